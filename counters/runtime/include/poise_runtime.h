@@ -1,0 +1,63 @@
+/* The runtime's C interface: what instrumented code (see ../pass) and the MPI shim (see ../../mpi-shim) call.
+ *
+ * Everything is inert unless POISE_PROFILE is set in the environment when the process starts: enter and leave then
+ * return at once and nothing is written. No function takes a lock that another thread could hold across a call into
+ * the measured program; none raises or handles a signal; none unwinds. */
+#ifndef POISE_RUNTIME_H
+#define POISE_RUNTIME_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A function or MPI operation, one static object per function and shared object; the pass emits them.
+ * Strings are NUL-terminated and live as long as the shared object. Names are as the linker knows them (mangled);
+ * the reader of a profile demangles. */
+struct poise_region {
+    const char *name;
+    const char *file; /* source file, or NULL where unknown */
+    uint32_t line;    /* 0 where unknown */
+    uint32_t kind;    /* enum poise_kind */
+};
+
+enum poise_kind { POISE_FUNCTION = 0, POISE_MPI = 1, POISE_USER = 2 };
+
+/* Per thread. Instrumented code adds its block counts straight to `blocks` (initial-exec TLS); enter and leave
+ * attribute the difference since the last of them to the call path that is current, so the total per thread is exact
+ * whatever leaves a function by which way. */
+struct poise_thread {
+    uint64_t blocks;
+};
+extern __thread struct poise_thread poise_thread __attribute__((tls_model("initial-exec")));
+
+/* Enters `region` below the current call path; the result goes to the matching poise_leave. Leaving an outer token
+ * leaves everything entered since (exceptions, longjmp). NULL when nothing is measured. */
+void *poise_enter(const struct poise_region *region);
+void poise_leave(void *token);
+
+/* What one MPI call moved, added to the current call path, between poise_enter and poise_leave of a POISE_MPI region.
+ * Bytes by the standard's meaning of the arguments; comm_size in ranks, of which the largest seen is kept. */
+void poise_mpi_moved(uint64_t bytes_sent, uint64_t bytes_received, uint32_t comm_size);
+
+/* 1 when this process measures. */
+int poise_active(void);
+
+/* The shim takes over the writing of the profile: the runtime then writes none at process exit, and says on standard
+ * error that MPI_Finalize was never reached where poise_take_profile was not called. */
+void poise_claim_output(void);
+
+/* This process's profile so far, all threads merged, encoded as docs/formats.md says, as rank `rank`. The bytes are
+ * released with poise_release. NULL when nothing is measured or memory ran out. */
+uint8_t *poise_take_profile(uint32_t rank, size_t *length);
+void poise_release(uint8_t *bytes, size_t length);
+
+/* Path that the profile is to be written to (POISE_PROFILE), or NULL. */
+const char *poise_output_path(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,277 @@
+//! An experiment: what was measured, as columns. Parameters × call tree × metrics × points × repetitions.
+//!
+//! Readers of every format fill an [`ExperimentBuilder`]; the modeler reads the finished [`Experiment`]. Nothing here
+//! knows a file format or a model.
+
+use std::collections::HashMap;
+
+/// Which rank's value a number is, where a profile gave several: the contract's sum, mean, minimum and maximum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum OverRanks {
+    /// The arithmetic mean over all ranks, those without the call path counting as zero.
+    Mean,
+    /// The largest value of any rank.
+    Maximum,
+    /// The smallest value of any rank.
+    Minimum,
+    /// The sum over all ranks.
+    Sum,
+}
+
+/// A measured quantity.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Metric {
+    /// The contract's name, such as `time`, `visits`, `basic_blocks`, `bytes_sent`; or what an imported file says.
+    pub name: String,
+    /// Unit, such as `s`, `bytes`; empty for pure counts and where an imported file names none.
+    pub unit: String,
+    /// How the ranks' values became one, or `None` where an imported file does not tell.
+    pub over_ranks: Option<OverRanks>,
+}
+
+/// Index of a call path in [`Experiment::callpaths`].
+pub type CallPathId = u32;
+/// Index of a measurement point in [`Experiment::points`].
+pub type PointId = u32;
+/// Index of a metric in [`Experiment::metrics`].
+pub type MetricId = u32;
+
+/// One node of the call tree; its path is the chain of names from the root.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallPath {
+    /// The caller, or `None` at a root.
+    pub parent: Option<CallPathId>,
+    /// Name of the function, region or MPI operation.
+    pub name: String,
+}
+
+/// Which points a series has values at and how many at each. Series that share a layout share all linear algebra.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Layout {
+    /// The points, in ascending order of their index.
+    pub points: Vec<PointId>,
+    /// Number of repetitions at each of `points`.
+    pub repetitions: Vec<u32>,
+}
+
+impl Layout {
+    /// Number of values of a series of this layout.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.repetitions.iter().map(|&r| r as usize).sum()
+    }
+
+    /// Whether the layout has no value at all.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.points.is_empty()
+    }
+}
+
+/// The measurements of one metric at one call path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Series {
+    /// Whose measurements these are.
+    pub callpath: CallPathId,
+    /// What was measured.
+    pub metric: MetricId,
+    /// Index into [`Experiment::layouts`].
+    pub layout: u32,
+    /// Where the values start in [`Experiment::values`].
+    start: usize,
+}
+
+/// What was measured, complete and sorted: points by coordinates, call paths as first seen with callers before
+/// callees, series by call path, then metric.
+#[derive(Clone, Debug, Default)]
+pub struct Experiment {
+    /// Names of the execution parameters.
+    pub parameters: Vec<String>,
+    /// Coordinates of the points, `parameters.len()` numbers each, in lexicographic order.
+    pub points: Vec<Vec<f64>>,
+    /// The call tree, callers before callees.
+    pub callpaths: Vec<CallPath>,
+    /// The measured quantities.
+    pub metrics: Vec<Metric>,
+    /// The distinct layouts of the series.
+    pub layouts: Vec<Layout>,
+    /// One entry per call path and metric that has values.
+    pub series: Vec<Series>,
+    /// The values of all series, back to back; per series point by point, repetitions of a point next to each other
+    /// in the order they were added.
+    pub values: Vec<f64>,
+}
+
+impl Experiment {
+    /// The values of `series`, point by point as its layout says.
+    #[must_use]
+    pub fn values_of(&self, series: &Series) -> &[f64] {
+        let length = self.layouts[series.layout as usize].len();
+        &self.values[series.start..series.start + length]
+    }
+
+    /// The values of `series` with their points: one `(coordinates, repetitions)` pair per point.
+    pub fn measurements<'a>(&'a self, series: &Series) -> impl Iterator<Item = (&'a [f64], &'a [f64])> {
+        let layout = &self.layouts[series.layout as usize];
+        let mut rest = self.values_of(series);
+        layout.points.iter().zip(&layout.repetitions).map(move |(&point, &repetitions)| {
+            let (these, others) = rest.split_at(repetitions as usize);
+            rest = others;
+            (self.points[point as usize].as_slice(), these)
+        })
+    }
+
+    /// The series of `metric` at `callpath`, if measured.
+    #[must_use]
+    pub fn series_of(&self, callpath: CallPathId, metric: MetricId) -> Option<&Series> {
+        self.series.binary_search_by_key(&(callpath, metric), |s| (s.callpath, s.metric)).ok().map(|i| &self.series[i])
+    }
+
+    /// The metric with this name and reduction over ranks.
+    #[must_use]
+    pub fn metric(&self, name: &str, over_ranks: Option<OverRanks>) -> Option<MetricId> {
+        self.metrics.iter().position(|m| m.name == name && m.over_ranks == over_ranks).map(|i| i as MetricId)
+    }
+
+    /// Names from the root to `callpath`.
+    #[must_use]
+    pub fn path(&self, callpath: CallPathId) -> Vec<&str> {
+        let mut names = Vec::new();
+        let mut next = Some(callpath);
+        while let Some(id) = next {
+            let node = &self.callpaths[id as usize];
+            names.push(node.name.as_str());
+            next = node.parent;
+        }
+        names.reverse();
+        names
+    }
+}
+
+/// Collects measurements in any order and gives the sorted [`Experiment`].
+///
+/// ```
+/// use modeler::experiment::{ExperimentBuilder, Metric};
+///
+/// let mut builder = ExperimentBuilder::new(["p"]);
+/// let time = builder.metric(Metric { name: "time".into(), unit: "s".into(), over_ranks: None });
+/// let solve = builder.callpath(["main", "solve"]);
+/// for (p, seconds) in [(8.0, 4.1), (2.0, 1.0), (4.0, 2.0)] {
+///     let point = builder.point(&[p]);
+///     builder.add(solve, time, point, seconds);
+/// }
+/// let experiment = builder.finish();
+/// assert_eq!(experiment.points, [[2.0], [4.0], [8.0]]);
+/// assert_eq!(experiment.values_of(&experiment.series[0]), [1.0, 2.0, 4.1]);
+/// ```
+#[derive(Debug, Default)]
+pub struct ExperimentBuilder {
+    parameters: Vec<String>,
+    points: Vec<Vec<f64>>,
+    point_ids: HashMap<Vec<u64>, PointId>,
+    callpaths: Vec<CallPath>,
+    callpath_ids: HashMap<(Option<CallPathId>, String), CallPathId>,
+    metrics: Vec<Metric>,
+    /// `(callpath, metric, point, value)` in the order they were added.
+    records: Vec<(CallPathId, MetricId, PointId, f64)>,
+}
+
+impl ExperimentBuilder {
+    /// An experiment over these execution parameters.
+    pub fn new<S: Into<String>>(parameters: impl IntoIterator<Item = S>) -> Self {
+        Self { parameters: parameters.into_iter().map(Into::into).collect(), ..Self::default() }
+    }
+
+    /// The point with these coordinates; the same coordinates give the same point.
+    ///
+    /// # Panics
+    /// If there are not as many coordinates as parameters, which is a defect of the caller.
+    pub fn point(&mut self, coordinates: &[f64]) -> PointId {
+        assert_eq!(coordinates.len(), self.parameters.len(), "one coordinate per parameter");
+        // Adding zero makes -0.0 and 0.0 one point.
+        let key = coordinates.iter().map(|x| (x + 0.0).to_bits()).collect();
+        *self.point_ids.entry(key).or_insert_with(|| {
+            self.points.push(coordinates.to_vec());
+            (self.points.len() - 1) as PointId
+        })
+    }
+
+    /// The call path with these names from the root; callers are added as needed.
+    ///
+    /// # Panics
+    /// If `names` is empty, which is a defect of the caller.
+    pub fn callpath<S: AsRef<str>>(&mut self, names: impl IntoIterator<Item = S>) -> CallPathId {
+        let mut parent = None;
+        for name in names {
+            parent = Some(self.callee(parent, name.as_ref()));
+        }
+        parent.expect("a call path has at least one name")
+    }
+
+    /// The call path `name` below `parent`, or a root where `parent` is `None`.
+    pub fn callee(&mut self, parent: Option<CallPathId>, name: &str) -> CallPathId {
+        *self.callpath_ids.entry((parent, name.to_owned())).or_insert_with(|| {
+            self.callpaths.push(CallPath { parent, name: name.to_owned() });
+            (self.callpaths.len() - 1) as CallPathId
+        })
+    }
+
+    /// The index of this metric.
+    pub fn metric(&mut self, metric: Metric) -> MetricId {
+        let known = self.metrics.iter().position(|m| *m == metric);
+        known.unwrap_or_else(|| {
+            self.metrics.push(metric);
+            self.metrics.len() - 1
+        }) as MetricId
+    }
+
+    /// Adds one measured value; several at one point are its repetitions.
+    pub fn add(&mut self, callpath: CallPathId, metric: MetricId, point: PointId, value: f64) {
+        self.records.push((callpath, metric, point, value));
+    }
+
+    /// Sorts everything into columns.
+    #[must_use]
+    pub fn finish(self) -> Experiment {
+        let Self { parameters, points, callpaths, metrics, mut records, .. } = self;
+        let mut order: Vec<usize> = (0..points.len()).collect();
+        order.sort_by(|&a, &b| {
+            points[a].iter().zip(&points[b]).fold(std::cmp::Ordering::Equal, |o, (x, y)| o.then(x.total_cmp(y)))
+        });
+        let mut rank = vec![0 as PointId; points.len()];
+        for (new, &old) in order.iter().enumerate() {
+            rank[old] = new as PointId;
+        }
+        for record in &mut records {
+            record.2 = rank[record.2 as usize];
+        }
+        // Stable, so that repetitions of a point keep the order in which they were added.
+        records.sort_by_key(|&(callpath, metric, point, _)| (callpath, metric, point));
+
+        let mut experiment = Experiment {
+            parameters,
+            points: order.into_iter().map(|i| points[i].clone()).collect(),
+            callpaths,
+            metrics,
+            values: records.iter().map(|r| r.3).collect(),
+            ..Experiment::default()
+        };
+        let mut layout_ids: HashMap<Layout, u32> = HashMap::new();
+        let mut start = 0;
+        for group in records.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
+            let mut layout = Layout { points: Vec::new(), repetitions: Vec::new() };
+            for repetitions in group.chunk_by(|a, b| a.2 == b.2) {
+                layout.points.push(repetitions[0].2);
+                layout.repetitions.push(repetitions.len() as u32);
+            }
+            let next = layout_ids.len() as u32;
+            let layout = *layout_ids.entry(layout.clone()).or_insert_with(|| {
+                experiment.layouts.push(layout);
+                next
+            });
+            experiment.series.push(Series { callpath: group[0].0, metric: group[0].1, layout, start });
+            start += group.len();
+        }
+        experiment
+    }
+}

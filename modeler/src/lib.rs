@@ -1,0 +1,11 @@
+//! Scaling models for parallel programs that noise cannot mislead.
+//!
+//! The library takes an [`Experiment`] (what was measured, as columns) and gives [`Model`]s: for every call path a
+//! function of the execution parameters. Where a noise-free effort metric was measured beside the time, effort
+//! decides the shape of the model and time only its coefficients.
+
+pub mod experiment;
+pub mod model;
+
+pub use experiment::{Experiment, ExperimentBuilder};
+pub use model::Model;

@@ -1,0 +1,180 @@
+//! What a fit gives: the model of one metric at one call path, and how it is evaluated.
+//!
+//! The form is the performance model normal form (PMNF), seed paper "Denoising Application Performance Models with
+//! Noise-Resilient Priors", equation 1: `f(x) = Σ_k c_k Π_l x_l^i_kl log2(x_l)^j_kl`.
+
+use num_rational::Ratio;
+
+/// An exact rational exponent.
+pub type Exponent = Ratio<i32>;
+
+/// `x^exponent · log2(x)^log_exponent` of one parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Factor {
+    /// Index of the parameter in [`crate::Experiment::parameters`].
+    pub parameter: usize,
+    /// Exponent of the parameter.
+    pub exponent: Exponent,
+    /// Exponent of its binary logarithm.
+    pub log_exponent: i32,
+}
+
+impl Factor {
+    /// The factor's value at `x`.
+    #[must_use]
+    pub fn at(&self, x: f64) -> f64 {
+        x.powf(f64::from(*self.exponent.numer()) / f64::from(*self.exponent.denom())) * x.log2().powi(self.log_exponent)
+    }
+}
+
+/// What a term stands for in the cost of a call path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Executed instructions.
+    Computation,
+    /// Start-up cost of messages: α in the seed paper's Table I.
+    Latency,
+    /// Cost per byte: β.
+    Bandwidth,
+    /// Arithmetic of reductions: γ.
+    Reduction,
+    /// Waiting for other ranks.
+    Waiting,
+}
+
+/// A multiplier of a term that is no PMNF factor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scale {
+    /// No further multiplier.
+    One,
+    /// `(p-1)/p` of the communicator's size, whose parameter index this is: Table I's share that crosses the network.
+    Remote(usize),
+}
+
+/// One term `coefficient · scale · Π factors`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Term {
+    /// Multiplier in the metric's unit.
+    pub coefficient: f64,
+    /// What the term stands for.
+    pub role: Role,
+    /// Multiplier beyond the PMNF.
+    pub scale: Scale,
+    /// Factors, at most one per parameter, none being identically one.
+    pub factors: Vec<Factor>,
+}
+
+/// What a call path's cost consists of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Executes the program's own code.
+    Computation,
+    /// An MPI operation.
+    Communication,
+    /// Waits for other ranks.
+    Waiting,
+    /// A metric that is neither, such as a count.
+    Other,
+}
+
+/// How the shape of a model was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// A noise-free effort metric gave the shape, the measurements only the coefficients.
+    Effort,
+    /// The shape was searched in the modelled metric itself.
+    Time,
+}
+
+/// How well a model fits what was measured. Undefined statistics are `None`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Quality {
+    /// Number of points.
+    pub points: usize,
+    /// Smallest number of repetitions at a point.
+    pub repetitions: usize,
+    /// Symmetric mean absolute percentage error, in percent: `100/N Σ 2|y - f| / (|y| + |f|)`.
+    pub smape: Option<f64>,
+    /// Adjusted coefficient of determination.
+    pub adjusted_r2: Option<f64>,
+    /// Estimated relative noise of the measurements, 0.05 being 5 %.
+    pub noise: Option<f64>,
+    /// Mean relative error of points left out of the fit one at a time.
+    pub cross_validated_relative_error: Option<f64>,
+}
+
+/// Leading growth in one parameter over the terms that matter at the largest measured scale.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Growth {
+    /// Exponent of the parameter.
+    pub exponent: Exponent,
+    /// Exponent of its binary logarithm.
+    pub log_exponent: i32,
+}
+
+/// A diagnostic with a stable code that `poise explain` knows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Warning {
+    /// Such as `W004`.
+    pub code: &'static str,
+    /// One sentence.
+    pub message: String,
+}
+
+/// The model of one metric at one call path.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Model {
+    /// Call path, an index into the experiment's.
+    pub callpath: crate::experiment::CallPathId,
+    /// Metric, an index into the experiment's.
+    pub metric: crate::experiment::MetricId,
+    /// What the call path's cost consists of.
+    pub kind: Kind,
+    /// How the shape was found.
+    pub method: Method,
+    /// The metric that gave the shape, for [`Method::Effort`].
+    pub effort_metric: Option<crate::experiment::MetricId>,
+    /// Constant summand in the metric's unit.
+    pub constant: f64,
+    /// Summands that grow or shrink.
+    pub terms: Vec<Term>,
+    /// Leading growth, one entry per parameter.
+    pub growth: Vec<Growth>,
+    /// How well it fits.
+    pub quality: Quality,
+    /// What the reader should know before trusting it.
+    pub warnings: Vec<Warning>,
+}
+
+impl Model {
+    /// The model's value at `x`, one coordinate per parameter.
+    #[must_use]
+    pub fn at(&self, x: &[f64]) -> f64 {
+        self.constant + self.terms.iter().map(|t| t.at(x)).sum::<f64>()
+    }
+}
+
+impl Term {
+    /// The term's value at `x`, one coordinate per parameter.
+    #[must_use]
+    pub fn at(&self, x: &[f64]) -> f64 {
+        let scale = match self.scale {
+            Scale::One => 1.0,
+            Scale::Remote(parameter) => (x[parameter] - 1.0) / x[parameter],
+        };
+        self.factors.iter().fold(self.coefficient * scale, |product, f| product * f.at(x[f.parameter]))
+    }
+}
+
+/// A model's value at a point, with the interval that holds a new measurement with probability [`Prediction::level`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Prediction {
+    /// The model's value.
+    pub value: f64,
+    /// Lower end of the interval.
+    pub lower: f64,
+    /// Upper end of the interval.
+    pub upper: f64,
+    /// Nominal probability.
+    pub level: f64,
+}
