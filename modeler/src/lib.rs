@@ -5,7 +5,14 @@
 //! decides the shape of the model and time only its coefficients.
 
 pub mod experiment;
+mod expression;
+mod fit;
 pub mod model;
+pub mod options;
+mod predict;
+pub mod warning;
 
 pub use experiment::{Experiment, ExperimentBuilder};
-pub use model::Model;
+pub use fit::{Fits, Skipped, fit};
+pub use model::{Model, Prediction};
+pub use options::{ExponentSets, MethodChoice, NegativeExponents, Options};

@@ -144,6 +144,42 @@ pub struct Model {
     pub quality: Quality,
     /// What the reader should know before trusting it.
     pub warnings: Vec<Warning>,
+    /// The hypotheses that came closest, at most three, best first.
+    pub runners_up: Vec<RunnerUp>,
+    /// What the fit knows about its own errors; without it predictions have no width.
+    pub(crate) uncertainty: Uncertainty,
+}
+
+/// A hypothesis that was not chosen.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunnerUp {
+    /// The function with its fitted coefficients, as [`Model::expression`] prints it.
+    pub expression: String,
+    /// Its mean relative error at points left out one at a time, or in the fit where that is undefined.
+    pub score: f64,
+    /// Why it lost, in one clause.
+    pub reason: String,
+}
+
+/// What a fit knows about its own errors, all relative to the modelled value.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Uncertainty {
+    /// Standard deviation of two-sided noise.
+    pub sigma: f64,
+    /// Range of one-sided noise: a measurement is up to this fraction above the undisturbed value.
+    pub one_sided: f64,
+    /// The fitted basis: one entry per free coefficient, each a list of terms with coefficients at scale one.
+    pub basis: Vec<Vec<Term>>,
+    /// Covariance of the free coefficients, row by row.
+    pub covariance: Vec<f64>,
+    /// Degrees of freedom left after the fit.
+    pub freedom: f64,
+    /// Other functions that explain the data nearly as well, with their weights relative to the model's own 1.
+    pub rivals: Vec<(f64, f64, Vec<Term>)>,
+    /// Ranges of the measured coordinates.
+    pub range: Vec<(f64, f64)>,
+    /// Relative standard errors of the constant and then of each term's coefficient.
+    pub coefficient_errors: Vec<f64>,
 }
 
 impl Model {

@@ -1,0 +1,127 @@
+//! Prints models as formulas, each number with as many digits as the data support.
+
+use crate::model::{Exponent, Factor, Model, Scale, Term};
+
+/// Digits of a coefficient whose error is unknown.
+const DEFAULT_DIGITS: usize = 3;
+/// Digits of a coefficient that is exact, as those of counts are.
+const MOST_DIGITS: usize = 12;
+
+impl Model {
+    /// The model as a formula over the parameters' names, such as `1.1e-5 * log2(p) + 4.0e-10 * n^(2/3)`.
+    ///
+    /// Coefficients have the digits that their standard errors support: at least two, and only those that are not
+    /// zero where a count gave the coefficient exactly.
+    #[must_use]
+    pub fn expression(&self, parameters: &[String]) -> String {
+        let errors = &self.uncertainty.coefficient_errors;
+        let digits = |i: usize| errors.get(i).map_or(DEFAULT_DIGITS, |&e| supported_digits(e));
+        let mut summands = Vec::new();
+        if self.constant != 0.0 || self.terms.is_empty() {
+            summands.push(number(self.constant, digits(0)));
+        }
+        for (i, term) in self.terms.iter().enumerate() {
+            summands.push(format_term(term, digits(i + 1), parameters));
+        }
+        summands.join(" + ").replace("+ -", "- ")
+    }
+}
+
+/// How many significant digits a number with this relative standard error deserves.
+fn supported_digits(relative_error: f64) -> usize {
+    if !relative_error.is_finite() {
+        return 2;
+    }
+    let digits = 1.0 - relative_error.max(1e-15).log10().floor();
+    (digits as usize).clamp(2, MOST_DIGITS)
+}
+
+/// `coefficient * factors`, the coefficient left out where it is exactly one.
+fn format_term(term: &Term, digits: usize, parameters: &[String]) -> String {
+    let mut parts: Vec<String> = term.factors.iter().flat_map(|f| format_factor(f, parameters)).collect();
+    if let Scale::Remote(parameter) = term.scale {
+        let name = &parameters[parameter];
+        parts.insert(0, format!("({name}-1)/{name}"));
+    }
+    let coefficient = number(term.coefficient, digits);
+    if coefficient != "1" || parts.is_empty() {
+        parts.insert(0, coefficient);
+    }
+    parts.join(" * ")
+}
+
+/// `n^(2/3)` and `log2(n)^2`, each only where its exponent is not zero.
+pub(crate) fn format_factor(factor: &Factor, parameters: &[String]) -> Vec<String> {
+    let name = &parameters[factor.parameter];
+    let mut parts = Vec::new();
+    if factor.exponent != Exponent::from_integer(0) {
+        parts.push(format!("{name}{}", format_exponent(factor.exponent)));
+    }
+    match factor.log_exponent {
+        0 => {}
+        1 => parts.push(format!("log2({name})")),
+        j => parts.push(format!("log2({name})^{j}")),
+    }
+    parts
+}
+
+/// Nothing for one, `^2` for a positive integer, `^(2/3)` or `^(-1)` otherwise.
+fn format_exponent(exponent: Exponent) -> String {
+    if exponent == Exponent::from_integer(1) {
+        String::new()
+    } else if exponent.is_integer() && exponent > Exponent::from_integer(0) {
+        format!("^{exponent}")
+    } else {
+        format!("^({exponent})")
+    }
+}
+
+/// A number with at most so many significant digits; zeros at the end of an exact number are left out.
+fn number(value: f64, digits: usize) -> String {
+    if value == 0.0 || !value.is_finite() {
+        return value.to_string();
+    }
+    let scientific = format!("{value:.*e}", digits - 1);
+    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    let mantissa = if digits > 6 { trim_zeros(mantissa) } else { mantissa };
+    if !(-4..6.max(digits as i32)).contains(&exponent) {
+        return format!("{mantissa}e{exponent}");
+    }
+    let decimals = (digits as i32 - 1 - exponent).max(0) as usize;
+    let rounded: f64 = scientific.parse().unwrap_or(value);
+    let plain = format!("{rounded:.decimals$}");
+    if digits > 6 { trim_zeros(&plain).to_owned() } else { plain }
+}
+
+/// `2.500` becomes `2.5`, `3.000` becomes `3`.
+fn trim_zeros(text: &str) -> &str {
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_the_digits_that_the_error_supports() {
+        assert_eq!(number(1.098e-5, supported_digits(0.02)), "1.10e-5");
+        assert_eq!(number(1.098e-5, supported_digits(0.5)), "1.1e-5");
+        assert_eq!(number(1234.5678, supported_digits(0.001)), "1235");
+        assert_eq!(number(3.0, supported_digits(0.0)), "3");
+        assert_eq!(number(0.25, supported_digits(0.0)), "0.25");
+        assert_eq!(number(-8_589_934_592.0, supported_digits(0.0)), "-8589934592");
+        assert_eq!(number(0.0, 3), "0");
+    }
+
+    #[test]
+    fn factors_print_as_in_the_contract() {
+        let names = ["p".to_owned(), "n".to_owned()];
+        let factor =
+            |n, d, j| format_factor(&Factor { parameter: 1, exponent: Exponent::new(n, d), log_exponent: j }, &names);
+        assert_eq!(factor(2, 3, 0), ["n^(2/3)"]);
+        assert_eq!(factor(1, 1, 1), ["n", "log2(n)"]);
+        assert_eq!(factor(2, 1, 2), ["n^2", "log2(n)^2"]);
+        assert_eq!(factor(-1, 1, 0), ["n^(-1)"]);
+    }
+}

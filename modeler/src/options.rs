@@ -1,0 +1,104 @@
+//! What a user may choose about a fit, with defaults that suit most experiments.
+
+use crate::experiment::OverRanks;
+use crate::model::Exponent;
+
+/// Which data give the shape of a time model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MethodChoice {
+    /// Effort where it was measured, the times themselves elsewhere.
+    #[default]
+    Auto,
+    /// Effort only: call paths without it are skipped.
+    Effort,
+    /// The times themselves, even where effort was measured.
+    Time,
+}
+
+/// Whether exponents below zero are tried.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum NegativeExponents {
+    /// In parameters in which the data fall, or when nothing else explains a count exactly.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// The exponents that hypotheses draw from: the sets I and J of the seed paper's equation 2.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExponentSets {
+    /// Exponents of a parameter, I; zero is always among the hypotheses.
+    pub exponents: Vec<Exponent>,
+    /// Exponents of a parameter's binary logarithm, J; zero is always among the hypotheses.
+    pub log_exponents: Vec<i32>,
+    /// Whether the mirror images of `exponents` are hypotheses too.
+    pub negative: NegativeExponents,
+}
+
+/// Equation 2a of the seed paper as numerators and denominators.
+const EQUATION_2A: [(i32, i32); 20] = [
+    (0, 1),
+    (1, 4),
+    (1, 3),
+    (1, 2),
+    (2, 3),
+    (3, 4),
+    (4, 5),
+    (1, 1),
+    (5, 4),
+    (4, 3),
+    (3, 2),
+    (5, 3),
+    (7, 4),
+    (2, 1),
+    (9, 4),
+    (7, 3),
+    (5, 2),
+    (8, 3),
+    (11, 4),
+    (3, 1),
+];
+
+impl Default for ExponentSets {
+    /// Equation 2 of the seed paper.
+    fn default() -> Self {
+        Self {
+            exponents: EQUATION_2A.iter().map(|&(n, d)| Exponent::new(n, d)).collect(),
+            log_exponents: vec![0, 1, 2],
+            negative: NegativeExponents::Auto,
+        }
+    }
+}
+
+/// How models are fitted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Options {
+    /// Which data give the shape.
+    pub method: MethodChoice,
+    /// The hypotheses' exponents.
+    pub exponents: ExponentSets,
+    /// Which of the values over ranks is modelled where the experiment has several.
+    pub over_ranks: OverRanks,
+    /// Seed of everything random.
+    pub seed: u64,
+    /// Series with fewer distinct points than this are skipped.
+    pub minimum_points: usize,
+    /// Most summands beside the constant in a model of effort.
+    pub maximum_terms: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            method: MethodChoice::Auto,
+            exponents: ExponentSets::default(),
+            over_ranks: OverRanks::Mean,
+            seed: 0,
+            minimum_points: 5,
+            maximum_terms: 4,
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! The modeler's diagnostics: each has a stable code, one sentence at the place, and an explanation for
+//! `poise explain`.
+
+use crate::model::Warning;
+
+/// What a code means and what to do about it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Explanation {
+    /// The stable code.
+    pub code: &'static str,
+    /// What happened, in a few words.
+    pub title: &'static str,
+    /// Why it matters and what to do.
+    pub text: &'static str,
+}
+
+/// A value that is not a number, infinite or negative was left out.
+pub const UNUSABLE_VALUE: &str = "W001";
+/// A time of zero.
+pub const ZERO_TIME: &str = "W002";
+/// A count beyond 2^53 has lost its last digits.
+pub const BEYOND_EXACT: &str = "W003";
+/// Too few points to choose a function.
+pub const TOO_FEW_POINTS: &str = "W004";
+/// A parameter never changes.
+pub const ONE_VALUE: &str = "W005";
+/// A count that should repeat exactly does not.
+pub const EFFORT_VARIES: &str = "W006";
+/// No hypothesis explains a count to its own precision.
+pub const EFFORT_INEXACT: &str = "W007";
+/// The times do not follow the effort.
+pub const PRIOR_MISFIT: &str = "W008";
+/// The method that was asked for needs effort that was not measured.
+pub const NO_EFFORT: &str = "W009";
+/// The measurements are very noisy.
+pub const NOISY: &str = "W010";
+/// The time is below what the clock resolves, or the same everywhere.
+pub const CONSTANT: &str = "W011";
+
+/// Every diagnostic of the modeler.
+pub const ALL: &[Explanation] = &[
+    Explanation {
+        code: UNUSABLE_VALUE,
+        title: "a measured value cannot be used",
+        text: "A value that is not a number, infinite or negative was left out of the fit; the other values of its \
+               point were kept. Look at the run that wrote it.",
+    },
+    Explanation {
+        code: ZERO_TIME,
+        title: "a time of zero",
+        text: "A time of exactly zero is below the clock's resolution, or the call path was not reached there. It \
+               takes part in the fit with the weight of the smallest positive time.",
+    },
+    Explanation {
+        code: BEYOND_EXACT,
+        title: "a count beyond 2^53",
+        text: "Counts above 9007199254740992 are not exact in double precision. The model is fitted all the same, \
+               but it cannot be exact to the last digit.",
+    },
+    Explanation {
+        code: TOO_FEW_POINTS,
+        title: "too few points",
+        text: "The series has fewer distinct points than a choice between functions needs. Measure at least five \
+               values of each parameter.",
+    },
+    Explanation {
+        code: ONE_VALUE,
+        title: "a parameter never changes",
+        text: "The parameter has one value in all points of the series, so the model cannot depend on it and \
+               predictions at other values of it are guesses. Vary it, or leave it out of the experiment.",
+    },
+    Explanation {
+        code: EFFORT_VARIES,
+        title: "a count differs between repetitions",
+        text: "Effort should be the same in every repetition. Where it is not, the program polls, works adaptively \
+               or races; the count is then treated like a noisy measurement.",
+    },
+    Explanation {
+        code: EFFORT_INEXACT,
+        title: "a count is explained only approximately",
+        text: "No sum of a few terms of the exponent sets gives the count to its own precision. The closest simple \
+               one is reported. Extending the exponent sets may help.",
+    },
+    Explanation {
+        code: PRIOR_MISFIT,
+        title: "the times do not follow the effort",
+        text: "The times differ from every multiple of the effort model by far more than they differ among \
+               themselves. Waiting, caches or contention may set the time here, not executed instructions.",
+    },
+    Explanation {
+        code: NO_EFFORT,
+        title: "no effort was measured",
+        text: "The method `effort` was asked for and the call path has no basic-block counts, bytes or visits. \
+               Measure with the pass and the shim, or use the method `auto`.",
+    },
+    Explanation {
+        code: NOISY,
+        title: "very noisy measurements",
+        text: "The estimated noise exceeds 30 %. The interval says what can be known; more repetitions narrow it.",
+    },
+    Explanation {
+        code: CONSTANT,
+        title: "no growth found",
+        text: "The model is a constant: the effort is the same at all points, or the noise hides any growth.",
+    },
+];
+
+/// A diagnostic at one series.
+pub(crate) fn warning(code: &'static str, message: impl Into<String>) -> Warning {
+    Warning { code, message: message.into() }
+}
