@@ -1,1 +1,90 @@
-fn main() {}
+//! The program `poise`: parse the command line, call a library, render what it gives. No mathematics and no file
+//! formats live here.
+
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+mod campaign;
+mod cli;
+mod commands;
+mod doctor;
+mod error;
+mod install;
+mod interrupt;
+mod output;
+mod progress;
+mod run;
+mod study;
+mod validation;
+mod wrapper;
+
+use cli::{BenchCommand, Cli, Command};
+use error::{Error, Result};
+use install::Language;
+use progress::Progress;
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            if !matches!(error, Error::Forwarded(_)) {
+                eprintln!("poise: {error}");
+            }
+            error.exit_code()
+        }
+    }
+}
+
+fn run() -> Result<()> {
+    let arguments: Vec<OsString> = std::env::args_os().collect();
+    if let Some((language, rest)) = compiler_call(&arguments) {
+        return wrapper::exec(language, rest).map(|never| match never {});
+    }
+    let cli = Cli::parse_from(arguments);
+    set_threads(cli.global.threads)?;
+    let progress = Progress::new(!cli.global.quiet && !cli.global.no_progress);
+    match cli.command {
+        Command::Demo(a) => validation::demo(&a, &cli.global, &progress),
+        Command::Doctor(a) => doctor::doctor(&a),
+        Command::Cc(a) => wrapper::exec(Language::C, &a.arguments).map(|never| match never {}),
+        Command::Cxx(a) => wrapper::exec(Language::Cxx, &a.arguments).map(|never| match never {}),
+        Command::Fc(a) => wrapper::exec(Language::Fortran, &a.arguments).map(|never| match never {}),
+        Command::Preload(a) => run::exec_preloaded(&a.command).map(|never| match never {}),
+        Command::Run(a) => commands::run::run(&a, &cli.global, &progress),
+        Command::Model(a) => commands::model::model(&a, &cli.global),
+        Command::Predict(a) => commands::predict::predict(&a, &cli.global),
+        Command::Bench(BenchCommand::Generate(a)) => commands::generate::generate(&a, &cli.global),
+        Command::Bench(BenchCommand::Validate(a)) => validation::validate(&a, &cli.global, &progress),
+        Command::Import(a) => commands::convert::import(&a, &cli.global),
+        Command::Export(a) => commands::convert::export(&a, &cli.global),
+        Command::Report(a) => commands::report::report(&a, &cli.global),
+        Command::Explain(a) => commands::explain::explain(&a),
+    }
+}
+
+/// A compiler call, under the name `poise-c++` or as `poise c++`, goes past our own argument parser: a compiler's `-v`
+/// and `--help` are not ours.
+fn compiler_call(arguments: &[OsString]) -> Option<(Language, &[OsString])> {
+    let language = |name: &OsStr| match name.to_str()? {
+        "cc" => Some(Language::C),
+        "c++" => Some(Language::Cxx),
+        "fc" => Some(Language::Fortran),
+        _ => None,
+    };
+    let program = Path::new(arguments.first()?).file_name()?.to_str()?;
+    if let Some(found) = program.strip_prefix("poise-").and_then(|name| language(OsStr::new(name))) {
+        return Some((found, &arguments[1..]));
+    }
+    let found = language(arguments.get(1)?)?;
+    Some((found, &arguments[2..]))
+}
+
+fn set_threads(threads: usize) -> Result<()> {
+    rayon::ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .build_global()
+        .map_err(|e| Error::Usage(format!("Cannot start {threads} threads: {e}.")))
+}

@@ -1,0 +1,97 @@
+//! All runs of a study, each in its own folder; what is there already is not run again.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::error::{Error, Result};
+use crate::progress::Progress;
+use crate::run::{Outcome, Run};
+use crate::study::{Point, Study};
+
+/// What became of a study's runs.
+#[derive(Debug, Default)]
+pub struct Summary {
+    /// Runs that are complete, earlier ones included.
+    pub complete: usize,
+    /// Runs that an earlier call had left.
+    pub found: usize,
+    /// Failed runs: folder and reason.
+    pub failed: Vec<(PathBuf, String)>,
+}
+
+/// Builds and runs whatever of `study` is missing under `results`.
+///
+/// # Errors
+/// Nothing could be started or written, or the user interrupted; complete runs stay. A failed run is no error here.
+pub fn execute(study: &Study, results: &Path, progress: &Progress) -> Result<Summary> {
+    build(study, progress)?;
+    let total = study.points.len() * study.repetitions as usize;
+    let bar = progress.bar("measure", total as u64);
+    let mut summary = Summary::default();
+    // Repetitions of a point are not run back to back, so that drift of the machine is not taken for scaling.
+    for repetition in 1..=study.repetitions {
+        for point in &study.points {
+            let name = folder_name(point, repetition);
+            bar.message(&name);
+            let folder = results.join(&name);
+            if is_complete(&folder) {
+                summary.complete += 1;
+                summary.found += 1;
+            } else {
+                run_one(study, point, repetition, &folder, &mut summary)?;
+            }
+            bar.advance();
+        }
+    }
+    Ok(summary)
+}
+
+fn run_one(study: &Study, point: &Point, repetition: u32, folder: &Path, summary: &mut Summary) -> Result<()> {
+    if folder.exists() {
+        // A failed run of an earlier call: its record has said why, and this call tries again.
+        std::fs::remove_dir_all(folder).map_err(|e| Error::cannot_write(folder, &e))?;
+    }
+    let command = study.command_at(point);
+    let run = Run {
+        command: &command,
+        directory: &study.directory,
+        point,
+        repetition,
+        time_limit: Some(study.time_limit),
+        clock: study.clock,
+        captured: true,
+    };
+    match run.execute(folder)? {
+        Outcome::Complete => summary.complete += 1,
+        Outcome::Failed { reason, .. } => summary.failed.push((folder.to_owned(), reason)),
+    }
+    Ok(())
+}
+
+fn build(study: &Study, progress: &Progress) -> Result<()> {
+    let Some((program, arguments)) = study.build.split_first() else { return Ok(()) };
+    progress.step(&format!("build: {}", study.build.join(" ")));
+    let status = Command::new(program).args(arguments).current_dir(directory(study)).status();
+    match status {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(Error::Input(format!("The study's build `{}` failed: {status}.", study.build.join(" ")))),
+        Err(e) => Err(Error::Usage(format!("Cannot start the study's build `{program}`: {e}."))),
+    }
+}
+
+fn directory(study: &Study) -> &Path {
+    if study.directory.as_os_str().is_empty() { Path::new(".") } else { &study.directory }
+}
+
+/// `p4.n100.r1`, as Extra-P names its folders.
+fn folder_name(point: &Point, repetition: u32) -> String {
+    let mut name: String = point.iter().map(|(parameter, value)| format!("{parameter}{}.", value.text)).collect();
+    name.push_str(&format!("r{repetition}"));
+    name
+}
+
+fn is_complete(folder: &Path) -> bool {
+    let record = std::fs::read_to_string(folder.join(crate::run::RECORD)).ok();
+    let record: Option<serde_json::Value> = record.and_then(|text| serde_json::from_str(&text).ok());
+    record.is_some_and(|r| r["status"] == "complete")
+}

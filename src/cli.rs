@@ -1,0 +1,437 @@
+//! The command line: what can be typed. Parsing never looks at the machine, so `--help` always works.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Scaling models for parallel programs that noise cannot mislead.
+///
+/// Counterpoise measures the effort of every call path of an MPI program (basic blocks executed, bytes moved), which has
+/// no noise, lets effort decide the shape of each scaling model, and uses time only for its coefficients.
+#[derive(Parser, Debug)]
+#[command(name = "poise", version, max_term_width = 100, after_help = AFTER_HELP)]
+pub struct Cli {
+    #[command(flatten)]
+    pub global: GlobalArgs,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const AFTER_HELP: &str = "\
+Examples:
+  poise doctor                                      what this machine has and lacks
+  poise demo                                        the whole pipeline on a generated benchmark
+  OMPI_CXX=poise-c++ mpicxx -O2 app.cpp -o app      build an MPI program with the counters
+  poise run study.toml                              measure it over a study's points
+  poise model study.runs                            fit models
+  poise predict study.runs --at p=4096,n=48000      evaluate them, with intervals
+  poise report study.runs -o report.html            one page to look at
+
+Exit codes:
+  0 done   1 done, but a gate failed   2 usage, or a program or folder that cannot be used
+  3 input unreadable or not recognised   4 input valid but not modelable
+  5 some call paths or runs failed, the rest was written   70 a defect of poise";
+
+#[derive(Args, Debug)]
+pub struct GlobalArgs {
+    /// When to colour the output; NO_COLOR is respected.
+    #[arg(long, global = true, value_enum, default_value_t = ColorChoice::Auto, value_name = "WHEN")]
+    pub color: ColorChoice,
+    /// Print results and errors only.
+    #[arg(short, long, global = true)]
+    pub quiet: bool,
+    /// Explain more: runners-up of each model and why they lost.
+    #[arg(short, long, global = true)]
+    pub verbose: bool,
+    /// Show no progress, not even on a terminal.
+    #[arg(long, global = true)]
+    pub no_progress: bool,
+    /// Threads for fitting; the result does not depend on it. 0 takes one per core.
+    #[arg(long, global = true, default_value_t = 0, value_name = "N")]
+    pub threads: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ColorChoice {
+    /// On a terminal that wants it.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum OutputFormat {
+    /// For people; not a stable interface.
+    #[default]
+    Human,
+    /// A stable schema.
+    Json,
+    /// One table with a header line.
+    Csv,
+}
+
+#[derive(Subcommand, Debug)]
+pub enum Command {
+    /// Run the whole pipeline on this machine, on a generated benchmark of known complexity.
+    Demo(DemoArgs),
+    /// Tell what was found on this machine, and why the rest was not.
+    Doctor(DoctorArgs),
+    /// Compile C as with clang, counters included; usable as CC.
+    Cc(CompilerArgs),
+    /// Compile C++ as with clang++, counters included; usable as CXX.
+    #[command(name = "c++")]
+    Cxx(CompilerArgs),
+    /// Compile Fortran as with flang, counters included; usable as FC.
+    Fc(CompilerArgs),
+    /// Run a program with the counters and the MPI shim preloaded: `mpirun … poise preload ./app`.
+    Preload(PreloadArgs),
+    /// Measure: a whole study, or one program once.
+    Run(RunArgs),
+    /// Fit models.
+    Model(ModelArgs),
+    /// Evaluate models at other points, with intervals.
+    Predict(PredictArgs),
+    /// Generated benchmarks of known complexity.
+    #[command(subcommand)]
+    Bench(BenchCommand),
+    /// Read measurements of any known format and write them as one experiment file.
+    Import(ImportArgs),
+    /// Write measurements in another tool's format.
+    Export(ExportArgs),
+    /// Write one self-contained HTML page.
+    Report(ReportArgs),
+    /// Explain a warning's code.
+    Explain(ExplainArgs),
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "\
+The folder holds the generated program, its truth, one folder per run, models.json and report.html.
+Example: poise demo --out /tmp/demo")]
+pub struct DemoArgs {
+    /// Folder for everything that the demo makes; must not exist. By default poise-demo, or the next free number.
+    #[arg(short, long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// What to print on standard output.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: OutputFormat,
+    #[command(flatten)]
+    pub seed: SeedArgs,
+}
+
+#[derive(Args, Debug)]
+pub struct DoctorArgs {
+    /// List every environment variable of ours with its default instead.
+    #[arg(long)]
+    pub env: bool,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+#[derive(Args, Debug)]
+#[command(
+    disable_help_flag = true,
+    after_help = "\
+POISE_WRAPPER=off forwards everything untouched. POISE_CC, POISE_CXX and POISE_FC name another clang or flang.
+Examples:
+  poise c++ -O2 -c solver.cpp
+  OMPI_CXX=poise-c++ mpicxx -O2 app.cpp -o app
+  cmake -DCMAKE_CXX_COMPILER=poise-c++ ..."
+)]
+pub struct CompilerArgs {
+    /// The compiler's own arguments.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
+    pub arguments: Vec<OsString>,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "Example: POISE_PROFILE=$PWD/profile.poise mpirun -n 4 poise preload ./app 1000")]
+pub struct PreloadArgs {
+    /// The program and its arguments.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "\
+A study is called again after an interruption: it runs what is missing and nothing twice.
+Examples:
+  poise run study.toml                                   all points of a study, into study.runs
+  poise run study.toml --dry-run                         print every command
+  poise run -o once --param n=1000 -- mpirun -n 4 ./app 1000")]
+pub struct RunArgs {
+    /// A study file.
+    #[arg(value_name = "STUDY.toml", required_unless_present = "command", conflicts_with = "command")]
+    pub study: Option<PathBuf>,
+    /// Results folder; by default the study's name with .runs, or poise-run for one command.
+    #[arg(short, long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+    /// Print the commands of a study and run none.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// A parameter's value at this run, such as n=1000; may be given several times.
+    #[arg(long = "param", value_name = "NAME=VALUE", value_parser = parse_assignment)]
+    pub parameters: Vec<(String, f64)>,
+    /// What time means: elapsed, or processor time where ranks share cores. A study says it itself.
+    #[arg(long, value_enum, value_name = "CLOCK")]
+    pub clock: Option<ClockChoice>,
+    /// The program to measure once, and its arguments.
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ClockChoice {
+    /// Elapsed time.
+    Wall,
+    /// Processor time of the thread.
+    Cpu,
+}
+
+#[derive(Args, Debug)]
+pub struct InputArgs {
+    /// Files or folders: our runs, Extra-P text, JSON, JSON Lines, TaLPas, .extra-p. `-` is standard input.
+    #[arg(required = true, value_name = "INPUT")]
+    pub inputs: Vec<PathBuf>,
+    /// Read as this format instead of detecting it.
+    #[arg(long, value_name = "NAME")]
+    pub input_format: Option<String>,
+    /// Read as Extra-P text (Extra-P's own flag).
+    #[arg(long, conflicts_with = "input_format")]
+    pub text: bool,
+    /// Read as Extra-P JSON or JSON Lines (Extra-P's own flag).
+    #[arg(long, conflicts_with = "input_format")]
+    pub json: bool,
+    /// Read as TaLPas (Extra-P's own flag).
+    #[arg(long, conflicts_with = "input_format")]
+    pub talpas: bool,
+    /// Read as an .extra-p experiment (Extra-P's own flag).
+    #[arg(long, conflicts_with = "input_format")]
+    pub experiment: bool,
+}
+
+#[derive(Args, Debug)]
+pub struct SeedArgs {
+    /// Seed of everything random; the same seed gives the same bytes.
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub seed: u64,
+}
+
+#[derive(Args, Debug)]
+pub struct FitArgs {
+    /// Where the shape of a model comes from.
+    #[arg(long, value_enum, default_value_t = MethodChoice::Auto)]
+    pub method: MethodChoice,
+    /// Which rank's value to model, where profiles have several.
+    #[arg(long, value_enum, default_value_t = OverRanksChoice::Mean, value_name = "WHICH")]
+    pub over_ranks: OverRanksChoice,
+    #[command(flatten)]
+    pub seed: SeedArgs,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum MethodChoice {
+    /// Effort where it was measured, time elsewhere.
+    Auto,
+    /// Effort only; call paths without it are skipped.
+    Effort,
+    /// Search the shape in the modelled metric itself.
+    Time,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum OverRanksChoice {
+    /// The mean over all ranks.
+    Mean,
+    /// The largest of any rank.
+    Max,
+    /// The smallest of any rank.
+    Min,
+    /// The sum over all ranks.
+    Sum,
+}
+
+#[derive(Args, Debug)]
+pub struct OutputArgs {
+    /// For people, or for programs.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: OutputFormat,
+    /// Write to this file instead of standard output (`-`); an existing file is not overwritten.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  poise model study.runs
+  poise model kripke.txt --format json -o models.json
+  poise model study.runs -v                 also the runners-up and why they lost")]
+pub struct ModelArgs {
+    #[command(flatten)]
+    pub input: InputArgs,
+    #[command(flatten)]
+    pub fit: FitArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "Example: poise predict study.runs --at p=4096,n=48000 --at p=8192,n=48000")]
+pub struct PredictArgs {
+    #[command(flatten)]
+    pub input: InputArgs,
+    /// Where to evaluate, every parameter once; may be given several times.
+    #[arg(long, required = true, value_name = "p=4096,n=48000", value_parser = parse_assignments)]
+    pub at: Vec<Assignments>,
+    /// Probability with which the interval holds a new measurement.
+    #[arg(long, default_value_t = 0.9, value_name = "LEVEL", value_parser = parse_level)]
+    pub level: f64,
+    #[command(flatten)]
+    pub fit: FitArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+#[derive(Subcommand, Debug)]
+pub enum BenchCommand {
+    /// Write a C++ MPI program of known complexity, and its truth.
+    Generate(GenerateArgs),
+    /// Generate, compile, run and model; score the models against the truth.
+    Validate(ValidateArgs),
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "Example: poise bench generate spec.toml -o bench && cd bench && mpicxx -O2 bench.cpp -o bench")]
+pub struct GenerateArgs {
+    /// The specification; without it, the demo's is used.
+    #[arg(value_name = "SPEC.toml")]
+    pub spec: Option<PathBuf>,
+    /// Folder for the program, its CMake file and its truth; must not exist.
+    #[arg(short, long, value_name = "DIR", default_value = "bench")]
+    pub output: PathBuf,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Ends with status 1 if the growth of any model deviates from the truth.
+Example: poise bench validate spec.toml -o validation")]
+pub struct ValidateArgs {
+    /// The specification; without it, the demo's is used.
+    #[arg(value_name = "SPEC.toml")]
+    pub spec: Option<PathBuf>,
+    /// Folder for everything that the validation makes; must not exist.
+    #[arg(short, long, value_name = "DIR", default_value = "poise-validation")]
+    pub output: PathBuf,
+    /// What to print on standard output.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: OutputFormat,
+    #[command(flatten)]
+    pub seed: SeedArgs,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "Example: poise import study.runs | poise model -")]
+pub struct ImportArgs {
+    #[command(flatten)]
+    pub input: InputArgs,
+    /// Say what was found: parameters, points, metrics, call paths.
+    #[arg(long)]
+    pub explain: bool,
+    /// Write to this file instead of standard output (`-`); an existing file is not overwritten.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "Example: poise export study.runs --to extrap-jsonl -o study.jsonl")]
+pub struct ExportArgs {
+    #[command(flatten)]
+    pub input: InputArgs,
+    /// Format to write.
+    #[arg(long, value_name = "FORMAT")]
+    pub to: String,
+    /// Write to this file instead of standard output (`-`); an existing file is not overwritten.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "Example: poise report study.runs -o report.html --at p=4096,n=48000")]
+pub struct ReportArgs {
+    #[command(flatten)]
+    pub input: InputArgs,
+    /// The scale at which call paths are ranked; by default twice the largest measured value of each parameter.
+    #[arg(long, value_name = "p=4096,n=48000", value_parser = parse_assignments)]
+    pub at: Option<Assignments>,
+    #[command(flatten)]
+    pub fit: FitArgs,
+    /// The page to write; an existing file is not overwritten.
+    #[arg(short, long, value_name = "FILE.html", default_value = "report.html")]
+    pub output: PathBuf,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "Example: poise explain W004")]
+pub struct ExplainArgs {
+    /// The code, such as W004; without it, all are listed.
+    #[arg(value_name = "CODE")]
+    pub code: Option<String>,
+}
+
+/// One value per named parameter.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Assignments(pub Vec<(String, f64)>);
+
+fn parse_assignment(text: &str) -> Result<(String, f64), String> {
+    let (name, value) = text.split_once('=').ok_or("give a parameter and its value, such as p=4096")?;
+    let number: f64 = value.trim().parse().map_err(|_| format!("`{value}` is not a number"))?;
+    if name.trim().is_empty() {
+        return Err("the parameter's name is missing before `=`".into());
+    }
+    if !number.is_finite() {
+        return Err(format!("`{value}` is not a finite number"));
+    }
+    Ok((name.trim().to_owned(), number))
+}
+
+fn parse_assignments(text: &str) -> Result<Assignments, String> {
+    text.split(',').map(parse_assignment).collect::<Result<_, _>>().map(Assignments)
+}
+
+fn parse_level(text: &str) -> Result<f64, String> {
+    let level: f64 = text.parse().map_err(|_| format!("`{text}` is not a number"))?;
+    if level > 0.0 && level < 1.0 { Ok(level) } else { Err("give a probability between 0 and 1, such as 0.9".into()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_argument_table_is_consistent_and_every_argument_has_help() {
+        fn check(command: &clap::Command) {
+            assert!(command.get_about().is_some(), "{} has no help", command.get_name());
+            for argument in command.get_arguments() {
+                assert!(argument.get_help().is_some(), "{} {} has no help", command.get_name(), argument.get_id());
+            }
+            command.get_subcommands().for_each(check);
+        }
+        Cli::command().debug_assert();
+        check(&Cli::command());
+    }
+
+    #[test]
+    fn points_are_read_as_typed() {
+        assert_eq!(parse_assignments("p=4096, n=0.5"), Ok(Assignments(vec![("p".into(), 4096.0), ("n".into(), 0.5)])));
+        assert!(parse_assignments("p").unwrap_err().contains("such as p=4096"));
+        assert!(parse_assignments("p=x").unwrap_err().contains("not a number"));
+        assert!(parse_assignments("p=inf").unwrap_err().contains("finite"));
+        assert!(parse_assignments("=4").unwrap_err().contains("missing"));
+    }
+}

@@ -1,0 +1,11 @@
+//! The commands that read measurements or write programs, one file each.
+
+pub mod convert;
+pub mod explain;
+pub mod generate;
+pub mod model;
+pub mod predict;
+pub mod report;
+pub mod run;
+
+mod input;

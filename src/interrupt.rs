@@ -1,0 +1,23 @@
+//! The user's interruption: remembered when it arrives, acted upon where nothing is half-written.
+
+use std::sync::Arc;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+static RECEIVED: OnceLock<Arc<AtomicUsize>> = OnceLock::new();
+
+/// Remembers SIGINT, SIGTERM and SIGHUP from now on instead of dying at once. Commands that run programs call this.
+pub fn watch() {
+    let flag = RECEIVED.get_or_init(Arc::default);
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        let number = usize::try_from(signal).unwrap_or(0);
+        // Fails only for signals that cannot be caught, which these are not.
+        let _ = signal_hook::flag::register_usize(signal, Arc::clone(flag), number);
+    }
+}
+
+/// The signal that arrived, if any.
+pub fn received() -> Option<i32> {
+    let signal = RECEIVED.get()?.load(Ordering::Relaxed);
+    i32::try_from(signal).ok().filter(|&s| s != 0)
+}

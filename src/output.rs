@@ -1,0 +1,72 @@
+//! Where results go: standard output, or a file that is written whole or not at all and never over another.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::Path;
+
+use crate::error::{Error, Result};
+
+/// Writes `text` to `destination`; none and `-` are standard output. A closed pipe, such as `| head` makes, is no error.
+pub fn deliver(text: &str, destination: Option<&Path>) -> Result<()> {
+    match destination {
+        Some(path) if path != Path::new("-") => write_file(path, text.as_bytes()),
+        _ => match io::stdout().lock().write_all(text.as_bytes()) {
+            Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(Error::cannot_write(Path::new("standard output"), &e)),
+            _ => Ok(()),
+        },
+    }
+}
+
+/// Writes a new file whole or not at all.
+pub fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
+    let fail = |e: &io::Error| match e.kind() {
+        io::ErrorKind::AlreadyExists => {
+            Error::Usage(format!("{} exists and is not overwritten. Choose another name with -o.", path.display()))
+        }
+        _ => Error::cannot_write(path, e),
+    };
+    // Devices and pipes, such as /dev/null, are written to, not replaced.
+    if path.metadata().is_ok_and(|m| !m.is_file() && !m.is_dir()) {
+        return File::options().write(true).open(path).and_then(|mut f| f.write_all(bytes)).map_err(|e| fail(&e));
+    }
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let write = || -> io::Result<()> {
+        use std::os::unix::fs::PermissionsExt;
+        let permissions = std::fs::Permissions::from_mode(0o644);
+        let mut file = tempfile::Builder::new().prefix(".poise-").permissions(permissions).tempfile_in(folder)?;
+        file.write_all(bytes)?;
+        file.as_file().sync_all()?;
+        file.persist_noclobber(path).map_err(|e| e.error)?;
+        Ok(())
+    };
+    write().map_err(|e| fail(&e))
+}
+
+/// Creates a folder that must not exist yet, its parents included.
+pub fn new_folder(path: &Path) -> Result<()> {
+    if path.symlink_metadata().is_ok() {
+        return Err(Error::Usage(format!(
+            "{} exists; results are never overwritten. Choose another folder, or remove it.",
+            path.display()
+        )));
+    }
+    std::fs::create_dir_all(path).map_err(|e| Error::cannot_write(path, &e))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_new_and_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out.json");
+        deliver("first", Some(&path)).unwrap();
+        let second = deliver("second", Some(&path)).unwrap_err();
+        assert!(second.to_string().contains("is not overwritten"), "{second}");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "first");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "no temporary file is left");
+        deliver("gone", Some(Path::new("/dev/null"))).unwrap();
+        assert!(deliver("x", Some(&folder.path().join("no/such/folder"))).is_err());
+    }
+}

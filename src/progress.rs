@@ -1,0 +1,60 @@
+//! Progress on standard error, only on a terminal and only where the user has not asked for quiet.
+
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// Whether and how progress is shown.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    shown: bool,
+}
+
+impl Progress {
+    /// Progress where standard error is a terminal and `wanted` is true.
+    pub fn new(wanted: bool) -> Self {
+        Self { shown: wanted && std::io::stderr().is_terminal() }
+    }
+
+    /// Says what begins now.
+    pub fn step(&self, what: &str) {
+        if self.shown {
+            eprintln!("{what}");
+        }
+    }
+
+    /// A bar over `total` equal parts, with time left.
+    pub fn bar(&self, what: &'static str, total: u64) -> Bar {
+        let target = if self.shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        let style = ProgressStyle::with_template("{prefix} [{bar:30}] {pos}/{len}  {msg}  {elapsed} gone, {eta} left")
+            .expect("the template is constant")
+            .progress_chars("=> ");
+        let bar = ProgressBar::with_draw_target(Some(total), target).with_style(style).with_prefix(what);
+        bar.enable_steady_tick(Duration::from_millis(250));
+        Bar { bar }
+    }
+}
+
+/// One bar; it disappears when dropped.
+pub struct Bar {
+    bar: ProgressBar,
+}
+
+impl Bar {
+    /// What is being done now.
+    pub fn message(&self, text: &str) {
+        self.bar.set_message(text.to_owned());
+    }
+
+    /// One part is done.
+    pub fn advance(&self) {
+        self.bar.inc(1);
+    }
+}
+
+impl Drop for Bar {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}

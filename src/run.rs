@@ -1,0 +1,271 @@
+//! One run: one execution of the measured program at one point. Its folder holds the profile, the record `run.json`
+//! and what the program printed; the folder is complete or absent.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use serde::Serialize;
+
+use crate::error::{Error, Result};
+use crate::install;
+use crate::interrupt;
+use crate::study::{Clock, Point};
+
+/// The profile's file name in a run's folder.
+pub const PROFILE: &str = "profile.poise";
+/// The record's file name in a run's folder.
+pub const RECORD: &str = "run.json";
+
+/// What to run and where its folder goes.
+pub struct Run<'a> {
+    /// The program and its arguments.
+    pub command: &'a [String],
+    /// Where it runs.
+    pub directory: &'a Path,
+    /// Parameter values, for the record and the profile.
+    pub point: &'a Point,
+    /// Which repetition of the point this is, from 1.
+    pub repetition: u32,
+    /// After this long the run is ended.
+    pub time_limit: Option<Duration>,
+    /// What time means.
+    pub clock: Clock,
+    /// Where output goes: into the run's folder, or to the terminal as if poise were not there.
+    pub captured: bool,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It ended with status 0 and left its profile.
+    Complete,
+    /// It did not; why, in one sentence.
+    Failed {
+        /// Why.
+        reason: String,
+        /// The command's own status, or 128 + signal as shells have it; 0 where only the profile is missing.
+        status: u8,
+    },
+}
+
+/// The record beside every profile, schema `counterpoise/run`; `docs/formats.md` specifies it.
+#[derive(Serialize)]
+struct Record<'a> {
+    schema: &'static str,
+    schema_version: u32,
+    tool_version: &'static str,
+    parameters: BTreeMap<&'a str, f64>,
+    repetition: u32,
+    status: &'static str,
+    reason: Option<&'a str>,
+    exit_status: u8,
+    profile: Option<&'static str>,
+    command: &'a [String],
+    directory: &'a Path,
+    environment: BTreeMap<String, String>,
+    host: String,
+    started_unix_seconds: u64,
+    seconds: f64,
+}
+
+/// The environment in which a program is measured: our libraries preloaded, the profile's place named.
+pub fn measuring_environment(profile: &Path, point: &Point, clock: Clock) -> Result<Vec<(&'static str, OsString)>> {
+    let parameters: Vec<String> = point.iter().map(|(name, value)| format!("{name}={}", value.text)).collect();
+    Ok(vec![
+        ("LD_PRELOAD", preloaded()?),
+        ("POISE_PROFILE", profile.into()),
+        ("POISE_CLOCK", clock.name().into()),
+        ("POISE_PARAMETERS", parameters.join(",").into()),
+    ])
+}
+
+/// The value of `LD_PRELOAD`: the runtime and the shim before what the user preloads already.
+fn preloaded() -> Result<OsString> {
+    let mut list = install::library(install::RUNTIME)?.into_os_string();
+    list.push(":");
+    list.push(install::library(install::SHIM)?);
+    if let Some(users) = std::env::var_os("LD_PRELOAD").filter(|v| !v.is_empty()) {
+        list.push(":");
+        list.push(users);
+    }
+    Ok(list)
+}
+
+/// Replaces this process by `command`, measured if `POISE_PROFILE` asks for it; for use behind a launcher.
+pub fn exec_preloaded(command: &[OsString]) -> Result<std::convert::Infallible> {
+    let mut process = Command::new(&command[0]);
+    process.args(&command[1..]).env("LD_PRELOAD", preloaded()?);
+    let failure = process.exec();
+    Err(Error::Usage(format!("Cannot start {}: {failure}.", command[0].to_string_lossy())))
+}
+
+impl Run<'_> {
+    /// Runs the program and leaves the folder `destination`, which must not exist yet.
+    ///
+    /// # Errors
+    /// The folder cannot be written, the program cannot be started, or the user interrupted: no folder is left then.
+    /// A program that fails is an [`Outcome`], recorded in its folder.
+    pub fn execute(&self, destination: &Path) -> Result<Outcome> {
+        let parent = destination.parent().unwrap_or(Path::new("."));
+        let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+        if destination.symlink_metadata().is_ok() {
+            return Err(Error::Usage(format!(
+                "{} exists; results are never overwritten. Choose another folder with -o.",
+                destination.display()
+            )));
+        }
+        fs::create_dir_all(parent).map_err(|e| Error::cannot_write(parent, &e))?;
+        // Absolute, because the program may run elsewhere; dropped, with all that is in it, unless kept at the end.
+        let parent = parent.canonicalize().map_err(|e| Error::cannot_write(parent, &e))?;
+        let folder = tempfile::Builder::new()
+            .prefix(".run-")
+            .tempdir_in(&parent)
+            .map_err(|e| Error::cannot_write(&parent, &e))?;
+        let started = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
+        let clock = Instant::now();
+        let ended = self.supervise(folder.path())?;
+        let seconds = clock.elapsed().as_secs_f64();
+        let outcome = self.judge(ended, folder.path());
+        self.write_record(folder.path(), &outcome, started, seconds).map_err(|e| Error::cannot_write(&parent, &e))?;
+        let name = destination.file_name().unwrap_or(OsStr::new("run"));
+        keep(folder, &parent.join(name)).map_err(|e| Error::cannot_write(destination, &e))?;
+        Ok(outcome)
+    }
+
+    /// Starts the program in a measuring environment and waits for its end.
+    fn supervise(&self, folder: &Path) -> Result<Ended> {
+        let unusable = |e: &io::Error| Error::Usage(format!("Cannot start {}: {e}.", self.command[0]));
+        let mut command = Command::new(&self.command[0]);
+        command.args(&self.command[1..]).current_dir(self.working_directory());
+        command.envs(measuring_environment(&folder.join(PROFILE), self.point, self.clock)?);
+        if self.captured {
+            let file = |name: &str| File::create(folder.join(name)).map_err(|e| Error::cannot_write(folder, &e));
+            command.stdin(Stdio::null()).stdout(file("stdout.txt")?).stderr(file("stderr.txt")?);
+        }
+        let child = command.spawn().map_err(|e| unusable(&e))?;
+        wait(child, self.time_limit)
+    }
+
+    fn working_directory(&self) -> &Path {
+        if self.directory.as_os_str().is_empty() { Path::new(".") } else { self.directory }
+    }
+
+    fn judge(&self, ended: Ended, folder: &Path) -> Outcome {
+        let (reason, status) = match ended {
+            Ended::Late(limit) => (format!("It ran longer than {} s and was ended.", limit.as_secs()), 124),
+            Ended::Itself(status) if status.success() => {
+                if folder.join(PROFILE).is_file() {
+                    return Outcome::Complete;
+                }
+                (NO_PROFILE.to_owned(), 0)
+            }
+            Ended::Itself(status) => match (status.code(), status.signal()) {
+                (Some(code), _) => (format!("It ended with status {code}."), code.try_into().unwrap_or(1)),
+                (None, signal) => {
+                    let signal = signal.unwrap_or(0);
+                    (format!("It was killed by signal {signal}."), 128 + u8::try_from(signal).unwrap_or(0))
+                }
+            },
+        };
+        Outcome::Failed { reason, status }
+    }
+
+    fn write_record(&self, folder: &Path, outcome: &Outcome, started: u64, seconds: f64) -> io::Result<()> {
+        let (status, reason, exit_status) = match outcome {
+            Outcome::Complete => ("complete", None, 0),
+            Outcome::Failed { reason, status } => ("failed", Some(reason.as_str()), *status),
+        };
+        let kept = |name: &str| ["POISE_", "OMP_", "OMPI_", "MPICH_", "SLURM_"].iter().any(|p| name.starts_with(p));
+        let record = Record {
+            schema: "counterpoise/run",
+            schema_version: 1,
+            tool_version: env!("CARGO_PKG_VERSION"),
+            parameters: self.point.iter().map(|(name, value)| (name.as_str(), value.number)).collect(),
+            repetition: self.repetition,
+            status,
+            reason,
+            exit_status,
+            profile: folder.join(PROFILE).is_file().then_some(PROFILE),
+            command: self.command,
+            directory: self.directory,
+            environment: std::env::vars().filter(|(name, _)| kept(name)).collect(),
+            host: fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned(),
+            started_unix_seconds: started,
+            seconds,
+        };
+        let mut text = serde_json::to_string_pretty(&record).map_err(io::Error::other)?;
+        text.push('\n');
+        fs::write(folder.join(RECORD), text)
+    }
+}
+
+const NO_PROFILE: &str = "It ended well but left no profile: it is neither an MPI program that reached MPI_Finalize \
+                          nor a program compiled with poise cc, c++ or fc.";
+
+enum Ended {
+    Itself(ExitStatus),
+    Late(Duration),
+}
+
+/// Waits for the child's end, its time limit, or the user's interruption. The terminal sends Ctrl-C to the child as
+/// well; other signals are passed on.
+fn wait(mut child: Child, limit: Option<Duration>) -> Result<Ended> {
+    let start = Instant::now();
+    loop {
+        let state = child.try_wait().map_err(|e| Error::Defect(format!("Waiting for the program failed: {e}.")))?;
+        if let Some(status) = state {
+            return match interrupt::received() {
+                Some(signal) => Err(Error::Interrupted(signal)),
+                None => Ok(Ended::Itself(status)),
+            };
+        }
+        if let Some(signal) = interrupt::received() {
+            end(&mut child, signal);
+            return Err(Error::Interrupted(signal));
+        }
+        if let Some(limit) = limit.filter(|&l| start.elapsed() > l) {
+            end(&mut child, libc::SIGTERM);
+            return Ok(Ended::Late(limit));
+        }
+        // Short against the start of any MPI program, long against the cost of looking.
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Sends `signal`, and after five seconds of patience the one that cannot be ignored.
+fn end(child: &mut Child, signal: i32) {
+    let Ok(pid) = libc::pid_t::try_from(child.id()) else { return };
+    // SAFETY: `kill` only takes numbers; the child has not been waited for, so its number is still its own.
+    unsafe { libc::kill(pid, signal) };
+    let asked = Instant::now();
+    while asked.elapsed() < Duration::from_secs(5) {
+        if !matches!(child.try_wait(), Ok(None)) {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
+/// Makes the finished folder the run's folder: contents on disk first, then the name.
+fn keep(folder: tempfile::TempDir, destination: &Path) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    for entry in fs::read_dir(folder.path())? {
+        File::open(entry?.path())?.sync_all()?;
+    }
+    // Temporary folders are private; results follow the parent's permissions.
+    let mode = destination.parent().unwrap_or(Path::new(".")).metadata()?.permissions().mode() & 0o777;
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(mode))?;
+    File::open(folder.path())?.sync_all()?;
+    let path: PathBuf = folder.keep();
+    fs::rename(&path, destination).inspect_err(|_| {
+        let _ = fs::remove_dir_all(&path);
+    })
+}
