@@ -1,9 +1,18 @@
 //! The profile of one run: one call tree for all ranks and threads, with each metric's sum, minimum and maximum over
 //! ranks at every node. What it holds, how the profiles of ranks merge, and the file format (`docs/formats.md`).
 //!
-//! The runtime writes profiles inside measured programs, so this crate depends on nothing and never panics on input.
+//! The runtime writes profiles inside measured programs, so this crate depends on little and never panics on input.
+
+mod builder;
+mod codec;
+mod error;
+mod file;
+mod merge;
 
 use std::collections::BTreeMap;
+
+pub use builder::RankBuilder;
+pub use error::ProfileError;
 
 /// What a region of code is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -51,8 +60,27 @@ pub enum Metric {
     BytesSent,
     /// Bytes that MPI calls received.
     BytesReceived,
-    /// Ranks of the largest communicator used.
+    /// Ranks of the largest communicator used; per rank the largest that it saw.
     CommSize,
+}
+
+impl Metric {
+    /// Every metric, in the order of the file format's codes.
+    pub const ALL: [Self; 6] =
+        [Self::Visits, Self::Time, Self::BasicBlocks, Self::BytesSent, Self::BytesReceived, Self::CommSize];
+
+    /// The metric's public name, such as `basic_blocks`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Visits => "visits",
+            Self::Time => "time",
+            Self::BasicBlocks => "basic_blocks",
+            Self::BytesSent => "bytes_sent",
+            Self::BytesReceived => "bytes_received",
+            Self::CommSize => "comm_size",
+        }
+    }
 }
 
 /// One metric at one node over the ranks that reached the node. Values are exact integers (times in nanoseconds).
@@ -81,4 +109,71 @@ pub struct Profile {
     pub nodes: Vec<Node>,
     /// Values by node index and metric; a metric a node has no entry for was never measured there.
     pub values: BTreeMap<(u32, Metric), OverRanks>,
+}
+
+impl OverRanks {
+    /// What a single rank measured.
+    #[must_use]
+    pub fn of_rank(rank: u32, value: u64) -> Self {
+        Self { ranks: 1, sum: u128::from(value), minimum: (value, rank), maximum: (value, rank) }
+    }
+}
+
+impl Profile {
+    /// The regions from the root to `node`, outermost first; `None` where `node` or a region it needs does not exist.
+    #[must_use]
+    pub fn path(&self, node: u32) -> Option<Vec<&Region>> {
+        let mut path = Vec::new();
+        let mut next = Some(node);
+        while let Some(index) = next {
+            let node = self.nodes.get(index as usize)?;
+            path.push(self.regions.get(node.region as usize)?);
+            // A caller precedes its callees, so this ends even on a tree that nobody checked.
+            next = node.parent.filter(|&parent| parent < index);
+        }
+        path.reverse();
+        Some(path)
+    }
+
+    /// Checks that the parts fit together: references exist, callers precede callees, and each value's minimum, sum
+    /// and maximum are possible for its number of ranks.
+    ///
+    /// # Errors
+    /// [`ProfileError::Inconsistent`], naming the first part that does not fit.
+    pub fn check(&self) -> Result<(), ProfileError> {
+        let inconsistent = |what: String| Err(ProfileError::Inconsistent { what });
+        if u32::try_from(self.nodes.len()).is_err() || u32::try_from(self.regions.len()).is_err() {
+            return inconsistent("more than 2^32 nodes or regions".to_owned());
+        }
+        for (index, node) in self.nodes.iter().enumerate() {
+            if node.region as usize >= self.regions.len() {
+                return inconsistent(format!("node {index} refers to region {}, which does not exist", node.region));
+            }
+            if node.parent.is_some_and(|parent| parent as usize >= index) {
+                return inconsistent(format!("node {index} does not follow its caller"));
+            }
+        }
+        for (&(node, metric), value) in &self.values {
+            if node as usize >= self.nodes.len() {
+                return inconsistent(format!("a value refers to node {node}, which does not exist"));
+            }
+            if !value.is_possible() || value.ranks > self.ranks {
+                return inconsistent(format!("{} of node {node} is impossible: {value:?}", metric.name()));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl OverRanks {
+    /// Whether some `ranks` values have this minimum, sum and maximum.
+    fn is_possible(&self) -> bool {
+        let (low, high) = (u128::from(self.minimum.0), u128::from(self.maximum.0));
+        match u128::from(self.ranks) {
+            0 => false,
+            1 => self.minimum == self.maximum && self.sum == low,
+            // At least one value is the minimum and one the maximum; the others lie between.
+            n => low <= high && (n - 1) * low + high <= self.sum && self.sum <= low + (n - 1) * high,
+        }
+    }
 }

@@ -1,0 +1,80 @@
+//! Profiles as files: read with the path in every error, written whole or not at all.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use crate::{Profile, ProfileError};
+
+impl Profile {
+    /// Reads the profile in the file `path`.
+    ///
+    /// # Errors
+    /// [`ProfileError::Io`] or, for its contents, [`ProfileError::InFile`].
+    pub fn read(path: impl AsRef<Path>) -> Result<Self, ProfileError> {
+        let path = path.as_ref();
+        let io = |source| ProfileError::Io { path: path.to_owned(), action: "read the profile", source };
+        let bytes = fs::read(path).map_err(io)?;
+        Self::decode(&bytes).map_err(|source| ProfileError::InFile { path: path.to_owned(), source: Box::new(source) })
+    }
+
+    /// Writes the profile to `path`, whole or not at all: it goes to a new file in the same folder, which is synced to
+    /// disk before it gets its name.
+    ///
+    /// # Errors
+    /// [`ProfileError::Exists`] if there is a file `path` already, which is kept; [`ProfileError::Io`] otherwise.
+    pub fn write(&self, path: impl AsRef<Path>) -> Result<(), ProfileError> {
+        let path = path.as_ref();
+        // Told early for the user's sake; the naming below is what guarantees it.
+        if path.symlink_metadata().is_ok() {
+            return Err(ProfileError::Exists { path: path.to_owned() });
+        }
+        let temporary = temporary(path);
+        let written = write_new(&temporary, &self.encode()).map_err(|source| ProfileError::Io {
+            path: temporary.clone(),
+            action: "write the profile",
+            source,
+        });
+        let named = written.and_then(|()| name(&temporary, path));
+        // After success the file has its other name; after failure nothing must stay.
+        let _ = fs::remove_file(&temporary);
+        named?;
+        // The name itself reaches the disk only with the folder. Some file systems cannot sync folders, and the
+        // profile is complete by now, so this is no error.
+        let _ = File::open(folder(path)).and_then(|folder| folder.sync_all());
+        Ok(())
+    }
+}
+
+/// The folder that holds `path`.
+fn folder(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// A hidden name beside `path` that no other process uses.
+fn temporary(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    folder(path).join(format!(".{name}.{}.tmp", std::process::id()))
+}
+
+fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+/// Gives `temporary` the name `path` unless that exists. A hard link, unlike renaming, cannot replace a file.
+fn name(temporary: &Path, path: &Path) -> Result<(), ProfileError> {
+    let exists = || ProfileError::Exists { path: path.to_owned() };
+    match fs::hard_link(temporary, path) {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(exists()),
+        // Some file systems have no hard links.
+        Err(_) if path.symlink_metadata().is_ok() => Err(exists()),
+        Err(_) => fs::rename(temporary, path).map_err(|source| ProfileError::Io {
+            path: path.to_owned(),
+            action: "name the profile",
+            source,
+        }),
+    }
+}

@@ -1,0 +1,103 @@
+//! The format byte by byte, its errors, and files.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use poise_profile::{Metric, Node, OverRanks, Profile, ProfileError, RankBuilder, Region, RegionKind};
+
+fn example() -> Profile {
+    let region = |name: &str, kind| Region { name: name.into(), file: "a.c".into(), line: 300, kind };
+    let over_ranks = OverRanks { ranks: 2, sum: 0x180, minimum: (0x80, 1), maximum: (0x100, 0) };
+    Profile {
+        metadata: BTreeMap::from([("clock".into(), "cpu".into())]),
+        ranks: 2,
+        regions: vec![region("main", RegionKind::Function), region("MPI_Bcast", RegionKind::Mpi)],
+        nodes: vec![Node { parent: None, region: 0 }, Node { parent: Some(0), region: 1 }],
+        values: BTreeMap::from([((0, Metric::Visits), OverRanks::of_rank(1, 1)), ((1, Metric::BytesSent), over_ranks)]),
+    }
+}
+
+/// The example of the specification, written by hand from its tables.
+#[test]
+fn the_bytes_are_those_of_the_specification() {
+    let mut bytes = b"\x8fPOISE\r\n\x01\0\0\0\x02\0\0\0".to_vec();
+    bytes.extend(79u64.to_le_bytes());
+    bytes.extend(b"\x01\x05clock\x03cpu");
+    bytes.extend(b"\x02\x04main\x03a.c\xac\x02\x00\x09MPI_Bcast\x03a.c\xac\x02\x01");
+    bytes.extend(b"\x02\x00\x00\x01\x01");
+    bytes.extend(b"\x02\x00\x00\x01\x01\x01\x01\x03\x02\x80\x01\x01\x80\x02\x00\x80\x03");
+    let length = bytes.len() as u64 + 8;
+    bytes[16..24].copy_from_slice(&length.to_le_bytes());
+    let encoded = example().encode();
+    assert_eq!(encoded[..encoded.len() - 8], bytes);
+    assert_eq!(Profile::decode(&encoded).unwrap(), example());
+}
+
+#[test]
+fn each_kind_of_damage_has_its_own_error() {
+    let good = example().encode();
+    let decode = |edit: &dyn Fn(&mut Vec<u8>)| {
+        let mut bytes = good.clone();
+        edit(&mut bytes);
+        Profile::decode(&bytes).unwrap_err()
+    };
+    assert!(matches!(decode(&|b| b.clear()), ProfileError::NotAProfile));
+    assert!(matches!(decode(&|b| b[0] = b'P'), ProfileError::NotAProfile));
+    assert!(matches!(decode(&|b| b[8] = 9), ProfileError::NewerVersion { found: 9, known: 1 }));
+    for length in 1..good.len() {
+        let error = decode(&|b| b.truncate(length));
+        assert!(matches!(error, ProfileError::Truncated { found, .. } if found == length as u64), "{length}: {error}");
+    }
+    assert!(matches!(decode(&|b| b.push(0)), ProfileError::Truncated { .. }));
+    assert!(matches!(decode(&|b| b[40] ^= 1), ProfileError::Checksum { .. }));
+}
+
+#[test]
+fn profiles_whose_parts_do_not_fit_are_refused() {
+    let broken = |edit: &dyn Fn(&mut Profile)| {
+        let mut profile = example();
+        edit(&mut profile);
+        let error = Profile::decode(&profile.encode()).unwrap_err();
+        assert!(matches!(error, ProfileError::Inconsistent { .. }), "{error}");
+        assert!(example().merge(profile).is_err());
+    };
+    broken(&|p| p.nodes[1].region = 2);
+    broken(&|p| p.nodes[1].parent = Some(1));
+    broken(&|p| _ = p.values.insert((2, Metric::Time), OverRanks::of_rank(0, 1)));
+    broken(&|p| p.values.get_mut(&(1, Metric::BytesSent)).unwrap().sum += 1);
+    broken(&|p| p.ranks = 1);
+}
+
+#[test]
+fn a_written_file_is_whole_alone_and_never_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.poise");
+    example().write(&path).unwrap();
+    assert_eq!(Profile::read(&path).unwrap(), example());
+    let before = fs::read(&path).unwrap();
+    let other = RankBuilder::new().finish(0);
+    assert!(matches!(other.write(&path).unwrap_err(), ProfileError::Exists { .. }));
+    assert_eq!(fs::read(&path).unwrap(), before);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing else is left in the folder");
+
+    fs::write(folder.path().join("cut"), &before[..30]).unwrap();
+    let message = Profile::read(folder.path().join("cut")).unwrap_err().to_string();
+    assert!(message.contains("cut: ") && message.contains("has 30"), "{message}");
+    assert!(matches!(example().write(folder.path().join("missing/run")).unwrap_err(), ProfileError::Io { .. }));
+}
+
+/// A call tree far deeper than any stack could follow recursively.
+#[test]
+fn deep_trees_merge() {
+    let region = Region { name: "f".into(), file: String::new(), line: 0, kind: RegionKind::Function };
+    let build = |rank| {
+        let mut builder = RankBuilder::new();
+        let deepest = (0..200_000).fold(None, |parent, _| Some(builder.node(parent, region.clone()))).unwrap();
+        builder.add(deepest, Metric::Visits, 1);
+        builder.finish(rank)
+    };
+    let mut profile = build(0);
+    profile.merge(build(1)).unwrap();
+    assert_eq!(profile.nodes.len(), 200_000);
+    assert_eq!(profile.values[&(199_999, Metric::Visits)].sum, 2);
+}

@@ -1,0 +1,129 @@
+//! Properties of the format and of merging, on generated profiles.
+
+use std::collections::BTreeMap;
+
+use poise_profile::{Metric, OverRanks, Profile, RankBuilder, Region, RegionKind};
+use proptest::prelude::*;
+
+/// One generated measurement: a call path of region numbers, a metric, a value.
+type Entry = (Vec<u8>, u8, u64);
+
+fn region(number: u8) -> Region {
+    let kind = [RegionKind::Function, RegionKind::Mpi, RegionKind::User][usize::from(number) % 3];
+    Region {
+        name: format!("f{}", number / 2),
+        file: "löser.c".repeat(usize::from(number % 2)),
+        line: number.into(),
+        kind,
+    }
+}
+
+/// Values small enough that sums of a few of them fit into 64 bits, and some at the edges.
+fn value() -> impl Strategy<Value = u64> {
+    prop_oneof![Just(0), 1u64..100, Just(u64::MAX >> 8)]
+}
+
+fn entries() -> impl Strategy<Value = Vec<Entry>> {
+    prop::collection::vec((prop::collection::vec(0u8..6, 1..6), 0u8..6, value()), 0..30)
+}
+
+fn build(rank: u32, entries: &[Entry]) -> Profile {
+    let mut builder = RankBuilder::new();
+    for (path, metric, value) in entries {
+        let node = path.iter().fold(None, |parent, &number| Some(builder.node(parent, region(number))));
+        builder.add(node.unwrap(), Metric::ALL[usize::from(*metric)], *value);
+    }
+    let mut profile = builder.finish(rank);
+    profile.metadata = BTreeMap::from([("host".into(), format!("n{}", rank % 2)), ("clock".into(), "wall".into())]);
+    profile
+}
+
+fn merged(profiles: &[Profile]) -> Profile {
+    let mut merged = profiles[0].clone();
+    profiles[1..].iter().for_each(|other| merged.merge(other.clone()).unwrap());
+    merged
+}
+
+/// What merging must give, computed the plain way: one map from call path and metric to the values of ranks.
+fn expected(ranks: &[Vec<Entry>]) -> BTreeMap<(Vec<Region>, Metric), OverRanks> {
+    let mut values: BTreeMap<_, BTreeMap<u32, u64>> = BTreeMap::new();
+    for (rank, entries) in ranks.iter().enumerate() {
+        for (path, metric, value) in entries {
+            let metric = Metric::ALL[usize::from(*metric)];
+            let key = (path.iter().map(|&number| region(number)).collect::<Vec<_>>(), metric);
+            let sum = values.entry(key).or_default().entry(rank as u32).or_insert(0);
+            *sum = if metric == Metric::CommSize { (*sum).max(*value) } else { *sum + value };
+        }
+    }
+    let over_ranks = |by_rank: BTreeMap<u32, u64>| OverRanks {
+        ranks: by_rank.len() as u32,
+        sum: by_rank.values().map(|&v| u128::from(v)).sum(),
+        minimum: by_rank.iter().map(|(&rank, &value)| (value, rank)).min().unwrap(),
+        // `max_by_key` gives the last of several, so the ranks run downwards.
+        maximum: by_rank.iter().rev().map(|(&rank, &value)| (value, rank)).max_by_key(|x| x.0).unwrap(),
+    };
+    values.into_iter().map(|(key, by_rank)| (key, over_ranks(by_rank))).collect()
+}
+
+fn by_path(profile: &Profile) -> BTreeMap<(Vec<Region>, Metric), OverRanks> {
+    let path = |node| profile.path(node).unwrap().into_iter().cloned().collect();
+    profile.values.iter().map(|(&(node, metric), &value)| ((path(node), metric), value)).collect()
+}
+
+proptest! {
+    #[test]
+    fn decoding_gives_back_what_was_encoded(ranks in prop::collection::vec(entries(), 1..4)) {
+        let profiles: Vec<_> = ranks.iter().enumerate().map(|(rank, e)| build(rank as u32, e)).collect();
+        let profile = merged(&profiles);
+        prop_assert_eq!(&Profile::decode(&profile.encode()).unwrap(), &profile);
+        prop_assert_eq!(&Profile::decode(&profiles[0].encode()).unwrap(), &profiles[0]);
+    }
+
+    #[test]
+    fn merging_agrees_with_plain_sums(ranks in prop::collection::vec(entries(), 2..5)) {
+        let profiles: Vec<_> = ranks.iter().enumerate().map(|(rank, e)| build(rank as u32, e)).collect();
+        let merged = merged(&profiles);
+        prop_assert_eq!(merged.ranks as usize, ranks.len());
+        prop_assert_eq!(by_path(&merged), expected(&ranks));
+        prop_assert_eq!(merged.metadata["host"].as_str(), "n0\nn1");
+        prop_assert_eq!(merged.metadata["clock"].as_str(), "wall");
+    }
+
+    #[test]
+    fn merging_does_not_depend_on_order(a in entries(), b in entries(), c in entries()) {
+        let [a, b, c] = [build(0, &a), build(1, &b), build(2, &c)];
+        let left = merged(&[a.clone(), b.clone(), c.clone()]);
+        prop_assert_eq!(&left, &merged(&[c.clone(), a.clone(), b.clone()]));
+        let right = merged(&[a, merged(&[b, c])]);
+        prop_assert_eq!(&left, &right);
+        prop_assert_eq!(&left.canonical().unwrap(), &left);
+    }
+
+    #[test]
+    fn damaged_bytes_never_panic(e in entries(), at in any::<prop::sample::Index>(), byte in any::<u8>(), cut in any::<bool>()) {
+        let mut bytes = build(0, &e).encode();
+        let at = at.index(bytes.len());
+        let before = bytes[at];
+        bytes[at] = byte;
+        if cut {
+            bytes.truncate(at);
+        }
+        prop_assert_eq!(Profile::decode(&bytes).is_ok(), !cut && byte == before);
+    }
+
+    /// With length and checksum right, damage reaches the code that reads the body.
+    #[test]
+    fn damaged_bodies_never_panic(e in entries(), edits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4)) {
+        let mut bytes = build(0, &e).encode();
+        let end = bytes.len() - 8;
+        for (at, byte) in edits {
+            bytes[24 + at.index(end - 24)] = byte;
+        }
+        let sum = bytes[..end].iter().fold(0xcbf2_9ce4_8422_2325_u64, |h, &b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3));
+        bytes[end..].copy_from_slice(&sum.to_le_bytes());
+        if let Ok(profile) = Profile::decode(&bytes) {
+            prop_assert!(profile.check().is_ok());
+            prop_assert_eq!(&Profile::decode(&profile.encode()).unwrap(), &profile);
+        }
+    }
+}
