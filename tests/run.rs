@@ -1,0 +1,186 @@
+//! `poise run` on real MPI programs: profiles, records, and every way a run can go wrong.
+
+mod common;
+
+use std::time::{Duration, Instant};
+
+use common::World;
+use poise_profile::{Metric, Profile};
+
+/// A world with tests/programs/sums.c compiled as `sums`.
+fn with_sums() -> World {
+    let world = World::new();
+    world.compile("mpicc.openmpi", "sums.c", "sums");
+    world
+}
+
+const MPIRUN: [&str; 4] = ["mpirun.openmpi", "--oversubscribe", "-n", "3"];
+
+fn run<'a>(before: &[&'a str], program: &[&'a str]) -> Vec<&'a str> {
+    [&["run"], before, &["--"], &MPIRUN, program].concat()
+}
+
+/// Values of a metric at the call path with these names: sum, smallest and largest over ranks.
+fn over_ranks(profile: &Profile, path: &[&str], metric: Metric) -> (u128, u64, u64) {
+    let named = |node: u32| {
+        let mut names = Vec::new();
+        let mut next = Some(node);
+        while let Some(n) = next {
+            let node = profile.nodes[n as usize];
+            names.push(profile.regions[node.region as usize].name.as_str());
+            next = node.parent;
+        }
+        names.reverse();
+        names
+    };
+    let node = (0..profile.nodes.len() as u32).find(|&n| named(n) == path);
+    let node = node.unwrap_or_else(|| panic!("{path:?} is not in the profile"));
+    let value = profile.values[&(node, metric)];
+    (value.sum, value.minimum.0, value.maximum.0)
+}
+
+#[test]
+fn one_program_measured_once_leaves_its_exact_effort() {
+    let world = with_sums();
+    let plain = world.command(MPIRUN[0], [&MPIRUN[1..], &["./sums", "1000"]].concat()).output().unwrap();
+    let measured = world.poise(run(&["-o", "once", "--param", "n=1000"], &["./sums", "1000"])).status(0);
+    assert_eq!(measured.stdout.as_bytes(), plain.stdout, "the program's own output is unchanged");
+
+    let profile = Profile::read(&world.path("once/profile.poise")).unwrap();
+    assert_eq!(profile.ranks, 3);
+    assert_eq!(profile.metadata["parameter.n"], "1000");
+    let allreduce = ["main", "MPI_Allreduce"];
+    assert_eq!(over_ranks(&profile, &allreduce, Metric::Visits), (3, 1, 1));
+    assert_eq!(over_ranks(&profile, &allreduce, Metric::BytesSent).2, 24, "3 doubles of 8 bytes");
+    assert_eq!(over_ranks(&profile, &allreduce, Metric::CommSize), (9, 3, 3));
+
+    // One more iteration costs the same number of blocks on every rank, whatever the compiler made of the loop.
+    world.poise(run(&["-o", "more"], &["./sums", "3000"])).status(0);
+    let more = Profile::read(&world.path("more/profile.poise")).unwrap();
+    let blocks = |p: &Profile| over_ranks(p, &["main", "add_up"], Metric::BasicBlocks);
+    let (few, many) = (blocks(&profile), blocks(&more));
+    assert_eq!(few.1, few.2, "every rank does the same");
+    let per_iteration = (many.1 - few.1) / 2000;
+    assert!(per_iteration >= 1 && (many.1 - few.1) % 2000 == 0, "{few:?} {many:?}");
+    assert!(few.1 - 1000 * per_iteration < 10, "beside the loop there is next to nothing: {few:?}");
+
+    let record = world.json("once/run.json");
+    assert_eq!(record["status"], "complete");
+    assert_eq!(record["parameters"]["n"], 1000.0);
+    assert_eq!(record["command"][4], "./sums");
+}
+
+#[test]
+fn a_second_run_is_counted_the_same_and_never_overwrites_the_first() {
+    let world = with_sums();
+    for folder in ["a", "b"] {
+        world.poise(run(&["-o", folder], &["./sums", "500"])).status(0);
+    }
+    let effort = |folder: &str| {
+        let profile = Profile::read(&world.path(folder).join("profile.poise")).unwrap();
+        profile.values.into_iter().filter(|((_, metric), _)| *metric != Metric::Time).collect::<Vec<_>>()
+    };
+    assert_eq!(effort("a"), effort("b"));
+    let refused = world.poise(run(&["-o", "a"], &["./sums", "500"])).status(2);
+    assert!(refused.stderr.contains("never overwritten"), "{}", refused.stderr);
+}
+
+#[test]
+fn misfortunes_are_told_apart_recorded_and_forwarded() {
+    let world = with_sums();
+    let cases: [(&str, i32, &str); 2] = [("crash", 134, "status 134"), ("fail", 7, "status 7")];
+    for (misfortune, status, reason) in cases {
+        let ended = world.poise(run(&["-o", misfortune], &["./sums", "10", misfortune])).status(status);
+        assert!(ended.stderr.contains(reason), "{misfortune}: {}", ended.stderr);
+        let record = world.json(&format!("{misfortune}/run.json"));
+        assert_eq!(record["status"], "failed");
+        assert!(record["reason"].as_str().unwrap().contains(reason), "{record}");
+    }
+    assert!(!world.path("crash/profile.poise").exists());
+    // MPI_Finalize was reached, so what was measured is kept although the program calls itself failed.
+    assert_eq!(world.json("fail/run.json")["profile"], "profile.poise");
+}
+
+#[test]
+fn a_program_that_never_calls_finalize_leaves_a_clear_trace() {
+    let world = with_sums();
+    let left = world.poise(run(&["-o", "left"], &["./sums", "10", "leave"]));
+    assert!(left.stdout.contains("from 3 ranks"));
+    let record = world.json("left/run.json");
+    assert_eq!((&record["status"], &record["profile"]), (&"failed".into(), &serde_json::Value::Null));
+    assert_eq!(world.names("left"), ["run.json"]);
+}
+
+#[test]
+fn an_interrupted_run_leaves_nothing() {
+    let world = with_sums();
+    let mut child =
+        world.command(env!("CARGO_BIN_EXE_poise"), run(&["-o", "folder"], &["./sums", "10", "hang"])).spawn().unwrap();
+    let begun = Instant::now();
+    while world.names(".").iter().all(|name| !name.starts_with(".run-")) {
+        assert!(begun.elapsed() < Duration::from_secs(30), "the run never began");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    std::thread::sleep(Duration::from_millis(500));
+    let pid = child.id().to_string();
+    assert!(world.command("kill", ["-TERM", &pid]).status().unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(128 + 15));
+    assert_eq!(world.names("."), ["sums"], "no half-written folder is left");
+}
+
+const STUDY: &str = r#"
+command = ["mpirun.openmpi", "--oversubscribe", "-n", "{p}", "./sums", "{n}"]
+repetitions = 2
+time_limit = 60
+[parameters]
+p = [1, 2]
+n = [100, 200]
+"#;
+
+#[test]
+fn a_study_runs_every_point_once_and_only_what_is_missing_the_next_time() {
+    let world = with_sums();
+    world.write("scaling.toml", STUDY);
+    let dry = world.poise(["run", "scaling.toml", "--dry-run"]).status(0);
+    assert_eq!(dry.stdout.lines().count(), 4);
+    let first = world.poise(["run", "scaling.toml"]).status(0);
+    assert!(first.stdout.contains("8 runs are complete"), "{}", first.stdout);
+    let runs = world.names("scaling.runs");
+    assert_eq!(runs.len(), 8);
+    assert!(runs.contains(&"n200.p2.r2".to_owned()), "{runs:?}");
+
+    std::fs::remove_dir_all(world.path("scaling.runs/n200.p2.r2")).unwrap();
+    let second = world.poise(["run", "scaling.toml"]).status(0);
+    assert!(second.stdout.contains("7 of them from an earlier call"), "{}", second.stdout);
+    assert_eq!(world.names("scaling.runs"), runs);
+}
+
+#[test]
+fn a_point_that_fails_costs_no_other_point() {
+    let world = with_sums();
+    let study = STUDY.replace("\"{n}\"]", "\"{n}\", \"{word}\"]").replace("n = [100, 200]", "n = [100]\nword = [0, 1]");
+    // Words are numbers, so the program does not know them; an unknown program does fail.
+    world.write("ok.toml", &study);
+    world.poise(["run", "ok.toml", "--dry-run"]).status(0);
+    world.write("limited.toml", &STUDY.replace("time_limit = 60", "time_limit = 1").replace("\"{n}\"]", "\"{n}\", \"hang\"]"));
+    let failed = world.poise(["run", "limited.toml", "-o", "limited"]).status(5);
+    assert!(failed.stderr.contains("longer than 1 s"), "{}", failed.stderr);
+    assert_eq!(world.names("limited").len(), 8, "every point was tried and recorded");
+}
+
+#[test]
+fn what_cannot_be_started_or_written_is_said_in_one_line() {
+    let world = World::new();
+    let cases: [(&[&str], &str); 4] = [
+        (&["run", "-o", "x", "--", "./no-such-program"], "Cannot start ./no-such-program"),
+        (&["run", "-o", "/proc/nowhere/x", "--", "true"], "Cannot write"),
+        (&["run"], "required"),
+        (&["run", "missing.toml"], "Cannot read missing.toml"),
+    ];
+    for (arguments, said) in cases {
+        let outcome = world.poise(arguments);
+        assert!(outcome.stderr.contains(said), "{arguments:?}: {}", outcome.stderr);
+        assert!(matches!(outcome.status, Some(2 | 3)), "{arguments:?}: {:?}", outcome.status);
+    }
+    assert_eq!(world.names("."), Vec::<String>::new(), "nothing half-written is left");
+}

@@ -1,0 +1,85 @@
+//! `poise cc` and `poise c++` as compilers: with the counters in, with the counters off, and when things are missing.
+
+mod common;
+
+use common::{World, outcome};
+use poise_profile::{Metric, Profile};
+
+const PROGRAM: &str = "#include <cstdio>
+int twice(int);
+int main() { std::printf(\"%d\\n\", twice(21)); }
+";
+const LIBRARY: &str = "__attribute__((noinline)) int twice(int x) { int sum = 0; for (volatile int i = 0; i < 2; i = i + 1) sum += x; return sum; }";
+
+fn blocks(world: &World, program: &str) -> u128 {
+    let profile = world.path(&format!("{program}.poise"));
+    let mut command = world.command(&format!("./{program}"), [""; 0]);
+    let ran = outcome(command.env("POISE_PROFILE", &profile).output().unwrap()).status(0);
+    assert_eq!(ran.stdout, "42\n");
+    let profile = Profile::read(&profile).unwrap();
+    profile.values.iter().filter(|((_, metric), _)| *metric == Metric::BasicBlocks).map(|(_, v)| v.sum).sum()
+}
+
+#[test]
+fn compiling_and_linking_together_apart_and_through_a_shared_library_count_the_same() {
+    let world = World::new();
+    world.write("main.cpp", PROGRAM);
+    world.write("twice.cpp", LIBRARY);
+    let build = |line: &str| world.poise(["c++"].into_iter().chain(line.split_whitespace())).status(0);
+    build("-O1 main.cpp twice.cpp -o together");
+    build("-O1 -c main.cpp");
+    build("-O1 -c twice.cpp -fPIC");
+    build("main.o twice.o -o apart");
+    build("-shared twice.o -o libtwice.so");
+    build("main.o -L. -ltwice -Wl,-rpath,$ORIGIN -o shared");
+    let counted = blocks(&world, "together");
+    assert!(counted > 2, "{counted}");
+    assert_eq!(blocks(&world, "apart"), counted);
+    assert_eq!(blocks(&world, "shared"), counted);
+}
+
+#[test]
+fn a_program_built_with_counters_and_not_asked_to_measure_leaves_nothing() {
+    let world = World::new();
+    world.write("main.cpp", &format!("{PROGRAM}{LIBRARY}"));
+    world.poise(["c++", "main.cpp", "-o", "main"]).status(0);
+    let ran = outcome(world.command("./main", [""; 0]).output().unwrap()).status(0);
+    assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("42\n", ""));
+    assert_eq!(world.names("."), ["main", "main.cpp"]);
+}
+
+#[test]
+fn the_compiler_behind_the_wrapper_answers_for_itself() {
+    let mut world = World::new();
+    assert!(world.poise(["cc", "--version"]).status(0).stdout.contains("clang version 19"));
+    assert!(world.poise(["c++", "--help"]).status(0).stdout.contains("-fpass-plugin"));
+
+    world.write("wrong.cpp", "int main() { return undeclared; }");
+    let wrong = world.poise(["c++", "wrong.cpp", "-o", "wrong"]).status(1);
+    assert!(wrong.stderr.contains("wrong.cpp:1:21: error"), "{}", wrong.stderr);
+    assert_eq!(world.names("."), ["wrong.cpp"]);
+
+    world.set("POISE_WRAPPER", "off");
+    world.write("main.cpp", &format!("{PROGRAM}{LIBRARY}"));
+    world.poise(["c++", "-Werror", "main.cpp", "-o", "main"]).status(0);
+    let needed = outcome(world.command("readelf", ["-d", "main"]).output().unwrap()).status(0);
+    assert!(!needed.stdout.contains("poise"), "{}", needed.stdout);
+}
+
+#[test]
+fn a_missing_llvm_or_pass_is_named_with_what_to_do() {
+    let mut world = World::new();
+    world.set("PATH", "/nowhere");
+    let missing = world.poise(["c++", "x.cpp"]).status(2);
+    assert!(missing.stderr.contains("No LLVM 19 compiler") && missing.stderr.contains("apt install clang-19"));
+    assert_eq!(missing.stderr.lines().count(), 1);
+
+    let doctor = world.poise(["doctor", "--format", "json"]).status(0);
+    let doctor: serde_json::Value = serde_json::from_str(&doctor.stdout).unwrap();
+    let finding = |name: &str| {
+        doctor["findings"].as_array().unwrap().iter().find(|f| f["name"] == name).unwrap_or_else(|| panic!("{name}")).clone()
+    };
+    assert_eq!(finding("C++ compiler")["found"], false);
+    assert_eq!(finding("Open MPI")["found"], false);
+    assert_eq!(finding("runtime")["found"], true);
+}
