@@ -1,1 +1,13 @@
-//! Under construction.
+//! The MPI interposition library: for every MPI call its call path, time, bytes and communicator size, by the rules
+//! of `docs/mpi.md`. Preloaded (or linked) beside the runtime, whose call tree it extends; it keeps no tree, clock or
+//! output format of its own, adds no synchronisation before MPI_Finalize, and holds no lock while MPI runs.
+//!
+//! One binary serves Open MPI and MPICH: [`library`] tells them apart when the program runs.
+
+mod finalize;
+mod library;
+mod requests;
+mod rules;
+mod runtime;
+mod table;
+mod wrapper;

@@ -1,0 +1,149 @@
+//! The end of a run: the ranks' profiles become one on the way up a binomial tree, and rank 0 writes it. Here, and
+//! only here, the library communicates, on a communicator of its own, just before MPI_Finalize.
+
+use poise_profile::Profile;
+
+use crate::library::{self, Family, Handle, Int, SUCCESS, family};
+use crate::runtime;
+
+/// Any tag: nobody else uses the communicator.
+const TAG: Int = 1;
+
+/// Brings this rank's profile to rank 0, which writes the run's. Says on standard error what failed; never more.
+pub fn write_profile() {
+    let Some(family) = family() else { return };
+    let (mut initialised, mut finalised) = (0, 0);
+    // SAFETY: both may be asked at any time.
+    unsafe {
+        library::initialized(&mut initialised);
+        library::finalized(&mut finalised);
+    }
+    if initialised == 0 || finalised != 0 {
+        return; // MPI_Finalize will say so.
+    }
+    let mut comm: Handle = 0;
+    // SAFETY: MPI runs, and every rank is here, since MPI_Finalize is collective over MPI_COMM_WORLD.
+    if unsafe { library::comm_dup(family.world, &mut comm) } != SUCCESS {
+        eprintln!("poise: no profile is written: MPI_Comm_dup of MPI_COMM_WORLD failed");
+        return;
+    }
+    let world = World::of(family, comm);
+    if let Some(profile) = world.reduce() {
+        world.write(profile);
+    }
+    // SAFETY: the communicator is ours, and nothing is under way on it.
+    unsafe { library::comm_free(&mut comm) };
+}
+
+/// The ranks of the run, on the library's own communicator.
+struct World {
+    family: &'static Family,
+    comm: Handle,
+    rank: u32,
+    size: u32,
+}
+
+impl World {
+    fn of(family: &'static Family, comm: Handle) -> Self {
+        let (mut rank, mut size) = (0, 0);
+        // SAFETY: the communicator has just been made.
+        unsafe {
+            library::comm_rank(comm, &mut rank);
+            library::comm_size(comm, &mut size);
+        }
+        Self { family, comm, rank: rank.unsigned_abs(), size: size.unsigned_abs() }
+    }
+
+    /// Merges the profiles of the ranks below this one in the tree, and sends the result up. At rank 0, returns it.
+    fn reduce(&self) -> Option<Profile> {
+        let mut profile = self.own();
+        let mut step = 1;
+        while step < self.size && self.rank & step == 0 {
+            if self.rank + step < self.size {
+                profile = merge(profile, self.receive(self.rank + step));
+            }
+            step *= 2;
+        }
+        if self.rank == 0 {
+            return profile;
+        }
+        self.send(self.rank - step, profile);
+        None
+    }
+
+    fn own(&self) -> Option<Profile> {
+        let bytes = runtime::take_profile(self.rank)?;
+        let mut profile = decode(&bytes, self.rank)?;
+        // Only one rank says it, or every value would be there as often as there are ranks.
+        if self.rank == 0 {
+            profile.metadata.insert("mpi_library".into(), library_version());
+        }
+        Some(profile)
+    }
+
+    /// Sends a profile, or nothing for none.
+    fn send(&self, to: u32, profile: Option<Profile>) {
+        let bytes = profile.map(|profile| profile.encode()).unwrap_or_default();
+        let length = Int::try_from(bytes.len()).unwrap_or_else(|_| {
+            eprintln!("poise: the profile of rank {} and others is lost: it has more than 2^31 bytes", self.rank);
+            0
+        });
+        // SAFETY: the bytes are there, and the receiver waits for them.
+        unsafe { library::send(bytes.as_ptr(), length, self.family.byte, to as Int, TAG, self.comm) };
+    }
+
+    fn receive(&self, from: u32) -> Option<Profile> {
+        let mut status = [0_u64; 3];
+        let mut length = 0;
+        let (status, byte, from_rank) = (status.as_mut_ptr().cast(), self.family.byte, from as Int);
+        // SAFETY: the status has room for either family's, and the buffer for what the probe announced.
+        let bytes = unsafe {
+            library::probe(from_rank, TAG, self.comm, status);
+            library::get_elements_x(status, byte, &mut length);
+            let mut bytes = vec![0_u8; usize::try_from(length).unwrap_or(0)];
+            library::recv(bytes.as_mut_ptr(), length as Int, byte, from_rank, TAG, self.comm, status);
+            bytes
+        };
+        if bytes.is_empty() { None } else { decode(&bytes, from) }
+    }
+
+    fn write(&self, mut profile: Profile) {
+        let Some(path) = runtime::output_path() else { return };
+        if profile.ranks != self.size {
+            eprintln!("poise: the profile holds {} of {} ranks", profile.ranks, self.size);
+        }
+        profile.metadata.insert("ranks".into(), self.size.to_string());
+        if let Err(error) = profile.write(&path) {
+            eprintln!("poise: no profile is written to {}: {error}", path.display());
+        }
+    }
+}
+
+fn merge(one: Option<Profile>, other: Option<Profile>) -> Option<Profile> {
+    match (one, other) {
+        (Some(mut one), Some(other)) => {
+            if let Err(error) = one.merge(other) {
+                eprintln!("poise: profiles of some ranks are lost: they do not merge: {error}");
+            }
+            Some(one)
+        }
+        (one, other) => one.or(other),
+    }
+}
+
+fn decode(bytes: &[u8], rank: u32) -> Option<Profile> {
+    Profile::decode(bytes)
+        .inspect_err(|error| eprintln!("poise: the profile of rank {rank} is lost: it cannot be read: {error}"))
+        .ok()
+}
+
+/// First line of what the MPI library says of itself.
+fn library_version() -> String {
+    // The largest MPI_MAX_LIBRARY_VERSION_STRING of the families, which is MPICH's.
+    let mut text = vec![0_u8; 8192];
+    let mut length = 0;
+    // SAFETY: there is room for the longest text.
+    unsafe { library::get_library_version(text.as_mut_ptr(), &mut length) };
+    let text = String::from_utf8_lossy(&text[..usize::try_from(length).unwrap_or(0).min(text.len())]).into_owned();
+    text.trim_end_matches('\0').lines().next().unwrap_or_default().trim().to_string()
+}

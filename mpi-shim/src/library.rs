@@ -1,0 +1,262 @@
+//! The MPI library of this process: where its functions are, which family it is of, and the calls that the rules
+//! make to it. Handles are words: pointers in Open MPI, ints in MPICH, whose upper half is not looked at.
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ptr;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+/// `int`.
+pub type Int = c_int;
+/// `MPI_Aint`, `MPI_Offset` or `MPI_Count`.
+pub type Wide = i64;
+/// Any pointer or array.
+pub type Ptr = *mut c_void;
+/// An MPI handle by value.
+pub type Handle = usize;
+
+/// `MPI_SUCCESS`.
+pub const SUCCESS: Int = 0;
+
+/// A function of the MPI library, found at its first use.
+pub struct Function {
+    name: &'static str,
+    address: AtomicPtr<c_void>,
+}
+
+impl Function {
+    /// The function `name`, which ends with a NUL.
+    pub const fn new(name: &'static str) -> Self {
+        assert!(name.as_bytes()[name.len() - 1] == 0);
+        Self { name, address: AtomicPtr::new(ptr::null_mut()) }
+    }
+
+    /// Its address, never NULL.
+    #[inline(always)]
+    pub fn address(&self) -> Ptr {
+        // Relaxed: what the address leads to was there before this library could look for it.
+        let address = self.address.load(Ordering::Relaxed);
+        if address.is_null() { self.find() } else { address }
+    }
+
+    #[cold]
+    fn find(&self) -> Ptr {
+        let address = symbol(libc::RTLD_NEXT, self.name);
+        if address.is_null() {
+            let name = self.name.trim_end_matches('\0');
+            eprintln!(
+                "poise: {name} is called, but no MPI library is loaded that defines it; link the program with one"
+            );
+            std::process::abort();
+        }
+        self.address.store(address, Ordering::Relaxed);
+        address
+    }
+}
+
+/// Looks `name` up in `scope`, then in MPI libraries that were loaded into a scope of their own, as Python's
+/// extension modules load them.
+fn symbol(scope: *mut c_void, name: &str) -> Ptr {
+    let name = name.as_ptr().cast::<c_char>();
+    // SAFETY: callers pass NUL-terminated names; dlsym takes any scope it defines.
+    let found = unsafe { libc::dlsym(scope, name) };
+    if !found.is_null() {
+        return found;
+    }
+    const LIBRARIES: [&CStr; 3] = [c"libmpi.so.40", c"libmpich.so.12", c"libmpi.so.12"];
+    for library in LIBRARIES {
+        // SAFETY: RTLD_NOLOAD loads nothing; it returns a library that is loaded already or NULL.
+        let handle = unsafe { libc::dlopen(library.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
+        if handle.is_null() {
+            continue;
+        }
+        // SAFETY: the handle is a loaded library, and the name ends with a NUL.
+        let found = unsafe { libc::dlsym(handle, name) };
+        if !found.is_null() {
+            return found;
+        }
+    }
+    ptr::null_mut()
+}
+
+/// What differs between the families of MPI libraries.
+pub struct Family {
+    /// `MPI_COMM_WORLD`.
+    pub world: Handle,
+    /// `MPI_BYTE`.
+    pub byte: Handle,
+    /// `MPI_MESSAGE_NO_PROC`.
+    pub message_no_proc: Handle,
+    /// `MPI_NO_OP`.
+    pub no_op: Handle,
+    /// `MPI_IN_PLACE`.
+    pub in_place: usize,
+    /// `MPI_STATUS_IGNORE`, and `MPI_STATUSES_IGNORE`, which is the same in both.
+    pub status_ignore: usize,
+    /// sizeof(MPI_Status) in bytes.
+    pub status_size: usize,
+    /// Size of a handle in memory, in bytes.
+    pub handle_size: usize,
+    /// `MPI_PROC_NULL`.
+    pub proc_null: Int,
+    /// `MPI_ROOT`.
+    pub root: Int,
+    /// `MPI_CART`, `MPI_GRAPH`, `MPI_DIST_GRAPH`.
+    pub topologies: [Int; 3],
+}
+
+/// The family of this process's MPI library; `None`, said once on standard error, if it is none that is known.
+/// It is asked for only in processes that measure.
+#[inline(always)]
+pub fn family() -> Option<&'static Family> {
+    static FAMILY: OnceLock<Option<Family>> = OnceLock::new();
+    FAMILY.get_or_init(recognise).as_ref()
+}
+
+#[cold]
+fn recognise() -> Option<Family> {
+    // The executable has its own copies of data symbols, so they are looked up from there on.
+    let data = |name: &str| symbol(libc::RTLD_DEFAULT, name) as usize;
+    let world = data("ompi_mpi_comm_world\0");
+    if world != 0 {
+        return Some(Family {
+            world,
+            byte: data("ompi_mpi_byte\0"),
+            message_no_proc: data("ompi_message_no_proc\0"),
+            no_op: data("ompi_mpi_op_no_op\0"),
+            ..OPEN_MPI
+        });
+    }
+    let stranger = if data("smpi_MPI_BYTE\0") != 0 {
+        "SimGrid's SMPI"
+    } else if symbol(libc::RTLD_DEFAULT, "PMPI_Abi_get_version\0").is_null() {
+        return Some(MPICH);
+    } else {
+        "an MPI library with the MPI 5 ABI functions"
+    };
+    eprintln!("poise: {stranger} is not supported: MPI calls are not measured; use Open MPI 4 or MPICH 4");
+    None
+}
+
+/// Open MPI's values, from the mpi.h of 4.1. Its handles are addresses of data, filled in where they are known.
+const OPEN_MPI: Family = Family {
+    world: 0,
+    byte: 0,
+    message_no_proc: 0,
+    no_op: 0,
+    in_place: 1,
+    status_ignore: 0,
+    status_size: 24,
+    handle_size: 8,
+    proc_null: -2,
+    root: -4,
+    topologies: [1, 2, 3],
+};
+
+/// MPICH's values, from the mpi.h of 4.0; MPICH's ABI agreement fixes them for its descendants.
+const MPICH: Family = Family {
+    world: 0x4400_0000,
+    byte: 0x4c00_010d,
+    message_no_proc: 0x6c00_0000,
+    no_op: 0x5800_000e,
+    in_place: usize::MAX,
+    status_ignore: 1,
+    status_size: 20,
+    handle_size: 4,
+    proc_null: -1,
+    root: -3,
+    topologies: [2, 1, 3],
+};
+
+impl Family {
+    /// A handle as it is compared: without what the caller left in the upper half of the register.
+    pub fn handle(&self, handle: Handle) -> Handle {
+        if self.handle_size == 4 { handle & 0xffff_ffff } else { handle }
+    }
+
+    /// The handle at `index` of an array.
+    ///
+    /// # Safety
+    /// `array` must be readable there, as MPI demands of the argument.
+    pub unsafe fn read(&self, array: Ptr, index: usize) -> Handle {
+        // SAFETY: the caller's promise; both families align their handles to their size.
+        unsafe {
+            match self.handle_size {
+                4 => *array.cast::<u32>().add(index) as Handle,
+                _ => *array.cast::<usize>().add(index),
+            }
+        }
+    }
+
+    /// Whether `buffer` is `MPI_IN_PLACE`.
+    pub fn is_in_place(&self, buffer: Ptr) -> bool {
+        buffer as usize == self.in_place
+    }
+}
+
+/// Declares functions of the MPI library that the rules call.
+macro_rules! calls {
+    ($($(#[$doc:meta])* fn $name:ident = $symbol:literal ($($argument:ident: $type:ty),*);)*) => {$(
+        $(#[$doc])*
+        ///
+        /// # Safety
+        /// MPI is initialised and not finalised, and the arguments are what the function demands.
+        pub unsafe fn $name($($argument: $type),*) -> Int {
+            static FUNCTION: Function = Function::new(concat!("PMPI_", $symbol, "\0"));
+            type Signature = unsafe extern "C" fn($($type),*) -> Int;
+            // SAFETY: the MPI standard gives the function of this name this signature.
+            let function: Signature = unsafe { std::mem::transmute(FUNCTION.address()) };
+            // SAFETY: the caller's promise.
+            unsafe { function($($argument),*) }
+        }
+    )*};
+}
+
+calls! {
+    /// Size of a datatype.
+    fn type_size_x = "Type_size_x" (datatype: Handle, size: &mut Wide);
+    /// Ranks of a communicator, of the local group in an intercommunicator.
+    fn comm_size = "Comm_size" (comm: Handle, size: &mut Int);
+    /// This process's rank in it.
+    fn comm_rank = "Comm_rank" (comm: Handle, rank: &mut Int);
+    /// Whether it is an intercommunicator.
+    fn comm_test_inter = "Comm_test_inter" (comm: Handle, flag: &mut Int);
+    /// Ranks of an intercommunicator's other group.
+    fn comm_remote_size = "Comm_remote_size" (comm: Handle, size: &mut Int);
+    /// A communicator of its own for the same ranks.
+    fn comm_dup = "Comm_dup" (comm: Handle, copy: &mut Handle);
+    /// Frees it.
+    fn comm_free = "Comm_free" (comm: &mut Handle);
+    /// Elements that a status counts.
+    fn get_elements_x = "Get_elements_x" (status: Ptr, datatype: Handle, count: &mut Wide);
+    /// Whether what a status stands for was cancelled.
+    fn test_cancelled = "Test_cancelled" (status: Ptr, flag: &mut Int);
+    /// Sends.
+    fn send = "Send" (buffer: *const u8, count: Int, datatype: Handle, dest: Int, tag: Int, comm: Handle);
+    /// Receives.
+    fn recv = "Recv" (buffer: *mut u8, count: Int, datatype: Handle, source: Int, tag: Int, comm: Handle, status: Ptr);
+    /// Waits for a message.
+    fn probe = "Probe" (source: Int, tag: Int, comm: Handle, status: Ptr);
+    /// The library's own description.
+    fn get_library_version = "Get_library_version" (text: *mut u8, length: &mut Int);
+    /// Whether MPI was initialised.
+    fn initialized = "Initialized" (flag: &mut Int);
+    /// Whether it was finalised.
+    fn finalized = "Finalized" (flag: &mut Int);
+    /// Kind of a communicator's topology.
+    fn topo_test = "Topo_test" (comm: Handle, kind: &mut Int);
+    /// Dimensions of a Cartesian topology.
+    fn cartdim_get = "Cartdim_get" (comm: Handle, dimensions: &mut Int);
+    /// Neighbours along a dimension.
+    fn cart_shift = "Cart_shift" (comm: Handle, dimension: Int, step: Int, source: &mut Int, dest: &mut Int);
+    /// Number of a rank's neighbours in a graph.
+    fn graph_neighbors_count = "Graph_neighbors_count" (comm: Handle, rank: Int, count: &mut Int);
+    /// A rank's neighbours in a graph.
+    fn graph_neighbors = "Graph_neighbors" (comm: Handle, rank: Int, count: Int, neighbours: *mut Int);
+    /// Numbers of neighbours in a distributed graph.
+    fn dist_graph_neighbors_count =
+        "Dist_graph_neighbors_count"(comm: Handle, sources: &mut Int, destinations: &mut Int, weighted: &mut Int);
+    /// Neighbours in a distributed graph.
+    fn dist_graph_neighbors = "Dist_graph_neighbors" (comm: Handle, in_count: Int, sources: *mut Int,
+        in_weights: *mut Int, out_count: Int, destinations: *mut Int, out_weights: *mut Int);
+}

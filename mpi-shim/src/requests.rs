@@ -1,0 +1,373 @@
+//! What is known of requests: how much a persistent send will send, and that a receive is to be credited where it
+//! completes, with what arrived.
+//!
+//! MPI may give a freed request's handle to another thread before the call that freed it has returned. So a
+//! completing call takes the entries of its requests out of the table first, and puts back those that did not
+//! complete. No lock is held while MPI runs.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::{Mutex, MutexGuard};
+
+use smallvec::{SmallVec, smallvec};
+
+use crate::library::{Family, Handle, Int, Ptr, family};
+use crate::rules::{Group, Moved, Rule, natural, received, sent};
+
+/// What is to be known of a request until it is freed.
+#[derive(Clone, Copy)]
+struct Entry {
+    /// Bytes that it sends each time it starts.
+    sends: u64,
+    /// Whether its completion brings bytes.
+    receives: bool,
+    /// Whether it outlives its completion.
+    persistent: bool,
+    /// Ranks of its communicator; 0 where not known.
+    comm_size: u32,
+}
+
+/// Spreads handles, which are addresses or small numbers, over the bits of a word (Fibonacci hashing).
+#[derive(Default)]
+struct Spread(u64);
+
+impl Hasher for Spread {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_usize((self.0 as usize).rotate_left(8) ^ usize::from(byte));
+        }
+    }
+
+    fn write_usize(&mut self, value: usize) {
+        let product = (value as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 = product ^ (product >> 32);
+    }
+}
+
+type Shard = HashMap<Handle, Entry, BuildHasherDefault<Spread>>;
+
+const SHARDS: usize = 16;
+static TABLE: [Mutex<Shard>; SHARDS] = [const { Mutex::new(HashMap::with_hasher(BuildHasherDefault::new())) }; SHARDS];
+
+fn shard(request: Handle) -> MutexGuard<'static, Shard> {
+    let mut spread = Spread::default();
+    spread.write_usize(request);
+    // Entries stay whole whatever happens to a thread that holds the lock.
+    TABLE[(spread.0 >> 40) as usize % SHARDS].lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+fn insert(request: Handle, entry: Entry) {
+    shard(request).insert(request, entry);
+}
+
+fn look_up(request: Handle) -> Option<Entry> {
+    shard(request).get(&request).copied()
+}
+
+/// Takes the entry of a request out; a persistent one's stays, and a copy is returned.
+fn take(request: Handle) -> Option<Entry> {
+    let mut shard = shard(request);
+    let entry = *shard.get(&request)?;
+    if !entry.persistent {
+        shard.remove(&request);
+    }
+    Some(entry)
+}
+
+/// Makes an entry for the request that an accepted call has just returned.
+///
+/// # Safety
+/// `request` leads to that request; `comm`, if any, is the call's.
+unsafe fn register(request: Ptr, comm: Option<Handle>, entry: Entry) -> Moved {
+    let Some(family) = family() else { return Moved::default() };
+    // SAFETY: the caller's promise.
+    let (handle, comm_size) = unsafe { (family.read(request, 0), comm.map_or(0, |comm| Group::of(comm).ranks())) };
+    if entry.receives || entry.persistent {
+        insert(handle, Entry { comm_size, ..entry });
+    }
+    Moved { comm_size, ..Moved::default() }
+}
+
+const RECEIVE: Entry = Entry { sends: 0, receives: true, persistent: false, comm_size: 0 };
+
+/// Nonblocking receives: credited where they complete. One from MPI_PROC_NULL has a request that MPI shares.
+pub struct StartsReceive {
+    pub source: Int,
+    pub comm: Handle,
+    pub request: Ptr,
+}
+
+impl Rule for StartsReceive {
+    type Scratch = ();
+
+    unsafe fn before(&mut self, (): &mut ()) {}
+
+    unsafe fn after(&mut self, (): &mut (), accepted: bool) -> Moved {
+        if !accepted {
+            return Moved::default();
+        }
+        let receives = family().is_some_and(|family| self.source != family.proc_null);
+        // SAFETY: MPI accepted the call.
+        unsafe { register(self.request, Some(self.comm), Entry { receives, ..RECEIVE }) }
+    }
+}
+
+/// Nonblocking receives of a matched message.
+pub struct StartsMatched {
+    pub message: Ptr,
+    pub request: Ptr,
+}
+
+impl Rule for StartsMatched {
+    /// Whether there is a message to receive; the call sets the handle to MPI_MESSAGE_NULL.
+    type Scratch = bool;
+
+    unsafe fn before(&mut self, receives: &mut bool) {
+        *receives = family().is_some_and(|family| {
+            // SAFETY: the argument leads to a handle, or is NULL in a wrong program.
+            !self.message.is_null() && unsafe { family.read(self.message, 0) } != family.message_no_proc
+        });
+    }
+
+    unsafe fn after(&mut self, receives: &mut bool, accepted: bool) -> Moved {
+        if !accepted {
+            return Moved::default();
+        }
+        // SAFETY: MPI accepted the call.
+        unsafe { register(self.request, None, Entry { receives: *receives, ..RECEIVE }) }
+    }
+}
+
+/// Persistent sends: nothing moves until they start.
+pub struct PreparesSend {
+    pub count: Int,
+    pub datatype: Handle,
+    pub dest: Int,
+    pub comm: Handle,
+    pub request: Ptr,
+}
+
+impl Rule for PreparesSend {
+    type Scratch = ();
+
+    unsafe fn before(&mut self, (): &mut ()) {}
+
+    unsafe fn after(&mut self, (): &mut (), accepted: bool) -> Moved {
+        if !accepted {
+            return Moved::default();
+        }
+        // SAFETY: MPI accepted the call.
+        unsafe {
+            let sends = sent(self.count, self.datatype, self.dest);
+            let entry = Entry { sends, receives: false, persistent: true, comm_size: 0 };
+            register(self.request, Some(self.comm), entry)
+        }
+    }
+}
+
+/// Persistent receives.
+pub struct PreparesReceive {
+    pub source: Int,
+    pub comm: Handle,
+    pub request: Ptr,
+}
+
+impl Rule for PreparesReceive {
+    type Scratch = ();
+
+    unsafe fn before(&mut self, (): &mut ()) {}
+
+    unsafe fn after(&mut self, (): &mut (), accepted: bool) -> Moved {
+        if !accepted {
+            return Moved::default();
+        }
+        let receives = family().is_some_and(|family| self.source != family.proc_null);
+        // SAFETY: MPI accepted the call.
+        unsafe { register(self.request, Some(self.comm), Entry { receives, persistent: true, ..RECEIVE }) }
+    }
+}
+
+/// Starts of persistent requests: sends are credited here.
+pub struct Starts {
+    pub requests: Ptr,
+    pub count: Int,
+}
+
+impl Rule for Starts {
+    type Scratch = ();
+
+    unsafe fn before(&mut self, (): &mut ()) {}
+
+    unsafe fn after(&mut self, (): &mut (), accepted: bool) -> Moved {
+        let mut moved = Moved::default();
+        let Some(family) = family().filter(|_| accepted) else { return moved };
+        for index in 0..natural(self.count) as usize {
+            // SAFETY: MPI accepted the array.
+            if let Some(entry) = look_up(unsafe { family.read(self.requests, index) }) {
+                moved.sent = moved.sent.saturating_add(entry.sends);
+                moved.comm_size = moved.comm_size.max(entry.comm_size);
+            }
+        }
+        moved
+    }
+}
+
+/// MPI_Request_free: what a receive brings after this is not known.
+pub struct Frees {
+    pub request: Ptr,
+}
+
+impl Rule for Frees {
+    type Scratch = ();
+
+    unsafe fn before(&mut self, (): &mut ()) {
+        let Some(family) = family().filter(|_| !self.request.is_null()) else { return };
+        // SAFETY: the argument leads to a request.
+        let request = unsafe { family.read(self.request, 0) };
+        shard(request).remove(&request);
+    }
+
+    unsafe fn after(&mut self, (): &mut (), _accepted: bool) -> Moved {
+        Moved::default()
+    }
+}
+
+/// How a completing call says what completed.
+#[derive(Clone, Copy)]
+pub enum Outcome {
+    /// By returning: all.
+    All,
+    /// All, if the flag is set.
+    Flag(Ptr),
+    /// The one at the index.
+    Any(Ptr),
+    /// The one at the index, if the flag is set: (index, flag).
+    AnyFlag(Ptr, Ptr),
+    /// Those at the indices: (number, indices).
+    Some(Ptr, Ptr),
+}
+
+/// Waits and tests.
+pub struct Completes {
+    pub requests: Ptr,
+    pub count: Int,
+    pub statuses: *mut Ptr,
+    pub outcome: Outcome,
+}
+
+/// A request with an entry in a completing call.
+struct Taken {
+    index: usize,
+    request: Handle,
+    entry: Entry,
+    /// Where in the array of statuses its own is, once it completed.
+    status: Option<usize>,
+}
+
+/// What [`Completes`] keeps during the call: entries in the order of their requests, and room for statuses that the
+/// program ignores.
+#[derive(Default)]
+pub struct Pending {
+    taken: SmallVec<[Taken; 8]>,
+    statuses: SmallVec<[u64; 24]>,
+}
+
+impl Rule for Completes {
+    type Scratch = Pending;
+
+    unsafe fn before(&mut self, pending: &mut Pending) {
+        let Some(family) = family().filter(|_| !self.requests.is_null()) else { return };
+        let count = natural(self.count) as usize;
+        for index in 0..count {
+            // SAFETY: MPI demands `count` requests here.
+            let request = unsafe { family.read(self.requests, index) };
+            if let Some(entry) = take(request) {
+                pending.taken.push(Taken { index, request, entry, status: None });
+            }
+        }
+        // SAFETY: `statuses` leads to the argument.
+        let statuses = unsafe { &mut *self.statuses };
+        let receives = pending.taken.iter().any(|taken| taken.entry.receives);
+        if receives && *statuses as usize == family.status_ignore {
+            let room = if matches!(self.outcome, Outcome::Any(_) | Outcome::AnyFlag(..)) { 1 } else { count };
+            pending.statuses = smallvec![0; (room * family.status_size).div_ceil(size_of::<u64>())];
+            *statuses = pending.statuses.as_mut_ptr().cast();
+        }
+    }
+
+    unsafe fn after(&mut self, pending: &mut Pending, accepted: bool) -> Moved {
+        let mut moved = Moved::default();
+        let Some(family) = family().filter(|_| !pending.taken.is_empty()) else { return moved };
+        if accepted {
+            // SAFETY: MPI has just accepted the call and set its results.
+            unsafe { self.outcome.mark(&mut pending.taken) };
+        }
+        for taken in &pending.taken {
+            // SAFETY: MPI has just filled the statuses of what completed, and read all requests.
+            unsafe { self.settle(family, taken, &mut moved) };
+        }
+        moved
+    }
+}
+
+impl Completes {
+    /// Credits a request that completed, or puts its entry back.
+    ///
+    /// # Safety
+    /// The call has just returned.
+    unsafe fn settle(&self, family: &Family, taken: &Taken, moved: &mut Moved) {
+        let Taken { index, request, entry, status } = *taken;
+        match status {
+            Some(position) if entry.receives => {
+                // SAFETY: the array has a status there, and MPI filled it.
+                let bytes = unsafe {
+                    let status = (*self.statuses).byte_add(position * family.status_size);
+                    received(family, status)
+                };
+                moved.received = moved.received.saturating_add(bytes);
+                moved.comm_size = moved.comm_size.max(entry.comm_size);
+            }
+            Some(_) => {}
+            // After an error, a request that completed is gone from its place.
+            // SAFETY: the requests are still the program's array.
+            None if !entry.persistent && unsafe { family.read(self.requests, index) } == request => {
+                insert(request, entry);
+            }
+            None => {}
+        }
+    }
+}
+
+impl Outcome {
+    /// Notes for each entry whose request completed where its status is.
+    ///
+    /// # Safety
+    /// The call has just succeeded, and the pointers are its arguments.
+    unsafe fn mark(self, taken: &mut [Taken]) {
+        // SAFETY: the caller's promise; MPI sets each of these ints.
+        let int = |pointer: Ptr, index: usize| unsafe { *pointer.cast::<Int>().add(index) };
+        let mut complete = |index: Int, position: usize| {
+            // MPI_UNDEFINED is negative, so no request has it for an index.
+            let found = taken.binary_search_by(|taken| (taken.index as i64).cmp(&i64::from(index)));
+            if let Ok(found) = found {
+                taken[found].status = Some(position);
+            }
+        };
+        match self {
+            Self::Any(index) => complete(int(index, 0), 0),
+            Self::AnyFlag(index, flag) if int(flag, 0) != 0 => complete(int(index, 0), 0),
+            Self::Some(number, indices) => {
+                (0..natural(int(number, 0)) as usize).for_each(|position| complete(int(indices, position), position));
+            }
+            Self::All => taken.iter_mut().for_each(|taken| taken.status = Some(taken.index)),
+            Self::Flag(flag) if int(flag, 0) != 0 => {
+                taken.iter_mut().for_each(|taken| taken.status = Some(taken.index));
+            }
+            Self::AnyFlag(..) | Self::Flag(_) => {}
+        }
+    }
+}

@@ -1,0 +1,460 @@
+//! Rules for collective calls, blocking and nonblocking alike.
+//!
+//! Where data are moved (broadcast, gather, scatter, allgather, alltoall), each block that the standard describes as
+//! going from one rank to another is sent by the one and received by the other, a rank's block for itself included:
+//! over all ranks as much is received as is sent. MPI_IN_PLACE says that a rank's own block stays where it is.
+//! Where data are combined (reductions, scans), a rank sends its contribution once and receives the result it is given.
+
+use super::{ByArguments, Group, Moved, bytes, counts};
+use crate::library::{Family, Handle, Int, Ptr, Wide, family};
+
+/// This process's part in a call with a root.
+struct Part {
+    /// It is the root.
+    root: bool,
+    /// It is on the side that is not the root's: always with one group, and in the root's other group.
+    member: bool,
+}
+
+impl Part {
+    fn of(root: Int, group: &Group, family: &Family) -> Self {
+        if group.is_inter() {
+            Self { root: root == family.root, member: root >= 0 }
+        } else {
+            Self { root: root == group.rank(), member: true }
+        }
+    }
+}
+
+/// What a communicator and a family make of a call's arguments.
+///
+/// # Safety
+/// MPI has accepted `comm`.
+unsafe fn context(comm: Handle) -> Option<(&'static Family, Group)> {
+    // SAFETY: the caller's promise.
+    family().map(|family| (family, unsafe { Group::of(comm) }))
+}
+
+/// Bytes of a vector of blocks of one type, without the block at `except`.
+///
+/// # Safety
+/// MPI has accepted the type and may read `length` counts.
+unsafe fn blocks(vector: Ptr, length: u64, datatype: Handle, except: Option<Int>) -> u64 {
+    // SAFETY: the caller's promise.
+    let vector = unsafe { counts(vector, length) };
+    let total: Wide = vector.iter().map(|&count| Wide::from(count)).sum();
+    let own = except.and_then(|rank| vector.get(rank as usize)).map_or(0, |&count| Wide::from(count));
+    // SAFETY: the caller's promise.
+    unsafe { bytes(total - own, datatype) }
+}
+
+/// MPI_Bcast: the root sends a copy to each rank, itself included.
+pub struct Broadcast {
+    pub count: Int,
+    pub datatype: Handle,
+    pub root: Int,
+    pub comm: Handle,
+}
+
+impl ByArguments for Broadcast {
+    unsafe fn moved(&self) -> Moved {
+        // SAFETY: MPI accepted the call.
+        let Some((family, group)) = (unsafe { context(self.comm) }) else { return Moved::default() };
+        let part = Part::of(self.root, &group, family);
+        let mut moved = Moved { comm_size: group.ranks(), ..Moved::default() };
+        if part.root || part.member {
+            // SAFETY: the type has a meaning at the root and at those who receive.
+            let block = unsafe { bytes(self.count, self.datatype) };
+            moved.sent = if part.root { block.saturating_mul(group.peers()) } else { 0 };
+            moved.received = if part.member { block } else { 0 };
+        }
+        moved
+    }
+}
+
+/// MPI_Gather.
+pub struct Gather {
+    pub sendbuf: Ptr,
+    pub sendcount: Int,
+    pub sendtype: Handle,
+    pub recvcount: Int,
+    pub recvtype: Handle,
+    pub root: Int,
+    pub comm: Handle,
+}
+
+impl ByArguments for Gather {
+    unsafe fn moved(&self) -> Moved {
+        // SAFETY: MPI accepted the call.
+        let Some((family, group)) = (unsafe { context(self.comm) }) else { return Moved::default() };
+        let part = Part::of(self.root, &group, family);
+        let in_place = part.root && !group.is_inter() && family.is_in_place(self.sendbuf);
+        let mut moved = Moved { comm_size: group.ranks(), ..Moved::default() };
+        if part.member && !in_place {
+            // SAFETY: the sender's arguments have a meaning here.
+            moved.sent = unsafe { bytes(self.sendcount, self.sendtype) };
+        }
+        if part.root {
+            // SAFETY: the receiver's arguments have a meaning at the root.
+            let block = unsafe { bytes(self.recvcount, self.recvtype) };
+            moved.received = block.saturating_mul(group.peers() - u64::from(in_place));
+        }
+        moved
+    }
+}
+
+/// MPI_Gatherv.
+pub struct Gatherv {
+    pub sendbuf: Ptr,
+    pub sendcount: Int,
+    pub sendtype: Handle,
+    pub recvcounts: Ptr,
+    pub recvtype: Handle,
+    pub root: Int,
+    pub comm: Handle,
+}
+
+impl ByArguments for Gatherv {
+    unsafe fn moved(&self) -> Moved {
+        // SAFETY: MPI accepted the call.
+        let Some((family, group)) = (unsafe { context(self.comm) }) else { return Moved::default() };
+        let part = Part::of(self.root, &group, family);
+        let in_place = part.root && !group.is_inter() && family.is_in_place(self.sendbuf);
+        let mut moved = Moved { comm_size: group.ranks(), ..Moved::default() };
+        if part.member && !in_place {
+            // SAFETY: the sender's arguments have a meaning here.
+            moved.sent = unsafe { bytes(self.sendcount, self.sendtype) };
+        }
+        if part.root {
+            let except = in_place.then_some(self.root);
+            // SAFETY: the receiver's arguments have a meaning at the root, with one count per peer.
+            moved.received = unsafe { blocks(self.recvcounts, group.peers(), self.recvtype, except) };
+        }
+        moved
+    }
+}
+
+/// MPI_Scatter.
+pub struct Scatter {
+    pub sendcount: Int,
+    pub sendtype: Handle,
+    pub recvbuf: Ptr,
+    pub recvcount: Int,
+    pub recvtype: Handle,
+    pub root: Int,
+    pub comm: Handle,
+}
+
+impl ByArguments for Scatter {
+    unsafe fn moved(&self) -> Moved {
+        // SAFETY: MPI accepted the call.
+        let Some((family, group)) = (unsafe { context(self.comm) }) else { return Moved::default() };
+        let part = Part::of(self.root, &group, family);
+        let in_place = part.root && !group.is_inter() && family.is_in_place(self.recvbuf);
+        let mut moved = Moved { comm_size: group.ranks(), ..Moved::default() };
+        if part.root {
+            // SAFETY: the sender's arguments have a meaning at the root.
+            let block = unsafe { bytes(self.sendcount, self.sendtype) };
+            moved.sent = block.saturating_mul(group.peers() - u64::from(in_place));
+        }
+        if part.member && !in_place {
+            // SAFETY: the receiver's arguments have a meaning here.
+            moved.received = unsafe { bytes(self.recvcount, self.recvtype) };
+        }
+        moved
+    }
+}
+
+/// MPI_Scatterv.
+pub struct Scatterv {
+    pub sendcounts: Ptr,
+    pub sendtype: Handle,
+    pub recvbuf: Ptr,
+    pub recvcount: Int,
+    pub recvtype: Handle,
+    pub root: Int,
+    pub comm: Handle,
+}
+
+impl ByArguments for Scatterv {
+    unsafe fn moved(&self) -> Moved {
+        // SAFETY: MPI accepted the call.
+        let Some((family, group)) = (unsafe { context(self.comm) }) else { return Moved::default() };
+        let part = Part::of(self.root, &group, family);
+        let in_place = part.root && !group.is_inter() && family.is_in_place(self.recvbuf);
+        let mut moved = Moved { comm_size: group.ranks(), ..Moved::default() };
+        if part.root {
+            let except = in_place.then_some(self.root);
+            // SAFETY: the sender's arguments have a meaning at the root, with one count per peer.
+            moved.sent = unsafe { blocks(self.sendcounts, group.peers(), self.sendtype, except) };
+        }
+        if part.member && !in_place {
+            // SAFETY: the receiver's arguments have a meaning here.
+            moved.received = unsafe { bytes(self.recvcount, self.recvtype) };
+        }
+        moved
+    }
+}
+
+/// MPI_Allgather.
+pub struct Allgather {
+    pub sendbuf: Ptr,
+    pub sendcount: Int,
+    pub sendtype: Handle,
+    pub recvcount: Int,
+    pub recvtype: Handle,
+    pub comm: Handle,
+}
+
+impl ByArguments for Allgather {
+    unsafe fn moved(&self) -> Moved {
+        // SAFETY: MPI accepted the call; in place, only the receiver's arguments have a meaning.
+        unsafe {
+            let Some((family, group)) = context(self.comm) else { return Moved::default() };
+            let received = bytes(self.recvcount, self.recvtype);
+            let in_place = !group.is_inter() && family.is_in_place(self.sendbuf);
+            let sent = if in_place { received } else { bytes(self.sendcount, self.sendtype) };
+            let others = group.peers() - u64::from(in_place);
+            Moved {
+                sent: sent.saturating_mul(others),
+                received: received.saturating_mul(others),
+                comm_size: group.ranks(),
+            }
+        }
+    }
+}
+
+/// MPI_Allgatherv.
+pub struct Allgatherv {
+    pub sendbuf: Ptr,
+    pub sendcount: Int,
+    pub sendtype: Handle,
+    pub recvcounts: Ptr,
+    pub recvtype: Handle,
+    pub comm: Handle,
+}
+
+impl ByArguments for Allgatherv {
+    unsafe fn moved(&self) -> Moved {
+        // SAFETY: MPI accepted the call; in place, only the receiver's arguments have a meaning.
+        unsafe {
+            let Some((family, group)) = context(self.comm) else { return Moved::default() };
+            let all = blocks(self.recvcounts, group.peers(), self.recvtype, None);
+            let comm_size = group.ranks();
+            if group.is_inter() || !family.is_in_place(self.sendbuf) {
+                let sent = bytes(self.sendcount, self.sendtype).saturating_mul(group.peers());
+                return Moved { sent, received: all, comm_size };
+            }
+            let received = blocks(self.recvcounts, group.peers(), self.recvtype, Some(group.rank()));
+            Moved { sent: (all - received).saturating_mul(group.peers() - 1), received, comm_size }
+        }
+    }
+}
+
+/// MPI_Alltoall: the same sizes as an allgather, another block for each rank.
+pub struct Alltoall {
+    pub sendbuf: Ptr,
+    pub sendcount: Int,
+    pub sendtype: Handle,
+    pub recvcount: Int,
+    pub recvtype: Handle,
+    pub comm: Handle,
+}
+
+impl ByArguments for Alltoall {
+    unsafe fn moved(&self) -> Moved {
+        let &Self { sendbuf, sendcount, sendtype, recvcount, recvtype, comm } = self;
+        // SAFETY: passed on.
+        unsafe { Allgather { sendbuf, sendcount, sendtype, recvcount, recvtype, comm }.moved() }
+    }
+}
+
+/// MPI_Alltoallv.
+pub struct Alltoallv {
+    pub sendbuf: Ptr,
+    pub sendcounts: Ptr,
+    pub sendtype: Handle,
+    pub recvcounts: Ptr,
+    pub recvtype: Handle,
+    pub comm: Handle,
+}
+
+impl ByArguments for Alltoallv {
+    unsafe fn moved(&self) -> Moved {
+        // SAFETY: MPI accepted the call; in place, only the receiver's arguments have a meaning.
+        unsafe {
+            let Some((family, group)) = context(self.comm) else { return Moved::default() };
+            let (peers, comm_size) = (group.peers(), group.ranks());
+            if group.is_inter() || !family.is_in_place(self.sendbuf) {
+                let sent = blocks(self.sendcounts, peers, self.sendtype, None);
+                return Moved { sent, received: blocks(self.recvcounts, peers, self.recvtype, None), comm_size };
+            }
+            let others = blocks(self.recvcounts, peers, self.recvtype, Some(group.rank()));
+            Moved { sent: others, received: others, comm_size }
+        }
+    }
+}
+
+/// MPI_Alltoallw.
+pub struct Alltoallw {
+    pub sendbuf: Ptr,
+    pub sendcounts: Ptr,
+    pub sendtypes: Ptr,
+    pub recvcounts: Ptr,
+    pub recvtypes: Ptr,
+    pub comm: Handle,
+}
+
+impl ByArguments for Alltoallw {
+    unsafe fn moved(&self) -> Moved {
+        // SAFETY: MPI accepted the call; in place, only the receiver's arguments have a meaning.
+        unsafe {
+            let Some((family, group)) = context(self.comm) else { return Moved::default() };
+            let (peers, comm_size) = (group.peers(), group.ranks());
+            if group.is_inter() || !family.is_in_place(self.sendbuf) {
+                let sent = typed_blocks(family, self.sendcounts, self.sendtypes, peers, |_| true);
+                let received = typed_blocks(family, self.recvcounts, self.recvtypes, peers, |_| true);
+                return Moved { sent, received, comm_size };
+            }
+            let own = group.rank() as usize;
+            let others = typed_blocks(family, self.recvcounts, self.recvtypes, peers, |rank| rank != own);
+            Moved { sent: others, received: others, comm_size }
+        }
+    }
+}
+
+/// Bytes of the blocks that `wanted` picks, each of a type of its own. A type is asked only where its count is not 0.
+///
+/// # Safety
+/// MPI has accepted the types and may read `length` counts and types.
+pub unsafe fn typed_blocks(
+    family: &Family,
+    vector: Ptr,
+    types: Ptr,
+    length: u64,
+    wanted: impl Fn(usize) -> bool,
+) -> u64 {
+    // SAFETY: the caller's promise.
+    let vector = unsafe { counts(vector, length) };
+    let picked = vector.iter().enumerate().filter(|&(rank, &count)| count > 0 && wanted(rank));
+    // SAFETY: the caller's promise.
+    picked.map(|(rank, &count)| unsafe { bytes(count, family.read(types, rank)) }).fold(0, u64::saturating_add)
+}
+
+/// MPI_Reduce: the root receives the result; in place, it contributes without sending.
+pub struct Reduce {
+    pub sendbuf: Ptr,
+    pub count: Int,
+    pub datatype: Handle,
+    pub root: Int,
+    pub comm: Handle,
+}
+
+impl ByArguments for Reduce {
+    unsafe fn moved(&self) -> Moved {
+        // SAFETY: MPI accepted the call.
+        let Some((family, group)) = (unsafe { context(self.comm) }) else { return Moved::default() };
+        let part = Part::of(self.root, &group, family);
+        let in_place = part.root && !group.is_inter() && family.is_in_place(self.sendbuf);
+        let mut moved = Moved { comm_size: group.ranks(), ..Moved::default() };
+        if part.root || part.member {
+            // SAFETY: the type has a meaning at the root and at those who contribute.
+            let vector = unsafe { bytes(self.count, self.datatype) };
+            moved.sent = if part.member && !in_place { vector } else { 0 };
+            moved.received = if part.root { vector } else { 0 };
+        }
+        moved
+    }
+}
+
+/// MPI_Allreduce: each rank contributes a vector and receives one. In place too, since the others need its vector.
+pub struct Allreduce {
+    pub count: Int,
+    pub datatype: Handle,
+    pub comm: Handle,
+}
+
+impl ByArguments for Allreduce {
+    unsafe fn moved(&self) -> Moved {
+        // SAFETY: MPI accepted the call.
+        unsafe {
+            let vector = bytes(self.count, self.datatype);
+            Moved { sent: vector, received: vector, comm_size: Group::of(self.comm).ranks() }
+        }
+    }
+}
+
+/// MPI_Reduce_scatter: each rank contributes all blocks and receives its own.
+pub struct ReduceScatter {
+    pub recvcounts: Ptr,
+    pub datatype: Handle,
+    pub comm: Handle,
+}
+
+impl ByArguments for ReduceScatter {
+    unsafe fn moved(&self) -> Moved {
+        // SAFETY: MPI accepted the call; there is one count per rank of the local group.
+        unsafe {
+            let group = Group::of(self.comm);
+            let sent = blocks(self.recvcounts, group.local(), self.datatype, None);
+            let others = blocks(self.recvcounts, group.local(), self.datatype, Some(group.rank()));
+            Moved { sent, received: sent - others, comm_size: group.ranks() }
+        }
+    }
+}
+
+/// MPI_Reduce_scatter_block.
+pub struct ReduceScatterBlock {
+    pub recvcount: Int,
+    pub datatype: Handle,
+    pub comm: Handle,
+}
+
+impl ByArguments for ReduceScatterBlock {
+    unsafe fn moved(&self) -> Moved {
+        // SAFETY: MPI accepted the call.
+        unsafe {
+            let group = Group::of(self.comm);
+            let block = bytes(self.recvcount, self.datatype);
+            Moved { sent: block.saturating_mul(group.local()), received: block, comm_size: group.ranks() }
+        }
+    }
+}
+
+/// MPI_Scan: as an allreduce.
+pub struct Scan {
+    pub count: Int,
+    pub datatype: Handle,
+    pub comm: Handle,
+}
+
+impl ByArguments for Scan {
+    unsafe fn moved(&self) -> Moved {
+        let &Self { count, datatype, comm } = self;
+        // SAFETY: passed on.
+        unsafe { Allreduce { count, datatype, comm }.moved() }
+    }
+}
+
+/// MPI_Exscan: nobody needs the last rank's contribution, and the first rank is given nothing.
+pub struct Exscan {
+    pub count: Int,
+    pub datatype: Handle,
+    pub comm: Handle,
+}
+
+impl ByArguments for Exscan {
+    unsafe fn moved(&self) -> Moved {
+        // SAFETY: MPI accepted the call.
+        unsafe {
+            let group = Group::of(self.comm);
+            let vector = bytes(self.count, self.datatype);
+            let rank = super::natural(group.rank());
+            Moved {
+                sent: if rank + 1 < group.local() { vector } else { 0 },
+                received: if rank > 0 { vector } else { 0 },
+                comm_size: group.ranks(),
+            }
+        }
+    }
+}

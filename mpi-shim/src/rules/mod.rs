@@ -1,0 +1,199 @@
+//! What a call moved, by rule. `docs/mpi.md` says each rule in words; a test compares its table with ours. Arguments
+//! are read only after a call that MPI accepted: where they are wrong, the error is MPI's own.
+
+mod collective;
+mod neighbourhood;
+mod one_sided;
+mod point_to_point;
+
+pub use collective::*;
+pub use neighbourhood::*;
+pub use one_sided::*;
+pub use point_to_point::*;
+
+use crate::library::{self, Handle, Int, Ptr, Wide};
+
+/// What one call moved.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Moved {
+    /// Bytes.
+    pub sent: u64,
+    /// Bytes.
+    pub received: u64,
+    /// Ranks of the communicator; 0 where the call names none.
+    pub comm_size: u32,
+}
+
+/// A rule for calls; made of the arguments of one.
+pub trait Rule {
+    /// What the rule keeps from before the call until after it, at a fixed address.
+    type Scratch: Default;
+
+    /// Looks at the arguments before the call; may redirect those it holds a pointer to.
+    ///
+    /// # Safety
+    /// The rule's fields are the arguments of the call that follows.
+    unsafe fn before(&mut self, scratch: &mut Self::Scratch);
+
+    /// What the call moved; `accepted` if it returned MPI_SUCCESS.
+    ///
+    /// # Safety
+    /// The call whose arguments the rule holds has just returned.
+    unsafe fn after(&mut self, scratch: &mut Self::Scratch, accepted: bool) -> Moved;
+}
+
+/// A rule that needs nothing but the arguments of an accepted call.
+pub trait ByArguments {
+    /// What the call moved.
+    ///
+    /// # Safety
+    /// MPI has just accepted a call with these arguments.
+    unsafe fn moved(&self) -> Moved;
+}
+
+impl<R: ByArguments> Rule for R {
+    type Scratch = ();
+
+    #[inline(always)]
+    unsafe fn before(&mut self, (): &mut ()) {}
+
+    #[inline(always)]
+    unsafe fn after(&mut self, (): &mut (), accepted: bool) -> Moved {
+        if accepted {
+            // SAFETY: the caller's promise, and MPI accepted the call.
+            unsafe { self.moved() }
+        } else {
+            Moved::default()
+        }
+    }
+}
+
+/// Calls that move nothing and name no communicator: counted and timed.
+pub struct Visits {}
+
+impl ByArguments for Visits {
+    unsafe fn moved(&self) -> Moved {
+        Moved::default()
+    }
+}
+
+/// Calls that move nothing by their arguments, on a communicator.
+pub struct Takes {
+    pub comm: Handle,
+}
+
+impl ByArguments for Takes {
+    unsafe fn moved(&self) -> Moved {
+        // SAFETY: MPI accepted the communicator.
+        Moved { comm_size: unsafe { Group::of(self.comm) }.ranks(), ..Moved::default() }
+    }
+}
+
+/// MPI_Init, MPI_Init_thread.
+pub struct Initialises {}
+
+impl ByArguments for Initialises {
+    unsafe fn moved(&self) -> Moved {
+        crate::runtime::claim_output();
+        Moved::default()
+    }
+}
+
+/// MPI_Finalize.
+pub struct Finalises {}
+
+impl Rule for Finalises {
+    type Scratch = ();
+
+    unsafe fn before(&mut self, (): &mut ()) {
+        crate::finalize::write_profile();
+    }
+
+    unsafe fn after(&mut self, (): &mut (), _accepted: bool) -> Moved {
+        Moved::default()
+    }
+}
+
+/// The ranks of a communicator.
+pub struct Group {
+    comm: Handle,
+    local: u64,
+    remote: Option<u64>,
+}
+
+impl Group {
+    /// # Safety
+    /// MPI has accepted `comm`.
+    pub unsafe fn of(comm: Handle) -> Self {
+        let (mut local, mut inter, mut remote) = (0, 0, 0);
+        // SAFETY: the caller's promise; a remote size exists where the communicator says that it is one between groups.
+        unsafe {
+            library::comm_size(comm, &mut local);
+            library::comm_test_inter(comm, &mut inter);
+            if inter != 0 {
+                library::comm_remote_size(comm, &mut remote);
+            }
+        }
+        Self { comm, local: natural(local), remote: (inter != 0).then(|| natural(remote)) }
+    }
+
+    /// All ranks: of both groups in an intercommunicator.
+    pub fn ranks(&self) -> u32 {
+        u32::try_from(self.local + self.remote.unwrap_or(0)).unwrap_or(u32::MAX)
+    }
+
+    /// The ranks that a collective call exchanges data with, this one included where there is one group only.
+    pub fn peers(&self) -> u64 {
+        self.remote.unwrap_or(self.local)
+    }
+
+    /// Ranks of this process's group.
+    pub fn local(&self) -> u64 {
+        self.local
+    }
+
+    /// Whether there are two groups; MPI_IN_PLACE has no meaning then.
+    pub fn is_inter(&self) -> bool {
+        self.remote.is_some()
+    }
+
+    /// This process's rank.
+    pub fn rank(&self) -> Int {
+        let mut rank = 0;
+        // SAFETY: the communicator was accepted before this value could be made.
+        unsafe { library::comm_rank(self.comm, &mut rank) };
+        rank
+    }
+}
+
+/// A count or size as a natural number. MPI's special values are negative.
+pub fn natural(value: impl Into<Wide>) -> u64 {
+    u64::try_from(value.into()).unwrap_or(0)
+}
+
+/// Bytes of `count` elements of a type.
+///
+/// # Safety
+/// MPI has accepted `datatype`.
+pub unsafe fn bytes(count: impl Into<Wide>, datatype: Handle) -> u64 {
+    let count = natural(count);
+    if count == 0 {
+        return 0; // The type may then be MPI_DATATYPE_NULL.
+    }
+    let mut size = 0;
+    // SAFETY: the caller's promise.
+    unsafe { library::type_size_x(datatype, &mut size) };
+    count.saturating_mul(natural(size))
+}
+
+/// An array of counts.
+///
+/// # Safety
+/// MPI has just read, or may now read, `length` ints at `counts`.
+pub unsafe fn counts<'a>(counts: Ptr, length: u64) -> &'a [Int] {
+    if counts.is_null() {
+        return &[];
+    }
+    // SAFETY: the caller's promise.
+    unsafe { std::slice::from_raw_parts(counts.cast::<Int>(), length as usize) }
+}

@@ -1,0 +1,231 @@
+//! Rules for collective calls among the neighbours of a process topology. Neighbours are listed in the order that the
+//! standard gives counts in; where a grid ends, MPI_PROC_NULL stands in the list and nothing moves.
+
+use super::{ByArguments, Group, Moved, bytes, counts, natural, typed_blocks};
+use crate::library::{self, Family, Handle, Int, Ptr, Wide, family};
+
+/// Whom a rank receives from and sends to.
+struct Neighbours {
+    family: &'static Family,
+    sources: Vec<Int>,
+    destinations: Vec<Int>,
+    comm_size: u32,
+}
+
+impl Neighbours {
+    /// # Safety
+    /// MPI has accepted `comm` for a neighbourhood call.
+    unsafe fn of(comm: Handle) -> Option<Self> {
+        let family = family()?;
+        let mut kind = 0;
+        // SAFETY: the caller's promise; each query is made only of the kind of topology that has it.
+        unsafe {
+            library::topo_test(comm, &mut kind);
+            let group = Group::of(comm);
+            let [cart, graph, _] = family.topologies;
+            let (sources, destinations) = match kind {
+                kind if kind == cart => grid(comm),
+                kind if kind == graph => graph_of(comm, group.rank()),
+                _ => distributed_graph(comm),
+            };
+            Some(Self { family, sources, destinations, comm_size: group.ranks() })
+        }
+    }
+
+    fn real(&self, ranks: &[Int]) -> u64 {
+        ranks.iter().filter(|&&rank| rank != self.family.proc_null).count() as u64
+    }
+
+    /// Bytes of one block per real neighbour.
+    ///
+    /// # Safety
+    /// MPI has accepted the type.
+    unsafe fn equal(&self, ranks: &[Int], count: Int, datatype: Handle) -> u64 {
+        // SAFETY: the caller's promise.
+        unsafe { bytes(count, datatype) }.saturating_mul(self.real(ranks))
+    }
+
+    /// Bytes of blocks with a count each.
+    ///
+    /// # Safety
+    /// MPI has accepted the type and may read one count per neighbour.
+    unsafe fn vector(&self, ranks: &[Int], vector: Ptr, datatype: Handle) -> u64 {
+        // SAFETY: the caller's promise.
+        let vector = unsafe { counts(vector, ranks.len() as u64) };
+        let real = ranks.iter().zip(vector).filter(|&(&rank, _)| rank != self.family.proc_null);
+        let total: Wide = real.map(|(_, &count)| Wide::from(count)).sum();
+        // SAFETY: the caller's promise.
+        unsafe { bytes(total, datatype) }
+    }
+
+    /// Bytes of blocks with a count and a type each.
+    ///
+    /// # Safety
+    /// MPI has accepted the types and may read one count and one type per neighbour.
+    unsafe fn typed(&self, ranks: &[Int], vector: Ptr, types: Ptr) -> u64 {
+        let real = |index: usize| ranks[index] != self.family.proc_null;
+        // SAFETY: the caller's promise.
+        unsafe { typed_blocks(self.family, vector, types, ranks.len() as u64, real) }
+    }
+}
+
+/// # Safety
+/// `comm` has a Cartesian topology.
+unsafe fn grid(comm: Handle) -> (Vec<Int>, Vec<Int>) {
+    let mut dimensions = 0;
+    // SAFETY: the caller's promise.
+    unsafe { library::cartdim_get(comm, &mut dimensions) };
+    let mut neighbours = Vec::new();
+    for dimension in 0..dimensions {
+        let (mut below, mut above) = (0, 0);
+        // SAFETY: the dimension is one of the topology's.
+        unsafe { library::cart_shift(comm, dimension, 1, &mut below, &mut above) };
+        neighbours.extend([below, above]);
+    }
+    (neighbours.clone(), neighbours)
+}
+
+/// # Safety
+/// `comm` has a graph topology.
+unsafe fn graph_of(comm: Handle, rank: Int) -> (Vec<Int>, Vec<Int>) {
+    let mut count = 0;
+    // SAFETY: the caller's promise.
+    unsafe { library::graph_neighbors_count(comm, rank, &mut count) };
+    let mut neighbours = vec![0; natural(count) as usize];
+    // SAFETY: there is room for `count` ranks.
+    unsafe { library::graph_neighbors(comm, rank, count, neighbours.as_mut_ptr()) };
+    (neighbours.clone(), neighbours)
+}
+
+/// # Safety
+/// `comm` has a distributed graph topology.
+unsafe fn distributed_graph(comm: Handle) -> (Vec<Int>, Vec<Int>) {
+    let (mut ins, mut outs, mut weighted) = (0, 0, 0);
+    // SAFETY: the caller's promise.
+    unsafe { library::dist_graph_neighbors_count(comm, &mut ins, &mut outs, &mut weighted) };
+    let room = |count: Int| vec![0; natural(count) as usize];
+    let (mut sources, mut destinations, mut in_weights, mut out_weights) =
+        (room(ins), room(outs), room(ins), room(outs));
+    // SAFETY: each array has room for the number of neighbours passed with it.
+    unsafe {
+        library::dist_graph_neighbors(
+            comm,
+            ins,
+            sources.as_mut_ptr(),
+            in_weights.as_mut_ptr(),
+            outs,
+            destinations.as_mut_ptr(),
+            out_weights.as_mut_ptr(),
+        );
+    }
+    (sources, destinations)
+}
+
+/// MPI_Neighbor_allgather.
+pub struct NeighborAllgather {
+    pub sendcount: Int,
+    pub sendtype: Handle,
+    pub recvcount: Int,
+    pub recvtype: Handle,
+    pub comm: Handle,
+}
+
+impl ByArguments for NeighborAllgather {
+    unsafe fn moved(&self) -> Moved {
+        // SAFETY: MPI accepted the call.
+        unsafe {
+            let Some(neighbours) = Neighbours::of(self.comm) else { return Moved::default() };
+            Moved {
+                sent: neighbours.equal(&neighbours.destinations, self.sendcount, self.sendtype),
+                received: neighbours.equal(&neighbours.sources, self.recvcount, self.recvtype),
+                comm_size: neighbours.comm_size,
+            }
+        }
+    }
+}
+
+/// MPI_Neighbor_alltoall: the same sizes, another block for each neighbour.
+pub struct NeighborAlltoall {
+    pub sendcount: Int,
+    pub sendtype: Handle,
+    pub recvcount: Int,
+    pub recvtype: Handle,
+    pub comm: Handle,
+}
+
+impl ByArguments for NeighborAlltoall {
+    unsafe fn moved(&self) -> Moved {
+        let &Self { sendcount, sendtype, recvcount, recvtype, comm } = self;
+        // SAFETY: passed on.
+        unsafe { NeighborAllgather { sendcount, sendtype, recvcount, recvtype, comm }.moved() }
+    }
+}
+
+/// MPI_Neighbor_allgatherv.
+pub struct NeighborAllgatherv {
+    pub sendcount: Int,
+    pub sendtype: Handle,
+    pub recvcounts: Ptr,
+    pub recvtype: Handle,
+    pub comm: Handle,
+}
+
+impl ByArguments for NeighborAllgatherv {
+    unsafe fn moved(&self) -> Moved {
+        // SAFETY: MPI accepted the call.
+        unsafe {
+            let Some(neighbours) = Neighbours::of(self.comm) else { return Moved::default() };
+            Moved {
+                sent: neighbours.equal(&neighbours.destinations, self.sendcount, self.sendtype),
+                received: neighbours.vector(&neighbours.sources, self.recvcounts, self.recvtype),
+                comm_size: neighbours.comm_size,
+            }
+        }
+    }
+}
+
+/// MPI_Neighbor_alltoallv.
+pub struct NeighborAlltoallv {
+    pub sendcounts: Ptr,
+    pub sendtype: Handle,
+    pub recvcounts: Ptr,
+    pub recvtype: Handle,
+    pub comm: Handle,
+}
+
+impl ByArguments for NeighborAlltoallv {
+    unsafe fn moved(&self) -> Moved {
+        // SAFETY: MPI accepted the call.
+        unsafe {
+            let Some(neighbours) = Neighbours::of(self.comm) else { return Moved::default() };
+            Moved {
+                sent: neighbours.vector(&neighbours.destinations, self.sendcounts, self.sendtype),
+                received: neighbours.vector(&neighbours.sources, self.recvcounts, self.recvtype),
+                comm_size: neighbours.comm_size,
+            }
+        }
+    }
+}
+
+/// MPI_Neighbor_alltoallw.
+pub struct NeighborAlltoallw {
+    pub sendcounts: Ptr,
+    pub sendtypes: Ptr,
+    pub recvcounts: Ptr,
+    pub recvtypes: Ptr,
+    pub comm: Handle,
+}
+
+impl ByArguments for NeighborAlltoallw {
+    unsafe fn moved(&self) -> Moved {
+        // SAFETY: MPI accepted the call.
+        unsafe {
+            let Some(neighbours) = Neighbours::of(self.comm) else { return Moved::default() };
+            Moved {
+                sent: neighbours.typed(&neighbours.destinations, self.sendcounts, self.sendtypes),
+                received: neighbours.typed(&neighbours.sources, self.recvcounts, self.recvtypes),
+                comm_size: neighbours.comm_size,
+            }
+        }
+    }
+}

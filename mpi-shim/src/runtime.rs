@@ -1,0 +1,97 @@
+//! The runtime's C interface as `counters/runtime/include/poise_runtime.h` declares it. The symbols stay undefined
+//! until both libraries are in one process.
+
+use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use crate::rules::Moved;
+
+/// `struct poise_region`.
+#[repr(C)]
+pub struct Region {
+    name: *const c_char,
+    file: *const c_char,
+    line: u32,
+    kind: u32,
+}
+
+// SAFETY: the pointers lead to literals, which nobody writes to.
+unsafe impl Sync for Region {}
+
+impl Region {
+    /// The region of the MPI operation `name`, which ends with a NUL.
+    pub const fn mpi(name: &'static str) -> Self {
+        const POISE_MPI: u32 = 1;
+        assert!(name.as_bytes()[name.len() - 1] == 0);
+        Self { name: name.as_ptr().cast(), file: std::ptr::null(), line: 0, kind: POISE_MPI }
+    }
+}
+
+unsafe extern "C" {
+    safe fn poise_active() -> c_int;
+    safe fn poise_enter(region: &'static Region) -> *mut c_void;
+    fn poise_leave(token: *mut c_void);
+    safe fn poise_mpi_moved(bytes_sent: u64, bytes_received: u64, comm_size: u32);
+    safe fn poise_claim_output();
+    safe fn poise_take_profile(rank: u32, length: &mut usize) -> *mut u8;
+    fn poise_release(bytes: *mut u8, length: usize);
+    safe fn poise_output_path() -> *const c_char;
+}
+
+/// Whether this process measures.
+#[inline(always)]
+pub fn active() -> bool {
+    poise_active() != 0
+}
+
+/// An MPI operation that was entered; to be left by [`Visit::leave`].
+pub struct Visit(*mut c_void);
+
+impl Visit {
+    /// Enters `region` below the thread's current call path.
+    #[inline(always)]
+    pub fn enter(region: &'static Region) -> Self {
+        Self(poise_enter(region))
+    }
+
+    /// Adds what the call moved and leaves.
+    #[inline(always)]
+    pub fn leave(self, moved: Moved) {
+        if moved != Moved::default() {
+            poise_mpi_moved(moved.sent, moved.received, moved.comm_size);
+        }
+        // SAFETY: the token came from poise_enter on this thread, and `self` is consumed, so it is left once.
+        unsafe { poise_leave(self.0) }
+    }
+}
+
+/// Makes this library the one that writes the profile.
+pub fn claim_output() {
+    poise_claim_output();
+}
+
+/// This process's encoded profile as rank `rank`; `None` when there is none.
+pub fn take_profile(rank: u32) -> Option<Vec<u8>> {
+    let mut length = 0;
+    let bytes = poise_take_profile(rank, &mut length);
+    if bytes.is_null() {
+        return None;
+    }
+    // SAFETY: the runtime returned `length` readable bytes, ours until they are released.
+    let copy = unsafe { std::slice::from_raw_parts(bytes, length) }.to_vec();
+    // SAFETY: exactly what poise_take_profile returned, and not used after this.
+    unsafe { poise_release(bytes, length) };
+    Some(copy)
+}
+
+/// Where the profile goes.
+pub fn output_path() -> Option<PathBuf> {
+    let path = poise_output_path();
+    if path.is_null() {
+        return None;
+    }
+    // SAFETY: the runtime returns a NUL-terminated string that it keeps.
+    let path = unsafe { CStr::from_ptr(path) };
+    Some(PathBuf::from(OsStr::from_bytes(path.to_bytes())))
+}

@@ -1,0 +1,80 @@
+//! The table's rows for point-to-point communication.
+
+macro_rules! point_to_point {
+    ($generate:ident) => {
+        $generate! {
+            // Messages.
+            Send(buf: Ptr, count: Int, datatype: Handle, dest: Int, tag: Int, comm: Handle)
+                => Sends { count, datatype, dest, comm };
+            Bsend(buf: Ptr, count: Int, datatype: Handle, dest: Int, tag: Int, comm: Handle)
+                => Sends { count, datatype, dest, comm };
+            Ssend(buf: Ptr, count: Int, datatype: Handle, dest: Int, tag: Int, comm: Handle)
+                => Sends { count, datatype, dest, comm };
+            Rsend(buf: Ptr, count: Int, datatype: Handle, dest: Int, tag: Int, comm: Handle)
+                => Sends { count, datatype, dest, comm };
+            Isend(buf: Ptr, count: Int, datatype: Handle, dest: Int, tag: Int, comm: Handle, request: Ptr)
+                => Sends { count, datatype, dest, comm };
+            Ibsend(buf: Ptr, count: Int, datatype: Handle, dest: Int, tag: Int, comm: Handle, request: Ptr)
+                => Sends { count, datatype, dest, comm };
+            Issend(buf: Ptr, count: Int, datatype: Handle, dest: Int, tag: Int, comm: Handle, request: Ptr)
+                => Sends { count, datatype, dest, comm };
+            Irsend(buf: Ptr, count: Int, datatype: Handle, dest: Int, tag: Int, comm: Handle, request: Ptr)
+                => Sends { count, datatype, dest, comm };
+            Recv(buf: Ptr, count: Int, datatype: Handle, source: Int, tag: Int, comm: Handle, status: Ptr)
+                => Receives { comm: Some(comm), status: &raw mut status };
+            Mrecv(buf: Ptr, count: Int, datatype: Handle, message: Ptr, status: Ptr)
+                => Receives { comm: None, status: &raw mut status };
+            Irecv(buf: Ptr, count: Int, datatype: Handle, source: Int, tag: Int, comm: Handle, request: Ptr)
+                => StartsReceive { source, comm, request };
+            Imrecv(buf: Ptr, count: Int, datatype: Handle, message: Ptr, request: Ptr)
+                => StartsMatched { message, request };
+            Sendrecv(sendbuf: Ptr, sendcount: Int, sendtype: Handle, dest: Int, sendtag: Int, recvbuf: Ptr,
+                recvcount: Int, recvtype: Handle, source: Int, recvtag: Int, comm: Handle, status: Ptr)
+                => Exchanges { count: sendcount, datatype: sendtype, dest, comm, status: &raw mut status };
+            Sendrecv_replace(buf: Ptr, count: Int, datatype: Handle, dest: Int, sendtag: Int, source: Int, recvtag:
+                Int, comm: Handle, status: Ptr)
+                => Exchanges { count, datatype, dest, comm, status: &raw mut status };
+            // Probes.
+            Probe(source: Int, tag: Int, comm: Handle, status: Ptr) => Takes { comm };
+            Iprobe(source: Int, tag: Int, comm: Handle, flag: Ptr, status: Ptr) => Takes { comm };
+            Mprobe(source: Int, tag: Int, comm: Handle, message: Ptr, status: Ptr) => Takes { comm };
+            Improbe(source: Int, tag: Int, comm: Handle, flag: Ptr, message: Ptr, status: Ptr) => Takes { comm };
+            // Persistent requests.
+            Send_init(buf: Ptr, count: Int, datatype: Handle, dest: Int, tag: Int, comm: Handle, request: Ptr)
+                => PreparesSend { count, datatype, dest, comm, request };
+            Bsend_init(buf: Ptr, count: Int, datatype: Handle, dest: Int, tag: Int, comm: Handle, request: Ptr)
+                => PreparesSend { count, datatype, dest, comm, request };
+            Ssend_init(buf: Ptr, count: Int, datatype: Handle, dest: Int, tag: Int, comm: Handle, request: Ptr)
+                => PreparesSend { count, datatype, dest, comm, request };
+            Rsend_init(buf: Ptr, count: Int, datatype: Handle, dest: Int, tag: Int, comm: Handle, request: Ptr)
+                => PreparesSend { count, datatype, dest, comm, request };
+            Recv_init(buf: Ptr, count: Int, datatype: Handle, source: Int, tag: Int, comm: Handle, request: Ptr)
+                => PreparesReceive { source, comm, request };
+            Start(request: Ptr) => Starts { requests: request, count: 1 };
+            Startall(count: Int, array_of_requests: Ptr) => Starts { requests: array_of_requests, count };
+            // Completion.
+            Wait(request: Ptr, status: Ptr)
+                => Completes { requests: request, count: 1, statuses: &raw mut status, outcome: Outcome::All };
+            Test(request: Ptr, flag: Ptr, status: Ptr)
+                => Completes { requests: request, count: 1, statuses: &raw mut status, outcome: Outcome::Flag(flag) };
+            Waitall(count: Int, array_of_requests: Ptr, array_of_statuses: Ptr)
+                => Completes { requests: array_of_requests, count, statuses: &raw mut array_of_statuses, outcome: Outcome::All };
+            Testall(count: Int, array_of_requests: Ptr, flag: Ptr, array_of_statuses: Ptr)
+                => Completes { requests: array_of_requests, count, statuses: &raw mut array_of_statuses, outcome: Outcome::Flag(flag) };
+            Waitany(count: Int, array_of_requests: Ptr, indx: Ptr, status: Ptr)
+                => Completes { requests: array_of_requests, count, statuses: &raw mut status, outcome: Outcome::Any(indx) };
+            Testany(count: Int, array_of_requests: Ptr, indx: Ptr, flag: Ptr, status: Ptr)
+                => Completes { requests: array_of_requests, count, statuses: &raw mut status, outcome: Outcome::AnyFlag(indx, flag) };
+            Waitsome(incount: Int, array_of_requests: Ptr, outcount: Ptr, array_of_indices: Ptr, array_of_statuses:
+                Ptr)
+                => Completes { requests: array_of_requests, count: incount, statuses: &raw mut array_of_statuses, outcome: Outcome::Some(outcount, array_of_indices) };
+            Testsome(incount: Int, array_of_requests: Ptr, outcount: Ptr, array_of_indices: Ptr, array_of_statuses:
+                Ptr)
+                => Completes { requests: array_of_requests, count: incount, statuses: &raw mut array_of_statuses, outcome: Outcome::Some(outcount, array_of_indices) };
+            Request_get_status(request: Handle, flag: Ptr, status: Ptr) => Visits {};
+            Cancel(request: Ptr) => Visits {};
+            Request_free(request: Ptr) => Frees { request };
+        }
+    };
+}
+pub(crate) use point_to_point;
