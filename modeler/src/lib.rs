@@ -7,6 +7,7 @@
 pub mod experiment;
 mod expression;
 mod fit;
+pub mod formats;
 pub mod model;
 pub mod options;
 mod predict;

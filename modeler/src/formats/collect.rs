@@ -1,0 +1,162 @@
+//! What all readers fill: one experiment over one set of parameters, however many inputs it comes from.
+
+use super::error::{ErrorKind, Place, ReadError, ReadWarning};
+use crate::experiment::{CallPathId, Experiment, ExperimentBuilder, Metric, MetricId, PointId};
+
+/// The call path of a measurement that names none, and the metric of one that names none, as Extra-P prints them.
+pub(crate) const NO_CALLPATH: &str = "<root>";
+/// See [`NO_CALLPATH`].
+pub(crate) const NO_METRIC: &str = "<default>";
+
+/// Collects measurements and warnings of all inputs.
+#[derive(Default)]
+pub(crate) struct Collector {
+    parameters: Option<Vec<String>>,
+    builder: ExperimentBuilder,
+    values: usize,
+    /// Warnings in the order in which they were noticed.
+    pub warnings: Vec<ReadWarning>,
+}
+
+/// Which of an input's coordinates belongs to each parameter of the experiment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Order(Vec<usize>);
+
+impl Collector {
+    /// Declares the parameters of the input at `place`. The first input decides their order; later ones may name the
+    /// same parameters in another.
+    pub fn parameters(&mut self, names: &[String], place: &Place) -> Result<Order, ReadError> {
+        check_names(names, place)?;
+        let Some(known) = &self.parameters else {
+            self.parameters = Some(names.to_vec());
+            self.builder = ExperimentBuilder::new(names.iter().cloned());
+            return Ok(Order((0..names.len()).collect()));
+        };
+        let order: Option<Vec<usize>> = known.iter().map(|k| names.iter().position(|n| n == k)).collect();
+        match order {
+            Some(order) if names.len() == known.len() => Ok(Order(order)),
+            _ => Err(ReadError::malformed(
+                place.clone(),
+                format!("the parameters are {}, while those of what was read before are {}", list(names), list(known)),
+            )
+            .expected("the same parameters throughout")
+            .advice("Model inputs that have different parameters one by one")),
+        }
+    }
+
+    /// The point with these coordinates, which are in the order of the input.
+    pub fn point(&mut self, order: &Order, coordinates: &[f64]) -> PointId {
+        if order.0.iter().enumerate().all(|(i, &j)| i == j) {
+            return self.builder.point(coordinates);
+        }
+        let ordered: Vec<f64> = order.0.iter().map(|&i| coordinates[i]).collect();
+        self.builder.point(&ordered)
+    }
+
+    /// The call path written `a->b->c`, or [`NO_CALLPATH`] where it is empty.
+    pub fn callpath(&mut self, written: &str) -> CallPathId {
+        if written.trim().is_empty() {
+            return self.builder.callpath([NO_CALLPATH]);
+        }
+        self.builder.callpath(split_path(written))
+    }
+
+    /// The call path with these names from the root, of which there is at least one.
+    pub fn callpath_of<S: AsRef<str>>(&mut self, names: &[S]) -> CallPathId {
+        if names.is_empty() {
+            return self.builder.callpath([NO_CALLPATH]);
+        }
+        self.builder.callpath(names)
+    }
+
+    /// The call path `name` below `parent`.
+    pub fn callee(&mut self, parent: Option<CallPathId>, name: &str) -> CallPathId {
+        self.builder.callee(parent, name)
+    }
+
+    /// The metric that an imported file calls `name`; it tells neither unit nor reduction over ranks.
+    pub fn metric_named(&mut self, name: &str) -> MetricId {
+        let name = if name.is_empty() { NO_METRIC } else { name };
+        // The public interface's metrics have its units in every format.
+        let unit = match name {
+            "time" | "wait_time" => "s",
+            "bytes_sent" | "bytes_received" => "bytes",
+            "comm_size" => "ranks",
+            _ => "",
+        };
+        self.builder.metric(Metric { name: name.into(), unit: unit.into(), over_ranks: None })
+    }
+
+    /// The index of this metric.
+    pub fn metric(&mut self, metric: Metric) -> MetricId {
+        self.builder.metric(metric)
+    }
+
+    /// Adds one measured value, which is finite.
+    pub fn add(&mut self, callpath: CallPathId, metric: MetricId, point: PointId, value: f64) {
+        debug_assert!(value.is_finite(), "readers refuse what is not finite");
+        self.values += 1;
+        self.builder.add(callpath, metric, point, value);
+    }
+
+    /// Notes a warning.
+    pub fn warn(&mut self, code: &'static str, place: Place, message: impl Into<String>) {
+        self.warnings.push(ReadWarning { code, place, message: message.into() });
+    }
+
+    /// The experiment, unless there is nothing in it; `place` is for the message.
+    pub fn finish(self, place: Place) -> Result<(Experiment, Vec<ReadWarning>), ReadError> {
+        if self.values == 0 {
+            let mut error = ReadError::new(ErrorKind::NotModelable, place, "there is not one measurement");
+            if let Some(warning) = self.warnings.first() {
+                error = error.advice(format!("The first reason found: {}", warning.to_string().trim_end_matches('.')));
+            }
+            return Err(error);
+        }
+        Ok((self.builder.finish(), self.warnings))
+    }
+}
+
+/// Refuses no parameters, empty names and names that occur twice.
+fn check_names(names: &[String], place: &Place) -> Result<(), ReadError> {
+    if names.is_empty() {
+        return Err(ReadError::malformed(place.clone(), "there is no parameter").expected("at least one parameter"));
+    }
+    for (i, name) in names.iter().enumerate() {
+        if name.is_empty() {
+            return Err(ReadError::malformed(place.clone(), "a parameter's name is empty"));
+        }
+        if names[..i].contains(name) {
+            return Err(ReadError::malformed(place.clone(), format!("the parameter `{name}` is named twice"))
+                .expected("each parameter once"));
+        }
+    }
+    Ok(())
+}
+
+fn list(names: &[String]) -> String {
+    names.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ")
+}
+
+/// The names in a call path written `a->b->c`, blanks around them left out. The arrow of the C++ names `operator->` and
+/// `operator->*` belongs to the name.
+pub(crate) fn split_path(written: &str) -> Vec<&str> {
+    let mut names = Vec::new();
+    let (mut start, mut from) = (0, 0);
+    while let Some(found) = written[from..].find("->") {
+        let arrow = from + found;
+        from = arrow + 2;
+        if !written[start..arrow].ends_with("operator") {
+            names.push(written[start..arrow].trim());
+            start = from;
+        }
+    }
+    names.push(written[start..].trim());
+    names
+}
+
+/// Names joined with arrows, or nothing where reading the result would not give `names` again.
+pub(crate) fn join_path(names: &[&str]) -> Option<String> {
+    let joined = names.join("->");
+    (split_path(&joined) == names).then_some(joined)
+}

@@ -1,0 +1,108 @@
+//! Experiments, models and predictions as comma-separated values (RFC 4180, with line feeds).
+
+use std::io::{self, Write};
+
+use super::models::{PredictionAt, growth_text, kind, method, over_ranks};
+use crate::experiment::{Experiment, Metric};
+use crate::fit::Fits;
+
+/// One row of fields.
+#[derive(Default)]
+struct Row(String);
+
+impl Row {
+    fn text(mut self, field: &str) -> Self {
+        if !self.0.is_empty() {
+            self.0.push(',');
+        }
+        // A row that begins with an empty field needs its quotes, or the next field would take its place.
+        if self.0.is_empty() && field.is_empty() || field.contains([',', '"', '\n', '\r']) {
+            self.0.push('"');
+            self.0.push_str(&field.replace('"', "\"\""));
+            self.0.push('"');
+        } else {
+            self.0.push_str(field);
+        }
+        self
+    }
+
+    /// A number; what is not finite is left empty.
+    fn number(self, field: f64) -> Self {
+        if field.is_finite() { self.text(&field.to_string()) } else { self.text("") }
+    }
+
+    fn numbers(self, fields: &[f64]) -> Self {
+        fields.iter().fold(self, |row, &x| row.number(x))
+    }
+
+    fn texts<S: AsRef<str>>(self, fields: &[S]) -> Self {
+        fields.iter().fold(self, |row, x| row.text(x.as_ref()))
+    }
+
+    /// Call path, metric, reduction over ranks and unit.
+    fn what(self, experiment: &Experiment, callpath: u32, metric: &Metric) -> Self {
+        let path = experiment.path(callpath).join("->");
+        self.text(&path).text(&metric.name).text(over_ranks(metric).unwrap_or("")).text(&metric.unit)
+    }
+
+    fn end(mut self) -> String {
+        self.0.push('\n');
+        self.0
+    }
+}
+
+const WHAT: [&str; 4] = ["callpath", "metric", "over_ranks", "unit"];
+
+/// Writes one row per measurement: coordinates, call path, metric, repetition from 1, value.
+pub(super) fn experiment(experiment: &Experiment, out: &mut impl Write) -> io::Result<()> {
+    let header = Row::default().texts(&experiment.parameters).texts(&WHAT).texts(&["repetition", "value"]);
+    out.write_all(header.end().as_bytes())?;
+    for series in &experiment.series {
+        let metric = &experiment.metrics[series.metric as usize];
+        for (coordinates, values) in experiment.measurements(series) {
+            for (repetition, &value) in values.iter().enumerate() {
+                let row = Row::default().numbers(coordinates).what(experiment, series.callpath, metric);
+                out.write_all(row.text(&(repetition + 1).to_string()).number(value).end().as_bytes())?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// One row per model; the terms are in the expression and the growth of each parameter in a column of its own.
+#[must_use]
+pub fn models_csv(experiment: &Experiment, fits: &Fits) -> String {
+    let growth: Vec<String> = experiment.parameters.iter().map(|p| format!("growth_{p}")).collect();
+    let quality = ["points", "repetitions", "smape", "adjusted_r2", "noise", "cross_validated_relative_error"];
+    let header = Row::default().texts(&WHAT).texts(&["kind", "method", "expression"]).texts(&growth);
+    let mut text = header.texts(&quality).text("warnings").end();
+    for model in &fits.models {
+        let metric = &experiment.metrics[model.metric as usize];
+        let expression = model.expression(&experiment.parameters);
+        let growth = experiment.parameters.iter().zip(&model.growth);
+        let growth: Vec<String> = growth.map(|(p, g)| growth_text(p, g.exponent, g.log_exponent)).collect();
+        let row = Row::default().what(experiment, model.callpath, metric);
+        let row = row.texts(&[kind(model.kind), method(model.method), expression.as_str()]).texts(&growth);
+        let q = &model.quality;
+        let statistics = [q.smape, q.adjusted_r2, q.noise, q.cross_validated_relative_error];
+        let row = row.texts(&[q.points.to_string(), q.repetitions.to_string()]);
+        let row = row.numbers(&statistics.map(|s| s.unwrap_or(f64::NAN)));
+        let codes: Vec<&str> = model.warnings.iter().map(|w| w.code).collect();
+        text.push_str(&row.text(&codes.join(" ")).end());
+    }
+    text
+}
+
+/// One row per prediction.
+#[must_use]
+pub fn predictions_csv(experiment: &Experiment, predictions: &[PredictionAt]) -> String {
+    let header = Row::default().texts(&experiment.parameters).texts(&WHAT);
+    let mut text = header.texts(&["value", "lower", "upper", "level"]).end();
+    for p in predictions {
+        let metric = &experiment.metrics[p.metric as usize];
+        let row = Row::default().numbers(&p.at).what(experiment, p.callpath, metric);
+        let n = &p.prediction;
+        text.push_str(&row.numbers(&[n.value, n.lower, n.upper, n.level]).end());
+    }
+    text
+}

@@ -1,0 +1,176 @@
+//! What can go wrong while reading: where, what was expected and what to do. Also the warnings of readers that read on.
+
+use std::fmt;
+
+use crate::warning::Explanation;
+
+/// Where in an input something stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// Name of the file as the user gave it, `<standard input>`, or `archive/member` inside an archive.
+    pub file: String,
+    /// Line, counted from 1, where the format has lines.
+    pub line: Option<usize>,
+    /// Column in bytes, counted from 1.
+    pub column: Option<usize>,
+}
+
+impl Place {
+    /// A whole file.
+    #[must_use]
+    pub fn file(file: impl Into<String>) -> Self {
+        Self { file: file.into(), line: None, column: None }
+    }
+
+    /// A line and column of a file, both counted from 1.
+    #[must_use]
+    pub fn at(file: impl Into<String>, line: usize, column: usize) -> Self {
+        Self { file: file.into(), line: Some(line), column: Some(column) }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.file)?;
+        for number in [self.line, self.column].into_iter().flatten() {
+            write!(f, ":{number}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Why an input could not be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// The operating system did not give the content.
+    Unreadable,
+    /// No reader knows the format, or several do.
+    NotRecognised,
+    /// The format is known and the content breaks its rules.
+    Malformed,
+    /// The content is valid and holds nothing that can be modelled.
+    NotModelable,
+}
+
+/// An input that could not be read: where, what is wrong, what was expected, what to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadError {
+    /// Why.
+    pub kind: ErrorKind,
+    /// Where.
+    pub place: Place,
+    /// What is wrong, a clause without a full stop.
+    pub what: String,
+    /// What was expected instead, a noun phrase.
+    pub expected: Option<String>,
+    /// What to do, an imperative clause without a full stop.
+    pub advice: Option<String>,
+}
+
+impl ReadError {
+    /// An error of this kind at this place.
+    #[must_use]
+    pub fn new(kind: ErrorKind, place: Place, what: impl Into<String>) -> Self {
+        Self { kind, place, what: what.into(), expected: None, advice: None }
+    }
+
+    /// Content that breaks the rules of its format.
+    #[must_use]
+    pub fn malformed(place: Place, what: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Malformed, place, what)
+    }
+
+    /// Adds what was expected.
+    #[must_use]
+    pub fn expected(mut self, expected: impl Into<String>) -> Self {
+        self.expected = Some(expected.into());
+        self
+    }
+
+    /// Adds what to do.
+    #[must_use]
+    pub fn advice(mut self, advice: impl Into<String>) -> Self {
+        self.advice = Some(advice.into());
+        self
+    }
+
+    /// The exit code of the public interface: 3 unreadable or not recognised, 4 valid but not modelable.
+    #[must_use]
+    pub fn exit_code(&self) -> u8 {
+        match self.kind {
+            ErrorKind::Unreadable | ErrorKind::NotRecognised | ErrorKind::Malformed => 3,
+            ErrorKind::NotModelable => 4,
+        }
+    }
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place, self.what)?;
+        if let Some(expected) = &self.expected {
+            write!(f, "; expected {expected}")?;
+        }
+        f.write_str(".")?;
+        if let Some(advice) = &self.advice {
+            write!(f, " {advice}.")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for ReadError {}
+
+/// Something a reader noticed and read on after.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadWarning {
+    /// A stable code that `poise explain` knows, such as `W101`.
+    pub code: &'static str,
+    /// Where.
+    pub place: Place,
+    /// What was noticed and what was done about it, in full sentences.
+    pub message: String,
+}
+
+impl fmt::Display for ReadWarning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {} [{}]", self.place, self.message, self.code)
+    }
+}
+
+/// A run was left out of the experiment.
+pub const RUN_LEFT_OUT: &str = "W101";
+/// Only statistics of repetitions were kept in the file.
+pub const STATISTICS_ONLY: &str = "W102";
+/// Something in the file has no meaning for a model and was ignored.
+pub const IGNORED: &str = "W103";
+/// What a run's record says and what its profile holds differ.
+pub const CONTRADICTION: &str = "W104";
+
+/// Every code that readers warn with, in ascending order.
+pub const EXPLANATIONS: &[Explanation] = &[
+    Explanation {
+        code: RUN_LEFT_OUT,
+        title: "a run was left out",
+        text: "A run failed, or its record or profile is missing or damaged, so the experiment does not contain it. Run \
+               the study again; complete runs are kept.",
+    },
+    Explanation {
+        code: STATISTICS_ONLY,
+        title: "only statistics of the measurements were kept",
+        text: "The file holds the mean of repeated measurements and not the measurements. Each point counts as one \
+               repetition with the mean as its value, so the noise has to be judged from the fit alone. Import the \
+               original measurements if they still exist.",
+    },
+    Explanation {
+        code: IGNORED,
+        title: "something in a file was ignored",
+        text: "The file holds something that has no meaning for a model, such as an unknown key or a tag. Nothing has to \
+               be done unless the key was misspelt.",
+    },
+    Explanation {
+        code: CONTRADICTION,
+        title: "a run's record and its profile disagree",
+        text: "The record of a run says another number of ranks than its profile holds. The record's parameters were \
+               used. Check that the study passes p to the launcher.",
+    },
+];

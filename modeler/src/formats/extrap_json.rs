@@ -1,0 +1,329 @@
+//! Extra-P JSON in both dialects, and the experiment inside an `.extra-p` archive, which is a third.
+//!
+//! The older dialect numbers parameters, coordinates, call paths and metrics and lists measurements by number. The newer
+//! nests `measurements` by call path and metric. `.extra-p` nests as the newer and keeps statistics of each point.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::io::{Cursor, Read};
+use std::marker::PhantomData;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+
+use super::collect::Collector;
+use super::error::{IGNORED, Place, ReadError, STATISTICS_ONLY};
+use super::json::{Document, Step, first_object_keys, is_json_object};
+use super::source::{Source, text};
+use super::{Detection, Format, Reader};
+
+/// Reads Extra-P JSON.
+pub(crate) struct ExtraPJson;
+
+/// Reads `.extra-p`.
+pub(crate) struct ExtraPArchive;
+
+impl Reader for ExtraPJson {
+    fn format(&self) -> Format {
+        Format::ExtraPJson
+    }
+
+    fn detect(&self, source: &Source) -> Detection {
+        let Some((head, complete)) = source.head() else { return Detection::no("it is a folder") };
+        if !is_json_object(head) {
+            return Detection::no("it does not begin with `{`");
+        }
+        let keys = first_object_keys(head);
+        let has = |key: &str| keys.iter().any(|k| k == key);
+        if has("schema") || has("params") {
+            return Detection::no("its keys are those of another format");
+        }
+        match has("measurements") || (has("callpaths") && has("coordinates")) {
+            true => Detection::Yes,
+            false if complete => Detection::no("its object has no key `measurements`"),
+            false => Detection::CannotTell("its object is long and its first keys are not those of Extra-P".into()),
+        }
+    }
+
+    fn read(&self, source: Source, into: &mut Collector) -> Result<(), ReadError> {
+        let name = source.name.clone();
+        let text = source.into_text()?;
+        let document = Document { name: &name, text: &text };
+        if first_object_keys(text.as_bytes()).iter().any(|k| k == "coordinates") {
+            read_numbered(&document, into)
+        } else {
+            read_nested(&document, into)
+        }
+    }
+}
+
+impl Reader for ExtraPArchive {
+    fn format(&self) -> Format {
+        Format::ExtraPArchive
+    }
+
+    fn detect(&self, source: &Source) -> Detection {
+        let Some((head, _)) = source.head() else { return Detection::no("it is a folder") };
+        if head.windows(17).take(64).any(|w| w == b"EXTRAP_EXPERIMENT") {
+            return Detection::no("it is a binary experiment of Extra-P 3; open it in Extra-P 4 and save it again");
+        }
+        match head.starts_with(b"PK\x03\x04") {
+            true => Detection::Yes,
+            false => Detection::no("it is no ZIP archive"),
+        }
+    }
+
+    fn read(&self, source: Source, into: &mut Collector) -> Result<(), ReadError> {
+        let place = source.place();
+        let name = format!("{}/experiment.json", source.name);
+        let text = text(&name, member(source.into_bytes()?, &place)?)?;
+        read_nested(&Document { name: &name, text: &text }, into)
+    }
+}
+
+/// The content of `experiment.json` in an archive.
+fn member(bytes: Vec<u8>, place: &Place) -> Result<Vec<u8>, ReadError> {
+    /// An experiment is far smaller; what claims more would only exhaust memory.
+    const LIMIT: u64 = 4 << 30;
+    let damaged = |what: String| ReadError::malformed(place.clone(), what).expected("an intact .extra-p archive");
+    let mut archive =
+        zip::ZipArchive::new(Cursor::new(bytes)).map_err(|e| damaged(format!("is no ZIP archive: {e}")))?;
+    let member = archive.by_name("experiment.json").map_err(|e| damaged(format!("holds no experiment.json: {e}")))?;
+    let mut content = Vec::new();
+    member.take(LIMIT).read_to_end(&mut content).map_err(|e| damaged(format!("cannot be unpacked: {e}")))?;
+    Ok(content)
+}
+
+// The older dialect.
+
+#[derive(serde::Deserialize)]
+struct Numbered {
+    parameters: Vec<Named>,
+    coordinates: Vec<NumberedPoint>,
+    callpaths: Vec<Named>,
+    metrics: Vec<Named>,
+    measurements: Vec<NumberedMeasurement>,
+}
+
+#[derive(serde::Deserialize)]
+struct Named {
+    id: i64,
+    name: String,
+}
+
+#[derive(serde::Deserialize)]
+struct NumberedPoint {
+    id: i64,
+    parameter_value_pairs: Vec<NumberedCoordinate>,
+}
+
+#[derive(serde::Deserialize)]
+struct NumberedCoordinate {
+    parameter_id: i64,
+    parameter_value: f64,
+}
+
+#[derive(serde::Deserialize)]
+struct NumberedMeasurement {
+    callpath_id: i64,
+    metric_id: i64,
+    coordinate_id: i64,
+    value: f64,
+}
+
+fn read_numbered(document: &Document, into: &mut Collector) -> Result<(), ReadError> {
+    let mut content: Numbered = document.parse()?;
+    // Extra-P orders parameters by their number, not by their place in the file.
+    content.parameters.sort_by_key(|p| p.id);
+    let names: Vec<String> = content.parameters.iter().map(|p| p.name.clone()).collect();
+    let order = into.parameters(&names, &document.place(&[Step::Key("parameters")]))?;
+
+    let parameters = by_id(document, "parameters", content.parameters.iter().enumerate().map(|(i, p)| (p.id, i)))?;
+    let mut points = Vec::new();
+    for (index, point) in content.coordinates.iter().enumerate() {
+        let coordinates = coordinates_of(document, index, point, &parameters, names.len())?;
+        points.push((point.id, into.point(&order, &coordinates)));
+    }
+    let points = by_id(document, "coordinates", points.into_iter())?;
+    let callpaths = content.callpaths.iter().map(|c| (c.id, into.callpath(&c.name))).collect::<Vec<_>>();
+    let callpaths = by_id(document, "callpaths", callpaths.into_iter())?;
+    let metrics = content.metrics.iter().map(|m| (m.id, into.metric_named(&m.name))).collect::<Vec<_>>();
+    let metrics = by_id(document, "metrics", metrics.into_iter())?;
+    for (index, m) in content.measurements.iter().enumerate() {
+        let find = |ids: &HashMap<i64, u32>, key: &'static str, id: i64| {
+            ids.get(&id).copied().ok_or_else(|| {
+                let steps = [Step::Key("measurements"), Step::Index(index), Step::Key(key)];
+                document.error(&steps, format!("nothing has the number {id}")).expected(format!("a `{key}` in use"))
+            })
+        };
+        let callpath = find(&callpaths, "callpath_id", m.callpath_id)?;
+        let metric = find(&metrics, "metric_id", m.metric_id)?;
+        into.add(callpath, metric, find(&points, "coordinate_id", m.coordinate_id)?, m.value);
+    }
+    Ok(())
+}
+
+/// What each number in the array `key` stands for.
+fn by_id<T>(
+    document: &Document,
+    key: &str,
+    entries: impl Iterator<Item = (i64, T)>,
+) -> Result<HashMap<i64, T>, ReadError> {
+    let mut map = HashMap::new();
+    for (id, value) in entries {
+        if map.insert(id, value).is_some() {
+            return Err(document.error(&[Step::Key(key)], format!("the number {id} occurs twice in `{key}`")));
+        }
+    }
+    Ok(map)
+}
+
+fn coordinates_of(
+    document: &Document,
+    index: usize,
+    point: &NumberedPoint,
+    parameters: &HashMap<i64, usize>,
+    count: usize,
+) -> Result<Vec<f64>, ReadError> {
+    let mut coordinates = vec![None; count];
+    let steps = [Step::Key("coordinates"), Step::Index(index), Step::Key("parameter_value_pairs")];
+    for pair in &point.parameter_value_pairs {
+        let id = pair.parameter_id;
+        let slot = parameters.get(&id).map(|&p| &mut coordinates[p]);
+        let slot = slot.ok_or_else(|| document.error(&steps, format!("no parameter has the number {id}")))?;
+        if slot.replace(pair.parameter_value).is_some() {
+            return Err(document.error(&steps, format!("the parameter with the number {id} occurs twice")));
+        }
+    }
+    let complete: Option<Vec<f64>> = coordinates.into_iter().collect();
+    complete.ok_or_else(|| document.error(&steps, "a parameter has no value").expected("a value for each parameter"))
+}
+
+// The newer dialect and `.extra-p`.
+
+#[derive(serde::Deserialize)]
+struct Nested {
+    parameters: Vec<String>,
+    measurements: Pairs<Pairs<Vec<NestedPoint>>>,
+}
+
+#[derive(serde::Deserialize)]
+struct NestedPoint {
+    #[serde(alias = "coordinate")]
+    point: OneOrMany,
+    #[serde(default)]
+    values: Option<Numbers>,
+    mean: Option<f64>,
+    repetitions: Option<f64>,
+}
+
+/// A number, or numbers, or numbers in further arrays (one for each repetition's ranks).
+#[derive(serde::Deserialize)]
+#[serde(untagged, expecting = "a number or an array of numbers")]
+enum Numbers {
+    One(f64),
+    Many(Vec<Numbers>),
+}
+
+#[derive(serde::Deserialize)]
+#[serde(untagged, expecting = "a number or an array of numbers")]
+enum OneOrMany {
+    One(f64),
+    Many(Vec<f64>),
+}
+
+impl Numbers {
+    fn flatten(&self, into: &mut Vec<f64>) {
+        match self {
+            Self::One(number) => into.push(*number),
+            Self::Many(numbers) => numbers.iter().for_each(|n| n.flatten(into)),
+        }
+    }
+}
+
+/// The members of an object in the order of the file.
+pub(crate) struct Pairs<T>(pub Vec<(String, T)>);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Pairs<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct PairsVisitor<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for PairsVisitor<T> {
+            type Value = Pairs<T>;
+            fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+                f.write_str("an object")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Pairs<T>, A::Error> {
+                let mut pairs = Vec::new();
+                while let Some(pair) = map.next_entry()? {
+                    pairs.push(pair);
+                }
+                Ok(Pairs(pairs))
+            }
+        }
+        deserializer.deserialize_map(PairsVisitor(PhantomData))
+    }
+}
+
+fn read_nested(document: &Document, into: &mut Collector) -> Result<(), ReadError> {
+    let content: Nested = document.parse()?;
+    let order = into.parameters(&content.parameters, &document.place(&[Step::Key("parameters")]))?;
+    let mut statistics_only = 0;
+    let mut tagged = 0;
+    for (path, metrics) in &content.measurements.0 {
+        // Extra-P stores tags behind the path, after the character U+0003.
+        let written = path.split_once('\u{3}').map_or(path.as_str(), |(written, _)| written);
+        tagged += usize::from(written.len() < path.len());
+        let callpath = into.callpath(written);
+        for (name, points) in &metrics.0 {
+            let metric = into.metric_named(name);
+            for (index, point) in points.iter().enumerate() {
+                let steps = [Step::Key("measurements"), Step::Key(path), Step::Key(name), Step::Index(index)];
+                let coordinates = match &point.point {
+                    OneOrMany::One(one) => std::slice::from_ref(one),
+                    OneOrMany::Many(many) => many,
+                };
+                if coordinates.len() != content.parameters.len() {
+                    let expected = format!("one for each of the {} parameters", content.parameters.len());
+                    let what = format!("this point has {} coordinates", coordinates.len());
+                    return Err(document.error(&steps, what).expected(expected));
+                }
+                let at = into.point(&order, coordinates);
+                statistics_only += usize::from(point.values.is_none() && point.repetitions != Some(1.0));
+                for value in values_of(document, &steps, point)? {
+                    into.add(callpath, metric, at, value);
+                }
+            }
+        }
+    }
+    warn(document, into, statistics_only, tagged);
+    Ok(())
+}
+
+/// The repetitions at a point, or their mean where nothing else was kept.
+fn values_of(document: &Document, steps: &[Step], point: &NestedPoint) -> Result<Vec<f64>, ReadError> {
+    let mut values = Vec::new();
+    match (&point.values, point.mean) {
+        (Some(numbers), _) => numbers.flatten(&mut values),
+        (None, Some(mean)) => values.push(mean),
+        (None, None) => {}
+    }
+    if values.is_empty() {
+        return Err(document
+            .error(steps, "this point has neither `values` nor a `mean`")
+            .expected("at least one number"));
+    }
+    Ok(values)
+}
+
+fn warn(document: &Document, into: &mut Collector, statistics_only: usize, tagged: usize) {
+    let place = document.place(&[Step::Key("measurements")]);
+    if statistics_only > 0 {
+        let message = format!(
+            "{statistics_only} points hold statistics and not the measurements they were computed from. Their mean was \
+             read as one repetition; median, minimum, maximum and standard deviation were not used."
+        );
+        into.warn(STATISTICS_ONLY, place.clone(), message);
+    }
+    if tagged > 0 {
+        into.warn(IGNORED, place, format!("The tags of {tagged} call paths have no meaning here and were ignored."));
+    }
+}

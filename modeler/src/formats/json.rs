@@ -1,0 +1,207 @@
+//! What the readers of JSON share: looking at the beginning of a document, and finding the place of a value that a
+//! parsed document no longer knows.
+
+use super::error::{Place, ReadError};
+use super::record::json_error;
+use super::source::position;
+
+/// Whether the first character that is no blank opens an object.
+pub(crate) fn is_json_object(head: &[u8]) -> bool {
+    let head = head.strip_prefix("\u{feff}".as_bytes()).unwrap_or(head);
+    head.iter().find(|b| !b.is_ascii_whitespace()) == Some(&b'{')
+}
+
+/// Keys of the outermost object of `head`, as far as it goes. `;` counts as a separator, for TaLPas.
+pub(crate) fn first_object_keys(head: &[u8]) -> Vec<String> {
+    let mut scanner = Scanner { bytes: head, at: head.iter().position(|&b| b == b'{').map_or(head.len(), |i| i + 1) };
+    let mut keys = Vec::new();
+    while let Some(key) = scanner.key() {
+        keys.push(key);
+        if scanner.skip_value().is_none() {
+            break;
+        }
+    }
+    keys
+}
+
+/// The text of the string that `key` has in the outermost object, if it is a string without escapes within `head`.
+pub(crate) fn first_object_string(head: &[u8], key: &str) -> Option<String> {
+    let mut scanner = Scanner { bytes: head, at: head.iter().position(|&b| b == b'{')? + 1 };
+    while let Some(found) = scanner.key() {
+        scanner.skip_blanks();
+        if found == key {
+            return scanner.string();
+        }
+        scanner.skip_value()?;
+    }
+    None
+}
+
+/// A step into a document.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Step<'a> {
+    /// The member of an object.
+    Key(&'a str),
+    /// The element of an array.
+    Index(usize),
+}
+
+/// A document whose values can be found again.
+pub(crate) struct Document<'a> {
+    /// Its name in messages.
+    pub name: &'a str,
+    /// Its text.
+    pub text: &'a str,
+}
+
+impl Document<'_> {
+    /// Line and column of the value that `steps` lead to, or of the last one on the way that exists.
+    pub fn place(&self, steps: &[Step]) -> Place {
+        let mut scanner = Scanner { bytes: self.text.as_bytes(), at: 0 };
+        scanner.skip_blanks();
+        let mut offset = scanner.at;
+        for step in steps {
+            if scanner.enter(*step).is_none() {
+                break;
+            }
+            offset = scanner.at;
+        }
+        let (line, column) = position(self.text.as_bytes(), offset);
+        Place::at(self.name, line, column)
+    }
+
+    /// The error `what` at the value that `steps` lead to.
+    pub fn error(&self, steps: &[Step], what: impl Into<String>) -> ReadError {
+        ReadError::malformed(self.place(steps), what)
+    }
+
+    /// The document as a `T`.
+    pub fn parse<'de, T: serde::Deserialize<'de>>(&'de self) -> Result<T, ReadError> {
+        serde_json::from_str(self.text).map_err(|e| json_error(self.name, 1, 0, &e))
+    }
+}
+
+/// Walks through JSON text without understanding numbers. Nothing is returned where the text ends or makes no sense.
+struct Scanner<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl Scanner<'_> {
+    fn peek(&self) -> Option<u8> {
+        self.bytes.get(self.at).copied()
+    }
+
+    fn skip_blanks(&mut self) {
+        while self.peek().is_some_and(|b| b.is_ascii_whitespace()) {
+            self.at += 1;
+        }
+    }
+
+    /// Skips blanks and separators.
+    fn skip_separators(&mut self) {
+        while self.peek().is_some_and(|b| b.is_ascii_whitespace() || matches!(b, b',' | b';')) {
+            self.at += 1;
+        }
+    }
+
+    /// The raw text of a string, and steps behind it.
+    fn string(&mut self) -> Option<String> {
+        if self.peek()? != b'"' {
+            return None;
+        }
+        let start = self.at + 1;
+        let mut end = start;
+        while *self.bytes.get(end)? != b'"' {
+            end += if self.bytes[end] == b'\\' { 2 } else { 1 };
+        }
+        self.at = end + 1;
+        Some(String::from_utf8_lossy(&self.bytes[start..end]).into_owned())
+    }
+
+    /// The next key of an object, and steps behind its colon.
+    fn key(&mut self) -> Option<String> {
+        self.skip_separators();
+        let key = self.string()?;
+        self.skip_blanks();
+        (self.peek()? == b':').then(|| self.at += 1)?;
+        Some(key)
+    }
+
+    /// Steps behind the value here, whatever it is.
+    fn skip_value(&mut self) -> Option<()> {
+        self.skip_blanks();
+        let mut depth = 0_usize;
+        loop {
+            match self.peek()? {
+                b'"' => {
+                    self.string()?;
+                }
+                b'{' | b'[' => {
+                    depth += 1;
+                    self.at += 1;
+                }
+                b'}' | b']' if depth == 0 => return Some(()),
+                b'}' | b']' => {
+                    depth -= 1;
+                    self.at += 1;
+                }
+                b',' | b';' if depth == 0 => return Some(()),
+                _ => {
+                    self.at += 1;
+                    continue;
+                }
+            }
+            if depth == 0 {
+                return Some(());
+            }
+        }
+    }
+
+    /// Steps from the beginning of a container to the beginning of one of its values.
+    fn enter(&mut self, step: Step) -> Option<()> {
+        let open = match step {
+            Step::Key(_) => b'{',
+            Step::Index(_) => b'[',
+        };
+        (self.peek()? == open).then(|| self.at += 1)?;
+        match step {
+            Step::Key(wanted) => {
+                while self.key()? != wanted {
+                    self.skip_value()?;
+                }
+            }
+            Step::Index(index) => {
+                for _ in 0..index {
+                    self.skip_separators();
+                    self.skip_value()?;
+                }
+                self.skip_separators();
+            }
+        }
+        self.skip_blanks();
+        Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_found_through_strings_that_look_like_structure() {
+        let text = "{\n  \"a\": \"}],{\\\"\",\n  \"list\": [1, [2, 3],\n    {\"x\": true}]\n}";
+        let document = Document { name: "d", text };
+        let place = document.place(&[Step::Key("list"), Step::Index(2), Step::Key("x")]);
+        assert_eq!(place.to_string(), "d:4:11");
+        // What does not exist is where the way ends.
+        assert_eq!(document.place(&[Step::Key("list"), Step::Index(9)]).to_string(), "d:3:11");
+    }
+
+    #[test]
+    fn keys_are_those_of_the_outermost_object_even_when_it_is_cut_off() {
+        let head = br#" {"parameters": {"x": 1}; "metric":"t;{"; "value": [1, 2"#;
+        assert_eq!(first_object_keys(head), ["parameters", "metric", "value"]);
+        assert_eq!(first_object_string(br#"{"a": [1], "schema": "s/t", "z": 0}"#, "schema").as_deref(), Some("s/t"));
+    }
+}

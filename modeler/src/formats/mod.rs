@@ -1,0 +1,220 @@
+//! Reading and writing experiments in the formats of the field. One trait, one reader per format; which of them an input
+//! needs is detected, never declared.
+
+mod collect;
+mod csv;
+mod error;
+mod extrap_json;
+mod json;
+mod json_lines;
+mod models;
+mod own_json;
+mod record;
+mod regions;
+mod runs;
+mod source;
+mod text;
+mod write;
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use crate::experiment::Experiment;
+use collect::Collector;
+use source::{Content, Source};
+
+pub use csv::{models_csv, predictions_csv};
+pub use error::{EXPLANATIONS, ErrorKind, Place, ReadError, ReadWarning};
+pub use models::{PredictionAt, models_json, predictions_json};
+pub use write::{WriteError, write};
+
+/// A format that is read, written or both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Format {
+    /// Runs measured by `poise run`. Read.
+    Runs,
+    /// Our own experiment JSON. Read and written.
+    Experiment,
+    /// Extra-P text. Read and written.
+    ExtraPText,
+    /// Extra-P JSON Lines. Read and written.
+    ExtraPJsonLines,
+    /// Extra-P JSON, both dialects. Read.
+    ExtraPJson,
+    /// TaLPas, JSON Lines with semicolons. Read.
+    Talpas,
+    /// Extra-P's own `.extra-p` archives. Read.
+    ExtraPArchive,
+    /// Comma-separated values, one row per measurement. Written.
+    Csv,
+}
+
+impl Format {
+    /// All formats and their names on the command line.
+    pub const ALL: [(Self, &'static str); 8] = [
+        (Self::Runs, "runs"),
+        (Self::Experiment, "json"),
+        (Self::ExtraPText, "extrap"),
+        (Self::ExtraPJsonLines, "extrap-jsonl"),
+        (Self::ExtraPJson, "extrap-json"),
+        (Self::Talpas, "talpas"),
+        (Self::ExtraPArchive, "extra-p"),
+        (Self::Csv, "csv"),
+    ];
+
+    /// Names of the formats that [`write()`] writes.
+    pub const WRITTEN: [&'static str; 4] = ["json", "extrap", "extrap-jsonl", "csv"];
+
+    /// The name on the command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(format, _)| *format == self).map_or("", |(_, name)| name)
+    }
+}
+
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Format {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let names = Self::ALL.map(|(_, name)| name).join(", ");
+        let found = Self::ALL.iter().find(|(_, known)| *known == name).map(|(format, _)| *format);
+        found.ok_or_else(|| format!("`{name}` is no format; the formats are {names}"))
+    }
+}
+
+/// What a reader thinks of an input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Detection {
+    /// It is this format.
+    Yes,
+    /// It is not, and why.
+    No(String),
+    /// It may be, and why that is not sure.
+    CannotTell(String),
+}
+
+impl Detection {
+    fn no(reason: &str) -> Self {
+        Self::No(reason.to_owned())
+    }
+}
+
+/// Reads one format.
+trait Reader {
+    /// Which.
+    fn format(&self) -> Format;
+    /// Whether `source`, of which only the beginning is known, has this format.
+    fn detect(&self, source: &Source) -> Detection;
+    /// Adds the measurements of `source`.
+    fn read(&self, source: Source, into: &mut Collector) -> Result<(), ReadError>;
+}
+
+const READERS: [&dyn Reader; 7] = [
+    &runs::Runs,
+    &own_json::OwnJson,
+    &text::Text,
+    &json_lines::JsonLines,
+    &extrap_json::ExtraPJson,
+    &json_lines::Talpas,
+    &extrap_json::ExtraPArchive,
+];
+
+/// How inputs are read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReadOptions {
+    /// The format of all inputs, or `None` to detect it.
+    pub format: Option<Format>,
+}
+
+/// What was read.
+#[derive(Clone, Debug)]
+pub struct Input {
+    /// The measurements of all inputs together.
+    pub experiment: Experiment,
+    /// Their format.
+    pub format: Format,
+    /// What the readers noticed, in the order of the inputs.
+    pub warnings: Vec<ReadWarning>,
+}
+
+/// Reads `inputs` into one experiment; `-` is standard input. All must have one format and the same parameters, and
+/// measurements of one call path, metric and point are repetitions, whichever input they come from.
+///
+/// # Errors
+/// An input cannot be read, is not recognised, breaks the rules of its format, or nothing at all was measured. The
+/// error says where and [`ReadError::exit_code`] which exit code that is.
+pub fn read(inputs: &[PathBuf], options: &ReadOptions) -> Result<Input, ReadError> {
+    let sources = inputs.iter().map(|path| Source::open(path)).collect::<Result<Vec<_>, _>>()?;
+    read_sources(sources, options)
+}
+
+/// Reads `bytes` as if they were the content of a file `name`; see [`read`].
+///
+/// # Errors
+/// See [`read`].
+pub fn read_bytes(name: &str, bytes: Vec<u8>, options: &ReadOptions) -> Result<Input, ReadError> {
+    let source = Source::bytes(name.to_owned(), None, Box::new(std::io::Cursor::new(bytes)))?;
+    read_sources(vec![source], options)
+}
+
+fn read_sources(sources: Vec<Source>, options: &ReadOptions) -> Result<Input, ReadError> {
+    let mut collector = Collector::default();
+    let mut first: Option<(Format, Place)> = None;
+    for source in sources {
+        let reader = choose(&source, options.format)?;
+        let place = source.place();
+        match &first {
+            Some((format, other)) if *format != reader.format() => {
+                let what = format!("this is {}, while {other} is {format}", reader.format());
+                let error = ReadError::new(ErrorKind::NotRecognised, place, what).expected("inputs of one format");
+                return Err(error.advice("Convert one of them with poise import"));
+            }
+            Some(_) => {}
+            None => first = Some((reader.format(), place)),
+        }
+        reader.read(source, &mut collector)?;
+    }
+    let Some((format, place)) = first else {
+        return Err(ReadError::new(ErrorKind::Unreadable, Place::file("poise"), "no input was given"));
+    };
+    let (experiment, warnings) = collector.finish(place)?;
+    Ok(Input { experiment, format, warnings })
+}
+
+/// The reader for `source`: the one asked for, the one that says yes, or the only one that cannot tell.
+fn choose(source: &Source, asked: Option<Format>) -> Result<&'static dyn Reader, ReadError> {
+    if let Some(format) = asked {
+        let reader = READERS.iter().find(|r| r.format() == format).copied();
+        return reader.ok_or_else(|| {
+            let what = format!("the format `{format}` is written and not read");
+            ReadError::new(ErrorKind::NotRecognised, source.place(), what)
+        });
+    }
+    if matches!(&source.content, Content::Bytes { head, complete: true, .. } if head.is_empty()) {
+        return Err(ReadError::new(ErrorKind::NotRecognised, source.place(), "the input is empty"));
+    }
+    let mut undecided = Vec::new();
+    let mut reasons = Vec::new();
+    for reader in READERS {
+        match reader.detect(source) {
+            Detection::Yes => return Ok(reader),
+            Detection::No(reason) => reasons.push(format!("not {}, because {reason}", reader.format())),
+            Detection::CannotTell(reason) => {
+                reasons.push(format!("perhaps {}, but {reason}", reader.format()));
+                undecided.push(reader);
+            }
+        }
+    }
+    if let [only] = undecided[..] {
+        return Ok(only);
+    }
+    let what = format!("the format was not recognised: {}", reasons.join("; "));
+    Err(ReadError::new(ErrorKind::NotRecognised, source.place(), what).advice("Name it with --input-format"))
+}

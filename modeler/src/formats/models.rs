@@ -1,0 +1,325 @@
+//! Models and predictions as JSON, schemas `counterpoise/models` and `counterpoise/predictions` version 1.
+
+use std::collections::BTreeMap;
+
+use serde::{Serialize, Serializer};
+
+use crate::experiment::{CallPathId, Experiment, Metric, MetricId, OverRanks};
+use crate::fit::{Fits, Skipped};
+use crate::model::{Exponent, Factor, Kind, Method, Model, Prediction, Quality, Role, Scale, Term};
+
+/// A number as JSON has it: without a fraction where it is whole, `null` where it is not finite.
+pub(super) struct Number(pub f64);
+
+impl Serialize for Number {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        /// Up to here doubles hold every whole number.
+        const EXACT: f64 = 9_007_199_254_740_992.0;
+        match self.0 {
+            x if !x.is_finite() => serializer.serialize_none(),
+            x if x.fract() == 0.0 && x.abs() < EXACT => serializer.serialize_i64(x as i64),
+            x => serializer.serialize_f64(x),
+        }
+    }
+}
+
+/// Members in the order of the parameters.
+struct ByParameter<'a, T>(&'a [String], Vec<T>);
+
+impl<T: Serialize> Serialize for ByParameter<'_, T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().zip(&self.1))
+    }
+}
+
+#[derive(Serialize)]
+struct ModelsFile<'a> {
+    schema: &'static str,
+    schema_version: u32,
+    tool_version: &'a str,
+    seed: u64,
+    parameters: &'a [String],
+    models: Vec<ModelEntry<'a>>,
+    skipped: Vec<SkippedEntry<'a>>,
+}
+
+#[derive(Serialize)]
+struct ModelEntry<'a> {
+    callpath: Vec<&'a str>,
+    metric: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    over_ranks: Option<&'static str>,
+    unit: &'a str,
+    kind: &'static str,
+    method: &'static str,
+    effort_metric: Option<&'a str>,
+    constant: Number,
+    terms: Vec<TermEntry<'a>>,
+    expression: String,
+    growth: ByParameter<'a, GrowthEntry>,
+    quality: QualityEntry,
+    warnings: Vec<WarningEntry<'a>>,
+}
+
+#[derive(Serialize)]
+struct TermEntry<'a> {
+    coefficient: Number,
+    role: &'static str,
+    scale: String,
+    factors: Vec<FactorEntry<'a>>,
+}
+
+#[derive(Serialize)]
+struct FactorEntry<'a> {
+    parameter: &'a str,
+    exponent: String,
+    log_exponent: i32,
+}
+
+#[derive(Serialize)]
+struct GrowthEntry {
+    exponent: String,
+    log_exponent: i32,
+}
+
+#[derive(Serialize)]
+struct QualityEntry {
+    points: usize,
+    repetitions: usize,
+    smape: Number,
+    adjusted_r2: Number,
+    noise: Number,
+    cross_validated_relative_error: Number,
+    /// Why a statistic is null.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    undefined: BTreeMap<&'static str, &'static str>,
+}
+
+#[derive(Serialize)]
+struct WarningEntry<'a> {
+    code: &'a str,
+    message: &'a str,
+}
+
+#[derive(Serialize)]
+struct SkippedEntry<'a> {
+    callpath: Vec<&'a str>,
+    metric: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    over_ranks: Option<&'static str>,
+    reason: &'a str,
+    code: &'a str,
+}
+
+/// The models of `fits` as JSON text that ends in a line break. Members and models have a fixed order.
+#[must_use]
+pub fn models_json(experiment: &Experiment, fits: &Fits, tool_version: &str, seed: u64) -> String {
+    json(&ModelsFile {
+        schema: "counterpoise/models",
+        schema_version: 1,
+        tool_version,
+        seed,
+        parameters: &experiment.parameters,
+        models: fits.models.iter().map(|m| model_entry(experiment, m)).collect(),
+        skipped: fits.skipped.iter().map(|s| skipped_entry(experiment, s)).collect(),
+    })
+}
+
+fn json(value: &impl Serialize) -> String {
+    let mut text = serde_json::to_string_pretty(value).expect("these types have only members that JSON can hold");
+    text.push('\n');
+    text
+}
+
+fn model_entry<'a>(experiment: &'a Experiment, model: &'a Model) -> ModelEntry<'a> {
+    let metric = &experiment.metrics[model.metric as usize];
+    let growth = model.growth.iter();
+    let growth = growth.map(|g| GrowthEntry { exponent: g.exponent.to_string(), log_exponent: g.log_exponent });
+    ModelEntry {
+        callpath: experiment.path(model.callpath),
+        metric: &metric.name,
+        over_ranks: over_ranks(metric),
+        unit: &metric.unit,
+        kind: kind(model.kind),
+        method: method(model.method),
+        effort_metric: model.effort_metric.map(|m| experiment.metrics[m as usize].name.as_str()),
+        constant: Number(model.constant),
+        terms: model.terms.iter().map(|t| term_entry(&experiment.parameters, t)).collect(),
+        expression: model.expression(&experiment.parameters),
+        growth: ByParameter(&experiment.parameters, growth.collect()),
+        quality: quality_entry(&model.quality),
+        warnings: model.warnings.iter().map(|w| WarningEntry { code: w.code, message: &w.message }).collect(),
+    }
+}
+
+fn term_entry<'a>(parameters: &'a [String], term: &Term) -> TermEntry<'a> {
+    let factor = |f: &Factor| FactorEntry {
+        parameter: &parameters[f.parameter],
+        exponent: f.exponent.to_string(),
+        log_exponent: f.log_exponent,
+    };
+    TermEntry {
+        coefficient: Number(term.coefficient),
+        role: role(term.role),
+        scale: scale(parameters, term.scale),
+        factors: term.factors.iter().map(factor).collect(),
+    }
+}
+
+fn quality_entry(quality: &Quality) -> QualityEntry {
+    let statistics = [
+        ("smape", quality.smape, "no measured value differs from zero"),
+        (
+            "adjusted_r2",
+            quality.adjusted_r2,
+            "too few points for the model's coefficients, or all measured values are equal",
+        ),
+        ("noise", quality.noise, "too few measurements to tell noise from growth"),
+        ("cross_validated_relative_error", quality.cross_validated_relative_error, "too few points to leave one out"),
+    ];
+    let defined = |value: Option<f64>| value.filter(|v| v.is_finite());
+    let undefined = statistics.iter().filter(|(_, value, _)| defined(*value).is_none());
+    let number = |i: usize| Number(defined(statistics[i].1).unwrap_or(f64::NAN));
+    QualityEntry {
+        points: quality.points,
+        repetitions: quality.repetitions,
+        smape: number(0),
+        adjusted_r2: number(1),
+        noise: number(2),
+        cross_validated_relative_error: number(3),
+        undefined: undefined.map(|&(name, _, reason)| (name, reason)).collect(),
+    }
+}
+
+fn skipped_entry<'a>(experiment: &'a Experiment, skipped: &'a Skipped) -> SkippedEntry<'a> {
+    let metric = &experiment.metrics[skipped.metric as usize];
+    SkippedEntry {
+        callpath: experiment.path(skipped.callpath),
+        metric: &metric.name,
+        over_ranks: over_ranks(metric),
+        reason: &skipped.reason,
+        code: skipped.code,
+    }
+}
+
+/// A model's value at a point, for [`predictions_json`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct PredictionAt {
+    /// Whose model.
+    pub callpath: CallPathId,
+    /// Of which metric.
+    pub metric: MetricId,
+    /// Where, one coordinate per parameter of the experiment.
+    pub at: Vec<f64>,
+    /// What it gives there, in the metric's unit.
+    pub prediction: Prediction,
+}
+
+#[derive(Serialize)]
+struct PredictionsFile<'a> {
+    schema: &'static str,
+    schema_version: u32,
+    level: f64,
+    predictions: Vec<PredictionEntry<'a>>,
+}
+
+#[derive(Serialize)]
+struct PredictionEntry<'a> {
+    callpath: Vec<&'a str>,
+    metric: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    over_ranks: Option<&'static str>,
+    at: ByParameter<'a, Number>,
+    value: Number,
+    lower: Number,
+    upper: Number,
+    /// Why a number is null.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'static str>,
+}
+
+/// Predictions at the nominal probability `level` as JSON text that ends in a line break.
+#[must_use]
+pub fn predictions_json(experiment: &Experiment, predictions: &[PredictionAt], level: f64) -> String {
+    json(&PredictionsFile {
+        schema: "counterpoise/predictions",
+        schema_version: 1,
+        level,
+        predictions: predictions.iter().map(|p| prediction_entry(experiment, p)).collect(),
+    })
+}
+
+fn prediction_entry<'a>(experiment: &'a Experiment, prediction: &PredictionAt) -> PredictionEntry<'a> {
+    let metric = &experiment.metrics[prediction.metric as usize];
+    let Prediction { value, lower, upper, .. } = prediction.prediction;
+    let finite = [value, lower, upper].iter().all(|v| v.is_finite());
+    PredictionEntry {
+        callpath: experiment.path(prediction.callpath),
+        metric: &metric.name,
+        over_ranks: over_ranks(metric),
+        at: ByParameter(&experiment.parameters, prediction.at.iter().map(|&x| Number(x)).collect()),
+        value: Number(value),
+        lower: Number(lower),
+        upper: Number(upper),
+        reason: (!finite).then_some("the model is not finite at this point"),
+    }
+}
+
+pub(super) fn over_ranks(metric: &Metric) -> Option<&'static str> {
+    metric.over_ranks.map(|over_ranks| match over_ranks {
+        OverRanks::Mean => "mean",
+        OverRanks::Maximum => "maximum",
+        OverRanks::Minimum => "minimum",
+        OverRanks::Sum => "sum",
+    })
+}
+
+pub(super) fn kind(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Computation => "computation",
+        Kind::Communication => "communication",
+        Kind::Waiting => "waiting",
+        Kind::Other => "other",
+    }
+}
+
+pub(super) fn method(method: Method) -> &'static str {
+    match method {
+        Method::Effort => "effort",
+        Method::Time => "time",
+    }
+}
+
+fn role(role: Role) -> &'static str {
+    match role {
+        Role::Computation => "computation",
+        Role::Latency => "latency",
+        Role::Bandwidth => "bandwidth",
+        Role::Reduction => "reduction",
+        Role::Waiting => "waiting",
+    }
+}
+
+fn scale(parameters: &[String], scale: Scale) -> String {
+    match scale {
+        Scale::One => "1".to_owned(),
+        Scale::Remote(parameter) => format!("({0}-1)/{0}", parameters[parameter]),
+    }
+}
+
+/// `p^(2/3) * log2(p)^2` as a growth is shown to people; `1` where there is none.
+pub(crate) fn growth_text(parameter: &str, exponent: Exponent, log_exponent: i32) -> String {
+    let power = match exponent {
+        e if e == Exponent::from_integer(0) => None,
+        e if e == Exponent::from_integer(1) => Some(parameter.to_owned()),
+        e if e.is_integer() => Some(format!("{parameter}^{e}")),
+        e => Some(format!("{parameter}^({e})")),
+    };
+    let logarithm = match log_exponent {
+        0 => None,
+        1 => Some(format!("log2({parameter})")),
+        j => Some(format!("log2({parameter})^{j}")),
+    };
+    let parts: Vec<String> = power.into_iter().chain(logarithm).collect();
+    if parts.is_empty() { "1".to_owned() } else { parts.join(" * ") }
+}

@@ -1,0 +1,248 @@
+//! Our own experiment JSON, schema `counterpoise/experiment` version 1: an experiment's columns as they are.
+
+use std::io::{self, Write};
+
+use serde::{Deserialize, Serialize};
+
+use super::collect::Collector;
+use super::error::ReadError;
+use super::json::{Document, Step, first_object_string, is_json_object};
+use super::source::Source;
+use super::{Detection, Format, Reader};
+use crate::experiment::{Experiment, Metric, MetricId, OverRanks, PointId};
+
+/// Reads our own experiment JSON.
+pub(crate) struct OwnJson;
+
+const SCHEMA: &str = "counterpoise/experiment";
+const VERSION: u32 = 1;
+
+#[derive(Deserialize, Serialize)]
+struct File {
+    schema: String,
+    schema_version: u32,
+    parameters: Vec<String>,
+    /// Coordinates, one array per point.
+    points: Vec<Vec<f64>>,
+    metrics: Vec<FileMetric>,
+    /// Callers before callees; a missing parent is a root.
+    callpaths: Vec<FileCallPath>,
+    layouts: Vec<FileLayout>,
+    series: FileSeries,
+    /// Values of all series, back to back.
+    values: Vec<f64>,
+}
+
+#[derive(Deserialize, Serialize)]
+struct FileMetric {
+    name: String,
+    #[serde(default)]
+    unit: String,
+    #[serde(default)]
+    over_ranks: Option<FileOverRanks>,
+}
+
+#[derive(Clone, Copy, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum FileOverRanks {
+    Mean,
+    Maximum,
+    Minimum,
+    Sum,
+}
+
+#[derive(Deserialize, Serialize)]
+struct FileCallPath {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    parent: Option<u32>,
+    name: String,
+}
+
+#[derive(Deserialize, Serialize)]
+struct FileLayout {
+    points: Vec<u32>,
+    repetitions: Vec<u32>,
+}
+
+/// One entry per series in each column.
+#[derive(Default, Deserialize, Serialize)]
+struct FileSeries {
+    callpath: Vec<u32>,
+    metric: Vec<u32>,
+    layout: Vec<u32>,
+}
+
+impl From<OverRanks> for FileOverRanks {
+    fn from(over_ranks: OverRanks) -> Self {
+        match over_ranks {
+            OverRanks::Mean => Self::Mean,
+            OverRanks::Maximum => Self::Maximum,
+            OverRanks::Minimum => Self::Minimum,
+            OverRanks::Sum => Self::Sum,
+        }
+    }
+}
+
+impl From<FileOverRanks> for OverRanks {
+    fn from(over_ranks: FileOverRanks) -> Self {
+        match over_ranks {
+            FileOverRanks::Mean => Self::Mean,
+            FileOverRanks::Maximum => Self::Maximum,
+            FileOverRanks::Minimum => Self::Minimum,
+            FileOverRanks::Sum => Self::Sum,
+        }
+    }
+}
+
+/// Writes `experiment`.
+pub(super) fn write(experiment: &Experiment, out: &mut impl Write) -> io::Result<()> {
+    let mut series = FileSeries::default();
+    for s in &experiment.series {
+        series.callpath.push(s.callpath);
+        series.metric.push(s.metric);
+        series.layout.push(s.layout);
+    }
+    let metric = |m: &Metric| FileMetric {
+        name: m.name.clone(),
+        unit: m.unit.clone(),
+        over_ranks: m.over_ranks.map(FileOverRanks::from),
+    };
+    let layouts = experiment.layouts.iter();
+    let file = File {
+        schema: SCHEMA.into(),
+        schema_version: VERSION,
+        parameters: experiment.parameters.clone(),
+        points: experiment.points.clone(),
+        metrics: experiment.metrics.iter().map(metric).collect(),
+        callpaths: experiment
+            .callpaths
+            .iter()
+            .map(|c| FileCallPath { parent: c.parent, name: c.name.clone() })
+            .collect(),
+        layouts: layouts.map(|l| FileLayout { points: l.points.clone(), repetitions: l.repetitions.clone() }).collect(),
+        series,
+        values: experiment.values.clone(),
+    };
+    serde_json::to_writer(&mut *out, &file)?;
+    writeln!(out)
+}
+
+impl Reader for OwnJson {
+    fn format(&self) -> Format {
+        Format::Experiment
+    }
+
+    fn detect(&self, source: &Source) -> Detection {
+        let Some((head, _)) = source.head() else { return Detection::no("it is a folder") };
+        if !is_json_object(head) {
+            return Detection::no("it does not begin with `{`");
+        }
+        match first_object_string(head, "schema") {
+            Some(schema) if schema == SCHEMA => Detection::Yes,
+            Some(schema) => Detection::no(&format!("its schema is `{schema}`, not `{SCHEMA}`")),
+            None => Detection::no("its object has no key `schema`"),
+        }
+    }
+
+    fn read(&self, source: Source, into: &mut Collector) -> Result<(), ReadError> {
+        let name = source.name.clone();
+        let text = source.into_text()?;
+        let document = Document { name: &name, text: &text };
+        let file: File = document.parse()?;
+        if file.schema != SCHEMA || file.schema_version != VERSION {
+            let what = format!("this is `{}` version {}", file.schema, file.schema_version);
+            return Err(document
+                .error(&[Step::Key("schema_version")], what)
+                .expected(format!("`{SCHEMA}` version {VERSION}"))
+                .advice("Use the release of poise that wrote the file, or a newer one"));
+        }
+        add(&file, &document, into)
+    }
+}
+
+/// What the indices of a file stand for in the experiment.
+struct Ids {
+    points: Vec<PointId>,
+    metrics: Vec<MetricId>,
+    callpaths: Vec<u32>,
+}
+
+fn add(file: &File, document: &Document, into: &mut Collector) -> Result<(), ReadError> {
+    let ids = declare(file, document, into)?;
+    for column in ["metric", "layout"] {
+        let length = if column == "metric" { file.series.metric.len() } else { file.series.layout.len() };
+        if length != file.series.callpath.len() {
+            let steps = [Step::Key("series"), Step::Key(column)];
+            let what = format!("this column has {length} entries, `callpath` has {}", file.series.callpath.len());
+            return Err(document.error(&steps, what).expected("columns of equal length"));
+        }
+    }
+    let mut rest = file.values.as_slice();
+    for index in 0..file.series.callpath.len() {
+        let entry = |column: &'static str, entries: &[u32], limit: usize| {
+            let id = entries[index] as usize;
+            let steps = [Step::Key("series"), Step::Key(column), Step::Index(index)];
+            if id < limit { Ok(id) } else { Err(out_of_range(document, &steps, id, limit)) }
+        };
+        let callpath = ids.callpaths[entry("callpath", &file.series.callpath, ids.callpaths.len())?];
+        let metric = ids.metrics[entry("metric", &file.series.metric, ids.metrics.len())?];
+        let layout = &file.layouts[entry("layout", &file.series.layout, file.layouts.len())?];
+        for (&point, &repetitions) in layout.points.iter().zip(&layout.repetitions) {
+            let Some((these, others)) = rest.split_at_checked(repetitions as usize) else {
+                let what = format!("the layouts need more than the {} values here", file.values.len());
+                return Err(document.error(&[Step::Key("values")], what));
+            };
+            rest = others;
+            for &value in these {
+                into.add(callpath, metric, ids.points[point as usize], value);
+            }
+        }
+    }
+    if rest.is_empty() {
+        return Ok(());
+    }
+    let what = format!("{} values are left over that no layout needs", rest.len());
+    Err(document.error(&[Step::Key("values"), Step::Index(file.values.len() - rest.len())], what))
+}
+
+/// Declares points, metrics and call paths, and checks what refers to them.
+fn declare(file: &File, document: &Document, into: &mut Collector) -> Result<Ids, ReadError> {
+    let order = into.parameters(&file.parameters, &document.place(&[Step::Key("parameters")]))?;
+    let mut ids = Ids { points: Vec::new(), metrics: Vec::new(), callpaths: Vec::new() };
+    for (index, coordinates) in file.points.iter().enumerate() {
+        if coordinates.len() != file.parameters.len() {
+            let what = format!("this point has {} coordinates", coordinates.len());
+            let expected = format!("one for each of the {} parameters", file.parameters.len());
+            return Err(document.error(&[Step::Key("points"), Step::Index(index)], what).expected(expected));
+        }
+        ids.points.push(into.point(&order, coordinates));
+    }
+    for m in &file.metrics {
+        let over_ranks = m.over_ranks.map(OverRanks::from);
+        ids.metrics.push(into.metric(Metric { name: m.name.clone(), unit: m.unit.clone(), over_ranks }));
+    }
+    for (index, callpath) in file.callpaths.iter().enumerate() {
+        let parent = match callpath.parent {
+            Some(parent) if parent as usize >= index => {
+                let steps = [Step::Key("callpaths"), Step::Index(index), Step::Key("parent")];
+                return Err(document.error(&steps, "the caller does not stand before its callee"));
+            }
+            parent => parent.map(|p| ids.callpaths[p as usize]),
+        };
+        ids.callpaths.push(into.callee(parent, &callpath.name));
+    }
+    for (index, layout) in file.layouts.iter().enumerate() {
+        let steps = [Step::Key("layouts"), Step::Index(index)];
+        if layout.points.len() != layout.repetitions.len() {
+            return Err(document.error(&steps, "`points` and `repetitions` differ in length"));
+        }
+        if let Some(&point) = layout.points.iter().find(|&&p| p as usize >= file.points.len()) {
+            return Err(out_of_range(document, &steps, point as usize, file.points.len()));
+        }
+    }
+    Ok(ids)
+}
+
+fn out_of_range(document: &Document, steps: &[Step], index: usize, limit: usize) -> ReadError {
+    document.error(steps, format!("the index {index} is out of range")).expected(format!("an index below {limit}"))
+}

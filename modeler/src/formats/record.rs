@@ -1,0 +1,364 @@
+//! One measurement as a JSON object on a line, shared by JSON Lines and TaLPas. Buffers are reused from line to line, so
+//! that a line costs no allocation once the names in it are known.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::fmt;
+use std::io::{BufRead, BufReader};
+
+use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
+
+use super::collect::{Collector, Order};
+use super::error::{ErrorKind, IGNORED, Place, ReadError};
+use super::source::Source;
+use crate::experiment::{CallPathId, MetricId};
+
+/// How a format of one object per line names and separates things.
+pub(crate) struct Dialect {
+    /// Key of the object of coordinates.
+    pub parameters: &'static str,
+    /// Whether `;` separates members as `,` does.
+    pub semicolons: bool,
+}
+
+/// Reads all lines of `source`.
+pub(crate) fn read(source: Source, dialect: &Dialect, into: &mut Collector) -> Result<(), ReadError> {
+    let name = source.name.clone();
+    let mut stream = BufReader::with_capacity(1 << 18, source.into_stream());
+    let mut lines =
+        Lines { file: &name, dialect, into, order: None, callpaths: HashMap::new(), metrics: HashMap::new() };
+    let (mut record, mut line, mut number) = (Record::default(), Vec::new(), 0);
+    loop {
+        line.clear();
+        let length = stream.read_until(b'\n', &mut line).map_err(|e| {
+            ReadError::new(ErrorKind::Unreadable, Place::at(&name, number + 1, 1), format!("cannot be read: {e}"))
+        })?;
+        if length == 0 {
+            return Ok(());
+        }
+        number += 1;
+        lines.line(&mut line, number, &mut record)?;
+    }
+}
+
+/// What the lines seen so far have made known.
+struct Lines<'a> {
+    file: &'a str,
+    dialect: &'a Dialect,
+    into: &'a mut Collector,
+    order: Option<Order>,
+    callpaths: HashMap<String, CallPathId>,
+    metrics: HashMap<String, MetricId>,
+}
+
+impl Lines<'_> {
+    fn line(&mut self, line: &mut [u8], number: usize, record: &mut Record) -> Result<(), ReadError> {
+        let start = if number == 1 && line.starts_with("\u{feff}".as_bytes()) { 3 } else { 0 };
+        let line = &mut line[start..];
+        if line.iter().all(u8::is_ascii_whitespace) {
+            return Ok(());
+        }
+        if self.dialect.semicolons {
+            semicolons_to_commas(line);
+        }
+        let mut json = serde_json::Deserializer::from_slice(line);
+        RecordSeed { record, parameters: self.dialect.parameters }
+            .deserialize(&mut json)
+            .and_then(|()| json.end())
+            .map_err(|error| json_error(self.file, number, start, &error))?;
+        self.add(record, &Place::at(self.file, number, 1))
+    }
+
+    fn add(&mut self, record: &mut Record, place: &Place) -> Result<(), ReadError> {
+        if let Some(key) = record.unknown.take() {
+            self.into.warn(
+                IGNORED,
+                place.clone(),
+                format!("The key `{key}` is unknown and was ignored, here and below."),
+            );
+        }
+        let order = match &self.order {
+            Some(order) => order,
+            None => self.order.insert(self.into.parameters(&record.names, place)?),
+        };
+        let point = self.into.point(order, &record.coordinates);
+        let callpath = match self.callpaths.get(&record.callpath) {
+            Some(&known) if record.path.is_empty() => known,
+            _ if !record.path.is_empty() => self.into.callpath_of(&record.path),
+            _ => *self.callpaths.entry(record.callpath.clone()).or_insert(self.into.callpath(&record.callpath)),
+        };
+        let metric = match self.metrics.get(&record.metric) {
+            Some(&known) => known,
+            None => *self.metrics.entry(record.metric.clone()).or_insert(self.into.metric_named(&record.metric)),
+        };
+        for &value in &record.values {
+            self.into.add(callpath, metric, point, value);
+        }
+        Ok(())
+    }
+}
+
+/// Replaces every `;` outside strings.
+fn semicolons_to_commas(line: &mut [u8]) {
+    let (mut in_string, mut escaped) = (false, false);
+    for byte in line {
+        match *byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            b';' if !in_string => *byte = b',',
+            _ => {}
+        }
+    }
+}
+
+/// A parser's error at its place, where the parser was given what follows `line - 1` lines and `column` bytes.
+pub(crate) fn json_error(file: &str, line: usize, column: usize, error: &serde_json::Error) -> ReadError {
+    let text = error.to_string();
+    let what = text.rsplit_once(" at line ").map_or(text.as_str(), |(what, _)| what);
+    let (below, along) = (error.line().max(1) - 1, error.column().max(1));
+    let column = if below == 0 { column + along } else { along };
+    let place = Place::at(file, line + below, column);
+    match what.rsplit_once(", expected ") {
+        Some((what, expected)) => ReadError::malformed(place, what).expected(expected),
+        None => ReadError::malformed(place, what),
+    }
+}
+
+/// The content of one line.
+#[derive(Default)]
+struct Record {
+    /// Parameters as the first line names them.
+    names: Vec<String>,
+    /// One coordinate per name; NaN until this line has given it.
+    coordinates: Vec<f64>,
+    callpath: String,
+    /// The call path where it is written as an array of names.
+    path: Vec<String>,
+    metric: String,
+    values: Vec<f64>,
+    /// Keys met that have no meaning, and the one of them that was not warned about yet.
+    ignored: Vec<String>,
+    unknown: Option<String>,
+}
+
+struct RecordSeed<'a> {
+    record: &'a mut Record,
+    parameters: &'static str,
+}
+
+impl<'de> DeserializeSeed<'de> for RecordSeed<'_> {
+    type Value = ();
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for RecordSeed<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "an object with the keys `{}` and `value`", self.parameters)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let record = self.record;
+        record.callpath.clear();
+        record.path.clear();
+        record.metric.clear();
+        record.values.clear();
+        record.coordinates.fill(f64::NAN);
+        let (mut parameters, mut callpath, mut metric, mut value) = (false, false, false, false);
+        while let Some(Text(key)) = map.next_key_seed(TextSeed)? {
+            let seen = match &*key {
+                key if key == self.parameters => {
+                    map.next_value_seed(Coordinates(record))?;
+                    &mut parameters
+                }
+                "callpath" => {
+                    map.next_value_seed(Path(record))?;
+                    &mut callpath
+                }
+                "metric" => {
+                    record.metric.push_str(&map.next_value_seed(TextSeed)?.0);
+                    &mut metric
+                }
+                "value" => {
+                    map.next_value_seed(Values(&mut record.values))?;
+                    &mut value
+                }
+                other => {
+                    note_unknown(record, other);
+                    map.next_value::<IgnoredAny>()?;
+                    continue;
+                }
+            };
+            if std::mem::replace(seen, true) {
+                return Err(A::Error::custom(format!("the key `{key}` stands here twice")));
+            }
+        }
+        if !parameters {
+            return Err(A::Error::custom(format!("the key `{}` is missing", self.parameters)));
+        }
+        if !value {
+            return Err(A::Error::custom("the key `value` is missing"));
+        }
+        Ok(())
+    }
+}
+
+fn note_unknown(record: &mut Record, key: &str) {
+    if !record.ignored.iter().any(|k| k == key) {
+        record.ignored.push(key.to_owned());
+        record.unknown = Some(key.to_owned());
+    }
+}
+
+/// A string, borrowed where it has no escapes.
+struct Text<'de>(Cow<'de, str>);
+struct TextSeed;
+
+impl<'de> DeserializeSeed<'de> for TextSeed {
+    type Value = Text<'de>;
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Text<'de>, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl<'de> Visitor<'de> for TextSeed {
+    type Value = Text<'de>;
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("a string")
+    }
+    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Text<'de>, E> {
+        Ok(Text(Cow::Borrowed(text)))
+    }
+    fn visit_str<E>(self, text: &str) -> Result<Text<'de>, E> {
+        Ok(Text(Cow::Owned(text.to_owned())))
+    }
+}
+
+/// The object of coordinates. The first line of a file names the parameters.
+struct Coordinates<'a>(&'a mut Record);
+
+impl<'de> DeserializeSeed<'de> for Coordinates<'_> {
+    type Value = ();
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Coordinates<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("an object with a number for each parameter")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let Record { names, coordinates, .. } = self.0;
+        let first_line = names.is_empty();
+        let mut given = 0;
+        while let Some(Text(name)) = map.next_key_seed(TextSeed)? {
+            let value: f64 = map.next_value()?;
+            if first_line {
+                if names.iter().any(|n| *n == name) {
+                    return Err(A::Error::custom(format!("the parameter `{name}` stands here twice")));
+                }
+                names.push(name.into_owned());
+                coordinates.push(value);
+                given += 1;
+                continue;
+            }
+            // Lines mostly name the parameters in the same order.
+            let index = if names.get(given).is_some_and(|n| *n == name) {
+                given
+            } else {
+                names.iter().position(|n| *n == name).ok_or_else(|| {
+                    A::Error::custom(format!(
+                        "the parameter `{name}` is not one of {}, expected the same parameters on each line",
+                        names.join(", ")
+                    ))
+                })?
+            };
+            if !coordinates[index].is_nan() {
+                return Err(A::Error::custom(format!("the parameter `{name}` stands here twice")));
+            }
+            coordinates[index] = value;
+            given += 1;
+        }
+        match coordinates.iter().position(|c| c.is_nan()) {
+            _ if names.is_empty() => Err(A::Error::custom("there is no parameter, expected at least one")),
+            Some(missing) => Err(A::Error::custom(format!(
+                "the parameter `{}` is missing, expected the same parameters on each line",
+                names[missing]
+            ))),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A call path, written `a->b->c` or as an array of names.
+struct Path<'a>(&'a mut Record);
+
+impl<'de> DeserializeSeed<'de> for Path<'_> {
+    type Value = ();
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Path<'_> {
+    type Value = ();
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("a call path, a string such as \"main->solve\" or an array of names")
+    }
+    fn visit_str<E>(self, text: &str) -> Result<(), E> {
+        self.0.callpath.push_str(text);
+        Ok(())
+    }
+    fn visit_seq<A: SeqAccess<'de>>(self, mut names: A) -> Result<(), A::Error> {
+        while let Some(Text(name)) = names.next_element_seed(TextSeed)? {
+            self.0.path.push(name.into_owned());
+        }
+        Ok(())
+    }
+}
+
+/// One number or an array of repetitions.
+struct Values<'a>(&'a mut Vec<f64>);
+
+impl<'de> DeserializeSeed<'de> for Values<'_> {
+    type Value = ();
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Values<'_> {
+    type Value = ();
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("a number or an array of numbers")
+    }
+    fn visit_f64<E>(self, value: f64) -> Result<(), E> {
+        self.0.push(value);
+        Ok(())
+    }
+    fn visit_u64<E>(self, value: u64) -> Result<(), E> {
+        self.0.push(value as f64);
+        Ok(())
+    }
+    fn visit_i64<E>(self, value: i64) -> Result<(), E> {
+        self.0.push(value as f64);
+        Ok(())
+    }
+    fn visit_seq<A: SeqAccess<'de>>(self, mut numbers: A) -> Result<(), A::Error> {
+        while let Some(number) = numbers.next_element()? {
+            self.0.push(number);
+        }
+        if self.0.is_empty() {
+            return Err(A::Error::custom("the array of values is empty, expected at least one number"));
+        }
+        Ok(())
+    }
+}

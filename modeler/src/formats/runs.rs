@@ -1,0 +1,266 @@
+//! Runs that `poise run` measured: a folder of run folders, one run folder, or profiles alone.
+//!
+//! A run folder holds the record `run.json` and the profile that it names. `docs/formats.md` specifies both.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use poise_profile::{Metric as Counted, OverRanks as Counts, Profile};
+use serde::Deserialize;
+
+use super::collect::Collector;
+use super::error::{CONTRADICTION, ErrorKind, Place, RUN_LEFT_OUT, ReadError};
+use super::extrap_json::Pairs;
+use super::json::Document;
+use super::regions::Names;
+use super::source::{Source, text};
+use super::{Detection, Format, Reader};
+use crate::experiment::{CallPathId, Metric, OverRanks};
+
+/// Reads runs.
+pub(crate) struct Runs;
+
+/// The record's file name.
+const RECORD: &str = "run.json";
+/// How every profile begins.
+const MAGIC: &[u8] = b"\x8fPOISE\r\n";
+
+impl Reader for Runs {
+    fn format(&self) -> Format {
+        Format::Runs
+    }
+
+    fn detect(&self, source: &Source) -> Detection {
+        match (&source.path, source.head()) {
+            (_, Some((head, _))) if head.starts_with(MAGIC) => Detection::Yes,
+            (_, Some(_)) => Detection::no("it does not begin as a profile does"),
+            (Some(folder), None) => match find(folder) {
+                Ok(found) if found.is_empty() => {
+                    Detection::no("neither it nor a folder in it holds run.json, and it holds no .poise file")
+                }
+                Ok(_) => Detection::Yes,
+                Err(error) => Detection::no(&format!("it cannot be listed: {error}")),
+            },
+            (None, None) => Detection::no("it has no content"),
+        }
+    }
+
+    fn read(&self, source: Source, into: &mut Collector) -> Result<(), ReadError> {
+        let mut runs = Vec::new();
+        let place = source.place();
+        if let (Some(folder), None) = (&source.path, source.head()) {
+            let found = find(folder)
+                .map_err(|e| ReadError::new(ErrorKind::Unreadable, place.clone(), format!("cannot be listed: {e}")))?;
+            for item in found {
+                let run = match &item {
+                    Found::Run(folder) => recorded(folder, into),
+                    Found::Profile(path) => bare(&path.display().to_string(), fs::read(path)),
+                };
+                match run {
+                    Ok(Some(run)) => runs.push(run),
+                    Ok(None) => {}
+                    Err(error) => into.warn(RUN_LEFT_OUT, error.place.clone(), left_out(&error)),
+                }
+            }
+        } else {
+            let name = source.name.clone();
+            runs.extend(bare(&name, Ok(source.into_bytes()?))?);
+        }
+        add(runs, into)
+    }
+}
+
+/// What a folder holds.
+enum Found {
+    /// A folder with a record.
+    Run(PathBuf),
+    /// A profile without one.
+    Profile(PathBuf),
+}
+
+/// The runs in `folder`, which is a run itself, holds runs, or holds profiles; in the order of their names.
+fn find(folder: &Path) -> std::io::Result<Vec<Found>> {
+    if folder.join(RECORD).is_file() {
+        return Ok(vec![Found::Run(folder.to_owned())]);
+    }
+    let mut paths = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        // Names that begin with a dot are runs that have not ended.
+        if !entry.file_name().as_encoded_bytes().starts_with(b".") {
+            paths.push(entry.path());
+        }
+    }
+    paths.sort();
+    let is_profile = |path: &Path| path.extension().is_some_and(|e| e == "poise") && path.is_file();
+    Ok(paths
+        .into_iter()
+        .filter_map(|path| match path.join(RECORD).is_file() {
+            true => Some(Found::Run(path)),
+            false => is_profile(&path).then_some(Found::Profile(path)),
+        })
+        .collect())
+}
+
+/// One complete run.
+struct Run {
+    name: String,
+    parameters: Vec<(String, f64)>,
+    repetition: u32,
+    profile: Profile,
+}
+
+/// The record; keys beyond these are for people.
+#[derive(Deserialize)]
+struct Record {
+    schema: String,
+    schema_version: u32,
+    parameters: Pairs<f64>,
+    #[serde(default = "first")]
+    repetition: u32,
+    status: String,
+    reason: Option<String>,
+    profile: Option<String>,
+}
+
+fn first() -> u32 {
+    1
+}
+
+/// The run in `folder`, or nothing, with a warning, where it failed.
+fn recorded(folder: &Path, into: &mut Collector) -> Result<Option<Run>, ReadError> {
+    let path = folder.join(RECORD);
+    let name = path.display().to_string();
+    let text = text(&name, fs::read(&path).map_err(|e| unreadable(&name, &e))?)?;
+    let document = Document { name: &name, text: &text };
+    let record: Record = document.parse()?;
+    if record.schema != "counterpoise/run" || record.schema_version != 1 {
+        let what = format!("the record is `{}` version {}", record.schema, record.schema_version);
+        return Err(ReadError::malformed(Place::file(&name), what).expected("`counterpoise/run` version 1"));
+    }
+    if record.status != "complete" {
+        let reason = record.reason.unwrap_or_else(|| format!("Its status is `{}`.", record.status));
+        into.warn(RUN_LEFT_OUT, Place::file(&name), format!("The run was left out because it failed. {reason}"));
+        return Ok(None);
+    }
+    let profile_path = folder.join(record.profile.as_deref().unwrap_or("profile.poise"));
+    let profile_name = profile_path.display().to_string();
+    let profile = decode(&profile_name, &fs::read(&profile_path).map_err(|e| unreadable(&profile_name, &e))?)?;
+    let parameters =
+        if record.parameters.0.is_empty() { own_parameters(&profile_name, &profile)? } else { record.parameters.0 };
+    for (parameter, value) in &parameters {
+        if !value.is_finite() {
+            return Err(ReadError::malformed(Place::file(&name), format!("the parameter `{parameter}` is not finite")));
+        }
+        if parameter == "p" && *value != f64::from(profile.ranks) {
+            let message = format!("The record says p = {value}, and the profile holds {} ranks.", profile.ranks);
+            into.warn(CONTRADICTION, Place::file(&name), message);
+        }
+    }
+    Ok(Some(Run { name, parameters, repetition: record.repetition, profile }))
+}
+
+/// A profile without a record.
+fn bare(name: &str, bytes: std::io::Result<Vec<u8>>) -> Result<Option<Run>, ReadError> {
+    let profile = decode(name, &bytes.map_err(|e| unreadable(name, &e))?)?;
+    let parameters = own_parameters(name, &profile)?;
+    Ok(Some(Run { name: name.to_owned(), parameters, repetition: 1, profile }))
+}
+
+fn decode(name: &str, bytes: &[u8]) -> Result<Profile, ReadError> {
+    Profile::decode(bytes).map_err(|error| ReadError::malformed(Place::file(name), error.to_string()))
+}
+
+fn unreadable(name: &str, error: &std::io::Error) -> ReadError {
+    ReadError::new(ErrorKind::Unreadable, Place::file(name), format!("cannot be read: {error}"))
+}
+
+/// The parameters that a profile's metadata names, or the number of ranks as p where it names none.
+fn own_parameters(name: &str, profile: &Profile) -> Result<Vec<(String, f64)>, ReadError> {
+    let mut parameters = Vec::new();
+    for (key, value) in &profile.metadata {
+        let Some(parameter) = key.strip_prefix("parameter.") else { continue };
+        match value.trim().parse::<f64>() {
+            Ok(number) if number.is_finite() => parameters.push((parameter.to_owned(), number)),
+            _ => {
+                let what = format!("the parameter `{parameter}` is `{value}`");
+                return Err(ReadError::malformed(Place::file(name), what).expected("a finite number"));
+            }
+        }
+    }
+    if parameters.is_empty() {
+        parameters.push(("p".to_owned(), f64::from(profile.ranks)));
+    }
+    Ok(parameters)
+}
+
+fn left_out(error: &ReadError) -> String {
+    let expected = error.expected.as_ref().map_or(String::new(), |e| format!("; expected {e}"));
+    format!("The run was left out because {}{expected}.", error.what)
+}
+
+/// Adds complete runs, sorted by repetition so that repetitions keep their order.
+fn add(mut runs: Vec<Run>, into: &mut Collector) -> Result<(), ReadError> {
+    runs.sort_by_key(|run| run.repetition);
+    let names = Names::of(runs.iter().map(|run| &run.profile));
+    for run in &runs {
+        let parameters: Vec<String> = run.parameters.iter().map(|(name, _)| name.clone()).collect();
+        let coordinates: Vec<f64> = run.parameters.iter().map(|&(_, value)| value).collect();
+        let order = into.parameters(&parameters, &Place::file(&run.name))?;
+        let point = into.point(&order, &coordinates);
+        let callpaths = callpaths(run, &names, into)?;
+        for (&(node, counted), counts) in &run.profile.values {
+            for over_ranks in [OverRanks::Mean, OverRanks::Maximum, OverRanks::Minimum, OverRanks::Sum] {
+                let metric = into.metric(metric(counted, over_ranks));
+                let value = reduce(counts, run.profile.ranks, over_ranks) * scale(counted);
+                into.add(callpaths[node as usize], metric, point, value);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The experiment's call path of each node of a run.
+fn callpaths(run: &Run, names: &Names, into: &mut Collector) -> Result<Vec<CallPathId>, ReadError> {
+    let mut ids: Vec<CallPathId> = Vec::with_capacity(run.profile.nodes.len());
+    let mut met = HashSet::new();
+    for node in &run.profile.nodes {
+        let parent = node.parent.map(|parent| ids[parent as usize]);
+        let name = names.show(&run.profile.regions[node.region as usize]);
+        let id = into.callee(parent, &name);
+        if !met.insert(id) {
+            let what = format!("the call path that ends in `{name}` has two nodes");
+            return Err(ReadError::malformed(Place::file(&run.name), what).expected("one node for each call path"));
+        }
+        ids.push(id);
+    }
+    Ok(ids)
+}
+
+/// The metric of an experiment that `counted` becomes.
+fn metric(counted: Counted, over_ranks: OverRanks) -> Metric {
+    let unit = match counted {
+        Counted::Time => "s",
+        Counted::BytesSent | Counted::BytesReceived => "bytes",
+        Counted::CommSize => "ranks",
+        Counted::Visits | Counted::BasicBlocks => "",
+    };
+    Metric { name: counted.name().into(), unit: unit.into(), over_ranks: Some(over_ranks) }
+}
+
+/// Factor from the profile's unit to the experiment's: nanoseconds to seconds.
+fn scale(counted: Counted) -> f64 {
+    if counted == Counted::Time { 1e-9 } else { 1.0 }
+}
+
+/// One number for all `ranks` ranks of the run; those that did not reach the call path count as zero.
+fn reduce(counts: &Counts, ranks: u32, over_ranks: OverRanks) -> f64 {
+    match over_ranks {
+        OverRanks::Mean => counts.sum as f64 / f64::from(ranks.max(1)),
+        OverRanks::Maximum => counts.maximum.0 as f64,
+        OverRanks::Minimum if counts.ranks < ranks => 0.0,
+        OverRanks::Minimum => counts.minimum.0 as f64,
+        OverRanks::Sum => counts.sum as f64,
+    }
+}

@@ -1,0 +1,165 @@
+//! Writes experiments: our own JSON, Extra-P JSON Lines and text, and comma-separated values.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+use super::collect::join_path;
+use super::{Format, csv, own_json};
+use crate::experiment::{CallPathId, Experiment, Metric, OverRanks, Series};
+
+/// Why an experiment was not written.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError {
+    /// The destination refused.
+    #[error("the experiment could not be written: {0}")]
+    Io(#[from] io::Error),
+    /// The format cannot hold it.
+    #[error("the format `{format}` cannot hold this experiment: {reason} Choose another format")]
+    CannotHold {
+        /// The format asked for.
+        format: Format,
+        /// Why, in a full sentence.
+        reason: String,
+    },
+}
+
+/// Writes `experiment` in `format`, one of [`Format::WRITTEN`]. Only our own JSON keeps everything: the formats of
+/// Extra-P know no units and no reductions over ranks, so there the maximum over ranks of `time` becomes the metric
+/// `max_time`, as Score-P names it.
+///
+/// # Errors
+/// `out` fails, or the format cannot hold the experiment.
+pub fn write(experiment: &Experiment, format: Format, out: &mut impl Write) -> Result<(), WriteError> {
+    match format {
+        Format::Experiment => own_json::write(experiment, out)?,
+        Format::Csv => csv::experiment(experiment, out)?,
+        Format::ExtraPJsonLines => json_lines(experiment, out)?,
+        Format::ExtraPText => text(experiment, out)?,
+        _ => return Err(cannot(format, format!("It is read and not written; {} are.", Format::WRITTEN.join(", ")))),
+    }
+    Ok(())
+}
+
+fn cannot(format: Format, reason: impl Into<String>) -> WriteError {
+    WriteError::CannotHold { format, reason: reason.into() }
+}
+
+/// Names for the metrics in formats that know nothing of ranks: different for different metrics.
+fn metric_names(metrics: &[Metric], format: Format) -> Result<Vec<String>, WriteError> {
+    let prefixed = |m: &Metric, mean: &str| match m.over_ranks {
+        None => m.name.clone(),
+        Some(OverRanks::Mean) => format!("{mean}{}", m.name),
+        Some(OverRanks::Maximum) => format!("max_{}", m.name),
+        Some(OverRanks::Minimum) => format!("min_{}", m.name),
+        Some(OverRanks::Sum) => format!("sum_{}", m.name),
+    };
+    for mean in ["", "mean_"] {
+        let names: Vec<String> = metrics.iter().map(|m| prefixed(m, mean)).collect();
+        let distinct: std::collections::BTreeSet<&String> = names.iter().collect();
+        if distinct.len() == names.len() {
+            return Ok(names);
+        }
+    }
+    Err(cannot(format, "Two of its metrics would have one name."))
+}
+
+fn json_lines(experiment: &Experiment, out: &mut impl Write) -> Result<(), WriteError> {
+    #[derive(Serialize)]
+    struct Line<'a> {
+        params: &'a Coordinates<'a>,
+        callpath: Written<'a>,
+        metric: &'a str,
+        value: &'a [f64],
+    }
+    let metrics = metric_names(&experiment.metrics, Format::ExtraPJsonLines)?;
+    let points: Vec<Coordinates> = experiment.points.iter().map(|c| Coordinates(&experiment.parameters, c)).collect();
+    for series in &experiment.series {
+        let names = experiment.path(series.callpath);
+        let joined = join_path(&names);
+        let layout = &experiment.layouts[series.layout as usize];
+        for (&point, (_, value)) in layout.points.iter().zip(experiment.measurements(series)) {
+            let callpath = joined.as_deref().map_or(Written::Names(&names), Written::Arrows);
+            let metric = &metrics[series.metric as usize];
+            let line = Line { params: &points[point as usize], callpath, metric, value };
+            serde_json::to_writer(&mut *out, &line).map_err(io::Error::from)?;
+            out.write_all(b"\n")?;
+        }
+    }
+    Ok(())
+}
+
+/// A call path: with arrows, as Extra-P wants it, or as names where an arrow in a name would be misread.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Written<'a> {
+    Arrows(&'a str),
+    Names(&'a [&'a str]),
+}
+
+/// Coordinates by parameter, in the order of the parameters.
+struct Coordinates<'a>(&'a [String], &'a [f64]);
+
+impl Serialize for Coordinates<'_> {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().zip(self.1.iter().map(|&x| super::models::Number(x))))
+    }
+}
+
+fn text(experiment: &Experiment, out: &mut impl Write) -> Result<(), WriteError> {
+    let format = Format::ExtraPText;
+    let metrics = metric_names(&experiment.metrics, format)?;
+    let is_word = |name: &String| !name.is_empty() && !name.contains(char::is_whitespace);
+    if !experiment.parameters.iter().all(is_word) {
+        return Err(cannot(format, "A parameter's name contains blanks."));
+    }
+    let regions = regions(experiment, &metrics)?;
+    for parameter in &experiment.parameters {
+        writeln!(out, "PARAMETER {parameter}")?;
+    }
+    writeln!(out)?;
+    for point in &experiment.points {
+        let coordinates: Vec<String> = point.iter().map(f64::to_string).collect();
+        writeln!(out, "POINTS ( {} )", coordinates.join(" "))?;
+    }
+    let mut last: Option<CallPathId> = None;
+    for series in &experiment.series {
+        writeln!(out)?;
+        if last.replace(series.callpath) != Some(series.callpath) {
+            writeln!(out, "REGION {}", regions[&series.callpath])?;
+        }
+        writeln!(out, "METRIC {}", metrics[series.metric as usize])?;
+        for (_, values) in experiment.measurements(series) {
+            let values: Vec<String> = values.iter().map(f64::to_string).collect();
+            writeln!(out, "DATA {}", values.join(" "))?;
+        }
+    }
+    Ok(())
+}
+
+/// The call paths as Extra-P text names them, once it is sure that the text can hold everything.
+fn regions(experiment: &Experiment, metrics: &[String]) -> Result<BTreeMap<CallPathId, String>, WriteError> {
+    let format = Format::ExtraPText;
+    let fits_a_line = |text: &str| !text.contains(['\n', '\r']) && text.trim() == text;
+    if let Some(metric) = metrics.iter().find(|m| !fits_a_line(m)) {
+        return Err(cannot(format, format!("The metric {metric:?} does not fit into a line.")));
+    }
+    let mut regions = BTreeMap::new();
+    for series in &experiment.series {
+        let names = experiment.path(series.callpath);
+        let region = join_path(&names).filter(|r| fits_a_line(r) && !r.is_empty());
+        let region =
+            region.ok_or_else(|| cannot(format, format!("The call path {names:?} cannot be written with arrows.")))?;
+        if missing_points(experiment, series) > 0 {
+            let missing = missing_points(experiment, series);
+            return Err(cannot(format, format!("`{region}` lacks measurements at {missing} points.")));
+        }
+        regions.insert(series.callpath, region);
+    }
+    Ok(regions)
+}
+
+fn missing_points(experiment: &Experiment, series: &Series) -> usize {
+    experiment.points.len() - experiment.layouts[series.layout as usize].points.len()
+}
