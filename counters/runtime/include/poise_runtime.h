@@ -2,7 +2,7 @@
  *
  * Everything is inert unless POISE_PROFILE is set in the environment when the process starts: enter and leave then
  * return at once and nothing is written. No function takes a lock that another thread could hold across a call into
- * the measured program; none raises or handles a signal; none unwinds. */
+ * the measured program; none raises or handles a signal; none unwinds; none changes errno. */
 #ifndef POISE_RUNTIME_H
 #define POISE_RUNTIME_H
 
@@ -14,7 +14,7 @@ extern "C" {
 #endif
 
 /* A function or MPI operation, one static object per function and shared object; the pass emits them.
- * Strings are NUL-terminated and live as long as the shared object. Names are as the linker knows them (mangled);
+ * Strings are NUL-terminated and live as long as the process. Names are as the linker knows them (mangled);
  * the reader of a profile demangles. */
 struct poise_region {
     const char *name;
@@ -27,16 +27,27 @@ enum poise_kind { POISE_FUNCTION = 0, POISE_MPI = 1, POISE_USER = 2 };
 
 /* Per thread. Instrumented code adds its block counts straight to `blocks` (initial-exec TLS); enter and leave
  * attribute the difference since the last of them to the call path that is current, so the total per thread is exact
- * whatever leaves a function by which way. */
+ * whatever leaves a function by which way. The rest is the runtime's own. */
 struct poise_thread {
     uint64_t blocks;
+    uint64_t reserved[7];
 };
+#ifdef __cplusplus
 extern __thread struct poise_thread poise_thread __attribute__((tls_model("initial-exec")));
+#else
+extern _Thread_local struct poise_thread poise_thread __attribute__((tls_model("initial-exec")));
+#endif
 
 /* Enters `region` below the current call path; the result goes to the matching poise_leave. Leaving an outer token
- * leaves everything entered since (exceptions, longjmp). NULL when nothing is measured. */
+ * leaves everything entered since (exceptions, longjmp). NULL when nothing is measured.
+ * A region that is on the current call path already is recursion: its call path becomes current again, so that
+ * recursion of any depth needs no memory. */
 void *poise_enter(const struct poise_region *region);
 void poise_leave(void *token);
+
+/* Makes the call path current again that poise_enter(region) entered when it returned `token`: where control comes
+ * back to a function other than by a return (a caught exception, a second return of setjmp). */
+void poise_resume(void *token, const struct poise_region *region);
 
 /* What one MPI call moved, added to the current call path, between poise_enter and poise_leave of a POISE_MPI region.
  * Bytes by the standard's meaning of the arguments; comm_size in ranks, of which the largest seen is kept. */

@@ -1,1 +1,126 @@
-//! Under construction.
+//! The library that instrumented programs call: call trees, block counts and time per thread.
+//!
+//! This file is its C interface, specified in `include/poise_runtime.h`; `thread` holds what the calls do on the fast
+//! path, `tree` the call trees, `process` what exists once per process, `clock` the time. Nothing here may harm the
+//! program it lives in: without POISE_PROFILE all is inert, nothing unwinds into the program, errors are one line on
+//! standard error, and the exit status stays the program's own.
+
+mod clock;
+mod process;
+mod thread;
+mod totals;
+mod tree;
+
+use std::ffi::{c_char, c_int, c_void};
+use std::panic::catch_unwind;
+use std::ptr::null_mut;
+
+pub use tree::Region;
+
+/// Runs `cold`, giving `default` should it panic, and leaves errno as it was.
+fn shielded<T>(default: T, cold: impl FnOnce() -> T + std::panic::UnwindSafe) -> T {
+    // SAFETY: glibc's errno location is valid for the calling thread's life.
+    let (errno, saved) = unsafe { (libc::__errno_location(), *libc::__errno_location()) };
+    let result = catch_unwind(cold).unwrap_or(default);
+    // SAFETY: as above; same thread.
+    unsafe { *errno = saved };
+    result
+}
+
+/// Enters `region` below the current call path; see `poise_runtime.h`.
+///
+/// # Safety
+/// `region` and its strings must live as long as the process.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn poise_enter(region: *const Region) -> *mut c_void {
+    thread::enter(region).cast()
+}
+
+/// Leaves everything entered since `token` was given; see `poise_runtime.h`.
+///
+/// # Safety
+/// `token` must come from [`poise_enter`] on the same thread.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn poise_leave(token: *mut c_void) {
+    // SAFETY: the caller's promise.
+    unsafe { thread::leave(token.cast()) };
+}
+
+/// Makes the call path of an activation current again; see `poise_runtime.h`.
+///
+/// # Safety
+/// `token` must come from [`poise_enter`] of `region` on the same thread.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn poise_resume(token: *mut c_void, region: *const Region) {
+    // SAFETY: the caller's promise.
+    unsafe { thread::resume(token.cast(), region) };
+}
+
+/// Adds what one MPI call moved to the current call path; see `poise_runtime.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn poise_mpi_moved(bytes_sent: u64, bytes_received: u64, comm_size: u32) {
+    thread::moved(bytes_sent, bytes_received, comm_size);
+}
+
+/// 1 when this process measures.
+#[unsafe(no_mangle)]
+pub extern "C" fn poise_active() -> c_int {
+    c_int::from(process::is_active())
+}
+
+/// Leaves the writing of the profile to the caller; see `poise_runtime.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn poise_claim_output() {
+    process::claim();
+}
+
+/// The encoded profile of this process as rank `rank`; see `poise_runtime.h`.
+///
+/// # Safety
+/// `length` must point to writable memory.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn poise_take_profile(rank: u32, length: *mut usize) -> *mut u8 {
+    shielded(null_mut(), || {
+        let Some(bytes) = process::take(rank) else { return null_mut() };
+        let bytes = bytes.into_boxed_slice();
+        // SAFETY: the caller's promise.
+        unsafe { *length = bytes.len() };
+        Box::into_raw(bytes).cast()
+    })
+}
+
+/// Frees what [`poise_take_profile`] gave.
+///
+/// # Safety
+/// `bytes` and `length` must be a result of [`poise_take_profile`] (or null) that was not released before.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn poise_release(bytes: *mut u8, length: usize) {
+    if !bytes.is_null() {
+        // SAFETY: these are the parts of a boxed slice, by the caller's promise.
+        drop(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(bytes, length)) });
+    }
+}
+
+/// POISE_PROFILE as it was when the process started, or null.
+#[unsafe(no_mangle)]
+pub extern "C" fn poise_output_path() -> *const c_char {
+    process::output_path()
+}
+
+/// Runs when the library is loaded.
+extern "C" fn start() {
+    shielded((), process::start);
+}
+
+/// Runs when the process ends by `exit` or by returning from `main`, after the program's own destructors.
+extern "C" fn finish() {
+    shielded((), process::finish);
+}
+
+#[used]
+#[unsafe(link_section = ".init_array")]
+static START: extern "C" fn() = start;
+
+#[used]
+#[unsafe(link_section = ".fini_array")]
+static FINISH: extern "C" fn() = finish;

@@ -1,0 +1,129 @@
+//! Time: the processor's cycle counter where it runs at a constant rate on all cores, the system's clock elsewhere,
+//! or the thread's processor time on request (where wall time would measure the neighbours on a shared core).
+
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// What [`now`] reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Source {
+    /// The processor's constant-rate counter: TSC on x86-64, CNTVCT on AArch64.
+    Counter = 0,
+    /// CLOCK_MONOTONIC.
+    Monotonic = 1,
+    /// CLOCK_THREAD_CPUTIME_ID.
+    ThreadCpu = 2,
+}
+
+static SOURCE: AtomicU8 = AtomicU8::new(Source::Monotonic as u8);
+
+impl Source {
+    /// The best source of wall time here.
+    pub fn wall() -> Self {
+        if counter_is_constant() { Self::Counter } else { Self::Monotonic }
+    }
+
+    /// Makes [`now`] read this source from now on.
+    pub fn choose(self) {
+        SOURCE.store(self as u8, Ordering::Relaxed);
+    }
+
+    /// For the profile's metadata.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Counter if cfg!(target_arch = "x86_64") => "tsc",
+            Self::Counter => "cntvct",
+            Self::Monotonic => "clock_monotonic",
+            Self::ThreadCpu => "clock_thread_cputime",
+        }
+    }
+}
+
+/// Ticks of the chosen source.
+#[inline(always)]
+pub fn now() -> u64 {
+    match SOURCE.load(Ordering::Relaxed) {
+        0 => counter(),
+        1 => system(libc::CLOCK_MONOTONIC),
+        _ => system(libc::CLOCK_THREAD_CPUTIME_ID),
+    }
+}
+
+/// A system clock in nanoseconds.
+fn system(clock: libc::clockid_t) -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is writable. These clocks exist on every Linux, so the call cannot fail.
+    unsafe { libc::clock_gettime(clock, &mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn counter() -> u64 {
+    // SAFETY: every x86-64 processor has the instruction; Linux does not forbid it unless asked to by prctl.
+    unsafe { std::arch::x86_64::_rdtsc() }
+}
+
+#[cfg(target_arch = "aarch64")]
+#[inline(always)]
+fn counter() -> u64 {
+    let ticks: u64;
+    // SAFETY: Linux lets user code read the virtual counter.
+    unsafe { std::arch::asm!("mrs {}, cntvct_el0", out(reg) ticks, options(nomem, nostack, preserves_flags)) };
+    ticks
+}
+
+/// Whether the counter runs at one rate, in sleep too, on all cores alike. The architecture says so on AArch64.
+fn counter_is_constant() -> bool {
+    if cfg!(target_arch = "aarch64") {
+        return true;
+    }
+    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let flags = info.lines().find(|line| line.starts_with("flags")).unwrap_or_default();
+    ["constant_tsc", "nonstop_tsc"].iter().all(|wanted| flags.split_ascii_whitespace().any(|flag| flag == *wanted))
+}
+
+/// One reading of the counter and of CLOCK_MONOTONIC at the same moment.
+#[derive(Clone, Copy, Debug)]
+pub struct Instant {
+    ticks: u64,
+    nanoseconds: u64,
+}
+
+impl Instant {
+    /// Both clocks now. Of a few readings the one that took least is kept, the others were interrupted.
+    pub fn now() -> Self {
+        let read = || {
+            let before = counter();
+            let nanoseconds = system(libc::CLOCK_MONOTONIC);
+            let width = counter().saturating_sub(before);
+            (width, Self { ticks: before + width / 2, nanoseconds })
+        };
+        (0..5).map(|_| read()).min_by_key(|r| r.0).map_or_else(|| read().1, |r| r.1)
+    }
+}
+
+/// How many nanoseconds a tick has, as a fraction.
+#[derive(Clone, Copy, Debug)]
+pub struct Scale {
+    nanoseconds: u64,
+    ticks: u64,
+}
+
+impl Scale {
+    /// The scale of the chosen source, measured from `start` until now where it must be.
+    pub fn since(start: &Instant) -> Self {
+        if SOURCE.load(Ordering::Relaxed) != Source::Counter as u8 {
+            return Self { nanoseconds: 1, ticks: 1 };
+        }
+        let end = Instant::now();
+        let ticks = end.ticks.saturating_sub(start.ticks).max(1);
+        Self { nanoseconds: end.nanoseconds.saturating_sub(start.nanoseconds), ticks }
+    }
+
+    /// `ticks` in nanoseconds, rounded down.
+    pub fn nanoseconds(&self, ticks: u64) -> u64 {
+        let wide = u128::from(ticks) * u128::from(self.nanoseconds) / u128::from(self.ticks);
+        u64::try_from(wide).unwrap_or(u64::MAX)
+    }
+}

@@ -1,0 +1,226 @@
+//! What exists once per process: the settings, the list of threads, and the profile at the end.
+//!
+//! The list's lock is taken when a thread enters its first region, when it ends, and when the profile is taken; never
+//! while the program's own code runs.
+
+use std::collections::BTreeMap;
+use std::ffi::{CString, OsStr, c_char, c_void};
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::ptr::{null, null_mut};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, TryLockError};
+use std::time::Duration;
+
+use crate::clock::{Instant, Scale, Source};
+use crate::thread;
+use crate::totals::Totals;
+use crate::tree::Tree;
+
+/// Whether this process measures. Cleared in forked children, which share nothing with the profile.
+static ACTIVE: AtomicBool = AtomicBool::new(false);
+/// Whether somebody else writes the profile.
+static CLAIMED: AtomicBool = AtomicBool::new(false);
+/// Whether somebody else has taken it.
+static TAKEN: AtomicBool = AtomicBool::new(false);
+/// The POSIX key whose destructor tells that a thread ends; the last moment the thread's own code cannot come after.
+static KEY: AtomicU32 = AtomicU32::new(0);
+
+static SETTINGS: OnceLock<Settings> = OnceLock::new();
+static THREADS: Mutex<Threads> = Mutex::new(Threads { live: Vec::new(), ended: None });
+
+/// What the environment said when the process started.
+struct Settings {
+    path: CString,
+    metadata: BTreeMap<String, String>,
+    start: Instant,
+}
+
+/// The trees of all threads.
+struct Threads {
+    live: Vec<*mut Tree>,
+    ended: Option<Totals>,
+}
+
+// SAFETY: trees may be read by any thread while they live, and they live while they are in the list.
+unsafe impl Send for Threads {}
+
+/// Says `message` in one line on standard error.
+fn say(message: &str) {
+    let _ = writeln!(std::io::stderr(), "poise: {message}");
+}
+
+/// Reads the environment; measuring begins if POISE_PROFILE names a file.
+pub fn start() {
+    let Some(path) = std::env::var_os("POISE_PROFILE").filter(|path| !path.is_empty()) else { return };
+    let Ok(path) = CString::new(path.as_bytes()) else { return };
+    let (clock, source) = match std::env::var("POISE_CLOCK").as_deref() {
+        Ok("cpu") => ("cpu", Source::ThreadCpu),
+        Ok("wall" | "") | Err(_) => ("wall", Source::wall()),
+        Ok(other) => {
+            say(&format!("POISE_CLOCK={other} is neither wall nor cpu; wall is used."));
+            ("wall", Source::wall())
+        }
+    };
+    source.choose();
+    let mut metadata = parameters(&std::env::var("POISE_PARAMETERS").unwrap_or_default());
+    metadata.insert("tool_version".into(), env!("CARGO_PKG_VERSION").into());
+    metadata.insert("clock".into(), clock.into());
+    metadata.insert("clock_source".into(), source.name().into());
+    metadata.insert("host".into(), host());
+    let mut key = 0;
+    // SAFETY: `key` is writable, and both functions are of the kinds that the calls want.
+    let ready = unsafe {
+        libc::pthread_key_create(&mut key, Some(thread_ends)) == 0
+            && libc::pthread_atfork(None, None, Some(forked)) == 0
+    };
+    if !ready {
+        say("the system lacks resources to measure; this run has no profile.");
+        return;
+    }
+    KEY.store(key, Ordering::Relaxed);
+    let settings = Settings { path, metadata, start: Instant::now() };
+    ACTIVE.store(SETTINGS.set(settings).is_ok(), Ordering::Release);
+}
+
+/// `n=1000,p=4` as metadata entries `parameter.n`, `parameter.p`.
+fn parameters(text: &str) -> BTreeMap<String, String> {
+    let mut metadata = BTreeMap::new();
+    for entry in text.split(',').map(str::trim).filter(|entry| !entry.is_empty()) {
+        match entry.split_once('=') {
+            Some((name, value)) if !name.trim().is_empty() => {
+                metadata.insert(format!("parameter.{}", name.trim()), value.trim().to_owned());
+            }
+            _ => say(&format!("POISE_PARAMETERS: \"{entry}\" is not of the form name=value; it is left out.")),
+        }
+    }
+    metadata
+}
+
+fn host() -> String {
+    let mut name = [0u8; 256];
+    // SAFETY: the buffer is writable for its length less one, so that a NUL stays at its end.
+    unsafe { libc::gethostname(name.as_mut_ptr().cast(), name.len() - 1) };
+    let length = name.iter().position(|&byte| byte == 0).unwrap_or(0);
+    String::from_utf8_lossy(&name[..length]).into_owned()
+}
+
+/// Whether this process measures.
+#[inline]
+pub fn is_active() -> bool {
+    ACTIVE.load(Ordering::Acquire)
+}
+
+/// See `poise_claim_output`.
+pub fn claim() {
+    CLAIMED.store(true, Ordering::Relaxed);
+}
+
+/// See `poise_output_path`.
+pub fn output_path() -> *const c_char {
+    match SETTINGS.get() {
+        Some(settings) if is_active() => settings.path.as_ptr(),
+        _ => null(),
+    }
+}
+
+/// A tree for the calling thread, whose thread-local block is at `block`.
+pub fn register(block: usize) -> *mut Tree {
+    // SAFETY: the key exists, since the process is active.
+    if unsafe { libc::pthread_setspecific(KEY.load(Ordering::Relaxed), block as *const c_void) } != 0 {
+        return null_mut();
+    }
+    let tree = Box::into_raw(Box::new(Tree::new()));
+    threads().live.push(tree);
+    tree
+}
+
+fn threads() -> MutexGuard<'static, Threads> {
+    THREADS.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// A thread ends: its tree joins those of the threads that ended before.
+extern "C" fn thread_ends(block: *mut c_void) {
+    crate::shielded((), move || {
+        let tree = thread::end(block as usize);
+        // A forked child has nothing to collect, and the lock may be held by a thread that it does not have.
+        if tree.is_null() || !is_active() {
+            return;
+        }
+        let mut threads = threads();
+        threads.live.retain(|&live| live != tree);
+        // SAFETY: the tree came from a box in `register` and is in no list any more.
+        let tree = unsafe { Box::from_raw(tree) };
+        // SAFETY: the tree lives until the end of this function.
+        unsafe { threads.ended.get_or_insert_default().add(&*tree) };
+    });
+}
+
+/// In the child of a fork: the profile is the parent's.
+extern "C" fn forked() {
+    ACTIVE.store(false, Ordering::Release);
+}
+
+/// The sum over all threads. `None` where the lock stays taken, which happens if a signal handler that interrupted its
+/// holder ends the process.
+fn totals() -> Option<Totals> {
+    thread::settle();
+    let mut patience = 100;
+    let threads = loop {
+        match THREADS.try_lock() {
+            Ok(threads) => break threads,
+            Err(TryLockError::Poisoned(poisoned)) => break poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) if patience == 0 => return None,
+            Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(10)),
+        }
+        patience -= 1;
+    };
+    let mut totals = Totals::default();
+    if let Some(ended) = &threads.ended {
+        totals.merge(ended);
+    }
+    for &tree in &threads.live {
+        // SAFETY: trees in the list live, and the lock keeps them there.
+        unsafe { totals.add(tree) };
+    }
+    Some(totals)
+}
+
+/// This process's profile as rank `rank`.
+fn profile(rank: u32, settings: &Settings) -> Option<poise_profile::Profile> {
+    let totals = totals()?;
+    let mut profile = totals.profile(rank, &Scale::since(&settings.start));
+    profile.metadata.clone_from(&settings.metadata);
+    if totals.is_full() {
+        profile.metadata.insert("call_paths_left_out".into(), "yes".into());
+        say(
+            "a thread has more call paths than fit into memory; what is below the last of them counts for their callers.",
+        );
+    }
+    Some(profile)
+}
+
+/// The encoded profile, for `poise_take_profile`.
+pub fn take(rank: u32) -> Option<Vec<u8>> {
+    let settings = SETTINGS.get().filter(|_| is_active())?;
+    let profile = profile(rank, settings)?;
+    TAKEN.store(true, Ordering::Relaxed);
+    Some(profile.encode())
+}
+
+/// The process ends: writes the profile unless somebody else does.
+pub fn finish() {
+    let Some(settings) = SETTINGS.get().filter(|_| is_active()) else { return };
+    if CLAIMED.load(Ordering::Relaxed) {
+        if !TAKEN.load(Ordering::Relaxed) {
+            say("MPI_Finalize was never reached; this run has no profile.");
+        }
+        return;
+    }
+    let path = OsStr::from_bytes(settings.path.as_bytes());
+    match profile(0, settings).map(|profile| profile.write(path)) {
+        Some(Ok(())) => {}
+        Some(Err(error)) => say(&format!("{error}; this run has no profile.")),
+        None => say("the process ended while a thread was starting or ending; this run has no profile."),
+    }
+}

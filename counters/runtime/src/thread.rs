@@ -1,0 +1,223 @@
+//! The calling thread: its block in thread-local storage and what entering and leaving a region do to it. Every
+//! instrumented call runs through here, so nothing but the cold functions allocates, locks or calls the system.
+
+use std::arch::{asm, global_asm};
+use std::ptr::null_mut;
+
+use crate::tree::{Node, Region, Tree};
+use crate::{clock, process, shielded};
+
+// `poise_thread` must be an ELF thread-local symbol that instrumented code reaches without a call (initial-exec), which
+// stable Rust cannot declare.
+#[cfg(target_arch = "x86_64")]
+global_asm!(
+    ".pushsection .tbss,\"awT\",@nobits",
+    ".globl poise_thread",
+    ".type poise_thread, @object",
+    ".size poise_thread, 64",
+    ".balign 64",
+    "poise_thread:",
+    ".zero 64",
+    ".popsection",
+);
+#[cfg(target_arch = "aarch64")]
+global_asm!(
+    ".pushsection .tbss,\"awT\",%nobits",
+    ".globl poise_thread",
+    ".type poise_thread, %object",
+    ".size poise_thread, 64",
+    ".balign 64",
+    "poise_thread:",
+    ".zero 64",
+    ".popsection",
+);
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+compile_error!("poise-runtime knows the thread-local storage of x86-64 and AArch64 only");
+
+/// The contents of `poise_thread`, all zero in a new thread.
+#[repr(C)]
+pub struct Thread {
+    /// Basic blocks executed by this thread; instrumented code adds to it.
+    blocks: u64,
+    /// The current call path's node; null in a thread that has entered nothing yet.
+    current: *mut Node,
+    /// `blocks` when it was last attributed.
+    mark: u64,
+    /// The clock when time was last attributed.
+    last: u64,
+    /// This thread's call tree; null as `current`.
+    tree: *mut Tree,
+    /// Nonzero while the tree changes: a signal handler that interrupts this must not touch the tree.
+    busy: u64,
+}
+
+/// The calling thread's block.
+#[inline(always)]
+fn here() -> *mut Thread {
+    let address: *mut Thread;
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: reads the thread pointer and the symbol's offset from it, both constant in a thread.
+    unsafe {
+        asm!(
+            "mov {0}, qword ptr fs:[0]",
+            "add {0}, qword ptr [rip + poise_thread@GOTTPOFF]",
+            out(reg) address,
+            options(pure, nomem, nostack)
+        );
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: as above.
+    unsafe {
+        asm!(
+            "mrs {0}, tpidr_el0",
+            "adrp {1}, :gottprel:poise_thread",
+            "ldr {1}, [{1}, :gottprel_lo12:poise_thread]",
+            "add {0}, {0}, {1}",
+            out(reg) address,
+            out(reg) _,
+            options(pure, nomem, nostack)
+        );
+    }
+    address
+}
+
+impl Thread {
+    /// Adds blocks and time since the last attribution to the current node, which must not be null.
+    #[inline(always)]
+    fn attribute(&mut self) {
+        let now = clock::now();
+        // SAFETY: nodes live as long as their thread, and `current` is one of them.
+        let node = unsafe { &*self.current };
+        node.blocks.add(self.blocks.wrapping_sub(self.mark));
+        // Clocks of different cores may disagree by a little after a migration.
+        node.ticks.add(now.saturating_sub(self.last));
+        self.mark = self.blocks;
+        self.last = now;
+    }
+
+    /// Makes the node of `region` below `parent` current.
+    #[inline(always)]
+    fn go(&mut self, parent: *mut Node, region: *const Region) {
+        // SAFETY: `parent` is a node of this thread's tree.
+        let known = unsafe { Node::callee(parent, region) };
+        self.current = if known.is_null() { self.grow(parent, region) } else { known };
+    }
+
+    /// Adds the node of `region` below `parent`; gives `parent` where that cannot be.
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, parent: *mut Node, region: *const Region) -> *mut Node {
+        if self.busy != 0 {
+            return parent;
+        }
+        self.busy = 1;
+        let (tree, parent) = (self.tree, parent);
+        // SAFETY: the tree is this thread's and `parent` is in it; `busy` keeps signal handlers out.
+        let node = shielded(null_mut(), move || unsafe { (*tree).grow(parent, region) });
+        self.busy = 0;
+        if node.is_null() { parent } else { node }
+    }
+}
+
+/// See `poise_enter`.
+#[inline(always)]
+pub fn enter(region: *const Region) -> *mut Node {
+    // SAFETY: the block is this thread's; no other reference to it exists during this call.
+    let thread = unsafe { &mut *here() };
+    if thread.current.is_null() && !begin(thread) {
+        return null_mut();
+    }
+    thread.attribute();
+    let token = thread.current;
+    thread.go(token, region);
+    // SAFETY: `current` is a node of this thread's tree.
+    unsafe { (*thread.current).visits.add(1) };
+    token
+}
+
+/// See `poise_leave`.
+///
+/// # Safety
+/// `token` must come from [`enter`] on this thread.
+#[inline(always)]
+pub unsafe fn leave(token: *mut Node) {
+    if token.is_null() {
+        return;
+    }
+    // SAFETY: as in `enter`.
+    let thread = unsafe { &mut *here() };
+    if !thread.current.is_null() {
+        thread.attribute();
+        thread.current = token;
+    }
+}
+
+/// See `poise_resume`.
+///
+/// # Safety
+/// `token` must come from [`enter`] of `region` on this thread.
+#[inline(always)]
+pub unsafe fn resume(token: *mut Node, region: *const Region) {
+    if token.is_null() {
+        return;
+    }
+    // SAFETY: as in `enter`.
+    let thread = unsafe { &mut *here() };
+    if !thread.current.is_null() {
+        thread.attribute();
+        thread.go(token, region);
+    }
+}
+
+/// See `poise_mpi_moved`.
+pub fn moved(bytes_sent: u64, bytes_received: u64, comm_size: u32) {
+    // SAFETY: as in `enter`; `current` is null or a node of this thread's tree.
+    if let Some(node) = unsafe { (*here()).current.as_ref() } {
+        node.bytes_sent.add(bytes_sent);
+        node.bytes_received.add(bytes_received);
+        node.comm_size.raise(u64::from(comm_size));
+    }
+}
+
+/// Attributes what this thread has done so far, before its tree is read.
+pub fn settle() {
+    // SAFETY: as in `enter`.
+    let thread = unsafe { &mut *here() };
+    if !thread.current.is_null() {
+        thread.attribute();
+    }
+}
+
+/// Gives this thread a tree; false where nothing is measured.
+#[cold]
+#[inline(never)]
+fn begin(thread: &mut Thread) -> bool {
+    if thread.busy != 0 || !process::is_active() {
+        return false;
+    }
+    thread.busy = 1;
+    let address = std::ptr::from_mut(thread) as usize;
+    let tree = shielded(null_mut(), move || process::register(address));
+    if !tree.is_null() {
+        thread.tree = tree;
+        // SAFETY: the tree was just made and is this thread's.
+        thread.current = unsafe { (*tree).root() };
+        thread.last = clock::now();
+    }
+    thread.busy = 0;
+    !tree.is_null()
+}
+
+/// Takes the tree from the ending thread whose block is at `address`; it starts anew should it enter something again.
+/// Null if it has none.
+pub fn end(address: usize) -> *mut Tree {
+    let thread = address as *mut Thread;
+    // SAFETY: the caller is the thread itself, about to end.
+    let thread = unsafe { &mut *thread };
+    if thread.current.is_null() {
+        return null_mut();
+    }
+    thread.attribute();
+    thread.current = null_mut();
+    std::mem::replace(&mut thread.tree, null_mut())
+}

@@ -1,0 +1,123 @@
+//! The sum of several threads' call trees by call path.
+
+use std::collections::HashMap;
+
+use poise_profile::{Metric, RankBuilder, RegionKind};
+
+use crate::clock::Scale;
+use crate::tree::{Region, Tree, View};
+
+/// Values of one call path, in the order of [`Metric::ALL`]; time in ticks.
+type Values = [u64; Metric::ALL.len()];
+
+struct Total {
+    parent: Option<u32>,
+    region: *const Region,
+    values: Values,
+}
+
+/// Call paths by the addresses of their regions; regions of equal value but different address (an inline function in
+/// two shared objects) become one in [`Totals::profile`].
+#[derive(Default)]
+pub struct Totals {
+    nodes: Vec<Total>,
+    index: HashMap<(Option<u32>, usize), u32>,
+    full: bool,
+}
+
+// SAFETY: the pointers lead to regions, which are constant and live as long as the process.
+unsafe impl Send for Totals {}
+
+impl Totals {
+    /// Adds what `tree` holds.
+    ///
+    /// # Safety
+    /// `tree` must live during the call.
+    pub unsafe fn add(&mut self, tree: *const Tree) {
+        // By the number of the tree's node; links have none, so numbers have gaps.
+        let mut here: Vec<u32> = Vec::new();
+        let visit = |view: View<'_>| {
+            let parent = view.parent.map(|number| here[number as usize]);
+            let id = self.node(parent, view.region);
+            here.resize(view.number as usize + 1, id);
+            let node = view.node;
+            let values = &mut self.nodes[id as usize].values;
+            let counters = [&node.visits, &node.ticks, &node.blocks, &node.bytes_sent, &node.bytes_received];
+            for (sum, counter) in values.iter_mut().zip(counters) {
+                *sum = sum.saturating_add(counter.get());
+            }
+            values[5] = values[5].max(node.comm_size.get());
+        };
+        // SAFETY: the caller's promise.
+        unsafe { Tree::read(tree, visit) };
+        // SAFETY: the caller's promise.
+        self.full |= unsafe { (*tree).is_full() };
+    }
+
+    /// Adds all of `other`.
+    pub fn merge(&mut self, other: &Self) {
+        let mut here = Vec::with_capacity(other.nodes.len());
+        for node in &other.nodes {
+            let parent = node.parent.map(|parent: u32| here[parent as usize]);
+            let id = self.node(parent, node.region);
+            here.push(id);
+            let values = &mut self.nodes[id as usize].values;
+            for (sum, value) in values.iter_mut().zip(node.values).take(5) {
+                *sum = sum.saturating_add(value);
+            }
+            values[5] = values[5].max(node.values[5]);
+        }
+        self.full |= other.full;
+    }
+
+    /// Whether some thread left out call paths because it had too many.
+    pub fn is_full(&self) -> bool {
+        self.full
+    }
+
+    fn node(&mut self, parent: Option<u32>, region: *const Region) -> u32 {
+        let next = self.nodes.len() as u32;
+        *self.index.entry((parent, region as usize)).or_insert_with(|| {
+            self.nodes.push(Total { parent, region, values: [0; Metric::ALL.len()] });
+            next
+        })
+    }
+
+    /// The profile of rank `rank`. The trees' roots are no call paths: their callees are the profile's roots, their
+    /// time is that of waiting for something to do, and blocks executed outside all regions get a root of their own.
+    pub fn profile(&self, rank: u32, scale: &Scale) -> poise_profile::Profile {
+        let mut builder = RankBuilder::new();
+        let mut here: Vec<Option<u32>> = Vec::with_capacity(self.nodes.len());
+        for total in &self.nodes {
+            if total.region.is_null() {
+                here.push(None);
+                outside(&mut builder, total.values[Metric::BasicBlocks as usize]);
+                continue;
+            }
+            // SAFETY: regions live as long as the process; poise_enter's callers promise it.
+            let region = unsafe { (*total.region).to_profile() };
+            let is_mpi = region.kind == RegionKind::Mpi;
+            let node = builder.node(total.parent.and_then(|parent| here[parent as usize]), region);
+            here.push(Some(node));
+            for (metric, value) in Metric::ALL.into_iter().zip(total.values) {
+                match metric {
+                    Metric::Time => builder.add(node, metric, scale.nanoseconds(value)),
+                    Metric::Visits | Metric::BasicBlocks => builder.add(node, metric, value),
+                    _ if is_mpi => builder.add(node, metric, value),
+                    _ => {}
+                }
+            }
+        }
+        builder.finish(rank)
+    }
+}
+
+/// Adds the blocks that were executed outside all regions.
+fn outside(builder: &mut RankBuilder, blocks: u64) {
+    if blocks > 0 {
+        let name = "(outside all regions)".to_owned();
+        let region = poise_profile::Region { name, file: String::new(), line: 0, kind: RegionKind::User };
+        let node = builder.node(None, region);
+        builder.add(node, Metric::BasicBlocks, blocks);
+    }
+}

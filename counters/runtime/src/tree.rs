@@ -1,0 +1,315 @@
+//! The calling-context tree of one thread. The thread alone changes it; another thread may read it meanwhile, which
+//! is why nodes never move, counters are atomics (read and written relaxed, so they cost what plain ones do) and
+//! readers walk the nodes in the order of their creation instead of following lists that change.
+
+use std::ffi::{CStr, c_char};
+use std::ptr::{null, null_mut};
+use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+
+/// A function or MPI operation; `struct poise_region` of `poise_runtime.h`.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Region {
+    /// Name as the linker knows it.
+    pub name: *const c_char,
+    /// Source file, or null.
+    pub file: *const c_char,
+    /// Source line, or 0.
+    pub line: u32,
+    /// 0 function, 1 MPI operation, 2 marked by hand.
+    pub kind: u32,
+}
+
+impl Region {
+    /// The region as profiles hold it.
+    ///
+    /// # Safety
+    /// The strings must be null or NUL-terminated and live.
+    pub unsafe fn to_profile(&self) -> poise_profile::Region {
+        let text = |text: *const c_char| match text.is_null() {
+            true => String::new(),
+            // SAFETY: the caller's promise.
+            false => unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned(),
+        };
+        let kind = match self.kind {
+            1 => poise_profile::RegionKind::Mpi,
+            2 => poise_profile::RegionKind::User,
+            _ => poise_profile::RegionKind::Function,
+        };
+        poise_profile::Region { name: text(self.name), file: text(self.file), line: self.line, kind }
+    }
+}
+
+/// A number that one thread changes and others may read.
+#[derive(Default)]
+pub struct Counter(AtomicU64);
+
+impl Counter {
+    /// Adds; only the owning thread may.
+    #[inline(always)]
+    pub fn add(&self, value: u64) {
+        self.0.store(self.get().wrapping_add(value), Ordering::Relaxed);
+    }
+
+    /// Keeps the larger value; only the owning thread may.
+    pub fn raise(&self, value: u64) {
+        self.0.store(self.get().max(value), Ordering::Relaxed);
+    }
+
+    /// The value.
+    #[inline(always)]
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// One call path, or a link to one: where a region is entered that is on the path already, a link below the current
+/// node leads back to that region's node.
+pub struct Node {
+    /// The node's region; null at the root.
+    region: *const Region,
+    /// The caller; null at the root.
+    parent: *mut Node,
+    /// This node itself, or where this link leads.
+    target: *mut Node,
+    /// The callee entered last.
+    first: *mut Node,
+    /// The caller's callee entered before this one.
+    next: *mut Node,
+    /// This node's number in order of creation.
+    number: u32,
+    /// Times entered.
+    pub visits: Counter,
+    /// Exclusive basic blocks.
+    pub blocks: Counter,
+    /// Exclusive time in ticks of [`crate::clock`].
+    pub ticks: Counter,
+    /// Bytes sent by MPI.
+    pub bytes_sent: Counter,
+    /// Bytes received by MPI.
+    pub bytes_received: Counter,
+    /// Ranks of the largest communicator used.
+    pub comm_size: Counter,
+}
+
+impl Node {
+    /// The node of `region` when it is entered from `parent`; null if it must be made.
+    ///
+    /// # Safety
+    /// `parent` must be a node of the calling thread's tree.
+    #[inline(always)]
+    pub unsafe fn callee(parent: *mut Self, region: *const Region) -> *mut Self {
+        // SAFETY: all pointers between nodes are null or lead to nodes of the same tree, which never move.
+        unsafe {
+            if std::ptr::eq((*parent).region, region) {
+                return parent;
+            }
+            let first = (*parent).first;
+            if !first.is_null() && std::ptr::eq((*first).region, region) {
+                return (*first).target;
+            }
+            Self::search(parent, region)
+        }
+    }
+
+    /// Looks through all but the first of the callees, and moves the one found to the front.
+    ///
+    /// # Safety
+    /// As for [`Node::callee`].
+    unsafe fn search(parent: *mut Self, region: *const Region) -> *mut Self {
+        // SAFETY: as in `callee`.
+        unsafe {
+            let mut before = (*parent).first;
+            while !before.is_null() {
+                let node = (*before).next;
+                if !node.is_null() && std::ptr::eq((*node).region, region) {
+                    (*before).next = (*node).next;
+                    (*node).next = (*parent).first;
+                    (*parent).first = node;
+                    return (*node).target;
+                }
+                before = node;
+            }
+        }
+        null_mut()
+    }
+
+    /// The node of `region` among `node` and its callers; null if there is none.
+    ///
+    /// # Safety
+    /// `node` must be null or a node of the calling thread's tree.
+    unsafe fn on_path(mut node: *mut Self, region: *const Region) -> *mut Self {
+        // SAFETY: as in `callee`.
+        unsafe {
+            while !node.is_null() && !std::ptr::eq((*node).region, region) {
+                node = (*node).parent;
+            }
+        }
+        node
+    }
+}
+
+/// What a reader learns of a node.
+pub struct View<'a> {
+    /// The node's number; callers have smaller ones.
+    pub number: u32,
+    /// The caller's number; `None` at the root.
+    pub parent: Option<u32>,
+    /// The region; null at the root.
+    pub region: *const Region,
+    /// The node, for its counters.
+    pub node: &'a Node,
+}
+
+/// Nodes per allocation.
+const CHUNK: usize = 32;
+/// Nodes that one thread may have: a bound for programs whose recursion makes ever new call paths.
+const MAXIMUM: u32 = 4_000_000;
+
+/// Some nodes next to each other in memory.
+struct Chunk {
+    /// How many of `nodes` are in use; stored after their contents.
+    used: AtomicUsize,
+    next: AtomicPtr<Chunk>,
+    nodes: [std::mem::MaybeUninit<Node>; CHUNK],
+}
+
+impl Chunk {
+    fn allocate() -> *mut Self {
+        Box::into_raw(Box::new(Self {
+            used: AtomicUsize::new(0),
+            next: AtomicPtr::new(null_mut()),
+            nodes: [const { std::mem::MaybeUninit::uninit() }; CHUNK],
+        }))
+    }
+}
+
+/// The call tree of one thread.
+pub struct Tree {
+    head: *mut Chunk,
+    tail: *mut Chunk,
+    count: u32,
+    /// Whether [`MAXIMUM`] was reached.
+    full: AtomicUsize,
+}
+
+impl Tree {
+    /// A tree that has nothing but its root: what is executed outside any region.
+    pub fn new() -> Self {
+        let head = Chunk::allocate();
+        let mut tree = Self { head, tail: head, count: 0, full: AtomicUsize::new(0) };
+        tree.push(null_mut(), null());
+        tree
+    }
+
+    /// The root.
+    pub fn root(&self) -> *mut Node {
+        // SAFETY: the first chunk always holds the root first.
+        unsafe { (&raw mut (*self.head).nodes).cast() }
+    }
+
+    /// Adds the node of `region` below `parent`, or a link to the one on the path already; gives what the node or
+    /// link leads to, null if the tree is full.
+    ///
+    /// # Safety
+    /// `parent` must be a node of this tree without a callee `region`.
+    pub unsafe fn grow(&mut self, parent: *mut Node, region: *const Region) -> *mut Node {
+        if self.count >= MAXIMUM {
+            self.full.store(1, Ordering::Relaxed);
+            return null_mut();
+        }
+        // SAFETY: by the caller's promise, and because nodes lead to nodes.
+        unsafe {
+            let known = Node::on_path(parent, region);
+            let node = self.push(parent, region);
+            if !known.is_null() {
+                (*node).target = known;
+            }
+            (*node).next = (*parent).first;
+            (*parent).first = node;
+            self.publish();
+            (*node).target
+        }
+    }
+
+    /// Whether call paths were left out because the tree was full.
+    pub fn is_full(&self) -> bool {
+        self.full.load(Ordering::Relaxed) != 0
+    }
+
+    /// Writes a new node into memory that readers do not look at until [`Tree::publish`].
+    fn push(&mut self, parent: *mut Node, region: *const Region) -> *mut Node {
+        // SAFETY: `tail` is this tree's last chunk, and only this thread adds to it.
+        unsafe {
+            if (*self.tail).used.load(Ordering::Relaxed) == CHUNK {
+                let chunk = Chunk::allocate();
+                (*self.tail).next.store(chunk, Ordering::Release);
+                self.tail = chunk;
+            }
+            let used = (*self.tail).used.load(Ordering::Relaxed);
+            let node: *mut Node = (&raw mut (*self.tail).nodes).cast::<Node>().add(used);
+            node.write(Node {
+                region,
+                parent,
+                target: node,
+                first: null_mut(),
+                next: null_mut(),
+                number: self.count,
+                visits: Counter::default(),
+                blocks: Counter::default(),
+                ticks: Counter::default(),
+                bytes_sent: Counter::default(),
+                bytes_received: Counter::default(),
+                comm_size: Counter::default(),
+            });
+            self.count += 1;
+            if parent.is_null() {
+                self.publish();
+            }
+            node
+        }
+    }
+
+    /// Lets readers see the node pushed last.
+    fn publish(&self) {
+        // SAFETY: as in `push`.
+        unsafe {
+            let used = (*self.tail).used.load(Ordering::Relaxed);
+            (*self.tail).used.store(used + 1, Ordering::Release);
+        }
+    }
+
+    /// Shows `visit` every node that is no link, callers before callees. Any thread may call it while the tree lives.
+    ///
+    /// # Safety
+    /// `tree` must live during the call.
+    pub unsafe fn read(tree: *const Self, mut visit: impl FnMut(View<'_>)) {
+        // SAFETY: chunks live as long as the tree; what `used` covers was written before, and `region`, `parent`,
+        // `target` and `number` never change after.
+        unsafe {
+            let mut chunk = (*tree).head;
+            while !chunk.is_null() {
+                let nodes: *mut Node = (&raw mut (*chunk).nodes).cast();
+                for index in 0..(*chunk).used.load(Ordering::Acquire) {
+                    let node = nodes.add(index);
+                    if (*node).target == node {
+                        let parent = (*node).parent.as_ref().map(|parent| parent.number);
+                        visit(View { number: (*node).number, parent, region: (*node).region, node: &*node });
+                    }
+                }
+                chunk = (*chunk).next.load(Ordering::Acquire);
+            }
+        }
+    }
+}
+
+impl Drop for Tree {
+    fn drop(&mut self) {
+        let mut chunk = self.head;
+        while !chunk.is_null() {
+            // SAFETY: each chunk came from a box and is freed once; nodes own nothing.
+            let owned = unsafe { Box::from_raw(chunk) };
+            chunk = owned.next.load(Ordering::Relaxed);
+        }
+    }
+}
