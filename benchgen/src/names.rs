@@ -1,0 +1,74 @@
+//! Which names a specification may give to programs, functions and parameters, so that the generated C++ compiles and
+//! its symbols interpose nothing.
+
+/// Keywords and alternative tokens of C++17.
+const KEYWORDS: &str = "alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t class \
+    compl concept const const_cast consteval constexpr constinit continue co_await co_return co_yield char8_t decltype \
+    default delete do double dynamic_cast else enum explicit export extern false float for friend goto if inline int long \
+    mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected public register \
+    reinterpret_cast requires return short signed sizeof static static_assert static_cast struct switch template this \
+    thread_local throw true try typedef typeid typename union unsigned using virtual void volatile wchar_t while xor xor_eq";
+
+/// Names at global scope in generated programs.
+const GENERATED: &str = "bench main std Parameters";
+
+/// Arguments of generated programs and members beside the parameters.
+const MEMBERS: &str = "rank verify timing sign odd mask arrays messages";
+
+/// Macros of the C library's headers that look like functions or variables.
+const MACROS: &str = "assert linux unix errno stdin stdout stderr EOF NULL";
+
+/// Functions and variables that glibc's libc and libm export.
+const LIBRARY: &str = include_str!("reserved_names.txt");
+
+/// Whether a `what` (program, function, parameter) may be called `name`; the error says why not.
+pub fn check(name: &str, what: &str) -> Result<(), String> {
+    let is = |list: &str| list.split_ascii_whitespace().any(|word| word == name);
+    let shape = name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let why = if !shape {
+        "is no C identifier; expected a letter, then letters, digits and `_`"
+    } else if name.len() > 63 || name.contains("__") {
+        "is longer than 63 characters or holds `__`, which C++ reserves"
+    } else if is(KEYWORDS) {
+        "is a keyword of C++"
+    } else if is(MACROS) || (what == "function" && is(LIBRARY)) {
+        "is a name of the C library"
+    } else if is(GENERATED) && what == "function" || is(MEMBERS) && what == "parameter" {
+        "is a name that generated programs use"
+    } else if ["MPI_", "PMPI_", "OMPI_", "ompi_", "poise_", "POISE_", "BENCH_"].iter().any(|prefix| name.starts_with(prefix)) {
+        "begins with a prefix that MPI or a measurement runtime uses"
+    } else {
+        return Ok(());
+    };
+    Err(format!("{what} name `{name}` {why}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refused_with_the_reason() {
+        for (name, what, why) in [
+            ("", "function", "no C identifier"),
+            ("2fast", "function", "no C identifier"),
+            ("_low", "function", "no C identifier"),
+            ("a-b", "function", "no C identifier"),
+            ("größe", "function", "no C identifier"),
+            ("a__b", "function", "holds `__`"),
+            ("while", "parameter", "keyword"),
+            ("select", "function", "C library"),
+            ("gamma", "function", "C library"),
+            ("errno", "parameter", "C library"),
+            ("Parameters", "function", "generated programs use"),
+            ("verify", "parameter", "generated programs use"),
+            ("MPI_Bcast", "function", "prefix"),
+        ] {
+            let error = check(name, what).unwrap_err();
+            assert!(error.contains(why), "{error}");
+        }
+        for (name, what) in [("nested", "function"), ("sequential", "function"), ("n", "parameter"), ("gamma", "parameter"), ("f000", "function")] {
+            assert_eq!(check(name, what), Ok(()));
+        }
+    }
+}
