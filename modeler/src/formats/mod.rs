@@ -26,6 +26,7 @@ use source::{Content, Source};
 
 pub use csv::{models_csv, predictions_csv};
 pub use error::{EXPLANATIONS, ErrorKind, Place, ReadError, ReadWarning};
+pub(crate) use models::growth_text;
 pub use models::{PredictionAt, models_json, predictions_json};
 pub use write::{WriteError, write};
 

@@ -1,0 +1,103 @@
+//! Results for people: one self-contained HTML page, and tables for the terminal.
+
+mod axis;
+mod notes;
+mod page;
+mod plot;
+mod quantity;
+mod ranking;
+pub mod terminal;
+
+pub use quantity::{growth, quantity};
+
+use crate::experiment::{CallPathId, Experiment, MetricId};
+use crate::fit::Fits;
+use crate::model::Model;
+
+/// What a report shows beyond the models.
+#[derive(Clone, Debug)]
+pub struct ReportOptions {
+    /// Heading of the page.
+    pub title: String,
+    /// The point that call paths are ranked at, one coordinate per parameter; twice the largest measured value of each
+    /// parameter where nothing is given.
+    pub target: Option<Vec<f64>>,
+    /// Nominal probability of the intervals.
+    pub level: f64,
+    /// How many call paths, from the most expensive, get plots.
+    pub plots: usize,
+    /// Tables of the caller, at the top of the page.
+    pub sections: Vec<Section>,
+    /// What the plots show beside the experiment and its models.
+    pub extras: Vec<Extra>,
+    /// Warnings of the caller, such as those of the readers, in full sentences.
+    pub warnings: Vec<String>,
+}
+
+impl Default for ReportOptions {
+    fn default() -> Self {
+        Self {
+            title: "Scaling models".into(),
+            target: None,
+            level: 0.9,
+            plots: 40,
+            sections: Vec::new(),
+            extras: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+}
+
+/// A table with a heading and an introduction.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Section {
+    /// Heading.
+    pub title: String,
+    /// What the table shows, in full sentences.
+    pub intro: String,
+    /// The table.
+    pub table: Table,
+}
+
+/// Cells as text. A column whose cells all begin like numbers is aligned to the right.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Table {
+    /// One heading per column.
+    pub header: Vec<String>,
+    /// Rows of as many cells.
+    pub rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// Whether the column holds numbers: each cell begins with a digit, a sign or a relation, or says that there is
+    /// nothing, and one of them has a digit.
+    pub(crate) fn is_numeric(&self, column: usize) -> bool {
+        let cells = || self.rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.trim());
+        let number = |cell: &str| {
+            let digits = cell.trim_start_matches(['+', '-', '−', '±', '<', '>', '≤', '≥', '~', '≈', ' ', '×', '.']);
+            digits.starts_with(|c: char| c.is_ascii_digit())
+        };
+        cells().any(number) && cells().all(|c| number(c) || matches!(c, "" | "-" | "–" | "n/a" | "null"))
+    }
+}
+
+/// A second model or held-out measurements of one series.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Extra {
+    /// Whose series.
+    pub callpath: CallPathId,
+    /// Of which metric.
+    pub metric: MetricId,
+    /// What the second model is, such as `time only`.
+    pub label: String,
+    /// The second model, if there is one.
+    pub model: Option<Model>,
+    /// Measurements that no model has seen: coordinates and value.
+    pub held_out: Vec<(Vec<f64>, f64)>,
+}
+
+/// The report as one HTML page that needs no network and no script. The same input gives the same bytes.
+#[must_use]
+pub fn html(experiment: &Experiment, fits: &Fits, options: &ReportOptions) -> String {
+    page::page(experiment, fits, options).into_string()
+}

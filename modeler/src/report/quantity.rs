@@ -1,0 +1,82 @@
+//! Numbers, units and growth as people read them.
+
+use crate::formats::growth_text;
+use crate::model::Growth;
+
+/// `value` with its unit at three significant digits: `1.23 ms`, `4.50 MB`, `1.20e7`. Undefined values are `n/a`.
+#[must_use]
+pub fn quantity(value: f64, unit: &str) -> String {
+    if !value.is_finite() {
+        return "n/a".into();
+    }
+    let steps: &[(f64, &str)] = match unit {
+        "s" => &[(1e-9, "ns"), (1e-6, "µs"), (1e-3, "ms"), (1.0, "s")],
+        "bytes" => &[(1.0, "B"), (1e3, "kB"), (1e6, "MB"), (1e9, "GB"), (1e12, "TB")],
+        _ => &[],
+    };
+    // Rounding decides the step: 999.9 µs is 1.00 ms.
+    let step = steps.iter().rev().find(|(size, _)| value.abs() >= size * 0.9995).or(steps.first());
+    match step {
+        Some((size, name)) if value != 0.0 => format!("{} {name}", number(value / size)),
+        Some(_) => format!("0 {unit}"),
+        None if unit.is_empty() => number(value),
+        None => format!("{} {unit}", number(value)),
+    }
+}
+
+/// `value` at three significant digits; whole numbers below a million as they are.
+pub(crate) fn number(value: f64) -> String {
+    let magnitude = value.abs();
+    if value == 0.0 || (value.fract() == 0.0 && magnitude < 1e6) {
+        return format!("{value:.0}");
+    }
+    match magnitude {
+        m if !(1e-3..999_500.0).contains(&m) => format!("{value:.2e}"),
+        m if m >= 99.95 => format!("{value:.0}"),
+        m if m >= 9.995 => format!("{value:.1}"),
+        m if m >= 0.9995 => format!("{value:.2}"),
+        m => format!("{value:.*}", (2 - m.log10().floor() as i32) as usize),
+    }
+}
+
+/// The leading growth in all parameters, `n^2 * log2(p)`, or `constant`.
+#[must_use]
+pub fn growth(parameters: &[String], growth: &[Growth]) -> String {
+    let factors: Vec<String> = parameters
+        .iter()
+        .zip(growth)
+        .map(|(p, g)| growth_text(p, g.exponent, g.log_exponent))
+        .filter(|text| text != "1")
+        .collect();
+    if factors.is_empty() { "constant".into() } else { factors.join(" * ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Exponent;
+
+    #[test]
+    fn quantities_have_three_significant_digits_and_a_fitting_unit() {
+        assert_eq!(quantity(0.001_234_56, "s"), "1.23 ms");
+        assert_eq!(quantity(9.999e-4, "s"), "1.00 ms");
+        assert_eq!(quantity(73.46, "s"), "73.5 s");
+        assert_eq!(quantity(5e-10, "s"), "0.500 ns");
+        assert_eq!(quantity(4096.0, "bytes"), "4.10 kB");
+        assert_eq!(quantity(0.0, "s"), "0 s");
+        assert_eq!(quantity(1024.0, ""), "1024");
+        assert_eq!(quantity(12_345_678.0, ""), "1.23e7");
+        assert_eq!(quantity(8.0, "ranks"), "8 ranks");
+        assert_eq!(quantity(f64::NAN, "s"), "n/a");
+        assert_eq!(number(0.012_34), "0.0123");
+    }
+
+    #[test]
+    fn growth_names_the_parameters_that_matter() {
+        let parameters = ["p".to_owned(), "n".to_owned()];
+        let none = Growth { exponent: Exponent::from_integer(0), log_exponent: 0 };
+        let both = Growth { exponent: Exponent::new(2, 3), log_exponent: 2 };
+        assert_eq!(growth(&parameters, &[none, both]), "n^(2/3) * log2(n)^2");
+        assert_eq!(growth(&parameters, &[none, none]), "constant");
+    }
+}
