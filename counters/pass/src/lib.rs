@@ -1,1 +1,38 @@
-//! Under construction.
+//! The LLVM pass plugin that counts executed basic blocks and keeps the call path, loaded by
+//! `clang -fpass-plugin=libpoise_pass.so`. What is counted, where in the pipeline and why stands in
+//! `docs/counters.md`.
+//!
+//! `module` decides what to do to a module, `function` does it to one function, `graph` is the arithmetic behind it,
+//! `glue` declares what `cpp/glue.cpp` adds to LLVM's C interface. Undefined LLVM symbols are the compiler's own; a
+//! plugin of another LLVM than the compiler's fails to load.
+
+mod function;
+mod glue;
+mod graph;
+mod module;
+
+use std::ffi::{c_char, c_void};
+
+/// LLVM's `PassPluginLibraryInfo`.
+#[repr(C)]
+pub struct PluginInfo {
+    api_version: u32,
+    name: *const c_char,
+    version: *const c_char,
+    register: unsafe extern "C" fn(*mut c_void),
+}
+
+/// `LLVM_PLUGIN_API_VERSION`, 1 since LLVM has plugins.
+const API_VERSION: u32 = 1;
+
+/// The function by which LLVM finds what the plugin offers.
+#[unsafe(no_mangle)]
+#[allow(non_snake_case, reason = "LLVM gives the name.")]
+pub extern "C" fn llvmGetPassPluginInfo() -> PluginInfo {
+    PluginInfo {
+        api_version: API_VERSION,
+        name: c"poise".as_ptr(),
+        version: concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast(),
+        register: glue::poise_register,
+    }
+}

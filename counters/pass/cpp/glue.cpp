@@ -1,0 +1,124 @@
+// What LLVM's C interface lacks: registration, analyses and memory effects. No policy; that is in ../src, in Rust.
+
+#include "llvm/Analysis/BlockFrequencyInfo.h"
+#include "llvm/Analysis/BranchProbabilityInfo.h"
+#include "llvm/Analysis/CFG.h"
+#include "llvm/Analysis/GlobalsModRef.h"
+#include "llvm/Analysis/TargetLibraryInfo.h"
+#include "llvm/IR/IntrinsicInst.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Passes/PassBuilder.h"
+
+using namespace llvm;
+
+// In Rust. Returns whether it changed the module.
+extern "C" bool poise_instrument(LLVMModuleRef module, FunctionAnalysisManager *analyses);
+
+namespace {
+
+struct CountPass : PassInfoMixin<CountPass> {
+    PreservedAnalyses run(Module &module, ModuleAnalysisManager &analyses) {
+        auto &functions = analyses.getResult<FunctionAnalysisManagerModuleProxy>(module).getManager();
+        if (!poise_instrument(wrap(&module), &functions))
+            return PreservedAnalyses::all();
+        // GlobalsAA outlives none(): it must be abandoned by name, or it goes on to believe that functions which now
+        // count do not write memory.
+        auto preserved = PreservedAnalyses::none();
+        preserved.abandon<GlobalsAA>();
+        return preserved;
+    }
+
+    // Also where a function is marked optnone.
+    static bool isRequired() { return true; }
+};
+
+} // namespace
+
+extern "C" {
+
+void poise_register(PassBuilder &builder) {
+#if LLVM_VERSION_MAJOR >= 20
+    builder.registerOptimizerEarlyEPCallback(
+        [](ModulePassManager &passes, OptimizationLevel, ThinOrFullLTOPhase) { passes.addPass(CountPass()); });
+#else
+    builder.registerOptimizerEarlyEPCallback(
+        [](ModulePassManager &passes, OptimizationLevel) { passes.addPass(CountPass()); });
+#endif
+    builder.registerPipelineParsingCallback(
+        [](StringRef name, ModulePassManager &passes, ArrayRef<PassBuilder::PipelineElement>) {
+            if (name != "poise-count")
+                return false;
+            passes.addPass(CountPass());
+            return true;
+        });
+}
+
+// Whether control can come back to a block that it left.
+bool poise_has_cycle(LLVMValueRef function) {
+    SmallVector<std::pair<const BasicBlock *, const BasicBlock *>, 8> back;
+    FindFunctionBackedges(*unwrap<Function>(function), back);
+    return !back.empty();
+}
+
+// Estimated executions of the edge from `block` to its successor number `successor`, relative to others in the function.
+uint64_t poise_edge_frequency(FunctionAnalysisManager *analyses, LLVMBasicBlockRef block, unsigned successor) {
+    BasicBlock *from = unwrap(block);
+    Function &function = *from->getParent();
+    auto frequency = analyses->getResult<BlockFrequencyAnalysis>(function).getBlockFreq(from);
+    auto share = analyses->getResult<BranchProbabilityAnalysis>(function).getEdgeProbability(from, successor);
+    return (frequency * share).getFrequency();
+}
+
+// Whether a function that this module only declares is one of the C or C++ library's that LLVM knows.
+bool poise_is_library(FunctionAnalysisManager *analyses, LLVMValueRef function) {
+    auto &declared = *unwrap<Function>(function);
+    LibFunc known;
+    // The analysis wants a function with a body for its target; the answer is the same for all of them.
+    for (Function &any : *declared.getParent())
+        if (!any.isDeclaration()) {
+            auto &library = analyses->getResult<TargetLibraryAnalysis>(any);
+            return library.getLibFunc(declared, known) && library.has(known);
+        }
+    return false;
+}
+
+// Whether the instruction calls a function, inline assembly and intrinsics aside.
+bool poise_is_call(LLVMValueRef instruction) {
+    auto *call = dyn_cast<CallBase>(unwrap(instruction));
+    return call && !isa<IntrinsicInst>(call) && !call->isInlineAsm();
+}
+
+// Whether control may leave the instruction for good: by exit, an exception, longjmp, or by never coming back.
+bool poise_may_not_return(LLVMValueRef instruction) {
+    auto *call = dyn_cast<CallBase>(unwrap(instruction));
+    if (!call || call->isInlineAsm())
+        return false;
+    if (isa<IntrinsicInst>(call))
+        return call->doesNotReturn();
+    return !call->hasFnAttr(Attribute::WillReturn) || !call->doesNotThrow();
+}
+
+bool poise_is_musttail(LLVMValueRef instruction) {
+    auto *call = dyn_cast<CallInst>(unwrap(instruction));
+    return call && call->isMustTailCall();
+}
+
+bool poise_returns_twice(LLVMValueRef instruction) {
+    auto *call = dyn_cast<CallInst>(unwrap(instruction));
+    return call && call->hasFnAttr(Attribute::ReturnsTwice);
+}
+
+// Lets a function that counts, or may call one that does, write memory.
+void poise_widen_function(LLVMValueRef function) {
+    auto *widened = unwrap<Function>(function);
+    widened->removeFnAttr(Attribute::Memory);
+    widened->removeFnAttr(Attribute::Speculatable);
+}
+
+// The same for one call.
+void poise_widen_call(LLVMValueRef instruction) {
+    auto *call = unwrap<CallBase>(instruction);
+    call->removeFnAttr(Attribute::Memory);
+    call->removeFnAttr(Attribute::Speculatable);
+}
+}

@@ -1,0 +1,260 @@
+//! What happens to a module: which functions count, which of them are nodes of the call tree, and what they refer to.
+
+use std::collections::{HashMap, HashSet};
+use std::ffi::{CStr, c_char};
+use std::ptr::null;
+
+use llvm_sys::LLVMLinkage::{LLVMAvailableExternallyLinkage, LLVMPrivateLinkage};
+use llvm_sys::LLVMThreadLocalMode::LLVMInitialExecTLSModel;
+use llvm_sys::core::*;
+use llvm_sys::debuginfo::*;
+use llvm_sys::prelude::{LLVMContextRef, LLVMModuleRef, LLVMTypeRef, LLVMValueRef};
+
+use crate::function::{self, Callee, Runtime, instructions};
+use crate::glue::{self, Analyses};
+
+/// Attributes of functions that are left alone: they cannot hold a prologue, must not be profiled, or will be split
+/// into several functions.
+const UNTOUCHED: [&CStr; 4] = [c"naked", c"noprofile", c"skipprofile", c"presplitcoroutine"];
+
+/// Instruments all functions of `module`; gives whether there was any.
+///
+/// # Safety
+/// Both must be valid and belong together.
+pub unsafe fn instrument(module: LLVMModuleRef, analyses: *mut Analyses) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let functions = countable(module);
+        if functions.is_empty() {
+            return false;
+        }
+        let nodes = nodes(&functions, analyses);
+        widen(module, &functions, analyses);
+        let runtime = runtime(module);
+        let mut strings = Strings { module, known: HashMap::new() };
+        for &function in &functions {
+            let region = nodes.contains(&function).then(|| region(function, &mut strings));
+            function::instrument(function, region, &runtime, analyses);
+        }
+        LLVMDisposeBuilder(runtime.builder);
+        true
+    }
+}
+
+unsafe fn list<T>(first: *mut T, next: unsafe extern "C" fn(*mut T) -> *mut T) -> Vec<*mut T> {
+    let some = |item: *mut T| Some(item).filter(|item| !item.is_null());
+    // SAFETY: `next` is LLVM's successor function of the list that `first` starts.
+    std::iter::successors(some(first), |&item| some(unsafe { next(item) })).collect()
+}
+
+unsafe fn name(value: LLVMValueRef) -> String {
+    let mut length = 0;
+    // SAFETY: LLVM gives a pointer to `length` bytes that live as long as the value keeps its name.
+    unsafe {
+        let bytes = LLVMGetValueName2(value, &mut length);
+        String::from_utf8_lossy(std::slice::from_raw_parts(bytes.cast(), length)).into_owned()
+    }
+}
+
+unsafe fn has_attribute(function: LLVMValueRef, attribute: &CStr) -> bool {
+    // SAFETY: the function is valid; an attribute that this LLVM does not know has kind 0.
+    unsafe {
+        let kind = LLVMGetEnumAttributeKindForName(attribute.as_ptr(), attribute.count_bytes());
+        kind != 0 && !LLVMGetEnumAttributeAtIndex(function, llvm_sys::LLVMAttributeFunctionIndex, kind).is_null()
+    }
+}
+
+/// The functions whose blocks are counted.
+unsafe fn countable(module: LLVMModuleRef) -> Vec<LLVMValueRef> {
+    // SAFETY: the module is valid.
+    unsafe {
+        // Resolvers run while the program is being loaded, when thread-local storage may not be there yet.
+        let ifuncs = list(LLVMGetFirstGlobalIFunc(module), LLVMGetNextGlobalIFunc);
+        let resolvers: HashSet<_> = ifuncs.into_iter().map(|ifunc| LLVMGetGlobalIFuncResolver(ifunc)).collect();
+        let mut functions = list(LLVMGetFirstFunction(module), LLVMGetNextFunction);
+        functions.retain(|&function| {
+            LLVMIsDeclaration(function) == 0
+                && LLVMGetLinkage(function) != LLVMAvailableExternallyLinkage
+                && !resolvers.contains(&function)
+                && !UNTOUCHED.iter().any(|attribute| has_attribute(function, attribute))
+        });
+        functions
+    }
+}
+
+/// The nodes of the call tree. A function is small, and its blocks count for its caller, if it has no loop and calls
+/// nothing but small functions of this module and the C library; everything else and `main` is a node.
+unsafe fn nodes(functions: &[LLVMValueRef], analyses: *mut Analyses) -> HashSet<LLVMValueRef> {
+    // SAFETY: the functions are valid and have bodies.
+    unsafe {
+        let is_large = |function: LLVMValueRef| glue::poise_has_cycle(function) || name(function) == "main";
+        let (large, mut open): (Vec<_>, Vec<_>) = functions.iter().copied().partition(|&f| is_large(f));
+        let callees: HashMap<_, _> = open.iter().map(|&function| (function, callees(function))).collect();
+        let mut small = HashSet::new();
+        // From the leaves upwards, so that recursion never becomes small.
+        loop {
+            let is_small = |callee: LLVMValueRef| {
+                small.contains(&callee) || LLVMIsDeclaration(callee) != 0 && glue::poise_is_library(analyses, callee)
+            };
+            let (now, later): (Vec<_>, Vec<_>) =
+                open.iter().copied().partition(|function| callees[function].iter().all(|&callee| is_small(callee)));
+            if now.is_empty() {
+                return large.into_iter().chain(later).collect();
+            }
+            small.extend(now);
+            open = later;
+        }
+    }
+}
+
+/// What `function` calls; indirectly called values stand for themselves and are no functions.
+unsafe fn callees(function: LLVMValueRef) -> Vec<LLVMValueRef> {
+    // SAFETY: the function is valid.
+    unsafe {
+        let blocks = list(LLVMGetFirstBasicBlock(function), LLVMGetNextBasicBlock);
+        let all = blocks.into_iter().flat_map(|block| instructions(block));
+        all.filter(|&i| glue::poise_is_call(i)).map(|call| LLVMGetCalledValue(call)).collect()
+    }
+}
+
+/// Lets all functions that count, or that may call some that do in other modules, write memory, and all calls of them.
+/// What came from const or pure would otherwise make the compiler reuse a counter's value across the call.
+unsafe fn widen(module: LLVMModuleRef, functions: &[LLVMValueRef], analyses: *mut Analyses) {
+    // SAFETY: the module is valid.
+    unsafe {
+        let is_harmless = |callee: LLVMValueRef| {
+            !LLVMIsAFunction(callee).is_null()
+                && LLVMIsDeclaration(callee) != 0
+                && glue::poise_is_library(analyses, callee)
+        };
+        for function in list(LLVMGetFirstFunction(module), LLVMGetNextFunction) {
+            if LLVMGetIntrinsicID(function) == 0 && !is_harmless(function) {
+                glue::poise_widen_function(function);
+            }
+        }
+        for &function in functions {
+            for block in list(LLVMGetFirstBasicBlock(function), LLVMGetNextBasicBlock) {
+                let calls = instructions(block).into_iter().filter(|&i| glue::poise_is_call(i));
+                calls
+                    .filter(|&call| !is_harmless(LLVMGetCalledValue(call)))
+                    .for_each(|call| glue::poise_widen_call(call));
+            }
+        }
+    }
+}
+
+/// Declares what instrumented code refers to.
+unsafe fn runtime(module: LLVMModuleRef) -> Runtime {
+    // SAFETY: the module is valid.
+    unsafe {
+        let context = LLVMGetModuleContext(module);
+        let (word, pointer) = (LLVMInt64TypeInContext(context), LLVMPointerTypeInContext(context, 0));
+        let nothing = LLVMVoidTypeInContext(context);
+        Runtime {
+            builder: LLVMCreateBuilderInContext(context),
+            word,
+            thread: thread(module, word),
+            enter: declare(module, c"poise_enter", pointer, &mut [pointer]),
+            leave: declare(module, c"poise_leave", nothing, &mut [pointer]),
+            resume: declare(module, c"poise_resume", nothing, &mut [pointer, pointer]),
+        }
+    }
+}
+
+/// `poise_thread`, unless the program itself declares it already.
+unsafe fn thread(module: LLVMModuleRef, word: LLVMTypeRef) -> LLVMValueRef {
+    // SAFETY: the module and type are valid.
+    unsafe {
+        let known = LLVMGetNamedGlobal(module, c"poise_thread".as_ptr());
+        if !known.is_null() {
+            return known;
+        }
+        let global = LLVMAddGlobal(module, LLVMArrayType2(word, 8), c"poise_thread".as_ptr());
+        LLVMSetThreadLocalMode(global, LLVMInitialExecTLSModel);
+        global
+    }
+}
+
+unsafe fn declare(module: LLVMModuleRef, name: &CStr, result: LLVMTypeRef, parameters: &mut [LLVMTypeRef]) -> Callee {
+    // SAFETY: the module and types are valid.
+    unsafe {
+        let signature = LLVMFunctionType(result, parameters.as_mut_ptr(), parameters.len() as u32, 0);
+        let known = LLVMGetNamedFunction(module, name.as_ptr());
+        let function = if known.is_null() { LLVMAddFunction(module, name.as_ptr(), signature) } else { known };
+        let context = LLVMGetModuleContext(module);
+        for attribute in [c"nounwind", c"willreturn", c"nocallback"] {
+            let kind = LLVMGetEnumAttributeKindForName(attribute.as_ptr(), attribute.count_bytes());
+            let attribute = LLVMCreateEnumAttribute(context, kind, 0);
+            LLVMAddAttributeAtIndex(function, llvm_sys::LLVMAttributeFunctionIndex, attribute);
+        }
+        Callee { signature, function }
+    }
+}
+
+/// The module's constant strings, each once.
+struct Strings {
+    module: LLVMModuleRef,
+    known: HashMap<Vec<u8>, LLVMValueRef>,
+}
+
+impl Strings {
+    unsafe fn get(&mut self, text: &[u8]) -> LLVMValueRef {
+        let module = self.module;
+        *self.known.entry(text.to_owned()).or_insert_with(|| {
+            // SAFETY: the module is valid; the text's NUL is added by LLVM.
+            unsafe {
+                let context = LLVMGetModuleContext(module);
+                let data = LLVMConstStringInContext2(context, text.as_ptr().cast(), text.len(), 0);
+                constant(module, data)
+            }
+        })
+    }
+}
+
+/// A private constant holding `data`.
+unsafe fn constant(module: LLVMModuleRef, data: LLVMValueRef) -> LLVMValueRef {
+    // SAFETY: the module and data are valid.
+    unsafe {
+        let global = LLVMAddGlobal(module, LLVMTypeOf(data), c"poise.".as_ptr());
+        LLVMSetInitializer(global, data);
+        LLVMSetLinkage(global, LLVMPrivateLinkage);
+        LLVMSetGlobalConstant(global, 1);
+        global
+    }
+}
+
+/// The `struct poise_region` of `function`.
+unsafe fn region(function: LLVMValueRef, strings: &mut Strings) -> LLVMValueRef {
+    // SAFETY: the function is valid.
+    unsafe {
+        let context: LLVMContextRef = LLVMGetModuleContext(strings.module);
+        let half = LLVMInt32TypeInContext(context);
+        let (file, line) = source(function);
+        let file = match file {
+            Some(file) => strings.get(&file),
+            None => LLVMConstNull(LLVMPointerTypeInContext(context, 0)),
+        };
+        let name = strings.get(name(function).trim_start_matches('\u{1}').as_bytes());
+        let mut fields = [name, file, LLVMConstInt(half, line.into(), 0), LLVMConstInt(half, 0, 0)];
+        let data = LLVMConstStructInContext(context, fields.as_mut_ptr(), fields.len() as u32, 0);
+        let region = constant(strings.module, data);
+        // Not to be merged with an equal one: the address tells the function.
+        LLVMSetUnnamedAddress(region, llvm_sys::LLVMUnnamedAddr::LLVMNoUnnamedAddr);
+        region
+    }
+}
+
+/// File and line of a function that has debug information.
+unsafe fn source(function: LLVMValueRef) -> (Option<Vec<u8>>, u32) {
+    // SAFETY: the function is valid; LLVM's strings live as long as its context.
+    unsafe {
+        let subprogram = LLVMGetSubprogram(function);
+        if subprogram.is_null() {
+            return (None, 0);
+        }
+        let (file, mut length): (_, u32) = (LLVMDIScopeGetFile(subprogram), 0);
+        let text: *const c_char = if file.is_null() { null() } else { LLVMDIFileGetFilename(file, &mut length) };
+        let text = (!text.is_null()).then(|| std::slice::from_raw_parts(text.cast::<u8>(), length as usize).to_vec());
+        (text, LLVMDISubprogramGetLine(subprogram))
+    }
+}
