@@ -28,15 +28,39 @@ struct Variable {
 }
 
 const VARIABLES: [Variable; 10] = [
-    Variable { name: "POISE_PROFILE", default: "unset", meaning: "file the measured program writes its profile to; unset, nothing is measured" },
-    Variable { name: "POISE_CLOCK", default: "wall", meaning: "what time means: wall (elapsed) or cpu (processor time of the thread)" },
-    Variable { name: "POISE_PARAMETERS", default: "unset", meaning: "parameter values to note in the profile, such as p=4,n=1000" },
-    Variable { name: "POISE_WRAPPER", default: "on", meaning: "off makes poise cc, c++ and fc forward everything untouched" },
+    Variable {
+        name: "POISE_PROFILE",
+        default: "unset",
+        meaning: "file the measured program writes its profile to; unset, nothing is measured",
+    },
+    Variable {
+        name: "POISE_CLOCK",
+        default: "wall",
+        meaning: "what time means: wall (elapsed) or cpu (processor time of the thread)",
+    },
+    Variable {
+        name: "POISE_PARAMETERS",
+        default: "unset",
+        meaning: "parameter values to note in the profile, such as p=4,n=1000",
+    },
+    Variable {
+        name: "POISE_WRAPPER",
+        default: "on",
+        meaning: "off makes poise cc, c++ and fc forward everything untouched",
+    },
     Variable { name: "POISE_CC", default: "clang-19", meaning: "compiler behind poise cc" },
     Variable { name: "POISE_CXX", default: "clang++-19", meaning: "compiler behind poise c++" },
     Variable { name: "POISE_FC", default: "flang-new-19", meaning: "compiler behind poise fc" },
-    Variable { name: "POISE_LIBDIR", default: "beside poise, or ../lib/counterpoise", meaning: "folder of the pass, the runtime and the shim" },
-    Variable { name: "LD_PRELOAD", default: "unset", meaning: "set for measured programs; what it holds already is kept" },
+    Variable {
+        name: "POISE_LIBDIR",
+        default: "beside poise, or ../lib/counterpoise",
+        meaning: "folder of the pass, the runtime and the shim",
+    },
+    Variable {
+        name: "LD_PRELOAD",
+        default: "unset",
+        meaning: "set for measured programs; what it holds already is kept",
+    },
     Variable { name: "NO_COLOR", default: "unset", meaning: "set, output is never coloured" },
 ];
 
@@ -67,9 +91,7 @@ fn json(value: &serde_json::Value) -> Result<String> {
 
 fn examine() -> Vec<Finding> {
     let library = |name, needed_for, file| from_result(name, needed_for, install::library(file).map(shown));
-    let compiler = |name, needed_for, language| {
-        from_result(name, needed_for, install::compiler(language).map(shown))
-    };
+    let compiler = |name, needed_for, language| from_result(name, needed_for, install::compiler(language).map(shown));
     let mpi = |name, result: Result<install::Mpi>| {
         let described = result.map(|m| format!("{} {}, {}", m.family, m.version, m.launcher.display()));
         from_result(name, "measuring MPI programs", described)
@@ -130,7 +152,12 @@ fn huge_pages() -> Finding {
     let setting = fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled").unwrap_or_default();
     let active = setting.split(['[', ']']).nth(1).unwrap_or("unknown").to_owned();
     let found = active == "always" || active == "madvise";
-    Finding { name: "huge pages", needed_for: "steady memory latency", found, detail: format!("transparent huge pages: {active}") }
+    Finding {
+        name: "huge pages",
+        needed_for: "steady memory latency",
+        found,
+        detail: format!("transparent huge pages: {active}"),
+    }
 }
 
 /// Share of processor time that the hypervisor gave to others since boot.
@@ -180,7 +207,8 @@ fn quoted(field: &str) -> String {
 fn variables_for_people() -> String {
     let mut text = String::new();
     for v in &VARIABLES {
-        let now = std::env::var_os(v.name).map_or_else(|| "not set".to_owned(), |x| format!("now {}", Path::new(&x).display()));
+        let now = std::env::var_os(v.name)
+            .map_or_else(|| "not set".to_owned(), |x| format!("now {}", Path::new(&x).display()));
         let _ = writeln!(text, "{:17} {}; default: {}; {now}.", v.name, v.meaning, v.default);
     }
     text

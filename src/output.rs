@@ -11,7 +11,9 @@ pub fn deliver(text: &str, destination: Option<&Path>) -> Result<()> {
     match destination {
         Some(path) if path != Path::new("-") => write_file(path, text.as_bytes()),
         _ => match io::stdout().lock().write_all(text.as_bytes()) {
-            Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(Error::cannot_write(Path::new("standard output"), &e)),
+            Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
+                Err(Error::cannot_write(Path::new("standard output"), &e))
+            }
             _ => Ok(()),
         },
     }

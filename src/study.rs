@@ -18,13 +18,6 @@ pub struct Value {
     pub text: String,
 }
 
-impl Value {
-    /// A whole number, as most parameters are.
-    pub fn integer(number: u64) -> Self {
-        Self { number: number as f64, text: number.to_string() }
-    }
-}
-
 /// One value per parameter, in the study's order.
 pub type Point = Vec<(String, Value)>;
 
@@ -107,19 +100,19 @@ impl Study {
     /// Checks the text of a study file; `file` is for messages, `folder` for relative paths, `stem` the default name.
     pub fn parse(text: &str, file: &str, folder: &Path, stem: &str) -> Result<Self> {
         let raw: StudyFile = toml::from_str(text).map_err(|e| Error::Input(located(text, file, &e)))?;
-        let fail = |what: String| Err(Error::Input(format!("{file}: {what}")));
+        let fail = |what: String| Error::Input(format!("{file}: {what}"));
         if raw.command.is_empty() {
-            return fail("`command` is empty; give the program and its arguments, one string each.".into());
+            return Err(fail("`command` is empty; give the program and its arguments, one string each.".into()));
         }
         if raw.repetitions == 0 {
-            return fail("`repetitions` is 0; give at least 1.".into());
+            return Err(fail("`repetitions` is 0; give at least 1.".into()));
         }
         let mut values = Vec::new();
         for (name, list) in &raw.parameters {
-            values.push((name.clone(), parameter_values(name, list).or_else(fail)?));
+            values.push((name.clone(), parameter_values(name, list).map_err(fail)?));
         }
         for template in &raw.command {
-            check_template(template, &values).or_else(fail)?;
+            check_template(template, &values).map_err(fail)?;
         }
         Ok(Self {
             name: raw.name.unwrap_or_else(|| stem.to_owned()),

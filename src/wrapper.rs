@@ -72,8 +72,26 @@ const NO_LINK: [&str; 5] = ["-c", "-S", "-r", "-emit-ast", "--precompile"];
 const NO_CODE: [&str; 7] = ["-E", "-M", "-MM", "-fsyntax-only", "--version", "-###", "-dumpversion"];
 /// Options whose value is the next argument, which therefore is no input file.
 const TAKES_VALUE: [&str; 20] = [
-    "-o", "-x", "-I", "-L", "-D", "-U", "-include", "-isystem", "-iquote", "-idirafter", "-MF", "-MT", "-MQ", "-Xlinker",
-    "-Xclang", "-Xpreprocessor", "-Xassembler", "-T", "-arch", "-target",
+    "-o",
+    "-x",
+    "-I",
+    "-L",
+    "-D",
+    "-U",
+    "-include",
+    "-isystem",
+    "-iquote",
+    "-idirafter",
+    "-MF",
+    "-MT",
+    "-MQ",
+    "-Xlinker",
+    "-Xclang",
+    "-Xpreprocessor",
+    "-Xassembler",
+    "-T",
+    "-arch",
+    "-target",
 ];
 
 impl Plan {

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use modeler::formats::EXPLANATIONS;
 use modeler::warning::{ALL, Explanation};
 
 use crate::cli::ExplainArgs;
@@ -17,9 +18,9 @@ pub fn explain(arguments: &ExplainArgs) -> Result<()> {
         }),
         Some(code) => {
             let wanted = code.to_uppercase();
-            let found = all().find(|e| e.code == wanted).ok_or_else(|| {
-                Error::Usage(format!("There is no warning {code}; `poise explain` lists them all."))
-            })?;
+            let found = all()
+                .find(|e| e.code == wanted)
+                .ok_or_else(|| Error::Usage(format!("There is no warning {code}; `poise explain` lists them all.")))?;
             format!("{}: {}\n\n{}\n", found.code, found.title, found.text)
         }
     };
@@ -27,5 +28,5 @@ pub fn explain(arguments: &ExplainArgs) -> Result<()> {
 }
 
 fn all() -> impl Iterator<Item = &'static Explanation> {
-    ALL.iter()
+    ALL.iter().chain(EXPLANATIONS)
 }

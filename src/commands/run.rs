@@ -36,7 +36,11 @@ fn run_study(file: &Path, arguments: &RunArgs, global: &GlobalArgs, progress: &P
         eprintln!("poise: {} failed. {reason} See its stderr.txt.", folder.display());
     }
     if !global.quiet {
-        let earlier = if summary.found > 0 { format!(" ({} of them from an earlier call)", summary.found) } else { String::new() };
+        let earlier = if summary.found > 0 {
+            format!(" ({} of them from an earlier call)", summary.found)
+        } else {
+            String::new()
+        };
         println!("{} runs are complete{earlier}. Next: poise model {}", summary.complete, results.display());
     }
     match summary.failed.len() {

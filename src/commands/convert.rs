@@ -1,0 +1,53 @@
+//! `poise import` and `poise export`: measurements from one format into another.
+
+use std::fmt::Write as _;
+
+use modeler::Experiment;
+use modeler::formats::{self, Format};
+
+use crate::cli::{ExportArgs, GlobalArgs, ImportArgs};
+use crate::commands::input;
+use crate::error::{Error, Result};
+use crate::output;
+
+/// Reads anything and writes our own experiment JSON, or says what was found.
+pub fn import(arguments: &ImportArgs, global: &GlobalArgs) -> Result<()> {
+    let experiment = input::read(&arguments.input, global)?;
+    let text = if arguments.explain { explain(&experiment) } else { written(&experiment, Format::Experiment)? };
+    output::deliver(&text, arguments.output.as_deref())
+}
+
+/// Reads anything and writes another tool's format.
+pub fn export(arguments: &ExportArgs, global: &GlobalArgs) -> Result<()> {
+    let format = arguments.to.parse().map_err(Error::Usage)?;
+    let experiment = input::read(&arguments.input, global)?;
+    output::deliver(&written(&experiment, format)?, arguments.output.as_deref())
+}
+
+fn written(experiment: &Experiment, format: Format) -> Result<String> {
+    let mut bytes = Vec::new();
+    formats::write(experiment, format, &mut bytes).map_err(|e| Error::Usage(e.to_string()))?;
+    String::from_utf8(bytes).map_err(|e| Error::Defect(e.to_string()))
+}
+
+fn explain(experiment: &Experiment) -> String {
+    let mut text = String::new();
+    for (i, name) in experiment.parameters.iter().enumerate() {
+        let mut values: Vec<f64> = experiment.points.iter().map(|p| p[i]).collect();
+        values.sort_by(f64::total_cmp);
+        values.dedup();
+        let values: Vec<String> = values.iter().map(f64::to_string).collect();
+        let _ = writeln!(text, "parameter {name}: {}", values.join(" "));
+    }
+    let repetitions = experiment.layouts.iter().flat_map(|l| &l.repetitions);
+    let (least, most) = repetitions.fold((u32::MAX, 0), |(least, most), &r| (least.min(r), most.max(r)));
+    let _ = writeln!(text, "points: {}, with {least} to {most} repetitions", experiment.points.len());
+    for (id, metric) in experiment.metrics.iter().enumerate() {
+        let count = experiment.series.iter().filter(|s| s.metric as usize == id).count();
+        let unit = if metric.unit.is_empty() { String::new() } else { format!(" [{}]", metric.unit) };
+        let over = metric.over_ranks.map_or_else(String::new, |o| format!(", {o:?} over ranks").to_lowercase());
+        let _ = writeln!(text, "metric {}{unit}{over}: {count} call paths", metric.name);
+    }
+    let _ = writeln!(text, "values: {}", experiment.values.len());
+    text
+}

@@ -1,0 +1,118 @@
+//! What the commands that read measurements share: reading inputs, fitting them, finding a point's coordinates.
+
+use modeler::experiment::OverRanks;
+use modeler::formats::{self, Format, ReadOptions};
+use modeler::{Experiment, Fits, MethodChoice, Options};
+
+use crate::cli::{Assignments, FitArgs, GlobalArgs, InputArgs, MethodChoice as MethodArgument, OverRanksChoice};
+use crate::error::{Error, Result};
+
+/// Reads the inputs into one experiment; warnings go to standard error.
+pub fn read(arguments: &InputArgs, global: &GlobalArgs) -> Result<Experiment> {
+    let options = ReadOptions { format: format(arguments)? };
+    let input = formats::read(&arguments.inputs, &options).map_err(|e| match e.exit_code() {
+        crate::error::exit::NOT_MODELABLE => Error::NotModelable(e.to_string()),
+        _ => Error::Input(e.to_string()),
+    })?;
+    if !global.quiet {
+        for warning in &input.warnings {
+            eprintln!("poise: {warning}");
+        }
+    }
+    Ok(input.experiment)
+}
+
+/// The format that the command line names, if it does. Extra-P's `--json` means any of its JSON files, which are told
+/// apart by what is in them.
+fn format(arguments: &InputArgs) -> Result<Option<Format>> {
+    let aliases = [
+        (arguments.text, Format::ExtraPText),
+        (arguments.talpas, Format::Talpas),
+        (arguments.experiment, Format::ExtraPArchive),
+    ];
+    if let Some((_, format)) = aliases.into_iter().find(|(given, _)| *given) {
+        return Ok(Some(format));
+    }
+    arguments.input_format.as_deref().map(|name| name.parse().map_err(Error::Usage)).transpose()
+}
+
+/// The fit's options as typed.
+pub fn options(arguments: &FitArgs) -> Options {
+    Options {
+        method: match arguments.method {
+            MethodArgument::Auto => MethodChoice::Auto,
+            MethodArgument::Effort => MethodChoice::Effort,
+            MethodArgument::Time => MethodChoice::Time,
+        },
+        over_ranks: match arguments.over_ranks {
+            OverRanksChoice::Mean => OverRanks::Mean,
+            OverRanksChoice::Max => OverRanks::Maximum,
+            OverRanksChoice::Min => OverRanks::Minimum,
+            OverRanksChoice::Sum => OverRanks::Sum,
+        },
+        seed: arguments.seed.seed,
+        ..Options::default()
+    }
+}
+
+/// Fits every series.
+///
+/// # Errors
+/// Nothing at all could be modelled.
+pub fn fit(experiment: &Experiment, arguments: &FitArgs) -> Result<Fits> {
+    let fits = modeler::fit(experiment, &options(arguments));
+    if fits.models.is_empty() {
+        let reason = fits.skipped.first().map_or("it holds no measurements", |s| &s.reason);
+        return Err(Error::NotModelable(format!("No call path of this input can be modelled: {reason}.")));
+    }
+    Ok(fits)
+}
+
+/// What a partly successful command ends with: an error of its own exit code where call paths were skipped.
+pub fn skipped(fits: &Fits) -> Result<()> {
+    match fits.skipped.len() {
+        0 => Ok(()),
+        count => Err(Error::Partial(format!(
+            "{count} of {} series could not be modelled; --format json lists them with the reason.",
+            count + fits.models.len()
+        ))),
+    }
+}
+
+/// One coordinate per parameter of the experiment.
+///
+/// # Errors
+/// A parameter is missing, unknown or given twice.
+pub fn coordinates(experiment: &Experiment, at: &Assignments) -> Result<Vec<f64>> {
+    let known = experiment.parameters.join(", ");
+    for (i, (name, _)) in at.0.iter().enumerate() {
+        if !experiment.parameters.contains(name) {
+            return Err(Error::Usage(format!("--at names {name}, which is no parameter; the parameters are {known}.")));
+        }
+        if at.0[..i].iter().any(|(earlier, _)| earlier == name) {
+            return Err(Error::Usage(format!("--at gives {name} twice.")));
+        }
+    }
+    let value = |parameter: &String| {
+        let found = at.0.iter().find(|(name, _)| name == parameter).map(|&(_, value)| value);
+        found.ok_or_else(|| Error::Usage(format!("--at lacks {parameter}; give every parameter: {known}.")))
+    };
+    experiment.parameters.iter().map(value).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_parameter_is_given_exactly_once() {
+        let experiment = modeler::ExperimentBuilder::new(["p", "n"]).finish();
+        let at = |list: &[(&str, f64)]| {
+            coordinates(&experiment, &Assignments(list.iter().map(|&(n, v)| (n.to_owned(), v)).collect()))
+        };
+        assert_eq!(at(&[("n", 2.0), ("p", 1.0)]).unwrap(), [1.0, 2.0]);
+        assert!(at(&[("p", 1.0)]).unwrap_err().to_string().contains("lacks n"));
+        assert!(at(&[("p", 1.0), ("n", 1.0), ("p", 2.0)]).unwrap_err().to_string().contains("twice"));
+        assert!(at(&[("q", 1.0)]).unwrap_err().to_string().contains("the parameters are p, n"));
+    }
+}

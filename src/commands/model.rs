@@ -1,0 +1,100 @@
+//! `poise model`: fit models and print them.
+
+use std::fmt::Write as _;
+
+use modeler::experiment::MetricId;
+use modeler::model::{Method, Model};
+use modeler::report::terminal::table;
+use modeler::report::{Table, growth};
+use modeler::{Experiment, Fits, formats};
+
+use crate::cli::{GlobalArgs, ModelArgs, OutputFormat};
+use crate::commands::input;
+use crate::error::Result;
+use crate::output;
+
+/// Reads, fits, prints.
+pub fn model(arguments: &ModelArgs, global: &GlobalArgs) -> Result<()> {
+    let experiment = input::read(&arguments.input, global)?;
+    let fits = input::fit(&experiment, &arguments.fit)?;
+    let text = match arguments.output.format {
+        OutputFormat::Human => for_people(&experiment, &fits, global.verbose),
+        OutputFormat::Json => {
+            formats::models_json(&experiment, &fits, env!("CARGO_PKG_VERSION"), arguments.fit.seed.seed)
+        }
+        OutputFormat::Csv => formats::models_csv(&experiment, &fits),
+    };
+    output::deliver(&text, arguments.output.output.as_deref())?;
+    input::skipped(&fits)
+}
+
+/// The metric that people come for; the others are shown only where asked for, or where there is no time.
+fn is_shown(experiment: &Experiment, metric: MetricId, verbose: bool) -> bool {
+    let has_time = experiment.metrics.iter().any(|m| m.name == "time");
+    verbose || !has_time || experiment.metrics[metric as usize].name == "time"
+}
+
+fn for_people(experiment: &Experiment, fits: &Fits, verbose: bool) -> String {
+    let mut text = String::new();
+    let mut hidden = 0;
+    for (id, metric) in experiment.metrics.iter().enumerate() {
+        let models: Vec<&Model> = fits.models.iter().filter(|m| m.metric as usize == id).collect();
+        if models.is_empty() {
+            continue;
+        }
+        if !is_shown(experiment, id as MetricId, verbose) {
+            hidden += models.len();
+            continue;
+        }
+        let unit = if metric.unit.is_empty() { String::new() } else { format!(" [{}]", metric.unit) };
+        let _ = writeln!(text, "{}{unit}", metric.name);
+        text.push_str(&table(&models_table(experiment, &models)));
+        for model in &models {
+            notes(&mut text, experiment, model, verbose);
+        }
+        text.push('\n');
+    }
+    if hidden > 0 {
+        let _ = writeln!(text, "{hidden} models of effort metrics are not shown; -v or --format json has them.");
+    }
+    for skipped in &fits.skipped {
+        let path = experiment.path(skipped.callpath).join(" -> ");
+        let metric = &experiment.metrics[skipped.metric as usize].name;
+        let _ = writeln!(text, "skipped {path}, {metric}: {} [{}]", skipped.reason, skipped.code);
+    }
+    text
+}
+
+fn models_table(experiment: &Experiment, models: &[&Model]) -> Table {
+    let header = ["call path", "growth", "shape from", "model", "error", "noise"].map(str::to_owned).to_vec();
+    let percent = |share: Option<f64>| share.map_or_else(|| "n/a".to_owned(), |s| format!("{:.1} %", 100.0 * s));
+    let row = |model: &&Model| {
+        let shape = match (model.method, model.effort_metric) {
+            (Method::Effort, Some(id)) => experiment.metrics[id as usize].name.clone(),
+            (Method::Effort, None) => "effort".to_owned(),
+            (Method::Time, _) => experiment.metrics[model.metric as usize].name.clone(),
+        };
+        vec![
+            experiment.path(model.callpath).join(" -> "),
+            growth(&experiment.parameters, &model.growth),
+            shape,
+            model.expression(&experiment.parameters),
+            percent(model.quality.cross_validated_relative_error),
+            percent(model.quality.noise),
+        ]
+    };
+    Table { header, rows: models.iter().map(row).collect() }
+}
+
+/// Warnings, and with `-v` the hypotheses that lost.
+fn notes(text: &mut String, experiment: &Experiment, model: &Model, verbose: bool) {
+    let path = experiment.path(model.callpath).join(" -> ");
+    for warning in &model.warnings {
+        let _ = writeln!(text, "  {path}: {} [{}]", warning.message, warning.code);
+    }
+    if verbose {
+        for loser in &model.runners_up {
+            let _ = writeln!(text, "  {path}: not {}: {}", loser.expression, loser.reason);
+        }
+    }
+}

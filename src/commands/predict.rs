@@ -1,0 +1,58 @@
+//! `poise predict`: evaluate models at other points, with intervals.
+
+use modeler::formats::{self, PredictionAt};
+use modeler::report::terminal::table;
+use modeler::report::{Table, quantity};
+use modeler::{Experiment, Fits};
+
+use crate::cli::{GlobalArgs, OutputFormat, PredictArgs};
+use crate::commands::input;
+use crate::error::Result;
+use crate::output;
+
+/// Reads, fits, evaluates, prints.
+pub fn predict(arguments: &PredictArgs, global: &GlobalArgs) -> Result<()> {
+    let experiment = input::read(&arguments.input, global)?;
+    let points = arguments.at.iter().map(|at| input::coordinates(&experiment, at)).collect::<Result<Vec<_>>>()?;
+    let fits = input::fit(&experiment, &arguments.fit)?;
+    let predictions = evaluate(&fits, &points, arguments.level);
+    let text = match arguments.output.format {
+        OutputFormat::Human => table(&for_people(&experiment, &predictions, arguments.level)),
+        OutputFormat::Json => formats::predictions_json(&experiment, &predictions, arguments.level),
+        OutputFormat::Csv => formats::predictions_csv(&experiment, &predictions),
+    };
+    output::deliver(&text, arguments.output.output.as_deref())?;
+    input::skipped(&fits)
+}
+
+/// Every model at every point: by point, then in the order of the models.
+fn evaluate(fits: &Fits, points: &[Vec<f64>], level: f64) -> Vec<PredictionAt> {
+    let at = |at: &Vec<f64>| {
+        let one = |model: &modeler::Model| PredictionAt {
+            callpath: model.callpath,
+            metric: model.metric,
+            at: at.clone(),
+            prediction: model.predict(at, level),
+        };
+        fits.models.iter().map(one).collect::<Vec<_>>()
+    };
+    points.iter().flat_map(at).collect()
+}
+
+fn for_people(experiment: &Experiment, predictions: &[PredictionAt], level: f64) -> Table {
+    let interval = format!("{} % interval", 100.0 * level);
+    let fixed = ["call path".to_owned(), "metric".to_owned(), "prediction".to_owned(), interval];
+    let header = experiment.parameters.iter().cloned().chain(fixed).collect();
+    let row = |p: &PredictionAt| {
+        let metric = &experiment.metrics[p.metric as usize];
+        let shown = |value: f64| quantity(value, &metric.unit);
+        let cells = [
+            experiment.path(p.callpath).join(" -> "),
+            metric.name.clone(),
+            shown(p.prediction.value),
+            format!("{} to {}", shown(p.prediction.lower), shown(p.prediction.upper)),
+        ];
+        p.at.iter().map(f64::to_string).chain(cells).collect()
+    };
+    Table { header, rows: predictions.iter().map(row).collect() }
+}

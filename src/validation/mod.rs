@@ -1,0 +1,191 @@
+//! `poise bench validate` and `poise demo`: the whole chain over a program of known complexity. Generate, compile,
+//! measure, model, measure a larger point that no model has seen, and compare with the truth.
+
+mod comparison;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use benchgen::{Generated, Spec};
+use modeler::formats::{self, ReadOptions};
+use modeler::{Experiment, MethodChoice, Options};
+
+use crate::campaign;
+use crate::cli::{DemoArgs, GlobalArgs, OutputFormat, ValidateArgs};
+use crate::error::{Error, Result};
+use crate::install::{self, Language, Mpi};
+use crate::interrupt;
+use crate::output;
+use crate::progress::Progress;
+use crate::study::{Clock, Point, Study, Value};
+use comparison::Comparison;
+
+/// The whole pipeline on the built-in specification.
+pub fn demo(arguments: &DemoArgs, global: &GlobalArgs, progress: &Progress) -> Result<()> {
+    let folder = arguments.out.clone().unwrap_or_else(|| free_name("poise-demo"));
+    let spec = read_spec(None)?;
+    validate_spec(&spec, &folder, arguments.format, arguments.seed.seed, global, progress)
+}
+
+/// The whole pipeline on the user's specification.
+pub fn validate(arguments: &ValidateArgs, global: &GlobalArgs, progress: &Progress) -> Result<()> {
+    let spec = read_spec(arguments.spec.as_deref())?;
+    validate_spec(&spec, &arguments.output, arguments.format, arguments.seed.seed, global, progress)
+}
+
+/// A specification from a file, or the built-in one.
+pub fn read_spec(file: Option<&Path>) -> Result<Spec> {
+    let (text, name) = match file {
+        None => (benchgen::DEMO_SPEC.to_owned(), "demo.toml".to_owned()),
+        Some(path) => {
+            let text = fs::read_to_string(path).map_err(|e| Error::cannot_read(path, &e))?;
+            (text, path.display().to_string())
+        }
+    };
+    Spec::parse(&text, &name).map_err(|e| Error::Input(e.to_string()))
+}
+
+/// Writes the generated program, its CMake file and its truth into a new folder; returns the program's path.
+pub fn write_program(spec: &Spec, folder: &Path) -> Result<(Generated, PathBuf)> {
+    let generated = benchgen::generate(spec);
+    output::new_folder(folder)?;
+    let source = folder.join(format!("{}.cpp", spec.name));
+    output::write_file(&source, generated.source.as_bytes())?;
+    output::write_file(&folder.join("CMakeLists.txt"), generated.cmake.as_bytes())?;
+    generated.truth.save(&folder.join("truth.json")).map_err(|e| Error::Usage(e.to_string()))?;
+    Ok((generated, source))
+}
+
+fn free_name(name: &str) -> PathBuf {
+    let numbered = (2..).map(|i| PathBuf::from(format!("{name}-{i}")));
+    std::iter::once(PathBuf::from(name)).chain(numbered).find(|p| p.symlink_metadata().is_err()).unwrap_or_default()
+}
+
+fn validate_spec(
+    spec: &Spec,
+    folder: &Path,
+    format: OutputFormat,
+    seed: u64,
+    global: &GlobalArgs,
+    progress: &Progress,
+) -> Result<()> {
+    let test = test_point(spec)?;
+    // Looked for before anything is written, so that a missing tool leaves nothing behind.
+    let mpi = install::open_mpi()?;
+    install::compiler(Language::Cxx)?;
+    for library in [install::PASS, install::RUNTIME, install::SHIM] {
+        install::library(library)?;
+    }
+    interrupt::watch();
+    progress.step(&format!("generate {} functions into {}", spec.functions.len(), folder.display()));
+    let (generated, source) = write_program(spec, folder)?;
+    progress.step("compile with poise c++ under mpicxx");
+    compile(&mpi, folder, &source, &spec.name)?;
+
+    let study = study(spec, &mpi, folder);
+    let trained = measure(&study, &folder.join("runs"), progress)?;
+    progress.step("model");
+    let fits = |method| modeler::fit(&trained, &Options { method, seed, ..Options::default() });
+    let (effort, time) = (fits(MethodChoice::Auto), fits(MethodChoice::Time));
+    output::write_file(
+        &folder.join("models.json"),
+        formats::models_json(&trained, &effort, env!("CARGO_PKG_VERSION"), seed).as_bytes(),
+    )?;
+
+    progress.step(&format!("measure the unseen point {}", point_text(&test)));
+    let unseen = measure(&Study { points: vec![test.clone()], ..study }, &folder.join("test"), progress)?;
+
+    let comparison = Comparison::new(&generated.truth, &trained, &effort, &time, &unseen)?;
+    let report = folder.join("report.html");
+    output::write_file(&report, comparison.html(&spec.name, &trained, &effort).as_bytes())?;
+    let text = match format {
+        OutputFormat::Human => comparison.for_people(),
+        OutputFormat::Json => comparison.json()?,
+        OutputFormat::Csv => comparison.csv(),
+    };
+    output::deliver(&text, None)?;
+    if !global.quiet {
+        eprintln!("poise: the report with a plot per call path is {}.", report.display());
+    }
+    comparison.gate()
+}
+
+/// The held-out point as the study has points.
+fn test_point(spec: &Spec) -> Result<Point> {
+    let test = spec.test.as_ref().ok_or_else(|| {
+        Error::Input("The specification names no test point; give one larger than all others, [study] test.".into())
+    })?;
+    Ok(spec.parameters.iter().filter_map(|p| Some((p.name.clone(), value(*test.get(&p.name)?)))).collect())
+}
+
+fn value(number: f64) -> Value {
+    Value { number, text: number.to_string() }
+}
+
+fn point_text(point: &Point) -> String {
+    point.iter().map(|(name, value)| format!("{name}={}", value.text)).collect::<Vec<_>>().join(", ")
+}
+
+/// Compiles the program as a user would: MPI's own wrapper around ours.
+fn compile(mpi: &Mpi, folder: &Path, source: &Path, name: &str) -> Result<()> {
+    let poise = std::env::current_exe().map_err(|e| Error::Defect(format!("The program's own path: {e}.")))?;
+    let wrapper = format!("{} c++", poise.display());
+    let mut command = Command::new(&mpi.cxx);
+    command.args(["-std=c++17", "-O2"]).arg(source).arg("-o").arg(folder.join(name));
+    command.env("OMPI_CXX", &wrapper).env("MPICH_CXX", &wrapper);
+    let output = command.output().map_err(|e| Error::Usage(format!("Cannot start {}: {e}.", mpi.cxx.display())))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    Err(Error::Usage(format!("{} could not compile {}:\n{}", mpi.cxx.display(), source.display(), said.trim_end())))
+}
+
+fn study(spec: &Spec, mpi: &Mpi, folder: &Path) -> Study {
+    let mut command = vec![mpi.launcher.display().to_string()];
+    let as_root: &[&str] = if is_root() { &["--allow-run-as-root"] } else { &[] };
+    command.extend(as_root.iter().chain(&["--oversubscribe", "-n", "{p}"]).map(|&a| a.to_owned()));
+    command.push(format!("./{}", spec.name));
+    let others = spec.parameters.iter().filter(|p| p.name != "p");
+    command.extend(others.map(|p| format!("{0}={{{0}}}", p.name)));
+    let points = spec.parameters.iter().fold(vec![Point::new()], |points, parameter| {
+        let with = |point: &Point, number: f64| {
+            point.iter().cloned().chain([(parameter.name.clone(), value(number))]).collect::<Point>()
+        };
+        points.iter().flat_map(|point| parameter.values.iter().map(|&v| with(point, v)).collect::<Vec<_>>()).collect()
+    });
+    Study {
+        name: spec.name.clone(),
+        build: Vec::new(),
+        command,
+        directory: folder.to_owned(),
+        points,
+        repetitions: 1,
+        time_limit: Duration::from_secs(300),
+        // Ranks share cores, and elapsed time would measure the neighbours.
+        clock: Clock::Cpu,
+    }
+}
+
+/// Open MPI refuses to start as root unless told that this is meant; what we start here is our own program.
+fn is_root() -> bool {
+    // SAFETY: `geteuid` takes nothing and cannot fail.
+    unsafe { libc::geteuid() == 0 }
+}
+
+/// Runs the study and reads what it left.
+fn measure(study: &Study, results: &Path, progress: &Progress) -> Result<Experiment> {
+    let summary = campaign::execute(study, results, progress)?;
+    if let Some((folder, reason)) = summary.failed.first() {
+        return Err(Error::Partial(format!(
+            "{} of {} runs failed. {}: {reason} See its stderr.txt.",
+            summary.failed.len(),
+            summary.failed.len() + summary.complete,
+            folder.display()
+        )));
+    }
+    let input = formats::read(&[results.to_owned()], &ReadOptions::default());
+    input.map(|i| i.experiment).map_err(|e| Error::Defect(e.to_string()))
+}
