@@ -26,8 +26,11 @@ pub struct Draw {
     pub message_bytes: [f64; 2],
 }
 
-/// Attempts at one function before the ranges are held to be impossible.
-const ATTEMPTS: usize = 100_000;
+/// Attempts at the laws of one function or message before something else is drawn in its place.
+const ATTEMPTS: usize = 5_000;
+
+/// Functions or messages drawn in vain before the ranges are held to be impossible.
+const REDRAWS: usize = 100;
 
 /// Shares of functions with one, two and three kernels.
 const KERNELS: [f64; 3] = [0.4, 0.4, 0.2];
@@ -42,6 +45,8 @@ struct Drawer<'a> {
     random: StdRng,
     names: Vec<&'a str>,
     sets: &'a Sets,
+    points: &'a [Point],
+    memory_limit: u64,
     largest: Point,
 }
 
@@ -54,17 +59,15 @@ pub fn functions(draw: &Draw, spec: &Spec, points: &[Point]) -> Result<Vec<Funct
         random: StdRng::seed_from_u64(draw.seed),
         names: spec.parameter_names().collect(),
         sets: &spec.sets,
+        points,
+        memory_limit: spec.memory_limit,
         largest: spec.largest_point(),
     };
     let digits = (draw.functions - 1).to_string().len();
-    (0..draw.functions)
-        .map(|i| {
-            let name = format!("{}{i:0digits$}", draw.prefix);
-            let found = (0..ATTEMPTS).find_map(|_| {
-                let function = drawer.function(draw, name.clone())?;
-                check::function(&function, points, spec.memory_limit).is_ok().then_some(function)
-            });
-            found.ok_or_else(|| {
+    let names = (0..draw.functions).map(|i| format!("{}{i:0digits$}", draw.prefix));
+    names
+        .map(|name| {
+            drawer.function(draw, name).ok_or_else(|| {
                 "no function was found whose cost lies in the given ranges at every point of the study; \
                  widen `iterations` or `message_bytes`, or narrow the parameters' values"
                     .to_owned()
@@ -74,19 +77,46 @@ pub fn functions(draw: &Draw, spec: &Spec, points: &[Point]) -> Result<Vec<Funct
 }
 
 impl Drawer<'_> {
+    /// A function whose kernels were drawn first and whose message, if any, after them.
     fn function(&mut self, draw: &Draw, name: String) -> Option<Function> {
+        let mut function = (0..REDRAWS).find_map(|_| self.computation(draw, &name))?;
+        if self.random.random_bool(COMMUNICATING) {
+            let message = (0..REDRAWS).find_map(|_| self.communication(draw, &function))?;
+            function.messages.push(message);
+        }
+        Some(function)
+    }
+
+    /// Draws what kernels a function has, and then laws for them until one choice passes the checks.
+    fn computation(&mut self, draw: &Draw, name: &str) -> Option<Function> {
         let kernels = 1 + WeightedIndex::new(KERNELS).ok()?.sample(&mut self.random);
         let nested = kernels > 1 && self.random.random_bool(0.5);
         let arrangement = if nested { Arrangement::Nested } else { Arrangement::Sequential };
-        let iterations = self.log_uniform(draw.iterations);
-        let trips = if nested { self.nested(kernels, iterations) } else { self.sequential(kernels, iterations) }?;
-        let kernels = trips
-            .into_iter()
-            .map(|trips| Kernel { trips, operation: self.pick(&Operation::ALL), element: self.pick(&Element::ALL) })
-            .collect();
-        let communicates = self.random.random_bool(COMMUNICATING);
-        let messages = if communicates { vec![self.message(draw.message_bytes)?] } else { Vec::new() };
-        Some(Function { name, arrangement, kernels, array: Term::constant(1024.0), messages })
+        let loops: Vec<(Operation, Element)> =
+            (0..kernels).map(|_| (self.pick(&Operation::ALL), self.pick(&Element::ALL))).collect();
+        (0..ATTEMPTS).find_map(|_| {
+            let iterations = self.log_uniform(draw.iterations);
+            let trips = if nested { self.nested(kernels, iterations) } else { self.sequential(kernels, iterations) }?;
+            let kernel = |(trips, &(operation, element))| Kernel { trips, operation, element };
+            let kernels = trips.into_iter().zip(&loops).map(kernel).collect();
+            let array = Term::constant(1024.0);
+            self.checked(Function { name: name.to_owned(), arrangement, kernels, array, messages: Vec::new() })
+        })
+    }
+
+    /// Draws what message a function sends, and then laws for it until one choice passes the checks.
+    fn communication(&mut self, draw: &Draw, function: &Function) -> Option<Message> {
+        let operation = self.pick(&MpiOperation::ALL);
+        let element = self.pick(&Element::ALL);
+        (0..ATTEMPTS).find_map(|_| {
+            let message = self.message(operation, element, draw.message_bytes)?;
+            let with = Function { messages: vec![message.clone()], ..function.clone() };
+            self.checked(with).map(|_| message)
+        })
+    }
+
+    fn checked(&self, function: Function) -> Option<Function> {
+        check::function(&function, self.points, self.memory_limit).is_ok().then_some(function)
     }
 
     /// Different terms, each with a share of the iterations that can be seen.
@@ -103,23 +133,29 @@ impl Drawer<'_> {
         Some(trips)
     }
 
-    /// Terms whose product is in the sets, the bounds sharing the iterations geometrically.
+    /// Terms whose product is in the sets. Laws that are whole numbers at every point stand as they are; the others
+    /// share the remaining iterations.
     fn nested(&mut self, kernels: usize, iterations: f64) -> Option<Vec<Term>> {
-        let shares: Vec<f64> = (0..kernels).map(|_| self.random.random_range(0.5..1.0)).collect();
-        let total: f64 = shares.iter().sum();
-        let mut product = Term::constant(1.0);
-        let mut trips = Vec::new();
-        for share in shares {
-            let law = self.law();
-            product = product.times(&law)?;
-            trips.push(self.scaled(law, iterations.powf(share / total))?);
+        let laws: Vec<Term> = (0..kernels).map(|_| self.law()).collect();
+        let product = laws.iter().try_fold(Term::constant(1.0), |product, law| product.times(law))?;
+        if !self.sets.hold(&product) {
+            return None;
         }
-        self.sets.hold(&product).then_some(trips)
+        let whole: Vec<bool> = laws.iter().map(|law| self.points.iter().all(|p| law.at(p).is_ok_and(|v| v == v.round()))).collect();
+        let values = laws.iter().zip(&whole).filter(|(_, whole)| **whole);
+        let remaining = values.fold(iterations, |left, (law, _)| left / law.at(&self.largest).unwrap_or(f64::NAN));
+        let shares: Vec<f64> = (0..kernels).map(|_| self.random.random_range(0.5..1.0)).collect();
+        let total: f64 = shares.iter().zip(&whole).filter(|(_, whole)| !**whole).map(|(share, _)| share).sum();
+        let scale = |((law, whole), share): ((Term, &bool), &f64)| match whole {
+            true => Some(law),
+            false => self.scaled(law, remaining.powf(share / total)),
+        };
+        let trips: Vec<Term> = laws.into_iter().zip(&whole).zip(&shares).map(scale).collect::<Option<_>>()?;
+        // Where all laws stand as they are, nothing was left to fit them to the range.
+        (total > 0.0 || (0.3..3.0).contains(&remaining)).then_some(trips)
     }
 
-    fn message(&mut self, bytes: [f64; 2]) -> Option<Message> {
-        let operation = self.pick(&MpiOperation::ALL);
-        let element = self.pick(&Element::ALL);
+    fn message(&mut self, operation: MpiOperation, element: Element, bytes: [f64; 2]) -> Option<Message> {
         let bytes = self.log_uniform(bytes);
         let law = self.law();
         let elements = match operation {
