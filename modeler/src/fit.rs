@@ -1,8 +1,16 @@
 //! From an experiment to its models: which series is modelled how, over all call paths in parallel.
 
-use crate::experiment::{CallPathId, Experiment, MetricId};
-use crate::model::Model;
-use crate::options::Options;
+use crate::build::{Data, constant_model, count_model, prior_model, searched_model};
+use crate::effort::{self, Found, Workspace};
+use crate::experiment::{CallPathId, Experiment, MetricId, OverRanks, Series};
+use crate::hypotheses::Hypotheses;
+use crate::model::{Kind, Model, Warning};
+use crate::options::{MethodChoice, Options};
+use crate::priors::{self, Bytes, Communicator, Operation, Prior};
+use crate::warning::{self, warning};
+use rayon::prelude::*;
+use std::collections::HashMap;
+use std::sync::Arc;
 
 /// A series that has no model, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,11 +34,305 @@ pub struct Fits {
     pub skipped: Vec<Skipped>,
 }
 
+/// Metrics that count and therefore have no noise.
+const EFFORT: [&str; 5] = ["visits", "basic_blocks", "bytes_sent", "bytes_received", "comm_size"];
+/// Names that users give the parameter that is the number of ranks.
+const RANKS: [&str; 9] = ["p", "ranks", "processes", "nprocs", "procs", "np", "mpi_ranks", "num_procs", "nranks"];
+
 /// Fits a model to every series of `experiment` whose value over ranks is the one asked for, or is unknown.
 ///
+/// Times become functions of the parameters in the metric's unit. Where a call path's effort was measured it gives
+/// the shape; a call path whose last name begins with `MPI_` is communication and follows the cost of its operation.
+/// Counts become the functions that explain them to their own precision. A series that cannot be modelled is
+/// skipped with its reason; nothing here fails or panics.
+///
 /// The same experiment and options give the same models at any number of threads.
+///
+/// ```
+/// use modeler::experiment::{ExperimentBuilder, Metric};
+///
+/// let mut builder = ExperimentBuilder::new(["p"]);
+/// let blocks = builder.metric(Metric { name: "basic_blocks".into(), unit: String::new(), over_ranks: None });
+/// let solve = builder.callpath(["main", "solve"]);
+/// for p in [2.0_f64, 4.0, 8.0, 16.0, 32.0] {
+///     let point = builder.point(&[p]);
+///     builder.add(solve, blocks, point, 7.0 + 3.0 * p * p.log2());
+/// }
+/// let fits = modeler::fit(&builder.finish(), &modeler::Options::default());
+/// assert_eq!(fits.models[0].expression(&["p".into()]), "7 + 3 * p * log2(p)");
+/// ```
 #[must_use]
 pub fn fit(experiment: &Experiment, options: &Options) -> Fits {
-    let _ = (experiment, options);
-    Fits::default()
+    Fitter::new(experiment, options).run()
+}
+
+/// A series' counts and the function found behind them.
+#[derive(Debug)]
+struct Effort {
+    /// Candidates, best first.
+    found: Vec<Found>,
+    /// Whether the count repeats exactly.
+    repeats: bool,
+}
+
+/// What is shared by all series of an experiment.
+struct Fitter<'a> {
+    experiment: &'a Experiment,
+    options: &'a Options,
+    /// By layout.
+    hypotheses: Vec<Arc<Hypotheses<'a>>>,
+    /// Metric ids by name.
+    metrics: HashMap<&'a str, Vec<MetricId>>,
+    ranks: Option<usize>,
+}
+
+impl<'a> Fitter<'a> {
+    fn new(experiment: &'a Experiment, options: &'a Options) -> Self {
+        let points = |ids: &[u32]| ids.iter().map(|&i| experiment.points[i as usize].as_slice()).collect();
+        let hypotheses = experiment
+            .layouts
+            .iter()
+            .map(|l| Arc::new(Hypotheses::new(points(&l.points), &options.exponents)))
+            .collect();
+        let mut metrics: HashMap<&str, Vec<MetricId>> = HashMap::new();
+        for (id, metric) in experiment.metrics.iter().enumerate() {
+            metrics.entry(metric.name.as_str()).or_default().push(id as MetricId);
+        }
+        let is_ranks = |name: &String| RANKS.contains(&name.to_ascii_lowercase().as_str());
+        let ranks = experiment.parameters.iter().position(is_ranks);
+        Self { experiment, options, hypotheses, metrics, ranks }
+    }
+
+    fn run(&self) -> Fits {
+        let is_modelled = |s: &&Series| self.is_modelled(s.metric);
+        let modelled: Vec<&Series> = self.experiment.series.iter().filter(is_modelled).collect();
+        let results: Vec<Result<Model, Skipped>> =
+            modelled.par_iter().map_init(Workspace::default, |w, series| self.fit_series(series, w)).collect();
+        let mut fits = Fits::default();
+        for result in results {
+            match result {
+                Ok(model) => fits.models.push(model),
+                Err(skipped) => fits.skipped.push(skipped),
+            }
+        }
+        fits
+    }
+
+    fn is_modelled(&self, metric: MetricId) -> bool {
+        let over = self.experiment.metrics[metric as usize].over_ranks;
+        over.is_none() || over == Some(self.options.over_ranks)
+    }
+
+    fn fit_series(&self, series: &Series, workspace: &mut Workspace) -> Result<Model, Skipped> {
+        let skipped = |reason: String, code| Skipped { callpath: series.callpath, metric: series.metric, reason, code };
+        let name = self.experiment.metrics[series.metric as usize].name.as_str();
+        let mut data = self.data(series);
+        self.warn_of_fixed_parameters(&mut data);
+        let points = data.medians.len();
+        if points < self.options.minimum_points {
+            let usable = if points == data.offered { "" } else { "usable " };
+            let least = self.options.minimum_points;
+            let reason = format!("{points} {usable}points; a model needs at least {least}");
+            return Err(skipped(reason, warning::TOO_FEW_POINTS));
+        }
+        if EFFORT.contains(&name) {
+            return Ok(self.fit_count(series, &data, workspace));
+        }
+        if data.medians.iter().all(|y| *y == 0.0) {
+            return Ok(constant_model(&data, self.kind(series), 0.0));
+        }
+        if name == "time" && self.options.method != MethodChoice::Time {
+            if let Some((prior, effort_metric, warnings)) = self.prior(series, workspace) {
+                data.warnings.extend(warnings);
+                return Ok(prior_model(self.experiment, &data, self.kind(series), &prior, effort_metric));
+            }
+        }
+        if self.options.method == MethodChoice::Effort {
+            return Err(skipped("no effort was measured at this call path".into(), warning::NO_EFFORT));
+        }
+        let candidates = crate::shape_search::search(&self.hypotheses(&data), &data.medians, workspace);
+        Ok(searched_model(self.experiment, &data, self.kind(series), &candidates))
+    }
+
+    /// The usable values of a series.
+    fn data(&self, series: &Series) -> Data<'a> {
+        Data::new(self.experiment, series)
+    }
+
+    /// The hypotheses on the points that have usable values: the layout's own where those are all.
+    fn hypotheses(&self, data: &Data<'a>) -> Arc<Hypotheses<'a>> {
+        let shared = &self.hypotheses[data.layout];
+        if data.points.len() == shared.points.len() {
+            return Arc::clone(shared);
+        }
+        Arc::new(Hypotheses::new(data.points.clone(), &self.options.exponents))
+    }
+
+    fn warn_of_fixed_parameters(&self, data: &mut Data) {
+        let hypotheses = &self.hypotheses[data.layout];
+        let fixed: Vec<&str> = hypotheses.fixed().map(|l| self.experiment.parameters[l].as_str()).collect();
+        if !fixed.is_empty() {
+            let message = format!("{} has one value in all points, so the model cannot depend on it", fixed.join(", "));
+            data.warnings.push(warning(warning::ONE_VALUE, message));
+        }
+    }
+
+    fn kind(&self, series: &Series) -> Kind {
+        let metric = &self.experiment.metrics[series.metric as usize];
+        let is_mpi = self.experiment.callpaths[series.callpath as usize].name.starts_with("MPI_");
+        match metric.name.as_str() {
+            "wait_time" => Kind::Waiting,
+            name if name == "time" || name.is_empty() || metric.unit == "s" => {
+                if is_mpi {
+                    Kind::Communication
+                } else {
+                    Kind::Computation
+                }
+            }
+            _ => Kind::Other,
+        }
+    }
+
+    fn fit_count(&self, series: &Series, data: &Data<'a>, workspace: &mut Workspace) -> Model {
+        let effort = self.effort_of(data, workspace);
+        if effort.repeats {
+            return count_model(self.experiment, data, series.metric, &effort.found);
+        }
+        let mut data = data.clone();
+        let message = "the count differs between repetitions and is modelled like a noisy measurement";
+        data.warnings.push(warning(warning::EFFORT_VARIES, message));
+        if data.medians.iter().all(|y| *y == 0.0) {
+            return constant_model(&data, Kind::Other, 0.0);
+        }
+        let candidates = crate::shape_search::search(&self.hypotheses(&data), &data.medians, workspace);
+        searched_model(self.experiment, &data, Kind::Other, &candidates)
+    }
+
+    /// The function behind a count.
+    fn effort_of(&self, data: &Data<'a>, workspace: &mut Workspace) -> Effort {
+        let hypotheses = self.hypotheses(data);
+        let y = &data.medians;
+        let found = effort::search(y, hypotheses.for_count(y), self.options.maximum_terms, workspace);
+        Effort { found, repeats: data.repeats_exactly() }
+    }
+
+    /// The series of the metric `name` at `callpath`, the first there is of these values over ranks.
+    fn effort_series(&self, callpath: CallPathId, name: &str, over: &[Option<OverRanks>]) -> Option<&'a Series> {
+        let ids = self.metrics.get(name)?;
+        let of = |o: &Option<OverRanks>| ids.iter().find(|&&id| self.experiment.metrics[id as usize].over_ranks == *o);
+        over.iter().filter_map(of).find_map(|&id| self.experiment.series_of(callpath, id))
+    }
+
+    /// The function behind the count `name` at `callpath`, and its metric.
+    fn effort(
+        &self,
+        callpath: CallPathId,
+        name: &str,
+        over: &[Option<OverRanks>],
+        workspace: &mut Workspace,
+    ) -> Option<(Effort, MetricId, usize)> {
+        let series = self.effort_series(callpath, name, over)?;
+        let data = self.data(series);
+        if data.medians.len() < self.options.minimum_points {
+            return None;
+        }
+        Some((self.effort_of(&data, workspace), series.metric, data.layout))
+    }
+
+    /// The shape that effort gives the time of `series`: prior, the metric it came from, and warnings.
+    fn prior(&self, series: &Series, workspace: &mut Workspace) -> Option<(Prior, MetricId, Vec<Warning>)> {
+        match Operation::named(&self.experiment.callpaths[series.callpath as usize].name) {
+            Some(operation) => self.communication_prior(series.callpath, operation, workspace),
+            None => self.computation_prior(series.callpath, workspace),
+        }
+    }
+
+    fn computation_prior(
+        &self,
+        callpath: CallPathId,
+        workspace: &mut Workspace,
+    ) -> Option<(Prior, MetricId, Vec<Warning>)> {
+        let over = [Some(self.options.over_ranks), None, Some(OverRanks::Mean), Some(OverRanks::Maximum)];
+        let (effort, metric, layout) = self.effort(callpath, "basic_blocks", &over, workspace)?;
+        let warnings = effort_warnings(&effort, "basic blocks");
+        let found = effort.found.first()?;
+        let points = &self.hypotheses[layout].points;
+        let corner = self.hypotheses[layout].corner();
+        let total = |x: &[f64]| found.at(x).abs().max(f64::MIN_POSITIVE);
+        let matters = |t: &crate::model::Term| {
+            let share = |x: &[f64]| (t.at(x) / total(x)).abs();
+            share(&corner) >= 0.01 || points.iter().any(|x| share(x) >= 0.05)
+        };
+        Some((priors::computation(found, matters), metric, warnings))
+    }
+
+    fn communication_prior(
+        &self,
+        callpath: CallPathId,
+        operation: Operation,
+        workspace: &mut Workspace,
+    ) -> Option<(Prior, MetricId, Vec<Warning>)> {
+        let over = [Some(self.options.over_ranks), None, Some(OverRanks::Maximum), Some(OverRanks::Mean)];
+        let mut warnings = Vec::new();
+        let visits = self.effort(callpath, "visits", &over, workspace);
+        let bytes = self.bytes(callpath, operation.bytes, workspace);
+        // Without bytes anywhere in the experiment nobody counted them, and a prior of latency alone would be wrong.
+        let counted = ["bytes_sent", "bytes_received"].iter().any(|m| self.metrics.contains_key(m));
+        if visits.is_none() && bytes.is_none() || operation.moves_bytes() && !counted {
+            return None;
+        }
+        for (effort, what) in [(&visits, "visits"), (&bytes, "bytes")] {
+            warnings.extend(effort.iter().flat_map(|e| effort_warnings(&e.0, what)));
+        }
+        let once = Found { constant: 1.0, terms: Vec::new(), residual: 0.0, exact: true, score: 0.0 };
+        // Polling makes the number of calls a matter of chance; it says nothing of the cost then.
+        let calls = visits.as_ref().filter(|v| v.0.repeats).and_then(|v| v.0.found.first()).unwrap_or(&once);
+        let volume = bytes.as_ref().and_then(|b| b.0.found.first());
+        let communicator = self.communicator(callpath, workspace);
+        let metric = bytes.as_ref().or(visits.as_ref())?.1;
+        Some((operation.prior(calls, volume, &communicator), metric, warnings))
+    }
+
+    /// The bytes that stand for an operation: those it names, or else the other direction's.
+    fn bytes(
+        &self,
+        callpath: CallPathId,
+        which: Bytes,
+        workspace: &mut Workspace,
+    ) -> Option<(Effort, MetricId, usize)> {
+        let over = [Some(OverRanks::Maximum), None, Some(OverRanks::Mean), Some(OverRanks::Sum)];
+        let names = match which {
+            Bytes::Sent => ["bytes_sent", "bytes_received"],
+            Bytes::Received => ["bytes_received", "bytes_sent"],
+        };
+        names.iter().find_map(|name| {
+            let found = self.effort(callpath, name, &over, workspace)?;
+            // Bytes that are zero everywhere belong to the other direction.
+            let first = found.0.found.first()?;
+            (first.constant != 0.0 || !first.terms.is_empty()).then_some(found)
+        })
+    }
+
+    fn communicator(&self, callpath: CallPathId, workspace: &mut Workspace) -> Communicator {
+        let over = [Some(OverRanks::Maximum), None, Some(OverRanks::Mean)];
+        let measured = self
+            .effort(callpath, "comm_size", &over, workspace)
+            .and_then(|(effort, _, _)| effort.found.first().and_then(Communicator::of));
+        let world = || self.ranks.map_or(Communicator::Constant(2.0), Communicator::world);
+        measured.unwrap_or_else(world)
+    }
+}
+
+fn effort_warnings(effort: &Effort, what: &str) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    if !effort.repeats {
+        warnings.push(warning(warning::EFFORT_VARIES, format!("{what} differ between repetitions")));
+    } else if let Some(found) = effort.found.first().filter(|f| !f.exact && f.residual > 0.01) {
+        let percent = 100.0 * found.residual;
+        warnings.push(warning(
+            warning::EFFORT_INEXACT,
+            format!("the function of the {what} differs from them by {percent:.1} % on average"),
+        ));
+    }
+    warnings
 }

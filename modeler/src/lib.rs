@@ -4,13 +4,24 @@
 //! function of the execution parameters. Where a noise-free effort metric was measured beside the time, effort
 //! decides the shape of the model and time only its coefficients.
 
+mod build;
+mod coefficients;
+mod effort;
 pub mod experiment;
 mod expression;
 mod fit;
 pub mod formats;
+mod hypotheses;
+mod library;
+mod linear;
 pub mod model;
+mod noise;
 pub mod options;
 mod predict;
+mod priors;
+mod quality;
+pub mod report;
+mod shape_search;
 pub mod warning;
 
 pub use experiment::{Experiment, ExperimentBuilder};

@@ -1,0 +1,401 @@
+//! Builds models from what the searches found: coefficients, growth, statistics, uncertainty and warnings.
+
+use crate::coefficients::{self, CoefficientFit};
+use crate::effort::Found;
+use crate::experiment::{Experiment, MetricId, Series};
+use crate::model::{Exponent, Growth, Kind, Method, Model, Quality, Role, RunnerUp, Term, Uncertainty, Warning};
+use crate::priors::{Group, Prior, terms_of};
+use crate::quality::{adjusted_r2, left_out_errors, mean_absolute, smape};
+use crate::shape_search::Candidate;
+use crate::warning::{self, warning};
+
+/// Terms below this share of the model at the largest scale do not count as its growth.
+const MATTERS: f64 = 0.01;
+/// How much better a longer prior must explain the times, in units of the criterion.
+const PATIENCE: f64 = 0.0;
+/// Above this noise a warning tells.
+const NOISY: f64 = 0.3;
+
+/// The usable values of a series.
+#[derive(Clone, Debug)]
+pub(crate) struct Data<'a> {
+    pub series: Series,
+    /// Index of the series' layout.
+    pub layout: usize,
+    /// How many points the series has, usable or not.
+    pub offered: usize,
+    /// Coordinates of the points with usable values.
+    pub points: Vec<&'a [f64]>,
+    /// One value per point.
+    pub medians: Vec<f64>,
+    /// Every usable value with its point.
+    pub observations: Vec<(usize, f64)>,
+    pub warnings: Vec<Warning>,
+}
+
+impl<'a> Data<'a> {
+    pub fn new(experiment: &'a Experiment, series: &Series) -> Self {
+        let mut data = Self {
+            series: *series,
+            layout: series.layout as usize,
+            offered: 0,
+            points: Vec::new(),
+            medians: Vec::new(),
+            observations: Vec::new(),
+            warnings: Vec::new(),
+        };
+        let mut unusable = 0;
+        for (point, values) in experiment.measurements(series) {
+            data.offered += 1;
+            let mut usable: Vec<f64> = values.iter().copied().filter(|v| v.is_finite() && *v >= 0.0).collect();
+            unusable += values.len() - usable.len();
+            if usable.is_empty() || point.iter().any(|x| !x.is_finite()) {
+                continue;
+            }
+            data.observations.extend(usable.iter().map(|v| (data.points.len(), *v)));
+            data.points.push(point);
+            usable.sort_by(f64::total_cmp);
+            let (low, high) = (usable[(usable.len() - 1) / 2], usable[usable.len() / 2]);
+            data.medians.push(low + 0.5 * (high - low));
+        }
+        data.warn(unusable, &experiment.metrics[series.metric as usize].unit);
+        data
+    }
+
+    fn warn(&mut self, unusable: usize, unit: &str) {
+        if unusable > 0 {
+            let message = format!("{unusable} values are negative or not finite and were left out");
+            self.warnings.push(warning(warning::UNUSABLE_VALUE, message));
+        }
+        let zeros = self.observations.iter().filter(|o| o.1 == 0.0).count();
+        if unit == "s" && zeros > 0 {
+            self.warnings.push(warning(warning::ZERO_TIME, format!("{zeros} times are exactly zero")));
+        }
+        if unit != "s" && self.observations.iter().any(|o| o.1 > 9_007_199_254_740_992.0) {
+            self.warnings.push(warning(warning::BEYOND_EXACT, "counts exceed 2^53 and are no longer exact"));
+        }
+    }
+
+    /// Whether all repetitions of a point agree.
+    pub fn repeats_exactly(&self) -> bool {
+        self.observations.iter().all(|&(i, v)| (v - self.medians[i]).abs() <= 1e-9 * self.medians[i].abs())
+    }
+
+    fn values(&self) -> Vec<f64> {
+        self.observations.iter().map(|o| o.1).collect()
+    }
+
+    /// Smallest number of repetitions at a point.
+    fn repetitions(&self) -> usize {
+        let mut counts = vec![0; self.points.len()];
+        self.observations.iter().for_each(|o| counts[o.0] += 1);
+        counts.into_iter().min().unwrap_or(0)
+    }
+
+    fn range(&self) -> Vec<(f64, f64)> {
+        let parameters = self.points.first().map_or(0, |x| x.len());
+        let of = |l: usize| self.points.iter().map(move |x| x[l]);
+        let ends = |l| (of(l).fold(f64::INFINITY, f64::min), of(l).fold(f64::NEG_INFINITY, f64::max));
+        (0..parameters).map(ends).collect()
+    }
+
+    /// `function` at the point of every observation.
+    fn column(&self, function: impl Fn(&[f64]) -> f64) -> Vec<f64> {
+        let by_point: Vec<f64> = self.points.iter().map(|x| function(x)).collect();
+        self.observations.iter().map(|o| by_point[o.0]).collect()
+    }
+}
+
+impl Found {
+    /// Value at `x`.
+    pub fn at(&self, x: &[f64]) -> f64 {
+        terms_of(self, Role::Computation).iter().map(|t| t.at(x)).sum()
+    }
+}
+
+/// A model without terms.
+pub(crate) fn constant_model(data: &Data, kind: Kind, constant: f64) -> Model {
+    let mut model = skeleton(data, kind, Method::Time, constant, Vec::new());
+    finish(&mut model, data, &[], 0);
+    model
+}
+
+/// The model of a count.
+pub(crate) fn count_model(experiment: &Experiment, data: &Data, metric: MetricId, found: &[Found]) -> Model {
+    let Some(best) = found.first() else { return constant_model(data, Kind::Other, 0.0) };
+    let terms: Vec<Term> = terms_of(best, Role::Computation).into_iter().filter(|t| !t.factors.is_empty()).collect();
+    let mut model = skeleton(data, Kind::Other, Method::Effort, best.constant, terms);
+    model.effort_metric = Some(metric);
+    let y = data.values();
+    let fitted = data.column(|x| model.at(x));
+    let k = model.terms.len() + 1;
+    model.uncertainty.sigma = coefficients::deviation(&y, &fitted, k);
+    model.uncertainty.freedom = y.len().saturating_sub(k) as f64;
+    let error = if best.exact { 0.0 } else { best.residual };
+    model.uncertainty.coefficient_errors = vec![error; model.terms.len() + 1];
+    if !best.exact && best.residual > 0.01 {
+        let message = format!("no function of the exponent sets comes closer than {:.1} %", 100.0 * best.residual);
+        model.warnings.push(warning(warning::EFFORT_INEXACT, message));
+    }
+    model.runners_up = found[1..].iter().take(3).map(|f| count_runner_up(experiment, data, best, f)).collect();
+    if !best.exact {
+        model.uncertainty.rivals = found[1..].iter().take(3).map(|f| count_rival(best, f)).collect();
+    }
+    let columns = columns_of_terms(&model, data);
+    finish(&mut model, data, &columns, k);
+    model
+}
+
+fn count_rival(best: &Found, rival: &Found) -> (f64, f64, Vec<Term>) {
+    let terms = terms_of(rival, Role::Computation);
+    ((0.5 * (best.score - rival.score)).exp(), 0.0, terms)
+}
+
+fn count_runner_up(experiment: &Experiment, data: &Data, best: &Found, found: &Found) -> RunnerUp {
+    let terms = terms_of(found, Role::Computation).into_iter().filter(|t| !t.factors.is_empty()).collect();
+    let model = skeleton(data, Kind::Other, Method::Effort, found.constant, terms);
+    let reason = if found.exact {
+        "explains the counts as exactly but is not as simple".to_owned()
+    } else if found.residual > best.residual {
+        format!(
+            "differs from the counts by {:.2e} where the chosen one differs by {:.2e}",
+            found.residual, best.residual
+        )
+    } else {
+        "needs more or less likely terms for the little it comes closer".to_owned()
+    };
+    RunnerUp { expression: model.expression(&experiment.parameters), score: found.residual, reason }
+}
+
+/// The model of a time whose shape effort gave.
+pub(crate) fn prior_model(
+    experiment: &Experiment,
+    data: &Data,
+    kind: Kind,
+    prior: &Prior,
+    effort_metric: MetricId,
+) -> Model {
+    let y = data.values();
+    let columns = |basis: &[Group]| -> Vec<Vec<f64>> { basis.iter().map(|g| data.column(|x| g.at(x))).collect() };
+    let richest = prior.iter().max_by_key(|b| b.len()).map(|b| columns(b)).unwrap_or_default();
+    let quiet = coefficients::is_quiet(&richest, &y);
+    let mut fits: Vec<(CoefficientFit, &Vec<Group>)> =
+        prior.iter().map(|basis| (coefficients::fit(&columns(basis), &y, quiet), basis)).collect();
+    let best = fits.iter().map(|f| f.0.criterion).fold(f64::INFINITY, f64::min);
+    let chosen = fits.iter().position(|f| f.0.criterion <= best + PATIENCE).unwrap_or(0);
+    let (fit, basis) = fits.remove(chosen);
+    fits.sort_by(|a, b| a.0.criterion.total_cmp(&b.0.criterion));
+    let mut model = model_of(data, kind, Method::Effort, &fit, basis);
+    model.effort_metric = Some(effort_metric);
+    model.uncertainty.rivals = fits.iter().map(|f| rival(&fit, f)).filter(|r| r.0 > 0.01).collect();
+    let describe = |f: &(CoefficientFit, &Vec<Group>)| prior_runner_up(experiment, data, kind, &fit, f);
+    model.runners_up = fits.iter().take(3).map(describe).collect();
+    model.runners_up.dedup_by(|a, b| a.expression == b.expression);
+    let used: Vec<Vec<f64>> = fit.active().iter().map(|&k| data.column(|x| basis[k].at(x))).collect();
+    let k = used.len();
+    finish(&mut model, data, &used, k);
+    model
+}
+
+fn rival(best: &CoefficientFit, (fit, basis): &(CoefficientFit, &Vec<Group>)) -> (f64, f64, Vec<Term>) {
+    let weight = (0.5 * (best.criterion - fit.criterion)).exp().min(1.0);
+    (weight, 0.0, expand(fit, basis))
+}
+
+fn prior_runner_up(
+    experiment: &Experiment,
+    data: &Data,
+    kind: Kind,
+    best: &CoefficientFit,
+    (fit, basis): &(CoefficientFit, &Vec<Group>),
+) -> RunnerUp {
+    let model = model_of(data, kind, Method::Effort, fit, basis);
+    let more = fit.active().len() > best.active().len();
+    let reason =
+        if more { "its further coefficients explain no more than noise" } else { "it explains the times less well" };
+    RunnerUp {
+        expression: model.expression(&experiment.parameters),
+        score: coefficients::deviation(&data.values(), &data.column(|x| model.at(x)), 0),
+        reason: reason.to_owned(),
+    }
+}
+
+/// All terms of a fitted basis with their coefficients.
+fn expand(fit: &CoefficientFit, basis: &[Group]) -> Vec<Term> {
+    let scaled = |(group, c): (&Group, &f64)| -> Vec<Term> {
+        group.terms.iter().map(|t| Term { coefficient: t.coefficient * c, ..t.clone() }).collect()
+    };
+    basis.iter().zip(&fit.coefficients).filter(|(_, c)| **c != 0.0).flat_map(scaled).collect()
+}
+
+/// A model with the coefficients of `fit`.
+fn model_of(data: &Data, kind: Kind, method: Method, fit: &CoefficientFit, basis: &[Group]) -> Model {
+    let active = fit.active();
+    let k = active.len();
+    let error = |i: usize| fit.covariance[i * k + i].max(0.0).sqrt() / fit.coefficients[active[i]];
+    let (mut constant, mut terms, mut errors) = (0.0, Vec::new(), vec![0.0]);
+    for (i, &group) in active.iter().enumerate() {
+        for term in &basis[group].terms {
+            let coefficient = term.coefficient * fit.coefficients[group];
+            if is_constant(term) {
+                constant += coefficient;
+                errors[0] = error(i).max(errors[0]);
+            } else {
+                terms.push(Term { coefficient, ..term.clone() });
+                errors.push(error(i));
+            }
+        }
+    }
+    let mut model = skeleton(data, kind, method, constant, terms);
+    let u = &mut model.uncertainty;
+    u.coefficient_errors = errors;
+    u.sigma = fit.sigma;
+    u.one_sided = fit.one_sided;
+    u.freedom = fit.freedom;
+    u.basis = active.iter().map(|&g| basis[g].terms.clone()).collect();
+    u.covariance = fit.covariance.clone();
+    model
+}
+
+fn is_constant(term: &Term) -> bool {
+    term.factors.is_empty() && term.scale == crate::model::Scale::One
+}
+
+/// The model of a time whose shape was searched in the times.
+pub(crate) fn searched_model(experiment: &Experiment, data: &Data, kind: Kind, candidates: &[Candidate]) -> Model {
+    let Some(chosen) = candidates.first() else {
+        let mean = data.medians.iter().sum::<f64>() / data.medians.len().max(1) as f64;
+        return constant_model(data, kind, mean);
+    };
+    let basis = candidate_basis(chosen);
+    let y = data.values();
+    let columns: Vec<Vec<f64>> = basis.iter().map(|g| data.column(|x| g.at(x))).collect();
+    let exact = chosen.left_out.sqrt() < 1e-8;
+    let mut model = if exact {
+        let mut model = skeleton(data, kind, Method::Time, chosen.constant, chosen.terms.clone());
+        model.uncertainty.coefficient_errors = vec![0.0; model.terms.len() + 1];
+        model.uncertainty.sigma = chosen.left_out.sqrt();
+        model.uncertainty.freedom = y.len().saturating_sub(columns.len()) as f64;
+        model
+    } else {
+        let fit = coefficients::fit(&columns, &y, coefficients::is_quiet(&columns, &y));
+        model_of(data, kind, Method::Time, &fit, &basis)
+    };
+    let scale = scale_against(&model, chosen, data);
+    let weight = |c: &Candidate| (0.5 * (chosen.score - c.score)).exp().min(1.0);
+    let scaled = |c: &Candidate| {
+        let terms = c.terms.iter().map(|t| Term { coefficient: t.coefficient * scale, ..t.clone() }).collect();
+        (weight(c), c.constant * scale, terms)
+    };
+    if !exact {
+        model.uncertainty.rivals = candidates[1..].iter().map(scaled).filter(|r| r.0 > 0.01).collect();
+    }
+    model.runners_up =
+        candidates[1..].iter().take(3).map(|c| searched_runner_up(experiment, data, kind, chosen, c)).collect();
+    let k = columns.len();
+    finish(&mut model, data, &columns, k);
+    model
+}
+
+/// The groups of a searched shape: the constant, if it has one, and each term.
+fn candidate_basis(candidate: &Candidate) -> Vec<Group> {
+    let mut basis: Vec<Group> = Vec::new();
+    if candidate.constant != 0.0 || candidate.terms.is_empty() {
+        let one =
+            Term { coefficient: 1.0, role: Role::Computation, scale: crate::model::Scale::One, factors: Vec::new() };
+        basis.push(Group { terms: vec![one] });
+    }
+    basis.extend(candidate.terms.iter().map(|t| Group { terms: vec![Term { coefficient: 1.0, ..t.clone() }] }));
+    basis
+}
+
+/// What the noise estimate did to the level of the chosen shape, so that rivals can be put on the same level.
+fn scale_against(model: &Model, chosen: &Candidate, data: &Data) -> f64 {
+    let before = |x: &[f64]| chosen.constant + chosen.terms.iter().map(|t| t.at(x)).sum::<f64>();
+    let ratios = data.points.iter().map(|x| model.at(x) / before(x));
+    ratios.sum::<f64>() / data.points.len() as f64
+}
+
+fn searched_runner_up(experiment: &Experiment, data: &Data, kind: Kind, best: &Candidate, c: &Candidate) -> RunnerUp {
+    let model = skeleton(data, kind, Method::Time, c.constant, c.terms.clone());
+    let reason = if c.left_out > best.left_out {
+        "its errors at points left out are larger"
+    } else {
+        "its errors at points left out are smaller by less than their own uncertainty, and it is less simple"
+    };
+    RunnerUp { expression: model.expression(&experiment.parameters), score: c.left_out.sqrt(), reason: reason.into() }
+}
+
+/// A model that has no statistics yet.
+fn skeleton(data: &Data, kind: Kind, method: Method, constant: f64, terms: Vec<Term>) -> Model {
+    Model {
+        callpath: data.series.callpath,
+        metric: data.series.metric,
+        kind,
+        method,
+        effort_metric: None,
+        constant,
+        terms,
+        growth: Vec::new(),
+        quality: Quality {
+            points: data.points.len(),
+            repetitions: data.repetitions(),
+            smape: None,
+            adjusted_r2: None,
+            noise: None,
+            cross_validated_relative_error: None,
+        },
+        warnings: data.warnings.clone(),
+        runners_up: Vec::new(),
+        uncertainty: Uncertainty { range: data.range(), ..Uncertainty::default() },
+    }
+}
+
+/// Adds growth, statistics and the warnings that follow from them; `columns` are the fitted ones.
+fn finish(model: &mut Model, data: &Data, columns: &[Vec<f64>], coefficients: usize) {
+    let corner: Vec<f64> = model.uncertainty.range.iter().map(|r| r.1).collect();
+    model.growth = growth(model, &corner);
+    let y = data.values();
+    let fitted = data.column(|x| model.at(x));
+    let u = &model.uncertainty;
+    let quality = &mut model.quality;
+    quality.smape = smape(&y, &fitted);
+    quality.adjusted_r2 = adjusted_r2(&y, &fitted, coefficients.saturating_sub(1));
+    // The deviation of uniform noise is its range over the square root of twelve.
+    quality.noise = (y.len() > coefficients).then(|| u.sigma.hypot(u.one_sided / 12f64.sqrt()));
+    quality.cross_validated_relative_error = left_out_errors(columns, &y, &fitted).map(|e| mean_absolute(&e));
+    if quality.noise.is_some_and(|noise| noise > NOISY) {
+        model.warnings.push(warning(warning::NOISY, "the estimated noise exceeds 30 %"));
+    }
+    if model.terms.is_empty() {
+        model.warnings.push(warning(warning::CONSTANT, "no growth was found"));
+    }
+}
+
+/// Leading growth per parameter over the summands that matter at the corner of the largest coordinates.
+fn growth(model: &Model, corner: &[f64]) -> Vec<Growth> {
+    let total = model.at(corner).abs();
+    let matters = |value: f64| value.abs() >= MATTERS * total && value != 0.0;
+    let terms: Vec<&Term> = model.terms.iter().filter(|t| matters(t.at(corner))).collect();
+    let still = Growth { exponent: Exponent::from_integer(0), log_exponent: 0 };
+    let in_parameter = |parameter: usize| {
+        let of_term = |term: &&Term| {
+            let factor = term.factors.iter().find(|f| f.parameter == parameter);
+            factor.map_or(still, |f| Growth { exponent: f.exponent, log_exponent: f.log_exponent })
+        };
+        let constant = (matters(model.constant) || terms.is_empty()).then_some(still);
+        let all = terms.iter().map(of_term).chain(constant);
+        all.max_by_key(|g| (g.exponent, g.log_exponent)).unwrap_or(still)
+    };
+    (0..corner.len()).map(in_parameter).collect()
+}
+
+/// The columns of a model's constant and terms at every observation.
+fn columns_of_terms(model: &Model, data: &Data) -> Vec<Vec<f64>> {
+    let mut columns: Vec<Vec<f64>> = Vec::new();
+    if model.constant != 0.0 {
+        columns.push(vec![1.0; data.observations.len()]);
+    }
+    columns.extend(model.terms.iter().map(|t| data.column(|x| t.at(x))));
+    columns
+}

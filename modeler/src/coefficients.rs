@@ -1,0 +1,201 @@
+//! Fits the free coefficients of a known shape to times.
+//!
+//! Coefficients are non-negative and residuals relative. Which of several nested shapes the data can tell apart is
+//! decided by the probability of the residuals, so that few coefficients are fitted to noisy data and all to quiet.
+
+use crate::linear::{dot, inverse_gram, non_negative_least_squares};
+use crate::noise::{self, NoiseEstimate};
+use argmin::core::{CostFunction, Executor};
+use argmin::solver::neldermead::NelderMead;
+
+/// Relative deviation below which residuals are too small to hold one-sided noise worth looking for.
+const QUIET: f64 = 0.012;
+/// Relative deviation above which the ratio of several coefficients is refined under the noise model.
+const LOUD: f64 = 0.05;
+/// Residuals never count as smaller than this, since times are no more exact.
+const FINEST: f64 = 1e-9;
+
+/// A fitted shape.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct CoefficientFit {
+    /// One coefficient per column, those that do not help being zero.
+    pub coefficients: Vec<f64>,
+    /// Relative covariance of the coefficients that are not zero, in their order, row by row.
+    pub covariance: Vec<f64>,
+    /// Deviation of two-sided noise.
+    pub sigma: f64,
+    /// Range of one-sided noise.
+    pub one_sided: f64,
+    /// Observations less coefficients.
+    pub freedom: f64,
+    /// Twice the negative log probability of the residuals plus the price of the coefficients; smaller is better.
+    pub criterion: f64,
+}
+
+impl CoefficientFit {
+    /// Indices of the columns in use.
+    pub fn active(&self) -> Vec<usize> {
+        (0..self.coefficients.len()).filter(|&k| self.coefficients[k] > 0.0).collect()
+    }
+}
+
+/// Least squares of relative residuals, non-negative: first relative to the measured values, then to the fitted ones.
+pub(crate) fn weighted_fit(columns: &[Vec<f64>], y: &[f64]) -> Vec<f64> {
+    let floor = 1e-3 * y.iter().sum::<f64>() / y.len() as f64;
+    let mut weights: Vec<f64> = y.iter().map(|v| 1.0 / v.max(floor)).collect();
+    let mut coefficients = Vec::new();
+    for _ in 0..3 {
+        let scaled: Vec<Vec<f64>> = columns.iter().map(|c| times(c, &weights)).collect();
+        coefficients = non_negative_least_squares(&scaled, &times(y, &weights));
+        let fitted = combine(columns, &coefficients);
+        if fitted.iter().any(|f| *f <= floor) {
+            break;
+        }
+        weights = fitted.iter().map(|f| 1.0 / f).collect();
+    }
+    coefficients
+}
+
+/// Relative deviation of `y` from `fitted` with `k` coefficients.
+pub(crate) fn deviation(y: &[f64], fitted: &[f64], k: usize) -> f64 {
+    let square = |(y, f): (&f64, &f64)| if *f > 0.0 { (y / f - 1.0).powi(2) } else { 1.0 };
+    let sum: f64 = y.iter().zip(fitted).map(square).sum();
+    (sum / (y.len().saturating_sub(k)).max(1) as f64).sqrt()
+}
+
+/// Fits `columns` to the times `y`; `quiet` says whether residuals are taken for two-sided only.
+pub(crate) fn fit(columns: &[Vec<f64>], y: &[f64], quiet: bool) -> CoefficientFit {
+    let mut coefficients = weighted_fit(columns, y);
+    let k = coefficients.iter().filter(|c| **c > 0.0).count();
+    let mut fitted = combine(columns, &coefficients);
+    let spread = deviation(y, &fitted, k);
+    let n = y.len() as f64;
+    let freedom = (n - k as f64).max(1.0);
+    let price = k as f64 * n.ln();
+    if k == 0 || quiet || spread < QUIET || fitted.iter().any(|f| *f <= 0.0) {
+        let variance = spread * spread;
+        let criterion = n * (variance * freedom / n).max(FINEST * FINEST).ln() + price;
+        let covariance = covariance(columns, &coefficients, &fitted, variance);
+        return CoefficientFit { coefficients, covariance, sigma: spread, one_sided: 0.0, freedom, criterion };
+    }
+    let mut estimate = noise::estimate(&ratios(y, &fitted));
+    if k > 1 && spread > LOUD {
+        refine(columns, y, &mut coefficients, &estimate);
+        fitted = combine(columns, &coefficients);
+        estimate = noise::estimate(&ratios(y, &fitted));
+    }
+    coefficients.iter_mut().for_each(|c| *c *= estimate.scale);
+    fitted.iter_mut().for_each(|f| *f *= estimate.scale);
+    let covariance = covariance(columns, &coefficients, &fitted, estimate.scale_variance * n);
+    CoefficientFit {
+        coefficients,
+        covariance,
+        sigma: estimate.sigma,
+        one_sided: estimate.one_sided,
+        freedom,
+        criterion: -2.0 * estimate.evidence + price,
+    }
+}
+
+/// Whether residuals of the most flexible shape are small enough for plain least squares.
+pub(crate) fn is_quiet(columns: &[Vec<f64>], y: &[f64]) -> bool {
+    let coefficients = weighted_fit(columns, y);
+    let k = coefficients.iter().filter(|c| **c > 0.0).count();
+    deviation(y, &combine(columns, &coefficients), k) < QUIET
+}
+
+/// Negative log likelihood of the logarithms of the coefficients in use.
+struct Likelihood<'a> {
+    columns: Vec<&'a Vec<f64>>,
+    y: &'a [f64],
+    one_sided: f64,
+    sigma: f64,
+}
+
+impl CostFunction for Likelihood<'_> {
+    type Param = Vec<f64>;
+    type Output = f64;
+
+    fn cost(&self, logs: &Self::Param) -> Result<f64, argmin::core::Error> {
+        let coefficients: Vec<f64> = logs.iter().map(|l| l.clamp(-600.0, 600.0).exp()).collect();
+        let mut cost = 0.0;
+        for (i, y) in self.y.iter().enumerate() {
+            let fitted: f64 = self.columns.iter().zip(&coefficients).map(|(x, c)| x[i] * c).sum();
+            if fitted <= 0.0 || fitted.is_nan() {
+                return Ok(1e12);
+            }
+            cost += fitted.ln() - noise::log_density(y / fitted - 1.0, self.one_sided, self.sigma);
+        }
+        Ok(cost)
+    }
+}
+
+/// Moves several coefficients to where the residuals are most likely under the noise found so far; least squares
+/// gives their sum well and their ratio badly when noise is one-sided.
+fn refine(columns: &[Vec<f64>], y: &[f64], coefficients: &mut [f64], noise: &NoiseEstimate) {
+    let active: Vec<usize> = (0..coefficients.len()).filter(|&k| coefficients[k] > 0.0).collect();
+    let start: Vec<f64> = active.iter().map(|&k| (coefficients[k] * noise.scale).ln()).collect();
+    let cost = Likelihood {
+        columns: active.iter().map(|&k| &columns[k]).collect(),
+        y,
+        one_sided: noise.one_sided,
+        sigma: noise.sigma,
+    };
+    let mut simplex = vec![start.clone()];
+    for k in 0..active.len() {
+        let mut corner = start.clone();
+        corner[k] += 0.2;
+        simplex.push(corner);
+    }
+    let Ok(solver) = NelderMead::new(simplex).with_sd_tolerance(1e-4) else { return };
+    let Ok(result) = Executor::new(cost, solver).configure(|s| s.max_iters(60 * active.len() as u64)).run() else {
+        return;
+    };
+    let Some(best) = result.state.best_param else { return };
+    for (&k, log) in active.iter().zip(&best) {
+        coefficients[k] = log.clamp(-600.0, 600.0).exp();
+    }
+}
+
+fn ratios(y: &[f64], fitted: &[f64]) -> Vec<f64> {
+    y.iter().zip(fitted).map(|(y, f)| y / f).collect()
+}
+
+/// Covariance of the coefficients in use when every relative residual has this variance.
+fn covariance(columns: &[Vec<f64>], coefficients: &[f64], fitted: &[f64], variance: f64) -> Vec<f64> {
+    let inverse: Vec<f64> = fitted.iter().map(|f| if *f > 0.0 { 1.0 / f } else { 0.0 }).collect();
+    let active = (0..columns.len()).filter(|&k| coefficients[k] > 0.0);
+    let scaled: Vec<Vec<f64>> = active.map(|k| times(&columns[k], &inverse)).collect();
+    match inverse_gram(&scaled) {
+        Some(mut inverse) => {
+            inverse.iter_mut().for_each(|v| *v *= variance);
+            inverse
+        }
+        None => diagonal_covariance(&scaled, variance),
+    }
+}
+
+/// What remains of the covariance when columns cannot be told apart.
+fn diagonal_covariance(scaled: &[Vec<f64>], variance: f64) -> Vec<f64> {
+    let k = scaled.len();
+    let mut covariance = vec![0.0; k * k];
+    for (i, column) in scaled.iter().enumerate() {
+        covariance[i * k + i] = variance / dot(column, column).max(f64::MIN_POSITIVE);
+    }
+    covariance
+}
+
+fn times(a: &[f64], b: &[f64]) -> Vec<f64> {
+    a.iter().zip(b).map(|(x, y)| x * y).collect()
+}
+
+/// `Σ c_k columns_k`.
+pub(crate) fn combine(columns: &[Vec<f64>], coefficients: &[f64]) -> Vec<f64> {
+    let mut sum = vec![0.0; columns.first().map_or(0, Vec::len)];
+    for (column, c) in columns.iter().zip(coefficients) {
+        if *c != 0.0 {
+            sum.iter_mut().zip(column).for_each(|(s, x)| *s += c * x);
+        }
+    }
+    sum
+}

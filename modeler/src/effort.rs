@@ -1,0 +1,407 @@
+//! Finds the function behind a count: counts have no noise, so a sum of terms either explains them to their own
+//! precision or it is not the function.
+//!
+//! Terms are added one at a time to a few best sets at once, and exchanged while that helps. What a count may differ
+//! from its function is the rounding of loop bounds, so each way of rounding is tried on its own; a way that makes the
+//! difference vanish is taken for the truth, and the simplest such sum wins. Where none does, an information
+//! criterion that knows how many hypotheses competed decides whether another term is worth having.
+
+use crate::library::{Library, Rounding, Shape};
+use crate::linear::least_squares;
+use std::sync::Arc;
+
+/// Relative root mean square below which a sum explains a count exactly.
+const EXACT: f64 = 1e-10;
+/// Terms of less than this share everywhere are artefacts of double precision.
+const NEGLIGIBLE: f64 = 1e-9;
+/// An exact sum of no more terms than this is no accident, and no other way of rounding is tried.
+const SETTLED: usize = 2;
+/// How many single terms, and how many longer sums, are pursued.
+const BEAM: [usize; 4] = [16, 6, 4, 4];
+/// How many continuations of each sum are looked at.
+const CONTINUATIONS: usize = 6;
+
+/// The function of a count.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Found {
+    /// Constant summand.
+    pub constant: f64,
+    /// The other summands.
+    pub terms: Vec<(Shape, f64)>,
+    /// Root mean square of the relative residuals.
+    pub residual: f64,
+    /// Whether the residual is that of double precision.
+    pub exact: bool,
+    /// The criterion; smaller is better.
+    pub score: f64,
+}
+
+/// A sum of candidates on its way.
+#[derive(Clone, Debug)]
+struct State {
+    /// Indices of candidates, ascending.
+    selected: Vec<usize>,
+    /// Orthonormal basis of the weighted columns, the constant's first.
+    basis: Vec<Vec<f64>>,
+    /// What the sum leaves of the weighted data.
+    residual: Vec<f64>,
+    /// Its square sum.
+    rss: f64,
+    /// Criterion.
+    score: f64,
+}
+
+/// Buffers that searches reuse.
+#[derive(Debug, Default)]
+pub(crate) struct Workspace {
+    squares: Vec<f64>,
+    gains: Vec<f64>,
+    norms: Vec<f64>,
+    sums: Vec<f64>,
+    weights: Vec<f64>,
+}
+
+/// Weights `1 / |y|`, zeros counting as a thousandth of the mean.
+pub(crate) fn relative_weights(y: &[f64]) -> Vec<f64> {
+    let mean = y.iter().map(|v| v.abs()).sum::<f64>() / y.len().max(1) as f64;
+    y.iter().map(|v| if mean > 0.0 { 1.0 / v.abs().max(1e-3 * mean) } else { 1.0 }).collect()
+}
+
+/// The function behind the count `y`, one value per point: of all `libraries`, each with its way of rounding, the
+/// first that explains the count exactly with few terms, or else the best of all; runners-up follow.
+pub(crate) fn search(
+    y: &[f64],
+    libraries: impl IntoIterator<Item = (Rounding, Arc<Library>)>,
+    maximum_terms: usize,
+    workspace: &mut Workspace,
+) -> Vec<Found> {
+    if let Some(constant) = constant_count(y) {
+        return vec![constant];
+    }
+    let weights = relative_weights(y);
+    let mut found: Vec<Found> = Vec::new();
+    for (rounding, library) in libraries {
+        let mut search = Search { y, weights: &weights, library: &library, rounding, prices: Prices::COUNT, workspace };
+        let best = search.run(maximum_terms, 4);
+        let settled = best.first().is_some_and(|f| f.exact && f.terms.len() <= SETTLED);
+        found.extend(best);
+        if settled {
+            break;
+        }
+    }
+    found.sort_by(|a, b| a.score.total_cmp(&b.score));
+    found
+}
+
+/// The functions that explain the noisy values `y` best, at most `count` of at most `maximum_terms` terms each.
+pub(crate) fn noisy_candidates(
+    y: &[f64],
+    library: &Library,
+    maximum_terms: usize,
+    count: usize,
+    workspace: &mut Workspace,
+) -> Vec<Found> {
+    let weights = relative_weights(y);
+    let mut search =
+        Search { y, weights: &weights, library, rounding: Rounding::None, prices: Prices::TIME, workspace };
+    search.run(maximum_terms, count)
+}
+
+/// What a term costs in the criterion.
+#[derive(Clone, Copy, Debug)]
+struct Prices {
+    /// Per term, beside the logarithm of the number of points.
+    term: f64,
+    /// Per nat of complexity.
+    complexity: f64,
+}
+
+impl Prices {
+    /// Counts differ from their functions systematically, so terms must be worth choosing from thousands.
+    const COUNT: Self = Self { term: 8.0, complexity: 2.0 };
+    /// The noise of times is independent.
+    const TIME: Self = Self { term: 2.0, complexity: 0.5 };
+}
+
+/// The constant that equals every value, if there is one.
+fn constant_count(y: &[f64]) -> Option<Found> {
+    let first = *y.first()?;
+    let same = y.iter().all(|v| (v - first).abs() <= 1e-12 * first.abs());
+    same.then_some(Found { constant: first, terms: Vec::new(), residual: 0.0, exact: true, score: f64::NEG_INFINITY })
+}
+
+/// One search in one library.
+struct Search<'a> {
+    y: &'a [f64],
+    weights: &'a [f64],
+    library: &'a Library,
+    rounding: Rounding,
+    prices: Prices,
+    workspace: &'a mut Workspace,
+}
+
+impl Search<'_> {
+    fn run(&mut self, maximum_terms: usize, count: usize) -> Vec<Found> {
+        let n = self.y.len();
+        // With rounded columns small integers meet by chance, so two spare points must agree instead of one.
+        let spare = if self.rounding == Rounding::None { 1 } else { 2 };
+        let most = maximum_terms.min(n.saturating_sub(1 + spare));
+        self.workspace.weights = self.weights.iter().map(|w| w * w).collect();
+        self.library.square_sums(&self.workspace.weights, &mut self.workspace.squares);
+        let mut beam = vec![self.constant_state()];
+        let mut kept = beam.clone();
+        for size in 1..=most {
+            beam = self.longer(&beam, BEAM[(size - 1).min(BEAM.len() - 1)]);
+            if size >= 2 {
+                self.exchange(&mut beam);
+            }
+            kept.extend(beam.iter().take(count.max(3)).cloned());
+            if beam.iter().any(|s| self.is_exact(s)) || beam.is_empty() {
+                break;
+            }
+        }
+        kept.sort_by(|a, b| a.score.total_cmp(&b.score));
+        kept.truncate(count);
+        kept.iter().map(|state| self.found(state)).collect()
+    }
+
+    fn is_exact(&self, state: &State) -> bool {
+        (state.rss / self.y.len() as f64).sqrt() < EXACT
+    }
+
+    fn constant_state(&self) -> State {
+        let norm = self.weights.iter().map(|w| w * w).sum::<f64>().sqrt();
+        let basis: Vec<f64> = self.weights.iter().map(|w| w / norm).collect();
+        let data: Vec<f64> = self.weights.iter().zip(self.y).map(|(w, y)| w * y).collect();
+        let residual = remove(&data, &basis);
+        self.complete(State { selected: Vec::new(), basis: vec![basis], residual, rss: 0.0, score: 0.0 })
+    }
+
+    /// Fills in residual sum and criterion.
+    fn complete(&self, mut state: State) -> State {
+        state.rss = dot(&state.residual, &state.residual);
+        state.score = self.score(&state.selected, state.rss);
+        state
+    }
+
+    /// Twice the description length of data and sum: the residuals' (corrected for few points), and each term's.
+    fn score(&self, selected: &[usize], rss: f64) -> f64 {
+        let n = self.y.len() as f64;
+        let k = selected.len() as f64;
+        let complexity: f64 = selected.iter().map(|&j| self.library.complexity[j]).sum();
+        let mean = rss / n;
+        let choice = if self.rounding == Rounding::None { 0.0 } else { 2.0 };
+        let few_points = if mean < EXACT * EXACT || k == 0.0 {
+            0.0
+        } else if n > k + 3.0 {
+            2.0 * (k + 2.0) * (k + 3.0) / (n - k - 3.0)
+        } else {
+            1e6
+        };
+        n * mean.max(EXACT * EXACT).ln()
+            + k * (n.ln() + self.prices.term)
+            + self.prices.complexity * complexity
+            + few_points
+            + choice
+    }
+
+    /// The best sums with one more term.
+    fn longer(&mut self, beam: &[State], width: usize) -> Vec<State> {
+        let mut candidates: Vec<(f64, usize, usize)> = Vec::new();
+        for (parent, state) in beam.iter().enumerate() {
+            let count = if beam.len() == 1 { width } else { CONTINUATIONS };
+            candidates.extend(self.continuations(state, count).into_iter().map(|(rss, j)| (rss, parent, j)));
+        }
+        candidates.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let mut longer: Vec<State> = Vec::with_capacity(width);
+        for (_, parent, j) in candidates {
+            if longer.len() == width {
+                break;
+            }
+            let state = self.extend(&beam[parent], j);
+            if !longer.iter().any(|s| s.selected == state.selected) {
+                longer.push(state);
+            }
+        }
+        longer.sort_by(|a, b| a.score.total_cmp(&b.score));
+        longer
+    }
+
+    /// The `count` candidates that leave least of `state`'s residual, each with the square sum that would be left.
+    fn continuations(&mut self, state: &State, count: usize) -> Vec<(f64, usize)> {
+        let mut workspace = std::mem::take(self.workspace);
+        let best = self.continuations_in(&mut workspace, state, count);
+        *self.workspace = workspace;
+        best
+    }
+
+    fn continuations_in(&self, w: &mut Workspace, state: &State, count: usize) -> Vec<(f64, usize)> {
+        weigh(self.weights, &state.residual, &mut w.weights);
+        self.library.sums(&w.weights, &mut w.gains);
+        w.norms.clone_from(&w.squares);
+        for q in &state.basis {
+            weigh(self.weights, q, &mut w.weights);
+            self.library.sums(&w.weights, &mut w.sums);
+            w.norms.iter_mut().zip(&w.sums).for_each(|(norm, s)| *norm -= s * s);
+        }
+        let mut best: Vec<(f64, usize)> = Vec::with_capacity(count + 1);
+        for (j, ((gain, norm), square)) in w.gains.iter().zip(&w.norms).zip(&w.squares).enumerate() {
+            // Columns that the sum contains already would only amplify rounding.
+            if *norm <= 1e-11 * square {
+                continue;
+            }
+            let left = state.rss - gain * gain / norm;
+            if (best.len() < count || left < best[best.len() - 1].0) && self.is_determined(&state.selected, j) {
+                let at = best.partition_point(|b| b.0 <= left);
+                best.insert(at, (left, j));
+                best.truncate(count);
+            }
+        }
+        best
+    }
+
+    /// Whether each parameter has more values than factors in the sum, the constant one included: with as many, any
+    /// data are explained.
+    fn is_determined(&self, selected: &[usize], j: usize) -> bool {
+        self.library.values_per_parameter.iter().enumerate().all(|(parameter, &values)| {
+            let factor = |&k: &usize| self.library.shapes[k].iter().find(|f| f.parameter == parameter);
+            let Some(new) = factor(&j) else { return true };
+            let mut different = vec![new];
+            for f in selected.iter().filter_map(factor) {
+                if !different.contains(&f) {
+                    different.push(f);
+                }
+            }
+            different.len() + 2 <= values
+        })
+    }
+
+    /// `state` with candidate `j` added.
+    fn extend(&self, state: &State, j: usize) -> State {
+        let mut column: Vec<f64> = self.weights.iter().enumerate().map(|(i, w)| w * self.library.value(i, j)).collect();
+        // Twice is enough: Gram-Schmidt repeated once is orthogonal to machine precision.
+        for _ in 0..2 {
+            for q in &state.basis {
+                column = remove(&column, q);
+            }
+        }
+        let norm = dot(&column, &column).sqrt().max(f64::MIN_POSITIVE);
+        column.iter_mut().for_each(|v| *v /= norm);
+        let mut next = state.clone();
+        next.residual = remove(&state.residual, &column);
+        next.basis.push(column);
+        next.selected.push(j);
+        next.selected.sort_unstable();
+        self.complete(next)
+    }
+
+    /// The sum of these candidates from scratch.
+    fn state_of(&self, selected: &[usize]) -> State {
+        selected.iter().fold(self.constant_state(), |state, &j| self.extend(&state, j))
+    }
+
+    /// Replaces single terms of the best sums as long as that lowers the residual.
+    fn exchange(&mut self, beam: &mut Vec<State>) {
+        for index in 0..beam.len().min(2) {
+            let mut state = beam[index].clone();
+            for _ in 0..4 {
+                if self.is_exact(&state) {
+                    break;
+                }
+                let Some(better) = self.exchanged(&state) else { break };
+                state = better;
+            }
+            if state.selected != beam[index].selected {
+                beam.push(state);
+            }
+        }
+        beam.sort_by(|a, b| a.score.total_cmp(&b.score));
+        beam.dedup_by(|a, b| a.selected == b.selected);
+    }
+
+    /// The best sum that differs from `state` in one term, if it is better.
+    fn exchanged(&mut self, state: &State) -> Option<State> {
+        let mut best: Option<State> = None;
+        for &out in &state.selected {
+            let rest: Vec<usize> = state.selected.iter().copied().filter(|&j| j != out).collect();
+            let rest = self.state_of(&rest);
+            for (_, j) in self.continuations(&rest, 2) {
+                let candidate = self.extend(&rest, j);
+                let limit = best.as_ref().map_or(state.score, |b| b.score);
+                if candidate.score < limit - 1e-9 {
+                    best = Some(candidate);
+                }
+            }
+        }
+        best
+    }
+
+    /// Coefficients in the data's own unit, without terms that are artefacts.
+    fn found(&self, state: &State) -> Found {
+        let mut selected = state.selected.clone();
+        let exact = self.is_exact(state);
+        let coefficients = loop {
+            let coefficients = self.coefficients(&selected);
+            let negligible = |(i, &j): (usize, &usize)| {
+                let share = |(point, w): (usize, &f64)| (w * coefficients[i + 1] * self.library.value(point, j)).abs();
+                self.weights.iter().enumerate().map(share).fold(0.0, f64::max) < NEGLIGIBLE
+            };
+            match selected.iter().enumerate().position(negligible) {
+                Some(i) => selected.remove(i),
+                None => break coefficients,
+            };
+        };
+        let clean = |c: f64| if exact { snap(c) } else { c };
+        let largest = self.y.iter().fold(0.0_f64, |m, v| m.max(v.abs()));
+        let constant = if coefficients[0].abs() < NEGLIGIBLE * largest { 0.0 } else { clean(coefficients[0]) };
+        let mut terms: Vec<(Shape, f64)> = selected
+            .iter()
+            .zip(&coefficients[1..])
+            .map(|(&j, c)| (self.library.shapes[j].clone(), clean(c / self.library.scales[j])))
+            .collect();
+        terms.sort_by(|a, b| shape_order(&a.0).partial_cmp(&shape_order(&b.0)).unwrap_or(std::cmp::Ordering::Equal));
+        Found { constant, terms, residual: (state.rss / self.y.len() as f64).sqrt(), exact, score: state.score }
+    }
+
+    /// Coefficients of the constant and of these candidates' scaled columns.
+    fn coefficients(&self, selected: &[usize]) -> Vec<f64> {
+        let mut columns = vec![self.weights.to_vec()];
+        for &j in selected {
+            columns.push(self.weights.iter().enumerate().map(|(i, w)| w * self.library.value(i, j)).collect());
+        }
+        let data: Vec<f64> = self.weights.iter().zip(self.y).map(|(w, y)| w * y).collect();
+        least_squares(&columns, &data)
+    }
+}
+
+/// Terms print in order of parameters and growth.
+fn shape_order(shape: &Shape) -> Vec<(usize, f64)> {
+    let exponent = |f: &crate::model::Factor| f64::from(*f.exponent.numer()) / f64::from(*f.exponent.denom());
+    shape.iter().map(|f| (f.parameter, exponent(f) + 0.01 * f64::from(f.log_exponent))).collect()
+}
+
+/// Coefficients of exact counts are block counts per iteration: whole, or ratios of small numbers.
+fn snap(coefficient: f64) -> f64 {
+    for denominator in [1.0, 2.0, 3.0, 4.0, 6.0, 8.0] {
+        let whole = (coefficient * denominator).round();
+        if whole != 0.0 && (coefficient * denominator - whole).abs() < 1e-7 * whole.abs().min(1e3) {
+            return whole / denominator;
+        }
+    }
+    coefficient
+}
+
+fn weigh(weights: &[f64], values: &[f64], out: &mut Vec<f64>) {
+    out.clear();
+    out.extend(weights.iter().zip(values).map(|(w, v)| w * v));
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(x, y)| x * y).sum()
+}
+
+/// `a` without its part along the unit vector `q`.
+fn remove(a: &[f64], q: &[f64]) -> Vec<f64> {
+    let along = dot(a, q);
+    a.iter().zip(q).map(|(x, y)| x - along * y).collect()
+}

@@ -1,0 +1,149 @@
+//! Which hypotheses compete on a layout: libraries built when first needed and shared by all its series.
+
+use crate::library::{FactorColumn, Library, Rounding, factor_columns};
+use crate::linear::{least_squares, residual};
+use crate::options::{ExponentSets, NegativeExponents};
+use std::sync::{Arc, OnceLock};
+
+/// With more varying parameters than this the products are too many to hold; each series then chooses the factors
+/// that fit its lines.
+const MOST_SHARED: usize = 2;
+/// How many factors per parameter a series keeps when it chooses, by the number of varying parameters.
+const KEPT_FACTORS: [usize; 4] = [14, 7, 4, 3];
+/// The ways of rounding in the order in which they are tried.
+const ROUNDINGS: [Rounding; 4] = [Rounding::None, Rounding::Floor, Rounding::Ceiling, Rounding::Nearest];
+
+/// The hypotheses on one set of points.
+#[derive(Debug)]
+pub(crate) struct Hypotheses<'a> {
+    /// Coordinates of the points.
+    pub points: Vec<&'a [f64]>,
+    sets: &'a ExponentSets,
+    varying: Vec<usize>,
+    /// By way of rounding and mask of varying parameters with negative exponents.
+    shared: Vec<OnceLock<Arc<Library>>>,
+}
+
+impl<'a> Hypotheses<'a> {
+    pub fn new(points: Vec<&'a [f64]>, sets: &'a ExponentSets) -> Self {
+        let parameters = points.first().map_or(0, |x| x.len());
+        let varies = |l: &usize| points.iter().any(|x| x[*l] != points[0][*l]);
+        let varying: Vec<usize> = (0..parameters).filter(varies).collect();
+        let libraries = ROUNDINGS.len() << varying.len().min(MOST_SHARED);
+        let shared = (0..libraries).map(|_| OnceLock::new()).collect();
+        Self { points, sets, varying, shared }
+    }
+
+    /// Parameters with one value in all points.
+    pub fn fixed(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.points.first().map_or(0, |x| x.len())).filter(|l| !self.varying.contains(l))
+    }
+
+    /// Largest coordinate of each parameter.
+    pub fn corner(&self) -> Vec<f64> {
+        self.range().into_iter().map(|r| r.1).collect()
+    }
+
+    /// Smallest and largest coordinate of each parameter.
+    pub fn range(&self) -> Vec<(f64, f64)> {
+        let parameters = self.points.first().map_or(0, |x| x.len());
+        let of = |l: usize| self.points.iter().map(move |x| x[l]);
+        (0..parameters)
+            .map(|l| (of(l).fold(f64::INFINITY, f64::min), of(l).fold(f64::NEG_INFINITY, f64::max)))
+            .collect()
+    }
+
+    /// The libraries in which the count `y` is searched, in order.
+    pub fn for_count<'b>(&'b self, y: &'b [f64]) -> impl Iterator<Item = (Rounding, Arc<Library>)> + 'b {
+        let all = (1usize << self.varying.len()) - 1;
+        let first = if self.sets.negative == NegativeExponents::Always { all } else { 0 };
+        let last = (self.sets.negative == NegativeExponents::Auto).then_some((Rounding::None, all));
+        let tries = ROUNDINGS.into_iter().map(move |r| (r, first)).chain(last);
+        tries.map(move |(rounding, mask)| (rounding, self.library(y, rounding, mask)))
+    }
+
+    /// The library in which the times `y` are searched.
+    pub fn for_time(&self, y: &[f64]) -> Arc<Library> {
+        let mask = match self.sets.negative {
+            NegativeExponents::Always => (1 << self.varying.len()) - 1,
+            NegativeExponents::Never => 0,
+            NegativeExponents::Auto => self.falling(y),
+        };
+        self.library(y, Rounding::None, mask)
+    }
+
+    fn library(&self, y: &[f64], rounding: Rounding, negative: usize) -> Arc<Library> {
+        let factors = |kept: Option<usize>| -> Vec<Vec<FactorColumn>> {
+            let of = |(bit, &l): (usize, &usize)| {
+                let columns = factor_columns(&self.points, l, self.sets, negative >> bit & 1 == 1, rounding);
+                match kept {
+                    Some(count) => self.best_factors(y, l, columns, count),
+                    None => columns,
+                }
+            };
+            self.varying.iter().enumerate().map(of).collect()
+        };
+        if self.varying.len() > MOST_SHARED {
+            let kept = KEPT_FACTORS[(self.varying.len() - MOST_SHARED - 1).min(KEPT_FACTORS.len() - 1)];
+            return Arc::new(Library::new(&self.points, &factors(Some(kept))));
+        }
+        let slot = (ROUNDINGS.iter().position(|r| *r == rounding).unwrap_or(0) << self.varying.len()) + negative;
+        self.shared[slot].get_or_init(|| Arc::new(Library::new(&self.points, &factors(None)))).clone()
+    }
+
+    /// Bits of the varying parameters along which `y` falls by more than a tenth from the lowest to the highest value.
+    fn falling(&self, y: &[f64]) -> usize {
+        let mut mask = 0;
+        for (bit, &l) in self.varying.iter().enumerate() {
+            let mut logs = Vec::new();
+            for line in self.lines(l) {
+                let (first, last) = (line[0], line[line.len() - 1]);
+                if y[first] > 0.0 && y[last] > 0.0 {
+                    logs.push((y[last] / y[first]).ln());
+                }
+            }
+            if !logs.is_empty() && logs.iter().sum::<f64>() / (logs.len() as f64) < -0.1 {
+                mask |= 1 << bit;
+            }
+        }
+        mask
+    }
+
+    /// Groups of at least three points that differ in parameter `l` alone, each ascending in it.
+    fn lines(&self, l: usize) -> Vec<Vec<usize>> {
+        let mut order: Vec<usize> = (0..self.points.len()).collect();
+        let others = |i: usize| (0..self.points[i].len()).filter(move |m| *m != l).map(move |m| self.points[i][m]);
+        let compare = |a: &usize, b: &usize| {
+            others(*a).zip(others(*b)).fold(std::cmp::Ordering::Equal, |o, (x, y)| o.then(x.total_cmp(&y)))
+        };
+        order.sort_by(|a, b| compare(a, b).then(self.points[*a][l].total_cmp(&self.points[*b][l])));
+        let lines = order.chunk_by(|a, b| compare(a, b).is_eq());
+        lines.filter(|line| line.len() >= 3).map(<[usize]>::to_vec).collect()
+    }
+
+    /// The constant factor and the `count` others that leave least when a constant and the factor are fitted to each
+    /// line of `y`, plus those that are simplest.
+    fn best_factors(&self, y: &[f64], l: usize, columns: Vec<FactorColumn>, count: usize) -> Vec<FactorColumn> {
+        let lines = self.lines(l);
+        let mut scored: Vec<(f64, f64, FactorColumn)> = Vec::new();
+        for column in columns {
+            let left = lines.iter().map(|line| left_on_line(y, &column.values, line)).sum();
+            let complexity = column.factor.as_ref().map_or(0.0, |f| crate::library::complexity(&[*f]));
+            scored.push((left, complexity, column));
+        }
+        scored.sort_by(|a, b| a.1.total_cmp(&b.1));
+        let simple: Vec<_> = scored.drain(..scored.len().min(3)).collect();
+        scored.sort_by(|a, b| a.0.total_cmp(&b.0));
+        scored.truncate(count);
+        simple.into_iter().chain(scored).map(|s| s.2).collect()
+    }
+}
+
+/// Square sum of relative residuals of a constant and `column` fitted to `y` on one line.
+fn left_on_line(y: &[f64], column: &[f64], line: &[usize]) -> f64 {
+    let weight = |i: usize| 1.0 / y[i].abs().max(1e-300);
+    let columns =
+        vec![line.iter().map(|&i| weight(i)).collect(), line.iter().map(|&i| weight(i) * column[i]).collect()];
+    let data: Vec<f64> = line.iter().map(|&i| weight(i) * y[i]).collect();
+    residual(&columns, &data, &least_squares(&columns, &data)).iter().map(|r| r * r).sum()
+}

@@ -1,0 +1,174 @@
+//! Small dense least squares, with and without signs. nalgebra's decompositions are the tests' oracle.
+
+/// Minimises `|Σ_k c_k columns_k - data|` by Householder reflections; columns without a share of their own get zero.
+///
+/// `columns` are k vectors as long as `data`.
+pub(crate) fn least_squares(columns: &[Vec<f64>], data: &[f64]) -> Vec<f64> {
+    let (n, k) = (data.len(), columns.len());
+    let mut a: Vec<Vec<f64>> = columns.to_vec();
+    let mut b = data.to_vec();
+    let mut diagonal = vec![0.0; k];
+    for j in 0..k.min(n) {
+        let total = a[j].iter().map(|v| v * v).sum::<f64>().sqrt();
+        let norm = a[j][j..].iter().map(|v| v * v).sum::<f64>().sqrt();
+        if norm <= 1e-13 * total || norm == 0.0 {
+            continue;
+        }
+        let sign = if a[j][j] > 0.0 { -1.0 } else { 1.0 };
+        diagonal[j] = sign * norm;
+        let mut v = a[j][j..].to_vec();
+        v[0] -= sign * norm;
+        let scale = 2.0 / v.iter().map(|x| x * x).sum::<f64>();
+        for column in a.iter_mut().skip(j + 1) {
+            reflect(&v, scale, &mut column[j..]);
+        }
+        reflect(&v, scale, &mut b[j..]);
+    }
+    let mut c = vec![0.0; k];
+    for j in (0..k.min(n)).rev() {
+        if diagonal[j] != 0.0 {
+            let rest: f64 = (j + 1..k).map(|l| a[l][j] * c[l]).sum();
+            c[j] = (b[j] - rest) / diagonal[j];
+        }
+    }
+    c
+}
+
+/// `x - scale v (v·x)`.
+fn reflect(v: &[f64], scale: f64, x: &mut [f64]) {
+    let along = scale * v.iter().zip(x.iter()).map(|(a, b)| a * b).sum::<f64>();
+    x.iter_mut().zip(v).for_each(|(x, v)| *x -= along * v);
+}
+
+/// Minimises the same under `c ≥ 0` by the active-set method of Lawson and Hanson (Solving Least Squares Problems,
+/// 1974, chapter 23).
+pub(crate) fn non_negative_least_squares(columns: &[Vec<f64>], data: &[f64]) -> Vec<f64> {
+    let k = columns.len();
+    let norms: Vec<f64> = columns.iter().map(|c| dot(c, c).sqrt()).collect();
+    let tolerance = 1e-12 * dot(data, data).sqrt();
+    let (mut c, mut passive) = (vec![0.0; k], vec![false; k]);
+    for _ in 0..3 * k + 3 {
+        let residual = residual(columns, data, &c);
+        let gradient = |j: usize| if norms[j] > 0.0 { dot(&columns[j], &residual) / norms[j] } else { 0.0 };
+        let next = (0..k).filter(|&j| !passive[j]).max_by(|&a, &b| gradient(a).total_cmp(&gradient(b)));
+        let Some(next) = next.filter(|&j| gradient(j) > tolerance) else { break };
+        passive[next] = true;
+        step_to_feasible(columns, data, &mut c, &mut passive);
+    }
+    c
+}
+
+/// Moves `c` to the unconstrained optimum of the passive columns, dropping those that would become negative.
+fn step_to_feasible(columns: &[Vec<f64>], data: &[f64], c: &mut [f64], passive: &mut [bool]) {
+    loop {
+        let chosen: Vec<usize> = (0..c.len()).filter(|&j| passive[j]).collect();
+        let sub: Vec<Vec<f64>> = chosen.iter().map(|&j| columns[j].clone()).collect();
+        let target = least_squares(&sub, data);
+        if target.iter().all(|v| *v > 0.0) || chosen.is_empty() {
+            c.fill(0.0);
+            chosen.iter().zip(&target).for_each(|(&j, &v)| c[j] = v);
+            return;
+        }
+        let blocking = chosen.iter().zip(&target).filter(|(_, v)| **v <= 0.0);
+        let step = blocking.map(|(&j, &v)| c[j] / (c[j] - v).max(f64::MIN_POSITIVE)).fold(1.0_f64, f64::min);
+        for (&j, &v) in chosen.iter().zip(&target) {
+            c[j] += step * (v - c[j]);
+            if v <= 0.0 && c[j] <= 1e-14 * v.abs().max(f64::MIN_POSITIVE) {
+                c[j] = 0.0;
+                passive[j] = false;
+            }
+        }
+        // Rounding must not keep a blocked column for ever.
+        if step == 0.0 || chosen.iter().all(|&j| passive[j]) {
+            for (&j, &v) in chosen.iter().zip(&target) {
+                if v <= 0.0 {
+                    c[j] = 0.0;
+                    passive[j] = false;
+                }
+            }
+        }
+    }
+}
+
+/// `data - Σ c_k columns_k`.
+pub(crate) fn residual(columns: &[Vec<f64>], data: &[f64], c: &[f64]) -> Vec<f64> {
+    let mut r = data.to_vec();
+    for (column, c) in columns.iter().zip(c) {
+        r.iter_mut().zip(column).for_each(|(r, x)| *r -= c * x);
+    }
+    r
+}
+
+pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(x, y)| x * y).sum()
+}
+
+/// Inverse of `AᵀA` for the given columns, row by row; `None` where it does not exist.
+pub(crate) fn inverse_gram(columns: &[Vec<f64>]) -> Option<Vec<f64>> {
+    let k = columns.len();
+    let scales: Vec<f64> = columns.iter().map(|c| dot(c, c).sqrt()).collect();
+    if scales.iter().any(|s| *s <= 0.0) {
+        return None;
+    }
+    let gram = nalgebra::DMatrix::from_fn(k, k, |i, j| dot(&columns[i], &columns[j]) / (scales[i] * scales[j]));
+    let inverse = gram.cholesky()?.inverse();
+    Some((0..k * k).map(|at| inverse[(at / k, at % k)] / (scales[at / k] * scales[at % k])).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nalgebra::{DMatrix, DVector};
+    use proptest::prelude::*;
+
+    fn problem() -> impl Strategy<Value = (Vec<Vec<f64>>, Vec<f64>)> {
+        (1usize..5, 6usize..12).prop_flat_map(|(k, n)| {
+            let vector = proptest::collection::vec(-10.0..10.0f64, n);
+            (proptest::collection::vec(vector.clone(), k), vector)
+        })
+    }
+
+    fn square_sum(columns: &[Vec<f64>], data: &[f64], c: &[f64]) -> f64 {
+        residual(columns, data, c).iter().map(|r| r * r).sum()
+    }
+
+    proptest! {
+        #[test]
+        fn least_squares_agrees_with_nalgebra((columns, data) in problem()) {
+            let matrix = DMatrix::from_fn(data.len(), columns.len(), |i, j| columns[j][i]);
+            let oracle = matrix.svd(true, true).solve(&DVector::from_column_slice(&data), 1e-12).unwrap();
+            let ours = least_squares(&columns, &data);
+            for (a, b) in ours.iter().zip(oracle.iter()) {
+                prop_assert!((a - b).abs() < 1e-6 * (1.0 + b.abs()));
+            }
+        }
+
+        #[test]
+        fn no_subset_of_columns_beats_the_non_negative_solution((columns, data) in problem()) {
+            let ours = non_negative_least_squares(&columns, &data);
+            prop_assert!(ours.iter().all(|c| *c >= 0.0));
+            let best = square_sum(&columns, &data, &ours);
+            for mask in 0..1usize << columns.len() {
+                let chosen: Vec<usize> = (0..columns.len()).filter(|j| mask >> j & 1 == 1).collect();
+                let sub: Vec<_> = chosen.iter().map(|&j| columns[j].clone()).collect();
+                let c = least_squares(&sub, &data);
+                if c.iter().all(|v| *v >= 0.0) {
+                    prop_assert!(best <= square_sum(&sub, &data, &c) * (1.0 + 1e-9) + 1e-12);
+                }
+            }
+        }
+
+        #[test]
+        fn inverse_gram_times_gram_is_the_identity((columns, _) in problem()) {
+            let Some(inverse) = inverse_gram(&columns) else { return Ok(()) };
+            let k = columns.len();
+            for i in 0..k {
+                for j in 0..k {
+                    let entry: f64 = (0..k).map(|l| inverse[i * k + l] * dot(&columns[l], &columns[j])).sum();
+                    let wanted = if i == j { 1.0 } else { 0.0 };
+                    prop_assert!((entry - wanted).abs() < 1e-5);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,396 @@
+//! What effort says about the shape of a time: the groups of terms whose coefficients the times may choose.
+//!
+//! Computation takes the terms of the block counts. Communication takes the cost of its operation, as
+//! `docs/priors.md` lists and cites them, with the measured calls, bytes and communicator put in.
+
+use crate::effort::Found;
+use crate::model::{Exponent, Factor, Role, Scale, Term};
+
+/// Terms with one free coefficient in common; their own coefficients are their ratios.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Group {
+    /// The terms; those without factors are parts of the constant.
+    pub terms: Vec<Term>,
+}
+
+impl Group {
+    /// Value at `x` with a coefficient of one.
+    pub fn at(&self, x: &[f64]) -> f64 {
+        self.terms.iter().map(|t| t.at(x)).sum()
+    }
+
+    fn constant() -> Self {
+        Self { terms: vec![term(1.0, Role::Computation, Vec::new())] }
+    }
+}
+
+/// The ways in which groups may be combined, simplest first.
+pub(crate) type Prior = Vec<Vec<Group>>;
+
+fn term(coefficient: f64, role: Role, factors: Vec<Factor>) -> Term {
+    Term { coefficient, role, scale: Scale::One, factors }
+}
+
+/// All terms of a count, its constant among them.
+pub(crate) fn terms_of(found: &Found, role: Role) -> Vec<Term> {
+    let mut terms: Vec<Term> = found.terms.iter().map(|(shape, c)| term(*c, role, shape.clone())).collect();
+    if found.constant != 0.0 {
+        terms.push(term(found.constant, role, Vec::new()));
+    }
+    terms
+}
+
+/// The prior of a computation with these block counts: the count as a whole; a constant and its growth as a whole;
+/// a constant and each growing term on its own.
+///
+/// `matters` says which terms are worth a coefficient.
+pub(crate) fn computation(blocks: &Found, matters: impl Fn(&Term) -> bool) -> Prior {
+    let terms = terms_of(blocks, Role::Computation);
+    let growing: Vec<Term> = terms.iter().filter(|t| !t.factors.is_empty()).cloned().collect();
+    if growing.is_empty() {
+        return vec![vec![Group::constant()]];
+    }
+    let mut prior = vec![vec![Group { terms }], vec![Group::constant(), Group { terms: growing.clone() }]];
+    let each: Vec<Group> = growing
+        .into_iter()
+        .filter(|t| t.coefficient > 0.0 && matters(t))
+        .map(|t| Group { terms: vec![Term { coefficient: 1.0, ..t }] })
+        .collect();
+    if each.len() > 1 {
+        prior.push(each.clone());
+        prior.push(std::iter::once(Group::constant()).chain(each).collect());
+    }
+    prior
+}
+
+/// The size of the communicator that an operation used.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Communicator {
+    /// Always so many ranks.
+    Constant(f64),
+    /// `factor · x^exponent` of one parameter.
+    Power {
+        /// Index of the parameter.
+        parameter: usize,
+        /// Its exponent.
+        exponent: Exponent,
+        /// Multiplier.
+        factor: f64,
+    },
+}
+
+impl Communicator {
+    /// What the measured sizes say, where they are a constant or one power.
+    pub fn of(found: &Found) -> Option<Self> {
+        match found.terms.as_slice() {
+            [] => Some(Self::Constant(found.constant.max(1.0))),
+            [(shape, factor)] if found.constant == 0.0 => match shape.as_slice() {
+                [Factor { parameter, exponent, log_exponent: 0 }] => {
+                    Some(Self::Power { parameter: *parameter, exponent: *exponent, factor: *factor })
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// The whole world, sized by this parameter.
+    pub fn world(parameter: usize) -> Self {
+        Self::Power { parameter, exponent: Exponent::from_integer(1), factor: 1.0 }
+    }
+
+    /// `log2` of the size.
+    fn logarithm(&self, role: Role) -> Vec<Term> {
+        match *self {
+            Self::Constant(q) => vec![term(q.log2(), role, Vec::new())],
+            Self::Power { parameter, exponent, factor } => {
+                let power = f64::from(*exponent.numer()) / f64::from(*exponent.denom());
+                let logarithm = Factor { parameter, exponent: Exponent::from_integer(0), log_exponent: 1 };
+                let mut terms = vec![term(power, role, vec![logarithm])];
+                if factor != 1.0 {
+                    terms.push(term(factor.log2(), role, Vec::new()));
+                }
+                terms
+            }
+        }
+    }
+
+    /// The size less one.
+    fn others(&self, role: Role) -> Vec<Term> {
+        match *self {
+            Self::Constant(q) => vec![term(q - 1.0, role, Vec::new())],
+            Self::Power { parameter, exponent, factor } => {
+                let power = Factor { parameter, exponent, log_exponent: 0 };
+                vec![term(factor, role, vec![power]), term(-1.0, role, Vec::new())]
+            }
+        }
+    }
+
+    /// The share of the data that belongs to other ranks: `(q-1)/q`.
+    fn remote_share(&self, role: Role) -> Vec<Term> {
+        match *self {
+            Self::Constant(q) => vec![term((q - 1.0) / q, role, Vec::new())],
+            Self::Power { parameter, exponent, factor } if exponent == Exponent::from_integer(1) && factor == 1.0 => {
+                vec![Term { coefficient: 1.0, role, scale: Scale::Remote(parameter), factors: Vec::new() }]
+            }
+            Self::Power { parameter, exponent, factor } => {
+                let inverse = Factor { parameter, exponent: -exponent, log_exponent: 0 };
+                vec![term(1.0, role, Vec::new()), term(-1.0 / factor, role, vec![inverse])]
+            }
+        }
+    }
+}
+
+/// How often an operation pays the start-up of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Startups {
+    /// Once per call.
+    Once,
+    /// Once per level of a tree over the communicator.
+    Tree,
+    /// Once per other rank.
+    Linear,
+}
+
+/// Which part of the bytes counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Share {
+    /// All.
+    All,
+    /// What belongs to other ranks.
+    Remote,
+    /// All, once per level of a tree.
+    Levels,
+}
+
+/// Which rank's bytes stand for the operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Bytes {
+    /// The most that any rank sent.
+    Sent,
+    /// The most that any rank received.
+    Received,
+}
+
+/// An MPI operation's cost; `docs/priors.md` gives the formula and source of each.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Operation {
+    startups: &'static [Startups],
+    bandwidth: Option<Share>,
+    reduction: Option<Share>,
+    /// Which bytes count.
+    pub bytes: Bytes,
+}
+
+const fn operation(
+    startups: &'static [Startups],
+    bandwidth: Option<Share>,
+    reduction: Option<Share>,
+    bytes: Bytes,
+) -> Operation {
+    Operation { startups, bandwidth, reduction, bytes }
+}
+
+use Share::{All, Levels, Remote};
+use Startups::{Linear, Once, Tree};
+
+/// Names in lower case without `mpi_`, without the `i` of nonblocking forms and the `v` of those with counts.
+const OPERATIONS: &[(&str, Operation)] = &[
+    ("send", operation(&[Once], Some(All), None, Bytes::Sent)),
+    ("bsend", operation(&[Once], Some(All), None, Bytes::Sent)),
+    ("ssend", operation(&[Once], Some(All), None, Bytes::Sent)),
+    ("rsend", operation(&[Once], Some(All), None, Bytes::Sent)),
+    ("start", operation(&[Once], Some(All), None, Bytes::Sent)),
+    ("startall", operation(&[Once], Some(All), None, Bytes::Sent)),
+    ("recv", operation(&[Once], Some(All), None, Bytes::Received)),
+    ("mrecv", operation(&[Once], Some(All), None, Bytes::Received)),
+    ("sendrecv", operation(&[Once], Some(All), None, Bytes::Received)),
+    ("sendrecv_replace", operation(&[Once], Some(All), None, Bytes::Received)),
+    ("wait", operation(&[Once], Some(All), None, Bytes::Received)),
+    ("waitall", operation(&[Once], Some(All), None, Bytes::Received)),
+    ("waitany", operation(&[Once], Some(All), None, Bytes::Received)),
+    ("waitsome", operation(&[Once], Some(All), None, Bytes::Received)),
+    ("barrier", operation(&[Tree], None, None, Bytes::Received)),
+    ("bcast", operation(&[Tree], Some(All), None, Bytes::Received)),
+    ("scatter", operation(&[Tree], Some(Remote), None, Bytes::Sent)),
+    ("gather", operation(&[Tree], Some(Remote), None, Bytes::Received)),
+    ("allgather", operation(&[Tree], Some(Remote), None, Bytes::Received)),
+    ("reduce", operation(&[Tree], Some(All), Some(Remote), Bytes::Sent)),
+    ("allreduce", operation(&[Tree], Some(All), Some(Remote), Bytes::Sent)),
+    ("alltoall", operation(&[Tree, Linear], Some(All), None, Bytes::Received)),
+    ("reduce_scatter", operation(&[Tree], Some(Remote), Some(Remote), Bytes::Sent)),
+    ("reduce_scatter_block", operation(&[Tree], Some(Remote), Some(Remote), Bytes::Sent)),
+    ("scan", operation(&[Tree], Some(Levels), Some(Levels), Bytes::Sent)),
+    ("exscan", operation(&[Tree], Some(Levels), Some(Levels), Bytes::Sent)),
+    ("neighbor_allgather", operation(&[Once], Some(All), None, Bytes::Received)),
+    ("neighbor_alltoall", operation(&[Once], Some(All), None, Bytes::Received)),
+];
+
+/// Any other MPI function: a start-up per call and one per level of a tree, since some of them synchronise.
+const OTHER: Operation = operation(&[Once, Tree], None, None, Bytes::Received);
+
+impl Operation {
+    /// The operation that a call path's last name denotes, if it begins with `MPI_`.
+    ///
+    /// Nonblocking forms (`MPI_Ibcast`) and forms with counts (`MPI_Allgatherv`) have the cost of their plain forms.
+    pub fn named(name: &str) -> Option<Self> {
+        let lower = name.to_ascii_lowercase();
+        let plain = lower.strip_prefix("mpi_")?.trim_end_matches('_');
+        let find = |n: &str| OPERATIONS.iter().find(|(known, _)| *known == n).map(|(_, o)| *o);
+        let without_counts = |n: &str| n.strip_suffix(['v', 'w']).and_then(find);
+        let blocking = plain.strip_prefix('i');
+        let found = find(plain)
+            .or_else(|| blocking.and_then(find))
+            .or_else(|| without_counts(plain))
+            .or_else(|| blocking.and_then(without_counts));
+        Some(found.unwrap_or(OTHER))
+    }
+
+    /// Whether its cost depends on how many bytes it moves.
+    pub fn moves_bytes(&self) -> bool {
+        self.bandwidth.is_some()
+    }
+
+    /// The prior: every subset of the cost's parts and a constant, fewest first.
+    pub fn prior(&self, visits: &Found, bytes: Option<&Found>, communicator: &Communicator) -> Prior {
+        let calls = terms_of(visits, Role::Latency);
+        let mut groups = Vec::new();
+        for startups in self.startups {
+            groups.push(match startups {
+                Startups::Once => calls.clone(),
+                Startups::Tree => product(&calls, &communicator.logarithm(Role::Latency)),
+                Startups::Linear => product(&calls, &communicator.others(Role::Latency)),
+            });
+        }
+        for (share, role) in [(self.bandwidth, Role::Bandwidth), (self.reduction, Role::Reduction)] {
+            if let (Some(share), Some(bytes)) = (share, bytes) {
+                let bytes = terms_of(bytes, role);
+                groups.push(match share {
+                    Share::All => bytes,
+                    Share::Remote => product(&bytes, &communicator.remote_share(role)),
+                    Share::Levels => product(&bytes, &communicator.logarithm(role)),
+                });
+            }
+        }
+        let mut groups: Vec<Group> = groups.into_iter().filter_map(useful).collect();
+        groups.push(Group::constant());
+        subsets(&groups)
+    }
+}
+
+/// A group unless it is zero, or constant, which the constant group says more simply.
+fn useful(terms: Vec<Term>) -> Option<Group> {
+    let terms: Vec<Term> = terms.into_iter().filter(|t| t.coefficient != 0.0).collect();
+    let grows = terms.iter().any(|t| !t.factors.is_empty() || t.scale != Scale::One);
+    grows.then_some(Group { terms })
+}
+
+/// Every non-empty subset, smaller ones first, earlier groups first.
+fn subsets(groups: &[Group]) -> Prior {
+    let mut masks: Vec<u32> = (1..1u32 << groups.len()).collect();
+    masks.sort_by_key(|m| (m.count_ones(), *m));
+    let choose = |mask: &u32| {
+        let chosen = groups.iter().enumerate().filter(|(i, _)| mask >> i & 1 == 1);
+        chosen.map(|(_, g)| g.clone()).collect()
+    };
+    masks.iter().map(choose).collect()
+}
+
+/// The product of two sums, term by term; the role is the first's.
+fn product(a: &[Term], b: &[Term]) -> Vec<Term> {
+    let mut terms: Vec<Term> = Vec::with_capacity(a.len() * b.len());
+    for x in a {
+        for y in b {
+            let scale = if x.scale == Scale::One { y.scale } else { x.scale };
+            let factors = multiply(&x.factors, &y.factors);
+            let same = terms.iter_mut().find(|t| t.scale == scale && t.factors == factors);
+            match same {
+                Some(term) => term.coefficient += x.coefficient * y.coefficient,
+                None => terms.push(Term { coefficient: x.coefficient * y.coefficient, role: x.role, scale, factors }),
+            }
+        }
+    }
+    terms
+}
+
+/// The product of two products of factors.
+fn multiply(a: &[Factor], b: &[Factor]) -> Vec<Factor> {
+    let mut factors = a.to_vec();
+    for factor in b {
+        match factors.iter_mut().find(|f| f.parameter == factor.parameter) {
+            Some(same) => {
+                same.exponent += factor.exponent;
+                same.log_exponent += factor.log_exponent;
+            }
+            None => factors.push(*factor),
+        }
+    }
+    factors.retain(|f| f.exponent != Exponent::from_integer(0) || f.log_exponent != 0);
+    factors.sort_by_key(|f| f.parameter);
+    factors
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn count(constant: f64, terms: &[(f64, usize, i32)]) -> Found {
+        let power = |&(c, parameter, e): &(f64, usize, i32)| {
+            (vec![Factor { parameter, exponent: Exponent::from_integer(e), log_exponent: 0 }], c)
+        };
+        Found { constant, terms: terms.iter().map(power).collect(), residual: 0.0, exact: true, score: 0.0 }
+    }
+
+    /// Value of the basis with all groups, each with coefficient one.
+    fn groups_at(prior: &Prior, x: &[f64]) -> Vec<f64> {
+        prior.last().unwrap().iter().map(|g| g.at(x)).collect()
+    }
+
+    #[test]
+    fn names_find_their_operation_in_every_form() {
+        let allgather = Operation::named("MPI_Allgather");
+        for name in ["MPI_Iallgather", "MPI_Allgatherv", "MPI_Iallgatherv", "mpi_allgather_"] {
+            assert_eq!(Operation::named(name), allgather, "{name}");
+        }
+        assert_eq!(Operation::named("MPI_Isend"), Operation::named("MPI_Send"));
+        assert_eq!(Operation::named("MPI_Init"), Some(OTHER));
+        assert_eq!(Operation::named("solve"), None);
+    }
+
+    #[test]
+    fn table_one_at_hand_computed_points() {
+        let (visits, world) = (count(3.0, &[]), Communicator::world(0));
+        let bytes = count(0.0, &[(4.0, 1, 1)]);
+        let at = |name: &str| {
+            let prior = Operation::named(name).unwrap().prior(&visits, Some(&bytes), &world);
+            groups_at(&prior, &[8.0, 100.0])
+        };
+        // p = 8, n = 100, three calls, 400 bytes: latency 3·log2(8), bandwidth 400, shares 7/8 of 400, constant 1.
+        assert_eq!(at("MPI_Bcast"), [9.0, 400.0, 1.0]);
+        assert_eq!(at("MPI_Gather"), [9.0, 350.0, 1.0]);
+        assert_eq!(at("MPI_Allreduce"), [9.0, 400.0, 350.0, 1.0]);
+        assert_eq!(at("MPI_Barrier"), [9.0, 1.0]);
+        assert_eq!(at("MPI_Alltoall"), [9.0, 21.0, 400.0, 1.0]);
+        assert_eq!(at("MPI_Scan"), [9.0, 1200.0, 1200.0, 1.0]);
+        assert_eq!(at("MPI_Send"), [400.0, 1.0]);
+    }
+
+    #[test]
+    fn sub_communicators_count_their_own_ranks() {
+        let (visits, bytes) = (count(1.0, &[]), count(0.0, &[(4.0, 1, 1)]));
+        let prior = |c: &Communicator| Operation::named("MPI_Allgather").unwrap().prior(&visits, Some(&bytes), c);
+        let root = Communicator::Power { parameter: 0, exponent: Exponent::new(1, 2), factor: 1.0 };
+        // The square root of 64 ranks is 8: log2 is 3, the share 7/8.
+        let values = groups_at(&prior(&root), &[64.0, 100.0]);
+        assert!((values[0] - 3.0).abs() < 1e-12 && (values[1] - 350.0).abs() < 1e-9, "{values:?}");
+        // Four ranks always: the latency is part of the constant.
+        assert_eq!(groups_at(&prior(&Communicator::Constant(4.0)), &[64.0, 100.0]), [300.0, 1.0]);
+    }
+
+    #[test]
+    fn visits_that_grow_multiply_the_latency() {
+        let visits = count(2.0, &[(5.0, 1, 1)]);
+        let prior = Operation::named("MPI_Barrier").unwrap().prior(&visits, None, &Communicator::world(0));
+        assert_eq!(groups_at(&prior, &[16.0, 10.0])[0], 4.0 * 52.0);
+    }
+}

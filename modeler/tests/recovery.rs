@@ -1,0 +1,229 @@
+//! Functions that are known come back exactly from their values: counts with rounded loop bounds, bytes, times
+//! without noise.
+
+use modeler::experiment::{ExperimentBuilder, Metric, OverRanks};
+use modeler::model::{Exponent, Growth, Kind, Method};
+use modeler::{Experiment, Fits, Model, Options, fit};
+
+const P: [f64; 5] = [2.0, 4.0, 8.0, 16.0, 32.0];
+const N: [f64; 5] = [200.0, 400.0, 600.0, 800.0, 1000.0];
+
+fn metric(name: &str) -> Metric {
+    let unit = match name {
+        "time" => "s",
+        n if n.starts_with("bytes") => "bytes",
+        _ => "",
+    };
+    Metric { name: name.into(), unit: unit.into(), over_ranks: None }
+}
+
+/// One call path `main -> path` with these metrics over p.
+fn over_p(path: &str, metrics: &[(&str, &dyn Fn(f64) -> f64)]) -> Experiment {
+    let mut builder = ExperimentBuilder::new(["p"]);
+    let callpath = builder.callpath(["main", path]);
+    for (name, function) in metrics {
+        let metric = builder.metric(metric(name));
+        for p in P {
+            let point = builder.point(&[p]);
+            builder.add(callpath, metric, point, function(p));
+        }
+    }
+    builder.finish()
+}
+
+/// One call path `main -> path` with these metrics over p and n.
+fn over_p_and_n(path: &str, metrics: &[(&str, &dyn Fn(f64, f64) -> f64)]) -> Experiment {
+    let mut builder = ExperimentBuilder::new(["p", "n"]);
+    let callpath = builder.callpath(["main", path]);
+    for (name, function) in metrics {
+        let metric = builder.metric(metric(name));
+        for p in P {
+            for n in N {
+                let point = builder.point(&[p, n]);
+                builder.add(callpath, metric, point, function(p, n));
+            }
+        }
+    }
+    builder.finish()
+}
+
+fn the_model<'a>(fits: &'a Fits, experiment: &Experiment, name: &str) -> &'a Model {
+    let is = |m: &&Model| experiment.metrics[m.metric as usize].name == name;
+    fits.models.iter().find(is).unwrap_or_else(|| panic!("no model of {name}: {:?}", fits.skipped))
+}
+
+fn expression(experiment: &Experiment, name: &str) -> String {
+    the_model(&fit(experiment, &Options::default()), experiment, name).expression(&experiment.parameters)
+}
+
+fn blocks_of_n_and_p(function: &dyn Fn(f64, f64) -> f64) -> String {
+    expression(&over_p_and_n("solve", &[("basic_blocks", function)]), "basic_blocks")
+}
+
+#[test]
+fn sums_and_products_of_counts_come_back() {
+    assert_eq!(blocks_of_n_and_p(&|p, n| 4.0 + 3.0 * n + 2.0 * n * p.log2().floor()), "4 + 2 * log2(p) * n + 3 * n");
+    assert_eq!(blocks_of_n_and_p(&|p, n| 7.0 * p * n), "7 * p * n");
+    assert_eq!(blocks_of_n_and_p(&|p, n| n * n + 5.0 * n + p), "p + 5 * n + n^2");
+    assert_eq!(blocks_of_n_and_p(&|_, _| 12.0), "12");
+    assert_eq!(blocks_of_n_and_p(&|p, n| 2.0 * n * (p - 1.0) + 3.0), "3 + 2 * p * n - 2 * n");
+    assert_eq!(blocks_of_n_and_p(&|p, n| 10.0 * n + 3.0 * n / p), "3 * p^(-1) * n + 10 * n");
+}
+
+#[test]
+fn rounded_loop_bounds_do_not_hide_the_function() {
+    assert_eq!(blocks_of_n_and_p(&|_, n| (n.powf(2.0 / 3.0)).ceil() * 5.0 + 7.0), "7 + 5 * n^(2/3)");
+    assert_eq!(blocks_of_n_and_p(&|p, n| 9.0 * n.powf(0.75).floor() * p + 2.0), "2 + 9 * p * n^(3/4)");
+    assert_eq!(blocks_of_n_and_p(&|p, n| p + n * n.log2().floor()), "p + n * log2(n)");
+    assert_eq!(blocks_of_n_and_p(&|_, n| 3.0 * n.powf(1.5).floor()), "3 * n^(3/2)");
+    assert_eq!(
+        blocks_of_n_and_p(&|p, n| n.powf(0.25).floor() * 40.0 + n.powf(0.8).floor() * p),
+        "p * n^(4/5) + 40 * n^(1/4)"
+    );
+}
+
+#[test]
+fn kripkes_groups_times_zones_come_back_with_three_parameters() {
+    let mut builder = ExperimentBuilder::new(["p", "G", "Z"]);
+    let sweep = builder.callpath(["main", "SweepSolver"]);
+    let blocks = builder.metric(metric("basic_blocks"));
+    for p in [512.0, 1000.0, 1728.0, 2744.0, 4096.0] {
+        for g in [32.0, 64.0, 96.0, 128.0, 160.0] {
+            for z in [64.0, 512.0, 1728.0, 4096.0, 8000.0] {
+                let point = builder.point(&[p, g, z]);
+                builder.add(sweep, blocks, point, 17.0 + 3.0 * g * z);
+            }
+        }
+    }
+    let experiment = builder.finish();
+    assert_eq!(expression(&experiment, "basic_blocks"), "17 + 3 * G * Z");
+}
+
+/// Extra-P's default hypotheses of one term: the exponents and logarithms of which it tries 42 pairs.
+fn single_terms() -> Vec<(i32, i32, i32)> {
+    let mut terms = Vec::new();
+    for (numerator, denominator, most_log) in [
+        (0, 1, 2),
+        (1, 4, 2),
+        (1, 3, 2),
+        (1, 2, 2),
+        (2, 3, 2),
+        (3, 4, 2),
+        (4, 5, 1),
+        (1, 1, 2),
+        (5, 4, 2),
+        (4, 3, 2),
+        (3, 2, 2),
+        (5, 3, 2),
+        (7, 4, 2),
+        (2, 1, 2),
+        (9, 4, 2),
+        (7, 3, 1),
+        (5, 2, 2),
+        (8, 3, 1),
+        (11, 4, 1),
+        (3, 1, 1),
+    ] {
+        terms.extend((0..=most_log).filter(|j| numerator != 0 || *j != 0).map(|j| (numerator, denominator, j)));
+    }
+    terms
+}
+
+#[test]
+fn every_single_term_comes_back_from_five_points_without_noise() {
+    for (numerator, denominator, log) in single_terms() {
+        let power = f64::from(numerator) / f64::from(denominator);
+        let function = move |p: f64| 10.0 + 5.0 * p.powf(power) * p.log2().powi(log);
+        for name in ["time", "basic_blocks"] {
+            let experiment = over_p("solve", &[(name, &function)]);
+            let fits = fit(&experiment, &Options::default());
+            let model = the_model(&fits, &experiment, name);
+            let wanted = Growth { exponent: Exponent::new(numerator, denominator), log_exponent: log };
+            assert_eq!(model.growth, [wanted], "{name}: {}", model.expression(&experiment.parameters));
+            assert!((model.constant - 10.0).abs() < 1e-6 && (model.terms[0].coefficient - 5.0).abs() < 1e-6);
+        }
+    }
+}
+
+#[test]
+fn extra_ps_two_parameter_example_comes_back() {
+    let mut builder = ExperimentBuilder::new(["x", "y"]);
+    let callpath = builder.callpath(["reg"]);
+    let time = builder.metric(metric("time"));
+    let truth = |x: f64, y: f64| 1.374 + 6.698 * y.log2() + 0.04384 * x.powf(1.5) * x.log2().powi(2) * y.log2();
+    for x in [20.0, 30.0, 40.0, 50.0, 60.0] {
+        for y in [1.0, 2.0, 3.0, 4.0, 5.0] {
+            let point = builder.point(&[x, y]);
+            builder.add(callpath, time, point, truth(x, y));
+        }
+    }
+    let fits = fit(&builder.finish(), &Options::default());
+    let prediction = fits.models[0].predict(&[90.0, 9.0], 0.9);
+    assert!((prediction.value / truth(90.0, 9.0) - 1.0).abs() < 1e-6, "{prediction:?}");
+}
+
+#[test]
+fn time_takes_its_shape_from_the_blocks() {
+    let blocks = |p: f64, n: f64| 4.0 + 3.0 * n + 2.0 * n * p.log2();
+    let seconds = |p: f64, n: f64| 1e-9 * (4.0 + 3.0 * n + 2.0 * n * p.log2());
+    let experiment = over_p_and_n("solve", &[("basic_blocks", &blocks), ("time", &seconds)]);
+    let fits = fit(&experiment, &Options::default());
+    let model = the_model(&fits, &experiment, "time");
+    assert_eq!((model.method, model.kind), (Method::Effort, Kind::Computation));
+    assert_eq!(model.effort_metric, experiment.metric("basic_blocks", None));
+    let prediction = model.predict(&[64.0, 2000.0], 0.9);
+    assert!((prediction.value / seconds(64.0, 2000.0) - 1.0).abs() < 1e-9);
+    assert_eq!(model.growth[0], Growth { exponent: Exponent::from_integer(0), log_exponent: 1 });
+    assert_eq!(model.growth[1], Growth { exponent: Exponent::from_integer(1), log_exponent: 0 });
+}
+
+#[test]
+fn allreduce_splits_into_latency_and_bandwidth() {
+    let experiment = over_p_and_n(
+        "MPI_Allreduce",
+        &[
+            ("visits", &|_, _| 10.0),
+            ("bytes_sent", &|_, n| 80.0 * n),
+            ("bytes_received", &|_, n| 80.0 * n),
+            ("comm_size", &|p, _| p),
+            ("time", &|p, n| 3e-5 * p.log2() + 2e-9 * 80.0 * n),
+        ],
+    );
+    let fits = fit(&experiment, &Options::default());
+    let model = the_model(&fits, &experiment, "time");
+    assert_eq!(model.kind, Kind::Communication);
+    let roles: Vec<_> = model.terms.iter().map(|t| t.role).collect();
+    assert_eq!(roles, [modeler::model::Role::Latency, modeler::model::Role::Bandwidth]);
+    assert!((model.terms[0].coefficient / 3e-5 - 1.0).abs() < 1e-6, "{:?}", model.terms);
+    assert!((model.terms[1].coefficient / 1.6e-7 - 1.0).abs() < 1e-6, "{:?}", model.terms);
+    assert_eq!(model.expression(&experiment.parameters).matches("log2(p)").count(), 1);
+}
+
+#[test]
+fn constant_effort_means_constant_time() {
+    let noise = [1.0, 1.05, 0.98, 1.02, 1.01];
+    let time = |p: f64| 0.5 * noise[p.log2() as usize - 1];
+    let experiment = over_p("setup", &[("basic_blocks", &|_| 100.0), ("time", &time)]);
+    let fits = fit(&experiment, &Options::default());
+    let model = the_model(&fits, &experiment, "time");
+    assert!(model.terms.is_empty());
+    assert!((model.constant - 0.5).abs() < 0.02);
+}
+
+#[test]
+fn only_the_value_over_ranks_that_was_asked_for_is_modelled() {
+    let mut builder = ExperimentBuilder::new(["p"]);
+    let callpath = builder.callpath(["main"]);
+    for over in [OverRanks::Mean, OverRanks::Maximum] {
+        let metric = builder.metric(Metric { over_ranks: Some(over), ..metric("time") });
+        for p in P {
+            let point = builder.point(&[p]);
+            builder.add(callpath, metric, point, 2.0 * p);
+        }
+    }
+    let experiment = builder.finish();
+    let options = Options { over_ranks: OverRanks::Maximum, ..Options::default() };
+    let fits = fit(&experiment, &options);
+    let metrics: Vec<_> = fits.models.iter().map(|m| experiment.metrics[m.metric as usize].over_ranks).collect();
+    assert_eq!(metrics, [Some(OverRanks::Maximum)]);
+}
