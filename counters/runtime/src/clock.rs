@@ -49,6 +49,11 @@ pub fn now() -> u64 {
     }
 }
 
+/// Whether each thread has a clock of its own, which others cannot read.
+pub fn is_of_thread() -> bool {
+    SOURCE.load(Ordering::Relaxed) == Source::ThreadCpu as u8
+}
+
 /// A system clock in nanoseconds.
 fn system(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };

@@ -130,7 +130,7 @@ pub fn register(block: usize) -> *mut Tree {
     if unsafe { libc::pthread_setspecific(KEY.load(Ordering::Relaxed), block as *const c_void) } != 0 {
         return null_mut();
     }
-    let tree = Box::into_raw(Box::new(Tree::new()));
+    let tree = Box::into_raw(Box::new(Tree::new(block)));
     threads().live.push(tree);
     tree
 }

@@ -188,6 +188,33 @@ pub fn settle() {
     }
 }
 
+/// What a thread has done since its tree was last brought up to date.
+pub struct Pending {
+    /// Number of the current node.
+    pub node: u32,
+    /// Basic blocks.
+    pub blocks: u64,
+    /// Time in ticks; 0 where only the thread itself can read its clock.
+    pub ticks: u64,
+}
+
+/// What the living thread whose block is at `address` has not attributed yet; `None` if it is in no region. Exact if the
+/// thread sleeps; one that runs changes the numbers meanwhile.
+pub fn pending(address: usize) -> Option<Pending> {
+    let thread = address as *const Thread;
+    let now = clock::now();
+    // SAFETY: the block lives as long as its thread. The words are read whole, and nodes live as long as the thread.
+    let (node, last, mark, blocks) = unsafe {
+        let read = |word: *const u64| word.read_volatile();
+        let node = (&raw const (*thread).current).read_volatile().as_ref()?.number();
+        (node, read(&raw const (*thread).last), read(&raw const (*thread).mark), read(&raw const (*thread).blocks))
+    };
+    // A thread that attributed between two of these reads seems to have gone backwards: then nothing is pending.
+    let since = |later: u64, earlier: u64| u64::try_from(later.wrapping_sub(earlier) as i64).unwrap_or(0);
+    let ticks = if clock::is_of_thread() { 0 } else { since(now, last) };
+    Some(Pending { node, blocks: since(blocks, mark), ticks })
+}
+
 /// Gives this thread a tree; false where nothing is measured.
 #[cold]
 #[inline(never)]

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use poise_profile::{Metric, RankBuilder, RegionKind};
 
 use crate::clock::Scale;
+use crate::thread;
 use crate::tree::{Region, Tree, View};
 
 /// Values of one call path, in the order of [`Metric::ALL`]; time in ticks.
@@ -29,10 +30,10 @@ pub struct Totals {
 unsafe impl Send for Totals {}
 
 impl Totals {
-    /// Adds what `tree` holds.
+    /// Adds what `tree` holds, and what its thread has done since it was brought up to date.
     ///
     /// # Safety
-    /// `tree` must live during the call.
+    /// `tree` and its thread must live during the call.
     pub unsafe fn add(&mut self, tree: *const Tree) {
         // By the number of the tree's node; links have none, so numbers have gaps.
         let mut here: Vec<u32> = Vec::new();
@@ -50,6 +51,14 @@ impl Totals {
         };
         // SAFETY: the caller's promise.
         unsafe { Tree::read(tree, visit) };
+        // SAFETY: the caller's promise.
+        if let Some(pending) = thread::pending(unsafe { (*tree).thread() })
+            && let Some(&id) = here.get(pending.node as usize)
+        {
+            let values = &mut self.nodes[id as usize].values;
+            values[Metric::Time as usize] = values[Metric::Time as usize].saturating_add(pending.ticks);
+            values[Metric::BasicBlocks as usize] = values[Metric::BasicBlocks as usize].saturating_add(pending.blocks);
+        }
         // SAFETY: the caller's promise.
         self.full |= unsafe { (*tree).is_full() };
     }

@@ -93,6 +93,11 @@ pub struct Node {
 }
 
 impl Node {
+    /// The node's number, as in [`View::number`].
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
     /// The node of `region` when it is entered from `parent`; null if it must be made.
     ///
     /// # Safety
@@ -186,6 +191,8 @@ impl Chunk {
 
 /// The call tree of one thread.
 pub struct Tree {
+    /// Address of the thread's block in thread-local storage.
+    thread: usize,
     head: *mut Chunk,
     tail: *mut Chunk,
     count: u32,
@@ -194,12 +201,17 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// A tree that has nothing but its root: what is executed outside any region.
-    pub fn new() -> Self {
+    /// A tree for the thread whose block is at `thread`, with nothing but its root: what is executed outside any region.
+    pub fn new(thread: usize) -> Self {
         let head = Chunk::allocate();
-        let mut tree = Self { head, tail: head, count: 0, full: AtomicUsize::new(0) };
+        let mut tree = Self { thread, head, tail: head, count: 0, full: AtomicUsize::new(0) };
         tree.push(null_mut(), null());
         tree
+    }
+
+    /// Address of the thread's block in thread-local storage.
+    pub fn thread(&self) -> usize {
+        self.thread
     }
 
     /// The root.

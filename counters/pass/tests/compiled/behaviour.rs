@@ -1,0 +1,94 @@
+//! An instrumented program behaves as it would without us.
+
+use std::process::Command;
+
+use poise_profile::{Metric, Profile};
+
+use crate::counts::MIXED;
+use crate::tools::{Bench, Source, at, libraries, succeed, total};
+
+#[test]
+fn unmeasured_programs_write_nothing() {
+    let bench = Bench::new();
+    let program = bench.counted(&MIXED, &["-O2"]);
+    let before = std::fs::read_dir(bench.path("")).unwrap().count();
+    let run = Command::new(&program).current_dir(bench.path("")).env_remove("POISE_PROFILE").output().unwrap();
+    assert_eq!(run.status.code(), Some(6));
+    assert!(run.stderr.is_empty());
+    assert_eq!(std::fs::read_dir(bench.path("")).unwrap().count(), before);
+}
+
+#[test]
+fn a_profile_that_cannot_be_written_is_one_line_and_no_failure() {
+    let bench = Bench::new();
+    let program = bench.counted(&MIXED, &["-O2"]);
+    let taken = bench.path("taken");
+    std::fs::write(&taken, "mine").unwrap();
+    for path in [taken.clone(), bench.path("missing/folder/x.poise")] {
+        let run = Command::new(&program).env("POISE_PROFILE", &path).output().unwrap();
+        let errors = String::from_utf8_lossy(&run.stderr).into_owned();
+        assert_eq!(run.status.code(), Some(6));
+        assert_eq!(errors.lines().count(), 1, "{errors}");
+        assert!(errors.starts_with("poise: ") && errors.contains("no profile"), "{errors}");
+    }
+    assert_eq!(std::fs::read(&taken).unwrap(), b"mine");
+}
+
+/// Objects and shared libraries compiled apart, one call tree and one count.
+#[test]
+fn shared_libraries_join_in() {
+    let bench = Bench::new();
+    let (library, main) = (bench.path("lib.c"), bench.path("main.c"));
+    let half = "int half(int n) { int s = 0; for (int i = 0; i < n; i += 2) s += i & 3; return s; }\n";
+    std::fs::write(&library, half).unwrap();
+    std::fs::write(
+        &main,
+        "int half(int); int main() { int s = 0; for (int i = 0; i < 9; i++) s += half(i); return s; }",
+    )
+    .unwrap();
+    let folder = libraries().display().to_string();
+    let here = bench.path("").display().to_string();
+    let clang = |arguments: &[&str]| {
+        let mut command = Command::new("clang-19");
+        command.arg("-O1").arg(format!("-fpass-plugin={folder}/libpoise_pass.so")).args(arguments);
+        command.args([format!("-L{folder}"), "-lpoise_runtime".into(), format!("-Wl,-rpath,{folder}")]);
+        succeed(command.current_dir(bench.path("")));
+    };
+    clang(&["-shared", "-fPIC", "-Wl,-z,nodelete", "lib.c", "-o", "libhalf.so"]);
+    clang(&["main.c", "-o", "main", "-L.", "-lhalf", &format!("-Wl,-rpath,{here}")]);
+    let run = bench.measure(&bench.path("main"), &[]);
+    assert_eq!(at(run.profile(), &["main", "half"], Metric::Visits), Some(9));
+    let whole = format!("{half}{}", std::fs::read_to_string(&main).unwrap());
+    let covered = bench.covered(&Source { text: &whole, language: "c" }, &["-O1", "-fno-inline"], &[]);
+    assert_eq!(total(run.profile()), covered);
+}
+
+/// The child of a fork neither writes nor spoils its parent's profile.
+#[test]
+fn forked_children_write_nothing() {
+    let text = "#include <stdlib.h>\n#include <sys/wait.h>\n#include <unistd.h>
+        __attribute__((noinline)) int f(int n) { int s = 0; while (n > 0) s += n--; return s; }
+        int main() { int child = fork(), status = 0; if (child == 0) { f(1000); exit(5); }
+                     waitpid(child, &status, 0); f(10); return WEXITSTATUS(status); }";
+    let bench = Bench::new();
+    let run = bench.measure(&bench.counted(&Source { text, language: "c" }, &["-O0"]), &[]);
+    assert_eq!(run.output.status.code(), Some(5));
+    assert!(run.output.stderr.is_empty(), "{}", String::from_utf8_lossy(&run.output.stderr));
+    // Entry, 11 conditions, 10 bodies, end.
+    assert_eq!(at(run.profile(), &["main", "f"], Metric::BasicBlocks), Some(23));
+}
+
+/// Parameters of the run are in the profile, and the processor's time can be the clock.
+#[test]
+fn the_environment_reaches_the_profile() {
+    let bench = Bench::new();
+    let (program, path) = (bench.counted(&MIXED, &["-O0"]), bench.path("x.poise"));
+    let mut command = Command::new(program);
+    command.env("POISE_PROFILE", &path).env("POISE_CLOCK", "cpu").env("POISE_PARAMETERS", "n=200, p=1");
+    command.output().unwrap();
+    let profile = Profile::read(path).unwrap();
+    assert_eq!(profile.metadata["parameter.n"], "200");
+    assert_eq!(profile.metadata["parameter.p"], "1");
+    assert_eq!(profile.metadata["clock"], "cpu");
+    assert!(at(&profile, &["main"], Metric::Time).unwrap() > 0);
+}

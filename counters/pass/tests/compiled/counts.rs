@@ -1,0 +1,96 @@
+//! Counts equal those of an independent instrumentation, on every optimisation level.
+
+use poise_profile::Metric;
+
+use crate::tools::{Bench, Source, at, total};
+
+pub const LEVELS: [&str; 4] = ["-O0", "-O1", "-O2", "-O3"];
+
+pub const MIXED: Source<'_> = Source { text: include_str!("programs/mixed.c"), language: "c" };
+pub const THROWING: Source<'_> = Source { text: include_str!("programs/throwing.cpp"), language: "cpp" };
+pub const JUMPING: Source<'_> = Source { text: include_str!("programs/jumping.c"), language: "c" };
+pub const THREADS: Source<'_> = Source { text: include_str!("programs/threads.cpp"), language: "cpp" };
+
+/// Compares counts and output of the program at all levels.
+fn agrees(source: &Source<'_>) {
+    for level in LEVELS {
+        let bench = Bench::new();
+        let native = std::process::Command::new(bench.native(source, &[level])).output().unwrap();
+        let run = bench.measure(&bench.counted(source, &[level]), &[]);
+        assert_eq!(run.output.stdout, native.stdout, "{level}");
+        assert_eq!(run.output.status, native.status, "{level}");
+        assert_eq!(total(run.profile()), bench.covered(source, &[level], &[]), "{level}");
+    }
+}
+
+#[test]
+fn of_loops_switches_gotos_callbacks_and_exits() {
+    agrees(&MIXED);
+}
+
+#[test]
+fn of_exceptions() {
+    agrees(&THROWING);
+}
+
+#[test]
+fn of_longjmp_and_recursion() {
+    agrees(&JUMPING);
+}
+
+#[test]
+fn of_threads() {
+    agrees(&THREADS);
+}
+
+/// Without optimisation the blocks of a source are those that one can count by hand.
+#[test]
+fn of_a_loop_without_optimisation_are_those_of_the_source() {
+    let text = "__attribute__((noinline)) int f(int n) { int s = 0; for (int i = 0; i < n; i++) s += i; return s; }
+                int main(int c, char **v) { return f(c * 10) == 45 ? 0 : 1; }";
+    let bench = Bench::new();
+    let run = bench.measure(&bench.counted(&Source { text, language: "c" }, &["-O0"]), &[]);
+    // f: entry, 11 conditions, 10 bodies, 10 increments, end. main: entry, one arm, end; the arms are one select.
+    assert_eq!(at(run.profile(), &["main", "f"], Metric::BasicBlocks), Some(33));
+    assert_eq!(at(run.profile(), &["main"], Metric::BasicBlocks), Some(1));
+    assert_eq!(at(run.profile(), &["main", "f"], Metric::Visits), Some(1));
+}
+
+/// The same on every run, and for every instruction set at one level.
+#[test]
+fn do_not_depend_on_the_run_or_the_instruction_set() {
+    let bench = Bench::new();
+    let counts = |flags: &[&str]| {
+        let mut values = bench.measure(&bench.counted(&MIXED, flags), &[]).profile().values.clone();
+        values.retain(|(_, metric), _| *metric != Metric::Time);
+        values
+    };
+    for level in LEVELS {
+        let first = counts(&[level]);
+        assert_eq!(counts(&[level]), first, "{level}");
+        assert_eq!(counts(&[level, "-march=native"]), first, "{level} -march=native");
+    }
+}
+
+/// Loops are vectorised as they are without the pass.
+#[test]
+fn do_not_cost_vectorisation() {
+    let bench = Bench::new();
+    let text = include_str!("programs/vectors.c");
+    let source = Source { text, language: "c" };
+    let vectorised = |instrumented: bool| {
+        let mut command = std::process::Command::new("clang-19");
+        let file = bench.path("vectors.c");
+        std::fs::write(&file, source.text).unwrap();
+        command.args(["-O3", "-ffast-math", "-Rpass=loop-vectorize", "-c", "-o", "/dev/null"]).arg(file);
+        if instrumented {
+            let libraries = crate::tools::libraries();
+            command.arg(format!("-fpass-plugin={}/libpoise_pass.so", libraries.display()));
+        }
+        let output = crate::tools::succeed(&mut command);
+        String::from_utf8_lossy(&output.stderr).matches("vectorized loop").count()
+    };
+    let without = vectorised(false);
+    assert!(without >= 6, "{without}");
+    assert_eq!(vectorised(true), without);
+}

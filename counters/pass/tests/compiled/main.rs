@@ -1,0 +1,10 @@
+//! The pass and the runtime together, on programs compiled by the real compiler.
+//!
+//! Block counts are compared with those of LLVM's SanitizerCoverage, an independent instrumentation that calls a
+//! function in every basic block, put at the same position of the pipeline.
+
+mod behaviour;
+mod counts;
+mod random;
+mod tools;
+mod tree;
