@@ -86,7 +86,9 @@ fn exponents(function: &Function) -> Result<(), String> {
     let mut communication = function.messages.iter().map(|m| product([&m.elements, &m.calls]));
     match computation.is_some() && communication.all(|product| product.is_some()) {
         true => Ok(()),
-        false => Err("the exponents of its laws multiply to fractions that cannot be held; use simpler ones".to_owned()),
+        false => {
+            Err("the exponents of its laws multiply to fractions that cannot be held; use simpler ones".to_owned())
+        }
     }
 }
 

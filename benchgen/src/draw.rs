@@ -141,7 +141,8 @@ impl Drawer<'_> {
         if !self.sets.hold(&product) {
             return None;
         }
-        let whole: Vec<bool> = laws.iter().map(|law| self.points.iter().all(|p| law.at(p).is_ok_and(|v| v == v.round()))).collect();
+        let whole: Vec<bool> =
+            laws.iter().map(|law| self.points.iter().all(|p| law.at(p).is_ok_and(|v| v == v.round()))).collect();
         let values = laws.iter().zip(&whole).filter(|(_, whole)| **whole);
         let remaining = values.fold(iterations, |left, (law, _)| left / law.at(&self.largest).unwrap_or(f64::NAN));
         let shares: Vec<f64> = (0..kernels).map(|_| self.random.random_range(0.5..1.0)).collect();

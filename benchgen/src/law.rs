@@ -48,7 +48,9 @@ impl Sets {
     /// Whether all exponents of the term are in the sets.
     #[must_use]
     pub fn hold(&self, term: &Term) -> bool {
-        term.factors.iter().all(|f| self.exponents.contains(&f.exponent) && self.log_exponents.contains(&f.log_exponent))
+        term.factors
+            .iter()
+            .all(|f| self.exponents.contains(&f.exponent) && self.log_exponents.contains(&f.log_exponent))
     }
 }
 
@@ -93,7 +95,9 @@ pub fn parse(text: &str, parameters: &[String], sets: &Sets) -> Result<(Term, bo
         match reader.peek() {
             None => break,
             Some('*') => reader.position += 1,
-            Some(c) => return Err(reader.error(end..end + c.len_utf8(), format!("`{c}` where `*` or the end was expected"))),
+            Some(c) => {
+                return Err(reader.error(end..end + c.len_utf8(), format!("`{c}` where `*` or the end was expected")));
+            }
         }
     }
     let whole = 0..text.len();
@@ -102,7 +106,10 @@ pub fn parse(text: &str, parameters: &[String], sets: &Sets) -> Result<(Term, bo
         return Err(LawError { at: whole, message });
     }
     if !(term.coefficient.is_finite() && term.coefficient > 0.0) {
-        return Err(LawError { at: whole, message: "the numbers multiply to zero or to more than can be held".to_owned() });
+        return Err(LawError {
+            at: whole,
+            message: "the numbers multiply to zero or to more than can be held".to_owned(),
+        });
     }
     Ok((term, has_number))
 }
@@ -181,12 +188,19 @@ impl Reader<'_> {
         let at = self.word(|c| c.is_ascii_alphanumeric() || c == '_');
         let name = &self.text[at.clone()];
         if matches!(name, "log2" | "log" | "ln" | "log10") && self.rest().trim_start().starts_with('(') {
-            return if name == "log2" { self.logarithm() } else { Err(self.error(at, "only log2 is a logarithm here")) };
+            return if name == "log2" {
+                self.logarithm()
+            } else {
+                Err(self.error(at, "only log2 is a logarithm here"))
+            };
         }
         let parameter = self.known(at.clone())?;
         let exponent = self.exponent()?.unwrap_or(Ratio::from_integer(1));
         if !self.sets.exponents.contains(&exponent) {
-            let message = format!("exponent {exponent} is not in the set I = {}; add it as `exponents` under [sets]", list(&self.sets.exponents));
+            let message = format!(
+                "exponent {exponent} is not in the set I = {}; add it as `exponents` under [sets]",
+                list(&self.sets.exponents)
+            );
             return Err(self.error(at.start..self.position, message));
         }
         Ok(Factor { parameter, exponent, log_exponent: 0 })
@@ -244,7 +258,9 @@ impl Reader<'_> {
         let exponent = text.parse::<Exponent>().map_err(|_| self.error(start..self.position, message()))?;
         // Ratio's arithmetic overflows with the smallest integer, which nobody means.
         if exponent.numer().unsigned_abs() > 64 || exponent.denom().unsigned_abs() > 64 {
-            return Err(self.error(start..self.position, format!("exponent {text} is beyond 64 in numerator or denominator")));
+            return Err(
+                self.error(start..self.position, format!("exponent {text} is beyond 64 in numerator or denominator"))
+            );
         }
         Ok(Some(exponent))
     }

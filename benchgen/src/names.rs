@@ -24,7 +24,8 @@ const LIBRARY: &str = include_str!("reserved_names.txt");
 /// Whether a `what` (program, function, parameter) may be called `name`; the error says why not.
 pub fn check(name: &str, what: &str) -> Result<(), String> {
     let is = |list: &str| list.split_ascii_whitespace().any(|word| word == name);
-    let shape = name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let shape = name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     let why = if !shape {
         "is no C identifier; expected a letter, then letters, digits and `_`"
     } else if name.len() > 63 || name.contains("__") {
@@ -35,7 +36,10 @@ pub fn check(name: &str, what: &str) -> Result<(), String> {
         "is a name of the C library"
     } else if is(GENERATED) && what == "function" || is(MEMBERS) && what == "parameter" {
         "is a name that generated programs use"
-    } else if ["MPI_", "PMPI_", "OMPI_", "ompi_", "poise_", "POISE_", "BENCH_"].iter().any(|prefix| name.starts_with(prefix)) {
+    } else if ["MPI_", "PMPI_", "OMPI_", "ompi_", "poise_", "POISE_", "BENCH_"]
+        .iter()
+        .any(|prefix| name.starts_with(prefix))
+    {
         "begins with a prefix that MPI or a measurement runtime uses"
     } else {
         return Ok(());
@@ -67,7 +71,13 @@ mod tests {
             let error = check(name, what).unwrap_err();
             assert!(error.contains(why), "{error}");
         }
-        for (name, what) in [("nested", "function"), ("sequential", "function"), ("n", "parameter"), ("gamma", "parameter"), ("f000", "function")] {
+        for (name, what) in [
+            ("nested", "function"),
+            ("sequential", "function"),
+            ("n", "parameter"),
+            ("gamma", "parameter"),
+            ("f000", "function"),
+        ] {
             assert_eq!(check(name, what), Ok(()));
         }
     }

@@ -156,8 +156,7 @@ impl Element {
 
 impl Operation {
     /// All, in the order in which errors list them.
-    pub const ALL: [Self; 5] =
-        [Self::VectorReduction, Self::Multiply, Self::Add, Self::Stencil, Self::SparseAccess];
+    pub const ALL: [Self; 5] = [Self::VectorReduction, Self::Multiply, Self::Add, Self::Stencil, Self::SparseAccess];
 
     /// Name in specifications.
     #[must_use]
@@ -205,7 +204,9 @@ impl MpiOperation {
     }
 
     /// The MPI functions that one iteration calls, and what each moves. A broadcast of m elements sends p·m from the
-    /// root and each rank receives m (seed paper, section III-A); the others follow by the same reading.
+    /// root and each rank receives m (seed paper, section III-A): what goes from one rank to another is sent and received,
+    /// each rank's part for itself included. In reductions each rank sends its contribution once, and who is given the
+    /// result receives it once.
     #[must_use]
     pub fn calls(self) -> Vec<MpiCall> {
         match self {
@@ -216,7 +217,7 @@ impl MpiOperation {
             Self::Broadcast => vec![once("MPI_Bcast", ROOT_PER_RANK, MESSAGE)],
             Self::Gather => vec![once("MPI_Gather", MESSAGE, ROOT_PER_RANK)],
             Self::Halo => vec![MpiCall { function: "MPI_Sendrecv", repeats: 2, sent: MESSAGE, received: MESSAGE }],
-            Self::Reduce => vec![once("MPI_Reduce", MESSAGE, ROOT_PER_RANK)],
+            Self::Reduce => vec![once("MPI_Reduce", MESSAGE, ROOT_MESSAGE)],
             Self::Scatter => vec![once("MPI_Scatter", ROOT_PER_RANK, MESSAGE)],
             Self::SendReceive => vec![once("MPI_Send", MESSAGE, NOTHING), once("MPI_Recv", NOTHING, MESSAGE)],
         }

@@ -135,7 +135,10 @@ impl Reader<'_> {
         names::check(name.get_ref(), what).map_err(|message| self.error(&name.span(), message))
     }
 
-    fn parameters(&self, raw: &Spanned<BTreeMap<Text, Spanned<Vec<Spanned<i64>>>>>) -> Result<Vec<Parameter>, SpecError> {
+    fn parameters(
+        &self,
+        raw: &Spanned<BTreeMap<Text, Spanned<Vec<Spanned<i64>>>>>,
+    ) -> Result<Vec<Parameter>, SpecError> {
         let mut parameters = Vec::new();
         for (name, values) in raw.get_ref() {
             self.identifier(name, "parameter")?;
@@ -219,7 +222,8 @@ impl Reader<'_> {
     fn law(&self, text: &Text) -> Result<(Term, bool), SpecError> {
         law::parse(text.get_ref(), &self.names, &self.sets).map_err(|error| {
             // Behind the opening quote, if the text is written as it reads.
-            let plain = self.text.get(text.span().start + 1..).is_some_and(|rest| rest.starts_with(text.get_ref().as_str()));
+            let plain =
+                self.text.get(text.span().start + 1..).is_some_and(|rest| rest.starts_with(text.get_ref().as_str()));
             let start = text.span().start + if plain { 1 + error.at.start } else { 0 };
             self.error(&(start..start), error.message)
         })
@@ -292,7 +296,10 @@ impl Reader<'_> {
             (None, MpiOperation::Barrier) => Term::constant(0.0),
             (Some(text), _) => self.law(text)?.0,
             (None, _) => {
-                return Err(self.error(&raw.operation.span(), "no `elements`; give the elements of a message, as in `elements = \"n\"`"));
+                return Err(self.error(
+                    &raw.operation.span(),
+                    "no `elements`; give the elements of a message, as in `elements = \"n\"`",
+                ));
             }
         };
         let calls = raw.calls.as_ref().map_or(Ok(Term::constant(1.0)), |text| Ok(self.law(text)?.0))?;
@@ -308,7 +315,11 @@ impl Reader<'_> {
         let seed = seed.map_err(|_| self.error(&raw.seed.span(), "expected a seed from 0 to 2^63 - 1"))?;
         let range = |raw: Option<&Spanned<[f64; 2]>>, default: [f64; 2], most: f64| match raw {
             None => Ok(default),
-            Some(range) if 1.0 <= range.get_ref()[0] && range.get_ref()[0] < range.get_ref()[1] && range.get_ref()[1] <= most => {
+            Some(range)
+                if 1.0 <= range.get_ref()[0]
+                    && range.get_ref()[0] < range.get_ref()[1]
+                    && range.get_ref()[1] <= most =>
+            {
                 Ok(*range.get_ref())
             }
             Some(range) => Err(self.error(&range.span(), format!("expected [smallest, largest] between 1 and {most}"))),
@@ -320,12 +331,15 @@ impl Reader<'_> {
             iterations: range(raw.iterations.as_ref(), [1e5, 1e7], 1e12)?,
             message_bytes: range(raw.message_bytes.as_ref(), [1e3, 1e6], 1e9)?,
         };
-        let drawn = draw::functions(&draw, spec, &self.points).map_err(|message| self.error(&raw.functions.span(), message))?;
+        let drawn =
+            draw::functions(&draw, spec, &self.points).map_err(|message| self.error(&raw.functions.span(), message))?;
         for function in &drawn {
             let span = raw.prefix.as_ref().map_or(raw.functions.span(), Spanned::span);
             names::check(&function.name, "function").map_err(|message| self.error(&span, message))?;
             if spec.functions.iter().any(|f| f.name == function.name) || self.names.contains(&function.name) {
-                return Err(self.error(&span, format!("the name `{}` is used twice; choose another prefix", function.name)));
+                return Err(
+                    self.error(&span, format!("the name `{}` is used twice; choose another prefix", function.name))
+                );
             }
         }
         Ok(drawn)
@@ -365,7 +379,9 @@ fn toml_error(error: &toml::de::Error, file: &str, text: &str) -> SpecError {
     let message = error.message();
     let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
     let message = match quoted.split_first() {
-        Some((found, expected)) if message.starts_with("unknown field") => unknown("key", found, expected.iter().copied()),
+        Some((found, expected)) if message.starts_with("unknown field") => {
+            unknown("key", found, expected.iter().copied())
+        }
         _ => message.to_owned(),
     };
     SpecError::at(file, text, &error.span().unwrap_or(0..0), message)

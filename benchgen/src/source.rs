@@ -322,19 +322,15 @@ fn steps(operation: MpiOperation) -> Vec<Step> {
         )],
         MpiOperation::Halo => vec![
             step(
-                &[
-                    "MPI_Sendrecv(message.send, elements, TYPE, right, 0, message.receive, elements, TYPE, left, 0, \
-                     MPI_COMM_WORLD, MPI_STATUS_IGNORE);",
-                ],
+                &["MPI_Sendrecv(message.send, elements, TYPE, right, 0, message.receive, elements, TYPE, left, 0, \
+                     MPI_COMM_WORLD, MPI_STATUS_IGNORE);"],
                 "",
                 "elements",
                 "bench::pattern(left, i)",
             ),
             step(
-                &[
-                    "MPI_Sendrecv(message.send, elements, TYPE, left, 1, message.receive, elements, TYPE, right, 1, \
-                     MPI_COMM_WORLD, MPI_STATUS_IGNORE);",
-                ],
+                &["MPI_Sendrecv(message.send, elements, TYPE, left, 1, message.receive, elements, TYPE, right, 1, \
+                     MPI_COMM_WORLD, MPI_STATUS_IGNORE);"],
                 "",
                 "elements",
                 "bench::pattern(right, i)",
@@ -362,7 +358,12 @@ fn step_lines(out: &mut String, function: &str, element: Element, step: &Step) {
         let operation = step.statements.iter().find_map(|s| s.find("MPI_").map(|at| &s[at..])).unwrap_or_default();
         let operation = operation.split('(').next().unwrap_or_default();
         line!(out, "{pad}if ({}) {{", condition(received));
-        line!(out, "{pad}    bench::check<{cpp}>(parameters, \"{function}: {operation}\", {}, {},", received.buffer, received.elements);
+        line!(
+            out,
+            "{pad}    bench::check<{cpp}>(parameters, \"{function}: {operation}\", {}, {},",
+            received.buffer,
+            received.elements
+        );
         line!(out, "{pad}        [&](std::int64_t i) {{ return {}; }});", received.expected);
         line!(out, "{pad}}}");
     }
@@ -420,7 +421,11 @@ fn sizes_fit(out: &mut String, spec: &Spec) {
     for function in &spec.functions {
         let name = &function.name;
         let mut check = |what: &str, term: &Term, most: &str| {
-            line!(out, "    fit = bench::fits(parameters, \"{name}, {what} {term}\", {}, {most}) && fit;", expression(term));
+            line!(
+                out,
+                "    fit = bench::fits(parameters, \"{name}, {what} {term}\", {}, {most}) && fit;",
+                expression(term)
+            );
         };
         function.kernels.iter().for_each(|k| check("iterations", &k.trips, "9007199254740992.0"));
         if !function.kernels.is_empty() {
@@ -439,7 +444,11 @@ fn call(out: &mut String, function: &Function) {
     let name = &function.name;
     line!(out, "    {{\n        bench::Memory memory;");
     if !function.kernels.is_empty() {
-        line!(out, "        const std::int64_t length = bench::power_of_two(bench::rounded({}));", expression(&function.array));
+        line!(
+            out,
+            "        const std::int64_t length = bench::power_of_two(bench::rounded({}));",
+            expression(&function.array)
+        );
         line!(out, "        parameters.mask = length - 1;");
     }
     for (i, kernel) in function.kernels.iter().enumerate() {

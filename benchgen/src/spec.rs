@@ -93,7 +93,9 @@ impl Spec {
     pub fn points(&self) -> Vec<Point> {
         self.parameters.iter().fold(vec![Point::new()], |points, parameter| {
             let extend = |point: &Point| {
-                let with = |&x: &f64| point.iter().map(|(k, &v)| (k.clone(), v)).chain([(parameter.name.clone(), x)]).collect();
+                let with = |&x: &f64| {
+                    point.iter().map(|(k, &v)| (k.clone(), v)).chain([(parameter.name.clone(), x)]).collect()
+                };
                 parameter.values.iter().map(with).collect::<Vec<Point>>()
             };
             points.iter().flat_map(extend).collect()

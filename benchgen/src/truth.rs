@@ -305,7 +305,8 @@ fn expected_time(cost: Cost, visits: &Count, transferred: &Count) -> Vec<TimeTer
     // As in `count`, exponents are in range.
     let latencies = visits.complexity.terms.iter().filter_map(|t| t.times(&rounds));
     let mut time: Vec<TimeTerm> = latencies.map(|t| TimeTerm::new(t, Role::Latency, Scale::One)).collect();
-    let mut paid = |role, scale| time.extend(transferred.complexity.terms.iter().map(|t| TimeTerm::new(t.clone(), role, scale)));
+    let mut paid =
+        |role, scale| time.extend(transferred.complexity.terms.iter().map(|t| TimeTerm::new(t.clone(), role, scale)));
     match cost {
         Cost::Synchronisation => {}
         Cost::PointToPoint | Cost::Broadcast => paid(Role::Bandwidth, Scale::One),

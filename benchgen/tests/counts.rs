@@ -15,7 +15,9 @@ fn line_counts(source: &str, ranks: u32, arguments: &[&str]) -> BTreeMap<usize, 
     let program = compile(&[("program.cpp", source)], "g++", &["-O0", "--coverage"]);
     standard_output(run(&program, ranks, arguments));
     let folder = program.folder.path();
-    let data = std::fs::read_dir(folder).expect("the folder exists").filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let data = std::fs::read_dir(folder)
+        .expect("the folder exists")
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     let data: Vec<String> = data.filter(|name| name.ends_with(".gcda")).collect();
     assert_eq!(data.len(), 1, "{data:?}");
     let report = output(Command::new("gcov").current_dir(folder).args(["--json-format", "--stdout", &data[0]]));
@@ -35,7 +37,13 @@ fn body<'a>(source: &'a str, function: &str) -> Vec<(usize, &'a str)> {
 }
 
 /// Executions per rank of the lines of `function` that satisfy `is`.
-fn executed(source: &str, counts: &BTreeMap<usize, u64>, function: &str, ranks: u32, is: impl Fn(&str) -> bool) -> u128 {
+fn executed(
+    source: &str,
+    counts: &BTreeMap<usize, u64>,
+    function: &str,
+    ranks: u32,
+    is: impl Fn(&str) -> bool,
+) -> u128 {
     let lines: Vec<usize> = body(source, function).into_iter().filter(|(_, line)| is(line)).map(|(i, _)| i).collect();
     assert!(!lines.is_empty(), "no line of {function} was found");
     let total: u64 = lines.iter().map(|line| counts[line]).sum();
@@ -96,7 +104,8 @@ fn a_wrong_program_is_noticed() {
     // One iteration less in one kernel of one function.
     generated.source = generated.source.replacen("i1 < trips1;", "i1 + 1 < trips1;", 1);
     let broken = std::panic::catch_unwind(|| compare(&spec, &generated, &point(2, 100), 2, &["n=100"]));
-    let message = *broken.expect_err("the missing iteration is noticed").downcast::<String>().expect("a formatted message");
+    let message =
+        *broken.expect_err("the missing iteration is noticed").downcast::<String>().expect("a formatted message");
     assert!(message.contains("reductions, kernel 1"), "{message}");
 }
 
@@ -125,13 +134,18 @@ fn visits_and_bytes_are_what_an_interposed_mpi_counts() {
             let function = path.callpath.last().expect("a call path has names");
             let bytes = path.bytes.as_ref().expect("communication moves bytes");
             for rank in 0..ranks {
-                let unpaired = ranks % 2 == 1 && rank == ranks - 1 && ["MPI_Send", "MPI_Recv"].contains(&function.as_str());
+                let unpaired =
+                    ranks % 2 == 1 && rank == ranks - 1 && ["MPI_Send", "MPI_Recv"].contains(&function.as_str());
                 let expected = |by: &benchgen::truth::RankBytes| {
                     let count = if rank == 0 { &by.root } else { &by.others };
                     if unpaired { 0 } else { count.exact_at(&at).unwrap() }
                 };
                 let expected = [path.visits.exact_at(&at).unwrap(), expected(&bytes.sent), expected(&bytes.received)];
-                assert_eq!(counted[&(rank, function.clone())], expected, "{function} on rank {rank} of {ranks}, n = {n}");
+                assert_eq!(
+                    counted[&(rank, function.clone())],
+                    expected,
+                    "{function} on rank {rank} of {ranks}, n = {n}"
+                );
                 compared += 1;
             }
         }

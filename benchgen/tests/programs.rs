@@ -40,7 +40,7 @@ fn wrong_results_are_noticed() {
         ("MPI_Alltoall", "MPI_Alltoall(message.send,", "MPI_Alltoall(message.receive,"),
         ("MPI_Bcast", "MPI_DOUBLE, 0, MPI_COMM_WORLD);", "MPI_DOUBLE, 1, MPI_COMM_WORLD);"),
         ("MPI_Gather", "MPI_Gather(message.send, elements,", "MPI_Gather(message.send, elements - 1,"),
-        ("MPI_Sendrecv", "right, 0, message.receive, elements,", "right, 0, message.receive, elements - 1,"),
+        ("MPI_Sendrecv", "elements, MPI_DOUBLE, right,", "elements - 1, MPI_DOUBLE, right,"),
         ("MPI_Reduce", "MPI_SUM, 0,", "MPI_MAX, 0,"),
         ("MPI_Scatter", "MPI_Scatter(message.send, elements,", "MPI_Scatter(message.send, elements - 1,"),
         ("MPI_Send", "MPI_Send(message.send,", "MPI_Send(static_cast<float*>(message.send) + 1,"),
@@ -106,10 +106,13 @@ fn optimised_loops_still_run() {
     let mut text = "name = \"loops\"\n[parameters]\np = [1]\nn = [5000]\n".to_owned();
     for operation in operations {
         for element in ["int", "float", "double"] {
-            let kernel = |c: &str| format!("{{ complexity = \"{c}\", operation = \"{operation}\", element = \"{element}\" }}");
+            let kernel =
+                |c: &str| format!("{{ complexity = \"{c}\", operation = \"{operation}\", element = \"{element}\" }}");
             let (flat, deep) = (kernel("2 * n^2"), [kernel("n"), kernel("2 * n")].join(", "));
             text += &format!("[[function]]\nname = \"flat_{operation}_{element}\"\nkernels = [{flat}]\n");
-            text += &format!("[[function]]\nname = \"deep_{operation}_{element}\"\narrangement = \"nested\"\nkernels = [{deep}]\n");
+            text += &format!(
+                "[[function]]\nname = \"deep_{operation}_{element}\"\narrangement = \"nested\"\nkernels = [{deep}]\n"
+            );
         }
     }
     let (spec, generated) = generated(&text);

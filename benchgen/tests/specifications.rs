@@ -21,9 +21,17 @@ fn refused(text: &str, place: &str, message: &str) {
 #[test]
 fn errors_have_their_place_and_say_what_to_do() {
     let function = |rest: &str| with(&format!("name = \"f\"\n{rest}"));
-    refused(&function("kernels = [{ complexty = \"n\" }]"), "7:14", "unknown key `complexty`; expected one of `complexity`");
+    refused(
+        &function("kernels = [{ complexty = \"n\" }]"),
+        "7:14",
+        "unknown key `complexty`; expected one of `complexity`",
+    );
     refused(&function("kernels = [{ complexty = \"n\" }]"), "7:14", "did you mean `complexity`?");
-    refused(&function("kernels = [{ complexity = \"n * q\" }]"), "7:32", "`q` is no parameter; expected one of `p`, `n`");
+    refused(
+        &function("kernels = [{ complexity = \"n * q\" }]"),
+        "7:32",
+        "`q` is no parameter; expected one of `p`, `n`",
+    );
     refused(
         &function("kernels = [{ complexity = \"n\", operation = \"vector_reducton\" }]"),
         "7:44",
@@ -56,7 +64,11 @@ fn errors_have_their_place_and_say_what_to_do() {
 #[test]
 fn impossible_costs_are_refused_with_the_point() {
     let kernel = |text: &str| with(&format!("name = \"f\"\nkernels = [{{ {text} }}]"));
-    refused(&kernel("complexity = \"1e9 * n^3\""), "7:27", "1000000000 * n^3 overflows: 1.0000e18 iterations at n=1000, p=2, at most 9.0072e15");
+    refused(
+        &kernel("complexity = \"1e9 * n^3\""),
+        "7:27",
+        "1000000000 * n^3 overflows: 1.0000e18 iterations at n=1000, p=2, at most 9.0072e15",
+    );
     refused(
         &with("name = \"f\"\narrangement = \"nested\"\nkernels = [{ complexity = \"n^3\" }, { complexity = \"n^3\" }]"),
         "6:8",
@@ -68,18 +80,28 @@ fn impossible_costs_are_refused_with_the_point() {
         "n^(1/4) is 5.6234 iterations at n=1000, p=2, which rounding changes by 6.7 % (at most 1.0 %); multiply it by 9 or more",
     );
     let message = |text: &str| with(&format!("name = \"f\"\nmpi = [{{ operation = \"gather\", {text} }}]"));
-    refused(&message("elements = \"n^3\""), "7:44", "n^3 overflows: 8.0000e9 elements at n=2000, p=2, at most 2.1475e9");
-    refused(&message("elements = \"n\", calls = \"0.001 * n^(1/2)\""), "7:57", "which rounding changes by 100.0 %");
+    refused(
+        &message("elements = \"n^3\""),
+        "7:43",
+        "n^3 overflows: 8.0000e9 elements at n=2000, p=2, at most 2.1475e9",
+    );
+    refused(&message("elements = \"n\", calls = \"0.001 * n^(1/2)\""), "7:56", "which rounding changes by 100.0 %");
     // 2000² doubles sent and received by each of four: 8 · 4e6 · (1 + 4) = 160 MB at the root.
     let text = format!("memory_limit = 150_000_000\n{}", message("elements = \"n^2\", element = \"double\""));
-    refused(&text, "7:8", "`f` needs 160000000 bytes on one rank at n=2000, p=4, more than memory_limit = 150000000 bytes");
+    refused(
+        &text,
+        "7:8",
+        "`f` needs 160000000 bytes on one rank at n=2000, p=4, more than memory_limit = 150000000 bytes",
+    );
     assert!(Spec::parse(&text.replace("150_000_000", "160_000_000"), "t.toml").is_ok());
 }
 
 #[test]
 fn small_trip_counts_are_scaled_until_rounding_does_not_matter() {
     let scaled = |complexity: &str, more: &str| {
-        let text = format!("name = \"t\"\n[parameters]\np = [2, 3]\nn = [1000]\n[[function]]\nname = \"f\"\n{more}\nkernels = [{{ complexity = \"{complexity}\" }}]");
+        let text = format!(
+            "name = \"t\"\n[parameters]\np = [2, 3]\nn = [1000]\n[[function]]\nname = \"f\"\n{more}\nkernels = [{{ complexity = \"{complexity}\" }}]"
+        );
         Spec::parse(&text, "t.toml").unwrap().functions[0].kernels[0].trips.coefficient
     };
     assert_eq!(scaled("n", ""), 1.0);

@@ -23,7 +23,9 @@ pub struct Program {
 /// Runs a command and gives its output; panics where it cannot be started.
 pub fn output(command: &mut Command) -> Output {
     let run = command.output();
-    run.unwrap_or_else(|error| panic!("{:?}: {error}; install libopenmpi-dev, openmpi-bin, g++ and clang-19", command.get_program()))
+    run.unwrap_or_else(|error| {
+        panic!("{:?}: {error}; install libopenmpi-dev, openmpi-bin, g++ and clang-19", command.get_program())
+    })
 }
 
 /// Compiles C++ sources with Open MPI's wrapper around `compiler`, warnings being errors.

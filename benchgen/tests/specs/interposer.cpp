@@ -64,7 +64,7 @@ int MPI_Alltoall(const void* a, int n, MPI_Datatype t, void* b, int m, MPI_Datat
     return PMPI_Alltoall(a, n, t, b, m, u, c);
 }
 int MPI_Reduce(const void* a, void* b, int n, MPI_Datatype t, MPI_Op o, int root, MPI_Comm c) {
-    count("MPI_Reduce", size_of(t, n), is(root) ? ranks() * size_of(t, n) : 0);
+    count("MPI_Reduce", size_of(t, n), is(root) ? size_of(t, n) : 0);
     return PMPI_Reduce(a, b, n, t, o, root, c);
 }
 int MPI_Allreduce(const void* a, void* b, int n, MPI_Datatype t, MPI_Op o, MPI_Comm c) {
