@@ -4,7 +4,7 @@
 use poise_profile::Profile;
 
 use crate::library::{self, Family, Handle, Int, SUCCESS, family};
-use crate::runtime;
+use crate::runtime::{self, say};
 
 /// Any tag: nobody else uses the communicator.
 const TAG: Int = 1;
@@ -24,7 +24,7 @@ pub fn write_profile() {
     let mut comm: Handle = 0;
     // SAFETY: MPI runs, and every rank is here, since MPI_Finalize is collective over MPI_COMM_WORLD.
     if unsafe { library::comm_dup(family.world, &mut comm) } != SUCCESS {
-        eprintln!("poise: no profile is written: MPI_Comm_dup of MPI_COMM_WORLD failed");
+        say("MPI_Comm_dup of MPI_COMM_WORLD failed; this run has no profile.");
         return;
     }
     let world = World::of(family, comm);
@@ -85,7 +85,10 @@ impl World {
     fn send(&self, to: u32, profile: Option<Profile>) {
         let bytes = profile.map(|profile| profile.encode()).unwrap_or_default();
         let length = Int::try_from(bytes.len()).unwrap_or_else(|_| {
-            eprintln!("poise: the profile of rank {} and others is lost: it has more than 2^31 bytes", self.rank);
+            eprintln!(
+                "poise: the profiles of rank {} and those it collected are lost: they have more than 2^31 bytes.",
+                self.rank
+            );
             0
         });
         // SAFETY: the bytes are there, and the receiver waits for them.
@@ -110,11 +113,11 @@ impl World {
     fn write(&self, mut profile: Profile) {
         let Some(path) = runtime::output_path() else { return };
         if profile.ranks != self.size {
-            eprintln!("poise: the profile holds {} of {} ranks", profile.ranks, self.size);
+            say(&format!("the profile holds {} of {} ranks.", profile.ranks, self.size));
         }
         profile.metadata.insert("ranks".into(), self.size.to_string());
         if let Err(error) = profile.write(&path) {
-            eprintln!("poise: no profile is written to {}: {error}", path.display());
+            say(&format!("{error}; this run has no profile."));
         }
     }
 }
@@ -123,7 +126,7 @@ fn merge(one: Option<Profile>, other: Option<Profile>) -> Option<Profile> {
     match (one, other) {
         (Some(mut one), Some(other)) => {
             if let Err(error) = one.merge(other) {
-                eprintln!("poise: profiles of some ranks are lost: they do not merge: {error}");
+                say(&format!("the profiles of some ranks are lost, for they do not merge: {error}."));
             }
             Some(one)
         }
@@ -133,7 +136,7 @@ fn merge(one: Option<Profile>, other: Option<Profile>) -> Option<Profile> {
 
 fn decode(bytes: &[u8], rank: u32) -> Option<Profile> {
     Profile::decode(bytes)
-        .inspect_err(|error| eprintln!("poise: the profile of rank {rank} is lost: it cannot be read: {error}"))
+        .inspect_err(|error| say(&format!("the profile of rank {rank} is lost, for it cannot be read: {error}.")))
         .ok()
 }
 

@@ -6,6 +6,8 @@ use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
+use crate::runtime::say;
+
 /// `int`.
 pub type Int = c_int;
 /// `MPI_Aint`, `MPI_Offset` or `MPI_Count`.
@@ -44,9 +46,7 @@ impl Function {
         let address = symbol(libc::RTLD_NEXT, self.name);
         if address.is_null() {
             let name = self.name.trim_end_matches('\0');
-            eprintln!(
-                "poise: {name} is called, but no MPI library is loaded that defines it; link the program with one"
-            );
+            say(&format!("{name} is called, but no MPI library is loaded that defines it; link the program with one."));
             std::process::abort();
         }
         self.address.store(address, Ordering::Relaxed);
@@ -134,7 +134,7 @@ fn recognise() -> Option<Family> {
     } else {
         "an MPI library with the MPI 5 ABI functions"
     };
-    eprintln!("poise: {stranger} is not supported: MPI calls are not measured; use Open MPI 4 or MPICH 4");
+    say(&format!("{stranger} is not supported: MPI calls are not measured; use Open MPI 4 or MPICH 4."));
     None
 }
 

@@ -2,6 +2,7 @@
 //! until both libraries are in one process.
 
 use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
+use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
@@ -37,6 +38,11 @@ unsafe extern "C" {
     safe fn poise_take_profile(rank: u32, length: &mut usize) -> *mut u8;
     fn poise_release(bytes: *mut u8, length: usize);
     safe fn poise_output_path() -> *const c_char;
+}
+
+/// Says `message` in one line on standard error, if there is one.
+pub fn say(message: &str) {
+    let _ = writeln!(std::io::stderr(), "poise: {message}");
 }
 
 /// Whether this process measures.

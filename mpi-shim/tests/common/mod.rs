@@ -1,0 +1,236 @@
+//! What the tests of the library share: building it and the C programs, running those under each MPI, and comparing
+//! profiles with what every rank should have moved.
+#![allow(dead_code, reason = "each test file uses a part")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+use poise_profile::{Metric, OverRanks, Profile};
+
+/// An MPI implementation; the tests need both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mpi {
+    OpenMpi,
+    Mpich,
+}
+
+pub const BOTH: [Mpi; 2] = [Mpi::OpenMpi, Mpi::Mpich];
+
+impl Mpi {
+    fn compiler(self) -> &'static str {
+        match self {
+            Self::OpenMpi => "mpicc.openmpi",
+            Self::Mpich => "mpicc.mpich",
+        }
+    }
+
+    /// The launcher for `ranks` ranks. A rank that spins instead of yielding stops others on a machine with few cores,
+    /// and a run that does not end is ended after a minute.
+    fn launcher(self, ranks: u32) -> Command {
+        let mut command = Command::new("timeout");
+        match self {
+            Self::OpenMpi => {
+                command.args(["60", "mpirun.openmpi", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1"]);
+                command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+            }
+            Self::Mpich => {
+                command.args(["60", "mpiexec.mpich"]);
+            }
+        }
+        command.args(["-n", &ranks.to_string()]);
+        command
+    }
+
+    /// Text of the header with the prototypes.
+    pub fn header(self) -> String {
+        let source = "#include <mpi.h>\n";
+        let folder = tempfile::tempdir().expect("a folder for temporary files");
+        let path = folder.path().join("mpi.c");
+        std::fs::write(&path, source).expect("writing a file");
+        let output = run(Command::new(self.compiler()).args(["-E", "-P"]).arg(&path));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    /// Compiles `tests/programs/NAME.c` into `folder`.
+    pub fn compile(self, name: &str, folder: &Path) -> PathBuf {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(format!("{name}.c"));
+        let program = folder.join(name);
+        run(Command::new(self.compiler())
+            .args(["-O1", "-fPIC", "-Wall", "-Wno-stringop-overflow", "-Wno-stringop-overread", "-o"])
+            .arg(&program)
+            .arg(source)
+            .arg("-pthread"));
+        program
+    }
+}
+
+/// Runs a command that must succeed.
+fn run(command: &mut Command) -> Output {
+    let output = command.output().unwrap_or_else(|error| {
+        panic!("{command:?}: {error}; these tests need Open MPI and MPICH: install libopenmpi-dev and libmpich-dev")
+    });
+    assert!(output.status.success(), "{command:?}\n{}", String::from_utf8_lossy(&output.stderr));
+    output
+}
+
+/// LD_PRELOAD's value: the runtime and the library under test, built by the cargo that runs the tests.
+fn preload() -> &'static str {
+    static PRELOAD: OnceLock<String> = OnceLock::new();
+    PRELOAD.get_or_init(|| {
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo
+            .args(["build", "--quiet", "-p", "poise-runtime", "-p", "poise-mpi"])
+            .current_dir(env!("CARGO_MANIFEST_DIR"));
+        if !cfg!(debug_assertions) {
+            cargo.arg("--release");
+        }
+        run(&mut cargo);
+        // The test's own program is in the profile's folder `deps`.
+        let test = std::env::current_exe().expect("the path of the test program");
+        let folder = test.parent().and_then(Path::parent).expect("the folder of the build");
+        let library = |name: &str| folder.join(name).display().to_string();
+        format!("{}:{}", library("libpoise_runtime.so"), library("libpoise_mpi.so"))
+    })
+}
+
+/// How a program runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Without the library.
+    Bare,
+    /// With it, asked for nothing.
+    Inert,
+    /// With it, measuring.
+    Measured,
+}
+
+/// A finished run.
+pub struct Run {
+    pub status: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+    pub profile_path: PathBuf,
+    _folder: tempfile::TempDir,
+}
+
+impl Run {
+    /// Compiles and runs a program.
+    pub fn of(name: &str, mpi: Mpi, ranks: u32, mode: Mode) -> Self {
+        let folder = tempfile::tempdir().expect("a folder for temporary files");
+        let path = folder.path().join("run.poise");
+        Self::writing_to(name, mpi, ranks, mode, folder, path)
+    }
+
+    /// The same, with the profile going to `path`.
+    pub fn writing_to(
+        name: &str,
+        mpi: Mpi,
+        ranks: u32,
+        mode: Mode,
+        folder: tempfile::TempDir,
+        profile_path: PathBuf,
+    ) -> Self {
+        let program = mpi.compile(name, folder.path());
+        let mut command = mpi.launcher(ranks);
+        command.env_remove("POISE_PROFILE").current_dir(folder.path());
+        // The launcher itself runs without the library.
+        command.arg("env");
+        if mode != Mode::Bare {
+            command.arg(format!("LD_PRELOAD={}", preload()));
+        }
+        if mode == Mode::Measured {
+            command.arg(format!("POISE_PROFILE={}", profile_path.display()));
+        }
+        let output = command.arg(program).output().expect("timeout, from coreutils");
+        Self {
+            status: output.status.code(),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+            profile_path,
+            _folder: folder,
+        }
+    }
+
+    /// Its profile, which must be there.
+    pub fn profile(&self) -> Profile {
+        assert_eq!(self.status, Some(0), "{}", self.stderr);
+        assert!(!self.stderr.contains("poise:"), "{}", self.stderr);
+        Profile::read(&self.profile_path).expect("a profile")
+    }
+}
+
+/// What one rank's calls at one call path should come to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Calls {
+    pub calls: u64,
+    pub sent: u64,
+    pub received: u64,
+    pub comm_size: u64,
+}
+
+/// One call that moved this much, on a communicator of `comm_size` ranks.
+pub fn one(sent: u64, received: u64, comm_size: u64) -> Option<Calls> {
+    Some(Calls { calls: 1, sent, received, comm_size })
+}
+
+/// A profile and its checks.
+pub struct Checked {
+    pub profile: Profile,
+    pub ranks: u64,
+    what: String,
+}
+
+impl Checked {
+    pub fn new(name: &str, mpi: Mpi, ranks: u32) -> Self {
+        let profile = Run::of(name, mpi, ranks, Mode::Measured).profile();
+        assert_eq!(profile.ranks, ranks);
+        Self { profile, ranks: ranks.into(), what: format!("{name} under {mpi:?} on {ranks} ranks") }
+    }
+
+    fn node(&self, path: &[&str]) -> Option<u32> {
+        (0..self.profile.nodes.len() as u32).find(|&node| {
+            let regions = self.profile.path(node).expect("a path for each node");
+            regions.iter().map(|region| region.name.as_str()).eq(path.iter().copied())
+        })
+    }
+
+    /// One metric over ranks as the profile has it.
+    pub fn value(&self, path: &[&str], metric: Metric) -> Option<OverRanks> {
+        self.profile.values.get(&(self.node(path)?, metric)).copied()
+    }
+
+    /// Compares the call path with what `expected` says of each rank; `None` for a rank that was never there.
+    pub fn expect(&self, path: &[&str], expected: impl Fn(u64) -> Option<Calls>) {
+        let metrics: [(Metric, fn(&Calls) -> u64); 4] = [
+            (Metric::Visits, |calls| calls.calls),
+            (Metric::BytesSent, |calls| calls.sent),
+            (Metric::BytesReceived, |calls| calls.received),
+            (Metric::CommSize, |calls| calls.comm_size),
+        ];
+        for (metric, value) in metrics {
+            let expected = over_ranks((0..self.ranks).map(|rank| expected(rank).as_ref().map(value)));
+            assert_eq!(self.value(path, metric), expected, "{metric:?} at {path:?} of {}", self.what);
+        }
+    }
+
+    /// The same but for the number of calls, which depends on how often the program had to ask.
+    pub fn expect_moved(&self, path: &[&str], sent: impl Fn(u64) -> u64, received: impl Fn(u64) -> u64) {
+        let expected = over_ranks((0..self.ranks).map(|rank| Some(sent(rank))));
+        assert_eq!(self.value(path, Metric::BytesSent), expected, "bytes sent at {path:?} of {}", self.what);
+        let expected = over_ranks((0..self.ranks).map(|rank| Some(received(rank))));
+        assert_eq!(self.value(path, Metric::BytesReceived), expected, "bytes received at {path:?} of {}", self.what);
+    }
+}
+
+/// Sum, minimum and maximum with the lowest rank each, of the ranks that have a value.
+fn over_ranks(values: impl Iterator<Item = Option<u64>>) -> Option<OverRanks> {
+    let values: Vec<(u64, u32)> = values.enumerate().filter_map(|(rank, value)| Some((value?, rank as u32))).collect();
+    let most = values.iter().map(|&(value, _)| value).max()?;
+    Some(OverRanks {
+        ranks: values.len() as u32,
+        sum: values.iter().map(|&(value, _)| u128::from(value)).sum(),
+        minimum: values.iter().copied().min()?,
+        maximum: values.iter().copied().find(|&(value, _)| value == most)?,
+    })
+}
