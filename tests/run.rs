@@ -162,7 +162,10 @@ fn a_point_that_fails_costs_no_other_point() {
     // Words are numbers, so the program does not know them; an unknown program does fail.
     world.write("ok.toml", &study);
     world.poise(["run", "ok.toml", "--dry-run"]).status(0);
-    world.write("limited.toml", &STUDY.replace("time_limit = 60", "time_limit = 1").replace("\"{n}\"]", "\"{n}\", \"hang\"]"));
+    world.write(
+        "limited.toml",
+        &STUDY.replace("time_limit = 60", "time_limit = 1").replace("\"{n}\"]", "\"{n}\", \"hang\"]"),
+    );
     let failed = world.poise(["run", "limited.toml", "-o", "limited"]).status(5);
     assert!(failed.stderr.contains("longer than 1 s"), "{}", failed.stderr);
     assert_eq!(world.names("limited").len(), 8, "every point was tried and recorded");

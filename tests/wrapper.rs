@@ -77,7 +77,13 @@ fn a_missing_llvm_or_pass_is_named_with_what_to_do() {
     let doctor = world.poise(["doctor", "--format", "json"]).status(0);
     let doctor: serde_json::Value = serde_json::from_str(&doctor.stdout).unwrap();
     let finding = |name: &str| {
-        doctor["findings"].as_array().unwrap().iter().find(|f| f["name"] == name).unwrap_or_else(|| panic!("{name}")).clone()
+        doctor["findings"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|f| f["name"] == name)
+            .unwrap_or_else(|| panic!("{name}"))
+            .clone()
     };
     assert_eq!(finding("C++ compiler")["found"], false);
     assert_eq!(finding("Open MPI")["found"], false);

@@ -115,7 +115,7 @@ fn validate_spec(
 /// The held-out point as the study has points.
 fn test_point(spec: &Spec) -> Result<Point> {
     let test = spec.test.as_ref().ok_or_else(|| {
-        Error::Input("The specification names no test point; give one larger than all others, [study] test.".into())
+        Error::Input("The specification names no test point; give one larger than all others, [test].".into())
     })?;
     Ok(spec.parameters.iter().filter_map(|p| Some((p.name.clone(), value(*test.get(&p.name)?)))).collect())
 }

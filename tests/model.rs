@@ -1,0 +1,154 @@
+//! `poise model`, `predict`, `import`, `export`, `report` and `explain` on files, as a user calls them.
+
+mod common;
+
+use std::io::Write;
+use std::process::Stdio;
+
+use common::{Outcome, World, outcome};
+use serde_json::Value;
+
+/// An Extra-P text file with two call paths over p and n: `solve` takes exactly 2 + 0.5 n sqrt(p) seconds, `init`
+/// exactly 3.
+fn extrap_text() -> String {
+    let (ps, ns) = ([4.0, 16.0, 64.0, 256.0, 1024.0_f64], [10.0, 20.0, 30.0, 40.0, 50.0]);
+    let mut text = String::from("PARAMETER p\nPARAMETER n\n\n");
+    let points = || ps.iter().flat_map(|&p| ns.iter().map(move |&n| (p, n)));
+    text.push_str("POINTS");
+    points().for_each(|(p, n)| text.push_str(&format!(" ( {p} {n} )")));
+    for (name, time) in [("solve", &(|p: f64, n: f64| 2.0 + 0.5 * n * p.sqrt()) as &dyn Fn(f64, f64) -> f64), ("init", &|_, _| 3.0)] {
+        text.push_str(&format!("\n\nREGION {name}\nMETRIC time\n"));
+        points().for_each(|(p, n)| text.push_str(&format!("DATA {}\n", time(p, n))));
+    }
+    text
+}
+
+fn json(outcome: &Outcome) -> Value {
+    serde_json::from_str(&outcome.stdout).unwrap_or_else(|e| panic!("{e}: {}", outcome.stdout))
+}
+
+fn with_input() -> World {
+    let world = World::new();
+    world.write("times.txt", &extrap_text());
+    world
+}
+
+#[test]
+fn models_of_exact_times_are_exact_and_say_how_they_were_found() {
+    let world = with_input();
+    let models = json(&world.poise(["model", "times.txt", "--format", "json"]).status(0));
+    assert_eq!((&models["schema"], &models["schema_version"]), (&"counterpoise/models".into(), &1.into()));
+    assert_eq!(models["parameters"], serde_json::json!(["p", "n"]));
+    let solve = models["models"].as_array().unwrap().iter().find(|m| m["callpath"] == serde_json::json!(["solve"])).unwrap();
+    assert_eq!(solve["method"], "time");
+    assert_eq!(solve["growth"]["p"], serde_json::json!({"exponent": "1/2", "log_exponent": 0}));
+    assert_eq!(solve["growth"]["n"], serde_json::json!({"exponent": "1", "log_exponent": 0}));
+    assert!((solve["constant"].as_f64().unwrap() - 2.0).abs() < 1e-6, "{solve}");
+    assert!((solve["terms"][0]["coefficient"].as_f64().unwrap() - 0.5).abs() < 1e-6, "{solve}");
+}
+
+#[test]
+fn predictions_are_the_function_and_lie_in_their_intervals() {
+    let world = with_input();
+    let predicted =
+        json(&world.poise(["predict", "times.txt", "--at", "p=4096,n=100", "--format", "json", "--level", "0.8"]).status(0));
+    assert_eq!(predicted["level"], 0.8);
+    let list = predicted["predictions"].as_array().unwrap();
+    assert_eq!(list.len(), 2);
+    let solve = list.iter().find(|m| m["callpath"] == serde_json::json!(["solve"])).unwrap();
+    let number = |key: &str| solve[key].as_f64().unwrap();
+    // 2 + 0.5 * 100 * 64.
+    assert!((number("value") - 3202.0).abs() < 1e-3, "{solve}");
+    assert!(number("lower") <= number("value") && number("value") <= number("upper"));
+    assert_eq!(solve["at"], serde_json::json!({"p": 4096.0, "n": 100.0}));
+}
+
+#[test]
+fn the_same_input_gives_the_same_bytes_at_any_number_of_threads() {
+    let world = with_input();
+    let at = |threads: &str| world.poise(["model", "times.txt", "--format", "json", "--threads", threads]).status(0).stdout;
+    let one = at("1");
+    assert!(one.contains("\"schema\""));
+    assert_eq!(at("2"), one);
+    assert_eq!(at("7"), one);
+}
+
+#[test]
+fn import_pipes_into_model_and_export_keeps_every_value() {
+    let world = with_input();
+    let direct = world.poise(["model", "times.txt", "--format", "json"]).status(0).stdout;
+    for (command, to) in [("import", None), ("export", Some("extrap-jsonl")), ("export", Some("extrap"))] {
+        let arguments = [command, "times.txt"].into_iter().chain(to.into_iter().flat_map(|t| ["--to", t]));
+        let converted = world.poise(arguments).status(0).stdout;
+        let mut child = world
+            .command(env!("CARGO_BIN_EXE_poise"), ["model", "-", "--format", "json"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(converted.as_bytes()).unwrap();
+        let piped = outcome(child.wait_with_output().unwrap()).status(0).stdout;
+        assert_eq!(piped, direct, "through {command} {to:?}");
+    }
+}
+
+#[test]
+fn results_are_never_overwritten_and_tables_are_plain_when_piped() {
+    let world = with_input();
+    let table = world.poise(["model", "times.txt"]).status(0).stdout;
+    assert!(table.contains("n * p^(1/2)") || table.contains("p^(1/2) * n"), "{table}");
+    assert!(!table.contains('\u{1b}'), "no escape sequences in a pipe");
+    world.poise(["model", "times.txt", "--format", "csv", "-o", "models.csv"]).status(0);
+    assert_eq!(world.read("models.csv").lines().count(), 3, "a header and two models");
+    let again = world.poise(["model", "times.txt", "-o", "models.csv"]).status(2);
+    assert!(again.stderr.contains("is not overwritten"), "{}", again.stderr);
+}
+
+#[test]
+fn the_report_is_one_page_that_fetches_nothing() {
+    let world = with_input();
+    world.poise(["report", "times.txt", "-o", "page.html"]).status(0);
+    let page = world.read("page.html");
+    assert!(page.starts_with("<!DOCTYPE html>") && page.trim_end().ends_with("</html>"));
+    assert!(page.contains("solve") && page.contains("<svg"));
+    for fetching in ["<script src", "<link", "@import", "url(http", "src=\"http", "href=\"http"] {
+        assert!(!page.contains(fetching), "{fetching}");
+    }
+}
+
+#[test]
+fn every_kind_of_bad_input_has_its_place_and_its_exit_code() {
+    let world = with_input();
+    world.write("empty.txt", "");
+    world.write("noise.bin", "\u{0}\u{1}\u{2} nothing that anybody wrote");
+    world.write("broken.txt", &extrap_text().replace("DATA 3\n", "DATA three\n"));
+    world.write("few.txt", "PARAMETER p\nPOINTS 1 2\nREGION r\nMETRIC time\nDATA 1\nDATA 2\n");
+    let cases: [(&[&str], i32, &str); 7] = [
+        (&["model", "missing.txt"], 3, "missing.txt"),
+        (&["model", "empty.txt"], 3, "empty"),
+        (&["model", "noise.bin"], 3, "not recognised"),
+        (&["model", "broken.txt"], 3, "broken.txt:"),
+        (&["model", "few.txt"], 4, "points"),
+        (&["predict", "times.txt", "--at", "p=1"], 2, "lacks n"),
+        (&["model", "times.txt", "--input-format", "nonsense"], 2, "nonsense"),
+    ];
+    for (arguments, status, said) in cases {
+        let outcome = world.poise(arguments).status(status);
+        assert!(outcome.stderr.contains(said), "{arguments:?}: {}", outcome.stderr);
+        assert_eq!(outcome.stdout, "", "{arguments:?}");
+    }
+}
+
+#[test]
+fn every_code_is_explained() {
+    let world = World::new();
+    let list = world.poise(["explain"]).status(0).stdout;
+    assert!(list.lines().count() >= 10, "{list}");
+    for line in list.lines() {
+        let code = line.split_whitespace().next().unwrap();
+        let text = world.poise(["explain", code]).status(0).stdout;
+        assert!(text.starts_with(code) && text.lines().count() > 2, "{text}");
+    }
+    world.poise(["explain", "W999"]).status(2);
+}
