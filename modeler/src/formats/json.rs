@@ -180,7 +180,7 @@ impl Scanner<'_> {
             }
         }
         self.skip_blanks();
-        Some(())
+        (!matches!(self.peek(), None | Some(b']' | b'}'))).then_some(())
     }
 }
 

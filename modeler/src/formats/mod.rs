@@ -216,6 +216,6 @@ fn choose(source: &Source, asked: Option<Format>) -> Result<&'static dyn Reader,
     if let [only] = undecided[..] {
         return Ok(only);
     }
-    let what = format!("the format was not recognised: {}", reasons.join("; "));
+    let what = format!("the format was not recognised:\n  {}\n ", reasons.join(";\n  "));
     Err(ReadError::new(ErrorKind::NotRecognised, source.place(), what).advice("Name it with --input-format"))
 }

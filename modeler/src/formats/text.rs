@@ -141,19 +141,21 @@ impl State<'_> {
         if self.parameters.is_empty() {
             return Err(self.malformed(line.number, 1, "no PARAMETER line stands before POINTS"));
         }
-        let mut tuple: Option<Vec<f64>> = None;
+        // The column of the opening bracket, and the numbers since.
+        let mut tuple: Option<(usize, Vec<f64>)> = None;
         for token in tokens(rest) {
             let column = line.column(token);
             match (token, &mut tuple) {
-                ("(", None) => tuple = Some(Vec::new()),
-                (")", Some(_)) => {
-                    let point = tuple.take().unwrap_or_default();
-                    self.add_point(point, line.number, column)?;
+                ("(", None) => tuple = Some((column, Vec::new())),
+                (")", Some((opened, point))) => {
+                    let (opened, point) = (*opened, std::mem::take(point));
+                    tuple = None;
+                    self.add_point(point, line.number, opened)?;
                 }
                 ("(" | ")", _) => {
                     return Err(self.malformed(line.number, column, format!("`{token}` does not fit here")));
                 }
-                (number, Some(open)) => {
+                (number, Some((_, open))) => {
                     let number = self.number(number, line)?;
                     open.push(number);
                 }

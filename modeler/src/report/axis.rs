@@ -9,20 +9,20 @@ pub(crate) struct Axis {
 }
 
 impl Axis {
-    /// An axis over `values`, logarithmic where they are positive and span at least a factor of four; `None` where there
-    /// is no finite value.
-    pub fn over(values: impl Iterator<Item = f64> + Clone) -> Option<Self> {
+    /// An axis over `values`, logarithmic where they are positive and span at least a factor of two; `None` where there
+    /// is no finite value. A linear axis begins at zero where `from_zero` asks for it.
+    pub fn over(values: impl Iterator<Item = f64> + Clone, from_zero: bool) -> Option<Self> {
         let finite = values.filter(|v| v.is_finite());
         let low = finite.clone().fold(f64::INFINITY, f64::min);
         let high = finite.fold(f64::NEG_INFINITY, f64::max);
         if low > high {
             return None;
         }
-        if low > 0.0 && high / low >= 4.0 {
+        if low > 0.0 && high / low >= 2.0 {
             return Some(Self { low, high, logarithmic: true });
         }
-        // A constant still gets an axis with some height, and a positive one begins at zero.
-        let low = low.min(0.0);
+        let low = if from_zero { low.min(0.0) } else { low };
+        // What is the same everywhere still gets an axis with some length.
         let high = if high > low { high } else { low + 1.0 };
         Some(Self { low, high, logarithmic: false })
     }
@@ -55,20 +55,21 @@ impl Axis {
         }
     }
 
-    /// Between three and about eight round values along the axis.
+    /// Between two and about eight round values along the axis.
     pub fn ticks(&self) -> Vec<f64> {
-        let candidates: [Vec<f64>; 4] = if self.logarithmic {
+        let candidates: [Vec<f64>; 5] = if self.logarithmic {
             [
                 self.decades(&[1.0], 3),
                 self.decades(&[1.0], 1),
                 self.decades(&[1.0, 3.0], 1),
                 self.decades(&[1.0, 2.0, 5.0], 1),
+                self.decades(&[1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0], 1),
             ]
         } else {
             let unit = 10f64.powf((self.high - self.low).log10().floor());
-            [2.0, 1.0, 0.5, 0.2].map(|step| self.multiples(unit * step))
+            [2.0, 1.0, 0.5, 0.2, 0.1].map(|step| self.multiples(unit * step))
         };
-        let enough = |ticks: &&Vec<f64>| (3..=8).contains(&ticks.len());
+        let enough = |ticks: &&Vec<f64>| (4..=7).contains(&ticks.len());
         candidates.iter().find(enough).or(candidates.iter().max_by_key(|t| t.len().min(8))).cloned().unwrap_or_default()
     }
 
@@ -93,25 +94,25 @@ mod tests {
 
     #[test]
     fn wide_positive_ranges_are_logarithmic_and_place_equal_factors_equally_far() {
-        let axis = Axis::over([2.0, 32.0].into_iter()).unwrap();
+        let axis = Axis::over([2.0, 32.0].into_iter(), true).unwrap();
         assert!((axis.place(8.0) - 0.5).abs() < 1e-12);
         assert!((axis.value(0.5) - 8.0).abs() < 1e-12);
     }
 
     #[test]
     fn narrow_ranges_are_linear_from_zero() {
-        let axis = Axis::over([9.0, 10.0].into_iter()).unwrap();
+        let axis = Axis::over([9.0, 10.0].into_iter(), true).unwrap();
         assert_eq!((axis.place(0.0), axis.place(10.0)), (0.0, 1.0));
-        assert_eq!(axis.ticks(), [0.0, 2.0, 4.0, 6.0, 8.0, 10.0].map(|t| t).to_vec());
+        assert_eq!(axis.ticks(), [0.0, 2.0, 4.0, 6.0, 8.0, 10.0]);
     }
 
     #[test]
     fn ticks_are_few_and_round() {
         for (low, high) in [(1e-6, 3e-5), (0.02, 0.09), (1e-9, 1e9), (5.0, 21.0), (0.0, 0.7)] {
-            let ticks = Axis::over([low, high].into_iter()).unwrap().ticks();
+            let ticks = Axis::over([low, high].into_iter(), true).unwrap().ticks();
             assert!((2..=9).contains(&ticks.len()), "{low}..{high}: {ticks:?}");
             assert!(ticks.iter().all(|t| (low.min(0.0)..=high).contains(t)), "{low}..{high}: {ticks:?}");
         }
-        assert_eq!(Axis::over([f64::NAN].into_iter()), None);
+        assert_eq!(Axis::over([f64::NAN].into_iter(), true), None);
     }
 }

@@ -140,8 +140,12 @@ impl Page<'_> {
     }
 
     fn at(&self, point: &[f64]) -> String {
-        let pairs =
-            self.experiment.parameters.iter().zip(point).map(|(name, &x)| format!("{name} = {}", quantity(x, "")));
+        let pairs = self
+            .experiment
+            .parameters
+            .iter()
+            .zip(point)
+            .map(|(name, &x)| format!("{name}\u{a0}=\u{a0}{}", quantity(x, "")));
         pairs.collect::<Vec<_>>().join(", ")
     }
 
@@ -197,7 +201,7 @@ impl Page<'_> {
                     td.growth { (self.growth(r.model)) }
                     td.number { (quantity(r.model.at(&self.largest), unit)) }
                     td.number { strong { (quantity(r.prediction.value, unit)) } }
-                    td.number { (quantity(r.prediction.lower, unit)) " – " (quantity(r.prediction.upper, unit)) }
+                    td.number { (interval(r.prediction.lower, r.prediction.upper, unit)) }
                     td.share { (share_bar(r.share)) }
                     td.number { (r.model.quality.noise.map_or("n/a".into(), percent)) }
                 }
@@ -343,12 +347,22 @@ fn ranking_head(largest: &str) -> Markup {
             th scope="col" { "call path" }
             th scope="col" { "kind" }
             th scope="col" { "growth" }
-            th.number scope="col" title=(largest) { "model at the largest measured point" }
+            th.number scope="col" { "model at " (largest) }
             th.number scope="col" { "predicted" }
             th.number scope="col" { "interval" }
             th scope="col" { "share" }
             th.number scope="col" { "noise" }
         } }
+    }
+}
+
+/// `3.80 – 10.9 s`; the unit stands once where both ends have the same.
+fn interval(lower: f64, upper: f64, unit: &str) -> String {
+    let (lower, upper) = (quantity(lower, unit), quantity(upper, unit));
+    match (lower.split_once(' '), upper.split_once(' ')) {
+        _ if lower == upper => lower,
+        (Some((digits, low)), Some((_, high))) if low == high => format!("{digits} – {upper}"),
+        _ => format!("{lower} – {upper}"),
     }
 }
 

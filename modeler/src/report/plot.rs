@@ -78,9 +78,14 @@ impl Plot<'_> {
     fn frame(&self) -> Option<Frame> {
         let known = || self.measured.iter().chain(&self.held_out);
         let ends = [self.until, self.lowest_x()];
-        let x = Axis::over(known().map(|&(x, _)| x).chain(ends))?;
-        let curve = [self.lowest_x(), self.largest_x(), self.until].map(|x| self.model.at(&self.coordinates(x)));
-        let y = Axis::over(known().map(|&(_, y)| y).chain(curve.into_iter().filter(|&y| y > 0.0)))?;
+        let x = Axis::over(known().map(|&(x, _)| x).chain(ends), false)?;
+        let places = [self.lowest_x(), self.largest_x(), self.until];
+        let curve = places.map(|x| self.model.at(&self.coordinates(x)));
+        let highest = curve.into_iter().chain(known().map(|&(_, y)| y)).fold(0.0, f64::max);
+        // A very wide interval is cut off rather than pressing everything else to the ground.
+        let band = places.map(|x| self.model.predict(&self.coordinates(x), self.level).upper.min(3.0 * highest));
+        let positive = curve.into_iter().chain(band).filter(|&y| y > 0.0);
+        let y = Axis::over(known().map(|&(_, y)| y).chain(positive).collect::<Vec<_>>().into_iter(), true)?;
         Some(Frame { x: x.padded(0.05), y: y.padded(0.08) })
     }
 
@@ -116,20 +121,20 @@ impl Plot<'_> {
         html! {
             svg.plot viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) role="img" aria-label=(self.description) {
                 clipPath id=(id) {
-                    rect x=(LEFT) y=(TOP) width=(WIDTH - LEFT - RIGHT) height=(HEIGHT - TOP - BOTTOM);
+                    rect x=(LEFT) y=(TOP) width=(WIDTH - LEFT - RIGHT) height=(HEIGHT - TOP - BOTTOM) {}
                 }
                 (self.beyond_measured(frame))
                 (self.grid(frame))
                 g clip-path=(format!("url(#{id})")) {
-                    path.band d=(self.band(frame, &steps));
-                    path.line d=(along(self.model, &inside));
-                    path.line.beyond d=(along(self.model, &beyond));
+                    path.band d=(self.band(frame, &steps)) {}
+                    path.line d=(along(self.model, &inside)) {}
+                    path.line.beyond d=(along(self.model, &beyond)) {}
                     @if let Some(second) = self.second {
-                        path.second d=(along(second, &steps));
+                        path.second d=(along(second, &steps)) {}
                     }
                     @for &(x, y) in &self.measured {
                         @let (x, y) = frame.at(x, y);
-                        circle.measured cx=(format!("{x:.1}")) cy=(format!("{y:.1}")) r="3.2";
+                        circle.measured cx=(format!("{x:.1}")) cy=(format!("{y:.1}")) r="3.2" {}
                     }
                     @for &(x, y) in &self.held_out {
                         @let (cx, cy) = frame.at(x, y);
@@ -158,8 +163,8 @@ impl Plot<'_> {
             return html! {};
         }
         html! {
-            rect.extrapolated x=(format!("{start:.1}")) y=(TOP) width=(format!("{:.1}", end - start)) height=(HEIGHT - TOP - BOTTOM);
-            text.faint x=(format!("{:.1}", end - 4.0)) y=(TOP + 12.0) text-anchor="end" { "not measured" }
+            rect.extrapolated x=(format!("{start:.1}")) y=(TOP) width=(format!("{:.1}", end - start)) height=(HEIGHT - TOP - BOTTOM) {}
+            text.faint x=(format!("{:.1}", end - 4.0)) y=(HEIGHT - BOTTOM - 7.0) text-anchor="end" { "not measured" }
         }
     }
 
@@ -168,15 +173,15 @@ impl Plot<'_> {
         html! {
             @for tick in frame.y.ticks() {
                 @let (_, y) = frame.at(1.0, tick);
-                line.grid x1=(LEFT) x2=(WIDTH - RIGHT) y1=(format!("{y:.1}")) y2=(format!("{y:.1}"));
+                line.grid x1=(LEFT) x2=(WIDTH - RIGHT) y1=(format!("{y:.1}")) y2=(format!("{y:.1}")) {}
                 text x=(LEFT - 7.0) y=(format!("{:.1}", y + 3.8)) text-anchor="end" { (tick_label(tick, self.unit)) }
             }
             @for tick in self.x_ticks(frame) {
                 @let (x, _) = frame.at(tick, 1.0);
-                line.tick x1=(format!("{x:.1}")) x2=(format!("{x:.1}")) y1=(bottom) y2=(bottom + 4.0);
+                line.tick x1=(format!("{x:.1}")) x2=(format!("{x:.1}")) y1=(bottom) y2=(bottom + 4.0) {}
                 text x=(format!("{x:.1}")) y=(bottom + 17.0) text-anchor="middle" { (number(tick)) }
             }
-            line.axis x1=(LEFT) x2=(WIDTH - RIGHT) y1=(bottom) y2=(bottom);
+            line.axis x1=(LEFT) x2=(WIDTH - RIGHT) y1=(bottom) y2=(bottom) {}
             text.name x=(format!("{:.1}", (LEFT + WIDTH - RIGHT) / 2.0)) y=(HEIGHT - 6.0) text-anchor="middle" { (self.parameter.0) }
         }
     }
