@@ -168,8 +168,8 @@ fn errors_name_the_place() {
             "input:1:43",
             "stands here twice",
         ),
-        ("{\"params\":{\"x\":1},\"value\":[]}".into(), "input:1:29", "the array of values is empty"),
-        ("{\"params\":{\"x\":1},\"value\":1} x".into(), "input:1:31", "trailing characters"),
+        ("{\"params\":{\"x\":1},\"value\":[]}".into(), "input:1:28", "the array of values is empty"),
+        ("{\"params\":{\"x\":1},\"value\":1} x".into(), "input:1:30", "trailing characters"),
         (
             "{\"parameters\":[\"x\"],\"measurements\":{\"a\":{\"t\":[\n{\"point\":[1,2],\"values\":[1]}]}}}".into(),
             "input:2:1",
