@@ -179,6 +179,24 @@ impl Complexity {
     }
 }
 
+impl Complexity {
+    /// [`Complexity::growth`] over the terms that are at least a hundredth of the whole at `at`: what is smaller at the
+    /// largest scale of a study is nothing that a model of the study could or should name.
+    ///
+    /// # Errors
+    /// If the point lacks a parameter of a term.
+    pub fn growth_that_matters<'a>(
+        &self,
+        parameters: impl IntoIterator<Item = &'a str>,
+        at: &Point,
+    ) -> Result<BTreeMap<String, Growth>, MissingParameter> {
+        let whole = self.at(at)?;
+        let values = self.terms.iter().map(|term| term.at(at)).collect::<Result<Vec<f64>, _>>()?;
+        let terms = self.terms.iter().zip(values).filter(|(_, value)| value / whole >= 0.01);
+        Ok(Self { terms: terms.map(|(term, _)| term.clone()).collect() }.growth(parameters))
+    }
+}
+
 impl RoundedProduct {
     /// The exact value; saturates at the largest integer.
     ///
@@ -321,6 +339,22 @@ mod tests {
         assert_eq!(growth["n"], Growth { exponent: Ratio::from_integer(1), log_exponent: 1 });
         assert_eq!(growth["p"], Growth { exponent: Ratio::new(1, 4), log_exponent: 0 });
         assert_eq!(growth["m"], Growth::CONSTANT);
+    }
+
+    #[test]
+    fn what_is_below_a_hundredth_is_no_growth() {
+        let sum = Complexity {
+            terms: vec![
+                Term { coefficient: 1.0, factors: vec![factor("n", 1, 1, 0)] },
+                Term { coefficient: 1.0, factors: vec![factor("p", 2, 1, 0)] },
+            ],
+        };
+        // p² is 100 of 10000 + 100, then 121 of 10000 + 121.
+        let growth = |p| sum.growth_that_matters(["n", "p"], &point(p, 10_000.0)).unwrap();
+        assert_eq!(growth(10.0)["p"], Growth::CONSTANT);
+        assert_eq!(growth(11.0)["p"].exponent, Ratio::from_integer(2));
+        assert_eq!(growth(10.0)["n"].exponent, Ratio::from_integer(1));
+        assert!(sum.growth_that_matters(["n"], &Point::new()).is_err());
     }
 
     #[test]

@@ -126,13 +126,14 @@ pub enum Scale {
     Remote,
 }
 
-/// Leading growth per parameter of what a modeler may model.
+/// Leading growth per parameter of what a modeler may model. Of iterations and bytes only terms count that are at least
+/// a hundredth of the whole where every parameter has the study's largest value.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Growths {
     /// Of basic blocks (computation) or transferred bytes (communication).
     pub effort: BTreeMap<String, Growth>,
-    /// Of the expected time.
+    /// Of the expected time; that of a computation grows as its iterations.
     pub time: BTreeMap<String, Growth>,
 }
 
@@ -226,7 +227,8 @@ fn of_function(function: &Function, spec: &Spec) -> Vec<CallPathTruth> {
     let iterations = iterations(function);
     let time: Vec<TimeTerm> =
         iterations.complexity.terms.iter().map(|t| TimeTerm::new(t.clone(), Role::Computation, Scale::One)).collect();
-    let growth = Growths { effort: iterations.complexity.growth(spec.parameter_names()), time: growth(&time, spec) };
+    let effort = effort_growth(&iterations, spec);
+    let growth = Growths { time: effort.clone(), effort };
     let visits = count(vec![RoundedProduct { multiplier: 1, rounded: Vec::new() }]);
     let own = CallPathTruth {
         callpath: path.clone(),
@@ -277,7 +279,7 @@ fn of_call(callpath: Vec<String>, message: &Message, call: &MpiCall, spec: &Spec
     let (cost, extent) = message.operation.cost();
     let transferred = moved(message, call.repeats, extent);
     let time = expected_time(cost, &visits, &transferred);
-    let growth = Growths { effort: transferred.complexity.growth(spec.parameter_names()), time: growth(&time, spec) };
+    let growth = Growths { effort: effort_growth(&transferred, spec), time: growth(&time, spec) };
     let bytes = Bytes { sent: by_rank(call.sent), received: by_rank(call.received), transferred };
     CallPathTruth { callpath, kind: Kind::Communication, visits, iterations: None, bytes: Some(bytes), time, growth }
 }
@@ -319,7 +321,12 @@ fn expected_time(cost: Cost, visits: &Count, transferred: &Count) -> Vec<TimeTer
     time
 }
 
-/// Leading growth of a time; `(p-1)/p` tends to one.
+/// Growth over the terms that matter at the largest point of the study, which has a value for every parameter.
+fn effort_growth(count: &Count, spec: &Spec) -> BTreeMap<String, Growth> {
+    count.complexity.growth_that_matters(spec.parameter_names(), &spec.largest_point()).unwrap_or_default()
+}
+
+/// Leading growth of a communication's time; `(p-1)/p` tends to one. The unit costs being unknown, all terms matter.
 fn growth(time: &[TimeTerm], spec: &Spec) -> BTreeMap<String, Growth> {
     let terms = time.iter().map(|t| Term { coefficient: t.coefficient, factors: t.factors.clone() }).collect();
     Complexity { terms }.growth(spec.parameter_names())
@@ -350,7 +357,7 @@ impl CallPathTruth {
             ] {
                 count.add(more);
             }
-            self.growth.effort = bytes.transferred.complexity.growth(spec.parameter_names());
+            self.growth.effort = effort_growth(&bytes.transferred, spec);
         }
         self.time.extend(other.time);
         self.growth.time = growth(&self.time, spec);

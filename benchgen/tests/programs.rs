@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{COMPILERS, EVERYTHING, compile, generated, run, standard_output};
+use common::{COMPILERS, EVERYTHING, compile, generated, run, run_with, standard_output};
 
 #[test]
 fn programs_compile_and_verify_their_communication() {
@@ -53,6 +53,27 @@ fn wrong_results_are_noticed() {
         assert!(!failed.status.success(), "{function} delivers something else and nobody notices");
         assert!(text.contains(&format!(": {function}: rank ")) && text.contains(", expected "), "{function}: {text}");
     }
+}
+
+/// What the sanitizers say of a program, which must end well; leaks of the MPI library are none of ours.
+fn sanitized(source: &str) -> String {
+    let flags = ["-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
+    let program = compile(&[("program.cpp", source)], "g++", &flags);
+    let options = [("ASAN_OPTIONS", "detect_leaks=1"), ("LSAN_OPTIONS", "exitcode=0")];
+    let run = run_with(&program, 3, &["n=100", "verify=1"], &options);
+    let report = String::from_utf8_lossy(&run.stderr).into_owned();
+    standard_output(run);
+    report
+}
+
+#[test]
+fn programs_stay_inside_their_memory_and_release_it() {
+    let (_, generated) = generated(EVERYTHING);
+    let report = sanitized(&generated.source);
+    assert!(!report.contains("program.cpp"), "{report}");
+    // Without its release the same program is reported, so that the silence above means something.
+    let leaky = sanitized(&generated.source.replace("std::free(block);", ""));
+    assert!(leaky.contains("detected memory leaks") && leaky.contains("program.cpp"), "{leaky}");
 }
 
 #[test]

@@ -45,8 +45,16 @@ pub fn compile(sources: &[(&str, &str)], compiler: &str, flags: &[&str]) -> Prog
 
 /// Runs a program on `ranks` ranks.
 pub fn run(program: &Program, ranks: u32, arguments: &[&str]) -> Output {
+    run_with(program, ranks, arguments, &[])
+}
+
+/// The same with more variables in its environment.
+pub fn run_with(program: &Program, ranks: u32, arguments: &[&str], environment: &[(&str, &str)]) -> Output {
     let mut command = Command::new("mpirun.openmpi");
-    command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+    command
+        .envs(environment.iter().copied())
+        .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
+        .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
     command.current_dir(program.folder.path()).args(["--oversubscribe", "-n", &ranks.to_string()]);
     output(command.arg(&program.binary).args(arguments))
 }
