@@ -85,10 +85,7 @@ impl World {
     fn send(&self, to: u32, profile: Option<Profile>) {
         let bytes = profile.map(|profile| profile.encode()).unwrap_or_default();
         let length = Int::try_from(bytes.len()).unwrap_or_else(|_| {
-            eprintln!(
-                "poise: the profiles of rank {} and those it collected are lost: they have more than 2^31 bytes.",
-                self.rank
-            );
+            say(&format!("the profiles that rank {} collected are lost: they have more than 2^31 bytes.", self.rank));
             0
         });
         // SAFETY: the bytes are there, and the receiver waits for them.

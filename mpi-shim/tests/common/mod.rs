@@ -15,6 +15,9 @@ pub enum Mpi {
     Mpich,
 }
 
+/// MPI's Fortran bindings, by the number that `programs/fortran.F90` has for them less one.
+pub const FORTRAN: [&str; 3] = ["mpif.h", "mpi", "mpi_f08"];
+
 pub const BOTH: [Mpi; 2] = [Mpi::OpenMpi, Mpi::Mpich];
 
 impl Mpi {
@@ -52,10 +55,20 @@ impl Mpi {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// Compiles `tests/programs/NAME.c` into `folder`.
+    /// Compiles `tests/programs/NAME.c` into `folder`; for the names in [`FORTRAN`], `fortran.F90` with that binding.
     pub fn compile(self, name: &str, folder: &Path) -> PathBuf {
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(format!("{name}.c"));
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
         let program = folder.join(name);
+        if let Some(binding) = FORTRAN.iter().position(|&binding| binding == name) {
+            let compiler = self.compiler().replace("mpicc", "mpifort");
+            // gfortran minds that mpif.h's routines are called with buffers of several types.
+            run(Command::new(compiler)
+                .args([&format!("-DBINDING={}", binding + 1), "-fallow-argument-mismatch", "-w", "-o"])
+                .arg(&program)
+                .arg(sources.join("fortran.F90")));
+            return program;
+        }
+        let source = sources.join(format!("{name}.c"));
         run(Command::new(self.compiler())
             .args(["-O1", "-fPIC", "-Wall", "-Wno-stringop-overflow", "-Wno-stringop-overread", "-o"])
             .arg(&program)
@@ -68,7 +81,7 @@ impl Mpi {
 /// Runs a command that must succeed.
 fn run(command: &mut Command) -> Output {
     let output = command.output().unwrap_or_else(|error| {
-        panic!("{command:?}: {error}; these tests need Open MPI and MPICH: install libopenmpi-dev and libmpich-dev")
+        panic!("{command:?}: {error}; these tests need Open MPI and MPICH: install libopenmpi-dev, libmpich-dev and gfortran")
     });
     assert!(output.status.success(), "{command:?}\n{}", String::from_utf8_lossy(&output.stderr));
     output
@@ -169,6 +182,9 @@ pub struct Calls {
     pub comm_size: u64,
 }
 
+/// A field of them.
+type Field = fn(&Calls) -> u64;
+
 /// One call that moved this much, on a communicator of `comm_size` ranks.
 pub fn one(sent: u64, received: u64, comm_size: u64) -> Option<Calls> {
     Some(Calls { calls: 1, sent, received, comm_size })
@@ -202,7 +218,7 @@ impl Checked {
 
     /// Compares the call path with what `expected` says of each rank; `None` for a rank that was never there.
     pub fn expect(&self, path: &[&str], expected: impl Fn(u64) -> Option<Calls>) {
-        let metrics: [(Metric, fn(&Calls) -> u64); 4] = [
+        let metrics: [(Metric, Field); 4] = [
             (Metric::Visits, |calls| calls.calls),
             (Metric::BytesSent, |calls| calls.sent),
             (Metric::BytesReceived, |calls| calls.received),
