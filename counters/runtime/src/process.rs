@@ -218,9 +218,14 @@ pub fn finish() {
         return;
     }
     let path = OsStr::from_bytes(settings.path.as_bytes());
-    match profile(0, settings).map(|profile| profile.write(path)) {
-        Some(Ok(())) => {}
-        Some(Err(error)) => say(&format!("{error}; this run has no profile.")),
+    match profile(0, settings) {
+        // Launchers and shells are preloaded too and enter no region; the profile is the program's that they start.
+        Some(profile) if profile.nodes.is_empty() => {}
+        Some(profile) => {
+            if let Err(error) = profile.write(path) {
+                say(&format!("{error}; this run has no profile."));
+            }
+        }
         None => say("the process ended while a thread was starting or ending; this run has no profile."),
     }
 }
