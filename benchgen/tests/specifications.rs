@@ -147,6 +147,15 @@ fn the_same_seed_draws_the_same_and_another_does_not() {
     assert!((20..120).contains(&nested) && (80..180).contains(&communicating), "{nested} {communicating}");
 }
 
+#[test]
+fn the_documented_example_is_a_specification() {
+    let text = include_str!("../../docs/benchgen.md");
+    let example =
+        text.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).expect("docs hold an example");
+    let (spec, _) = generated(example);
+    assert_eq!(spec.functions.len(), 201);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
