@@ -72,9 +72,9 @@ pub struct Node {
     parent: *mut Node,
     /// This node itself, or where this link leads.
     target: *mut Node,
-    /// The callee entered last.
-    first: *mut Node,
-    /// The caller's callee entered before this one.
+    /// The callee entered last; null if there is none yet.
+    last: *mut Node,
+    /// The next of the caller's callees, which form a ring in the order in which they were first entered.
     next: *mut Node,
     /// This node's number in order of creation.
     number: u32,
@@ -109,31 +109,21 @@ impl Node {
             if std::ptr::eq((*parent).region, region) {
                 return parent;
             }
-            let first = (*parent).first;
-            if !first.is_null() && std::ptr::eq((*first).region, region) {
-                return (*first).target;
+            let last = (*parent).last;
+            if last.is_null() {
+                return null_mut();
             }
-            Self::search(parent, region)
-        }
-    }
-
-    /// Looks through all but the first of the callees, and moves the one found to the front.
-    ///
-    /// # Safety
-    /// As for [`Node::callee`].
-    unsafe fn search(parent: *mut Self, region: *const Region) -> *mut Self {
-        // SAFETY: as in `callee`.
-        unsafe {
-            let mut before = (*parent).first;
-            while !before.is_null() {
-                let node = (*before).next;
-                if !node.is_null() && std::ptr::eq((*node).region, region) {
-                    (*before).next = (*node).next;
-                    (*node).next = (*parent).first;
-                    (*parent).first = node;
+            if std::ptr::eq((*last).region, region) {
+                return (*last).target;
+            }
+            // Programs repeat themselves: what followed before is likely to follow again.
+            let mut node = (*last).next;
+            while node != last {
+                if std::ptr::eq((*node).region, region) {
+                    (*parent).last = node;
                     return (*node).target;
                 }
-                before = node;
+                node = (*node).next;
             }
         }
         null_mut()
@@ -237,8 +227,12 @@ impl Tree {
             if !known.is_null() {
                 (*node).target = known;
             }
-            (*node).next = (*parent).first;
-            (*parent).first = node;
+            let last = (*parent).last;
+            if !last.is_null() {
+                (*node).next = (*last).next;
+                (*last).next = node;
+            }
+            (*parent).last = node;
             self.publish();
             (*node).target
         }
@@ -264,8 +258,8 @@ impl Tree {
                 region,
                 parent,
                 target: node,
-                first: null_mut(),
-                next: null_mut(),
+                last: null_mut(),
+                next: node,
                 number: self.count,
                 visits: Counter::default(),
                 blocks: Counter::default(),

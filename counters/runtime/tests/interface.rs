@@ -1,0 +1,170 @@
+//! The C interface as a C program uses it, without any compiler plugin.
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use poise_profile::{Metric, Profile};
+
+/// A C program around `body`, the body of `main` with `argc` and `argv`, linked with the runtime.
+fn build(folder: &std::path::Path, body: &str) -> PathBuf {
+    let library = std::env::current_exe().unwrap().parent().unwrap().to_owned();
+    let include = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("include");
+    let (source, program) = (folder.join("program.c"), folder.join("program"));
+    let text = format!(
+        "#include \"poise_runtime.h\"\n#include <pthread.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <unistd.h>
+         static const struct poise_region M = {{\"main\", \"m.c\", 1, POISE_FUNCTION}}, A = {{\"a\", 0, 0, POISE_FUNCTION}},
+             B = {{\"b\", 0, 0, POISE_USER}}, S = {{\"MPI_Send\", 0, 0, POISE_MPI}};
+         static void *thread(void *region) {{
+             void *token = poise_enter(region); poise_thread.blocks += 7; poise_leave(token); return 0; }}
+         int main(int argc, char **argv) {{ void *main_token = poise_enter(&M); {body} poise_leave(main_token); return 3; }}"
+    );
+    std::fs::write(&source, text).unwrap();
+    let mut command = Command::new("cc");
+    command
+        .args([
+            "-O1",
+            "-Wall",
+            "-Werror",
+            "-Wno-unused-variable",
+            "-Wno-unused-function",
+            "-Wno-unused-parameter",
+            "-I",
+        ])
+        .arg(include);
+    command.arg(source).arg("-o").arg(&program).arg(format!("-L{}", library.display()));
+    command.args(["-lpoise_runtime", "-lpthread"]).arg(format!("-Wl,-rpath,{}", library.display()));
+    let output = command.output().expect("a C compiler is installed");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    program
+}
+
+/// Runs the program around `body`, measured; its output and the profile it wrote.
+fn run(body: &str) -> (Output, Option<Profile>) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.poise");
+    let output = Command::new(build(folder.path(), body)).arg(&path).env("POISE_PROFILE", &path).output().unwrap();
+    let profile = path.exists().then(|| Profile::read(&path).unwrap());
+    (output, profile)
+}
+
+fn value(profile: &Profile, path: &[&str], metric: Metric) -> Option<u128> {
+    let names = |node| profile.path(node).unwrap().iter().map(|r| r.name.clone()).collect::<Vec<_>>();
+    let node = (0..profile.nodes.len() as u32).find(|&node| names(node) == path)?;
+    profile.values.get(&(node, metric)).map(|value| value.sum)
+}
+
+#[test]
+fn blocks_and_calls_go_to_the_current_call_path() {
+    let (output, profile) = run("poise_thread.blocks += 5;
+        for (int i = 0; i < 6; i++) {
+            void *a = poise_enter(&A); poise_thread.blocks += 10;
+            void *b = poise_enter(&B); poise_thread.blocks += 100;
+            void *again = poise_enter(&A); poise_thread.blocks += 1000; poise_leave(again);
+            poise_thread.blocks += 1; poise_leave(b);
+            poise_thread.blocks += 2; poise_leave(a); }
+        poise_thread.blocks += 3;");
+    let profile = profile.unwrap();
+    assert_eq!(output.status.code(), Some(3));
+    let blocks = |path: &[&str]| value(&profile, path, Metric::BasicBlocks);
+    assert_eq!(blocks(&["main"]), Some(8));
+    // The inner activation of a is recursion: it counts for the outer one.
+    assert_eq!(blocks(&["main", "a"]), Some(6 * 1012));
+    assert_eq!(blocks(&["main", "a", "b"]), Some(6 * 101));
+    assert_eq!(blocks(&["main", "a", "b", "a"]), None);
+    assert_eq!(value(&profile, &["main", "a"], Metric::Visits), Some(12));
+    assert_eq!(value(&profile, &["main", "a"], Metric::BytesSent), None);
+}
+
+#[test]
+fn an_outer_token_leaves_everything_and_resume_comes_back() {
+    let (_, profile) = run("void *a = poise_enter(&A); poise_enter(&B); poise_enter(&S); poise_thread.blocks += 1;
+        poise_resume(a, &A); poise_thread.blocks += 10;
+        poise_enter(&B); poise_leave(a); poise_thread.blocks += 100;");
+    let profile = profile.unwrap();
+    assert_eq!(value(&profile, &["main", "a", "b", "MPI_Send"], Metric::BasicBlocks), Some(1));
+    assert_eq!(value(&profile, &["main", "a"], Metric::BasicBlocks), Some(10));
+    assert_eq!(value(&profile, &["main", "a"], Metric::Visits), Some(1));
+    assert_eq!(value(&profile, &["main"], Metric::BasicBlocks), Some(100));
+}
+
+#[test]
+fn messages_add_up_and_the_largest_communicator_stays() {
+    let (_, profile) = run("for (int i = 1; i < 4; i++) {
+        void *s = poise_enter(&S); poise_mpi_moved(i, 10 * i, 8 / i); poise_leave(s); }");
+    let profile = profile.unwrap();
+    let send = |metric| value(&profile, &["main", "MPI_Send"], metric);
+    assert_eq!(send(Metric::BytesSent), Some(6));
+    assert_eq!(send(Metric::BytesReceived), Some(60));
+    assert_eq!(send(Metric::CommSize), Some(8));
+    assert_eq!(send(Metric::Visits), Some(3));
+}
+
+#[test]
+fn threads_join_by_call_path_and_the_rest_has_a_root() {
+    let (_, profile) = run("for (int i = 0; i < 2000; i++) {
+            pthread_t t; if (pthread_create(&t, 0, thread, (void *)(i % 2 ? &A : &B)) || pthread_join(t, 0)) return 9; }
+        poise_leave(main_token); poise_thread.blocks += 4; main_token = poise_enter(&M);");
+    let profile = profile.unwrap();
+    assert_eq!(value(&profile, &["a"], Metric::BasicBlocks), Some(7000));
+    assert_eq!(value(&profile, &["b"], Metric::Visits), Some(1000));
+    assert_eq!(value(&profile, &["(outside all regions)"], Metric::BasicBlocks), Some(4));
+}
+
+/// Times are those of a known pause, and exclusive.
+#[test]
+fn time_is_exclusive_and_in_nanoseconds() {
+    let (_, profile) = run("void *a = poise_enter(&A); usleep(50000); void *b = poise_enter(&B); usleep(150000);
+        poise_leave(b); poise_leave(a);");
+    let profile = profile.unwrap();
+    let milliseconds = |path: &[&str]| value(&profile, path, Metric::Time).unwrap() / 1_000_000;
+    assert!((50..140).contains(&milliseconds(&["main", "a"])), "{}", milliseconds(&["main", "a"]));
+    assert!((150..400).contains(&milliseconds(&["main", "a", "b"])), "{}", milliseconds(&["main", "a", "b"]));
+    assert!(milliseconds(&["main"]) < 40);
+}
+
+#[test]
+fn a_taken_profile_is_not_written_and_has_the_rank() {
+    let (output, profile) = run("poise_claim_output(); size_t length; poise_thread.blocks += 2;
+        uint8_t *bytes = poise_take_profile(5, &length);
+        FILE *file = fopen(argv[1], \"wb\"); fwrite(bytes, 1, length, file); fclose(file); poise_release(bytes, length);");
+    let profile = profile.unwrap();
+    assert!(output.stderr.is_empty());
+    let main = profile.values[&(0, Metric::BasicBlocks)];
+    assert_eq!((main.sum, main.minimum, main.ranks), (2, (2, 5), 1));
+}
+
+#[test]
+fn a_claimed_profile_that_nobody_takes_is_one_line() {
+    let (output, profile) = run("poise_claim_output();");
+    assert!(profile.is_none());
+    assert_eq!(output.status.code(), Some(3));
+    assert_eq!(output.stderr, b"poise: MPI_Finalize was never reached; this run has no profile.\n");
+}
+
+#[test]
+fn everything_is_inert_unless_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let body = "if (main_token || poise_active() || poise_output_path()) return 9;
+        size_t length; if (poise_take_profile(0, &length)) return 8; poise_mpi_moved(1, 2, 3); poise_resume(0, &A);";
+    let output = Command::new(build(folder.path(), body)).env_remove("POISE_PROFILE").output().unwrap();
+    assert_eq!(output.status.code(), Some(3));
+    assert!(output.stderr.is_empty());
+}
+
+/// A million call paths of one thread stay within 200 bytes each.
+#[test]
+fn a_million_call_paths_fit() {
+    let (output, profile) = run("enum { N = 1000 }; struct poise_region *r = calloc(2 * N, sizeof *r);
+        for (int i = 0; i < 2 * N; i++) { char *n = malloc(8); sprintf(n, \"r%d\", i); r[i].name = n; }
+        void *before = sbrk(0);
+        for (int round = 0; round < 2; round++)
+            for (int i = 0; i < N; i++) { void *a = poise_enter(&r[i]);
+                for (int j = 0; j < N; j++) poise_leave(poise_enter(&r[N + j]));
+                poise_leave(a); }
+        printf(\"%ld\\n\", (long)((char *)sbrk(0) - (char *)before));");
+    let profile = profile.unwrap();
+    assert_eq!(profile.nodes.len(), 1_001_001);
+    assert_eq!(value(&profile, &["main", "r7"], Metric::Visits), Some(2));
+    let bytes: u64 = String::from_utf8_lossy(&output.stdout).trim().parse().unwrap();
+    assert!(bytes > 50_000_000 && bytes < 200_000_000, "{bytes}");
+}
