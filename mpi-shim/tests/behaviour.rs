@@ -41,6 +41,20 @@ fn the_profile_says_where_it_is_from() {
     }
 }
 
+/// MPI's file layer communicates by MPI's own functions; none of those calls is the program's.
+#[test]
+fn calls_within_mpi_are_not_counted() {
+    for mpi in BOTH {
+        let run = Checked::new("files", mpi, 3);
+        let names: Vec<_> = run.profile.regions.iter().map(|region| region.name.as_str()).collect();
+        let expected = ["open", "write_at_all", "sync", "read_at_all", "write_ordered", "close"];
+        let mut expected: Vec<_> = expected.iter().map(|name| format!("MPI_File_{name}")).collect();
+        expected.extend(["MPI_Init".to_string(), "files".to_string()]);
+        expected.sort_unstable();
+        assert_eq!(names, expected, "{mpi:?}");
+    }
+}
+
 /// All but times are equal over runs.
 #[test]
 fn two_runs_count_the_same() {
