@@ -62,9 +62,9 @@ pub struct ReadError {
     /// What is wrong, a clause without a full stop.
     pub what: String,
     /// What was expected instead, a noun phrase.
-    pub expected: Option<String>,
+    pub expected: Option<Box<str>>,
     /// What to do, an imperative clause without a full stop.
-    pub advice: Option<String>,
+    pub advice: Option<Box<str>>,
 }
 
 impl ReadError {
@@ -83,14 +83,14 @@ impl ReadError {
     /// Adds what was expected.
     #[must_use]
     pub fn expected(mut self, expected: impl Into<String>) -> Self {
-        self.expected = Some(expected.into());
+        self.expected = Some(expected.into().into());
         self
     }
 
     /// Adds what to do.
     #[must_use]
     pub fn advice(mut self, advice: impl Into<String>) -> Self {
-        self.advice = Some(advice.into());
+        self.advice = Some(advice.into().into());
         self
     }
 

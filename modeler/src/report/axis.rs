@@ -55,22 +55,20 @@ impl Axis {
         }
     }
 
-    /// Between two and about eight round values along the axis.
+    /// Round values along the axis, about five of them.
     pub fn ticks(&self) -> Vec<f64> {
-        let candidates: [Vec<f64>; 5] = if self.logarithmic {
-            [
-                self.decades(&[1.0], 3),
-                self.decades(&[1.0], 1),
-                self.decades(&[1.0, 3.0], 1),
-                self.decades(&[1.0, 2.0, 5.0], 1),
-                self.decades(&[1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0], 1),
-            ]
+        let candidates: Vec<Vec<f64>> = if self.logarithmic {
+            let mantissas: [&[f64]; 4] = [&[1.0], &[1.0, 3.0], &[1.0, 2.0, 5.0], &[1.0, 2.0, 3.0, 4.0, 6.0, 8.0]];
+            [6, 3, 2]
+                .map(|step| self.decades(&[1.0], step))
+                .into_iter()
+                .chain(mantissas.map(|m| self.decades(m, 1)))
+                .collect()
         } else {
             let unit = 10f64.powf((self.high - self.low).log10().floor());
-            [2.0, 1.0, 0.5, 0.2, 0.1].map(|step| self.multiples(unit * step))
+            [2.0, 1.0, 0.5, 0.2, 0.1].map(|step| self.multiples(unit * step)).to_vec()
         };
-        let enough = |ticks: &&Vec<f64>| (4..=7).contains(&ticks.len());
-        candidates.iter().find(enough).or(candidates.iter().max_by_key(|t| t.len().min(8))).cloned().unwrap_or_default()
+        candidates.into_iter().min_by_key(|ticks| ticks.len().abs_diff(5)).unwrap_or_default()
     }
 
     fn decades(&self, mantissas: &[f64], step: i32) -> Vec<f64> {
