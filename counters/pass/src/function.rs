@@ -185,6 +185,8 @@ pub unsafe fn instrument(
             accumulator.block(block);
         }
         accumulator.connect();
+        let phis: Vec<LLVMValueRef> = accumulator.phis.iter().map(|&(_, phi)| phi).collect();
+        glue::poise_close(analyses, function, phis.as_ptr(), phis.len());
     }
 }
 

@@ -29,6 +29,8 @@ unsafe extern "C" {
     pub fn poise_returns_twice(instruction: LLVMValueRef) -> bool;
     /// Lets a function write memory.
     pub fn poise_widen_function(function: LLVMValueRef);
+    /// Replaces accumulators of loops by closed forms where possible; may erase any of the phis.
+    pub fn poise_close(analyses: *mut Analyses, function: LLVMValueRef, phis: *const LLVMValueRef, count: usize);
     /// Lets a call write memory.
     pub fn poise_widen_call(instruction: LLVMValueRef);
 }
