@@ -51,7 +51,7 @@ pub fn active() -> bool {
     poise_active() != 0
 }
 
-/// An MPI operation that was entered; to be left by [`Visit::leave`].
+/// An MPI operation that was entered; left when the value is dropped, also by an exception.
 pub struct Visit(*mut c_void);
 
 impl Visit {
@@ -67,7 +67,13 @@ impl Visit {
         if moved != Moved::default() {
             poise_mpi_moved(moved.sent, moved.received, moved.comm_size);
         }
-        // SAFETY: the token came from poise_enter on this thread, and `self` is consumed, so it is left once.
+    }
+}
+
+impl Drop for Visit {
+    #[inline(always)]
+    fn drop(&mut self) {
+        // SAFETY: the token came from poise_enter on this thread, and a value is dropped once.
         unsafe { poise_leave(self.0) }
     }
 }

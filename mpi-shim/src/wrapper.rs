@@ -39,7 +39,7 @@ impl Drop for Inside {
 
 /// One exported pair of functions per row. The rule sees the arguments before the call, which it may redirect to a
 /// status of its own, and after it; between the visit's two time stamps lies the call and, because MPI must see wrong
-/// arguments first, the reading of what it moved.
+/// arguments first, the reading of what it moved. A C++ exception that the program's error handler throws passes.
 macro_rules! wrappers {
     ($($name:ident($($argument:ident: $kind:ident),*) => $rule:ident $fields:tt;)*) => {$(
         const _: () = {
@@ -48,8 +48,8 @@ macro_rules! wrappers {
 
             #[unsafe(export_name = concat!("MPI_", stringify!($name)))]
             #[allow(unused_mut, reason = "only some rules redirect an argument")]
-            unsafe extern "C" fn wrapper($(mut $argument: $kind),*) -> Int {
-                type Signature = unsafe extern "C" fn($($kind),*) -> Int;
+            unsafe extern "C-unwind" fn wrapper($(mut $argument: $kind),*) -> Int {
+                type Signature = unsafe extern "C-unwind" fn($($kind),*) -> Int;
                 // SAFETY: the MPI standard gives the function of this name this signature; a handle, whether int or
                 // pointer, is passed in one register or stack slot, which a word leaves as it is.
                 let call: Signature = unsafe { std::mem::transmute(FUNCTION.address()) };
@@ -71,7 +71,7 @@ macro_rules! wrappers {
             }
 
             #[unsafe(export_name = concat!("PMPI_", stringify!($name)))]
-            unsafe extern "C" fn profiling_wrapper($($argument: $kind),*) -> Int {
+            unsafe extern "C-unwind" fn profiling_wrapper($($argument: $kind),*) -> Int {
                 // SAFETY: the arguments are the program's.
                 unsafe { wrapper($($argument),*) }
             }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{BOTH, Checked, Mode, Mpi, Run};
+use common::{BOTH, Checked, Mode, Mpi, Run, one};
 
 /// Standard output must be the same in all modes. It holds checksums of everything that MPI delivered.
 #[test]
@@ -38,6 +38,16 @@ fn the_profile_says_where_it_is_from() {
         assert_eq!(run.profile.metadata["ranks"], "3");
         let text = &run.profile.metadata["mpi_library"];
         assert!(text.starts_with(library) && !text.contains('\n'), "{text:?}");
+    }
+}
+
+#[test]
+fn an_exception_through_mpi_leaves_the_call() {
+    for mpi in BOTH {
+        assert_eq!(Run::of("throwing", mpi, 2, Mode::Measured).stdout, "caught 7\n");
+        let run = Checked::new("throwing", mpi, 2);
+        run.expect(&["MPI_Send"], |_| one(0, 0, 0));
+        run.expect(&["MPI_Bcast"], |r| one(if r == 0 { 8 } else { 0 }, 4, 2));
     }
 }
 

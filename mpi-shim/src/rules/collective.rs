@@ -97,7 +97,7 @@ impl ByArguments for Gather {
         if part.root {
             // SAFETY: the receiver's arguments have a meaning at the root.
             let block = unsafe { bytes(self.recvcount, self.recvtype) };
-            moved.received = block.saturating_mul(group.peers() - u64::from(in_place));
+            moved.received = block.saturating_mul(group.peers().saturating_sub(u64::from(in_place)));
         }
         moved
     }
@@ -155,7 +155,7 @@ impl ByArguments for Scatter {
         if part.root {
             // SAFETY: the sender's arguments have a meaning at the root.
             let block = unsafe { bytes(self.sendcount, self.sendtype) };
-            moved.sent = block.saturating_mul(group.peers() - u64::from(in_place));
+            moved.sent = block.saturating_mul(group.peers().saturating_sub(u64::from(in_place)));
         }
         if part.member && !in_place {
             // SAFETY: the receiver's arguments have a meaning here.
@@ -214,7 +214,7 @@ impl ByArguments for Allgather {
             let received = bytes(self.recvcount, self.recvtype);
             let in_place = !group.is_inter() && family.is_in_place(self.sendbuf);
             let sent = if in_place { received } else { bytes(self.sendcount, self.sendtype) };
-            let others = group.peers() - u64::from(in_place);
+            let others = group.peers().saturating_sub(u64::from(in_place));
             Moved {
                 sent: sent.saturating_mul(others),
                 received: received.saturating_mul(others),
@@ -246,7 +246,11 @@ impl ByArguments for Allgatherv {
                 return Moved { sent, received: all, comm_size };
             }
             let received = blocks(self.recvcounts, group.peers(), self.recvtype, Some(group.rank()));
-            Moved { sent: (all - received).saturating_mul(group.peers() - 1), received, comm_size }
+            Moved {
+                sent: all.saturating_sub(received).saturating_mul(group.peers().saturating_sub(1)),
+                received,
+                comm_size,
+            }
         }
     }
 }
@@ -398,7 +402,7 @@ impl ByArguments for ReduceScatter {
             let group = Group::of(self.comm);
             let sent = blocks(self.recvcounts, group.local(), self.datatype, None);
             let others = blocks(self.recvcounts, group.local(), self.datatype, Some(group.rank()));
-            Moved { sent, received: sent - others, comm_size: group.ranks() }
+            Moved { sent, received: sent.saturating_sub(others), comm_size: group.ranks() }
         }
     }
 }

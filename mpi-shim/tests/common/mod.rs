@@ -55,7 +55,7 @@ impl Mpi {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// Compiles `tests/programs/NAME.c` into `folder`; for the names in [`FORTRAN`], `fortran.F90` with that binding.
+    /// Compiles `tests/programs/NAME.c` or `.cpp` into `folder`; for the names in [`FORTRAN`], `fortran.F90` with that binding.
     pub fn compile(self, name: &str, folder: &Path) -> PathBuf {
         let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
         let program = folder.join(name);
@@ -68,8 +68,11 @@ impl Mpi {
                 .arg(sources.join("fortran.F90")));
             return program;
         }
-        let source = sources.join(format!("{name}.c"));
-        run(Command::new(self.compiler())
+        let (compiler, source) = match sources.join(format!("{name}.cpp")) {
+            source if source.exists() => (self.compiler().replace("mpicc", "mpicxx"), source),
+            _ => (self.compiler().into(), sources.join(format!("{name}.c"))),
+        };
+        run(Command::new(compiler)
             .args(["-O1", "-fPIC", "-Wall", "-Wno-stringop-overflow", "-Wno-stringop-overread", "-o"])
             .arg(&program)
             .arg(source)
