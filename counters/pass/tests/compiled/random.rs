@@ -80,3 +80,82 @@ fn random_graphs_count_the_same() {
         })
         .unwrap();
 }
+
+/// Structured code: what closed forms are for.
+#[derive(Clone, Debug)]
+enum Statement {
+    /// Arithmetic on the array.
+    Work(u32),
+    /// `for` from, to as a multiple of the innermost variable or of n, step.
+    For(u32, u32, u32, Vec<Statement>),
+    /// A conditional on the data.
+    If(u32, Vec<Statement>),
+    /// A conditional break out of the innermost loop.
+    Break(u32),
+}
+
+fn statements() -> impl Strategy<Value = Vec<Statement>> {
+    let leaf = prop_oneof![4 => (1u32..9).prop_map(Statement::Work), 1 => (0u32..200).prop_map(Statement::Break)];
+    let statement = leaf.prop_recursive(4, 16, 4, |inner| {
+        let body = prop::collection::vec(inner, 1..4);
+        prop_oneof![
+            3 => (0u32..3, 0u32..4, 1u32..4, body.clone()).prop_map(|(a, b, c, body)| Statement::For(a, b, c, body)),
+            1 => (1u32..8, body).prop_map(|(mask, body)| Statement::If(mask, body)),
+        ]
+    });
+    prop::collection::vec(statement, 1..4)
+}
+
+/// The C text of `body`; `depth` loops surround it.
+fn nest(body: &[Statement], depth: usize, text: &mut String) {
+    let variable = format!("i{depth}");
+    for statement in body {
+        match statement {
+            Statement::Work(factor) => writeln!(text, "a[({variable} * {factor}) & 63] += {factor} + s;"),
+            Statement::Break(value) if depth > 0 => writeln!(text, "if (a[{variable} & 63] % 211 == {value}) break;"),
+            Statement::Break(value) => writeln!(text, "s += {value};"),
+            Statement::If(mask, body) => {
+                writeln!(text, "if (a[{variable} & 63] & {mask}) {{").unwrap();
+                nest(body, depth, text);
+                writeln!(text, "}}")
+            }
+            Statement::For(from, to, step, body) => {
+                let inner = depth + 1;
+                let bound = if to % 2 == 0 { format!("n + {to}") } else { format!("{variable} + {}", 2 * to) };
+                writeln!(text, "for (int i{inner} = {from}; i{inner} < {bound}; i{inner} += {step}) {{").unwrap();
+                nest(body, inner, text);
+                writeln!(text, "s ^= i{inner}; }}")
+            }
+        }
+        .unwrap();
+    }
+}
+
+#[test]
+fn random_loop_nests_count_the_same() {
+    let cases = std::env::var("POISE_TEST_GRAPHS").ok().and_then(|n| n.parse().ok()).unwrap_or(12);
+    let mut runner =
+        TestRunner::new(Config { cases, max_shrink_iters: 60, failure_persistence: None, ..Config::default() });
+    let levels = prop::sample::select(vec!["-O1", "-O2", "-O3"]);
+    runner
+        .run(&(statements(), levels), |(body, level)| {
+            let mut text =
+                "#include <stdio.h>\nstatic int a[64];\n__attribute__((noinline)) static int f(int n, int i0) {\n\
+                int s = 0;\n"
+                    .to_owned();
+            nest(&body, 0, &mut text);
+            text.push_str("return s; }\nint main() { int s = 0; for (int n = 0; n < 9; n++) s += f(n, n / 2);\n");
+            text.push_str("for (int i = 0; i < 64; i++) s ^= a[i];\nprintf(\"%d\\n\", s); return 0; }\n");
+            let (bench, source) = (Bench::new(), Source { text: &text, language: "c" });
+            let run = bench.measure(&bench.counted(&source, &[level, "-fwrapv"]), &[]);
+            prop_assert_eq!(
+                total(run.profile()),
+                bench.covered(&source, &[level, "-fwrapv"], &[]),
+                "{}\n{}",
+                level,
+                text
+            );
+            Ok(())
+        })
+        .unwrap();
+}
