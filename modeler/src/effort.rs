@@ -302,9 +302,9 @@ impl Search<'_> {
 
     /// Replaces single terms of the best sums as long as that lowers the residual.
     fn exchange(&mut self, beam: &mut Vec<State>) {
-        for index in 0..beam.len().min(2) {
+        for index in 0..beam.len().min(1) {
             let mut state = beam[index].clone();
-            for _ in 0..4 {
+            for _ in 0..3 {
                 if self.is_exact(&state) {
                     break;
                 }

@@ -10,7 +10,7 @@ use crate::priors::{self, Bytes, Communicator, Operation, Prior};
 use crate::warning::{self, warning};
 use rayon::prelude::*;
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// A series that has no model, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,6 +84,8 @@ struct Fitter<'a> {
     /// Metric ids by name.
     metrics: HashMap<&'a str, Vec<MetricId>>,
     ranks: Option<usize>,
+    /// By series: the functions behind counts, found when first needed, as models or as priors of others.
+    efforts: Vec<OnceLock<Effort>>,
 }
 
 impl<'a> Fitter<'a> {
@@ -100,7 +102,8 @@ impl<'a> Fitter<'a> {
         }
         let is_ranks = |name: &String| RANKS.contains(&name.to_ascii_lowercase().as_str());
         let ranks = experiment.parameters.iter().position(is_ranks);
-        Self { experiment, options, hypotheses, metrics, ranks }
+        let efforts = experiment.series.iter().map(|_| OnceLock::new()).collect();
+        Self { experiment, options, hypotheses, metrics, ranks, efforts }
     }
 
     fn run(&self) -> Fits {
@@ -141,11 +144,12 @@ impl<'a> Fitter<'a> {
         if data.medians.iter().all(|y| *y == 0.0) {
             return Ok(constant_model(&data, self.kind(series), 0.0));
         }
-        if name == "time" && self.options.method != MethodChoice::Time {
-            if let Some((prior, effort_metric, warnings)) = self.prior(series, workspace) {
-                data.warnings.extend(warnings);
-                return Ok(prior_model(self.experiment, &data, self.kind(series), &prior, effort_metric));
-            }
+        if name == "time"
+            && self.options.method != MethodChoice::Time
+            && let Some((prior, effort_metric, warnings)) = self.prior(series, workspace)
+        {
+            data.warnings.extend(warnings);
+            return Ok(prior_model(self.experiment, &data, self.kind(series), &prior, effort_metric));
         }
         if self.options.method == MethodChoice::Effort {
             return Err(skipped("no effort was measured at this call path".into(), warning::NO_EFFORT));
@@ -209,11 +213,15 @@ impl<'a> Fitter<'a> {
     }
 
     /// The function behind a count.
-    fn effort_of(&self, data: &Data<'a>, workspace: &mut Workspace) -> Effort {
-        let hypotheses = self.hypotheses(data);
-        let y = &data.medians;
-        let found = effort::search(y, hypotheses.for_count(y), self.options.maximum_terms, workspace);
-        Effort { found, repeats: data.repeats_exactly() }
+    fn effort_of(&self, data: &Data<'a>, workspace: &mut Workspace) -> &Effort {
+        let key = (data.series.callpath, data.series.metric);
+        let index = self.experiment.series.partition_point(|s| (s.callpath, s.metric) < key);
+        self.efforts[index].get_or_init(|| {
+            let hypotheses = self.hypotheses(data);
+            let y = &data.medians;
+            let found = effort::search(y, hypotheses.for_count(y), self.options.maximum_terms, workspace);
+            Effort { found, repeats: data.repeats_exactly() }
+        })
     }
 
     /// The series of the metric `name` at `callpath`, the first there is of these values over ranks.
@@ -230,7 +238,7 @@ impl<'a> Fitter<'a> {
         name: &str,
         over: &[Option<OverRanks>],
         workspace: &mut Workspace,
-    ) -> Option<(Effort, MetricId, usize)> {
+    ) -> Option<(&Effort, MetricId, usize)> {
         let series = self.effort_series(callpath, name, over)?;
         let data = self.data(series);
         if data.medians.len() < self.options.minimum_points {
@@ -254,7 +262,7 @@ impl<'a> Fitter<'a> {
     ) -> Option<(Prior, MetricId, Vec<Warning>)> {
         let over = [Some(self.options.over_ranks), None, Some(OverRanks::Mean), Some(OverRanks::Maximum)];
         let (effort, metric, layout) = self.effort(callpath, "basic_blocks", &over, workspace)?;
-        let warnings = effort_warnings(&effort, "basic blocks");
+        let warnings = effort_warnings(effort, "basic blocks");
         let found = effort.found.first()?;
         let points = &self.hypotheses[layout].points;
         let corner = self.hypotheses[layout].corner();
@@ -282,7 +290,7 @@ impl<'a> Fitter<'a> {
             return None;
         }
         for (effort, what) in [(&visits, "visits"), (&bytes, "bytes")] {
-            warnings.extend(effort.iter().flat_map(|e| effort_warnings(&e.0, what)));
+            warnings.extend(effort.iter().flat_map(|e| effort_warnings(e.0, what)));
         }
         let once = Found { constant: 1.0, terms: Vec::new(), residual: 0.0, exact: true, score: 0.0 };
         // Polling makes the number of calls a matter of chance; it says nothing of the cost then.
@@ -299,7 +307,7 @@ impl<'a> Fitter<'a> {
         callpath: CallPathId,
         which: Bytes,
         workspace: &mut Workspace,
-    ) -> Option<(Effort, MetricId, usize)> {
+    ) -> Option<(&Effort, MetricId, usize)> {
         let over = [Some(OverRanks::Maximum), None, Some(OverRanks::Mean), Some(OverRanks::Sum)];
         let names = match which {
             Bytes::Sent => ["bytes_sent", "bytes_received"],

@@ -12,9 +12,9 @@ const ONE_SIDED: [f64; 13] = [0.0, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.
 /// Deviations of background noise that compete.
 const BACKGROUND: [f64; 9] = [0.003, 0.006, 0.012, 0.02, 0.03, 0.042, 0.06, 0.1, 0.2];
 /// What background noise is expected to be before looking: the geometric mean and its spread in nats.
-const EXPECTED_BACKGROUND: (f64, f64) = (0.026, 0.35);
+const EXPECTED_BACKGROUND: (f64, f64) = (0.028, 0.3);
 /// Prior weight of there being no one-sided noise, relative to each of the other ranges.
-const NO_NOISE_WEIGHT: f64 = 2.0;
+const NO_NOISE_WEIGHT: f64 = 8.0;
 
 /// What the residuals say about noise and scale.
 #[derive(Clone, Copy, Debug, PartialEq)]

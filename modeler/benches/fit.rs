@@ -1,0 +1,59 @@
+//! Fits per second: effort searches, shapes searched in time, and coefficients under priors.
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use modeler::experiment::{Experiment, ExperimentBuilder, Metric};
+use modeler::{Options, fit};
+use std::hint::black_box;
+
+/// Series per experiment, so that building the shared hypotheses weighs as in use.
+const PATHS: u32 = 200;
+
+/// A value at a point p, n of the call path with this index.
+type Value = fn(u32, f64, f64) -> f64;
+
+fn experiment(metrics: &[(&str, Value)]) -> Experiment {
+    let mut builder = ExperimentBuilder::new(["p", "n"]);
+    for path in 0..PATHS {
+        let callpath = builder.callpath(["main", &format!("loop{path}")]);
+        for (name, value) in metrics {
+            let metric = Metric { name: (*name).into(), unit: String::new(), over_ranks: None };
+            let metric = builder.metric(metric);
+            for p in [128.0, 256.0, 512.0, 1024.0, 2048.0] {
+                for n in [8000.0, 16000.0, 24000.0, 32000.0, 40000.0] {
+                    let point = builder.point(&[p, n]);
+                    builder.add(callpath, metric, point, value(path, p, n));
+                }
+            }
+        }
+    }
+    builder.finish()
+}
+
+fn blocks(path: u32, p: f64, n: f64) -> f64 {
+    let power = [0.5, 0.75, 1.0, 4.0 / 3.0][path as usize % 4];
+    f64::from(path + 1) + 3.0 * n.powf(power).floor() * p.log2() + 2.0 * p
+}
+
+/// Twenty per cent of noise that depends on the point and the path alone.
+fn seconds(path: u32, p: f64, n: f64) -> f64 {
+    let hash = (f64::from(path) * 12.9898 + p * 78.233 + n * 37.719).sin() * 43_758.545;
+    1e-9 * blocks(path, p, n) * (1.0 + 0.2 * (hash - hash.floor()))
+}
+
+fn benches(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("fit");
+    group.throughput(Throughput::Elements(u64::from(PATHS))).sample_size(10);
+    let cases: [(&str, &[(&str, Value)]); 3] = [
+        ("effort search", &[("basic_blocks", blocks)]),
+        ("shape searched in time", &[("time", seconds)]),
+        ("effort and time", &[("basic_blocks", blocks), ("time", seconds)]),
+    ];
+    for (name, metrics) in cases {
+        let experiment = experiment(metrics);
+        group.bench_function(name, |b| b.iter(|| fit(black_box(&experiment), &Options::default())));
+    }
+    group.finish();
+}
+
+criterion_group!(all, benches);
+criterion_main!(all);

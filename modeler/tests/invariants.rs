@@ -1,0 +1,200 @@
+//! What must not change a model, what must change only its scale, and what must never break a fit.
+
+use modeler::experiment::{ExperimentBuilder, Metric, OverRanks};
+use modeler::model::Term;
+use modeler::{Experiment, Fits, MethodChoice, Options, fit};
+use proptest::prelude::*;
+use rand::{RngExt, SeedableRng, rngs::StdRng, seq::SliceRandom};
+
+const P: [f64; 5] = [2.0, 4.0, 8.0, 16.0, 32.0];
+const N: [f64; 5] = [100.0, 200.0, 300.0, 400.0, 500.0];
+
+fn metric(name: &str, unit: &str) -> Metric {
+    Metric { name: name.into(), unit: unit.into(), over_ranks: None }
+}
+
+/// `(callpath, metric, p, n, value)` of a small program with 20 % one-sided noise.
+fn records(seed: u64) -> Vec<(&'static str, &'static str, f64, f64, f64)> {
+    let mut rng = StdRng::seed_from_u64(seed);
+    let mut records = Vec::new();
+    for p in P {
+        for n in N {
+            let mut noisy = |t: f64| t * (1.0 + 0.2 * rng.random::<f64>());
+            records.push(("solve", "basic_blocks", p, n, 5.0 + 3.0 * n * p.log2()));
+            records.push(("solve", "time", p, n, noisy(1e-8 * (5.0 + 3.0 * n * p.log2()))));
+            records.push(("MPI_Allreduce", "visits", p, n, 2.0));
+            records.push(("MPI_Allreduce", "bytes_sent", p, n, 8.0 * n));
+            records.push(("MPI_Allreduce", "time", p, n, noisy(1e-6 * p.log2() + 1e-9 * n)));
+            records.push(("io", "time", p, n, noisy(1e-6 * n)));
+        }
+    }
+    records
+}
+
+fn experiment(records: &[(&str, &str, f64, f64, f64)], scale: f64) -> Experiment {
+    let mut builder = ExperimentBuilder::new(["p", "n"]);
+    // Call paths and metrics keep their order whatever order the values come in.
+    for path in ["solve", "MPI_Allreduce", "io"] {
+        builder.callpath(["main", path]);
+    }
+    for name in ["basic_blocks", "visits", "bytes_sent", "time"] {
+        builder.metric(metric(name, if name == "time" { "s" } else { "" }));
+    }
+    for (path, name, p, n, value) in records {
+        let callpath = builder.callpath(["main", path]);
+        let point = builder.point(&[*p, *n]);
+        let is_time = *name == "time";
+        let metric = builder.metric(metric(name, if is_time { "s" } else { "" }));
+        builder.add(callpath, metric, point, if is_time { value * scale } else { *value });
+    }
+    builder.finish()
+}
+
+#[test]
+fn the_order_of_points_changes_nothing() {
+    let mut records = records(3);
+    let wanted = fit(&experiment(&records, 1.0), &Options::default());
+    records.shuffle(&mut StdRng::seed_from_u64(9));
+    assert_eq!(fit(&experiment(&records, 1.0), &Options::default()), wanted);
+}
+
+#[test]
+fn the_number_of_threads_changes_nothing() {
+    let experiment = experiment(&records(4), 1.0);
+    let with = |threads| -> Fits {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| fit(&experiment, &Options::default()))
+    };
+    let one = with(1);
+    assert_eq!(one.models.len(), 6);
+    assert_eq!(with(2), one);
+    assert_eq!(with(7), one);
+}
+
+fn shapes(terms: &[Term]) -> Vec<Term> {
+    terms.iter().map(|t| Term { coefficient: 1.0, ..t.clone() }).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(12))]
+    #[test]
+    fn scaling_all_times_scales_coefficients_and_nothing_else(seed in 0u64..1000, scale in 1e-3..1e3f64) {
+        for method in [MethodChoice::Auto, MethodChoice::Time] {
+            let options = Options { method, ..Options::default() };
+            let base = fit(&experiment(&records(seed), 1.0), &options);
+            let scaled = fit(&experiment(&records(seed), scale), &options);
+            for (a, b) in base.models.iter().zip(&scaled.models) {
+                prop_assert_eq!(shapes(&a.terms), shapes(&b.terms));
+                prop_assert_eq!(&a.growth, &b.growth);
+                let is_time = a.metric == 3;
+                let factor = if is_time { scale } else { 1.0 };
+                let (x, y) = (a.predict(&[64.0, 1000.0], 0.9), b.predict(&[64.0, 1000.0], 0.9));
+                prop_assert!((y.value / x.value / factor - 1.0).abs() < 1e-3, "{} {}", x.value, y.value);
+                prop_assert!((y.upper / x.upper / factor - 1.0).abs() < 1e-2);
+            }
+        }
+    }
+}
+
+/// One series `time` over p with these values.
+fn series(values: &[(f64, f64)]) -> Experiment {
+    let mut builder = ExperimentBuilder::new(["p"]);
+    let (path, time) = (builder.callpath(["main"]), builder.metric(metric("time", "s")));
+    for (p, value) in values {
+        let point = builder.point(&[*p]);
+        builder.add(path, time, point, *value);
+    }
+    builder.finish()
+}
+
+fn codes(fits: &Fits) -> Vec<&'static str> {
+    let warned = fits.models.iter().flat_map(|m| m.warnings.iter().map(|w| w.code));
+    warned.chain(fits.skipped.iter().map(|s| s.code)).collect()
+}
+
+#[test]
+fn bad_values_are_left_out_and_said() {
+    let bad = [(2.0, f64::NAN), (2.0, 1.0), (4.0, 2.0), (8.0, -4.0), (8.0, 4.0), (16.0, 8.0), (32.0, 16.0)];
+    let fits = fit(&series(&bad), &Options::default());
+    assert!(codes(&fits).contains(&"W001"), "{fits:?}");
+    assert!((fits.models[0].at(&[64.0]) - 32.0).abs() < 1e-6);
+}
+
+#[test]
+fn too_few_points_are_a_reason_not_a_panic() {
+    assert_eq!(codes(&fit(&series(&[(2.0, 1.0), (4.0, 2.0)]), &Options::default())), ["W004"]);
+    let infinite: Vec<_> = P.iter().map(|&p| (p, f64::INFINITY)).collect();
+    assert_eq!(codes(&fit(&series(&infinite), &Options::default())), ["W004"]);
+}
+
+#[test]
+fn effort_that_was_not_measured_is_a_reason_where_it_was_asked_for() {
+    let options = Options { method: MethodChoice::Effort, ..Options::default() };
+    assert_eq!(codes(&fit(&series(&P.map(|p| (p, p))), &options)), ["W009"]);
+}
+
+#[test]
+fn zeros_and_huge_values_are_modelled_with_a_warning() {
+    let zero = fit(&series(&P.map(|p| (p, 0.0))), &Options::default());
+    assert_eq!((zero.models[0].constant, zero.models[0].terms.len()), (0.0, 0));
+    assert!(codes(&zero).contains(&"W002"));
+    let some = fit(&series(&[(2.0, 0.0), (4.0, 1.0), (8.0, 2.0), (16.0, 3.0), (32.0, 4.0)]), &Options::default());
+    assert!(some.models[0].at(&[64.0]).is_finite());
+}
+
+#[test]
+fn times_that_fall_are_never_predicted_negative() {
+    let fits = fit(&series(&P.map(|p| (p, 0.01 + 10.0 / p))), &Options::default());
+    let model = &fits.models[0];
+    for p in [1.0, 64.0, 1024.0, 1e6] {
+        let prediction = model.predict(&[p], 0.9);
+        assert!(prediction.lower >= 0.0 && prediction.value > 0.0, "{prediction:?}");
+    }
+    assert!((model.at(&[1024.0]) / (0.01 + 10.0 / 1024.0) - 1.0).abs() < 1e-3, "{}", model.expression(&["p".into()]));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn arbitrary_values_never_panic(
+        values in proptest::collection::vec((any::<f64>(), any::<f64>()), 0..12),
+        plain in proptest::collection::vec((0.0..100.0f64, -1.0..100.0f64), 0..12),
+    ) {
+        for values in [values, plain] {
+            let fits = fit(&series(&values), &Options::default());
+            for model in &fits.models {
+                let prediction = model.predict(&[64.0], 0.9);
+                prop_assert!(prediction.lower >= 0.0 || prediction.lower.is_nan());
+            }
+        }
+    }
+}
+
+#[test]
+fn intervals_hold_new_measurements_as_often_as_they_say() {
+    let mut rng = StdRng::seed_from_u64(5);
+    let mut builder = ExperimentBuilder::new(["p", "n"]);
+    let blocks = builder.metric(metric("basic_blocks", ""));
+    let time = builder.metric(Metric { over_ranks: Some(OverRanks::Mean), ..metric("time", "s") });
+    let truth = |n: f64| 1e-6 * (3.0 + n);
+    for path in 0..300 {
+        let callpath = builder.callpath(["main", &format!("loop{path}")]);
+        for p in P {
+            for n in N {
+                let point = builder.point(&[p, n]);
+                builder.add(callpath, blocks, point, 3.0 + n);
+                builder.add(callpath, time, point, truth(n) * (1.0 + 0.5 * rng.random::<f64>()));
+            }
+        }
+    }
+    let experiment = builder.finish();
+    let fits = fit(&experiment, &Options::default());
+    let times = fits.models.iter().filter(|m| m.metric == time);
+    let mut inside = 0;
+    for model in times {
+        let prediction = model.predict(&[64.0, 600.0], 0.9);
+        let new = truth(600.0) * (1.0 + 0.5 * rng.random::<f64>());
+        inside += u32::from((prediction.lower..=prediction.upper).contains(&new));
+    }
+    assert!((255..=288).contains(&inside), "{inside} of 300 inside a 90 % interval");
+}
