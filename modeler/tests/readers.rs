@@ -109,6 +109,45 @@ fn the_conversion_of_ls1_holds_the_published_times() {
     assert_eq!(rows, 125);
 }
 
+/// The example of `docs/formats.md` is what the reader reads.
+#[test]
+fn the_specifications_example_of_an_experiment_is_valid() {
+    let specification = include_str!("../../docs/formats.md");
+    let start = specification.find("{\"schema\": \"counterpoise/experiment\"").unwrap();
+    let length = specification[start..].find("```").unwrap();
+    let input = read_text(&specification[start..start + length]).unwrap();
+    let expected = [(vec![2.0, 100.0], vec![1.5, 1.6]), (vec![4.0, 100.0], vec![2.9])];
+    assert_eq!(values(&input, "main->solve", "time"), expected);
+    assert_eq!(input.experiment.metrics[0].over_ranks, Some(OverRanks::Mean));
+}
+
+/// One change to an experiment's columns at a time.
+#[test]
+fn columns_that_do_not_fit_together_are_refused_at_their_place() {
+    let good = r#"{"schema":"counterpoise/experiment","schema_version":1,"parameters":["p"],"points":[[1],[2]],
+"metrics":[{"name":"time"}],"callpaths":[{"name":"a"},{"parent":0,"name":"b"}],
+"layouts":[{"points":[0,1],"repetitions":[1,1]}],
+"series":{"callpath":[1],"metric":[0],"layout":[0]},
+"values":[1,2]}"#;
+    assert!(read_text(good).is_ok());
+    let cases = [
+        ("[[1],[2]]", "[[1],[2,3]]", "input:1:89", "this point has 2 coordinates"),
+        ("\"parent\":0", "\"parent\":1", "input:2:65", "the caller does not stand before its callee"),
+        ("\"points\":[0,1]", "\"points\":[0,2]", "input:3:12", "the index 2 is out of range"),
+        ("\"repetitions\":[1,1]", "\"repetitions\":[1]", "input:3:12", "differ in length"),
+        ("\"metric\":[0]", "\"metric\":[1]", "input:4:36", "the index 1 is out of range"),
+        ("\"layout\":[0]", "\"layout\":[0,0]", "input:4:48", "this column has 2 entries"),
+        ("[1,2]}", "[1,2,3]}", "input:5:15", "1 values are left over"),
+        ("[1,2]}", "[1]}", "input:5:10", "more than the 1 values"),
+        ("\"schema_version\":1", "\"schema_version\":2", "input:1:54", "version 2"),
+    ];
+    for (old, new, place, what) in cases {
+        let error = error(&good.replacen(old, new, 1));
+        assert!(error.what.contains(what), "{new}: {error}");
+        assert_eq!(error.place.to_string(), place, "{new}: {error}");
+    }
+}
+
 #[test]
 fn names_and_metrics_that_are_missing_get_extra_ps_placeholders() {
     let input = read_text("{\"params\":{\"x\":1},\"value\":2}\n{\"params\":{\"x\":2},\"value\":[3,4]}\n").unwrap();

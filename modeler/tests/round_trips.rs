@@ -51,8 +51,11 @@ fn read(bytes: Vec<u8>) -> Experiment {
     input.experiment
 }
 
+/// Call path, metric, and the bits of coordinates and values.
+type Row = (Vec<String>, String, Vec<u64>, Vec<u64>);
+
 /// All measurements by names alone, sorted: what must survive in formats without units and reductions.
-fn content(e: &Experiment, metric_name: impl Fn(&Metric) -> String) -> Vec<(Vec<String>, String, Vec<u64>, Vec<u64>)> {
+fn content(e: &Experiment, metric_name: impl Fn(&Metric) -> String) -> Vec<Row> {
     let bits = |numbers: &[f64]| numbers.iter().map(|x| (x + 0.0).to_bits()).collect::<Vec<_>>();
     let mut rows = Vec::new();
     for series in &e.series {

@@ -9,8 +9,8 @@ pub(crate) struct Axis {
 }
 
 impl Axis {
-    /// An axis over `values`, logarithmic where they are positive and span at least a factor of two; `None` where there
-    /// is no finite value. A linear axis begins at zero where `from_zero` asks for it.
+    /// An axis over `values`, logarithmic where they are positive and span a factor of two, or of four where a linear
+    /// one would begin at zero, as `from_zero` asks: then heights can be compared. `None` where no value is finite.
     pub fn over(values: impl Iterator<Item = f64> + Clone, from_zero: bool) -> Option<Self> {
         let finite = values.filter(|v| v.is_finite());
         let low = finite.clone().fold(f64::INFINITY, f64::min);
@@ -18,7 +18,7 @@ impl Axis {
         if low > high {
             return None;
         }
-        if low > 0.0 && high / low >= 2.0 {
+        if low > 0.0 && high / low >= if from_zero { 4.0 } else { 2.0 } {
             return Some(Self { low, high, logarithmic: true });
         }
         let low = if from_zero { low.min(0.0) } else { low };
