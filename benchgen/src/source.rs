@@ -1,5 +1,5 @@
-//! Writes the C++ of a specification: one file that stands alone. The fixed part is `support.cpp.in`; this module
-//! writes the benchmark functions and main.
+//! Writes the C++ of a specification: one file that stands alone. The fixed parts are `support.cpp.in` and
+//! `main.cpp.in`; this module writes the benchmark functions and their calls.
 
 use std::fmt::Write as _;
 
@@ -8,6 +8,7 @@ use crate::operation::{ByRank, Element, Extent, MpiOperation, Operation};
 use crate::spec::{Arrangement, Function, Kernel, Message, Spec};
 
 const SUPPORT: &str = include_str!("support.cpp.in");
+const MAIN: &str = include_str!("main.cpp.in");
 
 const INCLUDES: &str = "\
 // The C++ bindings that some MPI libraries still bring do not compile without warnings.
@@ -23,7 +24,6 @@ const INCLUDES: &str = "\
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
-#include <vector>
 
 ";
 
@@ -369,49 +369,26 @@ fn step_lines(out: &mut String, function: &str, element: Element, step: &Step) {
     }
 }
 
-/// Usage, the check of sizes, and main.
+/// The check of sizes, the reading of arguments, and main.
 fn main_function(out: &mut String, spec: &Spec) {
     sizes_fit(out, spec);
-    let usage = spec.parameters.iter().skip(1).map(|p| format!(" {}=INTEGER", p.name)).collect::<String>();
-    line!(out, "static bool read_arguments(int argc, char** argv, Parameters& parameters) {{");
-    line!(out, "    double verify = 0.0;\n    double timing = 0.0;");
-    line!(out, "    const char* problem = nullptr;");
-    line!(out, "    for (int i = 1; i < argc && problem == nullptr; ++i) {{");
-    let mut known: Vec<(String, String, &str)> = spec
-        .parameters
-        .iter()
-        .skip(1)
-        .map(|p| (p.name.clone(), format!("parameters.{}", p.name), "1, 9007199254740992LL"))
-        .collect();
-    known.extend(["verify", "timing"].map(|name| (name.to_owned(), name.to_owned(), "0, 1")));
-    let tests: Vec<String> = known
-        .iter()
-        .map(|(name, target, range)| format!("!bench::value_of(argv[i], \"{name}\", {range}, &{target})"))
-        .collect();
-    line!(out, "        if ({}) {{", tests.join(" &&\n            "));
-    line!(out, "            problem = argv[i];\n        }}\n    }}");
-    line!(out, "    parameters.verify = verify != 0.0;\n    parameters.timing = timing != 0.0;");
-    let missing: String = spec.parameters.iter().skip(1).map(|p| format!(" && parameters.{} >= 1.0", p.name)).collect();
-    line!(out, "    if (problem == nullptr{missing}) {{\n        return true;\n    }}");
-    line!(out, "    if (parameters.rank == 0) {{");
-    line!(out, "        std::fprintf(stderr, \"usage: {}{usage} [verify=0|1] [timing=0|1]\\n\");", spec.name);
-    line!(out, "        if (problem != nullptr) {{");
-    line!(out, "            std::fprintf(stderr, \"not understood: %s\\n\", problem);\n        }} else {{");
-    line!(out, "            std::fprintf(stderr, \"a parameter is missing; each is an integer from 1 to 2^53\\n\");");
-    line!(out, "        }}\n    }}\n    return false;\n}}\n");
-    line!(out, "int main(int argc, char** argv) {{\n    MPI_Init(&argc, &argv);");
-    line!(out, "    int ranks = 0;\n    Parameters parameters;");
-    line!(out, "    MPI_Comm_size(MPI_COMM_WORLD, &ranks);\n    MPI_Comm_rank(MPI_COMM_WORLD, &parameters.rank);");
-    line!(out, "    parameters.p = ranks;");
-    line!(out, "    if (!read_arguments(argc, argv, parameters) || !sizes_fit(parameters)) {{");
-    line!(out, "        MPI_Finalize();\n        return 2;\n    }}");
-    spec.functions.iter().for_each(|function| call(out, function));
-    line!(out, "    if (parameters.rank == 0) {{");
-    line!(out, "        std::printf(\"checksum %.17g\\n\", bench::checksum);\n    }}");
-    line!(out, "    std::int64_t failures = bench::failures;");
-    line!(out, "    if (parameters.verify) {{");
-    line!(out, "        MPI_Allreduce(&bench::failures, &failures, 1, MPI_INT64_T, MPI_SUM, MPI_COMM_WORLD);\n    }}");
-    line!(out, "    MPI_Finalize();\n    return failures == 0 ? 0 : 1;\n}}");
+    let names: Vec<&str> = spec.parameter_names().skip(1).collect();
+    let parameter = |&name| (name, format!("parameters.{name}"), "1, 9007199254740992LL");
+    let flags = ["verify", "timing"].map(|name| (name, name.to_owned(), "0, 1"));
+    let unknown = names.iter().map(parameter).chain(flags);
+    let unknown = unknown.map(|(name, to, range)| format!("!bench::value_of(argv[i], \"{name}\", {range}, &{to})"));
+    let given = names.iter().map(|name| format!("parameters.{name} >= 1.0"));
+    let complete = std::iter::once("problem == nullptr".to_owned()).chain(given);
+    let usage = names.iter().map(|name| format!(" {name}=INTEGER"));
+    let mut calls = String::new();
+    spec.functions.iter().for_each(|function| call(&mut calls, function));
+    let main = MAIN
+        .replace("@NAME@", &spec.name)
+        .replace("@USAGE@", &usage.collect::<String>())
+        .replace("@UNKNOWN@", &unknown.collect::<Vec<_>>().join(" &&\n            "))
+        .replace("@COMPLETE@", &complete.collect::<Vec<_>>().join(" && "))
+        .replace("@CALLS@", &calls);
+    out.push_str(&main);
 }
 
 /// Sizes that the specification's own points do not exceed, checked for whatever the command line asks.
