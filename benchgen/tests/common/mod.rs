@@ -56,6 +56,8 @@ pub fn run_with(program: &Program, ranks: u32, arguments: &[&str], environment: 
         .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
         .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
     command.current_dir(program.folder.path()).args(["--oversubscribe", "-n", &ranks.to_string()]);
+    // A program that hangs is a failure too.
+    command.args(["--timeout", "120"]);
     output(command.arg(&program.binary).args(arguments))
 }
 
