@@ -387,6 +387,23 @@ mod runs {
         assert_eq!((input.experiment.parameters, input.experiment.points), (vec!["p".into()], vec![vec![3.0]]));
     }
 
+    /// Overloads are told apart in all runs, even in one that has only one of them.
+    #[test]
+    fn a_region_has_one_name_in_all_inputs() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut overloaded = profile(2, 1000);
+        overloaded.regions[2].name = "_ZN4grid5solveEd".into();
+        overloaded.regions[2].kind = RegionKind::Function;
+        let inputs = [("a.poise", profile(2, 1000)), ("b.poise", overloaded)].map(|(name, profile)| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, profile.encode()).unwrap();
+            path
+        });
+        let e = formats::read(&inputs, &ReadOptions::default()).unwrap().experiment;
+        let names: Vec<&str> = e.callpaths.iter().map(|c| c.name.as_str()).collect();
+        assert_eq!(names, ["main", "grid::solve(int)", "MPI_Allreduce", "grid::solve(double)"]);
+    }
+
     #[test]
     fn a_damaged_run_is_left_out_and_one_that_contradicts_itself_is_mentioned() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,6 +1,7 @@
 //! What all readers fill: one experiment over one set of parameters, however many inputs it comes from.
 
 use super::error::{ErrorKind, Place, ReadError, ReadWarning};
+use super::runs::Run;
 use crate::experiment::{CallPathId, Experiment, ExperimentBuilder, Metric, MetricId, PointId};
 
 /// The call path of a measurement that names none, and the metric of one that names none, as Extra-P prints them.
@@ -16,6 +17,8 @@ pub(crate) struct Collector {
     values: usize,
     /// Warnings in the order in which they were noticed.
     pub warnings: Vec<ReadWarning>,
+    /// Runs of all inputs, which are added together because how a region is named depends on all of them.
+    pub runs: Vec<Run>,
 }
 
 /// Which of an input's coordinates belongs to each parameter of the experiment.

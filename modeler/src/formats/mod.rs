@@ -152,8 +152,7 @@ pub struct Input {
 /// An input cannot be read, is not recognised, breaks the rules of its format, or nothing at all was measured. The
 /// error says where and [`ReadError::exit_code`] which exit code that is.
 pub fn read(inputs: &[PathBuf], options: &ReadOptions) -> Result<Input, ReadError> {
-    let sources = inputs.iter().map(|path| Source::open(path)).collect::<Result<Vec<_>, _>>()?;
-    read_sources(sources, options)
+    read_sources(inputs.iter().map(|path| Source::open(path)), options)
 }
 
 /// Reads `bytes` as if they were the content of a file `name`; see [`read`].
@@ -162,13 +161,18 @@ pub fn read(inputs: &[PathBuf], options: &ReadOptions) -> Result<Input, ReadErro
 /// See [`read`].
 pub fn read_bytes(name: &str, bytes: Vec<u8>, options: &ReadOptions) -> Result<Input, ReadError> {
     let source = Source::bytes(name.to_owned(), None, Box::new(std::io::Cursor::new(bytes)))?;
-    read_sources(vec![source], options)
+    read_sources(std::iter::once(Ok(source)), options)
 }
 
-fn read_sources(sources: Vec<Source>, options: &ReadOptions) -> Result<Input, ReadError> {
+/// Opens one source after the other, since there may be more than a process may have open.
+fn read_sources(
+    sources: impl Iterator<Item = Result<Source, ReadError>>,
+    options: &ReadOptions,
+) -> Result<Input, ReadError> {
     let mut collector = Collector::default();
     let mut first: Option<(Format, Place)> = None;
     for source in sources {
+        let source = source?;
         let reader = choose(&source, options.format)?;
         let place = source.place();
         match &first {
@@ -185,6 +189,7 @@ fn read_sources(sources: Vec<Source>, options: &ReadOptions) -> Result<Input, Re
     let Some((format, place)) = first else {
         return Err(ReadError::new(ErrorKind::Unreadable, Place::file("poise"), "no input was given"));
     };
+    runs::add(std::mem::take(&mut collector.runs), &mut collector)?;
     let (experiment, warnings) = collector.finish(place)?;
     Ok(Input { experiment, format, warnings })
 }

@@ -47,7 +47,6 @@ impl Reader for Runs {
     }
 
     fn read(&self, source: Source, into: &mut Collector) -> Result<(), ReadError> {
-        let mut runs = Vec::new();
         let place = source.place();
         if let (Some(folder), None) = (&source.path, source.head()) {
             let found = find(folder)
@@ -58,16 +57,16 @@ impl Reader for Runs {
                     Found::Profile(path) => bare(&path.display().to_string(), fs::read(path)),
                 };
                 match run {
-                    Ok(Some(run)) => runs.push(run),
+                    Ok(Some(run)) => into.runs.push(run),
                     Ok(None) => {}
                     Err(error) => into.warn(RUN_LEFT_OUT, error.place.clone(), left_out(&error)),
                 }
             }
         } else {
             let name = source.name.clone();
-            runs.extend(bare(&name, Ok(source.into_bytes()?))?);
+            into.runs.extend(bare(&name, Ok(source.into_bytes()?))?);
         }
-        add(runs, into)
+        Ok(())
     }
 }
 
@@ -104,7 +103,7 @@ fn find(folder: &Path) -> std::io::Result<Vec<Found>> {
 }
 
 /// One complete run.
-struct Run {
+pub(super) struct Run {
     name: String,
     parameters: Vec<(String, f64)>,
     repetition: u32,
@@ -201,7 +200,7 @@ fn left_out(error: &ReadError) -> String {
 }
 
 /// Adds complete runs, sorted by repetition so that repetitions keep their order.
-fn add(mut runs: Vec<Run>, into: &mut Collector) -> Result<(), ReadError> {
+pub(super) fn add(mut runs: Vec<Run>, into: &mut Collector) -> Result<(), ReadError> {
     runs.sort_by_key(|run| run.repetition);
     let names = Names::of(runs.iter().map(|run| &run.profile));
     for run in &runs {
