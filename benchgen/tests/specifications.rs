@@ -176,6 +176,7 @@ proptest! {
                 prop_assert!((exact - smooth).abs() <= 0.011 * smooth, "{:?}: {exact} {smooth}", path.callpath);
             }
             if let Some(iterations) = &path.iterations {
+                prop_assert!(iterations.complexity.terms.iter().all(|term| spec.sets.hold(term)), "{:?}", path.callpath);
                 let top = iterations.complexity.at(&spec.largest_point()).unwrap();
                 prop_assert!((1e4..4e7).contains(&top), "{:?}: {top}", path.callpath);
             }
