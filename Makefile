@@ -16,11 +16,12 @@ help:
 
 all: build
 
-# Debian packages for building and testing; a second call only looks.
+# Debian packages; a second call only looks.
 setup:
-	@scripts/setup
+	@scripts/setup test
 
-build: setup
+build:
+	@scripts/setup build
 	$(CARGO) build --release --locked
 	$(CARGO) build --release --locked -p poise-pass
 	@for name in cc c++ fc; do ln -sf poise $(BUILD)/poise-$$name; done
@@ -28,7 +29,7 @@ build: setup
 demo: build
 	$(BUILD)/poise demo
 
-test: build
+test: setup build
 	@scripts/test
 
 install: build
