@@ -245,6 +245,13 @@ fn what_no_reader_knows_is_refused_with_each_readers_reason() {
 }
 
 #[test]
+fn a_binary_experiment_of_extra_p_3_is_named_as_such() {
+    let bytes = b"\x01\x00\x11\x00\x00\x00EXTRAP_EXPERIMENT\x03\x00\x00\x001.0".to_vec();
+    let error = formats::read_bytes("old", bytes, &ReadOptions::default()).map(|_| ()).unwrap_err();
+    assert!(error.what.contains("open it in Extra-P 4"), "{error}");
+}
+
+#[test]
 fn a_valid_file_without_a_measurement_cannot_be_modelled() {
     let error = error("PARAMETER p\nPOINTS 1 2\n");
     assert_eq!((error.kind, error.exit_code()), (ErrorKind::NotModelable, 4), "{error}");
