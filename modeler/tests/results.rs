@@ -148,7 +148,10 @@ fn page() -> (Experiment, Fits, String) {
         model: Some(large.clone()),
         held_out: vec![(vec![32.0, 3200.0], 0.0205), (vec![64.0, 1600.0], 0.0051), (vec![64.0, 3200.0], 0.0205)],
     };
-    let table = Table { header: vec!["what".into(), "value".into()], rows: vec![vec!["a & b".into(), "1.5".into()]] };
+    let table = Table {
+        header: vec!["what".into(), "value".into()],
+        rows: vec![vec!["a & b".into(), "1.5".into()], vec!["n^(2/3) * log2(p)^2 + p".into(), "2".into()]],
+    };
     let section = Section { title: "Of the caller".into(), intro: "First.".into(), table };
     let options = ReportOptions {
         title: "Title <1>".into(),
@@ -169,6 +172,7 @@ fn the_report_is_well_formed_self_contained_and_the_same_each_time() {
         assert!(!page.contains(forbidden), "{forbidden}");
     }
     assert!(page.contains("&lt;script&gt;alert(1)") && page.contains("Title &lt;1&gt;") && page.contains("a &amp; b"));
+    assert!(page.contains("n<sup>2/3</sup> · log<sub>2</sub><sup>2</sup> p</span> + <wbr>"));
     assert!(page.contains("A warning of the caller."));
     assert_eq!(self::page().2, page);
 }

@@ -8,7 +8,8 @@ use crate::experiment::{CallPathId, Experiment, Metric, MetricId, OverRanks};
 use crate::fit::{Fits, Skipped};
 use crate::model::{Exponent, Factor, Kind, Method, Model, Prediction, Quality, Role, Scale, Term};
 
-/// A number as JSON has it: without a fraction where it is whole, `null` where it is not finite.
+/// A number as JSON has it: without a fraction where it is whole. The serializer itself writes `null` for what is not
+/// finite.
 pub(super) struct Number(pub f64);
 
 impl Serialize for Number {
@@ -16,7 +17,6 @@ impl Serialize for Number {
         /// Up to here doubles hold every whole number.
         const EXACT: f64 = 9_007_199_254_740_992.0;
         match self.0 {
-            x if !x.is_finite() => serializer.serialize_none(),
             x if x.fract() == 0.0 && x.abs() < EXACT => serializer.serialize_i64(x as i64),
             x => serializer.serialize_f64(x),
         }

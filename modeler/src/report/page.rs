@@ -78,7 +78,7 @@ fn data_table(table: &Table) -> Markup {
                 thead { tr { @for (i, cell) in table.header.iter().enumerate() { th class=(class(i)) scope="col" { (cell) } } } }
                 tbody {
                     @for row in &table.rows {
-                        tr { @for (i, cell) in row.iter().enumerate() { td class=(class(i)) { (cell) } } }
+                        tr { @for (i, cell) in row.iter().enumerate() { td class=(class(i)) { (cell_text(cell)) } } }
                     }
                 }
             }
@@ -412,6 +412,19 @@ fn quality_text(model: &Model) -> String {
         parts.push(format!("noise {}", percent(noise)));
     }
     format!("{}.", parts.join(" · "))
+}
+
+/// A cell of a caller's table; functions of parameters are set as such.
+fn cell_text(cell: &str) -> Markup {
+    if !cell.contains("log2(") && !cell.contains('^') {
+        return html! { (cell) };
+    }
+    html! {
+        @for (i, term) in cell.split(" + ").enumerate() {
+            @if i > 0 { " + " wbr; }
+            span.term { (formula(term)) }
+        }
+    }
 }
 
 /// `n^(2/3) * log2(p)^2` with raised exponents and a lowered base.
