@@ -43,6 +43,16 @@ fn of_threads() {
     agrees(&THREADS);
 }
 
+/// Objects are instrumented when they are compiled; what the linker does to them after that changes no count.
+#[test]
+fn of_link_time_optimisation() {
+    for flags in [["-O2", "-flto", "-fuse-ld=lld"], ["-O2", "-flto=thin", "-fuse-ld=lld"]] {
+        let bench = Bench::new();
+        let run = bench.measure(&bench.counted(&MIXED, &flags), &[]);
+        assert_eq!(total(run.profile()), bench.covered(&MIXED, &flags, &[]), "{flags:?}");
+    }
+}
+
 /// Without optimisation the blocks of a source are those that one can count by hand.
 #[test]
 fn of_a_loop_without_optimisation_are_those_of_the_source() {

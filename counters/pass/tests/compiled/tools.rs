@@ -118,7 +118,7 @@ impl Bench {
         // By the driver's -c and link apart, so that the counter itself is not instrumented.
         let (program, compiled) = (self.path("covered"), self.path("covered.o"));
         succeed(command.arg("-c").arg("-o").arg(&compiled));
-        succeed(Self::compiler(source.language).args([&compiled, &object]).arg("-o").arg(&program));
+        succeed(Self::compiler(source.language).args(flags).args([&compiled, &object]).arg("-o").arg(&program));
         let output = Command::new(program).args(arguments).output().unwrap();
         String::from_utf8_lossy(&output.stderr).lines().last().unwrap().parse().unwrap()
     }
