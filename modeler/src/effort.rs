@@ -69,6 +69,7 @@ pub(crate) fn relative_weights(y: &[f64]) -> Vec<f64> {
 
 /// The function behind the count `y`, one value per point: of all `libraries`, each with its way of rounding, the
 /// first that explains the count exactly with few terms, or else the best of all; runners-up follow.
+/// Counts on full grids are tried by [`crate::separable`] before.
 pub(crate) fn search(
     y: &[f64],
     libraries: impl IntoIterator<Item = (Rounding, Arc<Library>)>,
@@ -123,8 +124,19 @@ impl Prices {
     const TIME: Self = Self { term: 2.0, complexity: 0.5 };
 }
 
+/// A function that was found to be exact, with its coefficients as whole as they can be.
+pub(crate) fn exact(constant: f64, terms: Vec<(Shape, f64)>) -> Found {
+    let mut terms: Vec<(Shape, f64)> = terms.into_iter().map(|(shape, c)| (shape, snap(c))).collect();
+    sort_terms(&mut terms);
+    Found { constant: snap(constant), terms, residual: 0.0, exact: true, score: f64::NEG_INFINITY }
+}
+
+fn sort_terms(terms: &mut [(Shape, f64)]) {
+    terms.sort_by(|a, b| shape_order(&a.0).partial_cmp(&shape_order(&b.0)).unwrap_or(std::cmp::Ordering::Equal));
+}
+
 /// The constant that equals every value, if there is one.
-fn constant_count(y: &[f64]) -> Option<Found> {
+pub(crate) fn constant_count(y: &[f64]) -> Option<Found> {
     let first = *y.first()?;
     let same = y.iter().all(|v| (v - first).abs() <= 1e-12 * first.abs());
     same.then_some(Found { constant: first, terms: Vec::new(), residual: 0.0, exact: true, score: f64::NEG_INFINITY })
@@ -359,7 +371,7 @@ impl Search<'_> {
             .zip(&coefficients[1..])
             .map(|(&j, c)| (self.library.shapes[j].clone(), clean(c / self.library.scales[j])))
             .collect();
-        terms.sort_by(|a, b| shape_order(&a.0).partial_cmp(&shape_order(&b.0)).unwrap_or(std::cmp::Ordering::Equal));
+        sort_terms(&mut terms);
         Found { constant, terms, residual: (state.rss / self.y.len() as f64).sqrt(), exact, score: state.score }
     }
 

@@ -219,7 +219,12 @@ impl<'a> Fitter<'a> {
         self.efforts[index].get_or_init(|| {
             let hypotheses = self.hypotheses(data);
             let y = &data.medians;
-            let found = effort::search(y, hypotheses.for_count(y), self.options.maximum_terms, workspace);
+            let exact = effort::constant_count(y).or_else(|| {
+                let (constant, terms) = hypotheses.exact_function(y)?;
+                Some(effort::exact(constant, terms))
+            });
+            let general = |w| effort::search(y, hypotheses.for_count(y), self.options.maximum_terms, w);
+            let found = exact.map_or_else(|| general(workspace), |found| vec![found]);
             Effort { found, repeats: data.repeats_exactly() }
         })
     }

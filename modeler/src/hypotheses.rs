@@ -1,8 +1,9 @@
 //! Which hypotheses compete on a layout: libraries built when first needed and shared by all its series.
 
-use crate::library::{FactorColumn, Library, Rounding, factor_columns};
+use crate::library::{FactorColumn, Library, Rounding, Shape, factor_columns};
 use crate::linear::{least_squares, residual};
 use crate::options::{ExponentSets, NegativeExponents};
+use crate::separable::Grid;
 use std::sync::{Arc, OnceLock};
 
 /// With more varying parameters than this the products are too many to hold; each series then chooses the factors
@@ -22,6 +23,7 @@ pub(crate) struct Hypotheses<'a> {
     varying: Vec<usize>,
     /// By way of rounding and mask of varying parameters with negative exponents.
     shared: Vec<OnceLock<Arc<Library>>>,
+    grid: OnceLock<Option<Grid>>,
 }
 
 impl<'a> Hypotheses<'a> {
@@ -31,7 +33,7 @@ impl<'a> Hypotheses<'a> {
         let varying: Vec<usize> = (0..parameters).filter(varies).collect();
         let libraries = ROUNDINGS.len() << varying.len().min(MOST_SHARED);
         let shared = (0..libraries).map(|_| OnceLock::new()).collect();
-        Self { points, sets, varying, shared }
+        Self { points, sets, varying, shared, grid: OnceLock::new() }
     }
 
     /// Parameters with one value in all points.
@@ -51,6 +53,11 @@ impl<'a> Hypotheses<'a> {
         (0..parameters)
             .map(|l| (of(l).fold(f64::INFINITY, f64::min), of(l).fold(f64::NEG_INFINITY, f64::max)))
             .collect()
+    }
+
+    /// The function that gives the count `y` exactly, where the points are a full grid.
+    pub fn exact_function(&self, y: &[f64]) -> Option<(f64, Vec<(Shape, f64)>)> {
+        self.grid.get_or_init(|| Grid::new(&self.points, &self.varying, self.sets)).as_ref()?.function(y)
     }
 
     /// The libraries in which the count `y` is searched, in order.

@@ -21,6 +21,7 @@ mod predict;
 mod priors;
 mod quality;
 pub mod report;
+mod separable;
 mod shape_search;
 pub mod warning;
 

@@ -98,7 +98,7 @@ impl Default for Options {
             over_ranks: OverRanks::Mean,
             seed: 0,
             minimum_points: 5,
-            maximum_terms: 6,
+            maximum_terms: 4,
         }
     }
 }

@@ -31,8 +31,11 @@ fn over_p(path: &str, metrics: &[(&str, &dyn Fn(f64) -> f64)]) -> Experiment {
     builder.finish()
 }
 
+/// A function of p and n.
+type OfTwo<'a> = &'a dyn Fn(f64, f64) -> f64;
+
 /// One call path `main -> path` with these metrics over p and n.
-fn over_p_and_n(path: &str, metrics: &[(&str, &dyn Fn(f64, f64) -> f64)]) -> Experiment {
+fn over_p_and_n(path: &str, metrics: &[(&str, OfTwo)]) -> Experiment {
     let mut builder = ExperimentBuilder::new(["p", "n"]);
     let callpath = builder.callpath(["main", path]);
     for (name, function) in metrics {
@@ -56,7 +59,7 @@ fn expression(experiment: &Experiment, name: &str) -> String {
     the_model(&fit(experiment, &Options::default()), experiment, name).expression(&experiment.parameters)
 }
 
-fn blocks_of_n_and_p(function: &dyn Fn(f64, f64) -> f64) -> String {
+fn blocks_of_n_and_p(function: OfTwo) -> String {
     expression(&over_p_and_n("solve", &[("basic_blocks", function)]), "basic_blocks")
 }
 
