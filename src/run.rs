@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::error::{Error, Result};
 use crate::install;
@@ -60,7 +60,8 @@ struct Record<'a> {
     schema: &'static str,
     schema_version: u32,
     tool_version: &'static str,
-    parameters: BTreeMap<&'a str, f64>,
+    #[serde(serialize_with = "in_order")]
+    parameters: &'a Point,
     repetition: u32,
     status: &'static str,
     reason: Option<&'a str>,
@@ -72,6 +73,11 @@ struct Record<'a> {
     host: String,
     started_unix_seconds: u64,
     seconds: f64,
+}
+
+/// Parameters as an object in the study's order.
+fn in_order<S: Serializer>(point: &&Point, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(point.iter().map(|(name, value)| (name, value.number)))
 }
 
 /// The environment in which a program is measured: our libraries preloaded, the profile's place named.
@@ -186,7 +192,7 @@ impl Run<'_> {
             schema: "counterpoise/run",
             schema_version: 1,
             tool_version: env!("CARGO_PKG_VERSION"),
-            parameters: self.point.iter().map(|(name, value)| (name.as_str(), value.number)).collect(),
+            parameters: self.point,
             repetition: self.repetition,
             status,
             reason,

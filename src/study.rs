@@ -1,7 +1,6 @@
 //! A study: which program is measured, over which parameters, how its command line is made and how often it runs.
 //! Read from TOML; unknown keys are errors with a suggestion.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -77,7 +76,7 @@ struct StudyFile {
     time_limit: u64,
     #[serde(default)]
     clock: Clock,
-    parameters: BTreeMap<String, Vec<toml::Value>>,
+    parameters: toml::Table,
 }
 
 fn one() -> u32 {
@@ -110,6 +109,9 @@ impl Study {
         let mut values = Vec::new();
         for (name, list) in &raw.parameters {
             values.push((name.clone(), parameter_values(name, list).map_err(fail)?));
+        }
+        if values.is_empty() {
+            return Err(fail("[parameters] is empty; name at least one parameter and its values.".into()));
         }
         for template in &raw.command {
             check_template(template, &values).map_err(fail)?;
@@ -144,7 +146,9 @@ fn located(text: &str, file: &str, error: &toml::de::Error) -> String {
     format!("{file}:{line}:{column}: {}.", error.message().trim_end_matches('.'))
 }
 
-fn parameter_values(name: &str, list: &[toml::Value]) -> Result<Vec<Value>, String> {
+fn parameter_values(name: &str, list: &toml::Value) -> Result<Vec<Value>, String> {
+    let list =
+        list.as_array().ok_or_else(|| format!("parameter `{name}` is no list; write its values in [brackets]."))?;
     if list.is_empty() {
         return Err(format!("parameter `{name}` has no values; give at least one."));
     }
@@ -203,6 +207,7 @@ n = [10, 20, 0.5]
         assert_eq!(study.points.len(), 6);
         let commands: Vec<String> = study.points.iter().map(|p| study.command_at(p).join(" ")).collect();
         assert!(commands.contains(&"mpirun -n 4 ./app --size=0.5 {literal brace}".to_owned()), "{commands:?}");
+        assert_eq!(study.points[1][0].0, "p", "parameters keep the file's order");
         assert_eq!(study.name, "s");
         assert_eq!(study.directory, Path::new("dir"));
     }
@@ -212,6 +217,7 @@ n = [10, 20, 0.5]
         let message = |text: &str| parse(text).unwrap_err().to_string();
         assert!(message("comand = []\n[parameters]\n").starts_with("s.toml:1:1: unknown field `comand`"));
         assert!(message(&STUDY.replace("{p}", "{q}")).contains("{q}, which is no parameter"));
+        assert!(message(&STUDY.replace("[2, 4]", "2")).contains("`p` is no list"));
         assert!(message(&STUDY.replace("[2, 4]", "[]")).contains("`p` has no values"));
         assert!(message(&STUDY.replace("[2, 4]", "[nan]")).contains("no finite number"));
         assert!(message(&STUDY.replace("time_limit = 5", "time_limit = \"x\"")).starts_with("s.toml:3:14:"));

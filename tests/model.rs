@@ -16,7 +16,9 @@ fn extrap_text() -> String {
     let points = || ps.iter().flat_map(|&p| ns.iter().map(move |&n| (p, n)));
     text.push_str("POINTS");
     points().for_each(|(p, n)| text.push_str(&format!(" ( {p} {n} )")));
-    for (name, time) in [("solve", &(|p: f64, n: f64| 2.0 + 0.5 * n * p.sqrt()) as &dyn Fn(f64, f64) -> f64), ("init", &|_, _| 3.0)] {
+    for (name, time) in
+        [("solve", &(|p: f64, n: f64| 2.0 + 0.5 * n * p.sqrt()) as &dyn Fn(f64, f64) -> f64), ("init", &|_, _| 3.0)]
+    {
         text.push_str(&format!("\n\nREGION {name}\nMETRIC time\n"));
         points().for_each(|(p, n)| text.push_str(&format!("DATA {}\n", time(p, n))));
     }
@@ -39,7 +41,8 @@ fn models_of_exact_times_are_exact_and_say_how_they_were_found() {
     let models = json(&world.poise(["model", "times.txt", "--format", "json"]).status(0));
     assert_eq!((&models["schema"], &models["schema_version"]), (&"counterpoise/models".into(), &1.into()));
     assert_eq!(models["parameters"], serde_json::json!(["p", "n"]));
-    let solve = models["models"].as_array().unwrap().iter().find(|m| m["callpath"] == serde_json::json!(["solve"])).unwrap();
+    let solve =
+        models["models"].as_array().unwrap().iter().find(|m| m["callpath"] == serde_json::json!(["solve"])).unwrap();
     assert_eq!(solve["method"], "time");
     assert_eq!(solve["growth"]["p"], serde_json::json!({"exponent": "1/2", "log_exponent": 0}));
     assert_eq!(solve["growth"]["n"], serde_json::json!({"exponent": "1", "log_exponent": 0}));
@@ -50,8 +53,9 @@ fn models_of_exact_times_are_exact_and_say_how_they_were_found() {
 #[test]
 fn predictions_are_the_function_and_lie_in_their_intervals() {
     let world = with_input();
-    let predicted =
-        json(&world.poise(["predict", "times.txt", "--at", "p=4096,n=100", "--format", "json", "--level", "0.8"]).status(0));
+    let predicted = json(
+        &world.poise(["predict", "times.txt", "--at", "p=4096,n=100", "--format", "json", "--level", "0.8"]).status(0),
+    );
     assert_eq!(predicted["level"], 0.8);
     let list = predicted["predictions"].as_array().unwrap();
     assert_eq!(list.len(), 2);
@@ -66,7 +70,8 @@ fn predictions_are_the_function_and_lie_in_their_intervals() {
 #[test]
 fn the_same_input_gives_the_same_bytes_at_any_number_of_threads() {
     let world = with_input();
-    let at = |threads: &str| world.poise(["model", "times.txt", "--format", "json", "--threads", threads]).status(0).stdout;
+    let at =
+        |threads: &str| world.poise(["model", "times.txt", "--format", "json", "--threads", threads]).status(0).stdout;
     let one = at("1");
     assert!(one.contains("\"schema\""));
     assert_eq!(at("2"), one);

@@ -1,7 +1,7 @@
 //! What the commands that read measurements share: reading inputs, fitting them, finding a point's coordinates.
 
 use modeler::experiment::OverRanks;
-use modeler::formats::{self, Format, ReadOptions};
+use modeler::formats::{self, Format, Input, ReadOptions};
 use modeler::{Experiment, Fits, MethodChoice, Options};
 
 use crate::cli::{Assignments, FitArgs, GlobalArgs, InputArgs, MethodChoice as MethodArgument, OverRanksChoice};
@@ -9,17 +9,22 @@ use crate::error::{Error, Result};
 
 /// Reads the inputs into one experiment; warnings go to standard error.
 pub fn read(arguments: &InputArgs, global: &GlobalArgs) -> Result<Experiment> {
-    let options = ReadOptions { format: format(arguments)? };
-    let input = formats::read(&arguments.inputs, &options).map_err(|e| match e.exit_code() {
-        crate::error::exit::NOT_MODELABLE => Error::NotModelable(e.to_string()),
-        _ => Error::Input(e.to_string()),
-    })?;
+    let input = read_all(arguments)?;
     if !global.quiet {
         for warning in &input.warnings {
             eprintln!("poise: {warning}");
         }
     }
     Ok(input.experiment)
+}
+
+/// Reads the inputs into one experiment, with the readers' warnings.
+pub fn read_all(arguments: &InputArgs) -> Result<Input> {
+    let options = ReadOptions { format: format(arguments)? };
+    formats::read(&arguments.inputs, &options).map_err(|e| match e.exit_code() {
+        crate::error::exit::NOT_MODELABLE => Error::NotModelable(e.to_string()),
+        _ => Error::Input(e.to_string()),
+    })
 }
 
 /// The format that the command line names, if it does. Extra-P's `--json` means any of its JSON files, which are told

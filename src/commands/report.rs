@@ -1,5 +1,6 @@
 //! `poise report`: one self-contained HTML page.
 
+use modeler::formats;
 use modeler::report::{ReportOptions, html};
 
 use crate::cli::{GlobalArgs, ReportArgs};
@@ -9,11 +10,12 @@ use crate::output;
 
 /// Reads, fits, renders.
 pub fn report(arguments: &ReportArgs, global: &GlobalArgs) -> Result<()> {
-    let experiment = input::read(&arguments.input, global)?;
+    let formats::Input { experiment, warnings, .. } = input::read_all(&arguments.input)?;
     let target = arguments.at.as_ref().map(|at| input::coordinates(&experiment, at)).transpose()?;
     let fits = input::fit(&experiment, &arguments.fit)?;
     let inputs: Vec<_> = arguments.input.inputs.iter().map(|path| path.display().to_string()).collect();
-    let options = ReportOptions { title: inputs.join(", "), target, ..ReportOptions::default() };
+    let warnings = warnings.iter().map(ToString::to_string).collect();
+    let options = ReportOptions { title: inputs.join(", "), target, warnings, ..ReportOptions::default() };
     output::deliver(&html(&experiment, &fits, &options), Some(&arguments.output))?;
     if !global.quiet {
         eprintln!("poise: the report is {}.", arguments.output.display());
