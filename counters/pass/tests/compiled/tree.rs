@@ -15,6 +15,7 @@ fn after_exceptions() {
         // n from 5 to 19: of three calls with n, n+1, n+2 one reaches thirteen from n = 12 on.
         assert_eq!(visits(&["main", "_Z5outeri"]), Some(15), "{level}");
         assert_eq!(visits(&["main", "_Z5outeri", "_Z5afteri"]), Some(8), "{level}");
+        assert_eq!(visits(&["main", "_Z6directi", "_Z5afteri"]), Some(8), "{level}");
         let inner = ["main", "_Z5outeri", "_Z8cleaningi", "_Z5plaini", "_Z5inneri"];
         // Three strings with three calls each, unless the call whose n is above thirteen ends it all.
         let calls = (5..20).map(|n| if n + 2 < 14 { 9 } else { (n..n + 3).take_while(|&m| m < 14).count() + 1 });

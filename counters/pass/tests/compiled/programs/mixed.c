@@ -29,6 +29,20 @@ __attribute__((noinline, const)) int constant(int x) {
     return x;
 }
 
+/* Touches no memory, as the compiler finds out, but might run for ever, for all it knows. */
+__attribute__((noinline)) static int spin(int x) {
+    for (;;) {
+        if (x < 100) return x;
+        x = x / 3 + x % 3;
+    }
+}
+
+__attribute__((noinline)) int twice_spun(int x) {
+    int y = spin(x * 777);
+    if (y & 1) y += spin(y * 1000);
+    return y + spin(x * 99);
+}
+
 __attribute__((noinline)) int states(const int *a, int n) {
     int state = 0, i = 0, steps = 0;
 again:
@@ -93,6 +107,7 @@ int main(int argc, char **argv) {
     int twice = 0;
     for (int i = 0; i < 5; i++)
         twice += pure(c, n) + constant(n * 12345);
+    printf("%d %d\n", twice_spun(n), twice_spun(n + 1));
     printf("%g %d %d %d %d\n", dot(a, b, n), twice, states(c, n), triangle(n / 4), jump(n, n));
     qsort(c, n, sizeof *c, compare);
     printf("%d %d\n", c[0], c[n - 1]);

@@ -56,12 +56,21 @@ __attribute__((noinline)) int outer(int n) {
     }
 }
 
+// Catches what passed frames that did not stop it.
+__attribute__((noinline)) int direct(int n) {
+    try {
+        return plain(n);
+    } catch (const std::exception &) {
+        return -after(n);
+    }
+}
+
 int main() {
     std::vector<std::unique_ptr<Shape>> shapes;
     for (int i = 0; i < 10; i++) shapes.emplace_back(i % 3 ? static_cast<Shape *>(new Square) : new Fan);
     double sum = 0;
     for (auto &shape : shapes) sum += shape->area(50);
     int total = 0;
-    for (int n = 5; n < 20; n++) total += outer(n);
+    for (int n = 5; n < 20; n++) total += outer(n) + direct(n);
     std::printf("%g %d\n", sum, total);
 }
