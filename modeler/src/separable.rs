@@ -21,7 +21,7 @@ const SPAN_TOLERANCE: f64 = 1e-8;
 /// Candidates closer than this to the span of others are not told apart from it.
 const INDEPENDENT: f64 = 1e-5;
 /// Relative residual of an exact function at every point.
-const EXACT: f64 = 1e-9;
+const EXACT: f64 = 1e-8;
 
 /// So many conditions at least must hold for a pair of rounded bounds not to be an accident.
 const LEAST_CONDITIONS: usize = 3;
@@ -35,8 +35,6 @@ struct Candidate {
     factor: Option<Factor>,
     /// Values, as they enter the count.
     values: Vector,
-    /// The same, of length one.
-    unit: Vector,
     /// Whether the values are rounded.
     rounded: bool,
 }
@@ -48,14 +46,14 @@ struct Axis {
     size: usize,
     /// By ascending complexity, the constant first.
     candidates: Vec<Candidate>,
-    /// Inner products of the candidates' unit vectors are recomputed per search after what is known is removed.
+    /// Which value each point has.
     index: Vec<usize>,
 }
 
-/// A full grid with its candidates.
+/// A full grid with its candidates, by way of rounding.
 #[derive(Debug)]
 pub(crate) struct Grid {
-    axes: Vec<Axis>,
+    by_rounding: Vec<Vec<Axis>>,
     points: usize,
 }
 
@@ -63,21 +61,36 @@ impl Grid {
     /// The grid of `points` over the parameters `varying`; `None` where points are missing or there are too many
     /// values.
     pub fn new(points: &[&[f64]], varying: &[usize], sets: &ExponentSets) -> Option<Self> {
-        let axes: Vec<Axis> = varying.iter().map(|&l| Axis::new(points, l, sets)).collect::<Option<_>>()?;
-        let full = axes.iter().map(|a| a.size).product::<usize>() == points.len();
-        (full && !axes.is_empty()).then_some(Self { axes, points: points.len() })
+        let roundings = [Rounding::Floor, Rounding::Ceiling, Rounding::Nearest];
+        let axes = |r: Rounding| varying.iter().map(|&l| Axis::new(points, l, sets, r)).collect::<Option<Vec<Axis>>>();
+        let by_rounding: Vec<Vec<Axis>> = roundings.into_iter().map(axes).collect::<Option<_>>()?;
+        let size = by_rounding[0].iter().map(|a| a.size).product::<usize>();
+        (size == points.len() && !varying.is_empty()).then_some(Self { by_rounding, points: points.len() })
     }
 
     /// Constant and terms of the function that gives `y` exactly, if it is a sum of products of few factors.
+    ///
+    /// Programs round their loop bounds one way and execute whole numbers of blocks per iteration, so of the ways of
+    /// rounding the one with the fewest terms and the fewest fractional coefficients wins.
     pub fn function(&self, y: &[f64]) -> Option<(f64, Vec<(Shape, f64)>)> {
-        let factors: Vec<Vec<&Candidate>> = self.axes.iter().map(|axis| axis.factors(y)).collect::<Option<_>>()?;
-        let products = self.products(&factors);
+        let found = self.by_rounding.iter().filter_map(|axes| self.exact(axes, y));
+        let fractional = |c: &f64| usize::from((c - c.round()).abs() > 1e-5 * c.abs());
+        found.min_by_key(|(constant, terms)| {
+            let odd = fractional(constant) + terms.iter().map(|t| fractional(&t.1)).sum::<usize>();
+            (terms.len() + usize::from(*constant != 0.0) + odd, odd)
+        })
+    }
+
+    /// The same with one way of rounding.
+    fn exact(&self, axes: &[Axis], y: &[f64]) -> Option<(f64, Vec<(Shape, f64)>)> {
+        let factors: Vec<Vec<&Candidate>> = axes.iter().map(|axis| axis.factors(y)).collect::<Option<_>>()?;
+        let products = self.products(axes, &factors);
         if products.len() > self.points {
             return None;
         }
         let largest = y.iter().fold(0.0_f64, |m, v| m.max(v.abs()));
         let weights: Vec<f64> = y.iter().map(|v| 1.0 / v.abs().max(1e-6 * largest)).collect();
-        let data: Vec<f64> = y.iter().zip(&weights).map(|(y, w)| y * w).collect();
+        let data = times(y, &weights);
         let mut chosen: Vec<usize> = (0..products.len()).collect();
         loop {
             let columns: Vec<Vec<f64>> = chosen.iter().map(|&k| times(&products[k].1, &weights)).collect();
@@ -95,9 +108,9 @@ impl Grid {
     }
 
     /// All products of one factor per parameter with their values at the points.
-    fn products(&self, factors: &[Vec<&Candidate>]) -> Vec<(Shape, Vec<f64>)> {
+    fn products(&self, axes: &[Axis], factors: &[Vec<&Candidate>]) -> Vec<(Shape, Vec<f64>)> {
         let mut products: Vec<(Shape, Vec<f64>)> = vec![(Vec::new(), vec![1.0; self.points])];
-        for (axis, factors) in self.axes.iter().zip(factors) {
+        for (axis, factors) in axes.iter().zip(factors) {
             let mut longer = Vec::with_capacity(products.len() * factors.len());
             for (shape, values) in &products {
                 for candidate in factors {
@@ -129,7 +142,7 @@ fn assemble(chosen: &[usize], products: &[(Shape, Vec<f64>)], c: &[f64]) -> (f64
 }
 
 impl Axis {
-    fn new(points: &[&[f64]], parameter: usize, sets: &ExponentSets) -> Option<Self> {
+    fn new(points: &[&[f64]], parameter: usize, sets: &ExponentSets, rounding: Rounding) -> Option<Self> {
         let mut values: Vec<f64> = points.iter().map(|x| x[parameter]).collect();
         values.sort_by(f64::total_cmp);
         values.dedup();
@@ -140,20 +153,22 @@ impl Axis {
         let representatives: Vec<Vec<f64>> =
             values.iter().map(|v| (0..=parameter).map(|l| if l == parameter { *v } else { 1.0 }).collect()).collect();
         let representatives: Vec<&[f64]> = representatives.iter().map(Vec::as_slice).collect();
-        Some(Self { size: values.len(), candidates: candidates(&representatives, parameter, sets), index })
+        Some(Self { size: values.len(), candidates: candidates(&representatives, parameter, sets, rounding), index })
     }
 
     /// The smallest set of candidates that spans the columns of `y` seen as a matrix over this parameter.
     fn factors(&self, y: &[f64]) -> Option<Vec<&Candidate>> {
-        let span = self.column_span(y);
+        let weights = self.weights(y);
+        let units: Vec<Vector> = self.candidates.iter().map(|c| scaled(product(&c.values, &weights))).collect();
+        let span = self.column_span(y, &weights);
         if span.len() >= self.size {
             return None;
         }
         let mut chosen: Vec<usize> = Vec::new();
         let mut basis: Vec<Vector> = Vec::new();
-        for (k, candidate) in self.candidates.iter().enumerate() {
-            if basis.len() < span.len() && length(&without(candidate.unit, &span)) < SPAN_TOLERANCE {
-                let rest = without(candidate.unit, &basis);
+        for (k, unit) in units.iter().enumerate() {
+            if basis.len() < span.len() && length(&without(*unit, &span)) < SPAN_TOLERANCE {
+                let rest = without(*unit, &basis);
                 if length(&rest) > INDEPENDENT {
                     basis.push(scaled(rest));
                     chosen.push(k);
@@ -163,19 +178,30 @@ impl Axis {
         let missing: Vec<Vector> =
             span.iter().map(|u| without(*u, &basis)).filter(|u| length(u) > SPAN_TOLERANCE).collect();
         if !missing.is_empty() {
-            chosen.extend(self.cover(&missing, &basis)?);
+            chosen.extend(self.cover(&missing, &basis, &units)?);
         }
         Some(chosen.iter().map(|&k| &self.candidates[k]).collect())
     }
 
-    /// Orthonormal basis of the columns: Gram-Schmidt, longest remaining column first.
-    fn column_span(&self, y: &[f64]) -> Vec<Vector> {
+    /// One over the size of `y` at each value of the parameter, so that what matters only where counts are small is
+    /// seen as well.
+    fn weights(&self, y: &[f64]) -> Vector {
+        let mut sizes = [0.0_f64; MOST_VALUES];
+        for (value, &i) in y.iter().zip(&self.index) {
+            sizes[i] = sizes[i].max(value.abs());
+        }
+        let largest = sizes.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+        sizes.map(|s| largest / s.max(1e-12 * largest))
+    }
+
+    /// Orthonormal basis of the weighted columns: Gram-Schmidt, longest remaining column first.
+    fn column_span(&self, y: &[f64], weights: &Vector) -> Vec<Vector> {
         // Points are in lexicographic order, so those that share all other coordinates appear in the same order under
         // every value of this parameter.
         let mut next = [0; MOST_VALUES];
         let mut columns: Vec<Vector> = vec![[0.0; MOST_VALUES]; y.len() / self.size];
         for (value, &i) in y.iter().zip(&self.index) {
-            columns[next[i]][i] = *value;
+            columns[next[i]][i] = *value * weights[i];
             next[i] += 1;
         }
         let limit = RANK_TOLERANCE * columns.iter().map(length).fold(0.0, f64::max);
@@ -192,9 +218,9 @@ impl Axis {
     }
 
     /// One candidate, two, or the constant and two others that together with `basis` span all of `missing`.
-    fn cover(&self, missing: &[Vector], basis: &[Vector]) -> Option<Vec<usize>> {
+    fn cover(&self, missing: &[Vector], basis: &[Vector], units: &[Vector]) -> Option<Vec<usize>> {
         let room = self.size.checked_sub(1 + basis.len())?;
-        let rest = self.remaining(basis);
+        let rest = remaining(units, basis);
         if room >= 1 && missing.len() == 1 {
             let single = rest.iter().find(|(_, v)| covers(missing, &[*v]));
             if let Some((k, _)) = single {
@@ -209,19 +235,23 @@ impl Axis {
         let (constant, one) = rest.first().filter(|(k, _)| *k == 0 && room >= 3)?;
         let with_constant: Vec<Vector> = basis.iter().chain(std::iter::once(one)).copied().collect();
         let still: Vec<Vector> = missing.iter().map(|m| without(*m, &with_constant)).collect();
-        let mut rest = self.remaining(&with_constant);
+        let mut rest = remaining(units, &with_constant);
         // Small whole numbers meet by chance: rounded bounds need more conditions than a single line of values has.
         let conditions = (self.size - 2 - with_constant.len()) * missing.len();
         rest.retain(|(k, _)| conditions >= LEAST_CONDITIONS || !self.candidates[*k].rounded);
         let pair = pair_that_covers(&still, &rest)?;
         Some(std::iter::once(*constant).chain(pair).collect())
     }
+}
 
-    /// Candidates with `basis` taken out, of length one, without those that are all in it.
-    fn remaining(&self, basis: &[Vector]) -> Vec<(usize, Vector)> {
-        let rest = self.candidates.iter().enumerate().map(|(k, c)| (k, without(c.unit, basis)));
-        rest.filter(|(_, v)| length(v) > INDEPENDENT).map(|(k, v)| (k, scaled(v))).collect()
-    }
+/// Candidates with `basis` taken out, of length one, without those that are all in it.
+fn remaining(units: &[Vector], basis: &[Vector]) -> Vec<(usize, Vector)> {
+    let rest = units.iter().enumerate().map(|(k, unit)| (k, without(*unit, basis)));
+    rest.filter(|(_, v)| length(v) > INDEPENDENT).map(|(k, v)| (k, scaled(v))).collect()
+}
+
+fn product(a: &Vector, b: &Vector) -> Vector {
+    std::array::from_fn(|i| a[i] * b[i])
 }
 
 /// The first pair, by the more complicated of the two, that spans all of `missing`.
@@ -256,17 +286,16 @@ fn covers(missing: &[Vector], with: &[Vector]) -> bool {
     missing.iter().all(|m| length(&without(*m, &basis)) < SPAN_TOLERANCE)
 }
 
-/// Every factor of a parameter under every way of rounding, proportional ones once, simplest first.
-fn candidates(points: &[&[f64]], parameter: usize, sets: &ExponentSets) -> Vec<Candidate> {
+/// Every factor of a parameter as it is and rounded, proportional ones once, simplest first.
+fn candidates(points: &[&[f64]], parameter: usize, sets: &ExponentSets, rounding: Rounding) -> Vec<Candidate> {
     let negative = sets.negative != NegativeExponents::Never;
-    let roundings = [Rounding::None, Rounding::Floor, Rounding::Ceiling, Rounding::Nearest];
+    let price = |column: &FactorColumn| column.factor.map_or(0.0, |f| complexity(&[f]));
     let mut columns: Vec<(f64, FactorColumn)> = Vec::new();
-    for (at, rounding) in roundings.into_iter().enumerate() {
-        for column in factor_columns(points, parameter, sets, negative && at == 0, rounding) {
-            let price = column.factor.map_or(0.0, |f| complexity(&[f])) + 0.01 * at as f64;
-            columns.push((price, column));
-        }
-    }
+    let smooth = factor_columns(points, parameter, sets, negative, Rounding::None);
+    columns.extend(smooth.into_iter().map(|c| (price(&c), c)));
+    let rounded = factor_columns(points, parameter, sets, false, rounding);
+    columns.extend(nested_loops(&rounded, sets).into_iter().map(|c| (price(&c) + 0.3, c)));
+    columns.extend(rounded.into_iter().map(|c| (price(&c) + 0.01, c)));
     columns.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut seen = HashSet::new();
     let mut candidates = Vec::new();
@@ -277,10 +306,29 @@ fn candidates(points: &[&[f64]], parameter: usize, sets: &ExponentSets) -> Vec<C
         let key: Vec<i64> = unit.iter().map(|v| (v * 1e11).round() as i64).collect();
         if length(&values) > 0.0 && seen.insert(key) {
             let rounded = column.values.iter().all(|v| v.fract() == 0.0) && !is_whole(column.factor);
-            candidates.push(Candidate { factor: column.factor, values, unit, rounded });
+            candidates.push(Candidate { factor: column.factor, values, rounded });
         }
     }
     candidates
+}
+
+/// Two nested loops over the same parameter, each with its own rounded bound, where their product has an exponent of
+/// the sets.
+fn nested_loops(rounded: &[FactorColumn], sets: &ExponentSets) -> Vec<FactorColumn> {
+    let pure = |f: &Factor| f.log_exponent == 0 || (f.log_exponent == 1 && *f.exponent.numer() == 0);
+    let loops: Vec<(Factor, &FactorColumn)> =
+        rounded.iter().filter_map(|c| Some((c.factor?, c))).filter(|(f, _)| pure(f)).collect();
+    let mut nested = Vec::new();
+    for (i, (a, outer)) in loops.iter().enumerate() {
+        for (b, inner) in &loops[i..] {
+            let (exponent, log_exponent) = (a.exponent + b.exponent, a.log_exponent + b.log_exponent);
+            if sets.exponents.contains(&exponent) && (log_exponent == 0 || *exponent.numer() == 0) {
+                let values = outer.values.iter().zip(&inner.values).map(|(x, y)| x * y).collect();
+                nested.push(FactorColumn { factor: Some(Factor { exponent, log_exponent, ..*a }), values });
+            }
+        }
+    }
+    nested
 }
 
 /// Whether the factor gives whole numbers without rounding.
