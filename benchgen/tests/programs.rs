@@ -108,7 +108,7 @@ fn sizes_that_do_not_fit_are_refused_as_the_program_starts() {
     let refused = run(&program, 2, &["n=9007199254740992"]);
     let text = String::from_utf8_lossy(&refused.stderr);
     assert_eq!(refused.status.code(), Some(2), "{text}");
-    assert!(text.contains("distribute, elements 0.25 * n: 2.2518e+15 is more than 2.14748e+09"), "{text}");
+    assert!(text.contains("distribute, elements n: 9.0072e+15 is more than 2.14748e+09"), "{text}");
 }
 
 /// The processor time that each function of a run took, in seconds.
