@@ -1,5 +1,6 @@
 //! Names the shared library, and exports the thread-local block of `src/thread.rs`, which Rust's own list of exports
-//! cannot hold because stable Rust cannot declare it.
+//! cannot hold because stable Rust cannot declare it. The linker must unite two version scripts, as lld does (rustc's
+//! own on x86-64 Linux since 1.90); GNU ld refuses with an error, and wants `-Clink-arg=-fuse-ld=lld` in RUSTFLAGS.
 
 use std::path::Path;
 
