@@ -97,11 +97,14 @@ fn model_growth(model: &Model) -> [Exponent; 2] {
     leading(&terms)
 }
 
+/// A function of the point p, n.
+type Function = Box<dyn Fn(&[f64]) -> f64>;
+
 /// A program with its truth: effort counts, seconds and growth.
 struct Program {
     path: &'static str,
-    counts: Vec<(&'static str, Box<dyn Fn(&[f64]) -> f64>)>,
-    seconds: Box<dyn Fn(&[f64]) -> f64>,
+    counts: Vec<(&'static str, Function)>,
+    seconds: Function,
     /// Growth of the first count.
     growth: [Exponent; 2],
     text: String,
