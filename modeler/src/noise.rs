@@ -16,6 +16,9 @@ const EXPECTED_BACKGROUND: (f64, f64) = (0.028, 0.3);
 /// Prior weight of there being no one-sided noise, relative to each of the other ranges.
 const NO_NOISE_WEIGHT: f64 = 12.0;
 
+/// Combinations whose probability at a scale near the best is smaller by more than this, in nats, are not refined.
+const HOPELESS: f64 = 40.0;
+
 /// What the residuals say about noise and scale.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct NoiseEstimate {
@@ -35,11 +38,17 @@ pub(crate) struct NoiseEstimate {
 pub(crate) fn estimate(ratios: &[f64]) -> NoiseEstimate {
     let mut cells = Vec::with_capacity(ONE_SIDED.len() * BACKGROUND.len());
     let mut start = initial_scale(ratios, 0.0);
+    let mut top = f64::NEG_INFINITY;
     for (i, &a) in ONE_SIDED.iter().enumerate() {
         for &sigma in &BACKGROUND {
+            // Most combinations are out of the question at once, wherever exactly their best scale is.
+            if log_likelihood(ratios, start, a, sigma) + log_prior(i, sigma) < top - HOPELESS {
+                continue;
+            }
             let (log_scale, peak, variance) = best_scale(ratios, a, sigma, start);
             let prior = log_prior(i, sigma);
             let evidence = peak + prior + 0.5 * (2.0 * std::f64::consts::PI * variance).ln();
+            top = top.max(peak + prior);
             cells.push((evidence, log_scale, variance, a, sigma));
             start = log_scale;
         }
@@ -100,16 +109,19 @@ fn best_scale(ratios: &[f64], a: f64, sigma: f64, start: f64) -> (f64, f64, f64)
             variance = -1.0 / curvature;
         }
         let newton = if curvature < 0.0 { -slope / curvature } else { slope.signum() * step_limit };
+        let close = 0.1 * variance.sqrt();
         let mut step = newton.clamp(-step_limit, step_limit);
         let mut there = value(log_scale + step);
-        while there < here && step.abs() > 1e-6 {
+        while there < here && step.abs() > close {
             step *= 0.4;
             there = value(log_scale + step);
         }
-        if there <= here || step.abs() < 1e-2 * variance.sqrt() {
+        if there > here {
+            (log_scale, here) = (log_scale + step, there);
+        }
+        if step.abs() <= close {
             break;
         }
-        (log_scale, here) = (log_scale + step, there);
         step_limit = (2.0 * step.abs()).min(0.3);
     }
     (log_scale, here, variance.min(0.1))
