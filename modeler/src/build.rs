@@ -11,8 +11,6 @@ use crate::warning::{self, warning};
 
 /// Terms below this share of the model at the largest scale do not count as its growth.
 const MATTERS: f64 = 0.01;
-/// How much better a longer prior must explain the times, in units of the criterion.
-const PATIENCE: f64 = 0.0;
 /// Above this noise a warning tells.
 const NOISY: f64 = 0.3;
 
@@ -182,7 +180,7 @@ pub(crate) fn prior_model(
     let mut fits: Vec<(CoefficientFit, &Vec<Group>)> =
         prior.iter().map(|basis| (coefficients::fit(&columns(basis), &y, quiet), basis)).collect();
     let best = fits.iter().map(|f| f.0.criterion).fold(f64::INFINITY, f64::min);
-    let chosen = fits.iter().position(|f| f.0.criterion <= best + PATIENCE).unwrap_or(0);
+    let chosen = fits.iter().position(|f| f.0.criterion <= best).unwrap_or(0);
     let (fit, basis) = fits.remove(chosen);
     fits.sort_by(|a, b| a.0.criterion.total_cmp(&b.0.criterion));
     let mut model = model_of(data, kind, Method::Effort, &fit, basis);

@@ -5,9 +5,6 @@
 
 use crate::model::{Model, Prediction, Term};
 
-/// How much of the spread between rivals of equal standing counts as error of the shape.
-const SHAPE_SHARE: f64 = 1.0;
-
 impl Model {
     /// The model's value at `x`, one coordinate per parameter, with the interval that holds a new measurement there
     /// with probability `level`, in the metric's unit. Neither end is ever negative.
@@ -50,7 +47,7 @@ impl Model {
             sum += weight * (rival / value - 1.0).clamp(-10.0, 10.0).powi(2);
             weights += weight;
         }
-        SHAPE_SHARE * sum / weights
+        sum / weights
     }
 }
 
