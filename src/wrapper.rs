@@ -43,6 +43,10 @@ fn additions(arguments: &[OsString]) -> Result<Vec<OsString>> {
             added.push(runtime.clone().into());
             added.push(joined("-Wl,-rpath,", folder));
         }
+        if plan.links_a_library {
+            // The profile names regions by pointers into the library, also after a dlclose.
+            added.push("-Wl,-z,nodelete".into());
+        }
     }
     if !added.is_empty() {
         // Clang does not warn of arguments in these brackets that one of its steps has no use for.
@@ -64,6 +68,7 @@ struct Plan {
     compiles: bool,
     links: bool,
     links_statically: bool,
+    links_a_library: bool,
     has_debug_information: bool,
 }
 
@@ -96,7 +101,13 @@ const TAKES_VALUE: [&str; 20] = [
 
 impl Plan {
     fn of(arguments: &[OsString]) -> Self {
-        let mut plan = Self { compiles: false, links: true, links_statically: false, has_debug_information: false };
+        let mut plan = Self {
+            compiles: false,
+            links: true,
+            links_statically: false,
+            links_a_library: false,
+            has_debug_information: false,
+        };
         let mut produces_code = true;
         let mut has_input = false;
         let mut words = arguments.iter().map(|a| a.to_string_lossy());
@@ -110,6 +121,8 @@ impl Plan {
                 plan.links = false;
             } else if word == "-static" {
                 plan.links_statically = true;
+            } else if word == "-shared" {
+                plan.links_a_library = true;
             } else if word.starts_with("-g") && word != "-g0" {
                 plan.has_debug_information = true;
             } else if !word.starts_with('-') || word == "-" {
