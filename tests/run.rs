@@ -147,9 +147,9 @@ fn a_study_runs_every_point_once_and_only_what_is_missing_the_next_time() {
     assert!(first.stdout.contains("8 runs are complete"), "{}", first.stdout);
     let runs = world.names("scaling.runs");
     assert_eq!(runs.len(), 8);
-    assert!(runs.contains(&"n200.p2.r2".to_owned()), "{runs:?}");
+    assert!(runs.contains(&"p2.n200.r2".to_owned()), "{runs:?}");
 
-    std::fs::remove_dir_all(world.path("scaling.runs/n200.p2.r2")).unwrap();
+    std::fs::remove_dir_all(world.path("scaling.runs/p2.n200.r2")).unwrap();
     let second = world.poise(["run", "scaling.toml"]).status(0);
     assert!(second.stdout.contains("7 of them from an earlier call"), "{}", second.stdout);
     assert_eq!(world.names("scaling.runs"), runs);
