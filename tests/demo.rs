@@ -31,7 +31,7 @@ fn the_demo_finds_every_growth_from_what_it_measures() {
 
     // The nested function runs n times p inner iterations: counts differ by a constant number of blocks for each.
     let blocks = |p: u64| {
-        let profile = Profile::read(&world.path(&format!("demo/runs/p{p}.n50000.r1/profile.poise"))).unwrap();
+        let profile = Profile::read(world.path(&format!("demo/runs/p{p}.n50000.r1/profile.poise"))).unwrap();
         let is_nested = |node: u32| profile.regions[profile.nodes[node as usize].region as usize].name == "nested";
         let found = profile.values.iter().find(|((node, m), _)| *m == Metric::BasicBlocks && is_nested(*node)).unwrap();
         (found.1.minimum.0, found.1.maximum.0)

@@ -46,7 +46,7 @@ fn one_program_measured_once_leaves_its_exact_effort() {
     let measured = world.poise(run(&["-o", "once", "--param", "n=1000"], &["./sums", "1000"])).status(0);
     assert_eq!(measured.stdout.as_bytes(), plain.stdout, "the program's own output is unchanged");
 
-    let profile = Profile::read(&world.path("once/profile.poise")).unwrap();
+    let profile = Profile::read(world.path("once/profile.poise")).unwrap();
     assert_eq!(profile.ranks, 3);
     assert_eq!(profile.metadata["parameter.n"], "1000");
     let allreduce = ["main", "MPI_Allreduce"];
@@ -56,7 +56,7 @@ fn one_program_measured_once_leaves_its_exact_effort() {
 
     // One more iteration costs the same number of blocks on every rank, whatever the compiler made of the loop.
     world.poise(run(&["-o", "more"], &["./sums", "3000"])).status(0);
-    let more = Profile::read(&world.path("more/profile.poise")).unwrap();
+    let more = Profile::read(world.path("more/profile.poise")).unwrap();
     let blocks = |p: &Profile| over_ranks(p, &["main", "add_up"], Metric::BasicBlocks);
     let (few, many) = (blocks(&profile), blocks(&more));
     assert_eq!(few.1, few.2, "every rank does the same");
@@ -77,7 +77,7 @@ fn a_second_run_is_counted_the_same_and_never_overwrites_the_first() {
         world.poise(run(&["-o", folder], &["./sums", "500"])).status(0);
     }
     let effort = |folder: &str| {
-        let profile = Profile::read(&world.path(folder).join("profile.poise")).unwrap();
+        let profile = Profile::read(world.path(folder).join("profile.poise")).unwrap();
         profile.values.into_iter().filter(|((_, metric), _)| *metric != Metric::Time).collect::<Vec<_>>()
     };
     assert_eq!(effort("a"), effort("b"));
