@@ -16,14 +16,14 @@ pub fn exec(language: Language, arguments: &[OsString]) -> Result<std::convert::
     let mut command = Command::new(&compiler);
     command.args(arguments);
     if env::var_os("POISE_WRAPPER").is_none_or(|v| v != "off") {
-        command.args(additions(arguments)?);
+        command.args(additions(language, arguments)?);
     }
     let failure = command.exec();
     Err(Error::Usage(format!("Cannot start {}: {failure}.", compiler.display())))
 }
 
 /// What to add to the user's arguments.
-fn additions(arguments: &[OsString]) -> Result<Vec<OsString>> {
+fn additions(language: Language, arguments: &[OsString]) -> Result<Vec<OsString>> {
     let plan = Plan::of(arguments);
     let mut added = Vec::new();
     if plan.compiles {
@@ -48,8 +48,9 @@ fn additions(arguments: &[OsString]) -> Result<Vec<OsString>> {
             added.push("-Wl,-z,nodelete".into());
         }
     }
-    if !added.is_empty() {
-        // Clang does not warn of arguments in these brackets that one of its steps has no use for.
+    if !added.is_empty() && language != Language::Fortran {
+        // Clang does not warn of arguments in these brackets that one of its steps has no use for; flang
+        // does not know the brackets and does not warn.
         added.insert(0, "--start-no-unused-arguments".into());
         added.push("--end-no-unused-arguments".into());
     }
