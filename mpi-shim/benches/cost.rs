@@ -1,13 +1,12 @@
-//! What the library costs per call. Numbers belong to a machine, so this is run by hand, on a quiet one:
-//! `cargo test -p poise-mpi --release --test cost -- --ignored --nocapture`.
+//! What the library costs per call, under both MPI implementations: bare, inert and measured, one after the other in
+//! the same run. `cargo bench -p poise-mpi`.
 
+#[path = "../tests/common/mod.rs"]
 mod common;
 
 use common::{BOTH, Mode, Run};
 
-#[test]
-#[ignore = "a measurement, for a quiet machine"]
-fn cost_per_call() {
+fn main() {
     for mpi in BOTH {
         for mode in [Mode::Bare, Mode::Inert, Mode::Measured] {
             let run = Run::of("cost", mpi, 1, mode);
