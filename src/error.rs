@@ -40,6 +40,9 @@ pub enum Error {
     /// The measured command or compiler failed and said so itself; its status is ours.
     #[error("the command ended with status {0}")]
     Forwarded(u8),
+    /// Rank 0 of several has the result and says what is to be said.
+    #[error("rank 0 speaks")]
+    AnotherRankSpeaks,
     /// The user interrupted; everything half-written is gone.
     #[error("interrupted by signal {0}; the runs that were complete are kept")]
     Interrupted(i32),
@@ -69,6 +72,7 @@ impl Error {
             Self::NotModelable(_) => exit::NOT_MODELABLE,
             Self::Partial(_) => exit::PARTIAL,
             Self::Forwarded(status) => *status,
+            Self::AnotherRankSpeaks => 0,
             Self::Interrupted(signal) => 128 + u8::try_from(*signal).unwrap_or(0),
             Self::Defect(_) => exit::DEFECT,
         })

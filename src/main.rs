@@ -16,21 +16,23 @@ mod install;
 mod interrupt;
 mod output;
 mod progress;
+mod ranks;
 mod run;
 mod study;
 mod validation;
 mod wrapper;
 
-use cli::{BenchCommand, Cli, Command};
+use cli::{BenchCommand, Cli, Command, GlobalArgs};
 use error::{Error, Result};
 use install::Language;
 use progress::Progress;
+use ranks::Ranks;
 
 fn main() -> ExitCode {
     match run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            if !matches!(error, Error::Forwarded(_)) {
+            if !matches!(error, Error::Forwarded(_) | Error::AnotherRankSpeaks) {
                 eprintln!("poise: {error}");
             }
             error.exit_code()
@@ -54,15 +56,22 @@ fn run() -> Result<()> {
         Command::Fc(a) => wrapper::exec(Language::Fortran, &a.arguments).map(|never| match never {}),
         Command::Preload(a) => run::exec_preloaded(&a.command).map(|never| match never {}),
         Command::Run(a) => commands::run::run(&a, &cli.global, &progress),
-        Command::Model(a) => commands::model::model(&a, &cli.global),
-        Command::Predict(a) => commands::predict::predict(&a, &cli.global),
+        Command::Model(a) => on_ranks(cli.global, |ranks, global| commands::model::model(&a, global, ranks)),
+        Command::Predict(a) => on_ranks(cli.global, |ranks, global| commands::predict::predict(&a, global, ranks)),
         Command::Bench(BenchCommand::Generate(a)) => commands::generate::generate(&a, &cli.global),
         Command::Bench(BenchCommand::Validate(a)) => validation::validate(&a, &cli.global, &progress),
         Command::Import(a) => commands::convert::import(&a, &cli.global),
         Command::Export(a) => commands::convert::export(&a, &cli.global),
-        Command::Report(a) => commands::report::report(&a, &cli.global),
+        Command::Report(a) => on_ranks(cli.global, |ranks, global| commands::report::report(&a, global, ranks)),
         Command::Explain(a) => commands::explain::explain(&a),
     }
+}
+
+/// Runs a command on all ranks; what several of them would say, one says.
+fn on_ranks(mut global: GlobalArgs, command: impl FnOnce(&Ranks, &GlobalArgs) -> Result<()>) -> Result<()> {
+    let ranks = Ranks::start();
+    global.quiet |= !ranks.speaks();
+    command(&ranks, &global).map_err(|error| if ranks.speaks() { error } else { Error::AnotherRankSpeaks })
 }
 
 /// A compiler call, under the name `poise-c++` or as `poise c++`, goes past our own argument parser: a compiler's `-v`

@@ -1,19 +1,21 @@
 //! From an experiment to its models: which series is modelled how, over all call paths in parallel.
 
 use crate::build::{Data, constant_model, count_model, prior_model, searched_model};
-use crate::effort::{self, Found, Workspace};
+use crate::effort::{self, Count, Found, Workspace};
 use crate::experiment::{CallPathId, Experiment, MetricId, OverRanks, Series};
 use crate::hypotheses::Hypotheses;
 use crate::model::{Kind, Model, Warning};
 use crate::options::{MethodChoice, Options};
 use crate::priors::{self, Bytes, Communicator, Operation, Prior};
-use crate::warning::{self, warning};
+use crate::warning::{self, Code, warning};
+use crate::share::{Share, fit_share};
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 /// A series that has no model, and why.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Skipped {
     /// Call path, an index into the experiment's.
     pub callpath: CallPathId,
@@ -22,11 +24,12 @@ pub struct Skipped {
     /// Why, in one sentence.
     pub reason: String,
     /// Stable code that [`crate::warning::ALL`] explains.
-    pub code: &'static str,
+    #[serde(deserialize_with = "crate::warning::known_code")]
+    pub code: Code,
 }
 
 /// The models of an experiment.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Fits {
     /// The models, in the order of the experiment's series.
     pub models: Vec<Model>,
@@ -63,7 +66,7 @@ const RANKS: [&str; 9] = ["p", "ranks", "processes", "nprocs", "procs", "np", "m
 /// ```
 #[must_use]
 pub fn fit(experiment: &Experiment, options: &Options) -> Fits {
-    Fitter::new(experiment, options).run()
+    fit_share(experiment, options, Share { index: 0, of: 1 })
 }
 
 /// A series' counts and the function found behind them.
@@ -76,7 +79,7 @@ struct Effort {
 }
 
 /// What is shared by all series of an experiment.
-struct Fitter<'a> {
+pub(crate) struct Fitter<'a> {
     experiment: &'a Experiment,
     options: &'a Options,
     /// By layout.
@@ -89,7 +92,7 @@ struct Fitter<'a> {
 }
 
 impl<'a> Fitter<'a> {
-    fn new(experiment: &'a Experiment, options: &'a Options) -> Self {
+    pub(crate) fn new(experiment: &'a Experiment, options: &'a Options) -> Self {
         let points = |ids: &[u32]| ids.iter().map(|&i| experiment.points[i as usize].as_slice()).collect();
         let hypotheses = experiment
             .layouts
@@ -106,8 +109,8 @@ impl<'a> Fitter<'a> {
         Self { experiment, options, hypotheses, metrics, ranks, efforts }
     }
 
-    fn run(&self) -> Fits {
-        let is_modelled = |s: &&Series| self.is_modelled(s.metric);
+    pub(crate) fn run(&self, share: Share) -> Fits {
+        let is_modelled = |s: &&Series| share.holds(s.callpath) && self.is_modelled(s.metric);
         let modelled: Vec<&Series> = self.experiment.series.iter().filter(is_modelled).collect();
         let results: Vec<Result<Model, Skipped>> =
             modelled.par_iter().map_init(Workspace::default, |w, series| self.fit_series(series, w)).collect();
@@ -218,15 +221,25 @@ impl<'a> Fitter<'a> {
         let index = self.experiment.series.partition_point(|s| (s.callpath, s.metric) < key);
         self.efforts[index].get_or_init(|| {
             let hypotheses = self.hypotheses(data);
-            let y = &data.medians;
-            let exact = effort::constant_count(y).or_else(|| {
-                let (constant, terms) = hypotheses.exact_function(y)?;
-                Some(effort::exact(constant, terms))
-            });
-            let general = |w| effort::search(y, hypotheses.for_count(y), self.options.maximum_terms, w);
-            let found = exact.map_or_else(|| general(workspace), |found| vec![found]);
+            let found = match hypotheses.reduced(&data.medians) {
+                Some(reduced) => self.function_of(&reduced.values(&data.medians), &reduced.hypotheses, workspace),
+                None => self.function_of(&data.medians, &hypotheses, workspace),
+            };
             Effort { found, repeats: data.repeats_exactly() }
         })
+    }
+
+    /// The functions that explain the counts `y`, best first.
+    fn function_of(&self, y: &[f64], hypotheses: &Hypotheses, workspace: &mut Workspace) -> Vec<Found> {
+        let exact = effort::constant_count(y).or_else(|| {
+            let (constant, terms) = hypotheses.exact_function(y)?;
+            Some(effort::exact(constant, terms))
+        });
+        if let Some(found) = exact {
+            return vec![found];
+        }
+        let count = Count { y, independent: hypotheses.independent(y), steps: &hypotheses.steps(y) };
+        effort::search(count, hypotheses.for_count(y), self.options.maximum_terms, workspace)
     }
 
     /// The series of the metric `name` at `callpath`, the first there is of these values over ranks.

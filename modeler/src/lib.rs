@@ -23,9 +23,11 @@ mod quality;
 pub mod report;
 mod separable;
 mod shape_search;
+mod share;
 pub mod warning;
 
 pub use experiment::{Experiment, ExperimentBuilder};
 pub use fit::{Fits, Skipped, fit};
+pub use share::{Share, fit_share};
 pub use model::{Model, Prediction};
 pub use options::{ExponentSets, MethodChoice, NegativeExponents, Options};

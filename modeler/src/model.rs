@@ -3,13 +3,15 @@
 //! The form is the performance model normal form (PMNF), seed paper "Denoising Application Performance Models with
 //! Noise-Resilient Priors", equation 1: `f(x) = Σ_k c_k Π_l x_l^i_kl log2(x_l)^j_kl`.
 
+use crate::warning::Code;
 use num_rational::Ratio;
+use serde::{Deserialize, Serialize};
 
 /// An exact rational exponent.
 pub type Exponent = Ratio<i32>;
 
 /// `x^exponent · log2(x)^log_exponent` of one parameter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Factor {
     /// Index of the parameter in [`crate::Experiment::parameters`].
     pub parameter: usize,
@@ -28,7 +30,7 @@ impl Factor {
 }
 
 /// What a term stands for in the cost of a call path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Role {
     /// Executed instructions.
     Computation,
@@ -43,7 +45,7 @@ pub enum Role {
 }
 
 /// A multiplier of a term that is no PMNF factor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Scale {
     /// No further multiplier.
     One,
@@ -52,7 +54,7 @@ pub enum Scale {
 }
 
 /// One term `coefficient · scale · Π factors`.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Term {
     /// Multiplier in the metric's unit.
     pub coefficient: f64,
@@ -65,7 +67,7 @@ pub struct Term {
 }
 
 /// What a call path's cost consists of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Kind {
     /// Executes the program's own code.
     Computation,
@@ -78,7 +80,7 @@ pub enum Kind {
 }
 
 /// How the shape of a model was found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Method {
     /// A noise-free effort metric gave the shape, the measurements only the coefficients.
     Effort,
@@ -87,7 +89,7 @@ pub enum Method {
 }
 
 /// How well a model fits what was measured. Undefined statistics are `None`.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Quality {
     /// Number of points.
     pub points: usize,
@@ -104,7 +106,7 @@ pub struct Quality {
 }
 
 /// Leading growth in one parameter over the terms that matter at the largest measured scale.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Growth {
     /// Exponent of the parameter.
     pub exponent: Exponent,
@@ -113,16 +115,17 @@ pub struct Growth {
 }
 
 /// A diagnostic with a stable code that `poise explain` knows.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Warning {
     /// Such as `W004`.
-    pub code: &'static str,
+    #[serde(deserialize_with = "crate::warning::known_code")]
+    pub code: Code,
     /// One sentence.
     pub message: String,
 }
 
 /// The model of one metric at one call path.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Model {
     /// Call path, an index into the experiment's.
     pub callpath: crate::experiment::CallPathId,
@@ -151,7 +154,7 @@ pub struct Model {
 }
 
 /// A hypothesis that was not chosen.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunnerUp {
     /// The function with its fitted coefficients, as [`Model::expression`] prints it.
     pub expression: String,
@@ -162,7 +165,7 @@ pub struct RunnerUp {
 }
 
 /// What a fit knows about its own errors, all relative to the modelled value.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Uncertainty {
     /// Standard deviation of two-sided noise.
     pub sigma: f64,
@@ -203,7 +206,7 @@ impl Term {
 }
 
 /// A model's value at a point, with the interval that holds a new measurement with probability [`Prediction::level`].
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Prediction {
     /// The model's value.
     pub value: f64,

@@ -3,11 +3,14 @@
 
 use crate::model::Warning;
 
+/// A stable code such as `W004`.
+pub type Code = &'static str;
+
 /// What a code means and what to do about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Explanation {
     /// The stable code.
-    pub code: &'static str,
+    pub code: Code,
     /// What happened, in a few words.
     pub title: &'static str,
     /// Why it matters and what to do.
@@ -104,6 +107,13 @@ pub const ALL: &[Explanation] = &[
         text: "The model is a constant: the effort is the same at all points, or the noise hides any growth.",
     },
 ];
+
+/// A code as it was sent by another process of the same program.
+pub(crate) fn known_code<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Code, D::Error> {
+    let code = <String as serde::Deserialize>::deserialize(deserializer)?;
+    let known = ALL.iter().find(|e| e.code == code).map(|e| e.code);
+    known.ok_or_else(|| serde::de::Error::custom(format!("{code} is no code of this version")))
+}
 
 /// A diagnostic at one series.
 pub(crate) fn warning(code: &'static str, message: impl Into<String>) -> Warning {

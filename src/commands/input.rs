@@ -6,6 +6,7 @@ use modeler::{Experiment, Fits, MethodChoice, Options};
 
 use crate::cli::{Assignments, FitArgs, GlobalArgs, InputArgs, MethodChoice as MethodArgument, OverRanksChoice};
 use crate::error::{Error, Result};
+use crate::ranks::Ranks;
 
 /// Reads the inputs into one experiment; warnings go to standard error.
 pub fn read(arguments: &InputArgs, global: &GlobalArgs) -> Result<Experiment> {
@@ -60,12 +61,12 @@ pub fn options(arguments: &FitArgs) -> Options {
     }
 }
 
-/// Fits every series.
+/// Fits every series, shared out over `ranks`.
 ///
 /// # Errors
-/// Nothing at all could be modelled.
-pub fn fit(experiment: &Experiment, arguments: &FitArgs) -> Result<Fits> {
-    let fits = modeler::fit(experiment, &options(arguments));
+/// Nothing at all could be modelled, or another rank has the models and speaks.
+pub fn fit(experiment: &Experiment, arguments: &FitArgs, ranks: &Ranks) -> Result<Fits> {
+    let fits = ranks.fit(experiment, &options(arguments)).ok_or(Error::AnotherRankSpeaks)?;
     if fits.models.is_empty() {
         let reason = fits.skipped.first().map_or("it holds no measurements", |s| &s.reason);
         return Err(Error::NotModelable(format!("No call path of this input can be modelled: {reason}.")));

@@ -12,11 +12,12 @@ use crate::cli::{GlobalArgs, ModelArgs, OutputFormat};
 use crate::commands::input;
 use crate::error::Result;
 use crate::output;
+use crate::ranks::Ranks;
 
 /// Reads, fits, prints.
-pub fn model(arguments: &ModelArgs, global: &GlobalArgs) -> Result<()> {
+pub fn model(arguments: &ModelArgs, global: &GlobalArgs, ranks: &Ranks) -> Result<()> {
     let experiment = input::read(&arguments.input, global)?;
-    let fits = input::fit(&experiment, &arguments.fit)?;
+    let fits = input::fit(&experiment, &arguments.fit, ranks)?;
     let text = match arguments.output.format {
         OutputFormat::Human => for_people(&experiment, &fits, global.verbose),
         OutputFormat::Json => {

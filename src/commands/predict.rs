@@ -9,12 +9,13 @@ use crate::cli::{GlobalArgs, OutputFormat, PredictArgs};
 use crate::commands::input;
 use crate::error::Result;
 use crate::output;
+use crate::ranks::Ranks;
 
 /// Reads, fits, evaluates, prints.
-pub fn predict(arguments: &PredictArgs, global: &GlobalArgs) -> Result<()> {
+pub fn predict(arguments: &PredictArgs, global: &GlobalArgs, ranks: &Ranks) -> Result<()> {
     let experiment = input::read(&arguments.input, global)?;
     let points = arguments.at.iter().map(|at| input::coordinates(&experiment, at)).collect::<Result<Vec<_>>>()?;
-    let fits = input::fit(&experiment, &arguments.fit)?;
+    let fits = input::fit(&experiment, &arguments.fit, ranks)?;
     let predictions = evaluate(&fits, &points, arguments.level);
     let text = match arguments.output.format {
         OutputFormat::Human => table(&for_people(&experiment, &predictions, arguments.level)),

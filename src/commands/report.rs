@@ -7,12 +7,13 @@ use crate::cli::{GlobalArgs, ReportArgs};
 use crate::commands::input;
 use crate::error::Result;
 use crate::output;
+use crate::ranks::Ranks;
 
 /// Reads, fits, renders.
-pub fn report(arguments: &ReportArgs, global: &GlobalArgs) -> Result<()> {
+pub fn report(arguments: &ReportArgs, global: &GlobalArgs, ranks: &Ranks) -> Result<()> {
     let formats::Input { experiment, warnings, .. } = input::read_all(&arguments.input)?;
     let target = arguments.at.as_ref().map(|at| input::coordinates(&experiment, at)).transpose()?;
-    let fits = input::fit(&experiment, &arguments.fit)?;
+    let fits = input::fit(&experiment, &arguments.fit, ranks)?;
     let inputs: Vec<_> = arguments.input.inputs.iter().map(|path| path.display().to_string()).collect();
     let warnings = warnings.iter().map(ToString::to_string).collect();
     let options = ReportOptions { title: inputs.join(", "), target, warnings, ..ReportOptions::default() };

@@ -1,0 +1,97 @@
+//! Shares the call paths of an experiment out over processes, whose results join to what one process gives.
+
+use crate::experiment::{CallPathId, Experiment};
+use crate::fit::{Fits, Fitter};
+use crate::options::Options;
+
+/// One of several shares of an experiment's call paths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Share {
+    /// Which, from 0.
+    pub index: usize,
+    /// How many there are.
+    pub of: usize,
+}
+
+impl Share {
+    /// Whether the call path is in this share. All metrics of a call path are, since effort gives the shape of time;
+    /// neighbours in the call tree, which tend to cost alike, are spread evenly.
+    pub(crate) fn holds(self, callpath: CallPathId) -> bool {
+        callpath as usize % self.of.max(1) == self.index
+    }
+}
+
+/// Fits the series of one share of the call paths, as [`crate::fit()`] fits all. The shares' results, joined by
+/// [`Fits::join`], are what `fit` gives.
+///
+/// ```
+/// use modeler::experiment::{ExperimentBuilder, Metric};
+/// use modeler::{Fits, Options, Share, fit, fit_share};
+///
+/// let mut builder = ExperimentBuilder::new(["p"]);
+/// let time = builder.metric(Metric { name: "time".into(), unit: "s".into(), over_ranks: None });
+/// for name in ["a", "b", "c"] {
+///     let callpath = builder.callpath([name]);
+///     for p in [2.0, 4.0, 8.0, 16.0, 32.0] {
+///         let point = builder.point(&[p]);
+///         builder.add(callpath, time, point, 1.0 + p);
+///     }
+/// }
+/// let (experiment, options) = (builder.finish(), Options::default());
+/// let shares = (0..2).map(|index| fit_share(&experiment, &options, Share { index, of: 2 }));
+/// assert_eq!(Fits::join(shares), fit(&experiment, &options));
+/// ```
+#[must_use]
+pub fn fit_share(experiment: &Experiment, options: &Options, share: Share) -> Fits {
+    Fitter::new(experiment, options).run(share)
+}
+
+impl Fits {
+    /// One result of several, in the order of the experiment's series whatever the order of `parts`.
+    #[must_use]
+    pub fn join(parts: impl IntoIterator<Item = Self>) -> Self {
+        let mut all = Self::default();
+        for part in parts {
+            all.models.extend(part.models);
+            all.skipped.extend(part.skipped);
+        }
+        all.models.sort_by_key(|m| (m.callpath, m.metric));
+        all.skipped.sort_by_key(|s| (s.callpath, s.metric));
+        all
+    }
+
+    /// Parts of at most `size` models each and as many series without one, which [`Fits::join`] puts together again.
+    ///
+    /// # Panics
+    /// If `size` is 0, which is a defect of the caller.
+    pub fn split(mut self, size: usize) -> impl Iterator<Item = Self> {
+        assert!(size > 0, "parts hold something");
+        std::iter::from_fn(move || {
+            let cut = |length: usize| length.saturating_sub(size);
+            let models = self.models.split_off(cut(self.models.len()));
+            let skipped = self.skipped.split_off(cut(self.skipped.len()));
+            Some(Self { models, skipped }).filter(|part| !part.is_empty())
+        })
+    }
+
+    /// Whether there is neither a model nor a series without one.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.models.is_empty() && self.skipped.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fit::Skipped;
+
+    #[test]
+    fn parts_are_small_and_join_to_the_whole() {
+        let skipped = |callpath| Skipped { callpath, metric: 0, reason: "few".into(), code: crate::warning::TOO_FEW_POINTS };
+        let whole = Fits { models: Vec::new(), skipped: (0..7).map(skipped).collect() };
+        let parts: Vec<Fits> = whole.clone().split(3).collect();
+        assert_eq!(parts.iter().map(|p| p.skipped.len()).collect::<Vec<_>>(), [3, 3, 1]);
+        assert_eq!(Fits::join(parts), whole);
+    }
+}

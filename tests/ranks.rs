@@ -1,0 +1,41 @@
+//! `mpirun -n R poise model` with the feature `mpi`: any number of ranks writes the bytes that one process writes.
+
+mod common;
+
+use common::{World, outcome};
+use std::process::Command;
+
+/// The program with the feature, built beside the one without it.
+fn built_with_mpi() -> std::path::PathBuf {
+    let root = env!("CARGO_MANIFEST_DIR");
+    // A folder of its own, so that the plain program, which needs no MPI, stays what it is.
+    let target = std::path::Path::new(env!("CARGO_BIN_EXE_poise")).parent().unwrap().parent().unwrap().join("mpi");
+    let status = Command::new(env!("CARGO"))
+        .args(["build", "--release", "--locked", "--features", "mpi", "--target-dir"])
+        .arg(&target)
+        .args(["--manifest-path", &format!("{root}/Cargo.toml"), "-p", "counterpoise"])
+        .status();
+    assert!(status.is_ok_and(|s| s.success()), "building with MPI failed; `make setup` installs what it needs");
+    target.join("release/poise")
+}
+
+#[test]
+fn one_two_and_four_ranks_write_the_same_bytes_as_one_process() {
+    let world = World::new();
+    let dataset = format!("{}/datasets/relearn2p/relearn_data.txt", env!("CARGO_MANIFEST_DIR"));
+    let arguments = ["model", dataset.as_str(), "--format", "json", "--threads", "1"];
+    let alone = world.poise(arguments).status(0).stdout;
+    assert!(alone.matches("\"expression\"").count() >= 10, "{alone}");
+
+    let program = built_with_mpi();
+    for ranks in ["1", "2", "4"] {
+        let launch = ["--oversubscribe", "-n", ranks, program.to_str().unwrap()];
+        let together = world.command("mpirun.openmpi", launch.into_iter().chain(arguments)).output().unwrap();
+        assert_eq!(outcome(together).status(0).stdout, alone, "{ranks} ranks");
+    }
+
+    let launch = ["--oversubscribe", "-n", "2", program.to_str().unwrap(), "model", "missing.txt"];
+    let failed = outcome(world.command("mpirun.openmpi", launch).output().unwrap());
+    assert_ne!(failed.status, Some(0));
+    assert_eq!(failed.stderr.matches("missing.txt").count(), 1, "one rank says it: {}", failed.stderr);
+}
