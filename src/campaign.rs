@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::error::{Error, Result};
 use crate::progress::Progress;
-use crate::run::{Outcome, Run};
+use crate::run::{Outcome, RECORD, Run};
 use crate::study::{Point, Study};
 
 /// What became of a study's runs.
@@ -22,8 +22,10 @@ pub struct Summary {
 /// Builds and runs whatever of `study` is missing under `results`.
 ///
 /// # Errors
-/// Nothing could be started or written, or the user interrupted; complete runs stay. A failed run is no error here.
+/// Nothing could be started or written, `results` holds something else, or the user interrupted; complete runs stay. A
+/// failed run is no error here.
 pub fn execute(study: &Study, results: &Path, progress: &Progress) -> Result<Summary> {
+    refuse_foreign_folder(results)?;
     build(study, progress)?;
     let total = study.points.len() * study.repetitions as usize;
     let bar = progress.bar("measure", total as u64);
@@ -34,7 +36,7 @@ pub fn execute(study: &Study, results: &Path, progress: &Progress) -> Result<Sum
             let name = folder_name(point, repetition);
             bar.message(&name);
             let folder = results.join(&name);
-            if is_complete(&folder) {
+            if is_complete(&folder, &study.command_at(point))? {
                 summary.complete += 1;
                 summary.found += 1;
             } else {
@@ -63,7 +65,7 @@ fn run_one(study: &Study, point: &Point, repetition: u32, folder: &Path, summary
     };
     match run.execute(folder)? {
         Outcome::Complete => summary.complete += 1,
-        Outcome::Failed { reason, .. } => summary.failed.push((folder.to_owned(), reason)),
+        Outcome::Failed { reason, .. } => summary.failed.push((folder.to_owned(), with_last_words(&reason, folder))),
     }
     Ok(())
 }
@@ -90,8 +92,45 @@ fn folder_name(point: &Point, repetition: u32) -> String {
     name
 }
 
-fn is_complete(folder: &Path) -> bool {
-    let record = std::fs::read_to_string(folder.join(crate::run::RECORD)).ok();
+/// Whether the folder holds the complete run of this command.
+///
+/// # Errors
+/// It holds the run of another command: results of two commands are not one study.
+fn is_complete(folder: &Path, command: &[String]) -> Result<bool> {
+    let record = std::fs::read_to_string(folder.join(RECORD)).ok();
     let record: Option<serde_json::Value> = record.and_then(|text| serde_json::from_str(&text).ok());
-    record.is_some_and(|r| r["status"] == "complete")
+    let Some(record) = record.filter(|r| r["status"] == "complete") else { return Ok(false) };
+    let earlier: Vec<&str> = record["command"].as_array().into_iter().flatten().filter_map(|a| a.as_str()).collect();
+    if earlier == command {
+        return Ok(true);
+    }
+    Err(Error::Usage(format!(
+        "{} was measured with another command, `{}`. Choose another folder with -o, or remove this one.",
+        folder.display(),
+        earlier.join(" ")
+    )))
+}
+
+/// Runs go into a new or empty folder, or to their like; never among other people's files.
+fn refuse_foreign_folder(results: &Path) -> Result<()> {
+    let Ok(entries) = std::fs::read_dir(results) else { return Ok(()) };
+    let mut entries = entries.flatten().map(|e| e.path()).peekable();
+    if entries.peek().is_none() || entries.any(|path| path.join(RECORD).is_file()) {
+        return Ok(());
+    }
+    Err(Error::Usage(format!(
+        "{} holds something else than runs of a study. Choose another folder with -o.",
+        results.display()
+    )))
+}
+
+/// The reason, and the last line that the program wrote to standard error.
+fn with_last_words(reason: &str, folder: &Path) -> String {
+    let path = folder.join("stderr.txt");
+    let text = std::fs::read(&path).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    match text.lines().rev().map(str::trim).find(|line| line.chars().any(char::is_alphanumeric)) {
+        Some(line) => format!("{reason} It said last: \"{line}\" (all of it is in {}).", path.display()),
+        None => reason.to_owned(),
+    }
 }

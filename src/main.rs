@@ -33,7 +33,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             if !matches!(error, Error::Forwarded(_) | Error::AnotherRankSpeaks) {
-                eprintln!("poise: {error}");
+                output::say(&error);
             }
             error.exit_code()
         }
@@ -92,6 +92,10 @@ fn compiler_call(arguments: &[OsString]) -> Option<(Language, &[OsString])> {
 }
 
 fn set_threads(threads: usize) -> Result<()> {
+    const MOST: usize = 1024;
+    if threads > MOST {
+        return Err(Error::Usage(format!("--threads {threads} is more than {MOST}; 0 takes one per core.")));
+    }
     rayon::ThreadPoolBuilder::new()
         .num_threads(threads)
         .build_global()

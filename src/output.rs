@@ -19,6 +19,11 @@ pub fn deliver(text: &str, destination: Option<&Path>) -> Result<()> {
     }
 }
 
+/// Says something on standard error in a line of our own. Where that is closed there is nobody to tell.
+pub fn say(message: impl std::fmt::Display) {
+    let _ = writeln!(io::stderr(), "poise: {message}");
+}
+
 /// Writes a new file whole or not at all.
 pub fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
     let fail = |e: &io::Error| match e.kind() {

@@ -3,6 +3,7 @@
 use std::io::IsTerminal;
 use std::time::Duration;
 
+use crate::output;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// Whether and how progress is shown.
@@ -20,7 +21,7 @@ impl Progress {
     /// Says what begins now.
     pub fn step(&self, what: &str) {
         if self.shown {
-            eprintln!("{what}");
+            output::say(what);
         }
     }
 

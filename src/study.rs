@@ -116,11 +116,26 @@ impl Study {
         for template in &raw.command {
             check_template(template, &values).map_err(fail)?;
         }
+        if let Some((name, _)) =
+            values.iter().find(|(name, _)| !raw.command.iter().any(|t| t.contains(&format!("{{{name}}}"))))
+        {
+            return Err(fail(format!(
+                "`command` does not use the parameter `{name}`; put {{{name}}} where it belongs."
+            )));
+        }
+        let name = raw.name.unwrap_or_else(|| stem.to_owned());
+        if name.is_empty() || name.contains('/') {
+            return Err(fail(format!("`name` is \"{name}\"; it names the results folder and holds no `/`.")));
+        }
+        let directory = folder.join(raw.directory.unwrap_or_default());
+        if !directory.as_os_str().is_empty() && !directory.is_dir() {
+            return Err(fail(format!("`directory` is {}, which is no folder.", directory.display())));
+        }
         Ok(Self {
-            name: raw.name.unwrap_or_else(|| stem.to_owned()),
+            name,
             build: raw.build,
             command: raw.command,
-            directory: folder.join(raw.directory.unwrap_or_default()),
+            directory,
             points: combinations(&values),
             repetitions: raw.repetitions,
             time_limit: Duration::from_secs(raw.time_limit),
@@ -157,7 +172,19 @@ fn parameter_values(name: &str, list: &toml::Value) -> Result<Vec<Value>, String
         toml::Value::Float(x) if x.is_finite() => Ok(Value { number: *x, text: x.to_string() }),
         other => Err(format!("parameter `{name}` has the value {other}, which is no finite number.")),
     };
-    list.iter().map(value).collect()
+    let values: Vec<Value> = list.iter().map(value).collect::<Result<_, _>>()?;
+    for (i, value) in values.iter().enumerate() {
+        if value.number <= 0.0 {
+            return Err(format!("parameter `{name}` has the value {}; parameters are positive.", value.text));
+        }
+        if values[..i].iter().any(|earlier| earlier.number == value.number) {
+            return Err(format!(
+                "parameter `{name}` has the value {} twice; `repetitions` measures again.",
+                value.text
+            ));
+        }
+    }
+    Ok(values)
 }
 
 /// Every `{name}` in a template must be a parameter, so that a typo does not reach the program.
@@ -198,7 +225,7 @@ n = [10, 20, 0.5]
 "#;
 
     fn parse(text: &str) -> Result<Study> {
-        Study::parse(text, "s.toml", Path::new("dir"), "s")
+        Study::parse(text, "s.toml", Path::new("/usr"), "s")
     }
 
     #[test]
@@ -209,7 +236,7 @@ n = [10, 20, 0.5]
         assert!(commands.contains(&"mpirun -n 4 ./app --size=0.5 {literal brace}".to_owned()), "{commands:?}");
         assert_eq!(study.points[1][0].0, "p", "parameters keep the file's order");
         assert_eq!(study.name, "s");
-        assert_eq!(study.directory, Path::new("dir"));
+        assert_eq!(study.directory, Path::new("/usr"));
     }
 
     #[test]
@@ -220,6 +247,11 @@ n = [10, 20, 0.5]
         assert!(message(&STUDY.replace("[2, 4]", "2")).contains("`p` is no list"));
         assert!(message(&STUDY.replace("[2, 4]", "[]")).contains("`p` has no values"));
         assert!(message(&STUDY.replace("[2, 4]", "[nan]")).contains("no finite number"));
+        assert!(message(&STUDY.replace("[2, 4]", "[2, 0]")).contains("positive"));
+        assert!(message(&STUDY.replace("[2, 4]", "[2, 4, 2]")).contains("2 twice"));
+        assert!(message(&STUDY.replace("{n}", "n")).contains("does not use the parameter `n`"));
+        assert!(message(&format!("name = \"../x\"\n{STUDY}")).contains("holds no `/`"));
+        assert!(message(&format!("directory = \"no-such\"\n{STUDY}")).contains("which is no folder"));
         assert!(message(&STUDY.replace("time_limit = 5", "time_limit = \"x\"")).starts_with("s.toml:3:14:"));
     }
 }

@@ -6,6 +6,7 @@ use modeler::{Experiment, Fits, MethodChoice, Options};
 
 use crate::cli::{Assignments, FitArgs, GlobalArgs, InputArgs, MethodChoice as MethodArgument, OverRanksChoice};
 use crate::error::{Error, Result};
+use crate::output;
 use crate::ranks::Ranks;
 
 /// Reads the inputs into one experiment; warnings go to standard error.
@@ -13,7 +14,7 @@ pub fn read(arguments: &InputArgs, global: &GlobalArgs) -> Result<Experiment> {
     let input = read_all(arguments)?;
     if !global.quiet {
         for warning in &input.warnings {
-            eprintln!("poise: {warning}");
+            output::say(warning);
         }
     }
     Ok(input.experiment)
@@ -22,10 +23,15 @@ pub fn read(arguments: &InputArgs, global: &GlobalArgs) -> Result<Experiment> {
 /// Reads the inputs into one experiment, with the readers' warnings.
 pub fn read_all(arguments: &InputArgs) -> Result<Input> {
     let options = ReadOptions { format: format(arguments)? };
-    formats::read(&arguments.inputs, &options).map_err(|e| match e.exit_code() {
+    let input = formats::read(&arguments.inputs, &options).map_err(|e| match e.exit_code() {
         crate::error::exit::NOT_MODELABLE => Error::NotModelable(e.to_string()),
         _ => Error::Input(e.to_string()),
-    })
+    })?;
+    let is_json = matches!(input.format, Format::ExtraPJson | Format::ExtraPJsonLines | Format::Experiment);
+    if arguments.json && !is_json {
+        return Err(Error::Input(format!("--json was given and the input is {}. Leave the flag out.", input.format)));
+    }
+    Ok(input)
 }
 
 /// The format that the command line names, if it does. Extra-P's `--json` means any of its JSON files, which are told
@@ -99,6 +105,9 @@ pub fn coordinates(experiment: &Experiment, at: &Assignments) -> Result<Vec<f64>
             return Err(Error::Usage(format!("--at gives {name} twice.")));
         }
     }
+    if let Some((name, value)) = at.0.iter().find(|(_, value)| *value <= 0.0) {
+        return Err(Error::Usage(format!("--at gives {name} the value {value}; parameters are positive.")));
+    }
     let value = |parameter: &String| {
         let found = at.0.iter().find(|(name, _)| name == parameter).map(|&(_, value)| value);
         found.ok_or_else(|| Error::Usage(format!("--at lacks {parameter}; give every parameter: {known}.")))
@@ -119,6 +128,7 @@ mod tests {
         assert_eq!(at(&[("n", 2.0), ("p", 1.0)]).unwrap(), [1.0, 2.0]);
         assert!(at(&[("p", 1.0)]).unwrap_err().to_string().contains("lacks n"));
         assert!(at(&[("p", 1.0), ("n", 1.0), ("p", 2.0)]).unwrap_err().to_string().contains("twice"));
+        assert!(at(&[("p", 0.0), ("n", 1.0)]).unwrap_err().to_string().contains("positive"));
         assert!(at(&[("q", 1.0)]).unwrap_err().to_string().contains("the parameters are p, n"));
     }
 }

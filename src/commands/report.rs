@@ -19,7 +19,7 @@ pub fn report(arguments: &ReportArgs, global: &GlobalArgs, ranks: &Ranks) -> Res
     let options = ReportOptions { title: inputs.join(", "), target, warnings, ..ReportOptions::default() };
     output::deliver(&html(&experiment, &fits, &options), Some(&arguments.output))?;
     if !global.quiet {
-        eprintln!("poise: the report is {}.", arguments.output.display());
+        output::say(format!("the report is {}.", arguments.output.display()));
     }
     Ok(())
 }

@@ -6,6 +6,7 @@ use crate::campaign;
 use crate::cli::{ClockChoice, GlobalArgs, RunArgs};
 use crate::error::{Error, Result};
 use crate::interrupt;
+use crate::output;
 use crate::progress::Progress;
 use crate::run::{Outcome, Run};
 use crate::study::{Clock, Point, Study, Value};
@@ -24,24 +25,24 @@ fn run_study(file: &Path, arguments: &RunArgs, global: &GlobalArgs, progress: &P
     }
     let study = Study::read(file)?;
     if arguments.dry_run {
-        for point in &study.points {
-            println!("{}", study.command_at(point).join(" "));
-        }
-        return Ok(());
+        let commands = study.points.iter().map(|point| study.command_at(point).join(" ") + "\n");
+        return output::deliver(&commands.collect::<String>(), None);
     }
     let results = arguments.output.clone().unwrap_or_else(|| PathBuf::from(format!("{}.runs", study.name)));
     interrupt::watch();
     let summary = campaign::execute(&study, &results, progress)?;
     for (folder, reason) in &summary.failed {
-        eprintln!("poise: {} failed. {reason} See its stderr.txt.", folder.display());
+        output::say(format!("{} failed. {reason}", folder.display()));
     }
-    if !global.quiet {
+    if !global.quiet && summary.complete > 0 {
         let earlier = if summary.found > 0 {
             format!(" ({} of them from an earlier call)", summary.found)
         } else {
             String::new()
         };
-        println!("{} runs are complete{earlier}. Next: poise model {}", summary.complete, results.display());
+        let text =
+            format!("{} runs are complete{earlier}. Next: poise model {}\n", summary.complete, results.display());
+        output::deliver(&text, None)?;
     }
     match summary.failed.len() {
         0 => Ok(()),
@@ -51,8 +52,7 @@ fn run_study(file: &Path, arguments: &RunArgs, global: &GlobalArgs, progress: &P
 
 fn run_once(arguments: &RunArgs, global: &GlobalArgs) -> Result<()> {
     if arguments.dry_run {
-        println!("{}", arguments.command.join(" "));
-        return Ok(());
+        return output::deliver(&(arguments.command.join(" ") + "\n"), None);
     }
     let value = |&(ref name, number): &(String, f64)| (name.clone(), Value { number, text: number.to_string() });
     let point: Point = arguments.parameters.iter().map(value).collect();
@@ -70,12 +70,12 @@ fn run_once(arguments: &RunArgs, global: &GlobalArgs) -> Result<()> {
     match run.execute(&folder)? {
         Outcome::Complete => {
             if !global.quiet {
-                eprintln!("poise: the profile is in {}.", folder.display());
+                output::say(format!("the profile is in {0}; poise export {0} --to csv shows it.", folder.display()));
             }
             Ok(())
         }
         Outcome::Failed { reason, status } => {
-            eprintln!("poise: {reason} The record is in {}.", folder.display());
+            output::say(format!("{reason} The record is in {}.", folder.display()));
             // The program's own status is the caller's to see; one that ended well without a profile did end well.
             if status == 0 { Ok(()) } else { Err(Error::Forwarded(status)) }
         }

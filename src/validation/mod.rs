@@ -107,7 +107,7 @@ fn validate_spec(
     };
     output::deliver(&text, None)?;
     if !global.quiet {
-        eprintln!("poise: the report with a plot per call path is {}.", report.display());
+        output::say(format!("the report with a plot per call path is {}.", report.display()));
     }
     comparison.gate()
 }
@@ -180,7 +180,7 @@ fn measure(study: &Study, results: &Path, progress: &Progress) -> Result<Experim
     let summary = campaign::execute(study, results, progress)?;
     if let Some((folder, reason)) = summary.failed.first() {
         return Err(Error::Partial(format!(
-            "{} of {} runs failed. {}: {reason} See its stderr.txt.",
+            "{} of {} runs failed. {}: {reason}",
             summary.failed.len(),
             summary.failed.len() + summary.complete,
             folder.display()
