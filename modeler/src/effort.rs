@@ -7,7 +7,7 @@
 //! criterion that knows how many hypotheses competed decides whether another term is worth having.
 
 use crate::library::{Library, Rounding, Shape};
-use crate::linear::least_squares;
+use crate::linear::{least_squares, residual};
 use std::sync::Arc;
 
 /// Relative root mean square below which a sum explains a count exactly.
@@ -16,8 +16,14 @@ const EXACT: f64 = 1e-10;
 const NEGLIGIBLE: f64 = 1e-9;
 /// An exact sum of no more terms than this is no accident, and no other way of rounding is tried.
 const SETTLED: usize = 2;
-/// How many single terms, and how many longer sums, are pursued.
-const BEAM: [usize; 4] = [16, 6, 4, 4];
+/// How many sums of two terms and more are pursued.
+const BEAM: [usize; 3] = [6, 4, 4];
+/// How many times the least that rounding causes a mean square may be to be explained by it.
+const EXPLAINED: f64 = 4.0;
+/// What a constant costs in the criterion beside the logarithm of the number of points.
+const CONSTANT_PRICE: f64 = 2.0;
+/// How many sums of a size have their terms exchanged.
+const EXCHANGED: usize = 3;
 /// How many continuations of each sum are looked at.
 const CONTINUATIONS: usize = 6;
 
@@ -35,6 +41,21 @@ pub(crate) struct Found {
     /// The criterion; smaller is better.
     pub score: f64,
 }
+
+/// A count with what is known of its precision.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Count<'a> {
+    /// One value per point.
+    pub y: &'a [f64],
+    /// How many of the values can differ from a function independently of each other.
+    pub independent: f64,
+    /// By point: the step in which the count can change there, as far as its differences tell.
+    pub steps: &'a [f64],
+}
+
+/// How the difference between a count and its function grows with the count: its power. The rounding of one loop is
+/// the same everywhere, that of a loop inside another is multiplied by the outer one's trips.
+const SPREADS: [f64; 3] = [0.0, 0.5, 1.0];
 
 /// A sum of candidates on its way.
 #[derive(Clone, Debug)]
@@ -67,31 +88,86 @@ pub(crate) fn relative_weights(y: &[f64]) -> Vec<f64> {
     y.iter().map(|v| if mean > 0.0 { 1.0 / v.abs().max(1e-3 * mean) } else { 1.0 }).collect()
 }
 
-/// The function behind the count `y`, one value per point: of all `libraries`, each with its way of rounding, the
-/// first that explains the count exactly with few terms, or else the best of all; runners-up follow.
+/// The function behind a count: of all `libraries`, each with its way of rounding, the first that explains the count
+/// exactly with few terms, or else the one of shortest description; runners-up follow.
 /// Counts on full grids are tried by [`crate::separable`] before.
 pub(crate) fn search(
-    y: &[f64],
+    count: Count,
     libraries: impl IntoIterator<Item = (Rounding, Arc<Library>)>,
     maximum_terms: usize,
     workspace: &mut Workspace,
 ) -> Vec<Found> {
-    if let Some(constant) = constant_count(y) {
+    if let Some(constant) = constant_count(count.y) {
         return vec![constant];
     }
-    let weights = relative_weights(y);
+    let relative = relative_weights(count.y);
     let mut found: Vec<Found> = Vec::new();
+    let mut explained = false;
     for (rounding, library) in libraries {
-        let mut search = Search { y, weights: &weights, library: &library, rounding, prices: Prices::COUNT, workspace };
-        let best = search.run(maximum_terms, 4);
-        let settled = best.first().is_some_and(|f| f.exact && f.terms.len() <= SETTLED);
-        found.extend(best);
-        if settled {
+        // What already differs by rounding alone needs no other way of looking.
+        if explained {
             break;
         }
+        // A way of rounding that is the right one leaves nothing, however the values are weighed.
+        let spreads = if rounding == Rounding::None { &SPREADS[..] } else { &SPREADS[2..] };
+        for &spread in spreads {
+            let weights: Vec<f64> = relative.iter().map(|w| w.powf(spread)).collect();
+            let mut search = Search {
+                independent: count.independent,
+                floor: rounding_floor(count.steps, &weights),
+                ..Search::new(count.y, &weights, &library, workspace)
+            };
+            (search.rounding, search.prices) = (rounding, Prices::COUNT);
+            let best = search.run(maximum_terms, 4);
+            explained |= best.first().is_some_and(|f| search.is_explained(f));
+            let settled = best.first().is_some_and(|f| f.exact && f.terms.len() <= SETTLED);
+            found.extend(best.into_iter().filter(|f| f.exact || rounding == Rounding::None));
+            if settled {
+                return by_score(found);
+            }
+        }
     }
+    by_score(found)
+}
+
+/// Best first, every sum of the same terms once.
+fn by_score(mut found: Vec<Found>) -> Vec<Found> {
     found.sort_by(|a, b| a.score.total_cmp(&b.score));
+    let shapes = |f: &Found| f.terms.iter().map(|t| t.0.clone()).collect::<Vec<_>>();
+    let mut seen: Vec<Vec<Shape>> = Vec::new();
+    found.retain(|f| {
+        let new = !seen.contains(&shapes(f));
+        if new {
+            seen.push(shapes(f));
+        }
+        new
+    });
     found
+}
+
+/// Mean square of the weighted differences that rounding causes at least, which are uniform within a step.
+fn rounding_floor(steps: &[f64], weights: &[f64]) -> f64 {
+    weights.iter().zip(steps).map(|(w, step)| (w * step).powi(2)).sum::<f64>() / (12.0 * steps.len() as f64)
+}
+
+/// The greatest common divisor of all differences of whole values: whole counts are sums of whole numbers of
+/// iterations, so a loop's share changes in multiples of what an iteration costs. Zero where values are not whole.
+pub(crate) fn common_step(y: impl IntoIterator<Item = f64>) -> f64 {
+    const EXACT_INTEGERS: f64 = 9_007_199_254_740_992.0;
+    let mut values = y.into_iter();
+    let Some(first) = values.next() else { return 0.0 };
+    let mut step = 0.0;
+    for v in values.chain(std::iter::once(first)) {
+        if v.fract() != 0.0 || v.abs() > EXACT_INTEGERS {
+            return 0.0;
+        }
+        let (mut a, mut b) = ((v - first).abs(), step);
+        while b != 0.0 {
+            (a, b) = (b, a % b);
+        }
+        step = a;
+    }
+    step
 }
 
 /// The functions that explain the noisy values `y` best, at most `count` of at most `maximum_terms` terms each.
@@ -103,9 +179,7 @@ pub(crate) fn noisy_candidates(
     workspace: &mut Workspace,
 ) -> Vec<Found> {
     let weights = relative_weights(y);
-    let mut search =
-        Search { y, weights: &weights, library, rounding: Rounding::None, prices: Prices::TIME, workspace };
-    search.run(maximum_terms, count)
+    Search::new(y, &weights, library, workspace).run(maximum_terms, count)
 }
 
 /// What a term costs in the criterion.
@@ -115,13 +189,19 @@ struct Prices {
     term: f64,
     /// Per nat of complexity.
     complexity: f64,
+    /// As many points as coefficients say nothing of noise; but how small the rounding of a count may be is known.
+    least_freedom: f64,
+    /// How many single terms are pursued.
+    singles: usize,
+    /// How many points must be left over to agree: whole numbers may do so by chance.
+    spare: usize,
 }
 
 impl Prices {
     /// Counts differ from their functions systematically, so terms must be worth choosing from thousands.
-    const COUNT: Self = Self { term: 8.0, complexity: 2.0 };
+    const COUNT: Self = Self { term: 8.0, complexity: 2.0, least_freedom: 1.0, singles: 64, spare: 2 };
     /// The noise of times is independent.
-    const TIME: Self = Self { term: 2.0, complexity: 0.5 };
+    const TIME: Self = Self { term: 2.0, complexity: 0.5, least_freedom: 1e-4, singles: 16, spare: 1 };
 }
 
 /// A function that was found to be exact, with its coefficients as whole as they can be.
@@ -149,21 +229,33 @@ struct Search<'a> {
     library: &'a Library,
     rounding: Rounding,
     prices: Prices,
+    /// How many of the residuals are independent of each other.
+    independent: f64,
+    /// Mean square of weighted residuals that no function can be expected to go below.
+    floor: f64,
+    /// Mean square of the weighted data.
+    size: f64,
     workspace: &'a mut Workspace,
 }
 
-impl Search<'_> {
+impl<'a> Search<'a> {
+    /// A search in noisy values.
+    fn new(y: &'a [f64], weights: &'a [f64], library: &'a Library, workspace: &'a mut Workspace) -> Self {
+        let size = y.iter().zip(weights).map(|(y, w)| (y * w).powi(2)).sum::<f64>() / y.len() as f64;
+        let (rounding, prices, independent) = (Rounding::None, Prices::TIME, y.len() as f64);
+        Self { y, weights, library, rounding, prices, independent, floor: 0.0, size, workspace }
+    }
+
     fn run(&mut self, maximum_terms: usize, count: usize) -> Vec<Found> {
         let n = self.y.len();
-        // With rounded columns small integers meet by chance, so two spare points must agree instead of one.
-        let spare = if self.rounding == Rounding::None { 1 } else { 2 };
-        let most = maximum_terms.min(n.saturating_sub(1 + spare));
+        let most = maximum_terms.min(n.saturating_sub(1 + self.prices.spare));
         self.workspace.weights = self.weights.iter().map(|w| w * w).collect();
         self.library.square_sums(&self.workspace.weights, &mut self.workspace.squares);
         let mut beam = vec![self.constant_state()];
         let mut kept = beam.clone();
         for size in 1..=most {
-            beam = self.longer(&beam, BEAM[(size - 1).min(BEAM.len() - 1)]);
+            let width = if size == 1 { self.prices.singles } else { BEAM[(size - 2).min(BEAM.len() - 1)] };
+            beam = self.longer(&beam, width);
             if size >= 2 {
                 self.exchange(&mut beam);
             }
@@ -178,7 +270,16 @@ impl Search<'_> {
     }
 
     fn is_exact(&self, state: &State) -> bool {
-        (state.rss / self.y.len() as f64).sqrt() < EXACT
+        self.is_exact_square(state.rss / self.y.len() as f64)
+    }
+
+    /// Whether rounding alone can be what the sum leaves.
+    fn is_explained(&self, found: &Found) -> bool {
+        found.residual.powi(2) * self.size < EXPLAINED * self.floor
+    }
+
+    fn is_exact_square(&self, mean: f64) -> bool {
+        mean < EXACT * EXACT * self.size
     }
 
     fn constant_state(&self) -> State {
@@ -198,23 +299,25 @@ impl Search<'_> {
 
     /// Twice the description length of data and sum: the residuals' (corrected for few points), and each term's.
     fn score(&self, selected: &[usize], rss: f64) -> f64 {
-        let n = self.y.len() as f64;
+        let n = self.independent;
         let k = selected.len() as f64;
         let complexity: f64 = selected.iter().map(|&j| self.library.complexity[j]).sum();
-        let mean = rss / n;
+        let mean = rss / self.y.len() as f64;
+        let exact = self.is_exact_square(mean);
         let choice = if self.rounding == Rounding::None { 0.0 } else { 2.0 };
-        let few_points = if mean < EXACT * EXACT || k == 0.0 {
-            0.0
-        } else if n > k + 3.0 {
-            2.0 * (k + 2.0) * (k + 3.0) / (n - k - 3.0)
-        } else {
-            1e6
-        };
-        n * mean.max(EXACT * EXACT).ln()
+        let freedom = (n - k - 3.0).max(self.prices.least_freedom);
+        let few_points = if exact || k == 0.0 { 0.0 } else { 2.0 * (k + 2.0) * (k + 3.0) / freedom };
+        let residual = if exact { EXACT * EXACT * self.size } else { mean + self.floor };
+        n * (residual.ln() + self.volume())
             + k * (n.ln() + self.prices.term)
             + self.prices.complexity * complexity
             + few_points
             + choice
+    }
+
+    /// Mean logarithm of the squared unit of the weighted data: it makes scores under different weights comparable.
+    fn volume(&self) -> f64 {
+        -2.0 * self.weights.iter().map(|w| w.ln()).sum::<f64>() / self.y.len() as f64
     }
 
     /// The best sums with one more term.
@@ -314,9 +417,9 @@ impl Search<'_> {
 
     /// Replaces single terms of the best sums as long as that lowers the residual.
     fn exchange(&mut self, beam: &mut Vec<State>) {
-        for index in 0..beam.len().min(1) {
+        for index in 0..beam.len().min(EXCHANGED) {
             let mut state = beam[index].clone();
-            for _ in 0..3 {
+            for _ in 0..6 {
                 if self.is_exact(&state) {
                     break;
                 }
@@ -352,8 +455,9 @@ impl Search<'_> {
     fn found(&self, state: &State) -> Found {
         let mut selected = state.selected.clone();
         let exact = self.is_exact(state);
+        let with_constant = exact || !self.explains_without_constant(state);
         let coefficients = loop {
-            let coefficients = self.coefficients(&selected);
+            let coefficients = self.coefficients(&selected, with_constant);
             let negligible = |(i, &j): (usize, &usize)| {
                 let share = |(point, w): (usize, &f64)| (w * coefficients[i + 1] * self.library.value(point, j)).abs();
                 self.weights.iter().enumerate().map(share).fold(0.0, f64::max) < NEGLIGIBLE
@@ -372,17 +476,48 @@ impl Search<'_> {
             .map(|(&j, c)| (self.library.shapes[j].clone(), clean(c / self.library.scales[j])))
             .collect();
         sort_terms(&mut terms);
-        Found { constant, terms, residual: (state.rss / self.y.len() as f64).sqrt(), exact, score: state.score }
+        Found {
+            constant,
+            terms,
+            residual: (state.rss / self.y.len() as f64 / self.size).sqrt(),
+            exact,
+            score: state.score,
+        }
+    }
+
+    /// Whether the sum explains a count nearly as well without its constant.
+    fn explains_without_constant(&self, state: &State) -> bool {
+        if self.floor == 0.0 || state.selected.is_empty() {
+            return false;
+        }
+        let points = self.y.len() as f64;
+        let coefficients = self.coefficients(&state.selected, false);
+        let columns = self.columns(&state.selected);
+        let left = residual(&columns, &self.data(), &coefficients[1..]);
+        let (with, without) = (state.rss / points, dot(&left, &left) / points);
+        let gain = self.independent * ((without + self.floor) / (with + self.floor)).ln();
+        gain < self.independent.ln() + CONSTANT_PRICE
     }
 
     /// Coefficients of the constant and of these candidates' scaled columns.
-    fn coefficients(&self, selected: &[usize]) -> Vec<f64> {
-        let mut columns = vec![self.weights.to_vec()];
-        for &j in selected {
-            columns.push(self.weights.iter().enumerate().map(|(i, w)| w * self.library.value(i, j)).collect());
+    fn coefficients(&self, selected: &[usize], with_constant: bool) -> Vec<f64> {
+        let mut columns = self.columns(selected);
+        if with_constant || selected.is_empty() {
+            columns.insert(0, self.weights.to_vec());
+            return least_squares(&columns, &self.data());
         }
-        let data: Vec<f64> = self.weights.iter().zip(self.y).map(|(w, y)| w * y).collect();
-        least_squares(&columns, &data)
+        std::iter::once(0.0).chain(least_squares(&columns, &self.data())).collect()
+    }
+
+    /// These candidates' weighted columns.
+    fn columns(&self, selected: &[usize]) -> Vec<Vec<f64>> {
+        let column = |&j: &usize| self.weights.iter().enumerate().map(|(i, w)| w * self.library.value(i, j)).collect();
+        selected.iter().map(column).collect()
+    }
+
+    /// The weighted values.
+    fn data(&self) -> Vec<f64> {
+        self.weights.iter().zip(self.y).map(|(w, y)| w * y).collect()
     }
 }
 

@@ -1,9 +1,11 @@
 //! Which hypotheses compete on a layout: libraries built when first needed and shared by all its series.
 
+use crate::effort::common_step;
 use crate::library::{FactorColumn, Library, Rounding, Shape, factor_columns};
 use crate::linear::{least_squares, residual};
 use crate::options::{ExponentSets, NegativeExponents};
 use crate::separable::Grid;
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 /// With more varying parameters than this the products are too many to hold; each series then chooses the factors
@@ -11,6 +13,8 @@ use std::sync::{Arc, OnceLock};
 const MOST_SHARED: usize = 2;
 /// How many factors per parameter a series keeps when it chooses, by the number of varying parameters.
 const KEPT_FACTORS: [usize; 4] = [14, 7, 4, 3];
+/// Reduced hypotheses are kept for so many varying parameters at most.
+const MOST_CACHED: usize = 6;
 /// The ways of rounding in the order in which they are tried.
 const ROUNDINGS: [Rounding; 4] = [Rounding::None, Rounding::Floor, Rounding::Ceiling, Rounding::Nearest];
 
@@ -24,6 +28,24 @@ pub(crate) struct Hypotheses<'a> {
     /// By way of rounding and mask of varying parameters with negative exponents.
     shared: Vec<OnceLock<Arc<Library>>>,
     grid: OnceLock<Option<Grid>>,
+    /// By mask of the varying parameters that a count depends on.
+    reduced: Vec<OnceLock<Arc<Reduced<'a>>>>,
+}
+
+/// The hypotheses in some of the varying parameters.
+#[derive(Debug)]
+pub(crate) struct Reduced<'a> {
+    /// On the points that differ in those.
+    pub hypotheses: Hypotheses<'a>,
+    /// Which of the points they are.
+    chosen: Vec<usize>,
+}
+
+impl Reduced<'_> {
+    /// The values at the points that remain.
+    pub fn values(&self, y: &[f64]) -> Vec<f64> {
+        self.chosen.iter().map(|&i| y[i]).collect()
+    }
 }
 
 impl<'a> Hypotheses<'a> {
@@ -31,9 +53,82 @@ impl<'a> Hypotheses<'a> {
         let parameters = points.first().map_or(0, |x| x.len());
         let varies = |l: &usize| points.iter().any(|x| x[*l] != points[0][*l]);
         let varying: Vec<usize> = (0..parameters).filter(varies).collect();
+        Self::in_parameters(points, sets, varying)
+    }
+
+    fn in_parameters(points: Vec<&'a [f64]>, sets: &'a ExponentSets, varying: Vec<usize>) -> Self {
         let libraries = ROUNDINGS.len() << varying.len().min(MOST_SHARED);
         let shared = (0..libraries).map(|_| OnceLock::new()).collect();
-        Self { points, sets, varying, shared, grid: OnceLock::new() }
+        let reduced = (0..1usize << varying.len().min(MOST_CACHED)).map(|_| OnceLock::new()).collect();
+        Self { points, sets, varying, shared, grid: OnceLock::new(), reduced }
+    }
+
+    /// The hypotheses in the parameters that the count `y` depends on; `None` if those are all.
+    ///
+    /// A value that repeats along a parameter is one observation, not several.
+    pub fn reduced(&self, y: &[f64]) -> Option<Arc<Reduced<'a>>> {
+        let all = self.varying.len();
+        let mut mask = (1usize << all) - 1;
+        for bit in (0..all).filter(|_| all <= MOST_CACHED) {
+            let without = mask & !(1 << bit);
+            if without != 0 && self.repeats(y, without) {
+                mask = without;
+            }
+        }
+        if mask + 1 == 1 << all {
+            return None;
+        }
+        let reduce = || {
+            let varying = (0..all).filter(|bit| mask >> bit & 1 == 1).map(|bit| self.varying[bit]).collect();
+            let chosen: Vec<usize> = self.groups(mask).iter().map(|group| group[0]).collect();
+            let points = chosen.iter().map(|&i| self.points[i]).collect();
+            Arc::new(Reduced { hypotheses: Self::in_parameters(points, self.sets, varying), chosen })
+        };
+        Some(Arc::clone(self.reduced[mask].get_or_init(reduce)))
+    }
+
+    /// Whether `y` is the same at all points that agree in the varying parameters of `mask`, of which there must be
+    /// two at least for each.
+    fn repeats(&self, y: &[f64], mask: usize) -> bool {
+        let same = |a: f64, b: f64| (a - b).abs() <= 1e-12 * a.abs();
+        self.groups(mask).iter().all(|group| group.len() > 1 && group.iter().all(|&i| same(y[i], y[group[0]])))
+    }
+
+    /// The points that agree in the varying parameters of `mask`, by the first of each group.
+    fn groups(&self, mask: usize) -> Vec<Vec<usize>> {
+        let kept: Vec<usize> =
+            (0..self.varying.len()).filter(|b| mask >> b & 1 == 1).map(|b| self.varying[b]).collect();
+        let mut groups: BTreeMap<Vec<u64>, Vec<usize>> = BTreeMap::new();
+        for (i, x) in self.points.iter().enumerate() {
+            groups.entry(kept.iter().map(|&l| x[l].to_bits()).collect()).or_default().push(i);
+        }
+        let mut groups: Vec<Vec<usize>> = groups.into_values().collect();
+        groups.sort_unstable();
+        groups
+    }
+
+    /// How many of the values of `y` can be rounded independently of each other: on a grid, a sum of few products has
+    /// fewer loop bounds than points.
+    pub fn independent(&self, y: &[f64]) -> f64 {
+        self.grid().map_or(y.len(), |grid| grid.independent(y).min(y.len())) as f64
+    }
+
+    /// By point: the step in which the count `y` changes along the lines through it, or else anywhere. One trip of a
+    /// loop in another costs more the more trips the other has, which lines show.
+    pub fn steps(&self, y: &[f64]) -> Vec<f64> {
+        let anywhere = common_step(y.iter().copied());
+        let mut squares = vec![0.0; y.len()];
+        for &l in &self.varying {
+            for line in self.lines(l) {
+                let step = common_step(line.iter().map(|&i| y[i]));
+                line.iter().for_each(|&i| squares[i] += step * step);
+            }
+        }
+        squares.iter().map(|square| square.sqrt().max(anywhere)).collect()
+    }
+
+    fn grid(&self) -> Option<&Grid> {
+        self.grid.get_or_init(|| Grid::new(&self.points, &self.varying, self.sets)).as_ref()
     }
 
     /// Parameters with one value in all points.
@@ -57,7 +152,7 @@ impl<'a> Hypotheses<'a> {
 
     /// The function that gives the count `y` exactly, where the points are a full grid.
     pub fn exact_function(&self, y: &[f64]) -> Option<(f64, Vec<(Shape, f64)>)> {
-        self.grid.get_or_init(|| Grid::new(&self.points, &self.varying, self.sets)).as_ref()?.function(y)
+        self.grid()?.function(y)
     }
 
     /// The libraries in which the count `y` is searched, in order.
@@ -65,7 +160,9 @@ impl<'a> Hypotheses<'a> {
         let all = (1usize << self.varying.len()) - 1;
         let first = if self.sets.negative == NegativeExponents::Always { all } else { 0 };
         let last = (self.sets.negative == NegativeExponents::Auto).then_some((Rounding::None, all));
-        let tries = ROUNDINGS.into_iter().map(move |r| (r, first)).chain(last);
+        // On grids, loops without factors have been tried in every way of rounding, one parameter at a time.
+        let roundings = if self.grid().is_some() { &ROUNDINGS[..1] } else { &ROUNDINGS[..] };
+        let tries = roundings.iter().map(move |&r| (r, first)).chain(last);
         tries.map(move |(rounding, mask)| (rounding, self.library(y, rounding, mask)))
     }
 

@@ -28,6 +28,6 @@ pub mod warning;
 
 pub use experiment::{Experiment, ExperimentBuilder};
 pub use fit::{Fits, Skipped, fit};
-pub use share::{Share, fit_share};
 pub use model::{Model, Prediction};
 pub use options::{ExponentSets, MethodChoice, NegativeExponents, Options};
+pub use share::{Share, fit_share};

@@ -81,6 +81,12 @@ impl Grid {
         })
     }
 
+    /// How many of the values of `y` can be rounded on their own: those of the independent columns of each parameter.
+    pub fn independent(&self, y: &[f64]) -> usize {
+        let of = |axis: &Axis| axis.size * axis.column_span(y, &axis.weights(y)).len();
+        self.by_rounding[0].iter().map(of).sum()
+    }
+
     /// The same with one way of rounding.
     fn exact(&self, axes: &[Axis], y: &[f64]) -> Option<(f64, Vec<(Shape, f64)>)> {
         let factors: Vec<Vec<&Candidate>> = axes.iter().map(|axis| axis.factors(y)).collect::<Option<_>>()?;

@@ -88,7 +88,8 @@ mod tests {
 
     #[test]
     fn parts_are_small_and_join_to_the_whole() {
-        let skipped = |callpath| Skipped { callpath, metric: 0, reason: "few".into(), code: crate::warning::TOO_FEW_POINTS };
+        let skipped =
+            |callpath| Skipped { callpath, metric: 0, reason: "few".into(), code: crate::warning::TOO_FEW_POINTS };
         let whole = Fits { models: Vec::new(), skipped: (0..7).map(skipped).collect() };
         let parts: Vec<Fits> = whole.clone().split(3).collect();
         assert_eq!(parts.iter().map(|p| p.skipped.len()).collect::<Vec<_>>(), [3, 3, 1]);
