@@ -3,7 +3,7 @@
 use crate::coefficients::{self, CoefficientFit};
 use crate::effort::Found;
 use crate::experiment::{Experiment, MetricId, Series};
-use crate::model::{Exponent, Growth, Kind, Method, Model, Quality, Role, RunnerUp, Term, Uncertainty, Warning};
+use crate::model::{Exponent, Growth, Kind, Method, Model, Quality, Role, RunnerUp, Scale, Term, Uncertainty, Warning};
 use crate::priors::{Group, Prior, terms_of};
 use crate::quality::{adjusted_r2, left_out_errors, mean_absolute, smape};
 use crate::shape_search::Candidate;
@@ -62,15 +62,15 @@ impl<'a> Data<'a> {
 
     fn warn(&mut self, unusable: usize, unit: &str) {
         if unusable > 0 {
-            let message = format!("{unusable} values are negative or not finite and were left out");
+            let message = format!("{unusable} values are negative or not finite and were left out.");
             self.warnings.push(warning(warning::UNUSABLE_VALUE, message));
         }
         let zeros = self.observations.iter().filter(|o| o.1 == 0.0).count();
         if unit == "s" && zeros > 0 {
-            self.warnings.push(warning(warning::ZERO_TIME, format!("{zeros} times are exactly zero")));
+            self.warnings.push(warning(warning::ZERO_TIME, format!("{zeros} times are exactly zero.")));
         }
         if unit != "s" && self.observations.iter().any(|o| o.1 > 9_007_199_254_740_992.0) {
-            self.warnings.push(warning(warning::BEYOND_EXACT, "counts exceed 2^53 and are no longer exact"));
+            self.warnings.push(warning(warning::BEYOND_EXACT, "Counts exceed 2^53 and are no longer exact."));
         }
     }
 
@@ -132,7 +132,7 @@ pub(crate) fn count_model(experiment: &Experiment, data: &Data, metric: MetricId
     let error = if best.exact { 0.0 } else { best.residual };
     model.uncertainty.coefficient_errors = vec![error; model.terms.len() + 1];
     if !best.exact && best.residual > 0.01 {
-        let message = format!("no function of the exponent sets comes closer than {:.1} %", 100.0 * best.residual);
+        let message = format!("No function of the exponent sets comes closer than {:.1} %.", 100.0 * best.residual);
         model.warnings.push(warning(warning::EFFORT_INEXACT, message));
     }
     model.runners_up = found[1..].iter().take(3).map(|f| count_runner_up(experiment, data, best, f)).collect();
@@ -191,8 +191,40 @@ pub(crate) fn prior_model(
     model.runners_up.dedup_by(|a, b| a.expression == b.expression);
     let used: Vec<Vec<f64>> = fit.active().iter().map(|&k| data.column(|x| basis[k].at(x))).collect();
     let k = used.len();
+    add_hidden_terms(&mut model, prior);
     finish(&mut model, data, &used, k);
+    let corner: Vec<f64> = model.uncertainty.range.iter().map(|r| r.1).collect();
+    let one = term_of_one();
+    let constant = (model.constant >= MATTERS * model.at(&corner)).then_some(&one);
+    let terms: Vec<&Term> = prior_terms(prior, &corner).into_iter().chain(constant).collect();
+    model.growth = leading_growth(&terms, &corner);
     model
+}
+
+/// Adds the terms of the richest shape that the fit left out, with coefficients of zero.
+fn add_hidden_terms(model: &mut Model, prior: &Prior) {
+    let Some(richest) = prior.iter().max_by_key(|basis| basis.len()) else { return };
+    for term in richest.iter().flat_map(|group| &group.terms).filter(|t| !is_constant(t)) {
+        let same = |t: &Term| (t.role, t.scale) == (term.role, term.scale) && t.factors == term.factors;
+        if !model.terms.iter().any(same) {
+            model.terms.push(Term { coefficient: 0.0, ..term.clone() });
+            model.uncertainty.coefficient_errors.push(f64::INFINITY);
+        }
+    }
+}
+
+/// The terms of a prior that make its growth: those that are below their share in no group they belong to. Whether
+/// the constant that every time may have matters is for the times to say.
+fn prior_terms<'a>(prior: &'a Prior, corner: &[f64]) -> Vec<&'a Term> {
+    let groups =
+        || prior.iter().flatten().filter(|group| group.terms.len() > 1 || !group.terms.iter().all(is_constant));
+    let is_small = |group: &Group, term: &Term| {
+        let same = group.terms.iter().filter(|t| t.scale == term.scale && t.factors == term.factors);
+        let total: f64 = group.terms.iter().map(|t| t.at(corner)).sum();
+        same.into_iter().any(|t| t.at(corner).abs() < MATTERS * total.abs())
+    };
+    let terms = groups().flat_map(|group| &group.terms);
+    terms.filter(|term| !groups().any(|group| is_small(group, term))).collect()
 }
 
 fn rival(best: &CoefficientFit, (fit, basis): &(CoefficientFit, &Vec<Group>)) -> (f64, f64, Vec<Term>) {
@@ -256,7 +288,7 @@ fn model_of(data: &Data, kind: Kind, method: Method, fit: &CoefficientFit, basis
 }
 
 fn is_constant(term: &Term) -> bool {
-    term.factors.is_empty() && term.scale == crate::model::Scale::One
+    term.factors.is_empty() && term.scale == Scale::One
 }
 
 /// The model of a time whose shape was searched in the times.
@@ -295,13 +327,15 @@ pub(crate) fn searched_model(experiment: &Experiment, data: &Data, kind: Kind, c
     model
 }
 
+fn term_of_one() -> Term {
+    Term { coefficient: 1.0, role: Role::Computation, scale: Scale::One, factors: Vec::new() }
+}
+
 /// The groups of a searched shape: the constant, if it has one, and each term.
 fn candidate_basis(candidate: &Candidate) -> Vec<Group> {
     let mut basis: Vec<Group> = Vec::new();
     if candidate.constant != 0.0 || candidate.terms.is_empty() {
-        let one =
-            Term { coefficient: 1.0, role: Role::Computation, scale: crate::model::Scale::One, factors: Vec::new() };
-        basis.push(Group { terms: vec![one] });
+        basis.push(Group { terms: vec![term_of_one()] });
     }
     basis.extend(candidate.terms.iter().map(|t| Group { terms: vec![Term { coefficient: 1.0, ..t.clone() }] }));
     basis
@@ -363,10 +397,12 @@ fn finish(model: &mut Model, data: &Data, columns: &[Vec<f64>], coefficients: us
     quality.noise = (y.len() > coefficients).then(|| u.sigma.hypot(u.one_sided / 12f64.sqrt()));
     quality.cross_validated_relative_error = left_out_errors(columns, &y, &fitted).map(|e| mean_absolute(&e));
     if quality.noise.is_some_and(|noise| noise > NOISY) {
-        model.warnings.push(warning(warning::NOISY, "the estimated noise exceeds 30 %"));
+        model.warnings.push(warning(warning::NOISY, "The estimated noise exceeds 30 %."));
     }
     if model.terms.is_empty() {
-        model.warnings.push(warning(warning::CONSTANT, "no growth was found"));
+        model.warnings.push(warning(warning::CONSTANT, "No growth was found."));
+    } else if model.terms.iter().all(|t| t.coefficient == 0.0) {
+        model.warnings.push(warning(warning::CONSTANT, "The times show none of the growth that the effort has."));
     }
 }
 
@@ -374,16 +410,21 @@ fn finish(model: &mut Model, data: &Data, columns: &[Vec<f64>], coefficients: us
 fn growth(model: &Model, corner: &[f64]) -> Vec<Growth> {
     let total = model.at(corner).abs();
     let matters = |value: f64| value.abs() >= MATTERS * total && value != 0.0;
-    let terms: Vec<&Term> = model.terms.iter().filter(|t| matters(t.at(corner))).collect();
+    let one = term_of_one();
+    let constant = matters(model.constant).then_some(&one);
+    let terms: Vec<&Term> = model.terms.iter().filter(|t| matters(t.at(corner))).chain(constant).collect();
+    leading_growth(&terms, corner)
+}
+
+/// Leading growth per parameter of these terms; none in a parameter in which none of them grows.
+fn leading_growth(terms: &[&Term], corner: &[f64]) -> Vec<Growth> {
     let still = Growth { exponent: Exponent::from_integer(0), log_exponent: 0 };
     let in_parameter = |parameter: usize| {
         let of_term = |term: &&Term| {
             let factor = term.factors.iter().find(|f| f.parameter == parameter);
             factor.map_or(still, |f| Growth { exponent: f.exponent, log_exponent: f.log_exponent })
         };
-        let constant = (matters(model.constant) || terms.is_empty()).then_some(still);
-        let all = terms.iter().map(of_term).chain(constant);
-        all.max_by_key(|g| (g.exponent, g.log_exponent)).unwrap_or(still)
+        terms.iter().map(of_term).max_by_key(|g| (g.exponent, g.log_exponent)).unwrap_or(still)
     };
     (0..corner.len()).map(in_parameter).collect()
 }

@@ -11,16 +11,16 @@ impl Model {
     /// The model as a formula over the parameters' names, such as `1.1e-5 * log2(p) + 4.0e-10 * n^(2/3)`.
     ///
     /// Coefficients have the digits that their standard errors support: at least two, and only those that are not
-    /// zero where a count gave the coefficient exactly.
+    /// zero where a count gave the coefficient exactly. Terms with a coefficient of zero are left out.
     #[must_use]
     pub fn expression(&self, parameters: &[String]) -> String {
         let errors = &self.uncertainty.coefficient_errors;
         let digits = |i: usize| errors.get(i).map_or(DEFAULT_DIGITS, |&e| supported_digits(e));
         let mut summands = Vec::new();
-        if self.constant != 0.0 || self.terms.is_empty() {
+        if self.constant != 0.0 || self.terms.iter().all(|t| t.coefficient == 0.0) {
             summands.push(number(self.constant, digits(0)));
         }
-        for (i, term) in self.terms.iter().enumerate() {
+        for (i, term) in self.terms.iter().enumerate().filter(|(_, t)| t.coefficient != 0.0) {
             summands.push(format_term(term, digits(i + 1), parameters));
         }
         summands.join(" + ").replace("+ -", "- ")

@@ -179,7 +179,8 @@ impl<'a> Fitter<'a> {
         let hypotheses = &self.hypotheses[data.layout];
         let fixed: Vec<&str> = hypotheses.fixed().map(|l| self.experiment.parameters[l].as_str()).collect();
         if !fixed.is_empty() {
-            let message = format!("{} has one value in all points, so the model cannot depend on it", fixed.join(", "));
+            let message =
+                format!("{} has one value in all points, so the model cannot depend on it.", fixed.join(", "));
             data.warnings.push(warning(warning::ONE_VALUE, message));
         }
     }
@@ -206,7 +207,7 @@ impl<'a> Fitter<'a> {
             return count_model(self.experiment, data, series.metric, &effort.found);
         }
         let mut data = data.clone();
-        let message = "the count differs between repetitions and is modelled like a noisy measurement";
+        let message = "The count differs between repetitions and is modelled like a noisy measurement.";
         data.warnings.push(warning(warning::EFFORT_VARIES, message));
         if data.medians.iter().all(|y| *y == 0.0) {
             return constant_model(&data, Kind::Other, 0.0);
@@ -352,12 +353,12 @@ impl<'a> Fitter<'a> {
 fn effort_warnings(effort: &Effort, what: &str) -> Vec<Warning> {
     let mut warnings = Vec::new();
     if !effort.repeats {
-        warnings.push(warning(warning::EFFORT_VARIES, format!("{what} differ between repetitions")));
+        warnings.push(warning(warning::EFFORT_VARIES, format!("The {what} differ between repetitions.")));
     } else if let Some(found) = effort.found.first().filter(|f| !f.exact && f.residual > 0.01) {
         let percent = 100.0 * found.residual;
         warnings.push(warning(
             warning::EFFORT_INEXACT,
-            format!("the function of the {what} differs from them by {percent:.1} % on average"),
+            format!("The function of the {what} differs from them by {percent:.1} % on average."),
         ));
     }
     warnings

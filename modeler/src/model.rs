@@ -139,9 +139,12 @@ pub struct Model {
     pub effort_metric: Option<crate::experiment::MetricId>,
     /// Constant summand in the metric's unit.
     pub constant: f64,
-    /// Summands that grow or shrink.
+    /// Summands that grow or shrink. For a time that effort shaped, those of effort's terms that the times do not show
+    /// stay, with a coefficient of zero; the formula leaves them out.
     pub terms: Vec<Term>,
-    /// Leading growth, one entry per parameter.
+    /// Leading growth, one entry per parameter: over the terms of at least 1 % of the model at the largest scale, or,
+    /// for [`Method::Effort`], over effort's terms of at least 1 % of their own part of the cost, whatever coefficients
+    /// noise leaves to them.
     pub growth: Vec<Growth>,
     /// How well it fits.
     pub quality: Quality,

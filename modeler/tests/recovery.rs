@@ -4,6 +4,8 @@
 use modeler::experiment::{ExperimentBuilder, Metric, OverRanks};
 use modeler::model::{Exponent, Growth, Kind, Method};
 use modeler::{Experiment, Fits, Model, Options, fit};
+use rand::{RngExt, SeedableRng, rngs::StdRng};
+use std::cell::RefCell;
 
 const P: [f64; 5] = [2.0, 4.0, 8.0, 16.0, 32.0];
 const N: [f64; 5] = [200.0, 400.0, 600.0, 800.0, 1000.0];
@@ -196,7 +198,10 @@ fn allreduce_splits_into_latency_and_bandwidth() {
     let model = the_model(&fits, &experiment, "time");
     assert_eq!(model.kind, Kind::Communication);
     let roles: Vec<_> = model.terms.iter().map(|t| t.role).collect();
-    assert_eq!(roles, [modeler::model::Role::Latency, modeler::model::Role::Bandwidth]);
+    use modeler::model::Role::{Bandwidth, Latency, Reduction};
+    assert_eq!(roles, [Latency, Bandwidth, Reduction]);
+    // The data hold no arithmetic, which stays visible with a coefficient of zero.
+    assert_eq!(model.terms[2].coefficient, 0.0);
     assert!((model.terms[0].coefficient / 3e-5 - 1.0).abs() < 1e-6, "{:?}", model.terms);
     assert!((model.terms[1].coefficient / 1.6e-7 - 1.0).abs() < 1e-6, "{:?}", model.terms);
     assert_eq!(model.expression(&experiment.parameters).matches("log2(p)").count(), 1);
@@ -229,4 +234,48 @@ fn only_the_value_over_ranks_that_was_asked_for_is_modelled() {
     let fits = fit(&experiment, &options);
     let metrics: Vec<_> = fits.models.iter().map(|m| experiment.metrics[m.metric as usize].over_ranks).collect();
     assert_eq!(metrics, [Some(OverRanks::Maximum)]);
+}
+
+/// Times with up to 75 % of one-sided noise and 3 % of background.
+fn noisy(rng: &mut StdRng, seconds: f64) -> f64 {
+    seconds * (1.0 + 0.75 * rng.random::<f64>()) * (1.0 + 0.05 * (rng.random::<f64>() - 0.5))
+}
+
+#[test]
+fn growth_is_the_efforts_whatever_noise_does_to_the_coefficients() {
+    let grows = |exponent, log_exponent| Growth { exponent: Exponent::from_integer(exponent), log_exponent };
+    for seed in 0..60 {
+        let rng = RefCell::new(StdRng::seed_from_u64(seed));
+        // At the largest point latency and bandwidth are 15 and 1 microseconds, or 1 and 8.
+        for (alpha, beta) in [(3e-6, 1.25e-10), (2e-7, 1e-9)] {
+            let time = |p: f64, n: f64| noisy(&mut rng.borrow_mut(), alpha * p.log2() + beta * 8.0 * n);
+            let metrics: [(&str, OfTwo); 4] = [
+                ("visits", &|_, _| 1.0),
+                ("bytes_received", &|_, n| 8.0 * n),
+                ("comm_size", &|p, _| p),
+                ("time", &time),
+            ];
+            let experiment = over_p_and_n("MPI_Bcast", &metrics);
+            let fits = fit(&experiment, &Options::default());
+            let model = the_model(&fits, &experiment, "time");
+            assert_eq!(model.growth, [grows(0, 1), grows(1, 0)], "{}", model.expression(&experiment.parameters));
+            assert_eq!(model.terms.len(), 2, "{:?}", model.terms);
+            let shown = model.terms.iter().filter(|t| t.coefficient != 0.0).count();
+            let products = model.expression(&experiment.parameters).matches('*').count();
+            assert_eq!(products, shown);
+        }
+    }
+}
+
+#[test]
+fn a_small_part_of_a_count_is_no_growth_of_its_time() {
+    // n log2(p) is below 1 % of the count at the largest point, so the time grows with n^2 and not with p.
+    let blocks = |p: f64, n: f64| n * n + n * p.log2();
+    let rng = RefCell::new(StdRng::seed_from_u64(5));
+    let time = |p: f64, n: f64| noisy(&mut rng.borrow_mut(), 1e-9 * blocks(p, n));
+    let experiment = over_p_and_n("solve", &[("basic_blocks", &blocks), ("time", &time)]);
+    let fits = fit(&experiment, &Options::default());
+    let growth = &the_model(&fits, &experiment, "time").growth;
+    assert_eq!(growth[0], Growth { exponent: Exponent::from_integer(0), log_exponent: 0 });
+    assert_eq!(growth[1], Growth { exponent: Exponent::from_integer(2), log_exponent: 0 });
 }
