@@ -4,6 +4,9 @@ CARGO ?= cargo
 BUILD := target/release
 PREFIX ?= /usr/local
 
+# Two calls of the package manager at once would be in each other's way.
+.NOTPARALLEL:
+
 .PHONY: all build setup demo test bench install clean help
 
 help:

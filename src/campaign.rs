@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::error::{Error, Result};
+use crate::interrupt;
 use crate::progress::Progress;
 use crate::run::{Outcome, RECORD, Run};
 use crate::study::{Point, Study};
@@ -36,7 +37,7 @@ pub fn execute(study: &Study, results: &Path, progress: &Progress) -> Result<Sum
             let name = folder_name(point, repetition);
             bar.message(&name);
             let folder = results.join(&name);
-            if is_complete(&folder, &study.command_at(point))? {
+            if is_complete(study, &folder, point)? {
                 summary.complete += 1;
                 summary.found += 1;
             } else {
@@ -49,10 +50,6 @@ pub fn execute(study: &Study, results: &Path, progress: &Progress) -> Result<Sum
 }
 
 fn run_one(study: &Study, point: &Point, repetition: u32, folder: &Path, summary: &mut Summary) -> Result<()> {
-    if folder.exists() {
-        // A failed run of an earlier call: its record has said why, and this call tries again.
-        std::fs::remove_dir_all(folder).map_err(|e| Error::cannot_write(folder, &e))?;
-    }
     let command = study.command_at(point);
     let run = Run {
         command: &command,
@@ -74,9 +71,10 @@ fn build(study: &Study, progress: &Progress) -> Result<()> {
     let Some((program, arguments)) = study.build.split_first() else { return Ok(()) };
     progress.step(&format!("build: {}", study.build.join(" ")));
     let status = Command::new(program).args(arguments).current_dir(directory(study)).status();
+    interrupt::check()?;
     match status {
         Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(Error::Input(format!("The study's build `{}` failed: {status}.", study.build.join(" ")))),
+        Ok(status) => Err(Error::Usage(format!("The study's build `{}` failed: {status}.", study.build.join(" ")))),
         Err(e) => Err(Error::Usage(format!("Cannot start the study's build `{program}`: {e}."))),
     }
 }
@@ -92,22 +90,23 @@ fn folder_name(point: &Point, repetition: u32) -> String {
     name
 }
 
-/// Whether the folder holds the complete run of this command.
+/// Whether the folder holds the complete run of the study at this point.
 ///
 /// # Errors
-/// It holds the run of another command: results of two commands are not one study.
-fn is_complete(folder: &Path, command: &[String]) -> Result<bool> {
+/// It holds the run of another command or clock: results of two studies are not one.
+fn is_complete(study: &Study, folder: &Path, point: &Point) -> Result<bool> {
     let record = std::fs::read_to_string(folder.join(RECORD)).ok();
     let record: Option<serde_json::Value> = record.and_then(|text| serde_json::from_str(&text).ok());
     let Some(record) = record.filter(|r| r["status"] == "complete") else { return Ok(false) };
     let earlier: Vec<&str> = record["command"].as_array().into_iter().flatten().filter_map(|a| a.as_str()).collect();
-    if earlier == command {
+    if earlier == study.command_at(point) && record["clock"] == study.clock.name() {
         return Ok(true);
     }
     Err(Error::Usage(format!(
-        "{} was measured with another command, `{}`. Choose another folder with -o, or remove this one.",
+        "{} was measured by another study, with `{}` and the clock {}. Choose another folder with -o, or remove this one.",
         folder.display(),
-        earlier.join(" ")
+        earlier.join(" "),
+        record["clock"].as_str().unwrap_or("unknown")
     )))
 }
 

@@ -107,15 +107,22 @@ impl Language {
 /// # Errors
 /// None is there, or its LLVM is not the pass's.
 pub fn compiler(language: Language) -> Result<PathBuf> {
+    any_compiler(language).and_then(check_major)
+}
+
+/// As [`compiler`], of whatever LLVM; for calls that do not need the pass.
+///
+/// # Errors
+/// None is there.
+pub fn any_compiler(language: Language) -> Result<PathBuf> {
     if let Some(name) = env::var_os(language.variable()) {
         let name = name.to_string_lossy().into_owned();
-        let path = find_program(&name)
-            .ok_or_else(|| Error::Usage(format!("{} names {name}, which is not there.", language.variable())))?;
-        return check_major(path);
+        return find_program(&name)
+            .ok_or_else(|| Error::Usage(format!("{} names {name}, which is not there.", language.variable())));
     }
     let candidates = language.candidates();
     match candidates.iter().find_map(|name| find_program(name)) {
-        Some(path) => check_major(path),
+        Some(path) => Ok(path),
         None => Err(Error::Usage(format!(
             "No LLVM {LLVM_MAJOR} compiler: neither {} nor {} is on the PATH. Install it (on Debian: apt install {}), \
              or name one with {}.",

@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::error::{Error, Result};
+
 static RECEIVED: OnceLock<Arc<AtomicUsize>> = OnceLock::new();
 
 /// Remembers SIGINT, SIGTERM and SIGHUP from now on instead of dying at once. Commands that run programs call this.
@@ -14,6 +16,11 @@ pub fn watch() {
         // Fails only for signals that cannot be caught, which these are not.
         let _ = signal_hook::flag::register_usize(signal, Arc::clone(flag), number);
     }
+}
+
+/// An error if a signal has arrived.
+pub fn check() -> Result<()> {
+    received().map_or(Ok(()), |signal| Err(Error::Interrupted(signal)))
 }
 
 /// The signal that arrived, if any.

@@ -29,7 +29,9 @@ use progress::Progress;
 use ranks::Ranks;
 
 fn main() -> ExitCode {
-    match run() {
+    std::panic::set_hook(Box::new(|what| output::say(what)));
+    let defect = |_| Err(Error::Defect("The command ended in a panic.".into()));
+    match std::panic::catch_unwind(run).unwrap_or_else(defect) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             if !matches!(error, Error::Forwarded(_) | Error::AnotherRankSpeaks) {
@@ -46,6 +48,7 @@ fn run() -> Result<()> {
         return wrapper::exec(language, rest).map(|never| match never {});
     }
     let cli = Cli::parse_from(arguments);
+    output::set_color(cli.global.color);
     set_threads(cli.global.threads)?;
     let progress = Progress::new(!cli.global.quiet && !cli.global.no_progress);
     match cli.command {

@@ -1,9 +1,11 @@
 //! Where results go: standard output, or a file that is written whole or not at all and never over another.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::Path;
+use std::sync::OnceLock;
 
+use crate::cli::ColorChoice;
 use crate::error::{Error, Result};
 
 /// Writes `text` to `destination`; none and `-` are standard output. A closed pipe, such as `| head` makes, is no error.
@@ -19,9 +21,32 @@ pub fn deliver(text: &str, destination: Option<&Path>) -> Result<()> {
     }
 }
 
+static COLOR: OnceLock<ColorChoice> = OnceLock::new();
+
+/// Remembers what the command line says of colours.
+pub fn set_color(choice: ColorChoice) {
+    let _ = COLOR.set(choice);
+}
+
+/// Whether a stream is coloured: as the command line says, else on terminals where NO_COLOR is not set.
+fn is_colored(stream: &impl IsTerminal) -> bool {
+    match COLOR.get() {
+        Some(ColorChoice::Always) => true,
+        Some(ColorChoice::Never) => false,
+        _ => stream.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()),
+    }
+}
+
+/// A heading in a text for `destination`, as [`deliver`] takes it; files are never coloured.
+pub fn heading(text: &str, destination: Option<&Path>) -> String {
+    let is_stdout = destination.is_none_or(|path| path == Path::new("-"));
+    if is_stdout && is_colored(&io::stdout()) { format!("\u{1b}[1m{text}\u{1b}[0m") } else { text.to_owned() }
+}
+
 /// Says something on standard error in a line of our own. Where that is closed there is nobody to tell.
 pub fn say(message: impl std::fmt::Display) {
-    let _ = writeln!(io::stderr(), "poise: {message}");
+    let name = if is_colored(&io::stderr()) { "\u{1b}[1;33mpoise:\u{1b}[0m" } else { "poise:" };
+    let _ = writeln!(io::stderr(), "{name} {message}");
 }
 
 /// Writes a new file whole or not at all.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -19,6 +20,8 @@ use crate::study::{Clock, Point};
 
 /// The profile's file name in a run's folder.
 pub const PROFILE: &str = "profile.poise";
+/// What a process leaves that would have written a profile where there is one already.
+const CONFLICT: &str = "profile.poise.conflict";
 /// The record's file name in a run's folder.
 pub const RECORD: &str = "run.json";
 
@@ -68,8 +71,9 @@ struct Record<'a> {
     exit_status: u8,
     profile: Option<&'static str>,
     command: &'a [String],
-    directory: &'a Path,
+    directory: String,
     environment: BTreeMap<String, String>,
+    clock: &'static str,
     host: String,
     started_unix_seconds: u64,
     seconds: f64,
@@ -120,7 +124,7 @@ impl Run<'_> {
     pub fn execute(&self, destination: &Path) -> Result<Outcome> {
         let parent = destination.parent().unwrap_or(Path::new("."));
         let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
-        if destination.symlink_metadata().is_ok() {
+        if destination.symlink_metadata().is_ok() && !self.may_replace(destination) {
             return Err(Error::Usage(format!(
                 "{} exists; results are never overwritten. Choose another folder with -o.",
                 destination.display()
@@ -131,6 +135,7 @@ impl Run<'_> {
         let parent = parent.canonicalize().map_err(|e| Error::cannot_write(parent, &e))?;
         let folder = tempfile::Builder::new()
             .prefix(".run-")
+            .permissions(fs::Permissions::from_mode(0o777)) // less the user's umask, as for any folder
             .tempdir_in(&parent)
             .map_err(|e| Error::cannot_write(&parent, &e))?;
         let started = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
@@ -153,9 +158,16 @@ impl Run<'_> {
         if self.captured {
             let file = |name: &str| File::create(folder.join(name)).map_err(|e| Error::cannot_write(folder, &e));
             command.stdin(Stdio::null()).stdout(file("stdout.txt")?).stderr(file("stderr.txt")?);
+            // A group of its own, so that ending it ends whatever it has started.
+            command.process_group(0);
         }
         let child = command.spawn().map_err(|e| unusable(&e))?;
-        wait(child, self.time_limit)
+        Supervised { child, has_group: self.captured }.wait(self.time_limit)
+    }
+
+    /// In a study, a failed run makes way for the next attempt once that has ended.
+    fn may_replace(&self, destination: &Path) -> bool {
+        self.captured && Record::status(destination).as_deref() == Some("failed")
     }
 
     fn working_directory(&self) -> &Path {
@@ -166,10 +178,14 @@ impl Run<'_> {
         let (reason, status) = match ended {
             Ended::Late(limit) => (format!("It ran longer than {} s and was ended.", limit.as_secs()), 124),
             Ended::Itself(status) if status.success() => {
-                if folder.join(PROFILE).is_file() {
-                    return Outcome::Complete;
+                let conflict = fs::read_to_string(folder.join(CONFLICT)).ok();
+                match conflict {
+                    Some(line) => {
+                        (format!("Several of its processes would each write the profile: {}", line.trim()), 0)
+                    }
+                    None if folder.join(PROFILE).is_file() => return Outcome::Complete,
+                    None => (NO_PROFILE.to_owned(), 0),
                 }
-                (NO_PROFILE.to_owned(), 0)
             }
             Ended::Itself(status) => match (status.code(), status.signal()) {
                 (Some(code), _) => (format!("It ended with status {code}."), code.try_into().unwrap_or(1)),
@@ -187,7 +203,10 @@ impl Run<'_> {
             Outcome::Complete => ("complete", None, 0),
             Outcome::Failed { reason, status } => ("failed", Some(reason.as_str()), *status),
         };
-        let kept = |name: &str| ["POISE_", "OMP_", "OMPI_", "MPICH_", "SLURM_"].iter().any(|p| name.starts_with(p));
+        let kept = |(name, _): &(String, String)| {
+            ["POISE_", "OMP_", "OMPI_", "MPICH_", "SLURM_"].iter().any(|prefix| name.starts_with(prefix))
+        };
+        let lossy = |text: &OsStr| text.to_string_lossy().into_owned();
         let record = Record {
             schema: "counterpoise/run",
             schema_version: 1,
@@ -199,8 +218,9 @@ impl Run<'_> {
             exit_status,
             profile: folder.join(PROFILE).is_file().then_some(PROFILE),
             command: self.command,
-            directory: self.directory,
-            environment: std::env::vars().filter(|(name, _)| kept(name)).collect(),
+            directory: self.directory.display().to_string(),
+            environment: std::env::vars_os().map(|(name, value)| (lossy(&name), lossy(&value))).filter(kept).collect(),
+            clock: self.clock.name(),
             host: fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned(),
             started_unix_seconds: started,
             seconds,
@@ -219,59 +239,86 @@ enum Ended {
     Late(Duration),
 }
 
-/// Waits for the child's end, its time limit, or the user's interruption. The terminal sends Ctrl-C to the child as
-/// well; other signals are passed on.
-fn wait(mut child: Child, limit: Option<Duration>) -> Result<Ended> {
-    let start = Instant::now();
-    loop {
-        let state = child.try_wait().map_err(|e| Error::Defect(format!("Waiting for the program failed: {e}.")))?;
-        if let Some(status) = state {
-            return match interrupt::received() {
-                Some(signal) => Err(Error::Interrupted(signal)),
-                None => Ok(Ended::Itself(status)),
-            };
+/// A program that runs.
+struct Supervised {
+    child: Child,
+    /// Whether it and what it starts are a process group of their own, which the terminal's Ctrl-C does not reach.
+    has_group: bool,
+}
+
+impl Supervised {
+    /// Waits for the program's end, its time limit, or the user's interruption.
+    fn wait(mut self, limit: Option<Duration>) -> Result<Ended> {
+        let start = Instant::now();
+        loop {
+            let state =
+                self.child.try_wait().map_err(|e| Error::Defect(format!("Waiting for the program failed: {e}.")))?;
+            if let Some(status) = state {
+                return interrupt::check().map(|()| Ended::Itself(status));
+            }
+            if let Some(signal) = interrupt::received() {
+                self.end(signal);
+                return Err(Error::Interrupted(signal));
+            }
+            if let Some(limit) = limit.filter(|&l| start.elapsed() > l) {
+                self.end(libc::SIGTERM);
+                return Ok(Ended::Late(limit));
+            }
+            // Short against the start of any MPI program, long against the cost of looking.
+            std::thread::sleep(Duration::from_millis(5));
         }
-        if let Some(signal) = interrupt::received() {
-            end(&mut child, signal);
-            return Err(Error::Interrupted(signal));
+    }
+
+    /// Sends `signal`, and after five seconds of patience the one that cannot be ignored.
+    fn end(&mut self, signal: i32) {
+        // The terminal has sent its own to programs in our group.
+        if self.has_group || signal != libc::SIGINT {
+            self.send(signal);
         }
-        if let Some(limit) = limit.filter(|&l| start.elapsed() > l) {
-            end(&mut child, libc::SIGTERM);
-            return Ok(Ended::Late(limit));
+        let asked = Instant::now();
+        let mut lives = true;
+        while lives && asked.elapsed() < Duration::from_secs(5) {
+            std::thread::sleep(Duration::from_millis(20));
+            lives = matches!(self.child.try_wait(), Ok(None));
         }
-        // Short against the start of any MPI program, long against the cost of looking.
-        std::thread::sleep(Duration::from_millis(5));
+        // The group may outlive its first member.
+        if lives || self.has_group {
+            self.send(libc::SIGKILL);
+        }
+        let _ = self.child.wait();
+    }
+
+    fn send(&self, signal: i32) {
+        let Ok(pid) = libc::pid_t::try_from(self.child.id()) else { return };
+        // SAFETY: `kill` only takes numbers. A child that has not been waited for keeps its number, and the system
+        // gives a group's number to no new process while the group has members; without any, nobody is signalled.
+        unsafe { libc::kill(if self.has_group { -pid } else { pid }, signal) };
     }
 }
 
-/// Sends `signal`, and after five seconds of patience the one that cannot be ignored.
-fn end(child: &mut Child, signal: i32) {
-    let Ok(pid) = libc::pid_t::try_from(child.id()) else { return };
-    // SAFETY: `kill` only takes numbers; the child has not been waited for, so its number is still its own.
-    unsafe { libc::kill(pid, signal) };
-    let asked = Instant::now();
-    while asked.elapsed() < Duration::from_secs(5) {
-        if !matches!(child.try_wait(), Ok(None)) {
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    let _ = child.kill();
-    let _ = child.wait();
-}
-
-/// Makes the finished folder the run's folder: contents on disk first, then the name.
+/// Makes the finished folder the run's folder: contents on disk first, then the name. An earlier failed run goes when
+/// this one is in its place.
 fn keep(folder: tempfile::TempDir, destination: &Path) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
     for entry in fs::read_dir(folder.path())? {
         File::open(entry?.path())?.sync_all()?;
     }
-    // Temporary folders are private; results follow the parent's permissions.
-    let mode = destination.parent().unwrap_or(Path::new(".")).metadata()?.permissions().mode() & 0o777;
-    fs::set_permissions(folder.path(), fs::Permissions::from_mode(mode))?;
     File::open(folder.path())?.sync_all()?;
+    if destination.exists() {
+        let parent = destination.parent().unwrap_or(Path::new("."));
+        let aside = tempfile::Builder::new().prefix(".failed-").tempdir_in(parent)?;
+        fs::rename(destination, aside.path().join("run"))?;
+    }
     let path: PathBuf = folder.keep();
     fs::rename(&path, destination).inspect_err(|_| {
         let _ = fs::remove_dir_all(&path);
     })
+}
+
+impl Record<'_> {
+    /// The status that the record in a run's folder states.
+    fn status(folder: &Path) -> Option<String> {
+        let text = fs::read_to_string(folder.join(RECORD)).ok()?;
+        let record: serde_json::Value = serde_json::from_str(&text).ok()?;
+        record["status"].as_str().map(str::to_owned)
+    }
 }

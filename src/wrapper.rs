@@ -12,10 +12,11 @@ use crate::install::{self, Language};
 
 /// Replaces this process by the compiler; returns only if that fails.
 pub fn exec(language: Language, arguments: &[OsString]) -> Result<std::convert::Infallible> {
-    let compiler = install::compiler(language)?;
+    let is_off = env::var_os("POISE_WRAPPER").is_some_and(|v| v == "off");
+    let compiler = if is_off { install::any_compiler(language)? } else { install::compiler(language)? };
     let mut command = Command::new(&compiler);
     command.args(arguments);
-    if env::var_os("POISE_WRAPPER").is_none_or(|v| v != "off") {
+    if !is_off {
         command.args(additions(language, arguments)?);
     }
     let failure = command.exec();
@@ -24,11 +25,10 @@ pub fn exec(language: Language, arguments: &[OsString]) -> Result<std::convert::
 
 /// What to add to the user's arguments.
 fn additions(language: Language, arguments: &[OsString]) -> Result<Vec<OsString>> {
-    let plan = Plan::of(arguments);
+    let plan = Plan::of(&expanded(arguments));
     let mut added = Vec::new();
     if plan.compiles {
-        let pass = install::library(install::PASS)?;
-        added.push(joined("-fpass-plugin=", &pass));
+        added.push(joined("-fpass-plugin=", &install::library(install::PASS)?));
         if !plan.has_debug_information {
             // Names source files, lines and inlined functions; changes no code.
             added.push("-gline-tables-only".into());
@@ -37,6 +37,10 @@ fn additions(language: Language, arguments: &[OsString]) -> Result<Vec<OsString>
     if plan.links {
         let runtime = install::library(install::RUNTIME)?;
         let folder = runtime.parent().unwrap_or(Path::new("/"));
+        if plan.names_language {
+            // The user's `-x c` would make a source file of the library.
+            added.extend(["-x".into(), "none".into()]);
+        }
         if plan.links_statically {
             added.push(folder.join("libpoise_runtime.a").into());
         } else {
@@ -57,6 +61,17 @@ fn additions(language: Language, arguments: &[OsString]) -> Result<Vec<OsString>
     Ok(added)
 }
 
+/// The arguments with those in response files (`@file`) in their place, for deciding only.
+fn expanded(arguments: &[OsString]) -> Vec<String> {
+    let words = |argument: &OsString| -> Vec<String> {
+        let argument = argument.to_string_lossy();
+        let text = argument.strip_prefix('@').and_then(|file| std::fs::read_to_string(file).ok());
+        let unquoted = |word: &str| word.trim_matches(['"', '\'']).to_owned();
+        text.map_or_else(|| vec![argument.into_owned()], |t| t.split_whitespace().map(unquoted).collect())
+    };
+    arguments.iter().flat_map(words).collect()
+}
+
 fn joined(prefix: &str, path: &Path) -> OsString {
     let mut argument = OsString::from(prefix);
     argument.push(path);
@@ -70,16 +85,16 @@ struct Plan {
     links: bool,
     links_statically: bool,
     links_a_library: bool,
+    names_language: bool,
     has_debug_information: bool,
 }
 
 /// Options that end before linking; the ones in the second list also produce no code.
-const NO_LINK: [&str; 5] = ["-c", "-S", "-r", "-emit-ast", "--precompile"];
+const NO_LINK: [&str; 6] = ["-c", "-S", "-r", "-emit-ast", "-emit-llvm", "--precompile"];
 const NO_CODE: [&str; 7] = ["-E", "-M", "-MM", "-fsyntax-only", "--version", "-###", "-dumpversion"];
 /// Options whose value is the next argument, which therefore is no input file.
-const TAKES_VALUE: [&str; 20] = [
+const TAKES_VALUE: [&str; 19] = [
     "-o",
-    "-x",
     "-I",
     "-L",
     "-D",
@@ -99,22 +114,27 @@ const TAKES_VALUE: [&str; 20] = [
     "-arch",
     "-target",
 ];
+/// Files that are compiled ahead for later compilations, and not linked.
+const HEADERS: [&str; 4] = ["h", "hh", "hpp", "hxx"];
 
 impl Plan {
-    fn of(arguments: &[OsString]) -> Self {
+    fn of(arguments: &[String]) -> Self {
         let mut plan = Self {
             compiles: false,
             links: true,
             links_statically: false,
             links_a_library: false,
+            names_language: false,
             has_debug_information: false,
         };
         let mut produces_code = true;
         let mut has_input = false;
-        let mut words = arguments.iter().map(|a| a.to_string_lossy());
+        let mut words = arguments.iter().map(String::as_str);
         while let Some(word) = words.next() {
-            let word = &*word;
-            if TAKES_VALUE.contains(&word) {
+            if word == "-x" {
+                plan.names_language = true;
+                plan.links &= words.next().is_none_or(|language| !language.ends_with("-header"));
+            } else if TAKES_VALUE.contains(&word) {
                 words.next();
             } else if NO_CODE.contains(&word) || word.starts_with("-print-") {
                 produces_code = false;
@@ -126,26 +146,19 @@ impl Plan {
                 plan.links_a_library = true;
             } else if word.starts_with("-g") && word != "-g0" {
                 plan.has_debug_information = true;
-            } else if !word.starts_with('-') || word == "-" {
+            } else if !word.starts_with('-') || word == "-" || word.starts_with("-l") {
                 has_input = true;
-                plan.compiles |= is_source(word);
-            } else if let Some(file) = word.strip_prefix("-l") {
-                has_input |= !file.is_empty();
+                plan.links &= !is_header(word);
             }
         }
-        plan.compiles &= produces_code;
+        plan.compiles = produces_code && has_input;
         plan.links &= produces_code && has_input;
         plan
     }
 }
 
-/// Whether the compiler compiles this file, rather than passing it to the linker. Link-time optimisation runs the
-/// pass when the bitcode is made, so objects need none.
-fn is_source(file: &str) -> bool {
-    const LINKED: [&str; 6] = ["o", "a", "so", "lo", "la", "obj"];
-    let extension = Path::new(file).extension().and_then(OsStr::to_str).unwrap_or("");
-    let versioned_library = file.contains(".so.");
-    file == "-" || !(LINKED.contains(&extension) || versioned_library || file.starts_with('@') || extension == "ld")
+fn is_header(file: &str) -> bool {
+    Path::new(file).extension().and_then(OsStr::to_str).is_some_and(|extension| HEADERS.contains(&extension))
 }
 
 #[cfg(test)]
@@ -153,32 +166,44 @@ mod tests {
     use super::*;
 
     fn plan(line: &str) -> (bool, bool) {
-        let arguments: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
-        let plan = Plan::of(&arguments);
+        let plan = of(line);
         (plan.compiles, plan.links)
+    }
+
+    fn of(line: &str) -> Plan {
+        Plan::of(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
     }
 
     #[test]
     fn a_command_is_a_compilation_a_link_both_or_neither() {
         assert_eq!(plan("-O2 a.cpp -o a"), (true, true));
         assert_eq!(plan("-c -O2 a.cpp -o a.o"), (true, false));
-        assert_eq!(plan("a.o b.o -lm -o a"), (false, true));
-        assert_eq!(plan("-shared -o libx.so a.o"), (false, true));
+        assert!(plan("a.o b.o -lm -o a").1);
+        assert!(plan("-shared -o libx.so a.o").1);
         assert_eq!(plan("-E a.c"), (false, false));
         assert_eq!(plan("--version"), (false, false));
         assert_eq!(plan("-v"), (false, false));
         assert_eq!(plan("-print-prog-name=ld"), (false, false));
         assert_eq!(plan("-x c - -o a"), (true, true));
+        assert_eq!(plan("-x c-header a.h -o a.pch"), (true, false));
+        assert_eq!(plan("a.hpp -o a.pch"), (true, false));
         assert_eq!(plan("-MD -MF a.d -c a.c"), (true, false));
         assert_eq!(plan("-M a.c"), (false, false));
     }
 
     #[test]
     fn debug_information_of_the_user_is_left_alone() {
-        let has = |line: &str| {
-            Plan::of(&line.split_whitespace().map(OsString::from).collect::<Vec<_>>()).has_debug_information
-        };
+        let has = |line: &str| of(line).has_debug_information;
         assert!(has("-g a.c") && has("-ggdb3 a.c") && has("-gdwarf-4 a.c"));
         assert!(!has("-O2 a.c") && !has("-g0 a.c"));
+    }
+
+    #[test]
+    fn response_files_are_looked_into() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("arguments");
+        std::fs::write(&file, "-c \"a.c\"\n-O2\n").unwrap();
+        let argument = OsString::from(format!("@{}", file.display()));
+        assert_eq!(expanded(&["-g".into(), argument]), ["-g", "-c", "a.c", "-O2"]);
     }
 }

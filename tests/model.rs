@@ -146,6 +146,31 @@ fn every_kind_of_bad_input_has_its_place_and_its_exit_code() {
 }
 
 #[test]
+fn what_was_left_out_shows_in_the_exit_code() {
+    let world = with_input();
+    // Call path `late` was measured at one point only.
+    let late = "\n\nREGION late\nMETRIC time\nDATA 1\n";
+    let jsonl: String = (1..=6)
+        .map(|p| format!("{{\"params\":{{\"p\":{p}}},\"callpath\":\"all\",\"metric\":\"time\",\"value\":{p}}}\n"))
+        .chain(["{\"params\":{\"p\":1},\"callpath\":\"late\",\"metric\":\"time\",\"value\":1}\n".to_owned()])
+        .collect();
+    world.write("ragged.jsonl", &jsonl);
+    let partly = world.poise(["model", "ragged.jsonl"]).status(5);
+    assert!(partly.stdout.contains("all") && partly.stdout.contains("W004"), "{}", partly.stdout);
+    world.write("ragged.txt", &(extrap_text() + late));
+    world.poise(["model", "ragged.txt"]).status(3);
+    world.poise(["model", "times.txt", "--threads", "999999999"]).status(2);
+}
+
+#[test]
+fn colours_come_where_asked_for() {
+    let mut world = with_input();
+    assert!(world.poise(["model", "times.txt", "--color", "always"]).status(0).stdout.contains("\u{1b}[1mtime"));
+    world.set("NO_COLOR", "1");
+    assert!(!world.poise(["model", "times.txt"]).status(0).stdout.contains('\u{1b}'));
+}
+
+#[test]
 fn every_code_is_explained() {
     let world = World::new();
     let list = world.poise(["explain"]).status(0).stdout;

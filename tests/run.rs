@@ -4,7 +4,7 @@ mod common;
 
 use std::time::{Duration, Instant};
 
-use common::World;
+use common::{World, outcome};
 use poise_profile::{Metric, Profile};
 
 /// A world with tests/programs/sums.c compiled as `sums`.
@@ -170,6 +170,57 @@ fn a_point_that_fails_costs_no_other_point() {
     let failed = world.poise(["run", "limited.toml", "-o", "limited"]).status(5);
     assert!(failed.stderr.contains("longer than 1 s"), "{}", failed.stderr);
     assert_eq!(world.names("limited").len(), 8, "every point was tried and recorded");
+}
+
+#[test]
+fn results_of_another_study_or_of_somebody_else_are_left_alone() {
+    let world = with_sums();
+    world.write("s.toml", STUDY);
+    world.poise(["run", "s.toml", "-o", "results"]).status(0);
+    world.write("s.toml", &STUDY.replace("\"{n}\"]", "\"{n}\", \"other\"]"));
+    let other = world.poise(["run", "s.toml", "-o", "results"]).status(2);
+    assert!(other.stderr.contains("measured by another study"), "{}", other.stderr);
+
+    std::fs::create_dir(world.path("photos")).unwrap();
+    world.write("photos/cat.png", "");
+    let foreign = world.poise(["run", "s.toml", "-o", "photos"]).status(2);
+    assert!(foreign.stderr.contains("something else than runs"), "{}", foreign.stderr);
+    assert_eq!(world.names("photos"), ["cat.png"]);
+}
+
+#[test]
+fn a_failed_run_is_tried_again_and_its_processes_are_all_ended() {
+    let world = World::new();
+    let study =
+        "command = [\"sh\", \"-c\", \"sleep 4711 & sleep 4711; echo {n}\"]\ntime_limit = 1\n[parameters]\nn = [1]\n";
+    world.write("s.toml", study);
+    for _ in 0..2 {
+        let late = world.poise(["run", "s.toml"]).status(5);
+        assert!(late.stderr.contains("longer than 1 s"), "{}", late.stderr);
+        assert_eq!(world.names("s.runs"), ["n1.r1"]);
+        let left = std::fs::read_dir("/proc").unwrap().flatten().any(|process| {
+            std::fs::read(process.path().join("cmdline")).is_ok_and(|line| line == b"sleep\x004711\x00")
+        });
+        assert!(!left, "no process of the run is left");
+    }
+}
+
+#[test]
+fn a_closed_pipe_and_unreadable_variables_are_no_defects() {
+    use std::os::unix::ffi::OsStrExt;
+    let world = with_sums();
+    world.write("s.toml", STUDY);
+    let poise = env!("CARGO_BIN_EXE_poise");
+    let script =
+        format!("set -o pipefail; {poise} run s.toml --dry-run | true; {poise} run s.toml --dry-run > /dev/full");
+    let ended = outcome(world.command("bash", ["-c", &script]).output().unwrap());
+    assert!(!ended.stderr.contains("panic"), "{}", ended.stderr);
+    assert_eq!(ended.status, Some(2), "{}", ended.stderr);
+
+    let mut command = world.command(poise, run(&["-o", "odd"], &["./sums", "10"]));
+    let output = command.env("ODD", std::ffi::OsStr::from_bytes(b"\xff")).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(world.json("odd/run.json")["status"], "complete");
 }
 
 #[test]

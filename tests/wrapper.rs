@@ -67,6 +67,27 @@ fn the_compiler_behind_the_wrapper_answers_for_itself() {
 }
 
 #[test]
+fn standard_input_headers_and_response_files_compile_as_with_clang() {
+    use std::io::Write;
+    use std::process::Stdio;
+    let world = World::new();
+    let text = format!("{PROGRAM}{LIBRARY}");
+    let poise = env!("CARGO_BIN_EXE_poise");
+    let mut child =
+        world.command(poise, ["c++", "-x", "c++", "-", "-o", "piped"]).stdin(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+    assert!(child.wait().unwrap().success());
+
+    world.write("main.cpp", &text);
+    world.write("arguments", "main.cpp -o listed");
+    world.poise(["c++", "@arguments"]).status(0);
+    assert_eq!(blocks(&world, "listed"), blocks(&world, "piped"));
+
+    world.write("empty.hpp", "");
+    world.poise(["c++", "-x", "c++-header", "empty.hpp", "-o", "empty.pch"]).status(0);
+}
+
+#[test]
 fn a_missing_llvm_or_pass_is_named_with_what_to_do() {
     let mut world = World::new();
     world.set("PATH", "/nowhere");

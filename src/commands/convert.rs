@@ -12,7 +12,7 @@ use crate::output;
 
 /// Reads anything and writes our own experiment JSON, or says what was found.
 pub fn import(arguments: &ImportArgs, global: &GlobalArgs) -> Result<()> {
-    let experiment = input::read(&arguments.input, global)?;
+    let experiment = input::read(&arguments.input, global)?.experiment;
     let text = if arguments.explain { explain(&experiment) } else { written(&experiment, Format::Experiment)? };
     output::deliver(&text, arguments.output.as_deref())
 }
@@ -20,7 +20,7 @@ pub fn import(arguments: &ImportArgs, global: &GlobalArgs) -> Result<()> {
 /// Reads anything and writes another tool's format.
 pub fn export(arguments: &ExportArgs, global: &GlobalArgs) -> Result<()> {
     let format = arguments.to.parse().map_err(Error::Usage)?;
-    let experiment = input::read(&arguments.input, global)?;
+    let experiment = input::read(&arguments.input, global)?.experiment;
     output::deliver(&written(&experiment, format)?, arguments.output.as_deref())
 }
 

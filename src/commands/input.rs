@@ -1,7 +1,7 @@
 //! What the commands that read measurements share: reading inputs, fitting them, finding a point's coordinates.
 
 use modeler::experiment::OverRanks;
-use modeler::formats::{self, Format, Input, ReadOptions};
+use modeler::formats::{self, Format, Input, RUN_LEFT_OUT, ReadOptions, ReadWarning};
 use modeler::{Experiment, Fits, MethodChoice, Options};
 
 use crate::cli::{Assignments, FitArgs, GlobalArgs, InputArgs, MethodChoice as MethodArgument, OverRanksChoice};
@@ -10,18 +10,7 @@ use crate::output;
 use crate::ranks::Ranks;
 
 /// Reads the inputs into one experiment; warnings go to standard error.
-pub fn read(arguments: &InputArgs, global: &GlobalArgs) -> Result<Experiment> {
-    let input = read_all(arguments)?;
-    if !global.quiet {
-        for warning in &input.warnings {
-            output::say(warning);
-        }
-    }
-    Ok(input.experiment)
-}
-
-/// Reads the inputs into one experiment, with the readers' warnings.
-pub fn read_all(arguments: &InputArgs) -> Result<Input> {
+pub fn read(arguments: &InputArgs, global: &GlobalArgs) -> Result<Input> {
     let options = ReadOptions { format: format(arguments)? };
     let input = formats::read(&arguments.inputs, &options).map_err(|e| match e.exit_code() {
         crate::error::exit::NOT_MODELABLE => Error::NotModelable(e.to_string()),
@@ -30,6 +19,11 @@ pub fn read_all(arguments: &InputArgs) -> Result<Input> {
     let is_json = matches!(input.format, Format::ExtraPJson | Format::ExtraPJsonLines | Format::Experiment);
     if arguments.json && !is_json {
         return Err(Error::Input(format!("--json was given and the input is {}. Leave the flag out.", input.format)));
+    }
+    if !global.quiet {
+        for warning in &input.warnings {
+            output::say(warning);
+        }
     }
     Ok(input)
 }
@@ -80,12 +74,15 @@ pub fn fit(experiment: &Experiment, arguments: &FitArgs, ranks: &Ranks) -> Resul
     Ok(fits)
 }
 
-/// What a partly successful command ends with: an error of its own exit code where call paths were skipped.
-pub fn skipped(fits: &Fits) -> Result<()> {
-    match fits.skipped.len() {
-        0 => Ok(()),
-        count => Err(Error::Partial(format!(
-            "{count} of {} series could not be modelled; --format json lists them with the reason.",
+/// What a partly successful command ends with: an error of its own exit code where runs were left out or call paths
+/// skipped.
+pub fn partial(warnings: &[ReadWarning], fits: &Fits) -> Result<()> {
+    let runs = warnings.iter().filter(|w| w.code == RUN_LEFT_OUT).count();
+    match (fits.skipped.len(), runs) {
+        (0, 0) => Ok(()),
+        (0, _) => Err(Error::Partial(format!("{runs} runs were left out; the models are of the others."))),
+        (count, _) => Err(Error::Partial(format!(
+            "{count} of {} series could not be modelled; poise model --format json lists them with the reason.",
             count + fits.models.len()
         ))),
     }

@@ -1,11 +1,13 @@
 //! `poise model`: fit models and print them.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use modeler::experiment::MetricId;
+use modeler::formats::Input;
 use modeler::model::{Method, Model};
 use modeler::report::terminal::table;
-use modeler::report::{Table, growth};
+use modeler::report::{Table, shape};
 use modeler::{Experiment, Fits, formats};
 
 use crate::cli::{GlobalArgs, ModelArgs, OutputFormat};
@@ -16,17 +18,17 @@ use crate::ranks::Ranks;
 
 /// Reads, fits, prints.
 pub fn model(arguments: &ModelArgs, global: &GlobalArgs, ranks: &Ranks) -> Result<()> {
-    let experiment = input::read(&arguments.input, global)?;
+    let Input { experiment, warnings, .. } = input::read(&arguments.input, global)?;
     let fits = input::fit(&experiment, &arguments.fit, ranks)?;
     let text = match arguments.output.format {
-        OutputFormat::Human => for_people(&experiment, &fits, global.verbose),
+        OutputFormat::Human => for_people(&experiment, &fits, global.verbose, arguments.output.output.as_deref()),
         OutputFormat::Json => {
             formats::models_json(&experiment, &fits, env!("CARGO_PKG_VERSION"), arguments.fit.seed.seed)
         }
         OutputFormat::Csv => formats::models_csv(&experiment, &fits),
     };
     output::deliver(&text, arguments.output.output.as_deref())?;
-    input::skipped(&fits)
+    input::partial(&warnings, &fits)
 }
 
 /// The metric that people come for; the others are shown only where asked for, or where there is no time.
@@ -35,7 +37,7 @@ fn is_shown(experiment: &Experiment, metric: MetricId, verbose: bool) -> bool {
     verbose || !has_time || experiment.metrics[metric as usize].name == "time"
 }
 
-fn for_people(experiment: &Experiment, fits: &Fits, verbose: bool) -> String {
+fn for_people(experiment: &Experiment, fits: &Fits, verbose: bool, destination: Option<&Path>) -> String {
     let mut text = String::new();
     let mut hidden = 0;
     for (id, metric) in experiment.metrics.iter().enumerate() {
@@ -48,7 +50,7 @@ fn for_people(experiment: &Experiment, fits: &Fits, verbose: bool) -> String {
             continue;
         }
         let unit = if metric.unit.is_empty() { String::new() } else { format!(" [{}]", metric.unit) };
-        let _ = writeln!(text, "{}{unit}", metric.name);
+        let _ = writeln!(text, "{}", output::heading(&format!("{}{unit}", metric.name), destination));
         text.push_str(&table(&models_table(experiment, &models)));
         for model in &models {
             notes(&mut text, experiment, model, verbose);
@@ -70,15 +72,15 @@ fn models_table(experiment: &Experiment, models: &[&Model]) -> Table {
     let header = ["call path", "growth", "shape from", "model", "error", "noise"].map(str::to_owned).to_vec();
     let percent = |share: Option<f64>| share.map_or_else(|| "n/a".to_owned(), |s| format!("{:.1} %", 100.0 * s));
     let row = |model: &&Model| {
-        let shape = match (model.method, model.effort_metric) {
+        let source = match (model.method, model.effort_metric) {
             (Method::Effort, Some(id)) => experiment.metrics[id as usize].name.clone(),
             (Method::Effort, None) => "effort".to_owned(),
             (Method::Time, _) => experiment.metrics[model.metric as usize].name.clone(),
         };
         vec![
             experiment.path(model.callpath).join(" -> "),
-            growth(&experiment.parameters, &model.growth),
-            shape,
+            shape(&experiment.parameters, model),
+            source,
             model.expression(&experiment.parameters),
             percent(model.quality.cross_validated_relative_error),
             percent(model.quality.noise),

@@ -1,6 +1,6 @@
 //! `poise predict`: evaluate models at other points, with intervals.
 
-use modeler::formats::{self, PredictionAt};
+use modeler::formats::{self, Input, PredictionAt};
 use modeler::report::terminal::table;
 use modeler::report::{Table, quantity};
 use modeler::{Experiment, Fits};
@@ -13,7 +13,7 @@ use crate::ranks::Ranks;
 
 /// Reads, fits, evaluates, prints.
 pub fn predict(arguments: &PredictArgs, global: &GlobalArgs, ranks: &Ranks) -> Result<()> {
-    let experiment = input::read(&arguments.input, global)?;
+    let Input { experiment, warnings, .. } = input::read(&arguments.input, global)?;
     let points = arguments.at.iter().map(|at| input::coordinates(&experiment, at)).collect::<Result<Vec<_>>>()?;
     let fits = input::fit(&experiment, &arguments.fit, ranks)?;
     let predictions = evaluate(&fits, &points, arguments.level);
@@ -23,7 +23,7 @@ pub fn predict(arguments: &PredictArgs, global: &GlobalArgs, ranks: &Ranks) -> R
         OutputFormat::Csv => formats::predictions_csv(&experiment, &predictions),
     };
     output::deliver(&text, arguments.output.output.as_deref())?;
-    input::skipped(&fits)
+    input::partial(&warnings, &fits)
 }
 
 /// Every model at every point: by point, then in the order of the models.

@@ -13,6 +13,7 @@ use modeler::{Experiment, Fits, Prediction};
 use serde::Serialize;
 
 use crate::error::{Error, Result};
+use crate::output;
 
 /// Nominal probability of the intervals shown.
 const LEVEL: f64 = 0.9;
@@ -148,7 +149,9 @@ impl Comparison {
 
     /// The terminal's table, with what its columns mean.
     pub fn for_people(&self) -> String {
-        let mut text = self.introduction();
+        let mut text = output::heading("Models against the truth", None);
+        text.push('\n');
+        text.push_str(&self.introduction());
         text.push_str("\n\n");
         text.push_str(&table(&self.table()));
         text
@@ -246,6 +249,7 @@ impl Comparison {
             lower: s.prediction.lower,
             upper: s.prediction.upper,
             relative_error_percent: s.relative_error,
+            reason: s.relative_error.is_none().then_some("the measured time is zero"),
         };
         Entry {
             callpath: &row.callpath,
@@ -344,4 +348,7 @@ struct Side<'a> {
     lower: f64,
     upper: f64,
     relative_error_percent: Option<f64>,
+    /// Why the error is null.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'static str>,
 }

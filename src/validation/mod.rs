@@ -97,6 +97,7 @@ fn validate_spec(
     progress.step(&format!("measure the unseen point {}", point_text(&test)));
     let unseen = measure(&Study { points: vec![test.clone()], ..study }, &folder.join("test"), progress)?;
 
+    interrupt::check()?;
     let comparison = Comparison::new(&generated.truth, &trained, &effort, &time, &unseen)?;
     let report = folder.join("report.html");
     output::write_file(&report, comparison.html(&spec.name, &trained, &effort).as_bytes())?;
@@ -136,6 +137,7 @@ fn compile(mpi: &Mpi, folder: &Path, source: &Path, name: &str) -> Result<()> {
     command.args(["-std=c++17", "-O2"]).arg(source).arg("-o").arg(folder.join(name));
     command.env("OMPI_CXX", &wrapper).env("MPICH_CXX", &wrapper);
     let output = command.output().map_err(|e| Error::Usage(format!("Cannot start {}: {e}.", mpi.cxx.display())))?;
+    interrupt::check()?;
     if output.status.success() {
         return Ok(());
     }

@@ -25,7 +25,7 @@ use collect::Collector;
 use source::{Content, Source};
 
 pub use csv::{models_csv, predictions_csv};
-pub use error::{EXPLANATIONS, ErrorKind, Place, ReadError, ReadWarning};
+pub use error::{EXPLANATIONS, ErrorKind, Place, RUN_LEFT_OUT, ReadError, ReadWarning};
 pub(crate) use models::growth_text;
 pub use models::{PredictionAt, models_json, predictions_json};
 pub use write::{WriteError, write};

@@ -8,7 +8,7 @@ mod quantity;
 mod ranking;
 pub mod terminal;
 
-pub use quantity::{growth, quantity};
+pub use quantity::{growth, quantity, shape};
 
 use crate::experiment::{CallPathId, Experiment, MetricId};
 use crate::fit::Fits;

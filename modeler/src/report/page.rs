@@ -6,7 +6,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::notes::warnings;
 use super::plot::{Plot, legend};
-use super::quantity::{growth, quantity};
+use super::quantity::{quantity, shape};
 use super::ranking::{Ranked, default_target, largest, rank, ranked_metric};
 use super::{Extra, ReportOptions, Section, Table};
 use crate::experiment::{CallPathId, Experiment, MetricId, OverRanks};
@@ -217,7 +217,7 @@ impl Page<'_> {
     }
 
     fn growth(&self, model: &Model) -> Markup {
-        formula(&growth(&self.experiment.parameters, &model.growth))
+        sum(&shape(&self.experiment.parameters, model))
     }
 
     fn reading_the_plots(&self, metric: MetricId, cut: bool) -> Markup {
@@ -419,8 +419,13 @@ fn cell_text(cell: &str) -> Markup {
     if !cell.contains("log2(") && !cell.contains('^') {
         return html! { (cell) };
     }
+    sum(cell)
+}
+
+/// Summands, each set as a formula.
+fn sum(text: &str) -> Markup {
     html! {
-        @for (i, term) in cell.split(" + ").enumerate() {
+        @for (i, term) in text.split(" + ").enumerate() {
             @if i > 0 { " + " wbr; }
             span.term { (formula(term)) }
         }

@@ -1,7 +1,7 @@
 //! Numbers, units and growth as people read them.
 
 use crate::formats::growth_text;
-use crate::model::Growth;
+use crate::model::{Factor, Growth, Model, Term};
 
 /// `value` with its unit at three significant digits: `1.23 ms`, `4.50 MB`, `1.20e7`. Undefined values are `n/a`.
 #[must_use]
@@ -49,6 +49,31 @@ pub fn growth(parameters: &[String], growth: &[Growth]) -> String {
         .filter(|text| text != "1")
         .collect();
     if factors.is_empty() { "constant".into() } else { factors.join(" * ") }
+}
+
+/// The leading summands of a model without their coefficients, `p * n^(1/2) + n`, or `constant`: those that have the
+/// leading growth in some parameter and grow no slower than another in all.
+#[must_use]
+pub fn shape(parameters: &[String], model: &Model) -> String {
+    let still = Growth { exponent: 0.into(), log_exponent: 0 };
+    let of = |term: &Term| -> Vec<Growth> {
+        let factor = |l: usize| term.factors.iter().find(|f| f.parameter == l);
+        let one = |f: &Factor| Growth { exponent: f.exponent, log_exponent: f.log_exponent };
+        (0..parameters.len()).map(|l| factor(l).map_or(still, one)).collect()
+    };
+    let key = |g: &Growth| (g.exponent, g.log_exponent);
+    let leads = |g: &Vec<Growth>| g.iter().zip(&model.growth).any(|(g, most)| *most != still && g == most);
+    let mut leading: Vec<Vec<Growth>> = model.terms.iter().map(of).filter(leads).collect();
+    leading.dedup();
+    let slower = |a: &Vec<Growth>, b: &Vec<Growth>| a != b && a.iter().zip(b).all(|(a, b)| key(a) <= key(b));
+    let summands = leading.iter().filter(|a| !leading.iter().any(|b| slower(a, b)));
+    let mut texts: Vec<String> = Vec::new();
+    for text in summands.map(|g| growth(parameters, g)) {
+        if !texts.contains(&text) {
+            texts.push(text);
+        }
+    }
+    if texts.is_empty() { growth(parameters, &model.growth) } else { texts.join(" + ") }
 }
 
 #[cfg(test)]
