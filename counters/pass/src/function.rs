@@ -214,10 +214,11 @@ impl Accumulator<'_> {
             let mut left = false;
             for instruction in here {
                 let opcode = LLVMGetInstructionOpcode(instruction);
-                if glue::poise_may_not_return(instruction) || matches!(opcode, LLVMRet | LLVMResume) {
+                // Nothing may stand between a call that must be a tail call and its return, which comes too late here.
+                let leaves = matches!(opcode, LLVMRet | LLVMResume) || glue::poise_is_musttail(instruction);
+                if (leaves || glue::poise_may_not_return(instruction)) && !left {
                     value = self.flush(number, value, instruction);
                 }
-                let leaves = matches!(opcode, LLVMRet | LLVMResume) || glue::poise_is_musttail(instruction);
                 if leaves && !left {
                     left = true;
                     self.leave(instruction);

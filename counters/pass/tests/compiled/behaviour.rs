@@ -4,7 +4,7 @@ use std::process::Command;
 
 use poise_profile::{Metric, Profile};
 
-use crate::counts::MIXED;
+use crate::counts::{LEVELS, MIXED};
 use crate::tools::{Bench, Source, at, libraries, succeed, total};
 
 #[test]
@@ -91,4 +91,19 @@ fn the_environment_reaches_the_profile() {
     assert_eq!(profile.metadata["parameter.p"], "1");
     assert_eq!(profile.metadata["clock"], "cpu");
     assert!(at(&profile, &["main"], Metric::Time).unwrap() > 0);
+}
+
+/// Calls that must be tail calls stay the last thing before the return, also of callees that always come back.
+#[test]
+fn forced_tail_calls_compile_and_count() {
+    let text = "__attribute__((noinline)) static int sum(int n) { int s = 0; for (int i = 0; i < n; i++) s += i ^ n; return s; }
+        __attribute__((noinline)) static int pick(int n) { if (n & 1) [[clang::musttail]] return sum(n + 2); return n; }
+        int main(int argc, char **) { int s = 0; for (int i = 0; i < 10; i++) s += pick(i + argc); return s & 63; }";
+    for level in LEVELS {
+        let (bench, source) = (Bench::new(), Source { text, language: "cpp" });
+        let run = bench.measure(&bench.counted(&source, &[level]), &[]);
+        assert_eq!(total(run.profile()), bench.covered(&source, &[level], &[]), "{level}");
+        let native = Command::new(bench.native(&source, &[level])).status().unwrap();
+        assert_eq!(run.output.status, native, "{level}");
+    }
 }
