@@ -1,10 +1,12 @@
 //! The end of a run: the ranks' profiles become one on the way up a binomial tree, and rank 0 writes it. Here, and
-//! only here, the library communicates, on a communicator of its own, just before MPI_Finalize.
+//! only here, the library communicates, just before MPI_Finalize: the ranks meet on MPI_COMM_WORLD, then talk on a
+//! communicator of the library's own.
 
 use poise_profile::Profile;
 
 use crate::library::{self, Family, Handle, Int, SUCCESS, family};
 use crate::runtime::{self, say};
+use crate::{launch, meeting};
 
 /// Any tag: nobody else uses the communicator.
 const TAG: Int = 1;
@@ -21,18 +23,30 @@ pub fn write_profile() {
     if initialised == 0 || finalised != 0 {
         return; // MPI_Finalize will say so.
     }
-    let mut comm: Handle = 0;
-    // SAFETY: MPI runs, and every rank is here, since MPI_Finalize is collective over MPI_COMM_WORLD.
-    if unsafe { library::comm_dup(family.world, &mut comm) } != SUCCESS {
-        say("MPI_Comm_dup of MPI_COMM_WORLD failed; this run has no profile.");
+    let (rank, size) = place(family.world);
+    if launch::is_alone_by_mistake(size) || !meeting::everybody_is_here(family) {
+        let _ = runtime::take_profile(rank); // Or the runtime would say that MPI_Finalize was never reached.
         return;
     }
-    let world = World::of(family, comm);
+    let Some(world) = World::new(family, rank, size) else {
+        say("MPI_Comm_split of MPI_COMM_WORLD failed; this run has no profile.");
+        return;
+    };
     if let Some(profile) = world.reduce() {
         world.write(profile);
     }
-    // SAFETY: the communicator is ours, and nothing is under way on it.
-    unsafe { library::comm_free(&mut comm) };
+    world.free();
+}
+
+/// This process's rank in `comm`, and its number of ranks.
+fn place(comm: Handle) -> (u32, u32) {
+    let (mut rank, mut size) = (0, 0);
+    // SAFETY: MPI runs, and callers pass valid communicators.
+    unsafe {
+        library::comm_rank(comm, &mut rank);
+        library::comm_size(comm, &mut size);
+    }
+    (rank.unsigned_abs(), size.unsigned_abs())
 }
 
 /// The ranks of the run, on the library's own communicator.
@@ -44,14 +58,23 @@ struct World {
 }
 
 impl World {
-    fn of(family: &'static Family, comm: Handle) -> Self {
-        let (mut rank, mut size) = (0, 0);
-        // SAFETY: the communicator has just been made.
+    /// Makes the communicator. Not a duplicate of MPI_COMM_WORLD: that would copy the program's attributes, and freeing
+    /// it delete them, by functions of the program's. Errors on it are returned, whatever the program wants of its own.
+    fn new(family: &'static Family, rank: u32, size: u32) -> Option<Self> {
+        let mut comm: Handle = 0;
+        // SAFETY: every rank is here, since they met.
         unsafe {
-            library::comm_rank(comm, &mut rank);
-            library::comm_size(comm, &mut size);
+            if library::comm_split(family.world, 0, rank as Int, &mut comm) != SUCCESS {
+                return None;
+            }
+            library::comm_set_errhandler(comm, family.errors_return);
         }
-        Self { family, comm, rank: rank.unsigned_abs(), size: size.unsigned_abs() }
+        Some(Self { family, comm, rank, size })
+    }
+
+    fn free(mut self) {
+        // SAFETY: the communicator is ours, and nothing is under way on it.
+        unsafe { library::comm_free(&mut self.comm) };
     }
 
     /// Merges the profiles of the ranks below this one in the tree, and sends the result up. At rank 0, returns it.

@@ -5,7 +5,9 @@
 //! One binary serves Open MPI and MPICH: `library.rs` tells them apart when the program runs.
 
 mod finalize;
+mod launch;
 mod library;
+mod meeting;
 mod requests;
 mod rules;
 mod runtime;

@@ -85,6 +85,8 @@ pub struct Family {
     pub world: Handle,
     /// `MPI_BYTE`.
     pub byte: Handle,
+    /// `MPI_ERRORS_RETURN`.
+    pub errors_return: Handle,
     /// `MPI_MESSAGE_NO_PROC`.
     pub message_no_proc: Handle,
     /// `MPI_NO_OP`.
@@ -122,6 +124,7 @@ fn recognise() -> Option<Family> {
         return Some(Family {
             world,
             byte: data("ompi_mpi_byte\0"),
+            errors_return: data("ompi_mpi_errors_return\0"),
             message_no_proc: data("ompi_message_no_proc\0"),
             no_op: data("ompi_mpi_op_no_op\0"),
             ..OPEN_MPI
@@ -142,6 +145,7 @@ fn recognise() -> Option<Family> {
 const OPEN_MPI: Family = Family {
     world: 0,
     byte: 0,
+    errors_return: 0,
     message_no_proc: 0,
     no_op: 0,
     in_place: 1,
@@ -157,6 +161,7 @@ const OPEN_MPI: Family = Family {
 const MPICH: Family = Family {
     world: 0x4400_0000,
     byte: 0x4c00_010d,
+    errors_return: 0x5400_0001,
     message_no_proc: 0x6c00_0000,
     no_op: 0x5800_000e,
     in_place: usize::MAX,
@@ -223,10 +228,16 @@ calls! {
     fn comm_test_inter = "Comm_test_inter" (comm: Handle, flag: &mut Int);
     /// Ranks of an intercommunicator's other group.
     fn comm_remote_size = "Comm_remote_size" (comm: Handle, size: &mut Int);
-    /// A communicator of its own for the same ranks.
-    fn comm_dup = "Comm_dup" (comm: Handle, copy: &mut Handle);
-    /// Frees it.
+    /// A communicator of its own for the ranks of each colour, without the attributes of the old one.
+    fn comm_split = "Comm_split" (comm: Handle, colour: Int, key: Int, new: &mut Handle);
+    /// What happens at errors on it.
+    fn comm_set_errhandler = "Comm_set_errhandler" (comm: Handle, handler: Handle);
+    /// Frees a communicator.
     fn comm_free = "Comm_free" (comm: &mut Handle);
+    /// Starts to wait for the communicator's other ranks.
+    fn ibarrier = "Ibarrier" (comm: Handle, request: &mut Handle);
+    /// Whether a request is done, which frees it.
+    fn test = "Test" (request: &mut Handle, flag: &mut Int, status: usize);
     /// Elements that a status counts.
     fn get_elements_x = "Get_elements_x" (status: Ptr, datatype: Handle, count: &mut Wide);
     /// Whether what a status stands for was cancelled.

@@ -94,6 +94,7 @@ pub struct Initialises {}
 
 impl ByArguments for Initialises {
     unsafe fn moved(&self) -> Moved {
+        crate::meeting::begin();
         crate::runtime::claim_output();
         Moved::default()
     }

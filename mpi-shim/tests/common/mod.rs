@@ -30,7 +30,7 @@ impl Mpi {
 
     /// The launcher for `ranks` ranks. A rank that spins instead of yielding stops others on a machine with few cores,
     /// and a run that does not end is ended after a minute.
-    fn launcher(self, ranks: u32) -> Command {
+    pub fn launcher(self, ranks: u32) -> Command {
         let mut command = Command::new("timeout");
         match self {
             Self::OpenMpi => {
@@ -91,7 +91,7 @@ fn run(command: &mut Command) -> Output {
 }
 
 /// LD_PRELOAD's value: the runtime and the library under test, built by the cargo that runs the tests.
-fn preload() -> &'static str {
+pub fn preload() -> &'static str {
     static PRELOAD: OnceLock<String> = OnceLock::new();
     PRELOAD.get_or_init(|| {
         let mut cargo = Command::new(env!("CARGO"));

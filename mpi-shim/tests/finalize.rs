@@ -1,0 +1,75 @@
+//! The end of a run: what the program notices of it, and what happens where ranks are missing or are alone.
+
+mod common;
+
+use std::time::{Duration, Instant};
+
+use common::{BOTH, Mode, Mpi, Run, preload};
+
+/// A copied attribute would be deleted twice, which the C library answers with an abort.
+#[test]
+fn attributes_of_the_world_are_not_copied() {
+    for mpi in BOTH {
+        let bare = Run::of("attribute", mpi, 3, Mode::Bare);
+        let run = Run::of("attribute", mpi, 3, Mode::Measured);
+        assert_eq!((run.status, &run.stdout), (Some(0), &bare.stdout), "{mpi:?}: {}", run.stderr);
+        assert_eq!(run.profile().ranks, 3);
+    }
+}
+
+/// Rank `bare` of three runs without the library.
+fn with_a_bare_rank(mpi: Mpi, bare: u32) {
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let profile = folder.path().join("run.poise");
+    let program = mpi.compile("collectives", folder.path());
+    let mut command = mpi.launcher(1);
+    for rank in 0..3 {
+        if rank > 0 {
+            command.args([":", "-n", "1"]);
+        }
+        command.arg("env");
+        if rank != bare {
+            command.arg(format!("LD_PRELOAD={}", preload()));
+            command.arg(format!("POISE_PROFILE={}", profile.display()));
+        }
+        command.arg("POISE_FINALIZE_SECONDS=2").arg(&program);
+    }
+    let start = Instant::now();
+    let output = command.output().expect("timeout, from coreutils");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{mpi:?}, rank {bare}: {said}");
+    assert!(start.elapsed() < Duration::from_secs(30));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("on 3 ranks"), "{said}");
+    let lines: Vec<_> = said.lines().filter(|line| line.contains("poise:")).collect();
+    assert_eq!(lines.len(), 2, "one line from each rank that waited: {said}");
+    assert!(lines.iter().all(|line| line.contains("LD_PRELOAD and POISE_PROFILE must reach every rank")), "{said}");
+    assert!(!profile.exists());
+}
+
+#[test]
+fn a_rank_that_is_not_measured_ends_the_waiting() {
+    for mpi in BOTH {
+        with_a_bare_rank(mpi, 0);
+        with_a_bare_rank(mpi, 1);
+    }
+}
+
+/// Each of the ranks is alone, and the first says so.
+#[test]
+fn a_program_under_the_launcher_of_another_mpi_is_told_so() {
+    for (launcher, program) in [(Mpi::OpenMpi, Mpi::Mpich), (Mpi::Mpich, Mpi::OpenMpi)] {
+        let folder = tempfile::tempdir().expect("a folder for temporary files");
+        let profile = folder.path().join("run.poise");
+        let program = program.compile("collectives", folder.path());
+        let mut command = launcher.launcher(3);
+        command.env("OMPI_ALLOW_RUN_AS_ROOT", "1").env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+        command.arg("env").arg(format!("LD_PRELOAD={}", preload()));
+        command.arg(format!("POISE_PROFILE={}", profile.display()));
+        let output = command.arg(program).output().expect("timeout, from coreutils");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{launcher:?}: {said}");
+        let lines: Vec<_> = said.lines().filter(|line| line.contains("poise:")).collect();
+        assert!(matches!(lines[..], [line] if line.contains("started 3 ranks")), "{launcher:?}: {said}");
+        assert!(!profile.exists());
+    }
+}
