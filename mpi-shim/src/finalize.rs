@@ -137,7 +137,9 @@ impl World {
         }
         profile.metadata.insert("ranks".into(), self.size.to_string());
         if let Err(error) = profile.write(&path) {
-            say(&format!("{error}; this run has no profile."));
+            let line = format!("{error}; this run has no profile.");
+            say(&line);
+            error.mark_conflict(&line);
         }
     }
 }

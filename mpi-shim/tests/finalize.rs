@@ -73,3 +73,17 @@ fn a_program_under_the_launcher_of_another_mpi_is_told_so() {
         assert!(!profile.exists());
     }
 }
+
+/// A script that runs two MPI programs has a profile of the first, and a marker that says so.
+#[test]
+fn a_second_program_of_a_run_leaves_a_marker() {
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let profile = folder.path().join("run.poise");
+    std::fs::write(&profile, "the first's").expect("writing a file");
+    let marker = folder.path().join("run.poise.conflict");
+    let run = Run::writing_to("collectives", Mpi::OpenMpi, 2, Mode::Measured, folder, profile.clone());
+    assert_eq!(run.status, Some(0));
+    let line = std::fs::read_to_string(marker).expect("the marker");
+    assert!(run.stderr.contains(&format!("poise: {line}")), "{}", run.stderr);
+    assert_eq!(std::fs::read(profile).expect("the first's"), b"the first's");
+}

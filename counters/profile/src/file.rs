@@ -46,6 +46,21 @@ impl Profile {
     }
 }
 
+impl ProfileError {
+    /// For a process that measured and found its profile's file taken, perhaps by another process of the same run:
+    /// leaves the file `PATH.conflict` with `line` in it, so that who reads the profile can know that it is not the
+    /// whole run's. The first such process does; other errors leave nothing. Failures are ignored, since the process
+    /// has said `line` on standard error as well.
+    pub fn mark_conflict(&self, line: &str) {
+        let Self::Exists { path } = self else { return };
+        let mut marker = path.clone().into_os_string();
+        marker.push(".conflict");
+        if let Ok(mut file) = OpenOptions::new().write(true).create_new(true).open(marker) {
+            let _ = writeln!(file, "{line}");
+        }
+    }
+}
+
 /// The folder that holds `path`.
 fn folder(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))

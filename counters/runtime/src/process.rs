@@ -223,7 +223,9 @@ pub fn finish() {
         Some(profile) if profile.nodes.is_empty() => {}
         Some(profile) => {
             if let Err(error) = profile.write(path) {
-                say(&format!("{error}; this run has no profile."));
+                let line = format!("{error}; this process has no profile.");
+                say(&line);
+                error.mark_conflict(&line);
             }
         }
         None => say("the process ended while a thread was starting or ending; this run has no profile."),

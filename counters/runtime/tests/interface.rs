@@ -141,6 +141,28 @@ fn a_claimed_profile_that_nobody_takes_is_one_line() {
     assert_eq!(output.stderr, b"poise: MPI_Finalize was never reached; this run has no profile.\n");
 }
 
+/// Of several processes that measure into one file the first is kept, and a marker says that there were more.
+#[test]
+fn a_second_process_leaves_a_marker() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, marker) = (folder.path().join("x.poise"), folder.path().join("x.poise.conflict"));
+    let program = build(folder.path(), "poise_thread.blocks += argc;");
+    let run = |arguments: &[&str]| {
+        let output = Command::new(&program).args(arguments).env("POISE_PROFILE", &path).output().unwrap();
+        assert_eq!(output.status.code(), Some(3));
+        String::from_utf8(output.stderr).unwrap()
+    };
+    assert_eq!(run(&[]), "");
+    assert!(!marker.exists());
+    let said = run(&["more"]);
+    assert_eq!(said, format!("poise: {}", std::fs::read_to_string(&marker).unwrap()));
+    assert!(said.contains("there is a file already") && said.lines().count() == 1, "{said}");
+    std::fs::write(&marker, "first").unwrap();
+    run(&["more", "still"]);
+    assert_eq!(std::fs::read(&marker).unwrap(), b"first");
+    assert_eq!(value(&Profile::read(&path).unwrap(), &["main"], Metric::BasicBlocks), Some(1));
+}
+
 #[test]
 fn everything_is_inert_unless_asked_for() {
     let folder = tempfile::tempdir().unwrap();
