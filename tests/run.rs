@@ -159,17 +159,21 @@ fn a_study_runs_every_point_once_and_only_what_is_missing_the_next_time() {
 #[test]
 fn a_point_that_fails_costs_no_other_point() {
     let world = with_sums();
-    let study = STUDY.replace("\"{n}\"]", "\"{n}\", \"{word}\"]").replace("n = [100, 200]", "n = [100]\nword = [0, 1]");
-    // Words are numbers, so the program does not know them; an unknown program does fail.
-    world.write("ok.toml", &study);
-    world.poise(["run", "ok.toml", "--dry-run"]).status(0);
+    let script = "test $0 -ne 2 || { echo no two >&2; exit 3; }; exec mpirun.openmpi --oversubscribe -n $0 ./sums 10";
     world.write(
-        "limited.toml",
-        &STUDY.replace("time_limit = 60", "time_limit = 1").replace("\"{n}\"]", "\"{n}\", \"hang\"]"),
+        "s.toml",
+        &format!("command = [\"sh\", \"-c\", \"{script}\", \"{{p}}\"]\n[parameters]\np = [1, 2, 3]\n"),
     );
-    let failed = world.poise(["run", "limited.toml", "-o", "limited"]).status(5);
-    assert!(failed.stderr.contains("longer than 1 s"), "{}", failed.stderr);
-    assert_eq!(world.names("limited").len(), 8, "every point was tried and recorded");
+    let failed = world.poise(["run", "s.toml"]).status(5);
+    assert!(
+        failed.stderr.contains("p2.r1 failed. It ended with status 3. It said last: \"no two\""),
+        "{}",
+        failed.stderr
+    );
+    assert!(failed.stdout.contains("2 runs are complete"), "{}", failed.stdout);
+    let statuses =
+        ["p1.r1", "p2.r1", "p3.r1"].map(|run| world.json(&format!("s.runs/{run}/run.json"))["status"].clone());
+    assert_eq!(statuses, ["complete", "failed", "complete"]);
 }
 
 #[test]
