@@ -17,6 +17,10 @@ use crate::glue::{self, Analyses};
 /// into several functions.
 const UNTOUCHED: [&CStr; 4] = [c"naked", c"noprofile", c"skipprofile", c"presplitcoroutine"];
 
+/// The attribute of functions that are instrumented: bitcode meets the pass again when it is compiled, perhaps after it
+/// was linked with bitcode that is not instrumented yet. For LLVM itself it has no meaning.
+const INSTRUMENTED: &CStr = c"poise-instrumented";
+
 /// Instruments all functions of `module`; gives whether there was any.
 ///
 /// # Safety
@@ -35,6 +39,7 @@ pub unsafe fn instrument(module: LLVMModuleRef, analyses: *mut Analyses) -> bool
         for &function in &functions {
             let region = nodes.contains(&function).then(|| region(function, &mut strings));
             function::instrument(function, region, &runtime, analyses);
+            mark(function);
         }
         LLVMDisposeBuilder(runtime.builder);
         true
@@ -64,7 +69,24 @@ unsafe fn has_attribute(function: LLVMValueRef, attribute: &CStr) -> bool {
     }
 }
 
-/// The functions whose blocks are counted.
+/// Gives `function` the attribute [`INSTRUMENTED`].
+unsafe fn mark(function: LLVMValueRef) {
+    // SAFETY: the function is valid; LLVM copies both texts.
+    unsafe {
+        let context = LLVMGetModuleContext(LLVMGetGlobalParent(function));
+        let (key, length) = (INSTRUMENTED.as_ptr(), INSTRUMENTED.count_bytes() as u32);
+        let attribute = LLVMCreateStringAttribute(context, key, length, c"".as_ptr(), 0);
+        LLVMAddAttributeAtIndex(function, llvm_sys::LLVMAttributeFunctionIndex, attribute);
+    }
+}
+
+unsafe fn is_marked(function: LLVMValueRef) -> bool {
+    let (key, length) = (INSTRUMENTED.as_ptr(), INSTRUMENTED.count_bytes() as u32);
+    // SAFETY: the function is valid.
+    unsafe { !LLVMGetStringAttributeAtIndex(function, llvm_sys::LLVMAttributeFunctionIndex, key, length).is_null() }
+}
+
+/// The functions whose blocks are to be counted and are not yet.
 unsafe fn countable(module: LLVMModuleRef) -> Vec<LLVMValueRef> {
     // SAFETY: the module is valid.
     unsafe {
@@ -76,6 +98,7 @@ unsafe fn countable(module: LLVMModuleRef) -> Vec<LLVMValueRef> {
             LLVMIsDeclaration(function) == 0
                 && LLVMGetLinkage(function) != LLVMAvailableExternallyLinkage
                 && !resolvers.contains(&function)
+                && !is_marked(function)
                 && !UNTOUCHED.iter().any(|attribute| has_attribute(function, attribute))
         });
         functions

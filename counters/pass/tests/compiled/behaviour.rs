@@ -107,3 +107,35 @@ fn forced_tail_calls_compile_and_count() {
         assert_eq!(run.output.status, native, "{level}");
     }
 }
+
+/// Bitcode that the pass has instrumented may meet the pass again when it is compiled, alone or linked with other bitcode.
+#[test]
+fn bitcode_is_instrumented_once() {
+    let bench = Bench::new();
+    let folder = libraries().display().to_string();
+    let plugin = format!("-fpass-plugin={folder}/libpoise_pass.so");
+    let half = "int half(int n) { int s = 0; for (int i = 0; i < n; i += 2) s += i & 3; return s; }\n";
+    let main = "int half(int); int main() { int s = 0; for (int i = 0; i < 9; i++) s += half(i); return s; }";
+    std::fs::write(bench.path("half.c"), half).unwrap();
+    std::fs::write(bench.path("main.c"), main).unwrap();
+    let run = |program: &str, arguments: &[&str]| {
+        succeed(Command::new(program).args(arguments).current_dir(bench.path("")));
+    };
+    let whole = format!("{half}{main}");
+    let covered = bench.covered(&Source { text: &whole, language: "c" }, &["-O1", "-fno-inline"], &[]);
+    run("clang-19", &["-O1", "-fno-inline", &plugin, "-c", "-emit-llvm", "half.c"]);
+    // With `main` instrumented before the two are linked, and after.
+    for before in [Some(plugin.as_str()), None] {
+        let mut arguments = vec!["-O1", "-c", "-emit-llvm", "main.c"];
+        arguments.extend(before);
+        run("clang-19", &arguments);
+        run("llvm-link-19", &["half.bc", "main.bc", "-o", "whole.bc"]);
+        let (search, path) = (format!("-L{folder}"), format!("-Wl,-rpath,{folder}"));
+        run("clang-19", &["-O1", &plugin, "whole.bc", "-o", "whole", &search, "-lpoise_runtime", &path]);
+        let run = bench.measure(&bench.path("whole"), &[]);
+        assert_eq!(total(run.profile()), covered, "{before:?}");
+        assert_eq!(at(run.profile(), &["main"], Metric::Visits), Some(1));
+        assert_eq!(at(run.profile(), &["main", "half"], Metric::Visits), Some(9));
+        assert_eq!(run.profile().nodes.len(), 2, "{before:?}");
+    }
+}
