@@ -21,6 +21,9 @@ const UNTOUCHED: [&CStr; 4] = [c"naked", c"noprofile", c"skipprofile", c"prespli
 /// was linked with bitcode that is not instrumented yet. For LLVM itself it has no meaning.
 const INSTRUMENTED: &CStr = c"poise-instrumented";
 
+/// Starts of the reserved names that clang gives to functions which initialise global variables.
+const INITIALISERS: [&str; 2] = ["_GLOBAL__", "__cxx_global_"];
+
 /// Instruments all functions of `module`; gives whether there was any.
 ///
 /// # Safety
@@ -106,7 +109,8 @@ unsafe fn countable(module: LLVMModuleRef) -> Vec<LLVMValueRef> {
 }
 
 /// The nodes of the call tree. A function is small, and its blocks count for its caller, if it has no loop and calls
-/// nothing but small functions of this module and the C library; everything else and `main` is a node.
+/// nothing but small functions of this module and the C library; everything else and `main` is a node, except what
+/// initialises global variables: it runs before `main`, and would be a root for each source file.
 unsafe fn nodes(functions: &[LLVMValueRef], analyses: *mut Analyses) -> HashSet<LLVMValueRef> {
     // SAFETY: the functions are valid and have bodies.
     unsafe {
@@ -122,7 +126,11 @@ unsafe fn nodes(functions: &[LLVMValueRef], analyses: *mut Analyses) -> HashSet<
             let (now, later): (Vec<_>, Vec<_>) =
                 open.iter().copied().partition(|function| callees[function].iter().all(|&callee| is_small(callee)));
             if now.is_empty() {
-                return large.into_iter().chain(later).collect();
+                let is_initialiser = |&function: &LLVMValueRef| {
+                    let name = name(function);
+                    INITIALISERS.iter().any(|start| name.starts_with(start))
+                };
+                return large.into_iter().chain(later).filter(|function| !is_initialiser(function)).collect();
             }
             small.extend(now);
             open = later;

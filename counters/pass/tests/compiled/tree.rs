@@ -3,7 +3,7 @@
 use poise_profile::Metric;
 
 use crate::counts::{JUMPING, LEVELS, THREADS, THROWING};
-use crate::tools::{Bench, Source, at, succeed};
+use crate::tools::{Bench, Source, at, succeed, total};
 
 /// What is called after a caught exception is a callee of the function that caught it.
 #[test]
@@ -75,4 +75,24 @@ fn tells_where_functions_are() {
     let f = run.profile().regions.iter().find(|region| region.name == "f").unwrap();
     assert!(f.file.ends_with("program.c"), "{f:?}");
     assert_eq!(f.line, 3);
+}
+
+/// What the compiler makes to initialise global variables is no node, counts all the same, and what it calls is a root.
+#[test]
+fn has_no_nodes_for_static_initialisers() {
+    let text = "#include <iostream>
+        __attribute__((noinline)) int sum(int n) { int s = 0; for (int i = 0; i < n; i++) s += i ^ n; return s; }
+        int table[3] = {sum(4), sum(5), sum(6)};
+        int main() { std::cout << table[1]; return 0; }";
+    for level in LEVELS {
+        let (bench, source) = (Bench::new(), Source { text, language: "cpp" });
+        let run = bench.measure(&bench.counted(&source, &[level]), &[]);
+        let profile = run.profile();
+        let roots = (0..profile.nodes.len() as u32).filter(|&node| profile.nodes[node as usize].parent.is_none());
+        let mut roots: Vec<_> = roots.map(|node| profile.path(node).unwrap()[0].name.clone()).collect();
+        roots.sort_unstable();
+        assert_eq!(roots, ["(outside all regions)", "_Z3sumi", "main"], "{level}");
+        assert_eq!(at(profile, &["_Z3sumi"], Metric::Visits), Some(3), "{level}");
+        assert_eq!(total(profile), bench.covered(&source, &[level], &[]), "{level}");
+    }
 }
