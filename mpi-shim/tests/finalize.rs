@@ -54,6 +54,27 @@ fn a_rank_that_is_not_measured_ends_the_waiting() {
     }
 }
 
+/// A measured rank that comes later than the others wait: the run ends, and they agree that there is no profile.
+#[test]
+fn a_rank_that_comes_too_late_ends_as_well() {
+    for mpi in BOTH {
+        for (seconds, in_time) in [("1", false), ("20", true)] {
+            let folder = tempfile::tempdir().expect("a folder for temporary files");
+            let profile = folder.path().join("run.poise");
+            let program = mpi.compile("late", folder.path());
+            let mut command = mpi.launcher(3);
+            command.arg("env").arg(format!("LD_PRELOAD={}", preload()));
+            command.arg(format!("POISE_PROFILE={}", profile.display()));
+            let output = command.arg(format!("POISE_FINALIZE_SECONDS={seconds}")).arg(program).output();
+            let output = output.expect("timeout, from coreutils");
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(0), "{mpi:?}: {said}");
+            assert_eq!(String::from_utf8_lossy(&output.stdout).matches("leaves").count(), 3, "{said}");
+            assert_eq!((profile.exists(), !said.contains("poise:")), (in_time, in_time), "{mpi:?}: {said}");
+        }
+    }
+}
+
 /// Each of the ranks is alone, and the first says so.
 #[test]
 fn a_program_under_the_launcher_of_another_mpi_is_told_so() {
