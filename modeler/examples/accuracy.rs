@@ -1,4 +1,5 @@
-//! How accurate the models of known synthetic programs are: `cargo run --release --example accuracy [functions]`.
+//! How accurate the models of known synthetic programs are: `cargo run --release -p modeler --example
+//! accuracy [functions [seed [verbose]]]`.
 //!
 //! Programs are drawn as the seed paper's generator draws them: one to three kernels of one or two nested loops whose
 //! bounds are `floor(x^i)` or `floor(log2(x)^j)` of the ranks p or the size n, and one MPI operation whose message has
@@ -258,8 +259,8 @@ fn models<'a>(fits: &'a Fits, experiment: &Experiment, name: &str) -> Vec<&'a Mo
 }
 
 /// Tallies of the models that effort shaped and of those from time alone.
-fn run(programs: &[Program], pattern: Pattern, level: f64, verbose: bool) -> [Tally; 2] {
-    let rng = &mut StdRng::seed_from_u64(2);
+fn run(programs: &[Program], pattern: Pattern, level: f64, seed: u64, verbose: bool) -> [Tally; 2] {
+    let rng = &mut StdRng::seed_from_u64(seed + 1);
     let experiment = experiment(rng, programs, pattern, level);
     let by_effort = fit(&experiment, &Options::default());
     let by_time = fit(&experiment, &Options { method: MethodChoice::Time, ..Options::default() });
@@ -293,20 +294,21 @@ fn median(values: &[f64]) -> f64 {
 
 fn main() {
     let functions: usize = std::env::args().nth(1).and_then(|a| a.parse().ok()).unwrap_or(200);
-    let verbose = std::env::args().nth(2).is_some();
+    let seed: u64 = std::env::args().nth(2).and_then(|a| a.parse().ok()).unwrap_or(1);
+    let verbose = std::env::args().nth(3).is_some();
     println!("growth: leading exponents right, in %; mean, median: relative error at the test point, in %;");
     println!("inside: new measurements inside the 90 % interval, in %; first with effort, then from time alone");
     let columns = ["growth", "mean", "median", "inside"].map(|c| format!("{c:>9}")).concat();
     println!("{:<14}{:<12}{:>5} {columns} |{columns}", "kind", "noise", "level");
     for (kind, draw) in [("computation", computation as fn(&mut StdRng) -> Program), ("communication", communication)] {
-        let rng = &mut StdRng::seed_from_u64(1);
+        let rng = &mut StdRng::seed_from_u64(seed);
         let programs: Vec<Program> = (0..functions).map(|_| draw(rng)).collect();
         let mut cases = vec![(Pattern::None, 0.0)];
         for level in [0.1, 0.5, 0.75] {
             cases.extend([Pattern::Uniform, Pattern::Normal, Pattern::Exponential].map(|p| (p, level)));
         }
         for (pattern, level) in cases {
-            let [ours, alone] = run(&programs, pattern, level, verbose && level == 0.0);
+            let [ours, alone] = run(&programs, pattern, level, seed, verbose && level == 0.0);
             print!("{kind:<14}{:<12}{level:>5} ", format!("{pattern:?}"));
             ours.print();
             print!(" |");

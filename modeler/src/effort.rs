@@ -102,10 +102,11 @@ pub(crate) fn search(
     }
     let relative = relative_weights(count.y);
     let mut found: Vec<Found> = Vec::new();
-    let mut explained = false;
+    let (mut explained, mut ways) = (false, 0);
     for (rounding, library) in libraries {
-        // What already differs by rounding alone needs no other way of looking.
-        if explained {
+        // What differs by rounding alone needs no negative exponents, which come last.
+        ways += usize::from(rounding == Rounding::None);
+        if explained && ways > 1 {
             break;
         }
         // A way of rounding that is the right one leaves nothing, however the values are weighed.
@@ -118,16 +119,28 @@ pub(crate) fn search(
                 ..Search::new(count.y, &weights, &library, workspace)
             };
             (search.rounding, search.prices) = (rounding, Prices::COUNT);
+            if rounding != Rounding::None {
+                search.prices.singles = Prices::TIME.singles;
+            }
             let best = search.run(maximum_terms, 4);
             explained |= best.first().is_some_and(|f| search.is_explained(f));
             let settled = best.first().is_some_and(|f| f.exact && f.terms.len() <= SETTLED);
-            found.extend(best.into_iter().filter(|f| f.exact || rounding == Rounding::None));
+            let kept = |f: &Found| (f.exact || rounding == Rounding::None) && is_determined(f, count.y.len());
+            found.extend(best.into_iter().filter(kept));
             if settled {
                 return by_score(found);
             }
         }
     }
     by_score(found)
+}
+
+/// Whether so many values leave enough to agree: one if all coefficients are whole numbers of blocks, which does not
+/// happen by chance, and two otherwise.
+fn is_determined(found: &Found, values: usize) -> bool {
+    let is_whole = |c: f64| c >= 0.0 && c.fract() == 0.0;
+    let whole = found.exact && is_whole(found.constant) && found.terms.iter().all(|t| is_whole(t.1));
+    found.terms.len() + if whole { 2 } else { 3 } <= values
 }
 
 /// Best first, every sum of the same terms once.
@@ -193,13 +206,13 @@ struct Prices {
     least_freedom: f64,
     /// How many single terms are pursued.
     singles: usize,
-    /// How many points must be left over to agree: whole numbers may do so by chance.
+    /// How many points must be left over to agree.
     spare: usize,
 }
 
 impl Prices {
     /// Counts differ from their functions systematically, so terms must be worth choosing from thousands.
-    const COUNT: Self = Self { term: 8.0, complexity: 2.0, least_freedom: 1.0, singles: 64, spare: 2 };
+    const COUNT: Self = Self { term: 8.0, complexity: 2.0, least_freedom: 1.0, singles: 64, spare: 1 };
     /// The noise of times is independent.
     const TIME: Self = Self { term: 2.0, complexity: 0.5, least_freedom: 1e-4, singles: 16, spare: 1 };
 }

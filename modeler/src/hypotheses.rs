@@ -13,6 +13,8 @@ use std::sync::{Arc, OnceLock};
 const MOST_SHARED: usize = 2;
 /// How many factors per parameter a series keeps when it chooses, by the number of varying parameters.
 const KEPT_FACTORS: [usize; 4] = [14, 7, 4, 3];
+/// Rounding is not taken to change a count by more than this share.
+const MOST_ROUNDING: f64 = 3e-3;
 /// Reduced hypotheses are kept for so many varying parameters at most.
 const MOST_CACHED: usize = 6;
 /// The ways of rounding in the order in which they are tried.
@@ -124,7 +126,9 @@ impl<'a> Hypotheses<'a> {
                 line.iter().for_each(|&i| squares[i] += step * step);
             }
         }
-        squares.iter().map(|square| square.sqrt().max(anywhere)).collect()
+        // Counts of n times something are multiples of n, which is no rounding.
+        let credible = |(square, v): (&f64, &f64)| square.sqrt().max(anywhere).min(MOST_ROUNDING * v.abs());
+        squares.iter().zip(y).map(credible).collect()
     }
 
     fn grid(&self) -> Option<&Grid> {
@@ -160,9 +164,7 @@ impl<'a> Hypotheses<'a> {
         let all = (1usize << self.varying.len()) - 1;
         let first = if self.sets.negative == NegativeExponents::Always { all } else { 0 };
         let last = (self.sets.negative == NegativeExponents::Auto).then_some((Rounding::None, all));
-        // On grids, loops without factors have been tried in every way of rounding, one parameter at a time.
-        let roundings = if self.grid().is_some() { &ROUNDINGS[..1] } else { &ROUNDINGS[..] };
-        let tries = roundings.iter().map(move |&r| (r, first)).chain(last);
+        let tries = ROUNDINGS.into_iter().map(move |r| (r, first)).chain(last);
         tries.map(move |(rounding, mask)| (rounding, self.library(y, rounding, mask)))
     }
 
