@@ -42,7 +42,8 @@ unsafe extern "C" {
 
 /// Says `message` in one line on standard error, if there is one.
 pub fn say(message: &str) {
-    let _ = writeln!(std::io::stderr(), "poise: {message}");
+    // In one write, so that what several ranks say does not mix.
+    let _ = std::io::stderr().write_all(format!("poise: {message}\n").as_bytes());
 }
 
 /// Whether this process measures.

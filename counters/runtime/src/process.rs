@@ -47,7 +47,8 @@ unsafe impl Send for Threads {}
 
 /// Says `message` in one line on standard error.
 fn say(message: &str) {
-    let _ = writeln!(std::io::stderr(), "poise: {message}");
+    // In one write, so that what several ranks say does not mix.
+    let _ = std::io::stderr().write_all(format!("poise: {message}\n").as_bytes());
 }
 
 /// Reads the environment; measuring begins if POISE_PROFILE names a file.
