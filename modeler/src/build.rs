@@ -104,7 +104,23 @@ impl<'a> Data<'a> {
     }
 }
 
+/// Relative residual up to which a function explains a count.
+const EXPLAINED: f64 = 0.01;
+
 impl Found {
+    /// Root mean square of the relative differences from the counts `y` at `points`; zeros have none.
+    pub fn differs_by(&self, points: &[&[f64]], y: &[f64]) -> f64 {
+        let square = |(x, y): (&&[f64], &f64)| if *y == 0.0 { 0.0 } else { (self.at(x) / y - 1.0).powi(2) };
+        let sum: f64 = points.iter().zip(y).map(square).sum();
+        (sum / y.len().max(1) as f64).sqrt()
+    }
+
+    /// Whether the function gives the count closely enough to say how it goes on. What rounding of loop bounds may do
+    /// to counts of few large steps is not close.
+    pub fn is_explained(&self) -> bool {
+        self.residual <= EXPLAINED
+    }
+
     /// Value at `x`.
     pub fn at(&self, x: &[f64]) -> f64 {
         terms_of(self, Role::Computation).iter().map(|t| t.at(x)).sum()
@@ -131,7 +147,7 @@ pub(crate) fn count_model(experiment: &Experiment, data: &Data, metric: MetricId
     model.uncertainty.freedom = y.len().saturating_sub(k) as f64;
     let error = if best.exact { 0.0 } else { best.residual };
     model.uncertainty.coefficient_errors = vec![error; model.terms.len() + 1];
-    if !best.exact && best.residual > 0.01 {
+    if !best.is_explained() {
         let message = format!("No function of the exponent sets comes closer than {:.1} %.", 100.0 * best.residual);
         model.warnings.push(warning(warning::EFFORT_INEXACT, message));
     }

@@ -78,6 +78,16 @@ struct Effort {
     repeats: bool,
 }
 
+impl Effort {
+    /// The function that times may take their shape from: one that explains the counts, or else the best that cannot
+    /// fall below zero away from the measured points.
+    fn shape(&self) -> Option<&Found> {
+        let cannot_fall = |f: &&Found| f.constant >= 0.0 && f.terms.iter().all(|t| t.1 >= 0.0);
+        let best = self.found.first().filter(|f| f.is_explained());
+        best.or_else(|| self.found.iter().find(cannot_fall))
+    }
+}
+
 /// What is shared by all series of an experiment.
 pub(crate) struct Fitter<'a> {
     experiment: &'a Experiment,
@@ -234,7 +244,10 @@ impl<'a> Fitter<'a> {
     fn function_of(&self, y: &[f64], hypotheses: &Hypotheses, workspace: &mut Workspace) -> Vec<Found> {
         let exact = effort::constant_count(y).or_else(|| {
             let (constant, terms) = hypotheses.exact_function(y)?;
-            Some(effort::exact(constant, terms))
+            let mut found = effort::exact(constant, terms);
+            // What differs by more than rounding of loop bounds is a step that no loop bound makes.
+            found.residual = found.differs_by(&hypotheses.points, y);
+            found.is_explained().then_some(found)
         });
         if let Some(found) = exact {
             return vec![found];
@@ -282,7 +295,7 @@ impl<'a> Fitter<'a> {
         let over = [Some(self.options.over_ranks), None, Some(OverRanks::Mean), Some(OverRanks::Maximum)];
         let (effort, metric, layout) = self.effort(callpath, "basic_blocks", &over, workspace)?;
         let warnings = effort_warnings(effort, "basic blocks");
-        let found = effort.found.first()?;
+        let found = effort.shape()?;
         let points = &self.hypotheses[layout].points;
         let corner = self.hypotheses[layout].corner();
         let total = |x: &[f64]| found.at(x).abs().max(f64::MIN_POSITIVE);
@@ -314,7 +327,7 @@ impl<'a> Fitter<'a> {
         let once = Found { constant: 1.0, terms: Vec::new(), residual: 0.0, exact: true, score: 0.0 };
         // Polling makes the number of calls a matter of chance; it says nothing of the cost then.
         let calls = visits.as_ref().filter(|v| v.0.repeats).and_then(|v| v.0.found.first()).unwrap_or(&once);
-        let volume = bytes.as_ref().and_then(|b| b.0.found.first());
+        let volume = bytes.as_ref().and_then(|b| b.0.shape());
         let communicator = self.communicator(callpath, workspace);
         let metric = bytes.as_ref().or(visits.as_ref())?.1;
         Some((operation.prior(calls, volume, &communicator), metric, warnings))
@@ -332,12 +345,19 @@ impl<'a> Fitter<'a> {
             Bytes::Sent => ["bytes_sent", "bytes_received"],
             Bytes::Received => ["bytes_received", "bytes_sent"],
         };
-        names.iter().find_map(|name| {
-            let found = self.effort(callpath, name, &over, workspace)?;
-            // Bytes that are zero everywhere belong to the other direction.
-            let first = found.0.found.first()?;
-            (first.constant != 0.0 || !first.terms.is_empty()).then_some(found)
-        })
+        // Bytes that are zero everywhere belong to the other direction.
+        let moves = |e: &Effort| e.found.first().is_some_and(|f| f.constant != 0.0 || !f.terms.is_empty());
+        let any =
+            names.iter().find(|name| self.effort(callpath, name, &over, workspace).is_some_and(|e| moves(e.0)))?;
+        // At the edges of a grid of ranks the largest value is a step, which only a sum of many terms passes through,
+        // where the mean is a simple function.
+        let mut explained = |o: Option<OverRanks>| {
+            let found = self.effort(callpath, any, &[o], workspace)?.0.found.first()?;
+            found.is_explained().then_some(found.terms.len())
+        };
+        let simplest = over.iter().filter_map(|&o| Some((explained(o)?, o))).min_by_key(|(terms, _)| *terms);
+        let chosen = simplest.map_or(over.to_vec(), |(_, o)| vec![o]);
+        self.effort(callpath, any, &chosen, workspace)
     }
 
     fn communicator(&self, callpath: CallPathId, workspace: &mut Workspace) -> Communicator {
@@ -354,7 +374,7 @@ fn effort_warnings(effort: &Effort, what: &str) -> Vec<Warning> {
     let mut warnings = Vec::new();
     if !effort.repeats {
         warnings.push(warning(warning::EFFORT_VARIES, format!("The {what} differ between repetitions.")));
-    } else if let Some(found) = effort.found.first().filter(|f| !f.exact && f.residual > 0.01) {
+    } else if let Some(found) = effort.found.first().filter(|f| !f.is_explained()) {
         let percent = 100.0 * found.residual;
         warnings.push(warning(
             warning::EFFORT_INEXACT,
