@@ -27,7 +27,7 @@ struct Variable {
     meaning: &'static str,
 }
 
-const VARIABLES: [Variable; 10] = [
+const VARIABLES: [Variable; 11] = [
     Variable {
         name: "POISE_PROFILE",
         default: "unset",
@@ -42,6 +42,11 @@ const VARIABLES: [Variable; 10] = [
         name: "POISE_PARAMETERS",
         default: "unset",
         meaning: "parameter values to note in the profile, such as p=4,n=1000",
+    },
+    Variable {
+        name: "POISE_FINALIZE_SECONDS",
+        default: "the time since MPI_Init, at least 60",
+        meaning: "how long MPI_Finalize waits for ranks that are not measured before it gives up the profile",
     },
     Variable {
         name: "POISE_WRAPPER",
