@@ -110,6 +110,7 @@ pub enum Command {
 #[derive(Args, Debug)]
 #[command(after_help = "\
 The folder holds the generated program, its truth, one folder per run, models.json and report.html.
+Ends with status 1 if the growth of any model deviates from the truth.
 Example: poise demo --out /tmp/demo")]
 pub struct DemoArgs {
     /// Folder for everything that the demo makes; must not exist. By default poise-demo, or the next free number.

@@ -143,7 +143,7 @@ pub(crate) fn count_model(experiment: &Experiment, data: &Data, metric: MetricId
     let y = data.values();
     let fitted = data.column(|x| model.at(x));
     let k = model.terms.len() + 1;
-    model.uncertainty.sigma = coefficients::deviation(&y, &fitted, k);
+    model.uncertainty.sigma = if best.residual == 0.0 { 0.0 } else { coefficients::deviation(&y, &fitted, k) };
     model.uncertainty.freedom = y.len().saturating_sub(k) as f64;
     let error = if best.exact { 0.0 } else { best.residual };
     model.uncertainty.coefficient_errors = vec![error; model.terms.len() + 1];

@@ -1,5 +1,5 @@
-//! A halo exchange over a line of ranks: the ends have one neighbour and the others two, so the largest number of bytes
-//! is a step in the number of ranks, while the mean is a function of it.
+//! Bytes at their edges. In a halo exchange over a line of ranks the ends have one neighbour and the others two, so the
+//! largest number of bytes is a step in the number of ranks, while the mean is a function of it.
 
 use modeler::experiment::{ExperimentBuilder, Metric, OverRanks};
 use modeler::{Options, fit};
@@ -40,4 +40,18 @@ fn the_bytes_that_are_a_function_of_the_ranks_give_the_shape() {
         "{}",
         model.expression(&experiment.parameters)
     );
+}
+
+#[test]
+fn a_count_that_is_zero_everywhere_has_no_noise() {
+    let mut builder = ExperimentBuilder::new(["p"]);
+    let bytes = builder.metric(Metric { name: "bytes_sent".into(), unit: "bytes".into(), over_ranks: None });
+    let callpath = builder.callpath(["main", "MPI_Init"]);
+    for p in RANKS {
+        let point = builder.point(&[p]);
+        builder.add(callpath, bytes, point, 0.0);
+    }
+    let fits = fit(&builder.finish(), &Options::default());
+    assert_eq!(fits.models[0].quality.noise, Some(0.0));
+    assert!(fits.models[0].warnings.iter().all(|w| w.code != "W010"));
 }
