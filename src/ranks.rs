@@ -1,6 +1,7 @@
 //! Beyond one machine: with the feature `mpi`, `mpirun -n R poise model …` shares the series of an experiment out over
 //! ranks, and rank 0 writes the same bytes as one process. Without the feature there is one rank, this process.
 
+#[cfg(not(feature = "mpi"))]
 use modeler::{Experiment, Fits, Options};
 
 /// The ranks that take part in a fit.
