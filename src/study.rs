@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 pub struct Value {
     /// The number, for models.
     pub number: f64,
-    /// The text, for command lines and folder names; as the user wrote it.
+    /// The number as text, for command lines and folder names; in plain decimal notation, however it was written.
     pub text: String,
 }
 

@@ -170,8 +170,8 @@ impl Page<'_> {
                 h2 { "What will cost most at " (self.at(&self.target)) }
                 p {
                     "A " dfn { "call path" } " is a function with the chain of its callers. " dfn { "Growth" }
-                    " is how its cost rises with the parameters once they are large. The prediction comes with an interval that holds "
-                    (format!("{:.0}", 100.0 * self.options.level)) " of 100 new measurements. " dfn { "Share" }
+                    " is how its cost rises with the parameters once they are large. The prediction comes with an interval that is to hold "
+                    (format!("{:.0}", 100.0 * self.options.level)) " of 100 new measurements under the same conditions. " dfn { "Share" }
                     " is the part of the sum over all call paths"
                     @if inclusive { "; call paths that include the time of what they call are counted more than once in it" }
                     ". " dfn { "Noise" } " is how far repeated measurements scatter. Metric: " (self.metric_text(metric)) "."
