@@ -133,14 +133,14 @@ impl Drawer<'_> {
         Some(trips)
     }
 
-    /// Terms whose product is in the sets. Laws that are whole numbers at every point stand as they are; the others
-    /// share the remaining iterations.
+    /// Terms whose products from the outermost loop down to each depth are in the sets, since the count of a nest is
+    /// their sum. Laws that are whole numbers at every point stand as they are; the others share the remaining
+    /// iterations.
     fn nested(&mut self, kernels: usize, iterations: f64) -> Option<Vec<Term>> {
         let laws: Vec<Term> = (0..kernels).map(|_| self.law()).collect();
-        let product = laws.iter().try_fold(Term::constant(1.0), |product, law| product.times(law))?;
-        if !self.sets.hold(&product) {
-            return None;
-        }
+        laws.iter().try_fold(Term::constant(1.0), |outer, law| {
+            outer.times(law).filter(|product| self.sets.hold(product))
+        })?;
         let whole: Vec<bool> =
             laws.iter().map(|law| self.points.iter().all(|p| law.at(p).is_ok_and(|v| v == v.round()))).collect();
         let values = laws.iter().zip(&whole).filter(|(_, whole)| **whole);
