@@ -352,9 +352,11 @@ pub struct ImportArgs {
 pub struct ExportArgs {
     #[command(flatten)]
     pub input: InputArgs,
-    /// Format to write.
+    /// Format to write; an archive of Extra-P, `extra-p`, also holds the models of poise.
     #[arg(long, value_name = "FORMAT")]
     pub to: String,
+    #[command(flatten)]
+    pub fit: FitArgs,
     /// Write to this file instead of standard output (`-`); an existing file is not overwritten.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,

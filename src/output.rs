@@ -1,7 +1,7 @@
 //! Where results go: standard output, or a file that is written whole or not at all and never over another.
 
 use std::fs::File;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 use std::sync::OnceLock;
 
@@ -10,16 +10,43 @@ use crate::error::{Error, Result};
 
 /// Writes `text` to `destination`; none and `-` are standard output. A closed pipe, such as `| head` makes, is no error.
 pub fn deliver(text: &str, destination: Option<&Path>) -> Result<()> {
-    match destination {
-        Some(path) if path != Path::new("-") => write_file(path, text.as_bytes()),
-        _ => match io::stdout().lock().write_all(text.as_bytes()) {
-            Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
-                Err(Error::cannot_write(Path::new("standard output"), &e))
-            }
-            _ => Ok(()),
-        },
+    stream(destination, |out| Ok(out.write_all(text.as_bytes())?))
+}
+
+/// Why something was not written to where it should go.
+pub enum NotWritten {
+    /// The destination refused.
+    Io(io::Error),
+    /// What was to be written could not be made.
+    Other(Error),
+}
+
+impl From<io::Error> for NotWritten {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
     }
 }
+
+/// Writes what `content` gives to `destination`, as [`deliver`] does, without holding it in memory.
+pub fn stream(
+    destination: Option<&Path>,
+    content: impl FnOnce(&mut dyn Write) -> Result<(), NotWritten>,
+) -> Result<()> {
+    if let Some(path) = destination.filter(|path| *path != Path::new("-")) {
+        return write_new(path, content);
+    }
+    let mut out = BufWriter::with_capacity(BUFFER, io::stdout().lock());
+    match content(&mut out).and_then(|()| Ok(out.flush()?)) {
+        Err(NotWritten::Io(e)) if e.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Error::cannot_write(Path::new("standard output"), &e))
+        }
+        Err(NotWritten::Other(error)) => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Bytes gathered before they are handed to the operating system.
+const BUFFER: usize = 1 << 18;
 
 static COLOR: OnceLock<ColorChoice> = OnceLock::new();
 
@@ -51,27 +78,47 @@ pub fn say(message: impl std::fmt::Display) {
 
 /// Writes a new file whole or not at all.
 pub fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
-    let fail = |e: &io::Error| match e.kind() {
-        io::ErrorKind::AlreadyExists => {
+    write_new(path, |out| Ok(out.write_all(bytes)?))
+}
+
+/// Writes what `content` gives to a new file, whole or not at all.
+fn write_new(path: &Path, content: impl FnOnce(&mut dyn Write) -> Result<(), NotWritten>) -> Result<()> {
+    // Devices and pipes, such as /dev/null, are written to, not replaced.
+    let written = if path.metadata().is_ok_and(|m| !m.is_file() && !m.is_dir()) {
+        File::options().write(true).open(path).map_err(NotWritten::Io).and_then(|file| fill(file, content).map(|_| ()))
+    } else {
+        write_beside(path, content)
+    };
+    written.map_err(|error| match error {
+        NotWritten::Io(e) if e.kind() == io::ErrorKind::AlreadyExists => {
             Error::Usage(format!("{} exists and is not overwritten. Choose another name with -o.", path.display()))
         }
-        _ => Error::cannot_write(path, e),
-    };
-    // Devices and pipes, such as /dev/null, are written to, not replaced.
-    if path.metadata().is_ok_and(|m| !m.is_file() && !m.is_dir()) {
-        return File::options().write(true).open(path).and_then(|mut f| f.write_all(bytes)).map_err(|e| fail(&e));
+        NotWritten::Io(e) => Error::cannot_write(path, &e),
+        NotWritten::Other(error) => error,
+    })
+}
+
+/// Writes to a hidden file beside `path` and links it to that name when it is complete.
+fn write_beside(path: &Path, content: impl FnOnce(&mut dyn Write) -> Result<(), NotWritten>) -> Result<(), NotWritten> {
+    use std::os::unix::fs::PermissionsExt;
+    // Hours of fitting should not end in this error.
+    if path.symlink_metadata().is_ok() {
+        return Err(io::Error::from(io::ErrorKind::AlreadyExists).into());
     }
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let write = || -> io::Result<()> {
-        use std::os::unix::fs::PermissionsExt;
-        let permissions = std::fs::Permissions::from_mode(0o644);
-        let mut file = tempfile::Builder::new().prefix(".poise-").permissions(permissions).tempfile_in(folder)?;
-        file.write_all(bytes)?;
-        file.as_file().sync_all()?;
-        file.persist_noclobber(path).map_err(|e| e.error)?;
-        Ok(())
-    };
-    write().map_err(|e| fail(&e))
+    let permissions = std::fs::Permissions::from_mode(0o644);
+    let file = tempfile::Builder::new().prefix(".poise-").permissions(permissions).tempfile_in(folder)?;
+    let file = fill(file, content)?;
+    file.as_file().sync_all()?;
+    file.persist_noclobber(path).map_err(|e| e.error)?;
+    Ok(())
+}
+
+/// Writes `content` to `file` and gives that back.
+fn fill<W: Write>(file: W, content: impl FnOnce(&mut dyn Write) -> Result<(), NotWritten>) -> Result<W, NotWritten> {
+    let mut out = BufWriter::with_capacity(BUFFER, file);
+    content(&mut out)?;
+    Ok(out.into_inner().map_err(io::IntoInnerError::into_error)?)
 }
 
 /// Creates a folder that must not exist yet, its parents included.

@@ -152,7 +152,7 @@ impl<'a> Fitter<'a> {
             return Err(skipped(reason, warning::TOO_FEW_POINTS));
         }
         if EFFORT.contains(&name) {
-            return Ok(self.fit_count(series, &data, workspace));
+            return Ok(Model { kind: self.kind(series), ..self.fit_count(series, &data, workspace) });
         }
         if data.medians.iter().all(|y| *y == 0.0) {
             return Ok(constant_model(&data, self.kind(series), 0.0));
@@ -207,6 +207,7 @@ impl<'a> Fitter<'a> {
                     Kind::Computation
                 }
             }
+            _ if is_mpi => Kind::Communication,
             _ => Kind::Other,
         }
     }

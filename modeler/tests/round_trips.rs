@@ -113,6 +113,15 @@ proptest! {
     }
 
     #[test]
+    fn every_format_of_extra_p_keeps_all_measurements(e in experiments("[a-z][a-z0-9 \\t\"\u{e9}()]{0,6}[a-z]")) {
+        for format in [Format::ExtraPJson, Format::ExtraPJsonNumbered, Format::Talpas, Format::ExtraPArchive] {
+            let names = |m: &Metric| exported(m);
+            let written = read(write(&e, format));
+            prop_assert_eq!(content(&written, |m| m.name.clone()), content(&e, names), "{}", format);
+        }
+    }
+
+    #[test]
     fn csv_has_a_row_for_each_value(e in experiments("[a-z,\"]{1,6}")) {
         let text = String::from_utf8(write(&e, Format::Csv)).unwrap();
         let rows: Vec<Vec<String>> = text.lines().map(fields).collect();
@@ -192,6 +201,6 @@ fn fields(line: &str) -> Vec<String> {
 
 #[test]
 fn a_format_that_is_only_read_is_not_written() {
-    let error = formats::write(&Experiment::default(), Format::Talpas, &mut Vec::new()).unwrap_err();
+    let error = formats::write(&Experiment::default(), Format::Runs, &mut Vec::new()).unwrap_err();
     assert!(error.to_string().contains("extrap-jsonl"), "{error}");
 }

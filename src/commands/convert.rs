@@ -3,31 +3,45 @@
 use std::fmt::Write as _;
 
 use modeler::Experiment;
-use modeler::formats::{self, Format};
+use modeler::formats::{self, Format, Input, WriteError};
 
 use crate::cli::{ExportArgs, GlobalArgs, ImportArgs};
 use crate::commands::input;
 use crate::error::{Error, Result};
-use crate::output;
+use crate::output::{self, NotWritten};
 
 /// Reads anything and writes our own experiment JSON, or says what was found.
 pub fn import(arguments: &ImportArgs, global: &GlobalArgs) -> Result<()> {
     let experiment = input::read(&arguments.input, global)?.experiment;
-    let text = if arguments.explain { explain(&experiment) } else { written(&experiment, Format::Experiment)? };
-    output::deliver(&text, arguments.output.as_deref())
+    let destination = arguments.output.as_deref();
+    if arguments.explain {
+        return output::deliver(&explain(&experiment), destination);
+    }
+    output::stream(destination, |mut out| {
+        formats::write(&experiment, Format::Experiment, &mut out).map_err(not_written)
+    })
 }
 
-/// Reads anything and writes another tool's format.
+/// Reads anything and writes another tool's format; into an archive of Extra-P with models.
 pub fn export(arguments: &ExportArgs, global: &GlobalArgs) -> Result<()> {
     let format = arguments.to.parse().map_err(Error::Usage)?;
-    let experiment = input::read(&arguments.input, global)?.experiment;
-    output::deliver(&written(&experiment, format)?, arguments.output.as_deref())
+    let Input { experiment, warnings, .. } = input::read(&arguments.input, global)?;
+    let destination = arguments.output.as_deref();
+    if format != Format::ExtraPArchive {
+        return output::stream(destination, |mut out| {
+            formats::write(&experiment, format, &mut out).map_err(not_written)
+        });
+    }
+    let fits = modeler::fit(&experiment, &input::options(&arguments.fit));
+    output::stream(destination, |mut out| formats::write_extra_p(&experiment, &fits, &mut out).map_err(not_written))?;
+    input::partial(&warnings, &fits)
 }
 
-fn written(experiment: &Experiment, format: Format) -> Result<String> {
-    let mut bytes = Vec::new();
-    formats::write(experiment, format, &mut bytes).map_err(|e| Error::Usage(e.to_string()))?;
-    String::from_utf8(bytes).map_err(|e| Error::Defect(e.to_string()))
+fn not_written(error: WriteError) -> NotWritten {
+    match error {
+        WriteError::Io(error) => NotWritten::Io(error),
+        WriteError::CannotHold { .. } => NotWritten::Other(Error::Usage(error.to_string())),
+    }
 }
 
 fn explain(experiment: &Experiment) -> String {

@@ -146,6 +146,9 @@ pub const IGNORED: &str = "W103";
 /// What a run's record says and what its profile holds differ.
 pub const CONTRADICTION: &str = "W104";
 
+/// Values of ranks or threads became one.
+pub const AVERAGED: &str = "W105";
+
 /// Every code that readers warn with, in ascending order.
 pub const EXPLANATIONS: &[Explanation] = &[
     Explanation {
@@ -172,5 +175,12 @@ pub const EXPLANATIONS: &[Explanation] = &[
         title: "a run's record and its profile disagree",
         text: "The record of a run says another number of ranks than its profile holds. The record's parameters were \
                used. Check that the study passes p to the launcher.",
+    },
+    Explanation {
+        code: AVERAGED,
+        title: "the values of ranks were averaged",
+        text: "The file holds several values for each repetition, one for each rank or thread, and does not say which is \
+               whose. Their mean was taken. Nothing has to be done unless the slowest rank is of interest; import the \
+               profiles themselves then.",
     },
 ];

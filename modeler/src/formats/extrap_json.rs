@@ -1,26 +1,23 @@
 //! Extra-P JSON in both dialects, and the experiment inside an `.extra-p` archive, which is a third.
 //!
 //! The older dialect numbers parameters, coordinates, call paths and metrics and lists measurements by number. The newer
-//! nests `measurements` by call path and metric. `.extra-p` nests as the newer and keeps statistics of each point.
+//! nests `measurements` by call path and metric. `.extra-p` nests as the newer, keeps statistics of each point, and its
+//! `values` say where in the archive the measurements are.
 
 use std::collections::HashMap;
 use std::fmt;
-use std::io::{Cursor, Read};
 use std::marker::PhantomData;
 
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 
 use super::collect::Collector;
-use super::error::{IGNORED, Place, ReadError, STATISTICS_ONLY};
+use super::error::{AVERAGED, IGNORED, ReadError, STATISTICS_ONLY};
 use super::json::{Document, Step, first_object_keys, is_json_object};
-use super::source::{Source, text};
+use super::source::Source;
 use super::{Detection, Format, Reader};
 
 /// Reads Extra-P JSON.
 pub(crate) struct ExtraPJson;
-
-/// Reads `.extra-p`.
-pub(crate) struct ExtraPArchive;
 
 impl Reader for ExtraPJson {
     fn format(&self) -> Format {
@@ -51,46 +48,9 @@ impl Reader for ExtraPJson {
         if first_object_keys(text.as_bytes()).iter().any(|k| k == "coordinates") {
             read_numbered(&document, into)
         } else {
-            read_nested(&document, into)
+            read_nested(&document, into, &mut |numbers| Ok(numbers.repetitions()))
         }
     }
-}
-
-impl Reader for ExtraPArchive {
-    fn format(&self) -> Format {
-        Format::ExtraPArchive
-    }
-
-    fn detect(&self, source: &Source) -> Detection {
-        let Some((head, _)) = source.head() else { return Detection::no("it is a folder") };
-        if head.windows(17).take(64).any(|w| w == b"EXTRAP_EXPERIMENT") {
-            return Detection::no("it is a binary experiment of Extra-P 3; open it in Extra-P 4 and save it again");
-        }
-        match head.starts_with(b"PK\x03\x04") {
-            true => Detection::Yes,
-            false => Detection::no("it is no ZIP archive"),
-        }
-    }
-
-    fn read(&self, source: Source, into: &mut Collector) -> Result<(), ReadError> {
-        let place = source.place();
-        let name = format!("{}/experiment.json", source.name);
-        let text = text(&name, member(source.into_bytes()?, &place)?)?;
-        read_nested(&Document { name: &name, text: &text }, into)
-    }
-}
-
-/// The content of `experiment.json` in an archive.
-fn member(bytes: Vec<u8>, place: &Place) -> Result<Vec<u8>, ReadError> {
-    /// An experiment is far smaller; what claims more would only exhaust memory.
-    const LIMIT: u64 = 4 << 30;
-    let damaged = |what: String| ReadError::malformed(place.clone(), what).expected("an intact .extra-p archive");
-    let mut archive =
-        zip::ZipArchive::new(Cursor::new(bytes)).map_err(|e| damaged(format!("is no ZIP archive: {e}")))?;
-    let member = archive.by_name("experiment.json").map_err(|e| damaged(format!("holds no experiment.json: {e}")))?;
-    let mut content = Vec::new();
-    member.take(LIMIT).read_to_end(&mut content).map_err(|e| damaged(format!("cannot be unpacked: {e}")))?;
-    Ok(content)
 }
 
 // The older dialect.
@@ -200,10 +160,41 @@ fn coordinates_of(
 
 // The newer dialect and `.extra-p`.
 
+/// The repetitions that a point's `values` stand for, or what is wrong with them.
+pub(super) type Unpack<'a> = dyn FnMut(&Numbers) -> Result<Repetitions, String> + 'a;
+
+/// One value for each repetition at a point.
+pub(super) struct Repetitions {
+    /// The values.
+    pub values: Vec<f64>,
+    /// Whether a repetition held several values, one for each rank or thread, of which this is the mean.
+    pub averaged: bool,
+}
+
 #[derive(serde::Deserialize)]
 struct Nested {
     parameters: Vec<String>,
+    #[serde(default)]
+    callpaths: HashMap<String, Tags>,
+    #[serde(default)]
+    metrics: HashMap<String, Tags>,
     measurements: Pairs<Pairs<Vec<NestedPoint>>>,
+    #[serde(default)]
+    modelers: Vec<NestedModeler>,
+}
+
+/// What `.extra-p` knows about a call path or metric beside its name.
+#[derive(Default, serde::Deserialize)]
+#[serde(default)]
+struct Tags {
+    tags: HashMap<String, IgnoredAny>,
+}
+
+#[derive(Default, serde::Deserialize)]
+#[serde(default)]
+struct NestedModeler {
+    name: String,
+    models: HashMap<String, HashMap<String, IgnoredAny>>,
 }
 
 #[derive(serde::Deserialize)]
@@ -219,7 +210,7 @@ struct NestedPoint {
 /// A number, or numbers, or numbers in further arrays (one for each repetition's ranks).
 #[derive(serde::Deserialize)]
 #[serde(untagged, expecting = "a number or an array of numbers")]
-enum Numbers {
+pub(super) enum Numbers {
     One(f64),
     Many(Vec<Numbers>),
 }
@@ -237,6 +228,34 @@ impl Numbers {
             Self::One(number) => into.push(*number),
             Self::Many(numbers) => numbers.iter().for_each(|n| n.flatten(into)),
         }
+    }
+
+    fn repetitions(&self) -> Repetitions {
+        let Self::Many(repetitions) = self else {
+            let mut values = Vec::new();
+            self.flatten(&mut values);
+            return Repetitions { values, averaged: false };
+        };
+        let mut averaged = false;
+        let mut of_one = Vec::new();
+        let mut values = Vec::new();
+        for repetition in repetitions {
+            of_one.clear();
+            repetition.flatten(&mut of_one);
+            averaged |= of_one.len() > 1;
+            values.extend(mean(&of_one));
+        }
+        Repetitions { values, averaged }
+    }
+}
+
+/// The arithmetic mean, unless there is nothing to take it of.
+pub(super) fn mean(values: &[f64]) -> Option<f64> {
+    match values {
+        [] => None,
+        // Not through a division, so that a value stays what it is.
+        [one] => Some(*one),
+        several => Some(several.iter().sum::<f64>() / several.len() as f64),
     }
 }
 
@@ -263,15 +282,26 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Pairs<T> {
     }
 }
 
-fn read_nested(document: &Document, into: &mut Collector) -> Result<(), ReadError> {
+/// What was noticed on the way through a nested document, by number of points or call paths.
+#[derive(Default)]
+struct Noticed {
+    statistics_only: usize,
+    averaged: usize,
+    padded: usize,
+    tagged: usize,
+}
+
+/// Reads the newer dialect and the experiment of an archive.
+pub(super) fn read_nested(document: &Document, into: &mut Collector, unpack: &mut Unpack) -> Result<(), ReadError> {
     let content: Nested = document.parse()?;
     let order = into.parameters(&content.parameters, &document.place(&[Step::Key("parameters")]))?;
-    let mut statistics_only = 0;
-    let mut tagged = 0;
+    let has_tags = |entry: &&Tags| !entry.tags.is_empty();
+    let tagged = content.callpaths.values().chain(content.metrics.values()).filter(has_tags).count();
+    let mut noticed = Noticed { tagged, ..Noticed::default() };
     for (path, metrics) in &content.measurements.0 {
-        // Extra-P stores tags behind the path, after the character U+0003.
+        // Older releases of Extra-P store tags behind the path, after the character U+0003.
         let written = path.split_once('\u{3}').map_or(path.as_str(), |(written, _)| written);
-        tagged += usize::from(written.len() < path.len());
+        noticed.tagged += usize::from(written.len() < path.len());
         let callpath = into.callpath(written);
         for (name, points) in &metrics.0 {
             let metric = into.metric_named(name);
@@ -287,43 +317,84 @@ fn read_nested(document: &Document, into: &mut Collector) -> Result<(), ReadErro
                     return Err(document.error(&steps, what).expected(expected));
                 }
                 let at = into.point(&order, coordinates);
-                statistics_only += usize::from(point.values.is_none() && point.repetitions != Some(1.0));
-                for value in values_of(document, &steps, point)? {
+                let values = values_of(point, unpack, &mut noticed).map_err(|what| document.error(&steps, what))?;
+                for value in values {
                     into.add(callpath, metric, at, value);
                 }
             }
         }
     }
-    warn(document, into, statistics_only, tagged);
+    warn(document, into, &noticed);
+    warn_of_models(document, into, &content.modelers);
     Ok(())
 }
 
 /// The repetitions at a point, or their mean where nothing else was kept.
-fn values_of(document: &Document, steps: &[Step], point: &NestedPoint) -> Result<Vec<f64>, ReadError> {
-    let mut values = Vec::new();
-    match (&point.values, point.mean) {
-        (Some(numbers), _) => numbers.flatten(&mut values),
-        (None, Some(mean)) => values.push(mean),
-        (None, None) => {}
+fn values_of(point: &NestedPoint, unpack: &mut Unpack, noticed: &mut Noticed) -> Result<Vec<f64>, String> {
+    let Some(numbers) = &point.values else {
+        let mean = point.mean.ok_or("this point has neither `values` nor a `mean`, expected at least one number")?;
+        noticed.statistics_only += usize::from(point.repetitions != Some(1.0));
+        return Ok(vec![mean]);
+    };
+    let repetitions = unpack(numbers)?;
+    let Some(found) = mean(&repetitions.values) else {
+        return Err("the `values` of this point are empty, expected at least one number".into());
+    };
+    if let Some(stated) = point.mean
+        && (found - stated).abs() > 1e-6 * stated.abs().max(found.abs())
+    {
+        noticed.padded += 1;
+        return Ok(vec![stated]);
     }
-    if values.is_empty() {
-        return Err(document
-            .error(steps, "this point has neither `values` nor a `mean`")
-            .expected("at least one number"));
-    }
-    Ok(values)
+    noticed.averaged += usize::from(repetitions.averaged);
+    Ok(repetitions.values)
 }
 
-fn warn(document: &Document, into: &mut Collector, statistics_only: usize, tagged: usize) {
+fn warn(document: &Document, into: &mut Collector, noticed: &Noticed) {
     let place = document.place(&[Step::Key("measurements")]);
-    if statistics_only > 0 {
-        let message = format!(
-            "{statistics_only} points hold statistics and not the measurements they were computed from. Their mean was \
-             read as one repetition; median, minimum, maximum and standard deviation were not used."
-        );
-        into.warn(STATISTICS_ONLY, place.clone(), message);
+    let Noticed { statistics_only, averaged, padded, tagged } = noticed;
+    let messages = [
+        (
+            *statistics_only,
+            STATISTICS_ONLY,
+            format!(
+                "{statistics_only} points hold statistics and not the measurements they were computed from. Their mean \
+                 was read as one repetition; median, minimum, maximum and standard deviation were not used."
+            ),
+        ),
+        (
+            *padded,
+            STATISTICS_ONLY,
+            format!(
+                "At {padded} points the values kept do not have the mean that the file states, as where Extra-P fills \
+                 up ranks that have none with zeros. There the stated mean was read as one repetition."
+            ),
+        ),
+        (
+            *averaged,
+            AVERAGED,
+            format!(
+                "At {averaged} points a repetition holds several values, one for each rank or thread. Their mean was \
+                 read as the repetition's value."
+            ),
+        ),
+        (
+            *tagged,
+            IGNORED,
+            format!("The tags of {tagged} call paths or metrics have no meaning here and were ignored."),
+        ),
+    ];
+    for (_, code, message) in messages.into_iter().filter(|(count, ..)| *count > 0) {
+        into.warn(code, place.clone(), message);
     }
-    if tagged > 0 {
-        into.warn(IGNORED, place, format!("The tags of {tagged} call paths have no meaning here and were ignored."));
+}
+
+/// The models in a file are another program's opinion of the measurements; ours are fitted to those.
+fn warn_of_models(document: &Document, into: &mut Collector, modelers: &[NestedModeler]) {
+    let count: usize = modelers.iter().flat_map(|m| m.models.values()).map(HashMap::len).sum();
+    if count > 0 {
+        let names: Vec<String> = modelers.iter().map(|m| format!("`{}`", m.name)).collect();
+        let message = format!("The {count} models of {} were not read, only the measurements.", names.join(", "));
+        into.warn(IGNORED, document.place(&[Step::Key("modelers")]), message);
     }
 }

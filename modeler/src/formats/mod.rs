@@ -4,10 +4,13 @@
 mod collect;
 mod csv;
 mod error;
+mod extra_p;
+mod extra_p_write;
 mod extrap_json;
 mod json;
 mod json_lines;
 mod models;
+mod npy;
 mod own_json;
 mod record;
 mod regions;
@@ -15,6 +18,7 @@ mod runs;
 mod source;
 mod text;
 mod write;
+mod write_json;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -26,6 +30,7 @@ use source::{Content, Source};
 
 pub use csv::{models_csv, predictions_csv};
 pub use error::{EXPLANATIONS, ErrorKind, Place, RUN_LEFT_OUT, ReadError, ReadWarning};
+pub use extra_p_write::write_extra_p;
 pub(crate) use models::growth_text;
 pub use models::{PredictionAt, models_json, predictions_json};
 pub use write::{WriteError, write};
@@ -41,11 +46,13 @@ pub enum Format {
     ExtraPText,
     /// Extra-P JSON Lines. Read and written.
     ExtraPJsonLines,
-    /// Extra-P JSON, both dialects. Read.
+    /// Extra-P JSON. Both dialects are read, the newer, nested one is written.
     ExtraPJson,
-    /// TaLPas, JSON Lines with semicolons. Read.
+    /// The older dialect of Extra-P JSON, with numbered parts. Written; it is read as [`Format::ExtraPJson`].
+    ExtraPJsonNumbered,
+    /// TaLPas, JSON Lines with semicolons. Read and written.
     Talpas,
-    /// Extra-P's own `.extra-p` archives. Read.
+    /// Extra-P's own `.extra-p` archives. Read and written.
     ExtraPArchive,
     /// Comma-separated values, one row per measurement. Written.
     Csv,
@@ -53,19 +60,21 @@ pub enum Format {
 
 impl Format {
     /// All formats and their names on the command line.
-    pub const ALL: [(Self, &'static str); 8] = [
+    pub const ALL: [(Self, &'static str); 9] = [
         (Self::Runs, "runs"),
         (Self::Experiment, "json"),
         (Self::ExtraPText, "extrap"),
         (Self::ExtraPJsonLines, "extrap-jsonl"),
         (Self::ExtraPJson, "extrap-json"),
+        (Self::ExtraPJsonNumbered, "extrap-json-numbered"),
         (Self::Talpas, "talpas"),
         (Self::ExtraPArchive, "extra-p"),
         (Self::Csv, "csv"),
     ];
 
     /// Names of the formats that [`write()`] writes.
-    pub const WRITTEN: [&'static str; 4] = ["json", "extrap", "extrap-jsonl", "csv"];
+    pub const WRITTEN: [&'static str; 8] =
+        ["json", "extrap", "extrap-jsonl", "extrap-json", "extrap-json-numbered", "talpas", "extra-p", "csv"];
 
     /// The name on the command line.
     #[must_use]
@@ -124,7 +133,7 @@ const READERS: [&dyn Reader; 7] = [
     &json_lines::JsonLines,
     &extrap_json::ExtraPJson,
     &json_lines::Talpas,
-    &extrap_json::ExtraPArchive,
+    &extra_p::ExtraPArchive,
 ];
 
 /// How inputs are read.
@@ -197,6 +206,7 @@ fn read_sources(
 /// The reader for `source`: the one asked for, the one that says yes, or the only one that cannot tell.
 fn choose(source: &Source, asked: Option<Format>) -> Result<&'static dyn Reader, ReadError> {
     if let Some(format) = asked {
+        let format = if format == Format::ExtraPJsonNumbered { Format::ExtraPJson } else { format };
         let reader = READERS.iter().find(|r| r.format() == format).copied();
         return reader.ok_or_else(|| {
             let what = format!("the format `{format}` is written and not read");

@@ -1,4 +1,4 @@
-//! Writes experiments: our own JSON, Extra-P JSON Lines and text, and comma-separated values.
+//! Writes experiments: our own JSON, Extra-P's formats, and comma-separated values.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -6,8 +6,9 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::collect::join_path;
-use super::{Format, csv, own_json};
+use super::{Format, csv, own_json, write_extra_p, write_json};
 use crate::experiment::{CallPathId, Experiment, Metric, OverRanks, Series};
+use crate::fit::Fits;
 
 /// Why an experiment was not written.
 #[derive(Debug, thiserror::Error)]
@@ -36,18 +37,22 @@ pub fn write(experiment: &Experiment, format: Format, out: &mut impl Write) -> R
         Format::Experiment => own_json::write(experiment, out)?,
         Format::Csv => csv::experiment(experiment, out)?,
         Format::ExtraPJsonLines => json_lines(experiment, out)?,
+        Format::ExtraPJson => write_json::nested(experiment, out)?,
+        Format::ExtraPJsonNumbered => write_json::numbered(experiment, out)?,
+        Format::ExtraPArchive => write_extra_p(experiment, &Fits::default(), out)?,
+        Format::Talpas => talpas(experiment, out)?,
         Format::ExtraPText => text(experiment, out)?,
         _ => return Err(cannot(format, format!("It is read and not written; {} are.", Format::WRITTEN.join(", ")))),
     }
     Ok(())
 }
 
-fn cannot(format: Format, reason: impl Into<String>) -> WriteError {
+pub(super) fn cannot(format: Format, reason: impl Into<String>) -> WriteError {
     WriteError::CannotHold { format, reason: reason.into() }
 }
 
 /// Names for the metrics in formats that know nothing of ranks: different for different metrics.
-fn metric_names(metrics: &[Metric], format: Format) -> Result<Vec<String>, WriteError> {
+pub(super) fn metric_names(metrics: &[Metric], format: Format) -> Result<Vec<String>, WriteError> {
     let prefixed = |m: &Metric, mean: &str| match m.over_ranks {
         None => m.name.clone(),
         Some(OverRanks::Mean) => format!("{mean}{}", m.name),
@@ -107,6 +112,36 @@ impl Serialize for Coordinates<'_> {
     }
 }
 
+/// One value per line, members separated by `;`. Extra-P takes every `;` for a separator, also within names.
+fn talpas(experiment: &Experiment, out: &mut impl Write) -> Result<(), WriteError> {
+    let format = Format::Talpas;
+    let metrics = metric_names(&experiment.metrics, format)?;
+    let callpaths = regions(experiment, &metrics, format)?;
+    let names = experiment.parameters.iter().chain(&metrics).chain(callpaths.values());
+    if let Some(name) = names.clone().find(|n| n.contains(';')) {
+        return Err(cannot(format, format!("The name {name:?} contains a semicolon.")));
+    }
+    for series in &experiment.series {
+        let callpath = quoted(&callpaths[&series.callpath])?;
+        let metric = quoted(&metrics[series.metric as usize])?;
+        for (point, values) in experiment.measurements(series) {
+            let coordinate = |(name, x): (&String, &f64)| Ok(format!("{}:{x}", quoted(name)?));
+            let point: Vec<String> =
+                experiment.parameters.iter().zip(point).map(coordinate).collect::<io::Result<_>>()?;
+            let point = point.join(";");
+            for value in values {
+                let start = format_args!("{{\"parameters\":{{{point}}};\"callpath\":{callpath}");
+                writeln!(out, "{start};\"metric\":{metric};\"value\":{value:?}}}")?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn quoted(text: &str) -> io::Result<String> {
+    Ok(serde_json::to_string(text)?)
+}
+
 fn text(experiment: &Experiment, out: &mut impl Write) -> Result<(), WriteError> {
     let format = Format::ExtraPText;
     let metrics = metric_names(&experiment.metrics, format)?;
@@ -114,7 +149,13 @@ fn text(experiment: &Experiment, out: &mut impl Write) -> Result<(), WriteError>
     if !experiment.parameters.iter().all(is_word) {
         return Err(cannot(format, "A parameter's name contains blanks."));
     }
-    let regions = regions(experiment, &metrics)?;
+    let regions = regions(experiment, &metrics, format)?;
+    if let Some((series, missing)) =
+        experiment.series.iter().map(|s| (s, missing_points(experiment, s))).find(|m| m.1 > 0)
+    {
+        let reason = format!("`{}` lacks measurements at {missing} points.", regions[&series.callpath]);
+        return Err(cannot(format, reason));
+    }
     for parameter in &experiment.parameters {
         writeln!(out, "PARAMETER {parameter}")?;
     }
@@ -138,9 +179,12 @@ fn text(experiment: &Experiment, out: &mut impl Write) -> Result<(), WriteError>
     Ok(())
 }
 
-/// The call paths as Extra-P text names them, once it is sure that the text can hold everything.
-fn regions(experiment: &Experiment, metrics: &[String]) -> Result<BTreeMap<CallPathId, String>, WriteError> {
-    let format = Format::ExtraPText;
+/// The call paths as Extra-P names them, each on a line, once it is sure that the metrics fit into a line too.
+pub(super) fn regions(
+    experiment: &Experiment,
+    metrics: &[String],
+    format: Format,
+) -> Result<BTreeMap<CallPathId, String>, WriteError> {
     let fits_a_line = |text: &str| !text.contains(['\n', '\r']) && text.trim() == text;
     if let Some(metric) = metrics.iter().find(|m| !fits_a_line(m)) {
         return Err(cannot(format, format!("The metric {metric:?} does not fit into a line.")));
@@ -151,10 +195,6 @@ fn regions(experiment: &Experiment, metrics: &[String]) -> Result<BTreeMap<CallP
         let region = join_path(&names).filter(|r| fits_a_line(r) && !r.is_empty());
         let region =
             region.ok_or_else(|| cannot(format, format!("The call path {names:?} cannot be written with arrows.")))?;
-        if missing_points(experiment, series) > 0 {
-            let missing = missing_points(experiment, series);
-            return Err(cannot(format, format!("`{region}` lacks measurements at {missing} points.")));
-        }
         regions.insert(series.callpath, region);
     }
     Ok(regions)
