@@ -27,6 +27,8 @@ Examples:
   poise model study.runs                            fit models
   poise predict study.runs --at p=4096,n=48000      evaluate them, with intervals
   poise report study.runs -o report.html            one page to look at
+  poise compare old.runs new.runs                   two versions or machines side by side
+  poise check study.runs --expect expect.toml       a gate for CI that noise does not fail
 
 Exit codes:
   0 done   1 done, but a gate failed   2 usage, or a program or folder that cannot be used
@@ -94,6 +96,10 @@ pub enum Command {
     Model(ModelArgs),
     /// Evaluate models at other points, with intervals.
     Predict(PredictArgs),
+    /// Two experiments side by side: how their models differ, and from which scale one overtakes the other.
+    Compare(CompareArgs),
+    /// Judge models against expectations, for CI: pass, fail or undecided.
+    Check(CheckArgs),
     /// Generated benchmarks of known complexity.
     #[command(subcommand)]
     Bench(BenchCommand),
@@ -192,7 +198,7 @@ pub enum ClockChoice {
     Cpu,
 }
 
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Default)]
 pub struct InputArgs {
     /// Files or folders: our runs, Extra-P text, JSON, JSON Lines, TaLPas, .extra-p. `-` is standard input.
     #[arg(required = true, value_name = "INPUT")]
@@ -212,6 +218,13 @@ pub struct InputArgs {
     /// Read as an .extra-p experiment (Extra-P's own flag).
     #[arg(long, conflicts_with = "input_format")]
     pub experiment: bool,
+}
+
+impl InputArgs {
+    /// One input, without flags of its own.
+    pub fn of(path: PathBuf, input_format: Option<String>) -> Self {
+        Self { inputs: vec![path], input_format, ..Self::default() }
+    }
 }
 
 #[derive(Args, Debug)]
@@ -289,6 +302,67 @@ pub struct PredictArgs {
     #[arg(long, required = true, value_name = "p=4096,n=48000", value_parser = parse_assignments)]
     pub at: Vec<Assignments>,
     /// Probability with which the interval holds a new measurement.
+    #[arg(long, default_value_t = 0.9, value_name = "LEVEL", value_parser = parse_level)]
+    pub level: f64,
+    #[command(flatten)]
+    pub fit: FitArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "\
+The ratio is the second's prediction over the first's: above one, the second is the slower.
+Examples:
+  poise compare old.runs new.runs
+  poise compare laptop.json cluster.json --at p=4096,n=48000 --format json")]
+pub struct CompareArgs {
+    /// The first experiment: a file or folder of any known format.
+    #[arg(value_name = "A")]
+    pub first: PathBuf,
+    /// The second experiment, over the same parameters.
+    #[arg(value_name = "B")]
+    pub second: PathBuf,
+    /// Read both as this format instead of detecting it.
+    #[arg(long, value_name = "NAME")]
+    pub input_format: Option<String>,
+    /// The scale to compare at; by default twice the largest measured value of each parameter of A.
+    #[arg(long, value_name = "p=4096,n=48000", value_parser = parse_assignments)]
+    pub at: Option<Assignments>,
+    /// Probability of each interval.
+    #[arg(long, default_value_t = 0.9, value_name = "LEVEL", value_parser = parse_level)]
+    pub level: f64,
+    #[command(flatten)]
+    pub fit: FitArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Ends with status 1 only if an expectation fails with certainty; what noise leaves open is undecided and passes.
+A file of expectations:
+  at = { p = 4096, n = 48000 }       # where at_most and baseline are judged
+  [[expect]]
+  callpath = \"main -> solve\"        # * stands for any text
+  growth = \"p * log2(p)\"            # at most, in the parameters it names
+  at_most = 1.2                      # in the metric's unit
+  [[expect]]
+  callpath = \"*\"
+  metric = \"basic_blocks\"           # time, where nothing is said
+  baseline = \"baseline.json\"        # any input; beside this file
+  tolerance = 0.05
+Example: poise check study.runs --expect expectations.toml --junit check.xml")]
+pub struct CheckArgs {
+    #[command(flatten)]
+    pub input: InputArgs,
+    /// The file of expectations.
+    #[arg(long, value_name = "FILE.toml")]
+    pub expect: PathBuf,
+    /// Also write the verdicts as JUnit XML; an existing file is not overwritten.
+    #[arg(long, value_name = "FILE.xml")]
+    pub junit: Option<PathBuf>,
+    /// Probability of each interval.
     #[arg(long, default_value_t = 0.9, value_name = "LEVEL", value_parser = parse_level)]
     pub level: f64,
     #[command(flatten)]

@@ -12,6 +12,7 @@ mod cli;
 mod commands;
 mod doctor;
 mod error;
+mod expectations;
 mod install;
 mod interrupt;
 mod output;
@@ -61,6 +62,8 @@ fn run() -> Result<()> {
         Command::Run(a) => commands::run::run(&a, &cli.global, &progress),
         Command::Model(a) => on_ranks(cli.global, |ranks, global| commands::model::model(&a, global, ranks)),
         Command::Predict(a) => on_ranks(cli.global, |ranks, global| commands::predict::predict(&a, global, ranks)),
+        Command::Compare(a) => commands::compare::compare(&a, &cli.global),
+        Command::Check(a) => commands::check::check(&a, &cli.global),
         Command::Bench(BenchCommand::Generate(a)) => commands::generate::generate(&a, &cli.global),
         Command::Bench(BenchCommand::Validate(a)) => validation::validate(&a, &cli.global, &progress),
         Command::Import(a) => commands::convert::import(&a, &cli.global),

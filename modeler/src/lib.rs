@@ -6,6 +6,7 @@
 
 mod build;
 mod coefficients;
+pub mod compare;
 mod effort;
 pub mod experiment;
 mod expression;
@@ -24,6 +25,7 @@ pub mod report;
 mod separable;
 mod shape_search;
 mod share;
+pub mod verdict;
 pub mod warning;
 
 pub use experiment::{Experiment, ExperimentBuilder};

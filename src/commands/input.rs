@@ -66,7 +66,18 @@ pub fn options(arguments: &FitArgs) -> Options {
 /// # Errors
 /// Nothing at all could be modelled, or another rank has the models and speaks.
 pub fn fit(experiment: &Experiment, arguments: &FitArgs, ranks: &Ranks) -> Result<Fits> {
-    let fits = ranks.fit(experiment, &options(arguments)).ok_or(Error::AnotherRankSpeaks)?;
+    modelled(ranks.fit(experiment, &options(arguments)).ok_or(Error::AnotherRankSpeaks)?)
+}
+
+/// Fits every series in this process, for commands that fit several experiments.
+///
+/// # Errors
+/// Nothing at all could be modelled.
+pub fn fit_here(experiment: &Experiment, arguments: &FitArgs) -> Result<Fits> {
+    modelled(modeler::fit(experiment, &options(arguments)))
+}
+
+fn modelled(fits: Fits) -> Result<Fits> {
     if fits.models.is_empty() {
         let reason = fits.skipped.first().map_or("it holds no measurements", |s| &s.reason);
         return Err(Error::NotModelable(format!("No call path of this input can be modelled: {reason}.")));

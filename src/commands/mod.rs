@@ -1,5 +1,7 @@
 //! The commands that read measurements or write programs, one file each.
 
+pub mod check;
+pub mod compare;
 pub mod convert;
 pub mod explain;
 pub mod generate;

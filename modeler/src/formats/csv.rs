@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use super::models::{PredictionAt, growth_text, kind, method, over_ranks};
+use crate::compare::Comparison;
 use crate::experiment::{Experiment, Metric};
 use crate::fit::Fits;
 
@@ -103,6 +104,22 @@ pub fn predictions_csv(experiment: &Experiment, predictions: &[PredictionAt]) ->
         let row = Row::default().numbers(&p.at).what(experiment, p.callpath, metric);
         let n = &p.prediction;
         text.push_str(&row.numbers(&[n.value, n.lower, n.upper, n.level]).end());
+    }
+    text
+}
+
+/// One row per series that both experiments have models of.
+#[must_use]
+pub fn comparison_csv(comparison: &Comparison) -> String {
+    let numbers = ["first", "first_lower", "first_upper", "second", "second_lower", "second_upper"];
+    let header = Row::default().texts(comparison.parameters).texts(&["callpath", "metric", "unit"]);
+    let mut text = header.texts(&numbers).texts(&["ratio", "ratio_lower", "ratio_upper"]).end();
+    for pair in &comparison.pairs {
+        let row = Row::default().numbers(&comparison.target).text(&pair.callpath.join("->"));
+        let (a, b, r) = (pair.first.1, pair.second.1, pair.ratio);
+        let row =
+            row.text(pair.metric).text(pair.unit).numbers(&[a.value, a.lower, a.upper, b.value, b.lower, b.upper]);
+        text.push_str(&row.numbers(&[r.value, r.lower, r.upper]).end());
     }
     text
 }

@@ -2,6 +2,7 @@
 //! needs is detected, never declared.
 
 mod collect;
+mod comparison;
 mod csv;
 mod error;
 mod extra_p;
@@ -28,7 +29,8 @@ use crate::experiment::Experiment;
 use collect::Collector;
 use source::{Content, Source};
 
-pub use csv::{models_csv, predictions_csv};
+pub use comparison::comparison_json;
+pub use csv::{comparison_csv, models_csv, predictions_csv};
 pub use error::{EXPLANATIONS, ErrorKind, Place, RUN_LEFT_OUT, ReadError, ReadWarning};
 pub use extra_p_write::write_extra_p;
 pub(crate) use models::growth_text;

@@ -24,7 +24,7 @@ impl Serialize for Number {
 }
 
 /// Members in the order of the parameters.
-struct ByParameter<'a, T>(&'a [String], Vec<T>);
+pub(super) struct ByParameter<'a, T>(pub &'a [String], pub Vec<T>);
 
 impl<T: Serialize> Serialize for ByParameter<'_, T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -125,7 +125,7 @@ pub fn models_json(experiment: &Experiment, fits: &Fits, tool_version: &str, see
     })
 }
 
-fn json(value: &impl Serialize) -> String {
+pub(super) fn json(value: &impl Serialize) -> String {
     let mut text = serde_json::to_string_pretty(value).expect("these types have only members that JSON can hold");
     text.push('\n');
     text

@@ -9,6 +9,7 @@ mod ranking;
 pub mod terminal;
 
 pub use quantity::{growth, quantity, shape};
+pub use ranking::{default_target, largest};
 
 use crate::experiment::{CallPathId, Experiment, MetricId};
 use crate::fit::Fits;

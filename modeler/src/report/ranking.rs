@@ -39,12 +39,14 @@ pub(crate) fn ranked_metric(experiment: &Experiment, fits: &Fits) -> Option<Metr
 }
 
 /// The largest measured value of each parameter.
-pub(crate) fn largest(experiment: &Experiment) -> Vec<f64> {
+#[must_use]
+pub fn largest(experiment: &Experiment) -> Vec<f64> {
     let column = |i: usize| experiment.points.iter().map(move |p| p[i]);
     (0..experiment.parameters.len()).map(|i| column(i).fold(f64::NEG_INFINITY, f64::max)).collect()
 }
 
 /// Where to rank if nothing is asked for: twice the largest measured value of each parameter.
-pub(crate) fn default_target(experiment: &Experiment) -> Vec<f64> {
+#[must_use]
+pub fn default_target(experiment: &Experiment) -> Vec<f64> {
     largest(experiment).into_iter().map(|x| if x > 0.0 { 2.0 * x } else { x }).collect()
 }

@@ -1,0 +1,330 @@
+//! Two experiments side by side: how their models differ at a scale, and from which scale one overtakes the other.
+
+use crate::experiment::{Experiment, OverRanks};
+use crate::fit::Fits;
+use crate::model::{Model, Prediction};
+
+/// Steps of the search for crossovers, per parameter; between two steps a function of the sets crosses another once.
+const STEPS: usize = 512;
+/// Crossovers are looked for up to this multiple of the largest measured value.
+const REACH: f64 = 1024.0;
+/// Models closer than this are the same: coefficients have their own rounding.
+const SAME: f64 = 1e-9;
+
+/// One of the two experiments with its models.
+#[derive(Clone, Copy, Debug)]
+pub struct Side<'a> {
+    /// What was measured.
+    pub experiment: &'a Experiment,
+    /// Its models.
+    pub fits: &'a Fits,
+}
+
+/// A quotient with the interval that holds it at the level of the predictions that it was made of.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ratio {
+    /// The quotient of the two values; infinite where only the denominator is zero, one where both are.
+    pub value: f64,
+    /// Lower end.
+    pub lower: f64,
+    /// Upper end.
+    pub upper: f64,
+}
+
+impl Ratio {
+    /// `numerator / denominator` of two independent predictions. On the scale of logarithms errors of a quotient add as
+    /// squares, so the half-widths of the two intervals do.
+    ///
+    /// ```
+    /// use modeler::{Prediction, compare::Ratio};
+    /// let exact = |value| Prediction { value, lower: value, upper: value, level: 0.9 };
+    /// let half = Ratio::of(exact(3.0), exact(6.0));
+    /// assert_eq!((half.lower, half.value, half.upper), (0.5, 0.5, 0.5));
+    /// ```
+    #[must_use]
+    pub fn of(numerator: Prediction, denominator: Prediction) -> Self {
+        if numerator.value == denominator.value && numerator.value == 0.0 {
+            return Self { value: 1.0, lower: 1.0, upper: 1.0 };
+        }
+        let value = numerator.value / denominator.value;
+        let width = |a: f64, b: f64| (a / b).ln();
+        let down = width(numerator.value, numerator.lower).hypot(width(denominator.upper, denominator.value));
+        let up = width(numerator.upper, numerator.value).hypot(width(denominator.value, denominator.lower));
+        let end = |exponent: f64| if exponent.is_nan() { value } else { value * exponent.exp() };
+        Self { value, lower: end(-down), upper: end(up) }
+    }
+
+    /// Whether the interval lies on one side of one.
+    #[must_use]
+    pub fn is_decided(&self) -> bool {
+        self.lower > 1.0 || self.upper < 1.0
+    }
+}
+
+/// Which of two models is the smaller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Smaller {
+    /// The first experiment's.
+    First,
+    /// The second experiment's.
+    Second,
+}
+
+/// Where one model overtakes the other as one parameter grows and the others stay at the target.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Crossover {
+    /// Index of the parameter in the first experiment.
+    pub parameter: usize,
+    /// The value at which both are equal.
+    pub at: f64,
+    /// Up to this value the order before the crossover is certain, the intervals being apart; `None` where it never is.
+    pub lower: Option<f64>,
+    /// From this value on the order after the crossover is certain; `None` where it is not up to the end of the search.
+    pub upper: Option<f64>,
+    /// Which model is the smaller beyond it.
+    pub then: Smaller,
+}
+
+/// The models of one metric at one call path in both experiments.
+#[derive(Clone, Debug)]
+pub struct Pair<'a> {
+    /// Names from the root to the call path.
+    pub callpath: Vec<&'a str>,
+    /// The metric's name.
+    pub metric: &'a str,
+    /// The metric's unit.
+    pub unit: &'a str,
+    /// The first experiment's model and its prediction at the target.
+    pub first: (&'a Model, Prediction),
+    /// The second experiment's model and its prediction at the target.
+    pub second: (&'a Model, Prediction),
+    /// Second over first at the target: above one, the second is the slower.
+    pub ratio: Ratio,
+    /// By parameter, the last crossover within the search, if there is one.
+    pub crossovers: Vec<Crossover>,
+}
+
+/// A series by its names.
+pub type SeriesName<'a> = (Vec<&'a str>, &'a str);
+
+/// What two experiments have in common, and what only one of them has.
+#[derive(Clone, Debug)]
+pub struct Comparison<'a> {
+    /// The first experiment's parameters: the order of all coordinates here.
+    pub parameters: &'a [String],
+    /// The point that the pairs are compared at.
+    pub target: Vec<f64>,
+    /// Series modelled in both, in the first experiment's order.
+    pub pairs: Vec<Pair<'a>>,
+    /// Call path and metric of models that only the first has.
+    pub only_first: Vec<SeriesName<'a>>,
+    /// Call path and metric of models that only the second has.
+    pub only_second: Vec<SeriesName<'a>>,
+}
+
+/// Compares the models of two experiments over the same parameters, in whatever order each names them. `target` has
+/// one coordinate per parameter of the first, in its order; intervals hold with probability `level`.
+///
+/// # Errors
+/// A sentence, where the parameters of the two differ.
+pub fn compare<'a>(first: Side<'a>, second: Side<'a>, target: &[f64], level: f64) -> Result<Comparison<'a>, String> {
+    let order = parameter_order(first.experiment, second.experiment)?;
+    let models = |side: Side<'a>| -> Vec<(Key<'a>, &'a Model)> {
+        side.fits.models.iter().map(|model| (key(side.experiment, model), model)).collect()
+    };
+    let (ours, theirs) = (models(first), models(second));
+    let find = |all: &[(Key<'a>, &'a Model)], key: &Key| all.iter().find(|(k, _)| k == key).map(|&(_, m)| m);
+    let names = |key: &Key<'a>| (key.0.clone(), key.1);
+    let range = Range { first: first.experiment, second: second.experiment, order: &order };
+    let pair = |(key, model): &(Key<'a>, &'a Model)| {
+        find(&theirs, key).map(|other| {
+            let both = Both { first: model, second: other, order: &order, level };
+            let (a, b) = both.at(target);
+            Pair {
+                callpath: key.0.clone(),
+                metric: key.1,
+                unit: &first.experiment.metrics[model.metric as usize].unit,
+                first: (model, a),
+                second: (other, b),
+                ratio: Ratio::of(b, a),
+                crossovers: (0..target.len()).filter_map(|l| both.crossover(l, target, range.of(l))).collect(),
+            }
+        })
+    };
+    Ok(Comparison {
+        parameters: &first.experiment.parameters,
+        target: target.to_vec(),
+        pairs: ours.iter().filter_map(pair).collect(),
+        only_first: ours.iter().filter(|(k, _)| find(&theirs, k).is_none()).map(|(k, _)| names(k)).collect(),
+        only_second: theirs.iter().filter(|(k, _)| find(&ours, k).is_none()).map(|(k, _)| names(k)).collect(),
+    })
+}
+
+/// What makes two series the same: call path, metric, and the statistic over ranks.
+type Key<'a> = (Vec<&'a str>, &'a str, Option<OverRanks>);
+
+fn key<'a>(experiment: &'a Experiment, model: &Model) -> Key<'a> {
+    let metric = &experiment.metrics[model.metric as usize];
+    (experiment.path(model.callpath), metric.name.as_str(), metric.over_ranks)
+}
+
+/// For each parameter of the second experiment its index in the first.
+fn parameter_order(first: &Experiment, second: &Experiment) -> Result<Vec<usize>, String> {
+    let order: Option<Vec<usize>> =
+        second.parameters.iter().map(|name| first.parameters.iter().position(|p| p == name)).collect();
+    order.filter(|order| order.len() == first.parameters.len()).ok_or_else(|| {
+        format!(
+            "The parameters differ: {} in the first and {} in the second. Only experiments over the same parameters can be compared.",
+            first.parameters.join(", "),
+            second.parameters.join(", ")
+        )
+    })
+}
+
+/// The measured values of both experiments.
+struct Range<'a> {
+    first: &'a Experiment,
+    second: &'a Experiment,
+    order: &'a [usize],
+}
+
+impl Range<'_> {
+    /// Smallest and largest value of parameter `l` of the first experiment in either.
+    fn of(&self, l: usize) -> (f64, f64) {
+        let theirs = self.order.iter().position(|&k| k == l);
+        let ours = self.first.points.iter().map(|p| p[l]);
+        let all = ours.chain(theirs.into_iter().flat_map(|k| self.second.points.iter().map(move |p| p[k])));
+        all.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)))
+    }
+}
+
+/// Two models of the same series.
+struct Both<'a> {
+    first: &'a Model,
+    second: &'a Model,
+    order: &'a [usize],
+    level: f64,
+}
+
+impl Both<'_> {
+    /// Both predictions at `x`, whose coordinates are in the first experiment's order.
+    fn at(&self, x: &[f64]) -> (Prediction, Prediction) {
+        let theirs: Vec<f64> = self.order.iter().map(|&k| x[k]).collect();
+        (self.first.predict(x, self.level), self.second.predict(&theirs, self.level))
+    }
+
+    fn ratio(&self, x: &[f64]) -> Ratio {
+        let (a, b) = self.at(x);
+        Ratio::of(b, a)
+    }
+
+    /// The last place where the order of the two changes as parameter `l` grows from the smallest measured value on.
+    fn crossover(&self, l: usize, target: &[f64], (low, high): (f64, f64)) -> Option<Crossover> {
+        if !(low > 0.0 && high.is_finite()) {
+            return None;
+        }
+        let ratio = |x: f64| self.ratio(&with(target, l, x));
+        let step = (high * REACH / low).ln() / STEPS as f64;
+        let grid: Vec<f64> = (0..=STEPS).map(|i| low * (step * i as f64).exp()).collect();
+        let ratios: Vec<Ratio> = grid.iter().map(|&x| ratio(x)).collect();
+        let last = (1..grid.len()).rev().find(|&i| order(ratios[i]) * order(ratios[i - 1]) < 0)?;
+        let after = order(ratios[last]);
+        let is_certain = |i: &usize, side: i32| ratios[*i].is_decided() && order(ratios[*i]) == side;
+        Some(Crossover {
+            parameter: l,
+            at: bisect(grid[last - 1], grid[last], |x| order(ratio(x)) == after),
+            lower: (0..last).rev().find(|i| is_certain(i, -after)).map(|i| grid[i]),
+            upper: (last..grid.len()).find(|i| is_certain(i, after)).map(|i| grid[i]),
+            then: if after > 0 { Smaller::First } else { Smaller::Second },
+        })
+    }
+}
+
+/// 1 where the second is larger, -1 where it is smaller, 0 where they are the same or nothing can be said.
+fn order(ratio: Ratio) -> i32 {
+    match ratio.value {
+        r if r > 1.0 + SAME => 1,
+        r if r < 1.0 - SAME => -1,
+        _ => 0,
+    }
+}
+
+/// `x` with another value of one coordinate.
+fn with(x: &[f64], coordinate: usize, value: f64) -> Vec<f64> {
+    x.iter().enumerate().map(|(k, &v)| if k == coordinate { value } else { v }).collect()
+}
+
+/// The smallest value in between, to 1e-12, from which on `holds` is true.
+fn bisect(mut low: f64, mut high: f64, holds: impl Fn(f64) -> bool) -> f64 {
+    while high / low > 1.0 + 1e-12 {
+        let middle = (low * high).sqrt();
+        if middle <= low || middle >= high {
+            break;
+        }
+        if holds(middle) { high = middle } else { low = middle }
+    }
+    high
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::{ExperimentBuilder, Metric};
+    use crate::{Options, fit};
+
+    fn experiment(parameters: [&str; 2], cost: impl Fn(f64, f64) -> f64) -> (Experiment, Fits) {
+        let mut builder = ExperimentBuilder::new(parameters);
+        let metric = builder.metric(Metric { name: "basic_blocks".into(), unit: String::new(), over_ranks: None });
+        let solve = builder.callpath(["main", "solve"]);
+        for p in [2.0, 4.0, 8.0, 16.0, 32.0] {
+            for n in [100.0, 200.0, 300.0, 400.0, 500.0] {
+                let x = if parameters[0] == "p" { [p, n] } else { [n, p] };
+                let point = builder.point(&x);
+                builder.add(solve, metric, point, cost(p, n));
+            }
+        }
+        let experiment = builder.finish();
+        let fits = fit(&experiment, &Options::default());
+        (experiment, fits)
+    }
+
+    #[test]
+    fn exact_counts_cross_where_their_functions_do() {
+        // 1000 n and 10 n p are equal at p = 100, whatever n is; the second names its parameters the other way round.
+        let (a, fa) = experiment(["p", "n"], |_, n| 1000.0 * n);
+        let (b, fb) = experiment(["n", "p"], |p, n| 10.0 * n * p);
+        let side = |experiment, fits| Side { experiment, fits };
+        let found = compare(side(&a, &fa), side(&b, &fb), &[400.0, 500.0], 0.9).unwrap();
+        let pair = &found.pairs[0];
+        assert!((pair.ratio.value - 4.0).abs() < 1e-6 && pair.ratio.is_decided(), "{:?}", pair.ratio);
+        let [crossover] = &pair.crossovers[..] else { panic!("{:?}", pair.crossovers) };
+        assert_eq!((crossover.parameter, crossover.then), (0, Smaller::First));
+        assert!((crossover.at - 100.0).abs() < 1e-3, "{crossover:?}");
+        assert!(crossover.lower.unwrap() < 100.0 && crossover.upper.unwrap() > 100.0, "{crossover:?}");
+        assert!(crossover.upper.unwrap() < 103.0, "{crossover:?}");
+    }
+
+    #[test]
+    fn quotients_add_relative_errors_as_squares() {
+        let wide =
+            |value: f64, factor: f64| Prediction { value, lower: value / factor, upper: value * factor, level: 0.9 };
+        let ratio = Ratio::of(wide(8.0, 1.5), wide(2.0, 1.25));
+        // By hand: sqrt(ln(1.5)^2 + ln(1.25)^2) = 0.46277, whose exponential is 1.58848.
+        assert!((ratio.value - 4.0).abs() < 1e-12);
+        assert!(
+            (ratio.upper - 4.0 * 1.588_48).abs() < 1e-4 && (ratio.lower - 4.0 / 1.588_48).abs() < 1e-4,
+            "{ratio:?}"
+        );
+        let zero = Prediction { value: 0.0, lower: 0.0, upper: 0.0, level: 0.9 };
+        assert_eq!(Ratio::of(zero, zero).value, 1.0);
+        assert_eq!(Ratio::of(wide(1.0, 1.1), zero).value, f64::INFINITY);
+    }
+
+    #[test]
+    fn other_parameters_cannot_be_compared() {
+        let (a, fa) = experiment(["p", "n"], |_, n| n);
+        let (b, fb) = experiment(["p", "m"], |_, n| n);
+        let error = compare(Side { experiment: &a, fits: &fa }, Side { experiment: &b, fits: &fb }, &[1.0, 1.0], 0.9);
+        assert!(error.unwrap_err().contains("p, n in the first and p, m in the second"));
+    }
+}

@@ -1,0 +1,148 @@
+//! Judges models against expectations, with intervals: noise can leave a question undecided but never fail it.
+
+use crate::compare::Ratio;
+use crate::model::{Growth, Model, Prediction, Term};
+
+/// Shares of the total below this are not growth at the scale where they are judged, as for [`Model::growth`].
+const MATTERS: f64 = 0.01;
+/// Shapes that explain the measurements less than this times as well as the chosen one are not held against it.
+const PLAUSIBLE: f64 = 0.1;
+
+/// The outcome of one expectation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Verdict {
+    /// It holds within the interval's level.
+    Pass,
+    /// The measurements leave both possible.
+    Undecided,
+    /// It is violated within the interval's level.
+    Fail,
+}
+
+impl Verdict {
+    /// `pass`, `undecided` or `fail`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Undecided => "undecided",
+            Self::Fail => "fail",
+        }
+    }
+}
+
+/// Whether the predicted value is at most `limit`, in the metric's unit: the interval's upper end decides for it, the
+/// lower end against it.
+///
+/// ```
+/// use modeler::{Prediction, verdict::{Verdict, at_most}};
+/// let prediction = Prediction { value: 1.1, lower: 1.0, upper: 1.3, level: 0.9 };
+/// assert_eq!(at_most(prediction, 1.4), Verdict::Pass);
+/// assert_eq!(at_most(prediction, 1.2), Verdict::Undecided);
+/// assert_eq!(at_most(prediction, 0.9), Verdict::Fail);
+/// ```
+#[must_use]
+pub fn at_most(prediction: Prediction, limit: f64) -> Verdict {
+    decide(prediction.lower, prediction.upper, limit)
+}
+
+/// Whether the quotient of new over old is at most `1 + tolerance`.
+#[must_use]
+pub fn no_worse(ratio: Ratio, tolerance: f64) -> Verdict {
+    decide(ratio.lower, ratio.upper, 1.0 + tolerance)
+}
+
+/// An interval against a limit. What is undefined is undecided.
+fn decide(lower: f64, upper: f64, limit: f64) -> Verdict {
+    // Limits typed in decimal meet values that were computed.
+    let limit = limit * (1.0 + 1e-9);
+    if upper <= limit {
+        Verdict::Pass
+    } else if lower > limit {
+        Verdict::Fail
+    } else {
+        Verdict::Undecided
+    }
+}
+
+impl Model {
+    /// Whether the model grows at most as `bound` in the parameter with this index, over the terms that are at least
+    /// 1 % of the model at `corner`, one coordinate per parameter. Where the shape was searched in noisy data, the shapes
+    /// that explain them nearly as well must agree, or else it is undecided.
+    #[must_use]
+    pub fn grows_at_most(&self, parameter: usize, bound: Growth, corner: &[f64]) -> Verdict {
+        let key = |growth: Growth| (growth.exponent, growth.log_exponent);
+        let complies = |growth: Growth| key(growth) <= key(bound);
+        let rivals = self.uncertainty.rivals.iter().filter(|rival| rival.0 >= PLAUSIBLE);
+        let rivals: Vec<bool> =
+            rivals.map(|(_, constant, terms)| complies(leading(*constant, terms, parameter, corner))).collect();
+        match complies(self.growth[parameter]) {
+            true if rivals.iter().all(|&ok| ok) => Verdict::Pass,
+            false if rivals.iter().all(|&ok| !ok) => Verdict::Fail,
+            _ => Verdict::Undecided,
+        }
+    }
+}
+
+/// Leading growth in one parameter of a constant and terms.
+fn leading(constant: f64, terms: &[Term], parameter: usize, corner: &[f64]) -> Growth {
+    let still = Growth { exponent: 0.into(), log_exponent: 0 };
+    let total = (constant + terms.iter().map(|t| t.at(corner)).sum::<f64>()).abs();
+    let of = |term: &Term| {
+        let factor = term.factors.iter().find(|f| f.parameter == parameter);
+        factor.map_or(still, |f| Growth { exponent: f.exponent, log_exponent: f.log_exponent })
+    };
+    let matter = terms.iter().filter(|t| t.at(corner).abs() >= MATTERS * total).map(of);
+    let constant = (constant.abs() >= MATTERS * total).then_some(still);
+    matter.chain(constant).max_by_key(|g| (g.exponent, g.log_exponent)).unwrap_or(still)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::{ExperimentBuilder, Metric};
+    use crate::{Options, fit};
+
+    fn model(metric: &str, cost: impl Fn(f64) -> f64) -> Model {
+        let mut builder = ExperimentBuilder::new(["p"]);
+        let metric = builder.metric(Metric { name: metric.into(), unit: String::new(), over_ranks: None });
+        let solve = builder.callpath(["main", "solve"]);
+        for p in [2.0_f64, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0] {
+            let point = builder.point(&[p]);
+            builder.add(solve, metric, point, cost(p));
+        }
+        fit(&builder.finish(), &Options::default()).models.remove(0)
+    }
+
+    fn bound(exponent: i32, log_exponent: i32) -> Growth {
+        Growth { exponent: exponent.into(), log_exponent }
+    }
+
+    #[test]
+    fn exact_counts_are_always_decided() {
+        let model = model("basic_blocks", |p| 7.0 + 3.0 * p * p.log2());
+        assert_eq!(model.grows_at_most(0, bound(1, 1), &[256.0]), Verdict::Pass);
+        assert_eq!(model.grows_at_most(0, bound(2, 0), &[256.0]), Verdict::Pass);
+        assert_eq!(model.grows_at_most(0, bound(1, 0), &[256.0]), Verdict::Fail);
+    }
+
+    #[test]
+    fn noise_leaves_neighbouring_shapes_undecided_and_distant_ones_not() {
+        // p log2(p) with alternating errors of 20 %: p and p^(5/4) explain it as well.
+        let model = model("time", |p| 1e-3 * p * p.log2() * (1.0 + 0.2 * (p.log2() * 2.1).sin()));
+        assert_eq!(model.grows_at_most(0, bound(3, 0), &[256.0]), Verdict::Pass);
+        assert_eq!(model.grows_at_most(0, bound(0, 0), &[256.0]), Verdict::Fail);
+        let near: Vec<Verdict> =
+            [bound(1, 0), bound(1, 1)].map(|b| model.grows_at_most(0, b, &[256.0])).into_iter().collect();
+        assert!(near.contains(&Verdict::Undecided), "{near:?} {:?}", model.growth);
+    }
+
+    #[test]
+    fn regressions_are_judged_by_the_whole_interval() {
+        let ratio = |lower, value, upper| Ratio { value, lower, upper };
+        assert_eq!(no_worse(ratio(0.9, 1.0, 1.04), 0.05), Verdict::Pass);
+        assert_eq!(no_worse(ratio(0.9, 1.2, 1.5), 0.05), Verdict::Undecided);
+        assert_eq!(no_worse(ratio(1.1, 1.2, 1.5), 0.05), Verdict::Fail);
+        assert_eq!(no_worse(ratio(f64::NAN, f64::NAN, f64::NAN), 0.05), Verdict::Undecided);
+    }
+}

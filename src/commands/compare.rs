@@ -1,0 +1,98 @@
+//! `poise compare`: the models of two experiments side by side.
+
+use std::fmt::Write as _;
+
+use modeler::compare::{Comparison, Crossover, Pair, Side, Smaller, compare as compare_models};
+use modeler::formats::{self, Input};
+use modeler::report::terminal::table;
+use modeler::report::{Table, default_target, quantity};
+
+use crate::cli::{CompareArgs, GlobalArgs, InputArgs, OutputFormat};
+use crate::commands::input;
+use crate::error::{Error, Result};
+use crate::output;
+
+/// Reads and fits both, compares, prints.
+pub fn compare(arguments: &CompareArgs, global: &GlobalArgs) -> Result<()> {
+    let read = |path: &std::path::PathBuf| {
+        let only = InputArgs::of(path.clone(), arguments.input_format.clone());
+        let input = input::read(&only, global)?;
+        let fits = input::fit_here(&input.experiment, &arguments.fit)?;
+        Ok::<(Input, modeler::Fits), Error>((input, fits))
+    };
+    let (first, second) = (read(&arguments.first)?, read(&arguments.second)?);
+    let experiment = &first.0.experiment;
+    let target = match &arguments.at {
+        Some(at) => input::coordinates(experiment, at)?,
+        None => default_target(experiment),
+    };
+    let [a, b] = [&first, &second].map(|(input, fits)| Side { experiment: &input.experiment, fits });
+    let found = compare_models(a, b, &target, arguments.level).map_err(Error::NotModelable)?;
+    let text = match arguments.output.format {
+        OutputFormat::Human => for_people(&found, arguments, global.verbose),
+        OutputFormat::Json => formats::comparison_json(&found, &second.0.experiment.parameters, arguments.level),
+        OutputFormat::Csv => formats::comparison_csv(&found),
+    };
+    output::deliver(&text, arguments.output.output.as_deref())?;
+    input::partial(&first.0.warnings, &first.1)?;
+    input::partial(&second.0.warnings, &second.1)
+}
+
+fn for_people(found: &Comparison, arguments: &CompareArgs, verbose: bool) -> String {
+    let at: Vec<String> = found.parameters.iter().zip(&found.target).map(|(p, x)| format!("{p} = {x}")).collect();
+    let (first, second) = (arguments.first.display(), arguments.second.display());
+    let mut text = format!("A is {first}, B is {second}; at {}:\n", at.join(", "));
+    let has_time = found.pairs.iter().any(|p| p.metric == "time");
+    let shown = |p: &&Pair| verbose || !has_time || p.metric == "time";
+    let mut pairs: Vec<&Pair> = found.pairs.iter().filter(shown).collect();
+    let hidden = found.pairs.len() - pairs.len();
+    // What costs most in either comes first.
+    let cost = |p: &Pair| p.first.1.value.max(p.second.1.value);
+    pairs.sort_by(|a, b| cost(b).total_cmp(&cost(a)).then_with(|| a.callpath.cmp(&b.callpath)));
+    text.push_str(&table(&pairs_table(&pairs, found.parameters)));
+    if hidden > 0 {
+        let _ = writeln!(text, "{hidden} pairs of effort metrics are not shown; -v or --format json has them.");
+    }
+    for (list, name) in [(&found.only_first, "A"), (&found.only_second, "B")] {
+        for (path, metric) in list {
+            let _ = writeln!(text, "only {name} has {metric} of {}", path.join(" -> "));
+        }
+    }
+    text
+}
+
+fn pairs_table(pairs: &[&Pair], parameters: &[String]) -> Table {
+    let header = ["call path", "metric", "A", "B", "B / A", "interval", "crossover"].map(str::to_owned).to_vec();
+    let row = |p: &&Pair| {
+        let crossovers: Vec<String> = p.crossovers.iter().map(|c| crossover(c, parameters)).collect();
+        vec![
+            p.callpath.join(" -> "),
+            p.metric.to_owned(),
+            quantity(p.first.1.value, p.unit),
+            quantity(p.second.1.value, p.unit),
+            quantity(p.ratio.value, ""),
+            format!("{} to {}", quantity(p.ratio.lower, ""), quantity(p.ratio.upper, "")),
+            if crossovers.is_empty() { "none".to_owned() } else { crossovers.join("; ") },
+        ]
+    };
+    Table { header, rows: pairs.iter().map(row).collect() }
+}
+
+/// Such as `from p = 120 on B is smaller (certain below 90 and above 160)`.
+fn crossover(c: &Crossover, parameters: &[String]) -> String {
+    let name = match c.then {
+        Smaller::First => "A",
+        Smaller::Second => "B",
+    };
+    let certain = match (c.lower, c.upper) {
+        (None, None) => "uncertain".to_owned(),
+        (lower, upper) => {
+            let ends = [
+                lower.map(|x| format!("below {}", quantity(x, ""))),
+                upper.map(|x| format!("above {}", quantity(x, ""))),
+            ];
+            format!("certain {}", ends.into_iter().flatten().collect::<Vec<_>>().join(" and "))
+        }
+    };
+    format!("from {} = {} on {name} is smaller ({certain})", parameters[c.parameter], quantity(c.at, ""))
+}

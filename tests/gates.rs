@@ -1,0 +1,130 @@
+//! `poise compare` and `poise check`, as a user and a CI system call them, on experiments whose functions are known.
+
+mod common;
+
+use common::World;
+use serde_json::Value;
+
+/// Extra-P text over p and n with one region: `cost(p, n)` in the named metric, disturbed by `noise(i)`.
+fn experiment(metric: &str, cost: impl Fn(f64, f64) -> f64, noise: impl Fn(usize) -> f64) -> String {
+    let points: Vec<(f64, f64)> = [4.0, 8.0, 16.0, 32.0, 64.0]
+        .iter()
+        .flat_map(|&p| [100.0, 200.0, 300.0, 400.0, 500.0].map(|n| (p, n)))
+        .collect();
+    let mut text = String::from("PARAMETER p\nPARAMETER n\nPOINTS");
+    points.iter().for_each(|(p, n)| text.push_str(&format!(" ( {p} {n} )")));
+    text.push_str(&format!("\nREGION main->solve\nMETRIC {metric}\n"));
+    points
+        .iter()
+        .enumerate()
+        .for_each(|(i, &(p, n))| text.push_str(&format!("DATA {}\n", cost(p, n) * (1.0 + noise(i)))));
+    text
+}
+
+/// Pseudo-random, between -1 and 1.
+fn disturbance(i: usize) -> f64 {
+    (((i * 7919 + 13) % 101) as f64 / 50.0) - 1.0
+}
+
+#[test]
+fn comparing_finds_where_one_version_overtakes_the_other() {
+    let world = World::new();
+    // 2 n and n p / 100 are equal at p = 200.
+    world.write("a.txt", &experiment("basic_blocks", |_, n| 2.0 * n, |_| 0.0));
+    world.write("b.txt", &experiment("basic_blocks", |p, n| p * n / 100.0, |_| 0.0));
+    let outcome = world.poise(["compare", "a.txt", "b.txt", "--at", "p=800,n=1000", "--format", "json"]).status(0);
+    let found: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    assert_eq!(found["schema"], "counterpoise/comparison");
+    let pair = &found["pairs"][0];
+    assert_eq!(pair["callpath"], serde_json::json!(["main", "solve"]));
+    assert!((pair["ratio"]["value"].as_f64().unwrap() - 4.0).abs() < 1e-6, "{pair}");
+    let crossover = &pair["crossovers"][0];
+    assert_eq!((&crossover["parameter"], &crossover["smaller_beyond"]), (&"p".into(), &"first".into()));
+    assert!((crossover["value"].as_f64().unwrap() - 200.0).abs() < 0.1, "{crossover}");
+    let people = world.poise(["compare", "a.txt", "b.txt"]).status(0).stdout;
+    assert!(people.contains("from p = 200 on A is smaller"), "{people}");
+    let csv = world.poise(["compare", "a.txt", "b.txt", "--at", "p=800,n=1000", "--format", "csv"]).status(0).stdout;
+    assert!(csv.starts_with("p,n,callpath,metric,unit,first,") && csv.contains("800,1000,main->solve,"), "{csv}");
+}
+
+#[test]
+fn experiments_over_other_parameters_are_not_compared() {
+    let world = World::new();
+    world.write("a.txt", &experiment("time", |p, n| p * n, |_| 0.0));
+    world.write("b.txt", &experiment("time", |p, n| p * n, |_| 0.0).replace("PARAMETER n", "PARAMETER m"));
+    let outcome = world.poise(["compare", "a.txt", "b.txt"]).status(4);
+    assert!(outcome.stderr.contains("p, n in the first and p, m in the second"), "{}", outcome.stderr);
+}
+
+const EXPECTATIONS: &str = "\
+at = { p = 128, n = 1000 }
+[[expect]]
+callpath = \"main -> *\"
+growth = \"p * n^(3/2)\"
+at_most = 20.0
+";
+
+#[test]
+fn a_gate_passes_fails_and_leaves_open_with_the_right_status() {
+    let world = World::new();
+    // 1e-4 p n: 12.8 s at the target.
+    world.write("exact.txt", &experiment("time", |p, n| 1e-4 * p * n, |_| 0.0));
+    world.write("noisy.txt", &experiment("time", |p, n| 1e-4 * p * n, |i| 0.1 * disturbance(i)));
+    world.write("pass.toml", EXPECTATIONS);
+    world.write("fail.toml", &EXPECTATIONS.replace("p * n^(3/2)", "sqrt(p) * n"));
+    world.write("close.toml", &EXPECTATIONS.replace("20.0", "12.9"));
+    let run = |input: &str, expect: &str, status: i32| {
+        let outcome = world.poise(["check", input, "--expect", expect, "--format", "json"]).status(status);
+        serde_json::from_str::<Value>(&outcome.stdout).unwrap()
+    };
+    let counts = |v: &Value| ["passed", "failed", "undecided"].map(|key| v[key].as_u64().unwrap());
+    assert_eq!(counts(&run("exact.txt", "pass.toml", 0)), [2, 0, 0]);
+    let failed = run("exact.txt", "fail.toml", 1);
+    assert_eq!(counts(&failed), [1, 1, 0]);
+    assert_eq!((&failed["checks"][0]["verdict"], &failed["checks"][0]["line"]), (&"fail".into(), &2.into()));
+    // 10 % of noise cannot tell 12.8 s from 12.9 s, and that fails no build.
+    let open = run("noisy.txt", "close.toml", 0);
+    let limit = |c: &&Value| c["expected"].as_str().unwrap().starts_with("at most");
+    let judged = open["checks"].as_array().unwrap().iter().find(limit).unwrap();
+    assert_eq!(judged["verdict"], "undecided", "{judged}");
+}
+
+#[test]
+fn a_baseline_is_judged_by_effort_exactly() {
+    let world = World::new();
+    world.write("old.txt", &experiment("basic_blocks", |p, n| 5.0 * p * n, |_| 0.0));
+    world.write("new.txt", &experiment("basic_blocks", |p, n| 5.5 * p * n, |_| 0.0));
+    let expect = |tolerance: &str| {
+        format!(
+            "[[expect]]\ncallpath = \"*\"\nmetric = \"basic_blocks\"\nbaseline = \"old.txt\"\ntolerance = {tolerance}\n"
+        )
+    };
+    world.write("strict.toml", &expect("0.05"));
+    world.write("lenient.toml", &expect("0.15"));
+    let failed = world.poise(["check", "new.txt", "--expect", "strict.toml", "--junit", "out.xml"]).status(1);
+    assert!(failed.stderr.contains("1 of 1 expectations fail"), "{}", failed.stderr);
+    let xml = world.read("out.xml");
+    assert!(
+        xml.contains("tests=\"1\"") && xml.contains("failures=\"1\"") && xml.contains("<failure message=\"1.10 times"),
+        "{xml}"
+    );
+    world.poise(["check", "new.txt", "--expect", "lenient.toml"]).status(0);
+    // Nothing is overwritten.
+    world.poise(["check", "new.txt", "--expect", "lenient.toml", "--junit", "out.xml"]).status(2);
+}
+
+#[test]
+fn expectations_that_judge_nothing_are_errors_with_their_place() {
+    let world = World::new();
+    world.write("a.txt", &experiment("time", |p, n| p * n, |_| 0.0));
+    world.write("e.toml", "[[expect]]\ncallpath = \"main -> slove\"\nat_most = 1.0\n");
+    let outcome = world.poise(["check", "a.txt", "--expect", "e.toml"]).status(3);
+    assert!(
+        outcome.stderr.contains("e.toml:1: no call path with the metric time matches `main -> slove`"),
+        "{}",
+        outcome.stderr
+    );
+    world.write("e2.toml", "[[expect]]\ncallpath = \"*\"\ngrowth = \"q\"\n");
+    let outcome = world.poise(["check", "a.txt", "--expect", "e2.toml"]).status(3);
+    assert!(outcome.stderr.contains("e2.toml:1: `growth` names q"), "{}", outcome.stderr);
+}
