@@ -89,12 +89,14 @@ pub(crate) fn relative_weights(y: &[f64]) -> Vec<f64> {
 }
 
 /// The function behind a count: of all `libraries`, each with its way of rounding, the first that explains the count
-/// exactly with few terms, or else the one of shortest description; runners-up follow.
+/// exactly with few terms, or else the one of shortest description; runners-up follow. `propose` may name sums that are
+/// worth trying, given the weights of the values and the mean square that rounding leaves of the weighted values.
 /// Counts on full grids are tried by [`crate::separable`] before.
 pub(crate) fn search(
     count: Count,
     libraries: impl IntoIterator<Item = (Rounding, Arc<Library>)>,
     maximum_terms: usize,
+    propose: impl Fn(&[f64], f64) -> Vec<Vec<Shape>>,
     workspace: &mut Workspace,
 ) -> Vec<Found> {
     if let Some(constant) = constant_count(count.y) {
@@ -119,8 +121,11 @@ pub(crate) fn search(
                 ..Search::new(count.y, &weights, &library, workspace)
             };
             (search.rounding, search.prices) = (rounding, Prices::COUNT);
-            if rounding != Rounding::None {
+            if rounding == Rounding::None {
+                search.proposals = propose(&weights, search.floor);
+            } else {
                 search.prices.singles = Prices::TIME.singles;
+                search.prices.spare = 1;
             }
             let best = search.run(maximum_terms, 4);
             explained |= best.first().is_some_and(|f| search.is_explained(f));
@@ -208,13 +213,15 @@ struct Prices {
     singles: usize,
     /// How many points must be left over to agree.
     spare: usize,
+    /// Per negative coefficient: iterations add.
+    negative: f64,
 }
 
 impl Prices {
     /// Counts differ from their functions systematically, so terms must be worth choosing from thousands.
-    const COUNT: Self = Self { term: 8.0, complexity: 2.0, least_freedom: 1.0, singles: 64, spare: 1 };
+    const COUNT: Self = Self { term: 8.0, complexity: 2.0, least_freedom: 1.0, singles: 64, spare: 2, negative: 20.0 };
     /// The noise of times is independent.
-    const TIME: Self = Self { term: 2.0, complexity: 0.5, least_freedom: 1e-4, singles: 16, spare: 1 };
+    const TIME: Self = Self { term: 2.0, complexity: 0.5, least_freedom: 1e-4, singles: 16, spare: 1, negative: 0.0 };
 }
 
 /// A function that was found to be exact, with its coefficients as whole as they can be.
@@ -248,6 +255,8 @@ struct Search<'a> {
     floor: f64,
     /// Mean square of the weighted data.
     size: f64,
+    /// Sums that are worth trying.
+    proposals: Vec<Vec<Shape>>,
     workspace: &'a mut Workspace,
 }
 
@@ -256,7 +265,8 @@ impl<'a> Search<'a> {
     fn new(y: &'a [f64], weights: &'a [f64], library: &'a Library, workspace: &'a mut Workspace) -> Self {
         let size = y.iter().zip(weights).map(|(y, w)| (y * w).powi(2)).sum::<f64>() / y.len() as f64;
         let (rounding, prices, independent) = (Rounding::None, Prices::TIME, y.len() as f64);
-        Self { y, weights, library, rounding, prices, independent, floor: 0.0, size, workspace }
+        let proposals = Vec::new();
+        Self { y, weights, library, rounding, prices, independent, floor: 0.0, size, proposals, workspace }
     }
 
     fn run(&mut self, maximum_terms: usize, count: usize) -> Vec<Found> {
@@ -266,6 +276,9 @@ impl<'a> Search<'a> {
         self.library.square_sums(&self.workspace.weights, &mut self.workspace.squares);
         let mut beam = vec![self.constant_state()];
         let mut kept = beam.clone();
+        let mut proposed = self.proposed(most);
+        self.exchange(&mut proposed);
+        kept.append(&mut proposed);
         for size in 1..=most {
             let width = if size == 1 { self.prices.singles } else { BEAM[(size - 2).min(BEAM.len() - 1)] };
             beam = self.longer(&beam, width);
@@ -280,6 +293,23 @@ impl<'a> Search<'a> {
         kept.sort_by(|a, b| a.score.total_cmp(&b.score));
         kept.truncate(count);
         kept.iter().map(|state| self.found(state)).collect()
+    }
+
+    /// The proposed sums of at most `most` terms that are determined, best first.
+    fn proposed(&self, most: usize) -> Vec<State> {
+        let mut states: Vec<State> = Vec::new();
+        for shapes in &self.proposals {
+            let indices = shapes.iter().map(|s| self.library.shapes.iter().position(|t| t == s));
+            let Some(mut selected) = indices.collect::<Option<Vec<usize>>>() else { continue };
+            selected.sort_unstable();
+            selected.dedup();
+            let determined = (0..selected.len()).all(|i| self.is_determined(&selected[..i], selected[i]));
+            if selected.len() <= most && determined && !states.iter().any(|s| s.selected == selected) {
+                states.push(self.state_of(&selected));
+            }
+        }
+        states.sort_by(|a, b| a.score.total_cmp(&b.score));
+        states
     }
 
     fn is_exact(&self, state: &State) -> bool {
@@ -307,7 +337,26 @@ impl<'a> Search<'a> {
     fn complete(&self, mut state: State) -> State {
         state.rss = dot(&state.residual, &state.residual);
         state.score = self.score(&state.selected, state.rss);
+        if self.prices.negative > 0.0 && !state.selected.is_empty() {
+            state.score += self.price_of_signs(&state);
+        }
         state
+    }
+
+    /// What negative coefficients cost; a negative constant no more than leaving it out.
+    fn price_of_signs(&self, state: &State) -> f64 {
+        let coefficients = self.coefficients(&state.selected, true);
+        let negative = coefficients[1..].iter().filter(|c| **c < 0.0).count() as f64;
+        let constant = if coefficients[0] < 0.0 {
+            let columns = self.columns(&state.selected);
+            let without = least_squares(&columns, &self.data());
+            let left = residual(&columns, &self.data(), &without);
+            let more = self.score(&state.selected, dot(&left, &left)) - state.score;
+            more.clamp(0.0, self.prices.negative)
+        } else {
+            0.0
+        };
+        negative * self.prices.negative + constant
     }
 
     /// Twice the description length of data and sum: the residuals' (corrected for few points), and each term's.

@@ -2,10 +2,10 @@
 
 use crate::build::{Data, constant_model, count_model, prior_model, searched_model};
 use crate::effort::{self, Count, Found, Workspace};
-use crate::experiment::{CallPathId, Experiment, MetricId, OverRanks, Series};
+use crate::experiment::{CallPathId, Experiment, Layout, MetricId, OverRanks, Series};
 use crate::hypotheses::Hypotheses;
 use crate::model::{Kind, Model, Warning};
-use crate::options::{MethodChoice, Options};
+use crate::options::{ExponentSets, MethodChoice, Options};
 use crate::priors::{self, Bytes, Communicator, Operation, Prior};
 use crate::share::{Share, fit_share};
 use crate::warning::{self, Code, warning};
@@ -94,6 +94,8 @@ pub(crate) struct Fitter<'a> {
     options: &'a Options,
     /// By layout.
     hypotheses: Vec<Arc<Hypotheses<'a>>>,
+    /// The same for bytes, which have more exponents.
+    byte_hypotheses: Vec<Arc<Hypotheses<'a>>>,
     /// Metric ids by name.
     metrics: HashMap<&'a str, Vec<MetricId>>,
     ranks: Option<usize>,
@@ -104,11 +106,11 @@ pub(crate) struct Fitter<'a> {
 impl<'a> Fitter<'a> {
     pub(crate) fn new(experiment: &'a Experiment, options: &'a Options) -> Self {
         let points = |ids: &[u32]| ids.iter().map(|&i| experiment.points[i as usize].as_slice()).collect();
-        let hypotheses = experiment
-            .layouts
-            .iter()
-            .map(|l| Arc::new(Hypotheses::new(points(&l.points), &options.exponents)))
-            .collect();
+        let with = |sets: &ExponentSets| {
+            let of = |l: &Layout| Arc::new(Hypotheses::new(points(&l.points), sets));
+            experiment.layouts.iter().map(of).collect()
+        };
+        let (hypotheses, byte_hypotheses) = (with(&options.exponents), with(&options.exponents.times_ranks()));
         let mut metrics: HashMap<&str, Vec<MetricId>> = HashMap::new();
         for (id, metric) in experiment.metrics.iter().enumerate() {
             metrics.entry(metric.name.as_str()).or_default().push(id as MetricId);
@@ -116,7 +118,7 @@ impl<'a> Fitter<'a> {
         let is_ranks = |name: &String| RANKS.contains(&name.to_ascii_lowercase().as_str());
         let ranks = experiment.parameters.iter().position(is_ranks);
         let efforts = experiment.series.iter().map(|_| OnceLock::new()).collect();
-        Self { experiment, options, hypotheses, metrics, ranks, efforts }
+        Self { experiment, options, hypotheses, byte_hypotheses, metrics, ranks, efforts }
     }
 
     pub(crate) fn run(&self, share: Share) -> Fits {
@@ -178,11 +180,12 @@ impl<'a> Fitter<'a> {
 
     /// The hypotheses on the points that have usable values: the layout's own where those are all.
     fn hypotheses(&self, data: &Data<'a>) -> Arc<Hypotheses<'a>> {
-        let shared = &self.hypotheses[data.layout];
+        let is_bytes = self.experiment.metrics[data.series.metric as usize].name.starts_with("bytes");
+        let shared = if is_bytes { &self.byte_hypotheses[data.layout] } else { &self.hypotheses[data.layout] };
         if data.points.len() == shared.points.len() {
             return Arc::clone(shared);
         }
-        Arc::new(Hypotheses::new(data.points.clone(), &self.options.exponents))
+        Arc::new(Hypotheses::new(data.points.clone(), shared.sets()))
     }
 
     fn warn_of_fixed_parameters(&self, data: &mut Data) {
@@ -246,15 +249,15 @@ impl<'a> Fitter<'a> {
         let exact = effort::constant_count(y).or_else(|| {
             let (constant, terms) = hypotheses.exact_function(y)?;
             let mut found = effort::exact(constant, terms);
-            // What differs by more than rounding of loop bounds is a step that no loop bound makes.
             found.residual = found.differs_by(&hypotheses.points, y);
-            found.is_explained().then_some(found)
+            Some(found)
         });
         if let Some(found) = exact {
             return vec![found];
         }
         let count = Count { y, independent: hypotheses.independent(y), steps: &hypotheses.steps(y) };
-        effort::search(count, hypotheses.for_count(y), self.options.maximum_terms, workspace)
+        let propose = |weights: &[f64], floor: f64| hypotheses.proposals(y, weights, floor);
+        effort::search(count, hypotheses.for_count(y), self.options.maximum_terms, propose, workspace)
     }
 
     /// The series of the metric `name` at `callpath`, the first there is of these values over ranks.

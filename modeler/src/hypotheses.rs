@@ -1,5 +1,6 @@
 //! Which hypotheses compete on a layout: libraries built when first needed and shared by all its series.
 
+use crate::decompose;
 use crate::effort::common_step;
 use crate::library::{FactorColumn, Library, Rounding, Shape, factor_columns};
 use crate::linear::{least_squares, residual};
@@ -25,7 +26,7 @@ const ROUNDINGS: [Rounding; 4] = [Rounding::None, Rounding::Floor, Rounding::Cei
 pub(crate) struct Hypotheses<'a> {
     /// Coordinates of the points.
     pub points: Vec<&'a [f64]>,
-    sets: &'a ExponentSets,
+    sets: ExponentSets,
     varying: Vec<usize>,
     /// By way of rounding and mask of varying parameters with negative exponents.
     shared: Vec<OnceLock<Arc<Library>>>,
@@ -51,14 +52,19 @@ impl Reduced<'_> {
 }
 
 impl<'a> Hypotheses<'a> {
-    pub fn new(points: Vec<&'a [f64]>, sets: &'a ExponentSets) -> Self {
+    pub fn new(points: Vec<&'a [f64]>, sets: &ExponentSets) -> Self {
         let parameters = points.first().map_or(0, |x| x.len());
         let varies = |l: &usize| points.iter().any(|x| x[*l] != points[0][*l]);
         let varying: Vec<usize> = (0..parameters).filter(varies).collect();
-        Self::in_parameters(points, sets, varying)
+        Self::in_parameters(points, sets.clone(), varying)
     }
 
-    fn in_parameters(points: Vec<&'a [f64]>, sets: &'a ExponentSets, varying: Vec<usize>) -> Self {
+    /// The exponents of the hypotheses.
+    pub fn sets(&self) -> &ExponentSets {
+        &self.sets
+    }
+
+    fn in_parameters(points: Vec<&'a [f64]>, sets: ExponentSets, varying: Vec<usize>) -> Self {
         let libraries = ROUNDINGS.len() << varying.len().min(MOST_SHARED);
         let shared = (0..libraries).map(|_| OnceLock::new()).collect();
         let reduced = (0..1usize << varying.len().min(MOST_CACHED)).map(|_| OnceLock::new()).collect();
@@ -84,7 +90,7 @@ impl<'a> Hypotheses<'a> {
             let varying = (0..all).filter(|bit| mask >> bit & 1 == 1).map(|bit| self.varying[bit]).collect();
             let chosen: Vec<usize> = self.groups(mask).iter().map(|group| group[0]).collect();
             let points = chosen.iter().map(|&i| self.points[i]).collect();
-            Arc::new(Reduced { hypotheses: Self::in_parameters(points, self.sets, varying), chosen })
+            Arc::new(Reduced { hypotheses: Self::in_parameters(points, self.sets.clone(), varying), chosen })
         };
         Some(Arc::clone(self.reduced[mask].get_or_init(reduce)))
     }
@@ -132,7 +138,7 @@ impl<'a> Hypotheses<'a> {
     }
 
     fn grid(&self) -> Option<&Grid> {
-        self.grid.get_or_init(|| Grid::new(&self.points, &self.varying, self.sets)).as_ref()
+        self.grid.get_or_init(|| Grid::new(&self.points, &self.varying, &self.sets)).as_ref()
     }
 
     /// Parameters with one value in all points.
@@ -159,12 +165,20 @@ impl<'a> Hypotheses<'a> {
         self.grid()?.function(y)
     }
 
-    /// The libraries in which the count `y` is searched, in order.
+    /// Sums that are worth trying for the count `y`; see [`decompose::propose`].
+    pub fn proposals(&self, y: &[f64], weights: &[f64], floor: f64) -> Vec<Vec<Shape>> {
+        self.grid().map_or(Vec::new(), |grid| decompose::propose(grid, y, weights, floor))
+    }
+
+    /// The libraries in which the count `y` is searched, in order. On grids rounded bounds were tried before, by
+    /// [`crate::separable`].
     pub fn for_count<'b>(&'b self, y: &'b [f64]) -> impl Iterator<Item = (Rounding, Arc<Library>)> + 'b {
         let all = (1usize << self.varying.len()) - 1;
         let first = if self.sets.negative == NegativeExponents::Always { all } else { 0 };
-        let last = (self.sets.negative == NegativeExponents::Auto).then_some((Rounding::None, all));
-        let tries = ROUNDINGS.into_iter().map(move |r| (r, first)).chain(last);
+        let roundings = if self.grid().is_some() { &ROUNDINGS[..1] } else { &ROUNDINGS[..] };
+        let falling = if self.sets.negative == NegativeExponents::Auto { self.falling(y) } else { 0 };
+        let last = (falling != 0).then_some((Rounding::None, falling));
+        let tries = roundings.iter().map(move |r| (*r, first)).chain(last);
         tries.map(move |(rounding, mask)| (rounding, self.library(y, rounding, mask)))
     }
 
@@ -181,7 +195,7 @@ impl<'a> Hypotheses<'a> {
     fn library(&self, y: &[f64], rounding: Rounding, negative: usize) -> Arc<Library> {
         let factors = |kept: Option<usize>| -> Vec<Vec<FactorColumn>> {
             let of = |(bit, &l): (usize, &usize)| {
-                let columns = factor_columns(&self.points, l, self.sets, negative >> bit & 1 == 1, rounding);
+                let columns = factor_columns(&self.points, l, &self.sets, negative >> bit & 1 == 1, rounding);
                 match kept {
                     Some(count) => self.best_factors(y, l, columns, count),
                     None => columns,

@@ -4,9 +4,11 @@
 //! function of the execution parameters. Where a noise-free effort metric was measured beside the time, effort
 //! decides the shape of the model and time only its coefficients.
 
+mod axis;
 mod build;
 mod coefficients;
 pub mod compare;
+mod decompose;
 mod effort;
 pub mod experiment;
 mod expression;
@@ -14,6 +16,7 @@ mod fit;
 pub mod formats;
 mod hypotheses;
 mod library;
+mod line;
 mod linear;
 pub mod model;
 mod noise;

@@ -1,19 +1,17 @@
 //! Finds exact functions of counts on full grids, one parameter at a time.
 //!
 //! A sum of products of factors, seen as a matrix of one parameter's values against all others, has columns in the
-//! span of that parameter's factors, however the loop bounds of the others were rounded. So the factors of each
-//! parameter are found on their own: the smallest set of candidates, rounded or not, that spans the columns. The
-//! coefficients of all products of the factors found follow from one linear solve. A function that is no such sum, or
-//! needs as many factors as the parameter has values, is not found here.
+//! span of that parameter's factors, however the loop bounds of the others were rounded. So the smallest set of
+//! factors, rounded or not, that spans the columns is found first; what multiplies each of them is a count of the other
+//! parameters, which is taken apart in the same way. In the end there are counts of one parameter, which
+//! [`crate::line`] explains. A function that is no such sum is not found here.
 
-use crate::library::{FactorColumn, Rounding, Shape, complexity, factor_columns};
+use crate::axis::{Axis, MOST_VALUES, Vector, dot, length, orthonormal, product, scaled, without};
+use crate::library::{Rounding, Shape};
+use crate::line;
 use crate::linear::{least_squares, residual};
-use crate::model::Factor;
-use crate::options::{ExponentSets, NegativeExponents};
-use std::collections::HashSet;
+use crate::options::ExponentSets;
 
-/// Parameters with more values than this are left to the general search.
-const MOST_VALUES: usize = 16;
 /// Relative size below which a column adds nothing to a span.
 const RANK_TOLERANCE: f64 = 1e-10;
 /// Distance below which a unit vector lies in a span.
@@ -22,242 +20,299 @@ const SPAN_TOLERANCE: f64 = 1e-8;
 const INDEPENDENT: f64 = 1e-5;
 /// Relative residual of an exact function at every point.
 const EXACT: f64 = 1e-8;
+/// Most factors of a parameter.
+const MOST_FACTORS: usize = 6;
 
-/// So many conditions at least must hold for a pair of rounded bounds not to be an accident.
-const LEAST_CONDITIONS: usize = 3;
-
-/// One value per value of a parameter, zero beyond.
-type Vector = [f64; MOST_VALUES];
-
-/// A factor that may be part of a count.
-#[derive(Clone, Debug)]
-struct Candidate {
-    factor: Option<Factor>,
-    /// Values, as they enter the count.
-    values: Vector,
-    /// Whether the values are rounded.
-    rounded: bool,
-}
-
-/// One varying parameter of a grid.
-#[derive(Debug)]
-struct Axis {
-    /// Number of values.
-    size: usize,
-    /// By ascending complexity, the constant first.
-    candidates: Vec<Candidate>,
-    /// Which value each point has.
-    index: Vec<usize>,
-}
-
-/// A full grid with its candidates, by way of rounding.
+/// A full grid with its candidates.
 #[derive(Debug)]
 pub(crate) struct Grid {
+    /// By way of rounding.
     by_rounding: Vec<Vec<Axis>>,
-    points: usize,
+    /// Without any.
+    pub smooth: Vec<Axis>,
+    /// Values per parameter.
+    pub sizes: Vec<usize>,
+}
+
+/// A product of candidates, at most one of each axis, as pairs of axis and candidate; the constant ones are left out.
+type Product = Vec<(usize, usize)>;
+
+/// A sum of products and how complicated it is.
+struct Solution {
+    products: Vec<Product>,
+    price: f64,
 }
 
 impl Grid {
     /// The grid of `points` over the parameters `varying`; `None` where points are missing or there are too many
     /// values.
     pub fn new(points: &[&[f64]], varying: &[usize], sets: &ExponentSets) -> Option<Self> {
-        let roundings = [Rounding::Floor, Rounding::Ceiling, Rounding::Nearest];
         let axes = |r: Rounding| varying.iter().map(|&l| Axis::new(points, l, sets, r)).collect::<Option<Vec<Axis>>>();
+        let roundings = [Rounding::Floor, Rounding::Ceiling, Rounding::Nearest];
         let by_rounding: Vec<Vec<Axis>> = roundings.into_iter().map(axes).collect::<Option<_>>()?;
-        let size = by_rounding[0].iter().map(|a| a.size).product::<usize>();
-        (size == points.len() && !varying.is_empty()).then_some(Self { by_rounding, points: points.len() })
+        let sizes: Vec<usize> = by_rounding[0].iter().map(|a| a.size).collect();
+        let full = sizes.iter().product::<usize>() == points.len() && !varying.is_empty();
+        full.then_some(Self { smooth: axes(Rounding::None)?, by_rounding, sizes })
     }
 
     /// Constant and terms of the function that gives `y` exactly, if it is a sum of products of few factors.
     ///
-    /// Programs round their loop bounds one way and execute whole numbers of blocks per iteration, so of the ways of
-    /// rounding the one with the fewest terms and the fewest fractional coefficients wins.
+    /// Programs round their loop bounds one way and execute whole, non-negative numbers of blocks per iteration, so of
+    /// the ways of rounding the one with the fewest terms and the fewest other coefficients wins.
     pub fn function(&self, y: &[f64]) -> Option<(f64, Vec<(Shape, f64)>)> {
-        let found = self.by_rounding.iter().filter_map(|axes| self.exact(axes, y));
-        let fractional = |c: &f64| usize::from((c - c.round()).abs() > 1e-5 * c.abs());
-        found.min_by_key(|(constant, terms)| {
-            let odd = fractional(constant) + terms.iter().map(|t| fractional(&t.1)).sum::<usize>();
-            (terms.len() + usize::from(*constant != 0.0) + odd, odd)
+        (0..=line::MOST_EFFORT).find_map(|effort| {
+            let found = self.by_rounding.iter().filter_map(|axes| exact(axes, y, effort));
+            found.min_by(|a, b| (a.0, a.1).partial_cmp(&(b.0, b.1)).unwrap_or(std::cmp::Ordering::Equal)).map(|f| f.2)
         })
     }
 
     /// How many of the values of `y` can be rounded on their own: those of the independent columns of each parameter.
     pub fn independent(&self, y: &[f64]) -> usize {
-        let of = |axis: &Axis| axis.size * axis.column_span(y, &axis.weights(y)).len();
-        self.by_rounding[0].iter().map(of).sum()
-    }
-
-    /// The same with one way of rounding.
-    fn exact(&self, axes: &[Axis], y: &[f64]) -> Option<(f64, Vec<(Shape, f64)>)> {
-        let factors: Vec<Vec<&Candidate>> = axes.iter().map(|axis| axis.factors(y)).collect::<Option<_>>()?;
-        let products = self.products(axes, &factors);
-        if products.len() > self.points {
-            return None;
-        }
-        let largest = y.iter().fold(0.0_f64, |m, v| m.max(v.abs()));
-        let weights: Vec<f64> = y.iter().map(|v| 1.0 / v.abs().max(1e-6 * largest)).collect();
-        let data = times(y, &weights);
-        let mut chosen: Vec<usize> = (0..products.len()).collect();
-        loop {
-            let columns: Vec<Vec<f64>> = chosen.iter().map(|&k| times(&products[k].1, &weights)).collect();
-            let c = least_squares(&columns, &data);
-            // A product whose share is rounding alone is not part of the function.
-            let size = |k: usize| columns[k].iter().fold(0.0_f64, |m, v| m.max((v * c[k]).abs()));
-            let weakest = (0..chosen.len()).min_by(|&a, &b| size(a).total_cmp(&size(b)))?;
-            if size(weakest) < EXACT && chosen.len() > 1 {
-                chosen.remove(weakest);
-                continue;
-            }
-            let exact = residual(&columns, &data, &c).iter().all(|r| r.abs() < EXACT);
-            return exact.then(|| assemble(&chosen, &products, &c));
-        }
-    }
-
-    /// All products of one factor per parameter with their values at the points.
-    fn products(&self, axes: &[Axis], factors: &[Vec<&Candidate>]) -> Vec<(Shape, Vec<f64>)> {
-        let mut products: Vec<(Shape, Vec<f64>)> = vec![(Vec::new(), vec![1.0; self.points])];
-        for (axis, factors) in axes.iter().zip(factors) {
-            let mut longer = Vec::with_capacity(products.len() * factors.len());
-            for (shape, values) in &products {
-                for candidate in factors {
-                    let shape = shape.iter().copied().chain(candidate.factor).collect();
-                    let values = values.iter().zip(&axis.index).map(|(v, &i)| v * candidate.values[i]).collect();
-                    longer.push((shape, values));
-                }
-            }
-            products = longer;
-        }
-        products
+        let of = |position: usize| {
+            let columns = fibers(y, &self.sizes, position);
+            self.sizes[position] * column_span(&columns, &weights(&columns), self.sizes[position]).len()
+        };
+        (0..self.sizes.len()).map(of).sum()
     }
 }
 
-fn times(a: &[f64], b: &[f64]) -> Vec<f64> {
-    a.iter().zip(b).map(|(x, y)| x * y).collect()
+/// How long and odd the function is, its price, and the function.
+type Exact = (usize, f64, (f64, Vec<(Shape, f64)>));
+
+/// The function with one way of rounding.
+fn exact(axes: &[Axis], y: &[f64], effort: usize) -> Option<Exact> {
+    let numbered: Vec<(usize, &Axis)> = axes.iter().enumerate().collect();
+    let solution = solve(&numbered, y, effort)?;
+    if solution.products.len() > y.len() {
+        return None;
+    }
+    let mut products = solution.products;
+    let largest = y.iter().fold(0.0_f64, |m, v| m.max(v.abs()));
+    let weights: Vec<f64> = y.iter().map(|v| 1.0 / v.abs().max(1e-6 * largest)).collect();
+    let times = |a: &[f64], b: &[f64]| -> Vec<f64> { a.iter().zip(b).map(|(x, y)| x * y).collect() };
+    let data = times(y, &weights);
+    loop {
+        let columns: Vec<Vec<f64>> = products.iter().map(|p| times(&values(axes, p), &weights)).collect();
+        let c = least_squares(&columns, &data);
+        // A product whose share is rounding alone is not part of the function.
+        let size = |k: usize| columns[k].iter().fold(0.0_f64, |m, v| m.max((v * c[k]).abs()));
+        let weakest = (0..products.len()).min_by(|&a, &b| size(a).total_cmp(&size(b)))?;
+        if size(weakest) < EXACT && products.len() > 1 {
+            products.remove(weakest);
+            continue;
+        }
+        let is_exact = residual(&columns, &data, &c).iter().all(|r| r.abs() < EXACT);
+        let odd = c.iter().filter(|c| line::is_odd(**c)).count();
+        return is_exact.then(|| (products.len() + odd, solution.price, assemble(axes, &products, &c)));
+    }
 }
 
-fn assemble(chosen: &[usize], products: &[(Shape, Vec<f64>)], c: &[f64]) -> (f64, Vec<(Shape, f64)>) {
+fn assemble(axes: &[Axis], products: &[Product], c: &[f64]) -> (f64, Vec<(Shape, f64)>) {
     let (mut constant, mut terms) = (0.0, Vec::new());
-    for (&k, &c) in chosen.iter().zip(c) {
-        if products[k].0.is_empty() {
+    for (product, &c) in products.iter().zip(c) {
+        let mut product = product.clone();
+        product.sort_unstable();
+        let shape: Shape = product.iter().filter_map(|&(a, k)| axes[a].candidates[k].factor).collect();
+        if shape.is_empty() {
             constant = c;
         } else {
-            terms.push((products[k].0.clone(), c));
+            terms.push((shape, c));
         }
     }
     (constant, terms)
 }
 
-impl Axis {
-    fn new(points: &[&[f64]], parameter: usize, sets: &ExponentSets, rounding: Rounding) -> Option<Self> {
-        let mut values: Vec<f64> = points.iter().map(|x| x[parameter]).collect();
-        values.sort_by(f64::total_cmp);
-        values.dedup();
-        if values.len() > MOST_VALUES || values.len() < 3 {
+/// The values of a product at the points, which are in lexicographic order.
+fn values(axes: &[Axis], product: &Product) -> Vec<f64> {
+    let mut values = vec![1.0];
+    for (a, axis) in axes.iter().enumerate() {
+        let factor = product.iter().find(|(b, _)| *b == a).map_or(0, |(_, k)| *k);
+        let factor = &axis.candidates[factor].values[..axis.size];
+        values = values.iter().flat_map(|v| factor.iter().map(move |f| v * f)).collect();
+    }
+    values
+}
+
+/// The simplest sum of products that gives `y` on the grid of these axes.
+fn solve(axes: &[(usize, &Axis)], y: &[f64], effort: usize) -> Option<Solution> {
+    if y.iter().all(|v| *v == 0.0) {
+        return Some(Solution { products: Vec::new(), price: 0.0 });
+    }
+    if let [(id, axis)] = axes {
+        let found = line::explain(axis, y, effort)?;
+        let products = found.chosen.iter().map(|&k| if k == 0 { Vec::new() } else { vec![(*id, k)] }).collect();
+        return Some(Solution { products, price: found.price });
+    }
+    let tries = (0..axes.len()).filter_map(|first| solve_along(axes, first, y, effort));
+    tries.min_by(|a, b| {
+        let key = |s: &Solution| (s.products.len(), s.price);
+        key(a).partial_cmp(&key(b)).unwrap_or(std::cmp::Ordering::Equal)
+    })
+}
+
+/// Takes `y` apart along one axis.
+fn solve_along(axes: &[(usize, &Axis)], first: usize, y: &[f64], effort: usize) -> Option<Solution> {
+    let sizes: Vec<usize> = axes.iter().map(|(_, a)| a.size).collect();
+    let (id, axis) = axes[first];
+    let columns = fibers(y, &sizes, first);
+    let chosen = factors(axis, &columns, effort)?;
+    let rest: Vec<(usize, &Axis)> = axes.iter().enumerate().filter(|(i, _)| *i != first).map(|(_, a)| *a).collect();
+    let mut solution = Solution { products: Vec::new(), price: 0.0 };
+    for (k, component) in chosen.iter().zip(components(axis, &chosen, &columns)) {
+        let inner = solve(&rest, &component, effort)?;
+        solution.price += inner.price + axis.candidates[*k].price * inner.products.len() as f64;
+        for mut product in inner.products {
+            if *k != 0 {
+                product.push((id, *k));
+            }
+            solution.products.push(product);
+        }
+    }
+    Some(solution)
+}
+
+/// The lines of values along the axis at `position`, in the order of the other axes' points.
+pub(crate) fn fibers(y: &[f64], sizes: &[usize], position: usize) -> Vec<Vector> {
+    let inner: usize = sizes[position + 1..].iter().product();
+    let block = sizes[position] * inner;
+    let mut fibers = vec![[0.0; MOST_VALUES]; y.len() / sizes[position]];
+    for (at, v) in y.iter().enumerate() {
+        fibers[at / block * inner + at % inner][at % block / inner] = *v;
+    }
+    fibers
+}
+
+/// What multiplies each chosen candidate in each column.
+fn components(axis: &Axis, chosen: &[usize], columns: &[Vector]) -> Vec<Vec<f64>> {
+    let weights = weights(columns);
+    let weigh = |v: &Vector| product(v, &weights)[..axis.size].to_vec();
+    let factors: Vec<Vec<f64>> = chosen.iter().map(|&k| weigh(&axis.candidates[k].values)).collect();
+    let mut components = vec![Vec::with_capacity(columns.len()); chosen.len()];
+    for column in columns {
+        let c = least_squares(&factors, &weigh(column));
+        components.iter_mut().zip(c).for_each(|(of, c)| of.push(c));
+    }
+    let shares: Vec<f64> = factors.iter().map(|f| f.iter().fold(0.0_f64, |m, v| m.max(v.abs()))).collect();
+    let size = |k: usize| components[k].iter().fold(0.0_f64, |m, v| m.max(v.abs())) * shares[k];
+    let largest = (0..chosen.len()).map(size).fold(0.0, f64::max);
+    let negligible: Vec<bool> = (0..chosen.len()).map(|k| size(k) < 1e-11 * largest).collect();
+    for (component, negligible) in components.iter_mut().zip(negligible) {
+        match negligible {
+            true => component.fill(0.0),
+            false => snap(component),
+        }
+    }
+    components
+}
+
+/// Makes values whole, halves or sixths that are so but for rounding.
+fn snap(values: &mut [f64]) {
+    const PARTS: f64 = 12.0;
+    let near = |v: &f64| v.abs() < 1e14 && (v * PARTS - (v * PARTS).round()).abs() < 1e-3;
+    if values.iter().all(near) {
+        values.iter_mut().for_each(|v| *v = (*v * PARTS).round() / PARTS);
+    }
+}
+
+/// The smallest set of candidates found that spans the columns, ascending.
+fn factors(axis: &Axis, columns: &[Vector], effort: usize) -> Option<Vec<usize>> {
+    let weights = weights(columns);
+    let units: Vec<Vector> = axis.candidates.iter().map(|c| scaled(product(&c.values, &weights))).collect();
+    let span = column_span(columns, &weights, axis.size);
+    if span.len() >= axis.size || span.len() > MOST_FACTORS {
+        return None;
+    }
+    let mut chosen: Vec<usize> = Vec::new();
+    let mut basis: Vec<Vector> = Vec::new();
+    for (k, unit) in units.iter().enumerate() {
+        if basis.len() < span.len() && length(&without(*unit, &span)) < SPAN_TOLERANCE {
+            let rest = without(*unit, &basis);
+            if length(&rest) > INDEPENDENT {
+                basis.push(scaled(rest));
+                chosen.push(k);
+            }
+        }
+    }
+    let missing: Vec<Vector> =
+        span.iter().map(|u| without(*u, &basis)).filter(|u| length(u) > SPAN_TOLERANCE).collect();
+    if !missing.is_empty() {
+        let added = cover(axis, &missing, &basis, &units, effort)?;
+        let conditions = (axis.size - chosen.len() - added.len()) * missing.len();
+        let span = columns.iter().map(|c| line::span(&c[..axis.size])).fold(0.0, f64::max);
+        let tried = 0.5 * (units.len() as f64).powi(added.len().min(2) as i32);
+        if !line::is_no_accident(conditions, span, tried) {
             return None;
         }
-        let index = points.iter().map(|x| values.partition_point(|v| *v < x[parameter])).collect();
-        let representatives: Vec<Vec<f64>> =
-            values.iter().map(|v| (0..=parameter).map(|l| if l == parameter { *v } else { 1.0 }).collect()).collect();
-        let representatives: Vec<&[f64]> = representatives.iter().map(Vec::as_slice).collect();
-        Some(Self { size: values.len(), candidates: candidates(&representatives, parameter, sets, rounding), index })
+        chosen.extend(added);
     }
+    chosen.sort_unstable();
+    Some(chosen)
+}
 
-    /// The smallest set of candidates that spans the columns of `y` seen as a matrix over this parameter.
-    fn factors(&self, y: &[f64]) -> Option<Vec<&Candidate>> {
-        let weights = self.weights(y);
-        let units: Vec<Vector> = self.candidates.iter().map(|c| scaled(product(&c.values, &weights))).collect();
-        let span = self.column_span(y, &weights);
-        if span.len() >= self.size {
-            return None;
-        }
-        let mut chosen: Vec<usize> = Vec::new();
-        let mut basis: Vec<Vector> = Vec::new();
-        for (k, unit) in units.iter().enumerate() {
-            if basis.len() < span.len() && length(&without(*unit, &span)) < SPAN_TOLERANCE {
-                let rest = without(*unit, &basis);
-                if length(&rest) > INDEPENDENT {
-                    basis.push(scaled(rest));
-                    chosen.push(k);
-                }
-            }
-        }
-        let missing: Vec<Vector> =
-            span.iter().map(|u| without(*u, &basis)).filter(|u| length(u) > SPAN_TOLERANCE).collect();
-        if !missing.is_empty() {
-            chosen.extend(self.cover(&missing, &basis, &units)?);
-        }
-        Some(chosen.iter().map(|&k| &self.candidates[k]).collect())
-    }
+/// One over the size of the columns at each value of the parameter, so that what matters only where counts are small is
+/// seen as well.
+fn weights(columns: &[Vector]) -> Vector {
+    let sizes: Vector = std::array::from_fn(|i| columns.iter().fold(0.0_f64, |m, c| m.max(c[i].abs())));
+    let largest = sizes.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+    sizes.map(|s| largest / s.max(1e-12 * largest))
+}
 
-    /// One over the size of `y` at each value of the parameter, so that what matters only where counts are small is
-    /// seen as well.
-    fn weights(&self, y: &[f64]) -> Vector {
-        let mut sizes = [0.0_f64; MOST_VALUES];
-        for (value, &i) in y.iter().zip(&self.index) {
-            sizes[i] = sizes[i].max(value.abs());
+/// Orthonormal basis of the weighted columns: Gram-Schmidt, longest remaining column first.
+fn column_span(columns: &[Vector], weights: &Vector, size: usize) -> Vec<Vector> {
+    let mut rest: Vec<Vector> = columns.iter().map(|c| product(c, weights)).collect();
+    let limit = RANK_TOLERANCE * rest.iter().map(length).fold(0.0, f64::max);
+    let mut span: Vec<Vector> = Vec::new();
+    while span.len() < size {
+        let Some(longest) = rest.iter().max_by(|a, b| length(a).total_cmp(&length(b))) else { break };
+        if length(longest) <= limit {
+            break;
         }
-        let largest = sizes.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
-        sizes.map(|s| largest / s.max(1e-12 * largest))
+        span.push(scaled(without(*longest, &span)));
+        rest.iter_mut().for_each(|c| *c = without(*c, &span));
     }
+    span
+}
 
-    /// Orthonormal basis of the weighted columns: Gram-Schmidt, longest remaining column first.
-    fn column_span(&self, y: &[f64], weights: &Vector) -> Vec<Vector> {
-        // Points are in lexicographic order, so those that share all other coordinates appear in the same order under
-        // every value of this parameter.
-        let mut next = [0; MOST_VALUES];
-        let mut columns: Vec<Vector> = vec![[0.0; MOST_VALUES]; y.len() / self.size];
-        for (value, &i) in y.iter().zip(&self.index) {
-            columns[next[i]][i] = *value * weights[i];
-            next[i] += 1;
+/// One candidate, two, or the constant and two others that together with `basis` span all of `missing`.
+fn cover(axis: &Axis, missing: &[Vector], basis: &[Vector], units: &[Vector], effort: usize) -> Option<Vec<usize>> {
+    let room = axis.size.checked_sub(1 + basis.len())?;
+    let rest = remaining(units, basis);
+    if room >= 1 && missing.len() == 1 {
+        let single = rest.iter().find(|(_, v)| covers(missing, &[*v]));
+        if let Some((k, _)) = single {
+            return Some(vec![*k]);
         }
-        let limit = RANK_TOLERANCE * columns.iter().map(length).fold(0.0, f64::max);
-        let mut span: Vec<Vector> = Vec::new();
-        while span.len() < self.size {
-            let rest = columns.iter().map(|c| without(*c, &span));
-            let Some(longest) = rest.max_by(|a, b| length(a).total_cmp(&length(b))) else { break };
-            if length(&longest) <= limit {
-                break;
-            }
-            span.push(scaled(longest));
-        }
-        span
     }
-
-    /// One candidate, two, or the constant and two others that together with `basis` span all of `missing`.
-    fn cover(&self, missing: &[Vector], basis: &[Vector], units: &[Vector]) -> Option<Vec<usize>> {
-        let room = self.size.checked_sub(1 + basis.len())?;
-        let rest = remaining(units, basis);
-        if room >= 1 && missing.len() == 1 {
-            let single = rest.iter().find(|(_, v)| covers(missing, &[*v]));
-            if let Some((k, _)) = single {
-                return Some(vec![*k]);
-            }
+    // The constant is the factor that most often stands beside another.
+    let with_constant = rest.first().filter(|(k, _)| *k == 0 && room >= 2 && missing.len() <= 2);
+    if let Some((_, one)) = with_constant {
+        let second = rest[1..].iter().find(|(_, v)| covers(missing, &[*one, *v]));
+        if let Some((k, _)) = second {
+            return Some(vec![0, *k]);
         }
-        if room >= 2
-            && let Some(pair) = pair_that_covers(missing, &rest)
-        {
-            return Some(pair);
-        }
-        let (constant, one) = rest.first().filter(|(k, _)| *k == 0 && room >= 3)?;
-        let with_constant: Vec<Vector> = basis.iter().chain(std::iter::once(one)).copied().collect();
-        let still: Vec<Vector> = missing.iter().map(|m| without(*m, &with_constant)).collect();
-        let mut rest = remaining(units, &with_constant);
-        // Small whole numbers meet by chance: rounded bounds need more conditions than a single line of values has.
-        let conditions = (self.size - 2 - with_constant.len()) * missing.len();
-        rest.retain(|(k, _)| conditions >= LEAST_CONDITIONS || !self.candidates[*k].rounded);
-        let pair = pair_that_covers(&still, &rest)?;
-        Some(std::iter::once(*constant).chain(pair).collect())
     }
+    if effort == 0 {
+        return None;
+    }
+    if room >= 2
+        && let Some(pair) = pair_that_covers(missing, &rest)
+    {
+        return Some(pair);
+    }
+    if effort == 1 {
+        return None;
+    }
+    let (constant, one) = rest.first().filter(|(k, _)| *k == 0 && room >= 3)?;
+    let with_constant: Vec<Vector> = basis.iter().chain(std::iter::once(one)).copied().collect();
+    let still: Vec<Vector> = missing.iter().map(|m| without(*m, &with_constant)).collect();
+    let pair = pair_that_covers(&still, &remaining(units, &with_constant))?;
+    Some(std::iter::once(*constant).chain(pair).collect())
 }
 
 /// Candidates with `basis` taken out, of length one, without those that are all in it.
 fn remaining(units: &[Vector], basis: &[Vector]) -> Vec<(usize, Vector)> {
     let rest = units.iter().enumerate().map(|(k, unit)| (k, without(*unit, basis)));
     rest.filter(|(_, v)| length(v) > INDEPENDENT).map(|(k, v)| (k, scaled(v))).collect()
-}
-
-fn product(a: &Vector, b: &Vector) -> Vector {
-    std::array::from_fn(|i| a[i] * b[i])
 }
 
 /// The first pair, by the more complicated of the two, that spans all of `missing`.
@@ -285,86 +340,8 @@ fn pair_that_covers(missing: &[Vector], rest: &[(usize, Vector)]) -> Option<Vec<
 
 /// Whether the unit vectors `with`, which need not be orthogonal, span all of `missing`.
 fn covers(missing: &[Vector], with: &[Vector]) -> bool {
-    let mut basis: Vec<Vector> = Vec::with_capacity(with.len());
-    for v in with {
-        basis.push(scaled(without(*v, &basis)));
-    }
+    let basis = orthonormal(with);
     missing.iter().all(|m| length(&without(*m, &basis)) < SPAN_TOLERANCE)
-}
-
-/// Every factor of a parameter as it is and rounded, proportional ones once, simplest first.
-fn candidates(points: &[&[f64]], parameter: usize, sets: &ExponentSets, rounding: Rounding) -> Vec<Candidate> {
-    let negative = sets.negative != NegativeExponents::Never;
-    let price = |column: &FactorColumn| column.factor.map_or(0.0, |f| complexity(&[f]));
-    let mut columns: Vec<(f64, FactorColumn)> = Vec::new();
-    let smooth = factor_columns(points, parameter, sets, negative, Rounding::None);
-    columns.extend(smooth.into_iter().map(|c| (price(&c), c)));
-    let rounded = factor_columns(points, parameter, sets, false, rounding);
-    columns.extend(nested_loops(&rounded, sets).into_iter().map(|c| (price(&c) + 0.3, c)));
-    columns.extend(rounded.into_iter().map(|c| (price(&c) + 0.01, c)));
-    columns.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let mut seen = HashSet::new();
-    let mut candidates = Vec::new();
-    for (_, column) in columns {
-        let mut values = [0.0; MOST_VALUES];
-        values[..column.values.len()].copy_from_slice(&column.values);
-        let unit = scaled(values);
-        let key: Vec<i64> = unit.iter().map(|v| (v * 1e11).round() as i64).collect();
-        if length(&values) > 0.0 && seen.insert(key) {
-            let rounded = column.values.iter().all(|v| v.fract() == 0.0) && !is_whole(column.factor);
-            candidates.push(Candidate { factor: column.factor, values, rounded });
-        }
-    }
-    candidates
-}
-
-/// Two nested loops over the same parameter, each with its own rounded bound, where their product has an exponent of
-/// the sets.
-fn nested_loops(rounded: &[FactorColumn], sets: &ExponentSets) -> Vec<FactorColumn> {
-    let pure = |f: &Factor| f.log_exponent == 0 || (f.log_exponent == 1 && *f.exponent.numer() == 0);
-    let loops: Vec<(Factor, &FactorColumn)> =
-        rounded.iter().filter_map(|c| Some((c.factor?, c))).filter(|(f, _)| pure(f)).collect();
-    let mut nested = Vec::new();
-    for (i, (a, outer)) in loops.iter().enumerate() {
-        for (b, inner) in &loops[i..] {
-            let (exponent, log_exponent) = (a.exponent + b.exponent, a.log_exponent + b.log_exponent);
-            if sets.exponents.contains(&exponent) && (log_exponent == 0 || *exponent.numer() == 0) {
-                let values = outer.values.iter().zip(&inner.values).map(|(x, y)| x * y).collect();
-                nested.push(FactorColumn { factor: Some(Factor { exponent, log_exponent, ..*a }), values });
-            }
-        }
-    }
-    nested
-}
-
-/// Whether the factor gives whole numbers without rounding.
-fn is_whole(factor: Option<Factor>) -> bool {
-    factor.is_none_or(|f| f.log_exponent == 0 && f.exponent.is_integer())
-}
-
-fn dot(a: &Vector, b: &Vector) -> f64 {
-    a.iter().zip(b).map(|(x, y)| x * y).sum()
-}
-
-fn length(a: &Vector) -> f64 {
-    dot(a, a).sqrt()
-}
-
-fn scaled(mut a: Vector) -> Vector {
-    let length = length(&a).max(f64::MIN_POSITIVE);
-    a.iter_mut().for_each(|v| *v /= length);
-    a
-}
-
-/// `a` without its part in the span of the orthonormal `basis`; done twice to be orthogonal to machine precision.
-fn without(mut a: Vector, basis: &[Vector]) -> Vector {
-    for _ in 0..2 {
-        for q in basis {
-            let along = dot(&a, q);
-            a.iter_mut().zip(q).for_each(|(a, q)| *a -= along * q);
-        }
-    }
-    a
 }
 
 #[cfg(test)]

@@ -1,0 +1,154 @@
+//! One parameter of a full grid of points: its values, the factors that may stand for it in a count, and small vectors
+//! over its values.
+
+use crate::library::{FactorColumn, Rounding, complexity, factor_columns};
+use crate::model::{Exponent, Factor};
+use crate::options::{ExponentSets, NegativeExponents};
+use std::collections::HashSet;
+
+/// Parameters with more values than this are left to the general search.
+pub(crate) const MOST_VALUES: usize = 16;
+/// Loops in each other may have logarithms to this power together.
+const MOST_LOGARITHMS: i32 = 4;
+/// What a loop inside another one adds to the complexity of a factor.
+const NESTING: f64 = 0.3;
+
+/// One value per value of a parameter, zero beyond.
+pub(crate) type Vector = [f64; MOST_VALUES];
+
+/// A factor that may be part of a count.
+#[derive(Clone, Debug)]
+pub(crate) struct Candidate {
+    /// The factor, or `None` for the constant one.
+    pub factor: Option<Factor>,
+    /// Values, as they enter the count.
+    pub values: Vector,
+    /// How complicated it is.
+    pub price: f64,
+    /// Whether it is a single loop or the constant.
+    pub plain: bool,
+}
+
+/// A parameter's different values and its candidates.
+#[derive(Debug)]
+pub(crate) struct Axis {
+    /// Number of values.
+    pub size: usize,
+    /// By ascending complexity, the constant first.
+    pub candidates: Vec<Candidate>,
+}
+
+impl Axis {
+    /// The axis of `parameter` in `points`, with its bounds rounded in this way; `None` where it has fewer than three
+    /// values or too many.
+    pub fn new(points: &[&[f64]], parameter: usize, sets: &ExponentSets, rounding: Rounding) -> Option<Self> {
+        let mut values: Vec<f64> = points.iter().map(|x| x[parameter]).collect();
+        values.sort_by(f64::total_cmp);
+        values.dedup();
+        if values.len() > MOST_VALUES || values.len() < 3 {
+            return None;
+        }
+        let representatives: Vec<Vec<f64>> =
+            values.iter().map(|v| (0..=parameter).map(|l| if l == parameter { *v } else { 1.0 }).collect()).collect();
+        let representatives: Vec<&[f64]> = representatives.iter().map(Vec::as_slice).collect();
+        Some(Self { size: values.len(), candidates: candidates(&representatives, parameter, sets, rounding) })
+    }
+}
+
+/// Every factor of a parameter as it is and rounded, proportional ones once, simplest first.
+fn candidates(points: &[&[f64]], parameter: usize, sets: &ExponentSets, rounding: Rounding) -> Vec<Candidate> {
+    let negative = sets.negative == NegativeExponents::Always
+        || sets.negative == NegativeExponents::Auto && rounding != Rounding::None;
+    let price = |column: &FactorColumn| column.factor.map_or(0.0, |f| complexity(&[f]));
+    let mut columns: Vec<(f64, bool, FactorColumn)> = Vec::new();
+    let smooth = factor_columns(points, parameter, sets, negative, Rounding::None);
+    columns.extend(smooth.into_iter().map(|c| (price(&c), true, c)));
+    if rounding != Rounding::None {
+        let rounded = factor_columns(points, parameter, sets, false, rounding);
+        for (depth, nested) in nested_loops(&rounded, sets) {
+            columns.push((price(&nested) + NESTING * depth, false, nested));
+        }
+        columns.extend(rounded.into_iter().map(|c| (price(&c) + 0.01, true, c)));
+    }
+    columns.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut seen = HashSet::new();
+    let mut candidates = Vec::new();
+    for (price, plain, column) in columns {
+        let mut values = [0.0; MOST_VALUES];
+        values[..column.values.len()].copy_from_slice(&column.values);
+        let unit = scaled(values);
+        let key: Vec<i64> = unit.iter().map(|v| (v * 1e11).round() as i64).collect();
+        if length(&values) > 0.0 && seen.insert(key) {
+            candidates.push(Candidate { factor: column.factor, values, price, plain });
+        }
+    }
+    candidates
+}
+
+/// Two and three nested loops over the same parameter, each with its own rounded bound, where the product of their
+/// powers has an exponent of the sets; the first value is how many loops are inside another.
+fn nested_loops(rounded: &[FactorColumn], sets: &ExponentSets) -> Vec<(f64, FactorColumn)> {
+    let zero = Exponent::from_integer(0);
+    let pure = |f: &Factor| f.log_exponent == 0 || *f.exponent.numer() == 0;
+    let loops: Vec<(Factor, &[f64])> = rounded
+        .iter()
+        .filter_map(|c| Some((c.factor?, c.values.as_slice())))
+        .filter(|(f, _)| pure(f) && f.exponent >= zero)
+        .collect();
+    let product = |(a, x): &(Factor, Vec<f64>), (b, y): &(Factor, &[f64])| -> Option<(Factor, Vec<f64>)> {
+        let (exponent, log_exponent) = (a.exponent + b.exponent, a.log_exponent + b.log_exponent);
+        let known = exponent == zero || sets.exponents.contains(&exponent);
+        let values = || x.iter().zip(*y).map(|(x, y)| x * y).collect();
+        (known && log_exponent <= MOST_LOGARITHMS).then(|| (Factor { exponent, log_exponent, ..*a }, values()))
+    };
+    let mut nested = Vec::new();
+    for (i, (a, values)) in loops.iter().enumerate() {
+        let outer = (*a, values.to_vec());
+        for (j, inner) in loops.iter().enumerate().skip(i) {
+            let Some(two) = product(&outer, inner) else { continue };
+            let three = loops[j..].iter().filter_map(|innermost| product(&two, innermost));
+            nested.extend(three.map(|t| (2.0, t)));
+            nested.push((1.0, two));
+        }
+    }
+    nested.into_iter().map(|(depth, (f, values))| (depth, FactorColumn { factor: Some(f), values })).collect()
+}
+
+pub(crate) fn product(a: &Vector, b: &Vector) -> Vector {
+    std::array::from_fn(|i| a[i] * b[i])
+}
+
+pub(crate) fn dot(a: &Vector, b: &Vector) -> f64 {
+    a.iter().zip(b).map(|(x, y)| x * y).sum()
+}
+
+pub(crate) fn length(a: &Vector) -> f64 {
+    dot(a, a).sqrt()
+}
+
+/// `a` with length one.
+pub(crate) fn scaled(mut a: Vector) -> Vector {
+    let length = length(&a).max(f64::MIN_POSITIVE);
+    a.iter_mut().for_each(|v| *v /= length);
+    a
+}
+
+/// `a` without its part in the span of the orthonormal `basis`; done twice to be orthogonal to machine precision.
+pub(crate) fn without(mut a: Vector, basis: &[Vector]) -> Vector {
+    for _ in 0..2 {
+        for q in basis {
+            let along = dot(&a, q);
+            a.iter_mut().zip(q).for_each(|(a, q)| *a -= along * q);
+        }
+    }
+    a
+}
+
+/// An orthonormal basis of the span of `vectors`, which are independent.
+pub(crate) fn orthonormal(vectors: &[Vector]) -> Vec<Vector> {
+    let mut basis: Vec<Vector> = Vec::with_capacity(vectors.len());
+    for v in vectors {
+        basis.push(scaled(without(*v, &basis)));
+    }
+    basis
+}

@@ -1,0 +1,302 @@
+//! Proposes sums for counts on full grids that no rounding of plain bounds gives exactly, such as those of loops that run
+//! `round(0.37 n^(2/3))` times: what rounding does is then a small noise.
+//!
+//! As in [`crate::separable`] a parameter's factors are found first and what multiplies each of them is taken apart
+//! next, but here every step ranks the alternatives by what they leave, and keeps several. Their number stays small
+//! because only one parameter is looked at in a time, and sums of several terms are found that no greedy choice of
+//! single terms leads to. The search over all terms judges the proposals.
+
+use crate::axis::{Axis, MOST_VALUES, Vector, dot, orthonormal, product, scaled, without};
+use crate::library::Shape;
+use crate::linear::{inverse_gram, least_squares, residual};
+use crate::separable::{Grid, fibers};
+
+/// Alternatives for a parameter's factors, by their number.
+const FACTOR_SETS: usize = 4;
+/// Alternatives for a count of one parameter, and for a count of all.
+const LINES: usize = 5;
+const SUMS: usize = 24;
+/// Sets whose score is worse than the best one's by this are not pursued.
+const HOPELESS: f64 = 40.0;
+/// What a term costs beside its complexity, and how much each unit of that does.
+const TERM: f64 = 6.0;
+const COMPLEXITY: f64 = 2.0;
+/// What a negative coefficient costs: iterations add, so most are accidents.
+const NEGATIVE: f64 = 20.0;
+
+/// A product of candidates as pairs of axis and candidate; the constant ones are left out.
+type Product = Vec<(usize, usize)>;
+
+/// A sum with what speaks against it.
+#[derive(Clone, Debug)]
+struct Sum {
+    score: f64,
+    products: Vec<Product>,
+}
+
+/// A value per point of a grid with the weight of each: one over what rounding may be there.
+struct Values<'a> {
+    y: &'a [f64],
+    weights: &'a [f64],
+}
+
+/// Sums of terms that may explain `y`, the most promising first. `weights` are relative to each other; `floor` is
+/// the mean square of the weighted differences that rounding causes at least.
+pub(crate) fn propose(grid: &Grid, y: &[f64], weights: &[f64], floor: f64) -> Vec<Vec<Shape>> {
+    let axes: Vec<(usize, &Axis)> = grid.smooth.iter().enumerate().collect();
+    let size = y.iter().zip(weights).map(|(y, w)| (y * w).powi(2)).sum::<f64>() / y.len() as f64;
+    let deviation = floor.max(1e-24 * size).max(f64::MIN_POSITIVE).sqrt();
+    let weights: Vec<f64> = weights.iter().map(|w| w / deviation).collect();
+    let shapes = |sum: Sum| sum.products.iter().map(|p| shape(grid, p)).filter(|s| !s.is_empty()).collect();
+    sums(&axes, &Values { y, weights: &weights }).into_iter().map(shapes).collect()
+}
+
+fn shape(grid: &Grid, product: &Product) -> Shape {
+    let mut product = product.clone();
+    product.sort_unstable();
+    product.iter().filter_map(|&(a, k)| grid.smooth[a].candidates[k].factor).collect()
+}
+
+/// The best sums for these values on the grid of these axes.
+fn sums(axes: &[(usize, &Axis)], values: &Values) -> Vec<Sum> {
+    if let [(id, axis)] = axes {
+        return lines(*id, axis, values);
+    }
+    let mut all: Vec<Sum> = (0..axes.len()).flat_map(|first| sums_along(axes, first, values)).collect();
+    best(&mut all, SUMS);
+    all
+}
+
+/// Keeps the `count` best.
+fn best(sums: &mut Vec<Sum>, count: usize) {
+    sums.sort_by(|a, b| a.score.total_cmp(&b.score));
+    sums.truncate(count);
+}
+
+/// The values as lines along one axis.
+struct Fibers {
+    /// Values.
+    columns: Vec<Vector>,
+    /// Weight of each value of the parameter.
+    rows: Vector,
+    /// Weight of each line.
+    lines: Vec<f64>,
+    /// As many vectors as the parameter has values at most, with the same square sum in every direction.
+    compressed: Vec<Vector>,
+}
+
+impl Fibers {
+    fn new(axes: &[(usize, &Axis)], first: usize, values: &Values) -> Self {
+        let sizes: Vec<usize> = axes.iter().map(|(_, a)| a.size).collect();
+        let size = sizes[first];
+        let columns = fibers(values.y, &sizes, first);
+        let weights = fibers(values.weights, &sizes, first);
+        // Weights factorise but for what the geometric means leave.
+        let mean = |logs: &mut dyn Iterator<Item = f64>, n: usize| logs.sum::<f64>() / n as f64;
+        let overall = mean(&mut values.weights.iter().map(|w| w.ln()), values.weights.len());
+        let mut rows = [0.0; MOST_VALUES];
+        for (i, row) in rows.iter_mut().enumerate().take(size) {
+            *row = (mean(&mut weights.iter().map(|w| w[i].ln()), weights.len()) - 0.5 * overall).exp();
+        }
+        let of_line = |w: &Vector| (mean(&mut w[..size].iter().map(|w| w.ln()), size) - 0.5 * overall).exp();
+        let lines: Vec<f64> = weights.iter().map(of_line).collect();
+        let weighted = columns.iter().zip(&lines).map(|(c, l)| product(c, &rows).map(|v| v * l)).collect();
+        Self { columns, rows, lines, compressed: compress(weighted, size) }
+    }
+
+    /// What these unit vectors leave of all lines.
+    fn left(&self, basis: &[Vector]) -> f64 {
+        let rest = self.compressed.iter().map(|c| without(*c, basis));
+        rest.map(|r| dot(&r, &r)).sum()
+    }
+}
+
+/// Replaces the columns by at most `size` others with the same products of rows: the factor L of an LQ decomposition.
+fn compress(columns: Vec<Vector>, size: usize) -> Vec<Vector> {
+    if columns.len() <= size {
+        return columns;
+    }
+    let mut rows: Vec<Vec<f64>> = (0..size).map(|i| columns.iter().map(|c| c[i]).collect()).collect();
+    let mut compressed = vec![[0.0; MOST_VALUES]; size];
+    for k in 0..size {
+        let norm = rows[k].iter().map(|v| v * v).sum::<f64>().sqrt();
+        if norm == 0.0 {
+            continue;
+        }
+        let direction: Vec<f64> = rows[k].iter().map(|v| v / norm).collect();
+        compressed[k][k] = norm;
+        for i in k + 1..size {
+            let along: f64 = rows[i].iter().zip(&direction).map(|(a, b)| a * b).sum();
+            rows[i].iter_mut().zip(&direction).for_each(|(a, b)| *a -= along * b);
+            compressed[k][i] = along;
+        }
+    }
+    compressed
+}
+
+fn sums_along(axes: &[(usize, &Axis)], first: usize, values: &Values) -> Vec<Sum> {
+    let (id, axis) = axes[first];
+    let fibers = Fibers::new(axes, first, values);
+    let rest: Vec<(usize, &Axis)> = axes.iter().enumerate().filter(|(i, _)| *i != first).map(|(_, a)| *a).collect();
+    let sets = factor_sets(axis, &fibers);
+    let limit = sets.first().map_or(0.0, |s| s.0 + HOPELESS);
+    let mut all: Vec<Sum> = Vec::new();
+    for (score, chosen) in sets.iter().take_while(|s| s.0 <= limit) {
+        let mut combined = vec![Sum { score: *score, products: Vec::new() }];
+        for (k, (component, weights)) in chosen.iter().zip(components(axis, &fibers, chosen)) {
+            let inner = sums(&rest, &Values { y: &component, weights: &weights });
+            combined = combine(&combined, &inner, (id, *k));
+        }
+        all.extend(combined);
+    }
+    best(&mut all, SUMS);
+    all
+}
+
+/// Each sum with each inner one multiplied by a factor added to it.
+fn combine(sums: &[Sum], inner: &[Sum], factor: (usize, usize)) -> Vec<Sum> {
+    let with = |sum: &Sum, more: &Sum| {
+        let mut products = sum.products.clone();
+        products.extend(more.products.iter().map(|p| {
+            let mut p = p.clone();
+            if factor.1 != 0 {
+                p.push(factor);
+            }
+            p
+        }));
+        Sum { score: sum.score + more.score, products }
+    };
+    let mut all: Vec<Sum> = sums.iter().flat_map(|s| inner.iter().take(LINES).map(move |i| with(s, i))).collect();
+    best(&mut all, SUMS);
+    all
+}
+
+/// Sets of one to three factors by how little of the lines they leave, each with its score.
+fn factor_sets(axis: &Axis, fibers: &Fibers) -> Vec<(f64, Vec<usize>)> {
+    let units: Vec<Vector> = axis.candidates.iter().map(|c| scaled(product(&c.values, &fibers.rows))).collect();
+    let count = axis.size * fibers.columns.len();
+    let score = |left: f64, chosen: &[usize]| {
+        let freedom = (count * (axis.size - chosen.len())) as f64 / axis.size as f64;
+        let price: f64 = chosen.iter().map(|&k| COMPLEXITY * axis.candidates[k].price).sum();
+        count as f64 * (left / freedom + 1.0).ln() + price
+    };
+    let mut all: Vec<(f64, Vec<usize>)> = Vec::new();
+    for size in 1..=3.min(axis.size.saturating_sub(2)) {
+        let mut of_size: Vec<(f64, Vec<usize>)> = Vec::new();
+        each_set(&units, &fibers.compressed, size, &mut |estimate, chosen| {
+            let worst = if of_size.len() < FACTOR_SETS { f64::INFINITY } else { of_size[FACTOR_SETS - 1].0 };
+            if score(estimate, chosen) >= worst {
+                return;
+            }
+            let basis = orthonormal(&chosen.iter().map(|&k| units[k]).collect::<Vec<_>>());
+            let exact = score(fibers.left(&basis), chosen);
+            if exact < worst {
+                let at = of_size.partition_point(|s| s.0 <= exact);
+                of_size.insert(at, (exact, chosen.to_vec()));
+                of_size.truncate(FACTOR_SETS);
+            }
+        });
+        all.append(&mut of_size);
+    }
+    all.sort_by(|a, b| a.0.total_cmp(&b.0));
+    all
+}
+
+/// Calls `visit` with every set of so many candidates, ascending, and about what it leaves of the lines.
+fn each_set(units: &[Vector], lines: &[Vector], size: usize, visit: &mut dyn FnMut(f64, &[usize])) {
+    let mut chosen = Vec::with_capacity(size);
+    extend_set(units, (0..units.len()).collect(), lines.to_vec(), size, &mut chosen, visit);
+}
+
+fn extend_set(
+    units: &[Vector],
+    indices: Vec<usize>,
+    lines: Vec<Vector>,
+    size: usize,
+    chosen: &mut Vec<usize>,
+    visit: &mut dyn FnMut(f64, &[usize]),
+) {
+    let total: f64 = lines.iter().map(|l| dot(l, l)).sum();
+    for (at, &k) in indices.iter().enumerate() {
+        if dot(&units[at], &units[at]) < 1e-12 {
+            continue;
+        }
+        let q = scaled(units[at]);
+        chosen.push(k);
+        if chosen.len() == size {
+            let gain: f64 = lines.iter().map(|l| dot(l, &q).powi(2)).sum();
+            visit((total - gain).max(0.0), chosen);
+        } else {
+            let rest: Vec<Vector> = lines.iter().map(|l| without(*l, &[q])).collect();
+            let others: Vec<Vector> = units[at + 1..].iter().map(|u| without(*u, &[q])).collect();
+            extend_set(&others, indices[at + 1..].to_vec(), rest, size, chosen, visit);
+        }
+        chosen.pop();
+    }
+}
+
+/// What multiplies each chosen factor, with its weights: what the factors leave tells how noisy it is.
+fn components(axis: &Axis, fibers: &Fibers, chosen: &[usize]) -> Vec<(Vec<f64>, Vec<f64>)> {
+    let size = axis.size;
+    let factors: Vec<Vec<f64>> =
+        chosen.iter().map(|&k| product(&axis.candidates[k].values, &fibers.rows)[..size].to_vec()).collect();
+    let freedom = (fibers.columns.len() * (size - chosen.len())).max(1) as f64;
+    let mut components = vec![(Vec::new(), Vec::new()); chosen.len()];
+    let mut square = 0.0;
+    for (column, line) in fibers.columns.iter().zip(&fibers.lines) {
+        let data = product(column, &fibers.rows)[..size].to_vec();
+        let c = least_squares(&factors, &data);
+        square += residual(&factors, &data, &c).iter().map(|r| (r * line).powi(2)).sum::<f64>() / freedom;
+        components.iter_mut().zip(c).for_each(|(of, c)| of.0.push(c));
+    }
+    let covariance = inverse_gram(&factors);
+    for (k, (_, weights)) in components.iter_mut().enumerate() {
+        let variance = covariance.as_ref().map_or(1.0, |c| c[k * chosen.len() + k].max(f64::MIN_POSITIVE));
+        let deviation = (variance * square.max(1.0)).sqrt();
+        weights.extend(fibers.lines.iter().map(|line| line / deviation));
+    }
+    components
+}
+
+/// The best sums of candidates of one parameter: none, one, two, or the constant and two.
+fn lines(id: usize, axis: &Axis, values: &Values) -> Vec<Sum> {
+    let size = axis.size;
+    let mut weights = [0.0; MOST_VALUES];
+    weights[..size].copy_from_slice(values.weights);
+    let mut data = [0.0; MOST_VALUES];
+    data[..size].copy_from_slice(values.y);
+    let data = product(&data, &weights);
+    let columns: Vec<Vector> = axis.candidates.iter().map(|c| product(&c.values, &weights)).collect();
+    let units: Vec<Vector> = columns.iter().map(|c| scaled(*c)).collect();
+    let score = |left: f64, chosen: &[usize]| {
+        let price: f64 = chosen.iter().map(|&k| TERM + COMPLEXITY * axis.candidates[k].price).sum();
+        size as f64 * (left / size as f64 + 1.0).ln() + price
+    };
+    let mut all = vec![(score(dot(&data, &data), &[]), Vec::new())];
+    let mut offer = |estimate: f64, chosen: &[usize]| {
+        let worst = if all.len() < LINES { f64::INFINITY } else { all[LINES - 1].0 };
+        if score(estimate, chosen) >= worst {
+            return;
+        }
+        let selected: Vec<Vec<f64>> = chosen.iter().map(|&k| columns[k][..size].to_vec()).collect();
+        let c = least_squares(&selected, &data[..size]);
+        let left: f64 = residual(&selected, &data[..size], &c).iter().map(|r| r * r).sum();
+        let exact = score(left, chosen) + NEGATIVE * c.iter().filter(|c| **c < 0.0).count() as f64;
+        if exact < worst {
+            let at = all.partition_point(|s| s.0 <= exact);
+            all.insert(at, (exact, chosen.to_vec()));
+            all.truncate(LINES);
+        }
+    };
+    each_set(&units, &[data], 1, &mut offer);
+    each_set(&units, &[data], 2, &mut offer);
+    if size >= 5 {
+        let constant = orthonormal(&[units[0]]);
+        let others: Vec<Vector> = units[1..].iter().map(|u| without(*u, &constant)).collect();
+        each_set(&others, &[without(data, &constant)], 2, &mut |left, pair| {
+            offer(left, &[0, pair[0] + 1, pair[1] + 1])
+        });
+    }
+    let products = |chosen: &[usize]| chosen.iter().map(|&k| if k == 0 { vec![] } else { vec![(id, k)] }).collect();
+    all.iter().map(|(score, chosen)| Sum { score: *score, products: products(chosen) }).collect()
+}
