@@ -380,7 +380,9 @@ pub enum BenchCommand {
 }
 
 #[derive(Args, Debug)]
-#[command(after_help = "Example: poise bench generate spec.toml -o bench && cd bench && mpicxx -O2 bench.cpp -o bench")]
+#[command(
+    after_help = "Example: poise bench generate spec.toml --language fortran -o bench && cmake -S bench -B bench/build"
+)]
 pub struct GenerateArgs {
     /// The specification; without it, the demo's is used.
     #[arg(value_name = "SPEC.toml")]
@@ -388,6 +390,21 @@ pub struct GenerateArgs {
     /// Folder for the program, its CMake file and its truth; must not exist.
     #[arg(short, long, value_name = "DIR", default_value = "bench")]
     pub output: PathBuf,
+    /// Language of the program.
+    #[arg(short, long, value_name = "NAME", default_value = "c++")]
+    pub language: ProgramLanguage,
+}
+
+/// The languages of generated programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ProgramLanguage {
+    /// C++17.
+    #[value(name = "c++")]
+    Cpp,
+    /// C11.
+    C,
+    /// Fortran 2008.
+    Fortran,
 }
 
 #[derive(Args, Debug)]

@@ -2,9 +2,10 @@
 //! changes, counts that fit the types that hold them, memory that fits the limit.
 
 use crate::complexity::{Point, Term};
+use crate::decomposition::{self, LOPSIDED};
 use crate::memory::{self, Memory};
 use crate::operation::MpiOperation;
-use crate::spec::{Arrangement, Function};
+use crate::spec::{Arrangement, Function, Message, Spec};
 
 /// The largest integer up to which all integers are exact in double precision.
 pub const LARGEST_INTEGER: i64 = 1 << 53;
@@ -25,6 +26,10 @@ pub enum Place {
     Elements(usize),
     /// The law of its number of calls.
     Calls(usize),
+    /// The law of a wavefront's work.
+    Work(usize),
+    /// The operation itself.
+    Message(usize),
 }
 
 /// What is wrong, and with which part.
@@ -36,8 +41,24 @@ pub struct Problem {
     pub message: String,
 }
 
+/// Most bytes that a program may allocate at any point.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// On one rank.
+    pub per_rank: u64,
+    /// On all ranks together, if there is such a limit.
+    pub all_ranks: Option<u64>,
+}
+
+impl Limits {
+    /// Those of a specification.
+    pub fn of(spec: &Spec) -> Self {
+        Self { per_rank: spec.memory_limit, all_ranks: spec.total_memory_limit }
+    }
+}
+
 /// Checks a function at all points.
-pub fn function(function: &Function, points: &[Point], memory_limit: u64) -> Result<(), Problem> {
+pub fn function(function: &Function, points: &[Point], limits: Limits) -> Result<(), Problem> {
     let fail = |place| move |message| Problem { place, message };
     let whole = LARGEST_INTEGER as f64;
     exponents(function).map_err(fail(Place::Function))?;
@@ -54,8 +75,41 @@ pub fn function(function: &Function, points: &[Point], memory_limit: u64) -> Res
             law(&message.elements, "elements", count, ROUNDING / 2.0, points).map_err(fail(Place::Elements(i)))?;
         }
         law(&message.calls, "calls", whole, ROUNDING / 2.0, points).map_err(fail(Place::Calls(i)))?;
+        if let Some(work) = &message.work {
+            law(&work.trips, "iterations", whole, ROUNDING / 2.0, points).map_err(fail(Place::Work(i)))?;
+        }
+        wavefront(function, i, points).map_err(fail(Place::Message(i)))?;
     }
-    points.iter().try_for_each(|point| within_memory(function, point, memory_limit)).map_err(fail(Place::Function))
+    points.iter().try_for_each(|point| within_memory(function, point, limits)).map_err(fail(Place::Function))
+}
+
+/// What a wavefront asks of its function and of the numbers of ranks.
+fn wavefront(function: &Function, i: usize, points: &[Point]) -> Result<(), String> {
+    let Some(dimensions) = function.messages[i].operation.dimensions() else { return Ok(()) };
+    let shares = |m: &Message| m.operation.dimensions().is_some() || m.operation == MpiOperation::SendReceive;
+    if function.messages.iter().enumerate().any(|(j, m)| j != i && shares(m)) {
+        return Err("a wavefront shares its MPI_Send and MPI_Recv with another operation of the function; \
+                    give each a function of its own"
+            .to_owned());
+    }
+    decompositions(dimensions, points)
+}
+
+/// Whether the numbers of ranks make planes or cuboids over which waiting grows as it should.
+pub fn decompositions(dimensions: u8, points: &[Point]) -> Result<(), String> {
+    for point in points {
+        let ranks = value(&Term::parameter("p"), point)?;
+        if decomposition::lopsidedness(ranks, dimensions) > LOPSIDED {
+            let extents = decomposition::extents(ranks as u64, dimensions);
+            let extents = extents.iter().map(u64::to_string).collect::<Vec<_>>().join(" x ");
+            return Err(format!(
+                "p = {ranks} ranks make {extents}, too long for waiting to grow as p^(1/{dimensions}); \
+                 choose powers of two or numbers near a {}",
+                if dimensions == 2 { "square" } else { "cube" }
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Checks one law: finite, at most `most`, and changed by rounding by at most the share `rounding`.
@@ -83,7 +137,9 @@ fn law(term: &Term, unit: &str, most: f64, rounding: f64, points: &[Point]) -> R
 /// The products that the truth states must have exponents that can be held.
 fn exponents(function: &Function) -> Result<(), String> {
     let computation = product(function.kernels.iter().map(|k| &k.trips));
-    let mut communication = function.messages.iter().map(|m| product([&m.elements, &m.calls]));
+    let work = |m: &Message| m.work.as_ref().map_or(Term::constant(1.0), |work| work.trips.clone());
+    let mut communication =
+        function.messages.iter().flat_map(|m| [product([&m.elements, &m.calls]), product([&work(m), &m.calls])]);
     match computation.is_some() && communication.all(|product| product.is_some()) {
         true => Ok(()),
         false => {
@@ -104,25 +160,36 @@ fn iterations(function: &Function, points: &[Point]) -> Result<(), String> {
         for kernel in &function.kernels {
             let trips = value(&kernel.trips, point)?;
             product = if function.arrangement == Arrangement::Nested { product * trips } else { trips };
-            if product > LARGEST_INTEGER as f64 {
-                return Err(format!("the loops run {product:.4e} iterations at {}, at most 2^53", show(point)));
-            }
+            countable(product, point)?;
+        }
+        for message in &function.messages {
+            let work = message.work.as_ref().map_or(Ok(1.0), |work| value(&work.trips, point))?;
+            countable(work * value(&message.calls, point)?, point)?;
         }
     }
     Ok(())
 }
 
-fn within_memory(function: &Function, point: &Point, limit: u64) -> Result<(), String> {
-    let Memory { per_rank, .. } = memory::of_function(function, point).map_err(|e| e.to_string())?;
-    if per_rank > u128::from(limit) {
-        return Err(format!(
-            "`{}` needs {per_rank} bytes on one rank at {}, more than memory_limit = {limit} bytes; \
-             shrink its laws or raise memory_limit",
+fn countable(iterations: f64, point: &Point) -> Result<(), String> {
+    match iterations <= LARGEST_INTEGER as f64 {
+        true => Ok(()),
+        false => Err(format!("the loops run {iterations:.4e} iterations at {}, at most 2^53", show(point))),
+    }
+}
+
+fn within_memory(function: &Function, point: &Point, limits: Limits) -> Result<(), String> {
+    let Memory { per_rank, all_ranks } = memory::of_function(function, point).map_err(|e| e.to_string())?;
+    let within = |bytes: u128, ranks: &str, key: &str, limit: u64| match bytes <= u128::from(limit) {
+        true => Ok(()),
+        false => Err(format!(
+            "`{}` needs {bytes} bytes on {ranks} at {}, more than {key} = {limit} bytes; \
+             shrink its laws or raise {key}",
             function.name,
             show(point)
-        ));
-    }
-    Ok(())
+        )),
+    };
+    within(per_rank, "one rank", "memory_limit", limits.per_rank)?;
+    limits.all_ranks.map_or(Ok(()), |limit| within(all_ranks, "all ranks", "total_memory_limit", limit))
 }
 
 /// The smallest power of ten that keeps rounding within bounds; one where none up to 10^9 does.

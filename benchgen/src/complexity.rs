@@ -7,6 +7,8 @@ use std::fmt;
 use num_rational::Ratio;
 use serde::{Deserialize, Serialize};
 
+use crate::decomposition::Sweep;
+
 /// An exact rational exponent.
 pub type Exponent = Ratio<i32>;
 
@@ -57,6 +59,9 @@ pub struct RoundedProduct {
     pub multiplier: u64,
     /// Each is rounded to the nearest integer, halves away from zero, before it is multiplied.
     pub rounded: Vec<Term>,
+    /// A count of a sweep over the ranks, which is another factor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sweep: Option<Sweep>,
 }
 
 /// An integer count of which both the exact value and the growth are known.
@@ -65,7 +70,7 @@ pub struct RoundedProduct {
 pub struct Count {
     /// The count without rounding.
     pub complexity: Complexity,
-    /// Summands of the exact count, in the order of the complexity's terms.
+    /// Summands of the exact count, in the order of the complexity's terms; one with a sweep has two terms there.
     pub exact: Vec<RoundedProduct>,
 }
 
@@ -198,12 +203,22 @@ impl Complexity {
 }
 
 impl RoundedProduct {
+    /// The product without a sweep.
+    #[must_use]
+    pub fn new(multiplier: u64, rounded: Vec<Term>) -> Self {
+        Self { multiplier, rounded, sweep: None }
+    }
+
     /// The exact value; saturates at the largest integer.
     ///
     /// # Errors
     /// If the point lacks a parameter of a term.
     pub fn at(&self, point: &Point) -> Result<u128, MissingParameter> {
-        self.rounded.iter().try_fold(u128::from(self.multiplier), |product, term| {
+        let mut start = u128::from(self.multiplier);
+        if let Some(sweep) = self.sweep {
+            start = start.saturating_mul(u128::from(sweep.exact_at(Term::parameter("p").at(point)? as u64)));
+        }
+        self.rounded.iter().try_fold(start, |product, term| {
             // The cast saturates, and negative values, which no specification yields, become zero.
             Ok(product.saturating_mul(term.at(point)?.round() as u128))
         })
@@ -211,9 +226,13 @@ impl RoundedProduct {
 
     /// The same product without rounding; `None` if an exponent leaves the range of [`Exponent`].
     #[must_use]
-    pub fn smooth(&self) -> Option<Term> {
+    pub fn smooth(&self) -> Option<Vec<Term>> {
         let start = Term::constant(self.multiplier as f64);
-        self.rounded.iter().try_fold(start, |product, term| product.times(term))
+        let product = self.rounded.iter().try_fold(start, |product, term| product.times(term))?;
+        match self.sweep {
+            None => Some(vec![product]),
+            Some(sweep) => sweep.smooth().iter().map(|term| product.times(term)).collect(),
+        }
     }
 }
 
@@ -222,7 +241,7 @@ impl Count {
     #[must_use]
     pub fn new(exact: Vec<RoundedProduct>) -> Option<Self> {
         let terms = exact.iter().map(RoundedProduct::smooth).collect::<Option<Vec<_>>>()?;
-        Some(Self { complexity: Complexity { terms }, exact })
+        Some(Self { complexity: Complexity { terms: terms.concat() }, exact })
     }
 
     /// Adds another count's summands.
@@ -316,11 +335,9 @@ mod tests {
     #[test]
     fn each_bound_of_a_product_is_rounded_on_its_own() {
         let half = |x| Term { coefficient: 0.5, factors: vec![factor(x, 1, 1, 0)] };
-        let count = Count::new(vec![
-            RoundedProduct { multiplier: 4, rounded: vec![half("n"), half("p")] },
-            RoundedProduct { multiplier: 1, rounded: vec![] },
-        ])
-        .unwrap();
+        let count =
+            Count::new(vec![RoundedProduct::new(4, vec![half("n"), half("p")]), RoundedProduct::new(1, vec![])])
+                .unwrap();
         // round(3.5) = 4, round(1.5) = 2: 4 · 4 · 2 + 1, where the product without rounding is 4 · 5.25 + 1.
         assert_eq!(count.exact_at(&point(3.0, 7.0)).unwrap(), 33);
         assert_eq!(count.complexity.at(&point(3.0, 7.0)).unwrap(), 22.0);

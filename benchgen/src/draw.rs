@@ -6,7 +6,7 @@ use rand::{RngExt, SeedableRng};
 use rand_distr::weighted::WeightedIndex;
 use rand_distr::{Distribution, Uniform};
 
-use crate::check;
+use crate::check::{self, Limits};
 use crate::complexity::{Factor, Point, Term};
 use crate::law::Sets;
 use crate::operation::{Element, MpiOperation, Operation};
@@ -24,6 +24,18 @@ pub struct Draw {
     pub iterations: [f64; 2],
     /// Smallest and largest number of bytes of one message at the largest point.
     pub message_bytes: [f64; 2],
+    /// Smallest and largest number of calls of an MPI operation there.
+    pub calls: [f64; 2],
+    /// Arrangements to draw from.
+    pub arrangements: Vec<Arrangement>,
+    /// Operations to draw from.
+    pub operations: Vec<Operation>,
+    /// Element types to draw from, for kernels and messages.
+    pub elements: Vec<Element>,
+    /// Laws of the arrays to draw from.
+    pub arrays: Vec<Term>,
+    /// MPI operations to draw from.
+    pub mpi: Vec<MpiOperation>,
 }
 
 /// Attempts at the laws of one function or message before something else is drawn in its place.
@@ -38,6 +50,9 @@ const KERNELS: [f64; 3] = [0.4, 0.4, 0.2];
 /// Share of functions that communicate.
 const COMMUNICATING: f64 = 0.7;
 
+/// From how many calls on their number may follow a law.
+const MANY_CALLS: f64 = 16.0;
+
 /// Share of laws in which a given parameter occurs.
 const OCCURS: f64 = 0.6;
 
@@ -46,7 +61,7 @@ struct Drawer<'a> {
     names: Vec<&'a str>,
     sets: &'a Sets,
     points: &'a [Point],
-    memory_limit: u64,
+    limits: Limits,
     largest: Point,
 }
 
@@ -60,7 +75,7 @@ pub fn functions(draw: &Draw, spec: &Spec, points: &[Point]) -> Result<Vec<Funct
         names: spec.parameter_names().collect(),
         sets: &spec.sets,
         points,
-        memory_limit: spec.memory_limit,
+        limits: Limits::of(spec),
         largest: spec.largest_point(),
     };
     let digits = (draw.functions - 1).to_string().len();
@@ -90,33 +105,41 @@ impl Drawer<'_> {
     /// Draws what kernels a function has, and then laws for them until one choice passes the checks.
     fn computation(&mut self, draw: &Draw, name: &str) -> Option<Function> {
         let kernels = 1 + WeightedIndex::new(KERNELS).ok()?.sample(&mut self.random);
-        let nested = kernels > 1 && self.random.random_bool(0.5);
-        let arrangement = if nested { Arrangement::Nested } else { Arrangement::Sequential };
+        let arrangement = if kernels > 1 { self.pick(&draw.arrangements) } else { Arrangement::Sequential };
+        let nested = arrangement == Arrangement::Nested;
         let loops: Vec<(Operation, Element)> =
-            (0..kernels).map(|_| (self.pick(&Operation::ALL), self.pick(&Element::ALL))).collect();
+            (0..kernels).map(|_| (self.pick(&draw.operations), self.pick(&draw.elements))).collect();
+        let array = draw.arrays[self.random.random_range(0..draw.arrays.len())].clone();
         (0..ATTEMPTS).find_map(|_| {
             let iterations = self.log_uniform(draw.iterations);
             let trips = if nested { self.nested(kernels, iterations) } else { self.sequential(kernels, iterations) }?;
             let kernel = |(trips, &(operation, element))| Kernel { trips, operation, element };
             let kernels = trips.into_iter().zip(&loops).map(kernel).collect();
-            let array = Term::constant(1024.0);
+            let array = array.clone();
             self.checked(Function { name: name.to_owned(), arrangement, kernels, array, messages: Vec::new() })
         })
     }
 
     /// Draws what message a function sends, and then laws for it until one choice passes the checks.
     fn communication(&mut self, draw: &Draw, function: &Function) -> Option<Message> {
-        let operation = self.pick(&MpiOperation::ALL);
-        let element = self.pick(&Element::ALL);
+        let operation = self.pick(&draw.mpi);
+        let element = self.pick(&draw.elements);
+        // No law helps where the numbers of ranks make no wavefront.
+        if let Some(dimensions) = operation.dimensions() {
+            check::decompositions(dimensions, self.points).ok()?;
+        }
         (0..ATTEMPTS).find_map(|_| {
-            let message = self.message(operation, element, draw.message_bytes)?;
+            let mut message = self.message(operation, element, draw)?;
+            if operation.dimensions().is_some() {
+                message.work = Some(self.work(&message, function)?);
+            }
             let with = Function { messages: vec![message.clone()], ..function.clone() };
             self.checked(with).map(|_| message)
         })
     }
 
     fn checked(&self, function: Function) -> Option<Function> {
-        check::function(&function, self.points, self.memory_limit).is_ok().then_some(function)
+        check::function(&function, self.points, self.limits).is_ok().then_some(function)
     }
 
     /// Different terms, each with a share of the iterations that can be seen.
@@ -138,9 +161,8 @@ impl Drawer<'_> {
     /// iterations.
     fn nested(&mut self, kernels: usize, iterations: f64) -> Option<Vec<Term>> {
         let laws: Vec<Term> = (0..kernels).map(|_| self.law()).collect();
-        laws.iter().try_fold(Term::constant(1.0), |outer, law| {
-            outer.times(law).filter(|product| self.sets.hold(product))
-        })?;
+        laws.iter()
+            .try_fold(Term::constant(1.0), |outer, law| outer.times(law).filter(|product| self.sets.hold(product)))?;
         let whole: Vec<bool> =
             laws.iter().map(|law| self.points.iter().all(|p| law.at(p).is_ok_and(|v| v == v.round()))).collect();
         let values = laws.iter().zip(&whole).filter(|(_, whole)| **whole);
@@ -156,21 +178,39 @@ impl Drawer<'_> {
         (total > 0.0 || (0.3..3.0).contains(&remaining)).then_some(trips)
     }
 
-    fn message(&mut self, operation: MpiOperation, element: Element, bytes: [f64; 2]) -> Option<Message> {
-        let bytes = self.log_uniform(bytes);
+    fn message(&mut self, operation: MpiOperation, element: Element, draw: &Draw) -> Option<Message> {
+        let bytes = self.log_uniform(draw.message_bytes);
         let law = self.law();
         let elements = match operation {
             MpiOperation::Barrier => Term::constant(0.0),
             _ => self.scaled(law, bytes / element.bytes() as f64)?,
         };
-        let calls = if self.random.random_bool(0.2) {
+        let [least, most] = draw.calls;
+        // Few calls are a constant number of them; rounding spares only the laws of many.
+        let calls = if most >= MANY_CALLS && self.random.random_bool(0.2) {
             let law = self.law();
-            let most = self.random.random_range(16.0..64.0);
-            self.scaled(law, most)?
+            let calls = self.random.random_range(least.max(most / 4.0)..most);
+            self.scaled(law, calls)?
         } else {
-            Term::constant(f64::from(self.random.random_range(1..=8_u32)))
+            Term::constant(self.random.random_range(least..=most.min(least.max(8.0))).round())
         };
-        Some(Message { operation, element, elements, calls })
+        Some(Message { operation, element, elements, calls, work: None })
+    }
+
+    /// The work of a wavefront: in all sweeps together about as much as the function's kernels do.
+    fn work(&mut self, message: &Message, function: &Function) -> Option<Kernel> {
+        let kernels = function.kernels.iter().map(|k| k.trips.at(&self.largest));
+        let kernels = kernels.collect::<Result<Vec<f64>, _>>().ok()?;
+        let iterations: f64 = match function.arrangement {
+            Arrangement::Sequential => kernels.iter().sum(),
+            Arrangement::Nested => kernels.iter().product(),
+        };
+        let share: f64 = self.random.random_range(0.3..1.0);
+        let law = self.law();
+        let trips = self.scaled(law, iterations * share / message.calls.at(&self.largest).ok()?)?;
+        let all = trips.times(&message.calls)?;
+        let kernel = Kernel { trips, operation: Operation::VectorReduction, element: message.element };
+        self.sets.hold(&all).then_some(kernel)
     }
 
     /// A product over F with at least one factor, its coefficient 1.

@@ -18,6 +18,7 @@
 
 mod check;
 pub mod complexity;
+pub mod decomposition;
 mod draw;
 pub mod law;
 mod memory;
@@ -31,6 +32,7 @@ pub mod truth;
 
 pub use complexity::{Complexity, Point};
 pub use memory::{Memory, memory_at};
+pub use source::Language;
 pub use spec::{Spec, SpecError};
 pub use truth::Truth;
 
@@ -40,7 +42,9 @@ pub const DEMO_SPEC: &str = include_str!("../specs/demo.toml");
 /// A program and what is known of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Generated {
-    /// C++17, one file; its name is the specification's with `.cpp`.
+    /// Name of the source file, which the CMake file expects.
+    pub file: String,
+    /// The program, one file that stands alone.
     pub source: String,
     /// `CMakeLists.txt` that builds it.
     pub cmake: String,
@@ -48,8 +52,19 @@ pub struct Generated {
     pub truth: Truth,
 }
 
-/// The program of a specification. The same specification and version give the same bytes.
+/// The C++ program of a specification. The same specification and version give the same bytes.
 #[must_use]
 pub fn generate(spec: &Spec) -> Generated {
-    Generated { source: source::program(spec), cmake: source::cmake(spec), truth: Truth::of(spec) }
+    generate_in(spec, Language::Cpp)
+}
+
+/// The program of a specification in a language; the truth is the same in all.
+#[must_use]
+pub fn generate_in(spec: &Spec, language: Language) -> Generated {
+    Generated {
+        file: format!("{}.{}", spec.name, language.extension()),
+        source: source::program(spec, language),
+        cmake: source::cmake(spec, language),
+        truth: Truth::of(spec),
+    }
 }

@@ -30,7 +30,7 @@ pub fn of_function(function: &Function, point: &Point) -> Result<Memory, Missing
     let ranks = point.get("p").copied().ok_or_else(|| MissingParameter("p".to_owned()))? as u128;
     let length = array_length(function.array.at(point)?);
     let (mut root, mut other) = (0_u128, 0_u128);
-    for kernel in &function.kernels {
+    for kernel in function.with_arrays() {
         // Sparse accesses read their order from 32-bit indices.
         let indices = if kernel.operation == Operation::SparseAccess { 4 } else { 0 };
         let bytes = length.saturating_mul(u128::from(kernel.element.bytes() + indices));

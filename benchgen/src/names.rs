@@ -1,25 +1,34 @@
-//! Which names a specification may give to programs, functions and parameters, so that the generated C++ compiles and
-//! its symbols interpose nothing.
+//! Which names a specification may give to programs, functions and parameters, so that generated programs compile in
+//! every language and their symbols interpose nothing.
 
-/// Keywords and alternative tokens of C++17.
+/// Keywords and alternative tokens of C++ and C. Fortran's are reserved nowhere, and its names are checked by
+/// [`same_in_fortran`].
 const KEYWORDS: &str = "alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t class \
     compl concept const const_cast consteval constexpr constinit continue co_await co_return co_yield char8_t decltype \
     default delete do double dynamic_cast else enum explicit export extern false float for friend goto if inline int long \
     mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected public register \
-    reinterpret_cast requires return short signed sizeof static static_assert static_cast struct switch template this \
+    reinterpret_cast requires restrict return short signed sizeof static static_assert static_cast struct switch template this \
     thread_local throw true try typedef typeid typename union unsigned using virtual void volatile wchar_t while xor xor_eq";
 
 /// Names at global scope in generated programs.
-const GENERATED: &str = "bench main std Parameters";
+const GENERATED: &str = "bench bench_main main std Parameters";
 
 /// Arguments of generated programs and members beside the parameters.
-const MEMBERS: &str = "rank verify timing sign odd mask arrays messages";
+const MEMBERS: &str = "rank ranks verify timing sign odd mask arrays messages around before after";
 
 /// Macros of the C library's headers that look like functions or variables.
 const MACROS: &str = "assert linux unix errno stdin stdout stderr EOF NULL";
 
 /// Functions and variables that glibc's libc and libm export.
 const LIBRARY: &str = include_str!("reserved_names.txt");
+
+/// Names of Fortran have up to 63 characters, a few of which generated programs add.
+const LONGEST: usize = 50;
+
+/// Whether Fortran takes two names for the same: it knows no case.
+pub fn same_in_fortran(a: &str, b: &str) -> bool {
+    a.eq_ignore_ascii_case(b)
+}
 
 /// Whether a `what` (program, function, parameter) may be called `name`; the error says why not.
 pub fn check(name: &str, what: &str) -> Result<(), String> {
@@ -28,15 +37,17 @@ pub fn check(name: &str, what: &str) -> Result<(), String> {
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     let why = if !shape {
         "is no C identifier; expected a letter, then letters, digits and `_`"
-    } else if name.len() > 63 || name.contains("__") {
-        "is longer than 63 characters or holds `__`, which C++ reserves"
+    } else if name.len() > LONGEST || name.contains("__") {
+        "is longer than 50 characters or holds `__`, which C++ reserves"
     } else if is(KEYWORDS) {
-        "is a keyword of C++"
+        "is a keyword of C or C++"
     } else if is(MACROS) || (what == "function" && is(LIBRARY)) {
         "is a name of the C library"
-    } else if is(GENERATED) && what == "function" || is(MEMBERS) && what == "parameter" {
+    } else if is(GENERATED) && what == "function"
+        || what == "parameter" && MEMBERS.split(' ').any(|member| same_in_fortran(member, name))
+    {
         "is a name that generated programs use"
-    } else if ["MPI_", "PMPI_", "OMPI_", "ompi_", "poise_", "POISE_", "BENCH_"]
+    } else if ["MPI_", "PMPI_", "OMPI_", "ompi_", "poise_", "POISE_", "bench_", "BENCH_"]
         .iter()
         .any(|prefix| name.starts_with(prefix))
     {
@@ -61,11 +72,14 @@ mod tests {
             ("größe", "function", "no C identifier"),
             ("a__b", "function", "holds `__`"),
             ("while", "parameter", "keyword"),
+            ("restrict", "function", "keyword of C or C++"),
             ("select", "function", "C library"),
             ("gamma", "function", "C library"),
             ("errno", "parameter", "C library"),
             ("Parameters", "function", "generated programs use"),
             ("verify", "parameter", "generated programs use"),
+            ("Mask", "parameter", "generated programs use"),
+            ("bench_main", "program", "prefix"),
             ("MPI_Bcast", "function", "prefix"),
         ] {
             let error = check(name, what).unwrap_err();
@@ -77,6 +91,10 @@ mod tests {
             ("n", "parameter"),
             ("gamma", "parameter"),
             ("f000", "function"),
+            // No keyword of Fortran is in the way of a name.
+            ("subroutine", "function"),
+            ("matmul", "function"),
+            ("integer", "parameter"),
         ] {
             assert_eq!(check(name, what), Ok(()));
         }

@@ -50,6 +50,10 @@ pub enum MpiOperation {
     Scatter,
     /// `MPI_Send` and `MPI_Recv` between ranks 2k and 2k + 1, both ways.
     SendReceive,
+    /// `MPI_Recv` and `MPI_Send` in sweeps over a plane of ranks, to and fro between two opposite corners.
+    Wavefront2d,
+    /// The same over a cuboid of ranks.
+    Wavefront3d,
 }
 
 /// A number of elements at one rank, of a message law's m.
@@ -63,7 +67,7 @@ pub enum Extent {
     PerRank,
 }
 
-/// Elements at rank 0 and at every other rank.
+/// Elements at rank 0 and at every other rank; in a wavefront, at ranks that have all neighbours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ByRank {
     /// At rank 0.
@@ -134,24 +138,6 @@ impl Element {
             Self::Double => 8,
         }
     }
-
-    /// The C++ type of message elements and its MPI datatype.
-    pub(crate) const fn cpp(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Int => ("std::int32_t", "MPI_INT32_T"),
-            Self::Float => ("float", "MPI_FLOAT"),
-            Self::Double => ("double", "MPI_DOUBLE"),
-        }
-    }
-
-    /// The C++ type of kernel elements: integers are unsigned, since their overflow is defined.
-    pub(crate) const fn kernel_cpp(self) -> &'static str {
-        match self {
-            Self::Int => "std::uint32_t",
-            Self::Float => "float",
-            Self::Double => "double",
-        }
-    }
 }
 
 impl Operation {
@@ -173,7 +159,7 @@ impl Operation {
 
 impl MpiOperation {
     /// All, in the order in which errors list them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::Allgather,
         Self::Allreduce,
         Self::Alltoall,
@@ -184,6 +170,8 @@ impl MpiOperation {
         Self::Reduce,
         Self::Scatter,
         Self::SendReceive,
+        Self::Wavefront2d,
+        Self::Wavefront3d,
     ];
 
     /// Name in specifications.
@@ -200,6 +188,18 @@ impl MpiOperation {
             Self::Reduce => "reduce",
             Self::Scatter => "scatter",
             Self::SendReceive => "send_receive",
+            Self::Wavefront2d => "wavefront_2d",
+            Self::Wavefront3d => "wavefront_3d",
+        }
+    }
+
+    /// The dimensions of a wavefront's decomposition; `None` for what is none.
+    #[must_use]
+    pub const fn dimensions(self) -> Option<u8> {
+        match self {
+            Self::Wavefront2d => Some(2),
+            Self::Wavefront3d => Some(3),
+            _ => None,
         }
     }
 
@@ -220,6 +220,11 @@ impl MpiOperation {
             Self::Reduce => vec![once("MPI_Reduce", MESSAGE, ROOT_MESSAGE)],
             Self::Scatter => vec![once("MPI_Scatter", ROOT_PER_RANK, MESSAGE)],
             Self::SendReceive => vec![once("MPI_Send", MESSAGE, NOTHING), once("MPI_Recv", NOTHING, MESSAGE)],
+            Self::Wavefront2d | Self::Wavefront3d => {
+                let repeats = self.dimensions().map_or(0, u64::from);
+                let call = |function, sent, received| MpiCall { function, repeats, sent, received };
+                vec![call("MPI_Recv", NOTHING, MESSAGE), call("MPI_Send", MESSAGE, NOTHING)]
+            }
         }
     }
 
@@ -228,7 +233,9 @@ impl MpiOperation {
     pub const fn buffers(self) -> (ByRank, ByRank) {
         match self {
             Self::Allgather => (MESSAGE, PER_RANK),
-            Self::Allreduce | Self::Halo | Self::SendReceive => (MESSAGE, MESSAGE),
+            Self::Allreduce | Self::Halo | Self::SendReceive | Self::Wavefront2d | Self::Wavefront3d => {
+                (MESSAGE, MESSAGE)
+            }
             Self::Alltoall => (PER_RANK, PER_RANK),
             Self::Barrier => (NOTHING, NOTHING),
             Self::Broadcast => (MESSAGE, NOTHING),
@@ -247,7 +254,9 @@ impl MpiOperation {
             Self::Allgather | Self::Gather | Self::Scatter => (Cost::Distribution, Extent::PerRank),
             Self::Allreduce | Self::Reduce => (Cost::Reduction, Extent::Message),
             Self::Alltoall => (Cost::Exchange, Extent::PerRank),
-            Self::Halo | Self::SendReceive => (Cost::PointToPoint, Extent::Message),
+            Self::Halo | Self::SendReceive | Self::Wavefront2d | Self::Wavefront3d => {
+                (Cost::PointToPoint, Extent::Message)
+            }
         }
     }
 }

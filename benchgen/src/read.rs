@@ -6,7 +6,7 @@ use std::ops::Range;
 use serde::Deserialize;
 use toml::Spanned;
 
-use crate::check::{self, Place};
+use crate::check::{self, Limits, Place};
 use crate::complexity::{Exponent, Point, Term};
 use crate::draw::{self, Draw};
 use crate::law::{self, Sets};
@@ -21,6 +21,7 @@ type Text = Spanned<String>;
 struct RawSpec {
     name: Text,
     memory_limit: Option<Spanned<i64>>,
+    total_memory_limit: Option<Spanned<i64>>,
     parameters: Spanned<BTreeMap<Text, Spanned<Vec<Spanned<i64>>>>>,
     test: Option<Spanned<BTreeMap<Text, Spanned<i64>>>>,
     sets: Option<RawSets>,
@@ -66,6 +67,7 @@ struct RawMessage {
     elements: Option<Text>,
     element: Option<Text>,
     calls: Option<Text>,
+    work: Option<Text>,
 }
 
 #[derive(Deserialize)]
@@ -76,6 +78,12 @@ struct RawRandom {
     prefix: Option<Text>,
     iterations: Option<Spanned<[f64; 2]>>,
     message_bytes: Option<Spanned<[f64; 2]>>,
+    calls: Option<Spanned<[f64; 2]>>,
+    arrangements: Option<Spanned<Vec<Text>>>,
+    operations: Option<Spanned<Vec<Text>>>,
+    elements: Option<Spanned<Vec<Text>>>,
+    arrays: Option<Spanned<Vec<Text>>>,
+    mpi: Option<Spanned<Vec<Text>>>,
 }
 
 /// The text that is read, and what of it is known so far.
@@ -106,7 +114,8 @@ impl Spec {
             name: raw.name.into_inner(),
             parameters,
             test,
-            memory_limit: reader.memory_limit(raw.memory_limit.as_ref())?,
+            memory_limit: reader.memory_limit(raw.memory_limit.as_ref())?.unwrap_or(1 << 30),
+            total_memory_limit: reader.memory_limit(raw.total_memory_limit.as_ref())?,
             sets: reader.sets.clone(),
             functions: Vec::new(),
         };
@@ -135,6 +144,12 @@ impl Reader<'_> {
         names::check(name.get_ref(), what).map_err(|message| self.error(&name.span(), message))
     }
 
+    /// Whether a function or parameter has that name already, case apart.
+    fn is_taken(&self, name: &str, spec: &Spec) -> bool {
+        let functions = spec.functions.iter().map(|f| &f.name);
+        functions.chain(&self.names).any(|known| names::same_in_fortran(known, name))
+    }
+
     fn parameters(
         &self,
         raw: &Spanned<BTreeMap<Text, Spanned<Vec<Spanned<i64>>>>>,
@@ -147,6 +162,11 @@ impl Reader<'_> {
             checked.dedup();
             if checked.is_empty() || checked.len() < values.get_ref().len() {
                 return Err(self.error(&values.span(), "expected one or more different values"));
+            }
+            if parameters.iter().any(|p: &Parameter| names::same_in_fortran(&p.name, name.get_ref())) {
+                return Err(
+                    self.error(&name.span(), format!("the name `{}` is used twice, case apart", name.get_ref()))
+                );
             }
             parameters.push(Parameter { name: name.get_ref().clone(), values: checked });
         }
@@ -210,10 +230,10 @@ impl Reader<'_> {
         }
     }
 
-    fn memory_limit(&self, raw: Option<&Spanned<i64>>) -> Result<u64, SpecError> {
+    fn memory_limit(&self, raw: Option<&Spanned<i64>>) -> Result<Option<u64>, SpecError> {
         match raw.map(|limit| (u64::try_from(*limit.get_ref()), limit.span())) {
-            None => Ok(1 << 30),
-            Some((Ok(limit), _)) if limit > 0 => Ok(limit),
+            None => Ok(None),
+            Some((Ok(limit), _)) if limit > 0 => Ok(Some(limit)),
             Some((_, span)) => Err(self.error(&span, "expected a positive number of bytes")),
         }
     }
@@ -244,7 +264,7 @@ impl Reader<'_> {
     fn function(&self, raw: &RawFunction, spec: &Spec) -> Result<Function, SpecError> {
         self.identifier(&raw.name, "function")?;
         let name = raw.name.get_ref();
-        if spec.functions.iter().any(|f| f.name == *name) || self.names.contains(name) {
+        if self.is_taken(name, spec) {
             return Err(self.error(&raw.name.span(), format!("the name `{name}` is used twice; choose another")));
         }
         let arrangement = raw.arrangement.as_ref().map_or(Ok(Arrangement::Sequential), |text| {
@@ -258,13 +278,15 @@ impl Reader<'_> {
             array: raw.array.as_ref().map_or(Ok(Term::constant(1024.0)), |text| Ok(self.law(text)?.0))?,
             messages: raw.mpi.iter().map(|m| self.message(m)).collect::<Result<_, _>>()?,
         };
-        check::function(&function, &self.points, spec.memory_limit).map_err(|problem| {
+        check::function(&function, &self.points, Limits::of(spec)).map_err(|problem| {
             let span = match problem.place {
                 Place::Function => raw.name.span(),
                 Place::Array => raw.array.as_ref().map_or(raw.name.span(), Spanned::span),
                 Place::Kernel(i) => raw.kernels[i].complexity.span(),
                 Place::Elements(i) => raw.mpi[i].elements.as_ref().map_or(raw.name.span(), Spanned::span),
                 Place::Calls(i) => raw.mpi[i].calls.as_ref().map_or(raw.name.span(), Spanned::span),
+                Place::Work(i) => raw.mpi[i].work.as_ref().map_or(raw.name.span(), Spanned::span),
+                Place::Message(i) => raw.mpi[i].operation.span(),
             };
             self.error(&span, problem.message)
         })?;
@@ -303,7 +325,31 @@ impl Reader<'_> {
             }
         };
         let calls = raw.calls.as_ref().map_or(Ok(Term::constant(1.0)), |text| Ok(self.law(text)?.0))?;
-        Ok(Message { operation, element: self.element(raw.element.as_ref())?, elements, calls })
+        let element = self.element(raw.element.as_ref())?;
+        let work = match (&raw.work, operation.dimensions()) {
+            (None, _) => None,
+            (Some(text), Some(_)) => {
+                Some(Kernel { trips: self.law(text)?.0, operation: Operation::VectorReduction, element })
+            }
+            (Some(text), None) => return Err(self.error(&text.span(), "only wavefronts work between their messages")),
+        };
+        Ok(Message { operation, element, elements, calls, work })
+    }
+
+    /// What may be drawn: all, or what the specification lists.
+    fn choice<T: Clone>(
+        &self,
+        raw: Option<&Spanned<Vec<Text>>>,
+        all: &[T],
+        read: impl Fn(&Text) -> Result<T, SpecError>,
+    ) -> Result<Vec<T>, SpecError> {
+        match raw {
+            None => Ok(all.to_vec()),
+            Some(list) if list.get_ref().is_empty() => {
+                Err(self.error(&list.span(), "expected one or more to draw from"))
+            }
+            Some(list) => list.get_ref().iter().map(read).collect(),
+        }
     }
 
     fn random(&self, raw: &RawRandom, spec: &Spec) -> Result<Vec<Function>, SpecError> {
@@ -330,13 +376,25 @@ impl Reader<'_> {
             prefix: raw.prefix.as_ref().map_or_else(|| "f".to_owned(), |text| text.get_ref().clone()),
             iterations: range(raw.iterations.as_ref(), [1e5, 1e7], 1e12)?,
             message_bytes: range(raw.message_bytes.as_ref(), [1e3, 1e6], 1e9)?,
+            calls: range(raw.calls.as_ref(), [1.0, 64.0], 1e6)?,
+            arrangements: self.choice(raw.arrangements.as_ref(), &Arrangement::ALL, |text| {
+                self.named("arrangement", text, &Arrangement::ALL, Arrangement::name)
+            })?,
+            operations: self.choice(raw.operations.as_ref(), &Operation::ALL, |text| {
+                self.named("operation", text, &Operation::ALL, Operation::name)
+            })?,
+            elements: self.choice(raw.elements.as_ref(), &Element::ALL, |text| self.element(Some(text)))?,
+            arrays: self.choice(raw.arrays.as_ref(), &[Term::constant(1024.0)], |text| Ok(self.law(text)?.0))?,
+            mpi: self.choice(raw.mpi.as_ref(), &MpiOperation::ALL, |text| {
+                self.named("MPI operation", text, &MpiOperation::ALL, MpiOperation::name)
+            })?,
         };
         let drawn =
             draw::functions(&draw, spec, &self.points).map_err(|message| self.error(&raw.functions.span(), message))?;
         for function in &drawn {
             let span = raw.prefix.as_ref().map_or(raw.functions.span(), Spanned::span);
             names::check(&function.name, "function").map_err(|message| self.error(&span, message))?;
-            if spec.functions.iter().any(|f| f.name == function.name) || self.names.contains(&function.name) {
+            if self.is_taken(&function.name, spec) {
                 return Err(
                     self.error(&span, format!("the name `{}` is used twice; choose another prefix", function.name))
                 );

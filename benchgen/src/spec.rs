@@ -19,6 +19,8 @@ pub struct Spec {
     pub test: Option<Point>,
     /// Most bytes that one rank may allocate at any point of the study.
     pub memory_limit: u64,
+    /// Most bytes that all ranks together may allocate at any point of the study, if the specification names it.
+    pub total_memory_limit: Option<u64>,
     /// Exponents that laws may have.
     pub sets: Sets,
     /// The benchmark functions in the order in which main calls them.
@@ -80,6 +82,25 @@ pub struct Message {
     pub elements: Term,
     /// Number of times it is called before rounding.
     pub calls: Term,
+    /// Of a wavefront: what each rank computes between what it receives and what it sends.
+    pub work: Option<Kernel>,
+}
+
+impl Function {
+    /// All kernels that have an array, in the order of their arrays: those of the computation, then the wavefronts'.
+    pub(crate) fn with_arrays(&self) -> impl Iterator<Item = &Kernel> {
+        self.kernels.iter().chain(self.messages.iter().filter_map(|m| m.work.as_ref()))
+    }
+
+    /// The dimensions of its wavefront, of which a function has at most one.
+    pub(crate) fn dimensions(&self) -> Option<u8> {
+        self.messages.iter().find_map(|m| m.operation.dimensions())
+    }
+
+    /// The number of the array that the work of message `message` uses.
+    pub(crate) fn work_array(&self, message: usize) -> usize {
+        self.kernels.len() + self.messages[..message].iter().filter(|m| m.work.is_some()).count()
+    }
 }
 
 impl Spec {

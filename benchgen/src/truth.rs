@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::complexity::{Complexity, Count, Factor, Growth, RoundedProduct, Term};
+use crate::complexity::{Complexity, Count, Factor, Growth, MissingParameter, Point, RoundedProduct, Term};
+use crate::decomposition::{Quantity, Sweep};
 use crate::operation::{ByRank, Cost, Extent, MpiCall};
 use crate::spec::{Arrangement, Function, Message, Spec};
 
@@ -49,6 +50,9 @@ pub struct CallPathTruth {
     /// What it moves; communication only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<Bytes>,
+    /// How ranks wait; the receives of wavefronts only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<Waiting>,
     /// The expected time, a sum.
     pub time: Vec<TimeTerm>,
     /// Leading growth per parameter.
@@ -77,14 +81,37 @@ pub struct Bytes {
     pub transferred: Count,
 }
 
-/// Bytes by the role of the rank. In pairs of an odd number of ranks the last rank has no partner and moves nothing.
+/// Bytes and the ranks that they are counted at.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum RankBytes {
+    /// By the role of the rank. In pairs of an odd number of ranks the last has no partner and moves nothing.
+    ByRole {
+        /// At rank 0.
+        root: Count,
+        /// At every other rank.
+        others: Count,
+    },
+    /// On all ranks together: in a wavefront each has as many neighbours as its place gives it.
+    Together {
+        /// The sum.
+        all: Count,
+    },
+}
+
+/// How the ranks of a wavefront wait. Sweeps go to and fro between two corners, so that each waits for the whole of the
+/// one before; a rank waits `sweeps - 1/2` times the decomposition's depth in stages, as the mean over the ranks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct RankBytes {
-    /// At rank 0.
-    pub root: Count,
-    /// At every other rank.
-    pub others: Count,
+pub struct Waiting {
+    /// Dimensions of the decomposition.
+    pub dimensions: u8,
+    /// Number of sweeps.
+    pub sweeps: Count,
+    /// Stages that a rank waits in all, as the mean over the ranks, where p is a perfect square or cube.
+    pub stages: Complexity,
+    /// What one stage takes: the work of one rank and one message.
+    pub stage: Vec<TimeTerm>,
 }
 
 /// A summand of the expected time: `coefficient · unit cost · scale · Π factors`, the unit cost of its role unknown.
@@ -99,6 +126,9 @@ pub struct TimeTerm {
     pub scale: Scale,
     /// How the coefficient grows.
     pub factors: Vec<Factor>,
+    /// Of waiting: the role of what is waited for, whose unit cost is meant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub awaited: Option<Role>,
 }
 
 /// What a summand of the time is paid for.
@@ -113,6 +143,8 @@ pub enum Role {
     Bandwidth,
     /// Bytes combined by a reduction: γ.
     Reduction,
+    /// What other ranks do first.
+    Waiting,
 }
 
 /// A multiplier that is no PMNF factor.
@@ -229,13 +261,14 @@ fn of_function(function: &Function, spec: &Spec) -> Vec<CallPathTruth> {
         iterations.complexity.terms.iter().map(|t| TimeTerm::new(t.clone(), Role::Computation, Scale::One)).collect();
     let effort = effort_growth(&iterations, spec);
     let growth = Growths { time: effort.clone(), effort };
-    let visits = count(vec![RoundedProduct { multiplier: 1, rounded: Vec::new() }]);
+    let visits = count(vec![RoundedProduct::new(1, Vec::new())]);
     let own = CallPathTruth {
         callpath: path.clone(),
         kind: Kind::Computation,
         visits,
         iterations: Some(iterations),
         bytes: None,
+        waiting: None,
         time,
         growth,
     };
@@ -255,7 +288,7 @@ fn of_function(function: &Function, spec: &Spec) -> Vec<CallPathTruth> {
     all
 }
 
-/// All loops of a function: kernels, and the loops around MPI calls.
+/// All loops of a function: kernels, the loops around MPI calls, and the work within those.
 fn iterations(function: &Function) -> Count {
     let mut exact: Vec<RoundedProduct> = Vec::new();
     let mut outer: Vec<Term> = Vec::new();
@@ -264,24 +297,59 @@ fn iterations(function: &Function) -> Count {
             outer.clear();
         }
         outer.push(kernel.trips.clone());
-        exact.push(RoundedProduct { multiplier: 1, rounded: outer.clone() });
+        exact.push(RoundedProduct::new(1, outer.clone()));
     }
-    exact.extend(function.messages.iter().map(|m| RoundedProduct { multiplier: 1, rounded: vec![m.calls.clone()] }));
+    exact.extend(function.messages.iter().map(|m| RoundedProduct::new(1, vec![m.calls.clone()])));
+    let work = |m: &Message| Some(RoundedProduct::new(1, vec![m.calls.clone(), m.work.as_ref()?.trips.clone()]));
+    exact.extend(function.messages.iter().filter_map(work));
     count(exact)
 }
 
 fn of_call(callpath: Vec<String>, message: &Message, call: &MpiCall, spec: &Spec) -> CallPathTruth {
-    let visits = count(vec![RoundedProduct { multiplier: call.repeats, rounded: vec![message.calls.clone()] }]);
-    let by_rank = |extent: ByRank| RankBytes {
-        root: moved(message, call.repeats, extent.root),
-        others: moved(message, call.repeats, extent.others),
-    };
+    let visits = count(vec![RoundedProduct::new(call.repeats, vec![message.calls.clone()])]);
     let (cost, extent) = message.operation.cost();
     let transferred = moved(message, call.repeats, extent);
-    let time = expected_time(cost, &visits, &transferred);
+    let mut time = expected_time(cost, &visits, &transferred);
+    let receives = call.received.others != Extent::Nothing;
+    let waiting = if receives { waiting(message) } else { None };
+    time.extend(waiting.iter().flat_map(Waiting::time));
     let growth = Growths { effort: effort_growth(&transferred, spec), time: growth(&time, spec) };
-    let bytes = Bytes { sent: by_rank(call.sent), received: by_rank(call.received), transferred };
-    CallPathTruth { callpath, kind: Kind::Communication, visits, iterations: None, bytes: Some(bytes), time, growth }
+    let by_rank = |extent: ByRank| rank_bytes(message, call.repeats, extent);
+    let bytes = Some(Bytes { sent: by_rank(call.sent), received: by_rank(call.received), transferred });
+    CallPathTruth { callpath, kind: Kind::Communication, visits, iterations: None, bytes, waiting, time, growth }
+}
+
+/// Where how many bytes are moved.
+fn rank_bytes(message: &Message, repeats: u64, extent: ByRank) -> RankBytes {
+    match (message.operation.dimensions(), extent.others) {
+        (Some(dimensions), Extent::Message) => {
+            let rounded = vec![message.elements.clone(), message.calls.clone()];
+            let sweep = Some(Sweep { dimensions, quantity: Quantity::Messages });
+            RankBytes::Together {
+                all: count(vec![RoundedProduct { multiplier: message.element.bytes(), rounded, sweep }]),
+            }
+        }
+        (Some(_), _) => RankBytes::Together { all: Count::default() },
+        (None, _) => RankBytes::ByRole {
+            root: moved(message, repeats, extent.root),
+            others: moved(message, repeats, extent.others),
+        },
+    }
+}
+
+/// How ranks wait in a wavefront; `None` where the operation is none.
+fn waiting(message: &Message) -> Option<Waiting> {
+    let dimensions = message.operation.dimensions()?;
+    let sweeps = count(vec![RoundedProduct::new(1, vec![message.calls.clone()])]);
+    let depth = Sweep { dimensions, quantity: Quantity::Depth }.smooth();
+    let half = Term::constant(-0.5);
+    let stages = [&message.calls, &half].into_iter().flat_map(|times| depth.iter().filter_map(|t| t.times(times)));
+    let bytes = Term::constant(message.element.bytes() as f64).times(&message.elements)?;
+    let term = |term, role| TimeTerm::new(term, role, Scale::One);
+    let work = message.work.as_ref().map(|work| term(work.trips.clone(), Role::Computation));
+    let message = [term(Term::constant(1.0), Role::Latency), term(bytes, Role::Bandwidth)];
+    let stages = Complexity { terms: stages.collect() };
+    Some(Waiting { dimensions, sweeps, stages, stage: work.into_iter().chain(message).collect() })
 }
 
 /// Bytes that all calls move at a rank where each moves `extent`.
@@ -292,7 +360,7 @@ fn moved(message: &Message, repeats: u64, extent: Extent) -> Count {
         Extent::Message => {}
         Extent::PerRank => rounded.push(Term::parameter("p")),
     }
-    count(vec![RoundedProduct { multiplier: repeats * message.element.bytes(), rounded }])
+    count(vec![RoundedProduct::new(repeats * message.element.bytes(), rounded)])
 }
 
 /// The seed paper's Table I, summed over the calls; pairwise exchange as an all-to-all's.
@@ -339,7 +407,30 @@ fn count(exact: Vec<RoundedProduct>) -> Count {
 
 impl TimeTerm {
     fn new(term: Term, role: Role, scale: Scale) -> Self {
-        Self { coefficient: term.coefficient, role, scale, factors: term.factors }
+        Self { coefficient: term.coefficient, role, scale, factors: term.factors, awaited: None }
+    }
+}
+
+impl Waiting {
+    /// Stages that a rank waits in all, as the mean over the ranks.
+    ///
+    /// # Errors
+    /// If the point lacks a parameter.
+    pub fn mean_stages_at(&self, point: &Point) -> Result<f64, MissingParameter> {
+        let ranks = Term::parameter("p").at(point)? as u64;
+        let depth = Sweep { dimensions: self.dimensions, quantity: Quantity::Depth }.exact_at(ranks);
+        Ok((self.sweeps.exact_at(point)? as f64 - 0.5) * depth as f64)
+    }
+
+    /// The expected waiting time: the stages, each of which takes what a stage takes. As in `count`, exponents are in
+    /// range.
+    fn time(&self) -> Vec<TimeTerm> {
+        let term = |stages: &Term, cost: &TimeTerm| {
+            let one = Term { coefficient: cost.coefficient, factors: cost.factors.clone() };
+            let time = TimeTerm::new(stages.times(&one)?, Role::Waiting, Scale::One);
+            Some(TimeTerm { awaited: Some(cost.role), ..time })
+        };
+        self.stage.iter().flat_map(|cost| self.stages.terms.iter().filter_map(move |s| term(s, cost))).collect()
     }
 }
 
@@ -348,18 +439,22 @@ impl CallPathTruth {
     fn merge(&mut self, other: Self, spec: &Spec) {
         self.visits.add(other.visits);
         if let (Some(bytes), Some(more)) = (&mut self.bytes, other.bytes) {
-            for (count, more) in [
-                (&mut bytes.sent.root, more.sent.root),
-                (&mut bytes.sent.others, more.sent.others),
-                (&mut bytes.received.root, more.received.root),
-                (&mut bytes.received.others, more.received.others),
-                (&mut bytes.transferred, more.transferred),
-            ] {
-                count.add(more);
-            }
+            bytes.sent.merge(more.sent);
+            bytes.received.merge(more.received);
+            bytes.transferred.add(more.transferred);
             self.growth.effort = effort_growth(&bytes.transferred, spec);
         }
         self.time.extend(other.time);
         self.growth.time = growth(&self.time, spec);
+    }
+}
+
+impl RankBytes {
+    /// Adds what another operation moves. A wavefront shares its call paths with nothing else in its function.
+    fn merge(&mut self, more: Self) {
+        if let (Self::ByRole { root, others }, Self::ByRole { root: more_root, others: more_others }) = (self, more) {
+            root.add(more_root);
+            others.add(more_others);
+        }
     }
 }

@@ -46,7 +46,7 @@ fn errors_have_their_place_and_say_what_to_do() {
     refused(&function("mpi = [{ operation = \"barrier\", elements = \"n\" }]"), "7:44", "a barrier has no elements");
     refused(&function("kernels = 3"), "7:11", "invalid type: integer `3`, expected a sequence");
     refused(&function("kernels = ["), "7:12", "unclosed array");
-    refused(&with("name = \"while\""), "6:8", "function name `while` is a keyword of C++");
+    refused(&with("name = \"while\""), "6:8", "function name `while` is a keyword of C or C++");
     refused(&with("name = \"2f\""), "6:8", "no C identifier");
     refused(&with("name = \"n\""), "6:8", "used twice");
     refused(&with("name = \"f\"\n[[function]]\nname = \"f\""), "8:8", "used twice");
@@ -59,6 +59,95 @@ fn errors_have_their_place_and_say_what_to_do() {
     refused("name = \"t\"\n[parameters]\np = [2]\nverify = [1]\n", "4:1", "generated programs use");
     refused("name = \"t\"\n[parameters]\np = [2]\n", "1:1", "no functions");
     refused("", "1:1", "missing field `name`");
+}
+
+#[test]
+fn names_that_a_language_could_not_take_are_refused() {
+    refused(&with("name = \"restrict\""), "6:8", "a keyword of C or C++");
+    refused(&with("name = \"f\"\n[[function]]\nname = \"F\""), "8:8", "used twice");
+    refused(&with("name = \"N\""), "6:8", "used twice");
+    refused("name = \"t\"\n[parameters]\np = [2]\nn = [1]\nN = [1]\n", "4:1", "used twice, case apart");
+    refused("name = \"t\"\n[parameters]\np = [2]\nRANKS = [1]\n", "4:1", "generated programs use");
+    refused(&with(&format!("name = \"{}\"", "f".repeat(51))), "6:8", "longer than 50 characters");
+}
+
+#[test]
+fn impossible_wavefronts_are_refused() {
+    let message = |text: &str| with(&format!("name = \"f\"\nmpi = [{text}]"));
+    let wave = "{ operation = \"wavefront_2d\", elements = \"n\" }";
+    assert!(Spec::parse(&message(wave), "t.toml").is_ok());
+    refused(
+        &message(wave).replace("p = [2, 4]", "p = [2, 4, 10]"),
+        "7:22",
+        "p = 10 ranks make 5 x 2, too long for waiting to grow as p^(1/2); choose powers of two or numbers near a square",
+    );
+    refused(&message(&format!("{wave}, {wave}")), "7:22", "shares its MPI_Send and MPI_Recv with another operation");
+    refused(
+        &message(&format!("{{ operation = \"send_receive\", elements = \"n\" }}, {wave}")),
+        "7:70",
+        "give each a function of its own",
+    );
+    refused(
+        &message("{ operation = \"halo\", elements = \"n\", work = \"n\" }"),
+        "7:53",
+        "only wavefronts work between their messages",
+    );
+    refused(
+        &message(&wave.replace("\"n\"", "\"n\", work = \"0.01 * n^(1/2)\"")),
+        "7:61",
+        "which rounding changes by 100.0 %",
+    );
+    refused(
+        &message(&wave.replace("\"n\"", "\"n\", calls = \"n^2\", work = \"n^3\"")),
+        "6:8",
+        "the loops run 3.2000e16 iterations at n=2000",
+    );
+}
+
+#[test]
+fn the_memory_of_all_ranks_can_be_limited() {
+    // Four ranks send 2000 doubles, and 2000 from each of four are received by all: 8 · 2000 · (1 + 4) · 4.
+    let text = with("name = \"f\"\nmpi = [{ operation = \"allgather\", elements = \"n\" }]");
+    assert!(Spec::parse(&format!("total_memory_limit = 320_000\n{text}"), "t.toml").is_ok());
+    refused(
+        &format!("total_memory_limit = 319_999\n{text}"),
+        "7:8",
+        "`f` needs 320000 bytes on all ranks at n=2000, p=4, more than total_memory_limit = 319999 bytes",
+    );
+    refused(&format!("total_memory_limit = 0\n{text}"), "1:22", "expected a positive number of bytes");
+}
+
+#[test]
+fn what_is_drawn_comes_from_the_given_sets() {
+    let text = |random: &str| {
+        format!(
+            "name = \"t\"\n[parameters]\np = [8, 16, 64]\nn = [1000, 2000]\n[sets]\nexponents = [\"5/6\"]\n\
+             [random]\nfunctions = 60\nseed = 5\n{random}"
+        )
+    };
+    let sets = "arrangements = [\"nested\"]\noperations = [\"stencil\", \"add\"]\nelements = [\"float\"]\n\
+                arrays = [\"64\", \"n^(5/6)\"]\nmpi = [\"wavefront_3d\", \"alltoall\"]\ncalls = [2, 3]\n";
+    let spec = Spec::parse(&text(sets), "t.toml").unwrap();
+    let count = |is: &dyn Fn(&benchgen::spec::Function) -> bool| spec.functions.iter().filter(|f| is(f)).count();
+    let is =
+        |name: &'static str| move |f: &benchgen::spec::Function| f.messages.iter().any(|m| m.operation.name() == name);
+    assert_eq!(count(&|f| f.kernels.len() > 1), count(&|f| f.arrangement == Arrangement::Nested));
+    assert!(count(&is("wavefront_3d")) > 5 && count(&is("alltoall")) > 5);
+    assert!(count(&|f| f.array.to_string() == "64") > 10 && count(&|f| f.array.to_string() == "n^(5/6)") > 10);
+    for function in &spec.functions {
+        assert!(function.kernels.iter().all(|k| k.element.name() == "float"));
+        assert!(function.kernels.iter().all(|k| ["stencil", "add"].contains(&k.operation.name())));
+        for message in &function.messages {
+            let [least, most] = [8.0, 64.0].map(|p| message.calls.at(&common::point(p as u32, 1000)).unwrap());
+            assert!(least == most && [2.0, 3.0].contains(&least), "{}", message.calls);
+            assert_eq!(message.work.is_some(), message.operation.name() == "wavefront_3d");
+        }
+    }
+    refused(&text("operations = [\"fft\"]"), "10:15", "unknown operation `fft`");
+    refused(&text("mpi = [\"alltoal\"]"), "10:8", "did you mean `alltoall`?");
+    refused(&text("elements = []"), "10:12", "expected one or more to draw from");
+    refused(&text("arrays = [\"n^(1/7)\"]"), "10:12", "exponent 1/7 is not in the set I");
+    refused(&text("calls = [3, 2]"), "10:9", "expected [smallest, largest] between 1 and 1000000");
 }
 
 #[test]
@@ -153,7 +242,7 @@ fn the_documented_example_is_a_specification() {
     let example =
         text.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).expect("docs hold an example");
     let (spec, _) = generated(example);
-    assert_eq!(spec.functions.len(), 201);
+    assert_eq!(spec.functions.len(), 202);
 }
 
 proptest! {

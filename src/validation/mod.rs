@@ -48,10 +48,10 @@ pub fn read_spec(file: Option<&Path>) -> Result<Spec> {
 }
 
 /// Writes the generated program, its CMake file and its truth into a new folder; returns the program's path.
-pub fn write_program(spec: &Spec, folder: &Path) -> Result<(Generated, PathBuf)> {
-    let generated = benchgen::generate(spec);
+pub fn write_program(spec: &Spec, folder: &Path, language: benchgen::Language) -> Result<(Generated, PathBuf)> {
+    let generated = benchgen::generate_in(spec, language);
     output::new_folder(folder)?;
-    let source = folder.join(format!("{}.cpp", spec.name));
+    let source = folder.join(&generated.file);
     output::write_file(&source, generated.source.as_bytes())?;
     output::write_file(&folder.join("CMakeLists.txt"), generated.cmake.as_bytes())?;
     generated.truth.save(&folder.join("truth.json")).map_err(|e| Error::Usage(e.to_string()))?;
@@ -80,7 +80,7 @@ fn validate_spec(
     }
     interrupt::watch();
     progress.step(&format!("generate {} functions into {}", spec.functions.len(), folder.display()));
-    let (generated, source) = write_program(spec, folder)?;
+    let (generated, source) = write_program(spec, folder, benchgen::Language::Cpp)?;
     progress.step("compile with poise c++ under mpicxx");
     compile(&mpi, folder, &source, &spec.name)?;
 

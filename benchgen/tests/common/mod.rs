@@ -6,10 +6,22 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use benchgen::{Generated, Point, Spec};
+use benchgen::{Generated, Language, Point, Spec};
 
-/// The C++ compilers that generated programs must suit.
-pub const COMPILERS: [&str; 2] = ["g++", "clang++-19"];
+/// The compilers that generated programs must suit.
+pub const COMPILERS: [(Language, &str); 6] = [
+    (Language::Cpp, "g++"),
+    (Language::Cpp, "clang++-19"),
+    (Language::C, "gcc"),
+    (Language::C, "clang-19"),
+    (Language::Fortran, "gfortran"),
+    (Language::Fortran, "flang-new-19"),
+];
+
+/// The compiler of GCC for a language.
+pub fn gcc(language: Language) -> &'static str {
+    COMPILERS.iter().find(|(l, _)| *l == language).expect("every language has compilers").1
+}
 
 /// A specification with every operation, element type, arrangement and MPI operation.
 pub const EVERYTHING: &str = include_str!("../specs/everything.toml");
@@ -24,23 +36,49 @@ pub struct Program {
 pub fn output(command: &mut Command) -> Output {
     let run = command.output();
     run.unwrap_or_else(|error| {
-        panic!("{:?}: {error}; install libopenmpi-dev, openmpi-bin, g++ and clang-19", command.get_program())
+        panic!("{:?}: {error}; install the packages that `scripts/setup test` names", command.get_program())
     })
 }
 
-/// Compiles C++ sources with Open MPI's wrapper around `compiler`, warnings being errors.
-pub fn compile(sources: &[(&str, &str)], compiler: &str, flags: &[&str]) -> Program {
+/// Compiles a program, warnings being errors, with Open MPI's wrapper around `compiler`. `interposer` is C that is linked
+/// in before MPI.
+pub fn compile_with(
+    source: &str,
+    (language, compiler): (Language, &str),
+    flags: &[&str],
+    interposer: Option<&str>,
+) -> Program {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    for (name, text) in sources {
-        std::fs::write(folder.path().join(name), text).expect("the folder is writable");
+    let write =
+        |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("the folder is writable");
+    let build = |command: &mut Command| {
+        let compiled = output(command.current_dir(folder.path()));
+        assert!(compiled.status.success(), "{compiler}: {}", String::from_utf8_lossy(&compiled.stderr));
+        let said = String::from_utf8_lossy(&compiled.stderr).into_owned();
+        assert!(!said.contains("warning:"), "{compiler}: {said}");
+    };
+    let name = format!("program.{}", language.extension());
+    write(&name, source);
+    let (wrapper, variable, own) = match language {
+        Language::Cpp => ("mpicxx.openmpi", "OMPI_CXX", &["-std=c++17", "-Wextra"][..]),
+        Language::C => ("mpicc.openmpi", "OMPI_CC", &["-std=c11", "-Wextra"][..]),
+        Language::Fortran if compiler.starts_with("flang") => ("mpifort.openmpi", "OMPI_FC", &[][..]),
+        Language::Fortran => ("mpifort.openmpi", "OMPI_FC", &["-std=f2008", "-Wextra"][..]),
+    };
+    let mut command = Command::new(wrapper);
+    command.env(variable, compiler).args(own).args(["-Wall", "-Werror"]).args(flags).args(["-o", "program", &name]);
+    if let Some(text) = interposer {
+        write("interposer.c", text);
+        build(Command::new("mpicc.openmpi").args(["-O1", "-c", "interposer.c"]));
+        command.arg("interposer.o");
     }
-    let mut command = Command::new("mpicxx.openmpi");
-    command.current_dir(folder.path()).env("OMPI_CXX", compiler);
-    command.args(["-std=c++17", "-Wall", "-Wextra", "-Werror"]).args(flags).args(["-o", "program"]);
-    command.args(sources.iter().map(|(name, _)| *name));
-    let compiled = output(&mut command);
-    assert!(compiled.status.success(), "{compiler}: {}", String::from_utf8_lossy(&compiled.stderr));
+    build(command.arg("-lm"));
     Program { binary: folder.path().join("program"), folder }
+}
+
+/// The same without an interposer.
+pub fn compile(source: &str, compiler: (Language, &str), flags: &[&str]) -> Program {
+    compile_with(source, compiler, flags, None)
 }
 
 /// Runs a program on `ranks` ranks.
@@ -68,10 +106,15 @@ pub fn standard_output(run: Output) -> String {
     out.into_owned()
 }
 
-/// The specification and its program.
+/// The specification and its program in C++.
 pub fn generated(text: &str) -> (Spec, Generated) {
+    generated_in(text, Language::Cpp)
+}
+
+/// The specification and its program.
+pub fn generated_in(text: &str, language: Language) -> (Spec, Generated) {
     let spec = Spec::parse(text, "test.toml").unwrap_or_else(|error| panic!("{error}"));
-    let generated = benchgen::generate(&spec);
+    let generated = benchgen::generate_in(&spec, language);
     (spec, generated)
 }
 
