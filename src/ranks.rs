@@ -2,7 +2,12 @@
 //! ranks, and rank 0 writes the same bytes as one process. Without the feature there is one rank, this process.
 
 #[cfg(not(feature = "mpi"))]
-use modeler::{Experiment, Fits, Options};
+use modeler::{Experiment, Fits, Options, Share, fit_in_parts};
+
+use crate::output::NotWritten;
+
+/// Call paths that are fitted before their models are written, so that memory holds no more models than of these.
+const PART: u32 = 16_384;
 
 /// The ranks that take part in a fit.
 pub struct Ranks {
@@ -22,19 +27,35 @@ impl Ranks {
         true
     }
 
+    /// What the rank that speaks says: whether the others are needed.
+    pub fn go_on(&self, needed: bool) -> bool {
+        needed
+    }
+
     /// All models, at the rank that speaks.
     pub fn fit(&self, experiment: &Experiment, options: &Options) -> Option<Fits> {
         Some(modeler::fit(experiment, options))
+    }
+
+    /// All models part by part to `take`, at the rank that speaks.
+    pub fn fit_in_parts(
+        &self,
+        experiment: &Experiment,
+        options: &Options,
+        take: impl FnMut(Fits) -> Result<(), NotWritten>,
+    ) -> Result<(), NotWritten> {
+        fit_in_parts(experiment, options, Share { index: 0, of: 1 }, PART).try_for_each(take)
     }
 }
 
 #[cfg(feature = "mpi")]
 mod shared {
-    use modeler::{Experiment, Fits, Options};
+    use modeler::{Experiment, Fits, Options, Share, fit_in_parts};
     use mpi::topology::SimpleCommunicator;
-    use mpi::traits::{Communicator, Destination, Source};
+    use mpi::traits::{Communicator, Destination, Root, Source};
 
-    use super::Ranks;
+    use super::{PART, Ranks};
+    use crate::output::NotWritten;
 
     /// Models per message: far below the 2^31 bytes that one may have.
     const BATCH: usize = 100_000;
@@ -54,20 +75,52 @@ mod shared {
             self.world().is_none_or(|world| world.rank() == 0)
         }
 
+        /// What the rank that speaks says: whether the others are needed. Every rank has to ask.
+        pub fn go_on(&self, mut needed: bool) -> bool {
+            if let Some(world) = self.world() {
+                world.process_at_rank(0).broadcast_into(&mut needed);
+            }
+            needed
+        }
+
         /// All models, at the rank that speaks.
         pub fn fit(&self, experiment: &Experiment, options: &Options) -> Option<Fits> {
+            let mut parts = Vec::new();
+            let take = |part| {
+                parts.push(part);
+                Ok(())
+            };
+            let fitted = self.fit_in_parts(experiment, options, take);
+            (fitted.is_ok() && self.speaks()).then(|| Fits::join(parts))
+        }
+
+        /// All models part by part to `take`, at the rank that speaks; all ranks fit a part at a time.
+        pub fn fit_in_parts(
+            &self,
+            experiment: &Experiment,
+            options: &Options,
+            mut take: impl FnMut(Fits) -> Result<(), NotWritten>,
+        ) -> Result<(), NotWritten> {
             let Some(world) = self.world().filter(|world| world.size() > 1) else {
-                return Some(modeler::fit(experiment, options));
+                return fit_in_parts(experiment, options, Share { index: 0, of: 1 }, PART).try_for_each(take);
             };
             let (rank, ranks) = (world.rank(), world.size());
-            let share = modeler::Share { index: rank.cast_unsigned() as usize, of: ranks.cast_unsigned() as usize };
-            let mine = modeler::fit_share(experiment, options, share);
-            if rank != 0 {
-                send(&world, mine);
-                return None;
+            let share = Share { index: rank.cast_unsigned() as usize, of: ranks.cast_unsigned() as usize };
+            // What cannot be written must not leave the others waiting.
+            let mut written = Ok(());
+            let part = PART.saturating_mul(ranks.cast_unsigned());
+            for mine in fit_in_parts(experiment, options, share, part) {
+                if rank != 0 {
+                    send(&world, mine);
+                    continue;
+                }
+                let others = (1..ranks).map(|other| receive(&world, other));
+                let all = Fits::join(std::iter::once(mine).chain(others));
+                if written.is_ok() {
+                    written = take(all);
+                }
             }
-            let others = (1..ranks).map(|other| receive(&world, other));
-            Some(Fits::join(std::iter::once(mine).chain(others)))
+            written
         }
     }
 

@@ -12,6 +12,7 @@ use crate::warning::{self, Code, warning};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 /// A series that has no model, and why.
@@ -121,9 +122,11 @@ impl<'a> Fitter<'a> {
         Self { experiment, options, hypotheses, byte_hypotheses, metrics, ranks, efforts }
     }
 
-    pub(crate) fn run(&self, share: Share) -> Fits {
+    /// Fits the series of those of `callpaths` that `share` holds.
+    pub(crate) fn run(&self, share: Share, callpaths: &Range<CallPathId>) -> Fits {
         let is_modelled = |s: &&Series| share.holds(s.callpath) && self.is_modelled(s.metric);
-        let modelled: Vec<&Series> = self.experiment.series.iter().filter(is_modelled).collect();
+        let modelled: Vec<&Series> =
+            self.experiment.series[self.series_of(callpaths)].iter().filter(is_modelled).collect();
         let results: Vec<Result<Model, Skipped>> =
             modelled.par_iter().map_init(Workspace::default, |w, series| self.fit_series(series, w)).collect();
         let mut fits = Fits::default();
@@ -134,6 +137,18 @@ impl<'a> Fitter<'a> {
             }
         }
         fits
+    }
+
+    /// Forgets the functions behind the counts at `callpaths`; they would be found again where they were needed.
+    pub(crate) fn forget(&mut self, callpaths: &Range<CallPathId>) {
+        let series = self.series_of(callpaths);
+        self.efforts[series].fill_with(OnceLock::new);
+    }
+
+    /// The series of `callpaths`, which lie side by side.
+    fn series_of(&self, callpaths: &Range<CallPathId>) -> Range<usize> {
+        let before = |id: CallPathId| self.experiment.series.partition_point(|s| s.callpath < id);
+        before(callpaths.start)..before(callpaths.end)
     }
 
     fn is_modelled(&self, metric: MetricId) -> bool {

@@ -43,7 +43,49 @@ impl Share {
 /// ```
 #[must_use]
 pub fn fit_share(experiment: &Experiment, options: &Options, share: Share) -> Fits {
-    Fitter::new(experiment, options).run(share)
+    Fitter::new(experiment, options).run(share, &(0..CallPathId::MAX))
+}
+
+/// Fits the series of one share of the call paths part by part, so that not all models have to be in memory at once. Each
+/// part is what the share has of the next `callpaths` call paths of the experiment; all parts, joined by [`Fits::join`],
+/// are what [`fit_share`] gives.
+///
+/// ```
+/// use modeler::experiment::{ExperimentBuilder, Metric};
+/// use modeler::{Fits, Options, Share, fit, fit_in_parts};
+///
+/// let mut builder = ExperimentBuilder::new(["p"]);
+/// let visits = builder.metric(Metric { name: "visits".into(), unit: String::new(), over_ranks: None });
+/// for name in ["a", "b", "c"] {
+///     let callpath = builder.callpath([name]);
+///     for p in [2.0, 4.0, 8.0, 16.0, 32.0] {
+///         let point = builder.point(&[p]);
+///         builder.add(callpath, visits, point, 1.0 + p);
+///     }
+/// }
+/// let (experiment, options) = (builder.finish(), Options::default());
+/// let parts: Vec<Fits> = fit_in_parts(&experiment, &options, Share { index: 0, of: 1 }, 2).collect();
+/// assert_eq!(parts.iter().map(|p| p.models.len()).collect::<Vec<_>>(), [2, 1]);
+/// assert_eq!(Fits::join(parts), fit(&experiment, &options));
+/// ```
+///
+/// # Panics
+/// If `callpaths` is 0, which is a defect of the caller.
+pub fn fit_in_parts<'a>(
+    experiment: &'a Experiment,
+    options: &'a Options,
+    share: Share,
+    callpaths: u32,
+) -> impl Iterator<Item = Fits> + 'a {
+    assert!(callpaths > 0, "parts hold something");
+    let mut fitter = Fitter::new(experiment, options);
+    let all = experiment.callpaths.len() as CallPathId;
+    (0..all).step_by(callpaths as usize).map(move |start| {
+        let part = start..start.saturating_add(callpaths).min(all);
+        let fits = fitter.run(share, &part);
+        fitter.forget(&part);
+        fits
+    })
 }
 
 impl Fits {

@@ -2,7 +2,7 @@
 
 use modeler::experiment::OverRanks;
 use modeler::formats::{self, Format, Input, RUN_LEFT_OUT, ReadOptions, ReadWarning};
-use modeler::{Experiment, Fits, MethodChoice, Options};
+use modeler::{Experiment, Fits, MethodChoice, Options, Skipped};
 
 use crate::cli::{Assignments, FitArgs, GlobalArgs, InputArgs, MethodChoice as MethodArgument, OverRanksChoice};
 use crate::error::{Error, Result};
@@ -79,22 +79,32 @@ pub fn fit_here(experiment: &Experiment, arguments: &FitArgs) -> Result<Fits> {
 
 fn modelled(fits: Fits) -> Result<Fits> {
     if fits.models.is_empty() {
-        let reason = fits.skipped.first().map_or("it holds no measurements", |s| &s.reason);
-        return Err(Error::NotModelable(format!("No call path of this input can be modelled: {reason}.")));
+        return Err(nothing_modelled(&fits.skipped));
     }
     Ok(fits)
+}
+
+/// The error that there is not one model.
+pub fn nothing_modelled(skipped: &[Skipped]) -> Error {
+    let reason = skipped.first().map_or("it holds no measurements", |s| &s.reason);
+    Error::NotModelable(format!("No call path of this input can be modelled: {reason}."))
 }
 
 /// What a partly successful command ends with: an error of its own exit code where runs were left out or call paths
 /// skipped.
 pub fn partial(warnings: &[ReadWarning], fits: &Fits) -> Result<()> {
+    partial_of(warnings, fits.models.len(), fits.skipped.len())
+}
+
+/// [`partial`] for so many models and so many series without one.
+pub fn partial_of(warnings: &[ReadWarning], models: usize, skipped: usize) -> Result<()> {
     let runs = warnings.iter().filter(|w| w.code == RUN_LEFT_OUT).count();
-    match (fits.skipped.len(), runs) {
+    match (skipped, runs) {
         (0, 0) => Ok(()),
         (0, _) => Err(Error::Partial(format!("{runs} runs were left out; the models are of the others."))),
         (count, _) => Err(Error::Partial(format!(
             "{count} of {} series could not be modelled; poise model --format json lists them with the reason.",
-            count + fits.models.len()
+            count + models
         ))),
     }
 }

@@ -4,31 +4,53 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use modeler::experiment::MetricId;
-use modeler::formats::Input;
+use modeler::formats::{Input, ModelsWriter};
 use modeler::model::{Method, Model};
 use modeler::report::terminal::table;
 use modeler::report::{Table, shape};
-use modeler::{Experiment, Fits, formats};
+use modeler::{Experiment, Fits};
 
 use crate::cli::{GlobalArgs, ModelArgs, OutputFormat};
 use crate::commands::input;
-use crate::error::Result;
-use crate::output;
+use crate::error::{Error, Result};
+use crate::output::{self, NotWritten};
 use crate::ranks::Ranks;
 
 /// Reads, fits, prints.
 pub fn model(arguments: &ModelArgs, global: &GlobalArgs, ranks: &Ranks) -> Result<()> {
     let Input { experiment, warnings, .. } = input::read(&arguments.input, global)?;
-    let fits = input::fit(&experiment, &arguments.fit, ranks)?;
-    let text = match arguments.output.format {
-        OutputFormat::Human => for_people(&experiment, &fits, global.verbose, arguments.output.output.as_deref()),
-        OutputFormat::Json => {
-            formats::models_json(&experiment, &fits, env!("CARGO_PKG_VERSION"), arguments.fit.seed.seed)
+    let destination = arguments.output.output.as_deref();
+    if arguments.output.format == OutputFormat::Human {
+        let fits = input::fit(&experiment, &arguments.fit, ranks)?;
+        output::deliver(&for_people(&experiment, &fits, global.verbose, destination), destination)?;
+        return input::partial(&warnings, &fits);
+    }
+    let options = input::options(&arguments.fit);
+    if !ranks.speaks() {
+        if ranks.go_on(true) {
+            let _ = ranks.fit_in_parts(&experiment, &options, |_| Ok(()));
         }
-        OutputFormat::Csv => formats::models_csv(&experiment, &fits),
-    };
-    output::deliver(&text, arguments.output.output.as_deref())?;
-    input::partial(&warnings, &fits)
+        return Err(Error::AnotherRankSpeaks);
+    }
+    let (mut started, mut models, mut skipped) = (false, 0, 0);
+    let written = output::stream(destination, |out| {
+        started = ranks.go_on(true);
+        let mut writer = match arguments.output.format {
+            OutputFormat::Csv => ModelsWriter::csv(&experiment, out),
+            _ => ModelsWriter::json(&experiment, env!("CARGO_PKG_VERSION"), options.seed, out),
+        };
+        ranks.fit_in_parts(&experiment, &options, |part| Ok(writer.add(&part)?))?;
+        (models, skipped) = (writer.written().0, writer.written().1.len());
+        if models == 0 {
+            return Err(NotWritten::Other(input::nothing_modelled(writer.written().1)));
+        }
+        Ok(writer.finish()?)
+    });
+    if !started {
+        ranks.go_on(false);
+    }
+    written?;
+    input::partial_of(&warnings, models, skipped)
 }
 
 /// The metric that people come for; the others are shown only where asked for, or where there is no time.

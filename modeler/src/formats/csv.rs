@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use super::models::{PredictionAt, growth_text, kind, method, over_ranks};
 use crate::compare::Comparison;
 use crate::experiment::{Experiment, Metric};
-use crate::fit::Fits;
+use crate::model::Model;
 
 /// One row of fields.
 #[derive(Default)]
@@ -70,28 +70,28 @@ pub(super) fn experiment(experiment: &Experiment, out: &mut impl Write) -> io::R
     Ok(())
 }
 
-/// One row per model; the terms are in the expression and the growth of each parameter in a column of its own.
-#[must_use]
-pub fn models_csv(experiment: &Experiment, fits: &Fits) -> String {
+/// The names of the fields of [`model`].
+pub(super) fn models_header(experiment: &Experiment) -> String {
     let growth: Vec<String> = experiment.parameters.iter().map(|p| format!("growth_{p}")).collect();
     let quality = ["points", "repetitions", "smape", "adjusted_r2", "noise", "cross_validated_relative_error"];
     let header = Row::default().texts(&WHAT).texts(&["kind", "method", "expression"]).texts(&growth);
-    let mut text = header.texts(&quality).text("warnings").end();
-    for model in &fits.models {
-        let metric = &experiment.metrics[model.metric as usize];
-        let expression = model.expression(&experiment.parameters);
-        let growth = experiment.parameters.iter().zip(&model.growth);
-        let growth: Vec<String> = growth.map(|(p, g)| growth_text(p, g.exponent, g.log_exponent)).collect();
-        let row = Row::default().what(experiment, model.callpath, metric);
-        let row = row.texts(&[kind(model.kind), method(model.method), expression.as_str()]).texts(&growth);
-        let q = &model.quality;
-        let statistics = [q.smape, q.adjusted_r2, q.noise, q.cross_validated_relative_error];
-        let row = row.texts(&[q.points.to_string(), q.repetitions.to_string()]);
-        let row = row.numbers(&statistics.map(|s| s.unwrap_or(f64::NAN)));
-        let codes: Vec<&str> = model.warnings.iter().map(|w| w.code).collect();
-        text.push_str(&row.text(&codes.join(" ")).end());
-    }
-    text
+    header.texts(&quality).text("warnings").end()
+}
+
+/// The row of a model; the terms are in the expression and the growth of each parameter in a column of its own.
+pub(super) fn model(experiment: &Experiment, model: &Model) -> String {
+    let metric = &experiment.metrics[model.metric as usize];
+    let expression = model.expression(&experiment.parameters);
+    let growth = experiment.parameters.iter().zip(&model.growth);
+    let growth: Vec<String> = growth.map(|(p, g)| growth_text(p, g.exponent, g.log_exponent)).collect();
+    let row = Row::default().what(experiment, model.callpath, metric);
+    let row = row.texts(&[kind(model.kind), method(model.method), expression.as_str()]).texts(&growth);
+    let q = &model.quality;
+    let statistics = [q.smape, q.adjusted_r2, q.noise, q.cross_validated_relative_error];
+    let row = row.texts(&[q.points.to_string(), q.repetitions.to_string()]);
+    let row = row.numbers(&statistics.map(|s| s.unwrap_or(f64::NAN)));
+    let codes: Vec<&str> = model.warnings.iter().map(|w| w.code).collect();
+    row.text(&codes.join(" ")).end()
 }
 
 /// One row per prediction.

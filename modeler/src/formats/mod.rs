@@ -13,6 +13,7 @@ mod json_lines;
 mod models;
 mod npy;
 mod own_json;
+mod plain_line;
 mod record;
 mod regions;
 mod runs;
@@ -30,11 +31,11 @@ use collect::Collector;
 use source::{Content, Source};
 
 pub use comparison::comparison_json;
-pub use csv::{comparison_csv, models_csv, predictions_csv};
+pub use csv::{comparison_csv, predictions_csv};
 pub use error::{EXPLANATIONS, ErrorKind, Place, RUN_LEFT_OUT, ReadError, ReadWarning};
 pub use extra_p_write::write_extra_p;
 pub(crate) use models::growth_text;
-pub use models::{PredictionAt, models_json, predictions_json};
+pub use models::{ModelsWriter, PredictionAt, models_csv, models_json, predictions_json};
 pub use write::{WriteError, write};
 
 /// A format that is read, written or both.

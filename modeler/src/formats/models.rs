@@ -1,9 +1,13 @@
-//! Models and predictions as JSON, schemas `counterpoise/models` and `counterpoise/predictions` version 1.
+//! Models and predictions as JSON, schemas `counterpoise/models` and `counterpoise/predictions` version 1, and what writes
+//! models part by part.
 
 use std::collections::BTreeMap;
+use std::io::{self, Write};
 
+use rayon::prelude::*;
 use serde::{Serialize, Serializer};
 
+use super::csv;
 use crate::experiment::{CallPathId, Experiment, Metric, MetricId, OverRanks};
 use crate::fit::{Fits, Skipped};
 use crate::model::{Exponent, Factor, Kind, Method, Model, Prediction, Quality, Role, Scale, Term};
@@ -30,17 +34,6 @@ impl<T: Serialize> Serialize for ByParameter<'_, T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.0.iter().zip(&self.1))
     }
-}
-
-#[derive(Serialize)]
-struct ModelsFile<'a> {
-    schema: &'static str,
-    schema_version: u32,
-    tool_version: &'a str,
-    seed: u64,
-    parameters: &'a [String],
-    models: Vec<ModelEntry<'a>>,
-    skipped: Vec<SkippedEntry<'a>>,
 }
 
 #[derive(Serialize)]
@@ -114,15 +107,147 @@ struct SkippedEntry<'a> {
 /// The models of `fits` as JSON text that ends in a line break. Members and models have a fixed order.
 #[must_use]
 pub fn models_json(experiment: &Experiment, fits: &Fits, tool_version: &str, seed: u64) -> String {
-    json(&ModelsFile {
-        schema: "counterpoise/models",
-        schema_version: 1,
-        tool_version,
-        seed,
-        parameters: &experiment.parameters,
-        models: fits.models.iter().map(|m| model_entry(experiment, m)).collect(),
-        skipped: fits.skipped.iter().map(|s| skipped_entry(experiment, s)).collect(),
-    })
+    let mut text = Vec::new();
+    let mut writer = ModelsWriter::json(experiment, tool_version, seed, &mut text);
+    writer.add(fits).and_then(|()| writer.finish()).expect("memory takes everything");
+    String::from_utf8(text).expect("JSON is text")
+}
+
+/// The models of `fits` as comma-separated values: one row per model; the terms are in the expression and the growth of
+/// each parameter in a column of its own.
+#[must_use]
+pub fn models_csv(experiment: &Experiment, fits: &Fits) -> String {
+    let mut text = Vec::new();
+    let mut writer = ModelsWriter::csv(experiment, &mut text);
+    writer.add(fits).and_then(|()| writer.finish()).expect("memory takes everything");
+    String::from_utf8(text).expect("rows are text")
+}
+
+/// Writes models part by part, so that not all have to be in memory at once. Every model has a line of its own.
+///
+/// ```
+/// use modeler::experiment::{ExperimentBuilder, Metric};
+/// use modeler::formats::ModelsWriter;
+/// use modeler::{Options, Share, fit_in_parts};
+///
+/// let mut builder = ExperimentBuilder::new(["p"]);
+/// let time = builder.metric(Metric { name: "time".into(), unit: "s".into(), over_ranks: None });
+/// let main = builder.callpath(["main"]);
+/// for p in [2.0, 4.0, 8.0, 16.0, 32.0] {
+///     let point = builder.point(&[p]);
+///     builder.add(main, time, point, 3.0 * p);
+/// }
+/// let (experiment, options) = (builder.finish(), Options::default());
+/// let mut out = Vec::new();
+/// let mut writer = ModelsWriter::json(&experiment, "1.0.0", 0, &mut out);
+/// for part in fit_in_parts(&experiment, &options, Share { index: 0, of: 1 }, 1000) {
+///     writer.add(&part)?;
+/// }
+/// writer.finish()?;
+/// assert!(String::from_utf8_lossy(&out).contains("\"expression\":\"3 * p\""));
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub struct ModelsWriter<'a, W: Write> {
+    experiment: &'a Experiment,
+    /// Version and seed, in JSON.
+    json: Option<(&'a str, u64)>,
+    models: usize,
+    skipped: Vec<Skipped>,
+    out: W,
+}
+
+impl<'a, W: Write> ModelsWriter<'a, W> {
+    /// Writes schema `counterpoise/models`.
+    pub fn json(experiment: &'a Experiment, tool_version: &'a str, seed: u64, out: W) -> Self {
+        Self { experiment, json: Some((tool_version, seed)), models: 0, skipped: Vec::new(), out }
+    }
+
+    /// Writes rows of comma-separated values.
+    pub fn csv(experiment: &'a Experiment, out: W) -> Self {
+        Self { experiment, json: None, models: 0, skipped: Vec::new(), out }
+    }
+
+    /// How many models were written, and the series without one so far.
+    pub fn written(&self) -> (usize, &[Skipped]) {
+        (self.models, &self.skipped)
+    }
+
+    /// Writes the models of the next part. Nothing is written before there is a model.
+    ///
+    /// # Errors
+    /// The destination fails.
+    pub fn add(&mut self, fits: &Fits) -> io::Result<()> {
+        /// Models that one thread turns into text at a time.
+        const BATCH: usize = 256;
+        self.skipped.extend_from_slice(&fits.skipped);
+        if fits.models.is_empty() {
+            return Ok(());
+        }
+        if self.models == 0 {
+            self.begin()?;
+        }
+        let (experiment, json) = (self.experiment, self.json.is_some());
+        let is_first = self.models == 0;
+        let batch = |(number, models): (usize, &[Model])| {
+            let mut text = Vec::new();
+            for (i, model) in models.iter().enumerate() {
+                if json {
+                    text.extend_from_slice(if is_first && number == 0 && i == 0 { b"\n" } else { b",\n" });
+                    append_json(&mut text, &model_entry(experiment, model));
+                } else {
+                    text.extend_from_slice(csv::model(experiment, model).as_bytes());
+                }
+            }
+            text
+        };
+        // As many batches at a time as keep all threads busy, so that the text of all models is never in memory.
+        for models in fits.models.chunks(64 * BATCH) {
+            let texts: Vec<Vec<u8>> = models.par_chunks(BATCH).enumerate().map(batch).collect();
+            for text in texts {
+                self.out.write_all(&text)?;
+            }
+        }
+        self.models += fits.models.len();
+        Ok(())
+    }
+
+    fn begin(&mut self) -> io::Result<()> {
+        let Some((tool_version, seed)) = self.json else {
+            return self.out.write_all(csv::models_header(self.experiment).as_bytes());
+        };
+        let mut head = b"{\"schema\":\"counterpoise/models\",\"schema_version\":1,\"tool_version\":".to_vec();
+        append_json(&mut head, tool_version);
+        head.extend_from_slice(format!(",\"seed\":{seed},\"parameters\":").as_bytes());
+        append_json(&mut head, &self.experiment.parameters);
+        head.extend_from_slice(b",\n\"models\":[");
+        self.out.write_all(&head)
+    }
+
+    /// Writes what follows the models.
+    ///
+    /// # Errors
+    /// The destination fails.
+    pub fn finish(mut self) -> io::Result<()> {
+        if self.models == 0 {
+            self.begin()?;
+        }
+        if self.json.is_some() {
+            self.out.write_all(b"\n],\n\"skipped\":[")?;
+            let mut text = Vec::new();
+            for (i, skipped) in self.skipped.iter().enumerate() {
+                text.clear();
+                text.extend_from_slice(if i == 0 { b"\n" } else { b",\n" });
+                append_json(&mut text, &skipped_entry(self.experiment, skipped));
+                self.out.write_all(&text)?;
+            }
+            self.out.write_all(b"\n]}\n")?;
+        }
+        self.out.flush()
+    }
+}
+
+fn append_json(text: &mut Vec<u8>, value: &(impl Serialize + ?Sized)) {
+    serde_json::to_writer(text, value).expect("these types have only members that JSON can hold");
 }
 
 pub(super) fn json(value: &impl Serialize) -> String {

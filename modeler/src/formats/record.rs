@@ -1,5 +1,5 @@
 //! One measurement as a JSON object on a line, shared by JSON Lines and TaLPas. Buffers are reused from line to line, so
-//! that a line costs no allocation once the names in it are known.
+//! that a line costs no allocation once the names in it are known; plain lines do without the general parser.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -10,8 +10,9 @@ use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess
 
 use super::collect::{Collector, Order};
 use super::error::{ErrorKind, IGNORED, Place, ReadError};
+use super::plain_line::{self, Numbers};
 use super::source::Source;
-use crate::experiment::{CallPathId, MetricId};
+use crate::experiment::{CallPathId, MetricId, PointId};
 
 /// How a format of one object per line names and separates things.
 pub(crate) struct Dialect {
@@ -25,8 +26,17 @@ pub(crate) struct Dialect {
 pub(crate) fn read(source: Source, dialect: &Dialect, into: &mut Collector) -> Result<(), ReadError> {
     let name = source.name.clone();
     let mut stream = BufReader::with_capacity(1 << 18, source.into_stream());
-    let mut lines =
-        Lines { file: &name, dialect, into, order: None, callpaths: HashMap::new(), metrics: HashMap::new() };
+    let mut lines = Lines {
+        file: &name,
+        dialect,
+        into,
+        order: None,
+        points: Points::default(),
+        last: Last::default(),
+        callpaths: HashMap::new(),
+        metrics: HashMap::new(),
+        numbers: Numbers::default(),
+    };
     let (mut record, mut line, mut number) = (Record::default(), Vec::new(), 0);
     loop {
         line.clear();
@@ -47,8 +57,56 @@ struct Lines<'a> {
     dialect: &'a Dialect,
     into: &'a mut Collector,
     order: Option<Order>,
+    points: Points,
+    last: Last,
     callpaths: HashMap<String, CallPathId>,
     metrics: HashMap<String, MetricId>,
+    numbers: Numbers,
+}
+
+/// The points in the order of the file. Each call path mostly has the same ones in the same order.
+#[derive(Default)]
+struct Points {
+    coordinates: Vec<f64>,
+    ids: Vec<PointId>,
+    next: usize,
+}
+
+impl Points {
+    /// The point with these coordinates, if it is the one expected here.
+    fn expected(&mut self, coordinates: &[f64]) -> Option<PointId> {
+        let start = self.next * coordinates.len();
+        let expected = self.coordinates.get(start..start + coordinates.len())?;
+        if expected != coordinates {
+            return None;
+        }
+        let id = self.ids[self.next];
+        self.next = (self.next + 1) % self.ids.len();
+        Some(id)
+    }
+
+    /// Remembers where in the order the point `id` stands.
+    fn met(&mut self, coordinates: &[f64], id: PointId) {
+        /// Among more points looking for one would cost more than it saves.
+        const MOST: usize = 256;
+        match self.ids.iter().position(|&known| known == id) {
+            Some(place) => self.next = (place + 1) % self.ids.len(),
+            None if self.ids.len() < MOST => {
+                self.ids.push(id);
+                self.coordinates.extend_from_slice(coordinates);
+                self.next = 0;
+            }
+            None => {}
+        }
+    }
+}
+
+/// Call path and metric of the last plain line.
+#[derive(Default)]
+struct Last {
+    callpath: Vec<u8>,
+    metric: Vec<u8>,
+    ids: Option<(CallPathId, MetricId)>,
 }
 
 impl Lines<'_> {
@@ -61,12 +119,46 @@ impl Lines<'_> {
         if self.dialect.semicolons {
             semicolons_to_commas(line);
         }
+        if self.plain_line(line, record).is_some() {
+            return Ok(());
+        }
         let mut json = serde_json::Deserializer::from_slice(line);
         RecordSeed { record, parameters: self.dialect.parameters }
             .deserialize(&mut json)
             .and_then(|()| json.end())
             .map_err(|error| json_error(self.file, number, start, &error))?;
         self.add(record, &Place::at(self.file, number, 1))
+    }
+
+    /// Adds what a line holds that can be taken apart in the quick way.
+    fn plain_line(&mut self, line: &[u8], record: &Record) -> Option<()> {
+        let order = self.order.as_ref()?;
+        let found = plain_line::parse(line, self.dialect.parameters, &record.names, &mut self.numbers)?;
+        let Numbers { coordinates, values } = &self.numbers;
+        let point = self.points.expected(coordinates).unwrap_or_else(|| {
+            let point = self.into.point(order, coordinates);
+            self.points.met(coordinates, point);
+            point
+        });
+        let known = self.last.ids.filter(|_| self.last.callpath == found.callpath && self.last.metric == found.metric);
+        let (callpath, metric) = known.unwrap_or_else(|| {
+            let written = |name| String::from_utf8_lossy(name);
+            let callpath = written(found.callpath);
+            let callpath = self.callpaths.get(&*callpath).copied().unwrap_or_else(|| {
+                let id = self.into.callpath(&callpath);
+                self.callpaths.insert(callpath.into_owned(), id);
+                id
+            });
+            let metric = self.into.metric_named(&written(found.metric));
+            found.callpath.clone_into(&mut self.last.callpath);
+            found.metric.clone_into(&mut self.last.metric);
+            (callpath, metric)
+        });
+        self.last.ids = Some((callpath, metric));
+        for &value in values {
+            self.into.add(callpath, metric, point, value);
+        }
+        Some(())
     }
 
     fn add(&mut self, record: &mut Record, place: &Place) -> Result<(), ReadError> {

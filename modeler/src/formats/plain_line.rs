@@ -1,0 +1,230 @@
+//! Lines of JSON as programs write them, taken apart without a general parser: no escapes, only ASCII, the keys that have
+//! a meaning, the parameters in one order. Whatever is different is left to the general parser, which knows what is
+//! wrong with it if anything is.
+
+/// A line taken apart; the texts are parts of the line.
+#[derive(Default)]
+pub(super) struct PlainLine<'a> {
+    /// See `callpath` and `metric` of the format; both are ASCII.
+    pub callpath: &'a [u8],
+    pub metric: &'a [u8],
+}
+
+/// What a line gives beside its texts; reused from line to line.
+#[derive(Default)]
+pub(super) struct Numbers {
+    /// One coordinate per parameter.
+    pub coordinates: Vec<f64>,
+    /// The repetitions.
+    pub values: Vec<f64>,
+}
+
+/// Takes a line apart whose coordinates stand under `key` and are those of `names` in this order. `None` is no judgement.
+pub(super) fn parse<'a>(line: &'a [u8], key: &str, names: &[String], numbers: &mut Numbers) -> Option<PlainLine<'a>> {
+    let mut at = Cursor { bytes: line, at: 0 };
+    let mut found = PlainLine::default();
+    let (mut has_point, mut has_callpath, mut has_metric, mut has_value) = (false, false, false, false);
+    at.expect(b'{')?;
+    loop {
+        let name = at.string()?;
+        at.expect(b':')?;
+        let seen = match name {
+            b"callpath" => {
+                found.callpath = at.string()?;
+                &mut has_callpath
+            }
+            b"metric" => {
+                found.metric = at.string()?;
+                &mut has_metric
+            }
+            b"value" => {
+                at.values(&mut numbers.values)?;
+                &mut has_value
+            }
+            name if name == key.as_bytes() => {
+                at.coordinates(names, &mut numbers.coordinates)?;
+                &mut has_point
+            }
+            _ => return None,
+        };
+        if std::mem::replace(seen, true) {
+            return None;
+        }
+        match at.separator()? {
+            b',' => {}
+            b'}' => break,
+            _ => return None,
+        }
+    }
+    let complete = has_point && has_callpath && has_metric && has_value && at.is_at_end();
+    complete.then_some(found)
+}
+
+struct Cursor<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Cursor<'a> {
+    /// The next byte that is no blank.
+    fn separator(&mut self) -> Option<u8> {
+        loop {
+            let byte = *self.bytes.get(self.at)?;
+            self.at += 1;
+            if !matches!(byte, b' ' | b'\t') {
+                return Some(byte);
+            }
+        }
+    }
+
+    fn expect(&mut self, byte: u8) -> Option<()> {
+        (self.separator()? == byte).then_some(())
+    }
+
+    fn is_at_end(&self) -> bool {
+        self.bytes[self.at..].iter().all(u8::is_ascii_whitespace)
+    }
+
+    /// A string without escapes, control characters and what is not ASCII.
+    fn string(&mut self) -> Option<&'a [u8]> {
+        self.expect(b'"')?;
+        let rest = &self.bytes[self.at..];
+        let length = rest.iter().position(|&b| !matches!(b, b' '..=b'~') || b == b'"' || b == b'\\')?;
+        if rest[length] != b'"' {
+            return None;
+        }
+        self.at += length + 1;
+        Some(&rest[..length])
+    }
+
+    /// A finite number in the grammar of JSON.
+    fn number(&mut self) -> Option<f64> {
+        while matches!(self.bytes.get(self.at), Some(b' ' | b'\t')) {
+            self.at += 1;
+        }
+        let start = self.at;
+        let negative = self.skip(b'-');
+        let mut whole = 0_u64;
+        let digits = self.digits(|digit| whole = whole.wrapping_mul(10).wrapping_add(u64::from(digit)));
+        if digits == 0 || digits > 1 && self.bytes[start + usize::from(negative)] == b'0' {
+            return None;
+        }
+        let mut is_whole = true;
+        if self.skip(b'.') {
+            is_whole = false;
+            (self.digits(|_| ()) > 0).then_some(())?;
+        }
+        if self.skip(b'e') || self.skip(b'E') {
+            is_whole = false;
+            let _ = self.skip(b'+') || self.skip(b'-');
+            (self.digits(|_| ()) > 0).then_some(())?;
+        }
+        // Up to fifteen digits a double is exact.
+        if is_whole && digits <= 15 {
+            let number = whole as f64;
+            return Some(if negative { -number } else { number });
+        }
+        let text = std::str::from_utf8(&self.bytes[start..self.at]).ok()?;
+        text.parse().ok().filter(|number: &f64| number.is_finite())
+    }
+
+    fn skip(&mut self, byte: u8) -> bool {
+        let is_here = self.bytes.get(self.at) == Some(&byte);
+        self.at += usize::from(is_here);
+        is_here
+    }
+
+    /// Steps over digits and says how many there were.
+    fn digits(&mut self, mut each: impl FnMut(u8)) -> usize {
+        let start = self.at;
+        while let Some(digit @ b'0'..=b'9') = self.bytes.get(self.at) {
+            each(digit - b'0');
+            self.at += 1;
+        }
+        self.at - start
+    }
+
+    /// A number, or an array of at least one.
+    fn values(&mut self, into: &mut Vec<f64>) -> Option<()> {
+        into.clear();
+        let start = self.at;
+        if self.separator()? != b'[' {
+            self.at = start;
+            into.push(self.number()?);
+            return Some(());
+        }
+        loop {
+            into.push(self.number()?);
+            match self.separator()? {
+                b',' => {}
+                b']' => return Some(()),
+                _ => return None,
+            }
+        }
+    }
+
+    fn coordinates(&mut self, names: &[String], into: &mut Vec<f64>) -> Option<()> {
+        into.clear();
+        self.expect(b'{')?;
+        for (i, name) in names.iter().enumerate() {
+            if i > 0 {
+                self.expect(b',')?;
+            }
+            (self.string()? == name.as_bytes()).then_some(())?;
+            self.expect(b':')?;
+            into.push(self.number()?);
+        }
+        self.expect(b'}')
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names() -> Vec<String> {
+        vec!["p".into(), "n".into()]
+    }
+
+    #[test]
+    fn lines_as_programs_write_them_are_taken_apart() {
+        let line = br#"{"params":{"p":128,"n":-8e3}, "metric":"time" ,"callpath":"main->f","value":[0.5, 1E+2,-0.0]}"#;
+        let mut numbers = Numbers::default();
+        let found = parse(line, "params", &names(), &mut numbers).unwrap();
+        assert_eq!((found.callpath, found.metric), (b"main->f".as_slice(), b"time".as_slice()));
+        assert_eq!((numbers.coordinates, numbers.values), (vec![128.0, -8000.0], vec![0.5, 100.0, -0.0]));
+    }
+
+    #[test]
+    fn whatever_is_unusual_is_left_to_the_general_parser() {
+        let with = |point: &str, rest: &str| {
+            format!(r#"{{"params":{{{point}}},"metric":"time","callpath":"a","value":{rest}"#).into_bytes()
+        };
+        let good = r#""p":1,"n":2"#;
+        assert!(parse(&with(good, "3}\r\n"), "params", &names(), &mut Numbers::default()).is_some());
+        for line in [
+            with(r#""n":2,"p":1"#, "3}"),
+            with(r#""p":1"#, "3}"),
+            with(r#""p":1,"n":2,"m":3"#, "3}"),
+            with(good, "03}"),
+            with(good, "-}"),
+            with(good, "1.}"),
+            with(good, "1e}"),
+            with(good, "+1}"),
+            with(good, "1e999}"),
+            with(good, "NaN}"),
+            with(good, "[]}"),
+            with(good, "[1,]}"),
+            with(good, "3,}"),
+            with(good, "3} x"),
+            with(good, "3"),
+            with(good, "3,\"value\":3}"),
+            with(good, "3,\"other\":3}"),
+            with(good, "3,\"callpath\\n\":3}"),
+            "{\"params\":{\"p\":1,\"n\":2},\"metric\":\"t\",\"callpath\":\"\u{e9}\",\"value\":1}".into(),
+        ] {
+            let text = String::from_utf8_lossy(&line).into_owned();
+            assert!(parse(&line, "params", &names(), &mut Numbers::default()).is_none(), "{text}");
+        }
+    }
+}
