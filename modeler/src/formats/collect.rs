@@ -1,6 +1,6 @@
 //! What all readers fill: one experiment over one set of parameters, however many inputs it comes from.
 
-use super::error::{ErrorKind, Place, ReadError, ReadWarning};
+use super::error::{ErrorKind, LOST_DIGITS, Place, ReadError, ReadWarning};
 use super::runs::Run;
 use crate::experiment::{CallPathId, Experiment, ExperimentBuilder, Metric, MetricId, PointId};
 
@@ -15,6 +15,8 @@ pub(crate) struct Collector {
     parameters: Option<Vec<String>>,
     builder: ExperimentBuilder,
     values: usize,
+    lost_digits: usize,
+    first_lost: Option<Place>,
     /// Warnings in the order in which they were noticed.
     pub warnings: Vec<ReadWarning>,
     /// Runs of all inputs, which are added together because how a region is named depends on all of them.
@@ -102,13 +104,26 @@ impl Collector {
         self.builder.add(callpath, metric, point, value);
     }
 
+    /// Notes that the whole number at `place` cannot be held exactly; of all such places the first is told.
+    pub fn warn_of_lost_digits(&mut self, place: &Place) {
+        self.lost_digits += 1;
+        self.first_lost.get_or_insert_with(|| place.clone());
+    }
+
     /// Notes a warning.
     pub fn warn(&mut self, code: &'static str, place: Place, message: impl Into<String>) {
         self.warnings.push(ReadWarning { code, place, message: message.into() });
     }
 
     /// The experiment, unless there is nothing in it; `place` is for the message.
-    pub fn finish(self, place: Place) -> Result<(Experiment, Vec<ReadWarning>), ReadError> {
+    pub fn finish(mut self, place: Place) -> Result<(Experiment, Vec<ReadWarning>), ReadError> {
+        if let Some(first) = self.first_lost.take() {
+            let message = match self.lost_digits {
+                1 => "A whole number beyond 2^53 has lost its last digits.".to_owned(),
+                count => format!("{count} whole numbers beyond 2^53 have lost their last digits; this is the first."),
+            };
+            self.warn(LOST_DIGITS, first, message);
+        }
         if self.values == 0 {
             let mut error = ReadError::new(ErrorKind::NotModelable, place, "there is not one measurement");
             if let Some(warning) = self.warnings.first() {
@@ -118,6 +133,15 @@ impl Collector {
         }
         Ok((self.builder.finish(), self.warnings))
     }
+}
+
+/// Whether no double stands for this number: none has its value, nor these digits as its shortest form.
+pub(crate) fn loses_digits(whole: u64) -> bool {
+    /// 2^53, below which doubles hold every whole number.
+    const EXACT: u64 = 9_007_199_254_740_992;
+    whole > EXACT
+        && format!("{whole}.0") != format!("{:.1}", whole as f64)
+        && whole.to_string() != (whole as f64).to_string()
 }
 
 /// Refuses no parameters, empty names and names that occur twice.

@@ -149,6 +149,9 @@ pub const CONTRADICTION: &str = "W104";
 /// Values of ranks or threads became one.
 pub const AVERAGED: &str = "W105";
 
+/// Whole numbers were rounded.
+pub const LOST_DIGITS: &str = "W110";
+
 /// Every code that readers warn with, in ascending order.
 pub const EXPLANATIONS: &[Explanation] = &[
     Explanation {
@@ -182,5 +185,11 @@ pub const EXPLANATIONS: &[Explanation] = &[
         text: "The file holds several values for each repetition, one for each rank or thread, and does not say which is \
                whose. Their mean was taken. Nothing has to be done unless the slowest rank is of interest; import the \
                profiles themselves then.",
+    },
+    Explanation {
+        code: LOST_DIGITS,
+        title: "whole numbers have lost their last digits",
+        text: "Measurements are kept in double precision, which holds whole numbers up to 9007199254740992 exactly. The \
+               relative error of larger ones is below 1e-15, far below any noise; only an exact count is exact no more.",
     },
 ];

@@ -219,6 +219,9 @@ fn choose(source: &Source, asked: Option<Format>) -> Result<&'static dyn Reader,
     if matches!(&source.content, Content::Bytes { head, complete: true, .. } if head.is_empty()) {
         return Err(ReadError::new(ErrorKind::NotRecognised, source.place(), "the input is empty"));
     }
+    if let Some(error) = source::utf16(source) {
+        return Err(error);
+    }
     let mut undecided = Vec::new();
     let mut reasons = Vec::new();
     for reader in READERS {

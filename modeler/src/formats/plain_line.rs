@@ -119,8 +119,11 @@ impl<'a> Cursor<'a> {
             let _ = self.skip(b'+') || self.skip(b'-');
             (self.digits(|_| ()) > 0).then_some(())?;
         }
-        // Up to fifteen digits a double is exact.
-        if is_whole && digits <= 15 {
+        // Up to fifteen digits a double is exact; beyond, somebody has to look whether it is.
+        if is_whole && digits > 15 {
+            return None;
+        }
+        if is_whole {
             let number = whole as f64;
             return Some(if negative { -number } else { number });
         }
@@ -211,6 +214,7 @@ mod tests {
             with(good, "1.}"),
             with(good, "1e}"),
             with(good, "+1}"),
+            with(good, "9007199254740993}"),
             with(good, "1e999}"),
             with(good, "NaN}"),
             with(good, "[]}"),

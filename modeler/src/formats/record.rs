@@ -4,14 +4,13 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
-use std::io::{BufRead, BufReader};
 
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::collect::{Collector, Order};
-use super::error::{ErrorKind, IGNORED, Place, ReadError};
+use super::collect::{Collector, Order, loses_digits};
+use super::error::{IGNORED, Place, ReadError};
 use super::plain_line::{self, Numbers};
-use super::source::Source;
+use super::source::{self, RawLine, Source};
 use crate::experiment::{CallPathId, MetricId, PointId};
 
 /// How a format of one object per line names and separates things.
@@ -25,7 +24,6 @@ pub(crate) struct Dialect {
 /// Reads all lines of `source`.
 pub(crate) fn read(source: Source, dialect: &Dialect, into: &mut Collector) -> Result<(), ReadError> {
     let name = source.name.clone();
-    let mut stream = BufReader::with_capacity(1 << 18, source.into_stream());
     let mut lines = Lines {
         file: &name,
         dialect,
@@ -37,18 +35,12 @@ pub(crate) fn read(source: Source, dialect: &Dialect, into: &mut Collector) -> R
         metrics: HashMap::new(),
         numbers: Numbers::default(),
     };
-    let (mut record, mut line, mut number) = (Record::default(), Vec::new(), 0);
-    loop {
-        line.clear();
-        let length = stream.read_until(b'\n', &mut line).map_err(|e| {
-            ReadError::new(ErrorKind::Unreadable, Place::at(&name, number + 1, 1), format!("cannot be read: {e}"))
-        })?;
-        if length == 0 {
-            return Ok(());
-        }
-        number += 1;
-        lines.line(&mut line, number, &mut record)?;
+    let mut record = Record::default();
+    let mut all = source::Lines::new(source);
+    while let Some(line) = all.next()? {
+        lines.line(line, &mut record)?;
     }
+    Ok(())
 }
 
 /// What the lines seen so far have made known.
@@ -110,9 +102,9 @@ struct Last {
 }
 
 impl Lines<'_> {
-    fn line(&mut self, line: &mut [u8], number: usize, record: &mut Record) -> Result<(), ReadError> {
-        let start = if number == 1 && line.starts_with("\u{feff}".as_bytes()) { 3 } else { 0 };
-        let line = &mut line[start..];
+    /// Adds what a line holds.
+    fn line(&mut self, line: RawLine, record: &mut Record) -> Result<(), ReadError> {
+        let RawLine { number, skipped, bytes: line } = line;
         if line.iter().all(u8::is_ascii_whitespace) {
             return Ok(());
         }
@@ -126,7 +118,7 @@ impl Lines<'_> {
         RecordSeed { record, parameters: self.dialect.parameters }
             .deserialize(&mut json)
             .and_then(|()| json.end())
-            .map_err(|error| json_error(self.file, number, start, &error))?;
+            .map_err(|error| json_error(self.file, number, skipped, &error))?;
         self.add(record, &Place::at(self.file, number, 1))
     }
 
@@ -168,6 +160,9 @@ impl Lines<'_> {
                 place.clone(),
                 format!("The key `{key}` is unknown and was ignored, here and below."),
             );
+        }
+        if record.lost_digits {
+            self.into.warn_of_lost_digits(place);
         }
         let order = match &self.order {
             Some(order) => order,
@@ -211,6 +206,9 @@ pub(crate) fn json_error(file: &str, line: usize, column: usize, error: &serde_j
     let (below, along) = (error.line().max(1) - 1, error.column().max(1));
     let column = if below == 0 { column + along } else { along };
     let place = Place::at(file, line + below, column);
+    if what == "invalid unicode code point" {
+        return source::not_utf8(place);
+    }
     match what.rsplit_once(", expected ") {
         Some((what, expected)) => ReadError::malformed(place, what).expected(expected),
         None => ReadError::malformed(place, what),
@@ -229,6 +227,8 @@ struct Record {
     path: Vec<String>,
     metric: String,
     values: Vec<f64>,
+    /// Whether a value is a whole number that no double can hold.
+    lost_digits: bool,
     /// Keys met that have no meaning, and the one of them that was not warned about yet.
     ignored: Vec<String>,
     unknown: Option<String>,
@@ -259,6 +259,7 @@ impl<'de> Visitor<'de> for RecordSeed<'_> {
         record.path.clear();
         record.metric.clear();
         record.values.clear();
+        record.lost_digits = false;
         record.coordinates.fill(f64::NAN);
         let (mut parameters, mut callpath, mut metric, mut value) = (false, false, false, false);
         while let Some(Text(key)) = map.next_key_seed(TextSeed)? {
@@ -276,7 +277,7 @@ impl<'de> Visitor<'de> for RecordSeed<'_> {
                     &mut metric
                 }
                 "value" => {
-                    map.next_value_seed(Values(&mut record.values))?;
+                    map.next_value_seed(Values(record))?;
                     &mut value
                 }
                 other => {
@@ -418,7 +419,7 @@ impl<'de> Visitor<'de> for Path<'_> {
 }
 
 /// One number or an array of repetitions.
-struct Values<'a>(&'a mut Vec<f64>);
+struct Values<'a>(&'a mut Record);
 
 impl<'de> DeserializeSeed<'de> for Values<'_> {
     type Value = ();
@@ -433,22 +434,22 @@ impl<'de> Visitor<'de> for Values<'_> {
         f.write_str("a number or an array of numbers")
     }
     fn visit_f64<E>(self, value: f64) -> Result<(), E> {
-        self.0.push(value);
+        self.0.values.push(value);
         Ok(())
     }
     fn visit_u64<E>(self, value: u64) -> Result<(), E> {
-        self.0.push(value as f64);
+        self.0.values.push(value as f64);
+        self.0.lost_digits |= loses_digits(value);
         Ok(())
     }
     fn visit_i64<E>(self, value: i64) -> Result<(), E> {
-        self.0.push(value as f64);
+        self.0.values.push(value as f64);
+        self.0.lost_digits |= loses_digits(value.unsigned_abs());
         Ok(())
     }
     fn visit_seq<A: SeqAccess<'de>>(self, mut numbers: A) -> Result<(), A::Error> {
-        while let Some(number) = numbers.next_element()? {
-            self.0.push(number);
-        }
-        if self.0.is_empty() {
+        while numbers.next_element_seed(Values(&mut *self.0))?.is_some() {}
+        if self.0.values.is_empty() {
             return Err(A::Error::custom("the array of values is empty, expected at least one number"));
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! One input as a reader sees it: a folder, or bytes whose beginning is known before a reader is chosen.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use super::error::{ErrorKind, Place, ReadError};
@@ -100,14 +100,83 @@ impl Source {
     }
 }
 
+/// The error that there is a byte at `place` that is not valid UTF-8.
+pub(crate) fn not_utf8(place: Place) -> ReadError {
+    ReadError::malformed(place, "this byte is not valid UTF-8")
+        .expected("text encoded as UTF-8")
+        .advice("Convert the file, for example with iconv -f latin1 -t utf-8")
+}
+
+/// The error that a file is encoded as UTF-16, if it begins so: with a mark, or with a character between zeros.
+pub(crate) fn utf16(source: &Source) -> Option<ReadError> {
+    let (head, _) = source.head()?;
+    let is_text = |byte: u8| matches!(byte, b' '..=b'~' | b'\t' | b'\r' | b'\n');
+    let begins = match *head {
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => true,
+        [0, a, 0, b, ..] | [a, 0, b, 0, ..] => is_text(a) && is_text(b),
+        _ => false,
+    };
+    let what = "the text is encoded as UTF-16";
+    begins.then(|| {
+        ReadError::malformed(Place::at(&source.name, 1, 1), what)
+            .expected("UTF-8")
+            .advice("Convert the file, for example with iconv -f utf-16 -t utf-8")
+    })
+}
+
+/// A line as it stands in a source.
+pub(crate) struct RawLine<'a> {
+    /// From 1.
+    pub number: usize,
+    /// How many bytes of it stand before `bytes`.
+    pub skipped: usize,
+    /// Its bytes with the line break.
+    pub bytes: &'a mut [u8],
+}
+
+/// The lines of a source, one at a time in one buffer, without a byte order mark.
+pub(crate) struct Lines {
+    file: String,
+    stream: BufReader<Box<dyn Read>>,
+    line: Vec<u8>,
+    number: usize,
+}
+
+impl Lines {
+    pub fn new(source: Source) -> Self {
+        let file = source.name.clone();
+        let stream = BufReader::with_capacity(1 << 18, source.into_stream());
+        Self { file, stream, line: Vec::new(), number: 0 }
+    }
+
+    /// The number of the last line, from 1.
+    pub fn number(&self) -> usize {
+        self.number
+    }
+
+    /// The next line.
+    pub fn next(&mut self) -> Result<Option<RawLine<'_>>, ReadError> {
+        self.line.clear();
+        let read = self.stream.read_until(b'\n', &mut self.line);
+        let length = read.map_err(|e| {
+            let place = Place::at(&self.file, self.number + 1, 1);
+            ReadError::new(ErrorKind::Unreadable, place, format!("cannot be read: {e}"))
+        })?;
+        if length == 0 {
+            return Ok(None);
+        }
+        self.number += 1;
+        let skipped = if self.number == 1 && self.line.starts_with("\u{feff}".as_bytes()) { 3 } else { 0 };
+        Ok(Some(RawLine { number: self.number, skipped, bytes: &mut self.line[skipped..] }))
+    }
+}
+
 /// `bytes` as UTF-8 without a byte order mark; `name` is for the message.
 pub(crate) fn text(name: &str, bytes: Vec<u8>) -> Result<String, ReadError> {
     let text = String::from_utf8(bytes).map_err(|error| {
         let valid = error.utf8_error().valid_up_to();
         let (line, column) = position(&error.as_bytes()[..valid], valid);
-        ReadError::malformed(Place::at(name, line, column), "this byte is not valid UTF-8")
-            .expected("text encoded as UTF-8")
-            .advice("Convert the file, for example with iconv -t utf-8")
+        not_utf8(Place::at(name, line, column))
     })?;
     Ok(match text.strip_prefix('\u{feff}') {
         Some(rest) => rest.to_owned(),

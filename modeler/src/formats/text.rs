@@ -3,9 +3,9 @@
 //! `REGION` and `METRIC` hold until the next of their kind; either starts again at the first point. Lines that begin
 //! with `#` are comments.
 
-use super::collect::{Collector, Order};
+use super::collect::{Collector, Order, loses_digits};
 use super::error::{Place, ReadError};
-use super::source::Source;
+use super::source::{Lines, RawLine, Source, not_utf8};
 use super::{Detection, Format, Reader};
 use crate::experiment::PointId;
 
@@ -32,13 +32,15 @@ impl Reader for Text {
 
     fn read(&self, source: Source, into: &mut Collector) -> Result<(), ReadError> {
         let name = source.name.clone();
-        let text = source.into_text()?;
         let mut state =
             State { file: &name, into, parameters: Vec::new(), points: Points::default(), block: Block::new() };
-        for (index, line) in text.lines().enumerate() {
-            state.line(Line { number: index + 1, text: line })?;
+        let mut lines = Lines::new(source);
+        while let Some(RawLine { number, skipped, bytes }) = lines.next()? {
+            let text = std::str::from_utf8(bytes)
+                .map_err(|e| not_utf8(Place::at(state.file, number, skipped + e.valid_up_to() + 1)))?;
+            state.line(Line { number, text })?;
         }
-        state.finish_block(text.lines().count())?;
+        state.finish_block(lines.number())?;
         if state.parameters.is_empty() {
             return Err(state.malformed(1, 1, "there is no PARAMETER line").expected("a line such as `PARAMETER p`"));
         }
@@ -95,7 +97,6 @@ impl State<'_> {
 
     fn line(&mut self, line: Line) -> Result<(), ReadError> {
         let trimmed = line.text.trim();
-        let trimmed = if line.number == 1 { trimmed.trim_start_matches('\u{feff}') } else { trimmed };
         if trimmed.is_empty() || trimmed.starts_with('#') {
             return Ok(());
         }
@@ -200,6 +201,9 @@ impl State<'_> {
         let metric = self.into.metric_named(&self.block.metric);
         for token in rest.split_whitespace() {
             let value = self.number(token, line)?;
+            if token.parse().is_ok_and(|whole: u64| loses_digits(whole)) {
+                self.into.warn_of_lost_digits(&Place::at(self.file, line.number, line.column(token)));
+            }
             self.into.add(callpath, metric, point, value);
         }
         Ok(())
