@@ -369,7 +369,7 @@ fn searched_runner_up(experiment: &Experiment, data: &Data, kind: Kind, best: &C
     let reason = if c.left_out > best.left_out {
         "its errors at points left out are larger"
     } else {
-        "its errors at points left out are smaller by less than their own uncertainty, and it is less simple"
+        "its errors at points left out are smaller, by less than its complexity costs"
     };
     RunnerUp { expression: model.expression(&experiment.parameters), score: c.left_out.sqrt(), reason: reason.into() }
 }

@@ -80,6 +80,8 @@ pub(crate) struct Workspace {
     norms: Vec<f64>,
     sums: Vec<f64>,
     weights: Vec<f64>,
+    /// Those of searches in times.
+    pub searched: crate::shape_search::Workspace,
 }
 
 /// Weights `1 / |y|`, zeros counting as a thousandth of the mean.
@@ -186,18 +188,6 @@ pub(crate) fn common_step(y: impl IntoIterator<Item = f64>) -> f64 {
         step = a;
     }
     step
-}
-
-/// The functions that explain the noisy values `y` best, at most `count` of at most `maximum_terms` terms each.
-pub(crate) fn noisy_candidates(
-    y: &[f64],
-    library: &Library,
-    maximum_terms: usize,
-    count: usize,
-    workspace: &mut Workspace,
-) -> Vec<Found> {
-    let weights = relative_weights(y);
-    Search::new(y, &weights, library, workspace).run(maximum_terms, count)
 }
 
 /// What a term costs in the criterion.

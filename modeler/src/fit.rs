@@ -184,7 +184,7 @@ impl<'a> Fitter<'a> {
         if self.options.method == MethodChoice::Effort {
             return Err(skipped("no effort was measured at this call path".into(), warning::NO_EFFORT));
         }
-        let candidates = crate::shape_search::search(&self.hypotheses(&data), &data.medians, workspace);
+        let candidates = crate::shape_search::search(&self.hypotheses(&data), &data.medians, &mut workspace.searched);
         Ok(searched_model(self.experiment, &data, self.kind(series), &candidates))
     }
 
@@ -241,7 +241,7 @@ impl<'a> Fitter<'a> {
         if data.medians.iter().all(|y| *y == 0.0) {
             return constant_model(&data, Kind::Other, 0.0);
         }
-        let candidates = crate::shape_search::search(&self.hypotheses(&data), &data.medians, workspace);
+        let candidates = crate::shape_search::search(&self.hypotheses(&data), &data.medians, &mut workspace.searched);
         searched_model(self.experiment, &data, Kind::Other, &candidates)
     }
 

@@ -5,6 +5,7 @@ use crate::effort::common_step;
 use crate::library::{FactorColumn, Library, Rounding, Shape, factor_columns};
 use crate::linear::{least_squares, residual};
 use crate::options::{ExponentSets, NegativeExponents};
+use crate::screen::{Axis, Heads, Screen};
 use crate::separable::Grid;
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -14,6 +15,8 @@ use std::sync::{Arc, OnceLock};
 const MOST_SHARED: usize = 2;
 /// How many factors per parameter a series keeps when it chooses, by the number of varying parameters.
 const KEPT_FACTORS: [usize; 4] = [14, 7, 4, 3];
+/// How many of the simplest factors it keeps in any case.
+const SIMPLE_FACTORS: usize = 3;
 /// Rounding is not taken to change a count by more than this share.
 const MOST_ROUNDING: f64 = 3e-3;
 /// Reduced hypotheses are kept for so many varying parameters at most.
@@ -31,6 +34,10 @@ pub(crate) struct Hypotheses<'a> {
     /// By way of rounding and mask of varying parameters with negative exponents.
     shared: Vec<OnceLock<Arc<Library>>>,
     grid: OnceLock<Option<Grid>>,
+    /// By varying parameter, without and with negative exponents.
+    axes: Vec<OnceLock<Axis>>,
+    /// Of at most two varying parameters, without and with negative exponents of the first.
+    heads: [OnceLock<Heads>; 2],
     /// By mask of the varying parameters that a count depends on.
     reduced: Vec<OnceLock<Arc<Reduced<'a>>>>,
 }
@@ -68,7 +75,9 @@ impl<'a> Hypotheses<'a> {
         let libraries = ROUNDINGS.len() << varying.len().min(MOST_SHARED);
         let shared = (0..libraries).map(|_| OnceLock::new()).collect();
         let reduced = (0..1usize << varying.len().min(MOST_CACHED)).map(|_| OnceLock::new()).collect();
-        Self { points, sets, varying, shared, grid: OnceLock::new(), reduced }
+        let axes = (0..2 * varying.len()).map(|_| OnceLock::new()).collect();
+        let heads = [OnceLock::new(), OnceLock::new()];
+        Self { points, sets, varying, shared, grid: OnceLock::new(), axes, heads, reduced }
     }
 
     /// The hypotheses in the parameters that the count `y` depends on; `None` if those are all.
@@ -182,14 +191,49 @@ impl<'a> Hypotheses<'a> {
         tries.map(move |(rounding, mask)| (rounding, self.library(y, rounding, mask)))
     }
 
-    /// The library in which the times `y` are searched.
-    pub fn for_time(&self, y: &[f64]) -> Arc<Library> {
+    /// Gives `run` the candidates for the times `y`; `None` if no parameter varies.
+    pub fn with_screen<T>(&self, y: &[f64], run: impl FnOnce(Screen) -> T) -> Option<T> {
         let mask = match self.sets.negative {
             NegativeExponents::Always => (1 << self.varying.len()) - 1,
             NegativeExponents::Never => 0,
             NegativeExponents::Auto => self.falling(y),
         };
-        self.library(y, Rounding::None, mask)
+        let axis = |bit: usize| {
+            let (l, negative) = (self.varying[bit], mask >> bit & 1 == 1);
+            self.axes[2 * bit + usize::from(negative)].get_or_init(|| Axis::new(&self.points, l, self.sets, negative))
+        };
+        let axes: Vec<&Axis> = (0..self.varying.len()).map(axis).collect();
+        let (_, before) = axes.split_last()?;
+        if axes.len() > MOST_SHARED {
+            let kept = self.kept_factors(y, before);
+            let heads = Heads::new(self.points.len(), before, &kept);
+            return Some(run(Screen { axes: &axes, heads: &heads }));
+        }
+        let all = |axis: &&Axis| (0..axis.factors.len() as u16).collect();
+        let heads = self.heads[mask & 1]
+            .get_or_init(|| Heads::new(self.points.len(), before, &before.iter().map(all).collect::<Vec<_>>()));
+        Some(run(Screen { axes: &axes, heads }))
+    }
+
+    /// The factors of each of `axes` that leave least when a constant and the factor are fitted to each line of `y`,
+    /// and the simplest ones.
+    fn kept_factors(&self, y: &[f64], axes: &[&Axis]) -> Vec<Vec<u16>> {
+        let count = KEPT_FACTORS[(axes.len() - MOST_SHARED).min(KEPT_FACTORS.len() - 1)];
+        let of_axis = |(bit, axis): (usize, &&Axis)| {
+            let lines = self.lines(self.varying[bit]);
+            let mut scored: Vec<(f64, u16)> = Vec::new();
+            for j in 0..axis.factors.len() as u16 {
+                let values: Vec<f64> = (0..self.points.len()).map(|i| axis.at(i, j as usize)).collect();
+                scored.push((lines.iter().map(|line| left_on_line(y, &values, line)).sum(), j));
+            }
+            let mut simple: Vec<u16> = (0..axis.factors.len() as u16).collect();
+            simple.sort_by(|&a, &b| axis.complexity[a as usize].total_cmp(&axis.complexity[b as usize]));
+            simple.truncate(SIMPLE_FACTORS);
+            scored.retain(|s| !simple.contains(&s.1));
+            scored.sort_by(|a, b| a.0.total_cmp(&b.0));
+            simple.into_iter().chain(scored.into_iter().take(count).map(|s| s.1)).collect()
+        };
+        axes.iter().enumerate().map(of_axis).collect()
     }
 
     fn library(&self, y: &[f64], rounding: Rounding, negative: usize) -> Arc<Library> {

@@ -25,6 +25,7 @@ mod predict;
 mod priors;
 mod quality;
 pub mod report;
+mod screen;
 mod separable;
 mod shape_search;
 mod share;

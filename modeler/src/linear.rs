@@ -115,6 +115,103 @@ pub(crate) fn inverse_gram(columns: &[Vec<f64>]) -> Option<Vec<f64>> {
     Some((0..k * k).map(|at| inverse[(at / k, at % k)] / (scales[at / k] * scales[at % k])).collect())
 }
 
+/// So many columns an [`Orthonormal`] can hold.
+pub(crate) const MOST_COLUMNS: usize = 4;
+
+/// Orthonormal columns Q and the triangle R of A = Q R for the few columns of one hypothesis, without allocating anew.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Orthonormal {
+    /// Back to back.
+    columns: Vec<f64>,
+    rows: usize,
+    triangle: [[f64; MOST_COLUMNS]; MOST_COLUMNS],
+}
+
+impl Orthonormal {
+    /// No columns of `rows` numbers.
+    pub fn clear(&mut self, rows: usize) {
+        self.columns.clear();
+        self.rows = rows;
+    }
+
+    /// How many columns there are.
+    pub fn len(&self) -> usize {
+        self.columns.len().checked_div(self.rows).unwrap_or(0)
+    }
+
+    /// The orthonormal columns.
+    pub fn columns(&self) -> impl Iterator<Item = &[f64]> {
+        self.columns.chunks_exact(self.rows.max(1))
+    }
+
+    /// Adds a column, by Gram and Schmidt's method, done twice and so orthogonal to machine precision; `false` if the
+    /// others contain it or there are [`MOST_COLUMNS`], which leaves things as they were.
+    pub fn push(&mut self, column: impl IntoIterator<Item = f64>) -> bool {
+        let (k, start) = (self.len(), self.columns.len());
+        if k == MOST_COLUMNS {
+            return false;
+        }
+        self.columns.extend(column);
+        let (before, new) = self.columns.split_at_mut(start);
+        let total = dot(new, new);
+        let mut along = [0.0; MOST_COLUMNS];
+        for _ in 0..2 {
+            for (along, q) in along.iter_mut().zip(before.chunks_exact(self.rows)) {
+                let part = dot(new, q);
+                new.iter_mut().zip(q).for_each(|(x, q)| *x -= part * q);
+                *along += part;
+            }
+        }
+        let norm = dot(new, new).sqrt();
+        if norm.is_nan() || norm <= 1e-13 * total.sqrt() {
+            self.columns.truncate(start);
+            return false;
+        }
+        new.iter_mut().for_each(|x| *x /= norm);
+        along[k] = norm;
+        for (row, v) in self.triangle.iter_mut().zip(along) {
+            row[k] = v;
+        }
+        true
+    }
+
+    /// Takes the columns' part out of `data`, and gives their coefficients.
+    pub fn project(&self, data: &mut [f64]) -> [f64; MOST_COLUMNS] {
+        let mut parts = [0.0; MOST_COLUMNS];
+        for (part, q) in parts.iter_mut().zip(self.columns()) {
+            *part = dot(data, q);
+            data.iter_mut().zip(q).for_each(|(x, q)| *x -= *part * q);
+        }
+        self.solve(parts)
+    }
+
+    /// `R⁻¹ b`.
+    fn solve(&self, mut b: [f64; MOST_COLUMNS]) -> [f64; MOST_COLUMNS] {
+        for k in (0..self.len()).rev() {
+            let known: f64 = (k + 1..self.len()).map(|m| self.triangle[k][m] * b[m]).sum();
+            b[k] = (b[k] - known) / self.triangle[k][k];
+        }
+        b
+    }
+
+    /// `R⁻¹`.
+    pub fn inverse(&self) -> [[f64; MOST_COLUMNS]; MOST_COLUMNS] {
+        let mut inverse = [[0.0; MOST_COLUMNS]; MOST_COLUMNS];
+        for m in 0..self.len() {
+            let mut unit = [0.0; MOST_COLUMNS];
+            unit[m] = 1.0;
+            let column = self.solve(unit);
+            inverse.iter_mut().zip(column).for_each(|(row, v)| row[m] = v);
+        }
+        inverse
+    }
+
+    /// How much of the `i`th fitted value its own observation makes: the diagonal of the hat matrix.
+    pub fn leverage(&self, i: usize) -> f64 {
+        self.columns().map(|q| q[i] * q[i]).sum()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -168,6 +265,32 @@ mod tests {
                     let wanted = if i == j { 1.0 } else { 0.0 };
                     prop_assert!((entry - wanted).abs() < 1e-5);
                 }
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn orthonormal_columns_agree_with_nalgebra((columns, data) in problem()) {
+            let mut q = Orthonormal::default();
+            q.clear(data.len());
+            for column in &columns {
+                prop_assume!(q.push(column.iter().copied()));
+            }
+            let matrix = DMatrix::from_fn(data.len(), columns.len(), |i, j| columns[j][i]);
+            let svd = matrix.clone().svd(true, true);
+            prop_assume!(svd.singular_values.min() > 1e-3);
+            let oracle = svd.solve(&DVector::from_column_slice(&data), 1e-12).unwrap();
+            let mut left = data.clone();
+            let ours = q.project(&mut left);
+            for (a, b) in ours.iter().zip(oracle.iter()) {
+                prop_assert!((a - b).abs() < 1e-6 * (1.0 + b.abs()));
+            }
+            let wanted = residual(&columns, &data, oracle.as_slice());
+            prop_assert!(left.iter().zip(&wanted).all(|(a, b)| (a - b).abs() < 1e-6));
+            let hat = &matrix * (matrix.transpose() * &matrix).try_inverse().unwrap() * matrix.transpose();
+            for i in 0..data.len() {
+                prop_assert!((q.leverage(i) - hat[(i, i)]).abs() < 1e-6);
             }
         }
     }

@@ -1,20 +1,36 @@
 //! Searches the shape of a time in the times themselves, where no effort was measured.
 //!
-//! The candidates come from the same search as a count's; among them, leaving points out one at a time decides, and
-//! of those within one standard error of the best the most probable simple one wins. Coefficients are non-negative,
-//! so no prediction is.
+//! All products of one factor per parameter are screened at once ([`crate::screen`]), alone, with a constant and beside
+//! the best of them. The finalists are fitted with weights relative to the fitted values, and the one of the shortest
+//! description wins: that of the residuals, of the coefficients and of the terms, so that the less the noise leaves to
+//! tell shapes apart, the more simplicity counts. Coefficients are non-negative, so no prediction is.
 
-use crate::coefficients::{combine, weighted_fit};
-use crate::effort::{Found, Workspace, noisy_candidates};
+use crate::effort::relative_weights;
 use crate::hypotheses::Hypotheses;
-use crate::library::Shape;
+use crate::linear::{MOST_COLUMNS, Orthonormal};
 use crate::model::{Role, Scale, Term};
-use crate::quality::left_out_errors;
+use crate::screen::{Base, Buffers, Product, Screen};
 
-/// Candidates that are compared by leaving points out.
-const CANDIDATES: usize = 24;
-/// Most terms beside the constant.
-const MOST_TERMS: usize = 2;
+/// Finalists that are fitted with weights relative to the fitted values.
+const FINALISTS: usize = 16;
+/// How many single terms are looked at, with a constant and without.
+const SINGLES: usize = 12;
+/// How many of them are continued.
+const CONTINUED: usize = 2;
+/// How many continuations of each are looked at.
+const CONTINUATIONS: usize = 6;
+/// Relative deviation below which noise hides little.
+const QUIET: f64 = 0.01;
+/// How often terms of the best sum of two are exchanged.
+const MOST_EXCHANGES: usize = 4;
+/// What a coefficient costs in the criterion beside the logarithm of the number of points.
+const COEFFICIENT_PRICE: f64 = 2.0;
+/// What a nat of complexity costs in the criterion, which is twice a description length.
+const COMPLEXITY_PRICE: f64 = 2.0;
+/// Screens cannot tell smaller mean squares of relative residuals from rounding.
+const FINEST_SCREENED: f64 = 1e-14;
+/// Nor can fits.
+const FINEST_FITTED: f64 = 1e-22;
 
 /// A shape with what speaks for it.
 #[derive(Clone, Debug)]
@@ -23,58 +39,247 @@ pub(crate) struct Candidate {
     pub constant: f64,
     /// Terms with coefficients.
     pub terms: Vec<Term>,
-    /// Mean squared relative error at points left out.
+    /// Mean squared relative error at points left out one at a time.
     pub left_out: f64,
-    /// Its standard error.
-    pub left_out_error: f64,
     /// The search's criterion.
     pub score: f64,
 }
 
-/// Shapes for the times `y`, one value per point: the chosen one first, the others by their criterion.
-pub(crate) fn search(hypotheses: &Hypotheses, y: &[f64], workspace: &mut Workspace) -> Vec<Candidate> {
-    let library = hypotheses.for_time(y);
-    let found = noisy_candidates(y, &library, MOST_TERMS, CANDIDATES, workspace);
-    let mut candidates: Vec<Candidate> = found.iter().filter_map(|f| candidate(hypotheses, y, f)).collect();
-    candidates.sort_by(|a, b| a.score.total_cmp(&b.score));
-    candidates.dedup_by(|a, b| a.terms == b.terms);
-    let Some(best) = candidates.iter().min_by(|a, b| a.left_out.total_cmp(&b.left_out)) else { return candidates };
-    let limit = best.left_out + best.left_out_error;
-    if let Some(chosen) = candidates.iter().position(|c| c.left_out <= limit) {
-        let chosen = candidates.remove(chosen);
-        candidates.insert(0, chosen);
-    }
-    candidates
+/// Buffers that searches of one thread reuse.
+#[derive(Debug, Default)]
+pub(crate) struct Workspace {
+    buffers: Buffers,
+    columns: Orthonormal,
+    column: Vec<f64>,
+    residual: Vec<f64>,
+    weights: Vec<f64>,
+    fitted: Vec<f64>,
+    values: Vec<f64>,
 }
 
-/// Refits a hypothesis with non-negative coefficients and leaves points out; exact hypotheses keep their signs.
-fn candidate(hypotheses: &Hypotheses, y: &[f64], found: &Found) -> Option<Candidate> {
-    let term = |shape: &Shape, coefficient| Term {
-        coefficient,
-        role: Role::Computation,
-        scale: Scale::One,
-        factors: shape.clone(),
-    };
-    let mut terms: Vec<Term> = found.terms.iter().map(|(shape, _)| term(shape, 1.0)).collect();
-    let mut columns = vec![vec![1.0; y.len()]];
-    columns.extend(terms.iter().map(|t| hypotheses.points.iter().map(|x| t.at(x)).collect::<Vec<f64>>()));
-    let coefficients = if found.exact {
-        std::iter::once(found.constant).chain(found.terms.iter().map(|t| t.1)).collect()
-    } else {
-        weighted_fit(&columns, y)
-    };
-    let fitted = combine(&columns, &coefficients);
-    let active: Vec<Vec<f64>> =
-        (0..columns.len()).filter(|&k| coefficients[k] != 0.0).map(|k| columns[k].clone()).collect();
-    let errors = left_out_errors(&active, y, &fitted)?;
-    let squares: Vec<f64> = errors.iter().map(|e| e * e).collect();
-    let n = squares.len() as f64;
-    let mean = squares.iter().sum::<f64>() / n;
-    let variance = squares.iter().map(|s| (s - mean).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);
-    terms.iter_mut().zip(&coefficients[1..]).for_each(|(t, c)| t.coefficient = *c);
-    terms.retain(|t| t.coefficient != 0.0);
-    // A term that non-negativity removed must not leave its price or its credit behind.
-    let removed = found.terms.len() - terms.len();
-    let score = if removed > 0 { found.score + 1e3 } else { found.score };
-    Some(Candidate { constant: coefficients[0], terms, left_out: mean, left_out_error: (variance / n).sqrt(), score })
+/// A sum of the constant and products, or of products alone.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Sum {
+    constant: bool,
+    products: [Option<Product>; 2],
+    /// Mean square of the relative residuals.
+    mean: f64,
+    /// The criterion.
+    score: f64,
+}
+
+impl Sum {
+    fn terms(&self) -> usize {
+        self.products.iter().flatten().count()
+    }
+}
+
+/// Shapes for the times `y`, one value per point: the chosen one first, the others by their criterion.
+pub(crate) fn search(hypotheses: &Hypotheses, y: &[f64], workspace: &mut Workspace) -> Vec<Candidate> {
+    let weights = relative_weights(y);
+    let run = |screen: Screen| Search { screen, y, weights: &weights }.run(workspace);
+    hypotheses.with_screen(y, run).unwrap_or_default()
+}
+
+struct Search<'a> {
+    screen: Screen<'a>,
+    y: &'a [f64],
+    weights: &'a [f64],
+}
+
+impl Search<'_> {
+    fn run(&self, w: &mut Workspace) -> Vec<Candidate> {
+        let sums = self.finalists(w);
+        let mut candidates: Vec<Candidate> = sums.iter().filter_map(|s| self.candidate(s, w)).collect();
+        candidates.sort_by(|a, b| a.score.total_cmp(&b.score));
+        candidates
+    }
+
+    fn finalists(&self, w: &mut Workspace) -> Vec<Sum> {
+        let constant = Sum { constant: true, products: [None; 2], mean: 0.0, score: 0.0 };
+        let nothing = Sum { constant: false, ..constant };
+        let mut singles = self.longer(&nothing, SINGLES, true, w);
+        singles.extend(self.longer(&constant, SINGLES, false, w));
+        singles.sort_by(|a, b| a.score.total_cmp(&b.score));
+        let mut sums = singles.clone();
+        sums.push(self.scored(constant, self.rss(&constant, w), FINEST_SCREENED));
+        for (i, single) in singles.iter().enumerate() {
+            let best = sums.iter().map(|s| s.mean).fold(f64::INFINITY, f64::min);
+            // Where noise does not hide it, the right sum may hold a term that alone is not among the best.
+            if i >= CONTINUED && (best > QUIET * QUIET || best <= FINEST_SCREENED) {
+                break;
+            }
+            sums.extend(self.longer(single, CONTINUATIONS, false, w));
+        }
+        sums.sort_by(|a, b| a.score.total_cmp(&b.score));
+        self.exchange(&singles[..singles.len().min(CONTINUED)], &mut sums, w);
+        let mut different: Vec<Sum> = Vec::with_capacity(FINALISTS);
+        for sum in sums {
+            if different.len() == FINALISTS {
+                break;
+            }
+            if !different.iter().any(|d| d.constant == sum.constant && d.products == sum.products) {
+                different.push(sum);
+            }
+        }
+        different
+    }
+
+    /// Exchanges one term of the best sum of two as long as that makes it better. Its terms `continued` were already.
+    fn exchange(&self, continued: &[Sum], sums: &mut Vec<Sum>, w: &mut Workspace) {
+        let mut tried = continued.to_vec();
+        for _ in 0..MOST_EXCHANGES {
+            let best = sums[0];
+            let parts = best.products.iter().flatten().map(|&p| Sum { products: [Some(p), None], ..best });
+            let same = |a: &Sum, b: &Sum| a.constant == b.constant && a.products == b.products;
+            let untried: Vec<Sum> =
+                parts.filter(|part| best.terms() == 2 && !tried.iter().any(|t| same(t, part))).collect();
+            if untried.is_empty() {
+                return;
+            }
+            for part in &untried {
+                sums.extend(self.longer(part, CONTINUATIONS, false, w));
+            }
+            tried.extend(untried);
+            sums.sort_by(|a, b| a.score.total_cmp(&b.score));
+        }
+    }
+
+    /// What a sum leaves of the weighted data.
+    fn rss(&self, sum: &Sum, w: &mut Workspace) -> f64 {
+        self.project(sum, self.weights, w);
+        w.residual.iter().map(|r| r * r).sum()
+    }
+
+    /// Fits a sum with these weights: columns and residual of the workspace, coefficients.
+    fn project(&self, sum: &Sum, weights: &[f64], w: &mut Workspace) -> [f64; MOST_COLUMNS] {
+        w.columns.clear(self.y.len());
+        if sum.constant {
+            w.columns.push(weights.iter().copied());
+        }
+        for &product in sum.products.iter().flatten() {
+            w.column.clear();
+            self.screen.column(product, &mut w.column);
+            w.columns.push(w.column.iter().zip(weights).map(|(x, u)| x * u));
+        }
+        w.residual.clear();
+        w.residual.extend(self.y.iter().zip(weights).map(|(y, u)| y * u));
+        w.columns.project(&mut w.residual)
+    }
+
+    /// The best sums with one more product.
+    fn longer(&self, sum: &Sum, count: usize, fresh: bool, w: &mut Workspace) -> Vec<Sum> {
+        let terms = sum.terms();
+        if self.y.len() < terms + 3 {
+            return Vec::new();
+        }
+        let coefficients = self.project(sum, self.weights, w);
+        let rss = w.residual.iter().map(|r| r * r).sum();
+        let base = Base {
+            weights: self.weights,
+            columns: &w.columns,
+            residual: &w.residual,
+            coefficients: &coefficients[..w.columns.len()],
+            rss,
+        };
+        let cost = COMPLEXITY_PRICE / self.y.len() as f64;
+        let best = self.screen.best(base, cost, fresh, count, &mut w.buffers);
+        let extended = |(left, product): &(f64, Product)| {
+            let mut longer = *sum;
+            if product.head == 0 && product.lane == 0 {
+                longer.constant = true;
+            } else {
+                longer.products[terms] = Some(*product);
+                if terms == 1 && longer.products[1] < longer.products[0] {
+                    longer.products.swap(0, 1);
+                }
+            }
+            self.scored(longer, left / (cost * self.screen.complexity(*product)).exp(), FINEST_SCREENED)
+        };
+        best.iter().map(extended).filter(|s| s.terms() == 0 || self.is_determined(s)).collect()
+    }
+
+    /// Whether each parameter has more values than factors in the sum, the constant one included: with as many, any
+    /// data are explained.
+    fn is_determined(&self, sum: &Sum) -> bool {
+        let [Some(a), Some(b)] = sum.products else { return true };
+        let both = self.screen.factors(a).zip(self.screen.factors(b));
+        both.fold(true, |all, ((axis, i), (_, j))| all && (i == j || i == 0 || j == 0 || axis.levels() >= 4))
+    }
+
+    /// Fills in the criterion: twice the description length of data and sum, the residuals' (corrected for few points),
+    /// each coefficient's and each term's. Residuals of less than `finest` are rounding.
+    fn scored(&self, sum: Sum, rss: f64, finest: f64) -> Sum {
+        let n = self.y.len() as f64;
+        let (terms, constant) = (sum.terms() as f64, f64::from(u8::from(sum.constant)));
+        let complexity: f64 = sum.products.iter().flatten().map(|&p| self.screen.complexity(p)).sum();
+        let mean = (rss / n).max(finest);
+        // As many points as coefficients say nothing of noise.
+        let few_points = if terms == 0.0 || mean == finest {
+            0.0
+        } else {
+            2.0 * (terms + 2.0) * (terms + 3.0) / (n - terms - 3.0).max(1e-4)
+        };
+        let coefficients = (terms + constant) * (n.ln() + COEFFICIENT_PRICE);
+        let score = n * mean.ln() + coefficients + COMPLEXITY_PRICE * complexity + few_points;
+        Sum { mean, score, ..sum }
+    }
+
+    /// Fits a sum relative to its own values and leaves points out.
+    fn candidate(&self, sum: &Sum, w: &mut Workspace) -> Option<Candidate> {
+        let n = self.y.len();
+        let floor = 1e-3 * self.y.iter().sum::<f64>() / n as f64;
+        let mut weights = std::mem::take(&mut w.weights);
+        let mut sum = *sum;
+        weights.clear();
+        weights.extend_from_slice(self.weights);
+        let mut coefficients = [0.0; MOST_COLUMNS];
+        for _ in 0..3 {
+            coefficients = self.project(&sum, &weights, w);
+            if sum.constant && coefficients[0] < 0.0 && sum.terms() > 0 {
+                sum.constant = false;
+                coefficients = self.project(&sum, &weights, w);
+            }
+            w.fitted.clear();
+            w.fitted.extend((0..n).map(|i| self.y[i] - w.residual[i] / weights[i]));
+            if w.fitted.iter().any(|f| *f <= floor) {
+                break;
+            }
+            weights.iter_mut().zip(&w.fitted).for_each(|(u, f)| *u = 1.0 / f);
+        }
+        w.weights = weights;
+        let used = w.columns.len();
+        let expected = usize::from(sum.constant) + sum.terms();
+        if used < expected || coefficients[..used].iter().any(|c| *c <= 0.0) || used >= n {
+            return None;
+        }
+        self.judged(&sum, &coefficients, w)
+    }
+
+    fn judged(&self, sum: &Sum, coefficients: &[f64], w: &mut Workspace) -> Option<Candidate> {
+        let n = self.y.len();
+        w.values.clear();
+        for i in 0..n {
+            let leverage = w.columns.leverage(i);
+            if leverage > 1.0 - 1e-9 || w.fitted[i] <= 0.0 {
+                return None;
+            }
+            w.values.push(((self.y[i] / w.fitted[i] - 1.0) / (1.0 - leverage)).powi(2));
+        }
+        let mean = w.values.iter().sum::<f64>() / n as f64;
+        let rss = self.y.iter().zip(&w.fitted).map(|(y, f)| (y / f - 1.0).powi(2)).sum();
+        let products = sum.products.iter().flatten().zip(&coefficients[usize::from(sum.constant)..]);
+        let term = |(&product, c): (&Product, &f64)| Term {
+            coefficient: c / self.screen.scale(product),
+            role: Role::Computation,
+            scale: Scale::One,
+            factors: self.screen.shape(product),
+        };
+        Some(Candidate {
+            constant: if sum.constant { coefficients[0] } else { 0.0 },
+            terms: products.map(term).collect(),
+            left_out: mean,
+            score: self.scored(*sum, rss, FINEST_FITTED).score,
+        })
+    }
 }

@@ -1,0 +1,219 @@
+//! How good models are that come of times alone: `cargo run --release -p modeler --example time_alone -- [--extra-p
+//! PYTHON] [--functions N] [--seed S]`.
+//!
+//! Programs of known complexity (`programs`) are measured once at 5 x 5 points, and no effort is told. With `--extra-p`
+//! and the name of a Python that has Extra-P (`pip install extrap`), Extra-P fits the same times in the same run.
+
+#[path = "../programs/mod.rs"]
+mod programs;
+
+use modeler::experiment::{ExperimentBuilder, Metric};
+use modeler::model::Exponent;
+use modeler::{Experiment, Options, fit};
+use programs::{N, P, Pattern, Program, TEST, communication, computation, measured, model_growth};
+use rand::{SeedableRng, rngs::StdRng};
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::process::{Command, ExitCode, Stdio};
+
+/// Reads JSON Lines from standard input, and prints for each call path the value at the test point, the exponents of
+/// each term and the seconds it took.
+const EXTRA_P: &str = include_str!("extra_p.py");
+
+/// The times of one call path: coordinates and seconds.
+type Times = Vec<([f64; 2], f64)>;
+
+/// What one modeler says of one program.
+struct Answer {
+    /// Value at the test point.
+    value: f64,
+    /// Leading exponents over the terms of at least 1 % there.
+    growth: [Exponent; 2],
+    /// Whether a new measurement is inside the 90 % interval.
+    inside: Option<bool>,
+}
+
+/// Answers with the processor's seconds they took.
+type Answers = (Vec<Answer>, f64);
+
+fn experiment(times: &[Times]) -> Experiment {
+    let mut builder = ExperimentBuilder::new(["p", "n"]);
+    let time = builder.metric(Metric { name: "time".into(), unit: "s".into(), over_ranks: None });
+    for (i, of_program) in times.iter().enumerate() {
+        let callpath = builder.callpath(["main", &format!("program{i}")]);
+        for (x, seconds) in of_program {
+            let point = builder.point(x);
+            builder.add(callpath, time, point, *seconds);
+        }
+    }
+    builder.finish()
+}
+
+/// Seconds this thread has been running.
+fn processor_seconds() -> f64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let nanoseconds = text.split(' ').next().and_then(|t| t.parse::<f64>().ok());
+    nanoseconds.expect("Linux tells how long threads have been running") * 1e-9
+}
+
+fn ours(times: &[Times], held_out: &[f64]) -> Answers {
+    let experiment = experiment(times);
+    let start = processor_seconds();
+    let fits = fit(&experiment, &Options::default());
+    let seconds = processor_seconds() - start;
+    let answer = |(model, held_out): (&modeler::Model, &f64)| {
+        let prediction = model.predict(&TEST, 0.9);
+        let inside = (prediction.lower..=prediction.upper).contains(held_out);
+        Answer { value: prediction.value, growth: model_growth(model), inside: Some(inside) }
+    };
+    (fits.models.iter().zip(held_out).map(answer).collect(), seconds)
+}
+
+fn json_lines(times: &[Times]) -> String {
+    let mut text = String::new();
+    for (i, of_program) in times.iter().enumerate() {
+        for ([p, n], seconds) in of_program {
+            let _ = writeln!(
+                text,
+                r#"{{"params":{{"p":{p},"n":{n}}},"callpath":"program{i}","metric":"time","value":{seconds:?}}}"#
+            );
+        }
+    }
+    text
+}
+
+/// Extra-P's answers, or why there are none.
+fn extra_p(python: &str, times: &[Times]) -> Result<Answers, String> {
+    let missing = |what: String| {
+        format!(
+            "{what}\nThe comparison needs Extra-P: `python3 -m venv DIR`, `DIR/bin/pip install extrap`, then `--extra-p DIR/bin/python`."
+        )
+    };
+    let mut child = Command::new(python)
+        .args(["-c", EXTRA_P, &TEST[0].to_string(), &TEST[1].to_string()])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(|e| missing(format!("{python} does not start: {e}.")))?;
+    let mut input = child.stdin.take().ok_or("no standard input")?;
+    input.write_all(json_lines(times).as_bytes()).map_err(|e| missing(format!("{python} does not read: {e}.")))?;
+    drop(input);
+    let output = child.wait_with_output().map_err(|e| e.to_string())?;
+    if !output.status.success() {
+        return Err(missing(format!("{python} failed with {}.", output.status)));
+    }
+    let text = String::from_utf8_lossy(&output.stdout);
+    let mut lines = text.lines();
+    let seconds = lines.next().and_then(|l| l.parse().ok()).ok_or("Extra-P printed no time")?;
+    let answers: Vec<Answer> = lines.filter_map(parse).collect();
+    if answers.len() != times.len() {
+        return Err(format!("Extra-P gave {} models for {} call paths.", answers.len(), times.len()));
+    }
+    Ok((answers, seconds))
+}
+
+/// A line `value exponent-of-p exponent-of-n`.
+fn parse(line: &str) -> Option<Answer> {
+    let mut words = line.split(' ');
+    let value = words.next()?.parse().ok()?;
+    let p = words.next()?.parse().ok()?;
+    let n = words.next()?.parse().ok()?;
+    Some(Answer { value, growth: [p, n], inside: None })
+}
+
+fn print(name: &str, (answers, seconds): &Answers, programs: &[Program]) {
+    let n = answers.len() as f64;
+    let percent = |right: &dyn Fn(&Answer, &Program) -> bool| {
+        100.0 * answers.iter().zip(programs).filter(|(a, p)| right(a, p)).count() as f64 / n
+    };
+    let mut errors: Vec<f64> =
+        answers.iter().zip(programs).map(|(a, p)| 100.0 * (a.value / (p.seconds)(&TEST) - 1.0).abs()).collect();
+    errors.sort_by(f64::total_cmp);
+    let mean = errors.iter().sum::<f64>() / n;
+    let inside = match answers.iter().filter_map(|a| a.inside).filter(|i| *i).count() {
+        0 => "-".to_owned(),
+        count => format!("{:.1}", 100.0 * count as f64 / n),
+    };
+    println!(
+        "  {name:<8}{:>8.1}{:>8.1}{mean:>9.2}{:>9.2}{inside:>8}{:>10.0}",
+        percent(&|a, p| a.growth == p.growth),
+        percent(&|a, p| a.growth == p.time_growth),
+        errors[errors.len() / 2],
+        n / seconds
+    );
+}
+
+/// What was asked for.
+struct Arguments {
+    functions: usize,
+    seed: u64,
+    python: Option<String>,
+}
+
+fn arguments() -> Result<Arguments, String> {
+    let mut arguments = Arguments { functions: 300, seed: 1, python: None };
+    let mut words = std::env::args().skip(1);
+    while let Some(word) = words.next() {
+        let value = words.next().ok_or_else(|| format!("{word} needs a value."))?;
+        let number = || value.parse::<u64>().map_err(|e| format!("{word} {value}: {e}."));
+        match word.as_str() {
+            "--functions" => arguments.functions = number()? as usize,
+            "--seed" => arguments.seed = number()?,
+            "--extra-p" => arguments.python = Some(value),
+            _ => return Err(format!("{word} is not known; --functions, --seed and --extra-p are.")),
+        }
+    }
+    Ok(arguments)
+}
+
+fn run(arguments: &Arguments) -> Result<(), String> {
+    println!(
+        "effort, time: leading exponents of the counts and of the times right, in %; mean, median: relative error at"
+    );
+    println!(
+        "the test point, in %; inside: new measurements inside the 90 % interval, in %; fits per second of one core"
+    );
+    let cases = [
+        (Pattern::None, 0.0),
+        (Pattern::Uniform, 0.1),
+        (Pattern::Normal, 0.1),
+        (Pattern::Exponential, 0.1),
+        (Pattern::Uniform, 0.75),
+        (Pattern::Normal, 0.75),
+        (Pattern::Exponential, 0.75),
+    ];
+    for (kind, draw) in [("computation", computation as fn(&mut StdRng) -> Program), ("communication", communication)] {
+        let rng = &mut StdRng::seed_from_u64(arguments.seed);
+        let programs: Vec<Program> = (0..arguments.functions).map(|_| draw(rng)).collect();
+        for (pattern, level) in cases {
+            let rng = &mut StdRng::seed_from_u64(arguments.seed + 1);
+            let mut measure = |program: &Program, x: &[f64]| measured(rng, (program.seconds)(x), pattern, level);
+            let points = || P.iter().flat_map(|&p| N.map(|n| [p, n]));
+            let times: Vec<Times> =
+                programs.iter().map(|program| points().map(|x| (x, measure(program, &x))).collect()).collect();
+            let held_out: Vec<f64> = programs.iter().map(|program| measure(program, &TEST)).collect();
+            println!(
+                "{:<10}{:>8}{:>8}{:>9}{:>9}{:>8}{:>10}   {kind}, {pattern:?} {level}",
+                "", "effort", "time", "mean", "median", "inside", "fits/s"
+            );
+            print("ours", &ours(&times, &held_out), &programs);
+            if let Some(python) = &arguments.python {
+                print("Extra-P", &extra_p(python, &times)?, &programs);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn main() -> ExitCode {
+    // One thread, whose time is told.
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).use_current_thread();
+    pool.build_global().expect("nothing has used threads before");
+    match arguments().and_then(|a| run(&a)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("{message}");
+            ExitCode::FAILURE
+        }
+    }
+}
