@@ -200,7 +200,7 @@ impl<'a> Hypotheses<'a> {
         };
         let axis = |bit: usize| {
             let (l, negative) = (self.varying[bit], mask >> bit & 1 == 1);
-            self.axes[2 * bit + usize::from(negative)].get_or_init(|| Axis::new(&self.points, l, self.sets, negative))
+            self.axes[2 * bit + usize::from(negative)].get_or_init(|| Axis::new(&self.points, l, &self.sets, negative))
         };
         let axes: Vec<&Axis> = (0..self.varying.len()).map(axis).collect();
         let (_, before) = axes.split_last()?;
