@@ -40,6 +40,23 @@ fn seconds(path: u32, p: f64, n: f64) -> f64 {
     1e-9 * blocks(path, p, n) * (1.0 + 0.2 * (hash - hash.floor()))
 }
 
+/// Times of call paths that depend on `parameters` parameters, five values of each.
+fn times_alone(parameters: usize) -> Experiment {
+    let values = [128.0, 256.0, 512.0, 1024.0, 2048.0_f64];
+    let mut builder = ExperimentBuilder::new(["a", "b", "c"].into_iter().take(parameters));
+    let metric = builder.metric(Metric { name: "time".into(), unit: "s".into(), over_ranks: None });
+    for path in 0..PATHS {
+        let callpath = builder.callpath(["main", &format!("loop{path}")]);
+        for at in 0..values.len().pow(parameters as u32) {
+            let x: Vec<f64> = (0..parameters).map(|l| values[at / values.len().pow(l as u32) % values.len()]).collect();
+            let point = builder.point(&x);
+            let others: f64 = x[1..].iter().product();
+            builder.add(callpath, metric, point, seconds(path, x[0], others));
+        }
+    }
+    builder.finish()
+}
+
 fn benches(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("fit");
     group.throughput(Throughput::Elements(u64::from(PATHS))).sample_size(10);
@@ -50,6 +67,11 @@ fn benches(criterion: &mut Criterion) {
     ];
     for (name, metrics) in cases {
         let experiment = experiment(metrics);
+        group.bench_function(name, |b| b.iter(|| fit(black_box(&experiment), &Options::default())));
+    }
+    for parameters in 1..=3 {
+        let experiment = times_alone(parameters);
+        let name = format!("times alone, {parameters} parameters");
         group.bench_function(name, |b| b.iter(|| fit(black_box(&experiment), &Options::default())));
     }
     group.finish();

@@ -220,11 +220,21 @@ impl<'a> Hypotheses<'a> {
     fn kept_factors(&self, y: &[f64], axes: &[&Axis]) -> Vec<Vec<u16>> {
         let count = KEPT_FACTORS[(axes.len() - MOST_SHARED).min(KEPT_FACTORS.len() - 1)];
         let of_axis = |(bit, axis): (usize, &&Axis)| {
-            let lines = self.lines(self.varying[bit]);
+            let mut lines = self.lines(self.varying[bit]);
+            let mut along = y.to_vec();
+            if lines.is_empty() {
+                // Points that share no line are compared after the power of all other parameters was taken out.
+                let slopes = self.slopes(y);
+                for (v, x) in along.iter_mut().zip(&self.points) {
+                    let others = (0..self.varying.len()).filter(|other| *other != bit);
+                    *v /= others.map(|other| x[self.varying[other]].powf(slopes[other])).product::<f64>();
+                }
+                lines.push((0..y.len()).collect());
+            }
             let mut scored: Vec<(f64, u16)> = Vec::new();
             for j in 0..axis.factors.len() as u16 {
                 let values: Vec<f64> = (0..self.points.len()).map(|i| axis.at(i, j as usize)).collect();
-                scored.push((lines.iter().map(|line| left_on_line(y, &values, line)).sum(), j));
+                scored.push((lines.iter().map(|line| left_on_line(&along, &values, line)).sum(), j));
             }
             let mut simple: Vec<u16> = (0..axis.factors.len() as u16).collect();
             simple.sort_by(|&a, &b| axis.complexity[a as usize].total_cmp(&axis.complexity[b as usize]));
@@ -266,11 +276,25 @@ impl<'a> Hypotheses<'a> {
                     logs.push((y[last] / y[first]).ln());
                 }
             }
-            if !logs.is_empty() && logs.iter().sum::<f64>() / (logs.len() as f64) < -0.1 {
-                mask |= 1 << bit;
-            }
+            let falls = match logs.len() {
+                0 => self.slopes(y)[bit] < -0.1,
+                lines => logs.iter().sum::<f64>() / (lines as f64) < -0.1,
+            };
+            mask |= usize::from(falls) << bit;
         }
         mask
+    }
+
+    /// By varying parameter: the power of it that a product of powers fitted to the logarithms of `y` has; zeros where
+    /// a coordinate or a value has no logarithm.
+    fn slopes(&self, y: &[f64]) -> Vec<f64> {
+        let mut columns = vec![vec![1.0; y.len()]];
+        columns.extend(self.varying.iter().map(|&l| self.points.iter().map(|x| x[l].ln()).collect::<Vec<f64>>()));
+        let logs: Vec<f64> = y.iter().map(|v| v.ln()).collect();
+        if logs.iter().chain(columns.iter().flatten()).any(|v| !v.is_finite()) {
+            return vec![0.0; self.varying.len()];
+        }
+        least_squares(&columns, &logs).split_off(1)
     }
 
     /// Groups of at least three points that differ in parameter `l` alone, each ascending in it.

@@ -233,17 +233,12 @@ impl<'a> Screen<'a> {
 
     /// Folds the vectors of `base` over the points with equal values of the lane, and squares where they are new.
     fn prepare(&self, base: Base, cost: f64, fresh: bool, b: &mut Buffers) {
-        let (lane, heads, points) = (self.lane(), self.heads, self.points());
+        let (lane, heads) = (self.lane(), self.heads);
         let size = lane.levels * heads.width;
         if fresh {
             b.folded.clear();
             b.folded.resize(size, 0.0);
-            for i in 0..points {
-                let at = lane.level[i] as usize * heads.width;
-                let weight = base.weights[i] * base.weights[i];
-                let values = &heads.values[i * heads.width..(i + 1) * heads.width];
-                fold_squares(&mut b.folded[at..at + heads.width], weight, values);
-            }
+            fold(&lane.level, heads.width, &heads.values, base.weights, base.weights, true, &mut b.folded);
             b.squares.resize(heads.factors.len() * lane.width, 0.0);
             products(heads.width, lane.levels, lane.width, &b.folded, &lane.squares, &mut b.squares);
             b.head_costs.clear();
@@ -255,12 +250,8 @@ impl<'a> Screen<'a> {
         let vectors = std::iter::once(base.residual).chain(base.columns.columns());
         b.folded.clear();
         b.folded.resize(size * (1 + base.columns.len()), 0.0);
-        for (v, vector) in vectors.enumerate() {
-            let of_points = heads.values.chunks_exact(heads.width).zip(&lane.level);
-            for ((values, &level), (weight, x)) in of_points.zip(base.weights.iter().zip(vector)) {
-                let at = v * size + level as usize * heads.width;
-                fold(&mut b.folded[at..at + heads.width], weight * x, values);
-            }
+        for (vector, folded) in vectors.zip(b.folded.chunks_exact_mut(size)) {
+            fold(&lane.level, heads.width, &heads.values, base.weights, vector, false, folded);
         }
     }
 }
@@ -322,16 +313,18 @@ macro_rules! wide {
 }
 
 wide! {
-    /// `sums += weight · values`.
-    fn fold(sums: &mut [f64], weight: f64, values: &[f64]) {
-        sums.iter_mut().zip(values).for_each(|(s, v)| *s += weight * v);
-    }
-}
-
-wide! {
-    /// `sums += weight · values²`.
-    fn fold_squares(sums: &mut [f64], weight: f64, values: &[f64]) {
-        sums.iter_mut().zip(values).for_each(|(s, v)| *s += weight * (v * v));
+    /// Sums over the points of each level: `sums[level][head] += a · b · value`, or its square where those are `squared`.
+    fn fold(level: &[u32], width: usize, values: &[f64], a: &[f64], b: &[f64], squared: bool, sums: &mut [f64]) {
+        let of_points = level.iter().zip(values.chunks_exact(width)).zip(a.iter().zip(b));
+        for ((&level, values), (a, b)) in of_points {
+            let weight = a * b;
+            let sums = &mut sums[level as usize * width..(level as usize + 1) * width];
+            if squared {
+                sums.iter_mut().zip(values).for_each(|(s, v)| *s += weight * (v * v));
+            } else {
+                sums.iter_mut().zip(values).for_each(|(s, v)| *s += weight * v);
+            }
+        }
     }
 }
 
@@ -400,7 +393,8 @@ fn row_of_gains<const K: usize>(
         let mut usable = (gain[j] > 0.0) & (norm > CONTAINED * square[j]);
         for k in 0..K {
             let mut part = 0.0;
-            for (of_column, along) in signs.inverse[k].iter().zip(&parts).skip(k) {
+            // Below the diagonal it is zero; adding zeros is what vectors do fastest.
+            for (of_column, along) in signs.inverse[k].iter().zip(&parts) {
                 part += of_column * along[j];
             }
             usable &= signs.coefficients[k] * norm >= gain[j] * part;

@@ -12,7 +12,7 @@ use crate::model::{Role, Scale, Term};
 use crate::screen::{Base, Buffers, Product, Screen};
 
 /// Finalists that are fitted with weights relative to the fitted values.
-const FINALISTS: usize = 16;
+const FINALISTS: usize = 8;
 /// How many single terms are looked at, with a constant and without.
 const SINGLES: usize = 12;
 /// How many of them are continued.
