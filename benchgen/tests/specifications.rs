@@ -228,8 +228,12 @@ fn the_same_seed_draws_the_same_and_another_does_not() {
         )
     };
     let (spec, first) = generated(&text(1));
-    assert_eq!(first, generated(&text(1)).1);
+    let (again, second) = generated(&text(1));
+    assert_eq!(first, second);
     assert_ne!(first, generated(&text(2)).1);
+    for language in benchgen::Language::ALL {
+        assert_eq!(benchgen::generate_in(&spec, language), benchgen::generate_in(&again, language));
+    }
     assert_eq!(spec.functions.len(), 200);
     let nested = spec.functions.iter().filter(|f| f.arrangement == Arrangement::Nested).count();
     let communicating = spec.functions.iter().filter(|f| !f.messages.is_empty()).count();
