@@ -6,7 +6,7 @@ use poise_profile::Profile;
 
 use crate::library::{self, Family, Handle, Int, SUCCESS, family};
 use crate::runtime::{self, say};
-use crate::{launch, meeting};
+use crate::{coroutines, launch, meeting};
 
 /// Any tag: nobody else uses the communicator.
 const TAG: Int = 1;
@@ -24,6 +24,13 @@ pub fn write_profile() {
         return; // MPI_Finalize will say so.
     }
     let (rank, size) = place(family.world);
+    if family.has_coroutines {
+        let profile = runtime::take_coroutine(rank).and_then(|bytes| own(&bytes, rank));
+        if let Some(all) = coroutines::collect(profile, size, merge) {
+            write(all, size);
+        }
+        return;
+    }
     if launch::is_alone_by_mistake(size) || !meeting::everybody_is_here(family) {
         let _ = runtime::take_profile(rank); // Or the runtime would say that MPI_Finalize was never reached.
         return;
@@ -33,7 +40,7 @@ pub fn write_profile() {
         return;
     };
     if let Some(profile) = world.reduce() {
-        world.write(profile);
+        write(profile, size);
     }
     world.free();
 }
@@ -95,13 +102,7 @@ impl World {
     }
 
     fn own(&self) -> Option<Profile> {
-        let bytes = runtime::take_profile(self.rank)?;
-        let mut profile = decode(&bytes, self.rank)?;
-        // Only one rank says it, or every value would be there as often as there are ranks.
-        if self.rank == 0 {
-            profile.metadata.insert("mpi_library".into(), library_version());
-        }
-        Some(profile)
+        own(&runtime::take_profile(self.rank)?, self.rank)
     }
 
     /// Sends a profile, or nothing for none.
@@ -122,25 +123,35 @@ impl World {
         // SAFETY: the status has room for either family's, and the buffer for what the probe announced.
         let bytes = unsafe {
             library::probe(from_rank, TAG, self.comm, status);
-            library::get_elements_x(status, byte, &mut length);
+            library::bytes_of(self.family, status, &mut length);
             let mut bytes = vec![0_u8; usize::try_from(length).unwrap_or(0)];
             library::recv(bytes.as_mut_ptr(), length as Int, byte, from_rank, TAG, self.comm, status);
             bytes
         };
         if bytes.is_empty() { None } else { decode(&bytes, from) }
     }
+}
 
-    fn write(&self, mut profile: Profile) {
-        let Some(path) = runtime::output_path() else { return };
-        if profile.ranks != self.size {
-            say(&format!("the profile holds {} of {} ranks.", profile.ranks, self.size));
-        }
-        profile.metadata.insert("ranks".into(), self.size.to_string());
-        if let Err(error) = profile.write(&path) {
-            let line = format!("{error}; this run has no profile.");
-            say(&line);
-            error.mark_conflict(&line);
-        }
+/// The profile of rank `rank` with what only one rank says, or every value would be there as often as there are ranks.
+fn own(bytes: &[u8], rank: u32) -> Option<Profile> {
+    let mut profile = decode(bytes, rank)?;
+    if rank == 0 {
+        profile.metadata.insert("mpi_library".into(), library_version());
+    }
+    Some(profile)
+}
+
+/// Writes the profile of all `size` ranks.
+fn write(mut profile: Profile, size: u32) {
+    let Some(path) = runtime::output_path() else { return };
+    if profile.ranks != size {
+        say(&format!("the profile holds {} of {size} ranks.", profile.ranks));
+    }
+    profile.metadata.insert("ranks".into(), size.to_string());
+    if let Err(error) = profile.write(&path) {
+        let line = format!("{error}; this run has no profile.");
+        say(&line);
+        error.mark_conflict(&line);
     }
 }
 

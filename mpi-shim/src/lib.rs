@@ -2,8 +2,9 @@
 //! of `docs/mpi.md`. Preloaded (or linked) beside the runtime, whose call tree it extends; it keeps no tree, clock or
 //! output format of its own, adds no synchronisation before MPI_Finalize, and holds no lock while MPI runs.
 //!
-//! One binary serves Open MPI and MPICH: `library.rs` tells them apart when the program runs.
+//! One binary serves Open MPI, MPICH and SMPI: `library.rs` tells them apart when the program runs.
 
+mod coroutines;
 mod finalize;
 mod launch;
 mod library;

@@ -1,11 +1,13 @@
 //! The MPI library of this process: where its functions are, which family it is of, and the calls that the rules
-//! make to it. Handles are words: pointers in Open MPI, ints in MPICH, whose upper half is not looked at.
+//! make to it. Handles are words: pointers in Open MPI and SMPI, ints in MPICH, whose upper half is not looked
+//! at.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
+use crate::coroutines::Others;
 use crate::runtime::say;
 
 /// `int`.
@@ -105,6 +107,8 @@ pub struct Family {
     pub root: Int,
     /// `MPI_CART`, `MPI_GRAPH`, `MPI_DIST_GRAPH`.
     pub topologies: [Int; 3],
+    /// Whether the ranks are coroutines of one thread, any of which may run whenever one calls MPI.
+    pub has_coroutines: bool,
 }
 
 /// The family of this process's MPI library; `None`, said once on standard error, if it is none that is known.
@@ -130,14 +134,19 @@ fn recognise() -> Option<Family> {
             ..OPEN_MPI
         });
     }
-    let stranger = if data("smpi_MPI_BYTE\0") != 0 {
-        "SimGrid's SMPI"
-    } else if symbol(libc::RTLD_DEFAULT, "PMPI_Abi_get_version\0").is_null() {
+    let byte = data("smpi_MPI_BYTE\0");
+    if byte != 0 {
+        let world = data("MPI_COMM_WORLD\0") as *const Handle;
+        // SAFETY: SMPI's MPI_COMM_WORLD is a variable that it never changes.
+        let world = if world.is_null() { 0 } else { unsafe { *world } };
+        let (errors_return, no_op) = (data("smpi_MPI_ERRORS_RETURN\0"), data("smpi_MPI_NO_OP\0"));
+        return Some(Family { world, byte, errors_return, no_op, ..SMPI });
+    }
+    if symbol(libc::RTLD_DEFAULT, "PMPI_Abi_get_version\0").is_null() {
         return Some(MPICH);
-    } else {
-        "an MPI library with the MPI 5 ABI functions"
-    };
-    say(&format!("{stranger} is not supported: MPI calls are not measured; use Open MPI 4 or MPICH 4."));
+    }
+    say("an MPI library with the MPI 5 ABI functions is not supported: MPI calls are not measured; use Open MPI 4 or \
+         MPICH 4.");
     None
 }
 
@@ -155,6 +164,7 @@ const OPEN_MPI: Family = Family {
     proc_null: -2,
     root: -4,
     topologies: [1, 2, 3],
+    has_coroutines: false,
 };
 
 /// MPICH's values, from the mpi.h of 4.0; MPICH's ABI agreement fixes them for its descendants.
@@ -171,6 +181,25 @@ const MPICH: Family = Family {
     proc_null: -1,
     root: -3,
     topologies: [2, 1, 3],
+    has_coroutines: false,
+};
+
+/// The values of SimGrid's SMPI, from the smpi.h of 3.32. Its handles are addresses, filled in where they are known.
+const SMPI: Family = Family {
+    world: 0,
+    byte: 0,
+    errors_return: 0,
+    message_no_proc: 0,
+    no_op: 0,
+    in_place: -222_isize as usize,
+    status_ignore: 0,
+    status_size: 20,
+    handle_size: 8,
+    proc_null: -666,
+    // Its MPI_ROOT is 0, which is a rank too; it has no collective operations on intercommunicators.
+    root: Int::MIN,
+    topologies: [2, 1, 3],
+    has_coroutines: true,
 };
 
 impl Family {
@@ -199,6 +228,24 @@ impl Family {
     }
 }
 
+/// Bytes that a status counts.
+///
+/// # Safety
+/// MPI runs, and MPI has filled in the status.
+pub unsafe fn bytes_of(family: &Family, status: Ptr, bytes: &mut Wide) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if !family.has_coroutines {
+            get_elements_x(status, family.byte, bytes);
+            return;
+        }
+        // SMPI has no MPI_Get_elements_x and ends programs that call it; its statuses hold an int.
+        let mut count: Int = 0;
+        get_count(status, family.byte, &mut count);
+        *bytes = Wide::from(count);
+    }
+}
+
 /// Declares functions of the MPI library that the rules call.
 macro_rules! calls {
     ($($(#[$doc:meta])* fn $name:ident = $symbol:literal ($($argument:ident: $type:ty),*);)*) => {$(
@@ -211,6 +258,7 @@ macro_rules! calls {
             type Signature = unsafe extern "C" fn($($type),*) -> Int;
             // SAFETY: the MPI standard gives the function of this name this signature.
             let function: Signature = unsafe { std::mem::transmute(FUNCTION.address()) };
+            let _others = Others::may_run();
             // SAFETY: the caller's promise.
             unsafe { function($($argument),*) }
         }
@@ -240,6 +288,8 @@ calls! {
     fn test = "Test" (request: &mut Handle, flag: &mut Int, status: usize);
     /// Elements that a status counts.
     fn get_elements_x = "Get_elements_x" (status: Ptr, datatype: Handle, count: &mut Wide);
+    /// Elements of a basic datatype that a status counts.
+    fn get_count = "Get_count" (status: Ptr, datatype: Handle, count: &mut Int);
     /// Whether what a status stands for was cancelled.
     fn test_cancelled = "Test_cancelled" (status: Ptr, flag: &mut Int);
     /// Sends.

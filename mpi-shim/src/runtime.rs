@@ -37,6 +37,9 @@ unsafe extern "C" {
     safe fn poise_claim_output();
     safe fn poise_take_profile(rank: u32, length: &mut usize) -> *mut u8;
     fn poise_release(bytes: *mut u8, length: usize);
+    fn poise_suspend(suspended: *mut Suspended);
+    fn poise_proceed(suspended: *const Suspended);
+    safe fn poise_take_coroutine(rank: u32, length: &mut usize) -> *mut u8;
     safe fn poise_output_path() -> *const c_char;
 }
 
@@ -84,16 +87,46 @@ pub fn claim_output() {
     poise_claim_output();
 }
 
+/// A rank's place in the runtime while another one has it.
+#[repr(C)]
+pub struct Suspended([u64; 8]);
+
+/// Takes the current rank's place on this thread away.
+pub fn suspend() -> Suspended {
+    let mut suspended = Suspended([0; 8]);
+    // SAFETY: the value has the size and alignment that the header asks for.
+    unsafe { poise_suspend(&mut suspended) };
+    suspended
+}
+
+/// Gives it back.
+pub fn proceed(suspended: Suspended) {
+    // SAFETY: it came from `suspend`, on the one thread that all ranks share, and is consumed.
+    unsafe { poise_proceed(&suspended) };
+}
+
 /// This process's encoded profile as rank `rank`; `None` when there is none.
 pub fn take_profile(rank: u32) -> Option<Vec<u8>> {
     let mut length = 0;
     let bytes = poise_take_profile(rank, &mut length);
+    released(bytes, length)
+}
+
+/// As [`take_profile`], of the calling rank where several share the process.
+pub fn take_coroutine(rank: u32) -> Option<Vec<u8>> {
+    let mut length = 0;
+    let bytes = poise_take_coroutine(rank, &mut length);
+    released(bytes, length)
+}
+
+/// A copy of what the runtime gave, which is released.
+fn released(bytes: *mut u8, length: usize) -> Option<Vec<u8>> {
     if bytes.is_null() {
         return None;
     }
     // SAFETY: the runtime returned `length` readable bytes, ours until they are released.
     let copy = unsafe { std::slice::from_raw_parts(bytes, length) }.to_vec();
-    // SAFETY: exactly what poise_take_profile returned, and not used after this.
+    // SAFETY: exactly what the runtime returned, and not used after this.
     unsafe { poise_release(bytes, length) };
     Some(copy)
 }

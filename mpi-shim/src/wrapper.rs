@@ -4,6 +4,7 @@
 
 use std::cell::Cell;
 
+use crate::coroutines::Others;
 use crate::library::{Function, Handle, Int, Ptr, SUCCESS, Wide, family};
 use crate::requests::{Completes, Frees, Outcome, PreparesReceive, PreparesSend, Starts, StartsMatched, StartsReceive};
 use crate::rules::*;
@@ -11,7 +12,7 @@ use crate::runtime::{Region, Visit, active};
 use crate::table::{collective, environment, one_sided, point_to_point};
 
 thread_local! {
-    static INSIDE: Cell<bool> = const { Cell::new(false) };
+    pub static INSIDE: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Held while a measured call runs on this thread.
@@ -62,8 +63,10 @@ macro_rules! wrappers {
                 // SAFETY: the rule is made of this call's arguments, just before the call.
                 unsafe { rule.before(&mut scratch) };
                 let visit = Visit::enter(&REGION);
+                let others = Others::may_run();
                 // SAFETY: the arguments are the program's, but for a status that was to be ignored.
                 let result = unsafe { call($($argument),*) };
+                drop(others);
                 // SAFETY: the same rule, just after the call.
                 let moved = unsafe { rule.after(&mut scratch, result == SUCCESS) };
                 visit.leave(moved);

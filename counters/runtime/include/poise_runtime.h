@@ -65,6 +65,14 @@ void poise_claim_output(void);
 uint8_t *poise_take_profile(uint32_t rank, size_t *length);
 void poise_release(uint8_t *bytes, size_t length);
 
+/* Where several ranks are coroutines of one thread (SimGrid's SMPI): takes the current call path off the thread, into 64
+ * bytes of the caller's, before another coroutine may run, and puts it back when this one runs again. A coroutine that
+ * runs for the first time thus finds a thread that has entered nothing. poise_take_coroutine is poise_take_profile of
+ * the calling coroutine alone; what it enters afterwards counts for nobody. */
+void poise_suspend(void *suspended);
+void poise_proceed(const void *suspended);
+uint8_t *poise_take_coroutine(uint32_t rank, size_t *length);
+
 /* Path that the profile is to be written to (POISE_PROFILE), or NULL. */
 const char *poise_output_path(void);
 

@@ -1,7 +1,9 @@
 //! Time: the processor's cycle counter where it runs at a constant rate on all cores, the system's clock elsewhere,
 //! or the thread's processor time on request (where wall time would measure the neighbours on a shared core).
 
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::ffi::c_void;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, AtomicU8, Ordering};
 
 /// What [`now`] reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,7 +15,15 @@ pub enum Source {
     Monotonic = 1,
     /// CLOCK_THREAD_CPUTIME_ID.
     ThreadCpu = 2,
+    /// The clock of the SimGrid simulation that runs the program, in picoseconds.
+    Simulated = 3,
 }
+
+/// Picoseconds of a nanosecond.
+const PICOSECONDS: u64 = 1_000;
+
+/// `simgrid_get_clock`, which gives simulated seconds; null where no SimGrid is in the process.
+static SIMULATED: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 
 static SOURCE: AtomicU8 = AtomicU8::new(Source::Monotonic as u8);
 
@@ -21,6 +31,14 @@ impl Source {
     /// The best source of wall time here.
     pub fn wall() -> Self {
         if counter_is_constant() { Self::Counter } else { Self::Monotonic }
+    }
+
+    /// Looks for a simulation's clock; false where there is none.
+    pub fn find_simulated() -> bool {
+        // SAFETY: the name ends with a NUL.
+        let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"simgrid_get_clock".as_ptr()) };
+        SIMULATED.store(found, Ordering::Relaxed);
+        !found.is_null()
     }
 
     /// Makes [`now`] read this source from now on.
@@ -35,6 +53,7 @@ impl Source {
             Self::Counter => "cntvct",
             Self::Monotonic => "clock_monotonic",
             Self::ThreadCpu => "clock_thread_cputime",
+            Self::Simulated => "simgrid_get_clock",
         }
     }
 }
@@ -45,6 +64,7 @@ pub fn now() -> u64 {
     match SOURCE.load(Ordering::Relaxed) {
         0 => counter(),
         1 => system(libc::CLOCK_MONOTONIC),
+        3 => simulated(),
         _ => system(libc::CLOCK_THREAD_CPUTIME_ID),
     }
 }
@@ -52,6 +72,18 @@ pub fn now() -> u64 {
 /// Whether each thread has a clock of its own, which others cannot read.
 pub fn is_of_thread() -> bool {
     SOURCE.load(Ordering::Relaxed) == Source::ThreadCpu as u8
+}
+
+/// The simulation's clock in picoseconds.
+#[cold]
+fn simulated() -> u64 {
+    let function = SIMULATED.load(Ordering::Relaxed);
+    if function.is_null() {
+        return 0;
+    }
+    // SAFETY: SimGrid's header declares `double simgrid_get_clock(void)`, which only reads.
+    let clock: extern "C" fn() -> f64 = unsafe { std::mem::transmute(function) };
+    (clock() * 1e9 * PICOSECONDS as f64).round() as u64
 }
 
 /// A system clock in nanoseconds.
@@ -118,7 +150,11 @@ pub struct Scale {
 impl Scale {
     /// The scale of the chosen source, measured from `start` until now where it must be.
     pub fn since(start: &Instant) -> Self {
-        if SOURCE.load(Ordering::Relaxed) != Source::Counter as u8 {
+        let source = SOURCE.load(Ordering::Relaxed);
+        if source == Source::Simulated as u8 {
+            return Self { nanoseconds: 1, ticks: PICOSECONDS };
+        }
+        if source != Source::Counter as u8 {
             return Self { nanoseconds: 1, ticks: 1 };
         }
         let end = Instant::now();

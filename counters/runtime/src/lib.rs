@@ -89,6 +89,41 @@ pub unsafe extern "C" fn poise_take_profile(rank: u32, length: *mut usize) -> *m
     })
 }
 
+/// The profile of what runs on this thread alone; see `poise_runtime.h`.
+///
+/// # Safety
+/// `length` must point to writable memory.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn poise_take_coroutine(rank: u32, length: *mut usize) -> *mut u8 {
+    shielded(null_mut(), || {
+        let Some(bytes) = process::take_coroutine(rank) else { return null_mut() };
+        let bytes = bytes.into_boxed_slice();
+        // SAFETY: the caller's promise.
+        unsafe { *length = bytes.len() };
+        Box::into_raw(bytes).cast()
+    })
+}
+
+/// Takes the call path off this thread; see `poise_runtime.h`.
+///
+/// # Safety
+/// `suspended` must point to 64 writable bytes, aligned to 8.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn poise_suspend(suspended: *mut c_void) {
+    // SAFETY: the caller's promise.
+    unsafe { suspended.cast::<thread::Suspended>().write(thread::suspend()) };
+}
+
+/// Puts a call path back on this thread; see `poise_runtime.h`.
+///
+/// # Safety
+/// `suspended` must be what [`poise_suspend`] filled in on this thread, and be put back once.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn poise_proceed(suspended: *const c_void) {
+    // SAFETY: the caller's promise.
+    unsafe { thread::proceed(suspended.cast::<thread::Suspended>().read()) };
+}
+
 /// Frees what [`poise_take_profile`] gave.
 ///
 /// # Safety

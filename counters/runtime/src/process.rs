@@ -58,8 +58,13 @@ pub fn start() {
     let (clock, source) = match std::env::var("POISE_CLOCK").as_deref() {
         Ok("cpu") => ("cpu", Source::ThreadCpu),
         Ok("wall" | "") | Err(_) => ("wall", Source::wall()),
+        Ok("simulated") if Source::find_simulated() => ("simulated", Source::Simulated),
+        Ok("simulated") => {
+            say("POISE_CLOCK=simulated, but no SimGrid runs this program; wall is used.");
+            ("wall", Source::wall())
+        }
         Ok(other) => {
-            say(&format!("POISE_CLOCK={other} is neither wall nor cpu; wall is used."));
+            say(&format!("POISE_CLOCK={other} is none of wall, cpu and simulated; wall is used."));
             ("wall", Source::wall())
         }
     };
@@ -189,7 +194,10 @@ fn totals() -> Option<Totals> {
 
 /// This process's profile as rank `rank`.
 fn profile(rank: u32, settings: &Settings) -> Option<poise_profile::Profile> {
-    let totals = totals()?;
+    Some(with_metadata(&totals()?, rank, settings))
+}
+
+fn with_metadata(totals: &Totals, rank: u32, settings: &Settings) -> poise_profile::Profile {
     let mut profile = totals.profile(rank, &Scale::since(&settings.start));
     profile.metadata.clone_from(&settings.metadata);
     if totals.is_full() {
@@ -198,7 +206,7 @@ fn profile(rank: u32, settings: &Settings) -> Option<poise_profile::Profile> {
             "a thread has more call paths than fit into memory; what is below the last of them counts for their callers.",
         );
     }
-    Some(profile)
+    profile
 }
 
 /// The encoded profile, for `poise_take_profile`.
@@ -207,6 +215,22 @@ pub fn take(rank: u32) -> Option<Vec<u8>> {
     let profile = profile(rank, settings)?;
     TAKEN.store(true, Ordering::Relaxed);
     Some(profile.encode())
+}
+
+/// The encoded profile of what runs on this thread alone, for `poise_take_coroutine`. Its tree is gone afterwards.
+pub fn take_coroutine(rank: u32) -> Option<Vec<u8>> {
+    let settings = SETTINGS.get().filter(|_| is_active())?;
+    TAKEN.store(true, Ordering::Relaxed);
+    let tree = thread::detach();
+    let mut totals = Totals::default();
+    if !tree.is_null() {
+        threads().live.retain(|&live| live != tree);
+        // SAFETY: the tree came from a box in `register` and is in no list any more.
+        let tree = unsafe { Box::from_raw(tree) };
+        // SAFETY: the tree lives until the end of this block, and so does the thread.
+        unsafe { totals.add(&*tree) };
+    }
+    Some(with_metadata(&totals, rank, settings).encode())
 }
 
 /// The process ends: writes the profile unless somebody else does.

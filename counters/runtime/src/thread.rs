@@ -188,6 +188,30 @@ pub fn settle() {
     }
 }
 
+/// A thread's block as it was when something else began to run on the thread: a coroutine with a call path of its own.
+#[repr(C)]
+pub struct Suspended([u64; 8]);
+
+/// Takes the call path off this thread, which from now on has entered nothing.
+pub fn suspend() -> Suspended {
+    // SAFETY: as in `enter`; the block is eight words, whatever they hold.
+    unsafe { here().cast::<Suspended>().replace(Suspended([0; 8])) }
+}
+
+/// Puts a call path back on this thread.
+///
+/// # Safety
+/// `suspended` must come from [`suspend`] on this thread and be put back once.
+pub unsafe fn proceed(suspended: Suspended) {
+    // SAFETY: as in `suspend`; the caller's promise.
+    unsafe { here().cast::<Suspended>().write(suspended) };
+}
+
+/// Takes its tree, brought up to date, from this thread, which from now on has entered nothing. Null if it has none.
+pub fn detach() -> *mut Tree {
+    end(here() as usize)
+}
+
 /// What a thread has done since its tree was last brought up to date.
 pub struct Pending {
     /// Number of the current node.

@@ -16,7 +16,7 @@ pub unsafe fn received(family: &Family, status: Ptr) -> u64 {
     unsafe {
         library::test_cancelled(status, &mut cancelled);
         if cancelled == 0 {
-            library::get_elements_x(status, family.byte, &mut count);
+            library::bytes_of(family, status, &mut count);
         }
     }
     natural(count)
