@@ -59,6 +59,7 @@ fn run_one(study: &Study, point: &Point, repetition: u32, folder: &Path, summary
         time_limit: Some(study.time_limit),
         clock: study.clock,
         captured: true,
+        measured: study.measured,
     };
     match run.execute(folder)? {
         Outcome::Complete => summary.complete += 1,

@@ -196,6 +196,8 @@ pub enum ClockChoice {
     Wall,
     /// Processor time of the thread.
     Cpu,
+    /// The clock of the SimGrid simulation that runs the program.
+    Simulated,
 }
 
 #[derive(Args, Debug, Default)]
@@ -409,15 +411,38 @@ pub enum ProgramLanguage {
 
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Ends with status 1 if the growth of any model deviates from the truth.
-Example: poise bench validate spec.toml -o validation")]
+Called again with the same arguments, it does what is missing and nothing twice. Ends with status 1 if a count is not
+what the truth says, if the exponents of more than 1 % of the call paths deviate, or, with --smpi, if an error is too large.
+Examples:
+  poise bench validate                       200 functions under Open MPI, p = 2 to 32, tested at 64
+  poise bench validate --smpi -o simulated   the same in a simulator, p = 128 to 2048, tested at 4096
+  poise bench validate --quick               12 functions, to see that everything works
+  poise bench validate spec.toml             functions of your own")]
 pub struct ValidateArgs {
-    /// The specification; without it, the demo's is used.
+    /// The specification; without it, functions are drawn.
     #[arg(value_name = "SPEC.toml")]
     pub spec: Option<PathBuf>,
-    /// Folder for everything that the validation makes; must not exist.
+    /// Folder for everything that the validation makes; new, or that of an interrupted call.
     #[arg(short, long, value_name = "DIR", default_value = "poise-validation")]
     pub output: PathBuf,
+    /// Few functions, ranks and draws: two minutes instead of many.
+    #[arg(long)]
+    pub quick: bool,
+    /// Run in SimGrid's simulator SMPI: thousands of ranks in one process, their communication times simulated.
+    #[arg(long)]
+    pub smpi: bool,
+    /// Functions to draw; by default 200, and 12 with --quick.
+    #[arg(long, value_name = "N", conflicts_with = "spec", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub functions: Option<u32>,
+    /// Measurements of each point; by default 5, and 2 with --quick. The effort models use one.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10))]
+    pub repetitions: Option<u32>,
+    /// Draws of each kind of artificial noise; by default 100, and 5 with --quick. Models of times alone get a 20th.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub draws: Option<u32>,
+    /// The Extra-P program to compare with; by default the one on the PATH, if any. `off` leaves it out.
+    #[arg(long, value_name = "PROGRAM")]
+    pub extrap: Option<String>,
     /// What to print on standard output.
     #[arg(long, value_enum, default_value_t)]
     pub format: OutputFormat,

@@ -41,6 +41,20 @@ pub struct Run<'a> {
     pub clock: Clock,
     /// Where output goes: into the run's folder, or to the terminal as if poise were not there.
     pub captured: bool,
+    /// How it is measured.
+    pub measured: Measured,
+}
+
+/// How our libraries reach the program.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Measured {
+    /// They are preloaded.
+    #[default]
+    Preloaded,
+    /// The program is linked with them.
+    Linked,
+    /// Not at all: only the run's cost is of interest, and it leaves no profile.
+    Not,
 }
 
 /// How a run ended.
@@ -77,6 +91,7 @@ struct Record<'a> {
     host: String,
     started_unix_seconds: u64,
     seconds: f64,
+    processor_seconds: f64,
 }
 
 /// Parameters as an object in the study's order.
@@ -85,14 +100,22 @@ fn in_order<S: Serializer>(point: &&Point, serializer: S) -> Result<S::Ok, S::Er
 }
 
 /// The environment in which a program is measured: our libraries preloaded, the profile's place named.
-pub fn measuring_environment(profile: &Path, point: &Point, clock: Clock) -> Result<Vec<(&'static str, OsString)>> {
+pub fn measuring_environment(
+    profile: &Path,
+    point: &Point,
+    clock: Clock,
+    measured: Measured,
+) -> Result<Vec<(&'static str, OsString)>> {
     let parameters: Vec<String> = point.iter().map(|(name, value)| format!("{name}={}", value.text)).collect();
-    Ok(vec![
-        ("LD_PRELOAD", preloaded()?),
+    let mut environment = vec![
         ("POISE_PROFILE", profile.into()),
         ("POISE_CLOCK", clock.name().into()),
         ("POISE_PARAMETERS", parameters.join(",").into()),
-    ])
+    ];
+    if measured == Measured::Preloaded {
+        environment.push(("LD_PRELOAD", preloaded()?));
+    }
+    Ok(environment)
 }
 
 /// The value of `LD_PRELOAD`: the runtime and the shim before what the user preloads already.
@@ -139,11 +162,11 @@ impl Run<'_> {
             .tempdir_in(&parent)
             .map_err(|e| Error::cannot_write(&parent, &e))?;
         let started = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
-        let clock = Instant::now();
+        let (clock, processor) = (Instant::now(), children_seconds());
         let ended = self.supervise(folder.path())?;
-        let seconds = clock.elapsed().as_secs_f64();
+        let cost = Cost { seconds: clock.elapsed().as_secs_f64(), processor_seconds: children_seconds() - processor };
         let outcome = self.judge(ended, folder.path());
-        self.write_record(folder.path(), &outcome, started, seconds).map_err(|e| Error::cannot_write(&parent, &e))?;
+        self.write_record(folder.path(), &outcome, started, &cost).map_err(|e| Error::cannot_write(&parent, &e))?;
         let name = destination.file_name().unwrap_or(OsStr::new("run"));
         keep(folder, &parent.join(name)).map_err(|e| Error::cannot_write(destination, &e))?;
         Ok(outcome)
@@ -154,7 +177,9 @@ impl Run<'_> {
         let unusable = |e: &io::Error| Error::Usage(format!("Cannot start {}: {e}.", self.command[0]));
         let mut command = Command::new(&self.command[0]);
         command.args(&self.command[1..]).current_dir(self.working_directory());
-        command.envs(measuring_environment(&folder.join(PROFILE), self.point, self.clock)?);
+        if self.measured != Measured::Not {
+            command.envs(measuring_environment(&folder.join(PROFILE), self.point, self.clock, self.measured)?);
+        }
         if self.captured {
             let file = |name: &str| File::create(folder.join(name)).map_err(|e| Error::cannot_write(folder, &e));
             command.stdin(Stdio::null()).stdout(file("stdout.txt")?).stderr(file("stderr.txt")?);
@@ -183,7 +208,9 @@ impl Run<'_> {
                     Some(line) => {
                         (format!("Several of its processes would each write the profile: {}", line.trim()), 0)
                     }
-                    None if folder.join(PROFILE).is_file() => return Outcome::Complete,
+                    None if self.measured == Measured::Not || folder.join(PROFILE).is_file() => {
+                        return Outcome::Complete;
+                    }
                     None => (NO_PROFILE.to_owned(), 0),
                 }
             }
@@ -198,7 +225,7 @@ impl Run<'_> {
         Outcome::Failed { reason, status }
     }
 
-    fn write_record(&self, folder: &Path, outcome: &Outcome, started: u64, seconds: f64) -> io::Result<()> {
+    fn write_record(&self, folder: &Path, outcome: &Outcome, started: u64, cost: &Cost) -> io::Result<()> {
         let (status, reason, exit_status) = match outcome {
             Outcome::Complete => ("complete", None, 0),
             Outcome::Failed { reason, status } => ("failed", Some(reason.as_str()), *status),
@@ -223,7 +250,8 @@ impl Run<'_> {
             clock: self.clock.name(),
             host: fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned(),
             started_unix_seconds: started,
-            seconds,
+            seconds: cost.seconds,
+            processor_seconds: cost.processor_seconds,
         };
         let mut text = serde_json::to_string_pretty(&record).map_err(io::Error::other)?;
         text.push('\n');
@@ -233,6 +261,26 @@ impl Run<'_> {
 
 const NO_PROFILE: &str = "It ended well but left no profile: it is neither an MPI program that reached MPI_Finalize \
                           nor a program compiled with poise cc, c++ or fc.";
+
+/// What a run cost, launcher included.
+struct Cost {
+    /// Elapsed.
+    seconds: f64,
+    /// Of all processors together.
+    processor_seconds: f64,
+}
+
+/// Processor time of all programs that have been started here and have ended, and of what they started and waited for.
+fn children_seconds() -> f64 {
+    // SAFETY: a rusage of zeros is one, and the call fills it in; it cannot fail for RUSAGE_CHILDREN.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_CHILDREN, &mut usage);
+        usage
+    };
+    let seconds = |time: libc::timeval| time.tv_sec as f64 + 1e-6 * time.tv_usec as f64;
+    seconds(usage.ru_utime) + seconds(usage.ru_stime)
+}
 
 enum Ended {
     Itself(ExitStatus),

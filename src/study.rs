@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use crate::error::{Error, Result};
+use crate::run::Measured;
 
 /// A parameter's value: its number, and its text as the program gets it.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,6 +28,8 @@ pub enum Clock {
     /// Elapsed time: what a user waits for, where every rank has a core to itself.
     #[default]
     Wall,
+    /// The clock of the SimGrid simulation that runs the program.
+    Simulated,
     /// Processor time of the thread: right where ranks share cores, since elapsed time would measure the neighbours.
     Cpu,
 }
@@ -37,6 +40,7 @@ impl Clock {
         match self {
             Self::Wall => "wall",
             Self::Cpu => "cpu",
+            Self::Simulated => "simulated",
         }
     }
 }
@@ -60,6 +64,8 @@ pub struct Study {
     pub time_limit: Duration,
     /// What time means in this study.
     pub clock: Clock,
+    /// How it is measured.
+    pub measured: Measured,
 }
 
 #[derive(Deserialize)]
@@ -76,6 +82,8 @@ struct StudyFile {
     time_limit: u64,
     #[serde(default)]
     clock: Clock,
+    #[serde(default)]
+    linked: bool,
     parameters: toml::Table,
 }
 
@@ -140,6 +148,7 @@ impl Study {
             repetitions: raw.repetitions,
             time_limit: Duration::from_secs(raw.time_limit),
             clock: raw.clock,
+            measured: if raw.linked { Measured::Linked } else { Measured::Preloaded },
         })
     }
 

@@ -15,17 +15,24 @@ pub fn exec(language: Language, arguments: &[OsString]) -> Result<std::convert::
     let is_off = env::var_os("POISE_WRAPPER").is_some_and(|v| v == "off");
     let compiler = if is_off { install::any_compiler(language)? } else { install::compiler(language)? };
     let mut command = Command::new(&compiler);
+    let plan = Plan::of(&expanded(arguments));
+    if !is_off && plan.links && plan.links_smpi {
+        // SMPI's programs are loaded each into a scope of its own, past what is preloaded, and look in their libraries
+        // in the order in which they were linked: ours come before SimGrid's.
+        let shim = install::library(install::SHIM)?;
+        command.arg(joined("-Wl,-rpath,", shim.parent().unwrap_or(Path::new("/"))));
+        command.args([shim, install::library(install::RUNTIME)?]);
+    }
     command.args(arguments);
     if !is_off {
-        command.args(additions(language, arguments)?);
+        command.args(additions(language, &plan)?);
     }
     let failure = command.exec();
     Err(Error::Usage(format!("Cannot start {}: {failure}.", compiler.display())))
 }
 
 /// What to add to the user's arguments.
-fn additions(language: Language, arguments: &[OsString]) -> Result<Vec<OsString>> {
-    let plan = Plan::of(&expanded(arguments));
+fn additions(language: Language, plan: &Plan) -> Result<Vec<OsString>> {
     let mut added = Vec::new();
     if plan.compiles {
         added.push(joined("-fpass-plugin=", &install::library(install::PASS)?));
@@ -34,7 +41,7 @@ fn additions(language: Language, arguments: &[OsString]) -> Result<Vec<OsString>
             added.push("-gline-tables-only".into());
         }
     }
-    if plan.links {
+    if plan.links && !plan.links_smpi {
         let runtime = install::library(install::RUNTIME)?;
         let folder = runtime.parent().unwrap_or(Path::new("/"));
         if plan.names_language {
@@ -85,6 +92,7 @@ struct Plan {
     links: bool,
     links_statically: bool,
     links_a_library: bool,
+    links_smpi: bool,
     names_language: bool,
     has_debug_information: bool,
 }
@@ -124,6 +132,7 @@ impl Plan {
             links: true,
             links_statically: false,
             links_a_library: false,
+            links_smpi: false,
             names_language: false,
             has_debug_information: false,
         };
@@ -144,6 +153,9 @@ impl Plan {
                 plan.links_statically = true;
             } else if word == "-shared" {
                 plan.links_a_library = true;
+            } else if word == "-lsimgrid" {
+                plan.links_smpi = true;
+                has_input = true;
             } else if word.starts_with("-g") && word != "-g0" {
                 plan.has_debug_information = true;
             } else if !word.starts_with('-') || word == "-" || word.starts_with("-l") {
@@ -196,6 +208,13 @@ mod tests {
         let has = |line: &str| of(line).has_debug_information;
         assert!(has("-g a.c") && has("-ggdb3 a.c") && has("-gdwarf-4 a.c"));
         assert!(!has("-O2 a.c") && !has("-g0 a.c"));
+    }
+
+    #[test]
+    fn programs_for_smpi_are_recognised_by_what_smpicc_adds() {
+        assert!(of("-fPIC -shared a.o -lsimgrid -lm -o a").links_smpi);
+        assert!(!of("a.o -lm -o a").links_smpi);
+        assert_eq!(plan("-lsimgrid a.c"), (true, true));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::interrupt;
 use crate::output;
 use crate::progress::Progress;
-use crate::run::{Outcome, Run};
+use crate::run::{Measured, Outcome, Run};
 use crate::study::{Clock, Point, Study, Value};
 
 /// Runs a study, or the command after `--`.
@@ -63,8 +63,13 @@ fn run_once(arguments: &RunArgs, global: &GlobalArgs) -> Result<()> {
         point: &point,
         repetition: 1,
         time_limit: None,
-        clock: if arguments.clock == Some(ClockChoice::Cpu) { Clock::Cpu } else { Clock::Wall },
+        clock: match arguments.clock {
+            Some(ClockChoice::Cpu) => Clock::Cpu,
+            Some(ClockChoice::Simulated) => Clock::Simulated,
+            _ => Clock::Wall,
+        },
         captured: false,
+        measured: Measured::Preloaded,
     };
     interrupt::watch();
     match run.execute(&folder)? {

@@ -12,6 +12,7 @@ use modeler::report::{self, Extra, ReportOptions, Section, Table, quantity};
 use modeler::{Experiment, Fits, Prediction};
 use serde::Serialize;
 
+use super::find;
 use crate::error::{Error, Result};
 use crate::output;
 
@@ -299,12 +300,6 @@ impl Comparison {
             ))),
         }
     }
-}
-
-/// The call path of these names.
-fn find(experiment: &Experiment, names: &[String]) -> Option<CallPathId> {
-    let wanted: Vec<&str> = names.iter().map(String::as_str).collect();
-    (0..experiment.callpaths.len() as CallPathId).find(|&id| experiment.path(id) == wanted)
 }
 
 /// The mean time over ranks at the only point of `unseen`.

@@ -1,7 +1,20 @@
-//! `poise bench validate` and `poise demo`: the whole chain over a program of known complexity. Generate, compile,
-//! measure, model, measure a larger point that no model has seen, and compare with the truth.
+//! `poise demo` and `poise bench validate`: the whole chain over a program of known complexity. Generate, compile,
+//! measure, model, measure a larger point that no model has seen, and compare with the truth. The demo shows it on five
+//! functions, call path by call path; the validation ([`full`]) scores hundreds.
 
 mod comparison;
+mod exact;
+mod execute;
+mod extrap;
+mod figures;
+mod full;
+mod page;
+mod plan;
+mod result;
+mod score;
+mod smpi;
+mod text;
+mod times;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,16 +22,18 @@ use std::process::Command;
 use std::time::Duration;
 
 use benchgen::{Generated, Spec};
+use modeler::experiment::CallPathId;
 use modeler::formats::{self, ReadOptions};
 use modeler::{Experiment, MethodChoice, Options};
 
 use crate::campaign;
-use crate::cli::{DemoArgs, GlobalArgs, OutputFormat, ValidateArgs};
+use crate::cli::{DemoArgs, GlobalArgs, OutputFormat};
 use crate::error::{Error, Result};
 use crate::install::{self, Language, Mpi};
 use crate::interrupt;
 use crate::output;
 use crate::progress::Progress;
+use crate::run::Measured;
 use crate::study::{Clock, Point, Study, Value};
 use comparison::Comparison;
 
@@ -29,11 +44,7 @@ pub fn demo(arguments: &DemoArgs, global: &GlobalArgs, progress: &Progress) -> R
     validate_spec(&spec, &folder, arguments.format, arguments.seed.seed, global, progress)
 }
 
-/// The whole pipeline on the user's specification.
-pub fn validate(arguments: &ValidateArgs, global: &GlobalArgs, progress: &Progress) -> Result<()> {
-    let spec = read_spec(arguments.spec.as_deref())?;
-    validate_spec(&spec, &arguments.output, arguments.format, arguments.seed.seed, global, progress)
-}
+pub use full::validate;
 
 /// A specification from a file, or the built-in one.
 pub fn read_spec(file: Option<&Path>) -> Result<Spec> {
@@ -49,13 +60,25 @@ pub fn read_spec(file: Option<&Path>) -> Result<Spec> {
 
 /// Writes the generated program, its CMake file and its truth into a new folder; returns the program's path.
 pub fn write_program(spec: &Spec, folder: &Path, language: benchgen::Language) -> Result<(Generated, PathBuf)> {
-    let generated = benchgen::generate_in(spec, language);
     output::new_folder(folder)?;
+    let generated = write_program_into(spec, folder, language)?;
     let source = folder.join(&generated.file);
-    output::write_file(&source, generated.source.as_bytes())?;
-    output::write_file(&folder.join("CMakeLists.txt"), generated.cmake.as_bytes())?;
-    generated.truth.save(&folder.join("truth.json")).map_err(|e| Error::Usage(e.to_string()))?;
     Ok((generated, source))
+}
+
+/// Writes whatever of the program's files is missing in `folder`.
+fn write_program_into(spec: &Spec, folder: &Path, language: benchgen::Language) -> Result<Generated> {
+    let generated = benchgen::generate_in(spec, language);
+    let truth = generated.truth.to_json();
+    for (name, text) in
+        [(&*generated.file, &generated.source), ("CMakeLists.txt", &generated.cmake), ("truth.json", &truth)]
+    {
+        let path = folder.join(name);
+        if !path.is_file() {
+            output::write_file(&path, text.as_bytes())?;
+        }
+    }
+    Ok(generated)
 }
 
 fn free_name(name: &str) -> PathBuf {
@@ -146,29 +169,48 @@ fn compile(mpi: &Mpi, folder: &Path, source: &Path, name: &str) -> Result<()> {
 }
 
 fn study(spec: &Spec, mpi: &Mpi, folder: &Path) -> Study {
-    let mut command = vec![mpi.launcher.display().to_string()];
-    let as_root: &[&str] = if is_root() { &["--allow-run-as-root"] } else { &[] };
-    command.extend(as_root.iter().chain(&["--oversubscribe", "-n", "{p}"]).map(|&a| a.to_owned()));
+    let mut command = mpirun(mpi);
     command.push(format!("./{}", spec.name));
     let others = spec.parameters.iter().filter(|p| p.name != "p");
     command.extend(others.map(|p| format!("{0}={{{0}}}", p.name)));
-    let points = spec.parameters.iter().fold(vec![Point::new()], |points, parameter| {
-        let with = |point: &Point, number: f64| {
-            point.iter().cloned().chain([(parameter.name.clone(), value(number))]).collect::<Point>()
-        };
-        points.iter().flat_map(|point| parameter.values.iter().map(|&v| with(point, v)).collect::<Vec<_>>()).collect()
-    });
     Study {
         name: spec.name.clone(),
         build: Vec::new(),
         command,
         directory: folder.to_owned(),
-        points,
+        points: points_of(spec),
         repetitions: 1,
         time_limit: Duration::from_secs(300),
         // Ranks share cores, and elapsed time would measure the neighbours.
         clock: Clock::Cpu,
+        measured: Measured::Preloaded,
     }
+}
+
+/// The training points as studies have points.
+fn points_of(spec: &Spec) -> Vec<Point> {
+    spec.parameters.iter().fold(vec![Point::new()], |points, parameter| {
+        let with = |point: &Point, number: f64| {
+            point.iter().cloned().chain([(parameter.name.clone(), value(number))]).collect::<Point>()
+        };
+        points.iter().flat_map(|point| parameter.values.iter().map(|&v| with(point, v)).collect::<Vec<_>>()).collect()
+    })
+}
+
+/// How a run under Open MPI begins, up to the program.
+fn mpirun(mpi: &Mpi) -> Vec<String> {
+    let as_root: &[&str] = if is_root() { &["--allow-run-as-root"] } else { &[] };
+    let words = as_root.iter().chain(&["--oversubscribe", "-n", "{p}"]).map(|&a| a.to_owned());
+    std::iter::once(mpi.launcher.display().to_string()).chain(words).collect()
+}
+
+/// The call path of these names.
+fn find(experiment: &Experiment, names: &[String]) -> Option<CallPathId> {
+    let named = |id: CallPathId, name: &String| experiment.callpaths[id as usize].name == *name;
+    let last = names.last()?;
+    let is_it =
+        |&id: &CallPathId| named(id, last) && experiment.path(id).iter().copied().eq(names.iter().map(String::as_str));
+    (0..experiment.callpaths.len() as CallPathId).find(is_it)
 }
 
 /// Open MPI refuses to start as root unless told that this is meant; what we start here is our own program.
