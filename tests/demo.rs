@@ -47,31 +47,6 @@ fn the_demo_finds_every_growth_from_what_it_measures() {
     assert!(page.contains("Models against the truth"));
 }
 
-/// Small enough to run in seconds.
-const SMALL: &str = r#"
-name = "small"
-[parameters]
-p = [1, 2, 3, 4, 5]
-n = [1000, 2000, 3000, 4000, 5000]
-[test]
-p = 6
-n = 6000
-
-[[function]]
-name = "work"
-kernels = [{ complexity = "n", operation = "add", element = "double" }]
-mpi = [{ operation = "broadcast", elements = "n", element = "double" }]
-"#;
-
-#[test]
-fn without_the_counters_the_validation_fails() {
-    let mut world = World::new();
-    world.write("small.toml", SMALL);
-    world.set("POISE_WRAPPER", "off");
-    let failed = world.poise(["bench", "validate", "small.toml", "-o", "v"]).status(5);
-    assert!(failed.stderr.contains("was not measured"), "{}", failed.stderr);
-}
-
 #[test]
 fn a_missing_library_compiler_or_mpi_is_named_before_anything_is_written() {
     let built = std::path::Path::new(env!("CARGO_BIN_EXE_poise")).parent().unwrap();

@@ -1,11 +1,11 @@
 //! SimGrid's SMPI: thousands of ranks in one process, on a simulated machine of known speed.
 //!
-//! The machine is the LogGP model in its plainest form: a message takes a constant latency, and its sender spends
-//! a constant and a time per byte on it, one message at a time; the network between the ranks is never the bottleneck.
-//! Collective operations are SMPI's own implementations of well-known algorithms, message by message. Computation takes
-//! no simulated time.
+//! The machine is a cluster of equal nodes, one rank each: a message waits a microsecond, goes over its two nodes' links
+//! at 10 GB/s, which it shares with what they send and receive at the time, and costs its sender a microsecond and
+//! 0.1 ns per byte (the overhead and gap of the LogGP model). Between the links nothing is the bottleneck. Collective
+//! operations are SMPI's own implementations of well-known algorithms, message by message. Computation takes no
+//! simulated time.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -19,12 +19,16 @@ use crate::output;
 const PLATFORM: &str = "platform.xml";
 
 /// How SMPI runs and what its machine costs.
-const OPTIONS: [&str; 13] = [
+const OPTIONS: [&str; 16] = [
     "--log=root.thres:critical",
     "--cfg=smpi/simulate-computation:no",
-    "--cfg=network/model:Constant",
-    // Sender's time per message: a microsecond and 0.1 ns per byte, which is 10 GB/s; "from this size on".
+    // Latency and bandwidth as the platform has them, without corrections for TCP.
+    "--cfg=network/model:CM02",
+    "--cfg=network/crosstraffic:0",
+    "--cfg=network/TCP-gamma:0",
+    // The sender's time per message of 0 bytes and more, in blocking and in nonblocking sends.
     "--cfg=smpi/os:0:1e-6:1e-10",
+    "--cfg=smpi/ois:0:1e-6:1e-10",
     // Algorithms by name: the automatic choice changes with the message's size, and the defaults of some operations
     // are linear in the number of ranks, or cost the simulator its cube.
     "--cfg=smpi/bcast:binomial_tree",
@@ -35,7 +39,7 @@ const OPTIONS: [&str; 13] = [
     "--cfg=smpi/reduce:binomial",
     "--cfg=smpi/allreduce:rdb",
     "--cfg=smpi/barrier:ompi_bruck",
-    // Stacks are small; a page of each is touched.
+    // In KiB; there are thousands.
     "--cfg=contexts/stack-size:256",
 ];
 
@@ -70,31 +74,31 @@ impl Smpi {
         flags.retain(|flag| !flag.starts_with("-std="));
         // SMPI replaces `malloc` by a macro, which is no member of namespace std.
         flags.push("-DSMPI_NO_OVERRIDE_MALLOC".into());
+        // Every rank gets a copy of the file.
+        flags.push("-s".into());
         Ok(Self { launcher, flags })
     }
 
-    /// Writes the simulated machine: a host per rank, and no links, which the constant network has no use for.
+    /// Writes the simulated machine, a node per rank.
     pub fn write_platform(&self, folder: &Path, spec: &Spec) -> Result<()> {
         let path = folder.join(PLATFORM);
         if path.is_file() {
             return Ok(());
         }
         let ranks = spec.largest_point().get("p").copied().unwrap_or(1.0);
-        let mut text = String::from(
+        let text = format!(
             "<?xml version='1.0'?>\n<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n\
-             <platform version=\"4.1\">\n  <zone id=\"machine\" routing=\"None\">\n",
+             <platform version=\"4.1\">\n  <cluster id=\"machine\" prefix=\"n\" suffix=\"\" radical=\"0-{}\" \
+             speed=\"1Gf\" bw=\"10GBps\" lat=\"0.5us\"/>\n</platform>\n",
+            ranks as u64 - 1
         );
-        for i in 0..ranks as u64 {
-            let _ = writeln!(text, "    <host id=\"n{i}\" speed=\"1Gf\"/>");
-        }
-        text.push_str("  </zone>\n</platform>\n");
         output::write_file(&path, text.as_bytes())
     }
 
     /// How a run begins, up to the program.
     pub fn command(&self) -> Vec<String> {
         let mut command = vec![self.launcher.display().to_string()];
-        let words = ["-no-privatize", "-np", "{p}", "-platform", PLATFORM];
+        let words = ["-np", "{p}", "-platform", PLATFORM];
         command.extend(words.iter().chain(&OPTIONS).map(|&word| word.to_owned()));
         command
     }

@@ -1,0 +1,264 @@
+//! `poise bench validate`: it scores what it really measured, continues where it was interrupted, and fails when any
+//! part of the chain miscounts, loses something or models wrongly.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+
+use common::{Outcome, World};
+use poise_profile::{Metric, OverRanks, Profile};
+use serde_json::Value;
+
+/// Functions whose growth is easy to tell, small enough to run in seconds.
+const SMALL: &str = r#"
+name = "small"
+[parameters]
+p = [1, 2, 3, 4, 6]
+n = [1000, 2000, 3000, 4000, 5000]
+[test]
+p = 8
+n = 6000
+
+[[function]]
+name = "work"
+arrangement = "nested"
+kernels = [{ complexity = "n", operation = "add", element = "double" }, { complexity = "p", operation = "multiply" }]
+mpi = [{ operation = "broadcast", elements = "n", element = "double" }]
+
+[[function]]
+name = "talk"
+kernels = [{ complexity = "n^(3/2)", operation = "stencil", element = "float" }]
+mpi = [{ operation = "send_receive", elements = "4 * n", element = "int" }]
+"#;
+
+const COMMAND: [&str; 13] = [
+    "bench",
+    "validate",
+    "small.toml",
+    "-o",
+    "v",
+    "--repetitions",
+    "2",
+    "--draws",
+    "1",
+    "--extrap",
+    "off",
+    "--format",
+    "json",
+];
+
+fn validate(world: &World) -> Outcome {
+    world.poise(COMMAND)
+}
+
+fn parsed(outcome: &Outcome) -> Value {
+    serde_json::from_str(&outcome.stdout).unwrap_or_else(|e| panic!("{e}: {}", outcome.stdout))
+}
+
+/// Share of call paths of a kind whose exponents are right by effort, and their number.
+fn right(result: &Value, kind: &str) -> (f64, u64) {
+    let is_it = |line: &&Value| line["kind"] == kind && line["way"] == "effort";
+    let line = result["table"].as_array().unwrap().iter().find(is_it).unwrap();
+    let models = line["models"].as_u64().unwrap();
+    (line["right"].as_u64().unwrap() as f64 / models as f64, models)
+}
+
+/// Changes the value of a metric of a function, or of an MPI function, in the profile of one run.
+fn tamper(world: &World, run: &str, name: &str, metric: Metric, change: impl Fn(&mut OverRanks)) {
+    let path = world.path(&format!("v/runs/{run}/profile.poise"));
+    let mut profile = Profile::read(&path).unwrap();
+    let mangled = format!("_Z{}{name}", name.len());
+    let is_it = |node: u32| {
+        let region = &profile.regions[profile.nodes[node as usize].region as usize].name;
+        region == name || region.starts_with(&mangled)
+    };
+    let found: Vec<_> = profile.values.keys().copied().filter(|&(node, m)| m == metric && is_it(node)).collect();
+    assert_eq!(found.len(), 1, "{name} in {run}");
+    change(profile.values.get_mut(&found[0]).unwrap());
+    fs::remove_file(&path).unwrap();
+    profile.write(&path).unwrap();
+}
+
+#[test]
+fn it_scores_what_it_measured_continues_and_notices_whatever_is_wrong() {
+    let world = World::new();
+    world.write("small.toml", SMALL);
+    let first = validate(&world).status(0);
+    let result = parsed(&first);
+    assert_eq!(result["schema"], "counterpoise/validation-scores");
+    assert_eq!(right(&result, "computation"), (1.0, 2));
+    assert_eq!(right(&result, "communication"), (1.0, 3), "broadcast, send and receive");
+    assert_eq!(result["exactness"]["wrong"], serde_json::json!([]));
+    // 5 call paths: visits of all, bytes both ways of 3, blocks of 2 twice (sum and extremes); 25 points twice, 1 twice.
+    assert_eq!(result["exactness"]["checked"], (5 + 2 * 3 + 2 * 2) * (25 * 2 + 2));
+    for side in ["with_counters", "without"] {
+        assert_eq!(result["cost"][side]["runs"], 25);
+        assert!(result["cost"][side]["core_seconds"].as_f64().unwrap() > 0.1, "{side}");
+    }
+    let combinations = |count: u64| {
+        let cells = result["fewer_repetitions"].as_array().unwrap().iter();
+        let cells = cells.filter(|c| c["at"] == count && c["way"] == "effort" && c["group"] == "computation");
+        cells.map(|c| c["tally"]["models"].as_u64().unwrap()).sum::<u64>()
+    };
+    assert_eq!([combinations(1), combinations(2)], [4, 2], "two functions, each one of two repetitions, or both");
+    let page = world.read("v/validation.html");
+    assert_eq!(page.matches("<svg").count(), 8, "four drawings of each figure");
+
+    // Again: nothing runs, and the result is the same to the last byte.
+    let record = "v/runs/p2.n1000.r1/run.json";
+    let before = [world.read(record), world.read("v/runs/p3.n1000.r1/run.json")];
+    assert_eq!(validate(&world).status(0).stdout, first.stdout);
+    assert_eq!([world.read(record), world.read("v/runs/p3.n1000.r1/run.json")], before);
+    // What is missing is measured, and nothing else.
+    fs::remove_dir_all(world.path("v/runs/p2.n1000.r1")).unwrap();
+    validate(&world).status(0);
+    assert_ne!(world.read(record), before[0]);
+    assert_eq!(world.read("v/runs/p3.n1000.r1/run.json"), before[1]);
+    let other = COMMAND.into_iter().chain(["--seed", "1"]);
+    assert!(world.poise(other).status(2).stderr.contains("holds another validation"));
+
+    miscounts(&world);
+}
+
+/// Breaks one thing after another in the measurements; each must be noticed, and all is well again without it.
+fn miscounts(world: &World) {
+    let run = "p4.n3000.r2";
+    let fails = |what: &str| {
+        let failed = validate(world).status(1);
+        assert!(failed.stderr.contains(what), "{}", failed.stderr);
+    };
+    let one_more = |v: &mut OverRanks| (v.maximum.0, v.sum) = (v.maximum.0 + 1, v.sum + 1);
+    let one_less = |v: &mut OverRanks| (v.maximum.0, v.sum) = (v.maximum.0 - 1, v.sum - 1);
+    tamper(world, run, "work", Metric::BasicBlocks, one_more);
+    fails("basic_blocks of main -> work at p=4, n=3000");
+    tamper(world, run, "work", Metric::BasicBlocks, one_less);
+
+    // Every rank receives 4 · 3000 ints of 4 bytes. One rank's message is lost, and with it its bytes.
+    let bytes = 4 * 3000 * 4;
+    tamper(world, run, "MPI_Recv", Metric::BytesReceived, |v| {
+        assert_eq!((v.minimum.0, v.maximum.0, v.sum), (bytes, bytes, 4 * u128::from(bytes)));
+        (v.minimum.0, v.sum) = (0, 3 * u128::from(bytes));
+    });
+    fails("bytes_received of main -> talk -> MPI_Recv at p=4, n=3000: 144000 instead of 192000");
+    tamper(world, run, "MPI_Recv", Metric::BytesReceived, |v| {
+        (v.minimum.0, v.sum) = (bytes, 4 * u128::from(bytes));
+    });
+
+    // Every count of a function grows with p where the truth does not: the model is wrong.
+    for (p, n, r) in [1_u64, 2, 3, 4, 6]
+        .iter()
+        .flat_map(|&p| [1, 2, 3, 4, 5].map(|n| (p, 1000 * n)))
+        .flat_map(|(p, n)| [(p, n, 1), (p, n, 2)])
+    {
+        tamper(world, &format!("p{p}.n{n}.r{r}"), "talk", Metric::BasicBlocks, |v| {
+            (v.minimum.0, v.maximum.0, v.sum) = (v.minimum.0 * p, v.maximum.0 * p, v.sum * u128::from(p));
+        });
+    }
+    fails("Only 1 of 2 computation call paths have the truth's exponents, fewer than 99 %: not talk.");
+}
+
+#[test]
+fn a_program_that_does_something_else_than_the_truth_says_fails() {
+    let world = World::new();
+    world.write("small.toml", SMALL);
+    // Without the counters it ends after the first measurements. Then the program is changed.
+    let mut command = world.command(env!("CARGO_BIN_EXE_poise"), COMMAND);
+    let failed = common::outcome(command.env("POISE_WRAPPER", "off").output().unwrap()).status(5);
+    assert!(failed.stderr.contains("was not measured"), "{}", failed.stderr);
+    let source = world.read("v/small.cpp");
+    for built in ["small", "small-plain"] {
+        fs::remove_file(world.path("v").join(built)).unwrap();
+    }
+    for folder in ["runs", "test"] {
+        fs::remove_dir_all(world.path("v").join(folder)).unwrap();
+    }
+    // The first rank broadcasts one number less, and everybody expects that.
+    let shorter = source.replacen("MPI_Bcast(message.send, elements,", "MPI_Bcast(message.send, elements - 1,", 1);
+    // The last rank goes round the outer loop once more.
+    let longer = shorter.replacen(
+        "const std::int64_t trips0 = bench::rounded(",
+        "const std::int64_t trips0 = (parameters.rank + 1 == static_cast<int>(parameters.p) ? 1 : 0) + bench::rounded(",
+        1,
+    );
+    assert!(shorter != source && longer != shorter, "the generated program looks different now");
+    fs::write(world.path("v/small.cpp"), longer).unwrap();
+    let failed = validate(&world).status(1);
+    let result = parsed(&failed);
+    let wrong = |metric: &str| {
+        let all = result["exactness"]["wrong"].as_array().unwrap().iter();
+        all.filter(|w| w["metric"] == metric).count()
+    };
+    assert!(wrong("bytes_sent") >= 52 && wrong("bytes_received") >= 52, "{}", failed.stderr);
+    // With one rank there is no other to differ from.
+    assert!(wrong("basic_blocks") >= 42, "{}", failed.stderr);
+    assert_eq!(wrong("visits"), 0);
+}
+
+#[test]
+fn the_quick_validation_of_drawn_functions_finds_their_growth() {
+    let world = World::new();
+    let quick = ["bench", "validate", "--quick", "-o", "v", "--extrap", "off", "--format", "json"];
+    let outcome = world.poise(quick);
+    let result = parsed(&outcome);
+    assert_eq!(result["functions"], 12);
+    assert_eq!(result["exactness"]["wrong"], serde_json::json!([]), "{}", outcome.stderr);
+    for kind in ["computation", "communication"] {
+        let (share, models) = right(&result, kind);
+        assert!(share >= 0.9 && models >= 8, "{share} of {models} {kind}: {}", outcome.stderr);
+    }
+    // Its gate asks for more, and is what decides.
+    let expected = i32::from(result["failures"].as_array().unwrap().len() > 0);
+    assert_eq!(outcome.status, Some(expected));
+}
+
+/// Whether SimGrid's SMPI is here; says so where it is not.
+fn has_smpi() -> bool {
+    let found = ["smpirun", "smpicxx"].iter().all(|name| Path::new("/usr/bin").join(name).is_file());
+    if !found {
+        eprintln!("skipped: SimGrid's SMPI is not installed (on Debian: apt install libsimgrid-dev)");
+    }
+    found
+}
+
+#[test]
+fn smpi_counts_what_open_mpi_counts_and_its_times_repeat() {
+    if !has_smpi() {
+        return;
+    }
+    let world = World::new();
+    world
+        .write("small.toml", &SMALL.replace("p = [1, 2, 3, 4, 6]", "p = [2, 4, 8, 16, 32]").replace("p = 8", "p = 64"));
+    let run = |folder: &str, more: &[&str]| {
+        let all =
+            ["bench", "validate", "small.toml", "-o", folder, "--repetitions", "1", "--draws", "1", "--extrap", "off"];
+        parsed(&world.poise(all.iter().chain(&["--format", "json"]).chain(more)).status(0))
+    };
+    let [mut one, mut two] = ["one", "two"].map(|folder| run(folder, &["--smpi"]));
+    assert_eq!(right(&one, "computation"), (1.0, 2));
+    assert_eq!(right(&one, "communication"), (1.0, 3));
+    // Simulated times depend on nothing but the program.
+    for result in [&mut one, &mut two] {
+        result.as_object_mut().unwrap().remove("cost");
+    }
+    assert_eq!(one, two);
+
+    // The same program under Open MPI: the same counts, to the last one.
+    run("real", &[]);
+    for point in ["p2.n1000", "p16.n3000", "p32.n5000"] {
+        let counts = |folder: &str| {
+            let profile = Profile::read(world.path(&format!("{folder}/runs/{point}.r1/profile.poise"))).unwrap();
+            let path = |node: u32| profile.path(node).unwrap().iter().map(|r| r.name.clone()).collect::<Vec<_>>();
+            let counted = profile.values.iter().filter(|((_, metric), _)| *metric != Metric::Time);
+            let mut counts: Vec<_> = counted
+                .map(|(&(node, metric), v)| (path(node), metric.name(), (v.ranks, v.sum, v.minimum.0, v.maximum.0)))
+                .filter(|(path, _, _)| path.len() > 1 && !["MPI_Init", "MPI_Finalize"].contains(&&*path[1]))
+                .collect();
+            counts.sort();
+            counts
+        };
+        let [simulated, real] = ["one", "real"].map(counts);
+        assert!(simulated.len() > 20);
+        assert_eq!(simulated, real, "{point}");
+    }
+}
