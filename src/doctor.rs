@@ -36,7 +36,7 @@ const VARIABLES: [Variable; 11] = [
     Variable {
         name: "POISE_CLOCK",
         default: "wall",
-        meaning: "what time means: wall (elapsed) or cpu (processor time of the thread)",
+        meaning: "what time means: wall (elapsed), cpu (processor time of the thread) or simulated (SimGrid's clock)",
     },
     Variable {
         name: "POISE_PARAMETERS",

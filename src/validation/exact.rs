@@ -2,7 +2,7 @@
 //! a whole sum of the iterations. Whatever part of the chain miscounts or loses something shows here.
 
 use benchgen::Point;
-use benchgen::truth::{CallPathTruth, Kind, Truth};
+use benchgen::truth::{CallPathTruth, Kind, RankBytes, Truth};
 use modeler::Experiment;
 use modeler::experiment::{CallPathId, OverRanks};
 use serde::Serialize;
@@ -116,11 +116,15 @@ impl Exactness {
         for (metric, of) in [("bytes_sent", &bytes.sent), ("bytes_received", &bytes.received)] {
             let total = |at: &Point| {
                 let ranks = at.get("p").copied().unwrap_or(1.0);
+                let (root, others) = match of {
+                    RankBytes::Together { all } => return exact(all, at),
+                    RankBytes::ByRole { root, others } => (root, others),
+                };
                 // The last of an odd number of ranks has no partner.
                 let alone = if is_paired && ranks % 2.0 != 0.0 { 1.0 } else { 0.0 };
                 match ranks - 1.0 - alone {
-                    others if others < 0.0 => 0.0,
-                    others => exact(&of.root, at) + others * exact(&of.others, at),
+                    number if number < 0.0 => 0.0,
+                    number => exact(root, at) + number * exact(others, at),
                 }
             };
             self.compare(counted, metric, OverRanks::Sum, total)?;

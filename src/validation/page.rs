@@ -13,8 +13,8 @@ use super::times::{LEVELS, Pattern};
 const WIDTH: f64 = 420.0;
 const HEIGHT: f64 = 230.0;
 const LEFT: f64 = 52.0;
-const RIGHT: f64 = 12.0;
-const TOP: f64 = 14.0;
+const RIGHT: f64 = 22.0;
+const TOP: f64 = 26.0;
 const BOTTOM: f64 = 40.0;
 
 const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;max-width:64rem;margin:2rem auto;padding:0 1rem;color:#1b1f24;\
@@ -203,19 +203,15 @@ impl Drawing {
                 "<polyline class=\"{class} {width}\" style=\"fill:none\" points=\"{}\"/>",
                 points.join(" ")
             );
-            if curve.is_mean
-                && let Some(&(i, value)) = curve.points.last()
-            {
-                // Labels stand apart even where the curves do not.
-                let shift = if curve.way == Way::Effort { -6.0 } else { 13.0 };
-                let y = (up(value) + shift).clamp(TOP, HEIGHT - BOTTOM - 4.0);
-                let _ = write!(
-                    svg,
-                    "<text class=\"{class}\" style=\"stroke:none\" x=\"{:.1}\" y=\"{y:.1}\" text-anchor=\"end\">{}</text>",
-                    across(i),
-                    curve.way.name()
-                );
-            }
+        }
+        for (way, class, x) in [(Way::Effort, "effort", LEFT), (Way::Time, "time", LEFT + 110.0)] {
+            let _ = write!(
+                svg,
+                "<line class=\"{class} thick\" x1=\"{x}\" x2=\"{}\" y1=\"11\" y2=\"11\"/><text x=\"{}\" y=\"15\">{}</text>",
+                x + 18.0,
+                x + 24.0,
+                way.name()
+            );
         }
         svg.push_str("</svg></figure>");
         svg

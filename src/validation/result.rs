@@ -171,7 +171,15 @@ impl<'a> Outcome<'a> {
         };
         for cell in &self.noise {
             let (pattern, level) = cell.at;
-            judge(cell.group, cell.way, &cell.tally, format!("with {level} % of {} noise", pattern.name()));
+            judge(
+                cell.group,
+                cell.way,
+                &cell.tally,
+                match level {
+                    0 => "without noise".to_owned(),
+                    _ => format!("with {level} % of {} noise", pattern.name()),
+                },
+            );
         }
         for cell in self.fewer_repetitions.iter().filter(|cell| cell.at == 1) {
             judge(cell.group, cell.way, &cell.tally, "with one repetition".into());
