@@ -102,7 +102,8 @@ impl Exactness {
             let expected = expected(&counted.point(at));
             self.checked += 1;
             // Means over ranks are quotients; sums and counts are whole.
-            if !((measured - expected).abs() <= 1e-9 * expected.abs()) {
+            let is_right = (measured - expected).abs() <= 1e-9 * expected.abs();
+            if !is_right {
                 self.wrong.push(counted.wrong(metric, at, measured, expected));
             }
         }
