@@ -265,7 +265,7 @@ fn smpi_counts_what_open_mpi_counts_and_its_times_repeat() {
             counts
         };
         let [simulated, real] = ["one", "real"].map(counts);
-        assert!(simulated.len() > 20);
+        assert!(simulated.len() >= 15, "{simulated:?}");
         assert_eq!(simulated, real, "{point}");
     }
 }
