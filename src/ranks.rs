@@ -4,6 +4,7 @@
 #[cfg(not(feature = "mpi"))]
 use modeler::{Experiment, Fits, Options, Share, fit_in_parts};
 
+#[cfg(not(feature = "mpi"))]
 use crate::output::NotWritten;
 
 /// Call paths that are fitted before their models are written, so that memory holds no more models than of these.
