@@ -202,7 +202,7 @@ pub enum ClockChoice {
 
 #[derive(Args, Debug, Default)]
 pub struct InputArgs {
-    /// Files or folders: our runs, Extra-P text, JSON, JSON Lines, TaLPas, .extra-p. `-` is standard input.
+    /// Files or folders: our runs, profiles of other tools, Extra-P's formats. `-` is standard input.
     #[arg(required = true, value_name = "INPUT")]
     pub inputs: Vec<PathBuf>,
     /// Read as this format instead of detecting it.
@@ -220,6 +220,31 @@ pub struct InputArgs {
     /// Read as an .extra-p experiment (Extra-P's own flag).
     #[arg(long, conflicts_with = "input_format")]
     pub experiment: bool,
+    /// Read as a folder of Cube profiles (Extra-P's own flag).
+    #[arg(long, conflicts_with = "input_format")]
+    pub cube: bool,
+    /// How names of files and folders say parameters; `{name}` and `*` are anything. By default prefix.p4.n10.r1.
+    #[arg(long, value_name = "{name}.p{p}.n{n}.r{repetition}")]
+    pub pattern: Option<String>,
+    /// Read tables whose columns have these roles: parameter, metric, callpath, repetition; or name, unit and value
+    /// where each value has a row. `metric:time[ms]` renames a column and tells its unit.
+    #[arg(long, value_name = "p=parameter,time=metric,…", conflicts_with = "input_format")]
+    pub columns: Option<String>,
+    /// What values over ranks and threads mean in profiles of other tools (Extra-P's own flag).
+    #[arg(long, value_enum, default_value_t = ScalingChoice::Weak, value_name = "HOW")]
+    pub scaling: ScalingChoice,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum ScalingChoice {
+    /// The mean over all ranks and threads.
+    #[default]
+    Weak,
+    /// The mean over the ranks and threads whose value is not zero.
+    #[value(name = "weak_threaded")]
+    WeakThreaded,
+    /// The sum over all ranks and threads.
+    Strong,
 }
 
 impl InputArgs {

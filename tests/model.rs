@@ -182,3 +182,29 @@ fn every_code_is_explained() {
     }
     world.poise(["explain", "W999"]).status(2);
 }
+
+/// Profiles of another tool, through the flags that are about them.
+#[test]
+fn points_found_in_names_are_shown_and_profiles_pipe_into_model() {
+    let world = World::new();
+    let dataset = |name: &str| std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("datasets").join(name);
+    let matrix = dataset("cube/matrix").display().to_string();
+    let shown = world.poise(["import", &matrix, "--explain"]).status(0).stdout;
+    assert!(
+        shown.contains("mm.x1000y1z1.r1/profile.cubex: x = 1000, repetition 1, y = 1 everywhere, left out"),
+        "{shown}"
+    );
+    assert!(shown.starts_with("format cubex\n") && shown.contains("points: 9,"), "{shown}");
+    let named = world.poise(["import", &matrix, "--explain", "--cube", "--pattern", "mm.x{size}y*"]).status(0).stdout;
+    assert!(named.contains("parameter size: 1 10 25"), "{named}");
+    let wrong = world.poise(["import", &matrix, "--pattern", "q{q}"]).status(3).stderr;
+    assert!(wrong.contains("matches the pattern `q{q}`"), "{wrong}");
+    let total = world.poise(["export", &matrix, "--scaling", "strong", "--to", "csv"]).status(0).stdout;
+    assert!(total.contains(",time,,s,1,"), "{total}");
+    let table = dataset("ls1_mardyn/ls1-bench1.csv").display().to_string();
+    let roles = "density=parameter,cutoff=parameter,time=metric,vectorize_code=callpath";
+    let imported = world.poise(["import", &table, "--columns", roles]).status(0).stdout;
+    world.write("ls1.json", &imported);
+    let direct = world.poise(["model", &table, "--columns", roles, "--format", "csv"]).status(0).stdout;
+    assert_eq!(world.poise(["model", "ls1.json", "--format", "csv"]).status(0).stdout, direct);
+}

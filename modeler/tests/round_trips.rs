@@ -134,8 +134,8 @@ proptest! {
     }
 
     #[test]
-    fn random_bytes_never_make_a_reader_panic(bytes in prop::collection::vec(any::<u8>(), 0..400), format in 0..7usize) {
-        let forced = ReadOptions { format: Some(Format::ALL[format].0) };
+    fn random_bytes_never_make_a_reader_panic(bytes in prop::collection::vec(any::<u8>(), 0..400), format in 0..Format::ALL.len()) {
+        let forced = ReadOptions { format: Some(Format::ALL[format].0), ..ReadOptions::default() };
         let _ = formats::read_bytes("random", bytes.clone(), &forced);
         let _ = formats::read_bytes("random", bytes, &ReadOptions::default());
     }
@@ -143,7 +143,7 @@ proptest! {
     /// Real files with a few bytes changed, removed or doubled get much deeper than random bytes.
     #[test]
     fn damaged_files_never_make_a_reader_panic(
-        file in 0..8usize,
+        file in 0..FILES.len() + 2,
         changes in prop::collection::vec((any::<prop::sample::Index>(), 0..4u8, any::<u8>()), 1..6),
     ) {
         let mut bytes = sample(file);
@@ -163,22 +163,32 @@ proptest! {
     }
 }
 
+/// Files whose bytes are damaged on purpose.
+const FILES: [&str; 14] = [
+    "relearn2p/relearn_data.txt",
+    "mpi_collectives/mpi_collectives.jsonl",
+    "extrap_formats/numbered.json",
+    "extrap_formats/nested.json",
+    "extrap_formats/talpas.txt",
+    "extrap_formats/statistics.extra-p",
+    "cube/threads/example.f3/cube-example3.cubex",
+    "tools/spin.n200000.folded",
+    "tools/spin.n200000.pb.gz",
+    "tools/simpoint/work.n24.bb",
+    "tools/mpip/ring.p4.n2000.r1/ring.mpiP",
+    "tools/google_benchmark.json",
+    "tools/hyperfine.json",
+    "cube/matrix/mm.x1y1z1.r1/profile.cubex",
+];
+
 /// The beginning of a shipped file, so that mutation hits what matters; archives and columns whole.
 fn sample(index: usize) -> Vec<u8> {
-    const FILES: [&str; 6] = [
-        "relearn2p/relearn_data.txt",
-        "mpi_collectives/mpi_collectives.jsonl",
-        "extrap_formats/numbered.json",
-        "extrap_formats/nested.json",
-        "extrap_formats/talpas.txt",
-        "extrap_formats/statistics.extra-p",
-    ];
     let file =
         |name: &str| std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../datasets").join(name)).unwrap();
     match FILES.get(index) {
         Some(name) if name.ends_with("txt") || name.ends_with("jsonl") => file(name).into_iter().take(1500).collect(),
         Some(name) => file(name),
-        None if index == 6 => write(&read(file("relearn2p/relearn_data.txt")), Format::Experiment),
+        None if index == FILES.len() => write(&read(file("relearn2p/relearn_data.txt")), Format::Experiment),
         None => write(&read(file("extrap_formats/nested.json")), Format::Experiment),
     }
 }

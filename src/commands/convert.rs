@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 
-use modeler::Experiment;
 use modeler::formats::{self, Format, Input, WriteError};
 
 use crate::cli::{ExportArgs, GlobalArgs, ImportArgs};
@@ -12,13 +11,13 @@ use crate::output::{self, NotWritten};
 
 /// Reads anything and writes our own experiment JSON, or says what was found.
 pub fn import(arguments: &ImportArgs, global: &GlobalArgs) -> Result<()> {
-    let experiment = input::read(&arguments.input, global)?.experiment;
+    let input = input::read(&arguments.input, global)?;
     let destination = arguments.output.as_deref();
     if arguments.explain {
-        return output::deliver(&explain(&experiment), destination);
+        return output::deliver(&explain(&input), destination);
     }
     output::stream(destination, |mut out| {
-        formats::write(&experiment, Format::Experiment, &mut out).map_err(not_written)
+        formats::write(&input.experiment, Format::Experiment, &mut out).map_err(not_written)
     })
 }
 
@@ -44,8 +43,16 @@ fn not_written(error: WriteError) -> NotWritten {
     }
 }
 
-fn explain(experiment: &Experiment) -> String {
-    let mut text = String::new();
+fn explain(input: &Input) -> String {
+    let experiment = &input.experiment;
+    let mut text = format!("format {}\n", input.format);
+    for run in &input.runs {
+        let list = |values: &[(String, f64)]| values.iter().map(|(n, v)| format!("{n} = {v}")).collect::<Vec<_>>();
+        let mut said = list(&run.parameters);
+        said.extend(run.repetition.map(|r| format!("repetition {r}")));
+        said.extend(list(&run.constant).into_iter().map(|c| format!("{c} everywhere, left out")));
+        let _ = writeln!(text, "run {}: {}", run.place, said.join(", "));
+    }
     for (i, name) in experiment.parameters.iter().enumerate() {
         let mut values: Vec<f64> = experiment.points.iter().map(|p| p[i]).collect();
         values.sort_by(f64::total_cmp);

@@ -1,9 +1,10 @@
 //! What the commands that read measurements share: reading inputs, fitting them, finding a point's coordinates.
 
 use modeler::experiment::OverRanks;
-use modeler::formats::{self, Format, Input, RUN_LEFT_OUT, ReadOptions, ReadWarning};
+use modeler::formats::{self, Format, Input, RUN_LEFT_OUT, ReadOptions, ReadWarning, Scaling};
 use modeler::{Experiment, Fits, MethodChoice, Options, Skipped};
 
+use crate::cli::ScalingChoice;
 use crate::cli::{Assignments, FitArgs, GlobalArgs, InputArgs, MethodChoice as MethodArgument, OverRanksChoice};
 use crate::error::{Error, Result};
 use crate::output;
@@ -11,7 +12,16 @@ use crate::ranks::Ranks;
 
 /// Reads the inputs into one experiment; warnings go to standard error.
 pub fn read(arguments: &InputArgs, global: &GlobalArgs) -> Result<Input> {
-    let options = ReadOptions { format: format(arguments)? };
+    let options = ReadOptions {
+        format: format(arguments)?,
+        pattern: arguments.pattern.clone(),
+        columns: arguments.columns.clone(),
+        scaling: match arguments.scaling {
+            ScalingChoice::Weak => Scaling::Weak,
+            ScalingChoice::WeakThreaded => Scaling::WeakThreaded,
+            ScalingChoice::Strong => Scaling::Strong,
+        },
+    };
     let input = formats::read(&arguments.inputs, &options).map_err(|e| match e.exit_code() {
         crate::error::exit::NOT_MODELABLE => Error::NotModelable(e.to_string()),
         _ => Error::Input(e.to_string()),
@@ -35,6 +45,7 @@ fn format(arguments: &InputArgs) -> Result<Option<Format>> {
         (arguments.text, Format::ExtraPText),
         (arguments.talpas, Format::Talpas),
         (arguments.experiment, Format::ExtraPArchive),
+        (arguments.cube, Format::Cubex),
     ];
     if let Some((_, format)) = aliases.into_iter().find(|(given, _)| *given) {
         return Ok(Some(format));

@@ -1,7 +1,9 @@
 //! What all readers fill: one experiment over one set of parameters, however many inputs it comes from.
 
 use super::error::{ErrorKind, LOST_DIGITS, Place, ReadError, ReadWarning};
+use super::profiles::Measured;
 use super::runs::Run;
+use super::{ReadOptions, RunFound};
 use crate::experiment::{CallPathId, Experiment, ExperimentBuilder, Metric, MetricId, PointId};
 
 /// The call path of a measurement that names none, and the metric of one that names none, as Extra-P prints them.
@@ -21,6 +23,12 @@ pub(crate) struct Collector {
     pub warnings: Vec<ReadWarning>,
     /// Runs of all inputs, which are added together because how a region is named depends on all of them.
     pub runs: Vec<Run>,
+    /// Profiles of other tools, which are added together because the parameters depend on all of them.
+    pub profiles: Vec<Measured>,
+    /// How inputs are read.
+    pub options: ReadOptions,
+    /// Runs whose point was found in a name.
+    pub found: Vec<RunFound>,
 }
 
 /// Which of an input's coordinates belongs to each parameter of the experiment.

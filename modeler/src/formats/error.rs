@@ -145,10 +145,14 @@ pub const STATISTICS_ONLY: &str = "W102";
 pub const IGNORED: &str = "W103";
 /// What a run's record says and what its profile holds differ.
 pub const CONTRADICTION: &str = "W104";
-
 /// Values of ranks or threads became one.
 pub const AVERAGED: &str = "W105";
-
+/// An archive's checksum is wrong.
+pub const CHECKSUM: &str = "W107";
+/// A value that cannot be was replaced.
+pub const IMPOSSIBLE: &str = "W108";
+/// A text report holds rounded values.
+pub const ROUNDED: &str = "W109";
 /// Whole numbers were rounded.
 pub const LOST_DIGITS: &str = "W110";
 
@@ -185,6 +189,25 @@ pub const EXPLANATIONS: &[Explanation] = &[
         text: "The file holds several values for each repetition, one for each rank or thread, and does not say which is \
                whose. Their mean was taken. Nothing has to be done unless the slowest rank is of interest; import the \
                profiles themselves then.",
+    },
+    Explanation {
+        code: CHECKSUM,
+        title: "an archive's checksum is wrong",
+        text: "A profile's archive has a wrong checksum in a header. CubeWriter 4.8 wrote such archives, and their content \
+               is right. The file was read; if another program wrote it, compare it with the original.",
+    },
+    Explanation {
+        code: IMPOSSIBLE,
+        title: "a value that cannot be was replaced",
+        text: "A counter holds a negative number where it can only count up, mostly because the hardware counter that \
+               was read ran backwards or was shared. The value was taken for zero. Distrust this counter.",
+    },
+    Explanation {
+        code: ROUNDED,
+        title: "a report holds rounded values",
+        text: "A text report prints few digits, so each value is uncertain by that rounding, which no repetition makes \
+               smaller. Differences between points below that are not growth. Use a tool that keeps all digits where \
+               small growth matters.",
     },
     Explanation {
         code: LOST_DIGITS,

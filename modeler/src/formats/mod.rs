@@ -14,10 +14,12 @@ mod models;
 mod npy;
 mod own_json;
 mod plain_line;
+mod profiles;
 mod record;
 mod regions;
 mod runs;
 mod source;
+mod tables;
 mod text;
 mod write;
 mod write_json;
@@ -57,13 +59,37 @@ pub enum Format {
     Talpas,
     /// Extra-P's own `.extra-p` archives. Read and written.
     ExtraPArchive,
-    /// Comma-separated values, one row per measurement. Written.
+    /// Comma-separated values: one row per measurement as written, or columns with roles. Read and written.
     Csv,
+    /// Cube profiles of Score-P and Scalasca. Read.
+    Cubex,
+    /// Caliper's `.cali` streams. Read.
+    Cali,
+    /// Caliper's `json-split`. Read.
+    CaliperJson,
+    /// TAU's `profile.N.C.T` files. Read.
+    Tau,
+    /// mpiP's text reports. Read.
+    MpiP,
+    /// gem5's `stats.txt`. Read.
+    Gem5,
+    /// Basic-block vectors of SimPoint and exp-bbv. Read.
+    SimPoint,
+    /// pprof's protocol buffers. Read.
+    Pprof,
+    /// Folded stacks of flame-graph tools. Read.
+    Folded,
+    /// Google Benchmark's JSON. Read.
+    GoogleBenchmark,
+    /// hyperfine's JSON. Read.
+    Hyperfine,
+    /// criterion's folder of results. Read.
+    Criterion,
 }
 
 impl Format {
     /// All formats and their names on the command line.
-    pub const ALL: [(Self, &'static str); 9] = [
+    pub const ALL: [(Self, &'static str); 21] = [
         (Self::Runs, "runs"),
         (Self::Experiment, "json"),
         (Self::ExtraPText, "extrap"),
@@ -73,6 +99,18 @@ impl Format {
         (Self::Talpas, "talpas"),
         (Self::ExtraPArchive, "extra-p"),
         (Self::Csv, "csv"),
+        (Self::Cubex, "cubex"),
+        (Self::Cali, "cali"),
+        (Self::CaliperJson, "caliper-json"),
+        (Self::Tau, "tau"),
+        (Self::MpiP, "mpip"),
+        (Self::Gem5, "gem5"),
+        (Self::SimPoint, "simpoint"),
+        (Self::Pprof, "pprof"),
+        (Self::Folded, "folded"),
+        (Self::GoogleBenchmark, "google-benchmark"),
+        (Self::Hyperfine, "hyperfine"),
+        (Self::Criterion, "criterion"),
     ];
 
     /// Names of the formats that [`write()`] writes.
@@ -129,7 +167,7 @@ trait Reader {
     fn read(&self, source: Source, into: &mut Collector) -> Result<(), ReadError>;
 }
 
-const READERS: [&dyn Reader; 7] = [
+const READERS: [&dyn Reader; 20] = [
     &runs::Runs,
     &own_json::OwnJson,
     &text::Text,
@@ -137,13 +175,57 @@ const READERS: [&dyn Reader; 7] = [
     &extrap_json::ExtraPJson,
     &json_lines::Talpas,
     &extra_p::ExtraPArchive,
+    &profiles::CUBEX,
+    &profiles::CALI,
+    &profiles::CALIPERJSON,
+    &profiles::TAU,
+    &profiles::MPIP,
+    &profiles::GEM5,
+    &profiles::SIMPOINT,
+    &profiles::PPROF,
+    &profiles::FOLDED,
+    &tables::GoogleBenchmark,
+    &tables::Hyperfine,
+    &tables::Criterion,
+    &tables::Columns,
 ];
 
-/// How inputs are read.
+/// What a profile's values over ranks and threads mean, as Extra-P names it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scaling {
+    /// The mean is over all ranks and threads.
+    #[default]
+    Weak,
+    /// The mean and minimum are over the ranks and threads whose value is not zero.
+    WeakThreaded,
+    /// Only the sum over all ranks and threads is kept, as the one value of its metric.
+    Strong,
+}
+
+/// How inputs are read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReadOptions {
     /// The format of all inputs, or `None` to detect it.
     pub format: Option<Format>,
+    /// How names of files and folders say parameters, such as `{name}.p{p}.n{n}.r{repetition}`; `None` for Extra-P's way.
+    pub pattern: Option<String>,
+    /// What values over ranks and threads mean.
+    pub scaling: Scaling,
+    /// Roles of a table's columns, such as `p=parameter,time=metric,region=callpath`; with it inputs are tables.
+    pub columns: Option<String>,
+}
+
+/// What the name of a profile said about its run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunFound {
+    /// The profile.
+    pub place: Place,
+    /// Its point.
+    pub parameters: Vec<(String, f64)>,
+    /// Parameters that are the same in all runs and were left out.
+    pub constant: Vec<(String, f64)>,
+    /// Which repetition it is, where the name says so.
+    pub repetition: Option<u32>,
 }
 
 /// What was read.
@@ -155,6 +237,8 @@ pub struct Input {
     pub format: Format,
     /// What the readers noticed, in the order of the inputs.
     pub warnings: Vec<ReadWarning>,
+    /// Runs whose point was found in the name of a file or folder.
+    pub runs: Vec<RunFound>,
 }
 
 /// Reads `inputs` into one experiment; `-` is standard input. All must have one format and the same parameters, and
@@ -182,10 +266,12 @@ fn read_sources(
     options: &ReadOptions,
 ) -> Result<Input, ReadError> {
     let mut collector = Collector::default();
+    collector.options = options.clone();
+    let asked = options.format.or(options.columns.as_ref().map(|_| Format::Csv));
     let mut first: Option<(Format, Place)> = None;
     for source in sources {
         let source = source?;
-        let reader = choose(&source, options.format)?;
+        let reader = choose(&source, asked)?;
         let place = source.place();
         match &first {
             Some((format, other)) if *format != reader.format() => {
@@ -202,8 +288,10 @@ fn read_sources(
         return Err(ReadError::new(ErrorKind::Unreadable, Place::file("poise"), "no input was given"));
     };
     runs::add(std::mem::take(&mut collector.runs), &mut collector)?;
+    profiles::add(std::mem::take(&mut collector.profiles), options, &mut collector)?;
+    let runs = std::mem::take(&mut collector.found);
     let (experiment, warnings) = collector.finish(place)?;
-    Ok(Input { experiment, format, warnings })
+    Ok(Input { experiment, format, warnings, runs })
 }
 
 /// The reader for `source`: the one asked for, the one that says yes, or the only one that cannot tell.

@@ -194,7 +194,7 @@ fn own_parameters(name: &str, profile: &Profile) -> Result<Vec<(String, f64)>, R
     Ok(parameters)
 }
 
-fn left_out(error: &ReadError) -> String {
+pub(super) fn left_out(error: &ReadError) -> String {
     let expected = error.expected.as_ref().map_or(String::new(), |e| format!("; expected {e}"));
     format!("The run was left out because {}{expected}.", error.what)
 }

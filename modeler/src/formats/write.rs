@@ -60,8 +60,14 @@ pub(super) fn metric_names(metrics: &[Metric], format: Format) -> Result<Vec<Str
         Some(OverRanks::Minimum) => format!("min_{}", m.name),
         Some(OverRanks::Sum) => format!("sum_{}", m.name),
     };
-    for mean in ["", "mean_"] {
-        let names: Vec<String> = metrics.iter().map(|m| prefixed(m, mean)).collect();
+    // Score-P has metrics of its own that are named as the minimum and maximum of another.
+    let suffixed = |m: &Metric| match m.over_ranks {
+        None => m.name.clone(),
+        Some(over) => format!("{}_{}", m.name, format!("{over:?}").to_lowercase()),
+    };
+    let ways: [&dyn Fn(&Metric) -> String; 3] = [&|m| prefixed(m, ""), &|m| prefixed(m, "mean_"), &suffixed];
+    for way in ways {
+        let names: Vec<String> = metrics.iter().map(way).collect();
         let distinct: std::collections::BTreeSet<&String> = names.iter().collect();
         if distinct.len() == names.len() {
             return Ok(names);

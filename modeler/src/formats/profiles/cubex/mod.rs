@@ -1,0 +1,273 @@
+//! Cube 4 profiles, as Score-P and Scalasca write them: an archive of `anchor.xml` and two files for each metric.
+//!
+//! Values are made exclusive as Extra-P does: where a metric is stored with its callees', theirs are subtracted.
+
+mod anchor;
+mod data;
+mod tar;
+
+use std::collections::HashMap;
+
+use super::ProfileFormat;
+use super::profile::{Fold, Profile, Reduced};
+use crate::formats::error::{CHECKSUM, IGNORED, IMPOSSIBLE, Place, ReadError};
+use crate::formats::source::Source;
+use crate::formats::{Detection, Format};
+use anchor::{Anchor, MetricDeclaration};
+use data::{Component, Number, Order, Type};
+
+/// Reads Cube profiles.
+pub(super) struct Cubex;
+
+impl ProfileFormat for Cubex {
+    fn format(&self) -> Format {
+        Format::Cubex
+    }
+
+    fn detect(&self, name: &str, head: &[u8], _complete: bool) -> Detection {
+        if !tar::is_archive(head) {
+            return Detection::no("it does not begin as a ustar archive");
+        }
+        // Members come in any order; these are the names that the first one may have.
+        let length = head.iter().position(|&b| b == 0).unwrap_or(0);
+        let first = &head[..length.min(100)];
+        let is_cube =
+            [b"anchor.xml".as_slice(), b".index", b".data", b"remapping.spec"].iter().any(|n| first.ends_with(n));
+        if is_cube || name.ends_with(".cubex") {
+            Detection::Yes
+        } else {
+            Detection::no("the archive does not begin as those of Cube do")
+        }
+    }
+
+    fn read(&self, source: Source) -> Result<Profile, ReadError> {
+        let name = source.name.clone();
+        let bytes = source.into_bytes()?;
+        let archive = tar::Archive::new(&name, &bytes)?;
+        let mut profile = Profile::default();
+        if let Some(at) = archive.wrong_checksum {
+            let message = format!(
+                "The header at byte {at} has a wrong checksum, as CubeWriter 4.8 wrote it; the archive was read all the same."
+            );
+            profile.warn(CHECKSUM, Place::file(&name), message);
+        }
+        let xml = archive.get(&bytes, "anchor.xml").ok_or_else(|| {
+            ReadError::malformed(Place::file(&name), "the archive has no member `anchor.xml`")
+                .expected("a Cube 4 profile")
+                .advice("Copy the file again if it was cut off")
+        })?;
+        let anchor = anchor::read(&format!("{name}/anchor.xml"), xml)?;
+        profile.ranks = Some(anchor.locations);
+        let nodes = nodes(&name, &anchor, &mut profile)?;
+        let mut reading = Reading { name: &name, anchor: &anchor, nodes: &nodes, profile, orders: HashMap::new() };
+        for metric in &anchor.metrics {
+            let member = |extension: &str| archive.get(&bytes, &format!("{}.{extension}", metric.id));
+            // Score-P declares metrics of which it measured nothing.
+            if let (Some(index), Some(data)) = (member("index"), member("data")) {
+                reading.metric(metric, index, data)?;
+            }
+        }
+        Ok(reading.profile)
+    }
+}
+
+/// The profile's node of each node of the file. Nodes that have the same names, such as those of one region with
+/// different values of a Score-P parameter, are one.
+fn nodes(name: &str, anchor: &Anchor, profile: &mut Profile) -> Result<Vec<u32>, ReadError> {
+    let mut nodes: Vec<u32> = Vec::with_capacity(anchor.nodes.len());
+    for node in &anchor.nodes {
+        let region = anchor.regions.get(&node.region).ok_or_else(|| {
+            let what = format!("a call-tree node refers to the region {}, which does not exist", node.region);
+            ReadError::malformed(Place::file(format!("{name}/anchor.xml")), what)
+        })?;
+        let parent = node.parent.map(|p| nodes[p as usize]);
+        nodes.push(profile.node(parent, region));
+    }
+    Ok(nodes)
+}
+
+/// What is needed to read the metrics of one file.
+struct Reading<'a> {
+    name: &'a str,
+    anchor: &'a Anchor,
+    /// The profile's node by the file's.
+    nodes: &'a [u32],
+    profile: Profile,
+    /// The enumeration of nodes by whether it is that of inclusive metrics.
+    orders: HashMap<bool, Vec<u32>>,
+}
+
+/// The rows of one metric.
+struct Rows<'a> {
+    raw: &'a [u8],
+    width: usize,
+    locations: usize,
+    order: Order,
+    /// The row of each node of the file.
+    row: HashMap<u32, usize>,
+}
+
+impl Rows<'_> {
+    fn get(&self, node: u32, location: usize, component: &Component) -> Option<Number> {
+        let row = self.row.get(&node)?;
+        let start = (row * self.locations + location) * self.width + component.offset;
+        Some(data::number(&self.raw[start..], component.scalar, self.order))
+    }
+}
+
+impl Reading<'_> {
+    fn metric(&mut self, metric: &MetricDeclaration, index: &[u8], raw: &[u8]) -> Result<(), ReadError> {
+        let inclusive = match metric.kind.as_str() {
+            "INCLUSIVE" => true,
+            "EXCLUSIVE" | "SIMPLE" => false,
+            // Derived metrics are formulas over the others.
+            _ => return Ok(()),
+        };
+        let Some(data_type) = Type::new(&metric.data_type) else {
+            let message = format!("The metric `{}` has the type {}, which is not read.", metric.name, metric.data_type);
+            self.profile.warn(IGNORED, Place::file(self.name), message);
+            return Ok(());
+        };
+        let id = metric.id;
+        let wrong =
+            |extension: &str, what| ReadError::malformed(Place::file(format!("{}/{id}.{extension}", self.name)), what);
+        let index = data::index(index).map_err(|what| wrong("index", what))?;
+        let anchor = self.anchor;
+        let enumeration = self.orders.entry(inclusive).or_insert_with(|| enumeration(anchor, inclusive));
+        let of_rows: Vec<u32> = match &index.rows {
+            Some(rows) => {
+                let node = |&row: &u32| enumeration.get(row as usize).copied();
+                let all: Option<Vec<u32>> = rows.iter().map(node).collect();
+                all.ok_or_else(|| wrong("index", "the index names a node that does not exist".to_owned()))?
+            }
+            None => enumeration.clone(),
+        };
+        let locations = anchor.locations as usize;
+        let length = of_rows.len().saturating_mul(locations).saturating_mul(data_type.width);
+        let raw = data::values(raw, index.order, length).map_err(|what| wrong("data", what))?;
+        let row = of_rows.iter().enumerate().map(|(row, &node)| (node, row)).collect();
+        let rows = Rows { raw: &raw, width: data_type.width, locations, order: index.order, row };
+        for component in &data_type.components {
+            let subtract = inclusive && component.fold == Fold::Sum;
+            self.component(metric, component, &rows, &of_rows, subtract);
+        }
+        Ok(())
+    }
+
+    fn component(
+        &mut self,
+        metric: &MetricDeclaration,
+        component: &Component,
+        rows: &Rows,
+        of_rows: &[u32],
+        subtract: bool,
+    ) {
+        let (name, unit) = naming(metric);
+        let column = self.profile.column(&format!("{name}{}", component.suffix), unit, component.fold);
+        let mut wrapped = 0_u64;
+        // Nodes of the file that are one node of the profile add up location by location.
+        let mut values: Vec<(u32, Vec<f64>)> = Vec::with_capacity(of_rows.len());
+        let mut known: HashMap<u32, usize> = HashMap::new();
+        for &node in of_rows {
+            let callees = if subtract { self.anchor.callees[node as usize].as_slice() } else { &[] };
+            let own = (0..rows.locations).map(|location| {
+                let own = rows.get(node, location, component);
+                let theirs = callees.iter().filter_map(|&c| rows.get(c, location, component));
+                exclusive(own, theirs, component, &mut wrapped)
+            });
+            let target = self.nodes[node as usize];
+            match known.get(&target) {
+                Some(&at) => values[at].1.iter_mut().zip(own).for_each(|(sum, v)| *sum = fold(*sum, v, component.fold)),
+                None => {
+                    known.insert(target, values.len());
+                    values.push((target, own.collect()));
+                }
+            }
+        }
+        for (node, values) in values {
+            let mut reduced = Reduced::default();
+            values.into_iter().filter(|v| v.is_finite()).for_each(|v| reduced.rank(v));
+            if reduced != Reduced::default() {
+                self.profile.add(node, column, reduced);
+            }
+        }
+        if wrapped > 0 {
+            let message = format!(
+                "{wrapped} values of the metric `{}` are negative counts that wrapped around; they were taken for zero.",
+                metric.name
+            );
+            self.profile.warn(IMPOSSIBLE, Place::file(self.name), message);
+        }
+    }
+}
+
+/// A value without those of its callees. Unsigned counts from the upper half of 64 bits were below zero.
+fn exclusive(
+    own: Option<Number>,
+    callees: impl Iterator<Item = Number>,
+    component: &Component,
+    wrapped: &mut u64,
+) -> f64 {
+    const NEGATIVE: i128 = 1 << 63;
+    let is_unsigned = matches!(component.scalar, data::Scalar::Unsigned(_));
+    let mut whole = |n: i128| {
+        if is_unsigned && n >= NEGATIVE {
+            *wrapped += 1;
+            return 0;
+        }
+        n
+    };
+    match own {
+        None => 0.0,
+        Some(Number::Real(own)) => {
+            let rest = callees.fold(own, |rest, c| if let Number::Real(c) = c { rest - c } else { rest });
+            // What rounding leaves below zero is nothing.
+            if rest < 0.0 && rest > -1e-9 * own.abs() { 0.0 } else { rest }
+        }
+        Some(Number::Whole(own)) => {
+            let own = whole(own);
+            let rest = callees.fold(own, |rest, c| if let Number::Whole(c) = c { rest - whole(c) } else { rest });
+            if is_unsigned { rest.max(0) as f64 } else { rest as f64 }
+        }
+    }
+}
+
+fn fold(a: f64, b: f64, fold: Fold) -> f64 {
+    match fold {
+        Fold::Sum => a + b,
+        Fold::Minimum => a.min(b),
+        Fold::Maximum => a.max(b),
+    }
+}
+
+/// The order in which an index numbers the nodes: depth first where values are exclusive; where they are inclusive the
+/// callees of a node follow each other, and nodes hand out these numbers depth first.
+fn enumeration(anchor: &Anchor, inclusive: bool) -> Vec<u32> {
+    let depth_first = 0..anchor.nodes.len() as u32;
+    if !inclusive {
+        return depth_first.collect();
+    }
+    let mut order = Vec::with_capacity(anchor.nodes.len());
+    for node in depth_first {
+        if anchor.nodes[node as usize].parent.is_none() {
+            order.push(node);
+        }
+        order.extend(&anchor.callees[node as usize]);
+    }
+    order
+}
+
+/// The experiment's name and unit of a metric.
+fn naming(metric: &MetricDeclaration) -> (&str, &'static str) {
+    let unit = match metric.unit.trim() {
+        "sec" | "s" => "s",
+        "bytes" | "Bytes" | "B" => "bytes",
+        _ => "",
+    };
+    let plain: String = metric.name.to_lowercase().chars().filter(|c| c.is_alphanumeric()).collect();
+    let name = match plain.as_str() {
+        "basicblocks" | "basicblock" | "basicblockcount" | "bbcount" | "bbs" => "basic_blocks",
+        _ => metric.name.as_str(),
+    };
+    (name, unit)
+}

@@ -1,0 +1,64 @@
+//! Text formats line by line: a line is in memory at a time, and errors know their place.
+
+use std::io::{BufRead, BufReader};
+
+use crate::formats::error::{ErrorKind, Place, ReadError};
+use crate::formats::source::Source;
+
+/// A line of a text.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Line<'a> {
+    pub file: &'a str,
+    /// Counted from 1.
+    pub number: usize,
+    /// Without its end and without blanks behind.
+    pub text: &'a str,
+}
+
+impl<'a> Line<'a> {
+    /// An error at `part`, which is a part of this line's text, or at its beginning where it is none.
+    pub fn wrong(&self, part: &str, what: impl Into<String>) -> ReadError {
+        let offset = (part.as_ptr() as usize).checked_sub(self.text.as_ptr() as usize);
+        let column = offset.filter(|&o| o <= self.text.len()).unwrap_or(0) + 1;
+        ReadError::malformed(Place::at(self.file, self.number, column), what)
+    }
+
+    /// `part`, which is a part of this line's text, as a finite number.
+    pub fn finite(&self, part: &str) -> Result<f64, ReadError> {
+        let number = part.trim().parse::<f64>().ok().filter(|n| n.is_finite());
+        number.ok_or_else(|| self.wrong(part, format!("`{}` is no number", part.trim())).expected("a finite number"))
+    }
+}
+
+/// Calls `with` for each line that is not empty. Bytes that are not UTF-8, as in some symbol names, are replaced.
+pub(super) fn each(source: Source, mut with: impl FnMut(Line) -> Result<(), ReadError>) -> Result<(), ReadError> {
+    let file = source.name.clone();
+    let mut stream = BufReader::with_capacity(1 << 16, source.into_stream());
+    let (mut bytes, mut number) = (Vec::new(), 0);
+    loop {
+        bytes.clear();
+        let read = stream.read_until(b'\n', &mut bytes).map_err(|e| {
+            ReadError::new(ErrorKind::Unreadable, Place::at(&file, number + 1, 1), format!("cannot be read: {e}"))
+        })?;
+        if read == 0 {
+            return Ok(());
+        }
+        number += 1;
+        let text = String::from_utf8_lossy(&bytes);
+        let text = text.trim_end();
+        if !text.is_empty() {
+            with(Line { file: &file, number, text })?;
+        }
+    }
+}
+
+/// The whole lines of a file's beginning.
+pub(super) fn of_head(head: &[u8], complete: bool) -> Vec<String> {
+    let text = String::from_utf8_lossy(head);
+    let mut lines: Vec<String> = text.lines().map(|l| l.trim_end().to_owned()).collect();
+    if !complete && !text.ends_with('\n') {
+        lines.pop();
+    }
+    lines.retain(|l| !l.is_empty());
+    lines
+}

@@ -1,0 +1,279 @@
+//! Profiles of other tools: one file or folder is one run, and the names of files and folders say at which point.
+//!
+//! Each format reads one run into a [`Profile`]. What all of them share is here: finding the profiles of a set,
+//! deciding the parameters once all are known, and adding them to the experiment.
+
+mod caliper;
+mod cubex;
+mod folded;
+mod gem5;
+mod lines;
+mod mpip;
+pub(super) mod names;
+mod pprof;
+mod profile;
+mod simpoint;
+mod tau;
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use super::collect::Collector;
+use super::error::{ErrorKind, Place, RUN_LEFT_OUT, ReadError};
+use super::source::Source;
+use super::{Detection, Format, ReadOptions, Reader, RunFound, Scaling};
+use crate::experiment::{CallPathId, Metric, OverRanks};
+use names::{Pattern, Said};
+use profile::{Column, Fold, Profile};
+
+/// Cube's profiles.
+pub(super) const CUBEX: Set = Set(&cubex::Cubex);
+/// Caliper's streams.
+pub(super) const CALI: Set = Set(&caliper::Cali);
+/// Caliper's `json-split`.
+pub(super) const CALIPERJSON: Set = Set(&caliper::JsonSplit);
+/// TAU's profiles.
+pub(super) const TAU: Set = Set(&tau::Tau);
+/// mpiP's reports.
+pub(super) const MPIP: Set = Set(&mpip::MpiP);
+/// gem5's statistics.
+pub(super) const GEM5: Set = Set(&gem5::Gem5);
+/// Basic-block vectors.
+pub(super) const SIMPOINT: Set = Set(&simpoint::SimPoint);
+/// pprof's profiles.
+pub(super) const PPROF: Set = Set(&pprof::Pprof);
+/// Folded stacks.
+pub(super) const FOLDED: Set = Set(&folded::Folded);
+
+/// Reads one format of which a file or folder is one run.
+pub(super) trait ProfileFormat: Sync {
+    /// Which.
+    fn format(&self) -> Format;
+    /// Whether a file that begins with `head` (which is all of it if `complete`) has this format.
+    fn detect(&self, name: &str, head: &[u8], complete: bool) -> Detection;
+    /// Whether `folder` as a whole is one profile.
+    fn is_profile(&self, folder: &Path) -> bool {
+        let _ = folder;
+        false
+    }
+    /// Reads one run.
+    fn read(&self, source: Source) -> Result<Profile, ReadError>;
+}
+
+/// One profile, or a folder of them.
+pub(super) struct Set(&'static dyn ProfileFormat);
+
+/// How deep in a folder profiles are looked for.
+const DEPTH: usize = 3;
+/// How much of a file decides whether it is a profile.
+const HEAD: u64 = 4096;
+
+impl Reader for Set {
+    fn format(&self) -> Format {
+        self.0.format()
+    }
+
+    fn detect(&self, source: &Source) -> Detection {
+        match (&source.path, source.head()) {
+            (_, Some((head, complete))) => self.0.detect(&source.name, head, complete),
+            (Some(folder), None)
+                if self.0.is_profile(folder) || self.find(folder, DEPTH, true).is_some_and(|f| !f.is_empty()) =>
+            {
+                Detection::Yes
+            }
+            _ => Detection::no("no file in it has this format"),
+        }
+    }
+
+    fn read(&self, source: Source, into: &mut Collector) -> Result<(), ReadError> {
+        let place = source.place();
+        let (Some(folder), None) = (&source.path, source.head()) else {
+            let path = source.path.clone().unwrap_or_default();
+            into.profiles.push(Measured { path, depth: 0, profile: self.0.read(source)? });
+            return Ok(());
+        };
+        if self.0.is_profile(folder) {
+            into.profiles.push(Measured { path: folder.clone(), depth: 0, profile: self.0.read(source)? });
+            return Ok(());
+        }
+        let found = self.find(folder, DEPTH, false);
+        let unreadable = || ReadError::new(ErrorKind::Unreadable, place.clone(), "the folder cannot be listed");
+        for path in found.ok_or_else(unreadable)? {
+            let depth = path.components().count() - folder.components().count();
+            match Source::open(&path).and_then(|source| self.0.read(source)) {
+                Ok(profile) => into.profiles.push(Measured { path, depth, profile }),
+                Err(error) => into.warn(RUN_LEFT_OUT, error.place.clone(), super::runs::left_out(&error)),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Set {
+    /// The profiles of this format in `folder`, in the order of their names; one is enough if only `any` is asked for.
+    /// Names that begin with a dot are left out, as Extra-P does.
+    fn find(&self, folder: &Path, depth: usize, any: bool) -> Option<Vec<PathBuf>> {
+        let mut entries = Vec::new();
+        for entry in fs::read_dir(folder).ok()? {
+            let entry = entry.ok()?;
+            if !entry.file_name().as_encoded_bytes().starts_with(b".") {
+                entries.push(entry.path());
+            }
+        }
+        entries.sort();
+        let mut found = Vec::new();
+        for path in entries {
+            if any && !found.is_empty() {
+                break;
+            }
+            if path.is_dir() {
+                if self.0.is_profile(&path) {
+                    found.push(path);
+                } else if depth > 1 {
+                    found.extend(self.find(&path, depth - 1, any).unwrap_or_default());
+                }
+            } else if self.is_mine(&path) {
+                found.push(path);
+            }
+        }
+        Some(found)
+    }
+
+    fn is_mine(&self, path: &Path) -> bool {
+        let mut head = Vec::new();
+        let read = File::open(path).and_then(|file| file.take(HEAD).read_to_end(&mut head));
+        read.is_ok_and(|length| {
+            self.0.detect(&path.display().to_string(), &head, (length as u64) < HEAD) == Detection::Yes
+        })
+    }
+}
+
+/// A profile and where it was.
+pub(super) struct Measured {
+    /// The file or folder.
+    path: PathBuf,
+    /// How many names of `path` lie inside the folder that the user named.
+    depth: usize,
+    profile: Profile,
+}
+
+impl Measured {
+    fn place(&self) -> Place {
+        match self.path.as_os_str().is_empty() {
+            true => Place::file("<standard input>"),
+            false => Place::file(self.path.display().to_string()),
+        }
+    }
+}
+
+/// Adds the profiles of all inputs: the parameters depend on all of them.
+pub(super) fn add(profiles: Vec<Measured>, options: &ReadOptions, into: &mut Collector) -> Result<(), ReadError> {
+    if profiles.is_empty() {
+        return Ok(());
+    }
+    let said = parameters(&profiles, options.pattern.as_deref())?;
+    let constant = constants(&said);
+    let mut runs: Vec<(Measured, Said)> = profiles.into_iter().zip(said).collect();
+    // Stable: runs of one repetition stay in the order of their names.
+    runs.sort_by_key(|(_, said)| said.repetition);
+    for (run, said) in &mut runs {
+        let place = run.place();
+        into.warnings.append(&mut run.profile.warnings);
+        let (dropped, kept) = said.parameters.iter().cloned().partition(|(name, _)| constant.contains(name));
+        let found = RunFound { place: place.clone(), parameters: kept, constant: dropped, repetition: said.repetition };
+        let names: Vec<String> = found.parameters.iter().map(|(name, _)| name.clone()).collect();
+        let coordinates: Vec<f64> = found.parameters.iter().map(|&(_, value)| value).collect();
+        let order = into.parameters(&names, &place)?;
+        let point = into.point(&order, &coordinates);
+        values(&run.profile, point, options.scaling, into);
+        into.found.push(found);
+    }
+    Ok(())
+}
+
+/// Adds the values of one run.
+fn values(profile: &Profile, point: u32, scaling: Scaling, into: &mut Collector) {
+    let mut nodes: Vec<CallPathId> = Vec::with_capacity(profile.nodes.len());
+    for node in &profile.nodes {
+        nodes.push(into.callee(node.parent.map(|p| nodes[p as usize]), &node.name));
+    }
+    let threaded = scaling == Scaling::WeakThreaded;
+    for &(node, column, reduced) in &profile.values {
+        let Column { name, unit, fold } = &profile.columns[column as usize];
+        let metric = |over_ranks| Metric { name: name.clone(), unit: (*unit).to_owned(), over_ranks };
+        let ranks = match profile.ranks {
+            Some(ranks) if scaling != Scaling::Strong => ranks,
+            _ => {
+                let metric = into.metric(metric(None));
+                into.add(nodes[node as usize], metric, point, reduced.whole(*fold));
+                continue;
+            }
+        };
+        for over in [OverRanks::Mean, OverRanks::Maximum, OverRanks::Minimum, OverRanks::Sum] {
+            // A sum of shortest times means nothing.
+            if over != OverRanks::Sum || *fold == Fold::Sum {
+                let metric = into.metric(metric(Some(over)));
+                into.add(nodes[node as usize], metric, point, reduced.over(over, ranks, threaded));
+            }
+        }
+    }
+}
+
+/// What the names of all runs say, or the profiles themselves where names say nothing.
+fn parameters(runs: &[Measured], pattern: Option<&str>) -> Result<Vec<Said>, ReadError> {
+    if let Some(pattern) = pattern {
+        let pattern = Pattern::new(pattern)?;
+        return runs.iter().map(|run| pattern.find(&run.path)).collect();
+    }
+    let folder = |run: &Measured| names::extrap(run.path.parent().map_or("", name_of));
+    let by_folder: Vec<Said> = runs.iter().map(folder).collect();
+    let by_file: Vec<Said> = runs.iter().map(|run| names::extrap(names::stem(name_of(&run.path)))).collect();
+    // Extra-P takes the folder's name wherever profiles lie in folders of their own. Other folders have names for other
+    // reasons, and count only where the files' names say less.
+    let own_folders = runs.iter().all(|run| run.depth > 1);
+    let best = match (score(&by_folder), score(&by_file)) {
+        (None, None) => None,
+        (Some(folder), Some(file)) if folder > file || (folder == file && own_folders) => Some(by_folder),
+        (Some(_), None) => Some(by_folder),
+        _ => Some(by_file),
+    };
+    let inside = || {
+        let own: Vec<Said> =
+            runs.iter().map(|r| Said { parameters: r.profile.parameters.clone(), repetition: None }).collect();
+        let ranks = |run: &Measured| Some(vec![("p".to_owned(), f64::from(run.profile.ranks?))]);
+        let by_ranks = || runs.iter().map(|r| Some(Said { parameters: ranks(r)?, repetition: None })).collect();
+        if score(&own).is_some() { Some(own) } else { by_ranks() }
+    };
+    best.or_else(inside).ok_or_else(|| {
+        let silent = runs.iter().find(|run| names::extrap(names::stem(name_of(&run.path))).parameters.is_empty());
+        ReadError::new(ErrorKind::NotRecognised, silent.unwrap_or(&runs[0]).place(), "its name says no parameter")
+            .expected("a file or folder named as app.p4.n10.r1")
+            .advice("Describe the names with --pattern, for example --pattern '*_{p}ranks'")
+    })
+}
+
+fn name_of(path: &Path) -> &str {
+    path.file_name().and_then(|n| n.to_str()).unwrap_or_default()
+}
+
+/// How many parameters vary, if all runs say some.
+fn score(said: &[Said]) -> Option<usize> {
+    let first = said.first()?;
+    let silent = said.iter().any(|s| s.parameters.is_empty());
+    (!silent).then(|| first.parameters.len() - unvarying(said).len())
+}
+
+/// Parameters that are left out because they have one value in all runs; none where no other would be left.
+fn constants(said: &[Said]) -> BTreeSet<String> {
+    let constant = unvarying(said);
+    if said.first().is_some_and(|first| constant.len() == first.parameters.len()) { BTreeSet::new() } else { constant }
+}
+
+/// Parameters that have one value in all runs.
+fn unvarying(said: &[Said]) -> BTreeSet<String> {
+    let first = said.first().map_or(&[][..], |s| &s.parameters);
+    let everywhere = |p: &&(String, f64)| said.iter().all(|s| s.parameters.contains(p));
+    first.iter().filter(everywhere).map(|(name, _)| name.clone()).collect()
+}

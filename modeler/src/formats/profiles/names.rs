@@ -1,0 +1,244 @@
+//! Parameters in the names of files and folders: Extra-P's scheme `prefix.p4.n10.r1`, or a pattern that the user gives.
+
+use std::path::Path;
+
+use crate::formats::error::{ErrorKind, Place, ReadError};
+
+/// What a name says about its run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Said {
+    /// Parameters in the order in which they stand there.
+    pub parameters: Vec<(String, f64)>,
+    /// Which repetition of its point the run is.
+    pub repetition: Option<u32>,
+}
+
+/// Extra-P's scheme: what follows the first dot, up to a last part `.r` with a number, is names and numbers in turn.
+/// Decimal commas are allowed, so are separators between the parts. Without any name and number it says nothing.
+pub(crate) fn extrap(name: &str) -> Said {
+    let (body, repetition) = match name.rsplit_once(".r") {
+        Some((body, digits)) if !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()) => {
+            (body, digits.parse().ok())
+        }
+        _ => (name, None),
+    };
+    let scheme = |body: &str| {
+        let mut parameters: Vec<(String, f64)> = Vec::new();
+        let mut rest = body;
+        while let Some(start) = rest.find(|c: char| c.is_ascii_digit()) {
+            let name = rest[..start].trim_matches(|c: char| !c.is_alphanumeric());
+            let number = &rest[start..];
+            let end = number.find(|c: char| !c.is_ascii_digit() && c != '.' && c != ',').unwrap_or(number.len());
+            let text = number[..end].trim_end_matches(['.', ',']).replace(',', ".");
+            match text.parse::<f64>() {
+                Ok(value) if !name.is_empty() => parameters.push((name.to_owned(), value)),
+                _ => {}
+            }
+            rest = &number[end..];
+        }
+        parameters
+    };
+    let parameters = match body.split_once('.') {
+        Some((_, after)) if !scheme(after).is_empty() => scheme(after),
+        _ => scheme(body),
+    };
+    Said { repetition: if parameters.is_empty() { None } else { repetition }, parameters }
+}
+
+/// A pattern such as `{name}.p{p}.n{n}.r{repetition}`: `{name}` and `*` stand for anything, `{repetition}` for a whole
+/// number, any other `{parameter}` for a number, and everything else for itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Pattern {
+    /// The pattern as typed.
+    text: String,
+    /// Parts of each path component.
+    components: Vec<Vec<Part>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Part {
+    Literal(String),
+    Anything,
+    Repetition,
+    Parameter(String),
+}
+
+impl Pattern {
+    /// Reads a pattern.
+    pub fn new(text: &str) -> Result<Self, ReadError> {
+        let wrong = |what: String| {
+            ReadError::new(ErrorKind::Malformed, Place::file("--pattern"), what)
+                .expected("a pattern such as {name}.p{p}.n{n}.r{repetition}")
+        };
+        let mut components = Vec::new();
+        for component in text.split('/').filter(|c| !c.is_empty()) {
+            let mut parts = Vec::new();
+            let mut rest = component;
+            while !rest.is_empty() {
+                let end = rest.find(['{', '*', '}']).unwrap_or(rest.len());
+                if end > 0 {
+                    parts.push(Part::Literal(rest[..end].to_owned()));
+                    rest = &rest[end..];
+                    continue;
+                }
+                if let Some(after) = rest.strip_prefix('*') {
+                    parts.push(Part::Anything);
+                    rest = after;
+                    continue;
+                }
+                let inner = rest.strip_prefix('{').and_then(|r| r.split_once('}'));
+                let Some((name, after)) = inner else {
+                    return Err(wrong(format!("`{text}` has a brace without its partner")));
+                };
+                parts.push(match name.trim() {
+                    "" => return Err(wrong(format!("`{text}` has empty braces"))),
+                    "name" => Part::Anything,
+                    "repetition" => Part::Repetition,
+                    parameter => Part::Parameter(parameter.to_owned()),
+                });
+                rest = after;
+            }
+            components.push(parts);
+        }
+        let names: Vec<&String> = components.iter().flatten().filter_map(Part::parameter).collect();
+        if names.is_empty() {
+            return Err(wrong(format!("`{text}` names no parameter")));
+        }
+        if let Some(twice) = names.iter().enumerate().find_map(|(i, n)| names[..i].contains(n).then_some(n)) {
+            return Err(wrong(format!("`{text}` names `{twice}` twice")));
+        }
+        Ok(Self { text: text.to_owned(), components })
+    }
+
+    /// What the innermost part of `path` that matches says.
+    pub fn find(&self, path: &Path) -> Result<Said, ReadError> {
+        let names: Vec<&str> = path.iter().filter_map(|c| c.to_str()).collect();
+        let stems: Vec<&str> = names.iter().map(|n| stem(n)).collect();
+        for end in (self.components.len()..=names.len()).rev() {
+            for names in [&names, &stems] {
+                let window = &names[end - self.components.len()..end];
+                let mut said = Said::default();
+                if window.iter().zip(&self.components).all(|(name, parts)| matches(name, parts, &mut said)) {
+                    return Ok(said);
+                }
+            }
+        }
+        let what = format!("no part of this name matches the pattern `{}`", self.text);
+        Err(ReadError::new(ErrorKind::NotRecognised, Place::file(path.display().to_string()), what)
+            .advice("Change --pattern; * stands for anything"))
+    }
+}
+
+impl Part {
+    fn parameter(&self) -> Option<&String> {
+        if let Self::Parameter(name) = self { Some(name) } else { None }
+    }
+}
+
+/// A file's name without its extensions, unless what follows the last dot is a number.
+pub(crate) fn stem(name: &str) -> &str {
+    let mut stem = name;
+    while let Some((before, extension)) = stem.rsplit_once('.') {
+        let is_extension =
+            !before.is_empty() && !extension.bytes().any(|b| b.is_ascii_digit()) && !extension.is_empty();
+        if !is_extension {
+            break;
+        }
+        stem = before;
+    }
+    stem
+}
+
+/// Whether `name` is `parts`, the shortest text for what is anything and the longest for numbers; fills `said`.
+fn matches(name: &str, parts: &[Part], said: &mut Said) -> bool {
+    let Some((part, rest)) = parts.split_first() else { return name.is_empty() };
+    let mark = said.clone();
+    match part {
+        Part::Literal(text) => return name.strip_prefix(text.as_str()).is_some_and(|n| matches(n, rest, said)),
+        Part::Anything => {
+            for (at, _) in name.char_indices().chain([(name.len(), ' ')]) {
+                if matches(&name[at..], rest, said) {
+                    return true;
+                }
+                said.clone_from(&mark);
+            }
+        }
+        Part::Repetition => {
+            let digits = name.bytes().take_while(u8::is_ascii_digit).count();
+            for end in (1..=digits).rev() {
+                said.repetition = name[..end].parse().ok();
+                if said.repetition.is_some() && matches(&name[end..], rest, said) {
+                    return true;
+                }
+                said.clone_from(&mark);
+            }
+        }
+        Part::Parameter(parameter) => {
+            let most = name.bytes().take_while(|b| b.is_ascii_digit() || b".,eE+-".contains(b)).count();
+            for end in (1..=most).rev() {
+                let text = name[..end].replace(',', ".");
+                let Some(value) = text.parse::<f64>().ok().filter(|v| v.is_finite()) else { continue };
+                said.parameters.push((parameter.clone(), value));
+                if matches(&name[end..], rest, said) {
+                    return true;
+                }
+                said.clone_from(&mark);
+            }
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(list: &[(&str, f64)], repetition: Option<u32>) -> Said {
+        Said { parameters: list.iter().map(|&(n, v)| (n.to_owned(), v)).collect(), repetition }
+    }
+
+    /// The names are those of Extra-P's own examples, and one that Extra-P loses a parameter of.
+    #[test]
+    fn names_in_extra_ps_scheme_say_their_parameters() {
+        let cases = [
+            ("lulesh.p64.size25.r1", said(&[("p", 64.0), ("size", 25.0)], Some(1))),
+            ("mm.x10y1z1.r1", said(&[("x", 10.0), ("y", 1.0), ("z", 1.0)], Some(1))),
+            ("x10y1z1", said(&[("x", 10.0), ("y", 1.0), ("z", 1.0)], None)),
+            ("mm.x1.1y1.1z1.1", said(&[("x", 1.1), ("y", 1.1), ("z", 1.1)], None)),
+            ("mm.x20,5.y20,5.z1,5.r1", said(&[("x", 20.5), ("y", 20.5), ("z", 1.5)], Some(1))),
+            ("mm.x21.5,y21,5,z1.15.r1", said(&[("x", 21.5), ("y", 21.5), ("z", 1.15)], Some(1))),
+            ("mm.x22.5.y22.5.z1.25.r1", said(&[("x", 22.5), ("y", 22.5), ("z", 1.25)], Some(1))),
+            ("app.ranks8.n10.r12", said(&[("ranks", 8.0), ("n", 10.0)], Some(12))),
+            ("app.p=4.n=10", said(&[("p", 4.0), ("n", 10.0)], None)),
+            ("lulesh2.0.p8.n10", said(&[("p", 8.0), ("n", 10.0)], None)),
+            ("profile", said(&[], None)),
+        ];
+        for (name, expected) in cases {
+            assert_eq!(extrap(name), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn patterns_find_parameters_anywhere_in_a_path() {
+        let find = |pattern: &str, path: &str| Pattern::new(pattern).unwrap().find(Path::new(path));
+        let path = "set/lulesh-annotation-profile-125cores.json";
+        assert_eq!(find("*-{p}core*", path).unwrap(), said(&[("p", 125.0)], None));
+        assert_eq!(find("{name}.p{p}.n{n}.r{repetition}", "a/b.p4.n1.5.r2/x.cubex").unwrap(), {
+            said(&[("p", 4.0), ("n", 1.5)], Some(2))
+        });
+        assert_eq!(find("{p}/run{repetition}/out", "s/16/run3/out.txt").unwrap(), said(&[("p", 16.0)], Some(3)));
+        assert_eq!(find("n{n}", "a/n1e3.txt").unwrap(), said(&[("n", 1000.0)], None));
+        let error = find("p{p}", "a/b").unwrap_err();
+        assert!(error.to_string().contains("`p{p}`"), "{error}");
+        for wrong in ["abc", "{p", "p}", "{}", "{p}{p}"] {
+            assert!(Pattern::new(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn stems_lose_extensions_and_keep_numbers() {
+        assert_eq!(stem("app.p4.n10.cali"), "app.p4.n10");
+        assert_eq!(stem("app.n1.5.pb.gz"), "app.n1.5");
+        assert_eq!(stem("stats"), "stats");
+    }
+}

@@ -1,0 +1,235 @@
+//! Tables of comma-separated (or tab-, semicolon-, bar-separated) values whose columns the user gives roles, and our own.
+
+use std::collections::HashMap;
+use std::io::Read;
+
+use super::{Row, add, seconds};
+use crate::experiment::OverRanks;
+use crate::formats::collect::{Collector, split_path};
+use crate::formats::error::{ErrorKind, Place, ReadError};
+use crate::formats::source::Source;
+use crate::formats::{Detection, Format, Reader};
+
+/// Reads tables.
+pub(in crate::formats) struct Columns;
+
+/// What a column is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Role {
+    /// A parameter, and its name in the experiment.
+    Parameter(String),
+    /// A metric: its name in the experiment and the unit of the cells.
+    Metric(String, String),
+    /// A part of the call path.
+    CallPath,
+    /// In tables with a row for each value: the metric's name, its unit, its reduction over ranks, the value.
+    Name,
+    Unit,
+    OverRanks,
+    Value,
+    /// Which repetition a row is; rows of one point are repetitions in any case.
+    Repetition,
+}
+
+/// The end of the header that `poise export --to csv` writes.
+const OWN: [&str; 6] = ["callpath", "metric", "over_ranks", "unit", "repetition", "value"];
+const DELIMITERS: [u8; 4] = [b',', b'\t', b';', b'|'];
+
+impl Reader for Columns {
+    fn format(&self) -> Format {
+        Format::Csv
+    }
+
+    fn detect(&self, source: &Source) -> Detection {
+        let Some((head, _)) = source.head() else { return Detection::no("it is a folder") };
+        let text = String::from_utf8_lossy(head);
+        let header: Vec<&str> = text.lines().next().unwrap_or("").split(',').map(str::trim).collect();
+        if header.ends_with(&OWN) && header.len() > OWN.len() {
+            Detection::Yes
+        } else {
+            Detection::no(
+                "its first line is not the header of `poise export --to csv`, and no --columns say the roles of others",
+            )
+        }
+    }
+
+    fn read(&self, source: Source, into: &mut Collector) -> Result<(), ReadError> {
+        let name = source.name.clone();
+        let wanted = into.options.columns.clone().map(|text| roles(&text)).transpose()?;
+        let head = source.head().map(|(head, _)| head.to_vec()).unwrap_or_default();
+        let (header, delimiter) = header(&name, &head, wanted.as_ref())?;
+        let roles = match wanted {
+            Some(wanted) => assign(&name, &header, &wanted)?,
+            None => own_roles(&header),
+        };
+        let mut table = Table { name: &name, header: &header, roles, units: HashMap::new(), rows: Vec::new() };
+        let mut reader = csv::ReaderBuilder::new();
+        reader.delimiter(delimiter).trim(csv::Trim::All).flexible(true).has_headers(false);
+        let stream: Box<dyn Read> = source.into_stream();
+        let mut is_header = true;
+        for record in reader.from_reader(stream).into_byte_records() {
+            let record =
+                record.map_err(|e| ReadError::malformed(Place::file(&name), format!("this is no table: {e}")))?;
+            let line = record.position().map_or(0, |p| p.line() as usize);
+            let cells: Vec<String> = record.iter().map(|c| String::from_utf8_lossy(c).into_owned()).collect();
+            let is_rule = cells.iter().all(|c| c.chars().all(|c| "-+:=".contains(c)));
+            if is_rule || std::mem::take(&mut is_header) {
+                continue;
+            }
+            table.row(line, &cells)?;
+        }
+        add(table.rows, &name, into)
+    }
+}
+
+/// Reads `p=parameter,time=metric,t_ms=metric:time[ms],region=callpath`.
+fn roles(text: &str) -> Result<Vec<(String, Role)>, ReadError> {
+    let wrong = |what: String| {
+        ReadError::new(ErrorKind::Malformed, Place::file("--columns"), what)
+            .expected("a list such as p=parameter,time=metric,wall=metric:time[ms],region=callpath,run=repetition")
+    };
+    let mut found: Vec<(String, Role)> = Vec::new();
+    for entry in text.split(',').map(str::trim).filter(|e| !e.is_empty()) {
+        let (column, role) = entry.rsplit_once('=').ok_or_else(|| wrong(format!("`{entry}` gives no role")))?;
+        let column = column.trim();
+        let (role, name) = role.split_once(':').map_or((role, None), |(role, name)| (role, Some(name)));
+        let (name, unit) = match name.unwrap_or(column).split_once('[') {
+            Some((name, unit)) => (name.trim(), unit.trim_end_matches(']').trim()),
+            None => (name.unwrap_or(column).trim(), ""),
+        };
+        let role = match role.trim() {
+            "parameter" => Role::Parameter(name.to_owned()),
+            "metric" => Role::Metric(name.to_owned(), unit.to_owned()),
+            "callpath" => Role::CallPath,
+            "name" => Role::Name,
+            "unit" => Role::Unit,
+            "over_ranks" => Role::OverRanks,
+            "value" => Role::Value,
+            "repetition" => Role::Repetition,
+            other => return Err(wrong(format!("`{other}` is no role"))),
+        };
+        if found.iter().any(|(c, _)| c == column) {
+            return Err(wrong(format!("the column `{column}` has two roles")));
+        }
+        found.push((column.to_owned(), role));
+    }
+    let has = |role: fn(&Role) -> bool| found.iter().any(|(_, r)| role(r));
+    if !has(|r| matches!(r, Role::Metric(..) | Role::Value)) {
+        return Err(wrong("no column is a metric".into()));
+    }
+    Ok(found)
+}
+
+fn own_roles(header: &[String]) -> Vec<Option<Role>> {
+    let fixed = [Role::CallPath, Role::Name, Role::OverRanks, Role::Unit, Role::Repetition, Role::Value];
+    let parameters = header.len().saturating_sub(fixed.len());
+    let own = header[..parameters].iter().map(|name| Role::Parameter(name.clone()));
+    own.chain(fixed).map(Some).collect()
+}
+
+/// The names in the first line, and what separates them: what gives the most columns that were asked for.
+fn header(name: &str, head: &[u8], wanted: Option<&Vec<(String, Role)>>) -> Result<(Vec<String>, u8), ReadError> {
+    let split = |delimiter: u8| -> Vec<String> {
+        let mut reader = csv::ReaderBuilder::new();
+        reader.delimiter(delimiter).trim(csv::Trim::All).flexible(true).has_headers(false);
+        let first = reader.from_reader(head).into_byte_records().find_map(|record| {
+            let cells: Vec<String> = record.ok()?.iter().map(|c| String::from_utf8_lossy(c).into_owned()).collect();
+            let is_rule = cells.iter().all(|c| c.chars().all(|c| "-+:=".contains(c)));
+            (!is_rule).then_some(cells)
+        });
+        let mut cells = first.unwrap_or_default();
+        if let Some(first) = cells.first_mut() {
+            *first = first.trim_start_matches('\u{feff}').to_owned();
+        }
+        cells
+    };
+    let found = |cells: &[String]| wanted.map_or(1, |w| w.iter().filter(|(c, _)| cells.contains(c)).count());
+    let best = DELIMITERS.into_iter().map(|d| (split(d), d)).rev().max_by_key(|(cells, _)| found(cells));
+    best.filter(|(cells, _)| !cells.is_empty()).ok_or_else(|| {
+        ReadError::malformed(Place::at(name, 1, 1), "there is no header")
+            .expected("a first line with the columns' names")
+    })
+}
+
+fn assign(name: &str, header: &[String], wanted: &[(String, Role)]) -> Result<Vec<Option<Role>>, ReadError> {
+    if let Some((missing, _)) = wanted.iter().find(|(column, _)| !header.contains(column)) {
+        let known = header.iter().filter(|h| !h.is_empty()).map(|h| format!("`{h}`")).collect::<Vec<_>>().join(", ");
+        let what = format!("there is no column `{missing}`");
+        return Err(ReadError::malformed(Place::at(name, 1, 1), what).expected(format!("one of {known}")));
+    }
+    let role = |column: &String| wanted.iter().find(|(c, _)| c == column).map(|(_, role)| role.clone());
+    Ok(header.iter().map(role).collect())
+}
+
+struct Table<'a> {
+    name: &'a str,
+    header: &'a [String],
+    roles: Vec<Option<Role>>,
+    /// The unit that a metric's first value had.
+    units: HashMap<String, String>,
+    rows: Vec<Row>,
+}
+
+impl Table<'_> {
+    fn row(&mut self, line: usize, cells: &[String]) -> Result<(), ReadError> {
+        let number = |column: usize| -> Result<f64, ReadError> {
+            let cell = &cells[column];
+            cell.parse::<f64>().ok().filter(|n| n.is_finite()).ok_or_else(|| {
+                let what = format!("`{cell}` in the column `{}` is no number", self.header[column]);
+                let error = ReadError::malformed(
+                    Place { file: self.name.into(), line: Some(line), column: Some(column + 1) },
+                    what,
+                );
+                error.expected("a finite number").advice("Give a column of texts the role callpath")
+            })
+        };
+        let (mut row, mut values) = (Row::default(), Vec::new());
+        for (column, role) in self.roles.iter().enumerate().filter(|(c, _)| *c < cells.len()) {
+            let cell = &cells[column];
+            match role {
+                None | Some(Role::Repetition) => {}
+                // A missing value is no measurement.
+                Some(Role::Metric(..) | Role::Value) if cell.is_empty() => {}
+                Some(Role::Parameter(name)) => row.parameters.push((name.clone(), number(column)?)),
+                Some(Role::Metric(name, unit)) => values.push((name.clone(), unit.clone(), number(column)?)),
+                Some(Role::Value) => values.push((String::new(), String::new(), number(column)?)),
+                Some(Role::CallPath) => row.callpath.extend(split_path(cell).into_iter().map(str::to_owned)),
+                Some(Role::Name) => row.metric.clone_from(cell),
+                Some(Role::Unit) => row.unit.clone_from(cell),
+                Some(Role::OverRanks) => row.over_ranks = over_ranks(cell),
+            }
+        }
+        for (metric, unit, value) in values {
+            let metric = if metric.is_empty() { row.metric.clone() } else { metric };
+            let unit = if unit.is_empty() { row.unit.clone() } else { unit };
+            let scale = seconds(&unit).unwrap_or(1.0);
+            let unit = match (unit.as_str(), metric.as_str()) {
+                (unit, _) if seconds(unit).is_some() => "s".to_owned(),
+                ("", "time" | "wait_time") => "s".into(),
+                ("", "bytes_sent" | "bytes_received") => "bytes".into(),
+                (unit, _) => unit.to_owned(),
+            };
+            let unit = self.units.entry(metric.clone()).or_insert(unit).clone();
+            let (parameters, callpath) = (row.parameters.clone(), row.callpath.clone());
+            self.rows.push(Row {
+                parameters,
+                callpath,
+                metric,
+                unit,
+                over_ranks: row.over_ranks,
+                values: vec![value * scale],
+            });
+        }
+        Ok(())
+    }
+}
+
+fn over_ranks(cell: &str) -> Option<OverRanks> {
+    Some(match cell {
+        "mean" => OverRanks::Mean,
+        "maximum" => OverRanks::Maximum,
+        "minimum" => OverRanks::Minimum,
+        "sum" => OverRanks::Sum,
+        _ => return None,
+    })
+}

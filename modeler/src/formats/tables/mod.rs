@@ -1,0 +1,99 @@
+//! Tables of results: benchmark harnesses and comma-separated values, whose rows say parameters, what was measured and
+//! repetitions themselves.
+
+mod columns;
+mod criterion;
+mod google_benchmark;
+mod hyperfine;
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+
+use super::collect::Collector;
+use super::error::{IGNORED, Place, ReadError};
+use super::profiles::names::{self, Pattern};
+use crate::experiment::{Metric, OverRanks};
+
+pub(super) use columns::Columns;
+pub(super) use criterion::Criterion;
+pub(super) use google_benchmark::GoogleBenchmark;
+pub(super) use hyperfine::Hyperfine;
+
+/// One row: where, at which point, of what, and its repetitions.
+#[derive(Debug, Default)]
+struct Row {
+    parameters: Vec<(String, f64)>,
+    callpath: Vec<String>,
+    metric: String,
+    unit: String,
+    over_ranks: Option<OverRanks>,
+    values: Vec<f64>,
+}
+
+/// Adds rows. Those with other parameters than most are left out, since an experiment has one set of them; rows without
+/// any take those in the file's name.
+fn add(rows: Vec<Row>, file: &str, into: &mut Collector) -> Result<(), ReadError> {
+    let place = Place::file(file);
+    let said = match &into.options.pattern {
+        Some(pattern) => Pattern::new(pattern)?.find(Path::new(file))?.parameters,
+        None if rows.iter().all(|row| row.parameters.is_empty()) => {
+            let name = Path::new(file).file_name().map_or(String::new(), |n| n.to_string_lossy().into_owned());
+            names::extrap(names::stem(&name)).parameters
+        }
+        None => Vec::new(),
+    };
+    let names_of = |row: &Row| {
+        let mut names: Vec<String> = said.iter().chain(&row.parameters).map(|(name, _)| name.clone()).collect();
+        names.sort();
+        names
+    };
+    let mut users: BTreeMap<Vec<String>, usize> = BTreeMap::new();
+    rows.iter().for_each(|row| *users.entry(names_of(row)).or_default() += 1);
+    // Of sets with as many rows the first in the order of their names.
+    let most = users.iter().max_by_key(|(names, count)| (**count, std::cmp::Reverse((*names).clone())));
+    let Some(chosen) = most.map(|(names, _)| names.clone()) else { return Ok(()) };
+    if chosen.is_empty() {
+        return Err(ReadError::malformed(place, "neither its rows nor its name say a parameter")
+            .expected("benchmarks with arguments, or a file named as app.p4.n10")
+            .advice("Describe the name with --pattern"));
+    }
+    let (mut left_out, mut metrics) = (BTreeMap::new(), HashMap::new());
+    for row in rows {
+        if names_of(&row) != chosen {
+            left_out.entry(row.callpath.join("->")).or_insert(row.parameters);
+            continue;
+        }
+        let all: Vec<(String, f64)> = said.iter().cloned().chain(row.parameters).collect();
+        let names: Vec<String> = all.iter().map(|(name, _)| name.clone()).collect();
+        let coordinates: Vec<f64> = all.iter().map(|&(_, value)| value).collect();
+        let order = into.parameters(&names, &place)?;
+        let point = into.point(&order, &coordinates);
+        let callpath = into.callpath_of(&row.callpath);
+        let metric = Metric { name: row.metric, unit: row.unit, over_ranks: row.over_ranks };
+        let metric = *metrics.entry(metric).or_insert_with_key(|metric| into.metric(metric.clone()));
+        row.values.into_iter().for_each(|value| into.add(callpath, metric, point, value));
+    }
+    for (callpath, parameters) in left_out {
+        let list: Vec<&str> = parameters.iter().map(|(name, _)| name.as_str()).collect();
+        let message = format!(
+            "`{callpath}` has the parameters ({}) where most have ({}); it was left out. Model it alone.",
+            list.join(", "),
+            chosen.join(", ")
+        );
+        into.warn(IGNORED, place.clone(), message);
+    }
+    Ok(())
+}
+
+/// The factor from a unit of time to seconds.
+fn seconds(unit: &str) -> Option<f64> {
+    Some(match unit {
+        "ns" => 1e-9,
+        "us" | "µs" => 1e-6,
+        "ms" => 1e-3,
+        "s" | "sec" => 1.0,
+        "min" => 60.0,
+        "h" => 3600.0,
+        _ => return None,
+    })
+}

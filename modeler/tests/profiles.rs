@@ -1,0 +1,417 @@
+//! Profiles of other tools, against what independent programs read from the same files.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use modeler::experiment::OverRanks;
+use modeler::formats::{self, Format, Input, ReadError, ReadOptions, Scaling};
+
+fn dataset(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../datasets").join(path)
+}
+
+fn read_with(path: &Path, options: &ReadOptions) -> Input {
+    formats::read(&[path.to_owned()], options).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn read(path: &str) -> Input {
+    read_with(&dataset(path), &ReadOptions::default())
+}
+
+fn read_bytes(bytes: Vec<u8>) -> Result<Input, ReadError> {
+    formats::read_bytes("input", bytes, &ReadOptions::default())
+}
+
+/// Values point by point of one metric at one call path.
+fn values(input: &Input, path: &str, metric: &str, over: Option<OverRanks>) -> Vec<(Vec<f64>, Vec<f64>)> {
+    let e = &input.experiment;
+    let is_it = |m: &modeler::experiment::Metric| m.name == metric && m.over_ranks == over;
+    let found = e.series.iter().find(|s| e.path(s.callpath).join("->") == path && is_it(&e.metrics[s.metric as usize]));
+    let series = found.unwrap_or_else(|| panic!("no {metric} over {over:?} at {path}"));
+    e.measurements(series).map(|(point, values)| (point.to_vec(), values.to_vec())).collect()
+}
+
+fn codes(input: &Input) -> Vec<&str> {
+    input.warnings.iter().map(|w| w.code).collect()
+}
+
+mod cube {
+    use super::*;
+
+    /// Each line of what pycubexr reads, file by file.
+    #[test]
+    fn profiles_read_as_pycubexr_reads_them() {
+        let summary = std::fs::read_to_string(dataset("cube/summary.tsv")).unwrap();
+        let lines: Vec<Vec<&str>> = summary.lines().skip(1).map(|line| line.split('\t').collect()).collect();
+        let files: BTreeSet<&str> = lines.iter().map(|line| line[0]).collect();
+        let mut checked = 0;
+        for file in files {
+            let input = read(&format!("cube/{file}"));
+            for line in lines.iter().filter(|line| line[0] == file) {
+                let numbers: Vec<f64> = line[4..].iter().map(|n| n.parse().unwrap()).collect();
+                let overs = [OverRanks::Mean, OverRanks::Minimum, OverRanks::Maximum];
+                for (over, expected) in overs.into_iter().zip(numbers) {
+                    let read = values(&input, line[1], line[2], Some(over));
+                    assert_eq!((read.len(), read[0].1.len()), (1, 1), "{line:?}");
+                    let difference = (read[0].1[0] - expected).abs();
+                    // Exclusive times are differences of inclusive ones.
+                    assert!(difference <= 1e-12 * expected.abs() + 1e-12, "{line:?} {over:?}: {}", read[0].1[0]);
+                    checked += 1;
+                }
+            }
+        }
+        assert_eq!(checked, 3 * lines.len());
+        assert!(checked > 1300, "{checked}");
+    }
+
+    #[test]
+    fn folders_say_the_points_and_constant_parameters_are_left_out() {
+        let input = read("cube/matrix");
+        assert_eq!(input.format, Format::Cubex);
+        assert_eq!(input.experiment.parameters, ["x"]);
+        let points: Vec<f64> = input.experiment.points.iter().map(|p| p[0]).collect();
+        assert_eq!(points, [1.0, 10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1000.0, 2000.0]);
+        assert_eq!(input.runs.len(), 9);
+        assert_eq!(input.runs[0].constant, [("y".to_owned(), 1.0), ("z".to_owned(), 1.0)]);
+        assert_eq!(input.runs[0].repetition, Some(1));
+        let pattern = Some("mm.x{size}y*".to_owned());
+        let options = ReadOptions { pattern, ..ReadOptions::default() };
+        assert_eq!(read_with(&dataset("cube/matrix"), &options).experiment.parameters, ["size"]);
+    }
+
+    /// As `scaling_type` in Extra-P's reader: all locations, those that are not idle, or their sum.
+    #[test]
+    fn scaling_says_what_values_over_threads_mean() {
+        let of = |scaling: Scaling, over| {
+            let input = read_with(&dataset("cube/threads"), &ReadOptions { scaling, ..ReadOptions::default() });
+            let e = &input.experiment;
+            let path = e.path(e.series[0].callpath).join("->");
+            values(&input, &path, "visits", over).into_iter().map(|(_, v)| v[0]).collect::<Vec<f64>>()
+        };
+        let mean = of(Scaling::Weak, Some(OverRanks::Mean));
+        let threaded = of(Scaling::WeakThreaded, Some(OverRanks::Mean));
+        let sum = of(Scaling::Strong, None);
+        assert_eq!(sum, of(Scaling::Weak, Some(OverRanks::Sum)));
+        for ((mean, threaded), sum) in mean.iter().zip(&threaded).zip(&sum) {
+            assert!(mean <= threaded && threaded <= sum, "{mean} {threaded} {sum}");
+        }
+        assert!(mean != threaded || mean != sum, "{mean:?} {threaded:?} {sum:?}");
+    }
+
+    #[test]
+    fn structured_types_become_one_metric_for_each_of_their_numbers() {
+        let input = read("cube/types/cube-values_example.cubex");
+        let names: BTreeSet<&str> = input.experiment.metrics.iter().map(|m| m.name.as_str()).collect();
+        for name in ["RATE.numerator", "TAU_ATOMIC.sum_of_squares", "HISTOGRAM5[4]", "NDOUBLES10[9]", "COMPLEX.real"] {
+            assert!(names.contains(name), "{name} {names:?}");
+        }
+        assert_eq!(codes(&input), ["W103"], "only SCALE_FUNC is not read");
+    }
+
+    #[test]
+    fn a_wrong_checksum_is_mentioned_and_a_file_cut_off_is_refused() {
+        let good = std::fs::read(dataset("cube/matrix/mm.x10y1z1.r1/profile.cubex")).unwrap();
+        let mut wrong = good.clone();
+        wrong[150] ^= 1;
+        let (good_input, wrong_input) = (read_bytes(good.clone()).unwrap(), read_bytes(wrong).unwrap());
+        assert_eq!((codes(&good_input), codes(&wrong_input)), (vec![], vec!["W107"]));
+        assert_eq!(good_input.experiment.values, wrong_input.experiment.values);
+        for (length, what) in [(520, "at byte 0: the archive ends inside its member"), (5000, "no member `anchor.xml`")]
+        {
+            let error = read_bytes(good[..length].to_vec()).map(|_| ()).unwrap_err();
+            assert_eq!(error.exit_code(), 3);
+            assert!(error.to_string().contains(what), "{error}");
+        }
+    }
+}
+
+/// Score-P's `min_time` and the minimum of `time` over ranks keep different names.
+#[test]
+fn metrics_of_a_profile_are_exported_under_different_names() {
+    let input = read("cube/matrix");
+    let mut bytes = Vec::new();
+    formats::write(&input.experiment, Format::ExtraPJsonLines, &mut bytes).unwrap();
+    let again = read_bytes(bytes).unwrap().experiment;
+    assert_eq!(again.metrics.len(), input.experiment.metrics.len());
+    assert_eq!(again.values.len(), input.experiment.values.len());
+}
+
+/// Files that tools wrote; the numbers were taken from them by hand or with awk.
+mod tools {
+    use super::*;
+
+    fn one(input: &Input, path: &str, metric: &str, over: Option<OverRanks>) -> f64 {
+        values(input, path, metric, over).last().unwrap().1[0]
+    }
+
+    fn close(a: f64, b: f64) -> bool {
+        (a - b).abs() <= 1e-12 * b.abs()
+    }
+
+    #[test]
+    fn folded_stacks_are_samples_of_call_paths() {
+        let input = read("tools/spin.n200000.folded");
+        assert_eq!((input.format, &input.experiment.parameters[..]), (Format::Folded, &["n".to_owned()][..]));
+        let path = "<module> (spin.py:10)->other (spin.py:9)";
+        assert_eq!(one(&input, path, "samples", None), 1.0);
+        assert_eq!(one(&input, &format!("{path}->leaf (spin.py:4)"), "samples", None), 125.0);
+        // Samples outside of all functions.
+        assert_eq!(one(&input, "<root>", "samples", None), 4.0);
+    }
+
+    #[test]
+    fn pprof_gives_samples_and_seconds() {
+        let input = read("tools/spin.n200000.pb.gz");
+        assert_eq!(input.format, Format::Pprof);
+        let e = &input.experiment;
+        let leaves: Vec<(Vec<&str>, f64)> = e.series.iter().map(|s| (e.path(s.callpath), e.values_of(s)[0])).collect();
+        let path = |f: &str| {
+            vec!["_bootstrap", "_bootstrap_inner", "run", "run", f, "leaf"]
+                .into_iter()
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
+        let of = |f: &str| leaves.iter().filter(|(p, _)| *p == path(f)).map(|(_, v)| *v).collect::<Vec<f64>>();
+        // The builder was told 42 and 21 samples of 5 ms.
+        let (outer, other) = (of("outer"), of("other"));
+        assert!(outer.contains(&42.0) && other.contains(&21.0), "{outer:?} {other:?}");
+        assert!(outer.iter().any(|&v| close(v, 42.0 * 0.005)), "{outer:?}");
+    }
+
+    #[test]
+    fn intervals_of_basic_block_vectors_add_up() {
+        let input = read("tools/simpoint");
+        assert_eq!(input.format, Format::SimPoint);
+        assert_eq!(input.experiment.points, [[24.0], [32.0], [40.0], [48.0]]);
+        assert_eq!(one(&input, "<root>", "intervals", None), 8.0);
+        assert_eq!(one(&input, "block 915", "instructions", None), 708_596.0);
+        let e = &input.experiment;
+        let last = e.series.iter().filter(|s| e.metrics[s.metric as usize].name == "instructions");
+        let all: f64 = last.filter_map(|s| e.measurements(s).find(|(p, _)| p[0] == 48.0)).map(|(_, v)| v[0]).sum();
+        assert_eq!(all, 800_001.0);
+    }
+
+    #[test]
+    fn call_sites_of_mpip_become_operations_and_its_rounding_is_mentioned() {
+        let input = read("tools/mpip");
+        assert_eq!(
+            (input.format, &input.experiment.parameters[..]),
+            (Format::MpiP, &["p".to_owned(), "n".to_owned()][..])
+        );
+        assert_eq!(codes(&input), ["W109"; 4]);
+        let path = "application->[unknown]->MPI_Allreduce";
+        let (mean, most) = (Some(OverRanks::Mean), Some(OverRanks::Maximum));
+        // Means in milliseconds of the four ranks' 20 calls at p = 4, n = 2000.
+        assert!(close(one(&input, path, "time", mean), 20e-3 * (0.0344 + 0.0377 + 0.0235 + 0.0248) / 4.0));
+        assert!(close(one(&input, path, "time", most), 20e-3 * 0.0377));
+        assert_eq!(one(&input, path, "visits", mean), 20.0);
+        assert_eq!(one(&input, path, "bytes_sent", mean), 160.0);
+        assert_eq!(one(&input, "application->[unknown]->MPI_Sendrecv", "bytes_sent", mean), 20.0 * 2000.0 * 8.0);
+    }
+
+    #[test]
+    fn google_benchmark_keeps_repetitions_and_counters() {
+        let input = read("tools/google_benchmark.json");
+        assert_eq!((input.format, &input.experiment.parameters[..]), (Format::GoogleBenchmark, &["n".to_owned()][..]));
+        let time = values(&input, "sum", "time", None);
+        assert_eq!(
+            time.iter().map(|(p, v)| (p[0], v.len())).collect::<Vec<_>>(),
+            [(1024.0, 2), (4096.0, 2), (16384.0, 2), (65536.0, 2), (262_144.0, 2)]
+        );
+        assert!(close(time[0].1[0], 12_627.427_000_006_719e-9), "{}", time[0].1[0]);
+        assert!(close(values(&input, "sum", "cpu_time", None)[0].1[1], 805.1805e-9));
+        assert_eq!(values(&input, "sum", "elements", None)[4].1, [262_144.0; 2]);
+    }
+
+    #[test]
+    fn hyperfine_keeps_each_run() {
+        let input = read("tools/hyperfine.json");
+        assert_eq!(input.format, Format::Hyperfine);
+        let time = values(&input, "./work {n}", "time", None);
+        let expected = [0.025143815, 0.06697818900000001, 0.024933943, 0.03456486, 0.028437674000000003];
+        assert_eq!(time[1], (vec![200.0], expected.to_vec()));
+        assert_eq!(values(&input, "./work {n}", "user_time", None)[1].1, [0.0062927999999999994]);
+    }
+
+    #[test]
+    fn samples_of_criterion_are_times_per_iteration() {
+        let input = read("tools/criterion");
+        assert_eq!(input.format, Format::Criterion);
+        let time = values(&input, "sum->forward", "time", None);
+        assert_eq!(
+            time.iter().map(|(p, v)| (p[0], v.len())).collect::<Vec<_>>(),
+            [1000.0, 2000.0, 4000.0, 8000.0, 16000.0].map(|n| (n, 10))
+        );
+        assert!(close(time[2].1[0], 9794.0 / 3.0 * 1e-9), "{}", time[2].1[0]);
+    }
+
+    #[test]
+    fn tables_are_read_by_the_roles_of_their_columns() {
+        let options = |columns: &str| ReadOptions { columns: Some(columns.to_owned()), ..ReadOptions::default() };
+        let roles = "density=parameter,cutoff=parameter,time=metric,vectorize_code=callpath,repeat=repetition";
+        let table = read_with(&dataset("ls1_mardyn/ls1-bench1.csv"), &options(roles));
+        let converted = read("ls1_mardyn/ls1.jsonl");
+        assert_eq!(values(&table, "KNL_MASK", "time", None), values(&converted, "ls1", "time", None));
+        let roles = "Ranks=parameter:p,mpi=callpath,variable=callpath,mean=metric:time_mean,median=metric:time_median";
+        let table = read_with(&dataset("mpi_collectives/mpi_data.csv"), &options(roles));
+        let converted = read("mpi_collectives/mpi_collectives.jsonl");
+        let path = "IntelMPI->MPI_Barrier";
+        for metric in ["time_mean", "time_median"] {
+            assert_eq!(values(&table, path, metric, None), values(&converted, path, metric, None));
+        }
+    }
+
+    #[test]
+    fn tables_of_other_shapes_are_read_too() {
+        let read = |text: &str, columns: &str| {
+            let columns = Some(columns.to_owned());
+            formats::read_bytes("input", text.into(), &ReadOptions { columns, ..ReadOptions::default() })
+        };
+        // As JUBE prints results.
+        let pretty = "| nodes | time_ms |\n|-------|---------|\n|     1 |   20.5  |\n|     2 |   11    |\n";
+        let input = read(pretty, "nodes=parameter,time_ms=metric:time[ms]").unwrap();
+        assert_eq!(values(&input, "<root>", "time", None), [(vec![1.0], vec![0.0205]), (vec![2.0], vec![0.011])]);
+        assert_eq!(input.experiment.metrics[0].unit, "s");
+        let tabs = "p\tquoted\n1\t\"2\"\n2\t\n";
+        assert_eq!(values(&read(tabs, "p=parameter,quoted=metric").unwrap(), "<root>", "quoted", None).len(), 1);
+        let error = |text: &str, columns: &str| read(text, columns).map(|_| ()).unwrap_err().to_string();
+        assert!(error("p,t\n1,x\n", "p=parameter,t=metric").starts_with("input:2:2: `x` in the column `t`"));
+        assert!(error("p,t\n1,2\n", "q=parameter,t=metric").contains("no column `q`; expected one of `p`, `t`"));
+        assert!(error("p,t\n1,2\n", "p=parameter,t=time").contains("`time` is no role"));
+        assert!(error("p,t\n1,2\n", "p=parameter").contains("no column is a metric"));
+    }
+
+    /// What `poise export --to csv` writes is read back.
+    #[test]
+    fn our_own_table_is_read_back() {
+        let input = read("tools/mpip");
+        let mut bytes = Vec::new();
+        formats::write(&input.experiment, Format::Csv, &mut bytes).unwrap();
+        let again = read_bytes(bytes).unwrap();
+        assert_eq!(again.format, Format::Csv);
+        let metric = |i: &Input| i.experiment.metrics.iter().map(|m| format!("{m:?}")).collect::<BTreeSet<_>>();
+        assert_eq!(metric(&again), metric(&input));
+        let sum = |i: &Input| {
+            let mut v = i.experiment.values.clone();
+            v.sort_by(f64::total_cmp);
+            v
+        };
+        assert_eq!(sum(&again), sum(&input));
+    }
+}
+
+/// Formats whose tools are not at hand here: texts by hand, after the real files that the readers were tried on.
+mod by_hand {
+    use super::*;
+
+    fn read_named(name: &str, text: &str) -> Input {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        read_with(&path, &ReadOptions::default())
+    }
+
+    #[test]
+    fn tau_counts_each_function_once_and_averages_over_threads() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = folder.path().join("app.p2.n10.r1");
+        std::fs::create_dir(&run).unwrap();
+        for (thread, time) in [(0, 100), (1, 300)] {
+            let text = format!(
+                "5 templated_functions_MULTI_TIME\n# Name Calls Subrs Excl Incl ProfileCalls # <metadata></metadata>\n\
+                 \".TAU application\" 1 2 50 {} 0 GROUP=\"TAU_DEFAULT\"\n\
+                 \"MPI_Send()  \" 3 0 {time} {time} 0 GROUP=\"MPI\"\n\
+                 \".TAU application => MPI_Send()  \" 1 0 {time} {time} 0 GROUP=\"TAU_CALLPATH|MPI\"\n\
+                 \".TAU application => int f(int)\" 2 1 7 9 0 GROUP=\"TAU_CALLPATH\"\n\
+                 \".TAU application => int f(int) => MPI_Send()  \" 2 0 2 2 0 GROUP=\"TAU_CALLPATH|MPI\"\n\
+                 0 aggregates\n1 userevents\n# eventname numevents max min mean sumsqr\n\
+                 \"Message size sent to all nodes\" 4 8 8 8 256\n",
+                time + 59
+            );
+            std::fs::write(run.join(format!("profile.{thread}.0.0")), text).unwrap();
+        }
+        let input = read_with(folder.path(), &ReadOptions::default());
+        assert_eq!((input.format, input.experiment.points.clone()), (Format::Tau, vec![vec![2.0, 10.0]]));
+        let one = |path: &str, metric: &str, over| values(&input, path, metric, Some(over))[0].1[0];
+        assert!((one(".TAU application->MPI_Send", "time", OverRanks::Mean) - 200e-6).abs() < 1e-15);
+        assert!((one(".TAU application->MPI_Send", "time", OverRanks::Maximum) - 300e-6).abs() < 1e-15);
+        assert_eq!(one(".TAU application->int f(int)->MPI_Send", "visits", OverRanks::Mean), 2.0);
+        assert_eq!(one("<root>", "bytes_sent", OverRanks::Sum), 64.0);
+        let e = &input.experiment;
+        assert!(e.series.iter().all(|s| e.path(s.callpath) != ["MPI_Send"]), "its own line is the sum of the others");
+    }
+
+    #[test]
+    fn gem5_adds_dumps_that_are_reset_and_takes_the_last_of_those_that_are_not() {
+        let dump = |ticks: u64, end: u64| {
+            format!(
+                "\n---------- Begin Simulation Statistics ----------\n\
+                 simSeconds 0.5 # Number of seconds simulated (Second)\n\
+                 simTicks {ticks} # Number of ticks simulated (Tick)\n\
+                 finalTick {end} # Number of ticks from beginning of simulation (Tick)\n\
+                 system.cpu.numCycles {ticks} # Number of cpu cycles simulated (Cycle)\n\
+                 system.cpu.ipc 0.25 # IPC: instructions per cycle ((Count/Cycle))\n\
+                 system.l2.mshrs::total nan # quotient (Ratio)\n\
+                 ---------- End Simulation Statistics   ----------\n"
+            )
+        };
+        let reset = read_named("run.n4.txt", &(dump(100, 100) + &dump(50, 150)));
+        assert_eq!(reset.format, Format::Gem5);
+        let of = |input: &Input, path: &str, metric: &str| values(input, path, metric, None)[0].1[0];
+        assert_eq!(of(&reset, "system->cpu", "numCycles"), 150.0);
+        assert_eq!(of(&reset, "<root>", "time"), 1.0);
+        assert_eq!(codes(&reset), ["W103"], "rates do not add up");
+        let running = read_named("run.n4.txt", &(dump(100, 100) + &dump(150, 150)));
+        assert_eq!(of(&running, "system->cpu", "numCycles"), 150.0);
+        assert_eq!(of(&running, "system->cpu", "ipc"), 0.25);
+    }
+
+    #[test]
+    fn caliper_streams_and_tables_say_the_same() {
+        let stream = "__rec=node,id=12,attr=10,data=64,parent=3\n__rec=node,id=14,attr=8,data=attribute.unit,parent=12\n\
+            __rec=node,id=15,attr=14,data=sec,parent=5\n__rec=node,id=16,attr=10,data=65,parent=15\n\
+            __rec=node,id=17,attr=8,data=sum#time.duration,parent=16\n\
+            __rec=node,id=20,attr=10,data=268,parent=3\n__rec=node,id=21,attr=8,data=function,parent=20\n\
+            __rec=node,id=22,attr=8,data=mpi.rank,parent=16\n__rec=node,id=30,attr=21,data=main\n\
+            __rec=node,id=31,attr=21,data=solve\\, twice,parent=30\n\
+            __rec=ctx,ref=30,attr=17=22,data=1.5=0\n__rec=ctx,ref=31,attr=17=22,data=2=0\n\
+            __rec=ctx,ref=30,attr=17=22,data=2.5=1\n__rec=ctx,ref=31,attr=17=22,data=4=1\n";
+        let table = "{\"data\": [[1500000, 0, 0], [2000000, 0, 1], [2500000, 1, 0], [4000000, 1, 1]],\
+            \"columns\": [\"sum#time.duration\", \"mpi.rank\", \"path\"],\
+            \"column_metadata\": [{\"is_value\": true}, {\"is_value\": true}, {\"is_value\": false}],\
+            \"nodes\": [{\"label\": \"main\", \"column\": \"path\"}, {\"label\": \"solve, twice\", \"column\": \"path\", \"parent\": 0}]}";
+        for (name, text, format) in [("a.p2.cali", stream, Format::Cali), ("a.p2.json", table, Format::CaliperJson)] {
+            let input = read_named(name, text);
+            assert_eq!(input.format, format);
+            assert_eq!(values(&input, "main", "time", Some(OverRanks::Mean)), [(vec![2.0], vec![2.0])]);
+            assert_eq!(
+                values(&input, "main->solve, twice", "time", Some(OverRanks::Maximum)),
+                [(vec![2.0], vec![4.0])]
+            );
+        }
+    }
+
+    #[test]
+    fn errors_in_profiles_name_their_place() {
+        let error = |text: &str| read_bytes(text.into()).map(|_| ()).unwrap_err().to_string();
+        let cases = [
+            ("T:1:2 :x:3\n", "input:1:7: `:x:3`"),
+            (
+                "__rec=node,id=1,attr=8,data=a\n__rec=ctx,attr=1=1,data=2\n",
+                "input:2:1: there are 2 attributes and 1 values",
+            ),
+            ("3 templated_functions\n\"f\" 1 0\n", "input:2:4: a column is missing"),
+            ("a;b 1\na;b 1.2.3\n", "input:2:5: `1.2.3` is no number"),
+            ("@ mpiP\n@--- MPI Time (seconds) ---\n 0 x 1 2\n", "input:3:4: `x` is no number"),
+            (
+                "{\"data\":[[1]],\"columns\":[\"count\",\"path\"],\"column_metadata\":[{\"is_value\":true},{}],\"nodes\":[]}",
+                "input:1:10: this row has 1 cells for 2 columns",
+            ),
+        ];
+        for (text, expected) in cases {
+            let error = error(text);
+            assert!(error.starts_with(expected), "{error}");
+        }
+    }
+}
