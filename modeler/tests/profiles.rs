@@ -218,7 +218,7 @@ mod tools {
             time.iter().map(|(p, v)| (p[0], v.len())).collect::<Vec<_>>(),
             [(1024.0, 2), (4096.0, 2), (16384.0, 2), (65536.0, 2), (262_144.0, 2)]
         );
-        assert!(close(time[0].1[0], 12_627.427_000_006_719e-9), "{}", time[0].1[0]);
+        assert!(close(time[0].1[0], 12_627.427_000_006_7e-9), "{}", time[0].1[0]);
         assert!(close(values(&input, "sum", "cpu_time", None)[0].1[1], 805.1805e-9));
         assert_eq!(values(&input, "sum", "elements", None)[4].1, [262_144.0; 2]);
     }
