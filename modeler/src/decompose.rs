@@ -227,12 +227,18 @@ fn extend_set(
             let gain: f64 = lines.iter().map(|l| dot(l, &q).powi(2)).sum();
             visit((total - gain).max(0.0), chosen);
         } else {
-            let rest: Vec<Vector> = lines.iter().map(|l| without(*l, &[q])).collect();
-            let others: Vec<Vector> = units[at + 1..].iter().map(|u| without(*u, &[q])).collect();
+            let rest: Vec<Vector> = lines.iter().map(|l| remove(l, &q)).collect();
+            let others: Vec<Vector> = units[at + 1..].iter().map(|u| remove(u, &q)).collect();
             extend_set(&others, indices[at + 1..].to_vec(), rest, size, chosen, visit);
         }
         chosen.pop();
     }
+}
+
+/// `a` without its part along the unit vector `q`; once is enough for estimates.
+fn remove(a: &Vector, q: &Vector) -> Vector {
+    let along = dot(a, q);
+    std::array::from_fn(|i| a[i] - along * q[i])
 }
 
 /// What multiplies each chosen factor, with its weights: what the factors leave tells how noisy it is.

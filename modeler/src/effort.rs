@@ -57,6 +57,9 @@ pub(crate) struct Count<'a> {
 /// the same everywhere, that of a loop inside another is multiplied by the outer one's trips.
 const SPREADS: [f64; 3] = [0.0, 0.5, 1.0];
 
+/// The powers under which sums are proposed.
+const PROPOSING: [f64; 2] = [0.0, 1.0];
+
 /// A sum of candidates on its way.
 #[derive(Clone, Debug)]
 struct State {
@@ -113,10 +116,15 @@ pub(crate) fn search(
         if explained && ways > 1 {
             break;
         }
+        let weigh = |spread: f64| relative.iter().map(|w| w.powf(spread)).collect::<Vec<f64>>();
+        let mut proposals: Vec<Vec<Shape>> = Vec::new();
+        for weights in PROPOSING.map(weigh).iter().filter(|_| rounding == Rounding::None) {
+            proposals.extend(propose(weights, rounding_floor(count.steps, weights)));
+        }
         // A way of rounding that is the right one leaves nothing, however the values are weighed.
         let spreads = if rounding == Rounding::None { &SPREADS[..] } else { &SPREADS[2..] };
         for &spread in spreads {
-            let weights: Vec<f64> = relative.iter().map(|w| w.powf(spread)).collect();
+            let weights = weigh(spread);
             let mut search = Search {
                 independent: count.independent,
                 floor: rounding_floor(count.steps, &weights),
@@ -124,7 +132,7 @@ pub(crate) fn search(
             };
             (search.rounding, search.prices) = (rounding, Prices::COUNT);
             if rounding == Rounding::None {
-                search.proposals = propose(&weights, search.floor);
+                search.proposals.clone_from(&proposals);
             } else {
                 search.prices.singles = Prices::TIME.singles;
                 search.prices.spare = 1;
@@ -270,9 +278,11 @@ impl<'a> Search<'a> {
         self.exchange(&mut proposed);
         kept.append(&mut proposed);
         for size in 1..=most {
-            let width = if size == 1 { self.prices.singles } else { BEAM[(size - 2).min(BEAM.len() - 1)] };
+            let singles = if self.proposals.is_empty() { self.prices.singles } else { BEAM[0] };
+            let width = if size == 1 { singles } else { BEAM[(size - 2).min(BEAM.len() - 1)] };
             beam = self.longer(&beam, width);
-            if size >= 2 {
+            // Proposals are found otherwise than one term after the other, so that exchanging those is enough.
+            if size >= 2 && self.proposals.is_empty() {
                 self.exchange(&mut beam);
             }
             kept.extend(beam.iter().take(count.max(3)).cloned());
@@ -289,7 +299,7 @@ impl<'a> Search<'a> {
     fn proposed(&self, most: usize) -> Vec<State> {
         let mut states: Vec<State> = Vec::new();
         for shapes in &self.proposals {
-            let indices = shapes.iter().map(|s| self.library.shapes.iter().position(|t| t == s));
+            let indices = shapes.iter().map(|s| self.library.position(s));
             let Some(mut selected) = indices.collect::<Option<Vec<usize>>>() else { continue };
             selected.sort_unstable();
             selected.dedup();

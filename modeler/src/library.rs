@@ -6,7 +6,8 @@
 
 use crate::model::{Exponent, Factor};
 use crate::options::ExponentSets;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::sync::OnceLock;
 
 /// How loop bounds became integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -59,6 +60,8 @@ pub(crate) struct Library {
     pub complexity: Vec<f64>,
     /// Number of different values of each parameter.
     pub values_per_parameter: Vec<usize>,
+    /// Where each candidate is, made when first needed.
+    positions: OnceLock<HashMap<Shape, usize>>,
 }
 
 impl Library {
@@ -77,6 +80,7 @@ impl Library {
             scales: Vec::new(),
             complexity: Vec::new(),
             values_per_parameter,
+            positions: OnceLock::new(),
         };
         for (j, (shape, values)) in candidates.into_iter().enumerate() {
             let scale = values.iter().fold(0.0_f64, |m, v| m.max(v.abs()));
@@ -93,6 +97,12 @@ impl Library {
     /// Number of candidates.
     pub fn len(&self) -> usize {
         self.shapes.len()
+    }
+
+    /// The candidate of this shape, if it is one.
+    pub fn position(&self, shape: &Shape) -> Option<usize> {
+        let number = || self.shapes.iter().enumerate().map(|(j, shape)| (shape.clone(), j)).collect();
+        self.positions.get_or_init(number).get(shape).copied()
     }
 
     /// Value of candidate `j` at point `i`, divided by its scale.

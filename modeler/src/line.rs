@@ -110,24 +110,39 @@ impl Search<'_> {
         }
         let size = self.axis.size;
         let columns: Vec<Vec<f64>> = chosen.iter().map(|&k| self.weighted(k)[..size].to_vec()).collect();
-        let c = least_squares(&columns, &self.data[..size]);
-        if !residual(&columns, &self.data[..size], &c).iter().all(|r| r.abs() < EXACT) {
+        let mut c = least_squares(&columns, &self.data[..size]);
+        let left = residual(&columns, &self.data[..size], &c);
+        if !left.iter().all(|r| r.abs() < EXACT) {
             return;
         }
+        // Refined once, coefficients of terms that are small beside others are whole numbers where they should be.
+        let correction = least_squares(&columns, &left);
+        c.iter_mut().zip(correction).for_each(|(c, d)| *c += d);
         let line = Line { chosen: chosen.to_vec(), price };
-        let is_whole = c.iter().all(|c| !is_odd(*c) && *c < MOST_BLOCKS);
-        if is_whole && is_better(&self.whole) {
+        if is_better(&self.whole) && self.is_whole(chosen, &c) {
             self.whole = Some(line);
         } else if chosen.len() + 2 <= size && self.is_no_accident(chosen.len()) && is_better(&self.other) {
             self.other = Some(line);
         }
     }
 
+    /// Whether these coefficients are whole numbers of blocks that give the values without any rest.
+    fn is_whole(&self, chosen: &[usize], c: &[f64]) -> bool {
+        let is_near = |c: &f64| (-1e-2..MOST_BLOCKS).contains(c) && (c - c.round()).abs() < 1e-2;
+        let sum = |i: usize| -> f64 {
+            chosen.iter().zip(c).map(|(&k, c)| c.round() * self.axis.candidates[k].values[i]).sum()
+        };
+        let gives = |i: usize| (self.weights[i] * sum(i) - self.data[i]).abs() < 1e-13;
+        c.iter().all(is_near) && (0..self.axis.size).all(gives)
+    }
+
     fn one(&mut self) {
         self.tried = self.axis.candidates.len() as f64;
         let unit = scaled(self.data);
         for k in 0..self.axis.candidates.len() {
-            if length(&without(unit, &[scaled(self.weighted(k))])) < EXACT {
+            let column = self.weighted(k);
+            // Enough to reject nearly all; the others are looked at closely.
+            if dot(&unit, &column).powi(2) > (1.0 - NEARLY) * dot(&column, &column) {
                 self.offer(&[k]);
             }
         }
@@ -143,11 +158,15 @@ impl Search<'_> {
 
     fn constant_and_one(&mut self) {
         let constant = orthonormal(&[self.weighted(0)]);
-        let rest = self.remaining(&constant, false);
         let data = scaled(without(self.data, &constant));
-        for (k, v) in &rest {
-            if 1.0 - dot(&data, v).abs() < NEARLY {
-                self.offer(&[0, *k]);
+        for k in 1..self.axis.candidates.len() {
+            let column = self.weighted(k);
+            let along = dot(&column, &constant[0]);
+            let square = dot(&column, &column);
+            let rest = square - along * along;
+            // Rounding may leave a little more here than in the sums that are looked at closely.
+            if dot(&column, &data).powi(2) > (1.0 - NEARLY.sqrt()) * rest && rest > NEARLY * square {
+                self.offer(&[0, k]);
             }
         }
     }
@@ -184,33 +203,64 @@ impl Search<'_> {
         }
     }
 
-    /// The constant and three single loops: four unknowns, so that only whole numbers tell sums apart.
+    /// The constant and three loops, all single or one inside another: four unknowns, so that only whole numbers tell
+    /// sums apart.
     fn constant_and_three(&mut self) {
         if self.axis.size < 5 {
             return;
         }
         let constant = orthonormal(&[self.weighted(0)]);
-        let rest = self.remaining(&constant, true);
         let data = scaled(without(self.data, &constant));
-        for i in 0..rest.len() {
-            let left = without(data, &[rest[i].1]);
-            let others: Vec<(usize, Vector)> = rest[i + 1..]
-                .iter()
-                .map(|(k, v)| (*k, without(*v, &[rest[i].1])))
-                .filter(|(_, v)| length(v) > INDEPENDENT)
-                .map(|(k, v)| (k, scaled(v)))
-                .collect();
+        let rest = self.remaining(&constant, true);
+        let nested = self.remaining(&constant, false);
+        for (i, (outer, unit)) in rest.iter().enumerate() {
+            let left = without(data, &[*unit]);
             let size = dot(&left, &left);
-            let along: Vec<f64> = others.iter().map(|(_, v)| dot(&left, v)).collect();
-            for j in 1..others.len() {
-                for l in 0..j {
-                    let cosine = dot(&others[l].1, &others[j].1);
-                    let sine_squared = 1.0 - cosine * cosine;
-                    let second = along[j] - cosine * along[l];
-                    let rest_square = size - along[l] * along[l] - second * second / sine_squared;
-                    if rest_square < NEARLY * size && sine_squared > INDEPENDENT * INDEPENDENT {
-                        self.offer(&[0, rest[i].0, others[l].0, others[j].0]);
-                    }
+            let free = |(k, v): &(usize, Vector)| {
+                let v = without(*v, &[*unit]);
+                (length(&v) > INDEPENDENT).then(|| (*k, scaled(v)))
+            };
+            let single: Vec<(usize, Vector)> = rest[i + 1..].iter().filter_map(free).collect();
+            self.third(&[0, *outer], (&left, size), &single, &single);
+            let inside = |k: usize| self.is_inside(k, *outer);
+            let inner: Vec<(usize, Vector)> = nested.iter().filter(|(k, _)| inside(*k)).filter_map(free).collect();
+            let all: Vec<(usize, Vector)> =
+                nested.iter().filter(|(k, _)| self.is_counted(*k)).filter_map(free).collect();
+            self.third(&[0, *outer], (&left, size), &inner, &all);
+        }
+    }
+
+    /// Whether a candidate has whole values.
+    fn is_counted(&self, k: usize) -> bool {
+        self.axis.candidates[k].values.iter().all(|v| v.fract() == 0.0)
+    }
+
+    /// Whether the loops of `inner` may run inside that of `outer`.
+    fn is_inside(&self, inner: usize, outer: usize) -> bool {
+        let values = |k: usize| &self.axis.candidates[k].values[..self.axis.size];
+        !self.axis.candidates[inner].plain
+            && values(inner).iter().zip(values(outer)).all(|(x, y)| *y != 0.0 && (x / y).fract() == 0.0)
+    }
+
+    /// Offers pairs, one of each list, that nearly span what is left of the values, of this square length.
+    fn third(
+        &mut self,
+        with: &[usize],
+        (left, size): (&Vector, f64),
+        firsts: &[(usize, Vector)],
+        seconds: &[(usize, Vector)],
+    ) {
+        let along: Vec<f64> = seconds.iter().map(|(_, v)| dot(left, v)).collect();
+        for (first, v) in firsts {
+            let one = dot(left, v);
+            for ((second, w), two) in seconds.iter().zip(&along) {
+                let cosine = dot(v, w);
+                let sine_squared = 1.0 - cosine * cosine;
+                let rest = two - cosine * one;
+                let square = size - one * one - rest * rest / sine_squared;
+                if square < NEARLY * size && sine_squared > INDEPENDENT * INDEPENDENT {
+                    let chosen: Vec<usize> = with.iter().copied().chain([*first, *second]).collect();
+                    self.offer(&chosen);
                 }
             }
         }

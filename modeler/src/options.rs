@@ -63,13 +63,12 @@ const EQUATION_2A: [(i32, i32); 20] = [
 ];
 
 impl ExponentSets {
-    /// The same and what the number of ranks makes of each exponent, as far as the largest one: a collective moves a
-    /// message per rank, so its bytes grow with `x^(i + 1)`.
+    /// The same and what the number of ranks makes of each exponent: a collective moves a message per rank, so its bytes
+    /// grow with `x^(i + 1)`.
     pub(crate) fn times_ranks(&self) -> Self {
         let one = Exponent::from_integer(1);
-        let largest = self.exponents.iter().copied().max().unwrap_or(one);
         let mut exponents = self.exponents.clone();
-        exponents.extend(self.exponents.iter().map(|e| e + one).filter(|e| *e <= largest));
+        exponents.extend(self.exponents.iter().map(|e| e + one));
         exponents.sort_unstable();
         exponents.dedup();
         Self { exponents, ..self.clone() }

@@ -66,13 +66,19 @@ impl Grid {
         })
     }
 
-    /// How many of the values of `y` can be rounded on their own: those of the independent columns of each parameter.
+    /// How many of the values of `y` can be rounded on their own: those of the independent columns of each parameter, or,
+    /// where the factors of a parameter are known exactly, those of what multiplies them.
     pub fn independent(&self, y: &[f64]) -> usize {
         let of = |position: usize| {
+            let size = self.sizes[position];
             let columns = fibers(y, &self.sizes, position);
-            self.sizes[position] * column_span(&columns, &weights(&columns), self.sizes[position]).len()
+            let exact = self.by_rounding.iter().filter_map(|axes| factors(&axes[position], &columns, 0));
+            let multiplied = exact.map(|f| f.len() * columns.len()).min().unwrap_or(y.len());
+            (size * column_span(&columns, &weights(&columns), size).len(), multiplied)
         };
-        (0..self.sizes.len()).map(of).sum()
+        let counts: Vec<(usize, usize)> = (0..self.sizes.len()).map(of).collect();
+        let spanned = counts.iter().map(|c| c.0).sum();
+        counts.iter().map(|c| c.1).fold(spanned, usize::min)
     }
 }
 
@@ -225,7 +231,14 @@ fn factors(axis: &Axis, columns: &[Vector], effort: usize) -> Option<Vec<usize>>
     let mut chosen: Vec<usize> = Vec::new();
     let mut basis: Vec<Vector> = Vec::new();
     for (k, unit) in units.iter().enumerate() {
-        if basis.len() < span.len() && length(&without(*unit, &span)) < SPAN_TOLERANCE {
+        if basis.len() == span.len() {
+            break;
+        }
+        // Enough to reject nearly all.
+        if span.iter().map(|q| dot(unit, q).powi(2)).sum::<f64>() < 1.0 - SPAN_TOLERANCE {
+            continue;
+        }
+        if length(&without(*unit, &span)) < SPAN_TOLERANCE {
             let rest = without(*unit, &basis);
             if length(&rest) > INDEPENDENT {
                 basis.push(scaled(rest));

@@ -88,6 +88,25 @@ fn rounded_loop_bounds_do_not_hide_the_function() {
 }
 
 #[test]
+fn three_loops_of_one_parameter_come_back_from_five_values() {
+    let (a, b) = (|n: f64| n.sqrt().floor(), |n: f64| n.powf(1.5).floor());
+    let nest = |_: f64, n: f64| 5.0 + a(n) + 3.0 * a(n) * b(n) + 2.0 * n.powf(0.75).floor();
+    assert_eq!(blocks_of_n_and_p(&nest), "5 + n^(1/2) + 2 * n^(3/4) + 3 * n^2");
+    // A logarithm's third power is in no set of exponents, but three nested loops have it.
+    assert_eq!(blocks_of_n_and_p(&|p, n| 2.0 + 3.0 * p.log2().powi(3) * n), "2 + 3 * log2(p)^3 * n");
+}
+
+#[test]
+fn bytes_for_every_rank_have_exponents_that_the_ranks_raise() {
+    let bytes = |p: f64, n: f64| 8.0 * (48_000.0 * p.powf(0.8)).round() * p * n;
+    let experiment = over_p_and_n("MPI_Allgather", &[("bytes_received", &bytes)]);
+    let fits = fit(&experiment, &Options::default());
+    let growth = &the_model(&fits, &experiment, "bytes_received").growth;
+    assert_eq!(growth[0], Growth { exponent: Exponent::new(9, 5), log_exponent: 0 });
+    assert_eq!(growth[1], Growth { exponent: Exponent::from_integer(1), log_exponent: 0 });
+}
+
+#[test]
 fn kripkes_groups_times_zones_come_back_with_three_parameters() {
     let mut builder = ExperimentBuilder::new(["p", "G", "Z"]);
     let sweep = builder.callpath(["main", "SweepSolver"]);
