@@ -19,7 +19,8 @@ fn exponents(growth: &BTreeMap<String, Growth>) -> [Exponent; 2] {
 fn describe(count: &Count, constant: f64, blocks: &[f64]) -> String {
     let total: f64 = count.complexity.at(&at(&TEST)).unwrap_or(f64::NAN);
     let term = |(product, blocks): (&benchgen::complexity::RoundedProduct, &f64)| {
-        let share = product.smooth().and_then(|t| t.at(&at(&TEST)).ok()).unwrap_or(f64::NAN) / total;
+        let terms = product.smooth().unwrap_or_default();
+        let share = terms.iter().filter_map(|t| t.at(&at(&TEST)).ok()).sum::<f64>() / total;
         let bounds: String = product.rounded.iter().map(|t| format!("[{t}]")).collect();
         format!("{blocks} {} {bounds} ({:.3} %)", product.multiplier, 100.0 * share)
     };
