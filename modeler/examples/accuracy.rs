@@ -1,5 +1,8 @@
 //! How accurate the models of known synthetic programs are: `cargo run --release -p modeler --example
-//! accuracy [functions [seed [verbose]]]`. What is drawn and measured is in `programs`.
+//! accuracy [functions [seed [effort] [alone] [verbose]]]`. What is drawn and measured is in `programs`.
+//!
+//! `effort` leaves out the models from time alone; `alone` makes an experiment of each function, which then has
+//! no others to learn the noise from; `verbose` shows each miss.
 
 #[path = "programs/mod.rs"]
 mod programs;
@@ -32,22 +35,34 @@ fn experiment(rng: &mut StdRng, programs: &[Program], pattern: Pattern, level: f
 #[derive(Default)]
 struct Tally {
     growth: f64,
+    /// Relative to the undisturbed time.
     errors: Vec<f64>,
+    /// Relative to a measurement with background noise.
+    measured_errors: Vec<f64>,
+    /// New measurements with all noise inside the interval.
     covered: f64,
+    /// New measurements with background noise inside the interval.
+    quiet_covered: f64,
 }
 
 impl Tally {
-    fn judge(&mut self, model: &Model, growth: &Model, program: &Program, held_out: f64) {
+    /// `held_out` are new measurements with all noise and with background noise.
+    fn judge(&mut self, model: &Model, growth: &Model, program: &Program, held_out: [f64; 2]) {
         let prediction = model.predict(&TEST, 0.9);
+        let inside = |y: f64| f64::from(u8::from((prediction.lower..=prediction.upper).contains(&y)));
         self.errors.push((prediction.value / (program.seconds)(&TEST) - 1.0).abs());
-        self.covered += f64::from(u8::from((prediction.lower..=prediction.upper).contains(&held_out)));
+        self.measured_errors.push((prediction.value / held_out[1] - 1.0).abs());
+        self.covered += inside(held_out[0]);
+        self.quiet_covered += inside(held_out[1]);
         self.growth += f64::from(u8::from(model_growth(growth) == program.growth));
     }
 
     fn print(&self) {
         let n = self.errors.len() as f64;
-        let shares = [100.0 * self.growth / n, mean(&self.errors), median(&self.errors), 100.0 * self.covered / n];
-        shares.iter().for_each(|s| print!("{s:>9.2}"));
+        let errors = [mean(&self.errors), median(&self.errors), mean(&self.measured_errors)];
+        print!("{:>8.2}", 100.0 * self.growth / n);
+        errors.iter().for_each(|e| print!("{e:>8.2}"));
+        [self.covered, self.quiet_covered].iter().for_each(|c| print!("{:>8.2}", 100.0 * c / n));
     }
 }
 
@@ -56,28 +71,57 @@ fn models<'a>(fits: &'a Fits, experiment: &Experiment, name: &str) -> Vec<&'a Mo
     fits.models.iter().filter(|m| experiment.metrics[m.metric as usize].name == name).collect()
 }
 
+/// What of the measurement was asked for.
+#[derive(Clone, Copy, Debug)]
+struct Choice {
+    effort_only: bool,
+    alone: bool,
+    verbose: bool,
+}
+
 /// Tallies of the models that effort shaped and of those from time alone.
-fn run(programs: &[Program], pattern: Pattern, level: f64, seed: u64, verbose: bool) -> [Tally; 2] {
+fn run(programs: &[Program], pattern: Pattern, level: f64, seed: u64, choice: Choice) -> [Tally; 2] {
     let rng = &mut StdRng::seed_from_u64(seed + 1);
-    let experiment = experiment(rng, programs, pattern, level);
-    let by_effort = fit(&experiment, &Options::default());
-    let by_time = fit(&experiment, &Options { method: MethodChoice::Time, ..Options::default() });
-    let efforts = models(&by_effort, &experiment, programs[0].counts[0].0);
-    let (ours, alone) = (models(&by_effort, &experiment, "time"), models(&by_time, &experiment, "time"));
     let mut tallies = [Tally::default(), Tally::default()];
-    for (i, program) in programs.iter().enumerate() {
-        let held_out = measured(rng, (program.seconds)(&TEST), pattern, level);
-        tallies[0].judge(ours[i], efforts[i], program, held_out);
-        tallies[1].judge(alone[i], alone[i], program, held_out);
-        let text = |m: &Model| m.expression(&experiment.parameters);
-        if verbose && model_growth(efforts[i]) != program.growth {
-            println!("  want {:?} ({}): {}", program.growth, program.text, text(efforts[i]));
-        }
-        if verbose && tallies[0].errors[i] > 0.05 {
-            println!("  off by {:.3}: {} | {}", tallies[0].errors[i], text(ours[i]), text(efforts[i]));
-        }
+    let size = if choice.alone { 1 } else { programs.len() };
+    for programs in programs.chunks(size) {
+        run_one(rng, programs, pattern, level, choice, &mut tallies);
     }
     tallies
+}
+
+/// The same for one experiment.
+fn run_one(
+    rng: &mut StdRng,
+    programs: &[Program],
+    pattern: Pattern,
+    level: f64,
+    choice: Choice,
+    tallies: &mut [Tally; 2],
+) {
+    let experiment = experiment(rng, programs, pattern, level);
+    let by_effort = fit(&experiment, &Options::default());
+    let efforts = models(&by_effort, &experiment, programs[0].counts[0].0);
+    let ours = models(&by_effort, &experiment, "time");
+    let by_time =
+        (!choice.effort_only).then(|| fit(&experiment, &Options { method: MethodChoice::Time, ..Options::default() }));
+    let alone = by_time.as_ref().map(|fits| models(fits, &experiment, "time"));
+    for (i, program) in programs.iter().enumerate() {
+        let truth = (program.seconds)(&TEST);
+        let held_out = [measured(rng, truth, pattern, level), measured(rng, truth, Pattern::None, 0.0)];
+        tallies[0].judge(ours[i], efforts[i], program, held_out);
+        if let Some(alone) = &alone {
+            tallies[1].judge(alone[i], alone[i], program, held_out);
+        }
+        let text = |m: &Model| m.expression(&experiment.parameters);
+        if choice.verbose && model_growth(efforts[i]) != program.growth {
+            println!("  want {:?} ({}): {}", program.growth, program.text, text(efforts[i]));
+        }
+        let error = ours[i].at(&TEST) / truth - 1.0;
+        if choice.verbose && error.abs() > 0.05 {
+            println!("  off by {error:.3}: {} | {}", text(ours[i]), text(efforts[i]));
+        }
+    }
 }
 
 fn mean(values: &[f64]) -> f64 {
@@ -93,10 +137,17 @@ fn median(values: &[f64]) -> f64 {
 fn main() {
     let functions: usize = std::env::args().nth(1).and_then(|a| a.parse().ok()).unwrap_or(200);
     let seed: u64 = std::env::args().nth(2).and_then(|a| a.parse().ok()).unwrap_or(1);
-    let verbose = std::env::args().nth(3).is_some();
-    println!("growth: leading exponents right, in %; mean, median: relative error at the test point, in %;");
-    println!("inside: new measurements inside the 90 % interval, in %; first with effort, then from time alone");
-    let columns = ["growth", "mean", "median", "inside"].map(|c| format!("{c:>9}")).concat();
+    let asked = |word: &str| std::env::args().skip(3).any(|a| a == word);
+    let choice = Choice { effort_only: asked("effort"), alone: asked("alone"), verbose: asked("verbose") };
+    println!(
+        "growth: leading exponents right, in %; mean, median: error relative to the undisturbed time at the test point,"
+    );
+    println!(
+        "in %; meas.: mean error relative to a measurement there with background noise; inside, quiet: measurements"
+    );
+    println!("there with all noise and with background noise inside the 90 % interval, in %");
+    println!("first with effort, then from time alone");
+    let columns = ["growth", "mean", "median", "meas.", "inside", "quiet"].map(|c| format!("{c:>8}")).concat();
     println!("{:<14}{:<12}{:>5} {columns} |{columns}", "kind", "noise", "level");
     for (kind, draw) in [("computation", computation as fn(&mut StdRng) -> Program), ("communication", communication)] {
         let rng = &mut StdRng::seed_from_u64(seed);
@@ -105,12 +156,16 @@ fn main() {
         for level in [0.1, 0.5, 0.75] {
             cases.extend([Pattern::Uniform, Pattern::Normal, Pattern::Exponential].map(|p| (p, level)));
         }
+        cases.extend([0.1, 0.5, 0.75].map(|level| (Pattern::Poisson, level)));
         for (pattern, level) in cases {
-            let [ours, alone] = run(&programs, pattern, level, seed, verbose && level == 0.0);
+            let verbose = choice.verbose && level == 0.0;
+            let [ours, alone] = run(&programs, pattern, level, seed, Choice { verbose, ..choice });
             print!("{kind:<14}{:<12}{level:>5} ", format!("{pattern:?}"));
             ours.print();
             print!(" |");
-            alone.print();
+            if !choice.effort_only {
+                alone.print();
+            }
             println!();
         }
     }

@@ -4,10 +4,14 @@ use crate::coefficients::{self, CoefficientFit};
 use crate::effort::Found;
 use crate::experiment::{Experiment, MetricId, Series};
 use crate::model::{Exponent, Growth, Kind, Method, Model, Quality, Role, RunnerUp, Scale, Term, Uncertainty, Warning};
+use crate::noise::{Noise, PossibleNoise};
+use crate::noise_estimate::{Beliefs, DEFAULT};
+use crate::noise_pool::NoisePool;
 use crate::priors::{Group, Prior, terms_of};
 use crate::quality::{adjusted_r2, left_out_errors, mean_absolute, smape};
 use crate::shape_search::Candidate;
 use crate::warning::{self, warning};
+use std::borrow::Cow;
 
 /// Terms below this share of the model at the largest scale do not count as its growth.
 const MATTERS: f64 = 0.01;
@@ -143,7 +147,10 @@ pub(crate) fn count_model(experiment: &Experiment, data: &Data, metric: MetricId
     let y = data.values();
     let fitted = data.column(|x| model.at(x));
     let k = model.terms.len() + 1;
-    model.uncertainty.sigma = if best.residual == 0.0 { 0.0 } else { coefficients::deviation(&y, &fitted, k) };
+    if best.residual != 0.0 {
+        let noise = Noise::background(coefficients::deviation(&y, &fitted, k));
+        model.uncertainty.noises = vec![PossibleNoise::certain(noise)];
+    }
     model.uncertainty.freedom = y.len().saturating_sub(k) as f64;
     let error = if best.exact { 0.0 } else { best.residual };
     model.uncertainty.coefficient_errors = vec![error; model.terms.len() + 1];
@@ -181,6 +188,29 @@ fn count_runner_up(experiment: &Experiment, data: &Data, best: &Found, found: &F
     RunnerUp { expression: model.expression(&experiment.parameters), score: found.residual, reason }
 }
 
+/// The noise of an experiment's times, and under which index a series was pooled into it if it was.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Pooled<'a> {
+    /// The noise, where it was pooled.
+    pub pool: Option<&'a NoisePool>,
+    /// The series' index.
+    pub index: Option<usize>,
+}
+
+/// What to believe of the noise of the times `y`, whose most flexible shape is `columns`; `None` where they are as
+/// exact as two-sided noise is.
+fn beliefs<'a>(columns: &[Vec<f64>], y: &[f64], pool: &Pooled<'a>) -> Option<Cow<'a, Beliefs>> {
+    let logs = coefficients::noisy_residuals(columns, y)?;
+    Some(pool.pool.map_or(Cow::Borrowed(&*DEFAULT), |p| p.beliefs(pool.index, &logs)))
+}
+
+/// What the residuals of a time whose shape effort gave say about its noise, if anything.
+pub(crate) fn prior_residuals(data: &Data, prior: &Prior) -> Option<Vec<f64>> {
+    let shapes: Vec<Vec<Vec<f64>>> =
+        prior.iter().map(|basis| basis.iter().map(|g| data.column(|x| g.at(x))).collect()).collect();
+    coefficients::typical_residuals(&shapes, &data.values(), &DEFAULT)
+}
+
 /// The model of a time whose shape effort gave.
 pub(crate) fn prior_model(
     experiment: &Experiment,
@@ -188,13 +218,14 @@ pub(crate) fn prior_model(
     kind: Kind,
     prior: &Prior,
     effort_metric: MetricId,
+    pool: &Pooled,
 ) -> Model {
     let y = data.values();
     let columns = |basis: &[Group]| -> Vec<Vec<f64>> { basis.iter().map(|g| data.column(|x| g.at(x))).collect() };
     let richest = prior.iter().max_by_key(|b| b.len()).map(|b| columns(b)).unwrap_or_default();
-    let quiet = coefficients::is_quiet(&richest, &y);
+    let beliefs = beliefs(&richest, &y, pool);
     let mut fits: Vec<(CoefficientFit, &Vec<Group>)> =
-        prior.iter().map(|basis| (coefficients::fit(&columns(basis), &y, quiet), basis)).collect();
+        prior.iter().map(|basis| (coefficients::fit(&columns(basis), &y, beliefs.as_deref()), basis)).collect();
     let best = fits.iter().map(|f| f.0.criterion).fold(f64::INFINITY, f64::min);
     let chosen = fits.iter().position(|f| f.0.criterion <= best).unwrap_or(0);
     let (fit, basis) = fits.remove(chosen);
@@ -295,8 +326,7 @@ fn model_of(data: &Data, kind: Kind, method: Method, fit: &CoefficientFit, basis
     let mut model = skeleton(data, kind, method, constant, terms);
     let u = &mut model.uncertainty;
     u.coefficient_errors = errors;
-    u.sigma = fit.sigma;
-    u.one_sided = fit.one_sided;
+    u.noises = fit.noises.clone();
     u.freedom = fit.freedom;
     u.basis = active.iter().map(|&g| basis[g].terms.clone()).collect();
     u.covariance = fit.covariance.clone();
@@ -308,7 +338,13 @@ fn is_constant(term: &Term) -> bool {
 }
 
 /// The model of a time whose shape was searched in the times.
-pub(crate) fn searched_model(experiment: &Experiment, data: &Data, kind: Kind, candidates: &[Candidate]) -> Model {
+pub(crate) fn searched_model(
+    experiment: &Experiment,
+    data: &Data,
+    kind: Kind,
+    candidates: &[Candidate],
+    pool: &Pooled,
+) -> Model {
     let Some(chosen) = candidates.first() else {
         let mean = data.medians.iter().sum::<f64>() / data.medians.len().max(1) as f64;
         return constant_model(data, kind, mean);
@@ -320,11 +356,11 @@ pub(crate) fn searched_model(experiment: &Experiment, data: &Data, kind: Kind, c
     let mut model = if exact {
         let mut model = skeleton(data, kind, Method::Time, chosen.constant, chosen.terms.clone());
         model.uncertainty.coefficient_errors = vec![0.0; model.terms.len() + 1];
-        model.uncertainty.sigma = chosen.left_out.sqrt();
+        model.uncertainty.noises = vec![PossibleNoise::certain(Noise::background(chosen.left_out.sqrt()))];
         model.uncertainty.freedom = y.len().saturating_sub(columns.len()) as f64;
         model
     } else {
-        let fit = coefficients::fit(&columns, &y, coefficients::is_quiet(&columns, &y));
+        let fit = coefficients::fit(&columns, &y, beliefs(&columns, &y, pool).as_deref());
         model_of(data, kind, Method::Time, &fit, &basis)
     };
     let scale = scale_against(&model, chosen, data);
@@ -409,8 +445,7 @@ fn finish(model: &mut Model, data: &Data, columns: &[Vec<f64>], coefficients: us
     let quality = &mut model.quality;
     quality.smape = smape(&y, &fitted);
     quality.adjusted_r2 = adjusted_r2(&y, &fitted, coefficients.saturating_sub(1));
-    // The deviation of uniform noise is its range over the square root of twelve.
-    quality.noise = (y.len() > coefficients).then(|| u.sigma.hypot(u.one_sided / 12f64.sqrt()));
+    quality.noise = (y.len() > coefficients).then(|| u.noise_level());
     quality.cross_validated_relative_error = left_out_errors(columns, &y, &fitted).map(|e| mean_absolute(&e));
     if quality.noise.is_some_and(|noise| noise > NOISY) {
         model.warnings.push(warning(warning::NOISY, "The estimated noise exceeds 30 %."));

@@ -4,14 +4,13 @@
 //! decided by the probability of the residuals, so that few coefficients are fitted to noisy data and all to quiet.
 
 use crate::linear::{dot, inverse_gram, non_negative_least_squares};
-use crate::noise::{self, NoiseEstimate};
+use crate::noise::{Noise, PossibleNoise, Tabulated};
+use crate::noise_estimate::{Beliefs, NoiseEstimate, estimate};
 use argmin::core::{CostFunction, Executor};
 use argmin::solver::neldermead::NelderMead;
 
 /// Relative deviation below which residuals are too small to hold one-sided noise worth looking for.
 const QUIET: f64 = 0.012;
-/// Relative deviation above which the ratio of several coefficients is refined under the noise model.
-const LOUD: f64 = 0.05;
 /// Residuals never count as smaller than this, since times are no more exact.
 const FINEST: f64 = 1e-9;
 
@@ -22,10 +21,8 @@ pub(crate) struct CoefficientFit {
     pub coefficients: Vec<f64>,
     /// Relative covariance of the coefficients that are not zero, in their order, row by row.
     pub covariance: Vec<f64>,
-    /// Deviation of two-sided noise.
-    pub sigma: f64,
-    /// Range of one-sided noise.
-    pub one_sided: f64,
+    /// What the noise may be.
+    pub noises: Vec<PossibleNoise>,
     /// Observations less coefficients.
     pub freedom: f64,
     /// Twice the negative log probability of the residuals plus the price of the coefficients; smaller is better.
@@ -63,8 +60,9 @@ pub(crate) fn deviation(y: &[f64], fitted: &[f64], k: usize) -> f64 {
     (sum / (y.len().saturating_sub(k)).max(1) as f64).sqrt()
 }
 
-/// Fits `columns` to the times `y`; `quiet` says whether residuals are taken for two-sided only.
-pub(crate) fn fit(columns: &[Vec<f64>], y: &[f64], quiet: bool) -> CoefficientFit {
+/// Fits `columns` to the times `y` under what is believed of their noise; without beliefs residuals are taken for
+/// two-sided.
+pub(crate) fn fit(columns: &[Vec<f64>], y: &[f64], beliefs: Option<&Beliefs>) -> CoefficientFit {
     let mut coefficients = weighted_fit(columns, y);
     let k = coefficients.iter().filter(|c| **c > 0.0).count();
     let mut fitted = combine(columns, &coefficients);
@@ -72,44 +70,75 @@ pub(crate) fn fit(columns: &[Vec<f64>], y: &[f64], quiet: bool) -> CoefficientFi
     let n = y.len() as f64;
     let freedom = (n - k as f64).max(1.0);
     let price = k as f64 * n.ln();
-    if k == 0 || quiet || spread < QUIET || fitted.iter().any(|f| *f <= 0.0) {
+    let beliefs = beliefs.filter(|_| k > 0 && fitted.iter().all(|f| *f > 0.0));
+    let Some(beliefs) = beliefs else {
         let variance = spread * spread;
         let criterion = n * (variance * freedom / n).max(FINEST * FINEST).ln() + price;
         let covariance = covariance(columns, &coefficients, &fitted, variance);
-        return CoefficientFit { coefficients, covariance, sigma: spread, one_sided: 0.0, freedom, criterion };
-    }
-    let mut estimate = noise::estimate(&ratios(y, &fitted));
-    if k > 1 && spread > LOUD {
-        refine(columns, y, &mut coefficients, &estimate);
+        let noises = vec![PossibleNoise::certain(Noise::background(spread))];
+        return CoefficientFit { coefficients, covariance, noises, freedom, criterion };
+    };
+    let mut noise = estimate(&residuals(y, &fitted, k), beliefs);
+    if k > 1 && noise.likeliest().noise.noise.range > 0.0 {
+        refine(columns, y, &mut coefficients, &noise);
         fitted = combine(columns, &coefficients);
-        estimate = noise::estimate(&ratios(y, &fitted));
+        noise = estimate(&residuals(y, &fitted, k), beliefs);
     }
-    coefficients.iter_mut().for_each(|c| *c *= estimate.scale);
-    fitted.iter_mut().for_each(|f| *f *= estimate.scale);
-    let covariance = covariance(columns, &coefficients, &fitted, estimate.scale_variance * n);
+    coefficients.iter_mut().for_each(|c| *c *= noise.scale);
+    fitted.iter_mut().for_each(|f| *f *= noise.scale);
+    let covariance = covariance(columns, &coefficients, &fitted, noise.variance * n);
     CoefficientFit {
         coefficients,
         covariance,
-        sigma: estimate.sigma,
-        one_sided: estimate.one_sided,
-        freedom,
-        criterion: -2.0 * estimate.evidence + price,
+        noises: noise.possible(),
+        freedom: f64::INFINITY,
+        criterion: -2.0 * noise.evidence + price,
     }
 }
 
-/// Whether residuals of the most flexible shape are small enough for plain least squares.
-pub(crate) fn is_quiet(columns: &[Vec<f64>], y: &[f64]) -> bool {
+/// Logarithms of the ratios of measured to fitted values with `k` coefficients, about their mean as large as they
+/// would be had the coefficients not been fitted to them.
+pub(crate) fn residuals(y: &[f64], fitted: &[f64], k: usize) -> Vec<f64> {
+    let floor = 1e-6 * y.iter().sum::<f64>() / y.len() as f64;
+    let logs: Vec<f64> = y.iter().zip(fitted).map(|(y, f)| (y.max(floor) / f).ln()).collect();
+    let n = logs.len() as f64;
+    let mean = logs.iter().sum::<f64>() / n;
+    let stretch = ((n - 1.0) / (n - k as f64)).max(1.0).sqrt();
+    if !stretch.is_finite() {
+        return logs;
+    }
+    logs.iter().map(|l| mean + (l - mean) * stretch).collect()
+}
+
+/// The residuals of the shape among `shapes` that the times speak for most, for an estimate of their noise; `None`
+/// where there are too few to say anything, or all are tiny.
+pub(crate) fn typical_residuals(shapes: &[Vec<Vec<f64>>], y: &[f64], beliefs: &Beliefs) -> Option<Vec<f64>> {
+    let fits = shapes.iter().map(|columns| (fit(columns, y, None), columns));
+    let (best, columns) = fits.min_by(|a, b| a.0.criterion.total_cmp(&b.0.criterion))?;
+    let used: Vec<Vec<f64>> = best.active().iter().map(|&k| columns[k].clone()).collect();
+    let fitted = combine(columns, &best.coefficients);
+    let k = used.len();
+    if k == 0 || y.len() < 2 * k + 3 || fitted.iter().any(|f| *f <= 0.0) || deviation(y, &fitted, k) < QUIET {
+        return None;
+    }
+    let fit = fit(&used, y, Some(beliefs));
+    Some(residuals(y, &combine(&used, &fit.coefficients), k))
+}
+
+/// The residuals of a shape, if they are more than two-sided noise too small to matter.
+pub(crate) fn noisy_residuals(columns: &[Vec<f64>], y: &[f64]) -> Option<Vec<f64>> {
     let coefficients = weighted_fit(columns, y);
     let k = coefficients.iter().filter(|c| **c > 0.0).count();
-    deviation(y, &combine(columns, &coefficients), k) < QUIET
+    let fitted = combine(columns, &coefficients);
+    let noisy = deviation(y, &fitted, k) >= QUIET && k > 0 && fitted.iter().all(|f| *f > 0.0);
+    noisy.then(|| residuals(y, &fitted, k))
 }
 
 /// Negative log likelihood of the logarithms of the coefficients in use.
 struct Likelihood<'a> {
     columns: Vec<&'a Vec<f64>>,
     y: &'a [f64],
-    one_sided: f64,
-    sigma: f64,
+    noise: &'a Tabulated,
 }
 
 impl CostFunction for Likelihood<'_> {
@@ -124,7 +153,7 @@ impl CostFunction for Likelihood<'_> {
             if fitted <= 0.0 || fitted.is_nan() {
                 return Ok(1e12);
             }
-            cost += fitted.ln() - noise::log_density(y / fitted - 1.0, self.one_sided, self.sigma);
+            cost -= self.noise.log_density((y.max(f64::MIN_POSITIVE) / fitted).ln());
         }
         Ok(cost)
     }
@@ -134,13 +163,10 @@ impl CostFunction for Likelihood<'_> {
 /// gives their sum well and their ratio badly when noise is one-sided.
 fn refine(columns: &[Vec<f64>], y: &[f64], coefficients: &mut [f64], noise: &NoiseEstimate) {
     let active: Vec<usize> = (0..coefficients.len()).filter(|&k| coefficients[k] > 0.0).collect();
-    let start: Vec<f64> = active.iter().map(|&k| (coefficients[k] * noise.scale).ln()).collect();
-    let cost = Likelihood {
-        columns: active.iter().map(|&k| &columns[k]).collect(),
-        y,
-        one_sided: noise.one_sided,
-        sigma: noise.sigma,
-    };
+    let likeliest = noise.likeliest();
+    let start: Vec<f64> = active.iter().map(|&k| coefficients[k].ln() + likeliest.log_scale).collect();
+    let columns = active.iter().map(|&k| &columns[k]).collect();
+    let cost = Likelihood { columns, y, noise: &likeliest.noise };
     let mut simplex = vec![start.clone()];
     for k in 0..active.len() {
         let mut corner = start.clone();
@@ -155,10 +181,6 @@ fn refine(columns: &[Vec<f64>], y: &[f64], coefficients: &mut [f64], noise: &Noi
     for (&k, log) in active.iter().zip(&best) {
         coefficients[k] = log.clamp(-600.0, 600.0).exp();
     }
-}
-
-fn ratios(y: &[f64], fitted: &[f64]) -> Vec<f64> {
-    y.iter().zip(fitted).map(|(y, f)| y / f).collect()
 }
 
 /// Covariance of the coefficients in use when every relative residual has this variance.

@@ -1,10 +1,11 @@
 //! From an experiment to its models: which series is modelled how, over all call paths in parallel.
 
-use crate::build::{Data, constant_model, count_model, prior_model, searched_model};
+use crate::build::{Data, Pooled, constant_model, count_model, prior_model, prior_residuals, searched_model};
 use crate::effort::{self, Count, Found, Workspace};
 use crate::experiment::{CallPathId, Experiment, Layout, MetricId, OverRanks, Series};
 use crate::hypotheses::Hypotheses;
 use crate::model::{Kind, Model, Warning};
+use crate::noise_pool::NoisePool;
 use crate::options::{ExponentSets, MethodChoice, Options};
 use crate::priors::{self, Bytes, Communicator, Operation, Prior};
 use crate::share::{Share, fit_share};
@@ -40,6 +41,8 @@ pub struct Fits {
 
 /// Metrics that count and therefore have no noise.
 const EFFORT: [&str; 5] = ["visits", "basic_blocks", "bytes_sent", "bytes_received", "comm_size"];
+/// Most call paths of a kind whose residuals are pooled.
+const MOST_POOLED: usize = 160;
 /// Names that users give the parameter that is the number of ranks.
 const RANKS: [&str; 9] = ["p", "ranks", "processes", "nprocs", "procs", "np", "mpi_ranks", "num_procs", "nranks"];
 
@@ -89,6 +92,14 @@ impl Effort {
     }
 }
 
+/// The noise of the times of one kind of call paths.
+#[derive(Debug, Default)]
+struct KindNoise {
+    pool: NoisePool,
+    /// The call paths that were pooled, in rising order.
+    callpaths: Vec<CallPathId>,
+}
+
 /// What is shared by all series of an experiment.
 pub(crate) struct Fitter<'a> {
     experiment: &'a Experiment,
@@ -102,6 +113,8 @@ pub(crate) struct Fitter<'a> {
     ranks: Option<usize>,
     /// By series: the functions behind counts, found when first needed, as models or as priors of others.
     efforts: Vec<OnceLock<Effort>>,
+    /// By kind of call path: the noise of times, and which series were pooled for it.
+    noise: OnceLock<[KindNoise; 2]>,
 }
 
 impl<'a> Fitter<'a> {
@@ -119,12 +132,13 @@ impl<'a> Fitter<'a> {
         let is_ranks = |name: &String| RANKS.contains(&name.to_ascii_lowercase().as_str());
         let ranks = experiment.parameters.iter().position(is_ranks);
         let efforts = experiment.series.iter().map(|_| OnceLock::new()).collect();
-        Self { experiment, options, hypotheses, byte_hypotheses, metrics, ranks, efforts }
+        Self { experiment, options, hypotheses, byte_hypotheses, metrics, ranks, efforts, noise: OnceLock::new() }
     }
 
     /// Fits the series of those of `callpaths` that `share` holds.
     pub(crate) fn run(&self, share: Share, callpaths: &Range<CallPathId>) -> Fits {
         let is_modelled = |s: &&Series| share.holds(s.callpath) && self.is_modelled(s.metric);
+        self.noise.get_or_init(|| [false, true].map(|communicates| self.pool(communicates)));
         let modelled: Vec<&Series> =
             self.experiment.series[self.series_of(callpaths)].iter().filter(is_modelled).collect();
         let results: Vec<Result<Model, Skipped>> =
@@ -179,13 +193,49 @@ impl<'a> Fitter<'a> {
             && let Some((prior, effort_metric, warnings)) = self.prior(series, workspace)
         {
             data.warnings.extend(warnings);
-            return Ok(prior_model(self.experiment, &data, self.kind(series), &prior, effort_metric));
+            let pool = self.pooled(series);
+            return Ok(prior_model(self.experiment, &data, self.kind(series), &prior, effort_metric, &pool));
         }
         if self.options.method == MethodChoice::Effort {
             return Err(skipped("no effort was measured at this call path".into(), warning::NO_EFFORT));
         }
         let candidates = crate::shape_search::search(&self.hypotheses(&data), &data.medians, &mut workspace.searched);
-        Ok(searched_model(self.experiment, &data, self.kind(series), &candidates))
+        Ok(searched_model(self.experiment, &data, self.kind(series), &candidates, &self.pooled(series)))
+    }
+
+    /// What the call paths of its kind say about the noise of `series`; nothing unless it is a time.
+    fn pooled(&self, series: &Series) -> Pooled<'_> {
+        let kind = usize::from(self.kind(series) == Kind::Communication);
+        match self.noise.get().filter(|_| self.is_time(series)) {
+            Some(noise) => Pooled {
+                pool: Some(&noise[kind].pool),
+                index: noise[kind].callpaths.binary_search(&series.callpath).ok(),
+            },
+            None => Pooled::default(),
+        }
+    }
+
+    fn is_time(&self, series: &Series) -> bool {
+        self.is_modelled(series.metric) && self.experiment.metrics[series.metric as usize].name == "time"
+    }
+
+    /// Pools the noise of call paths spread evenly over those of a kind: the same ones whatever share of the call
+    /// paths is modelled here.
+    fn pool(&self, communicates: bool) -> KindNoise {
+        let is_like = |s: &&Series| self.is_time(s) && (self.kind(s) == Kind::Communication) == communicates;
+        let like: Vec<&Series> = self.experiment.series.iter().filter(is_like).collect();
+        let chosen: Vec<&Series> = like.iter().step_by(like.len().div_ceil(MOST_POOLED).max(1)).copied().collect();
+        if chosen.len() < 2 || self.options.method == MethodChoice::Time {
+            return KindNoise::default();
+        }
+        let residuals = chosen.par_iter().map_init(Workspace::default, |w, s| {
+            let data = self.data(s);
+            let enough = data.medians.len() >= self.options.minimum_points;
+            let (prior, ..) = enough.then(|| self.prior(s, w)).flatten()?;
+            Some((prior_residuals(&data, &prior)?, s.callpath))
+        });
+        let (logs, callpaths): (Vec<_>, Vec<_>) = residuals.collect::<Vec<_>>().into_iter().flatten().unzip();
+        KindNoise { pool: NoisePool::new(&logs), callpaths }
     }
 
     /// The usable values of a series.
@@ -242,7 +292,7 @@ impl<'a> Fitter<'a> {
             return constant_model(&data, Kind::Other, 0.0);
         }
         let candidates = crate::shape_search::search(&self.hypotheses(&data), &data.medians, &mut workspace.searched);
-        searched_model(self.experiment, &data, Kind::Other, &candidates)
+        searched_model(self.experiment, &data, Kind::Other, &candidates, &Pooled::default())
     }
 
     /// The function behind a count.

@@ -20,6 +20,8 @@ mod line;
 mod linear;
 pub mod model;
 mod noise;
+mod noise_estimate;
+mod noise_pool;
 pub mod options;
 mod predict;
 mod priors;

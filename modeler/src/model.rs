@@ -170,10 +170,8 @@ pub struct RunnerUp {
 /// What a fit knows about its own errors, all relative to the modelled value.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Uncertainty {
-    /// Standard deviation of two-sided noise.
-    pub sigma: f64,
-    /// Range of one-sided noise: a measurement is up to this fraction above the undisturbed value.
-    pub one_sided: f64,
+    /// What the noise of a measurement may be; nothing where there is none.
+    pub noises: Vec<crate::noise::PossibleNoise>,
     /// The fitted basis: one entry per free coefficient, each a list of terms with coefficients at scale one.
     pub basis: Vec<Vec<Term>>,
     /// Covariance of the free coefficients, row by row.
@@ -186,6 +184,13 @@ pub(crate) struct Uncertainty {
     pub range: Vec<(f64, f64)>,
     /// Relative standard errors of the constant and then of each term's coefficient.
     pub coefficient_errors: Vec<f64>,
+}
+
+impl Uncertainty {
+    /// Standard deviation of a measurement relative to the undisturbed value.
+    pub fn noise_level(&self) -> f64 {
+        self.noises.iter().map(|n| n.weight * n.noise.deviation().powi(2)).sum::<f64>().sqrt()
+    }
 }
 
 impl Model {

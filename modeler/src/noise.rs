@@ -1,189 +1,370 @@
-//! The noise of time measurements and the scale of a model under it.
+//! The noise of one time measurement: what it adds to an undisturbed time, as distributions.
 //!
-//! A measurement of a true value f is `f (1 + a U) (1 + σ Z)`, nearly: interference adds up to a fraction `a` (U is
-//! uniform on 0..1) and the background varies either way by `σ` (Z is standard normal). Least squares is this model's
-//! answer for a = 0; the lower edge of the residuals is its answer for σ = 0. Averaging over what the residuals
-//! leave possible moves between the two smoothly.
+//! A measurement of a true time f is `f (1 + a H) (1 + σ Z)`: interference only adds, up to a share `a` of the time
+//! with H between 0 and 1 in one of a few patterns, and the background varies either way by `σ` (Z is standard
+//! normal). All here is about the logarithm t of measurement over truth, in which the two are a sum: the density of
+//! `ln(1 + a H)` is taken as constant between a few edges, so that density and distribution function of the sum have
+//! closed forms.
 
-use crate::predict::{normal_density, normal_distribution};
+use serde::{Deserialize, Serialize};
+use std::sync::OnceLock;
 
-/// Ranges of one-sided noise that compete, with prior weights.
-const ONE_SIDED: [f64; 13] = [0.0, 0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.75, 0.95, 1.3];
-/// Deviations of background noise that compete.
-const BACKGROUND: [f64; 9] = [0.003, 0.006, 0.012, 0.02, 0.03, 0.042, 0.06, 0.1, 0.2];
-/// What background noise is expected to be before looking: the geometric mean and its spread in nats.
-const EXPECTED_BACKGROUND: (f64, f64) = (0.028, 0.3);
-/// Prior weight of there being no one-sided noise, relative to each of the other ranges.
-const NO_NOISE_WEIGHT: f64 = 12.0;
+/// How one-sided noise is distributed over its range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Pattern {
+    /// Evenly.
+    Uniform,
+    /// As a standard normal variable between 0 and 1.
+    Normal,
+    /// As an exponential variable of mean 1 of which all above 1 is 1: an interference that often takes its maximum.
+    Clipped,
+    /// As an exponential variable; the range is its mean. Rare interference may take many times that.
+    Tail,
+}
 
-/// Combinations whose probability at a scale near the best is smaller by more than this, in nats, are not refined.
-const HOPELESS: f64 = 40.0;
-
-/// What the residuals say about noise and scale.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct NoiseEstimate {
-    /// Factor by which the fitted values must be multiplied to be the undisturbed ones.
-    pub scale: f64,
-    /// Variance of the logarithm of that factor.
-    pub scale_variance: f64,
-    /// Range of one-sided noise, a.
-    pub one_sided: f64,
-    /// Deviation of background noise, σ.
+/// One distribution of noise.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Noise {
+    /// How the one-sided part is distributed.
+    pub pattern: Pattern,
+    /// Range of the one-sided part relative to the undisturbed time, a.
+    pub range: f64,
+    /// Deviation of the background, σ.
     pub sigma: f64,
-    /// Logarithm of the probability of the residuals, averaged over noise and scale.
-    pub evidence: f64,
 }
 
-/// Estimates noise and scale from the ratios of measured to fitted values.
-pub(crate) fn estimate(ratios: &[f64]) -> NoiseEstimate {
-    let mut cells = Vec::with_capacity(ONE_SIDED.len() * BACKGROUND.len());
-    let mut start = initial_scale(ratios, 0.0);
-    let mut top = f64::NEG_INFINITY;
-    for (i, &a) in ONE_SIDED.iter().enumerate() {
-        for &sigma in &BACKGROUND {
-            // Most combinations are out of the question at once, wherever exactly their best scale is.
-            if log_likelihood(ratios, start, a, sigma) + log_prior(i, sigma) < top - HOPELESS {
-                continue;
-            }
-            let (log_scale, peak, variance) = best_scale(ratios, a, sigma, start);
-            let prior = log_prior(i, sigma);
-            let evidence = peak + prior + 0.5 * (2.0 * std::f64::consts::PI * variance).ln();
-            top = top.max(peak + prior);
-            cells.push((evidence, log_scale, variance, a, sigma));
-            start = log_scale;
+/// Pieces of constant density that stand for a pattern.
+const PIECES: usize = 8;
+/// Multiples of the mean up to which [`Pattern::Tail`] reaches.
+const TAIL_END: f64 = 8.0;
+/// Share of measurements that went astray: whatever their noise, they are ten times as far off.
+const STRAY: f64 = 0.005;
+
+impl Pattern {
+    /// Probability that H is below `u`.
+    fn below(self, u: f64) -> f64 {
+        match self {
+            Self::Uniform => u,
+            Self::Normal => (normal_distribution(u) - 0.5) / (normal_distribution(1.0) - 0.5),
+            Self::Clipped => 1.0 - (-u).exp(),
+            Self::Tail => (1.0 - (-u).exp()) / (1.0 - (-TAIL_END).exp()),
         }
-        start = initial_scale(ratios, a);
     }
-    average(&cells)
-}
 
-/// Where the scale's maximum is likely for noise up to `a`: half of it above the median.
-fn initial_scale(ratios: &[f64], a: f64) -> f64 {
-    let mut sorted = ratios.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    (sorted[sorted.len() / 2] / (1.0 + 0.5 * a)).max(1e-3).ln()
-}
-
-fn log_prior(one_sided: usize, sigma: f64) -> f64 {
-    let (centre, spread) = EXPECTED_BACKGROUND;
-    let weight = if one_sided == 0 { NO_NOISE_WEIGHT.ln() } else { 0.0 };
-    weight - 0.5 * ((sigma / centre).ln() / spread).powi(2)
-}
-
-/// Weighted mean of the cells `(log weight, log scale, variance, a, σ)`.
-fn average(cells: &[(f64, f64, f64, f64, f64)]) -> NoiseEstimate {
-    let top = cells.iter().map(|c| c.0).fold(f64::NEG_INFINITY, f64::max);
-    let (mut total, mut mean, mut square, mut a, mut sigma) = (0.0, 0.0, 0.0, 0.0, 0.0);
-    for &(evidence, log_scale, variance, one_sided, s) in cells {
-        let w = (evidence - top).exp();
-        total += w;
-        mean += w * log_scale;
-        square += w * (log_scale * log_scale + variance);
-        a += w * one_sided;
-        sigma += w * s;
+    /// The largest H.
+    fn end(self) -> f64 {
+        if self == Self::Tail { TAIL_END } else { 1.0 }
     }
-    let mean = mean / total;
-    NoiseEstimate {
-        scale: mean.exp(),
-        scale_variance: (square / total - mean * mean).max(1e-12),
-        one_sided: a / total,
-        sigma: sigma / total,
-        evidence: top + total.ln(),
+
+    /// Where the pieces of constant density end, as values of H.
+    fn edge(self, piece: usize) -> f64 {
+        let share = piece as f64 / PIECES as f64;
+        // A tail is steep at its start and long.
+        if self == Self::Tail { TAIL_END * share * share } else { share }
+    }
+
+    /// Mean and deviation of H.
+    fn moments(self) -> (f64, f64) {
+        match self {
+            Self::Uniform => (0.5, (1.0 / 12f64).sqrt()),
+            Self::Normal => (0.459_862, 0.282_134),
+            Self::Clipped => (1.0 - (-1f64).exp(), (1.0 - 2.0 * (-1f64).exp() - (-2f64).exp()).sqrt()),
+            Self::Tail => (1.0, 1.0),
+        }
     }
 }
 
-/// The logarithm of the scale that makes `ratios` most likely under `a` and `sigma`, the log likelihood there, and
-/// the inverse of its curvature: Newton's method with safeguards.
-fn best_scale(ratios: &[f64], a: f64, sigma: f64, start: f64) -> (f64, f64, f64) {
-    let mut log_scale = start;
-    let mut step_limit: f64 = 0.3;
-    let h = 0.2 * sigma;
-    let value = |t: f64| log_likelihood(ratios, t, a, sigma);
-    let mut here = value(log_scale);
-    let mut variance = sigma * sigma / ratios.len() as f64;
-    for _ in 0..12 {
-        let (below, above) = (value(log_scale - h), value(log_scale + h));
-        let slope = (above - below) / (2.0 * h);
-        let curvature = (above - 2.0 * here + below) / (h * h);
-        if curvature < 0.0 {
-            variance = -1.0 / curvature;
-        }
-        let newton = if curvature < 0.0 { -slope / curvature } else { slope.signum() * step_limit };
-        let close = 0.1 * variance.sqrt();
-        let mut step = newton.clamp(-step_limit, step_limit);
-        let mut there = value(log_scale + step);
-        while there < here && step.abs() > close {
-            step *= 0.4;
-            there = value(log_scale + step);
-        }
-        if there > here {
-            (log_scale, here) = (log_scale + step, there);
-        }
-        if step.abs() <= close {
-            break;
-        }
-        step_limit = (2.0 * step.abs()).min(0.3);
+impl Noise {
+    /// Background alone.
+    pub fn background(sigma: f64) -> Self {
+        Self { pattern: Pattern::Uniform, range: 0.0, sigma }
     }
-    (log_scale, here, variance.min(0.1))
+
+    /// Mean of the one-sided part.
+    pub fn mean(&self) -> f64 {
+        self.range * self.pattern.moments().0
+    }
+
+    /// Standard deviation of a measurement relative to the undisturbed time.
+    pub fn deviation(&self) -> f64 {
+        self.sigma.hypot(self.range * self.pattern.moments().1)
+    }
+
+    /// The pieces of the density of `ln(1 + a H)`: where each begins and ends and its probability.
+    fn pieces(&self) -> impl Iterator<Item = (f64, f64, f64)> + '_ {
+        let log = |u: f64| (self.range * u).ln_1p();
+        let edge = |i: usize| self.pattern.edge(i);
+        (0..PIECES).map(move |i| {
+            let (from, to) = (edge(i), edge(i + 1));
+            (log(from), log(to), self.pattern.below(to) - self.pattern.below(from))
+        })
+    }
+
+    /// Where the one-sided part ends, and the probability that it is exactly there.
+    fn atom(&self) -> (f64, f64) {
+        let end = self.pattern.end();
+        ((self.range * end).ln_1p(), 1.0 - self.pattern.below(end))
+    }
+
+    /// Density of t, the logarithm of measurement over truth.
+    fn density(&self, t: f64) -> f64 {
+        let background = Background(self.sigma);
+        if self.range <= 0.05 * self.sigma {
+            return background.density(t - self.mean());
+        }
+        let (end, share) = self.atom();
+        let mut sum = if share > 1e-9 { share * background.density(t - end) } else { 0.0 };
+        let mut before = background.distribution(t);
+        for (from, to, probability) in self.pieces() {
+            let after = background.distribution(t - to);
+            sum += probability / (to - from) * (before - after).max(0.0);
+            before = after;
+        }
+        sum
+    }
+
+    /// Logarithm of the density of t, with a floor that a measurement gone astray cannot pass.
+    fn log_density(&self, t: f64) -> f64 {
+        let end = self.range.ln_1p();
+        let wide = (10.0 * self.sigma).max(0.1) + end;
+        let stray = normal_density((t - 0.5 * end) / wide) / wide;
+        ((1.0 - STRAY) * self.density(t) + STRAY * stray + 1e-300).ln()
+    }
+
+    /// Probability that t is below `t` when the truth has a further relative deviation of `spread`: with
+    /// `h(x) = x Φ(x) + φ(x)`, the integral of Φ, a piece of constant density gives `s (h(a) - h(b))` over its width.
+    pub fn distribution(&self, t: f64, spread: f64) -> f64 {
+        let s = self.sigma.hypot(spread);
+        if s <= 0.0 && self.range <= 0.0 {
+            return if t < 0.0 { 0.0 } else { 1.0 };
+        }
+        let s = s.max(1e-12);
+        let t = t + 0.5 * self.sigma * self.sigma;
+        if self.range <= 0.05 * s {
+            return normal_distribution((t - self.mean()) / s);
+        }
+        let h = |x: f64| x * normal_distribution(x) + normal_density(x);
+        let (end, share) = self.atom();
+        let mut sum = share * normal_distribution((t - end) / s);
+        for (from, to, probability) in self.pieces() {
+            sum += probability * s / (to - from) * (h((t - from) / s) - h((t - to) / s));
+        }
+        sum.clamp(0.0, 1.0)
+    }
 }
 
-/// Log likelihood of `ratios` when the undisturbed ratio is `exp(log_scale)`.
-fn log_likelihood(ratios: &[f64], log_scale: f64, a: f64, sigma: f64) -> f64 {
-    let inverse = (-log_scale).exp();
-    ratios.iter().map(|r| log_density(r * inverse - 1.0, a, sigma) - log_scale).sum()
+/// The background of this deviation: the logarithm of `1 + σ Z`, whose skewness of `-3 σ` thousands of residuals see.
+/// Where σ is so large that `1 + σ Z` could be negative it is normal in the logarithm.
+struct Background(f64);
+
+impl Background {
+    const LARGE: f64 = 0.15;
+
+    fn density(&self, t: f64) -> f64 {
+        let s = self.0;
+        if s > Self::LARGE {
+            return normal_density(t / s + 0.5 * s) / s;
+        }
+        normal_density(t.exp_m1() / s) * t.exp() / s
+    }
+
+    fn distribution(&self, t: f64) -> f64 {
+        let s = self.0;
+        normal_distribution(if s > Self::LARGE { t / s + 0.5 * s } else { t.exp_m1() / s })
+    }
 }
 
-/// Logarithm of the density of `a U + σ Z` at `r`, with a floor that a measurement gone astray cannot pass: the
-/// background has a share of one in two hundred that is ten times as wide.
-pub(crate) fn log_density(r: f64, a: f64, sigma: f64) -> f64 {
-    const STRAY: f64 = 0.005;
-    let wide = (10.0 * sigma).max(0.1) + a;
-    let stray = normal_density((r - 0.5 * a) / wide) / wide;
-    let core = if a < 0.2 * sigma {
-        normal_density((r - 0.5 * a) / sigma) / sigma
-    } else {
-        (normal_distribution(r / sigma) - normal_distribution((r - a) / sigma)).max(0.0) / a
-    };
-    ((1.0 - STRAY) * core + STRAY * stray + 1e-300).ln()
+/// A distribution of noise that a series may have.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct PossibleNoise {
+    /// Its probability.
+    pub weight: f64,
+    /// Logarithm of the undisturbed time over the model's value, should this be the noise.
+    pub shift: f64,
+    /// The distribution.
+    pub noise: Noise,
+}
+
+impl PossibleNoise {
+    /// The one distribution that there can be.
+    pub fn certain(noise: Noise) -> Self {
+        Self { weight: 1.0, shift: 0.0, noise }
+    }
+}
+
+/// A distribution of noise with its log density in a table, since a fit asks for it thousands of times.
+#[derive(Debug)]
+pub(crate) struct Tabulated {
+    /// The distribution.
+    pub noise: Noise,
+    table: OnceLock<Table>,
+}
+
+#[derive(Debug)]
+struct Table {
+    start: f64,
+    per_unit: f64,
+    values: Vec<f64>,
+}
+
+/// Entries of a table per deviation of the background: linear interpolation is then right to 0.001.
+const FINENESS: f64 = 10.0;
+/// Deviations that a table reaches beyond the range of the one-sided part.
+const REACH: f64 = 7.0;
+
+impl Tabulated {
+    pub fn new(noise: Noise) -> Self {
+        Self { noise, table: OnceLock::new() }
+    }
+
+    /// Sum of the log densities at `logs` less `shift`.
+    pub fn log_likelihood(&self, logs: &[f64], shift: f64) -> f64 {
+        let table = self.table();
+        logs.iter().map(|l| table.at(&self.noise, l - shift)).sum()
+    }
+
+    /// Log density at `t`.
+    pub fn log_density(&self, t: f64) -> f64 {
+        self.table().at(&self.noise, t)
+    }
+
+    fn table(&self) -> &Table {
+        self.table.get_or_init(|| Table::of(&self.noise))
+    }
+}
+
+impl Table {
+    fn of(noise: &Noise) -> Self {
+        let start = -REACH * noise.sigma;
+        let end = (noise.range * noise.pattern.end()).ln_1p() + REACH * noise.sigma;
+        let per_unit = FINENESS / noise.sigma;
+        let entries = ((end - start) * per_unit).ceil() as usize + 2;
+        let exact: Vec<f64> = (0..entries).map(|i| noise.log_density(start + i as f64 / per_unit)).collect();
+        // Straight lines between the entries lie below a density that is concave; thousands of residuals would see
+        // that. A twelfth of the second difference makes the lines right on average.
+        let correction = |i: usize| (exact[i + 1] - 2.0 * exact[i] + exact[i - 1]) / 12.0;
+        let inner = |i: usize| 0 < i && i + 1 < entries;
+        let values = (0..entries).map(|i| if inner(i) { exact[i] - correction(i) } else { exact[i] }).collect();
+        Self { start, per_unit, values }
+    }
+
+    fn at(&self, noise: &Noise, t: f64) -> f64 {
+        let position = (t - self.start) * self.per_unit;
+        if position < 0.0 || position >= (self.values.len() - 1) as f64 || position.is_nan() {
+            return noise.log_density(t);
+        }
+        let index = position as usize;
+        let (a, b) = (self.values[index], self.values[index + 1]);
+        a + (b - a) * (position - index as f64)
+    }
+}
+
+/// Density of the standard normal distribution.
+pub(crate) fn normal_density(t: f64) -> f64 {
+    (-0.5 * t * t).exp() / (2.0 * std::f64::consts::PI).sqrt()
+}
+
+/// Distribution function of the standard normal distribution, to 1.5e-7: Abramowitz and Stegun, 7.1.26.
+pub(crate) fn normal_distribution(t: f64) -> f64 {
+    let x = t.abs() / std::f64::consts::SQRT_2;
+    let u = 1.0 / (1.0 + 0.327_591_1 * x);
+    let poly =
+        u * (0.254_829_592 + u * (-0.284_496_736 + u * (1.421_413_741 + u * (-1.453_152_027 + u * 1.061_405_429))));
+    let tail = 0.5 * poly * (-x * x).exp();
+    if t > 0.0 { 1.0 - tail } else { tail }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rand::{RngExt, SeedableRng, rngs::StdRng};
-    use rand_distr::{Distribution, Normal};
 
-    fn ratios(rng: &mut StdRng, a: f64, sigma: f64, n: usize) -> Vec<f64> {
-        let background = Normal::new(0.0, sigma).unwrap();
-        (0..n).map(|_| 1.0 + a * rng.random::<f64>() + background.sample(rng)).collect()
+    const PATTERNS: [Pattern; 4] = [Pattern::Uniform, Pattern::Normal, Pattern::Clipped, Pattern::Tail];
+
+    /// `draws` values of t, evenly over the probability of both parts.
+    fn sample(noise: &Noise) -> Vec<f64> {
+        let inverse = |p: f64, f: &dyn Fn(f64) -> f64, low: f64, high: f64| {
+            let (mut low, mut high) = (low, high);
+            for _ in 0..50 {
+                let middle = 0.5 * (low + high);
+                if f(middle) < p { low = middle } else { high = middle }
+            }
+            low
+        };
+        let mut logs = Vec::new();
+        for i in 0..400 {
+            let p = (f64::from(i) + 0.5) / 400.0;
+            let h = inverse(p, &|u| noise.pattern.below(u), 0.0, noise.pattern.end());
+            for j in 0..400 {
+                let z = inverse((f64::from(j) + 0.5) / 400.0, &normal_distribution, -9.0, 9.0);
+                logs.push((noise.range * h).ln_1p() + (noise.sigma * z).ln_1p());
+            }
+        }
+        logs.sort_by(f64::total_cmp);
+        logs
     }
 
     #[test]
-    fn density_integrates_to_one() {
-        for (a, sigma) in [(0.0, 0.03), (0.5, 0.03), (0.02, 0.03), (1.0, 0.2)] {
-            let n = 400_000;
-            let step = 10.0 / n as f64;
-            let total: f64 = (0..n).map(|i| log_density(-5.0 + step * i as f64, a, sigma).exp() * step).sum();
-            assert!((total - 1.0).abs() < 1e-3, "{a} {sigma}: {total}");
+    fn the_distribution_is_that_of_drawn_noise() {
+        for pattern in PATTERNS {
+            for (range, sigma) in [(0.1, 0.03), (0.5, 0.03), (0.8, 0.06)] {
+                let noise = Noise { pattern, range, sigma };
+                let logs = sample(&noise);
+                for share in [0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98] {
+                    let t = logs[(share * logs.len() as f64) as usize];
+                    let p = noise.distribution(t, 0.0);
+                    // Background in the logarithm is a little narrower at the upper end than drawn.
+                    assert!((p - share).abs() < 0.015, "{noise:?}: {p} where {share} was drawn");
+                }
+            }
         }
     }
 
     #[test]
-    fn the_scale_is_the_undisturbed_one_at_any_noise() {
-        let mut rng = StdRng::seed_from_u64(7);
-        for (a, tolerance) in [(0.0, 0.015), (0.1, 0.035), (0.5, 0.04), (0.75, 0.05)] {
-            let errors = (0..40).map(|_| (estimate(&ratios(&mut rng, a, 0.03, 25)).scale - 1.0).abs());
-            let mean = errors.sum::<f64>() / 40.0;
-            assert!(mean < tolerance, "one-sided noise {a}: mean error {mean}");
+    fn densities_integrate_to_the_distribution() {
+        for pattern in PATTERNS {
+            let noise = Noise { pattern, range: 0.4, sigma: 0.05 };
+            let (from, steps) = (-0.6, 6000);
+            let mut sum = 0.0;
+            for i in 0..steps {
+                let t = from + (f64::from(i) + 0.5) * 1e-3 / 3.0;
+                sum += noise.density(t) * 1e-3 / 3.0;
+                if i % 500 == 0 {
+                    assert!((sum - noise.distribution(t, 0.0)).abs() < 5e-3, "{noise:?} at {t}");
+                }
+            }
         }
     }
 
     #[test]
-    fn scaling_the_ratios_scales_the_scale() {
-        let mut rng = StdRng::seed_from_u64(1);
-        let ratios = ratios(&mut rng, 0.4, 0.03, 25);
-        let scaled: Vec<f64> = ratios.iter().map(|r| 3.0 * r).collect();
-        let (one, three) = (estimate(&ratios), estimate(&scaled));
-        assert!((three.scale / one.scale / 3.0 - 1.0).abs() < 1e-3);
+    fn tables_agree_with_what_they_tabulate() {
+        for pattern in PATTERNS {
+            let table = Tabulated::new(Noise { pattern, range: 0.3, sigma: 0.02 });
+            for i in 0..200 {
+                let t = -0.3 + 0.007 * f64::from(i);
+                let direct = table.noise.log_density(t);
+                assert!((table.log_density(t) - direct).abs() < 0.01 + 0.002 * direct.abs(), "{t}");
+            }
+        }
+    }
+
+    #[test]
+    fn moments_are_those_of_the_pattern() {
+        for pattern in PATTERNS {
+            let n = 40_000;
+            let (mut mean, mut square) = (0.0, 0.0);
+            for i in 0..n {
+                let at = |i: i32| pattern.end() * f64::from(i) / f64::from(n);
+                let (p, u) = (pattern.below(at(i + 1)) - pattern.below(at(i)), 0.5 * (at(i) + at(i + 1)));
+                mean += p * u;
+                square += p * u * u;
+            }
+            let atom = 1.0 - pattern.below(pattern.end());
+            mean += atom * pattern.end();
+            square += atom * pattern.end() * pattern.end();
+            let (want, deviation) = pattern.moments();
+            let error = if pattern == Pattern::Tail { 0.02 } else { 1e-4 };
+            assert!((mean - want).abs() < error, "{pattern:?}: {mean}");
+            assert!(((square - mean * mean).sqrt() - deviation).abs() < error, "{pattern:?}");
+        }
     }
 }

@@ -207,6 +207,9 @@ pub enum Pattern {
     Uniform,
     Normal,
     Exponential,
+    /// Nearly the same slowdown of every measurement, which cannot be told from a slower machine.
+    #[allow(dead_code, reason = "not every example that draws programs looks at it")]
+    Poisson,
 }
 
 fn artificial(rng: &mut StdRng, pattern: Pattern) -> f64 {
@@ -222,6 +225,11 @@ fn artificial(rng: &mut StdRng, pattern: Pattern) -> f64 {
         Pattern::Exponential => {
             let e: f64 = Exp1.sample(rng);
             e.min(1.0)
+        }
+        Pattern::Poisson => {
+            // A Poisson variable of mean 1000 over 1000 is this normal one to three digits.
+            let z: f64 = StandardNormal.sample(rng);
+            (1.0 + z / 1000f64.sqrt()).clamp(0.0, 1.0)
         }
     }
 }

@@ -1,0 +1,247 @@
+//! What residuals say about their noise and about the scale of a model under it.
+//!
+//! Least squares is the answer where noise is two-sided; the lower edge of the residuals is the answer where it is
+//! one-sided and the background quiet. Averaging over the distributions that the residuals leave possible moves between the two
+//! smoothly.
+
+use crate::noise::{Noise, Pattern, PossibleNoise, Tabulated};
+use std::sync::{Arc, LazyLock};
+
+/// Ranges of one-sided noise that compete.
+const RANGES: [f64; 13] = [0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.62, 0.75, 0.95, 1.3, 1.8];
+/// Means of one-sided noise with a tail that compete.
+const TAILS: [f64; 6] = [0.05, 0.12, 0.3, 0.6, 1.2, 2.5];
+/// Deviations of background noise that compete.
+const BACKGROUNDS: [f64; 12] = [0.003, 0.006, 0.012, 0.018, 0.024, 0.032, 0.042, 0.06, 0.1, 0.2, 0.4, 0.8];
+/// What background noise is expected to be before looking: the geometric mean and its spread in nats. Beyond two
+/// spreads the expectation falls off slowly, so that data soon overrule it.
+const EXPECTED_BACKGROUND: (f64, f64) = (0.03, 0.17);
+/// Prior weight of there being no one-sided noise, relative to all distributions with a given range.
+const NO_NOISE_WEIGHT: f64 = 12.0;
+/// Prior weight of each pattern.
+const PATTERNS: [(Pattern, f64); 3] = [(Pattern::Uniform, 0.33), (Pattern::Normal, 0.33), (Pattern::Clipped, 0.33)];
+/// Prior weight of noise with a tail.
+const TAIL_WEIGHT: f64 = 0.2;
+/// Combinations whose probability is smaller by more than this, in nats, than the best one's are not refined.
+const HOPELESS: f64 = 30.0;
+
+/// Distributions less probable than this are not kept for predictions.
+const NEGLIGIBLE: f64 = 0.01;
+
+/// A distribution of noise and the logarithm of its probability before looking at a series.
+pub(crate) type Belief = (Arc<Tabulated>, f64);
+
+/// What is believed of the noise of a series before its times are looked at.
+#[derive(Clone, Debug)]
+pub(crate) struct Beliefs(pub Vec<Belief>);
+
+impl Beliefs {
+    /// Logarithm of the sum of the probabilities.
+    pub fn total(&self) -> f64 {
+        log_sum(self.0.iter().map(|b| b.1))
+    }
+}
+
+/// Logarithm of the sum of what these are the logarithms of.
+fn log_sum(logs: impl Iterator<Item = f64> + Clone) -> f64 {
+    let top = logs.clone().fold(f64::NEG_INFINITY, f64::max);
+    top + logs.map(|l| (l - top).exp()).sum::<f64>().ln()
+}
+
+/// The beliefs without any data.
+pub(crate) static DEFAULT: LazyLock<Beliefs> = LazyLock::new(|| {
+    let mut beliefs = Vec::new();
+    let mut add = |pattern, range: f64, sigma: f64, weight: f64| {
+        let noise = Noise { pattern, range, sigma };
+        beliefs.push((Arc::new(Tabulated::new(noise)), weight.ln() + background_prior(sigma)));
+    };
+    for sigma in BACKGROUNDS {
+        add(Pattern::Uniform, 0.0, sigma, NO_NOISE_WEIGHT);
+        for range in RANGES.into_iter().filter(|a| *a > 0.8 * sigma) {
+            PATTERNS.into_iter().for_each(|(pattern, weight)| add(pattern, range, sigma, weight));
+        }
+        for mean in TAILS.into_iter().filter(|a| *a > 0.8 * sigma) {
+            add(Pattern::Tail, mean, sigma, TAIL_WEIGHT);
+        }
+    }
+    Beliefs(beliefs)
+});
+
+/// Log probability of this background before looking: normal in the logarithm, with the tails of Student's t.
+pub(crate) fn background_prior(sigma: f64) -> f64 {
+    let (centre, spread) = EXPECTED_BACKGROUND;
+    let z = (sigma / centre).ln() / spread;
+    -4.5 * (z * z / 8.0).ln_1p()
+}
+
+/// One distribution with what the residuals say under it.
+#[derive(Clone, Debug)]
+pub(crate) struct Weighted {
+    /// The distribution.
+    pub noise: Arc<Tabulated>,
+    /// Its probability.
+    pub weight: f64,
+    /// Logarithm of the model's scale under it.
+    pub log_scale: f64,
+    /// Variance of that.
+    pub variance: f64,
+}
+
+/// What the residuals say about noise and scale.
+#[derive(Clone, Debug)]
+pub(crate) struct NoiseEstimate {
+    /// Factor by which the fitted values must be multiplied to be the undisturbed ones.
+    pub scale: f64,
+    /// Variance of the logarithm of that factor when the noise is known, on average over what it may be.
+    pub variance: f64,
+    /// The distributions that remain possible, most probable first.
+    pub noises: Vec<Weighted>,
+    /// Logarithm of the probability of the residuals, averaged over noise and scale.
+    pub evidence: f64,
+}
+
+impl NoiseEstimate {
+    /// The distributions that are not negligible, relative to the scale.
+    pub fn possible(&self) -> Vec<PossibleNoise> {
+        let kept: Vec<&Weighted> = self.noises.iter().filter(|w| w.weight > NEGLIGIBLE).collect();
+        let total: f64 = kept.iter().map(|w| w.weight).sum();
+        let shift = |w: &Weighted| w.log_scale - self.scale.ln();
+        let one = |w: &&Weighted| PossibleNoise { weight: w.weight / total, shift: shift(w), noise: w.noise.noise };
+        kept.iter().map(one).collect()
+    }
+
+    /// The most probable distribution.
+    pub fn likeliest(&self) -> &Weighted {
+        &self.noises[0]
+    }
+}
+
+/// The evidence of each belief, by its index: log evidence, log scale, variance. Those out of the question have none.
+pub(crate) fn evidences(logs: &[f64], beliefs: &Beliefs) -> Vec<Option<(f64, f64, f64)>> {
+    let mut sorted = logs.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let median = sorted[sorted.len() / 2];
+    let mut top = f64::NEG_INFINITY;
+    let evidence = |(noise, prior): &Belief| {
+        let start = median - noise.noise.mean().ln_1p();
+        // Most are out of the question at once, wherever exactly their best scale is.
+        if noise.log_likelihood(logs, start) + prior < top - HOPELESS {
+            return None;
+        }
+        let (log_scale, peak, variance) = best_scale(logs, noise, start);
+        top = top.max(peak + prior);
+        Some(over_scales(logs, noise, log_scale, peak, variance.sqrt()))
+    };
+    beliefs.0.iter().map(evidence).collect()
+}
+
+/// Estimates noise and scale from the logarithms of the ratios of measured to fitted values.
+pub(crate) fn estimate(logs: &[f64], beliefs: &Beliefs) -> NoiseEstimate {
+    let evidences = evidences(logs, beliefs);
+    let known = beliefs.0.iter().zip(&evidences).filter_map(|(b, e)| e.map(|e| (b, e)));
+    let weights: Vec<_> = known.map(|((noise, prior), e)| (noise, e.0 + prior, e.1, e.2)).collect();
+    let top = log_sum(weights.iter().map(|w| w.1));
+    let weighted = |&(noise, evidence, log_scale, variance): &(&Arc<Tabulated>, f64, f64, f64)| Weighted {
+        noise: Arc::clone(noise),
+        weight: (evidence - top).exp(),
+        log_scale,
+        variance,
+    };
+    let mut noises: Vec<Weighted> = weights.iter().map(weighted).collect();
+    noises.sort_by(|a, b| b.weight.total_cmp(&a.weight));
+    let mean = noises.iter().map(|w| w.weight * w.log_scale).sum::<f64>();
+    let variance = noises.iter().map(|w| w.weight * w.variance).sum();
+    let evidence = top - beliefs.total();
+    NoiseEstimate { scale: mean.exp(), variance, noises, evidence }
+}
+
+/// Logarithm of the probability of `logs` over all scales, with the mean and variance of the scale's logarithm: the
+/// trapezoidal rule about the `peak`, which for bell-shaped functions is as good as exact.
+fn over_scales(logs: &[f64], noise: &Tabulated, centre: f64, peak: f64, deviation: f64) -> (f64, f64, f64) {
+    const STEP: f64 = 0.8;
+    let (mut total, mut first, mut second) = (0.0, 0.0, 0.0);
+    for i in -5..=5 {
+        let offset = STEP * deviation * f64::from(i);
+        let weight = if i == 0 { 1.0 } else { (noise.log_likelihood(logs, centre + offset) - peak).exp() };
+        total += weight;
+        first += weight * offset;
+        second += weight * offset * offset;
+    }
+    let mean = first / total;
+    let variance = (second / total - mean * mean).max(1e-12);
+    (peak + (total * STEP * deviation).ln(), centre + mean, variance)
+}
+
+/// The logarithm of the scale that makes `logs` most likely under `noise`, the log likelihood there, and the inverse
+/// of its curvature: Newton's method with safeguards.
+fn best_scale(logs: &[f64], noise: &Tabulated, start: f64) -> (f64, f64, f64) {
+    let sigma = noise.noise.sigma;
+    let (mut log_scale, mut step_limit) = (start, 0.3_f64);
+    let h = 0.3 * sigma;
+    let value = |t: f64| noise.log_likelihood(logs, t);
+    let mut here = value(log_scale);
+    let mut variance = sigma * sigma / logs.len() as f64;
+    for _ in 0..12 {
+        let (below, above) = (value(log_scale - h), value(log_scale + h));
+        let slope = (above - below) / (2.0 * h);
+        let curvature = (above - 2.0 * here + below) / (h * h);
+        if curvature < 0.0 {
+            variance = -1.0 / curvature;
+        }
+        let newton = if curvature < 0.0 { -slope / curvature } else { slope.signum() * step_limit };
+        let close = 0.1 * variance.sqrt();
+        let mut step = newton.clamp(-step_limit, step_limit);
+        let mut there = value(log_scale + step);
+        while there < here && step.abs() > close {
+            step *= 0.4;
+            there = value(log_scale + step);
+        }
+        if there > here {
+            (log_scale, here) = (log_scale + step, there);
+        }
+        if step.abs() <= close {
+            break;
+        }
+        step_limit = (2.0 * step.abs()).min(0.3);
+    }
+    (log_scale, here, variance.min(0.1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::{RngExt, SeedableRng, rngs::StdRng};
+    use rand_distr::{Distribution, StandardNormal};
+
+    fn logs(rng: &mut StdRng, count: usize, noise: impl Fn(&mut StdRng) -> f64, sigma: f64) -> Vec<f64> {
+        let mut one = || {
+            let z: f64 = StandardNormal.sample(rng);
+            (1.0 + noise(rng)).ln() + (1.0 + sigma * z).ln()
+        };
+        (0..count).map(|_| one()).collect()
+    }
+
+    #[test]
+    fn the_scale_is_that_of_the_undisturbed_times() {
+        let rng = &mut StdRng::seed_from_u64(3);
+        for a in [0.0, 0.3, 0.75] {
+            let mut errors = Vec::new();
+            for _ in 0..40 {
+                let logs = logs(rng, 25, |rng| a * rng.random::<f64>(), 0.03);
+                errors.push((estimate(&logs, &DEFAULT).scale - 1.0).abs());
+            }
+            let mean = errors.iter().sum::<f64>() / errors.len() as f64;
+            assert!(mean < 0.015 + 0.04 * a, "{a}: {mean}");
+        }
+    }
+
+    #[test]
+    fn scaling_all_times_scales_the_scale() {
+        let rng = &mut StdRng::seed_from_u64(4);
+        let logs = logs(rng, 12, |rng| 0.5 * rng.random::<f64>(), 0.03);
+        let scaled: Vec<f64> = logs.iter().map(|l| l + 3f64.ln()).collect();
+        let (one, three) = (estimate(&logs, &DEFAULT), estimate(&scaled, &DEFAULT));
+        assert!((three.scale / one.scale / 3.0 - 1.0).abs() < 1e-3);
+        assert!((three.evidence - one.evidence).abs() < 1e-3 * one.evidence.abs());
+    }
+}
