@@ -11,6 +11,7 @@ use crate::priors::{Group, Prior, terms_of};
 use crate::quality::{adjusted_r2, left_out_errors, mean_absolute, smape};
 use crate::shape_search::Candidate;
 use crate::warning::{self, warning};
+use crate::{robust, roughness};
 use std::borrow::Cow;
 
 /// Terms below this share of the model at the largest scale do not count as its growth.
@@ -62,6 +63,20 @@ impl<'a> Data<'a> {
         }
         data.warn(unusable, &experiment.metrics[series.metric as usize].unit);
         data
+    }
+
+    /// The data at the points that `keep`.
+    pub fn restricted(&self, keep: impl Fn(&[f64]) -> bool) -> Self {
+        let kept: Vec<usize> = (0..self.points.len()).filter(|&i| keep(self.points[i])).collect();
+        let mut new_index = vec![None; self.points.len()];
+        kept.iter().enumerate().for_each(|(new, &old)| new_index[old] = Some(new));
+        Self {
+            offered: kept.len(),
+            points: kept.iter().map(|&i| self.points[i]).collect(),
+            medians: kept.iter().map(|&i| self.medians[i]).collect(),
+            observations: self.observations.iter().filter_map(|o| Some((new_index[o.0]?, o.1))).collect(),
+            ..self.clone()
+        }
     }
 
     fn warn(&mut self, unusable: usize, unit: &str) {
@@ -233,9 +248,14 @@ pub(crate) fn prior_model(
     let mut model = model_of(data, kind, Method::Effort, &fit, basis);
     model.effort_metric = Some(effort_metric);
     model.uncertainty.rivals = fits.iter().map(|f| rival(&fit, f)).filter(|r| r.0 > 0.01).collect();
-    let describe = |f: &(CoefficientFit, &Vec<Group>)| prior_runner_up(experiment, data, kind, &fit, f);
-    model.runners_up = fits.iter().take(3).map(describe).collect();
-    model.runners_up.dedup_by(|a, b| a.expression == b.expression);
+    let describe = |f: &(CoefficientFit, &Vec<Group>)| prior_runner_up(experiment, data, kind, (&fit, &model), f);
+    let mut runners_up: Vec<RunnerUp> = fits.iter().map(describe).collect();
+    // Shapes that differ in terms without a coefficient are one function.
+    runners_up.dedup_by(|a, b| a.expression == b.expression);
+    let own = model.expression(&experiment.parameters);
+    runners_up.retain(|r| r.expression != own);
+    runners_up.truncate(3);
+    model.runners_up = runners_up;
     let used: Vec<Vec<f64>> = fit.active().iter().map(|&k| data.column(|x| basis[k].at(x))).collect();
     let k = used.len();
     add_hidden_terms(&mut model, prior);
@@ -283,18 +303,17 @@ fn prior_runner_up(
     experiment: &Experiment,
     data: &Data,
     kind: Kind,
-    best: &CoefficientFit,
+    (best, chosen): (&CoefficientFit, &Model),
     (fit, basis): &(CoefficientFit, &Vec<Group>),
 ) -> RunnerUp {
     let model = model_of(data, kind, Method::Effort, fit, basis);
     let more = fit.active().len() > best.active().len();
-    let reason =
-        if more { "its further coefficients explain no more than noise" } else { "it explains the times less well" };
-    RunnerUp {
-        expression: model.expression(&experiment.parameters),
-        score: coefficients::deviation(&data.values(), &data.column(|x| model.at(x)), 0),
-        reason: reason.to_owned(),
-    }
+    let score = coefficients::deviation(&data.values(), &data.column(|x| model.at(x)), 0);
+    let percent = 100.0 * score;
+    let chosen = 100.0 * coefficients::deviation(&data.values(), &data.column(|x| chosen.at(x)), 0);
+    let why = if more { "its further coefficients explain no more than noise" } else { "it is less probable" };
+    let reason = format!("{why}; the times differ from it by {percent:.2} %, from the chosen one by {chosen:.2} %");
+    RunnerUp { expression: model.expression(&experiment.parameters), score, reason }
 }
 
 /// All terms of a fitted basis with their coefficients.
@@ -342,9 +361,10 @@ pub(crate) fn searched_model(
     experiment: &Experiment,
     data: &Data,
     kind: Kind,
-    candidates: &[Candidate],
+    candidates: Vec<Candidate>,
     pool: &Pooled,
 ) -> Model {
+    let candidates = robust::chosen_first(candidates, &data.points, &data.medians);
     let Some(chosen) = candidates.first() else {
         let mean = data.medians.iter().sum::<f64>() / data.medians.len().max(1) as f64;
         return constant_model(data, kind, mean);
@@ -360,7 +380,14 @@ pub(crate) fn searched_model(
         model.uncertainty.freedom = y.len().saturating_sub(columns.len()) as f64;
         model
     } else {
-        let fit = coefficients::fit(&columns, &y, beliefs(&columns, &y, pool).as_deref());
+        let beliefs = beliefs(&columns, &y, pool).filter(|_| !is_no_noise(data, &columns, &y));
+        let two_sided = beliefs.is_none();
+        let mut fit = coefficients::fit(&columns, &robust::winsorised(&columns, &y, two_sided), beliefs.as_deref());
+        if two_sided {
+            let fitted = coefficients::combine(&columns, &fit.coefficients);
+            let deviation = coefficients::deviation(&y, &fitted, fit.active().len());
+            fit.noises = vec![PossibleNoise::certain(Noise::background(deviation))];
+        }
         model_of(data, kind, Method::Time, &fit, &basis)
     };
     let scale = scale_against(&model, chosen, data);
@@ -377,6 +404,41 @@ pub(crate) fn searched_model(
     let k = columns.len();
     finish(&mut model, data, &columns, k);
     model
+}
+
+/// Whether what the columns leave cannot be one-sided noise, because the values themselves show less noise.
+fn is_no_noise(data: &Data, columns: &[Vec<f64>], y: &[f64]) -> bool {
+    if data.observations.len() > data.points.len() {
+        return true;
+    }
+    let fitted = coefficients::combine(columns, &coefficients::weighted_fit(columns, y));
+    let left = coefficients::deviation(y, &fitted, columns.len());
+    let noise = roughness::relative_noise(&data.points, &data.medians, &data.observations);
+    noise.is_none_or(|noise| noise < 0.7 * left)
+}
+
+/// The statistics of a model of two segments over all of `data`, and the sentence that says so.
+pub(crate) fn combined(model: &mut Model, data: &Data) {
+    let y = data.values();
+    let fitted = data.column(|x| model.at(x));
+    let qualities: Vec<Quality> = model.segments.iter().map(|s| s.model.quality.clone()).collect();
+    let mean = |of: &dyn Fn(&Quality) -> Option<f64>| {
+        let weighted: Option<Vec<f64>> = qualities.iter().map(|q| Some(of(q)? * q.points as f64)).collect();
+        weighted.map(|w| w.iter().sum::<f64>() / data.points.len() as f64)
+    };
+    let terms: usize = model.segments.iter().map(|s| s.model.terms.len() + 1).sum();
+    model.quality = Quality {
+        points: data.points.len(),
+        repetitions: data.repetitions(),
+        smape: smape(&y, &fitted),
+        adjusted_r2: adjusted_r2(&y, &fitted, terms),
+        noise: mean(&|q| q.noise.map(|n| n * n)).map(f64::sqrt),
+        cross_validated_relative_error: mean(&|q| q.cross_validated_relative_error),
+    };
+    model.warnings.retain(|w| w.code != warning::CONSTANT && w.code != warning::TOO_FEW_POINTS);
+    let (below, above) = (model.segments[0].to.unwrap_or(f64::NAN), model.segments[1].from.unwrap_or(f64::NAN));
+    let message = format!("The behaviour changes between {below} and {above}; the growth is that beyond.");
+    model.warnings.push(warning(warning::CHANGE, message));
 }
 
 fn term_of_one() -> Term {
@@ -402,12 +464,16 @@ fn scale_against(model: &Model, chosen: &Candidate, data: &Data) -> f64 {
 
 fn searched_runner_up(experiment: &Experiment, data: &Data, kind: Kind, best: &Candidate, c: &Candidate) -> RunnerUp {
     let model = skeleton(data, kind, Method::Time, c.constant, c.terms.clone());
+    let (chosen, error) = (100.0 * best.left_out.sqrt(), 100.0 * c.left_out.sqrt());
     let reason = if c.left_out > best.left_out {
-        "its errors at points left out are larger"
+        format!("its errors at points left out are larger, {error:.2} % against {chosen:.2} %")
     } else {
-        "its errors at points left out are smaller, by less than its complexity costs"
+        format!(
+            "its errors at points left out are smaller, {error:.2} % against {chosen:.2} %, by less than its \
+             complexity costs"
+        )
     };
-    RunnerUp { expression: model.expression(&experiment.parameters), score: c.left_out.sqrt(), reason: reason.into() }
+    RunnerUp { expression: model.expression(&experiment.parameters), score: c.left_out.sqrt(), reason }
 }
 
 /// A model that has no statistics yet.
@@ -431,6 +497,7 @@ fn skeleton(data: &Data, kind: Kind, method: Method, constant: f64, terms: Vec<T
         },
         warnings: data.warnings.clone(),
         runners_up: Vec::new(),
+        segments: Vec::new(),
         uncertainty: Uncertainty { range: data.range(), ..Uncertainty::default() },
     }
 }

@@ -11,9 +11,13 @@ impl Model {
     /// The model as a formula over the parameters' names, such as `1.1e-5 * log2(p) + 4.0e-10 * n^(2/3)`.
     ///
     /// Coefficients have the digits that their standard errors support: at least two, and only those that are not
-    /// zero where a count gave the coefficient exactly. Terms with a coefficient of zero are left out.
+    /// zero where a count gave the coefficient exactly. Terms with a coefficient of zero are left out. Where two functions
+    /// hold in two ranges of a parameter the formula says so: `3 * n for n <= 64; 5 * n for n >= 128`.
     #[must_use]
     pub fn expression(&self, parameters: &[String]) -> String {
+        if let Some(segments) = self.segments_expression(parameters) {
+            return segments;
+        }
         let errors = &self.uncertainty.coefficient_errors;
         let digits = |i: usize| errors.get(i).map_or(DEFAULT_DIGITS, |&e| supported_digits(e));
         let mut summands = Vec::new();

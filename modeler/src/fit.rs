@@ -6,15 +6,17 @@ use crate::experiment::{CallPathId, Experiment, Layout, MetricId, OverRanks, Ser
 use crate::hypotheses::Hypotheses;
 use crate::model::{Kind, Model, Warning};
 use crate::noise_pool::NoisePool;
-use crate::options::{ExponentSets, MethodChoice, Options};
+use crate::options::{self, ExponentSets, MethodChoice, Options};
 use crate::priors::{self, Bytes, Communicator, Operation, Prior};
+use crate::roughness;
+use crate::segments::{self, Cut};
 use crate::share::{Share, fit_share};
 use crate::warning::{self, Code, warning};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// A series that has no model, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,6 +45,8 @@ pub struct Fits {
 const EFFORT: [&str; 5] = ["visits", "basic_blocks", "bytes_sent", "bytes_received", "comm_size"];
 /// Most call paths of a kind whose residuals are pooled.
 const MOST_POOLED: usize = 160;
+/// Models of fewer points have a warning.
+const FEW_POINTS: usize = 5;
 /// Names that users give the parameter that is the number of ranks.
 const RANKS: [&str; 9] = ["p", "ranks", "processes", "nprocs", "procs", "np", "mpi_ranks", "num_procs", "nranks"];
 
@@ -108,6 +112,11 @@ pub(crate) struct Fitter<'a> {
     hypotheses: Vec<Arc<Hypotheses<'a>>>,
     /// The same for bytes, which have more exponents.
     byte_hypotheses: Vec<Arc<Hypotheses<'a>>>,
+    /// By layout, bits of parameters and whether for bytes: the hypotheses of series that grow faster in those
+    /// parameters than the largest exponent.
+    steep_hypotheses: Mutex<HashMap<(usize, usize, bool), Arc<Hypotheses<'a>>>>,
+    /// Whether the exponent sets are the default ones.
+    is_default: bool,
     /// Metric ids by name.
     metrics: HashMap<&'a str, Vec<MetricId>>,
     ranks: Option<usize>,
@@ -132,7 +141,20 @@ impl<'a> Fitter<'a> {
         let is_ranks = |name: &String| RANKS.contains(&name.to_ascii_lowercase().as_str());
         let ranks = experiment.parameters.iter().position(is_ranks);
         let efforts = experiment.series.iter().map(|_| OnceLock::new()).collect();
-        Self { experiment, options, hypotheses, byte_hypotheses, metrics, ranks, efforts, noise: OnceLock::new() }
+        let steep_hypotheses = Mutex::new(HashMap::new());
+        let is_default = options.exponents == options::ExponentSets::default();
+        Self {
+            experiment,
+            options,
+            hypotheses,
+            byte_hypotheses,
+            steep_hypotheses,
+            is_default,
+            metrics,
+            ranks,
+            efforts,
+            noise: OnceLock::new(),
+        }
     }
 
     /// Fits the series of those of `callpaths` that `share` holds.
@@ -182,6 +204,10 @@ impl<'a> Fitter<'a> {
             let reason = format!("{points} {usable}points; a model needs at least {least}");
             return Err(skipped(reason, warning::TOO_FEW_POINTS));
         }
+        if points < FEW_POINTS {
+            let message = format!("{points} points leave little to choose a function by.");
+            data.warnings.push(warning(warning::TOO_FEW_POINTS, message));
+        }
         if EFFORT.contains(&name) {
             return Ok(Model { kind: self.kind(series), ..self.fit_count(series, &data, workspace) });
         }
@@ -193,14 +219,12 @@ impl<'a> Fitter<'a> {
             && let Some((prior, effort_metric, warnings)) = self.prior(series, workspace)
         {
             data.warnings.extend(warnings);
-            let pool = self.pooled(series);
-            return Ok(prior_model(self.experiment, &data, self.kind(series), &prior, effort_metric, &pool));
+            return Ok(self.fit_prior(series, &data, &prior, effort_metric, workspace));
         }
         if self.options.method == MethodChoice::Effort {
             return Err(skipped("no effort was measured at this call path".into(), warning::NO_EFFORT));
         }
-        let candidates = crate::shape_search::search(&self.hypotheses(&data), &data.medians, &mut workspace.searched);
-        Ok(searched_model(self.experiment, &data, self.kind(series), &candidates, &self.pooled(series)))
+        Ok(self.fit_search(series, &data, workspace))
     }
 
     /// What the call paths of its kind say about the noise of `series`; nothing unless it is a time.
@@ -247,10 +271,18 @@ impl<'a> Fitter<'a> {
     fn hypotheses(&self, data: &Data<'a>) -> Arc<Hypotheses<'a>> {
         let is_bytes = self.experiment.metrics[data.series.metric as usize].name.starts_with("bytes");
         let shared = if is_bytes { &self.byte_hypotheses[data.layout] } else { &self.hypotheses[data.layout] };
-        if data.points.len() == shared.points.len() {
-            return Arc::clone(shared);
+        let beyond = || roughness::grows_beyond(&data.points, &data.medians, options::STEEPEST);
+        let steep = if self.is_default { beyond() } else { 0 };
+        let build = |points| Arc::new(Hypotheses::with_steep(points, shared.sets(), steep));
+        if data.points.len() != shared.points.len() {
+            return build(data.points.clone());
         }
-        Arc::new(Hypotheses::new(data.points.clone(), shared.sets()))
+        if steep != 0 {
+            let mut known = self.steep_hypotheses.lock().unwrap_or_else(PoisonError::into_inner);
+            let key = (data.layout, steep, is_bytes);
+            return Arc::clone(known.entry(key).or_insert_with(|| build(shared.points.clone())));
+        }
+        Arc::clone(shared)
     }
 
     fn warn_of_fixed_parameters(&self, data: &mut Data) {
@@ -283,7 +315,8 @@ impl<'a> Fitter<'a> {
     fn fit_count(&self, series: &Series, data: &Data<'a>, workspace: &mut Workspace) -> Model {
         let effort = self.effort_of(data, workspace);
         if effort.repeats {
-            return count_model(self.experiment, data, series.metric, &effort.found);
+            let whole = count_model(self.experiment, data, series.metric, &effort.found);
+            return self.count_in_segments(data, effort, workspace).unwrap_or(whole);
         }
         let mut data = data.clone();
         let message = "The count differs between repetitions and is modelled like a noisy measurement.";
@@ -292,21 +325,108 @@ impl<'a> Fitter<'a> {
             return constant_model(&data, Kind::Other, 0.0);
         }
         let candidates = crate::shape_search::search(&self.hypotheses(&data), &data.medians, &mut workspace.searched);
-        searched_model(self.experiment, &data, Kind::Other, &candidates, &Pooled::default())
+        searched_model(self.experiment, &data, Kind::Other, candidates, &Pooled::default())
+    }
+
+    /// The model of a time whose shape is searched in the times.
+    fn fit_search(&self, series: &Series, data: &Data<'a>, workspace: &mut Workspace) -> Model {
+        let pool = self.pooled(series);
+        let mut searched = |data: &Data<'a>| {
+            if data.medians.iter().all(|y| *y == 0.0) {
+                return constant_model(data, self.kind(series), 0.0);
+            }
+            let candidates =
+                crate::shape_search::search(&self.hypotheses(data), &data.medians, &mut workspace.searched);
+            searched_model(self.experiment, data, self.kind(series), candidates, &pool)
+        };
+        let whole = searched(data);
+        let cuts = segments::cuts(data).into_iter();
+        let parts = cuts.map(|cut| (cut, searched(&cut.part(data, true)), searched(&cut.part(data, false)))).collect();
+        segments::better(data, &whole, parts).unwrap_or(whole)
+    }
+
+    /// The model of a time whose shape `prior` gives. Where it changes its behaviour and one function explains the
+    /// effort, other coefficients hold beyond; where two do, each segment has its own shape.
+    fn fit_prior(
+        &self,
+        series: &Series,
+        data: &Data<'a>,
+        prior: &Prior,
+        metric: MetricId,
+        workspace: &mut Workspace,
+    ) -> Model {
+        let pool = self.pooled(series);
+        let fit = |data: &Data<'a>, prior: &Prior| {
+            if data.medians.iter().all(|y| *y == 0.0) {
+                return constant_model(data, self.kind(series), 0.0);
+            }
+            prior_model(self.experiment, data, self.kind(series), prior, metric, &pool)
+        };
+        let whole = fit(data, prior);
+        let parts = segments::cuts(data).into_iter().map(|cut| {
+            let of_side = |lower: bool, workspace: &mut Workspace| {
+                let own = self.prior_of_part(series.callpath, metric, cut, lower, workspace);
+                fit(&cut.part(data, lower), own.as_ref().unwrap_or(prior))
+            };
+            (cut, of_side(true, workspace), of_side(false, workspace))
+        });
+        segments::better(data, &whole, parts.collect()).unwrap_or(whole)
+    }
+
+    /// The prior of a computation on one side of a change, where no single function explains its blocks.
+    fn prior_of_part(
+        &self,
+        callpath: CallPathId,
+        metric: MetricId,
+        cut: Cut,
+        lower: bool,
+        workspace: &mut Workspace,
+    ) -> Option<Prior> {
+        let series = self.experiment.series_of(callpath, metric)?;
+        if self.experiment.metrics[metric as usize].name != "basic_blocks" {
+            return None;
+        }
+        let data = self.data(series);
+        if self.effort_of(&data, workspace).found.first()?.residual <= segments::ROUNDED {
+            return None;
+        }
+        let found = self.functions_behind(&cut.part(&data, lower), workspace).into_iter().next()?;
+        found.exact.then(|| priors::computation(&found, |_| true))
+    }
+
+    /// The two functions that give a count exactly which no single one explains.
+    fn count_in_segments(&self, data: &Data<'a>, effort: &Effort, workspace: &mut Workspace) -> Option<Model> {
+        if effort.found.first()?.residual <= segments::ROUNDED {
+            return None;
+        }
+        segments::cuts(data).into_iter().find_map(|cut| {
+            let mut side = |lower: bool| {
+                let part = cut.part(data, lower);
+                let found = self.functions_behind(&part, workspace);
+                let best = found.first()?;
+                let is_sure = best.exact && best.terms.len() * segments::POINTS_PER_TERM <= part.points.len();
+                is_sure.then(|| count_model(self.experiment, &part, data.series.metric, &found))
+            };
+            let (lower, upper) = (side(true)?, side(false)?);
+            Some(segments::joined(data, cut, lower, upper))
+        })
     }
 
     /// The function behind a count.
     fn effort_of(&self, data: &Data<'a>, workspace: &mut Workspace) -> &Effort {
         let key = (data.series.callpath, data.series.metric);
         let index = self.experiment.series.partition_point(|s| (s.callpath, s.metric) < key);
-        self.efforts[index].get_or_init(|| {
-            let hypotheses = self.hypotheses(data);
-            let found = match hypotheses.reduced(&data.medians) {
-                Some(reduced) => self.function_of(&reduced.values(&data.medians), &reduced.hypotheses, workspace),
-                None => self.function_of(&data.medians, &hypotheses, workspace),
-            };
-            Effort { found, repeats: data.repeats_exactly() }
-        })
+        self.efforts[index]
+            .get_or_init(|| Effort { found: self.functions_behind(data, workspace), repeats: data.repeats_exactly() })
+    }
+
+    /// The functions that explain a count, best first.
+    fn functions_behind(&self, data: &Data<'a>, workspace: &mut Workspace) -> Vec<Found> {
+        let hypotheses = self.hypotheses(data);
+        match hypotheses.reduced(&data.medians) {
+            Some(reduced) => self.function_of(&reduced.values(&data.medians), &reduced.hypotheses, workspace),
+            None => self.function_of(&data.medians, &hypotheses, workspace),
+        }
     }
 
     /// The functions that explain the counts `y`, best first.

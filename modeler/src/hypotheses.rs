@@ -4,7 +4,7 @@ use crate::decompose;
 use crate::effort::common_step;
 use crate::library::{FactorColumn, Library, Rounding, Shape, factor_columns};
 use crate::linear::{least_squares, residual};
-use crate::options::{ExponentSets, NegativeExponents};
+use crate::options::{ExponentSets, NegativeExponents, STEEP_SETS};
 use crate::screen::{Axis, Heads, Screen};
 use crate::separable::Grid;
 use std::collections::BTreeMap;
@@ -30,6 +30,8 @@ pub(crate) struct Hypotheses<'a> {
     /// Coordinates of the points.
     pub points: Vec<&'a [f64]>,
     sets: ExponentSets,
+    /// Bits of the parameters that get exponents beyond those of `sets`.
+    steep: usize,
     varying: Vec<usize>,
     /// By way of rounding and mask of varying parameters with negative exponents.
     shared: Vec<OnceLock<Arc<Library>>>,
@@ -60,24 +62,29 @@ impl Reduced<'_> {
 
 impl<'a> Hypotheses<'a> {
     pub fn new(points: Vec<&'a [f64]>, sets: &ExponentSets) -> Self {
+        Self::with_steep(points, sets, 0)
+    }
+
+    /// The same where the parameters with bits in `steep` may have exponents beyond those of `sets`.
+    pub fn with_steep(points: Vec<&'a [f64]>, sets: &ExponentSets, steep: usize) -> Self {
         let parameters = points.first().map_or(0, |x| x.len());
         let varies = |l: &usize| points.iter().any(|x| x[*l] != points[0][*l]);
         let varying: Vec<usize> = (0..parameters).filter(varies).collect();
-        Self::in_parameters(points, sets.clone(), varying)
+        Self::in_parameters(points, (sets.clone(), steep), varying)
     }
 
-    /// The exponents of the hypotheses.
+    /// The exponents they draw from.
     pub fn sets(&self) -> &ExponentSets {
         &self.sets
     }
 
-    fn in_parameters(points: Vec<&'a [f64]>, sets: ExponentSets, varying: Vec<usize>) -> Self {
+    fn in_parameters(points: Vec<&'a [f64]>, (sets, steep): (ExponentSets, usize), varying: Vec<usize>) -> Self {
         let libraries = ROUNDINGS.len() << varying.len().min(MOST_SHARED);
         let shared = (0..libraries).map(|_| OnceLock::new()).collect();
         let reduced = (0..1usize << varying.len().min(MOST_CACHED)).map(|_| OnceLock::new()).collect();
         let axes = (0..2 * varying.len()).map(|_| OnceLock::new()).collect();
         let heads = [OnceLock::new(), OnceLock::new()];
-        Self { points, sets, varying, shared, grid: OnceLock::new(), axes, heads, reduced }
+        Self { points, sets, steep, varying, shared, grid: OnceLock::new(), axes, heads, reduced }
     }
 
     /// The hypotheses in the parameters that the count `y` depends on; `None` if those are all.
@@ -99,7 +106,10 @@ impl<'a> Hypotheses<'a> {
             let varying = (0..all).filter(|bit| mask >> bit & 1 == 1).map(|bit| self.varying[bit]).collect();
             let chosen: Vec<usize> = self.groups(mask).iter().map(|group| group[0]).collect();
             let points = chosen.iter().map(|&i| self.points[i]).collect();
-            Arc::new(Reduced { hypotheses: Self::in_parameters(points, self.sets.clone(), varying), chosen })
+            Arc::new(Reduced {
+                hypotheses: Self::in_parameters(points, (self.sets.clone(), self.steep), varying),
+                chosen,
+            })
         };
         Some(Arc::clone(self.reduced[mask].get_or_init(reduce)))
     }
@@ -146,8 +156,14 @@ impl<'a> Hypotheses<'a> {
         squares.iter().zip(y).map(credible).collect()
     }
 
+    /// The exponents of parameter `l`.
+    fn sets_of(&self, l: usize) -> &ExponentSets {
+        if self.steep >> l & 1 == 1 { &STEEP_SETS } else { &self.sets }
+    }
+
     fn grid(&self) -> Option<&Grid> {
-        self.grid.get_or_init(|| Grid::new(&self.points, &self.varying, &self.sets)).as_ref()
+        let sets = if self.steep == 0 { &self.sets } else { &STEEP_SETS };
+        self.grid.get_or_init(|| Grid::new(&self.points, &self.varying, sets)).as_ref()
     }
 
     /// Parameters with one value in all points.
@@ -200,7 +216,8 @@ impl<'a> Hypotheses<'a> {
         };
         let axis = |bit: usize| {
             let (l, negative) = (self.varying[bit], mask >> bit & 1 == 1);
-            self.axes[2 * bit + usize::from(negative)].get_or_init(|| Axis::new(&self.points, l, &self.sets, negative))
+            self.axes[2 * bit + usize::from(negative)]
+                .get_or_init(|| Axis::new(&self.points, l, self.sets_of(l), negative))
         };
         let axes: Vec<&Axis> = (0..self.varying.len()).map(axis).collect();
         let (_, before) = axes.split_last()?;
@@ -249,7 +266,7 @@ impl<'a> Hypotheses<'a> {
     fn library(&self, y: &[f64], rounding: Rounding, negative: usize) -> Arc<Library> {
         let factors = |kept: Option<usize>| -> Vec<Vec<FactorColumn>> {
             let of = |(bit, &l): (usize, &usize)| {
-                let columns = factor_columns(&self.points, l, &self.sets, negative >> bit & 1 == 1, rounding);
+                let columns = factor_columns(&self.points, l, self.sets_of(l), negative >> bit & 1 == 1, rounding);
                 match kept {
                     Some(count) => self.best_factors(y, l, columns, count),
                     None => columns,

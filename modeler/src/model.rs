@@ -3,6 +3,7 @@
 //! The form is the performance model normal form (PMNF), seed paper "Denoising Application Performance Models with
 //! Noise-Resilient Priors", equation 1: `f(x) = Σ_k c_k Π_l x_l^i_kl log2(x_l)^j_kl`.
 
+pub use crate::segments::Segment;
 use crate::warning::Code;
 use num_rational::Ratio;
 use serde::{Deserialize, Serialize};
@@ -152,6 +153,9 @@ pub struct Model {
     pub warnings: Vec<Warning>,
     /// The hypotheses that came closest, at most three, best first.
     pub runners_up: Vec<RunnerUp>,
+    /// The two ranges of one parameter in which different functions hold, in ascending order; empty where one function
+    /// holds everywhere. `constant`, `terms` and `growth` are those of the last.
+    pub segments: Vec<Segment>,
     /// What the fit knows about its own errors; without it predictions have no width.
     pub(crate) uncertainty: Uncertainty,
 }
@@ -197,6 +201,9 @@ impl Model {
     /// The model's value at `x`, one coordinate per parameter.
     #[must_use]
     pub fn at(&self, x: &[f64]) -> f64 {
+        if let Some(segment) = self.segment_at(x) {
+            return segment.at(x);
+        }
         self.constant + self.terms.iter().map(|t| t.at(x)).sum::<f64>()
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::experiment::OverRanks;
 use crate::model::Exponent;
+use std::sync::LazyLock;
 
 /// Which data give the shape of a time model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -86,18 +87,31 @@ impl Default for ExponentSets {
     }
 }
 
+/// The default set reaches so far; what grows faster gets [`STEEPER`] exponents too.
+pub(crate) const STEEPEST: f64 = 3.3;
+/// Exponents beyond equation 2 as numerators and denominators, for series that grow faster than its largest.
+const STEEPER: [(i32, i32); 8] = [(10, 3), (7, 2), (11, 3), (4, 1), (9, 2), (5, 1), (11, 2), (6, 1)];
+
+/// The default sets and what lies beyond them.
+pub(crate) static STEEP_SETS: LazyLock<ExponentSets> = LazyLock::new(|| {
+    let mut sets = ExponentSets::default();
+    sets.exponents.extend(STEEPER.iter().map(|&(n, d)| Exponent::new(n, d)));
+    sets
+});
+
 /// How models are fitted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
     /// Which data give the shape.
     pub method: MethodChoice,
-    /// The hypotheses' exponents.
+    /// The hypotheses' exponents. With the default sets a series that grows faster than their largest exponent is
+    /// offered exponents up to 6; sets that a user chose stay as they are.
     pub exponents: ExponentSets,
     /// Which of the values over ranks is modelled where the experiment has several.
     pub over_ranks: OverRanks,
     /// Seed of everything random.
     pub seed: u64,
-    /// Series with fewer distinct points than this are skipped.
+    /// Series with fewer distinct points than this are skipped; a model of fewer than five says so.
     pub minimum_points: usize,
     /// Most summands beside the constant in a model of effort.
     pub maximum_terms: usize,
@@ -110,7 +124,7 @@ impl Default for Options {
             exponents: ExponentSets::default(),
             over_ranks: OverRanks::Mean,
             seed: 0,
-            minimum_points: 5,
+            minimum_points: 4,
             maximum_terms: 4,
         }
     }

@@ -16,6 +16,9 @@ impl Model {
     /// searched in noisy data, the disagreement of the shapes that explain them nearly as well.
     #[must_use]
     pub fn predict(&self, x: &[f64], level: f64) -> Prediction {
+        if let Some(prediction) = self.predict_in_segments(x, level) {
+            return prediction;
+        }
         let value = self.at(x).max(0.0);
         let level = if level > 0.0 && level < 1.0 { level } else { 0.9 };
         let u = &self.uncertainty;

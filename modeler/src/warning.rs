@@ -39,6 +39,8 @@ pub const NO_EFFORT: &str = "W009";
 pub const NOISY: &str = "W010";
 /// The time is below what the clock resolves, or the same everywhere.
 pub const CONSTANT: &str = "W011";
+/// The behaviour changes within the measured range.
+pub const CHANGE: &str = "W016";
 
 /// Every diagnostic of the modeler.
 pub const ALL: &[Explanation] = &[
@@ -105,6 +107,13 @@ pub const ALL: &[Explanation] = &[
         code: CONSTANT,
         title: "no growth found",
         text: "The model is a constant: the effort is the same at all points, or the noise hides any growth.",
+    },
+    Explanation {
+        code: CHANGE,
+        title: "the behaviour changes within the range",
+        text: "One function holds up to a value of a parameter and another beyond it, as where a program switches its \
+               algorithm, MPI its protocol, or data outgrow a cache. Growth and predictions beyond the range are those \
+               of the last segment. Between the two values that the change lies between, intervals hold both.",
     },
 ];
 

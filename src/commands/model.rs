@@ -74,6 +74,9 @@ fn for_people(experiment: &Experiment, fits: &Fits, verbose: bool, destination: 
         let unit = if metric.unit.is_empty() { String::new() } else { format!(" [{}]", metric.unit) };
         let _ = writeln!(text, "{}", output::heading(&format!("{}{unit}", metric.name), destination));
         text.push_str(&table(&models_table(experiment, &models)));
+        if verbose {
+            text.push_str(&noise_level(&models));
+        }
         for model in &models {
             notes(&mut text, experiment, model, verbose);
         }
@@ -111,6 +114,15 @@ fn models_table(experiment: &Experiment, models: &[&Model]) -> Table {
     Table { header, rows: models.iter().map(row).collect() }
 }
 
+/// The noise estimated over all call paths, in one sentence; nothing where it is unknown everywhere.
+fn noise_level(models: &[&Model]) -> String {
+    let mut noise: Vec<f64> = models.iter().filter_map(|m| m.quality.noise).map(|n| 100.0 * n).collect();
+    noise.sort_by(f64::total_cmp);
+    let (Some(least), Some(most)) = (noise.first(), noise.last()) else { return String::new() };
+    let middle = noise[noise.len() / 2];
+    format!("Noise: {middle:.1} % at the middle one of {} call paths, {least:.1} % to {most:.1} %.\n", noise.len())
+}
+
 /// Warnings, and with `-v` the hypotheses that lost.
 fn notes(text: &mut String, experiment: &Experiment, model: &Model, verbose: bool) {
     let path = experiment.path(model.callpath).join(" -> ");
@@ -118,8 +130,22 @@ fn notes(text: &mut String, experiment: &Experiment, model: &Model, verbose: boo
         let _ = writeln!(text, "  {path}: {} [{}]", warning.message, warning.code);
     }
     if verbose {
+        if model.runners_up.is_empty() {
+            let _ = writeln!(text, "  {path}: {}", unopposed(model));
+        }
         for loser in &model.runners_up {
             let _ = writeln!(text, "  {path}: not {}: {}", loser.expression, loser.reason);
         }
+    }
+}
+
+/// Why a model has no runner-up.
+fn unopposed(model: &Model) -> &'static str {
+    if model.terms.is_empty() {
+        "all values are alike, so no growth competed"
+    } else if model.quality.noise == Some(0.0) || model.quality.smape.is_some_and(|s| s < 1e-6) {
+        "the function gives the values exactly, so no other competed"
+    } else {
+        "no other hypothesis came close"
     }
 }

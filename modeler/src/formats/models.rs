@@ -10,7 +10,7 @@ use serde::{Serialize, Serializer};
 use super::csv;
 use crate::experiment::{CallPathId, Experiment, Metric, MetricId, OverRanks};
 use crate::fit::{Fits, Skipped};
-use crate::model::{Exponent, Factor, Kind, Method, Model, Prediction, Quality, Role, Scale, Term};
+use crate::model::{Exponent, Factor, Growth, Kind, Method, Model, Prediction, Quality, Role, Scale, Segment, Term};
 
 /// A number as JSON has it: without a fraction where it is whole. The serializer itself writes `null` for what is not
 /// finite.
@@ -52,6 +52,21 @@ struct ModelEntry<'a> {
     growth: ByParameter<'a, GrowthEntry>,
     quality: QualityEntry,
     warnings: Vec<WarningEntry<'a>>,
+    /// Only where functions differ between ranges of a parameter.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    segments: Vec<SegmentEntry<'a>>,
+}
+
+#[derive(Serialize)]
+struct SegmentEntry<'a> {
+    parameter: &'a str,
+    /// Smallest and largest measured value, null at an open end.
+    from: Option<Number>,
+    to: Option<Number>,
+    constant: Number,
+    terms: Vec<TermEntry<'a>>,
+    expression: String,
+    growth: ByParameter<'a, GrowthEntry>,
 }
 
 #[derive(Serialize)]
@@ -258,8 +273,6 @@ pub(super) fn json(value: &impl Serialize) -> String {
 
 fn model_entry<'a>(experiment: &'a Experiment, model: &'a Model) -> ModelEntry<'a> {
     let metric = &experiment.metrics[model.metric as usize];
-    let growth = model.growth.iter();
-    let growth = growth.map(|g| GrowthEntry { exponent: g.exponent.to_string(), log_exponent: g.log_exponent });
     ModelEntry {
         callpath: experiment.path(model.callpath),
         metric: &metric.name,
@@ -271,9 +284,27 @@ fn model_entry<'a>(experiment: &'a Experiment, model: &'a Model) -> ModelEntry<'
         constant: Number(model.constant),
         terms: model.terms.iter().map(|t| term_entry(&experiment.parameters, t)).collect(),
         expression: model.expression(&experiment.parameters),
-        growth: ByParameter(&experiment.parameters, growth.collect()),
+        growth: growth(&experiment.parameters, model),
         quality: quality_entry(&model.quality),
         warnings: model.warnings.iter().map(|w| WarningEntry { code: w.code, message: &w.message }).collect(),
+        segments: model.segments.iter().map(|s| segment_entry(&experiment.parameters, s)).collect(),
+    }
+}
+
+fn growth<'a>(parameters: &'a [String], model: &Model) -> ByParameter<'a, GrowthEntry> {
+    let entry = |g: &Growth| GrowthEntry { exponent: g.exponent.to_string(), log_exponent: g.log_exponent };
+    ByParameter(parameters, model.growth.iter().map(entry).collect())
+}
+
+fn segment_entry<'a>(parameters: &'a [String], segment: &Segment) -> SegmentEntry<'a> {
+    SegmentEntry {
+        parameter: &parameters[segment.parameter],
+        from: segment.from.map(Number),
+        to: segment.to.map(Number),
+        constant: Number(segment.model.constant),
+        terms: segment.model.terms.iter().map(|t| term_entry(parameters, t)).collect(),
+        expression: segment.model.expression(parameters),
+        growth: growth(parameters, &segment.model),
     }
 }
 

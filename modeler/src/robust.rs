@@ -1,0 +1,95 @@
+//! Fits and choices that a few values gone astray do not decide: the first value of a range before caches are warm, a
+//! measurement that something disturbed.
+
+use crate::coefficients::{combine, weighted_fit};
+use crate::quality::left_out_errors;
+use crate::shape_search::Candidate;
+
+/// Relative residuals count in full up to so many standard deviations (Huber, Robust Statistics, 1981, section 7.8:
+/// pseudo-values).
+const CLIP: f64 = 1.5;
+/// Errors at points left out count up to so many.
+const CAP: f64 = 3.0;
+/// The median of the absolute value of a standard normal variable.
+const MEDIAN_OF_NORMAL: f64 = 0.674_489_8;
+/// Residuals are taken for no smaller than this.
+const FINEST: f64 = 1e-9;
+
+/// `y` with what is far off a fit of `columns` moved closer to it, so that least squares on the result is a robust fit
+/// of `y`. Where `quiet` is false `y` itself: one-sided noise has its own model.
+pub(crate) fn winsorised(columns: &[Vec<f64>], y: &[f64], quiet: bool) -> Vec<f64> {
+    let mut moved = y.to_vec();
+    if !quiet || y.len() < columns.len() + 3 {
+        return moved;
+    }
+    for _ in 0..10 {
+        let fitted = combine(columns, &weighted_fit(columns, &moved));
+        if fitted.iter().any(|f| *f <= 0.0) {
+            return y.to_vec();
+        }
+        let residuals: Vec<f64> = y.iter().zip(&fitted).map(|(y, f)| y / f - 1.0).collect();
+        let limit = CLIP * deviation(&residuals);
+        moved = residuals.iter().zip(&fitted).map(|(r, f)| f * (1.0 + r.clamp(-limit, limit))).collect();
+    }
+    moved
+}
+
+/// Standard deviation of most of the residuals: from the median of their absolute values.
+fn deviation(residuals: &[f64]) -> f64 {
+    let mut sizes: Vec<f64> = residuals.iter().map(|r| r.abs()).collect();
+    sizes.sort_by(f64::total_cmp);
+    let n = sizes.len();
+    (0.5 * (sizes[(n - 1) / 2] + sizes[n / 2]) / MEDIAN_OF_NORMAL).max(FINEST)
+}
+
+/// The candidates with the one of shortest description first, where residuals count only up to a cap. Nothing changes
+/// where no value is astray.
+pub(crate) fn chosen_first(candidates: Vec<Candidate>, points: &[&[f64]], y: &[f64]) -> Vec<Candidate> {
+    let Some(first) = candidates.first() else { return candidates };
+    if first.left_out.sqrt() < 1e-8 || !has_stray(first, points, y) {
+        return candidates;
+    }
+    let mut judged: Vec<Candidate> = candidates.into_iter().map(|c| rejudged(c, points, y)).collect();
+    judged.sort_by(|a, b| a.score.total_cmp(&b.score));
+    judged
+}
+
+/// Whether some value is farther off the candidate than normal deviations are.
+fn has_stray(candidate: &Candidate, points: &[&[f64]], y: &[f64]) -> bool {
+    let residuals: Vec<f64> = y.iter().zip(values(candidate, points)).map(|(y, f)| y / f - 1.0).collect();
+    let limit = CAP * deviation(&residuals);
+    residuals.iter().any(|r| r.abs() > limit)
+}
+
+fn values(candidate: &Candidate, points: &[&[f64]]) -> Vec<f64> {
+    points.iter().map(|x| candidate.constant + candidate.terms.iter().map(|t| t.at(x)).sum::<f64>()).collect()
+}
+
+/// The candidate fitted and judged with capped residuals; as it was where that is impossible.
+fn rejudged(mut candidate: Candidate, points: &[&[f64]], y: &[f64]) -> Candidate {
+    let mut columns: Vec<Vec<f64>> =
+        candidate.terms.iter().map(|t| points.iter().map(|x| t.at(x) / t.coefficient).collect()).collect();
+    let has_constant = candidate.constant != 0.0 || columns.is_empty();
+    if has_constant {
+        columns.insert(0, vec![1.0; y.len()]);
+    }
+    let coefficients = weighted_fit(&columns, &winsorised(&columns, y, true));
+    let fitted = combine(&columns, &coefficients);
+    let Some(errors) = left_out_errors(&columns, y, &fitted) else { return candidate };
+    let squares = |errors: &[f64]| -> Vec<f64> {
+        let cap = CAP * deviation(errors);
+        errors.iter().map(|e| e.abs().min(cap).powi(2)).collect()
+    };
+    let relative = |fitted: &[f64]| -> Vec<f64> { y.iter().zip(fitted).map(|(y, f)| y / f - 1.0).collect() };
+    let (n, before) = (y.len() as f64, relative(&values(&candidate, points)));
+    let capped = squares(&errors);
+    candidate.left_out = capped.iter().sum::<f64>() / n;
+    let sum = |squares: &[f64]| squares.iter().sum::<f64>().max(FINEST * FINEST);
+    let plain: Vec<f64> = before.iter().map(|r| r * r).collect();
+    candidate.score += n * (sum(&squares(&relative(&fitted))) / sum(&plain)).ln();
+    candidate.constant = if has_constant { coefficients[0] } else { 0.0 };
+    let of_terms = &coefficients[usize::from(has_constant)..];
+    candidate.terms.iter_mut().zip(of_terms).for_each(|(t, c)| t.coefficient = *c);
+    candidate.terms.retain(|t| t.coefficient != 0.0);
+    candidate
+}
