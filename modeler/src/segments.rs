@@ -23,8 +23,8 @@ const LEAST_KINK: f64 = 0.01;
 /// What two functions must be better by than one, in units of twice a log likelihood, beside what their coefficients
 /// and the choice of the place cost.
 const PRICE: f64 = 10.0;
-/// What the choice of one more shape costs where shapes are searched: twice the logarithm of some sixty hypotheses.
-const SHAPE_PRICE: f64 = 8.0;
+/// What one more shape costs where shapes are searched: twice the logarithm of some hundreds of hypotheses.
+const SHAPE_PRICE: f64 = 12.0;
 /// Relative deviations below this are all the same.
 const FINEST: f64 = 1e-7;
 
