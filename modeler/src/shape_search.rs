@@ -214,11 +214,12 @@ impl Search<'_> {
         let (terms, constant) = (sum.terms() as f64, f64::from(u8::from(sum.constant)));
         let complexity: f64 = sum.products.iter().flatten().map(|&p| self.screen.complexity(p)).sum();
         let mean = (rss / n).max(finest);
-        // As many points as coefficients say nothing of noise.
+        // As many points as coefficients say nothing of noise; but one term must be able to win with four points.
+        let least_freedom = if terms == 1.0 { 1.0 } else { 1e-4 };
         let few_points = if terms == 0.0 || mean == finest {
             0.0
         } else {
-            2.0 * (terms + 2.0) * (terms + 3.0) / (n - terms - 3.0).max(1e-4)
+            2.0 * (terms + 2.0) * (terms + 3.0) / (n - terms - 3.0).max(least_freedom)
         };
         let coefficients = (terms + constant) * (n.ln() + COEFFICIENT_PRICE);
         let score = n * mean.ln() + coefficients + COMPLEXITY_PRICE * complexity + few_points;

@@ -208,3 +208,13 @@ fn growth_beyond_the_third_power_is_followed() {
     let (model, expression) = only(&lines(&["p", "size"], "main", "time", &points, seconds));
     assert!(error(&model, &[vec![343.0, 45.0]], |x| 1e-5 * x[0].cbrt() * x[1].powi(4)) < 0.05, "{expression}");
 }
+
+#[test]
+fn four_points_are_enough_for_growth_and_get_a_warning() {
+    // MPI_Alltoall's median times as one would read them off a plot: nearly 4 p microseconds, 2 % up and down.
+    let points = grid(&[&[32.0, 64.0, 128.0, 256.0]]);
+    let seconds = |x: &[f64]| 4e-6 * x[0] * if x[0].log2() % 2.0 == 0.0 { 1.02 } else { 0.98 };
+    let (model, expression) = only(&lines(&["p"], "MPI_Alltoall", "time", &points, seconds));
+    assert!(error(&model, &[vec![512.0]], |x| 4e-6 * x[0]) < 0.1, "{expression}");
+    assert!(model.warnings.iter().any(|w| w.code == modeler::warning::TOO_FEW_POINTS));
+}
