@@ -131,9 +131,9 @@ pub(crate) fn search(
                 ..Search::new(count.y, &weights, &library, workspace)
             };
             (search.rounding, search.prices) = (rounding, Prices::COUNT);
-            if rounding == Rounding::None {
+            if rounding == Rounding::None && ways == 1 {
                 search.proposals.clone_from(&proposals);
-            } else {
+            } else if rounding != Rounding::None {
                 search.prices.singles = Prices::TIME.singles;
                 search.prices.spare = 1;
             }

@@ -201,7 +201,8 @@ impl<'a> Hypotheses<'a> {
         let all = (1usize << self.varying.len()) - 1;
         let first = if self.sets.negative == NegativeExponents::Always { all } else { 0 };
         let roundings = if self.grid().is_some() { &ROUNDINGS[..1] } else { &ROUNDINGS[..] };
-        let falling = if self.sets.negative == NegativeExponents::Auto { self.falling(y) } else { 0 };
+        let auto = self.sets.negative == NegativeExponents::Auto;
+        let falling = if auto { self.falling(y) | self.levelling(y) } else { 0 };
         let last = (falling != 0).then_some((Rounding::None, falling));
         let tries = roundings.iter().map(move |r| (*r, first)).chain(last);
         tries.map(move |(rounding, mask)| (rounding, self.library(y, rounding, mask)))
@@ -300,6 +301,23 @@ impl<'a> Hypotheses<'a> {
             mask |= usize::from(falls) << bit;
         }
         mask
+    }
+
+    /// Bits of the varying parameters along which `y` levels off: per doubling of the parameter it rises less than half
+    /// as much beyond the middle as before it, as the share `1 - 1/p` that a rank sends to others does.
+    fn levelling(&self, y: &[f64]) -> usize {
+        let levels_off = |l: usize| {
+            let mut rises = [0.0, 0.0];
+            for line in self.lines(l) {
+                let [first, middle, last] = [line[0], line[line.len() / 2], line[line.len() - 1]];
+                let rise =
+                    |from: usize, to: usize| (y[to] - y[from]) / (self.points[to][l].ln() - self.points[from][l].ln());
+                rises[0] += rise(first, middle);
+                rises[1] += rise(middle, last);
+            }
+            rises[0] > 0.0 && rises[1] < 0.5 * rises[0]
+        };
+        self.varying.iter().enumerate().map(|(bit, &l)| usize::from(levels_off(l)) << bit).sum()
     }
 
     /// By varying parameter: the power of it that a product of powers fitted to the logarithms of `y` has; zeros where
