@@ -26,7 +26,9 @@ const MOST_EXCHANGES: usize = 4;
 /// What a coefficient costs in the criterion beside the logarithm of the number of points.
 const COEFFICIENT_PRICE: f64 = 2.0;
 /// What a nat of complexity costs in the criterion, which is twice a description length.
-const COMPLEXITY_PRICE: f64 = 2.0;
+const COMPLEXITY_PRICE: f64 = 1.25;
+/// Degrees of freedom that a sum of one term is taken to leave at least: with fewer, four points could never show growth.
+const LEAST_FREEDOM: f64 = 4.0;
 /// Screens cannot tell smaller mean squares of relative residuals from rounding.
 const FINEST_SCREENED: f64 = 1e-14;
 /// Nor can fits.
@@ -215,7 +217,7 @@ impl Search<'_> {
         let complexity: f64 = sum.products.iter().flatten().map(|&p| self.screen.complexity(p)).sum();
         let mean = (rss / n).max(finest);
         // As many points as coefficients say nothing of noise; but one term must be able to win with four points.
-        let least_freedom = if terms == 1.0 { 1.0 } else { 1e-4 };
+        let least_freedom = if terms == 1.0 { LEAST_FREEDOM } else { 1e-4 };
         let few_points = if terms == 0.0 || mean == finest {
             0.0
         } else {
