@@ -125,10 +125,17 @@ impl Noise {
 
     /// Logarithm of the density of t, with a floor that a measurement gone astray cannot pass.
     fn log_density(&self, t: f64) -> f64 {
+        ((1.0 - STRAY) * self.density(t) + self.stray().log_density(t).exp()).ln()
+    }
+
+    fn stray(&self) -> Stray {
         let end = self.range.ln_1p();
         let wide = (10.0 * self.sigma).max(0.1) + end;
-        let stray = normal_density((t - 0.5 * end) / wide) / wide;
-        ((1.0 - STRAY) * self.density(t) + STRAY * stray + 1e-300).ln()
+        Stray {
+            top: (STRAY * normal_density(0.0) / wide).ln(),
+            centre: 0.5 * end,
+            half_inverse_square: 0.5 / (wide * wide),
+        }
     }
 
     /// Probability that t is below `t` when the truth has a further relative deviation of `spread`: with
@@ -205,12 +212,31 @@ struct Table {
     start: f64,
     per_unit: f64,
     values: Vec<f64>,
+    stray: Stray,
+}
+
+/// Log density of measurements that went astray, which alone matter beyond the ends of a table: a parabola.
+#[derive(Debug)]
+struct Stray {
+    top: f64,
+    centre: f64,
+    half_inverse_square: f64,
 }
 
 /// Entries of a table per deviation of the background: linear interpolation is then right to 0.001.
 const FINENESS: f64 = 10.0;
-/// Deviations that a table reaches beyond the range of the one-sided part.
-const REACH: f64 = 7.0;
+/// Deviations that a table reaches below and above the range of the one-sided part. The logarithm of a normal variable
+/// falls off more slowly below.
+const REACH: (f64, f64) = (9.0, 7.0);
+/// No log density is below this.
+const LEAST: f64 = -690.0;
+
+impl Stray {
+    fn log_density(&self, t: f64) -> f64 {
+        let from_centre = t - self.centre;
+        (self.top - self.half_inverse_square * from_centre * from_centre).max(LEAST)
+    }
+}
 
 impl Tabulated {
     pub fn new(noise: Noise) -> Self {
@@ -220,12 +246,12 @@ impl Tabulated {
     /// Sum of the log densities at `logs` less `shift`.
     pub fn log_likelihood(&self, logs: &[f64], shift: f64) -> f64 {
         let table = self.table();
-        logs.iter().map(|l| table.at(&self.noise, l - shift)).sum()
+        logs.iter().map(|l| table.at(l - shift)).sum()
     }
 
     /// Log density at `t`.
     pub fn log_density(&self, t: f64) -> f64 {
-        self.table().at(&self.noise, t)
+        self.table().at(t)
     }
 
     fn table(&self) -> &Table {
@@ -235,8 +261,8 @@ impl Tabulated {
 
 impl Table {
     fn of(noise: &Noise) -> Self {
-        let start = -REACH * noise.sigma;
-        let end = (noise.range * noise.pattern.end()).ln_1p() + REACH * noise.sigma;
+        let start = -REACH.0 * noise.sigma;
+        let end = (noise.range * noise.pattern.end()).ln_1p() + REACH.1 * noise.sigma;
         let per_unit = FINENESS / noise.sigma;
         let entries = ((end - start) * per_unit).ceil() as usize + 2;
         let exact: Vec<f64> = (0..entries).map(|i| noise.log_density(start + i as f64 / per_unit)).collect();
@@ -245,17 +271,16 @@ impl Table {
         let correction = |i: usize| (exact[i + 1] - 2.0 * exact[i] + exact[i - 1]) / 12.0;
         let inner = |i: usize| 0 < i && i + 1 < entries;
         let values = (0..entries).map(|i| if inner(i) { exact[i] - correction(i) } else { exact[i] }).collect();
-        Self { start, per_unit, values }
+        Self { start, per_unit, values, stray: noise.stray() }
     }
 
-    fn at(&self, noise: &Noise, t: f64) -> f64 {
+    fn at(&self, t: f64) -> f64 {
         let position = (t - self.start) * self.per_unit;
-        if position < 0.0 || position >= (self.values.len() - 1) as f64 || position.is_nan() {
-            return noise.log_density(t);
-        }
         let index = position as usize;
-        let (a, b) = (self.values[index], self.values[index + 1]);
-        a + (b - a) * (position - index as f64)
+        match self.values.get(index..index + 2) {
+            Some([a, b]) if position >= 0.0 => a + (b - a) * (position - index as f64),
+            _ => self.stray.log_density(t),
+        }
     }
 }
 

@@ -23,7 +23,11 @@ const PATTERNS: [(Pattern, f64); 3] = [(Pattern::Uniform, 0.33), (Pattern::Norma
 /// Prior weight of noise with a tail.
 const TAIL_WEIGHT: f64 = 0.2;
 /// Combinations whose probability is smaller by more than this, in nats, than the best one's are not refined.
-const HOPELESS: f64 = 30.0;
+pub(crate) const HOPELESS: f64 = 30.0;
+/// The same for estimates of one series, which a less probable distribution does not change.
+const IMPROBABLE: f64 = 10.0;
+/// How much more than a parabola promises a better scale may gain, in nats, and how many times as much.
+const SURPRISE: (f64, f64) = (3.0, 2.0);
 
 /// Distributions less probable than this are not kept for predictions.
 const NEGLIGIBLE: f64 = 0.01;
@@ -116,28 +120,40 @@ impl NoiseEstimate {
     }
 }
 
-/// The evidence of each belief, by its index: log evidence, log scale, variance. Those out of the question have none.
-pub(crate) fn evidences(logs: &[f64], beliefs: &Beliefs) -> Vec<Option<(f64, f64, f64)>> {
+/// The evidence of each belief, by its index: log evidence, log scale, variance. Those out of the question have none:
+/// those whose probability is smaller by more than `hopeless`, in nats, than the best one's.
+pub(crate) fn evidences(logs: &[f64], beliefs: &Beliefs, hopeless: f64) -> Vec<Option<(f64, f64, f64)>> {
     let mut sorted = logs.to_vec();
     sorted.sort_by(f64::total_cmp);
     let median = sorted[sorted.len() / 2];
-    let mut top = f64::NEG_INFINITY;
-    let evidence = |(noise, prior): &Belief| {
+    // Most are out of the question at once, wherever exactly their best scale is.
+    let at_start = |(noise, prior): &Belief| {
         let start = median - noise.noise.mean().ln_1p();
-        // Most are out of the question at once, wherever exactly their best scale is.
-        if noise.log_likelihood(logs, start) + prior < top - HOPELESS {
-            return None;
-        }
-        let (log_scale, peak, variance) = best_scale(logs, noise, start);
-        top = top.max(peak + prior);
-        Some(over_scales(logs, noise, log_scale, peak, variance.sqrt()))
+        (start, noise.log_likelihood(logs, start), *prior)
     };
-    beliefs.0.iter().map(evidence).collect()
+    let starts: Vec<(f64, f64, f64)> = beliefs.0.iter().map(at_start).collect();
+    let probability = |i: usize| starts[i].1 + starts[i].2;
+    let first = (0..starts.len()).max_by(|a, b| probability(*a).total_cmp(&probability(*b)));
+    let mut top = first.map_or(f64::NEG_INFINITY, probability);
+    let mut evidences = vec![None; starts.len()];
+    // The best first: what is known of it rules out others.
+    for i in first.into_iter().chain((0..starts.len()).filter(|i| Some(*i) != first)) {
+        let ((noise, prior), (start, value, _)) = (&beliefs.0[i], starts[i]);
+        if value + prior < top - HOPELESS {
+            continue;
+        }
+        let peak = best_scale(logs, noise, start, value, top - prior - hopeless);
+        if let Some((log_scale, peak, variance)) = peak {
+            top = top.max(peak + prior);
+            evidences[i] = Some(over_scales(logs, noise, log_scale, peak, variance.sqrt()));
+        }
+    }
+    evidences
 }
 
 /// Estimates noise and scale from the logarithms of the ratios of measured to fitted values.
 pub(crate) fn estimate(logs: &[f64], beliefs: &Beliefs) -> NoiseEstimate {
-    let evidences = evidences(logs, beliefs);
+    let evidences = evidences(logs, beliefs, IMPROBABLE);
     let known = beliefs.0.iter().zip(&evidences).filter_map(|(b, e)| e.map(|e| (b, e)));
     let weights: Vec<_> = known.map(|((noise, prior), e)| (noise, e.0 + prior, e.1, e.2)).collect();
     let top = log_sum(weights.iter().map(|w| w.1));
@@ -158,9 +174,9 @@ pub(crate) fn estimate(logs: &[f64], beliefs: &Beliefs) -> NoiseEstimate {
 /// Logarithm of the probability of `logs` over all scales, with the mean and variance of the scale's logarithm: the
 /// trapezoidal rule about the `peak`, which for bell-shaped functions is as good as exact.
 fn over_scales(logs: &[f64], noise: &Tabulated, centre: f64, peak: f64, deviation: f64) -> (f64, f64, f64) {
-    const STEP: f64 = 0.8;
+    const STEP: f64 = 1.0;
     let (mut total, mut first, mut second) = (0.0, 0.0, 0.0);
-    for i in -5..=5 {
+    for i in -4..=4 {
         let offset = STEP * deviation * f64::from(i);
         let weight = if i == 0 { 1.0 } else { (noise.log_likelihood(logs, centre + offset) - peak).exp() };
         total += weight;
@@ -174,12 +190,13 @@ fn over_scales(logs: &[f64], noise: &Tabulated, centre: f64, peak: f64, deviatio
 
 /// The logarithm of the scale that makes `logs` most likely under `noise`, the log likelihood there, and the inverse
 /// of its curvature: Newton's method with safeguards.
-fn best_scale(logs: &[f64], noise: &Tabulated, start: f64) -> (f64, f64, f64) {
+///
+/// `here` is the log likelihood at `start`. `None` where the likelihood cannot come near `least`.
+fn best_scale(logs: &[f64], noise: &Tabulated, start: f64, mut here: f64, least: f64) -> Option<(f64, f64, f64)> {
     let sigma = noise.noise.sigma;
     let (mut log_scale, mut step_limit) = (start, 0.3_f64);
     let h = 0.3 * sigma;
     let value = |t: f64| noise.log_likelihood(logs, t);
-    let mut here = value(log_scale);
     let mut variance = sigma * sigma / logs.len() as f64;
     for _ in 0..12 {
         let (below, above) = (value(log_scale - h), value(log_scale + h));
@@ -187,9 +204,12 @@ fn best_scale(logs: &[f64], noise: &Tabulated, start: f64) -> (f64, f64, f64) {
         let curvature = (above - 2.0 * here + below) / (h * h);
         if curvature < 0.0 {
             variance = -1.0 / curvature;
+            if here + SURPRISE.0 + SURPRISE.1 * 0.5 * slope * slope * variance < least {
+                return None;
+            }
         }
         let newton = if curvature < 0.0 { -slope / curvature } else { slope.signum() * step_limit };
-        let close = 0.1 * variance.sqrt();
+        let close = 0.2 * variance.sqrt();
         let mut step = newton.clamp(-step_limit, step_limit);
         let mut there = value(log_scale + step);
         while there < here && step.abs() > close {
@@ -204,7 +224,7 @@ fn best_scale(logs: &[f64], noise: &Tabulated, start: f64) -> (f64, f64, f64) {
         }
         step_limit = (2.0 * step.abs()).min(0.3);
     }
-    (log_scale, here, variance.min(0.1))
+    Some((log_scale, here, variance.min(0.1)))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 //! hypotheses compete: all call paths have the same noise, or each has its own out of a common distribution.
 
 use crate::noise::{Noise, Tabulated};
-use crate::noise_estimate::{Belief, Beliefs, DEFAULT, background_prior, estimate, evidences};
+use crate::noise_estimate::{Belief, Beliefs, DEFAULT, HOPELESS, background_prior, estimate, evidences};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -80,7 +80,7 @@ impl NoisePool {
 /// Log evidence by series and belief.
 fn rows_of(series: &[Vec<f64>], beliefs: &Beliefs) -> Vec<Vec<f64>> {
     let row = |logs: &Vec<f64>| {
-        let known = evidences(logs, beliefs);
+        let known = evidences(logs, beliefs, HOPELESS);
         known.iter().map(|e| e.map_or(f64::NEG_INFINITY, |e| e.0)).collect()
     };
     series.iter().map(row).collect()
