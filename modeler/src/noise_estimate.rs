@@ -25,9 +25,9 @@ const TAIL_WEIGHT: f64 = 0.2;
 /// Combinations whose probability is smaller by more than this, in nats, than the best one's are not refined.
 pub(crate) const HOPELESS: f64 = 30.0;
 /// The same for estimates of one series, which a less probable distribution does not change.
-const IMPROBABLE: f64 = 10.0;
+const IMPROBABLE: f64 = 8.0;
 /// How much more than a parabola promises a better scale may gain, in nats, and how many times as much.
-const SURPRISE: (f64, f64) = (3.0, 2.0);
+const SURPRISE: (f64, f64) = (2.0, 1.5);
 
 /// Distributions less probable than this are not kept for predictions.
 const NEGLIGIBLE: f64 = 0.01;
@@ -133,15 +133,16 @@ pub(crate) fn evidences(logs: &[f64], beliefs: &Beliefs, hopeless: f64) -> Vec<O
     };
     let starts: Vec<(f64, f64, f64)> = beliefs.0.iter().map(at_start).collect();
     let probability = |i: usize| starts[i].1 + starts[i].2;
-    let first = (0..starts.len()).max_by(|a, b| probability(*a).total_cmp(&probability(*b)));
-    let mut top = first.map_or(f64::NEG_INFINITY, probability);
+    // The best first: what is known of them rules out others.
+    let mut order: Vec<usize> = (0..starts.len()).collect();
+    order.sort_by(|a, b| probability(*b).total_cmp(&probability(*a)));
+    let mut top = order.first().map_or(f64::NEG_INFINITY, |&i| probability(i));
     let mut evidences = vec![None; starts.len()];
-    // The best first: what is known of it rules out others.
-    for i in first.into_iter().chain((0..starts.len()).filter(|i| Some(*i) != first)) {
-        let ((noise, prior), (start, value, _)) = (&beliefs.0[i], starts[i]);
-        if value + prior < top - HOPELESS {
-            continue;
+    for i in order {
+        if probability(i) < top - HOPELESS {
+            break;
         }
+        let ((noise, prior), (start, value, _)) = (&beliefs.0[i], starts[i]);
         let peak = best_scale(logs, noise, start, value, top - prior - hopeless);
         if let Some((log_scale, peak, variance)) = peak {
             top = top.max(peak + prior);
@@ -224,7 +225,7 @@ fn best_scale(logs: &[f64], noise: &Tabulated, start: f64, mut here: f64, least:
         }
         step_limit = (2.0 * step.abs()).min(0.3);
     }
-    Some((log_scale, here, variance.min(0.1)))
+    (here + SURPRISE.0 >= least).then_some((log_scale, here, variance.min(0.1)))
 }
 
 #[cfg(test)]
