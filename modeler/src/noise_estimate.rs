@@ -133,21 +133,17 @@ pub(crate) fn evidences(logs: &[f64], beliefs: &Beliefs, hopeless: f64) -> Vec<O
     };
     let starts: Vec<(f64, f64, f64)> = beliefs.0.iter().map(at_start).collect();
     let probability = |i: usize| starts[i].1 + starts[i].2;
+    let mut top = (0..starts.len()).map(probability).fold(f64::NEG_INFINITY, f64::max);
     // The best first: what is known of them rules out others.
-    let mut order: Vec<usize> = (0..starts.len()).collect();
+    let mut order: Vec<usize> = (0..starts.len()).filter(|&i| probability(i) >= top - HOPELESS).collect();
     order.sort_by(|a, b| probability(*b).total_cmp(&probability(*a)));
-    let mut top = order.first().map_or(f64::NEG_INFINITY, |&i| probability(i));
     let mut evidences = vec![None; starts.len()];
     for i in order {
-        if probability(i) < top - HOPELESS {
-            break;
-        }
         let ((noise, prior), (start, value, _)) = (&beliefs.0[i], starts[i]);
-        let peak = best_scale(logs, noise, start, value, top - prior - hopeless);
-        if let Some((log_scale, peak, variance)) = peak {
-            top = top.max(peak + prior);
-            evidences[i] = Some(over_scales(logs, noise, log_scale, peak, variance.sqrt()));
-        }
+        let found = best_scale(logs, noise, start, value, top - prior - hopeless);
+        let Some((log_scale, peak, variance)) = found else { continue };
+        top = top.max(peak + prior);
+        evidences[i] = Some(over_scales(logs, noise, log_scale, peak, variance.sqrt()));
     }
     evidences
 }
