@@ -15,6 +15,9 @@ const NEARLY: f64 = 1e-10;
 const INDEPENDENT: f64 = 1e-5;
 /// By so many nats a sum must be less likely to be an accident than there are sums.
 const CERTAINTY: f64 = 7.0;
+/// The same for the constant and three candidates. A simple function and what rounding adds to it, a few steps per value,
+/// is told in about as many nats more than such a sum.
+const LONG_CERTAINTY: f64 = 25.0;
 /// Coefficients of short sums are small next to this.
 const MOST_BLOCKS: f64 = 1e6;
 
@@ -46,6 +49,8 @@ struct Search<'a> {
     whole: Option<Line>,
     /// The best other one.
     other: Option<Line>,
+    /// Steps per unit: the values differ by whole numbers of steps; one where they do not.
+    per_step: f64,
     /// Logarithm of the number of steps that the values span: how unlikely it is that a sum meets one by chance.
     span: f64,
     /// How many sums were tried.
@@ -62,7 +67,9 @@ pub(crate) fn explain(axis: &Axis, y: &[f64], effort: usize) -> Option<Line> {
     weights[..y.len()].iter_mut().zip(y).for_each(|(w, v)| *w = 1.0 / v.abs().max(1e-6 * largest));
     let data = product(&values, &weights);
     let span = span(y);
-    let mut search = Search { axis, weights, data, whole: None, other: None, span, tried: 1.0 };
+    let (low, high) = range(y);
+    let per_step = if high > low { span.exp() / (high - low) } else { 1.0 };
+    let mut search = Search { axis, weights, data, whole: None, other: None, per_step, span, tried: 1.0 };
     search.one();
     let steps = [Search::constant_and_one, Search::two, Search::constant_and_two, Search::constant_and_three];
     for step in steps.into_iter().take(effort + 1) {
@@ -79,9 +86,13 @@ pub(crate) fn is_no_accident(conditions: usize, span: f64, tried: f64) -> bool {
     conditions as f64 * span > tried.ln() + CERTAINTY
 }
 
+fn range(y: &[f64]) -> (f64, f64) {
+    y.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(*v), h.max(*v)))
+}
+
 /// Logarithm of the number of different values that there may be between the smallest and the largest.
 pub(crate) fn span(y: &[f64]) -> f64 {
-    let (low, high) = y.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(*v), h.max(*v)));
+    let (low, high) = range(y);
     // Values of few digits are whole numbers in a smaller unit.
     let unit =
         (0..7).map(|digits| 10_f64.powi(digits)).find(|u| y.iter().all(|v| ((v * u).round() - v * u).abs() < 1e-6));
@@ -120,10 +131,19 @@ impl Search<'_> {
         c.iter_mut().zip(correction).for_each(|(c, d)| *c += d);
         let line = Line { chosen: chosen.to_vec(), price };
         if is_better(&self.whole) && self.is_whole(chosen, &c) {
-            self.whole = Some(line);
+            if self.is_shorter_than_the_data(&c) {
+                self.whole = Some(line);
+            }
         } else if chosen.len() + 2 <= size && self.is_no_accident(chosen.len()) && is_better(&self.other) {
             self.other = Some(line);
         }
+    }
+
+    /// Whether it takes less to say which long sum it is, and its coefficients, than to say the values: small values, such
+    /// as those of a rounded message of a few bytes, are given by some sum of the constant and three candidates by chance.
+    fn is_shorter_than_the_data(&self, c: &[f64]) -> bool {
+        let coefficients: f64 = c.iter().map(|c| (c.abs() * self.per_step).ln_1p()).sum();
+        c.len() <= 3 || self.axis.size as f64 * self.span > self.tried.ln() + coefficients + LONG_CERTAINTY
     }
 
     /// Whether these coefficients are whole numbers of blocks that give the values without any rest.
@@ -213,6 +233,7 @@ impl Search<'_> {
         let data = scaled(without(self.data, &constant));
         let rest = self.remaining(&constant, true);
         let nested = self.remaining(&constant, false);
+        self.tried = (rest.len().pow(2) * nested.len()) as f64 / 2.0;
         for (i, (outer, unit)) in rest.iter().enumerate() {
             let left = without(data, &[*unit]);
             let size = dot(&left, &left);
