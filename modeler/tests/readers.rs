@@ -318,6 +318,7 @@ mod runs {
                 ((2, Metric::BytesSent), counts(1, 64, 64, 64)),
             ]
             .into(),
+            ..Profile::default()
         }
     }
 

@@ -1,6 +1,6 @@
 //! Collects what one rank measured, in any order, and gives its profile.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use crate::{Metric, Node, OverRanks, Profile, Region};
 
@@ -60,6 +60,6 @@ impl RankBuilder {
     #[must_use]
     pub fn finish(self, rank: u32) -> Profile {
         let values = self.values.into_iter().map(|(key, value)| (key, OverRanks::of_rank(rank, value))).collect();
-        Profile { metadata: BTreeMap::new(), ranks: 1, regions: self.regions, nodes: self.nodes, values }
+        Profile { ranks: 1, regions: self.regions, nodes: self.nodes, values, ..Profile::default() }
     }
 }

@@ -1,13 +1,15 @@
-//! The bytes of a profile, version 1. `docs/formats.md` is the specification; what is written there and here agrees.
+//! The bytes of a profile, versions 1 and 2. `docs/formats.md` is the specification; what is written there and here agrees.
 
 use std::collections::BTreeMap;
 
-use crate::{Metric, Node, OverRanks, Profile, ProfileError, Region, RegionKind};
+use crate::{Burst, Loop, Metric, Node, Noise, OverRanks, Profile, ProfileError, Region, RegionKind, Series};
 
 /// The first bytes of every profile. The first is no text, and the line ends show a transfer that converted them.
 const MAGIC: [u8; 8] = *b"\x8fPOISE\r\n";
-/// The version that this crate writes and the newest that it reads.
-const VERSION: u32 = 1;
+/// The newest version that this crate reads. It writes the oldest that can hold the profile.
+const VERSION: u32 = 2;
+/// The version that added noise.
+const WITH_NOISE: u32 = 2;
 /// Magic, version, ranks and length.
 const HEADER: usize = 24;
 /// The checksum at the end.
@@ -20,13 +22,14 @@ fn checksum(bytes: &[u8]) -> u64 {
 }
 
 impl Profile {
-    /// The profile as bytes of the file format's version 1. [`Profile::decode`] gives an equal profile back if
+    /// The profile as bytes of the file format, in the oldest version that holds all of it. [`Profile::decode`] gives an equal profile back if
     /// [`Profile::check`] accepts this one.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(HEADER + 8 * (self.nodes.len() + 2 * self.values.len()));
         out.extend(MAGIC);
-        out.extend(VERSION.to_le_bytes());
+        let version = if self.noise.is_empty() { 1 } else { WITH_NOISE };
+        out.extend(version.to_le_bytes());
         out.extend(self.ranks.to_le_bytes());
         out.extend(0u64.to_le_bytes()); // The length, known at the end.
         put(&mut out, self.metadata.len() as u128);
@@ -42,6 +45,9 @@ impl Profile {
             put(&mut out, u128::from(node.region));
         }
         put_values(&mut out, &self.values);
+        if version >= WITH_NOISE {
+            put_noise(&mut out, &self.noise);
+        }
         let length = (out.len() + TRAILER) as u64;
         out[HEADER - 8..HEADER].copy_from_slice(&length.to_le_bytes());
         let sum = checksum(&out);
@@ -54,30 +60,32 @@ impl Profile {
     /// # Errors
     /// Whatever is wrong with the bytes; never a panic.
     pub fn decode(bytes: &[u8]) -> Result<Self, ProfileError> {
-        let (ranks, body) = open(bytes)?;
+        let (version, ranks, body) = open(bytes)?;
         let mut input = Input { rest: body, length: body.len() };
         let metadata = input.metadata()?;
         let regions = input.list("regions", 4, Input::region)?;
         let nodes = input.list("nodes", 2, Input::node)?;
         let values = input.values()?;
+        let noise = if version >= WITH_NOISE { input.noise()? } else { Noise::default() };
         if !input.rest.is_empty() {
-            return Err(input.inconsistent("bytes follow the last value"));
+            return Err(input.inconsistent("bytes follow the last item"));
         }
-        let profile = Self { metadata, ranks, regions, nodes, values };
+        let profile = Self { metadata, ranks, regions, nodes, values, noise };
         profile.check()?;
         Ok(profile)
     }
 }
 
-/// The number of ranks and the body of a file whose header, length and checksum are right.
-fn open(bytes: &[u8]) -> Result<(u32, &[u8]), ProfileError> {
+/// Version, number of ranks and body of a file whose header, length and checksum are right.
+fn open(bytes: &[u8]) -> Result<(u32, u32, &[u8]), ProfileError> {
     let found = bytes.len() as u64;
     if !bytes.starts_with(&MAGIC[..bytes.len().min(MAGIC.len())]) || bytes.is_empty() {
         return Err(ProfileError::NotAProfile);
     }
     let short = || ProfileError::Truncated { expected: (HEADER + TRAILER) as u64, found };
     let (version, rest) = bytes[MAGIC.len().min(bytes.len())..].split_first_chunk().ok_or_else(short)?;
-    match u32::from_le_bytes(*version) {
+    let version = u32::from_le_bytes(*version);
+    match version {
         0 => return Err(ProfileError::NotAProfile),
         1..=VERSION => {}
         newer => return Err(ProfileError::NewerVersion { found: newer, known: VERSION }),
@@ -93,7 +101,7 @@ fn open(bytes: &[u8]) -> Result<(u32, &[u8]), ProfileError> {
     if expected != found {
         return Err(ProfileError::Checksum { expected, found });
     }
-    Ok((u32::from_le_bytes(*ranks), body))
+    Ok((version, u32::from_le_bytes(*ranks), body))
 }
 
 /// Appends `number` as unsigned LEB128: seven bits a byte, lowest first, the high bit set in all but the last.
@@ -137,6 +145,36 @@ fn put_values(out: &mut Vec<u8>, values: &BTreeMap<(u32, Metric), OverRanks>) {
             put(out, u128::from(value.maximum.0));
             put(out, u128::from(value.maximum.1));
             put(out, value.sum);
+        }
+    }
+}
+
+fn put_noise(out: &mut Vec<u8>, noise: &Noise) {
+    put(out, noise.modes.len() as u128);
+    noise.modes.iter().for_each(|mode| put_text(out, mode));
+    put(out, noise.loops.len() as u128);
+    for target in &noise.loops {
+        put_text(out, &target.function);
+        put_text(out, &target.file);
+        [target.line, target.id, target.width].into_iter().for_each(|number| put(out, number.into()));
+        put_text(out, &target.refusal);
+    }
+    put(out, noise.series.len() as u128);
+    for series in &noise.series {
+        [series.node, series.target, series.rank, series.thread].into_iter().for_each(|number| put(out, number.into()));
+        put(out, series.executions.into());
+        put(out, series.left_out.into());
+        put(out, series.bursts.len() as u128);
+        let mut last = 0;
+        for burst in &series.bursts {
+            // Where the rounds go back, which no valid profile has, a number too large for the reader.
+            put(out, u128::from(burst.round).wrapping_sub(last));
+            last = burst.round.into();
+            put(out, burst.mode.into());
+            put(out, burst.k.into());
+            put(out, burst.entries.into());
+            put(out, burst.iterations.map_or(0, |iterations| u128::from(iterations) + 1));
+            put(out, burst.nanoseconds.into());
         }
     }
 }
@@ -267,5 +305,41 @@ impl Input<'_> {
         }
         let maximum = (self.number()?, self.number()?);
         Ok(OverRanks { ranks, sum: self.wide()?, minimum, maximum })
+    }
+
+    fn noise(&mut self) -> Result<Noise, ProfileError> {
+        let modes = self.list("noise modes", 1, Input::text)?;
+        let loops = self.list("loops", 6, Input::target)?;
+        let series = self.list("series of noise bursts", 7, Input::series)?;
+        Ok(Noise { modes, loops, series })
+    }
+
+    fn target(&mut self) -> Result<Loop, ProfileError> {
+        let (function, file) = (self.text()?, self.text()?);
+        let (line, id, width) = (self.number()?, self.number()?, self.number()?);
+        Ok(Loop { function, file, line, id, width, refusal: self.text()? })
+    }
+
+    fn series(&mut self) -> Result<Series, ProfileError> {
+        let (node, target, rank, thread) = (self.number()?, self.number()?, self.number()?, self.number()?);
+        let (executions, left_out) = (self.number()?, self.number()?);
+        let mut bursts = self.list("noise bursts", 6, Input::burst)?;
+        let mut round = 0u32;
+        for burst in &mut bursts {
+            let sum = round.checked_add(burst.round);
+            round = sum.ok_or_else(|| self.inconsistent("a burst's round exceeds 32 bits"))?;
+            burst.round = round;
+        }
+        Ok(Series { node, target, rank, thread, executions, left_out, bursts })
+    }
+
+    /// One burst, its round counted from the previous burst's.
+    fn burst(&mut self) -> Result<Burst, ProfileError> {
+        let (round, mode, k, entries) = (self.number()?, self.number()?, self.number()?, self.number()?);
+        let iterations = match self.wide()? {
+            0 => None,
+            n => Some(u64::try_from(n - 1).map_err(|_| self.inconsistent("a burst has too many iterations"))?),
+        };
+        Ok(Burst { round, mode, k, entries, iterations, nanoseconds: self.number()? })
     }
 }

@@ -8,11 +8,13 @@ mod codec;
 mod error;
 mod file;
 mod merge;
+mod noise;
 
 use std::collections::BTreeMap;
 
 pub use builder::RankBuilder;
 pub use error::ProfileError;
+pub use noise::{Burst, Loop, Noise, Series};
 
 /// What a region of code is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -109,6 +111,8 @@ pub struct Profile {
     pub nodes: Vec<Node>,
     /// Values by node index and metric; a metric a node has no entry for was never measured there.
     pub values: BTreeMap<(u32, Metric), OverRanks>,
+    /// What noise injection measured; empty in a run without it.
+    pub noise: Noise,
 }
 
 impl OverRanks {
@@ -161,7 +165,7 @@ impl Profile {
                 return inconsistent(format!("{} of node {node} is impossible: {value:?}", metric.name()));
             }
         }
-        Ok(())
+        self.noise.check(self.nodes.len())
     }
 }
 

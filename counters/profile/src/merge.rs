@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use crate::{Metric, Node, OverRanks, Profile, ProfileError, Region};
+use crate::{Metric, Node, Noise, OverRanks, Profile, ProfileError, Region};
 
 impl Profile {
     /// Adds what `other` measured on other ranks. Nodes are the same if their call paths are equal by the regions'
@@ -22,9 +22,10 @@ impl Profile {
             || ProfileError::Inconsistent { what: "the merged profiles have more ranks than 2^32".to_owned() };
         let ranks = self.ranks.checked_add(other.ranks).ok_or_else(overflow)?;
         let mut tree = Tree::new([&*self, &other]);
-        tree.add(self)?;
-        tree.add(&other)?;
-        let mut merged = tree.finish();
+        let nodes = [tree.add(self)?, tree.add(&other)?];
+        let (mut merged, moved) = tree.finish();
+        let noises = [&self.noise, &other.noise].into_iter().zip(nodes.map(|here| renumbered(&here, &moved)));
+        merged.noise = Noise::union(noises);
         merged.ranks = ranks;
         merged.metadata = std::mem::take(&mut self.metadata);
         for (key, value) in other.metadata {
@@ -42,9 +43,16 @@ impl Profile {
     pub fn canonical(&self) -> Result<Self, ProfileError> {
         self.check()?;
         let mut tree = Tree::new([self]);
-        tree.add(self)?;
-        Ok(Self { metadata: self.metadata.clone(), ranks: self.ranks, ..tree.finish() })
+        let here = tree.add(self)?;
+        let (canonical, moved) = tree.finish();
+        let noise = Noise::union([(&self.noise, renumbered(&here, &moved))]);
+        Ok(Self { metadata: self.metadata.clone(), ranks: self.ranks, noise, ..canonical })
     }
+}
+
+/// Each node's number in the finished profile, from its number in the tree.
+fn renumbered(here: &[u32], moved: &[u32]) -> Vec<u32> {
+    here.iter().map(|&node| moved[node as usize]).collect()
 }
 
 /// The union of both texts' lines, each once and in order, so that merging is associative and commutative.
@@ -95,8 +103,8 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// Adds the nodes and values of `profile`, which was checked.
-    fn add(&mut self, profile: &'a Profile) -> Result<(), ProfileError> {
+    /// Adds the nodes and values of `profile`, which was checked; gives each node's number in this tree.
+    fn add(&mut self, profile: &'a Profile) -> Result<Vec<u32>, ProfileError> {
         let position = |region| self.regions.binary_search(&region).unwrap_or(0) as u32;
         let regions: Vec<u32> = profile.regions.iter().map(position).collect();
         let mut here: Vec<u32> = Vec::with_capacity(profile.nodes.len());
@@ -118,7 +126,7 @@ impl<'a> Tree<'a> {
                 return Err(overflow());
             }
         }
-        Ok(())
+        Ok(here)
     }
 
     /// The index of this node, which is added if it is new.
@@ -130,8 +138,8 @@ impl<'a> Tree<'a> {
         })
     }
 
-    /// The profile in canonical order, without metadata and number of ranks.
-    fn finish(self) -> Profile {
+    /// The profile in canonical order, without metadata, number of ranks and noise; and each node's number in it.
+    fn finish(self) -> (Profile, Vec<u32>) {
         // Children by parent, siblings by region: the position of `None` comes first.
         let mut order: Vec<u32> = (0..self.nodes.len() as u32).collect();
         order.sort_by_key(|&i| {
@@ -156,6 +164,6 @@ impl<'a> Tree<'a> {
         let values: BTreeMap<_, _> =
             self.values.into_iter().map(|((node, metric), value)| ((moved[node as usize], metric), value)).collect();
         let regions = self.regions.into_iter().cloned().collect();
-        Profile { regions, nodes, values, ..Profile::default() }
+        (Profile { regions, nodes, values, ..Profile::default() }, moved)
     }
 }

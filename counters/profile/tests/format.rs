@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use poise_profile::{Metric, Node, OverRanks, Profile, ProfileError, RankBuilder, Region, RegionKind};
+use poise_profile::{
+    Burst, Loop, Metric, Node, Noise, OverRanks, Profile, ProfileError, RankBuilder, Region, RegionKind, Series,
+};
 
 fn example() -> Profile {
     let region = |name: &str, kind| Region { name: name.into(), file: "a.c".into(), line: 300, kind };
@@ -14,6 +16,7 @@ fn example() -> Profile {
         regions: vec![region("main", RegionKind::Function), region("MPI_Bcast", RegionKind::Mpi)],
         nodes: vec![Node { parent: None, region: 0 }, Node { parent: Some(0), region: 1 }],
         values: BTreeMap::from([((0, Metric::Visits), OverRanks::of_rank(1, 1)), ((1, Metric::BytesSent), over_ranks)]),
+        ..Profile::default()
     }
 }
 
@@ -33,6 +36,33 @@ fn the_bytes_are_those_of_the_specification() {
     assert_eq!(Profile::decode(&encoded).unwrap(), example());
 }
 
+fn burst(round: u32, k: u32, nanoseconds: u64) -> Burst {
+    Burst { round, mode: 0, k, entries: 2, iterations: (k == 0).then_some(300), nanoseconds }
+}
+
+fn noisy_example() -> Profile {
+    let target =
+        Loop { function: "main".into(), file: "a.c".into(), line: 300, id: 1, width: 4, refusal: String::new() };
+    let bursts = vec![burst(3, 0, 128), burst(5, 12, 200)];
+    let series = Series { node: 1, target: 0, rank: 1, thread: 2, executions: 9, left_out: 0, bursts };
+    let noise = Noise { modes: vec!["nop".into()], loops: vec![target], series: vec![series] };
+    Profile { noise, ..example() }
+}
+
+/// What noise injection measured stands behind the values, written by hand from the specification's tables.
+#[test]
+fn noise_follows_the_values() {
+    let (plain, noisy) = (example().encode(), noisy_example().encode());
+    let mut bytes = plain[..plain.len() - 8].to_vec();
+    bytes[8] = 2;
+    bytes.extend(b"\x01\x03nop\x01\x04main\x03a.c\xac\x02\x01\x04\x00\x01\x01\x00\x01\x02\x09\x00\x02");
+    bytes.extend(b"\x03\x00\x00\x02\xad\x02\x80\x01\x02\x00\x0c\x02\x00\xc8\x01");
+    let length = bytes.len() as u64 + 8;
+    bytes[16..24].copy_from_slice(&length.to_le_bytes());
+    assert_eq!(noisy[..noisy.len() - 8], bytes);
+    assert_eq!(Profile::decode(&noisy).unwrap(), noisy_example());
+}
+
 #[test]
 fn each_kind_of_damage_has_its_own_error() {
     let good = example().encode();
@@ -43,7 +73,7 @@ fn each_kind_of_damage_has_its_own_error() {
     };
     assert!(matches!(decode(&|b| b.clear()), ProfileError::NotAProfile));
     assert!(matches!(decode(&|b| b[0] = b'P'), ProfileError::NotAProfile));
-    assert!(matches!(decode(&|b| b[8] = 9), ProfileError::NewerVersion { found: 9, known: 1 }));
+    assert!(matches!(decode(&|b| b[8] = 9), ProfileError::NewerVersion { found: 9, known: 2 }));
     for length in 1..good.len() {
         let error = decode(&|b| b.truncate(length));
         assert!(matches!(error, ProfileError::Truncated { found, .. } if found == length as u64), "{length}: {error}");
@@ -66,6 +96,17 @@ fn profiles_whose_parts_do_not_fit_are_refused() {
     broken(&|p| _ = p.values.insert((2, Metric::Time), OverRanks::of_rank(0, 1)));
     broken(&|p| p.values.get_mut(&(1, Metric::BytesSent)).unwrap().sum += 1);
     broken(&|p| p.ranks = 1);
+    let broken_noise = |edit: &dyn Fn(&mut Series)| {
+        broken(&|p| {
+            p.noise = noisy_example().noise;
+            edit(&mut p.noise.series[0]);
+        });
+    };
+    broken_noise(&|s| s.node = 2);
+    broken_noise(&|s| s.target = 1);
+    broken_noise(&|s| s.bursts[1].mode = 1);
+    broken_noise(&|s| s.bursts[1].entries = 0);
+    broken_noise(&|s| s.bursts[1].round = 2);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use poise_profile::{Metric, OverRanks, Profile, RankBuilder, Region, RegionKind};
+use poise_profile::{Burst, Loop, Metric, Noise, OverRanks, Profile, RankBuilder, Region, RegionKind, Series};
 use proptest::prelude::*;
 
 /// One generated measurement: a call path of region numbers, a metric, a value.
@@ -35,7 +35,59 @@ fn build(rank: u32, entries: &[Entry]) -> Profile {
     }
     let mut profile = builder.finish(rank);
     profile.metadata = BTreeMap::from([("host".into(), format!("n{}", rank % 2)), ("clock".into(), "wall".into())]);
+    profile.noise = noise(&profile, rank, entries);
     profile
+}
+
+/// Noise whose quantities follow from the entries: a series at each node, a burst for each entry.
+fn noise(profile: &Profile, rank: u32, entries: &[Entry]) -> Noise {
+    let name = |number: u8| format!("mode {}", number % 3);
+    let mut modes: Vec<String> = entries.iter().map(|e| name(e.1)).collect();
+    modes.dedup();
+    let mode = |entry: &Entry| modes.iter().position(|m| *m == name(entry.1)).unwrap() as u32;
+    let bursts: Vec<Burst> = (0..)
+        .zip(entries.iter().take(4))
+        .map(|(i, e)| Burst {
+            round: i / 2,
+            mode: mode(e),
+            k: e.1.into(),
+            entries: 1 + e.2 % 5,
+            iterations: e.0.first().map(|&n| n.into()),
+            nanoseconds: e.2,
+        })
+        .collect();
+    let target = |i: u32| Loop {
+        function: format!("f{}", (i + rank) % 3),
+        file: String::new(),
+        line: i,
+        id: i,
+        width: 0,
+        refusal: String::new(),
+    };
+    let loops: Vec<Loop> = (0..profile.nodes.len() as u32).map(target).collect();
+    let series = |node: u32| Series {
+        node,
+        target: node,
+        rank,
+        thread: node % 2,
+        executions: 10,
+        left_out: 0,
+        bursts: bursts.clone(),
+    };
+    Noise { series: (0..loops.len() as u32).map(series).collect(), modes, loops }
+}
+
+/// Each burst with all that it refers to, spelled out and sorted.
+fn spelled_out(profile: &Profile) -> Vec<(Vec<Region>, Loop, u32, String, Burst)> {
+    let of_series = |s: &Series| -> Vec<_> {
+        let path: Vec<Region> = profile.path(s.node).unwrap().into_iter().cloned().collect();
+        let target = profile.noise.loops[s.target as usize].clone();
+        let mode = |b: &Burst| profile.noise.modes[b.mode as usize].clone();
+        s.bursts.iter().map(|b| (path.clone(), target.clone(), s.rank, mode(b), Burst { mode: 0, ..*b })).collect()
+    };
+    let mut all: Vec<_> = profile.noise.series.iter().flat_map(of_series).collect();
+    all.sort();
+    all
 }
 
 fn merged(profiles: &[Profile]) -> Profile {
@@ -85,6 +137,9 @@ proptest! {
         let merged = merged(&profiles);
         prop_assert_eq!(merged.ranks as usize, ranks.len());
         prop_assert_eq!(by_path(&merged), expected(&ranks));
+        let mut bursts: Vec<_> = profiles.iter().flat_map(spelled_out).collect();
+        bursts.sort();
+        prop_assert_eq!(spelled_out(&merged), bursts);
         prop_assert_eq!(merged.metadata["host"].as_str(), "n0\nn1");
         prop_assert_eq!(merged.metadata["clock"].as_str(), "wall");
     }
