@@ -1,4 +1,4 @@
-//! The bytes of a profile, versions 1 and 2. `docs/formats.md` is the specification; what is written there and here agrees.
+//! The bytes of a profile, versions 1 to 3. `docs/formats.md` is the specification; what is written there and here agrees.
 
 use std::collections::BTreeMap;
 
@@ -7,9 +7,11 @@ use crate::{Burst, Loop, Metric, Node, Noise, OverRanks, Profile, ProfileError, 
 /// The first bytes of every profile. The first is no text, and the line ends show a transfer that converted them.
 const MAGIC: [u8; 8] = *b"\x8fPOISE\r\n";
 /// The newest version that this crate reads. It writes the oldest that can hold the profile.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 /// The version that added noise.
 const WITH_NOISE: u32 = 2;
+/// The version that added the metrics from [`Metric::LogicalWait`] on.
+const WITH_WAITING: u32 = 3;
 /// Magic, version, ranks and length.
 const HEADER: usize = 24;
 /// The checksum at the end.
@@ -28,7 +30,7 @@ impl Profile {
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(HEADER + 8 * (self.nodes.len() + 2 * self.values.len()));
         out.extend(MAGIC);
-        let version = if self.noise.is_empty() { 1 } else { WITH_NOISE };
+        let version = self.version();
         out.extend(version.to_le_bytes());
         out.extend(self.ranks.to_le_bytes());
         out.extend(0u64.to_le_bytes()); // The length, known at the end.
@@ -53,6 +55,15 @@ impl Profile {
         let sum = checksum(&out);
         out.extend(sum.to_le_bytes());
         out
+    }
+
+    /// The oldest version that holds all of the profile.
+    fn version(&self) -> u32 {
+        match (self.values.keys().any(|&(_, metric)| metric >= Metric::LogicalWait), self.noise.is_empty()) {
+            (true, _) => WITH_WAITING,
+            (false, false) => WITH_NOISE,
+            (false, true) => 1,
+        }
     }
 
     /// The profile that `bytes` encode. Memory stays within a constant multiple of their number.

@@ -64,12 +64,27 @@ pub enum Metric {
     BytesReceived,
     /// Ranks of the largest communicator used; per rank the largest that it saw.
     CommSize,
+    /// Waiting for other ranks by the logical clock, in its ticks: what no noise can change.
+    LogicalWait,
+    /// Waiting for other ranks in nanoseconds, a part of the time.
+    WaitTime,
+    /// Executed basic blocks that only asked again after an MPI test without success; not in [`Metric::BasicBlocks`].
+    PollingBlocks,
 }
 
 impl Metric {
     /// Every metric, in the order of the file format's codes.
-    pub const ALL: [Self; 6] =
-        [Self::Visits, Self::Time, Self::BasicBlocks, Self::BytesSent, Self::BytesReceived, Self::CommSize];
+    pub const ALL: [Self; 9] = [
+        Self::Visits,
+        Self::Time,
+        Self::BasicBlocks,
+        Self::BytesSent,
+        Self::BytesReceived,
+        Self::CommSize,
+        Self::LogicalWait,
+        Self::WaitTime,
+        Self::PollingBlocks,
+    ];
 
     /// The metric's public name, such as `basic_blocks`.
     #[must_use]
@@ -81,6 +96,9 @@ impl Metric {
             Self::BytesSent => "bytes_sent",
             Self::BytesReceived => "bytes_received",
             Self::CommSize => "comm_size",
+            Self::LogicalWait => "logical_wait",
+            Self::WaitTime => "wait_time",
+            Self::PollingBlocks => "polling_blocks",
         }
     }
 }

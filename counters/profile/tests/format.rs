@@ -63,6 +63,24 @@ fn noise_follows_the_values() {
     assert_eq!(Profile::decode(&noisy).unwrap(), noisy_example());
 }
 
+/// Metrics of waiting make it version 3, which has the lists of version 2.
+#[test]
+fn waiting_is_version_three() {
+    let mut waiting = example();
+    waiting.values.insert((1, Metric::PollingBlocks), OverRanks::of_rank(1, 5));
+    let (plain, encoded) = (example().encode(), waiting.encode());
+    let mut bytes = plain[..plain.len() - 8].to_vec();
+    bytes[8] = 3;
+    let values = bytes.len() - 17;
+    assert_eq!(bytes[values], 2);
+    bytes[values] = 3;
+    bytes.extend(b"\x00\x08\x01\x05\x01\x00\x00\x00");
+    let length = bytes.len() as u64 + 8;
+    bytes[16..24].copy_from_slice(&length.to_le_bytes());
+    assert_eq!(encoded[..encoded.len() - 8], bytes);
+    assert_eq!(Profile::decode(&encoded).unwrap(), waiting);
+}
+
 #[test]
 fn each_kind_of_damage_has_its_own_error() {
     let good = example().encode();
@@ -73,7 +91,7 @@ fn each_kind_of_damage_has_its_own_error() {
     };
     assert!(matches!(decode(&|b| b.clear()), ProfileError::NotAProfile));
     assert!(matches!(decode(&|b| b[0] = b'P'), ProfileError::NotAProfile));
-    assert!(matches!(decode(&|b| b[8] = 9), ProfileError::NewerVersion { found: 9, known: 2 }));
+    assert!(matches!(decode(&|b| b[8] = 9), ProfileError::NewerVersion { found: 9, known: 3 }));
     for length in 1..good.len() {
         let error = decode(&|b| b.truncate(length));
         assert!(matches!(error, ProfileError::Truncated { found, .. } if found == length as u64), "{length}: {error}");

@@ -112,7 +112,9 @@ impl Totals {
                 match metric {
                     Metric::Time => builder.add(node, metric, scale.nanoseconds(value)),
                     Metric::Visits | Metric::BasicBlocks => builder.add(node, metric, value),
-                    _ if is_mpi => builder.add(node, metric, value),
+                    Metric::BytesSent | Metric::BytesReceived | Metric::CommSize if is_mpi => {
+                        builder.add(node, metric, value);
+                    }
                     _ => {}
                 }
             }

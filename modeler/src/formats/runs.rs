@@ -240,17 +240,18 @@ fn callpaths(run: &Run, names: &Names, into: &mut Collector) -> Result<Vec<CallP
 /// The metric of an experiment that `counted` becomes.
 fn metric(counted: Counted, over_ranks: OverRanks) -> Metric {
     let unit = match counted {
-        Counted::Time => "s",
+        Counted::Time | Counted::WaitTime => "s",
         Counted::BytesSent | Counted::BytesReceived => "bytes",
         Counted::CommSize => "ranks",
-        Counted::Visits | Counted::BasicBlocks => "",
+        Counted::LogicalWait => "ticks",
+        Counted::Visits | Counted::BasicBlocks | Counted::PollingBlocks => "",
     };
     Metric { name: counted.name().into(), unit: unit.into(), over_ranks: Some(over_ranks) }
 }
 
 /// Factor from the profile's unit to the experiment's: nanoseconds to seconds.
 fn scale(counted: Counted) -> f64 {
-    if counted == Counted::Time { 1e-9 } else { 1.0 }
+    if matches!(counted, Counted::Time | Counted::WaitTime) { 1e-9 } else { 1.0 }
 }
 
 /// One number for all `ranks` ranks of the run; those that did not reach the call path count as zero.
