@@ -53,6 +53,31 @@ void poise_resume(void *token, const struct poise_region *region);
  * Bytes by the standard's meaning of the arguments; comm_size in ranks, of which the largest seen is kept. */
 void poise_mpi_moved(uint64_t bytes_sent, uint64_t bytes_received, uint32_t comm_size);
 
+/* Around one MPI call, between poise_enter and poise_call_leaves: poise_call_begins first, then what the shim does itself, then
+ * poise_call_proceeds, the call, poise_call_ends, and again what the shim does itself. Only the time between
+ * poise_call_proceeds and poise_call_ends is the operation's; the shim's own counts for nobody. Should an exception pass, poise_leave is
+ * enough.
+ * `is_test` says that the operation asks without waiting (MPI_Test, MPI_Iprobe, ...); where it came to nothing,
+ * poise_tested_in_vain follows poise_call_ends: the operation's time is then waiting. What the thread executes between such a test and the next
+ * MPI operation is no effort but polling if that is a test too. `stamp` becomes the thread's moment at entry. */
+struct poise_stamp {
+    uint64_t clock; /* the logical clock: blocks executed without polling, waiting and messages */
+    uint64_t time;  /* in ticks of the clock that times are measured with, comparable within one node */
+};
+void poise_call_begins(int is_test, struct poise_stamp *stamp);
+void poise_call_proceeds(void);
+void poise_call_ends(void);
+void poise_call_leaves(void *token);
+void poise_tested_in_vain(const struct poise_stamp *entry);
+
+/* After poise_call_ends: the operation that began at `entry` could not end before `other`. The logical clock is set to the later
+ * of both and then ahead by `cost`; what it was set ahead by the first is logical waiting, and the time between entry and the other's
+ * is waiting as far as it lies inside the operation. `entry` moves to where the waiting ended. */
+void poise_awaited(struct poise_stamp *entry, const struct poise_stamp *other, uint64_t cost);
+
+/* Waiting is measured: the profile has logical_wait and wait_time. */
+void poise_measure_waiting(void);
+
 /* 1 when this process measures. */
 int poise_active(void);
 

@@ -10,12 +10,14 @@ mod process;
 mod thread;
 mod totals;
 mod tree;
+mod waiting;
 
 use std::ffi::{c_char, c_int, c_void};
 use std::panic::catch_unwind;
 use std::ptr::null_mut;
 
 pub use tree::Region;
+pub use waiting::Stamp;
 
 /// Runs `cold`, giving `default` should it panic, and leaves errno as it was.
 fn shielded<T>(default: T, cold: impl FnOnce() -> T + std::panic::UnwindSafe) -> T {
@@ -60,6 +62,52 @@ pub unsafe extern "C" fn poise_resume(token: *mut c_void, region: *const Region)
 #[unsafe(no_mangle)]
 pub extern "C" fn poise_mpi_moved(bytes_sent: u64, bytes_received: u64, comm_size: u32) {
     thread::moved(bytes_sent, bytes_received, comm_size);
+}
+
+/// The MPI operation just entered looks at its arguments; see `poise_runtime.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn poise_call_begins(is_test: c_int, stamp: &mut Stamp) {
+    thread::call_begins(is_test != 0, stamp);
+}
+
+/// What the time since the last call of the runtime was spent on counts for nothing; see `poise_runtime.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn poise_call_proceeds() {
+    thread::call_proceeds();
+}
+
+/// The MPI operation has returned; see `poise_runtime.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn poise_call_ends() {
+    thread::call_ends();
+}
+
+/// Leaves an MPI operation whose end was told before; see `poise_runtime.h`.
+///
+/// # Safety
+/// `token` must come from [`poise_enter`] on the same thread.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn poise_call_leaves(token: *mut c_void) {
+    // SAFETY: the caller's promise.
+    unsafe { thread::call_leaves(token.cast()) };
+}
+
+/// The MPI operation was a test without success; see `poise_runtime.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn poise_tested_in_vain(entry: &Stamp) {
+    thread::tested_in_vain(entry);
+}
+
+/// The MPI operation depended on another thread; see `poise_runtime.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn poise_awaited(entry: &mut Stamp, other: &Stamp, cost: u64) {
+    thread::awaited(entry, other, cost);
+}
+
+/// Waiting is measured and belongs into the profile; see `poise_runtime.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn poise_measure_waiting() {
+    process::measure_waiting();
 }
 
 /// 1 when this process measures.

@@ -23,6 +23,8 @@ static ACTIVE: AtomicBool = AtomicBool::new(false);
 static CLAIMED: AtomicBool = AtomicBool::new(false);
 /// Whether somebody else has taken it.
 static TAKEN: AtomicBool = AtomicBool::new(false);
+/// Whether somebody measures waiting.
+static WAITING: AtomicBool = AtomicBool::new(false);
 /// The POSIX key whose destructor tells that a thread ends; the last moment the thread's own code cannot come after.
 static KEY: AtomicU32 = AtomicU32::new(0);
 
@@ -122,6 +124,11 @@ pub fn claim() {
     CLAIMED.store(true, Ordering::Relaxed);
 }
 
+/// See `poise_measure_waiting`.
+pub fn measure_waiting() {
+    WAITING.store(true, Ordering::Relaxed);
+}
+
 /// See `poise_output_path`.
 pub fn output_path() -> *const c_char {
     match SETTINGS.get() {
@@ -198,7 +205,8 @@ fn profile(rank: u32, settings: &Settings) -> Option<poise_profile::Profile> {
 }
 
 fn with_metadata(totals: &Totals, rank: u32, settings: &Settings) -> poise_profile::Profile {
-    let mut profile = totals.profile(rank, &Scale::since(&settings.start));
+    let waiting = WAITING.load(Ordering::Relaxed);
+    let mut profile = totals.profile(rank, &Scale::since(&settings.start), waiting);
     profile.metadata.clone_from(&settings.metadata);
     if totals.is_full() {
         profile.metadata.insert("call_paths_left_out".into(), "yes".into());

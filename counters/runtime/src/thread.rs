@@ -5,6 +5,7 @@ use std::arch::{asm, global_asm};
 use std::ptr::null_mut;
 
 use crate::tree::{Node, Region, Tree};
+use crate::waiting::{Polls, Stamp};
 use crate::{clock, process, shielded};
 
 // `poise_thread` must be an ELF thread-local symbol that instrumented code reaches without a call (initial-exec), which
@@ -49,7 +50,14 @@ pub struct Thread {
     tree: *mut Tree,
     /// Nonzero while the tree changes: a signal handler that interrupts this must not touch the tree.
     busy: u64,
+    /// How far the logical clock is ahead of `blocks`.
+    ahead: u64,
+    /// A box of [`Polls`], or null; its lowest bit is set while what happens may be polling.
+    polls: usize,
 }
+
+/// The lowest bit of an address, which is always free.
+const ARMED: usize = 1;
 
 /// The calling thread's block.
 #[inline(always)]
@@ -88,11 +96,30 @@ impl Thread {
         let now = clock::now();
         // SAFETY: nodes live as long as their thread, and `current` is one of them.
         let node = unsafe { &*self.current };
-        node.blocks.add(self.blocks.wrapping_sub(self.mark));
         // Clocks of different cores may disagree by a little after a migration.
-        node.ticks.add(now.saturating_sub(self.last));
+        let (blocks, ticks) = (self.blocks.wrapping_sub(self.mark), now.saturating_sub(self.last));
+        node.blocks.add(blocks);
+        node.ticks.add(ticks);
         self.mark = self.blocks;
         self.last = now;
+        if self.polls & ARMED != 0 {
+            let node = self.current;
+            if let Some(polls) = self.polls() {
+                polls.note(node, blocks, ticks);
+            }
+        }
+    }
+
+    /// What may have been polling.
+    fn polls(&mut self) -> Option<&mut Polls> {
+        // SAFETY: the word is null or the address of a box, which only this thread knows, with the lowest bit as a flag.
+        unsafe { ((self.polls & !ARMED) as *mut Polls).as_mut() }
+    }
+
+    /// The logical clock.
+    #[inline(always)]
+    fn clock(&self) -> u64 {
+        self.blocks.wrapping_add(self.ahead)
     }
 
     /// Makes the node of `region` below `parent` current.
@@ -176,6 +203,102 @@ pub fn moved(bytes_sent: u64, bytes_received: u64, comm_size: u32) {
         node.bytes_sent.add(bytes_sent);
         node.bytes_received.add(bytes_received);
         node.comm_size.raise(u64::from(comm_size));
+    }
+}
+
+/// See `poise_call_begins`.
+#[inline(always)]
+pub fn call_begins(is_test: bool, stamp: &mut Stamp) {
+    // SAFETY: as in `enter`.
+    let thread = unsafe { &mut *here() };
+    if thread.polls & ARMED != 0 {
+        thread.end_polling(is_test);
+    }
+    *stamp = Stamp { clock: thread.clock(), time: thread.last };
+}
+
+/// See `poise_call_proceeds`.
+#[inline(always)]
+pub fn call_proceeds() {
+    // SAFETY: as in `enter`.
+    unsafe { (*here()).last = clock::now() };
+}
+
+/// See `poise_call_ends`.
+#[inline(always)]
+pub fn call_ends() {
+    // SAFETY: as in `enter`.
+    let thread = unsafe { &mut *here() };
+    if !thread.current.is_null() {
+        thread.attribute();
+    }
+}
+
+/// See `poise_call_leaves`.
+///
+/// # Safety
+/// `token` must come from [`enter`] on this thread.
+#[inline(always)]
+pub unsafe fn call_leaves(token: *mut Node) {
+    // SAFETY: as in `enter`.
+    let thread = unsafe { &mut *here() };
+    if !token.is_null() && !thread.current.is_null() {
+        thread.last = clock::now();
+        thread.current = token;
+    }
+}
+
+/// See `poise_tested_in_vain`.
+pub fn tested_in_vain(entry: &Stamp) {
+    // SAFETY: as in `enter`.
+    let thread = unsafe { &mut *here() };
+    if thread.current.is_null() || thread.busy != 0 {
+        return;
+    }
+    if thread.polls == 0 {
+        thread.busy = 1;
+        thread.polls = shielded(0, || Box::into_raw(Box::new(Polls::new())) as usize);
+        thread.busy = 0;
+    }
+    if let Some(polls) = thread.polls() {
+        polls.clear();
+        thread.polls |= ARMED;
+    }
+    // SAFETY: `current` is a node of this thread's tree.
+    unsafe { (*thread.current).wait_ticks.add(thread.last.saturating_sub(entry.time)) };
+}
+
+/// See `poise_awaited`.
+pub fn awaited(entry: &mut Stamp, other: &Stamp, cost: u64) {
+    // SAFETY: as in `enter`.
+    let thread = unsafe { &mut *here() };
+    // SAFETY: `current` is null or a node of this thread's tree.
+    let Some(node) = (unsafe { thread.current.as_ref() }) else { return };
+    let waited = other.clock.saturating_sub(thread.clock());
+    node.logical_wait.add(waited);
+    thread.ahead = thread.ahead.wrapping_add(waited).wrapping_add(cost);
+    let until = other.time.clamp(entry.time, thread.last.max(entry.time));
+    node.wait_ticks.add(until - entry.time);
+    entry.time = until;
+}
+
+impl Thread {
+    /// The MPI operation after a test without success: another test shows that the thread polled.
+    #[cold]
+    fn end_polling(&mut self, is_test: bool) {
+        self.polls &= !ARMED;
+        // SAFETY: the nodes noted are of this thread's tree.
+        let blocks = self.polls().map_or(0, |polls| if is_test { unsafe { polls.settle() } } else { 0 });
+        self.ahead = self.ahead.wrapping_sub(blocks);
+    }
+
+    /// Frees what may have been polling.
+    fn forget_polls(&mut self) {
+        if self.polls != 0 {
+            // SAFETY: the address came from a box and is forgotten here.
+            drop(unsafe { Box::from_raw((self.polls & !ARMED) as *mut Polls) });
+            self.polls = 0;
+        }
     }
 }
 
@@ -269,6 +392,7 @@ pub fn end(address: usize) -> *mut Tree {
         return null_mut();
     }
     thread.attribute();
+    thread.forget_polls();
     thread.current = null_mut();
     std::mem::replace(&mut thread.tree, null_mut())
 }

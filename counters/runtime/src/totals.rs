@@ -6,10 +6,27 @@ use poise_profile::{Metric, RankBuilder, RegionKind};
 
 use crate::clock::Scale;
 use crate::thread;
-use crate::tree::{Region, Tree, View};
+use crate::tree::{Node, Region, Tree, View};
 
 /// Values of one call path, in the order of [`Metric::ALL`]; time in ticks.
 type Values = [u64; Metric::ALL.len()];
+
+impl Node {
+    /// The counters in the order of [`Metric::ALL`].
+    fn values(&self) -> Values {
+        Metric::ALL.map(|metric| match metric {
+            Metric::Visits => self.visits.get(),
+            Metric::Time => self.ticks.get(),
+            Metric::BasicBlocks => self.blocks.get(),
+            Metric::BytesSent => self.bytes_sent.get(),
+            Metric::BytesReceived => self.bytes_received.get(),
+            Metric::CommSize => self.comm_size.get(),
+            Metric::LogicalWait => self.logical_wait.get(),
+            Metric::WaitTime => self.wait_ticks.get(),
+            Metric::PollingBlocks => self.polling_blocks.get(),
+        })
+    }
+}
 
 struct Total {
     parent: Option<u32>,
@@ -43,11 +60,7 @@ impl Totals {
             here.resize(view.number as usize + 1, id);
             let node = view.node;
             let values = &mut self.nodes[id as usize].values;
-            let counters = [&node.visits, &node.ticks, &node.blocks, &node.bytes_sent, &node.bytes_received];
-            for (sum, counter) in values.iter_mut().zip(counters) {
-                *sum = sum.saturating_add(counter.get());
-            }
-            values[5] = values[5].max(node.comm_size.get());
+            add(values, &node.values());
         };
         // SAFETY: the caller's promise.
         unsafe { Tree::read(tree, visit) };
@@ -70,11 +83,7 @@ impl Totals {
             let parent = node.parent.map(|parent: u32| here[parent as usize]);
             let id = self.node(parent, node.region);
             here.push(id);
-            let values = &mut self.nodes[id as usize].values;
-            for (sum, value) in values.iter_mut().zip(node.values).take(5) {
-                *sum = sum.saturating_add(value);
-            }
-            values[5] = values[5].max(node.values[5]);
+            add(&mut self.nodes[id as usize].values, &node.values);
         }
         self.full |= other.full;
     }
@@ -94,7 +103,8 @@ impl Totals {
 
     /// The profile of rank `rank`. The trees' roots are no call paths: their callees are the profile's roots, their
     /// time is that of waiting for something to do, and blocks executed outside all regions get a root of their own.
-    pub fn profile(&self, rank: u32, scale: &Scale) -> poise_profile::Profile {
+    /// `waiting` says whether waiting was measured.
+    pub fn profile(&self, rank: u32, scale: &Scale, waiting: bool) -> poise_profile::Profile {
         let mut builder = RankBuilder::new();
         let mut here: Vec<Option<u32>> = Vec::with_capacity(self.nodes.len());
         for total in &self.nodes {
@@ -111,6 +121,11 @@ impl Totals {
             for (metric, value) in Metric::ALL.into_iter().zip(total.values) {
                 match metric {
                     Metric::Time => builder.add(node, metric, scale.nanoseconds(value)),
+                    Metric::WaitTime if waiting && (is_mpi || value > 0) => {
+                        builder.add(node, metric, scale.nanoseconds(value));
+                    }
+                    Metric::LogicalWait if waiting && is_mpi => builder.add(node, metric, value),
+                    Metric::PollingBlocks if value > 0 => builder.add(node, metric, value),
                     Metric::Visits | Metric::BasicBlocks => builder.add(node, metric, value),
                     Metric::BytesSent | Metric::BytesReceived | Metric::CommSize if is_mpi => {
                         builder.add(node, metric, value);
@@ -120,6 +135,13 @@ impl Totals {
             }
         }
         builder.finish(rank)
+    }
+}
+
+/// Adds the values of one call path: they add up, but for the size of the communicator, of which the larger stays.
+fn add(sums: &mut Values, values: &Values) {
+    for (metric, (sum, &value)) in Metric::ALL.into_iter().zip(sums.iter_mut().zip(values)) {
+        *sum = if metric == Metric::CommSize { value.max(*sum) } else { sum.saturating_add(value) };
     }
 }
 

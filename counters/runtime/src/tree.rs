@@ -51,6 +51,11 @@ impl Counter {
         self.0.store(self.get().wrapping_add(value), Ordering::Relaxed);
     }
 
+    /// Takes away what was added before; only the owning thread may.
+    pub fn take(&self, value: u64) {
+        self.add(value.wrapping_neg());
+    }
+
     /// Keeps the larger value; only the owning thread may.
     pub fn raise(&self, value: u64) {
         self.0.store(self.get().max(value), Ordering::Relaxed);
@@ -90,6 +95,12 @@ pub struct Node {
     pub bytes_received: Counter,
     /// Ranks of the largest communicator used.
     pub comm_size: Counter,
+    /// Waiting by the logical clock.
+    pub logical_wait: Counter,
+    /// Waiting in ticks of [`crate::clock`].
+    pub wait_ticks: Counter,
+    /// Blocks that only polled.
+    pub polling_blocks: Counter,
 }
 
 impl Node {
@@ -267,6 +278,9 @@ impl Tree {
                 bytes_sent: Counter::default(),
                 bytes_received: Counter::default(),
                 comm_size: Counter::default(),
+                logical_wait: Counter::default(),
+                wait_ticks: Counter::default(),
+                polling_blocks: Counter::default(),
             });
             self.count += 1;
             if parent.is_null() {

@@ -99,6 +99,50 @@ fn messages_add_up_and_the_largest_communicator_stays() {
     assert_eq!(send(Metric::Visits), Some(3));
 }
 
+/// What lies between tests without success is polling, in whatever call path; what another operation follows is work.
+#[test]
+fn blocks_between_tests_in_vain_are_no_effort() {
+    let (_, profile) = run("struct poise_stamp s;
+        for (int i = 0; i < 5; i++) {
+            poise_thread.blocks += 3;
+            void *a = poise_enter(&A); poise_thread.blocks += 20; poise_leave(a);
+            void *t = poise_enter(&S); poise_call_begins(i < 4, &s); poise_call_proceeds(); poise_call_ends();
+            if (i != 1) poise_tested_in_vain(&s);
+            poise_call_leaves(t); }
+        poise_thread.blocks += 100;");
+    let profile = profile.unwrap();
+    // Of five rounds the second follows a test in vain, so does the fourth; the last round ends in no test.
+    let value = |path: &[&str], metric| value(&profile, path, metric);
+    assert_eq!(value(&["main"], Metric::BasicBlocks), Some(3 * 3 + 100));
+    assert_eq!(value(&["main"], Metric::PollingBlocks), Some(2 * 3));
+    assert_eq!(value(&["main", "a"], Metric::BasicBlocks), Some(3 * 20));
+    assert_eq!(value(&["main", "a"], Metric::PollingBlocks), Some(2 * 20));
+    assert_eq!(value(&["main", "MPI_Send"], Metric::LogicalWait), None);
+}
+
+/// By hand: blocks and costs set the clock ahead, polling does not, and the later moment wins.
+#[test]
+fn the_logical_clock_takes_the_maximum() {
+    let (output, profile) = run("struct poise_stamp s, other = {0, 0};
+        poise_measure_waiting();
+        unsigned long clocks[4];
+        for (int i = 0; i < 4; i++) {
+            poise_thread.blocks += 10;
+            void *t = poise_enter(&S); poise_call_begins(i == 1, &s); poise_call_proceeds(); usleep(1000); poise_call_ends();
+            clocks[i] = s.clock; other.clock = i == 3 ? 5 : 100; other.time = i == 2 ? ~0ull : 0;
+            if (i == 0) poise_tested_in_vain(&s); else poise_awaited(&s, &other, 7);
+            poise_call_leaves(t); }
+        printf(\"%lu %lu %lu %lu\", clocks[0], clocks[1], clocks[2], clocks[3]);");
+    // 10; 10 more are polling; at 10 the other shows 100 and 7 follow; 117, the other's 100 is past; 134.
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "10 10 117 134");
+    let profile = profile.unwrap();
+    assert_eq!(value(&profile, &["main", "MPI_Send"], Metric::LogicalWait), Some(90));
+    // The test in vain and the third operation, each of at least a millisecond, and never more than the time.
+    let of = |metric| value(&profile, &["main", "MPI_Send"], metric).unwrap();
+    assert!(of(Metric::WaitTime) >= 2_000_000 && of(Metric::WaitTime) < of(Metric::Time));
+    assert!(value(&profile, &["main"], Metric::WaitTime).is_some());
+}
+
 #[test]
 fn threads_join_by_call_path_and_the_rest_has_a_root() {
     let (_, profile) = run("for (int i = 0; i < 2000; i++) {
