@@ -233,6 +233,9 @@ pub struct InputArgs {
     /// What values over ranks and threads mean in profiles of other tools (Extra-P's own flag).
     #[arg(long, value_enum, default_value_t = ScalingChoice::Weak, value_name = "HOW")]
     pub scaling: ScalingChoice,
+    /// Read values of call paths with those of their callees (cubex and hpctoolkit).
+    #[arg(long)]
+    pub inclusive: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

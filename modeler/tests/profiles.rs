@@ -1,10 +1,10 @@
 //! Profiles of other tools, against what independent programs read from the same files.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use modeler::experiment::OverRanks;
-use modeler::formats::{self, Format, Input, ReadError, ReadOptions, Scaling};
+use modeler::formats::{self, Format, Input, ReadError, ReadOptions, Scaling, Values};
 
 fn dataset(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../datasets").join(path)
@@ -96,6 +96,45 @@ mod cube {
             assert!(mean <= threaded && threaded <= sum, "{mean} {threaded} {sum}");
         }
         assert!(mean != threaded || mean != sum, "{mean:?} {threaded:?} {sum:?}");
+    }
+
+    /// The sum over ranks of an inclusive value is that of the exclusive ones below it, whichever of them is stored.
+    #[test]
+    fn inclusive_values_are_those_of_whole_subtrees() {
+        let options = ReadOptions { values: Values::Inclusive, ..ReadOptions::default() };
+        for folder in ["matrix", "threads", "big_endian"] {
+            let path = dataset("cube").join(folder);
+            let (own, whole) = (read(&format!("cube/{folder}")), read_with(&path, &options));
+            let mut checked = 0;
+            for metric in ["time", "visits"] {
+                let own = sums(&own, metric);
+                for (key, inclusive) in sums(&whole, metric) {
+                    let below = |(path, point): &&(Vec<String>, usize)| path.starts_with(&key.0) && *point == key.1;
+                    let sum: f64 = own.keys().filter(below).map(|key| own[key]).sum();
+                    assert!((inclusive - sum).abs() <= 1e-9 * sum, "{folder} {metric} {key:?}: {inclusive} {sum}");
+                    checked += 1;
+                }
+            }
+            assert!(checked > 4, "{folder}: {checked}");
+        }
+        // As pycubexr reads it without conversion.
+        let one = read_with(&dataset("cube/matrix/mm.x10y1z1.r1/profile.cubex"), &options);
+        assert_eq!(values(&one, "main", "time", Some(OverRanks::Mean))[0].1, [1.7147e-05]);
+        assert_eq!(values(&one, "main", "PAPI_L2_TCM", Some(OverRanks::Mean))[0].1, [249.0]);
+        let folded = formats::read(&[dataset("tools/spin.n200000.folded")], &options).map(|_| ()).unwrap_err();
+        assert!(folded.to_string().contains("values of folded cannot be read with those of the callees"), "{folded}");
+    }
+
+    /// Sums over ranks by call path and point.
+    fn sums(input: &Input, metric: &str) -> BTreeMap<(Vec<String>, usize), f64> {
+        let e = &input.experiment;
+        let wanted = e.metric(metric, Some(OverRanks::Sum)).unwrap();
+        let of = |s: &modeler::experiment::Series| {
+            let path: Vec<String> = e.path(s.callpath).into_iter().map(str::to_owned).collect();
+            let points = e.layouts[s.layout as usize].points.iter().map(|&p| p as usize);
+            points.zip(e.values_of(s)).map(|(p, &v)| ((path.clone(), p), v)).collect::<Vec<_>>()
+        };
+        e.series.iter().filter(|s| s.metric == wanted).flat_map(of).collect()
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What the commands that read measurements share: reading inputs, fitting them, finding a point's coordinates.
 
 use modeler::experiment::OverRanks;
-use modeler::formats::{self, Format, Input, RUN_LEFT_OUT, ReadOptions, ReadWarning, Scaling};
+use modeler::formats::{self, Format, Input, RUN_LEFT_OUT, ReadOptions, ReadWarning, Scaling, Values};
 use modeler::{Experiment, Fits, MethodChoice, Options, Skipped};
 
 use crate::cli::ScalingChoice;
@@ -21,6 +21,7 @@ pub fn read(arguments: &InputArgs, global: &GlobalArgs) -> Result<Input> {
             ScalingChoice::WeakThreaded => Scaling::WeakThreaded,
             ScalingChoice::Strong => Scaling::Strong,
         },
+        values: if arguments.inclusive { Values::Inclusive } else { Values::Exclusive },
     };
     let input = formats::read(&arguments.inputs, &options).map_err(|e| match e.exit_code() {
         crate::error::exit::NOT_MODELABLE => Error::NotModelable(e.to_string()),

@@ -67,6 +67,8 @@ pub enum Format {
     Cali,
     /// Caliper's `json-split`. Read.
     CaliperJson,
+    /// HPCToolkit's databases of version 4. Read.
+    HpcToolkit,
     /// TAU's `profile.N.C.T` files. Read.
     Tau,
     /// mpiP's text reports. Read.
@@ -89,7 +91,7 @@ pub enum Format {
 
 impl Format {
     /// All formats and their names on the command line.
-    pub const ALL: [(Self, &'static str); 21] = [
+    pub const ALL: [(Self, &'static str); 22] = [
         (Self::Runs, "runs"),
         (Self::Experiment, "json"),
         (Self::ExtraPText, "extrap"),
@@ -102,6 +104,7 @@ impl Format {
         (Self::Cubex, "cubex"),
         (Self::Cali, "cali"),
         (Self::CaliperJson, "caliper-json"),
+        (Self::HpcToolkit, "hpctoolkit"),
         (Self::Tau, "tau"),
         (Self::MpiP, "mpip"),
         (Self::Gem5, "gem5"),
@@ -116,6 +119,9 @@ impl Format {
     /// Names of the formats that [`write()`] writes.
     pub const WRITTEN: [&'static str; 8] =
         ["json", "extrap", "extrap-jsonl", "extrap-json", "extrap-json-numbered", "talpas", "extra-p", "csv"];
+
+    /// Formats whose values may be read with those of the callees: [`Values::Inclusive`].
+    pub const INCLUSIVE: [Self; 2] = [Self::Cubex, Self::HpcToolkit];
 
     /// The name on the command line.
     #[must_use]
@@ -167,7 +173,7 @@ trait Reader {
     fn read(&self, source: Source, into: &mut Collector) -> Result<(), ReadError>;
 }
 
-const READERS: [&dyn Reader; 20] = [
+const READERS: [&dyn Reader; 21] = [
     &runs::Runs,
     &own_json::OwnJson,
     &text::Text,
@@ -178,6 +184,7 @@ const READERS: [&dyn Reader; 20] = [
     &profiles::CUBEX,
     &profiles::CALI,
     &profiles::CALIPERJSON,
+    &profiles::HPCTOOLKIT,
     &profiles::TAU,
     &profiles::MPIP,
     &profiles::GEM5,
@@ -202,6 +209,16 @@ pub enum Scaling {
     Strong,
 }
 
+/// What the value of a call path includes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Values {
+    /// What the call path does itself.
+    #[default]
+    Exclusive,
+    /// Also what its callees do.
+    Inclusive,
+}
+
 /// How inputs are read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReadOptions {
@@ -211,6 +228,8 @@ pub struct ReadOptions {
     pub pattern: Option<String>,
     /// What values over ranks and threads mean.
     pub scaling: Scaling,
+    /// What a call path's values include; only some formats, [`Format::INCLUSIVE`], may be read inclusively.
+    pub values: Values,
     /// Roles of a table's columns, such as `p=parameter,time=metric,region=callpath`; with it inputs are tables.
     pub columns: Option<String>,
 }
@@ -273,6 +292,9 @@ fn read_sources(
         let source = source?;
         let reader = choose(&source, asked)?;
         let place = source.place();
+        if options.values == Values::Inclusive && !Format::INCLUSIVE.contains(&reader.format()) {
+            return Err(no_inclusive(place, reader.format()));
+        }
         match &first {
             Some((format, other)) if *format != reader.format() => {
                 let what = format!("this is {}, while {other} is {format}", reader.format());
@@ -292,6 +314,13 @@ fn read_sources(
     let runs = std::mem::take(&mut collector.found);
     let (experiment, warnings) = collector.finish(place)?;
     Ok(Input { experiment, format, warnings, runs })
+}
+
+/// The error that values of this format cannot be read with those of the callees.
+fn no_inclusive(place: Place, format: Format) -> ReadError {
+    let known = Format::INCLUSIVE.map(Format::name).join(" and ");
+    let what = format!("values of {format} cannot be read with those of the callees, only values of {known}");
+    ReadError::new(ErrorKind::NotRecognised, place, what).advice("Leave --inclusive out")
 }
 
 /// The reader for `source`: the one asked for, the one that says yes, or the only one that cannot tell.

@@ -6,7 +6,7 @@ use super::profile::{Fold, Profile, Reduced};
 use crate::formats::collect::NO_CALLPATH;
 use crate::formats::error::ReadError;
 use crate::formats::source::Source;
-use crate::formats::{Detection, Format};
+use crate::formats::{Detection, Format, Values};
 
 /// Reads folded stacks.
 pub(super) struct Folded;
@@ -36,7 +36,7 @@ impl ProfileFormat for Folded {
         }
     }
 
-    fn read(&self, source: Source) -> Result<Profile, ReadError> {
+    fn read(&self, source: Source, _values: Values) -> Result<Profile, ReadError> {
         let mut profile = Profile::default();
         let samples = profile.column("samples", "", Fold::Sum);
         // The same stack may be there more than once.

@@ -10,7 +10,7 @@ use super::profile::{Fold, Profile, Reduced};
 use crate::formats::collect::NO_CALLPATH;
 use crate::formats::error::{IGNORED, Place, ReadError};
 use crate::formats::source::Source;
-use crate::formats::{Detection, Format};
+use crate::formats::{Detection, Format, Values};
 
 /// Reads gem5's statistics.
 pub(super) struct Gem5;
@@ -42,7 +42,7 @@ impl ProfileFormat for Gem5 {
         }
     }
 
-    fn read(&self, source: Source) -> Result<Profile, ReadError> {
+    fn read(&self, source: Source, _values: Values) -> Result<Profile, ReadError> {
         let name = source.name.clone();
         let mut statistics: BTreeMap<String, Statistic> = BTreeMap::new();
         let (mut dumps, mut inside) = (0_u32, false);

@@ -7,6 +7,7 @@ mod caliper;
 mod cubex;
 mod folded;
 mod gem5;
+mod hpctoolkit;
 mod lines;
 mod mpip;
 pub(super) mod names;
@@ -23,7 +24,7 @@ use std::path::{Path, PathBuf};
 use super::collect::Collector;
 use super::error::{ErrorKind, Place, RUN_LEFT_OUT, ReadError};
 use super::source::Source;
-use super::{Detection, Format, ReadOptions, Reader, RunFound, Scaling};
+use super::{Detection, Format, ReadOptions, Reader, RunFound, Scaling, Values};
 use crate::experiment::{CallPathId, Metric, OverRanks};
 use names::{Pattern, Said};
 use profile::{Column, Fold, Profile};
@@ -34,6 +35,8 @@ pub(super) const CUBEX: Set = Set(&cubex::Cubex);
 pub(super) const CALI: Set = Set(&caliper::Cali);
 /// Caliper's `json-split`.
 pub(super) const CALIPERJSON: Set = Set(&caliper::JsonSplit);
+/// HPCToolkit's databases.
+pub(super) const HPCTOOLKIT: Set = Set(&hpctoolkit::HpcToolkit);
 /// TAU's profiles.
 pub(super) const TAU: Set = Set(&tau::Tau);
 /// mpiP's reports.
@@ -58,8 +61,8 @@ pub(super) trait ProfileFormat: Sync {
         let _ = folder;
         false
     }
-    /// Reads one run.
-    fn read(&self, source: Source) -> Result<Profile, ReadError>;
+    /// Reads one run. Only the formats of [`Format::INCLUSIVE`] are asked for inclusive values.
+    fn read(&self, source: Source, values: Values) -> Result<Profile, ReadError>;
 }
 
 /// One profile, or a folder of them.
@@ -91,18 +94,22 @@ impl Reader for Set {
         let place = source.place();
         let (Some(folder), None) = (&source.path, source.head()) else {
             let path = source.path.clone().unwrap_or_default();
-            into.profiles.push(Measured { path, depth: 0, profile: self.0.read(source)? });
+            into.profiles.push(Measured { path, depth: 0, profile: self.0.read(source, into.options.values)? });
             return Ok(());
         };
         if self.0.is_profile(folder) {
-            into.profiles.push(Measured { path: folder.clone(), depth: 0, profile: self.0.read(source)? });
+            into.profiles.push(Measured {
+                path: folder.clone(),
+                depth: 0,
+                profile: self.0.read(source, into.options.values)?,
+            });
             return Ok(());
         }
         let found = self.find(folder, DEPTH, false);
         let unreadable = || ReadError::new(ErrorKind::Unreadable, place.clone(), "the folder cannot be listed");
         for path in found.ok_or_else(unreadable)? {
             let depth = path.components().count() - folder.components().count();
-            match Source::open(&path).and_then(|source| self.0.read(source)) {
+            match Source::open(&path).and_then(|source| self.0.read(source, into.options.values)) {
                 Ok(profile) => into.profiles.push(Measured { path, depth, profile }),
                 Err(error) => into.warn(RUN_LEFT_OUT, error.place.clone(), super::runs::left_out(&error)),
             }
@@ -239,16 +246,24 @@ fn parameters(runs: &[Measured], pattern: Option<&str>) -> Result<Vec<Said>, Rea
         (Some(_), None) => Some(by_folder),
         _ => Some(by_file),
     };
+    let own: Vec<Said> =
+        runs.iter().map(|r| Said { parameters: r.profile.parameters.clone(), repetition: None }).collect();
     let inside = || {
-        let own: Vec<Said> =
-            runs.iter().map(|r| Said { parameters: r.profile.parameters.clone(), repetition: None }).collect();
         let ranks = |run: &Measured| Some(vec![("p".to_owned(), f64::from(run.profile.ranks?))]);
         let by_ranks = || runs.iter().map(|r| Some(Said { parameters: ranks(r)?, repetition: None })).collect();
-        if score(&own).is_some() { Some(own) } else { by_ranks() }
+        if score(&own).is_some() { Some(own.clone()) } else { by_ranks() }
     };
+    // Numbers in names that do not vary, such as a version, say less than what profiles tell of themselves.
+    let best = best.filter(|said| score(said) > Some(0) || score(&own).is_none());
     best.or_else(inside).ok_or_else(|| {
-        let silent = runs.iter().find(|run| names::extrap(names::stem(name_of(&run.path))).parameters.is_empty());
-        ReadError::new(ErrorKind::NotRecognised, silent.unwrap_or(&runs[0]).place(), "its name says no parameter")
+        let said = |run: &Measured| names::extrap(names::stem(name_of(&run.path)));
+        let twice = runs.iter().find_map(|run| Some((run, said(run).twice()?)));
+        let silent = runs.iter().find(|run| said(run).parameters.is_empty());
+        let (run, what) = match twice {
+            Some((run, name)) => (run, format!("its name says the parameter `{name}` twice")),
+            None => (silent.unwrap_or(&runs[0]), "its name says no parameter".to_owned()),
+        };
+        ReadError::new(ErrorKind::NotRecognised, run.place(), what)
             .expected("a file or folder named as app.p4.n10.r1")
             .advice("Describe the names with --pattern, for example --pattern '*_{p}ranks'")
     })
@@ -258,10 +273,10 @@ fn name_of(path: &Path) -> &str {
     path.file_name().and_then(|n| n.to_str()).unwrap_or_default()
 }
 
-/// How many parameters vary, if all runs say some.
+/// How many parameters vary, if all runs say some, and none of them one twice.
 fn score(said: &[Said]) -> Option<usize> {
     let first = said.first()?;
-    let silent = said.iter().any(|s| s.parameters.is_empty());
+    let silent = said.iter().any(|s| s.parameters.is_empty() || s.twice().is_some());
     (!silent).then(|| first.parameters.len() - unvarying(said).len())
 }
 

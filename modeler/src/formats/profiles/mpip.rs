@@ -9,7 +9,7 @@ use super::lines::{self, Line};
 use super::profile::{Fold, Profile, Reduced};
 use crate::formats::error::{Place, ROUNDED, ReadError};
 use crate::formats::source::Source;
-use crate::formats::{Detection, Format};
+use crate::formats::{Detection, Format, Values};
 
 /// Reads mpiP's reports.
 pub(super) struct MpiP;
@@ -48,7 +48,7 @@ impl ProfileFormat for MpiP {
         if head.starts_with(b"@ mpiP") { Detection::Yes } else { Detection::no("it does not begin with `@ mpiP`") }
     }
 
-    fn read(&self, source: Source) -> Result<Profile, ReadError> {
+    fn read(&self, source: Source, _values: Values) -> Result<Profile, ReadError> {
         let name = source.name.clone();
         let (mut report, mut section) = (Report::default(), Section::Other);
         lines::each(source, |line| {

@@ -13,6 +13,14 @@ pub(crate) struct Said {
     pub repetition: Option<u32>,
 }
 
+impl Said {
+    /// The first parameter that is said twice.
+    pub fn twice(&self) -> Option<String> {
+        let names: Vec<&String> = self.parameters.iter().map(|(name, _)| name).collect();
+        names.iter().enumerate().find_map(|(i, name)| names[..i].contains(name).then(|| (*name).clone()))
+    }
+}
+
 /// Extra-P's scheme: what follows the first dot, up to a last part `.r` with a number, is names and numbers in turn.
 /// Decimal commas are allowed, so are separators between the parts. Without any name and number it says nothing.
 pub(crate) fn extrap(name: &str) -> Said {
@@ -233,6 +241,12 @@ mod tests {
         for wrong in ["abc", "{p", "p}", "{}", "{p}{p}"] {
             assert!(Pattern::new(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_parameter_said_twice_is_told() {
+        assert_eq!(extrap("app.p4.n8.p16").twice(), Some("p".to_owned()));
+        assert_eq!(extrap("app.p4.n8").twice(), None);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use super::ProfileFormat;
 use super::profile::{Fold, Profile, Reduced};
 use crate::formats::error::{Place, ReadError};
 use crate::formats::source::Source;
-use crate::formats::{Detection, Format};
+use crate::formats::{Detection, Format, Values};
 
 /// Reads pprof's profiles.
 pub(super) struct Pprof;
@@ -35,7 +35,7 @@ impl ProfileFormat for Pprof {
         }
     }
 
-    fn read(&self, source: Source) -> Result<Profile, ReadError> {
+    fn read(&self, source: Source, _values: Values) -> Result<Profile, ReadError> {
         let name = source.name.clone();
         let raw = source.into_bytes()?;
         let wrong = |what: String| ReadError::malformed(Place::file(&name), what);

@@ -9,7 +9,7 @@ use super::profile::{Fold, Profile, Reduced};
 use crate::formats::collect::NO_CALLPATH;
 use crate::formats::error::ReadError;
 use crate::formats::source::Source;
-use crate::formats::{Detection, Format};
+use crate::formats::{Detection, Format, Values};
 
 /// Reads basic-block vectors; intervals add up.
 pub(super) struct SimPoint;
@@ -33,7 +33,7 @@ impl ProfileFormat for SimPoint {
         }
     }
 
-    fn read(&self, source: Source) -> Result<Profile, ReadError> {
+    fn read(&self, source: Source, _values: Values) -> Result<Profile, ReadError> {
         let mut counts: BTreeMap<u64, u64> = BTreeMap::new();
         let mut intervals = 0_u32;
         lines::each(source, |line| {

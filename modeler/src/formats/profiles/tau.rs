@@ -11,7 +11,7 @@ use super::profile::{Fold, Profile, Reduced};
 use crate::formats::collect::NO_CALLPATH;
 use crate::formats::error::{ErrorKind, ReadError};
 use crate::formats::source::Source;
-use crate::formats::{Detection, Format};
+use crate::formats::{Detection, Format, Values};
 
 /// Reads TAU's profiles.
 pub(super) struct Tau;
@@ -34,7 +34,7 @@ impl ProfileFormat for Tau {
         files(folder).is_some_and(|files| !files.is_empty())
     }
 
-    fn read(&self, source: Source) -> Result<Profile, ReadError> {
+    fn read(&self, source: Source, _values: Values) -> Result<Profile, ReadError> {
         let mut thread = Threads::default();
         match (&source.path, source.head()) {
             (Some(folder), None) => {

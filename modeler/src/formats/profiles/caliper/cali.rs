@@ -9,7 +9,7 @@ use super::super::profile::Profile;
 use super::Rows;
 use crate::formats::error::ReadError;
 use crate::formats::source::Source;
-use crate::formats::{Detection, Format};
+use crate::formats::{Detection, Format, Values};
 
 /// Reads `.cali`.
 pub(in super::super) struct Cali;
@@ -29,7 +29,7 @@ impl ProfileFormat for Cali {
         if head.starts_with(b"__rec=") { Detection::Yes } else { Detection::no("it does not begin with `__rec=`") }
     }
 
-    fn read(&self, source: Source) -> Result<Profile, ReadError> {
+    fn read(&self, source: Source, _values: Values) -> Result<Profile, ReadError> {
         let mut stream = Stream::default();
         lines::each(source, |line| stream.line(&line))?;
         Ok(stream.rows.finish(stream.tells_ranks))

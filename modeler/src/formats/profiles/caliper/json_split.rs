@@ -9,7 +9,7 @@ use super::Rows;
 use crate::formats::error::ReadError;
 use crate::formats::json::{Document, Step, first_object_keys, is_json_object};
 use crate::formats::source::{Source, text};
-use crate::formats::{Detection, Format};
+use crate::formats::{Detection, Format, Values};
 
 /// Reads `json-split`.
 pub(in super::super) struct JsonSplit;
@@ -36,7 +36,7 @@ impl ProfileFormat for JsonSplit {
         }
     }
 
-    fn read(&self, source: Source) -> Result<Profile, ReadError> {
+    fn read(&self, source: Source, _values: Values) -> Result<Profile, ReadError> {
         let name = source.name.clone();
         let text = text(&name, source.into_bytes()?)?;
         let document = Document { name: &name, text: &text };

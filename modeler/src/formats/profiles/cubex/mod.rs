@@ -1,18 +1,20 @@
 //! Cube 4 profiles, as Score-P and Scalasca write them: an archive of `anchor.xml` and two files for each metric.
 //!
-//! Values are made exclusive as Extra-P does: where a metric is stored with its callees', theirs are subtracted.
+//! Values are made exclusive as Extra-P does: where a metric is stored with its callees', theirs are subtracted. If they
+//! are to be inclusive, it is the other way round.
 
 mod anchor;
 mod data;
 mod tar;
 
-use std::collections::HashMap;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 
 use super::ProfileFormat;
 use super::profile::{Fold, Profile, Reduced};
 use crate::formats::error::{CHECKSUM, IGNORED, IMPOSSIBLE, Place, ReadError};
 use crate::formats::source::Source;
-use crate::formats::{Detection, Format};
+use crate::formats::{Detection, Format, Values};
 use anchor::{Anchor, MetricDeclaration};
 use data::{Component, Number, Order, Type};
 
@@ -40,7 +42,7 @@ impl ProfileFormat for Cubex {
         }
     }
 
-    fn read(&self, source: Source) -> Result<Profile, ReadError> {
+    fn read(&self, source: Source, values: Values) -> Result<Profile, ReadError> {
         let name = source.name.clone();
         let bytes = source.into_bytes()?;
         let archive = tar::Archive::new(&name, &bytes)?;
@@ -59,7 +61,8 @@ impl ProfileFormat for Cubex {
         let anchor = anchor::read(&format!("{name}/anchor.xml"), xml)?;
         profile.ranks = Some(anchor.locations);
         let nodes = nodes(&name, &anchor, &mut profile)?;
-        let mut reading = Reading { name: &name, anchor: &anchor, nodes: &nodes, profile, orders: HashMap::new() };
+        let mut reading =
+            Reading { name: &name, anchor: &anchor, nodes: &nodes, profile, orders: HashMap::new(), wanted: values };
         for metric in &anchor.metrics {
             let member = |extension: &str| archive.get(&bytes, &format!("{}.{extension}", metric.id));
             // Score-P declares metrics of which it measured nothing.
@@ -95,6 +98,16 @@ struct Reading<'a> {
     profile: Profile,
     /// The enumeration of nodes by whether it is that of inclusive metrics.
     orders: HashMap<bool, Vec<u32>>,
+    /// Whether values are to include those of the callees.
+    wanted: Values,
+}
+
+/// What is done about the values of callees.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Callees {
+    Leave,
+    Subtract,
+    Add,
 }
 
 /// The rows of one metric.
@@ -148,8 +161,12 @@ impl Reading<'_> {
         let row = of_rows.iter().enumerate().map(|(row, &node)| (node, row)).collect();
         let rows = Rows { raw: &raw, width: data_type.width, locations, order: index.order, row };
         for component in &data_type.components {
-            let subtract = inclusive && component.fold == Fold::Sum;
-            self.component(metric, component, &rows, &of_rows, subtract);
+            let callees = match (self.wanted, inclusive) {
+                (Values::Exclusive, true) if component.fold == Fold::Sum => Callees::Subtract,
+                (Values::Inclusive, false) => Callees::Add,
+                _ => Callees::Leave,
+            };
+            self.component(metric, component, &rows, &of_rows, callees);
         }
         Ok(())
     }
@@ -160,7 +177,7 @@ impl Reading<'_> {
         component: &Component,
         rows: &Rows,
         of_rows: &[u32],
-        subtract: bool,
+        with_callees: Callees,
     ) {
         let (name, unit) = naming(metric);
         let column = self.profile.column(&format!("{name}{}", component.suffix), unit, component.fold);
@@ -169,7 +186,8 @@ impl Reading<'_> {
         let mut values: Vec<(u32, Vec<f64>)> = Vec::with_capacity(of_rows.len());
         let mut known: HashMap<u32, usize> = HashMap::new();
         for &node in of_rows {
-            let callees = if subtract { self.anchor.callees[node as usize].as_slice() } else { &[] };
+            let callees =
+                if with_callees == Callees::Subtract { self.anchor.callees[node as usize].as_slice() } else { &[] };
             let own = (0..rows.locations).map(|location| {
                 let own = rows.get(node, location, component);
                 let theirs = callees.iter().filter_map(|&c| rows.get(c, location, component));
@@ -183,6 +201,9 @@ impl Reading<'_> {
                     values.push((target, own.collect()));
                 }
             }
+        }
+        if with_callees == Callees::Add {
+            add_callees(&mut values, &self.profile, component.fold);
         }
         for (node, values) in values {
             let mut reduced = Reduced::default();
@@ -199,6 +220,25 @@ impl Reading<'_> {
             self.profile.warn(IMPOSSIBLE, Place::file(self.name), message);
         }
     }
+}
+
+/// Adds the values of callees to those of their callers, which are added where they have none.
+fn add_callees(values: &mut Vec<(u32, Vec<f64>)>, profile: &Profile, kind: Fold) {
+    let mut by_node: BTreeMap<u32, Vec<f64>> = values.drain(..).collect();
+    // Callers have smaller numbers than their callees, so that each callee is complete when its turn comes.
+    for node in (0..profile.nodes.len() as u32).rev() {
+        let Some(own) = by_node.get(&node).cloned() else { continue };
+        let Some(parent) = profile.nodes[node as usize].parent else { continue };
+        match by_node.entry(parent) {
+            Entry::Vacant(entry) => {
+                entry.insert(own);
+            }
+            Entry::Occupied(mut entry) => {
+                entry.get_mut().iter_mut().zip(own).for_each(|(sum, v)| *sum = fold(*sum, v, kind));
+            }
+        }
+    }
+    values.extend(by_node);
 }
 
 /// A value without those of its callees. Unsigned counts from the upper half of 64 bits were below zero.
