@@ -3,6 +3,12 @@
 CARGO ?= cargo
 BUILD := target/release
 PREFIX ?= /usr/local
+# `make … SETUP=:` looks for no packages, for those who bring them another way.
+SETUP ?= scripts/setup
+BIN = $(DESTDIR)$(PREFIX)/bin
+LIB = $(DESTDIR)$(PREFIX)/lib/counterpoise
+SHARE = $(DESTDIR)$(PREFIX)/share
+COMPLETIONS = bash-completion/completions zsh/site-functions fish/vendor_completions.d
 
 # Two calls of the package manager at once would be in each other's way.
 .NOTPARALLEL:
@@ -21,10 +27,10 @@ all: build
 
 # Debian packages; a second call only looks.
 setup:
-	@scripts/setup test
+	@$(SETUP) test
 
 build:
-	@scripts/setup build
+	@$(SETUP) build
 	$(CARGO) build --release --locked
 	$(CARGO) build --release --locked -p poise-pass
 	@for name in cc c++ fc; do ln -sf poise $(BUILD)/poise-$$name; done
@@ -35,12 +41,17 @@ demo: build
 test: setup build
 	@scripts/test
 
+# The programs, the wrappers, what measured programs load, manual pages and completions. Everything finds the rest from where
+# the program is, so that the folder may be moved.
 install: build
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/counterpoise
-	install $(BUILD)/poise $(DESTDIR)$(PREFIX)/bin/poise
-	@for name in cc c++ fc; do ln -sf poise $(DESTDIR)$(PREFIX)/bin/poise-$$name; done
-	install -m 644 $(BUILD)/libpoise_pass.so $(BUILD)/libpoise_runtime.so $(BUILD)/libpoise_runtime.a \
-	    $(BUILD)/libpoise_mpi.so $(DESTDIR)$(PREFIX)/lib/counterpoise/
+	install -d $(BIN) $(LIB) $(SHARE)/man/man1 $(addprefix $(SHARE)/,$(COMPLETIONS))
+	install $(BUILD)/poise $(BIN)/poise
+	@for name in cc c++ fc; do ln -sf poise $(BIN)/poise-$$name; done
+	install -m 644 $(addprefix $(BUILD)/,libpoise_pass.so libpoise_runtime.so libpoise_runtime.a libpoise_mpi.so) $(LIB)/
+	$(BUILD)/poise man $(SHARE)/man/man1
+	$(BUILD)/poise completions bash >$(SHARE)/bash-completion/completions/poise
+	$(BUILD)/poise completions zsh >$(SHARE)/zsh/site-functions/_poise
+	$(BUILD)/poise completions fish >$(SHARE)/fish/vendor_completions.d/poise.fish
 
 clean:
 	$(CARGO) clean

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::commands::manual::{CompletionsArgs, ManArgs};
+
 /// Scaling models for parallel programs that noise cannot mislead.
 ///
 /// Counterpoise measures the effort of every call path of an MPI program (basic blocks executed, bytes moved), which has
@@ -111,6 +113,10 @@ pub enum Command {
     Report(ReportArgs),
     /// Explain a warning's code.
     Explain(ExplainArgs),
+    /// Write what completes these commands in a shell.
+    Completions(CompletionsArgs),
+    /// Write manual pages.
+    Man(ManArgs),
 }
 
 #[derive(Args, Debug)]
@@ -308,13 +314,9 @@ pub struct OutputArgs {
     pub output: Option<PathBuf>,
 }
 
+/// What commands share that fit the models of inputs and print something of them.
 #[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  poise model study.runs
-  poise model kripke.txt --format json -o models.json
-  poise model study.runs -v                 also the runners-up and why they lost")]
-pub struct ModelArgs {
+pub struct FittedArgs {
     #[command(flatten)]
     pub input: InputArgs,
     #[command(flatten)]
@@ -324,20 +326,33 @@ pub struct ModelArgs {
 }
 
 #[derive(Args, Debug)]
+pub struct LevelArgs {
+    /// Probability with which an interval holds a new measurement.
+    #[arg(long, default_value_t = 0.9, value_name = "LEVEL", value_parser = parse_level)]
+    pub level: f64,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  poise model study.runs
+  poise model kripke.txt --format json -o models.json
+  poise model study.runs -v                 also the runners-up and why they lost")]
+pub struct ModelArgs {
+    #[command(flatten)]
+    pub fitted: FittedArgs,
+}
+
+#[derive(Args, Debug)]
 #[command(after_help = "Example: poise predict study.runs --at p=4096,n=48000 --at p=8192,n=48000")]
 pub struct PredictArgs {
-    #[command(flatten)]
-    pub input: InputArgs,
     /// Where to evaluate, every parameter once; may be given several times.
     #[arg(long, required = true, value_name = "p=4096,n=48000", value_parser = parse_assignments)]
     pub at: Vec<Assignments>,
-    /// Probability with which the interval holds a new measurement.
-    #[arg(long, default_value_t = 0.9, value_name = "LEVEL", value_parser = parse_level)]
-    pub level: f64,
     #[command(flatten)]
-    pub fit: FitArgs,
+    pub level: LevelArgs,
     #[command(flatten)]
-    pub output: OutputArgs,
+    pub fitted: FittedArgs,
 }
 
 #[derive(Args, Debug)]
@@ -359,9 +374,8 @@ pub struct CompareArgs {
     /// The scale to compare at; by default twice the largest measured value of each parameter of A.
     #[arg(long, value_name = "p=4096,n=48000", value_parser = parse_assignments)]
     pub at: Option<Assignments>,
-    /// Probability of each interval.
-    #[arg(long, default_value_t = 0.9, value_name = "LEVEL", value_parser = parse_level)]
-    pub level: f64,
+    #[command(flatten)]
+    pub level: LevelArgs,
     #[command(flatten)]
     pub fit: FitArgs,
     #[command(flatten)]
@@ -384,21 +398,16 @@ A file of expectations:
   tolerance = 0.05
 Example: poise check study.runs --expect expectations.toml --junit check.xml")]
 pub struct CheckArgs {
-    #[command(flatten)]
-    pub input: InputArgs,
     /// The file of expectations.
     #[arg(long, value_name = "FILE.toml")]
     pub expect: PathBuf,
     /// Also write the verdicts as JUnit XML; an existing file is not overwritten.
     #[arg(long, value_name = "FILE.xml")]
     pub junit: Option<PathBuf>,
-    /// Probability of each interval.
-    #[arg(long, default_value_t = 0.9, value_name = "LEVEL", value_parser = parse_level)]
-    pub level: f64,
     #[command(flatten)]
-    pub fit: FitArgs,
+    pub level: LevelArgs,
     #[command(flatten)]
-    pub output: OutputArgs,
+    pub fitted: FittedArgs,
 }
 
 #[derive(Subcommand, Debug)]

@@ -70,6 +70,8 @@ fn run() -> Result<()> {
         Command::Export(a) => commands::convert::export(&a, &cli.global),
         Command::Report(a) => on_ranks(cli.global, |ranks, global| commands::report::report(&a, global, ranks)),
         Command::Explain(a) => commands::explain::explain(&a),
+        Command::Completions(a) => commands::manual::completions(&a),
+        Command::Man(a) => commands::manual::man(&a),
     }
 }
 

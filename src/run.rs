@@ -120,9 +120,20 @@ pub fn measuring_environment(
 
 /// The value of `LD_PRELOAD`: the runtime and the shim before what the user preloads already.
 fn preloaded() -> Result<OsString> {
-    let mut list = install::library(install::RUNTIME)?.into_os_string();
-    list.push(":");
-    list.push(install::library(install::SHIM)?);
+    let mut list = OsString::new();
+    for library in [install::RUNTIME, install::SHIM] {
+        let path = install::library(library)?;
+        if path.as_os_str().as_encoded_bytes().iter().any(|b| b.is_ascii_whitespace() || *b == b':') {
+            return Err(Error::Usage(format!(
+                "{} cannot be preloaded: the loader ends names at blanks and colons. Install under a path without them.",
+                path.display()
+            )));
+        }
+        if !list.is_empty() {
+            list.push(":");
+        }
+        list.push(path);
+    }
     if let Some(users) = std::env::var_os("LD_PRELOAD").filter(|v| !v.is_empty()) {
         list.push(":");
         list.push(users);

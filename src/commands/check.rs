@@ -48,22 +48,22 @@ struct CheckFile<'a> {
 /// Reads, fits, judges, prints.
 pub fn check(arguments: &CheckArgs, global: &GlobalArgs) -> Result<()> {
     let expected = expectations::read(&arguments.expect)?;
-    let Input { experiment, .. } = input::read(&arguments.input, global)?;
-    let fits = input::fit_here(&experiment, &arguments.fit)?;
+    let Input { experiment, .. } = input::read(&arguments.fitted.input, global)?;
+    let fits = input::fit_here(&experiment, &arguments.fitted.fit)?;
     let mut judge = Judge { arguments, global, experiment: &experiment, fits: &fits, baselines: HashMap::new() };
     let mut checks = Vec::new();
     for expectation in &expected {
         checks.extend(judge.all(expectation)?);
     }
-    let text = match arguments.output.format {
+    let text = match arguments.fitted.output.format {
         OutputFormat::Human => for_people(&checks),
-        OutputFormat::Json => json(&checks, arguments.level),
+        OutputFormat::Json => json(&checks, arguments.level.level),
         OutputFormat::Csv => csv(&checks),
     };
     if let Some(path) = &arguments.junit {
         output::deliver(&junit(&checks)?, Some(path))?;
     }
-    output::deliver(&text, arguments.output.output.as_deref())?;
+    output::deliver(&text, arguments.fitted.output.output.as_deref())?;
     match count(&checks, Verdict::Fail) {
         0 => Ok(()),
         failed => Err(Error::Gate(format!("{failed} of {} expectations fail.", checks.len()))),
@@ -153,7 +153,7 @@ impl Judge<'_> {
         let interval = |p: modeler::Prediction| {
             format!("{} ({} to {})", quantity(p.value, unit), quantity(p.lower, unit), quantity(p.upper, unit))
         };
-        let prediction = model.predict(at, self.arguments.level);
+        let prediction = model.predict(at, self.arguments.level.level);
         Ok(match &expectation.requirement {
             Requirement::Growth(bounds) => {
                 let verdicts = self.growth_verdicts(expectation, model, bounds)?;
@@ -217,8 +217,8 @@ impl Judge<'_> {
         let Some(old) = fits.models.iter().find(same) else { return (None, f64::NAN) };
         let position = |name: &String| self.experiment.parameters.iter().position(|p| p == name);
         let theirs: Vec<f64> = experiment.parameters.iter().filter_map(position).map(|k| at[k]).collect();
-        let old = old.predict(&theirs, self.arguments.level);
-        (Some(Ratio::of(model.predict(at, self.arguments.level), old)), old.value)
+        let old = old.predict(&theirs, self.arguments.level.level);
+        (Some(Ratio::of(model.predict(at, self.arguments.level.level), old)), old.value)
     }
 
     fn read_baseline(&mut self, path: &PathBuf) -> Result<()> {
@@ -236,7 +236,7 @@ impl Judge<'_> {
                 path.display()
             )));
         }
-        let fits = input::fit_here(&input.experiment, &self.arguments.fit)?;
+        let fits = input::fit_here(&input.experiment, &self.arguments.fitted.fit)?;
         self.baselines.insert(path.clone(), (input.experiment, fits));
         Ok(())
     }

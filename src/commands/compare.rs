@@ -27,10 +27,10 @@ pub fn compare(arguments: &CompareArgs, global: &GlobalArgs) -> Result<()> {
         None => default_target(experiment),
     };
     let [a, b] = [&first, &second].map(|(input, fits)| Side { experiment: &input.experiment, fits });
-    let found = compare_models(a, b, &target, arguments.level).map_err(Error::NotModelable)?;
+    let found = compare_models(a, b, &target, arguments.level.level).map_err(Error::NotModelable)?;
     let text = match arguments.output.format {
         OutputFormat::Human => for_people(&found, arguments, global.verbose),
-        OutputFormat::Json => formats::comparison_json(&found, &second.0.experiment.parameters, arguments.level),
+        OutputFormat::Json => formats::comparison_json(&found, &second.0.experiment.parameters, arguments.level.level),
         OutputFormat::Csv => formats::comparison_csv(&found),
     };
     output::deliver(&text, arguments.output.output.as_deref())?;

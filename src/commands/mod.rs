@@ -5,6 +5,7 @@ pub mod compare;
 pub mod convert;
 pub mod explain;
 pub mod generate;
+pub mod manual;
 pub mod model;
 pub mod predict;
 pub mod report;

@@ -18,14 +18,14 @@ use crate::ranks::Ranks;
 
 /// Reads, fits, prints.
 pub fn model(arguments: &ModelArgs, global: &GlobalArgs, ranks: &Ranks) -> Result<()> {
-    let Input { experiment, warnings, .. } = input::read(&arguments.input, global)?;
-    let destination = arguments.output.output.as_deref();
-    if arguments.output.format == OutputFormat::Human {
-        let fits = input::fit(&experiment, &arguments.fit, ranks)?;
+    let Input { experiment, warnings, .. } = input::read(&arguments.fitted.input, global)?;
+    let destination = arguments.fitted.output.output.as_deref();
+    if arguments.fitted.output.format == OutputFormat::Human {
+        let fits = input::fit(&experiment, &arguments.fitted.fit, ranks)?;
         output::deliver(&for_people(&experiment, &fits, global.verbose, destination), destination)?;
         return input::partial(&warnings, &fits);
     }
-    let options = input::options(&arguments.fit);
+    let options = input::options(&arguments.fitted.fit);
     if !ranks.speaks() {
         if ranks.go_on(true) {
             let _ = ranks.fit_in_parts(&experiment, &options, |_| Ok(()));
@@ -35,7 +35,7 @@ pub fn model(arguments: &ModelArgs, global: &GlobalArgs, ranks: &Ranks) -> Resul
     let (mut started, mut models, mut skipped) = (false, 0, 0);
     let written = output::stream(destination, |out| {
         started = ranks.go_on(true);
-        let mut writer = match arguments.output.format {
+        let mut writer = match arguments.fitted.output.format {
             OutputFormat::Csv => ModelsWriter::csv(&experiment, out),
             _ => ModelsWriter::json(&experiment, env!("CARGO_PKG_VERSION"), options.seed, out),
         };

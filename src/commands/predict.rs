@@ -13,16 +13,16 @@ use crate::ranks::Ranks;
 
 /// Reads, fits, evaluates, prints.
 pub fn predict(arguments: &PredictArgs, global: &GlobalArgs, ranks: &Ranks) -> Result<()> {
-    let Input { experiment, warnings, .. } = input::read(&arguments.input, global)?;
+    let Input { experiment, warnings, .. } = input::read(&arguments.fitted.input, global)?;
     let points = arguments.at.iter().map(|at| input::coordinates(&experiment, at)).collect::<Result<Vec<_>>>()?;
-    let fits = input::fit(&experiment, &arguments.fit, ranks)?;
-    let predictions = evaluate(&fits, &points, arguments.level);
-    let text = match arguments.output.format {
-        OutputFormat::Human => table(&for_people(&experiment, &predictions, arguments.level)),
-        OutputFormat::Json => formats::predictions_json(&experiment, &predictions, arguments.level),
+    let fits = input::fit(&experiment, &arguments.fitted.fit, ranks)?;
+    let predictions = evaluate(&fits, &points, arguments.level.level);
+    let text = match arguments.fitted.output.format {
+        OutputFormat::Human => table(&for_people(&experiment, &predictions, arguments.level.level)),
+        OutputFormat::Json => formats::predictions_json(&experiment, &predictions, arguments.level.level),
         OutputFormat::Csv => formats::predictions_csv(&experiment, &predictions),
     };
-    output::deliver(&text, arguments.output.output.as_deref())?;
+    output::deliver(&text, arguments.fitted.output.output.as_deref())?;
     input::partial(&warnings, &fits)
 }
 

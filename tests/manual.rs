@@ -1,0 +1,63 @@
+//! Completions and manual pages: made of the argument table, and understood by the shell and the formatter that use them.
+
+mod common;
+
+use common::{World, outcome};
+
+/// Every command that `--help` lists has a page of its own, in which all of its flags stand.
+#[test]
+fn every_command_has_a_manual_page_with_all_its_flags() {
+    let world = World::new();
+    world.poise(["man", "pages"]).status(0);
+    let help = world.poise(["--help"]).status(0).stdout;
+    let commands = help.lines().skip_while(|l| *l != "Commands:").skip(1).take_while(|l| !l.is_empty());
+    // Descriptions that do not fit go on in lines that begin further right.
+    let commands = commands.filter_map(|l| l.strip_prefix("  ").filter(|l| !l.starts_with(' ')));
+    let commands: Vec<&str> = commands.filter_map(|l| l.split(' ').next()).filter(|c| *c != "help").collect();
+    assert!(commands.contains(&"model") && commands.contains(&"c++"), "{commands:?}");
+    for command in commands {
+        let page = world.read(&format!("pages/poise-{command}.1")).replace("\\-", "-");
+        // What the wrappers take belongs to the compiler.
+        if !["cc", "c++", "fc"].contains(&command) {
+            let help = world.poise([command, "--help"]).status(0).stdout;
+            let flags = help.split_whitespace().filter(|w| w.starts_with("--") && w.len() > 2);
+            for flag in flags.map(|f| f.trim_end_matches([',', '.', ')', '`', ';', ':'])) {
+                assert!(page.contains(flag), "{command} {flag}");
+            }
+        }
+        assert!(page.contains(".SH DESCRIPTION"), "{command}");
+    }
+    for inner in ["poise-bench-generate.1", "poise-bench-validate.1", "poise.1"] {
+        assert!(world.names("pages").contains(&inner.to_owned()), "{inner}");
+    }
+    assert!(!world.names("pages").iter().any(|n| n.contains("help")));
+    // A second time, over pages of an earlier version.
+    world.poise(["man", "pages"]).status(0);
+    let one = world.poise(["man"]).status(0).stdout;
+    assert_eq!(one, world.read("pages/poise.1"));
+}
+
+/// Bash itself completes with them.
+#[test]
+fn bash_completes_commands_flags_and_values() {
+    let world = World::new();
+    world.poise(["completions", "bash", "-o", "poise.bash"]).status(0);
+    let complete = |words: &[&str]| {
+        let (last, before) = (words[words.len() - 1], words[words.len() - 2]);
+        let script = format!(
+            "source ./poise.bash; COMP_WORDS=({}); COMP_CWORD={}; _poise poise '{last}' '{before}'; echo \"${{COMPREPLY[@]}}\"",
+            words.iter().map(|w| format!("'{w}'")).collect::<Vec<_>>().join(" "),
+            words.len() - 1
+        );
+        let shell = world.command("bash", ["--norc", "-c", &script]).output().unwrap();
+        outcome(shell).status(0).stdout.trim().to_owned()
+    };
+    assert_eq!(complete(&["poise", "imp"]), "import");
+    assert_eq!(complete(&["poise", "model", "--input-f"]), "--input-format");
+    assert_eq!(complete(&["poise", "predict", "--method", ""]), "auto effort time");
+    assert_eq!(complete(&["poise", "bench", "validate", "--qui"]), "--quick --quiet");
+    for (shell, mark) in [("zsh", "#compdef poise"), ("fish", "complete -c poise")] {
+        assert!(world.poise(["completions", shell]).status(0).stdout.contains(mark), "{shell}");
+    }
+    assert!(world.poise(["completions", "cmd"]).status(2).stderr.contains("zsh"));
+}
