@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::commands::analyze::AnalyzeArgs;
 use crate::commands::manual::{CompletionsArgs, ManArgs};
 
 /// Scaling models for parallel programs that noise cannot mislead.
@@ -30,6 +31,7 @@ Examples:
   poise predict study.runs --at p=4096,n=48000      evaluate them, with intervals
   poise report study.runs -o report.html            one page to look at
   poise compare old.runs new.runs                   two versions or machines side by side
+  poise analyze study.runs                          which factors explain the time
   poise check study.runs --expect expect.toml       a gate for CI that noise does not fail
 
 Exit codes:
@@ -102,6 +104,8 @@ pub enum Command {
     Compare(CompareArgs),
     /// Judge models against expectations, for CI: pass, fail or undecided.
     Check(CheckArgs),
+    /// Tell which factors of a study, or of any table, explain a metric.
+    Analyze(AnalyzeArgs),
     /// Generated benchmarks of known complexity.
     #[command(subcommand)]
     Bench(BenchCommand),

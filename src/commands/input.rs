@@ -1,7 +1,7 @@
 //! What the commands that read measurements share: reading inputs, fitting them, finding a point's coordinates.
 
 use modeler::experiment::OverRanks;
-use modeler::formats::{self, Format, Input, RUN_LEFT_OUT, ReadOptions, ReadWarning, Scaling, Values};
+use modeler::formats::{self, Format, Input, RUN_LEFT_OUT, ReadError, ReadOptions, ReadWarning, Scaling, Values};
 use modeler::{Experiment, Fits, MethodChoice, Options, Skipped};
 
 use crate::cli::ScalingChoice;
@@ -12,21 +12,7 @@ use crate::ranks::Ranks;
 
 /// Reads the inputs into one experiment; warnings go to standard error.
 pub fn read(arguments: &InputArgs, global: &GlobalArgs) -> Result<Input> {
-    let options = ReadOptions {
-        format: format(arguments)?,
-        pattern: arguments.pattern.clone(),
-        columns: arguments.columns.clone(),
-        scaling: match arguments.scaling {
-            ScalingChoice::Weak => Scaling::Weak,
-            ScalingChoice::WeakThreaded => Scaling::WeakThreaded,
-            ScalingChoice::Strong => Scaling::Strong,
-        },
-        values: if arguments.inclusive { Values::Inclusive } else { Values::Exclusive },
-    };
-    let input = formats::read(&arguments.inputs, &options).map_err(|e| match e.exit_code() {
-        crate::error::exit::NOT_MODELABLE => Error::NotModelable(e.to_string()),
-        _ => Error::Input(e.to_string()),
-    })?;
+    let input = formats::read(&arguments.inputs, &read_options(arguments)?).map_err(unreadable)?;
     let is_json = matches!(input.format, Format::ExtraPJson | Format::ExtraPJsonLines | Format::Experiment);
     if arguments.json && !is_json {
         return Err(Error::Input(format!("--json was given and the input is {}. Leave the flag out.", input.format)));
@@ -37,6 +23,29 @@ pub fn read(arguments: &InputArgs, global: &GlobalArgs) -> Result<Input> {
         }
     }
     Ok(input)
+}
+
+/// A reader's error with its exit code.
+pub fn unreadable(error: ReadError) -> Error {
+    match error.exit_code() {
+        crate::error::exit::NOT_MODELABLE => Error::NotModelable(error.to_string()),
+        _ => Error::Input(error.to_string()),
+    }
+}
+
+/// How inputs are read, as typed.
+pub fn read_options(arguments: &InputArgs) -> Result<ReadOptions> {
+    Ok(ReadOptions {
+        format: format(arguments)?,
+        pattern: arguments.pattern.clone(),
+        columns: arguments.columns.clone(),
+        scaling: match arguments.scaling {
+            ScalingChoice::Weak => Scaling::Weak,
+            ScalingChoice::WeakThreaded => Scaling::WeakThreaded,
+            ScalingChoice::Strong => Scaling::Strong,
+        },
+        values: if arguments.inclusive { Values::Inclusive } else { Values::Exclusive },
+    })
 }
 
 /// The format that the command line names, if it does. Extra-P's `--json` means any of its JSON files, which are told
@@ -62,14 +71,19 @@ pub fn options(arguments: &FitArgs) -> Options {
             MethodArgument::Effort => MethodChoice::Effort,
             MethodArgument::Time => MethodChoice::Time,
         },
-        over_ranks: match arguments.over_ranks {
-            OverRanksChoice::Mean => OverRanks::Mean,
-            OverRanksChoice::Max => OverRanks::Maximum,
-            OverRanksChoice::Min => OverRanks::Minimum,
-            OverRanksChoice::Sum => OverRanks::Sum,
-        },
+        over_ranks: over_ranks(arguments.over_ranks),
         seed: arguments.seed.seed,
         ..Options::default()
+    }
+}
+
+/// Which rank's value, as typed.
+pub fn over_ranks(choice: OverRanksChoice) -> OverRanks {
+    match choice {
+        OverRanksChoice::Mean => OverRanks::Mean,
+        OverRanksChoice::Max => OverRanks::Maximum,
+        OverRanksChoice::Min => OverRanks::Minimum,
+        OverRanksChoice::Sum => OverRanks::Sum,
     }
 }
 

@@ -102,6 +102,16 @@ fn find(folder: &Path) -> std::io::Result<Vec<Found>> {
         .collect())
 }
 
+/// The folders with a record in `folder`, or itself; in the order of their names. None where it cannot be listed.
+pub(crate) fn run_folders(folder: &Path) -> Vec<PathBuf> {
+    let found = find(folder).unwrap_or_default();
+    let is_run = |found| match found {
+        Found::Run(path) => Some(path),
+        Found::Profile(_) => None,
+    };
+    found.into_iter().filter_map(is_run).collect()
+}
+
 /// One complete run.
 pub(super) struct Run {
     name: String,

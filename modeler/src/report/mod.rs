@@ -8,6 +8,7 @@ mod quantity;
 mod ranking;
 pub mod terminal;
 
+pub(crate) use axis::Axis;
 pub use quantity::{growth, quantity, shape};
 pub use ranking::{default_target, largest};
 

@@ -1,0 +1,186 @@
+//! What an analysis found, in sentences for people who have never seen a tree.
+
+use super::tree::{Question, Tree};
+use super::{Analysis, Values};
+use crate::report::quantity;
+
+/// Whether the factor makes a difference: without it, more than one row in a hundred and more than one row at all would be
+/// named wrongly, beyond what chance does to the shuffles.
+pub(crate) fn matters(analysis: &Analysis, factor: usize) -> bool {
+    let importance = &analysis.forest.importance[factor];
+    let least = (1.0 / analysis.table.rows() as f64).max(0.01);
+    importance.permutation > least && importance.permutation > 2.0 * importance.deviation
+}
+
+/// Factors from the one that matters most.
+pub(crate) fn by_importance(analysis: &Analysis) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..analysis.factors.len()).collect();
+    let of = |f: usize| analysis.forest.importance[f].permutation;
+    order.sort_by(|&a, &b| of(b).total_cmp(&of(a)));
+    order
+}
+
+/// The answer in whole sentences: what explains the metric, where it is highest and lowest, and how far to trust that.
+#[must_use]
+pub fn findings(analysis: &Analysis) -> Vec<String> {
+    let metric = &analysis.table.columns[analysis.metric];
+    let mut said = vec![explained(analysis)];
+    if by_importance(analysis).iter().any(|&f| matters(analysis, f)) {
+        let ordered = matches!(metric.values, Values::Numbers(_));
+        if ordered {
+            said.extend(
+                [("highest", analysis.categories.labels.len() - 1), ("lowest", 0)]
+                    .map(|(what, c)| place(analysis, what, c))
+                    .into_iter()
+                    .flatten(),
+            );
+        }
+    }
+    said.push(trust(analysis));
+    said
+}
+
+/// Which factors explain the metric.
+fn explained(analysis: &Analysis) -> String {
+    let metric = &analysis.table.columns[analysis.metric].name;
+    let name = |f: &usize| analysis.table.columns[analysis.factors[*f]].name.clone();
+    let order = by_importance(analysis);
+    let (matter, others): (Vec<usize>, Vec<usize>) = order.into_iter().partition(|&f| matters(analysis, f));
+    let loss = |f: &usize| format!("{:.0}", 100.0 * analysis.forest.importance[*f].permutation);
+    let rest = if others.is_empty() {
+        String::new()
+    } else {
+        let names: Vec<String> = others.iter().map(name).collect();
+        let verb = if names.len() == 1 { "makes" } else { "make" };
+        format!(" {} {verb} no difference that these rows could show.", list(&names))
+    };
+    match matter.split_first() {
+        None => format!("None of the factors explains {metric}:{}", rest.trim_end_matches('.').to_owned() + "."),
+        Some((first, more)) => {
+            let then = more.iter().map(|f| format!(", then {} ({})", name(f), loss(f))).collect::<String>();
+            let unit =
+                format!("without it {} rows in 100 would be put into the wrong category of {metric}", loss(first));
+            format!(
+                "{metric} is explained {} by {} ({unit}){then}.{rest}",
+                if more.is_empty() { "" } else { "above all" },
+                name(first)
+            )
+            .replace("explained  by", "explained by")
+        }
+    }
+}
+
+/// `a`, `a and b`, `a, b and c`.
+fn list(names: &[String]) -> String {
+    match names.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
+        _ => names.join(""),
+    }
+}
+
+/// Where the metric is in `category`: the conditions on the way to the leaf that holds most of its rows.
+fn place(analysis: &Analysis, what: &str, category: usize) -> Option<String> {
+    let tree = &analysis.tree.tree;
+    let metric = &analysis.table.columns[analysis.metric].name;
+    let leaves =
+        (0..tree.nodes.len()).filter(|&i| tree.nodes[i].split.is_none() && tree.nodes[i].category() == category);
+    let leaf = leaves.max_by_key(|&i| (tree.nodes[i].counts[category], std::cmp::Reverse(i)))?;
+    let conditions = conditions(analysis, tree, leaf);
+    if conditions.is_empty() {
+        return None;
+    }
+    let (rows, hits) = (tree.nodes[leaf].rows(), tree.nodes[leaf].counts[category]);
+    let label = analysis.categories.labels[category].split_once(": ").map_or("", |(_, range)| range);
+    Some(format!("{metric} is {what} ({label}) where {}: {hits} of {rows} rows there.", conditions.join(" and ")))
+}
+
+/// The conditions that hold at a node, those on one factor made one: `p > 8`, `host is node3`.
+pub(crate) fn conditions(analysis: &Analysis, tree: &Tree, node: usize) -> Vec<String> {
+    let parents = tree.parents();
+    let mut steps = Vec::new();
+    let mut at = node;
+    while let Some((above, is_yes)) = parents[at] {
+        steps.extend(tree.nodes[above].split.as_ref().map(|split| (split, is_yes)));
+        at = above;
+    }
+    steps.reverse();
+    let mut said: Vec<String> = Vec::new();
+    for factor in 0..analysis.factors.len() {
+        let column = &analysis.table.columns[analysis.factors[factor]];
+        let (mut low, mut high) = (f64::NEG_INFINITY, f64::INFINITY);
+        let (mut is, mut is_not): (Option<&str>, Vec<String>) = (None, Vec::new());
+        for (split, is_yes) in steps.iter().filter(|(split, _)| split.factor == factor) {
+            match (&split.question, is_yes) {
+                (Question::AtMost(x), true) => high = high.min(*x),
+                (Question::AtMost(x), false) => low = low.max(*x),
+                (Question::Is(text), true) => is = Some(text),
+                (Question::Is(text), false) => is_not.push(text.clone()),
+            }
+        }
+        let (name, shown) = (&column.name, |x: f64| quantity(x, &column.unit));
+        match (low.is_finite(), high.is_finite()) {
+            (true, true) => said.push(format!("{} < {name} ≤ {}", shown(low), shown(high))),
+            (true, false) => said.push(format!("{name} > {}", shown(low))),
+            (false, true) => said.push(format!("{name} ≤ {}", shown(high))),
+            (false, false) => {}
+        }
+        let mut left = column.levels().into_iter().filter(|level| !is_not.contains(level));
+        let only = left.next().filter(|_| !is_not.is_empty() && left.next().is_none());
+        match is.map(str::to_owned).or(only) {
+            Some(text) => said.push(format!("{name} is {text}")),
+            None if !is_not.is_empty() => said.push(format!("{name} is not {}", is_not.join(" or "))),
+            None => {}
+        }
+    }
+    said
+}
+
+/// How far the tree is to be trusted.
+fn trust(analysis: &Analysis) -> String {
+    let tested = analysis.tree.is_test.iter().filter(|&&t| t).count();
+    let (low, high) = interval(analysis.tree.accuracy, tested);
+    let percent = |share: f64| format!("{:.0} %", 100.0 * share);
+    format!(
+        "On {tested} rows that it had not seen, the tree named the right one of {} categories for {} (95 % interval {} to {}); always naming the most frequent one gives {}.",
+        analysis.categories.labels.len(),
+        percent(analysis.tree.accuracy),
+        percent(low),
+        percent(high),
+        percent(analysis.tree.baseline)
+    )
+}
+
+/// Wilson's score interval at 95 %: Wilson, Probable inference, Journal of the American Statistical Association 22, 1927.
+pub(crate) fn interval(share: f64, count: usize) -> (f64, f64) {
+    if count == 0 {
+        return (0.0, 1.0);
+    }
+    const Z: f64 = 1.959_964;
+    let n = count as f64;
+    let middle = (share + Z * Z / (2.0 * n)) / (1.0 + Z * Z / n);
+    let half = Z / (1.0 + Z * Z / n) * (share * (1.0 - share) / n + Z * Z / (4.0 * n * n)).sqrt();
+    ((middle - half).max(0.0), (middle + half).min(1.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_are_wilsons() {
+        // Newcombe, Statistics in Medicine 17, 1998, table I: 81 of 263 gives 0.2553 to 0.3662, 0 of 20 gives 0 to 0.1611.
+        let (low, high) = interval(81.0 / 263.0, 263);
+        assert!((low - 0.2553).abs() < 1e-4 && (high - 0.3662).abs() < 1e-4);
+        let (low, high) = interval(0.0, 20);
+        assert!(low == 0.0 && (high - 0.1611).abs() < 1e-4);
+    }
+
+    #[test]
+    fn lists_read_as_people_write_them() {
+        let names = |n: usize| ["a", "b", "c"][..n].iter().map(|&s| s.to_owned()).collect::<Vec<_>>();
+        assert_eq!(
+            (list(&names(1)), list(&names(2)), list(&names(3))),
+            ("a".into(), "a and b".into(), "a, b and c".into())
+        );
+    }
+}

@@ -1,0 +1,137 @@
+//! Random forests (Breiman, Random forests, Machine Learning 45, 2001) for one purpose: which factors matter.
+
+use rand::rngs::StdRng;
+use rand::seq::SliceRandom;
+use rand::{RngExt, SeedableRng};
+use rayon::prelude::*;
+
+use super::tree::{Feature, Training, Tree, TreeLimits};
+
+/// How much one factor matters.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Importance {
+    /// Mean decrease in impurity, a share of one over all factors; Breiman et al. 1984. Favours factors with many values.
+    pub impurity: f64,
+    /// By how much the accuracy on rows that a tree has not seen falls when the factor is shuffled over all rows; Breiman
+    /// 2001, section 10.
+    pub permutation: f64,
+    /// Standard deviation of that over the shuffles.
+    pub deviation: f64,
+}
+
+/// What a forest says of factors.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ForestResult {
+    /// One per factor.
+    pub importance: Vec<Importance>,
+    /// Share of the rows whose category the trees that have not seen them name by majority.
+    pub accuracy: f64,
+    /// Trees.
+    pub trees: usize,
+}
+
+/// Shuffles of each factor.
+const SHUFFLES: usize = 20;
+
+/// Independent streams of random numbers from one seed.
+pub(crate) fn stream(seed: u64, kind: u64, index: u64) -> StdRng {
+    // The odd constants of SplitMix64 spread neighbouring indices over all bits.
+    let mixed = seed ^ kind.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ index.wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    StdRng::seed_from_u64(mixed)
+}
+
+struct Grown {
+    tree: Tree,
+    /// Rows that were not drawn.
+    unseen: Vec<usize>,
+}
+
+/// Grows `trees` unpruned trees on rows drawn with replacement, looking at the square root of the number of features for
+/// each split, and measures each factor's importance. The result does not depend on the number of threads.
+pub(crate) fn forest(
+    features: &[Feature],
+    category: &[usize],
+    categories: usize,
+    trees: usize,
+    seed: u64,
+) -> ForestResult {
+    let factors = features.iter().map(|f| f.factor + 1).max().unwrap_or(0);
+    let drawn = ((features.len() as f64).sqrt() as usize).max(1);
+    let limits = TreeLimits { depth: 64, leaf: 1 };
+    let training = Training { features, category, categories, limits, drawn: Some(drawn) };
+    let grow = |index: usize| {
+        let mut random = stream(seed, 1, index as u64);
+        let n = category.len();
+        let rows: Vec<usize> = (0..n).map(|_| random.random_range(0..n)).collect();
+        let mut is_unseen = vec![true; n];
+        rows.iter().for_each(|&row| is_unseen[row] = false);
+        let tree = training.tree(rows, &mut random);
+        Grown { tree, unseen: (0..n).filter(|&row| is_unseen[row]).collect() }
+    };
+    let grown: Vec<Grown> = (0..trees).into_par_iter().map(grow).collect();
+    let judge = Judge { grown: &grown, features, category, categories };
+    let accuracy = judge.accuracy(None);
+    let impurity = mean_importance(&grown, factors);
+    let importance = (0..factors).map(|factor| {
+        let (permutation, deviation) = judge.permutation(factor, accuracy, seed);
+        Importance { impurity: impurity[factor], permutation, deviation }
+    });
+    ForestResult { importance: importance.collect(), accuracy, trees }
+}
+
+/// The mean over all trees, those without any split left out, as shares of one.
+fn mean_importance(grown: &[Grown], factors: usize) -> Vec<f64> {
+    let mut sum = vec![0.0; factors];
+    for tree in grown {
+        tree.tree.importance(factors).into_iter().zip(&mut sum).for_each(|(value, sum)| *sum += value);
+    }
+    let total: f64 = sum.iter().sum();
+    if total > 0.0 { sum.into_iter().map(|s| s / total).collect() } else { sum }
+}
+
+struct Judge<'a> {
+    grown: &'a [Grown],
+    features: &'a [Feature],
+    category: &'a [usize],
+    categories: usize,
+}
+
+impl Judge<'_> {
+    /// Share of the rows that those trees name right by majority that have not seen them; with `shuffled`, the values of
+    /// one factor are taken from other rows.
+    fn accuracy(&self, shuffled: Option<(usize, &[usize])>) -> f64 {
+        let n = self.category.len();
+        let mut votes = vec![0u32; n * self.categories];
+        for Grown { tree, unseen } in self.grown {
+            for &row in unseen {
+                let value = |feature: usize| {
+                    let feature = &self.features[feature];
+                    let from = shuffled.filter(|&(factor, _)| factor == feature.factor).map_or(row, |(_, to)| to[row]);
+                    feature.values[from]
+                };
+                votes[row * self.categories + tree.classify(value)] += 1;
+            }
+        }
+        let (mut right, mut judged) = (0usize, 0usize);
+        for (votes, &category) in votes.chunks(self.categories).zip(self.category) {
+            if votes.iter().any(|&v| v > 0) {
+                let said = (0..votes.len()).rev().max_by_key(|&c| votes[c]).unwrap_or(0);
+                right += usize::from(said == category);
+                judged += 1;
+            }
+        }
+        right as f64 / judged.max(1) as f64
+    }
+
+    /// Mean and standard deviation of the accuracy's decrease when `factor` is shuffled.
+    fn permutation(&self, factor: usize, whole: f64, seed: u64) -> (f64, f64) {
+        let decrease = |shuffle: usize| {
+            let mut random = stream(seed, 2 + factor as u64, shuffle as u64);
+            let mut order: Vec<usize> = (0..self.category.len()).collect();
+            order.shuffle(&mut random);
+            whole - self.accuracy(Some((factor, &order)))
+        };
+        let decreases: Vec<f64> = (0..SHUFFLES).into_par_iter().map(decrease).collect();
+        (decreases.iter().sum::<f64>() / SHUFFLES as f64, super::density::deviation(&decreases))
+    }
+}

@@ -1,0 +1,308 @@
+//! Which factors explain a metric: rows are chosen, the metric becomes categories, a tree learns them from the factors,
+//! and a forest says how much each factor matters. After Horro et al., MARTA, section II.B.
+//!
+//! [`read()`] makes a [`Table`] of a study's runs, an experiment or comma-separated values; [`analyze`] does the rest.
+
+mod categories;
+mod density;
+mod filter;
+mod findings;
+mod forest;
+mod output;
+mod page;
+mod plots;
+mod read;
+mod table;
+mod tree;
+
+pub use categories::{Categories, Rule, Scale};
+pub use density::{Bandwidth, Density};
+pub use filter::{Filter, FilterError};
+pub use findings::findings;
+pub use forest::{ForestResult, Importance};
+pub use output::{analysis_csv, analysis_json};
+pub use page::{Picture, page, pictures};
+pub use plots::{PlotRequest, question};
+pub use read::{Selection, TableInput, read};
+pub use table::{Column, Table, Values};
+pub use tree::{Node, Question, Split, Tree, TreeLimits};
+
+use rand::seq::SliceRandom;
+use tree::{Feature, Training, features};
+
+/// What to analyse and how.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The metric that is to be explained.
+    pub metric: String,
+    /// The factors, or `None` for every column that was chosen before the run.
+    pub factors: Option<Vec<String>>,
+    /// Rows to keep.
+    pub filter: Option<Filter>,
+    /// Whether numbers are normalised, and how.
+    pub normalization: Option<Normalization>,
+    /// How the metric becomes categories.
+    pub rule: Rule,
+    /// On which scale.
+    pub scale: Scale,
+    /// What the tree may be.
+    pub limits: TreeLimits,
+    /// Trees of the forest.
+    pub trees: usize,
+    /// Share of the rows that the tree is tested on.
+    pub test_share: f64,
+    /// Seed of the split and the forest.
+    pub seed: u64,
+}
+
+/// How columns of numbers are brought to one range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Normalization {
+    /// The lowest value becomes 0 and the highest 1.
+    MinMax,
+    /// The mean becomes 0 and the standard deviation, with n in the denominator, 1.
+    ZScore,
+}
+
+/// Why nothing was found out.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AnalysisError {
+    /// What was asked for does not exist.
+    #[error("{0}")]
+    Usage(String),
+    /// The data cannot answer.
+    #[error("{0}")]
+    Data(String),
+}
+
+/// What was found.
+#[derive(Clone, Debug)]
+pub struct Analysis {
+    /// The rows that took part, normalised where that was asked.
+    pub table: Table,
+    /// Index of the metric's column.
+    pub metric: usize,
+    /// Indices of the factors' columns.
+    pub factors: Vec<usize>,
+    /// The metric's categories.
+    pub categories: Categories,
+    /// The tree, and how well it does.
+    pub tree: TreeResult,
+    /// The forest.
+    pub forest: ForestResult,
+    /// Rows and columns that were left out, in full sentences.
+    pub notes: Vec<String>,
+    /// The seed of the split and the forest.
+    pub seed: u64,
+}
+
+/// A tree, learnt from some rows and tested on the others.
+#[derive(Clone, Debug)]
+pub struct TreeResult {
+    /// The tree.
+    pub tree: Tree,
+    /// Mean decrease in impurity per factor.
+    pub importance: Vec<f64>,
+    /// The category that the tree names for every row.
+    pub predicted: Vec<usize>,
+    /// Whether a row was held back for the test.
+    pub is_test: Vec<bool>,
+    /// Rows of the test by true category, then by named one.
+    pub confusion: Vec<Vec<usize>>,
+    /// Share of the test's rows that the tree names right.
+    pub accuracy: f64,
+    /// The same if it always named the most frequent category of the training.
+    pub baseline: f64,
+}
+
+/// Rows that are needed at least: a tree of fewer says nothing, and a fifth of them is no test.
+const FEWEST_ROWS: usize = 10;
+
+/// Finds out which factors explain the metric.
+///
+/// # Errors
+/// A name is unknown, or the rows do not suffice.
+pub fn analyze(table: &Table, plan: &Plan) -> Result<Analysis, AnalysisError> {
+    let mut notes = Vec::new();
+    let metric = column(table, &plan.metric, "metric")?;
+    let rows = match &plan.filter {
+        Some(filter) => filter.rows(table).map_err(|e| AnalysisError::Usage(format!("In {e}.")))?,
+        None => (0..table.rows()).collect(),
+    };
+    if rows.is_empty() && table.rows() > 0 {
+        return Err(AnalysisError::Data("No row satisfies the condition.".into()));
+    }
+    let candidates = factors(table, metric, plan.factors.as_deref())?;
+    let (rows, candidates) = complete(table, metric, rows, candidates, plan.factors.is_some(), &mut notes)?;
+    let mut kept = table.select(&rows);
+    if let Some(how) = plan.normalization {
+        normalize(&mut kept, how);
+    }
+    let factors = varying(&kept, candidates, &mut notes)?;
+    let categories = Categories::of(&kept.columns[metric], plan.rule, plan.scale).map_err(AnalysisError::Data)?;
+    if categories.labels.len() < 2 {
+        let what = format!("All rows are in one category of `{}`, so there is nothing to tell apart.", plan.metric);
+        return Err(AnalysisError::Data(what));
+    }
+    notes.extend(categories.notes.iter().cloned());
+    let columns: Vec<Column> = factors.iter().map(|&f| kept.columns[f].clone()).collect();
+    let features = features(&columns);
+    let count = categories.labels.len();
+    let forest = forest::forest(&features, &categories.of, count, plan.trees, plan.seed);
+    let is_test = split(&categories.of, count, plan.test_share, plan.seed);
+    let tree = learn(&features, factors.len(), &categories, plan.limits, is_test);
+    Ok(Analysis { table: kept, metric, factors, categories, tree, forest, notes, seed: plan.seed })
+}
+
+fn column(table: &Table, name: &str, role: &str) -> Result<usize, AnalysisError> {
+    table.find(name).ok_or_else(|| {
+        AnalysisError::Usage(format!("There is no column `{name}` to be a {role}; the columns are {}.", table.names()))
+    })
+}
+
+/// The columns that may be factors.
+fn factors(table: &Table, metric: usize, named: Option<&[String]>) -> Result<Vec<usize>, AnalysisError> {
+    let Some(named) = named else {
+        return Ok((0..table.columns.len()).filter(|&c| c != metric && table.columns[c].chosen).collect());
+    };
+    let mut found = Vec::new();
+    for name in named {
+        let index = column(table, name, "factor")?;
+        if index == metric {
+            return Err(AnalysisError::Usage(format!("`{name}` is the metric and cannot explain itself.")));
+        }
+        if !found.contains(&index) {
+            found.push(index);
+        }
+    }
+    Ok(found)
+}
+
+/// Leaves out columns that hold nothing, then rows that lack a value.
+fn complete(
+    table: &Table,
+    metric: usize,
+    rows: Vec<usize>,
+    factors: Vec<usize>,
+    named: bool,
+    notes: &mut Vec<String>,
+) -> Result<(Vec<usize>, Vec<usize>), AnalysisError> {
+    let is_empty = |c: usize| rows.iter().all(|&row| table.columns[c].is_missing(row));
+    let name = |c: usize| &table.columns[c].name;
+    if is_empty(metric) {
+        return Err(AnalysisError::Data(format!("The metric `{}` has no value in any row.", name(metric))));
+    }
+    let (empty, factors): (Vec<usize>, Vec<usize>) = factors.into_iter().partition(|&c| is_empty(c));
+    if let Some(&c) = empty.first().filter(|_| named) {
+        return Err(AnalysisError::Data(format!("The factor `{}` has no value in any row.", name(c))));
+    }
+    notes.extend(empty.iter().map(|&c| format!("The column `{}` has no value in any row and is left out.", name(c))));
+    let lacking = |row: &usize| std::iter::once(&metric).chain(&factors).any(|&c| table.columns[c].is_missing(*row));
+    let before = rows.len();
+    let rows: Vec<usize> = rows.into_iter().filter(|row| !lacking(row)).collect();
+    if rows.len() < before {
+        let what = "the metric or a factor is empty or not a finite number there";
+        notes.push(format!("{} of {before} rows are left out, because {what}.", before - rows.len()));
+    }
+    if rows.len() < FEWEST_ROWS {
+        return Err(AnalysisError::Data(format!(
+            "There are {} rows with the metric and all factors; at least {FEWEST_ROWS} are needed. Measure more, or name fewer --factors.",
+            rows.len()
+        )));
+    }
+    Ok((rows, factors))
+}
+
+/// The factors that can explain something: those that vary, and whose texts repeat.
+fn varying(table: &Table, factors: Vec<usize>, notes: &mut Vec<String>) -> Result<Vec<usize>, AnalysisError> {
+    let mut kept = Vec::new();
+    for index in factors {
+        let column = &table.columns[index];
+        let levels = column.levels().len();
+        if column.is_constant() {
+            notes.push(format!("`{}` is {} in all rows and explains nothing.", column.name, column.cell(0)));
+        } else if 2 * levels > table.rows() {
+            notes.push(format!(
+                "`{}` has {levels} different texts in {} rows and is left out.",
+                column.name,
+                table.rows()
+            ));
+        } else {
+            kept.push(index);
+        }
+    }
+    if kept.is_empty() {
+        return Err(AnalysisError::Data(
+            format!("No factor varies over the rows. {}", notes.join(" ")).trim_end().into(),
+        ));
+    }
+    Ok(kept)
+}
+
+/// Normalises every column of numbers that varies; they lose their units.
+fn normalize(table: &mut Table, how: Normalization) {
+    for column in &mut table.columns {
+        let Values::Numbers(values) = &mut column.values else { continue };
+        let finite = || values.iter().copied().filter(|v| v.is_finite());
+        let n = finite().count() as f64;
+        let (shift, size) = match how {
+            Normalization::MinMax => {
+                let (low, high) = (finite().fold(f64::INFINITY, f64::min), finite().fold(f64::NEG_INFINITY, f64::max));
+                (low, high - low)
+            }
+            Normalization::ZScore => {
+                let mean = finite().sum::<f64>() / n;
+                (mean, (finite().map(|v| (v - mean).powi(2)).sum::<f64>() / n).sqrt())
+            }
+        };
+        if size > 0.0 {
+            values.iter_mut().for_each(|v| *v = (*v - shift) / size);
+            column.unit.clear();
+        }
+    }
+}
+
+/// Which rows are held back: of each category the same share, at least one row overall and in training.
+fn split(category: &[usize], categories: usize, share: f64, seed: u64) -> Vec<bool> {
+    let mut is_test = vec![false; category.len()];
+    let mut random = forest::stream(seed, 0, 0);
+    // What rounding takes from one category, the next gets.
+    let mut owed = 0.0;
+    for c in 0..categories {
+        let mut rows: Vec<usize> = (0..category.len()).filter(|&row| category[row] == c).collect();
+        rows.shuffle(&mut random);
+        owed += share * rows.len() as f64;
+        let take = (owed.round() as usize).min(rows.len().saturating_sub(1));
+        owed -= take as f64;
+        rows[..take].iter().for_each(|&row| is_test[row] = true);
+    }
+    is_test
+}
+
+/// Learns a tree from the rows that are not held back and tests it on the others.
+fn learn(
+    features: &[Feature],
+    factors: usize,
+    categories: &Categories,
+    limits: TreeLimits,
+    is_test: Vec<bool>,
+) -> TreeResult {
+    let (category, count) = (&categories.of, categories.labels.len());
+    let training = Training { features, category, categories: count, limits, drawn: None };
+    let rows: Vec<usize> = (0..category.len()).filter(|&row| !is_test[row]).collect();
+    let tree = training.tree(rows, &mut forest::stream(0, 0, 0));
+    let value = |row: usize| move |feature: usize| features[feature].values[row];
+    let predicted: Vec<usize> = (0..category.len()).map(|row| tree.classify(value(row))).collect();
+    let mut confusion = vec![vec![0; count]; count];
+    let test: Vec<usize> = (0..category.len()).filter(|&row| is_test[row]).collect();
+    test.iter().for_each(|&row| confusion[category[row]][predicted[row]] += 1);
+    let share = |right: usize| right as f64 / test.len().max(1) as f64;
+    let usual = tree.nodes[0].category();
+    let accuracy = share((0..count).map(|c| confusion[c][c]).sum());
+    let baseline = share(confusion[usual].iter().sum());
+    let importance = tree.importance(factors);
+    TreeResult { tree, importance, predicted, is_test, confusion, accuracy, baseline }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,98 @@
+//! An analysis as JSON, schema `counterpoise/analysis` version 1, and its rows as comma-separated values.
+
+use serde_json::{Value, json};
+
+use super::findings::{by_importance, interval, matters};
+use super::tree::{Node, Question};
+use super::{Analysis, findings};
+
+/// The whole analysis. The same input gives the same bytes.
+#[must_use]
+pub fn analysis_json(analysis: &Analysis) -> String {
+    let metric = &analysis.table.columns[analysis.metric];
+    let tested = analysis.tree.is_test.iter().filter(|&&t| t).count();
+    let (lower, upper) = interval(analysis.tree.accuracy, tested);
+    let file = json!({
+        "schema": "counterpoise/analysis",
+        "schema_version": 1,
+        "tool_version": env!("CARGO_PKG_VERSION"),
+        "seed": analysis.seed,
+        "metric": metric.name,
+        "unit": metric.unit,
+        "rows": analysis.table.rows(),
+        "findings": findings(analysis),
+        "notes": analysis.notes,
+        "categories": categories(analysis),
+        "factors": by_importance(analysis).into_iter().map(|f| factor(analysis, f)).collect::<Vec<_>>(),
+        "forest": {"trees": analysis.forest.trees, "out_of_bag_accuracy": analysis.forest.accuracy},
+        "tree": {
+            "test_rows": tested,
+            "accuracy": {"value": analysis.tree.accuracy, "lower": lower, "upper": upper, "level": 0.95},
+            "baseline_accuracy": analysis.tree.baseline,
+            "confusion": analysis.tree.confusion,
+            "nodes": analysis.tree.tree.nodes.iter().map(|n| node(analysis, n)).collect::<Vec<_>>(),
+        },
+    });
+    let mut text = serde_json::to_string_pretty(&file).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+fn categories(analysis: &Analysis) -> Value {
+    let found = &analysis.categories;
+    json!({
+        "rule": found.rule,
+        "scale": if found.is_logarithmic { "log" } else { "linear" },
+        "bandwidth": found.density.as_ref().map(|d| d.bandwidth),
+        "labels": found.labels,
+        "rows": found.counts(),
+        "borders": found.borders,
+        "peaks": found.peaks,
+    })
+}
+
+fn factor(analysis: &Analysis, factor: usize) -> Value {
+    let importance = &analysis.forest.importance[factor];
+    json!({
+        "name": analysis.table.columns[analysis.factors[factor]].name,
+        "matters": matters(analysis, factor),
+        "permutation_importance": importance.permutation,
+        "permutation_deviation": importance.deviation,
+        "impurity_importance": importance.impurity,
+        "tree_importance": analysis.tree.importance[factor],
+    })
+}
+
+fn node(analysis: &Analysis, node: &Node) -> Value {
+    let mut entry = json!({"rows": node.counts, "impurity": node.impurity, "category": analysis.categories.labels[node.category()]});
+    if let Some(split) = &node.split {
+        let (question, value) = match &split.question {
+            Question::AtMost(x) => ("at_most", json!(x)),
+            Question::Is(text) => ("is", json!(text)),
+        };
+        let factor = &analysis.table.columns[analysis.factors[split.factor]].name;
+        entry["split"] = json!({"factor": factor, question: value, "yes": split.yes, "no": split.no});
+    }
+    entry
+}
+
+/// The rows that took part with their category, the one that the tree names, and whether the tree was tested on the row.
+#[must_use]
+pub fn analysis_csv(analysis: &Analysis) -> String {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    let names = analysis.table.columns.iter().map(|c| c.name.as_str());
+    let added = ["category", "predicted_category", "part"];
+    let labels = &analysis.categories.labels;
+    let row = |row: usize| {
+        let part = if analysis.tree.is_test[row] { "test" } else { "training" };
+        let cells = analysis.table.columns.iter().map(move |c| c.cell(row));
+        let (category, predicted) = (analysis.categories.of[row], analysis.tree.predicted[row]);
+        cells.chain([labels[category].clone(), labels[predicted].clone(), part.to_owned()]).collect::<Vec<_>>()
+    };
+    // Writing to memory does not fail.
+    let _ = writer.write_record(names.chain(added));
+    for r in 0..analysis.table.rows() {
+        let _ = writer.write_record(row(r));
+    }
+    String::from_utf8(writer.into_inner().unwrap_or_default()).unwrap_or_default()
+}

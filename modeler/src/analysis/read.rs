@@ -1,0 +1,318 @@
+//! Reads inputs as tables: a study's runs with what their records say, any experiment, or comma-separated values as they
+//! are.
+
+use std::collections::HashSet;
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::table::{Column, Table, Values};
+use crate::experiment::{CallPathId, Experiment, OverRanks};
+use crate::formats::{self, ErrorKind, Place, ReadError, ReadOptions, ReadWarning, run_folders};
+
+/// What of an experiment becomes metrics.
+#[derive(Clone, Debug)]
+pub struct Selection {
+    /// The call path, `main -> solve` or its last name; `None` for the sum over all call paths.
+    pub callpath: Option<String>,
+    /// Which rank's value.
+    pub over_ranks: OverRanks,
+}
+
+/// A table and what the readers noticed.
+#[derive(Clone, Debug)]
+pub struct TableInput {
+    /// The rows of all inputs.
+    pub table: Table,
+    /// What the readers noticed.
+    pub warnings: Vec<ReadWarning>,
+}
+
+/// Reads `inputs` as one table; `-` is standard input. With several inputs a column `input` tells them apart.
+///
+/// # Errors
+/// An input cannot be read or is no table, inputs differ in their columns, or the call path is in none of them.
+pub fn read(inputs: &[PathBuf], options: &ReadOptions, selection: &Selection) -> Result<TableInput, ReadError> {
+    let mut warnings = Vec::new();
+    let mut tables = Vec::new();
+    for input in inputs {
+        tables.push(one(input, options, selection, &mut warnings)?);
+    }
+    let names: Vec<String> = inputs.iter().map(|path| path.display().to_string()).collect();
+    let place = Place::file(names.first().map_or("poise", String::as_str));
+    let table = Table::stack(tables, &names)
+        .map_err(|what| ReadError::new(ErrorKind::Malformed, place.clone(), what.trim_end_matches('.').to_owned()))?;
+    if table.rows() == 0 {
+        return Err(ReadError::new(ErrorKind::NotModelable, place, "there is not one row"));
+    }
+    Ok(TableInput { table, warnings })
+}
+
+fn one(
+    input: &Path,
+    options: &ReadOptions,
+    selection: &Selection,
+    warnings: &mut Vec<ReadWarning>,
+) -> Result<Table, ReadError> {
+    let is_plain = options.format.is_none() && options.columns.is_none();
+    let folders = if is_plain && input.is_dir() { run_folders(input) } else { Vec::new() };
+    if !folders.is_empty() {
+        return runs(input, &folders, options, selection, warnings);
+    }
+    let name = if input == Path::new("-") { "<standard input>".to_owned() } else { input.display().to_string() };
+    let is_file = input == Path::new("-") || input.is_file();
+    if !is_file {
+        return experiment(formats::read(&[input.to_owned()], options)?, &name, selection, warnings);
+    }
+    let mut bytes = Vec::new();
+    let unreadable =
+        |e: std::io::Error| ReadError::new(ErrorKind::Unreadable, Place::file(&name), format!("cannot be read: {e}"));
+    match input == Path::new("-") {
+        true => std::io::stdin().lock().read_to_end(&mut bytes).map(|_| ()).map_err(unreadable)?,
+        false => bytes = fs::read(input).map_err(unreadable)?,
+    }
+    let read = match input == Path::new("-") {
+        true => formats::read_bytes(&name, bytes.clone(), options),
+        false => formats::read(&[input.to_owned()], options),
+    };
+    match read {
+        Ok(found) => experiment(found, &name, selection, warnings),
+        Err(error) if is_plain && error.kind == ErrorKind::NotRecognised => separated(&name, &bytes, error),
+        Err(error) => Err(error),
+    }
+}
+
+fn experiment(
+    found: formats::Input,
+    name: &str,
+    selection: &Selection,
+    warnings: &mut Vec<ReadWarning>,
+) -> Result<Table, ReadError> {
+    warnings.extend(found.warnings);
+    let callpath = match &selection.callpath {
+        Some(wanted) => Some(callpath(&found.experiment, wanted).ok_or_else(|| no_callpath(name, wanted))?),
+        None => None,
+    };
+    Ok(Table::of_experiment(&found.experiment, callpath, selection.over_ranks))
+}
+
+fn no_callpath(name: &str, wanted: &str) -> ReadError {
+    ReadError::new(ErrorKind::NotModelable, Place::file(name), format!("no call path is `{wanted}`"))
+        .expected("names from the root, such as `main -> solve`, or one name that only one call path ends in")
+        .advice("List them with poise import --explain")
+}
+
+/// The call path that is written so, or the only one that ends in this name.
+fn callpath(experiment: &Experiment, wanted: &str) -> Option<CallPathId> {
+    let parts: Vec<&str> = wanted.split("->").map(str::trim).collect();
+    let ids = || 0..experiment.callpaths.len() as CallPathId;
+    if let Some(id) = ids().find(|&id| experiment.path(id) == parts) {
+        return Some(id);
+    }
+    let mut ending = ids().filter(|&id| parts == [experiment.callpaths[id as usize].name.as_str()]);
+    ending.next().filter(|_| ending.next().is_none())
+}
+
+/// A cell of a run: column, text, unit, whether it was chosen before the run.
+type Cell = (String, String, String, bool);
+
+/// One row per run: what its record says and what was measured.
+fn runs(
+    input: &Path,
+    folders: &[PathBuf],
+    options: &ReadOptions,
+    selection: &Selection,
+    warnings: &mut Vec<ReadWarning>,
+) -> Result<Table, ReadError> {
+    let mut rows: Vec<Vec<Cell>> = Vec::new();
+    let mut has_callpath = selection.callpath.is_none();
+    for folder in folders {
+        let found = match formats::read(std::slice::from_ref(folder), options) {
+            Ok(found) => found,
+            // The reader's reason why a run was left out is the error where it is the only one.
+            Err(error) => {
+                let message = format!("The run was left out because {}.", error.what);
+                warnings.push(ReadWarning { code: formats::RUN_LEFT_OUT, place: error.place, message });
+                continue;
+            }
+        };
+        warnings.extend(found.warnings);
+        let mut cells = recorded(&folder.join("run.json"))?;
+        let id = selection.callpath.as_ref().map(|wanted| callpath(&found.experiment, wanted));
+        has_callpath |= id.flatten().is_some();
+        if id != Some(None) {
+            let measured = Table::of_experiment(&found.experiment, id.flatten(), selection.over_ranks);
+            let metrics = measured.columns.into_iter().filter(|c| !c.chosen);
+            cells.extend(metrics.map(|c| (c.name.clone(), c.cell(0), c.unit.clone(), false)));
+        }
+        rows.push(cells);
+    }
+    if let Some(wanted) = selection.callpath.as_ref().filter(|_| !has_callpath && !rows.is_empty()) {
+        return Err(no_callpath(&input.display().to_string(), wanted));
+    }
+    if rows.is_empty() {
+        let what = "no run is complete";
+        return Err(ReadError::new(ErrorKind::NotModelable, Place::file(input.display().to_string()), what));
+    }
+    Ok(of_rows(&rows))
+}
+
+/// Columns in the order in which they first appear; what a row lacks is missing.
+fn of_rows(rows: &[Vec<Cell>]) -> Table {
+    let mut met: HashSet<&str> = HashSet::new();
+    let heads: Vec<&Cell> = rows.iter().flatten().filter(|cell| met.insert(cell.0.as_str())).collect();
+    let column = |head: &&Cell| {
+        let text = |row: &Vec<Cell>| row.iter().find(|c| c.0 == head.0).map_or(String::new(), |c| c.1.clone());
+        Column { unit: head.2.clone(), ..Column::of_cells(&head.0, rows.iter().map(text).collect(), head.3) }
+    };
+    Table { columns: heads.iter().map(column).collect() }
+}
+
+/// Keys of the record that are the same in every complete run, or a path, or an array of words.
+const NOT_COLUMNS: [&str; 8] =
+    ["schema", "schema_version", "status", "reason", "exit_status", "profile", "command", "directory"];
+
+/// What the record says of its run: parameters, repetition and texts were chosen, other numbers measured.
+fn recorded(path: &Path) -> Result<Vec<Cell>, ReadError> {
+    let place = || Place::file(path.display().to_string());
+    let text = match fs::read_to_string(path) {
+        Ok(text) => text,
+        // A profile without a record.
+        Err(_) => return Ok(Vec::new()),
+    };
+    let record: Value = serde_json::from_str(&text).map_err(|e| ReadError::malformed(place(), e.to_string()))?;
+    let mut cells = Vec::new();
+    if let Some(parameters) = record.get("parameters").and_then(Value::as_object) {
+        for (name, value) in parameters {
+            flatten(name, value, true, &mut cells);
+        }
+    }
+    for (name, value) in record.as_object().into_iter().flatten() {
+        if name != "parameters" && !NOT_COLUMNS.contains(&name.as_str()) {
+            flatten(name, value, name == "repetition", &mut cells);
+        }
+    }
+    Ok(cells)
+}
+
+/// Scalars by their dotted names; arrays are no columns, and our own variables describe how a run was measured.
+fn flatten(name: &str, value: &Value, chosen: bool, cells: &mut Vec<Cell>) {
+    let mut push = |text: String, chosen: bool| cells.push((name.to_owned(), text, String::new(), chosen));
+    match value {
+        Value::Object(members) => {
+            for (key, value) in members.iter().filter(|(key, _)| !key.starts_with("POISE_")) {
+                flatten(&format!("{name}.{key}"), value, chosen || name == "environment", cells);
+            }
+        }
+        Value::String(text) => push(text.clone(), true),
+        Value::Bool(truth) => push(truth.to_string(), true),
+        Value::Number(number) => push(number.to_string(), chosen),
+        Value::Null | Value::Array(_) => {}
+    }
+}
+
+/// Comma-, semicolon-, tab- or bar-separated values with a line of headings. `otherwise` is the error where they are none.
+fn separated(name: &str, bytes: &[u8], otherwise: ReadError) -> Result<Table, ReadError> {
+    let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
+    let Ok(text) = std::str::from_utf8(bytes) else { return Err(otherwise) };
+    let heading = text.lines().next().unwrap_or("");
+    let count = |delimiter: &u8| heading.bytes().filter(|b| b == delimiter).count();
+    // The first of equals is the comma.
+    let Some(delimiter) = [b'|', b'\t', b';', b','].into_iter().max_by_key(count).filter(|d| count(d) > 0) else {
+        return Err(otherwise);
+    };
+    let mut reader = csv::ReaderBuilder::new();
+    let mut reader = reader.delimiter(delimiter).trim(csv::Trim::All).from_reader(bytes);
+    let wrong = |e: csv::Error| {
+        let line = e.position().map_or(1, |p| p.line() as usize);
+        let what = match e.kind() {
+            csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
+                format!("the row has {len} cells, and the first line has {expected_len}")
+            }
+            _ => format!("this is no table: {e}"),
+        };
+        ReadError::malformed(Place::at(name, line, 1), what).expected("as many cells in each row as in the first")
+    };
+    let headings: Vec<String> = reader.headers().map_err(wrong)?.iter().map(str::to_owned).collect();
+    for (i, heading) in headings.iter().enumerate() {
+        let what = match heading.as_str() {
+            "" => format!("column {} has no name", i + 1),
+            _ if headings[..i].contains(heading) => format!("two columns are named `{heading}`"),
+            _ => continue,
+        };
+        return Err(ReadError::malformed(Place::at(name, 1, 1), what).expected("a name of its own for each column"));
+    }
+    let mut cells: Vec<Vec<String>> = vec![Vec::new(); headings.len()];
+    for record in reader.records() {
+        record.map_err(wrong)?.iter().zip(&mut cells).for_each(|(cell, column)| column.push(cell.to_owned()));
+    }
+    let columns: Vec<Column> =
+        headings.iter().zip(cells).map(|(name, cells)| Column::of_cells(name, cells, true)).collect();
+    debug_assert!(columns.iter().all(|c| matches!(c.values, Values::Numbers(_) | Values::Texts(_))));
+    Ok(Table { columns })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn table(text: &str) -> Result<Table, String> {
+        let otherwise = ReadError::new(ErrorKind::NotRecognised, Place::file("x.csv"), "not recognised");
+        separated("x.csv", text.as_bytes(), otherwise).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn separated_values_are_read_with_any_of_four_separators() {
+        for separator in [",", ";", "\t", "|"] {
+            let text = "p,host,time\n2,\"a\",1.5\n4,b,\n".replace(',', separator);
+            let table = table(&text).unwrap();
+            assert_eq!(table.names(), "p, host, time");
+            assert_eq!(table.columns[0].values, Values::Numbers(vec![2.0, 4.0]));
+            assert_eq!(table.columns[1].levels(), ["a", "b"]);
+            assert!(table.columns[2].is_missing(1));
+        }
+    }
+
+    #[test]
+    fn errors_of_tables_say_where() {
+        assert!(table("p,time\n1,2\n3\n").unwrap_err().starts_with("x.csv:3:1: the row has 1 cells"));
+        assert!(table("p,p\n1,2\n").unwrap_err().contains("two columns are named `p`"));
+        assert!(table("p,\n1,2\n").unwrap_err().contains("column 2 has no name"));
+        assert!(table("no table at all\n").unwrap_err().contains("not recognised"));
+    }
+
+    #[test]
+    fn a_record_gives_parameters_texts_and_numbers() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run.json");
+        let text = r#"{"schema": "x", "parameters": {"p": 4, "flag": "-O2"}, "repetition": 2, "host": "node1",
+            "environment": {"OMP_NUM_THREADS": "2", "POISE_CLOCK": "wall"}, "machine": {"load": 0.5, "governor": "performance"},
+            "command": ["a"], "seconds": 1.5}"#;
+        fs::write(&path, text).unwrap();
+        let cells: Vec<(String, String, bool)> =
+            recorded(&path).unwrap().into_iter().map(|c| (c.0, c.1, c.3)).collect();
+        let mut expected = vec![("p", "4", true), ("flag", "-O2", true), ("environment.OMP_NUM_THREADS", "2", true)];
+        expected.extend([
+            ("host", "node1", true),
+            ("machine.governor", "performance", true),
+            ("machine.load", "0.5", false),
+        ]);
+        expected.extend([("repetition", "2", true), ("seconds", "1.5", false)]);
+        let mut cells = cells;
+        cells.sort();
+        expected.sort();
+        let expected: Vec<_> = expected.into_iter().map(|(a, b, c)| (a.to_owned(), b.to_owned(), c)).collect();
+        assert_eq!(cells, expected);
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_make_the_reader_panic(text in "[a,;|\"\n\t01.-]{0,60}|\\PC{0,30}") {
+            let _ = table(&text);
+        }
+    }
+}

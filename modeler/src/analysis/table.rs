@@ -1,0 +1,257 @@
+//! Tables of rows and columns, whatever they were read from: a study's runs, an experiment, or comma-separated values.
+
+use std::collections::BTreeSet;
+
+use crate::experiment::{CallPathId, Experiment, MetricId, OverRanks};
+
+/// The values of a column, one per row.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Values {
+    /// Numbers; NaN where a row has none.
+    Numbers(Vec<f64>),
+    /// Texts; empty where a row has none.
+    Texts(Vec<String>),
+}
+
+/// One column.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Column {
+    /// Its heading.
+    pub name: String,
+    /// Unit of numbers; empty where none is known.
+    pub unit: String,
+    /// Whether it was chosen before the run, as parameters and flags are, and not measured; such columns are factors
+    /// unless others are named.
+    pub chosen: bool,
+    /// Its values.
+    pub values: Values,
+}
+
+impl Column {
+    /// Numbers where every cell that is not empty is one, texts otherwise.
+    #[must_use]
+    pub fn of_cells(name: &str, cells: Vec<String>, chosen: bool) -> Self {
+        let is_missing = |cell: &str| matches!(cell, "" | "NA" | "n/a" | "null");
+        let number = |cell: &String| match cell.trim() {
+            cell if is_missing(cell) => Some(f64::NAN),
+            // What is not finite is a number that is missing, not a text.
+            cell => cell.parse::<f64>().ok().map(|v| if v.is_finite() { v } else { f64::NAN }),
+        };
+        let has_some = cells.iter().any(|cell| !is_missing(cell.trim()));
+        let numbers: Option<Vec<f64>> = cells.iter().map(number).collect();
+        let values = match numbers {
+            Some(numbers) if has_some => Values::Numbers(numbers),
+            _ => Values::Texts(cells.iter().map(|c| c.trim().to_owned()).collect()),
+        };
+        Self { name: name.to_owned(), unit: String::new(), chosen, values }
+    }
+
+    /// Whether the row has no value.
+    #[must_use]
+    pub fn is_missing(&self, row: usize) -> bool {
+        match &self.values {
+            Values::Numbers(values) => !values[row].is_finite(),
+            Values::Texts(texts) => texts[row].is_empty(),
+        }
+    }
+
+    /// Whether all rows have the same value.
+    #[must_use]
+    pub fn is_constant(&self) -> bool {
+        match &self.values {
+            Values::Numbers(values) => values.windows(2).all(|w| w[0] == w[1]),
+            Values::Texts(texts) => texts.windows(2).all(|w| w[0] == w[1]),
+        }
+    }
+
+    /// The different texts in ascending order; numbers have none.
+    #[must_use]
+    pub fn levels(&self) -> Vec<String> {
+        match &self.values {
+            Values::Numbers(_) => Vec::new(),
+            Values::Texts(texts) => texts.iter().collect::<BTreeSet<_>>().into_iter().cloned().collect(),
+        }
+    }
+
+    /// The cell as text: numbers with as many digits as they need.
+    #[must_use]
+    pub fn cell(&self, row: usize) -> String {
+        match &self.values {
+            Values::Numbers(values) if values[row].is_finite() => values[row].to_string(),
+            Values::Numbers(_) => String::new(),
+            Values::Texts(texts) => texts[row].clone(),
+        }
+    }
+
+    /// The same column with only `rows`.
+    #[must_use]
+    pub fn select(&self, rows: &[usize]) -> Self {
+        let values = match &self.values {
+            Values::Numbers(values) => Values::Numbers(rows.iter().map(|&r| values[r]).collect()),
+            Values::Texts(texts) => Values::Texts(rows.iter().map(|&r| texts[r].clone()).collect()),
+        };
+        Self { values, ..self.clone() }
+    }
+}
+
+/// Columns of equal length.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Table {
+    /// The columns.
+    pub columns: Vec<Column>,
+}
+
+impl Table {
+    /// Number of rows.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.columns.first().map_or(0, |c| match &c.values {
+            Values::Numbers(values) => values.len(),
+            Values::Texts(texts) => texts.len(),
+        })
+    }
+
+    /// Index of the column with this name.
+    #[must_use]
+    pub fn find(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|c| c.name == name)
+    }
+
+    /// The names of all columns, for messages.
+    #[must_use]
+    pub fn names(&self) -> String {
+        self.columns.iter().map(|c| c.name.as_str()).collect::<Vec<_>>().join(", ")
+    }
+
+    /// The same table with only `rows`.
+    #[must_use]
+    pub fn select(&self, rows: &[usize]) -> Self {
+        Self { columns: self.columns.iter().map(|c| c.select(rows)).collect() }
+    }
+
+    /// The rows of several tables under each other; `names` tells them apart in a column `input`.
+    ///
+    /// # Errors
+    /// A column is not in all tables.
+    pub fn stack(tables: Vec<Self>, names: &[String]) -> Result<Self, String> {
+        let mut tables = tables.into_iter();
+        let (Some(mut all), Some(first)) = (tables.next(), names.first()) else { return Ok(Self::default()) };
+        if names.len() == 1 {
+            return Ok(all);
+        }
+        let mut inputs = vec![first.clone(); all.rows()];
+        for (table, name) in tables.zip(&names[1..]) {
+            inputs.extend(std::iter::repeat_n(name.clone(), table.rows()));
+            all = all.under(table).map_err(|column| {
+                format!("The column `{column}` is not in all inputs; {first} and {name} must have the same columns.")
+            })?;
+        }
+        let values = Values::Texts(inputs);
+        all.columns.push(Column { name: "input".into(), unit: String::new(), chosen: true, values });
+        Ok(all)
+    }
+
+    fn under(self, other: Self) -> Result<Self, String> {
+        if let Some(extra) = other.columns.iter().find(|c| self.find(&c.name).is_none()) {
+            return Err(extra.name.clone());
+        }
+        let mut columns = Vec::new();
+        for column in self.columns {
+            let Some(below) = other.find(&column.name) else { return Err(column.name) };
+            let below = &other.columns[below];
+            let values = match (&column.values, &below.values) {
+                (Values::Numbers(a), Values::Numbers(b)) => Values::Numbers([a.as_slice(), b].concat()),
+                _ => {
+                    let cells = |c: &Column| (0..c.len()).map(|row| c.cell(row)).collect::<Vec<_>>();
+                    Values::Texts([cells(&column), cells(below)].concat())
+                }
+            };
+            columns.push(Column { values, ..column });
+        }
+        Ok(Self { columns })
+    }
+
+    /// An experiment's measurements as rows: one per point and repetition, parameters and repetition as factors, metrics as
+    /// measured. Each metric is of the call path `callpath`, or the sum over all call paths.
+    #[must_use]
+    pub fn of_experiment(experiment: &Experiment, callpath: Option<CallPathId>, over_ranks: OverRanks) -> Self {
+        let metrics: Vec<(MetricId, Vec<Vec<f64>>)> = (0..experiment.metrics.len() as MetricId)
+            .filter(|&m| experiment.metrics[m as usize].over_ranks.is_none_or(|o| o == over_ranks))
+            .map(|m| (m, by_point(experiment, m, callpath)))
+            .collect();
+        let repetitions = |point: usize| metrics.iter().map(|(_, values)| values[point].len()).max().unwrap_or(0);
+        let rows: Vec<(usize, usize)> =
+            (0..experiment.points.len()).flat_map(|p| (0..repetitions(p)).map(move |r| (p, r))).collect();
+        let number = |name: &str, unit: &str, chosen: bool, values: Vec<f64>| Column {
+            name: name.to_owned(),
+            unit: unit.to_owned(),
+            chosen,
+            values: Values::Numbers(values),
+        };
+        let mut columns: Vec<Column> = Vec::new();
+        for (l, name) in experiment.parameters.iter().enumerate() {
+            columns.push(number(name, "", true, rows.iter().map(|&(p, _)| experiment.points[p][l]).collect()));
+        }
+        columns.push(number("repetition", "", true, rows.iter().map(|&(_, r)| (r + 1) as f64).collect()));
+        for (m, values) in &metrics {
+            let metric = &experiment.metrics[*m as usize];
+            let value = |&(p, r): &(usize, usize)| values[p].get(r).copied().unwrap_or(f64::NAN);
+            columns.push(number(&metric.name, &metric.unit, false, rows.iter().map(value).collect()));
+        }
+        Self { columns }
+    }
+}
+
+impl Column {
+    /// Number of rows.
+    pub(crate) fn len(&self) -> usize {
+        match &self.values {
+            Values::Numbers(values) => values.len(),
+            Values::Texts(texts) => texts.len(),
+        }
+    }
+}
+
+/// The values of one metric at each point, repetition by repetition: of one call path, or summed over all.
+fn by_point(experiment: &Experiment, metric: MetricId, callpath: Option<CallPathId>) -> Vec<Vec<f64>> {
+    let mut values: Vec<Vec<f64>> = vec![Vec::new(); experiment.points.len()];
+    let wanted = |s: &&crate::experiment::Series| s.metric == metric && callpath.is_none_or(|c| c == s.callpath);
+    for series in experiment.series.iter().filter(wanted) {
+        let points = &experiment.layouts[series.layout as usize].points;
+        for (&point, (_, measured)) in points.iter().zip(experiment.measurements(series)) {
+            let sum = &mut values[point as usize];
+            for (r, &value) in measured.iter().enumerate() {
+                if r < sum.len() { sum[r] += value } else { sum.push(value) }
+            }
+        }
+    }
+    values
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cells(list: &[&str]) -> Column {
+        Column::of_cells("x", list.iter().map(|&c| c.to_owned()).collect(), true)
+    }
+
+    #[test]
+    fn a_column_is_numeric_where_every_cell_that_is_there_is_a_number() {
+        let Values::Numbers(values) = cells(&["1", " 2.5", "", "NaN", "1e3"]).values else { panic!("numbers") };
+        assert_eq!((values[0], values[1], values[4]), (1.0, 2.5, 1000.0));
+        assert!(values[2].is_nan() && values[3].is_nan());
+        assert_eq!(cells(&["1", "two"]).levels(), ["1", "two"]);
+        assert!(cells(&["", ""]).is_missing(0));
+    }
+
+    #[test]
+    fn stacked_tables_say_where_a_row_came_from() {
+        let table = |v: &str| Table { columns: vec![cells(&[v])] };
+        let all = Table::stack(vec![table("1"), table("2")], &["a".into(), "b".into()]).unwrap();
+        assert_eq!(all.columns[0].values, Values::Numbers(vec![1.0, 2.0]));
+        assert_eq!(all.columns[1].levels(), ["a", "b"]);
+        let other = Table { columns: vec![Column { name: "y".into(), ..cells(&["1"]) }] };
+        assert!(Table::stack(vec![table("1"), other], &["a".into(), "b".into()]).unwrap_err().contains('y'));
+    }
+}

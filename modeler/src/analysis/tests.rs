@@ -1,0 +1,273 @@
+//! The analysis against published implementations and on rows whose explanation is known.
+
+use rand::{RngExt, SeedableRng, rngs::StdRng};
+use serde_json::Value;
+
+use super::*;
+
+/// What scikit-learn, KDEpy and kde-diffusion gave; the file names their versions.
+fn reference() -> Value {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../datasets/tools/analysis_reference.json");
+    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+fn numbers(value: &Value) -> Vec<f64> {
+    value.as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect()
+}
+
+fn counts(value: &Value) -> Vec<usize> {
+    numbers(value).into_iter().map(|v| v as usize).collect()
+}
+
+#[test]
+fn bandwidths_densities_and_valleys_are_those_of_published_implementations() {
+    for sample in reference()["densities"].as_array().unwrap() {
+        let values = numbers(&sample["values"]);
+        for (name, rule) in [("silverman", Bandwidth::Silverman), ("isj", Bandwidth::ImprovedSheatherJones)] {
+            let expected = &sample["rules"][name];
+            let mut density = Density::of(&values, rule).unwrap();
+            let bandwidth = expected["bandwidth"].as_f64().unwrap();
+            let what = format!("{} {name}: {} instead of {bandwidth}", sample["name"], density.bandwidth);
+            assert!((density.bandwidth / bandwidth - 1.0).abs() < 1e-6, "{what}");
+            density.bandwidth = bandwidth;
+            for (x, y) in numbers(&expected["places"]).into_iter().zip(numbers(&expected["density"])) {
+                assert!((density.at(x) - y).abs() < 1e-9, "{what}");
+            }
+            let (valleys, places) = (density.peaks_and_valleys().1, numbers(&expected["valleys"]));
+            assert_eq!(valleys.len(), places.len(), "{what}: {valleys:?} instead of {places:?}");
+            // The reference looked at 20,001 places.
+            let range = values.iter().copied().fold(0.0, f64::max) - values.iter().copied().fold(0.0, f64::min);
+            assert!(valleys.iter().zip(&places).all(|(a, b)| (a - b).abs() < range / 10_000.0), "{what}: {valleys:?}");
+        }
+    }
+}
+
+/// The reference's rows as factors, with their categories.
+fn classification() -> (Value, Vec<Column>, Vec<usize>) {
+    let reference = reference()["classification"].clone();
+    let rows: Vec<Vec<f64>> = reference["numbers"].as_array().unwrap().iter().map(numbers).collect();
+    let column = |name: &str, values| Column { name: name.into(), unit: String::new(), chosen: true, values };
+    let mut factors: Vec<Column> =
+        (0..3).map(|c| column("x", Values::Numbers(rows.iter().map(|r| r[c]).collect()))).collect();
+    for name in ["node", "flag"] {
+        let texts = counts(&reference[name]).iter().map(|v| format!("{name}{v}")).collect();
+        factors.push(column(name, Values::Texts(texts)));
+    }
+    let category = counts(&reference["label"]);
+    (reference, factors, category)
+}
+
+#[test]
+fn the_tree_is_scikit_learns() {
+    let (reference, factors, category) = classification();
+    let features = features(&factors);
+    let expected = &reference["tree"];
+    let is_test: Vec<bool> = (0..400).map(|row| row >= 320).collect();
+    let found = Categories {
+        labels: ["a", "b", "c"].map(str::to_owned).to_vec(),
+        borders: Vec::new(),
+        peaks: Vec::new(),
+        of: category,
+        rule: String::new(),
+        is_logarithmic: false,
+        density: None,
+        notes: Vec::new(),
+    };
+    let result = learn(&features, 5, &found, TreeLimits { depth: 4, leaf: 12 }, is_test);
+    // Ours asks texts the other way round, so the nodes come in another order.
+    let mut ours: Vec<(usize, i64, i64)> = Vec::new();
+    for node in &result.tree.nodes {
+        let threshold = match node.split.as_ref().map(|s| &s.question) {
+            Some(Question::AtMost(x)) => (x * 1e4).round() as i64,
+            Some(Question::Is(_)) => 5000,
+            None => -20_000,
+        };
+        ours.push((node.rows(), (node.impurity * 1e6).round() as i64, threshold));
+    }
+    let mut theirs: Vec<(usize, i64, i64)> = Vec::new();
+    for node in expected["nodes"].as_array().unwrap() {
+        let scaled = |key: &str, by: f64| (node[key].as_f64().unwrap() * by).round() as i64;
+        theirs.push((node["rows"].as_u64().unwrap() as usize, scaled("impurity", 1e6), scaled("threshold", 1e4)));
+    }
+    ours.sort_unstable();
+    theirs.sort_unstable();
+    assert_eq!(ours, theirs);
+    for (ours, theirs) in result.importance.iter().zip(numbers(&expected["importance"])) {
+        assert!((ours - theirs).abs() < 1e-9, "{ours} {theirs}");
+    }
+    assert!((result.accuracy - expected["accuracy"].as_f64().unwrap()).abs() < 1e-12);
+    let confusion: Vec<Vec<usize>> = expected["confusion"].as_array().unwrap().iter().map(counts).collect();
+    assert_eq!(result.confusion, confusion);
+    // By hand: the most frequent category of the 320, named for all 80.
+    let usual = result.tree.nodes[0].category();
+    assert_eq!(result.baseline, confusion[usual].iter().sum::<usize>() as f64 / 80.0);
+}
+
+#[test]
+fn the_forest_is_scikit_learns_up_to_its_random_numbers() {
+    let (reference, factors, category) = classification();
+    let expected = &reference["forest"];
+    let result = forest::forest(&features(&factors), &category, 3, 500, 7);
+    assert!((result.accuracy - expected["out_of_bag_accuracy"].as_f64().unwrap()).abs() < 0.011, "{}", result.accuracy);
+    let (impurity, permutation) = (numbers(&expected["importance"]), numbers(&expected["permutation"]));
+    for (i, found) in result.importance.iter().enumerate() {
+        assert!((found.impurity - impurity[i]).abs() < 0.02, "{i}: {} {}", found.impurity, impurity[i]);
+        assert!((found.permutation - permutation[i]).abs() < 0.02, "{i}: {} {}", found.permutation, permutation[i]);
+    }
+}
+
+fn plan() -> Plan {
+    Plan {
+        metric: "time".into(),
+        factors: None,
+        filter: None,
+        normalization: None,
+        rule: Rule::Peaks(Bandwidth::ImprovedSheatherJones),
+        scale: Scale::Auto,
+        limits: TreeLimits { depth: 4, leaf: 1 },
+        trees: 100,
+        test_share: 0.2,
+        seed: 1,
+    }
+}
+
+/// 160 rows whose time depends on p and on the node, with 3 % noise, and on nothing else.
+fn table() -> Table {
+    let mut random = StdRng::seed_from_u64(5);
+    let mut cells: [Vec<String>; 5] = Default::default();
+    for i in 0..160 {
+        let (p, n) = (2u32 << (i % 4), 100 * (1 + i / 4 % 5));
+        let node = if random.random::<f64>() < 0.3 { "slow" } else { "fast" };
+        let noise = 1.0 + 0.03 * (random.random::<f64>() - 0.5);
+        let time = 64.0 / f64::from(p) * if node == "slow" { 1.5 } else { 1.0 } * noise;
+        let row = [p.to_string(), n.to_string(), node.to_owned(), "-O2".to_owned(), time.to_string()];
+        row.into_iter().zip(&mut cells).for_each(|(cell, column)| column.push(cell));
+    }
+    let names = ["p", "n", "node", "flag", "time"];
+    Table { columns: names.iter().zip(cells).map(|(n, c)| Column::of_cells(n, c, true)).collect() }
+}
+
+#[test]
+fn what_explains_a_metric_is_found_and_what_does_not_is_not() {
+    let found = analyze(&table(), &plan()).unwrap();
+    let said = findings(&found);
+    assert!(said[0].starts_with("time is explained above all by p ("), "{said:?}");
+    assert!(said[0].contains("then node") && said[0].contains("n makes no difference"), "{said:?}");
+    assert!(
+        said[1].contains("time is highest") && said[1].contains("p ≤ 3") && said[1].contains("node is slow"),
+        "{said:?}"
+    );
+    assert!(found.notes.iter().any(|n| n.contains("`flag` is -O2 in all rows")), "{:?}", found.notes);
+    assert!(found.tree.accuracy > 0.9 && found.tree.accuracy > found.tree.baseline, "{said:?}");
+    assert_eq!(found.tree.is_test.iter().filter(|&&t| t).count(), 32);
+}
+
+#[test]
+fn pure_noise_is_explained_by_nothing() {
+    let mut false_alarms = 0;
+    for seed in 0..20 {
+        let mut random = StdRng::seed_from_u64(100 + seed);
+        let mut column = |name: &str, chosen| {
+            let values = Values::Numbers((0..60).map(|_| random.random()).collect());
+            Column { name: name.into(), unit: String::new(), chosen, values }
+        };
+        let table = Table { columns: vec![column("a", true), column("b", true), column("time", false)] };
+        let found = analyze(&table, &Plan { rule: Rule::Bins(3), ..plan() }).unwrap();
+        false_alarms += usize::from(!findings(&found)[0].starts_with("None"));
+    }
+    assert!(false_alarms <= 2, "{false_alarms} of 20");
+}
+
+#[test]
+fn the_result_does_not_depend_on_the_number_of_threads_but_on_the_seed() {
+    let at = |threads: usize, seed: u64| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| analysis_json(&analyze(&table(), &Plan { seed, ..plan() }).unwrap()))
+    };
+    let one = at(1, 1);
+    assert_eq!(at(3, 1), one);
+    assert_ne!(at(1, 2), one);
+}
+
+#[test]
+fn normalisation_changes_the_numbers_and_not_the_tree() {
+    let plan = Plan { rule: Rule::Bins(3), scale: Scale::Linear, ..plan() };
+    let plain = analyze(&table(), &plan).unwrap();
+    for how in [Normalization::MinMax, Normalization::ZScore] {
+        let found = analyze(&table(), &Plan { normalization: Some(how), ..plan.clone() }).unwrap();
+        let Values::Numbers(values) = &found.table.columns[found.metric].values else { panic!("numbers") };
+        let n = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / n;
+        let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+        match how {
+            Normalization::MinMax => assert_eq!((low, values.iter().copied().fold(0.0, f64::max)), (0.0, 1.0)),
+            Normalization::ZScore => {
+                let square = values.iter().map(|v| v * v).sum::<f64>() / n;
+                assert!(mean.abs() < 1e-12 && (square - 1.0).abs() < 1e-12);
+            }
+        }
+        assert_eq!(found.categories.of, plain.categories.of);
+        assert_eq!(found.tree.confusion, plain.tree.confusion);
+    }
+}
+
+#[test]
+fn what_cannot_be_analysed_is_an_error_that_says_why() {
+    let error = |change: &dyn Fn(&mut Table, &mut Plan)| {
+        let (mut table, mut plan) = (table(), plan());
+        change(&mut table, &mut plan);
+        analyze(&table, &plan).unwrap_err().to_string()
+    };
+    assert!(error(&|_, plan| plan.metric = "tiem".into()).contains("the columns are p, n, node, flag, time"));
+    assert!(error(&|_, plan| plan.factors = Some(vec!["time".into()])).contains("cannot explain itself"));
+    assert!(error(&|_, plan| plan.factors = Some(vec!["flag".into()])).contains("No factor varies"));
+    assert!(error(&|_, plan| plan.filter = Filter::parse("p > 1000").ok()).contains("No row satisfies"));
+    assert!(
+        error(&|_, plan| plan.filter = Filter::parse("n == 100 and p == 2 ").ok()).contains("at least 10 are needed")
+    );
+    let set = |table: &mut Table, value: f64| {
+        let count = table.rows();
+        table.columns[4].values = Values::Numbers(vec![value; count]);
+    };
+    assert!(error(&|table, _| set(table, f64::NAN)).contains("no value in any row"));
+    assert!(error(&|table, _| set(table, 2.0)).contains("is 2 in all 160 rows"));
+    assert!(error(&|_, plan| plan.rule = Rule::Bins(1)).contains("one category"));
+}
+
+#[test]
+fn rows_without_a_value_are_left_out_and_counted() {
+    let mut table = table();
+    if let Values::Numbers(values) = &mut table.columns[4].values {
+        values[3] = f64::NAN;
+    }
+    if let Values::Texts(texts) = &mut table.columns[2].values {
+        texts[5].clear();
+    }
+    let found = analyze(&table, &plan()).unwrap();
+    assert_eq!(found.table.rows(), 158);
+    assert!(found.notes.iter().any(|n| n.starts_with("2 of 160 rows are left out")), "{:?}", found.notes);
+}
+
+#[test]
+fn every_picture_is_well_formed_and_the_page_holds_them_all() {
+    let found = analyze(&table(), &plan()).unwrap();
+    let drawn = pictures(&found, &[]).unwrap();
+    let names: Vec<&str> = drawn.iter().map(|p| p.name.as_str()).collect();
+    assert_eq!(names, ["importance", "density", "tree", "line-p-node", "scatter-p", "scatter-node"]);
+    for picture in &drawn {
+        let file = picture.file();
+        let mut reader = quick_xml::Reader::from_str(&file);
+        loop {
+            match reader.read_event().unwrap() {
+                quick_xml::events::Event::Eof => break,
+                _ => assert!(!file.contains("NaN"), "{}", picture.name),
+            }
+        }
+    }
+    let page = page(&found, "runs", &drawn, &["A run was left out.".into()]);
+    assert_eq!(page.matches("<figure>").count(), 6);
+    assert!(
+        !page.contains("http://") || page.matches("http").count() == page.matches("http://www.w3.org/2000/svg").count()
+    );
+    assert!(pictures(&found, &[PlotRequest::Scatter("q".into())]).unwrap_err().to_string().contains("no column `q`"));
+}

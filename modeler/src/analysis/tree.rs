@@ -1,0 +1,248 @@
+//! Classification trees: CART with Gini's impurity (Breiman, Friedman, Olshen, Stone, Classification and regression
+//! trees, 1984), and their random variant for forests.
+//!
+//! Of the trees in crates, linfa-trees breaks ties in the order of a hash map, so that equal inputs give different
+//! trees, and smartcore's cannot be looked into.
+
+use rand::rngs::StdRng;
+use rand::seq::SliceRandom;
+
+use super::table::{Column, Values};
+
+/// What a split asks of a row.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Question {
+    /// Whether the number is at most this.
+    AtMost(f64),
+    /// Whether the text is this one.
+    Is(String),
+}
+
+/// One column of numbers that splits are searched in: a number as it is, or 1 where a text is a certain one.
+#[derive(Clone, Debug)]
+pub(crate) struct Feature {
+    /// Index of the factor that it was made from.
+    pub factor: usize,
+    /// The text that it stands for.
+    pub text: Option<String>,
+    /// One number per row.
+    pub values: Vec<f64>,
+}
+
+/// The features of `factors`: one per number, one per different text of a text.
+pub(crate) fn features(factors: &[Column]) -> Vec<Feature> {
+    let of = |(factor, column): (usize, &Column)| match &column.values {
+        Values::Numbers(values) => vec![Feature { factor, text: None, values: values.clone() }],
+        Values::Texts(texts) => column
+            .levels()
+            .into_iter()
+            .map(|level| {
+                let values = texts.iter().map(|t| f64::from(u8::from(*t == level))).collect();
+                Feature { factor, text: Some(level), values }
+            })
+            .collect(),
+    };
+    factors.iter().enumerate().flat_map(of).collect()
+}
+
+/// What a tree may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TreeLimits {
+    /// Questions on the way to a leaf, at most.
+    pub depth: usize,
+    /// Rows of a leaf, at least.
+    pub leaf: usize,
+}
+
+/// A node of a tree.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Node {
+    /// Rows of each category that reached it in training.
+    pub counts: Vec<usize>,
+    /// Gini's impurity of these.
+    pub impurity: f64,
+    /// Where rows go from here, or `None` at a leaf.
+    pub split: Option<Split>,
+}
+
+/// A question and where its answers lead.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Split {
+    /// Index of the factor that is asked for.
+    pub factor: usize,
+    /// What is asked.
+    pub question: Question,
+    /// Index of the node for yes.
+    pub yes: usize,
+    /// Index of the node for no.
+    pub no: usize,
+    feature: usize,
+    threshold: f64,
+    /// Whether yes means above the threshold, as for texts.
+    yes_above: bool,
+}
+
+impl Node {
+    /// Rows that reached it in training.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.counts.iter().sum()
+    }
+
+    /// The most frequent category, the first of equals.
+    #[must_use]
+    pub fn category(&self) -> usize {
+        (0..self.counts.len()).rev().max_by_key(|&c| self.counts[c]).unwrap_or(0)
+    }
+}
+
+/// A classification tree; node 0 is the root.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tree {
+    /// Nodes in preorder, the branch for yes first.
+    pub nodes: Vec<Node>,
+}
+
+/// What a tree learns from.
+pub(crate) struct Training<'a> {
+    pub features: &'a [Feature],
+    /// The category of each row.
+    pub category: &'a [usize],
+    /// How many categories there are.
+    pub categories: usize,
+    pub limits: TreeLimits,
+    /// Features that are looked at for each split: all, or so many that vary, drawn at random.
+    pub drawn: Option<usize>,
+}
+
+/// The best split of a node so far.
+struct Best {
+    feature: usize,
+    threshold: f64,
+    /// Rows times impurity of both sides.
+    impurity: f64,
+}
+
+/// Gini's impurity, 1 - Σ share².
+fn gini(counts: &[usize], rows: usize) -> f64 {
+    1.0 - counts.iter().map(|&c| (c as f64 / rows as f64).powi(2)).sum::<f64>()
+}
+
+impl Training<'_> {
+    /// The tree of `rows`, of which some may be there several times. `random` draws features where that is asked.
+    pub fn tree(&self, rows: Vec<usize>, random: &mut StdRng) -> Tree {
+        let mut tree = Tree { nodes: Vec::new() };
+        self.grow(&mut tree, rows, 0, random);
+        tree
+    }
+
+    fn grow(&self, tree: &mut Tree, rows: Vec<usize>, depth: usize, random: &mut StdRng) -> usize {
+        let mut counts = vec![0; self.categories];
+        rows.iter().for_each(|&row| counts[self.category[row]] += 1);
+        let impurity = gini(&counts, rows.len());
+        let index = tree.nodes.len();
+        tree.nodes.push(Node { counts, impurity, split: None });
+        if depth >= self.limits.depth || impurity <= 0.0 || rows.len() < 2 * self.limits.leaf {
+            return index;
+        }
+        let Some(best) = self.best(&rows, &tree.nodes[index].counts, random) else { return index };
+        let feature = &self.features[best.feature];
+        let (below, above): (Vec<usize>, Vec<usize>) =
+            rows.into_iter().partition(|&row| feature.values[row] <= best.threshold);
+        let yes_above = feature.text.is_some();
+        let (first, second) = if yes_above { (above, below) } else { (below, above) };
+        let yes = self.grow(tree, first, depth + 1, random);
+        let no = self.grow(tree, second, depth + 1, random);
+        let question = feature.text.clone().map_or(Question::AtMost(best.threshold), Question::Is);
+        let (factor, threshold) = (feature.factor, best.threshold);
+        tree.nodes[index].split =
+            Some(Split { factor, question, yes, no, feature: best.feature, threshold, yes_above });
+        index
+    }
+
+    /// The split that leaves least impurity; of equals the first feature's lowest threshold.
+    fn best(&self, rows: &[usize], counts: &[usize], random: &mut StdRng) -> Option<Best> {
+        let mut order: Vec<usize> = (0..self.features.len()).collect();
+        if self.drawn.is_some() {
+            order.shuffle(random);
+        }
+        let (mut best, mut looked_at) = (None, 0);
+        for feature in order {
+            looked_at += usize::from(self.improve(&mut best, feature, rows, counts));
+            if self.drawn.is_some_and(|drawn| looked_at >= drawn) {
+                break;
+            }
+        }
+        // The sum over both sides never exceeds the node's; what does not lower it separates nothing.
+        let whole = rows.len() as f64 * gini(counts, rows.len());
+        best.filter(|b: &Best| b.impurity < whole - 1e-12 * rows.len() as f64)
+    }
+
+    /// Looks for a better split in one feature; whether it varies at all over `rows`.
+    fn improve(&self, best: &mut Option<Best>, feature: usize, rows: &[usize], counts: &[usize]) -> bool {
+        let values = &self.features[feature].values;
+        let mut sorted: Vec<(f64, usize)> = rows.iter().map(|&row| (values[row], self.category[row])).collect();
+        sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let n = sorted.len();
+        let (mut below, mut above) = (vec![0usize; counts.len()], counts.to_vec());
+        for i in 1..n {
+            let category = sorted[i - 1].1;
+            below[category] += 1;
+            above[category] -= 1;
+            if sorted[i].0 <= sorted[i - 1].0 || i < self.limits.leaf || n - i < self.limits.leaf {
+                continue;
+            }
+            let impurity = i as f64 * gini(&below, i) + (n - i) as f64 * gini(&above, n - i);
+            // Sums in another order differ in their last digits; that must not decide.
+            if best.as_ref().is_none_or(|b| impurity < b.impurity - 1e-12 * n as f64) {
+                let middle = 0.5 * (sorted[i - 1].0 + sorted[i].0);
+                // Between neighbours in double precision there is no middle.
+                let threshold = if middle < sorted[i].0 { middle } else { sorted[i - 1].0 };
+                *best = Some(Best { feature, threshold, impurity });
+            }
+        }
+        sorted[0].0 < sorted[n - 1].0
+    }
+}
+
+impl Tree {
+    /// The leaf that a row reaches whose features are `value(feature)`.
+    pub(crate) fn leaf(&self, value: impl Fn(usize) -> f64) -> usize {
+        let mut at = 0;
+        while let Some(split) = &self.nodes[at].split {
+            let above = value(split.feature) > split.threshold;
+            at = if above == split.yes_above { split.yes } else { split.no };
+        }
+        at
+    }
+
+    /// The category of a row whose features are `value(feature)`.
+    pub(crate) fn classify(&self, value: impl Fn(usize) -> f64) -> usize {
+        self.nodes[self.leaf(value)].category()
+    }
+
+    /// Mean decrease in impurity per factor, as shares of one: what the splits on it take off the impurity, weighted with
+    /// their rows. All zero where there is no split.
+    pub(crate) fn importance(&self, factors: usize) -> Vec<f64> {
+        let weighted = |node: &Node| node.rows() as f64 * node.impurity;
+        let mut decrease = vec![0.0; factors];
+        for node in &self.nodes {
+            if let Some(split) = &node.split {
+                let left = weighted(&self.nodes[split.yes]) + weighted(&self.nodes[split.no]);
+                decrease[split.factor] += weighted(node) - left;
+            }
+        }
+        let sum: f64 = decrease.iter().sum();
+        if sum > 0.0 { decrease.into_iter().map(|d| d / sum).collect() } else { decrease }
+    }
+
+    /// The node above each node and whether its answer was yes; `None` at the root.
+    pub(crate) fn parents(&self) -> Vec<Option<(usize, bool)>> {
+        let mut parents = vec![None; self.nodes.len()];
+        for (i, split) in self.nodes.iter().enumerate().filter_map(|(i, n)| Some((i, n.split.as_ref()?))) {
+            parents[split.yes] = Some((i, true));
+            parents[split.no] = Some((i, false));
+        }
+        parents
+    }
+}

@@ -1,0 +1,108 @@
+//! `poise analyze` on tables and measured runs, as a user calls it.
+
+mod common;
+
+use common::World;
+
+/// 120 rows: the time falls with p and is twice as long on node3; the stride and the seed explain nothing.
+fn rows() -> String {
+    let mut text = String::from("p,stride,node,time\n");
+    for i in 0..120u32 {
+        let (p, stride, node) = (2 << (i % 4), 1 << (i / 4 % 3), ["node1", "node2", "node3"][(i / 12 % 3) as usize]);
+        // Noise within 10 %, by multiplicative hashing.
+        let noise = 1.0 + 0.1 * f64::from(i.wrapping_mul(2_654_435_761) ^ i.wrapping_mul(40_503)) / f64::from(u32::MAX);
+        let time = 8.0 / f64::from(p) * if node == "node3" { 2.1 } else { 1.0 } * noise;
+        text.push_str(&format!("{p},{stride},{node},{time}\n"));
+    }
+    text
+}
+
+fn with_rows() -> World {
+    let world = World::new();
+    world.write("rows.csv", &rows());
+    world
+}
+
+#[test]
+fn the_answer_names_what_explains_the_metric() {
+    let world = with_rows();
+    let out = world.poise(["analyze", "rows.csv"]).status(0);
+    let first = out.stdout.lines().next().unwrap();
+    assert!(first.starts_with("time is explained above all by p") && first.contains("then node"), "{first}");
+    assert!(first.contains("stride makes no difference"), "{first}");
+    let only_one = world.poise(["analyze", "rows.csv", "--where", "node != 'node3'"]).status(0);
+    assert!(only_one.stdout.starts_with("time is explained by p ("), "{}", only_one.stdout);
+}
+
+#[test]
+fn json_csv_and_pictures_tell_the_same() {
+    let world = with_rows();
+    let arguments =
+        ["analyze", "rows.csv", "--report", "page.html", "--plots", "plots", "-o", "found.json", "--format", "json"];
+    world.poise(arguments).status(0);
+    let found = world.json("found.json");
+    assert_eq!((&found["schema"], &found["schema_version"]), (&"counterpoise/analysis".into(), &1.into()));
+    assert_eq!((&found["rows"], &found["factors"][0]["name"]), (&120.into(), &"p".into()));
+    let tested: u64 = found["tree"]["confusion"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(|r| r.as_array().unwrap())
+        .map(|c| c.as_u64().unwrap())
+        .sum();
+    assert_eq!((tested, &found["tree"]["test_rows"]), (24, &24.into()));
+    let table = world.poise(["analyze", "rows.csv", "--format", "csv"]).status(0).stdout;
+    assert!(table.starts_with("p,stride,node,time,category,predicted_category,part\n"));
+    assert_eq!(table.lines().filter(|l| l.ends_with(",test")).count(), 24);
+    assert_eq!(table.lines().count(), 121);
+    assert!(world.read("page.html").contains("time is explained above all by p"));
+    for name in ["importance", "density", "tree", "scatter-p", "line-p-node"] {
+        assert!(world.read(&format!("plots/{name}.svg")).starts_with("<svg"), "{name}");
+    }
+}
+
+#[test]
+fn points_of_an_experiment_are_rows() {
+    let world = World::new();
+    let mut text = String::from("PARAMETER p\nPARAMETER n\nPOINTS");
+    let points: Vec<(u32, u32)> = (1..=5).flat_map(|p| (1..=4).map(move |n| (p, n))).collect();
+    points.iter().for_each(|(p, n)| text.push_str(&format!(" ( {p} {n} )")));
+    text.push_str("\nREGION solve\nMETRIC time\n");
+    points.iter().for_each(|(p, n)| text.push_str(&format!("DATA {} {}\n", 10 * p, 10 * p + u32::from(n % 2 == 0))));
+    world.write("times.txt", &text);
+    let out = world
+        .poise(["analyze", "times.txt", "--categories", "5", "--callpath", "solve", "--scale", "linear"])
+        .status(0);
+    assert!(out.stdout.starts_with("time is explained by p ("), "{}", out.stdout);
+    let wrong = world.poise(["analyze", "times.txt", "--callpath", "slove"]).status(4);
+    assert!(wrong.stderr.contains("no call path is `slove`"), "{}", wrong.stderr);
+}
+
+#[test]
+fn what_cannot_be_analysed_ends_with_the_contracts_codes() {
+    let world = with_rows();
+    for (arguments, status, expected) in [
+        (&["rows.csv", "--metric", "tiem"][..], 2, "the columns are p, stride, node, time"),
+        (&["rows.csv", "--where", "p >"], 2, "column 4"),
+        (&["rows.csv", "--where", "q > 1"], 2, "no column `q`"),
+        (&["rows.csv", "--where", "p > 99"], 4, "No row satisfies"),
+        (&["rows.csv", "--categories", "1"], 2, "2 to 26"),
+        (&["rows.csv", "--plot", "pie"], 2, "is no plot"),
+        (&["absent.csv"], 3, "absent.csv"),
+        (&["text.csv"], 3, "not recognised"),
+        (&["ragged.csv"], 3, "ragged.csv:3:1"),
+        (&["empty.csv"], 4, "not one row"),
+        (&["constant.csv"], 4, "is 7 in all 12 rows"),
+        (&["nan.csv"], 4, "no value in any row"),
+        (&["few.csv"], 4, "at least 10"),
+    ] {
+        world.write("text.csv", "there is no table in here\n");
+        world.write("ragged.csv", "p,time\n1,2\n3\n");
+        world.write("empty.csv", "p,time\n");
+        world.write("constant.csv", &format!("p,time\n{}", (0..12).map(|i| format!("{i},7\n")).collect::<String>()));
+        world.write("nan.csv", &format!("p,time\n{}", (0..12).map(|i| format!("{i},nan\n")).collect::<String>()));
+        world.write("few.csv", "p,time\n1,2\n2,3\n");
+        let out = world.poise([&["analyze"][..], arguments].concat()).status(status);
+        assert!(out.stderr.contains(expected), "{arguments:?}: {}", out.stderr);
+    }
+}
