@@ -7,6 +7,9 @@ use std::process::{Command, exit};
 /// Major versions that the C++ part knows, the preferred one first.
 const KNOWN: [u32; 1] = [19];
 
+/// The C++ part.
+const SOURCES: [&str; 5] = ["cpp/glue.cpp", "cpp/close.cpp", "cpp/noise.cpp", "cpp/variants.cpp", "cpp/inject.cpp"];
+
 fn main() {
     println!("cargo:rerun-if-env-changed=POISE_LLVM_CONFIG");
     println!("cargo:rerun-if-changed=cpp");
@@ -19,7 +22,7 @@ fn main() {
     println!("cargo:rustc-env=POISE_LLVM_VERSION={version}");
     let mut build = cc::Build::new();
     // Headers of others as system headers: their warnings are not ours.
-    build.cpp(true).std("c++17").files(["cpp/glue.cpp", "cpp/close.cpp"]).flag("-isystem").flag(ask("--includedir"));
+    build.cpp(true).std("c++17").files(SOURCES).flag("-isystem").flag(ask("--includedir"));
     // As LLVM itself is built: without run-time type information a plugin must not refer to any.
     build.flag("-fno-rtti").flag("-fno-exceptions").warnings(true);
     for macro_name in ["__STDC_CONSTANT_MACROS", "__STDC_FORMAT_MACROS", "__STDC_LIMIT_MACROS"] {

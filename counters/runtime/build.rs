@@ -7,7 +7,7 @@ use std::path::Path;
 fn main() {
     let folder = std::env::var("OUT_DIR").expect("cargo sets OUT_DIR for build scripts");
     let script = Path::new(&folder).join("exports.map");
-    std::fs::write(&script, "{ global: poise_thread; };\n").expect("cargo's OUT_DIR is writable");
+    std::fs::write(&script, "{ global: poise_thread; poise_noise; };\n").expect("cargo's OUT_DIR is writable");
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libpoise_runtime.so");
     println!("cargo:rustc-cdylib-link-arg=-Wl,--version-script={}", script.display());
     println!("cargo:rerun-if-changed=build.rs");

@@ -13,6 +13,8 @@ pub struct Analyses {
 unsafe extern "C" {
     /// Adds the pass to the compiler's pipeline, and to `opt` by the name `poise-count`.
     pub fn poise_register(builder: *mut c_void);
+    /// Adds noise injection to the pipeline, and to `opt` by the name `poise-noise`.
+    pub fn poise_register_noise(builder: *mut c_void);
     /// Whether control can come back to a block that it left.
     pub fn poise_has_cycle(function: LLVMValueRef) -> bool;
     /// Estimated executions of an edge, relative to others in the function.

@@ -2,14 +2,16 @@
 //! `clang -fpass-plugin=libpoise_pass.so`. What is counted, where in the pipeline and why stands in
 //! `docs/counters.md`.
 //!
-//! `module` decides what to do to a module, `function` does it to one function, `graph` is the arithmetic behind it,
-//! `glue` declares what `cpp/glue.cpp` adds to LLVM's C interface. Undefined LLVM symbols are the compiler's own; a
+//! `module` decides what to do to a module, `function` does it to one function, `graph` is the arithmetic behind it;
+//! `noise` says what noise a build gets and `modes` what noise is, for `cpp/noise.cpp` and its neighbours; `glue` declares what `cpp/glue.cpp` adds to LLVM's C interface. Undefined LLVM symbols are the compiler's own; a
 //! plugin of another LLVM than the compiler's fails to load.
 
 mod function;
 mod glue;
 mod graph;
+mod modes;
 mod module;
+mod noise;
 
 use std::ffi::{c_char, c_void};
 
@@ -25,6 +27,15 @@ pub struct PluginInfo {
 /// `LLVM_PLUGIN_API_VERSION`, 1 since LLVM has plugins.
 const API_VERSION: u32 = 1;
 
+/// Adds both passes to the compiler's pipeline.
+unsafe extern "C" fn register(builder: *mut c_void) {
+    // SAFETY: LLVM gives its pass builder.
+    unsafe {
+        glue::poise_register(builder);
+        glue::poise_register_noise(builder);
+    }
+}
+
 /// The function by which LLVM finds what the plugin offers.
 #[unsafe(no_mangle)]
 #[allow(non_snake_case, reason = "LLVM gives the name.")]
@@ -33,6 +44,6 @@ pub extern "C" fn llvmGetPassPluginInfo() -> PluginInfo {
         api_version: API_VERSION,
         name: c"poise".as_ptr(),
         version: concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast(),
-        register: glue::poise_register,
+        register,
     }
 }

@@ -3,6 +3,7 @@
 
 use std::ffi::c_void;
 use std::ptr::null_mut;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, AtomicU8, Ordering};
 
 /// What [`now`] reads.
@@ -138,6 +139,16 @@ impl Instant {
         };
         (0..5).map(|_| read()).min_by_key(|r| r.0).map_or_else(|| read().1, |r| r.1)
     }
+}
+
+/// Nanoseconds in 2^20 ticks of the chosen source, to a part in a thousand or better; measured when first asked for.
+pub fn rough_scale() -> u64 {
+    static SCALE: OnceLock<u64> = OnceLock::new();
+    *SCALE.get_or_init(|| {
+        let start = Instant::now();
+        while system(libc::CLOCK_MONOTONIC) < start.nanoseconds + 2_000_000 {}
+        Scale::since(&start).nanoseconds(1 << 20)
+    })
 }
 
 /// How many nanoseconds a tick has, as a fraction.

@@ -6,6 +6,7 @@
 //! standard error, and the exit status stays the program's own.
 
 mod clock;
+mod noise;
 mod process;
 mod thread;
 mod totals;

@@ -13,6 +13,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, TryLockError};
 use std::time::Duration;
 
 use crate::clock::{Instant, Scale, Source};
+use crate::noise;
 use crate::thread;
 use crate::totals::Totals;
 use crate::tree::Tree;
@@ -89,6 +90,12 @@ pub fn start() {
     KEY.store(key, Ordering::Relaxed);
     let settings = Settings { path, metadata, start: Instant::now() };
     ACTIVE.store(SETTINGS.set(settings).is_ok(), Ordering::Release);
+    // Simulated time does not see what instructions cost.
+    if clock != "simulated"
+        && let Err(what) = noise::start(&std::env::var("POISE_ABSORB").unwrap_or_default())
+    {
+        say(&format!("POISE_ABSORB: {what}; no noise is injected."));
+    }
 }
 
 /// `n=1000,p=4` as metadata entries `parameter.n`, `parameter.p`.
@@ -208,6 +215,7 @@ fn with_metadata(totals: &Totals, rank: u32, settings: &Settings) -> poise_profi
     let waiting = WAITING.load(Ordering::Relaxed);
     let mut profile = totals.profile(rank, &Scale::since(&settings.start), waiting);
     profile.metadata.clone_from(&settings.metadata);
+    profile.noise = noise::collect(rank, &profile);
     if totals.is_full() {
         profile.metadata.insert("call_paths_left_out".into(), "yes".into());
         say(

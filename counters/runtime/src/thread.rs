@@ -6,7 +6,7 @@ use std::ptr::null_mut;
 
 use crate::tree::{Node, Region, Tree};
 use crate::waiting::{Polls, Stamp};
-use crate::{clock, process, shielded};
+use crate::{clock, noise, process, shielded};
 
 // `poise_thread` must be an ELF thread-local symbol that instrumented code reaches without a call (initial-exec), which
 // stable Rust cannot declare.
@@ -160,6 +160,12 @@ pub fn enter(region: *const Region) -> *mut Node {
     // SAFETY: `current` is a node of this thread's tree.
     unsafe { (*thread.current).visits.add(1) };
     token
+}
+
+/// The current call path's node; null in a thread that has entered nothing.
+pub fn current() -> *mut Node {
+    // SAFETY: as in `enter`.
+    unsafe { (*here()).current }
 }
 
 /// See `poise_leave`.
@@ -377,6 +383,7 @@ fn begin(thread: &mut Thread) -> bool {
         // SAFETY: the tree was just made and is this thread's.
         thread.current = unsafe { (*tree).root() };
         thread.last = clock::now();
+        shielded((), noise::thread_begins);
     }
     thread.busy = 0;
     !tree.is_null()
@@ -394,5 +401,6 @@ pub fn end(address: usize) -> *mut Tree {
     thread.attribute();
     thread.forget_polls();
     thread.current = null_mut();
+    noise::thread_ends();
     std::mem::replace(&mut thread.tree, null_mut())
 }

@@ -109,6 +109,23 @@ impl Node {
         self.number
     }
 
+    /// The regions of the node's call path, outermost first.
+    ///
+    /// # Safety
+    /// `node` must be a node of the calling thread's tree.
+    pub unsafe fn regions(mut node: *mut Self) -> Vec<*const Region> {
+        let mut regions = Vec::new();
+        // SAFETY: as in `callee`; the root alone has no region.
+        unsafe {
+            while !node.is_null() && !(*node).region.is_null() {
+                regions.push((*node).region);
+                node = (*node).parent;
+            }
+        }
+        regions.reverse();
+        regions
+    }
+
     /// The node of `region` when it is entered from `parent`; null if it must be made.
     ///
     /// # Safety

@@ -5,6 +5,7 @@
 
 mod behaviour;
 mod counts;
+mod noise;
 mod random;
 mod tools;
 mod tree;

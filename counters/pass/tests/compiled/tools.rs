@@ -81,7 +81,7 @@ impl Bench {
     }
 
     /// The source file, and the compiler to give it to.
-    fn compile(&self, source: &Source<'_>, flags: &[&str]) -> Command {
+    pub fn compile(&self, source: &Source<'_>, flags: &[&str]) -> Command {
         let file = self.path(&format!("program.{}", source.language));
         std::fs::write(&file, source.text).unwrap();
         let mut command = Self::compiler(source.language);

@@ -1,0 +1,123 @@
+//! Noise injection in compiled programs: nothing but time changes, and what the profile says of it is true.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use poise_profile::{Noise, Profile};
+
+use super::tools::{Bench, Source, libraries, succeed, total};
+
+const MODES: [&str; 9] =
+    ["fp_add64", "fp_mul64", "fma64", "int64_add", "l1_ld64", "memory_ld64", "nop", "fp_div64", "store64"];
+
+const KERNELS: Source<'_> = Source { text: include_str!("programs/kernels.c"), language: "c" };
+
+/// The program with the noise that `wish` asks for.
+fn build(bench: &Bench, source: &Source<'_>, wish: &str, flags: &[&str]) -> PathBuf {
+    let (libraries, program) = (libraries(), bench.path("noisy"));
+    let folder = libraries.display();
+    let mut command = bench.compile(source, flags);
+    command.env("POISE_NOISE", wish).arg(format!("-fpass-plugin={folder}/libpoise_pass.so")).arg("-gline-tables-only");
+    command.arg(format!("-L{folder}")).arg("-lpoise_runtime").arg(format!("-Wl,-rpath,{folder}"));
+    succeed(command.args(["-lm", "-o"]).arg(&program));
+    program
+}
+
+/// Exit status and standard output of a run, and its profile.
+type Ran = (Option<i32>, String, Profile);
+
+/// A run with the noise that `absorb` asks for.
+fn run(bench: &Bench, program: &Path, absorb: &str, arguments: &[&str]) -> Ran {
+    let path = bench.path("profile.poise");
+    let _ = std::fs::remove_file(&path);
+    let mut command = Command::new(program);
+    command.args(arguments).env("POISE_PROFILE", &path).env("POISE_ABSORB", absorb);
+    let output = command.output().unwrap();
+    (output.status.code(), String::from_utf8(output.stdout).unwrap(), Profile::read(&path).unwrap())
+}
+
+fn same_for_all(source: &Source<'_>, flags: &[&str], arguments: &[&str]) {
+    let bench = Bench::new();
+    let modes = MODES.join(",");
+    let native = Command::new(bench.native(source, &[flags, &["-lm"]].concat())).args(arguments).output().unwrap();
+    let native = (native.status.code(), String::from_utf8(native.stdout).unwrap());
+    let program = build(&bench, source, &format!("modes={modes};k=1,5,17"), flags);
+    let (status, plain, profile) = run(&bench, &program, "off", arguments);
+    assert_eq!((status, plain), native);
+    assert!(profile.noise.is_empty());
+    let blocks = total(&profile);
+    for mode in MODES {
+        for k in [0, 1, 5, 17] {
+            let (status, noisy, profile) = run(&bench, &program, &format!("force={mode}:{k};seed={k}"), arguments);
+            assert_eq!((status, noisy), native, "{mode} {k} {flags:?}");
+            assert_eq!(total(&profile), blocks, "{mode} {k} {flags:?}");
+        }
+    }
+    let (status, measured, _) = run(&bench, &program, "burst=1", arguments);
+    assert_eq!((status, measured), native);
+}
+
+#[test]
+fn programs_print_the_same_and_count_the_same_with_all_noise() {
+    for flags in [&["-O0"][..], &["-O3"], &["-O2", "-march=native", "-ffp-contract=off"]] {
+        same_for_all(&KERNELS, flags, &["300"]);
+    }
+}
+
+#[test]
+fn exceptions_threads_and_jumps_survive_noise() {
+    let mixed = Source { text: include_str!("programs/mixed.c"), language: "c" };
+    same_for_all(&mixed, &["-O2"], &[]);
+    let threads = Source { text: include_str!("programs/threads.cpp"), language: "cpp" };
+    same_for_all(&threads, &["-O2", "-pthread"], &[]);
+    let jumping = Source { text: include_str!("programs/jumping.c"), language: "c" };
+    same_for_all(&jumping, &["-O1"], &[]);
+    let throwing = Source { text: include_str!("programs/throwing.cpp"), language: "cpp" };
+    same_for_all(&throwing, &["-O2"], &[]);
+}
+
+fn at<'a>(noise: &'a Noise, function: &str) -> Vec<&'a poise_profile::Series> {
+    noise.series.iter().filter(|series| noise.loops[series.target as usize].function == function).collect()
+}
+
+#[test]
+fn every_mode_and_quantity_is_measured_in_rounds_with_one_burst_without_noise() {
+    let bench = Bench::new();
+    let program = build(&bench, &KERNELS, "modes=nop,int64_add;k=1,2,4", &["-O2"]);
+    let (_, _, profile) = run(&bench, &program, "samples=3;burst=5", &["20000"]);
+    let noise = &profile.noise;
+    let all = at(noise, "triad");
+    let series = all.iter().max_by_key(|series| series.bursts.len()).unwrap();
+    let names: Vec<&str> = profile.path(series.node).unwrap().iter().map(|region| region.name.as_str()).collect();
+    assert_eq!(names, ["main", "triad"]);
+    let line = KERNELS.text.lines().position(|line| line.contains("a[i] = b[i]")).unwrap() as u32 + 1;
+    assert!(line.abs_diff(noise.loops[series.target as usize].line) <= 1);
+    let measured: BTreeSet<(&str, u32)> =
+        series.bursts.iter().filter(|b| b.k > 0).map(|b| (noise.modes[b.mode as usize].as_str(), b.k)).collect();
+    assert_eq!(measured.len(), 6, "{measured:?}");
+    let rounds: BTreeSet<u32> = series.bursts.iter().map(|burst| burst.round).collect();
+    for round in rounds.iter().take(rounds.len() - 1) {
+        let of_round: Vec<_> = series.bursts.iter().filter(|burst| burst.round == *round).collect();
+        assert_eq!(of_round.iter().filter(|burst| burst.k == 0).count(), 1, "{of_round:?}");
+    }
+    assert_eq!(series.executions, 300);
+}
+
+#[test]
+fn loops_that_cannot_be_cloned_say_why_and_the_rest_goes_on() {
+    let bench = Bench::new();
+    let source = Source { text: include_str!("programs/refused.cpp"), language: "cpp" };
+    let program = build(&bench, &source, "modes=nop;k=1", &["-O1"]);
+    let (_, _, profile) = run(&bench, &program, "samples=2;burst=1", &[]);
+    let refusal = |function: &str| {
+        let known = profile.noise.loops.iter().find(|known| known.function == function && !known.refusal.is_empty());
+        known.map(|known| known.refusal.as_str()).unwrap_or_default()
+    };
+    assert!(refusal("fixed_registers").contains("fixed registers"), "{:#?}", profile.noise.loops);
+    assert!(refusal("exception_edges").contains("exception"), "{:#?}", profile.noise.loops);
+    assert!(refusal("computed_jump").contains("jump"), "{:#?}", profile.noise.loops);
+    assert!(refusal("two_entries").contains("several entries"), "{:#?}", profile.noise.loops);
+    assert_eq!(refusal("harmless"), "");
+    assert!(!at(&profile.noise, "harmless").is_empty());
+}

@@ -1,0 +1,125 @@
+//! What all threads measured, for the profile. Threads share what they publish here and nothing else of their state.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use poise_profile::{Burst, Loop, Noise, Profile, Region, Series};
+
+use super::{Module, modules, text};
+use crate::tree::{self, Node};
+
+/// A call path: regions, outermost first.
+#[derive(Clone)]
+pub struct Path(Vec<*const tree::Region>);
+
+// SAFETY: regions are constant and live as long as the process.
+unsafe impl Send for Path {}
+
+impl Path {
+    /// The path of a node.
+    ///
+    /// # Safety
+    /// `node` must be of the calling thread's tree.
+    pub unsafe fn of(node: *mut Node) -> Self {
+        // SAFETY: the caller's promise.
+        Self(unsafe { Node::regions(node) })
+    }
+
+    /// Whether the path is at or below one of `wanted`, of which none means all.
+    pub fn is_wanted(&self, wanted: &[String]) -> bool {
+        // SAFETY: regions live.
+        let names: Vec<String> = self.0.iter().map(|&region| unsafe { (*region).to_profile() }.name).collect();
+        let path = format!("/{}/", names.join("/"));
+        wanted.is_empty() || wanted.iter().any(|start| path.contains(&format!("/{}/", start.trim_matches('/'))))
+    }
+}
+
+/// The bursts of one loop, call path and thread.
+pub struct SharedSeries {
+    module: &'static Module,
+    target: u32,
+    path: Path,
+    thread: u32,
+    /// Executions of the loop.
+    pub executions: u64,
+    bursts: Vec<Burst>,
+    left_out: u64,
+}
+
+impl SharedSeries {
+    /// Keeps a burst, unless there are `most` already.
+    pub fn push(&mut self, burst: Burst, most: usize) {
+        if self.bursts.len() < most {
+            self.bursts.push(burst);
+        } else {
+            self.left_out += 1;
+        }
+    }
+}
+
+static ALL: Mutex<Vec<Arc<Mutex<SharedSeries>>>> = Mutex::new(Vec::new());
+
+fn all() -> MutexGuard<'static, Vec<Arc<Mutex<SharedSeries>>>> {
+    ALL.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A new series, which the profile will have.
+pub fn publish(module: &'static Module, target: u32, path: &Path, thread: u32) -> Arc<Mutex<SharedSeries>> {
+    let series =
+        SharedSeries { module, target, path: path.clone(), thread, executions: 0, bursts: Vec::new(), left_out: 0 };
+    let series = Arc::new(Mutex::new(series));
+    all().push(Arc::clone(&series));
+    series
+}
+
+/// What was measured, for a profile of one rank whose nodes are known. Empty where no noise was asked for.
+pub fn collect(rank: u32, profile: &Profile) -> Noise {
+    let mut noise = Noise::default();
+    if super::SETTINGS.get().is_none_or(|settings| settings.forced.is_some()) {
+        return noise;
+    }
+    // Where each module's loops and modes begin in the lists of all.
+    let mut starts = HashMap::new();
+    for module in modules() {
+        starts.insert(std::ptr::from_ref(module), noise.loops.len() as u32);
+        noise.loops.extend(module.loops.items().iter().map(described));
+        if noise.modes.is_empty() {
+            noise.modes = module.modes.items().iter().map(|&mode| text(mode).to_owned()).collect();
+        }
+    }
+    for series in all().iter() {
+        let series = series.lock().unwrap_or_else(PoisonError::into_inner);
+        let start = starts.get(&std::ptr::from_ref(series.module));
+        let (Some(&start), Some(node)) = (start, node(profile, &series.path)) else { continue };
+        noise.series.push(Series {
+            node,
+            target: start + series.target,
+            rank,
+            thread: series.thread,
+            executions: series.executions,
+            left_out: series.left_out,
+            bursts: series.bursts.clone(),
+        });
+    }
+    noise.series.retain(|series| !series.bursts.is_empty());
+    noise
+}
+
+fn described(known: &super::Loop) -> Loop {
+    Loop {
+        function: text(known.function).to_owned(),
+        file: text(known.file).to_owned(),
+        line: known.line,
+        id: known.id,
+        width: known.width,
+        refusal: text(known.refusal).to_owned(),
+    }
+}
+
+/// The profile's node with this path.
+fn node(profile: &Profile, path: &Path) -> Option<u32> {
+    // SAFETY: regions live as long as the process.
+    let wanted: Vec<Region> = path.0.iter().map(|&region| unsafe { (*region).to_profile() }).collect();
+    let is_wanted = |&node: &u32| profile.path(node).is_some_and(|path| path.into_iter().eq(wanted.iter()));
+    (0..profile.nodes.len() as u32).find(is_wanted)
+}

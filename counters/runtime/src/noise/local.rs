@@ -1,0 +1,428 @@
+//! One thread's noise: at each loop and call path a small automaton that first learns how long iterations take, then
+//! measures burst after burst, each of one variant, until every mode is known well enough.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use poise_profile::Burst;
+
+use super::collect::{Path, SharedSeries, publish};
+use super::settings::Settings;
+use super::sweep::{Random, Sweep};
+use super::{Choice, Module, NONE, Site, Variant, buffer, text};
+use crate::clock;
+use crate::thread;
+use crate::tree::Node;
+
+/// An iteration of a loop around the target that lasts longer than this, in nanoseconds, is no burst: then the target
+/// itself is split into bursts.
+const LONGEST_ITERATION: u64 = 50_000;
+/// Times are trusted when they add up to this, in nanoseconds, while learning.
+const TO_LEARN: u64 = 20_000;
+/// Iterations of a first try.
+const FIRST_TRY: u64 = 16;
+/// Iterations after which a loop whose clock stands still is believed anyway.
+const MOST_TRIES: u64 = 1 << 24;
+/// Part of a burst that only warms up caches and predictors after the variant before it.
+const WARM: u64 = 4;
+/// An inner loop with a smaller share of all inner iterations is not measured.
+const SMALLEST_SHARE: f64 = 0.02;
+/// Bursts kept per loop, call path and thread.
+const MOST_BURSTS: usize = 20_000;
+/// What a forced variant's chunks are, at most: a power of two.
+const FORCED_CHUNK: usize = 20;
+
+/// A thread's state.
+pub struct Local {
+    number: u32,
+    settings: &'static Settings,
+    random: Random,
+    /// By site and call path.
+    places: HashMap<(u32, usize), Box<Place>>,
+    /// The place entered last, to save the search.
+    last: Option<((u32, usize), *mut Place)>,
+    /// The place whose variant runs.
+    running: *mut Place,
+    /// Nanoseconds per 2^20 ticks.
+    scale: u64,
+}
+
+/// What is being done at a place.
+enum Phase {
+    /// Learning how long an iteration is.
+    Learn,
+    /// Learning how often the targets iterate per iteration of the loop around them: the index of the target.
+    Count(usize),
+    /// Measuring.
+    Measure,
+    /// Nothing at this level: the loops inside choose for themselves.
+    Decline,
+    /// Nothing any more, nor inside.
+    Done,
+}
+
+/// A loop with noise inside a site.
+struct Target {
+    /// Number in the module.
+    number: u32,
+    /// Iterations per iteration of the site's loop.
+    share: f64,
+    sweeps: Vec<(u32, Sweep)>,
+    series: Arc<Mutex<SharedSeries>>,
+    round: u32,
+}
+
+/// The burst that is under way.
+#[derive(Default)]
+struct Current {
+    variant: usize,
+    mode: u32,
+    k: u32,
+    /// Iterations to run before time counts.
+    warming: u64,
+    /// Iterations to run while it counts.
+    left: u64,
+    iterations: u64,
+    ticks: u64,
+    entries: u64,
+}
+
+/// A loop at a call path.
+struct Place {
+    site: &'static Site,
+    phase: Phase,
+    /// Iterations and ticks while learning.
+    learned: (u64, u64),
+    counted: u64,
+    attempt: u64,
+    targets: Vec<Target>,
+    /// Iterations of a burst.
+    length: u64,
+    /// Target, sweep and quantities of the round that are still to come.
+    round: (usize, usize, Vec<u32>),
+    /// Quantity and time per iteration of the round's bursts so far.
+    times: Vec<(u32, f64)>,
+    burst: Current,
+    started: u64,
+}
+
+impl Local {
+    /// The state of the thread with this number.
+    pub fn new(number: u32, settings: &'static Settings) -> Self {
+        Self {
+            number,
+            settings,
+            random: Random::new(settings.seed << 20 | u64::from(number)),
+            places: HashMap::new(),
+            last: None,
+            running: std::ptr::null_mut(),
+            scale: clock::rough_scale(),
+        }
+    }
+
+    /// See `poise_noise_begin`.
+    pub fn begin(&mut self, site: &'static Site) -> Choice {
+        let node = thread::current();
+        if !self.running.is_null() || node.is_null() {
+            return Choice::PLAIN;
+        }
+        if self.settings.forced.is_some() {
+            return self.force(site);
+        }
+        let key = (site.number(), node as usize);
+        let place = match self.last {
+            Some((last, place)) if last == key => place,
+            _ => self.place(key, site, node),
+        };
+        self.last = Some((key, place));
+        // SAFETY: places are boxed and live as long as the thread's state.
+        let place_ref = unsafe { &mut *place };
+        let choice = place_ref.choose(self);
+        if !choice.function.is_null() {
+            self.running = place;
+            place_ref.started = clock::now();
+        }
+        choice
+    }
+
+    /// See `poise_noise_end`.
+    pub fn end(&mut self, now: u64, iterations: u64, done: bool, counted: u64) {
+        let place = std::mem::replace(&mut self.running, std::ptr::null_mut());
+        // SAFETY: as in `begin`.
+        if let Some(place) = unsafe { place.as_mut() } {
+            let ticks = now.saturating_sub(place.started);
+            place.learn_of(self, ticks, iterations, done, counted);
+        }
+    }
+
+    fn place(&mut self, key: (u32, usize), site: &'static Site, node: *mut Node) -> *mut Place {
+        if !self.places.contains_key(&key) {
+            let place = Place::new(site, node, self);
+            self.places.insert(key, Box::new(place));
+        }
+        self.places.get_mut(&key).map_or(std::ptr::null_mut(), |place| std::ptr::from_mut(&mut **place))
+    }
+
+    fn nanoseconds(&self, ticks: u64) -> u64 {
+        u64::try_from((u128::from(ticks) * u128::from(self.scale)) >> 20).unwrap_or(u64::MAX)
+    }
+
+    /// A variant for the whole run, in chunks of all lengths.
+    fn force(&mut self, site: &'static Site) -> Choice {
+        let Some((mode, k)) = &self.settings.forced else { return Choice::PLAIN };
+        // Both at the innermost loop and at the one around it.
+        if site.level > 0 && self.random.below(2) == 0 {
+            return Choice::PLAIN;
+        }
+        let variants = site.variants.items();
+        let is_wanted = |variant: &&Variant| match k {
+            0 => variant.target == NONE,
+            _ => variant.k == *k && variant.mode != NONE && site.mode(variant.mode) == mode,
+        };
+        let fitting: Vec<&Variant> = variants.iter().filter(is_wanted).collect();
+        let Some(variant) = fitting.get(self.random.below(fitting.len())) else { return Choice::PLAIN };
+        let bits = self.random.below(FORCED_CHUNK + 1);
+        Choice { function: variant.function, budget: 1 + self.random.below(1 << bits) as u64 }
+    }
+}
+
+impl Site {
+    /// The site's number in this process; given when it is first reached.
+    fn number(&self) -> u32 {
+        use std::sync::atomic::Ordering::Relaxed;
+        match self.number.load(Relaxed) {
+            0 => {
+                let new = 1 + super::SITES.fetch_add(1, Relaxed);
+                self.number.compare_exchange(0, new, Relaxed, Relaxed).map_or_else(|known| known, |_| new)
+            }
+            known => known,
+        }
+    }
+
+    fn module(&self) -> Option<&'static Module> {
+        // SAFETY: modules are static objects.
+        unsafe { self.module.load(std::sync::atomic::Ordering::Acquire).as_ref() }
+    }
+
+    fn mode(&self, mode: u32) -> &'static str {
+        self.module().and_then(|module| module.modes.items().get(mode as usize)).map_or("", |&name| text(name))
+    }
+}
+
+impl Place {
+    fn new(site: &'static Site, node: *mut Node, local: &mut Local) -> Self {
+        // SAFETY: the node is the thread's current one.
+        let path = unsafe { Path::of(node) };
+        let mut targets = Vec::new();
+        if let Some(module) = site.module().filter(|_| path.is_wanted(&local.settings.callpaths)) {
+            let mut numbers: Vec<u32> =
+                site.variants.items().iter().map(|variant| variant.target).filter(|&target| target != NONE).collect();
+            numbers.dedup();
+            for number in numbers {
+                let described = &module.loops.items()[number as usize];
+                let (function, file) = (text(described.function), text(described.file));
+                if local.settings.wants(function, file, described.line) {
+                    targets.push(Target::new(site, module, number, &path, local));
+                }
+            }
+        }
+        targets.retain(|target| !target.sweeps.is_empty());
+        let phase = if targets.is_empty() { Phase::Done } else { Phase::Learn };
+        Self {
+            site,
+            phase,
+            learned: (0, 0),
+            counted: 0,
+            attempt: if site.level > 0 { 1 } else { FIRST_TRY },
+            targets,
+            length: 0,
+            round: (0, 0, Vec::new()),
+            times: Vec::new(),
+            burst: Current::default(),
+            started: 0,
+        }
+    }
+
+    fn choose(&mut self, local: &mut Local) -> Choice {
+        match self.phase {
+            Phase::Decline => return Choice::PLAIN,
+            Phase::Done => return self.run(self.variant(NONE, NONE, 0), u64::MAX),
+            Phase::Learn => return self.run(self.variant(NONE, NONE, 0), self.attempt),
+            Phase::Count(index) => {
+                let number = self.targets[index].number;
+                return self.run(self.variant(number, NONE, 0), self.attempt);
+            }
+            Phase::Measure => {}
+        }
+        if self.burst.warming + self.burst.left == 0 && !self.next(local) {
+            self.phase = Phase::Done;
+            return self.run(self.variant(NONE, NONE, 0), u64::MAX);
+        }
+        let budget = if self.burst.warming > 0 { self.burst.warming } else { self.burst.left };
+        self.run(Some(self.burst.variant), budget)
+    }
+
+    fn variant(&self, target: u32, mode: u32, k: u32) -> Option<usize> {
+        self.site.variants.items().iter().position(|v| v.target == target && v.mode == mode && v.k == k)
+    }
+
+    fn run(&self, variant: Option<usize>, budget: u64) -> Choice {
+        let variant = variant.and_then(|index| self.site.variants.items().get(index));
+        variant.map_or(Choice::PLAIN, |variant| Choice { function: variant.function, budget: budget.max(1) })
+    }
+
+    /// Begins the next burst; false if all is measured.
+    fn next(&mut self, local: &mut Local) -> bool {
+        if self.round.2.is_empty() && !self.next_round(local) {
+            return false;
+        }
+        let (target, sweep, ref mut quantities) = self.round;
+        let Some(k) = quantities.pop() else { return false };
+        let number = self.targets[target].number;
+        let mode = self.targets[target].sweeps[sweep].0;
+        let variant = if k == 0 { self.variant(NONE, NONE, 0) } else { self.variant(number, mode, k) };
+        let Some(variant) = variant else { return false };
+        let warming = self.length / WARM;
+        self.burst = Current { variant, mode, k, warming, left: self.length, ..Current::default() };
+        true
+    }
+
+    fn next_round(&mut self, local: &mut Local) -> bool {
+        let mut open: Vec<(usize, usize)> = Vec::new();
+        for (index, target) in self.targets.iter().enumerate() {
+            let sweeps = target.sweeps.iter().enumerate().filter(|(_, (_, sweep))| !sweep.is_done());
+            open.extend(sweeps.map(|(sweep, _)| (index, sweep)));
+        }
+        if open.is_empty() {
+            return false;
+        }
+        let (target, sweep) = open[local.random.below(open.len())];
+        let (mode, next) = &self.targets[target].sweeps[sweep];
+        if self.site.mode(*mode) == "memory_ld64" {
+            // Made now, not while time counts.
+            buffer::stream();
+        }
+        self.round = (target, sweep, next.round(&mut local.random));
+        self.times.clear();
+        self.targets[target].round += 1;
+        true
+    }
+
+    /// The variant chosen last ran.
+    fn learn_of(&mut self, local: &Local, ticks: u64, iterations: u64, done: bool, counted: u64) {
+        for target in &self.targets {
+            let executions = if self.site.level > 0 { iterations } else { u64::from(done) };
+            if let Ok(mut series) = target.series.try_lock() {
+                series.executions += executions;
+            }
+        }
+        match self.phase {
+            Phase::Learn => self.learn_length(local, ticks, iterations),
+            Phase::Count(index) => self.learn_share(index, iterations, counted),
+            Phase::Measure => self.learn_time(local, ticks, iterations),
+            Phase::Decline | Phase::Done => {}
+        }
+    }
+
+    fn learn_length(&mut self, local: &Local, ticks: u64, iterations: u64) {
+        self.learned = (self.learned.0 + iterations, self.learned.1 + ticks);
+        self.attempt = self.attempt.saturating_mul(2);
+        let time = local.nanoseconds(self.learned.1);
+        let each = time / self.learned.0.max(1);
+        if self.site.level > 0 && each > LONGEST_ITERATION {
+            self.phase = Phase::Decline;
+        } else if time >= TO_LEARN || self.learned.0 >= MOST_TRIES {
+            let length = u128::from(local.settings.burst) * u128::from(self.learned.0) / u128::from(time.max(1));
+            self.length = u64::try_from(length).unwrap_or(u64::MAX).clamp(1, MOST_TRIES);
+            self.attempt = self.length;
+            self.learned = (0, 0);
+            self.phase = if self.site.level > 0 { Phase::Count(0) } else { Phase::Measure };
+        }
+    }
+
+    fn learn_share(&mut self, index: usize, iterations: u64, counted: u64) {
+        self.learned.0 += iterations;
+        self.counted += counted;
+        if self.learned.0 < self.length {
+            return;
+        }
+        self.targets[index].share = self.counted as f64 / self.learned.0 as f64;
+        (self.learned, self.counted) = ((0, 0), 0);
+        self.phase = Phase::Count(index + 1);
+        if index + 1 == self.targets.len() {
+            let all: f64 = self.targets.iter().map(|target| target.share).sum();
+            self.targets.retain(|target| target.share > SMALLEST_SHARE * all);
+            self.phase = Phase::Measure;
+        }
+    }
+
+    fn learn_time(&mut self, local: &Local, ticks: u64, iterations: u64) {
+        let burst = &mut self.burst;
+        if burst.warming > 0 {
+            burst.warming = burst.warming.saturating_sub(iterations);
+            return;
+        }
+        burst.ticks += ticks;
+        burst.iterations += iterations;
+        burst.entries += 1;
+        burst.left = burst.left.saturating_sub(iterations);
+        if burst.left > 0 {
+            return;
+        }
+        let (target, sweep, rest) = &self.round;
+        let target = &mut self.targets[*target];
+        self.times.push((burst.k, burst.ticks as f64 / burst.iterations.max(1) as f64));
+        let done = Burst {
+            round: target.round,
+            mode: burst.mode,
+            k: burst.k,
+            entries: burst.entries,
+            iterations: Some((burst.iterations as f64 * target.share).round() as u64),
+            nanoseconds: local.nanoseconds(burst.ticks),
+        };
+        if let Ok(mut series) = target.series.try_lock() {
+            series.push(done, MOST_BURSTS);
+        }
+        if rest.is_empty()
+            && let Some(&(_, base)) = self.times.iter().find(|(k, _)| *k == 0)
+        {
+            for &(k, time) in self.times.iter().filter(|(k, _)| *k > 0) {
+                target.sweeps[*sweep].1.learn(k, time / base);
+            }
+            self.length = adapted(self.length, base, local);
+        }
+    }
+}
+
+/// The length of bursts in iterations, of `ticks` each without noise: iterations that were slow while they were learned,
+/// because memory was touched for the first time, may be fast now.
+fn adapted(length: u64, ticks: f64, local: &Local) -> u64 {
+    let took = local.nanoseconds((ticks * length as f64) as u64);
+    let adapted = match local.settings.burst {
+        wanted if took < wanted / 2 => length * 2,
+        wanted if took > wanted * 2 => length / 2,
+        _ => length,
+    };
+    adapted.clamp(1, MOST_TRIES)
+}
+
+impl Target {
+    fn new(site: &'static Site, module: &'static Module, number: u32, path: &Path, local: &Local) -> Self {
+        let settings = local.settings;
+        let mut quantities: Vec<(u32, Vec<u32>)> = Vec::new();
+        for variant in site.variants.items().iter().filter(|v| v.target == number && v.mode != NONE) {
+            let is_mode =
+                settings.modes.is_empty() || settings.modes.iter().any(|mode| mode == site.mode(variant.mode));
+            if !is_mode || !(settings.quantities.is_empty() || settings.quantities.contains(&variant.k)) {
+                continue;
+            }
+            match quantities.iter_mut().find(|(mode, _)| *mode == variant.mode) {
+                Some((_, ks)) => ks.push(variant.k),
+                None => quantities.push((variant.mode, vec![variant.k])),
+            }
+        }
+        let sweep = |(mode, ks)| (mode, Sweep::new(ks, settings.samples));
+        let series = publish(module, number, path, local.number);
+        Self { number, share: 1.0, sweeps: quantities.into_iter().map(sweep).collect(), series, round: 0 }
+    }
+}

@@ -1,0 +1,279 @@
+//! Noise injection while the program runs: which variant of a loop each execution gets, and how long it took.
+//!
+//! This file is what compiled loops call and what `counters/pass/cpp` describes of them; `local` decides, per thread,
+//! `sweep` which quantities come next, `settings` what is asked for, `buffer` has the memory that noise loads from.
+//! Without POISE_ABSORB every thread's state stays null, and no loop ever calls anything of this.
+
+mod buffer;
+mod collect;
+mod local;
+mod settings;
+mod sweep;
+
+use std::arch::global_asm;
+use std::ffi::{CStr, c_char, c_void};
+use std::ptr::null_mut;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+
+pub use collect::collect;
+use local::Local;
+use settings::Settings;
+
+// `poise_noise` must be reached without a call, as `poise_thread` of `../thread.rs`.
+#[cfg(target_arch = "x86_64")]
+global_asm!(
+    ".pushsection .tbss,\"awT\",@nobits",
+    ".globl poise_noise",
+    ".type poise_noise, @object",
+    ".size poise_noise, 16",
+    ".balign 16",
+    "poise_noise:",
+    ".zero 16",
+    ".popsection",
+);
+#[cfg(target_arch = "aarch64")]
+global_asm!(
+    ".pushsection .tbss,\"awT\",%nobits",
+    ".globl poise_noise",
+    ".type poise_noise, %object",
+    ".size poise_noise, 16",
+    ".balign 16",
+    "poise_noise:",
+    ".zero 16",
+    ".popsection",
+);
+
+/// The contents of `poise_noise`, all zero in a new thread.
+#[repr(C)]
+struct Block {
+    /// The thread's state; null where it is to have no noise.
+    local: *mut Local,
+    /// What the counting variants count.
+    count: u64,
+}
+
+/// The calling thread's block.
+#[inline(always)]
+fn here() -> *mut Block {
+    let address: *mut Block;
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: reads the thread pointer and the symbol's offset from it, both constant in a thread.
+    unsafe {
+        std::arch::asm!(
+            "mov {0}, qword ptr fs:[0]",
+            "add {0}, qword ptr [rip + poise_noise@GOTTPOFF]",
+            out(reg) address,
+            options(pure, nomem, nostack)
+        );
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: as above.
+    unsafe {
+        std::arch::asm!(
+            "mrs {0}, tpidr_el0",
+            "adrp {1}, :gottprel:poise_noise",
+            "ldr {1}, [{1}, :gottprel_lo12:poise_noise]",
+            "add {0}, {0}, {1}",
+            out(reg) address,
+            out(reg) _,
+            options(pure, nomem, nostack)
+        );
+    }
+    address
+}
+
+/// A table that the pass emits.
+#[repr(C)]
+struct Table<T> {
+    items: *const T,
+    length: u64,
+}
+
+impl<T> Table<T> {
+    fn items(&self) -> &'static [T] {
+        if self.items.is_null() {
+            return &[];
+        }
+        // SAFETY: the pass emits tables of this length, constant and alive as long as the process.
+        unsafe { std::slice::from_raw_parts(self.items, usize::try_from(self.length).unwrap_or(0)) }
+    }
+}
+
+/// What the pass tells of a compiled file.
+#[repr(C)]
+pub struct Module {
+    next: AtomicPtr<Module>,
+    modes: Table<*const c_char>,
+    loops: Table<Loop>,
+    sites: Table<*const Site>,
+}
+
+// SAFETY: apart from `next`, which is atomic, modules are constant.
+unsafe impl Sync for Module {}
+
+/// What the pass tells of a loop.
+#[repr(C)]
+struct Loop {
+    function: *const c_char,
+    file: *const c_char,
+    refusal: *const c_char,
+    line: u32,
+    id: u32,
+    width: u32,
+    reserved: u32,
+}
+
+/// A place where a variant is chosen.
+#[repr(C)]
+pub struct Site {
+    variants: Table<Variant>,
+    /// 0 at an innermost loop, 1 at the loop around one.
+    level: u64,
+    /// Number of the site in this process, from 1; 0 until it is first reached.
+    number: AtomicU32,
+    module: AtomicPtr<Module>,
+    reserved: [u64; 3],
+}
+
+/// One variant of a loop.
+#[repr(C)]
+struct Variant {
+    function: *const c_void,
+    /// The loop that has the noise, by its number in the module; [`NONE`] where none has.
+    target: u32,
+    /// Its mode; [`NONE`] in the variant that counts iterations.
+    mode: u32,
+    k: u32,
+    reserved: u32,
+}
+
+/// No mode, or no loop.
+const NONE: u32 = u32::MAX;
+
+/// What a loop is to do next.
+#[repr(C)]
+pub struct Choice {
+    /// The variant; null if the loop is to run as it is, to its end.
+    function: *const c_void,
+    /// The most iterations to run before the next choice, at least 1.
+    budget: u64,
+}
+
+impl Choice {
+    const PLAIN: Self = Self { function: std::ptr::null(), budget: 0 };
+}
+
+static MODULES: AtomicPtr<Module> = AtomicPtr::new(null_mut());
+static SITES: AtomicU32 = AtomicU32::new(0);
+static SETTINGS: OnceLock<Settings> = OnceLock::new();
+
+/// What a text of the pass's says.
+fn text(text: *const c_char) -> &'static str {
+    if text.is_null() {
+        return "";
+    }
+    // SAFETY: the pass's texts end with NUL and live as long as the process.
+    unsafe { CStr::from_ptr(text) }.to_str().unwrap_or("")
+}
+
+/// All modules whose start-up code ran.
+fn modules() -> impl Iterator<Item = &'static Module> {
+    let get = |pointer: &AtomicPtr<Module>| {
+        // SAFETY: modules are static objects of the program and its libraries, which are never unloaded.
+        unsafe { pointer.load(Ordering::Acquire).as_ref() }
+    };
+    std::iter::successors(get(&MODULES), move |module| get(&module.next))
+}
+
+/// Reads the environment, in a process that measures; says what is wrong with it.
+pub fn start(text: &str) -> Result<(), String> {
+    if let Some(settings) = Settings::parse(text)? {
+        let _ = SETTINGS.set(settings);
+    }
+    Ok(())
+}
+
+/// What launchers say of this process's rank; 0 without one.
+fn rank() -> u32 {
+    let names = ["OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"];
+    names.iter().find_map(|name| std::env::var(name).ok()?.parse().ok()).unwrap_or(0)
+}
+
+/// Gives the calling thread a state, if it is to have noise.
+pub fn thread_begins() {
+    static THREADS: AtomicU32 = AtomicU32::new(0);
+    let Some(settings) = SETTINGS.get() else { return };
+    // SAFETY: the block is this thread's.
+    let block = unsafe { &mut *here() };
+    if block.local.is_null() && Settings::has(&settings.ranks, rank()) {
+        let number = THREADS.fetch_add(1, Ordering::Relaxed);
+        if Settings::has(&settings.threads, number) {
+            block.local = Box::into_raw(Box::new(Local::new(number, settings)));
+        }
+    }
+}
+
+/// The calling thread ends. What it measured is kept.
+pub fn thread_ends() {
+    // SAFETY: the block is this thread's.
+    let block = unsafe { &mut *here() };
+    let local = std::mem::replace(&mut block.local, null_mut());
+    if !local.is_null() {
+        // SAFETY: it came from a box in `thread_begins`.
+        drop(unsafe { Box::from_raw(local) });
+    }
+}
+
+/// Adds a compiled file's loops; called when the program or a library of it starts.
+///
+/// # Safety
+/// `module` must be a static object as the pass emits it, given once.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn poise_noise_enrol(module: *mut Module) {
+    // SAFETY: the caller's promise.
+    let enrolled = unsafe { &*module };
+    for &site in enrolled.sites.items() {
+        // SAFETY: sites are static objects of the module.
+        unsafe { (*site).module.store(module, Ordering::Release) };
+    }
+    let mut head = MODULES.load(Ordering::Acquire);
+    loop {
+        enrolled.next.store(head, Ordering::Release);
+        match MODULES.compare_exchange(head, module, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => return,
+            Err(other) => head = other,
+        }
+    }
+}
+
+/// Chooses what the loop at `site` does next.
+///
+/// # Safety
+/// `site` must be of a module that was enrolled.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn poise_noise_begin(site: *const Site) -> Choice {
+    // SAFETY: the block is this thread's, and so is its state.
+    let Some(local) = (unsafe { (*here()).local.as_mut() }) else { return Choice::PLAIN };
+    // SAFETY: the caller's promise; sites live as long as the process.
+    let site: &'static Site = unsafe { &*site };
+    crate::shielded(Choice::PLAIN, std::panic::AssertUnwindSafe(move || local.begin(site)))
+}
+
+/// Tells that the variant chosen last is done with `iterations` iterations, and whether the loop has ended.
+#[unsafe(no_mangle)]
+pub extern "C" fn poise_noise_end(iterations: u64, done: u64) {
+    let now = crate::clock::now();
+    // SAFETY: as in `poise_noise_begin`.
+    let block = unsafe { &mut *here() };
+    // SAFETY: as in `poise_noise_begin`.
+    let Some(local) = (unsafe { block.local.as_mut() }) else { return };
+    let counted = std::mem::replace(&mut block.count, 0);
+    crate::shielded((), std::panic::AssertUnwindSafe(move || local.end(now, iterations, done != 0, counted)));
+}
+
+/// The calling thread's buffer for loads that miss all caches; its layout is `buffer::Stream`.
+#[unsafe(no_mangle)]
+pub extern "C" fn poise_noise_buffer() -> *mut c_void {
+    buffer::stream().cast()
+}
