@@ -6,7 +6,7 @@ use poise_profile::Profile;
 
 use crate::library::{self, Family, Handle, Int, SUCCESS, family};
 use crate::runtime::{self, say};
-use crate::{coroutines, launch, meeting};
+use crate::{coroutines, launch, meeting, waiting};
 
 /// Any tag: nobody else uses the communicator.
 const TAG: Int = 1;
@@ -31,10 +31,11 @@ pub fn write_profile() {
         }
         return;
     }
-    if launch::is_alone_by_mistake(size) || !meeting::everybody_is_here(family) {
+    if launch::is_alone_by_mistake(size) || !everybody_is_here(family) {
         let _ = runtime::take_profile(rank); // Or the runtime would say that MPI_Finalize was never reached.
         return;
     }
+    waiting::end(family);
     let Some(world) = World::new(family, rank, size) else {
         say("MPI_Comm_split of MPI_COMM_WORLD failed; this run has no profile.");
         return;
@@ -43,6 +44,18 @@ pub fn write_profile() {
         write(profile, size);
     }
     world.free();
+}
+
+fn everybody_is_here(family: &Family) -> bool {
+    let here = meeting::everybody_is_here(family);
+    if let Err(seconds) = here {
+        say(&format!(
+            "no answer from some ranks for {seconds:.0} s in MPI_Finalize: they are not measured, or still at work; this \
+             run has no profile. LD_PRELOAD and POISE_PROFILE must reach every rank; POISE_FINALIZE_SECONDS sets how \
+             long to wait."
+        ));
+    }
+    here.is_ok()
 }
 
 /// This process's rank in `comm`, and its number of ranks.

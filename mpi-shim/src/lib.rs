@@ -13,4 +13,5 @@ mod requests;
 mod rules;
 mod runtime;
 mod table;
+mod waiting;
 mod wrapper;

@@ -85,8 +85,16 @@ fn symbol(scope: *mut c_void, name: &str) -> Ptr {
 pub struct Family {
     /// `MPI_COMM_WORLD`.
     pub world: Handle,
+    /// `MPI_COMM_SELF`; unknown in SMPI, where each rank has its own.
+    pub itself: Handle,
+    /// `MPI_COMM_NULL`.
+    pub comm_null: Handle,
     /// `MPI_BYTE`.
     pub byte: Handle,
+    /// `MPI_UINT64_T`.
+    pub uint64: Handle,
+    /// `MPI_MAX`.
+    pub max: Handle,
     /// `MPI_ERRORS_RETURN`.
     pub errors_return: Handle,
     /// `MPI_MESSAGE_NO_PROC`.
@@ -99,10 +107,16 @@ pub struct Family {
     pub status_ignore: usize,
     /// sizeof(MPI_Status) in bytes.
     pub status_size: usize,
+    /// Where `MPI_SOURCE` is in a status, in bytes; `MPI_TAG` follows it.
+    pub status_source: usize,
     /// Size of a handle in memory, in bytes.
     pub handle_size: usize,
     /// `MPI_PROC_NULL`.
     pub proc_null: Int,
+    /// `MPI_ANY_SOURCE`.
+    pub any_source: Int,
+    /// `MPI_ANY_TAG`.
+    pub any_tag: Int,
     /// `MPI_ROOT`.
     pub root: Int,
     /// `MPI_CART`, `MPI_GRAPH`, `MPI_DIST_GRAPH`.
@@ -127,7 +141,11 @@ fn recognise() -> Option<Family> {
     if world != 0 {
         return Some(Family {
             world,
+            itself: data("ompi_mpi_comm_self\0"),
+            comm_null: data("ompi_mpi_comm_null\0"),
             byte: data("ompi_mpi_byte\0"),
+            uint64: data("ompi_mpi_uint64_t\0"),
+            max: data("ompi_mpi_op_max\0"),
             errors_return: data("ompi_mpi_errors_return\0"),
             message_no_proc: data("ompi_message_no_proc\0"),
             no_op: data("ompi_mpi_op_no_op\0"),
@@ -153,15 +171,22 @@ fn recognise() -> Option<Family> {
 /// Open MPI's values, from the mpi.h of 4.1. Its handles are addresses of data, filled in where they are known.
 const OPEN_MPI: Family = Family {
     world: 0,
+    itself: 0,
+    comm_null: 0,
     byte: 0,
+    uint64: 0,
+    max: 0,
     errors_return: 0,
     message_no_proc: 0,
     no_op: 0,
     in_place: 1,
     status_ignore: 0,
     status_size: 24,
+    status_source: 0,
     handle_size: 8,
     proc_null: -2,
+    any_source: -1,
+    any_tag: -1,
     root: -4,
     topologies: [1, 2, 3],
     has_coroutines: false,
@@ -170,15 +195,22 @@ const OPEN_MPI: Family = Family {
 /// MPICH's values, from the mpi.h of 4.0; MPICH's ABI agreement fixes them for its descendants.
 const MPICH: Family = Family {
     world: 0x4400_0000,
+    itself: 0x4400_0001,
+    comm_null: 0x0400_0000,
     byte: 0x4c00_010d,
+    uint64: 0x4c00_083e,
+    max: 0x5800_0001,
     errors_return: 0x5400_0001,
     message_no_proc: 0x6c00_0000,
     no_op: 0x5800_000e,
     in_place: usize::MAX,
     status_ignore: 1,
     status_size: 20,
+    status_source: 8,
     handle_size: 4,
     proc_null: -1,
+    any_source: -2,
+    any_tag: -1,
     root: -3,
     topologies: [2, 1, 3],
     has_coroutines: false,
@@ -187,15 +219,22 @@ const MPICH: Family = Family {
 /// The values of SimGrid's SMPI, from the smpi.h of 3.32. Its handles are addresses, filled in where they are known.
 const SMPI: Family = Family {
     world: 0,
+    itself: 0,
+    comm_null: 0,
     byte: 0,
+    uint64: 0,
+    max: 0,
     errors_return: 0,
     message_no_proc: 0,
     no_op: 0,
     in_place: -222_isize as usize,
     status_ignore: 0,
     status_size: 20,
+    status_source: 0,
     handle_size: 8,
     proc_null: -666,
+    any_source: -555,
+    any_tag: -444,
     // Its MPI_ROOT is 0, which is a rank too; it has no collective operations on intercommunicators.
     root: Int::MIN,
     topologies: [2, 1, 3],
@@ -219,6 +258,18 @@ impl Family {
                 4 => *array.cast::<u32>().add(index) as Handle,
                 _ => *array.cast::<usize>().add(index),
             }
+        }
+    }
+
+    /// The rank and tag of the message that `status` is of.
+    ///
+    /// # Safety
+    /// MPI has filled in the status.
+    pub unsafe fn source_and_tag(&self, status: Ptr) -> (Int, Int) {
+        // SAFETY: the caller's promise; both ints lie side by side in every family.
+        unsafe {
+            let source = status.byte_add(self.status_source).cast::<Int>();
+            (*source, *source.add(1))
         }
     }
 
@@ -253,6 +304,7 @@ macro_rules! calls {
         ///
         /// # Safety
         /// MPI is initialised and not finalised, and the arguments are what the function demands.
+        #[allow(clippy::too_many_arguments, reason = "MPI's functions have as many")]
         pub unsafe fn $name($($argument: $type),*) -> Int {
             static FUNCTION: Function = Function::new(concat!("PMPI_", $symbol, "\0"));
             type Signature = unsafe extern "C" fn($($type),*) -> Int;
@@ -278,6 +330,23 @@ calls! {
     fn comm_remote_size = "Comm_remote_size" (comm: Handle, size: &mut Int);
     /// A communicator of its own for the ranks of each colour, without the attributes of the old one.
     fn comm_split = "Comm_split" (comm: Handle, colour: Int, key: Int, new: &mut Handle);
+    /// What happens at errors on it: a handle that is to be freed.
+    fn comm_get_errhandler = "Comm_get_errhandler" (comm: Handle, handler: &mut Handle);
+    /// Frees that.
+    fn errhandler_free = "Errhandler_free" (handler: &mut Handle);
+    /// Combines everybody's data for everybody.
+    fn allreduce = "Allreduce" (from: Ptr, to: Ptr, count: Int, datatype: Handle, op: Handle, comm: Handle);
+    /// Combines everybody's data for the root.
+    fn reduce = "Reduce" (from: Ptr, to: Ptr, count: Int, datatype: Handle, op: Handle, root: Int, comm: Handle);
+    /// Gives the root's data to everybody.
+    fn bcast = "Bcast" (buffer: Ptr, count: Int, datatype: Handle, root: Int, comm: Handle);
+    /// Combines the data of the ranks up to this one.
+    fn scan = "Scan" (from: Ptr, to: Ptr, count: Int, datatype: Handle, op: Handle, comm: Handle);
+    /// Combines the data of the ranks before this one.
+    fn exscan = "Exscan" (from: Ptr, to: Ptr, count: Int, datatype: Handle, op: Handle, comm: Handle);
+    /// Gives everybody's data, of different lengths, to everybody.
+    fn allgatherv = "Allgatherv" (from: Ptr, count: Int, datatype: Handle, to: Ptr, counts: Ptr, places: Ptr,
+        received: Handle, comm: Handle);
     /// What happens at errors on it.
     fn comm_set_errhandler = "Comm_set_errhandler" (comm: Handle, handler: Handle);
     /// Frees a communicator.
@@ -294,6 +363,9 @@ calls! {
     fn test_cancelled = "Test_cancelled" (status: Ptr, flag: &mut Int);
     /// Sends.
     fn send = "Send" (buffer: *const u8, count: Int, datatype: Handle, dest: Int, tag: Int, comm: Handle);
+    /// Starts to send.
+    fn isend = "Isend" (buffer: *const u8, count: Int, datatype: Handle, dest: Int, tag: Int, comm: Handle,
+        request: &mut Handle);
     /// Receives.
     fn recv = "Recv" (buffer: *mut u8, count: Int, datatype: Handle, source: Int, tag: Int, comm: Handle, status: Ptr);
     /// Waits for a message.

@@ -1,4 +1,5 @@
-//! Whether every rank measures, found out just before MPI_Finalize without waiting for ever. A rank to which the
+//! Whether every rank measures, found out just before MPI_Finalize (and, where waiting is measured, at the end of MPI_Init)
+//! without waiting for ever. A rank to which the
 //! launcher did not bring LD_PRELOAD or POISE_PROFILE goes straight to MPI_Finalize and never meets the others, who
 //! would keep it waiting there for ever.
 //!
@@ -22,18 +23,10 @@ pub fn begin() {
     STARTED.get_or_init(Instant::now);
 }
 
-/// Waits until every rank of MPI_COMM_WORLD is in this function. `false`, said on standard error, if they are not.
-pub fn everybody_is_here(family: &Family) -> bool {
+/// Waits until every rank of MPI_COMM_WORLD is in this function. If they are not: for how many seconds it has waited.
+pub fn everybody_is_here(family: &Family) -> Result<(), f64> {
     let patience = patience();
-    if (0..2).all(|_| meet(family, patience)) {
-        return true;
-    }
-    say(&format!(
-        "no answer from some ranks for {:.0} s in MPI_Finalize: they are not measured, or still at work; this run has no \
-         profile. LD_PRELOAD and POISE_PROFILE must reach every rank; POISE_FINALIZE_SECONDS sets how long to wait.",
-        patience.as_secs_f64()
-    ));
-    false
+    if (0..2).all(|_| meet(family, patience)) { Ok(()) } else { Err(patience.as_secs_f64()) }
 }
 
 /// How long to wait: what POISE_FINALIZE_SECONDS says, else as long as the program has run, so that ranks may have

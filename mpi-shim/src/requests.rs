@@ -12,10 +12,12 @@ use std::sync::{Mutex, MutexGuard};
 use smallvec::{SmallVec, smallvec};
 
 use crate::library::{Family, Handle, Int, Ptr, family};
-use crate::rules::{Group, Moved, Rule, natural, received, sent};
+use crate::rules::{ByArguments, Group, Moved, Rule, natural, received, sent};
+use crate::runtime::Stamp;
+use crate::waiting::{self, Source, Wait};
 
 /// What is to be known of a request until it is freed.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Entry {
     /// Bytes that it sends each time it starts.
     sends: u64,
@@ -25,6 +27,8 @@ struct Entry {
     persistent: bool,
     /// Ranks of its communicator; 0 where not known.
     comm_size: u32,
+    /// Where the message comes from, or, of a persistent send, goes to; of a posted receive, with its place in the order.
+    source: Source,
 }
 
 /// Spreads handles, which are addresses or small numbers, over the bits of a word (Fibonacci hashing).
@@ -82,21 +86,25 @@ fn take(request: Handle) -> Option<Entry> {
 ///
 /// # Safety
 /// `request` leads to that request; `comm`, if any, is the call's.
-unsafe fn register(request: Ptr, comm: Option<Handle>, entry: Entry) -> Moved {
-    let Some(family) = family() else { return Moved::default() };
+unsafe fn register(request: Ptr, comm: Option<Handle>, entry: Entry, wait: &mut Wait<'_>) {
+    let Some(family) = family() else { return };
     // SAFETY: the caller's promise.
     let (handle, comm_size) = unsafe { (family.read(request, 0), comm.map_or(0, |comm| Group::of(comm).ranks())) };
     if entry.receives || entry.persistent {
         insert(handle, Entry { comm_size, ..entry });
     }
-    Moved { comm_size, ..Moved::default() }
+    wait.moved.comm_size = comm_size;
 }
 
-const RECEIVE: Entry = Entry { sends: 0, receives: true, persistent: false, comm_size: 0 };
+/// A receive that is posted now, if it is one.
+fn posted(source: Source, receives: bool) -> Source {
+    if receives && waiting::is_on() { source.posted() } else { Source::default() }
+}
 
 /// Nonblocking receives: credited where they complete. One from MPI_PROC_NULL has a request that MPI shares.
 pub struct StartsReceive {
     pub source: Int,
+    pub tag: Int,
     pub comm: Handle,
     pub request: Ptr,
 }
@@ -106,13 +114,15 @@ impl Rule for StartsReceive {
 
     unsafe fn before(&mut self, (): &mut ()) {}
 
-    unsafe fn after(&mut self, (): &mut (), accepted: bool) -> Moved {
+    unsafe fn after(&mut self, (): &mut (), accepted: bool, wait: &mut Wait<'_>) {
         if !accepted {
-            return Moved::default();
+            return;
         }
         let receives = family().is_some_and(|family| self.source != family.proc_null);
+        let source = posted(Source::new(self.comm, self.source, self.tag), receives);
+        let entry = Entry { receives, source, ..Entry::default() };
         // SAFETY: MPI accepted the call.
-        unsafe { register(self.request, Some(self.comm), Entry { receives, ..RECEIVE }) }
+        unsafe { register(self.request, Some(self.comm), entry, wait) }
     }
 }
 
@@ -123,22 +133,25 @@ pub struct StartsMatched {
 }
 
 impl Rule for StartsMatched {
-    /// Whether there is a message to receive; the call sets the handle to MPI_MESSAGE_NULL.
-    type Scratch = bool;
+    /// Whether there is a message to receive, and which; the call sets the handle to MPI_MESSAGE_NULL.
+    type Scratch = (bool, Source);
 
-    unsafe fn before(&mut self, receives: &mut bool) {
+    unsafe fn before(&mut self, (receives, source): &mut (bool, Source)) {
         *receives = family().is_some_and(|family| {
             // SAFETY: the argument leads to a handle, or is NULL in a wrong program.
             !self.message.is_null() && unsafe { family.read(self.message, 0) } != family.message_no_proc
         });
+        if waiting::is_on() {
+            // SAFETY: as above.
+            *source = unsafe { waiting::matched(self.message) };
+        }
     }
 
-    unsafe fn after(&mut self, receives: &mut bool, accepted: bool) -> Moved {
-        if !accepted {
-            return Moved::default();
+    unsafe fn after(&mut self, &mut (receives, source): &mut (bool, Source), accepted: bool, wait: &mut Wait<'_>) {
+        if accepted {
+            // SAFETY: MPI accepted the call.
+            unsafe { register(self.request, None, Entry { receives, source, ..Entry::default() }, wait) }
         }
-        // SAFETY: MPI accepted the call.
-        unsafe { register(self.request, None, Entry { receives: *receives, ..RECEIVE }) }
     }
 }
 
@@ -147,6 +160,7 @@ pub struct PreparesSend {
     pub count: Int,
     pub datatype: Handle,
     pub dest: Int,
+    pub tag: Int,
     pub comm: Handle,
     pub request: Ptr,
 }
@@ -156,15 +170,20 @@ impl Rule for PreparesSend {
 
     unsafe fn before(&mut self, (): &mut ()) {}
 
-    unsafe fn after(&mut self, (): &mut (), accepted: bool) -> Moved {
+    unsafe fn after(&mut self, (): &mut (), accepted: bool, wait: &mut Wait<'_>) {
         if !accepted {
-            return Moved::default();
+            return;
         }
+        let source = Source::new(self.comm, self.dest, self.tag);
         // SAFETY: MPI accepted the call.
         unsafe {
             let sends = sent(self.count, self.datatype, self.dest);
-            let entry = Entry { sends, receives: false, persistent: true, comm_size: 0 };
-            register(self.request, Some(self.comm), entry)
+            register(
+                self.request,
+                Some(self.comm),
+                Entry { sends, persistent: true, source, ..Entry::default() },
+                wait,
+            );
         }
     }
 }
@@ -172,6 +191,7 @@ impl Rule for PreparesSend {
 /// Persistent receives.
 pub struct PreparesReceive {
     pub source: Int,
+    pub tag: Int,
     pub comm: Handle,
     pub request: Ptr,
 }
@@ -181,13 +201,15 @@ impl Rule for PreparesReceive {
 
     unsafe fn before(&mut self, (): &mut ()) {}
 
-    unsafe fn after(&mut self, (): &mut (), accepted: bool) -> Moved {
+    unsafe fn after(&mut self, (): &mut (), accepted: bool, wait: &mut Wait<'_>) {
         if !accepted {
-            return Moved::default();
+            return;
         }
         let receives = family().is_some_and(|family| self.source != family.proc_null);
+        let source = Source::new(self.comm, self.source, self.tag);
+        let entry = Entry { receives, persistent: true, source, ..Entry::default() };
         // SAFETY: MPI accepted the call.
-        unsafe { register(self.request, Some(self.comm), Entry { receives, persistent: true, ..RECEIVE }) }
+        unsafe { register(self.request, Some(self.comm), entry, wait) }
     }
 }
 
@@ -197,22 +219,62 @@ pub struct Starts {
     pub count: Int,
 }
 
+impl Starts {
+    /// The requests with their entries.
+    ///
+    /// # Safety
+    /// MPI demands `count` requests here.
+    unsafe fn entries(&self) -> impl Iterator<Item = (Handle, Entry)> {
+        let family = family().filter(|_| !self.requests.is_null());
+        let count = family.map_or(0, |_| natural(self.count) as usize);
+        (0..count).filter_map(move |index| {
+            // SAFETY: the caller's promise.
+            let request = unsafe { family?.read(self.requests, index) };
+            Some((request, look_up(request)?))
+        })
+    }
+}
+
 impl Rule for Starts {
     type Scratch = ();
 
     unsafe fn before(&mut self, (): &mut ()) {}
 
-    unsafe fn after(&mut self, (): &mut (), accepted: bool) -> Moved {
-        let mut moved = Moved::default();
-        let Some(family) = family().filter(|_| accepted) else { return moved };
-        for index in 0..natural(self.count) as usize {
-            // SAFETY: MPI accepted the array.
-            if let Some(entry) = look_up(unsafe { family.read(self.requests, index) }) {
-                moved.sent = moved.sent.saturating_add(entry.sends);
-                moved.comm_size = moved.comm_size.max(entry.comm_size);
+    unsafe fn depart(&mut self, (): &mut (), entry: &Stamp, _blocks: bool) {
+        // SAFETY: passed on.
+        for (_, Entry { source, .. }) in unsafe { self.entries() }.filter(|(_, entry)| !entry.receives) {
+            waiting::send(source.comm, source.rank, source.tag, 0, entry);
+        }
+    }
+
+    unsafe fn after(&mut self, (): &mut (), accepted: bool, wait: &mut Wait<'_>) {
+        if !accepted {
+            return;
+        }
+        // SAFETY: MPI accepted the array.
+        for (request, entry) in unsafe { self.entries() } {
+            wait.moved.sent = wait.moved.sent.saturating_add(entry.sends);
+            wait.moved.comm_size = wait.moved.comm_size.max(entry.comm_size);
+            if entry.receives && waiting::is_on() {
+                insert(request, Entry { source: entry.source.posted(), ..entry });
             }
         }
-        moved
+    }
+}
+
+/// MPI_Request_get_status, MPI_Win_test: they ask and change nothing.
+pub struct Asks {
+    pub flag: Ptr,
+}
+
+impl ByArguments for Asks {
+    unsafe fn moved(&self) -> Moved {
+        Moved::default()
+    }
+
+    unsafe fn came_to_nothing(&self) -> bool {
+        // SAFETY: MPI has set the flag.
+        unsafe { *self.flag.cast::<Int>() == 0 }
     }
 }
 
@@ -228,12 +290,13 @@ impl Rule for Frees {
         let Some(family) = family().filter(|_| !self.request.is_null()) else { return };
         // SAFETY: the argument leads to a request.
         let request = unsafe { family.read(self.request, 0) };
-        shard(request).remove(&request);
+        let removed = shard(request).remove(&request);
+        if let Some(entry) = removed.filter(|_| waiting::is_on()) {
+            entry.source.abandoned();
+        }
     }
 
-    unsafe fn after(&mut self, (): &mut (), _accepted: bool) -> Moved {
-        Moved::default()
-    }
+    unsafe fn after(&mut self, (): &mut (), _accepted: bool, _: &mut Wait<'_>) {}
 }
 
 /// How a completing call says what completed.
@@ -299,18 +362,25 @@ impl Rule for Completes {
         }
     }
 
-    unsafe fn after(&mut self, pending: &mut Pending, accepted: bool) -> Moved {
-        let mut moved = Moved::default();
-        let Some(family) = family().filter(|_| !pending.taken.is_empty()) else { return moved };
+    unsafe fn after(&mut self, pending: &mut Pending, accepted: bool, wait: &mut Wait<'_>) {
+        let Some(family) = family().filter(|_| !pending.taken.is_empty()) else { return };
         if accepted {
             // SAFETY: MPI has just accepted the call and set its results.
             unsafe { self.outcome.mark(&mut pending.taken) };
         }
         for taken in &pending.taken {
             // SAFETY: MPI has just filled the statuses of what completed, and read all requests.
-            unsafe { self.settle(family, taken, &mut moved) };
+            unsafe { self.settle(family, taken, wait) };
         }
-        moved
+    }
+
+    unsafe fn is_in_vain(&self) -> bool {
+        // SAFETY: MPI sets these ints.
+        let int = |pointer: Ptr| unsafe { *pointer.cast::<Int>() };
+        match self.outcome {
+            Outcome::All | Outcome::Any(_) => false,
+            Outcome::Flag(number) | Outcome::AnyFlag(_, number) | Outcome::Some(number, _) => int(number) == 0,
+        }
     }
 }
 
@@ -319,17 +389,22 @@ impl Completes {
     ///
     /// # Safety
     /// The call has just returned.
-    unsafe fn settle(&self, family: &Family, taken: &Taken, moved: &mut Moved) {
+    unsafe fn settle(&self, family: &Family, taken: &Taken, wait: &mut Wait<'_>) {
         let Taken { index, request, entry, status } = *taken;
         match status {
             Some(position) if entry.receives => {
                 // SAFETY: the array has a status there, and MPI filled it.
-                let bytes = unsafe {
+                let (bytes, (from, tag)) = unsafe {
                     let status = (*self.statuses).byte_add(position * family.status_size);
-                    received(family, status)
+                    (received(family, status), family.source_and_tag(status))
                 };
-                moved.received = moved.received.saturating_add(bytes);
-                moved.comm_size = moved.comm_size.max(entry.comm_size);
+                wait.moved.received = wait.moved.received.saturating_add(bytes.unwrap_or(0));
+                wait.moved.comm_size = wait.moved.comm_size.max(entry.comm_size);
+                match bytes {
+                    Some(bytes) if waiting::is_on() => wait.message(entry.source.complete(from, tag), bytes),
+                    Some(_) => {}
+                    None => entry.source.cancelled(),
+                }
             }
             Some(_) => {}
             // After an error, a request that completed is gone from its place.

@@ -33,6 +33,13 @@ unsafe extern "C" {
     safe fn poise_active() -> c_int;
     safe fn poise_enter(region: &'static Region) -> *mut c_void;
     fn poise_leave(token: *mut c_void);
+    safe fn poise_call_begins(is_test: c_int, stamp: &mut Stamp);
+    safe fn poise_call_proceeds();
+    safe fn poise_call_ends();
+    fn poise_call_leaves(token: *mut c_void);
+    safe fn poise_tested_in_vain(entry: &Stamp);
+    safe fn poise_awaited(entry: &mut Stamp, other: &Stamp, cost: u64);
+    safe fn poise_measure_waiting();
     safe fn poise_mpi_moved(bytes_sent: u64, bytes_received: u64, comm_size: u32);
     safe fn poise_claim_output();
     safe fn poise_take_profile(rank: u32, length: &mut usize) -> *mut u8;
@@ -55,31 +62,84 @@ pub fn active() -> bool {
     poise_active() != 0
 }
 
+/// `struct poise_stamp`: a moment of a thread.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stamp {
+    /// The logical clock.
+    pub clock: u64,
+    /// Time in the clock's ticks.
+    pub time: u64,
+}
+
+impl Stamp {
+    /// The later of both, by either clock.
+    pub fn later(self, other: Self) -> Self {
+        Self { clock: self.clock.max(other.clock), time: self.time.max(other.time) }
+    }
+}
+
 /// An MPI operation that was entered; left when the value is dropped, also by an exception.
-pub struct Visit(*mut c_void);
+pub struct Visit {
+    token: *mut c_void,
+    /// The moment of entry.
+    pub entry: Stamp,
+}
 
 impl Visit {
-    /// Enters `region` below the thread's current call path.
+    /// Enters `region` below the thread's current call path. `is_test` says that it asks without waiting.
     #[inline(always)]
-    pub fn enter(region: &'static Region) -> Self {
-        Self(poise_enter(region))
+    pub fn enter(region: &'static Region, is_test: bool) -> Self {
+        let mut visit = Self { token: poise_enter(region), entry: Stamp::default() };
+        poise_call_begins(c_int::from(is_test), &mut visit.entry);
+        visit
     }
 
-    /// Adds what the call moved and leaves.
+    /// The operation itself begins: what happened since it was entered is not its time.
+    #[inline(always)]
+    pub fn proceed(&self) {
+        poise_call_proceeds();
+    }
+
+    /// The operation itself is over.
+    #[inline(always)]
+    pub fn end(&self) {
+        poise_call_ends();
+    }
+
+    /// Adds what the call moved and leaves; what happened since the end counts for nobody.
     #[inline(always)]
     pub fn leave(self, moved: Moved) {
         if moved != Moved::default() {
             poise_mpi_moved(moved.sent, moved.received, moved.comm_size);
         }
+        // SAFETY: the token came from poise_enter on this thread, and is not used again.
+        unsafe { poise_call_leaves(self.token) };
+        std::mem::forget(self);
+    }
+
+    /// The operation was a test without success.
+    #[cold]
+    pub fn was_in_vain(&self) {
+        poise_tested_in_vain(&self.entry);
     }
 }
 
 impl Drop for Visit {
-    #[inline(always)]
     fn drop(&mut self) {
         // SAFETY: the token came from poise_enter on this thread, and a value is dropped once.
-        unsafe { poise_leave(self.0) }
+        unsafe { poise_leave(self.token) }
     }
+}
+
+/// The current operation, which began at `entry`, needed what was ready at `other`; it costs `cost` ticks.
+pub fn awaited(entry: &mut Stamp, other: &Stamp, cost: u64) {
+    poise_awaited(entry, other, cost);
+}
+
+/// The profile has waiting.
+pub fn measure_waiting() {
+    poise_measure_waiting();
 }
 
 /// Makes this library the one that writes the profile.

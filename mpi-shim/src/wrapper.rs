@@ -6,10 +6,13 @@ use std::cell::Cell;
 
 use crate::coroutines::Others;
 use crate::library::{Function, Handle, Int, Ptr, SUCCESS, Wide, family};
-use crate::requests::{Completes, Frees, Outcome, PreparesReceive, PreparesSend, Starts, StartsMatched, StartsReceive};
+use crate::requests::{
+    Asks, Completes, Frees, Outcome, PreparesReceive, PreparesSend, Starts, StartsMatched, StartsReceive,
+};
 use crate::rules::*;
 use crate::runtime::{Region, Visit, active};
 use crate::table::{collective, environment, one_sided, point_to_point};
+use crate::waiting::{self, Wait};
 
 thread_local! {
     pub static INSIDE: Cell<bool> = const { Cell::new(false) };
@@ -38,9 +41,15 @@ impl Drop for Inside {
     }
 }
 
+/// Whether the MPI function of this name asks and does not wait. Some that do neither are among them.
+const fn is_test(name: &str) -> bool {
+    let name = name.as_bytes();
+    matches!(name, [b'T', b'e', b's', b't', ..] | b"Iprobe" | b"Improbe" | b"Request_get_status" | b"Win_test")
+}
+
 /// One exported pair of functions per row. The rule sees the arguments before the call, which it may redirect to a
-/// status of its own, and after it; between the visit's two time stamps lies the call and, because MPI must see wrong
-/// arguments first, the reading of what it moved. A C++ exception that the program's error handler throws passes.
+/// status of its own, and after it; between the visit's two time stamps lies the call alone. A C++ exception that the
+/// program's error handler throws passes.
 macro_rules! wrappers {
     ($($name:ident($($argument:ident: $kind:ident),*) => $rule:ident $fields:tt;)*) => {$(
         const _: () = {
@@ -58,17 +67,39 @@ macro_rules! wrappers {
                     // SAFETY: the arguments are the program's.
                     return unsafe { call($($argument),*) };
                 };
+                const IS_TEST: bool = is_test(stringify!($name));
+                const BLOCKS: bool = stringify!($name).as_bytes()[0] != b'I';
                 let mut rule = $rule $fields;
                 let mut scratch = Default::default();
                 // SAFETY: the rule is made of this call's arguments, just before the call.
+                unsafe { rule.first() };
+                let mut visit = Visit::enter(&REGION, IS_TEST);
+                // SAFETY: as above.
                 unsafe { rule.before(&mut scratch) };
-                let visit = Visit::enter(&REGION);
+                if waiting::is_on() {
+                    // SAFETY: as above.
+                    unsafe { rule.depart(&mut scratch, &visit.entry, BLOCKS) };
+                }
+                visit.proceed();
                 let others = Others::may_run();
                 // SAFETY: the arguments are the program's, but for a status that was to be ignored.
                 let result = unsafe { call($($argument),*) };
                 drop(others);
+                visit.end();
+                let accepted = result == SUCCESS;
                 // SAFETY: the same rule, just after the call.
-                let moved = unsafe { rule.after(&mut scratch, result == SUCCESS) };
+                let in_vain = IS_TEST && accepted && unsafe { rule.is_in_vain() };
+                let mut wait = Wait { entry: &mut visit.entry, moved: Moved::default() };
+                // SAFETY: as above.
+                unsafe { rule.after(&mut scratch, accepted, &mut wait) };
+                if waiting::is_on() {
+                    // SAFETY: as above.
+                    unsafe { rule.arrive(&mut scratch, accepted, BLOCKS, &mut wait) };
+                }
+                let moved = wait.moved;
+                if in_vain {
+                    visit.was_in_vain();
+                }
                 visit.leave(moved);
                 result
             }

@@ -11,7 +11,7 @@ fn results_are_the_same_with_and_without() {
         for program in ["collectives", "messages"] {
             let bare = Run::of(program, mpi, 3, Mode::Bare);
             assert!(bare.stdout.contains("on 3 ranks"), "{}", bare.stderr);
-            for mode in [Mode::Inert, Mode::Measured] {
+            for mode in [Mode::Inert, Mode::Measured, Mode::Waiting] {
                 let run = Run::of(program, mpi, 3, mode);
                 assert_eq!((run.status, &run.stdout, &run.stderr), (bare.status, &bare.stdout, &bare.stderr));
             }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use poise_profile::{Metric, RankBuilder, RegionKind};
 
-use crate::clock::Scale;
+use crate::clock::{self, Scale};
 use crate::thread;
 use crate::tree::{Node, Region, Tree, View};
 
@@ -121,7 +121,7 @@ impl Totals {
             for (metric, value) in Metric::ALL.into_iter().zip(total.values) {
                 match metric {
                     Metric::Time => builder.add(node, metric, scale.nanoseconds(value)),
-                    Metric::WaitTime if waiting && (is_mpi || value > 0) => {
+                    Metric::WaitTime if waiting && !clock::is_of_thread() && (is_mpi || value > 0) => {
                         builder.add(node, metric, scale.nanoseconds(value));
                     }
                     Metric::LogicalWait if waiting && is_mpi => builder.add(node, metric, value),

@@ -5,8 +5,12 @@
 //! over all ranks as much is received as is sent. MPI_IN_PLACE says that a rank's own block stays where it is.
 //! Where data are combined (reductions, scans), a rank sends its contribution once and receives the result it is given.
 
-use super::{ByArguments, Group, Moved, bytes, counts};
+use smallvec::SmallVec;
+
+use super::{ByArguments, Group, Moved, bytes, counts, if_moved};
 use crate::library::{Family, Handle, Int, Ptr, Wide, family};
+use crate::runtime::Stamp;
+use crate::waiting::{self, Needs};
 
 /// This process's part in a call with a root.
 struct Part {
@@ -48,6 +52,16 @@ unsafe fn blocks(vector: Ptr, length: u64, datatype: Handle, except: Option<Int>
     unsafe { bytes(total - own, datatype) }
 }
 
+/// The ranks with a count that is not 0, of a communicator with stamps; of any other none.
+///
+/// # Safety
+/// MPI may read one count per rank.
+unsafe fn ranks_with(vector: Ptr, comm: Handle) -> SmallVec<[Int; 32]> {
+    // SAFETY: the caller's promise.
+    let counts = unsafe { counts(vector, waiting::size(comm)) };
+    (0..).zip(counts).filter(|&(_, &count)| count > 0).map(|(rank, _)| rank).collect()
+}
+
 /// MPI_Bcast: the root sends a copy to each rank, itself included.
 pub struct Broadcast {
     pub count: Int,
@@ -69,6 +83,14 @@ impl ByArguments for Broadcast {
             moved.received = if part.member { block } else { 0 };
         }
         moved
+    }
+
+    fn collective(&self) -> Option<Handle> {
+        Some(self.comm)
+    }
+
+    unsafe fn needs(&self, moved: &Moved, then: &mut dyn FnMut(&Needs<'_>)) {
+        then(&if_moved(moved, Needs::FromRoot(self.root)));
     }
 }
 
@@ -101,6 +123,14 @@ impl ByArguments for Gather {
         }
         moved
     }
+
+    fn collective(&self) -> Option<Handle> {
+        Some(self.comm)
+    }
+
+    unsafe fn needs(&self, moved: &Moved, then: &mut dyn FnMut(&Needs<'_>)) {
+        then(&if_moved(moved, Needs::AtRoot(self.root)));
+    }
 }
 
 /// MPI_Gatherv.
@@ -131,6 +161,23 @@ impl ByArguments for Gatherv {
             moved.received = unsafe { blocks(self.recvcounts, group.peers(), self.recvtype, except) };
         }
         moved
+    }
+
+    fn collective(&self) -> Option<Handle> {
+        Some(self.comm)
+    }
+
+    unsafe fn announce(&self, entry: &Stamp) {
+        waiting::send_pairs(self.comm, (self.sendcount > 0).then_some(self.root), entry);
+    }
+
+    unsafe fn needs(&self, _: &Moved, then: &mut dyn FnMut(&Needs<'_>)) {
+        // SAFETY: MPI accepted the call.
+        if unsafe { Group::of(self.comm) }.rank() != self.root {
+            return then(&Needs::Nothing);
+        }
+        // SAFETY: at the root there is one count per rank.
+        then(&Needs::Ranks(&unsafe { ranks_with(self.recvcounts, self.comm) }));
     }
 }
 
@@ -163,6 +210,14 @@ impl ByArguments for Scatter {
         }
         moved
     }
+
+    fn collective(&self) -> Option<Handle> {
+        Some(self.comm)
+    }
+
+    unsafe fn needs(&self, moved: &Moved, then: &mut dyn FnMut(&Needs<'_>)) {
+        then(&if_moved(moved, Needs::FromRoot(self.root)));
+    }
 }
 
 /// MPI_Scatterv.
@@ -194,6 +249,23 @@ impl ByArguments for Scatterv {
         }
         moved
     }
+
+    fn collective(&self) -> Option<Handle> {
+        Some(self.comm)
+    }
+
+    unsafe fn announce(&self, entry: &Stamp) {
+        if waiting::rank(self.comm) == Some(self.root) {
+            // SAFETY: at the root MPI is about to read one count per rank.
+            let ranks = unsafe { ranks_with(self.sendcounts, self.comm) };
+            waiting::send_pairs(self.comm, ranks, entry);
+        }
+    }
+
+    unsafe fn needs(&self, _: &Moved, then: &mut dyn FnMut(&Needs<'_>)) {
+        let root = [self.root];
+        then(&if self.recvcount > 0 { Needs::Ranks(&root) } else { Needs::Nothing });
+    }
 }
 
 /// MPI_Allgather.
@@ -221,6 +293,14 @@ impl ByArguments for Allgather {
                 comm_size: group.ranks(),
             }
         }
+    }
+
+    fn collective(&self) -> Option<Handle> {
+        Some(self.comm)
+    }
+
+    unsafe fn needs(&self, moved: &Moved, then: &mut dyn FnMut(&Needs<'_>)) {
+        then(&if_moved(moved, Needs::All));
     }
 }
 
@@ -253,6 +333,19 @@ impl ByArguments for Allgatherv {
             }
         }
     }
+
+    fn collective(&self) -> Option<Handle> {
+        Some(self.comm)
+    }
+
+    unsafe fn needs(&self, moved: &Moved, then: &mut dyn FnMut(&Needs<'_>)) {
+        // SAFETY: MPI accepted the call; there is one count per rank.
+        let counts = unsafe { counts(self.recvcounts, waiting::size(self.comm)) };
+        match counts.iter().all(|&count| count > 0) {
+            true => then(&if_moved(moved, Needs::All)),
+            false => then(&Needs::FromSome(&|rank| counts[rank] > 0)),
+        }
+    }
 }
 
 /// MPI_Alltoall: the same sizes as an allgather, another block for each rank.
@@ -270,6 +363,14 @@ impl ByArguments for Alltoall {
         let &Self { sendbuf, sendcount, sendtype, recvcount, recvtype, comm } = self;
         // SAFETY: passed on.
         unsafe { Allgather { sendbuf, sendcount, sendtype, recvcount, recvtype, comm }.moved() }
+    }
+
+    fn collective(&self) -> Option<Handle> {
+        Some(self.comm)
+    }
+
+    unsafe fn needs(&self, moved: &Moved, then: &mut dyn FnMut(&Needs<'_>)) {
+        then(&if_moved(moved, Needs::All));
     }
 }
 
@@ -296,6 +397,22 @@ impl ByArguments for Alltoallv {
             let others = blocks(self.recvcounts, peers, self.recvtype, Some(group.rank()));
             Moved { sent: others, received: others, comm_size }
         }
+    }
+
+    fn collective(&self) -> Option<Handle> {
+        Some(self.comm)
+    }
+
+    unsafe fn announce(&self, entry: &Stamp) {
+        let in_place = family().is_some_and(|family| family.is_in_place(self.sendbuf));
+        let counts = if in_place { self.recvcounts } else { self.sendcounts };
+        // SAFETY: MPI is about to read one count per rank.
+        waiting::send_pairs(self.comm, unsafe { ranks_with(counts, self.comm) }, entry);
+    }
+
+    unsafe fn needs(&self, _: &Moved, then: &mut dyn FnMut(&Needs<'_>)) {
+        // SAFETY: MPI accepted the call; there is one count per rank.
+        then(&Needs::Ranks(&unsafe { ranks_with(self.recvcounts, self.comm) }));
     }
 }
 
@@ -324,6 +441,22 @@ impl ByArguments for Alltoallw {
             let others = typed_blocks(family, self.recvcounts, self.recvtypes, peers, |rank| rank != own);
             Moved { sent: others, received: others, comm_size }
         }
+    }
+
+    fn collective(&self) -> Option<Handle> {
+        Some(self.comm)
+    }
+
+    unsafe fn announce(&self, entry: &Stamp) {
+        let in_place = family().is_some_and(|family| family.is_in_place(self.sendbuf));
+        let counts = if in_place { self.recvcounts } else { self.sendcounts };
+        // SAFETY: MPI is about to read one count per rank.
+        waiting::send_pairs(self.comm, unsafe { ranks_with(counts, self.comm) }, entry);
+    }
+
+    unsafe fn needs(&self, _: &Moved, then: &mut dyn FnMut(&Needs<'_>)) {
+        // SAFETY: MPI accepted the call; there is one count per rank.
+        then(&Needs::Ranks(&unsafe { ranks_with(self.recvcounts, self.comm) }));
     }
 }
 
@@ -369,6 +502,14 @@ impl ByArguments for Reduce {
         }
         moved
     }
+
+    fn collective(&self) -> Option<Handle> {
+        Some(self.comm)
+    }
+
+    unsafe fn needs(&self, moved: &Moved, then: &mut dyn FnMut(&Needs<'_>)) {
+        then(&if_moved(moved, Needs::AtRoot(self.root)));
+    }
 }
 
 /// MPI_Allreduce: each rank contributes a vector and receives one. In place too, since the others need its vector.
@@ -385,6 +526,14 @@ impl ByArguments for Allreduce {
             let vector = bytes(self.count, self.datatype);
             Moved { sent: vector, received: vector, comm_size: Group::of(self.comm).ranks() }
         }
+    }
+
+    fn collective(&self) -> Option<Handle> {
+        Some(self.comm)
+    }
+
+    unsafe fn needs(&self, moved: &Moved, then: &mut dyn FnMut(&Needs<'_>)) {
+        then(&if_moved(moved, Needs::All));
     }
 }
 
@@ -405,6 +554,16 @@ impl ByArguments for ReduceScatter {
             Moved { sent, received: sent.saturating_sub(others), comm_size: group.ranks() }
         }
     }
+
+    fn collective(&self) -> Option<Handle> {
+        Some(self.comm)
+    }
+
+    unsafe fn needs(&self, _: &Moved, then: &mut dyn FnMut(&Needs<'_>)) {
+        // SAFETY: MPI accepted the call; there is one count per rank. Ranks without a block need nobody's data.
+        let everybody = unsafe { counts(self.recvcounts, waiting::size(self.comm)) }.iter().all(|&count| count > 0);
+        then(&if everybody { Needs::All } else { Needs::Nothing });
+    }
 }
 
 /// MPI_Reduce_scatter_block.
@@ -423,6 +582,14 @@ impl ByArguments for ReduceScatterBlock {
             Moved { sent: block.saturating_mul(group.local()), received: block, comm_size: group.ranks() }
         }
     }
+
+    fn collective(&self) -> Option<Handle> {
+        Some(self.comm)
+    }
+
+    unsafe fn needs(&self, moved: &Moved, then: &mut dyn FnMut(&Needs<'_>)) {
+        then(&if_moved(moved, Needs::All));
+    }
 }
 
 /// MPI_Scan: as an allreduce.
@@ -437,6 +604,14 @@ impl ByArguments for Scan {
         let &Self { count, datatype, comm } = self;
         // SAFETY: passed on.
         unsafe { Allreduce { count, datatype, comm }.moved() }
+    }
+
+    fn collective(&self) -> Option<Handle> {
+        Some(self.comm)
+    }
+
+    unsafe fn needs(&self, moved: &Moved, then: &mut dyn FnMut(&Needs<'_>)) {
+        then(&if_moved(moved, Needs::Below));
     }
 }
 
@@ -460,5 +635,14 @@ impl ByArguments for Exscan {
                 comm_size: group.ranks(),
             }
         }
+    }
+
+    fn collective(&self) -> Option<Handle> {
+        Some(self.comm)
+    }
+
+    unsafe fn needs(&self, _: &Moved, then: &mut dyn FnMut(&Needs<'_>)) {
+        // SAFETY: MPI accepted the type. The first and the last rank move nothing one way.
+        then(&if unsafe { bytes(self.count, self.datatype) } > 0 { Needs::Before } else { Needs::Nothing });
     }
 }

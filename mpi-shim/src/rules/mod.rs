@@ -12,6 +12,8 @@ pub use one_sided::*;
 pub use point_to_point::*;
 
 use crate::library::{self, Handle, Int, Ptr, Wide};
+use crate::runtime::Stamp;
+use crate::waiting::{self, Known, Needs, Wait};
 
 /// What one call moved.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,17 +31,53 @@ pub trait Rule {
     /// What the rule keeps from before the call until after it, at a fixed address.
     type Scratch: Default;
 
+    /// Before anything of the call is recorded.
+    ///
+    /// # Safety
+    /// As [`Rule::before`].
+    #[inline(always)]
+    unsafe fn first(&mut self) {}
+
     /// Looks at the arguments before the call; may redirect those it holds a pointer to.
     ///
     /// # Safety
     /// The rule's fields are the arguments of the call that follows.
     unsafe fn before(&mut self, scratch: &mut Self::Scratch);
 
-    /// What the call moved; `accepted` if it returned MPI_SUCCESS.
+    /// Where waiting is measured: sends on this thread's moment, if others may depend on the call. `blocks` says
+    /// that a collective operation is no nonblocking one.
+    ///
+    /// # Safety
+    /// As [`Rule::before`].
+    #[inline(always)]
+    unsafe fn depart(&mut self, scratch: &mut Self::Scratch, entry: &Stamp, blocks: bool) {
+        let _ = (scratch, entry, blocks);
+    }
+
+    /// Says in `wait` what the call moved; `accepted` if it returned MPI_SUCCESS. Calls that complete receives may say
+    /// there for what they waited, too.
     ///
     /// # Safety
     /// The call whose arguments the rule holds has just returned.
-    unsafe fn after(&mut self, scratch: &mut Self::Scratch, accepted: bool) -> Moved;
+    unsafe fn after(&mut self, scratch: &mut Self::Scratch, accepted: bool, wait: &mut Wait<'_>);
+
+    /// Where waiting is measured: says in `wait` for what the call waited.
+    ///
+    /// # Safety
+    /// As [`Rule::after`], which came before.
+    #[inline(always)]
+    unsafe fn arrive(&mut self, scratch: &mut Self::Scratch, accepted: bool, blocks: bool, wait: &mut Wait<'_>) {
+        let _ = (scratch, accepted, blocks, wait);
+    }
+
+    /// Whether the call asked for something that was not there.
+    ///
+    /// # Safety
+    /// MPI has just accepted the call.
+    #[inline(always)]
+    unsafe fn is_in_vain(&self) -> bool {
+        false
+    }
 }
 
 /// A rule that needs nothing but the arguments of an accepted call.
@@ -49,23 +87,90 @@ pub trait ByArguments {
     /// # Safety
     /// MPI has just accepted a call with these arguments.
     unsafe fn moved(&self) -> Moved;
+
+    /// The communicator of a collective operation whose stamps travel.
+    #[inline(always)]
+    fn collective(&self) -> Option<Handle> {
+        None
+    }
+
+    /// Where waiting is measured: sends stamps before the call.
+    ///
+    /// # Safety
+    /// The call with these arguments follows.
+    #[inline(always)]
+    unsafe fn announce(&self, entry: &Stamp) {
+        let _ = entry;
+    }
+
+    /// Tells `then` whose data this rank needed in a collective operation that moved so much.
+    ///
+    /// # Safety
+    /// MPI has just accepted a call with these arguments.
+    #[inline(always)]
+    unsafe fn needs(&self, moved: &Moved, then: &mut dyn FnMut(&Needs<'_>)) {
+        let _ = moved;
+        then(&Needs::Nothing);
+    }
+
+    /// As [`Rule::is_in_vain`].
+    ///
+    /// # Safety
+    /// MPI has just accepted a call with these arguments.
+    #[inline(always)]
+    unsafe fn came_to_nothing(&self) -> bool {
+        false
+    }
 }
 
 impl<R: ByArguments> Rule for R {
-    type Scratch = ();
+    /// The number of a collective operation.
+    type Scratch = u64;
 
     #[inline(always)]
-    unsafe fn before(&mut self, (): &mut ()) {}
+    unsafe fn before(&mut self, _: &mut u64) {}
 
     #[inline(always)]
-    unsafe fn after(&mut self, (): &mut (), accepted: bool) -> Moved {
+    unsafe fn depart(&mut self, number: &mut u64, entry: &Stamp, blocks: bool) {
+        if let Some(comm) = self.collective() {
+            if !blocks {
+                return;
+            }
+            *number = waiting::depart(comm, entry);
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.announce(entry) };
+    }
+
+    #[inline(always)]
+    unsafe fn after(&mut self, _: &mut u64, accepted: bool, wait: &mut Wait<'_>) {
         if accepted {
             // SAFETY: the caller's promise, and MPI accepted the call.
-            unsafe { self.moved() }
-        } else {
-            Moved::default()
+            wait.moved = unsafe { self.moved() };
         }
     }
+
+    #[inline(always)]
+    unsafe fn arrive(&mut self, number: &mut u64, accepted: bool, blocks: bool, wait: &mut Wait<'_>) {
+        let Some(comm) = self.collective().filter(|_| blocks) else { return };
+        if !accepted {
+            return waiting::arrive(comm, *number, &Needs::Nothing, wait);
+        }
+        let moved = wait.moved;
+        // SAFETY: the caller's promise, and MPI accepted the call.
+        unsafe { self.needs(&moved, &mut |needs| waiting::arrive(comm, *number, needs, wait)) };
+    }
+
+    #[inline(always)]
+    unsafe fn is_in_vain(&self) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { self.came_to_nothing() }
+    }
+}
+
+/// `needs` if anything moved.
+pub fn if_moved(moved: &Moved, needs: Needs<'static>) -> Needs<'static> {
+    if moved.sent > 0 || moved.received > 0 { needs } else { Needs::Nothing }
 }
 
 /// Calls that move nothing and name no communicator: counted and timed.
@@ -89,6 +194,83 @@ impl ByArguments for Takes {
     }
 }
 
+/// Calls on a communicator that ask whether something is there.
+pub struct Probes {
+    pub comm: Handle,
+    pub flag: Ptr,
+}
+
+impl ByArguments for Probes {
+    unsafe fn moved(&self) -> Moved {
+        // SAFETY: passed on.
+        unsafe { Takes { comm: self.comm }.moved() }
+    }
+
+    unsafe fn came_to_nothing(&self) -> bool {
+        // SAFETY: MPI has set the flag.
+        unsafe { *self.flag.cast::<Int>() == 0 }
+    }
+}
+
+/// MPI_Barrier.
+pub struct Synchronises {
+    pub comm: Handle,
+}
+
+impl ByArguments for Synchronises {
+    unsafe fn moved(&self) -> Moved {
+        // SAFETY: passed on.
+        unsafe { Takes { comm: self.comm }.moved() }
+    }
+
+    fn collective(&self) -> Option<Handle> {
+        Some(self.comm)
+    }
+
+    unsafe fn needs(&self, _: &Moved, then: &mut dyn FnMut(&Needs<'_>)) {
+        then(&Needs::All);
+    }
+}
+
+/// Calls that make a communicator of ranks of another one, and return when it is made.
+pub struct Makes {
+    pub comm: Handle,
+    pub new: Ptr,
+}
+
+impl ByArguments for Makes {
+    unsafe fn moved(&self) -> Moved {
+        if waiting::is_on() {
+            // SAFETY: MPI accepted the call.
+            unsafe { waiting::made(self.comm, self.new) };
+        }
+        // SAFETY: passed on.
+        unsafe { Takes { comm: self.comm }.moved() }
+    }
+}
+
+/// MPI_Comm_free, MPI_Comm_disconnect.
+pub struct Unmakes {
+    pub comm: Ptr,
+}
+
+impl Rule for Unmakes {
+    type Scratch = Option<Known>;
+
+    unsafe fn before(&mut self, known: &mut Option<Known>) {
+        if waiting::is_on() {
+            // SAFETY: the argument leads to a handle.
+            *known = unsafe { waiting::forget(self.comm) };
+        }
+    }
+
+    unsafe fn after(&mut self, known: &mut Option<Known>, _accepted: bool, _: &mut Wait<'_>) {
+        if let Some(known) = known {
+            waiting::release(known);
+        }
+    }
+}
+
 /// MPI_Init, MPI_Init_thread.
 pub struct Initialises {}
 
@@ -96,6 +278,7 @@ impl ByArguments for Initialises {
     unsafe fn moved(&self) -> Moved {
         crate::meeting::begin();
         crate::runtime::claim_output();
+        waiting::begin();
         Moved::default()
     }
 }
@@ -106,13 +289,13 @@ pub struct Finalises {}
 impl Rule for Finalises {
     type Scratch = ();
 
-    unsafe fn before(&mut self, (): &mut ()) {
+    unsafe fn first(&mut self) {
         crate::finalize::write_profile();
     }
 
-    unsafe fn after(&mut self, (): &mut (), _accepted: bool) -> Moved {
-        Moved::default()
-    }
+    unsafe fn before(&mut self, (): &mut ()) {}
+
+    unsafe fn after(&mut self, (): &mut (), _accepted: bool, _: &mut Wait<'_>) {}
 }
 
 /// The ranks of a communicator.

@@ -3,6 +3,8 @@
 
 use super::{ByArguments, Group, Moved, bytes, counts, natural, typed_blocks};
 use crate::library::{self, Family, Handle, Int, Ptr, Wide, family};
+use crate::runtime::Stamp;
+use crate::waiting::{self, Needs};
 
 /// Whom a rank receives from and sends to.
 struct Neighbours {
@@ -121,6 +123,37 @@ unsafe fn distributed_graph(comm: Handle) -> (Vec<Int>, Vec<Int>) {
     (sources, destinations)
 }
 
+/// Sends the moment of entry to the neighbours that get data.
+///
+/// # Safety
+/// The call follows, with a communicator that has a topology or is none that stamps travel on.
+unsafe fn announce(comm: Handle, gets: impl Fn(usize) -> bool, entry: &Stamp) {
+    if waiting::has_topology(comm) {
+        // SAFETY: the caller's promise, and the topology was just seen.
+        if let Some(neighbours) = unsafe { Neighbours::of(comm) } {
+            let getting = neighbours.destinations.iter().enumerate().filter(|&(index, _)| gets(index));
+            waiting::send_pairs(comm, getting.map(|(_, &rank)| rank), entry);
+        }
+    }
+}
+
+/// Tells `then` which neighbours data came from.
+///
+/// # Safety
+/// MPI has accepted the call.
+unsafe fn needs(comm: Handle, gives: impl Fn(usize) -> bool, then: &mut dyn FnMut(&Needs<'_>)) {
+    // SAFETY: the caller's promise.
+    let Some(neighbours) = (unsafe { Neighbours::of(comm) }) else { return then(&Needs::Nothing) };
+    let giving = neighbours.sources.iter().enumerate().filter(|&(index, _)| gives(index));
+    then(&Needs::Ranks(&giving.map(|(_, &rank)| rank).collect::<Vec<_>>()));
+}
+
+/// Whether a neighbour's count is not 0.
+fn with_counts(vector: Ptr) -> impl Fn(usize) -> bool {
+    // SAFETY: MPI reads one count per neighbour, too.
+    move |index| !vector.is_null() && unsafe { *vector.cast::<Int>().add(index) } > 0
+}
+
 /// MPI_Neighbor_allgather.
 pub struct NeighborAllgather {
     pub sendcount: Int,
@@ -142,6 +175,20 @@ impl ByArguments for NeighborAllgather {
             }
         }
     }
+
+    fn collective(&self) -> Option<Handle> {
+        Some(self.comm)
+    }
+
+    unsafe fn announce(&self, entry: &Stamp) {
+        // SAFETY: passed on.
+        unsafe { announce(self.comm, |_| self.sendcount > 0, entry) };
+    }
+
+    unsafe fn needs(&self, _: &Moved, then: &mut dyn FnMut(&Needs<'_>)) {
+        // SAFETY: passed on.
+        unsafe { needs(self.comm, |_| self.recvcount > 0, then) };
+    }
 }
 
 /// MPI_Neighbor_alltoall: the same sizes, another block for each neighbour.
@@ -158,6 +205,20 @@ impl ByArguments for NeighborAlltoall {
         let &Self { sendcount, sendtype, recvcount, recvtype, comm } = self;
         // SAFETY: passed on.
         unsafe { NeighborAllgather { sendcount, sendtype, recvcount, recvtype, comm }.moved() }
+    }
+
+    fn collective(&self) -> Option<Handle> {
+        Some(self.comm)
+    }
+
+    unsafe fn announce(&self, entry: &Stamp) {
+        // SAFETY: passed on.
+        unsafe { announce(self.comm, |_| self.sendcount > 0, entry) };
+    }
+
+    unsafe fn needs(&self, _: &Moved, then: &mut dyn FnMut(&Needs<'_>)) {
+        // SAFETY: passed on.
+        unsafe { needs(self.comm, |_| self.recvcount > 0, then) };
     }
 }
 
@@ -182,6 +243,20 @@ impl ByArguments for NeighborAllgatherv {
             }
         }
     }
+
+    fn collective(&self) -> Option<Handle> {
+        Some(self.comm)
+    }
+
+    unsafe fn announce(&self, entry: &Stamp) {
+        // SAFETY: passed on; MPI is about to read the counts.
+        unsafe { announce(self.comm, |_| self.sendcount > 0, entry) };
+    }
+
+    unsafe fn needs(&self, _: &Moved, then: &mut dyn FnMut(&Needs<'_>)) {
+        // SAFETY: passed on; MPI has read the counts.
+        unsafe { needs(self.comm, with_counts(self.recvcounts), then) };
+    }
 }
 
 /// MPI_Neighbor_alltoallv.
@@ -205,6 +280,20 @@ impl ByArguments for NeighborAlltoallv {
             }
         }
     }
+
+    fn collective(&self) -> Option<Handle> {
+        Some(self.comm)
+    }
+
+    unsafe fn announce(&self, entry: &Stamp) {
+        // SAFETY: passed on; MPI is about to read the counts.
+        unsafe { announce(self.comm, with_counts(self.sendcounts), entry) };
+    }
+
+    unsafe fn needs(&self, _: &Moved, then: &mut dyn FnMut(&Needs<'_>)) {
+        // SAFETY: passed on; MPI has read the counts.
+        unsafe { needs(self.comm, with_counts(self.recvcounts), then) };
+    }
 }
 
 /// MPI_Neighbor_alltoallw.
@@ -227,5 +316,19 @@ impl ByArguments for NeighborAlltoallw {
                 comm_size: neighbours.comm_size,
             }
         }
+    }
+
+    fn collective(&self) -> Option<Handle> {
+        Some(self.comm)
+    }
+
+    unsafe fn announce(&self, entry: &Stamp) {
+        // SAFETY: passed on; MPI is about to read the counts.
+        unsafe { announce(self.comm, with_counts(self.sendcounts), entry) };
+    }
+
+    unsafe fn needs(&self, _: &Moved, then: &mut dyn FnMut(&Needs<'_>)) {
+        // SAFETY: passed on; MPI has read the counts.
+        unsafe { needs(self.comm, with_counts(self.recvcounts), then) };
     }
 }

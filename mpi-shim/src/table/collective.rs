@@ -4,7 +4,7 @@ macro_rules! collective {
     ($generate:ident) => {
         $generate! {
             // Blocking.
-            Barrier(comm: Handle) => Takes { comm };
+            Barrier(comm: Handle) => Synchronises { comm };
             Bcast(buffer: Ptr, count: Int, datatype: Handle, root: Int, comm: Handle)
                 => Broadcast { count, datatype, root, comm };
             Gather(sendbuf: Ptr, sendcount: Int, sendtype: Handle, recvbuf: Ptr, recvcount: Int, recvtype: Handle,
@@ -48,7 +48,7 @@ macro_rules! collective {
             Exscan(sendbuf: Ptr, recvbuf: Ptr, count: Int, datatype: Handle, op: Handle, comm: Handle)
                 => Exscan { count, datatype, comm };
             // Nonblocking: credited where they start, since their arguments say what they move.
-            Ibarrier(comm: Handle, request: Ptr) => Takes { comm };
+            Ibarrier(comm: Handle, request: Ptr) => Synchronises { comm };
             Ibcast(buffer: Ptr, count: Int, datatype: Handle, root: Int, comm: Handle, request: Ptr)
                 => Broadcast { count, datatype, root, comm };
             Igather(sendbuf: Ptr, sendcount: Int, sendtype: Handle, recvbuf: Ptr, recvcount: Int, recvtype: Handle,

@@ -8,31 +8,37 @@ macro_rules! environment {
             Init_thread(argc: Ptr, argv: Ptr, required: Int, provided: Ptr) => Initialises {};
             Finalize() => Finalises {};
             // Communicators.
-            Comm_dup(comm: Handle, newcomm: Ptr) => Takes { comm };
-            Comm_dup_with_info(comm: Handle, info: Handle, newcomm: Ptr) => Takes { comm };
+            Comm_dup(comm: Handle, newcomm: Ptr)
+                => Makes { comm, new: newcomm };
+            Comm_dup_with_info(comm: Handle, info: Handle, newcomm: Ptr)
+                => Makes { comm, new: newcomm };
             Comm_idup(comm: Handle, newcomm: Ptr, request: Ptr) => Takes { comm };
-            Comm_create(comm: Handle, group: Handle, newcomm: Ptr) => Takes { comm };
-            Comm_create_group(comm: Handle, group: Handle, tag: Int, newcomm: Ptr) => Takes { comm };
-            Comm_split(comm: Handle, color: Int, key: Int, newcomm: Ptr) => Takes { comm };
-            Comm_split_type(comm: Handle, split_type: Int, key: Int, info: Handle, newcomm: Ptr) => Takes { comm };
+            Comm_create(comm: Handle, group: Handle, newcomm: Ptr)
+                => Makes { comm, new: newcomm };
+            Comm_create_group(comm: Handle, group: Handle, tag: Int, newcomm: Ptr)
+                => Makes { comm, new: newcomm };
+            Comm_split(comm: Handle, color: Int, key: Int, newcomm: Ptr)
+                => Makes { comm, new: newcomm };
+            Comm_split_type(comm: Handle, split_type: Int, key: Int, info: Handle, newcomm: Ptr)
+                => Makes { comm, new: newcomm };
             Intercomm_create(local_comm: Handle, local_leader: Int, peer_comm: Handle, remote_leader: Int, tag: Int,
                 newintercomm: Ptr)
                 => Takes { comm: local_comm };
             Intercomm_merge(intercomm: Handle, high: Int, newintracomm: Ptr) => Takes { comm: intercomm };
-            Comm_free(comm: Ptr) => Visits {};
-            Comm_disconnect(comm: Ptr) => Visits {};
+            Comm_free(comm: Ptr) => Unmakes { comm };
+            Comm_disconnect(comm: Ptr) => Unmakes { comm };
             // Topologies.
             Cart_create(comm_old: Handle, ndims: Int, dims: Ptr, periods: Ptr, reorder: Int, comm_cart: Ptr)
-                => Takes { comm: comm_old };
-            Cart_sub(comm: Handle, remain_dims: Ptr, newcomm: Ptr) => Takes { comm };
+                => Makes { comm: comm_old, new: comm_cart };
+            Cart_sub(comm: Handle, remain_dims: Ptr, newcomm: Ptr) => Makes { comm, new: newcomm };
             Graph_create(comm_old: Handle, nnodes: Int, indx: Ptr, edges: Ptr, reorder: Int, comm_graph: Ptr)
-                => Takes { comm: comm_old };
+                => Makes { comm: comm_old, new: comm_graph };
             Dist_graph_create(comm_old: Handle, n: Int, sources: Ptr, degrees: Ptr, destinations: Ptr, weights: Ptr,
                 info: Handle, reorder: Int, comm_dist_graph: Ptr)
-                => Takes { comm: comm_old };
+                => Makes { comm: comm_old, new: comm_dist_graph };
             Dist_graph_create_adjacent(comm_old: Handle, indegree: Int, sources: Ptr, sourceweights: Ptr, outdegree:
                 Int, destinations: Ptr, destweights: Ptr, info: Handle, reorder: Int, comm_dist_graph: Ptr)
-                => Takes { comm: comm_old };
+                => Makes { comm: comm_old, new: comm_dist_graph };
             // Processes.
             Comm_spawn(command: Ptr, argv: Ptr, maxprocs: Int, info: Handle, root: Int, comm: Handle, intercomm:
                 Ptr, array_of_errcodes: Ptr)

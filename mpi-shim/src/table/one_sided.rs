@@ -50,7 +50,7 @@ macro_rules! one_sided {
             Win_start(group: Handle, assert: Int, win: Handle) => Visits {};
             Win_complete(win: Handle) => Visits {};
             Win_wait(win: Handle) => Visits {};
-            Win_test(win: Handle, flag: Ptr) => Visits {};
+            Win_test(win: Handle, flag: Ptr) => Asks { flag };
             Win_lock(lock_type: Int, rank: Int, assert: Int, win: Handle) => Visits {};
             Win_lock_all(assert: Int, win: Handle) => Visits {};
             Win_unlock(rank: Int, win: Handle) => Visits {};

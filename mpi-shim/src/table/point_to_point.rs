@@ -5,51 +5,53 @@ macro_rules! point_to_point {
         $generate! {
             // Messages.
             Send(buf: Ptr, count: Int, datatype: Handle, dest: Int, tag: Int, comm: Handle)
-                => Sends { count, datatype, dest, comm };
+                => Sends { count, datatype, dest, tag, comm };
             Bsend(buf: Ptr, count: Int, datatype: Handle, dest: Int, tag: Int, comm: Handle)
-                => Sends { count, datatype, dest, comm };
+                => Sends { count, datatype, dest, tag, comm };
             Ssend(buf: Ptr, count: Int, datatype: Handle, dest: Int, tag: Int, comm: Handle)
-                => Sends { count, datatype, dest, comm };
+                => Sends { count, datatype, dest, tag, comm };
             Rsend(buf: Ptr, count: Int, datatype: Handle, dest: Int, tag: Int, comm: Handle)
-                => Sends { count, datatype, dest, comm };
+                => Sends { count, datatype, dest, tag, comm };
             Isend(buf: Ptr, count: Int, datatype: Handle, dest: Int, tag: Int, comm: Handle, request: Ptr)
-                => Sends { count, datatype, dest, comm };
+                => Sends { count, datatype, dest, tag, comm };
             Ibsend(buf: Ptr, count: Int, datatype: Handle, dest: Int, tag: Int, comm: Handle, request: Ptr)
-                => Sends { count, datatype, dest, comm };
+                => Sends { count, datatype, dest, tag, comm };
             Issend(buf: Ptr, count: Int, datatype: Handle, dest: Int, tag: Int, comm: Handle, request: Ptr)
-                => Sends { count, datatype, dest, comm };
+                => Sends { count, datatype, dest, tag, comm };
             Irsend(buf: Ptr, count: Int, datatype: Handle, dest: Int, tag: Int, comm: Handle, request: Ptr)
-                => Sends { count, datatype, dest, comm };
+                => Sends { count, datatype, dest, tag, comm };
             Recv(buf: Ptr, count: Int, datatype: Handle, source: Int, tag: Int, comm: Handle, status: Ptr)
-                => Receives { comm: Some(comm), status: &raw mut status };
+                => Receives { source, tag, comm, status: &raw mut status };
             Mrecv(buf: Ptr, count: Int, datatype: Handle, message: Ptr, status: Ptr)
-                => Receives { comm: None, status: &raw mut status };
+                => ReceivesMatched { message, status: &raw mut status };
             Irecv(buf: Ptr, count: Int, datatype: Handle, source: Int, tag: Int, comm: Handle, request: Ptr)
-                => StartsReceive { source, comm, request };
+                => StartsReceive { source, tag, comm, request };
             Imrecv(buf: Ptr, count: Int, datatype: Handle, message: Ptr, request: Ptr)
                 => StartsMatched { message, request };
             Sendrecv(sendbuf: Ptr, sendcount: Int, sendtype: Handle, dest: Int, sendtag: Int, recvbuf: Ptr,
                 recvcount: Int, recvtype: Handle, source: Int, recvtag: Int, comm: Handle, status: Ptr)
-                => Exchanges { count: sendcount, datatype: sendtype, dest, comm, status: &raw mut status };
+                => Exchanges { count: sendcount, datatype: sendtype, dest, sendtag, source, recvtag, comm, status: &raw mut status };
             Sendrecv_replace(buf: Ptr, count: Int, datatype: Handle, dest: Int, sendtag: Int, source: Int, recvtag:
                 Int, comm: Handle, status: Ptr)
-                => Exchanges { count, datatype, dest, comm, status: &raw mut status };
+                => Exchanges { count, datatype, dest, sendtag, source, recvtag, comm, status: &raw mut status };
             // Probes.
             Probe(source: Int, tag: Int, comm: Handle, status: Ptr) => Takes { comm };
-            Iprobe(source: Int, tag: Int, comm: Handle, flag: Ptr, status: Ptr) => Takes { comm };
-            Mprobe(source: Int, tag: Int, comm: Handle, message: Ptr, status: Ptr) => Takes { comm };
-            Improbe(source: Int, tag: Int, comm: Handle, flag: Ptr, message: Ptr, status: Ptr) => Takes { comm };
+            Iprobe(source: Int, tag: Int, comm: Handle, flag: Ptr, status: Ptr) => Probes { comm, flag };
+            Mprobe(source: Int, tag: Int, comm: Handle, message: Ptr, status: Ptr)
+                => Matches { comm, flag: None, message, status: &raw mut status };
+            Improbe(source: Int, tag: Int, comm: Handle, flag: Ptr, message: Ptr, status: Ptr)
+                => Matches { comm, flag: Some(flag), message, status: &raw mut status };
             // Persistent requests.
             Send_init(buf: Ptr, count: Int, datatype: Handle, dest: Int, tag: Int, comm: Handle, request: Ptr)
-                => PreparesSend { count, datatype, dest, comm, request };
+                => PreparesSend { count, datatype, dest, tag, comm, request };
             Bsend_init(buf: Ptr, count: Int, datatype: Handle, dest: Int, tag: Int, comm: Handle, request: Ptr)
-                => PreparesSend { count, datatype, dest, comm, request };
+                => PreparesSend { count, datatype, dest, tag, comm, request };
             Ssend_init(buf: Ptr, count: Int, datatype: Handle, dest: Int, tag: Int, comm: Handle, request: Ptr)
-                => PreparesSend { count, datatype, dest, comm, request };
+                => PreparesSend { count, datatype, dest, tag, comm, request };
             Rsend_init(buf: Ptr, count: Int, datatype: Handle, dest: Int, tag: Int, comm: Handle, request: Ptr)
-                => PreparesSend { count, datatype, dest, comm, request };
+                => PreparesSend { count, datatype, dest, tag, comm, request };
             Recv_init(buf: Ptr, count: Int, datatype: Handle, source: Int, tag: Int, comm: Handle, request: Ptr)
-                => PreparesReceive { source, comm, request };
+                => PreparesReceive { source, tag, comm, request };
             Start(request: Ptr) => Starts { requests: request, count: 1 };
             Startall(count: Int, array_of_requests: Ptr) => Starts { requests: array_of_requests, count };
             // Completion.
@@ -71,7 +73,7 @@ macro_rules! point_to_point {
             Testsome(incount: Int, array_of_requests: Ptr, outcount: Ptr, array_of_indices: Ptr, array_of_statuses:
                 Ptr)
                 => Completes { requests: array_of_requests, count: incount, statuses: &raw mut array_of_statuses, outcome: Outcome::Some(outcount, array_of_indices) };
-            Request_get_status(request: Handle, flag: Ptr, status: Ptr) => Visits {};
+            Request_get_status(request: Handle, flag: Ptr, status: Ptr) => Asks { flag };
             Cancel(request: Ptr) => Visits {};
             Request_free(request: Ptr) => Frees { request };
         }

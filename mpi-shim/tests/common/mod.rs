@@ -119,6 +119,8 @@ pub enum Mode {
     Inert,
     /// With it, measuring.
     Measured,
+    /// With it, measuring waiting too.
+    Waiting,
 }
 
 /// A finished run.
@@ -155,8 +157,11 @@ impl Run {
         if mode != Mode::Bare {
             command.arg(format!("LD_PRELOAD={}", preload()));
         }
-        if mode == Mode::Measured {
+        if matches!(mode, Mode::Measured | Mode::Waiting) {
             command.arg(format!("POISE_PROFILE={}", profile_path.display()));
+        }
+        if mode == Mode::Waiting {
+            command.arg("POISE_WAITING=1");
         }
         let output = command.arg(program).output().expect("timeout, from coreutils");
         Self {
@@ -202,7 +207,12 @@ pub struct Checked {
 
 impl Checked {
     pub fn new(name: &str, mpi: Mpi, ranks: u32) -> Self {
-        let profile = Run::of(name, mpi, ranks, Mode::Measured).profile();
+        Self::of(&Run::of(name, mpi, ranks, Mode::Measured), name, mpi, ranks)
+    }
+
+    /// The profile of a finished run.
+    pub fn of(run: &Run, name: &str, mpi: Mpi, ranks: u32) -> Self {
+        let profile = run.profile();
         assert_eq!(profile.ranks, ranks);
         Self { profile, ranks: ranks.into(), what: format!("{name} under {mpi:?} on {ranks} ranks") }
     }
@@ -243,7 +253,7 @@ impl Checked {
 }
 
 /// Sum, minimum and maximum with the lowest rank each, of the ranks that have a value.
-fn over_ranks(values: impl Iterator<Item = Option<u64>>) -> Option<OverRanks> {
+pub fn over_ranks(values: impl Iterator<Item = Option<u64>>) -> Option<OverRanks> {
     let values: Vec<(u64, u32)> = values.enumerate().filter_map(|(rank, value)| Some((value?, rank as u32))).collect();
     let most = values.iter().map(|&(value, _)| value).max()?;
     Some(OverRanks {

@@ -1,0 +1,162 @@
+//! Stamps of blocking collective operations: each rank learns the latest stamp of those ranks whose data it needed, by an operation
+//! of the same dependences after the program's, or by messages before it where few ranks depend on each other. Where every rank needs every other's data, that is an allreduce of the
+//! maximum; it makes nobody wait who would not have waited in the program's own.
+
+use super::communicators::{Known, known};
+use super::{Wait, board, messages};
+use crate::library::{self, Family, Handle, Int, Ptr, SUCCESS, family};
+use crate::runtime::Stamp;
+
+/// Whose data a rank needs in a collective operation.
+pub enum Needs<'a> {
+    /// Nobody's, as far as this rank's.
+    Nothing,
+    /// Every rank needs everybody's.
+    All,
+    /// Every rank needs the root's.
+    FromRoot(Int),
+    /// The root needs everybody's.
+    AtRoot(Int),
+    /// Those of the ranks up to itself.
+    Below,
+    /// Those of the ranks before itself.
+    Before,
+    /// Everybody needs the data of the same ranks: those of which this says so.
+    FromSome(&'a dyn Fn(usize) -> bool),
+    /// These ranks', each of which has called [`send_pairs`] before.
+    Ranks(&'a [Int]),
+}
+
+/// A collective operation begins. Where stamps lie in memory this rank's is written now; the operation's number there.
+pub fn depart(comm: Handle, entry: &Stamp) -> u64 {
+    let known = family().filter(|family| family.has_coroutines).and_then(|family| known(family, comm));
+    known.map_or(0, |known| board::enter(&known, *entry))
+}
+
+/// Sends this rank's stamp to each of `ranks` before the operation: those that need its data where others do not.
+pub fn send_pairs(comm: Handle, ranks: impl IntoIterator<Item = Int>, entry: &Stamp) {
+    let Some(family) = family().filter(|family| !family.has_coroutines) else { return };
+    let Some(known) = known(family, comm) else { return };
+    let others = ranks.into_iter().filter(|&rank| rank != family.proc_null && rank != known.rank);
+    others.for_each(|rank| messages::post(family.byte, known.pairs, rank, 0, entry));
+}
+
+/// Number of ranks of a communicator with stamps; 0 of any other.
+pub fn size(comm: Handle) -> u64 {
+    family().and_then(|family| known(family, comm)).map_or(0, |known| known.size.into())
+}
+
+/// This rank in a communicator with stamps.
+pub fn rank(comm: Handle) -> Option<Int> {
+    family().and_then(|family| known(family, comm)).map(|known| known.rank)
+}
+
+/// Whether a communicator is one with stamps and with neighbours.
+pub fn has_topology(comm: Handle) -> bool {
+    let Some(family) = family().filter(|family| known(family, comm).is_some()) else { return false };
+    let mut kind = 0;
+    // SAFETY: the communicator is one that MPI made.
+    unsafe { library::topo_test(comm, &mut kind) == SUCCESS && family.topologies.contains(&kind) }
+}
+
+/// It ends; where MPI refused it, `needs` is nothing. `number` is what [`depart`] returned.
+pub fn arrive(comm: Handle, number: u64, needs: &Needs<'_>, wait: &mut Wait<'_>) {
+    let Some(family) = family() else { return };
+    let Some(known) = known(family, comm) else { return };
+    let latest = if known.shadow == 0 {
+        from_board(family, &known, number, needs)
+    } else {
+        Exchange { family, known, own: *wait.entry }.latest(needs)
+    };
+    if let Some(latest) = latest {
+        wait.collective(latest);
+    }
+}
+
+fn from_board(family: &Family, known: &Known, number: u64, needs: &Needs<'_>) -> Option<Stamp> {
+    use board::Of::{Everybody, Nobody, Those};
+    let own = known.rank.unsigned_abs() as usize;
+    let leave = |of: board::Of<'_>| board::leave(known, number, &of);
+    match *needs {
+        Needs::AtRoot(root) if root == known.rank => leave(Everybody),
+        Needs::Nothing | Needs::AtRoot(_) => leave(Nobody),
+        Needs::All => leave(Everybody),
+        Needs::FromRoot(root) => leave(Those(&|rank| rank == root.unsigned_abs() as usize)),
+        Needs::Below => leave(Those(&|rank| rank <= own)),
+        Needs::Before => leave(Those(&|rank| rank < own)),
+        Needs::FromSome(from) => leave(Those(from)),
+        Needs::Ranks(ranks) => {
+            let ranks: Vec<usize> = ranks
+                .iter()
+                .filter(|&&rank| rank != family.proc_null)
+                .map(|rank| rank.unsigned_abs() as usize)
+                .collect();
+            leave(Those(&|rank| ranks.contains(&rank)))
+        }
+    }
+}
+
+/// Words of a stamp.
+const WORDS: Int = 2;
+
+/// The exchange of stamps on a communicator of the library's own.
+struct Exchange {
+    family: &'static Family,
+    known: Known,
+    own: Stamp,
+}
+
+impl Exchange {
+    fn latest(&self, needs: &Needs<'_>) -> Option<Stamp> {
+        let Family { uint64, max, .. } = *self.family;
+        let comm = self.known.shadow;
+        let own: Ptr = (&raw const self.own).cast_mut().cast();
+        // SAFETY: here and below: every rank of the communicator, which is ours, makes the same call, and buffers have room.
+        let one = |exchange: &dyn Fn(Ptr) -> Int| {
+            let mut latest = self.own;
+            (exchange((&raw mut latest).cast()) == SUCCESS).then_some(latest)
+        };
+        match *needs {
+            Needs::Nothing => None,
+            // SAFETY: as above.
+            Needs::All => one(&|to| unsafe { library::allreduce(own, to, WORDS, uint64, max, comm) }),
+            // SAFETY: as above.
+            Needs::FromRoot(root) => one(&|to| unsafe { library::bcast(to, WORDS, uint64, root, comm) }),
+            Needs::AtRoot(root) => {
+                // SAFETY: as above.
+                let latest = one(&|to| unsafe { library::reduce(own, to, WORDS, uint64, max, root, comm) });
+                latest.filter(|_| root == self.known.rank)
+            }
+            // SAFETY: as above.
+            Needs::Below => one(&|to| unsafe { library::scan(own, to, WORDS, uint64, max, comm) }),
+            Needs::Before => {
+                // SAFETY: as above.
+                let latest = one(&|to| unsafe { library::exscan(own, to, WORDS, uint64, max, comm) });
+                latest.filter(|_| self.known.rank > 0)
+            }
+            Needs::FromSome(from) => self.of_some(from),
+            Needs::Ranks(ranks) => self.of_pairs(ranks),
+        }
+    }
+
+    fn of_some(&self, from: &dyn Fn(usize) -> bool) -> Option<Stamp> {
+        let mut counts: Vec<Int> =
+            (0..self.known.size as usize).map(|rank| if from(rank) { WORDS } else { 0 }).collect();
+        let mut places = counts.clone();
+        let mut next = 0;
+        places.iter_mut().for_each(|place| next += std::mem::replace(place, next));
+        let mut room = vec![Stamp::default(); (next / WORDS).max(1).unsigned_abs() as usize];
+        let count = counts[self.known.rank.unsigned_abs() as usize];
+        let own: Ptr = (&raw const self.own).cast_mut().cast();
+        let (to, word) = (room.as_mut_ptr().cast(), self.family.uint64);
+        let (counts, places) = (counts.as_mut_ptr().cast(), places.as_mut_ptr().cast());
+        // SAFETY: every rank of the communicator, which is ours, makes the same call; there is room for all stamps.
+        let code = unsafe { library::allgatherv(own, count, word, to, counts, places, word, self.known.shadow) };
+        if code == SUCCESS { room.into_iter().reduce(Stamp::later) } else { None }
+    }
+
+    fn of_pairs(&self, ranks: &[Int]) -> Option<Stamp> {
+        let others = ranks.iter().filter(|&&rank| rank != self.family.proc_null && rank != self.known.rank);
+        others.filter_map(|&rank| messages::receive(self.known.pairs, rank, 0)).reduce(Stamp::later)
+    }
+}

@@ -1,0 +1,197 @@
+//! The communicators that stamps travel on: one beside each of the program's that was made from one with stamps, made where
+//! the program makes its own, which is collective over the same ranks.
+
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::key_of;
+use crate::library::{self, Family, Handle, Int, Ptr, SUCCESS, family};
+use crate::runtime::say;
+
+/// What is known of a communicator with stamps.
+#[derive(Clone, Copy)]
+pub struct Known {
+    /// Where its messages' and collective operations' stamps go; 0 where they lie in memory.
+    pub shadow: Handle,
+    /// Where stamps between the ranks that need each other's data in a collective operation go.
+    pub pairs: Handle,
+    /// The same number on all its ranks, for stamps that lie in memory.
+    pub number: u64,
+    /// This rank.
+    pub rank: Int,
+    /// Number of ranks.
+    pub size: u32,
+}
+
+/// And how many communicators were made from it, on this rank.
+struct Entry {
+    known: Known,
+    children: u64,
+}
+
+static TABLE: Mutex<Option<HashMap<(u64, Handle), Entry>>> = Mutex::new(None);
+/// Changes with the table, so that threads know when what they remember is old.
+static VERSION: AtomicU64 = AtomicU64::new(1);
+
+thread_local! {
+    /// The communicator that this thread used last, and the version of the table then.
+    static LAST: Cell<(u64, Handle, Option<Known>)> = const { Cell::new((0, 0, None)) };
+}
+
+fn table() -> MutexGuard<'static, Option<HashMap<(u64, Handle), Entry>>> {
+    TABLE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn insert(key: (u64, Handle), known: Known) {
+    table().get_or_insert_default().insert(key, Entry { known, children: 0 });
+    VERSION.fetch_add(1, Ordering::Release);
+}
+
+/// What is known of `comm`; `None` where no stamps travel.
+#[inline]
+pub fn known(family: &Family, comm: Handle) -> Option<Known> {
+    if family.has_coroutines {
+        return look_up(family, comm);
+    }
+    let version = VERSION.load(Ordering::Acquire);
+    let (then, handle, known) = LAST.get();
+    if (then, handle) == (version, comm) {
+        return known;
+    }
+    let known = look_up(family, comm);
+    LAST.set((version, comm, known));
+    known
+}
+
+fn look_up(family: &Family, comm: Handle) -> Option<Known> {
+    let key = key_of(family, comm);
+    if let Some(entry) = table().as_ref().and_then(|table| table.get(&key)) {
+        return Some(entry.known);
+    }
+    // Where stamps lie in memory, each rank meets the world when it first uses it.
+    (family.has_coroutines && key.1 == family.world).then(|| {
+        let known = in_memory(comm, 0);
+        insert(key, known);
+        known
+    })
+}
+
+/// This rank's place in `comm`.
+fn in_memory(comm: Handle, number: u64) -> Known {
+    let (mut rank, mut size) = (0, 0);
+    // SAFETY: MPI made or accepted the communicator.
+    unsafe {
+        library::comm_rank(comm, &mut rank);
+        library::comm_size(comm, &mut size);
+    }
+    Known { shadow: 0, pairs: 0, number, rank, size: size.unsigned_abs() }
+}
+
+/// Makes the world's. `false`, said on standard error, where that fails, and then on all ranks.
+pub fn begin(family: &Family) -> bool {
+    for comm in [family.world, family.itself] {
+        let Some(known) = accompany(family, comm) else {
+            say("MPI_Comm_split of MPI_COMM_WORLD failed, so that waiting is not measured.");
+            return false;
+        };
+        insert(key_of(family, comm), known);
+    }
+    true
+}
+
+/// Frees the world's.
+pub fn end(family: &Family) {
+    for comm in [family.itself, family.world] {
+        let removed = table().as_mut().and_then(|table| table.remove(&key_of(family, comm)));
+        if let Some(entry) = removed {
+            free(&entry.known);
+        }
+    }
+}
+
+fn free(known: &Known) {
+    for mut shadow in [known.shadow, known.pairs] {
+        if shadow != 0 {
+            // SAFETY: the communicator is ours; its other ranks free it too.
+            unsafe { library::comm_free(&mut shadow) };
+        }
+    }
+}
+
+/// A communicator of the same ranks. Not a duplicate: that would copy the program's attributes by its own functions.
+/// Errors are returned meanwhile, since MPI's limit of communicators is the program's.
+fn split(family: &Family, comm: Handle, rank: Int) -> Option<Handle> {
+    let (mut shadow, mut handler): (Handle, Handle) = (0, 0);
+    // SAFETY: all ranks of the communicator are here, where they make it or begin.
+    unsafe {
+        if library::comm_get_errhandler(comm, &mut handler) != SUCCESS {
+            return None;
+        }
+        library::comm_set_errhandler(comm, family.errors_return);
+        let made = library::comm_split(comm, 0, rank, &mut shadow) == SUCCESS;
+        library::comm_set_errhandler(comm, handler);
+        library::errhandler_free(&mut handler);
+        if made {
+            library::comm_set_errhandler(shadow, family.errors_return);
+        }
+        made.then_some(shadow)
+    }
+}
+
+fn accompany(family: &Family, comm: Handle) -> Option<Known> {
+    let known = in_memory(comm, 0);
+    let shadow = split(family, comm, known.rank)?;
+    let Some(pairs) = split(family, comm, known.rank) else {
+        free(&Known { shadow, ..known });
+        return None;
+    };
+    Some(Known { shadow, pairs, ..known })
+}
+
+/// The program has made a communicator from `parent`; `new` leads to its handle.
+///
+/// # Safety
+/// MPI has just accepted the call with these arguments.
+pub unsafe fn made(parent: Handle, new: Ptr) {
+    let Some(family) = family() else { return };
+    // SAFETY: the caller's promise.
+    let comm = unsafe { family.read(new, 0) };
+    let Some(of) = known(family, parent) else { return };
+    let number = {
+        let mut table = table();
+        let entry = table.as_mut().and_then(|table| table.get_mut(&key_of(family, parent)));
+        let children = entry.map_or(0, |entry| {
+            entry.children += 1;
+            entry.children
+        });
+        // Any mixture of both that differs for the communicators of one program (FNV).
+        (of.number.wrapping_mul(0x0000_0100_0000_01b3) ^ children).wrapping_mul(0x0000_0100_0000_01b3)
+    };
+    if family.handle(comm) == family.comm_null {
+        return;
+    }
+    let known = if family.has_coroutines { Some(in_memory(comm, number)) } else { accompany(family, comm) };
+    if let Some(known) = known {
+        insert(key_of(family, comm), known);
+    }
+}
+
+/// Takes the communicator out of the table, which `comm` leads to and the program is about to free.
+///
+/// # Safety
+/// The argument leads to a handle, or is NULL in a wrong program.
+pub unsafe fn forget(comm: Ptr) -> Option<Known> {
+    let family = family().filter(|_| !comm.is_null())?;
+    // SAFETY: the caller's promise.
+    let handle = unsafe { family.read(comm, 0) };
+    let removed = table().as_mut()?.remove(&key_of(family, handle))?;
+    VERSION.fetch_add(1, Ordering::Release);
+    Some(removed.known)
+}
+
+/// Frees what accompanied a communicator that the program has freed.
+pub fn release(known: &Known) {
+    free(known);
+}

@@ -1,0 +1,100 @@
+//! Stamps as messages: to the same rank with the same tag, sent before the message that they belong to.
+
+use std::cell::RefCell;
+
+use super::communicators::{Known, known};
+use super::{board, key_of};
+use crate::library::{self, Handle, Int, SUCCESS, family};
+use crate::runtime::Stamp;
+
+/// Bytes of a stamp.
+const LENGTH: Int = size_of::<Stamp>() as Int;
+
+/// A stamp under way. MPI has sent so small a message when the call returns, but does not promise it.
+struct Slot {
+    stamp: Stamp,
+    request: Handle,
+}
+
+thread_local! {
+    /// Stamps that this thread has sent, to be used again in turn; boxed, so that they stay where they are.
+    static SLOTS: RefCell<(Vec<&'static mut Slot>, usize)> = const { RefCell::new((Vec::new(), 0)) };
+}
+
+/// Slots that a thread begins with.
+const FIRST: usize = 8;
+
+/// Announces a message of the program's. Arguments that MPI will refuse are refused for the stamp too, or end here.
+pub fn send(comm: Handle, dest: Int, tag: Int, count: Int, stamp: &Stamp) {
+    let Some(family) = family() else { return };
+    if dest == family.proc_null || count < 0 {
+        return;
+    }
+    let Some(known) = known(family, comm) else { return };
+    if known.shadow == 0 {
+        board::send(&known, dest, tag, *stamp);
+    } else {
+        post(family.byte, known.shadow, dest, tag, stamp);
+    }
+}
+
+/// Sends a stamp on a communicator of stamps.
+pub fn post(byte: Handle, comm: Handle, dest: Int, tag: Int, stamp: &Stamp) {
+    SLOTS.with_borrow_mut(|(slots, next)| {
+        let slot = free_slot(slots, next);
+        slot.stamp = *stamp;
+        // SAFETY: the stamp stays where it is until the request is complete. Errors are returned.
+        let sent =
+            unsafe { library::isend((&raw const slot.stamp).cast(), LENGTH, byte, dest, tag, comm, &mut slot.request) };
+        if sent != SUCCESS {
+            slot.request = 0;
+        }
+    });
+}
+
+/// A slot whose message is sent.
+fn free_slot<'a>(slots: &'a mut Vec<&'static mut Slot>, next: &mut usize) -> &'a mut Slot {
+    let index = *next;
+    if index == slots.len() || !is_sent(slots[index]) {
+        // Never freed: MPI may still read it when the thread has ended.
+        slots.insert(index, Box::leak(Box::new(Slot { stamp: Stamp::default(), request: 0 })));
+    }
+    *next = (index + 1) % slots.len().max(FIRST);
+    slots[index]
+}
+
+fn is_sent(slot: &mut Slot) -> bool {
+    let mut done: Int = 1;
+    if slot.request != 0 {
+        let ignore = family().map_or(0, |family| family.status_ignore);
+        // SAFETY: the request is under way or complete, and this thread's.
+        let code = unsafe { library::test(&mut slot.request, &mut done, ignore) };
+        if code != SUCCESS || done != 0 {
+            slot.request = 0;
+            done = 1;
+        }
+    }
+    done != 0
+}
+
+/// The stamp of a message from `source` with `tag` on a communicator of stamps. The message itself has arrived and was sent
+/// after it.
+pub fn fetch(known: &Known, source: Int, tag: Int) -> Option<Stamp> {
+    if known.shadow == 0 { board::take(known, source, tag) } else { receive(known.shadow, source, tag) }
+}
+
+/// Receives a stamp on a communicator of stamps.
+pub fn receive(comm: Handle, source: Int, tag: Int) -> Option<Stamp> {
+    let family = family()?;
+    let mut stamp = Stamp::default();
+    let ignore = family.status_ignore as crate::library::Ptr;
+    // SAFETY: there is room for a stamp, and nobody sends anything else.
+    let received = unsafe { library::recv((&raw mut stamp).cast(), LENGTH, family.byte, source, tag, comm, ignore) };
+    (received == SUCCESS).then_some(stamp)
+}
+
+/// What streams are told apart by.
+pub fn stream_key(comm: Handle, source: Int, tag: Int) -> Option<(u64, Handle, Int, Int)> {
+    let (owner, comm) = key_of(family()?, comm);
+    Some((owner, comm, source, tag))
+}

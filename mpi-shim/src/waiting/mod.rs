@@ -1,0 +1,135 @@
+//! Waiting for other ranks, on request (`POISE_WAITING=1`): every message and every blocking collective operation is
+//! accompanied by a stamp of where it comes from, the logical clock and the time there. The receiver's clock takes the later of
+//! both; what it is set ahead by is waiting.
+//!
+//! Stamps travel on communicators of the library's own, one beside each of the program's, so that no request, status or
+//! probe of the program's ever meets one. They follow the program's own dependences: a stamp goes where data go, and nobody
+//! waits for one whose sender has not already sent what was waited for. Under SMPI, where all ranks are in one process,
+//! they lie in memory, which takes no simulated time.
+
+mod board;
+mod collectives;
+mod communicators;
+mod messages;
+mod streams;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+pub use collectives::{Needs, arrive, depart, has_topology, rank, send_pairs, size};
+pub use communicators::{Known, forget, made, release};
+pub use messages::send;
+pub use streams::{Source, match_message, matched};
+
+use crate::library::{Family, Handle, family};
+use crate::meeting;
+use crate::rules::Moved;
+use crate::runtime::{self, Stamp, say};
+
+static ON: AtomicBool = AtomicBool::new(false);
+
+/// Whether waiting is measured: either on all ranks or on none.
+#[inline(always)]
+pub fn is_on() -> bool {
+    // Set while MPI_Init runs, before the program can have a second thread in MPI.
+    ON.load(Ordering::Relaxed)
+}
+
+/// What starting a message costs, in ticks of the logical clock: basic blocks that take about as long.
+const STARTUP: u64 = 1000;
+/// Bytes that are moved in a tick.
+const BYTES_PER_TICK: u64 = 8;
+
+/// What a message of so many bytes costs, in ticks.
+fn message_cost(bytes: u64) -> u64 {
+    STARTUP + bytes / BYTES_PER_TICK
+}
+
+/// What a collective operation costs, in ticks: start-ups along a tree, and the bytes that this rank receives; where it
+/// receives none, those that it sends.
+fn collective_cost(moved: &Moved) -> u64 {
+    let levels = u64::from(moved.comm_size.max(1).next_power_of_two().trailing_zeros());
+    let bytes = if moved.received > 0 { moved.received } else { moved.sent };
+    STARTUP * levels + bytes / BYTES_PER_TICK
+}
+
+/// A call that may have waited.
+pub struct Wait<'a> {
+    /// This thread's moment at the call's beginning.
+    pub entry: &'a mut Stamp,
+    /// What the call moved.
+    pub moved: Moved,
+}
+
+impl Wait<'_> {
+    /// The call completed the receive of a message of so many bytes.
+    pub fn message(&mut self, sent: Option<Stamp>, bytes: u64) {
+        if let Some(sent) = sent {
+            let there = Stamp { clock: sent.clock + message_cost(bytes), ..sent };
+            runtime::awaited(self.entry, &there, 0);
+        }
+    }
+
+    /// The call needed everything that `latest` is the latest moment of.
+    pub fn collective(&mut self, latest: Stamp) {
+        let cost = collective_cost(&self.moved);
+        runtime::awaited(self.entry, &latest, cost);
+    }
+}
+
+/// MPI has just been initialised: begins to measure waiting, if it is asked for and all ranks can.
+pub fn begin() {
+    let Some(family) = family().filter(|_| is_asked_for()) else { return };
+    if is_on() {
+        runtime::measure_waiting();
+        return; // Another rank of this process was first.
+    }
+    if family.has_coroutines || (everybody_is_here(family) && communicators::begin(family)) {
+        runtime::measure_waiting();
+        ON.store(true, Ordering::Relaxed);
+    }
+}
+
+fn is_asked_for() -> bool {
+    match std::env::var("POISE_WAITING").as_deref() {
+        Ok("1") => true,
+        Ok("0" | "") | Err(_) => false,
+        Ok(other) => {
+            say(&format!("POISE_WAITING={other} is neither 0 nor 1; waiting is not measured."));
+            false
+        }
+    }
+}
+
+fn everybody_is_here(family: &Family) -> bool {
+    let here = meeting::everybody_is_here(family);
+    if let Err(seconds) = here {
+        say(&format!(
+            "no answer from some ranks for {seconds:.0} s in MPI_Init, so that waiting is not measured: LD_PRELOAD, \
+             POISE_PROFILE and POISE_WAITING must reach every rank."
+        ));
+    }
+    here.is_ok()
+}
+
+/// MPI ends, and all ranks are here.
+pub fn end(family: &Family) {
+    if is_on() && !family.has_coroutines {
+        communicators::end(family);
+    }
+}
+
+/// Whose state it is: this process's, or the calling rank's where several share the process.
+fn owner(family: &Family) -> u64 {
+    if !family.has_coroutines {
+        return 0;
+    }
+    let mut rank = 0;
+    // SAFETY: MPI runs.
+    unsafe { crate::library::comm_rank(family.world, &mut rank) };
+    u64::from(rank.unsigned_abs())
+}
+
+/// A communicator as tables know it: whose it is, and its handle.
+fn key_of(family: &Family, comm: Handle) -> (u64, Handle) {
+    (owner(family), family.handle(comm))
+}

@@ -1,0 +1,213 @@
+//! Which stamp belongs to which receive: messages from one rank with one tag are matched in the order in which receives
+//! are posted, and may be completed in another.
+//!
+//! A receive that names rank and tag has its place in the order from when it is posted. One with a wildcard takes the next
+//! stamp when it completes: right unless receives with and without wildcards wait for the same messages. No more stamps are
+//! ever asked for than messages have arrived, so that nobody waits here.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use smallvec::SmallVec;
+
+use super::communicators::known;
+use super::messages::{fetch, stream_key};
+use crate::library::{Handle, Int, Ptr, family};
+use crate::runtime::Stamp;
+
+/// Where the message of a receive comes from.
+#[derive(Clone, Copy, Default)]
+pub struct Source {
+    /// The communicator; 0 where no stamps travel.
+    pub comm: Handle,
+    /// Rank, as the receive names it.
+    pub rank: Int,
+    /// Tag, as the receive names it.
+    pub tag: Int,
+    /// The receive's number in the stream, once it is posted; 0 for none.
+    ticket: u64,
+}
+
+type Key = (u64, Handle, Int, Int);
+
+/// The receives of one rank's messages with one tag.
+#[derive(Default)]
+struct Stream {
+    /// Posted receives: their tickets and places in the order.
+    posted: SmallVec<[(u64, u64); 2]>,
+    /// The ticket given last.
+    tickets: u64,
+    /// The place of the next receive.
+    next: u64,
+    /// Stamps fetched so far, and receives completed.
+    fetched: u64,
+    completed: u64,
+    /// Stamps fetched for receives that are not complete, by place.
+    kept: SmallVec<[(u64, Stamp); 2]>,
+}
+
+static STREAMS: Mutex<Option<HashMap<Key, Stream>>> = Mutex::new(None);
+/// Messages that were matched by a probe, by their handle.
+static MATCHED: Mutex<Option<HashMap<(u64, Handle), Source>>> = Mutex::new(None);
+
+fn streams() -> MutexGuard<'static, Option<HashMap<Key, Stream>>> {
+    STREAMS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Source {
+    /// Of a receive that is not posted yet.
+    pub fn new(comm: Handle, rank: Int, tag: Int) -> Self {
+        Self { comm, rank, tag, ticket: 0 }
+    }
+
+    fn has_wildcard(&self) -> bool {
+        family().is_none_or(|family| self.rank == family.any_source || self.tag == family.any_tag)
+    }
+
+    /// The same receive, posted.
+    pub fn posted(self) -> Self {
+        let Some(key) = stream_key(self.comm, self.rank, self.tag).filter(|_| self.comm != 0 && !self.has_wildcard())
+        else {
+            return self;
+        };
+        if family().and_then(|family| known(family, self.comm)).is_none() {
+            return Self::default();
+        }
+        let mut streams = streams();
+        let stream = streams.get_or_insert_default().entry(key).or_default();
+        stream.tickets += 1;
+        stream.posted.push((stream.tickets, stream.next));
+        stream.next += 1;
+        Self { ticket: stream.tickets, ..self }
+    }
+
+    /// The stamp of the message that completed the receive; `from` and `tag` as the status has them.
+    pub fn complete(self, from: Int, tag: Int) -> Option<Stamp> {
+        let family = family()?;
+        // The statuses of nobody's messages, and of persistent receives that are not active, name no rank.
+        if self.comm == 0 || from < 0 {
+            return None;
+        }
+        let of = known(family, self.comm)?;
+        let key = stream_key(self.comm, from, tag)?;
+        let plan = match streams().as_mut().and_then(|streams| streams.get_mut(&key)) {
+            Some(stream) => stream.complete(self.ticket),
+            None => Plan::Fetch { first: 0, place: 0 },
+        };
+        let (first, place) = match plan {
+            Plan::Have(stamp) => {
+                settle(&key, &[]);
+                return stamp;
+            }
+            Plan::Fetch { first, place } => (first, place),
+        };
+        let fetched: SmallVec<[(u64, Stamp); 2]> =
+            (first..=place).filter_map(|place| Some((place, fetch(&of, from, tag)?))).collect();
+        let (own, others): (SmallVec<[_; 2]>, SmallVec<[_; 2]>) = fetched.into_iter().partition(|f| f.0 == place);
+        settle(&key, &others);
+        own.first().map(|own: &(u64, Stamp)| own.1)
+    }
+
+    /// The receive is blocking and names rank and tag: its place in the order is behind those posted before it.
+    pub fn complete_now(self, from: Int, tag: Int) -> Option<Stamp> {
+        let waits = |key: Key| streams().as_ref().is_some_and(|streams| streams.contains_key(&key));
+        let late = !self.has_wildcard() && stream_key(self.comm, from, tag).is_some_and(waits);
+        if late { self.posted().complete(from, tag) } else { self.complete(from, tag) }
+    }
+
+    /// The receive was cancelled: no message was for it.
+    pub fn cancelled(self) {
+        self.leave(|stream, place| {
+            stream.posted.iter_mut().filter(|posted| posted.1 > place).for_each(|posted| posted.1 -= 1);
+            stream.next -= 1;
+        });
+    }
+
+    /// The request was freed: a message may come, but nobody will know.
+    pub fn abandoned(self) {
+        self.leave(|_, _| {});
+    }
+
+    fn leave(self, then: impl FnOnce(&mut Stream, u64)) {
+        if self.ticket == 0 {
+            return;
+        }
+        let Some(key) = stream_key(self.comm, self.rank, self.tag) else { return };
+        if let Some(stream) = streams().as_mut().and_then(|streams| streams.get_mut(&key))
+            && let Some(index) = stream.posted.iter().position(|posted| posted.0 == self.ticket)
+        {
+            let (_, place) = stream.posted.remove(index);
+            then(stream, place);
+        }
+    }
+}
+
+/// What is to be done for a receive that completed.
+enum Plan {
+    /// Its stamp was fetched before; or is with another thread.
+    Have(Option<Stamp>),
+    /// Stamps are to be fetched from the first of these places to the last, which is its own.
+    Fetch { first: u64, place: u64 },
+}
+
+impl Stream {
+    fn complete(&mut self, ticket: u64) -> Plan {
+        self.completed += 1;
+        let index = self.posted.iter().position(|posted| ticket != 0 && posted.0 == ticket);
+        let place = match index {
+            Some(index) => self.posted.remove(index).1,
+            None if self.fetched < self.completed => self.insert(),
+            None => return Plan::Have(self.kept.pop().map(|kept| kept.1)),
+        };
+        if place < self.fetched {
+            let index = self.kept.iter().position(|kept| kept.0 == place);
+            return Plan::Have(index.map(|index| self.kept.remove(index).1));
+        }
+        let first = std::mem::replace(&mut self.fetched, place + 1);
+        Plan::Fetch { first, place }
+    }
+
+    /// The next stamp is for a receive that had no place until now: those behind it move on.
+    fn insert(&mut self) -> u64 {
+        let place = self.fetched;
+        self.posted.iter_mut().filter(|posted| posted.1 >= place).for_each(|posted| posted.1 += 1);
+        self.next += 1;
+        place
+    }
+}
+
+/// Keeps stamps that were fetched for others, and forgets the stream where nobody waits for any.
+fn settle(key: &Key, others: &[(u64, Stamp)]) {
+    let mut streams = streams();
+    let Some(table) = streams.as_mut() else { return };
+    let Some(stream) = table.get_mut(key) else { return };
+    // A place that nobody has is that of a request that was freed.
+    let awaited = others.iter().filter(|other| stream.posted.iter().any(|posted| posted.1 == other.0));
+    stream.kept.extend(awaited.copied());
+    if stream.posted.is_empty() && stream.fetched >= stream.next {
+        table.remove(key);
+    }
+}
+
+/// A probe matched a message, which `handle` stands for now: its place in the order is taken.
+pub fn match_message(handle: Handle, comm: Handle, from: Int, tag: Int) {
+    let Some(family) = family().filter(|_| from >= 0) else { return };
+    let source = Source::new(comm, from, tag).posted();
+    if source.ticket != 0 {
+        let key = (super::owner(family), family.handle(handle));
+        let mut matched = MATCHED.lock().unwrap_or_else(PoisonError::into_inner);
+        matched.get_or_insert_default().insert(key, source);
+    }
+}
+
+/// Where the matched message comes from whose handle `message` leads to.
+///
+/// # Safety
+/// The argument leads to a handle, or is NULL in a wrong program.
+pub unsafe fn matched(message: Ptr) -> Source {
+    let Some(family) = family().filter(|_| !message.is_null()) else { return Source::default() };
+    // SAFETY: the caller's promise.
+    let key = (super::owner(family), unsafe { family.read(message, 0) });
+    let mut matched = MATCHED.lock().unwrap_or_else(PoisonError::into_inner);
+    matched.as_mut().and_then(|matched| matched.remove(&key)).unwrap_or_default()
+}
