@@ -4,6 +4,7 @@
 //! function of the execution parameters. Where a noise-free effort metric was measured beside the time, effort
 //! decides the shape of the model and time only its coefficients.
 
+pub mod absorption;
 pub mod analysis;
 mod axis;
 mod build;

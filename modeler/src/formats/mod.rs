@@ -38,6 +38,7 @@ pub use error::{EXPLANATIONS, ErrorKind, Place, RUN_LEFT_OUT, ReadError, ReadWar
 pub use extra_p_write::write_extra_p;
 pub(crate) use models::growth_text;
 pub use models::{ModelsWriter, PredictionAt, models_csv, models_json, predictions_json};
+pub(crate) use regions::Names;
 pub(crate) use runs::run_folders;
 pub use write::{WriteError, write};
 

@@ -1,0 +1,136 @@
+//! Which resource binds a loop: the rules of Delval et al., "Noise Injection for Performance Bottleneck Analysis", sections
+//! 4.2 and 5.2 (tables 1 and 3), as `docs/absorption.md` states them.
+//!
+//! The rules are asked for every combination of the ends of the modes' intervals. Only what all of them answer is a class.
+
+use super::{Bottleneck, Mode, State};
+
+/// A resource whose idle share is below this is saturated.
+const SATURATED: f64 = 0.25;
+/// A ratio from which on noise counts as what sets the time.
+const SLOWED: f64 = 1.25;
+/// Less noise than one instruction for so many of the loop's says nothing where it slows nothing down.
+const LITTLE: u32 = 4;
+/// The memory is saturated below this: with noise that adds to the time from the first load on the share is near 0, with
+/// noise that only takes over it is near 1.
+const MEMORY_SATURATED: f64 = 0.5;
+/// A nop that costs more than this, in nanoseconds, does not wait for the front end: every core that this program knows
+/// takes four and more a cycle, at 1 GHz and more.
+const SLOWEST_NOP: f64 = 0.25;
+/// Modes that occupy arithmetic units. Some processors have units of their own for each.
+const ARITHMETIC: [&str; 5] = ["fp_add64", "fp_mul64", "fma64", "fp_div64", "int64_add"];
+/// Modes that occupy the units for loads and stores, with data that the first-level cache holds.
+const ACCESS: [&str; 2] = ["l1_ld64", "store64"];
+/// So many modes at most are asked, since their ends are combined.
+const VARIED: usize = 12;
+
+/// What one mode may say.
+#[derive(Clone, Copy)]
+struct Evidence<'a> {
+    mode: &'a str,
+    /// Whether the loop itself saturates the mode's resource.
+    saturated: bool,
+    absorbed: f64,
+    slack: f64,
+    /// Nanoseconds per further instruction.
+    slope: Option<f64>,
+}
+
+/// A class with the reason for it.
+pub(crate) struct Verdict {
+    pub class: Bottleneck,
+    pub reason: String,
+}
+
+/// The class that `modes` tell, of a loop whose machine code has so many instructions and, among them, memory accesses
+/// per iteration.
+pub(crate) fn verdict(modes: &[Mode], code: Option<(u32, u32)>) -> Verdict {
+    let (instructions, accesses) = (code.map(|c| c.0), code.map(|c| c.1));
+    let known: Vec<&Mode> = modes.iter().take(VARIED).collect();
+    let mut answers: Vec<(Bottleneck, &'static str)> = Vec::new();
+    for choice in 0..1u32 << known.len() {
+        let evidence: Vec<Evidence> =
+            known.iter().enumerate().map(|(i, mode)| end(mode, instructions, choice >> i & 1 == 1)).collect();
+        let answer = rules(&evidence, accesses);
+        if !answers.contains(&answer) {
+            answers.push(answer);
+        }
+    }
+    answers.sort_by_key(|a| (a.0, a.1));
+    let classes: Vec<Bottleneck> = answers.iter().map(|a| a.0).collect();
+    match answers.as_slice() {
+        [] => Verdict { class: Bottleneck::Undecided, reason: "no mode was measured".into() },
+        [(class, reason), ..] if classes.iter().all(|c| c == class) => {
+            Verdict { class: *class, reason: (*reason).to_owned() }
+        }
+        _ => {
+            let mut names: Vec<&str> =
+                classes.iter().map(|c| c.name()).filter(|&name| name != Bottleneck::Undecided.name()).collect();
+            names.dedup();
+            let reason = format!("the intervals allow {}", names.join(" and "));
+            Verdict { class: Bottleneck::Undecided, reason }
+        }
+    }
+}
+
+/// One end of what a mode's interval allows.
+fn end(mode: &Mode, instructions: Option<u32>, upper: bool) -> Evidence<'_> {
+    let unbounded = mode.state != State::Measured && (upper || mode.state == State::AtLeast);
+    let (absorbed, slack) = match (unbounded, upper) {
+        (true, _) => (f64::INFINITY, 1.0),
+        (false, true) => (mode.upper.unwrap_or(f64::INFINITY), mode.slack[2]),
+        (false, false) => (mode.lower, mode.slack[0]),
+    };
+    let most = mode.points.iter().filter(|p| p.ratio.is_finite()).map(|p| p.ratio).fold(0.0, f64::max);
+    let largest = mode.points.iter().filter(|p| p.ratio.is_finite()).map(|p| p.k).max().unwrap_or(0);
+    // Before the noise sets the time nobody knows its slope, and so no slack.
+    let saturated = absorbed < 1.0 || (slack < SATURATED && most >= SLOWED);
+    // A little noise beside very many instructions says nothing either way.
+    let little = most < SLOWED && absorbed >= 1.0 && instructions.is_some_and(|n| largest < n / LITTLE);
+    Evidence { mode: &mode.name, saturated: saturated || (little && !upper), absorbed, slack, slope: mode.slope_ns }
+}
+
+/// The decision rules.
+fn rules(evidence: &[Evidence], accesses: Option<u32>) -> (Bottleneck, &'static str) {
+    let of =
+        |names: &[&str]| -> Vec<Evidence> { evidence.iter().filter(|e| names.contains(&e.mode)).copied().collect() };
+    let (arithmetic, access, memory) = (of(&ARITHMETIC), of(&ACCESS), of(&["memory_ld64"]).first().copied());
+    let busy = |of: &[Evidence]| of.iter().any(|e| e.saturated);
+    if let Some(nop) = of(&["nop"]).first().filter(|nop| nop.saturated) {
+        return match nop.slope {
+            Some(slope) if slope > SLOWEST_NOP => {
+                (Bottleneck::Undecided, "the window of instructions in flight is full, which no class says")
+            }
+            _ => (Bottleneck::FrontEnd, "not even nops are absorbed"),
+        };
+    }
+    if arithmetic.is_empty() || access.is_empty() {
+        return (Bottleneck::Undecided, "arithmetic and first-level loads were not both injected");
+    }
+    match (busy(&arithmetic), busy(&access)) {
+        (true, false) => (Bottleneck::Compute, "arithmetic is not absorbed, first-level loads are"),
+        (false, true) => (Bottleneck::LoadStore, "first-level loads are not absorbed, arithmetic is"),
+        (true, true) if of(&["nop"]).is_empty() => {
+            (Bottleneck::Undecided, "nothing is absorbed, and without nops nobody knows whether the front end is why")
+        }
+        (true, true) => (Bottleneck::Compute, "neither arithmetic nor first-level loads are absorbed, but nops are"),
+        (false, false) => beyond_the_core(memory, accesses),
+    }
+}
+
+/// Nothing in the core is saturated: is it the memory, the latency of loads, or that of anything else?
+fn beyond_the_core(memory: Option<Evidence>, accesses: Option<u32>) -> (Bottleneck, &'static str) {
+    if accesses == Some(0) {
+        return (Bottleneck::Dependency, "everything is absorbed, and the loop does not touch memory");
+    }
+    let Some(memory) = memory else {
+        return (Bottleneck::Undecided, "loads from memory were not injected");
+    };
+    if memory.slack < MEMORY_SATURATED {
+        return (Bottleneck::Bandwidth, "all but loads from memory is absorbed");
+    }
+    if memory.absorbed >= f64::from(accesses.unwrap_or(1)) {
+        return (Bottleneck::Latency, "everything is absorbed, loads from memory included");
+    }
+    (Bottleneck::Dependency, "everything is absorbed, and loads from memory take longer than the loop")
+}

@@ -1,0 +1,392 @@
+//! Absorption: how many instructions a loop takes without slowing down, per kind of instruction, and which resource binds it
+//! (Delval et al., "Noise Injection for Performance Bottleneck Analysis").
+//!
+//! The chain is bursts (a profile's) → samples relative to no noise ([`samples`]) → a bent curve with its interval
+//! ([`curve`], [`hinge`]) → a class ([`bottleneck`]) → text, JSON, CSV ([`output`]) or a plot
+//! ([`plot`]). Nothing here measures; a profile is all that it knows.
+
+mod bottleneck;
+mod curve;
+pub mod hinge;
+mod output;
+mod plot;
+mod samples;
+
+use poise_profile::{Loop, Profile};
+
+use crate::formats::Names;
+use curve::Draws;
+use samples::{Class, Group};
+
+/// How the analysis runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Options {
+    /// Nominal probability of the intervals.
+    pub level: f64,
+    /// Seed of the bootstrap.
+    pub seed: u64,
+    /// Replicates of the bootstrap.
+    pub replicates: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { level: 0.9, seed: 0, replicates: 300 }
+    }
+}
+
+/// How far an absorption is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// The curve bends, and the interval says where.
+    Measured,
+    /// Nothing slowed down up to the value.
+    AtLeast,
+    /// Too few bursts or too much noise to tell.
+    Undecided,
+}
+
+impl State {
+    /// The contract's name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Measured => "measured",
+            Self::AtLeast => "at-least",
+            Self::Undecided => "undecided",
+        }
+    }
+}
+
+/// The resource that binds a loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Bottleneck {
+    /// Arithmetic units.
+    Compute,
+    /// Units for loads and stores.
+    LoadStore,
+    /// Fetching, decoding and renaming instructions.
+    FrontEnd,
+    /// The memory's bandwidth.
+    Bandwidth,
+    /// The latency of loads that depend on each other or cannot overlap.
+    Latency,
+    /// The latency of other operations that depend on each other.
+    Dependency,
+    /// The measurements allow several, or none.
+    Undecided,
+}
+
+impl Bottleneck {
+    /// The classes with their names in the contract.
+    pub const ALL: [(Self, &'static str); 7] = [
+        (Self::Compute, "compute"),
+        (Self::LoadStore, "load-store"),
+        (Self::FrontEnd, "front-end"),
+        (Self::Bandwidth, "bandwidth"),
+        (Self::Latency, "latency"),
+        (Self::Dependency, "dependency"),
+        (Self::Undecided, "undecided"),
+    ];
+
+    /// The contract's name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(class, _)| *class == self).map_or("undecided", |(_, name)| name)
+    }
+
+    /// The class as the end of "it is bound by …".
+    #[must_use]
+    pub fn binds(self) -> &'static str {
+        match self {
+            Self::Compute => "arithmetic",
+            Self::LoadStore => "loads and stores in the core",
+            Self::FrontEnd => "the front end",
+            Self::Bandwidth => "memory bandwidth",
+            Self::Latency => "the latency of memory",
+            Self::Dependency => "the latency of operations that depend on each other",
+            Self::Undecided => "something that the measurements do not tell",
+        }
+    }
+
+    /// Whether executed basic blocks can set the time of a loop of this class: where the core is what it waits for.
+    #[must_use]
+    pub fn is_in_the_core(self) -> bool {
+        matches!(self, Self::Compute | Self::LoadStore | Self::FrontEnd | Self::Dependency)
+    }
+}
+
+/// The time at one noise quantity.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Point {
+    /// The noise quantity.
+    pub k: u32,
+    /// Time relative to that without noise; NaN where it was not used at all.
+    pub ratio: f64,
+    /// Lower end of its interval.
+    pub lower: f64,
+    /// Upper end of its interval.
+    pub upper: f64,
+    /// Bursts measured.
+    pub bursts: usize,
+    /// Why it did not take part in the fit, if it did not.
+    pub unused: Option<String>,
+}
+
+/// What machine code one variant of a loop has, per iteration, counted from the final binary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Injected {
+    /// Noise instructions.
+    pub payload: u32,
+    /// Further instructions that the loop without noise does not have, spills among them.
+    pub overhead: u32,
+    /// Loads and stores of the stack that the loop without noise does not have.
+    pub spills: u32,
+}
+
+/// What the machine code of a loop without noise has, and what its variants add.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Code {
+    /// Instructions in the loop's body.
+    pub instructions: u32,
+    /// Loads and stores in it.
+    pub accesses: u32,
+    /// Variants by mode name and quantity.
+    pub variants: std::collections::BTreeMap<(String, u32), Injected>,
+}
+
+/// The machine code of loops by what a profile says of them.
+pub type CodeOf<'a> = &'a dyn Fn(&Loop) -> Option<Code>;
+
+/// What one mode says of a loop.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mode {
+    /// Its name, such as `fp_add64`.
+    pub name: String,
+    /// How far the absorption is known.
+    pub state: State,
+    /// Instructions per iteration that are absorbed; NaN where undecided.
+    pub raw: f64,
+    /// Lower end of its interval.
+    pub lower: f64,
+    /// Upper end; `None` where no slowdown bounds it.
+    pub upper: Option<f64>,
+    /// Absorption per instruction of the loop's body, where that is known (equation 2).
+    pub relative: Option<f64>,
+    /// The quantity at which the slowdown starts, and that from which on it is linear (figure 2).
+    pub k1: f64,
+    /// See `k1`.
+    pub k2: Option<f64>,
+    /// Nanoseconds per further instruction and iteration once saturated.
+    pub slope_ns: Option<f64>,
+    /// The idle share of the resource's time: lower end, value, upper end. See [`hinge::Hinge::slack`].
+    pub slack: [f64; 3],
+    /// The code of the smallest variant that the loop does not absorb, or of the largest there is.
+    pub injected: Option<Injected>,
+    /// The curve.
+    pub points: Vec<Point>,
+    /// Why it is undecided.
+    pub reason: String,
+}
+
+impl Mode {
+    /// Absorption times saturated slope, in nanoseconds per iteration: what of the time the resource is idle.
+    #[must_use]
+    pub fn slack_ns(&self) -> Option<f64> {
+        self.slope_ns.map(|slope| slope * self.raw)
+    }
+}
+
+/// What the executions of a loop at a call path say.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LoopReport {
+    /// Index of the call path's node in the profile.
+    pub node: u32,
+    /// Names from the root.
+    pub callpath: Vec<String>,
+    /// The loop.
+    pub target: Loop,
+    /// Executions, measured or not.
+    pub executions: u64,
+    /// Bursts that were measured and did not fit into memory.
+    pub left_out: u64,
+    /// Which class of executions this is, from 0, and of how many.
+    pub part: (usize, usize),
+    /// The share of executions in it.
+    pub share: f64,
+    /// Whether times are per iteration of the machine code, as they should be, or per execution.
+    pub per_iteration: bool,
+    /// Nanoseconds per iteration or execution without noise.
+    pub nanoseconds: f64,
+    /// The machine code of the loop without noise: instructions and memory accesses per iteration.
+    pub code: Option<(u32, u32)>,
+    /// The class.
+    pub class: Bottleneck,
+    /// Why this class.
+    pub reason: String,
+    /// The modes, in the order of their names.
+    pub modes: Vec<Mode>,
+}
+
+impl LoopReport {
+    /// The mode of this name.
+    #[must_use]
+    pub fn mode(&self, name: &str) -> Option<&Mode> {
+        self.modes.iter().find(|mode| mode.name == name)
+    }
+
+    /// What times and quantities are for one of.
+    #[must_use]
+    pub fn unit(&self) -> &'static str {
+        if self.per_iteration { "iteration" } else { "execution" }
+    }
+
+    /// What binds the loop, and what is free, in a sentence.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        match self.class {
+            Bottleneck::Undecided => format!("Undecided: {}.", self.reason),
+            class => format!("Bound by {}: {}{}.", class.binds(), self.reason, self.free()),
+        }
+    }
+
+    /// `; about 60 floating-point instructions per iteration are free`, or nothing where none are.
+    fn free(&self) -> String {
+        let free = ["fp_add64", "fp_mul64", "int64_add"].into_iter().find_map(|name| self.mode(name));
+        let Some(mode) = free.filter(|mode| mode.state != State::Undecided && mode.k1 >= 1.0) else {
+            return String::new();
+        };
+        format!("; {}", free_words(&mode.name, mode.k1, mode.state, self.unit()))
+    }
+
+    /// `solve.c:41`, or the function where the place is not known.
+    #[must_use]
+    pub fn place(&self) -> String {
+        place(&self.target)
+    }
+}
+
+/// `about 60 floating-point instructions per iteration are free`.
+fn free_words(mode: &str, quantity: f64, state: State, unit: &str) -> String {
+    let what = if mode.starts_with("int") { "integer" } else { "floating-point" };
+    let about = if state == State::AtLeast { "at least" } else { "about" };
+    let (plural, are) = if quantity.round() == 1.0 { ("", "is") } else { ("s", "are") };
+    format!("{about} {quantity:.0} {what} instruction{plural} per {unit} {are} free")
+}
+
+fn place(target: &Loop) -> String {
+    match target.file.rsplit('/').next() {
+        Some(file) if !file.is_empty() => format!("{file}:{}", target.line),
+        _ => format!("{} loop {}", target.function, target.id),
+    }
+}
+
+/// The absorption of all loops of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Report {
+    /// Nominal probability of the intervals.
+    pub level: f64,
+    /// The loops by call path; of several classes of executions, the one with most time first.
+    pub loops: Vec<LoopReport>,
+    /// Loops about which nothing can be said, with the reason.
+    pub refused: Vec<(Loop, String)>,
+}
+
+/// Analyses what noise injection measured in a run. `code` gives the machine code of loops, where it is known.
+#[must_use]
+pub fn analyse(profile: &Profile, code: CodeOf, options: &Options) -> Report {
+    let names = Names::of([profile]);
+    let mut loops = Vec::new();
+    let mut refused = Vec::new();
+    for group in samples::groups(&profile.noise) {
+        let Some(target) = profile.noise.loops.get(group.target as usize) else { continue };
+        let path = profile.path(group.node).unwrap_or_default();
+        let callpath: Vec<String> = path.into_iter().map(|region| names.show(region)).collect();
+        if group.classes.iter().all(|class| class.samples.is_empty()) {
+            let reason = format!("{} executions are too few to measure", group.executions);
+            refused.push((target.clone(), reason));
+            continue;
+        }
+        let code = code(target);
+        let analysis = Analysis { profile, group: &group, target, code: code.as_ref(), options };
+        loops.extend((0..group.classes.len()).map(|part| analysis.of_class(part, &callpath)));
+    }
+    let known = |target: &Loop| !target.refusal.is_empty();
+    refused.extend(profile.noise.loops.iter().filter(|t| known(t)).map(|t| (t.clone(), t.refusal.clone())));
+    Report { level: options.level, loops, refused }
+}
+
+/// All that the analysis of one loop at one call path needs.
+struct Analysis<'a> {
+    profile: &'a Profile,
+    group: &'a Group,
+    target: &'a Loop,
+    code: Option<&'a Code>,
+    options: &'a Options,
+}
+
+impl Analysis<'_> {
+    fn of_class(&self, part: usize, callpath: &[String]) -> LoopReport {
+        let class = &self.group.classes[part];
+        let draws = Draws::new(class.rounds, self.options);
+        let mut present: Vec<u32> = class.samples.iter().filter(|s| s.k > 0).map(|s| s.mode).collect();
+        present.sort_unstable();
+        present.dedup();
+        let mut modes: Vec<Mode> = present.into_iter().map(|mode| self.mode(class, mode, &draws)).collect();
+        modes.sort_by(|a, b| a.name.cmp(&b.name));
+        let verdict = bottleneck::verdict(&modes, self.code.map(|code| (code.instructions, code.accesses)));
+        LoopReport {
+            node: self.group.node,
+            callpath: callpath.to_vec(),
+            target: self.target.clone(),
+            executions: self.group.executions,
+            left_out: self.group.left_out,
+            part: (part, self.group.classes.len()),
+            share: class.share,
+            per_iteration: self.group.per_iteration,
+            nanoseconds: class.nanoseconds,
+            code: self.code.map(|code| (code.instructions, code.accesses)),
+            class: verdict.class,
+            reason: verdict.reason,
+            modes,
+        }
+    }
+
+    fn mode(&self, class: &Class, mode: u32, draws: &Draws) -> Mode {
+        let name = self.profile.noise.modes[mode as usize].clone();
+        let injected = |k: u32| self.code.and_then(|code| code.variants.get(&(name.clone(), k)).copied());
+        let refused = |k: u32| injected(k).and_then(Injected::refusal);
+        let curve = curve::curve(class, mode, draws, &refused, self.options);
+        let mut noisy = curve.points.iter().filter(|p| p.k > 0);
+        let first_slowed = noisy.find(|p| f64::from(p.k) >= curve.raw).or(curve.points.last());
+        let body = self.code.map(|code| f64::from(code.instructions.max(1)));
+        Mode {
+            state: curve.state,
+            raw: curve.raw,
+            lower: curve.lower,
+            upper: curve.upper,
+            relative: body.map(|body| curve.raw / body),
+            k1: curve.k1,
+            k2: curve.k2,
+            slope_ns: curve.slope.map(|slope| slope * class.nanoseconds),
+            slack: curve.slack,
+            injected: first_slowed.and_then(|p| injected(p.k)),
+            points: curve.points,
+            reason: curve.reason,
+            name,
+        }
+    }
+}
+
+impl Injected {
+    /// Why the variant says nothing about its payload, if so: what comes with it is not small.
+    fn refusal(self) -> Option<String> {
+        let small = (self.payload / 8).max(4);
+        let what = match self {
+            Self { spills, .. } if spills > small => format!("{spills} spills"),
+            Self { overhead, .. } if overhead > small => format!("{overhead} further instructions"),
+            _ => return None,
+        };
+        Some(format!("{what} beside {} of noise", self.payload))
+    }
+}
