@@ -60,6 +60,7 @@ fn run_one(study: &Study, point: &Point, repetition: u32, folder: &Path, summary
         clock: study.clock,
         captured: true,
         measured: study.measured,
+        waiting: study.waiting,
     };
     match run.execute(folder)? {
         Outcome::Complete => summary.complete += 1,

@@ -27,7 +27,7 @@ struct Variable {
     meaning: &'static str,
 }
 
-const VARIABLES: [Variable; 11] = [
+const VARIABLES: [Variable; 12] = [
     Variable {
         name: "POISE_PROFILE",
         default: "unset",
@@ -42,6 +42,11 @@ const VARIABLES: [Variable; 11] = [
         name: "POISE_PARAMETERS",
         default: "unset",
         meaning: "parameter values to note in the profile, such as p=4,n=1000",
+    },
+    Variable {
+        name: "POISE_WAITING",
+        default: "0",
+        meaning: "1 measures for what MPI operations wait, by a logical clock and in seconds",
     },
     Variable {
         name: "POISE_FINALIZE_SECONDS",

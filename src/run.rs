@@ -43,6 +43,8 @@ pub struct Run<'a> {
     pub captured: bool,
     /// How it is measured.
     pub measured: Measured,
+    /// Whether waiting is measured too.
+    pub waiting: bool,
 }
 
 /// How our libraries reach the program.
@@ -190,6 +192,9 @@ impl Run<'_> {
         command.args(&self.command[1..]).current_dir(self.working_directory());
         if self.measured != Measured::Not {
             command.envs(measuring_environment(&folder.join(PROFILE), self.point, self.clock, self.measured)?);
+            if self.waiting {
+                command.env("POISE_WAITING", "1");
+            }
         }
         if self.captured {
             let file = |name: &str| File::create(folder.join(name)).map_err(|e| Error::cannot_write(folder, &e));

@@ -66,6 +66,8 @@ pub struct Study {
     pub clock: Clock,
     /// How it is measured.
     pub measured: Measured,
+    /// Whether waiting is measured too.
+    pub waiting: bool,
 }
 
 #[derive(Deserialize)]
@@ -84,6 +86,8 @@ struct StudyFile {
     clock: Clock,
     #[serde(default)]
     linked: bool,
+    #[serde(default)]
+    waiting: bool,
     parameters: toml::Table,
 }
 
@@ -149,6 +153,7 @@ impl Study {
             time_limit: Duration::from_secs(raw.time_limit),
             clock: raw.clock,
             measured: if raw.linked { Measured::Linked } else { Measured::Preloaded },
+            waiting: raw.waiting,
         })
     }
 

@@ -1,10 +1,11 @@
 //! From an experiment to its models: which series is modelled how, over all call paths in parallel.
 
 use crate::build::{Data, Pooled, constant_model, count_model, prior_model, prior_residuals, searched_model};
+use crate::depth;
 use crate::effort::{self, Count, Found, Workspace};
 use crate::experiment::{CallPathId, Experiment, Layout, MetricId, OverRanks, Series};
 use crate::hypotheses::Hypotheses;
-use crate::model::{Kind, Model, Warning};
+use crate::model::{Kind, Model, Role, Warning};
 use crate::noise_pool::NoisePool;
 use crate::options::{self, ExponentSets, MethodChoice, Options};
 use crate::priors::{self, Bytes, Communicator, Operation, Prior};
@@ -42,7 +43,8 @@ pub struct Fits {
 }
 
 /// Metrics that count and therefore have no noise.
-const EFFORT: [&str; 5] = ["visits", "basic_blocks", "bytes_sent", "bytes_received", "comm_size"];
+const EFFORT: [&str; 7] =
+    ["visits", "basic_blocks", "bytes_sent", "bytes_received", "comm_size", "logical_wait", "polling_blocks"];
 /// Most call paths of a kind whose residuals are pooled.
 const MOST_POOLED: usize = 160;
 /// Models of fewer points have a warning.
@@ -214,7 +216,7 @@ impl<'a> Fitter<'a> {
         if data.medians.iter().all(|y| *y == 0.0) {
             return Ok(constant_model(&data, self.kind(series), 0.0));
         }
-        if name == "time"
+        if matches!(name, "time" | "wait_time")
             && self.options.method != MethodChoice::Time
             && let Some((prior, effort_metric, warnings)) = self.prior(series, workspace)
         {
@@ -299,7 +301,7 @@ impl<'a> Fitter<'a> {
         let metric = &self.experiment.metrics[series.metric as usize];
         let is_mpi = self.experiment.callpaths[series.callpath as usize].name.starts_with("MPI_");
         match metric.name.as_str() {
-            "wait_time" => Kind::Waiting,
+            "wait_time" | "logical_wait" => Kind::Waiting,
             name if name == "time" || name.is_empty() || metric.unit == "s" => {
                 if is_mpi {
                     Kind::Communication
@@ -391,7 +393,7 @@ impl<'a> Fitter<'a> {
             return None;
         }
         let found = self.functions_behind(&cut.part(&data, lower), workspace).into_iter().next()?;
-        found.exact.then(|| priors::computation(&found, |_| true))
+        found.exact.then(|| priors::counted(&found, Role::Computation, |_| true))
     }
 
     /// The two functions that give a count exactly which no single one explains.
@@ -422,11 +424,23 @@ impl<'a> Fitter<'a> {
 
     /// The functions that explain a count, best first.
     fn functions_behind(&self, data: &Data<'a>, workspace: &mut Workspace) -> Vec<Found> {
+        if self.experiment.metrics[data.series.metric as usize].name == "logical_wait"
+            && let Some(found) = self.depth_function(data, workspace)
+        {
+            return found;
+        }
         let hypotheses = self.hypotheses(data);
         match hypotheses.reduced(&data.medians) {
             Some(reduced) => self.function_of(&reduced.values(&data.medians), &reduced.hypotheses, workspace),
             None => self.function_of(&data.medians, &hypotheses, workspace),
         }
+    }
+
+    /// The functions behind logical waiting that is the depth of a decomposition times a stage, best first.
+    fn depth_function(&self, data: &Data<'a>, workspace: &mut Workspace) -> Option<Vec<Found>> {
+        depth::functions(&data.points, &data.medians, self.ranks?, |points, stage| {
+            self.function_of(stage, &Hypotheses::new(points, &self.options.exponents), workspace)
+        })
     }
 
     /// The functions that explain the counts `y`, best first.
@@ -470,20 +484,27 @@ impl<'a> Fitter<'a> {
 
     /// The shape that effort gives the time of `series`: prior, the metric it came from, and warnings.
     fn prior(&self, series: &Series, workspace: &mut Workspace) -> Option<(Prior, MetricId, Vec<Warning>)> {
-        match Operation::named(&self.experiment.callpaths[series.callpath as usize].name) {
-            Some(operation) => self.communication_prior(series.callpath, operation, workspace),
-            None => self.computation_prior(series.callpath, workspace),
+        let callpath = series.callpath;
+        if self.experiment.metrics[series.metric as usize].name == "wait_time" {
+            return self.counted_prior(callpath, ("logical_wait", "logical waiting"), Role::Waiting, workspace);
+        }
+        match Operation::named(&self.experiment.callpaths[callpath as usize].name) {
+            Some(operation) => self.communication_prior(callpath, operation, workspace),
+            None => self.counted_prior(callpath, ("basic_blocks", "basic blocks"), Role::Computation, workspace),
         }
     }
 
-    fn computation_prior(
+    /// The prior of a time whose shape is that of one count, named as a metric and for people.
+    fn counted_prior(
         &self,
         callpath: CallPathId,
+        (name, what): (&str, &str),
+        role: Role,
         workspace: &mut Workspace,
     ) -> Option<(Prior, MetricId, Vec<Warning>)> {
         let over = [Some(self.options.over_ranks), None, Some(OverRanks::Mean), Some(OverRanks::Maximum)];
-        let (effort, metric, layout) = self.effort(callpath, "basic_blocks", &over, workspace)?;
-        let warnings = effort_warnings(effort, "basic blocks");
+        let (effort, metric, layout) = self.effort(callpath, name, &over, workspace)?;
+        let warnings = effort_warnings(effort, what);
         let found = effort.shape()?;
         let points = &self.hypotheses[layout].points;
         let corner = self.hypotheses[layout].corner();
@@ -492,7 +513,7 @@ impl<'a> Fitter<'a> {
             let share = |x: &[f64]| (t.at(x) / total(x)).abs();
             share(&corner) >= 0.01 || points.iter().any(|x| share(x) >= 0.05)
         };
-        Some((priors::computation(found, matters), metric, warnings))
+        Some((priors::counted(found, role, matters), metric, warnings))
     }
 
     fn communication_prior(
@@ -502,6 +523,7 @@ impl<'a> Fitter<'a> {
         workspace: &mut Workspace,
     ) -> Option<(Prior, MetricId, Vec<Warning>)> {
         let over = [Some(self.options.over_ranks), None, Some(OverRanks::Maximum), Some(OverRanks::Mean)];
+        let over_waiting = [Some(self.options.over_ranks), None, Some(OverRanks::Mean), Some(OverRanks::Maximum)];
         let mut warnings = Vec::new();
         let visits = self.effort(callpath, "visits", &over, workspace);
         let bytes = self.bytes(callpath, operation.bytes, workspace);
@@ -510,7 +532,8 @@ impl<'a> Fitter<'a> {
         if visits.is_none() && bytes.is_none() || operation.moves_bytes() && !counted {
             return None;
         }
-        for (effort, what) in [(&visits, "visits"), (&bytes, "bytes")] {
+        let waiting = self.effort(callpath, "logical_wait", &over_waiting, workspace).filter(|w| w.0.repeats);
+        for (effort, what) in [(&visits, "visits"), (&bytes, "bytes"), (&waiting, "logical waiting")] {
             warnings.extend(effort.iter().flat_map(|e| effort_warnings(e.0, what)));
         }
         let once = Found { constant: 1.0, terms: Vec::new(), residual: 0.0, exact: true, score: 0.0 };
@@ -519,7 +542,8 @@ impl<'a> Fitter<'a> {
         let volume = bytes.as_ref().and_then(|b| b.0.shape());
         let communicator = self.communicator(callpath, workspace);
         let metric = bytes.as_ref().or(visits.as_ref())?.1;
-        Some((operation.prior(calls, volume, &communicator), metric, warnings))
+        let waits = waiting.as_ref().and_then(|w| w.0.shape());
+        Some((operation.prior(calls, volume, waits, &communicator), metric, warnings))
     }
 
     /// The bytes that stand for an operation: those it names, or else the other direction's.

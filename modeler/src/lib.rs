@@ -11,6 +11,7 @@ mod build;
 mod coefficients;
 pub mod compare;
 mod decompose;
+mod depth;
 mod effort;
 pub mod experiment;
 mod expression;

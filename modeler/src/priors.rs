@@ -40,12 +40,12 @@ pub(crate) fn terms_of(found: &Found, role: Role) -> Vec<Term> {
     terms
 }
 
-/// The prior of a computation with these block counts: the count as a whole; a constant and its growth as a whole;
-/// a constant and each growing term on its own.
+/// The prior of a time that a count gives its shape, computation or waiting: the count as a whole; a constant and its
+/// growth as a whole; a constant and each growing term on its own.
 ///
 /// `matters` says which terms are worth a coefficient.
-pub(crate) fn computation(blocks: &Found, matters: impl Fn(&Term) -> bool) -> Prior {
-    let terms = terms_of(blocks, Role::Computation);
+pub(crate) fn counted(count: &Found, role: Role, matters: impl Fn(&Term) -> bool) -> Prior {
+    let terms = terms_of(count, role);
     let growing: Vec<Term> = terms.iter().filter(|t| !t.factors.is_empty()).cloned().collect();
     if growing.is_empty() {
         return vec![vec![Group::constant()]];
@@ -251,8 +251,15 @@ impl Operation {
         self.bandwidth.is_some()
     }
 
-    /// The prior: every subset of the cost's parts and a constant, fewest first.
-    pub fn prior(&self, visits: &Found, bytes: Option<&Found>, communicator: &Communicator) -> Prior {
+    /// The prior: every subset of the cost's parts and a constant, fewest first. `waiting` is that of the logical clock, and
+    /// a part as a whole.
+    pub fn prior(
+        &self,
+        visits: &Found,
+        bytes: Option<&Found>,
+        waiting: Option<&Found>,
+        communicator: &Communicator,
+    ) -> Prior {
         let calls = terms_of(visits, Role::Latency);
         let mut groups = Vec::new();
         for startups in self.startups {
@@ -272,6 +279,7 @@ impl Operation {
                 });
             }
         }
+        groups.extend(waiting.map(|waiting| terms_of(waiting, Role::Waiting)));
         let mut groups: Vec<Group> = groups.into_iter().filter_map(useful).collect();
         groups.push(Group::constant());
         subsets(&groups)
@@ -362,7 +370,7 @@ mod tests {
         let (visits, world) = (count(3.0, &[]), Communicator::world(0));
         let bytes = count(0.0, &[(4.0, 1, 1)]);
         let at = |name: &str| {
-            let prior = Operation::named(name).unwrap().prior(&visits, Some(&bytes), &world);
+            let prior = Operation::named(name).unwrap().prior(&visits, Some(&bytes), None, &world);
             groups_at(&prior, &[8.0, 100.0])
         };
         // p = 8, n = 100, three calls, 400 bytes: latency 3·log2(8), bandwidth 400, shares 7/8 of 400, constant 1.
@@ -378,7 +386,7 @@ mod tests {
     #[test]
     fn sub_communicators_count_their_own_ranks() {
         let (visits, bytes) = (count(1.0, &[]), count(0.0, &[(4.0, 1, 1)]));
-        let prior = |c: &Communicator| Operation::named("MPI_Allgather").unwrap().prior(&visits, Some(&bytes), c);
+        let prior = |c: &Communicator| Operation::named("MPI_Allgather").unwrap().prior(&visits, Some(&bytes), None, c);
         let root = Communicator::Power { parameter: 0, exponent: Exponent::new(1, 2), factor: 1.0 };
         // The square root of 64 ranks is 8: log2 is 3, the share 7/8.
         let values = groups_at(&prior(&root), &[64.0, 100.0]);
@@ -390,7 +398,7 @@ mod tests {
     #[test]
     fn visits_that_grow_multiply_the_latency() {
         let visits = count(2.0, &[(5.0, 1, 1)]);
-        let prior = Operation::named("MPI_Barrier").unwrap().prior(&visits, None, &Communicator::world(0));
+        let prior = Operation::named("MPI_Barrier").unwrap().prior(&visits, None, None, &Communicator::world(0));
         assert_eq!(groups_at(&prior, &[16.0, 10.0])[0], 4.0 * 52.0);
     }
 }

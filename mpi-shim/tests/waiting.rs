@@ -40,3 +40,28 @@ fn logical_waiting_is_what_the_program_says() {
         }
     }
 }
+
+/// The depth of a sweep over a cuboid of ranks, times one stage less half of one, is what the theory says of the mean: with p ranks in d
+/// dimensions it grows as p^(1/d), where all that is sent is constant per rank inside the grid. Ranks that share cores, in
+/// whatever order they run, wait the same.
+#[test]
+fn a_wavefront_waits_as_long_as_it_is_deep() {
+    let (sweeps, work, bytes) = (5, 12_345, 800);
+    let stage = work + 1000 + bytes / 8;
+    let arguments = |dimensions: u32| [dimensions, sweeps, work, bytes].map(|number| number.to_string());
+    for (mpi, dimensions, side) in
+        [(Mpi::OpenMpi, 2, 2), (Mpi::Mpich, 2, 4), (Mpi::OpenMpi, 3, 2), (Mpi::Mpich, 3, 2), (Mpi::OpenMpi, 3, 3)]
+    {
+        let arguments = arguments(dimensions);
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let ranks = u32::pow(side, dimensions);
+        let run = Run::with("wavefront", &arguments, mpi, ranks, Mode::Waiting);
+        let checked = Checked::of(&run, "wavefront", mpi, ranks);
+        let waited = checked.value(&["MPI_Recv"], Metric::LogicalWait).expect("waiting");
+        let depth = dimensions * (side - 1);
+        let twice_the_mean = u128::from((2 * sweeps - 1) * depth * stage);
+        assert_eq!(2 * waited.sum, twice_the_mean * u128::from(ranks), "{mpi:?}, {side}^{dimensions} ranks");
+        let sent = checked.value(&["MPI_Send"], Metric::LogicalWait).expect("waiting");
+        assert_eq!((sent.sum, sent.ranks), (0, ranks));
+    }
+}

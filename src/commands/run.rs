@@ -70,6 +70,8 @@ fn run_once(arguments: &RunArgs, global: &GlobalArgs) -> Result<()> {
         },
         captured: false,
         measured: Measured::Preloaded,
+        // As the environment has it, which the program gets.
+        waiting: false,
     };
     interrupt::watch();
     match run.execute(&folder)? {

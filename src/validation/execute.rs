@@ -87,7 +87,8 @@ pub fn measure(plan: &Plan, launcher: &Launcher, folder: &Path, progress: &Progr
     let study = study(plan, launcher, folder, name)?;
     run(&Study { repetitions, ..study.clone() }, &runs, progress)?;
     run(&Study { points: vec![test_point(&plan.spec)?], repetitions, ..study.clone() }, &test, progress)?;
-    let without = Study { measured: Measured::Not, command: command(plan, launcher, &plain), ..study };
+    let without =
+        Study { measured: Measured::Not, command: command(plan, launcher, &plain), waiting: false, ..study };
     run(&without, &uncounted, progress)?;
     Ok(Measurements {
         trained: read(&[&runs])?,
@@ -147,6 +148,7 @@ fn study(plan: &Plan, launcher: &Launcher, folder: &Path, program: &str) -> Resu
         time_limit: Duration::from_secs(3600),
         clock,
         measured,
+        waiting: super::waits(&plan.spec),
     })
 }
 

@@ -192,7 +192,13 @@ fn study(spec: &Spec, mpi: &Mpi, folder: &Path) -> Study {
         // Ranks share cores, and elapsed time would measure the neighbours.
         clock: Clock::Cpu,
         measured: Measured::Preloaded,
+        waiting: waits(spec),
     }
+}
+
+/// Whether the program has operations whose time is mostly that of waiting.
+fn waits(spec: &Spec) -> bool {
+    spec.functions.iter().flat_map(|f| &f.messages).any(|m| m.operation.dimensions().is_some())
 }
 
 /// The training points as studies have points.

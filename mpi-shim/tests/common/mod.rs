@@ -140,9 +140,27 @@ impl Run {
         Self::writing_to(name, mpi, ranks, mode, folder, path)
     }
 
+    /// The same, with arguments.
+    pub fn with(name: &str, arguments: &[&str], mpi: Mpi, ranks: u32, mode: Mode) -> Self {
+        let folder = tempfile::tempdir().expect("a folder for temporary files");
+        let path = folder.path().join("run.poise");
+        Self::launched((name, arguments), mpi, ranks, mode, folder, path)
+    }
+
     /// The same, with the profile going to `path`.
     pub fn writing_to(
         name: &str,
+        mpi: Mpi,
+        ranks: u32,
+        mode: Mode,
+        folder: tempfile::TempDir,
+        profile_path: PathBuf,
+    ) -> Self {
+        Self::launched((name, &[]), mpi, ranks, mode, folder, profile_path)
+    }
+
+    fn launched(
+        (name, arguments): (&str, &[&str]),
         mpi: Mpi,
         ranks: u32,
         mode: Mode,
@@ -163,7 +181,7 @@ impl Run {
         if mode == Mode::Waiting {
             command.arg("POISE_WAITING=1");
         }
-        let output = command.arg(program).output().expect("timeout, from coreutils");
+        let output = command.arg(program).args(arguments).output().expect("timeout, from coreutils");
         Self {
             status: output.status.code(),
             stdout: String::from_utf8_lossy(&output.stdout).into_owned(),

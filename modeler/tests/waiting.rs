@@ -1,0 +1,79 @@
+//! What the logical clock says of waiting gives the time of an MPI operation its shape.
+
+use modeler::experiment::{ExperimentBuilder, Metric, OverRanks};
+use modeler::model::{Exponent, Kind, Method, Role};
+use modeler::{Experiment, Fits, Options};
+
+const STARTUP: f64 = 1e-6;
+const PER_BYTE: f64 = 1e-10;
+const PER_TICK: f64 = 0.8e-9;
+
+/// The receives of a wavefront over cubes of ranks: 10 sweeps, stages of n² blocks and messages of 80 bytes. Every time
+/// is off by a few percent, and some by much more, always upwards.
+fn wavefront(with_clock: bool) -> Experiment {
+    let mut builder = ExperimentBuilder::new(["p", "n"]);
+    let mut metric = |name: &str, unit: &str| {
+        let over_ranks = Some(OverRanks::Mean);
+        builder.metric(Metric { name: name.into(), unit: unit.into(), over_ranks })
+    };
+    let (time, visits, bytes) = (metric("time", "s"), metric("visits", ""), metric("bytes_received", "bytes"));
+    let (clock, seconds) = (metric("logical_wait", "ticks"), metric("wait_time", "s"));
+    let receive = builder.callpath(["main", "sweep", "MPI_Recv"]);
+    let mut number = 0_u64;
+    for p in [8.0_f64, 27.0, 64.0, 125.0, 216.0] {
+        for n in [100.0, 150.0, 200.0, 300.0, 400.0] {
+            let point = builder.point(&[p, n]);
+            let waited = 9.5 * 3.0 * (p.cbrt() - 1.0) * (n * n + 1000.0 + 10.0);
+            let moved = 10.0 * 80.0 * 3.0 * (1.0 - 1.0 / p.cbrt());
+            number += 1;
+            let noise = 1.0 + 0.02 * (number * 7 % 5) as f64 + if number.is_multiple_of(6) { 0.4 } else { 0.0 };
+            builder.add(receive, visits, point, 30.0);
+            builder.add(receive, bytes, point, moved.round());
+            builder.add(receive, time, point, noise * (30.0 * STARTUP + moved * PER_BYTE + waited * PER_TICK));
+            if with_clock {
+                builder.add(receive, clock, point, waited.round());
+                builder.add(receive, seconds, point, noise * waited * PER_TICK);
+            }
+        }
+    }
+    builder.finish()
+}
+
+fn fit(experiment: &Experiment) -> Fits {
+    modeler::fit(experiment, &Options::default())
+}
+
+#[test]
+fn receives_grow_as_the_sweep_is_deep() {
+    let experiment = wavefront(true);
+    let fits = fit(&experiment);
+    let model = |name: &str| {
+        let id = experiment.metric(name, Some(OverRanks::Mean)).unwrap();
+        fits.models.iter().find(|model| model.metric == id).unwrap()
+    };
+    for (name, kind) in [("time", Kind::Communication), ("wait_time", Kind::Waiting)] {
+        let model = model(name);
+        assert_eq!((model.method, model.kind), (Method::Effort, kind), "{name}");
+        let growth: Vec<Exponent> = model.growth.iter().map(|growth| growth.exponent).collect();
+        assert_eq!(growth, [Exponent::new(1, 3), Exponent::from_integer(2)], "{name}");
+        assert!(model.terms.iter().any(|term| term.role == Role::Waiting && term.coefficient > 0.0), "{name}");
+        // Four times the ranks of the largest point, and twice the problem.
+        let (p, n) = (1000.0_f64, 800.0);
+        let expected = 9.5 * 3.0 * (p.cbrt() - 1.0) * (n * n + 1010.0) * PER_TICK;
+        let predicted = model.predict(&[p, n], 0.9).value;
+        assert!((predicted / expected - 1.0).abs() < 0.1, "{name}: {predicted} instead of {expected}");
+    }
+    assert_eq!(model("logical_wait").kind, Kind::Waiting);
+}
+
+/// Bytes alone tell nothing of it: their model is a constant.
+#[test]
+fn without_the_clock_bytes_see_a_constant() {
+    let experiment = wavefront(false);
+    let time = experiment.metric("time", Some(OverRanks::Mean)).unwrap();
+    let fits = fit(&experiment);
+    let model = fits.models.iter().find(|model| model.metric == time).unwrap();
+    assert_eq!(model.method, Method::Effort);
+    assert!(model.growth[1].exponent == Exponent::from_integer(0), "{:?}", model.growth);
+    assert!(model.growth[0].exponent < Exponent::new(1, 3), "{:?}", model.growth);
+}
