@@ -16,6 +16,14 @@ pub type Int = c_int;
 pub type Wide = i64;
 /// Any pointer or array.
 pub type Ptr = *mut c_void;
+/// An array of ints that are counts.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub struct Ints(pub *const Int);
+/// An array of MPI_Counts.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub struct Wides(pub *const Wide);
 /// An MPI handle by value.
 pub type Handle = usize;
 

@@ -11,8 +11,8 @@ use std::sync::{Mutex, MutexGuard};
 
 use smallvec::{SmallVec, smallvec};
 
-use crate::library::{Family, Handle, Int, Ptr, family};
-use crate::rules::{ByArguments, Group, Moved, Rule, natural, received, sent};
+use crate::library::{Family, Handle, Int, Ptr, Wide, family};
+use crate::rules::{ByArguments, Count, Group, Moved, Rule, natural, received, sent};
 use crate::runtime::Stamp;
 use crate::waiting::{self, Source, Wait};
 
@@ -21,8 +21,12 @@ use crate::waiting::{self, Source, Wait};
 struct Entry {
     /// Bytes that it sends each time it starts.
     sends: u64,
+    /// Bytes that are credited as received each time it starts.
+    arrives: u64,
     /// Whether its completion brings bytes.
     receives: bool,
+    /// Whether its status does not say how many: MPICH 4.0's of exchanges that do not wait.
+    uncounted: bool,
     /// Whether it outlives its completion.
     persistent: bool,
     /// Ranks of its communicator; 0 where not known.
@@ -89,7 +93,9 @@ fn take(request: Handle) -> Option<Entry> {
 unsafe fn register(request: Ptr, comm: Option<Handle>, entry: Entry, wait: &mut Wait<'_>) {
     let Some(family) = family() else { return };
     // SAFETY: the caller's promise.
-    let (handle, comm_size) = unsafe { (family.read(request, 0), comm.map_or(0, |comm| Group::of(comm).ranks())) };
+    let handle = unsafe { family.read(request, 0) };
+    // SAFETY: the caller's promise.
+    let comm_size = comm.map_or(entry.comm_size, |comm| unsafe { Group::of(comm) }.ranks());
     if entry.receives || entry.persistent {
         insert(handle, Entry { comm_size, ..entry });
     }
@@ -156,8 +162,8 @@ impl Rule for StartsMatched {
 }
 
 /// Persistent sends: nothing moves until they start.
-pub struct PreparesSend {
-    pub count: Int,
+pub struct PreparesSend<C> {
+    pub count: C,
     pub datatype: Handle,
     pub dest: Int,
     pub tag: Int,
@@ -165,7 +171,7 @@ pub struct PreparesSend {
     pub request: Ptr,
 }
 
-impl Rule for PreparesSend {
+impl<C: Count> Rule for PreparesSend<C> {
     type Scratch = ();
 
     unsafe fn before(&mut self, (): &mut ()) {}
@@ -213,6 +219,97 @@ impl Rule for PreparesReceive {
     }
 }
 
+/// Exchanges of two messages that complete later: the send is credited here.
+pub struct StartsExchange<C> {
+    pub count: C,
+    pub datatype: Handle,
+    pub dest: Int,
+    pub sendtag: Int,
+    pub source: Int,
+    pub recvtag: Int,
+    pub comm: Handle,
+    pub request: Ptr,
+}
+
+impl<C: Count> Rule for StartsExchange<C> {
+    type Scratch = ();
+
+    unsafe fn before(&mut self, (): &mut ()) {}
+
+    unsafe fn depart(&mut self, (): &mut (), entry: &Stamp, _blocks: bool) {
+        waiting::send(self.comm, self.dest, self.sendtag, self.count.into(), entry);
+    }
+
+    unsafe fn after(&mut self, (): &mut (), accepted: bool, wait: &mut Wait<'_>) {
+        let &mut Self { source, recvtag: tag, comm, request, .. } = self;
+        // SAFETY: the arguments are read only if MPI accepted the call.
+        unsafe {
+            if accepted {
+                let receives = family().is_some_and(|family| source != family.proc_null);
+                let source = posted(Source::new(comm, source, tag), receives);
+                let entry = Entry { receives, source, uncounted: true, ..Entry::default() };
+                register(request, Some(comm), entry, wait);
+                wait.moved.sent = sent(self.count, self.datatype, self.dest);
+            }
+        }
+    }
+}
+
+/// Persistent collective operations: credited where they start, by the arguments of the plain form.
+pub struct PreparesCollective<R> {
+    pub of: R,
+    pub request: Ptr,
+}
+
+impl<R: ByArguments> Rule for PreparesCollective<R> {
+    type Scratch = ();
+
+    unsafe fn before(&mut self, (): &mut ()) {}
+
+    unsafe fn after(&mut self, (): &mut (), accepted: bool, wait: &mut Wait<'_>) {
+        if !accepted {
+            return;
+        }
+        // SAFETY: MPI accepted the arguments, which are those of the plain form.
+        unsafe {
+            let moved = self.of.moved();
+            let entry = Entry { sends: moved.sent, arrives: moved.received, persistent: true, ..Entry::default() };
+            register(self.request, None, Entry { comm_size: moved.comm_size, ..entry }, wait);
+            wait.moved.comm_size = moved.comm_size;
+        }
+    }
+}
+
+/// Partitioned messages: as much is sent and received in all as the arguments of either side say, credited at the start.
+pub struct PreparesPartitioned {
+    pub partitions: Int,
+    pub count: Wide,
+    pub datatype: Handle,
+    pub peer: Int,
+    pub comm: Handle,
+    pub sends: bool,
+    pub request: Ptr,
+}
+
+impl Rule for PreparesPartitioned {
+    type Scratch = ();
+
+    unsafe fn before(&mut self, (): &mut ()) {}
+
+    unsafe fn after(&mut self, (): &mut (), accepted: bool, wait: &mut Wait<'_>) {
+        if !accepted {
+            return;
+        }
+        // SAFETY: MPI accepted the call.
+        unsafe {
+            let all = sent(self.count, self.datatype, self.peer).saturating_mul(natural(self.partitions));
+            let (sends, arrives) = if self.sends { (all, 0) } else { (0, all) };
+            let entry = Entry { sends, arrives, persistent: true, ..Entry::default() };
+            register(self.request, Some(self.comm), entry, wait);
+        }
+    }
+}
+
 /// Starts of persistent requests: sends are credited here.
 pub struct Starts {
     pub requests: Ptr,
@@ -254,6 +351,7 @@ impl Rule for Starts {
         // SAFETY: MPI accepted the array.
         for (request, entry) in unsafe { self.entries() } {
             wait.moved.sent = wait.moved.sent.saturating_add(entry.sends);
+            wait.moved.received = wait.moved.received.saturating_add(entry.arrives);
             wait.moved.comm_size = wait.moved.comm_size.max(entry.comm_size);
             if entry.receives && waiting::is_on() {
                 insert(request, Entry { source: entry.source.posted(), ..entry });
@@ -396,7 +494,8 @@ impl Completes {
                 // SAFETY: the array has a status there, and MPI filled it.
                 let (bytes, (from, tag)) = unsafe {
                     let status = (*self.statuses).byte_add(position * family.status_size);
-                    (received(family, status), family.source_and_tag(status))
+                    let bytes = received(family, status).map(|bytes| if entry.uncounted { 0 } else { bytes });
+                    (bytes, family.source_and_tag(status))
                 };
                 wait.moved.received = wait.moved.received.saturating_add(bytes.unwrap_or(0));
                 wait.moved.comm_size = wait.moved.comm_size.max(entry.comm_size);

@@ -5,13 +5,14 @@
 use std::cell::Cell;
 
 use crate::coroutines::Others;
-use crate::library::{Function, Handle, Int, Ptr, SUCCESS, Wide, family};
+use crate::library::{Function, Handle, Int, Ints, Ptr, SUCCESS, Wide, Wides, family};
 use crate::requests::{
-    Asks, Completes, Frees, Outcome, PreparesReceive, PreparesSend, Starts, StartsMatched, StartsReceive,
+    Asks, Completes, Frees, Outcome, PreparesCollective, PreparesPartitioned, PreparesReceive, PreparesSend, Starts,
+    StartsExchange, StartsMatched, StartsReceive,
 };
 use crate::rules::*;
 use crate::runtime::{Region, Visit, active};
-use crate::table::{collective, environment, one_sided, point_to_point};
+use crate::table::{collective, environment, large_counts, one_sided, persistent, point_to_point};
 use crate::waiting::{self, Wait};
 
 thread_local! {
@@ -44,7 +45,10 @@ impl Drop for Inside {
 /// Whether the MPI function of this name asks and does not wait. Some that do neither are among them.
 const fn is_test(name: &str) -> bool {
     let name = name.as_bytes();
-    matches!(name, [b'T', b'e', b's', b't', ..] | b"Iprobe" | b"Improbe" | b"Request_get_status" | b"Win_test")
+    matches!(
+        name,
+        [b'T', b'e', b's', b't', ..] | b"Iprobe" | b"Improbe" | b"Request_get_status" | b"Win_test" | b"Parrived"
+    )
 }
 
 /// One exported pair of functions per row. The rule sees the arguments before the call, which it may redirect to a
@@ -117,3 +121,5 @@ point_to_point!(wrappers);
 collective!(wrappers);
 one_sided!(wrappers);
 environment!(wrappers);
+large_counts!(wrappers);
+persistent!(wrappers);

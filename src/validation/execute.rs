@@ -87,8 +87,7 @@ pub fn measure(plan: &Plan, launcher: &Launcher, folder: &Path, progress: &Progr
     let study = study(plan, launcher, folder, name)?;
     run(&Study { repetitions, ..study.clone() }, &runs, progress)?;
     run(&Study { points: vec![test_point(&plan.spec)?], repetitions, ..study.clone() }, &test, progress)?;
-    let without =
-        Study { measured: Measured::Not, command: command(plan, launcher, &plain), waiting: false, ..study };
+    let without = Study { measured: Measured::Not, command: command(plan, launcher, &plain), waiting: false, ..study };
     run(&without, &uncounted, progress)?;
     Ok(Measurements {
         trained: read(&[&runs])?,

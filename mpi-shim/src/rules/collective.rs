@@ -7,7 +7,7 @@
 
 use smallvec::SmallVec;
 
-use super::{ByArguments, Group, Moved, bytes, counts, if_moved};
+use super::{ByArguments, Count, Counts, Group, Moved, bytes, counts, if_moved, natural};
 use crate::library::{Family, Handle, Int, Ptr, Wide, family};
 use crate::runtime::Stamp;
 use crate::waiting::{self, Needs};
@@ -43,11 +43,11 @@ unsafe fn context(comm: Handle) -> Option<(&'static Family, Group)> {
 ///
 /// # Safety
 /// MPI has accepted the type and may read `length` counts.
-unsafe fn blocks(vector: Ptr, length: u64, datatype: Handle, except: Option<Int>) -> u64 {
+unsafe fn blocks(vector: impl Counts, length: u64, datatype: Handle, except: Option<Int>) -> u64 {
     // SAFETY: the caller's promise.
     let vector = unsafe { counts(vector, length) };
-    let total: Wide = vector.iter().map(|&count| Wide::from(count)).sum();
-    let own = except.and_then(|rank| vector.get(rank as usize)).map_or(0, |&count| Wide::from(count));
+    let total: Wide = vector.iter().sum();
+    let own = except.and_then(|rank| vector.get(rank as usize)).map_or(0, |&count| count);
     // SAFETY: the caller's promise.
     unsafe { bytes(total - own, datatype) }
 }
@@ -56,21 +56,21 @@ unsafe fn blocks(vector: Ptr, length: u64, datatype: Handle, except: Option<Int>
 ///
 /// # Safety
 /// MPI may read one count per rank.
-unsafe fn ranks_with(vector: Ptr, comm: Handle) -> SmallVec<[Int; 32]> {
+unsafe fn ranks_with(vector: impl Counts, comm: Handle) -> SmallVec<[Int; 32]> {
     // SAFETY: the caller's promise.
     let counts = unsafe { counts(vector, waiting::size(comm)) };
-    (0..).zip(counts).filter(|&(_, &count)| count > 0).map(|(rank, _)| rank).collect()
+    (0..).zip(counts).filter(|&(_, count)| count > 0).map(|(rank, _)| rank).collect()
 }
 
 /// MPI_Bcast: the root sends a copy to each rank, itself included.
-pub struct Broadcast {
-    pub count: Int,
+pub struct Broadcast<C> {
+    pub count: C,
     pub datatype: Handle,
     pub root: Int,
     pub comm: Handle,
 }
 
-impl ByArguments for Broadcast {
+impl<C: Count> ByArguments for Broadcast<C> {
     unsafe fn moved(&self) -> Moved {
         // SAFETY: MPI accepted the call.
         let Some((family, group)) = (unsafe { context(self.comm) }) else { return Moved::default() };
@@ -95,17 +95,17 @@ impl ByArguments for Broadcast {
 }
 
 /// MPI_Gather.
-pub struct Gather {
+pub struct Gather<C> {
     pub sendbuf: Ptr,
-    pub sendcount: Int,
+    pub sendcount: C,
     pub sendtype: Handle,
-    pub recvcount: Int,
+    pub recvcount: C,
     pub recvtype: Handle,
     pub root: Int,
     pub comm: Handle,
 }
 
-impl ByArguments for Gather {
+impl<C: Count> ByArguments for Gather<C> {
     unsafe fn moved(&self) -> Moved {
         // SAFETY: MPI accepted the call.
         let Some((family, group)) = (unsafe { context(self.comm) }) else { return Moved::default() };
@@ -134,17 +134,17 @@ impl ByArguments for Gather {
 }
 
 /// MPI_Gatherv.
-pub struct Gatherv {
+pub struct Gatherv<C, V> {
     pub sendbuf: Ptr,
-    pub sendcount: Int,
+    pub sendcount: C,
     pub sendtype: Handle,
-    pub recvcounts: Ptr,
+    pub recvcounts: V,
     pub recvtype: Handle,
     pub root: Int,
     pub comm: Handle,
 }
 
-impl ByArguments for Gatherv {
+impl<C: Count, V: Counts> ByArguments for Gatherv<C, V> {
     unsafe fn moved(&self) -> Moved {
         // SAFETY: MPI accepted the call.
         let Some((family, group)) = (unsafe { context(self.comm) }) else { return Moved::default() };
@@ -168,7 +168,7 @@ impl ByArguments for Gatherv {
     }
 
     unsafe fn announce(&self, entry: &Stamp) {
-        waiting::send_pairs(self.comm, (self.sendcount > 0).then_some(self.root), entry);
+        waiting::send_pairs(self.comm, (natural(self.sendcount) > 0).then_some(self.root), entry);
     }
 
     unsafe fn needs(&self, _: &Moved, then: &mut dyn FnMut(&Needs<'_>)) {
@@ -182,17 +182,17 @@ impl ByArguments for Gatherv {
 }
 
 /// MPI_Scatter.
-pub struct Scatter {
-    pub sendcount: Int,
+pub struct Scatter<C> {
+    pub sendcount: C,
     pub sendtype: Handle,
     pub recvbuf: Ptr,
-    pub recvcount: Int,
+    pub recvcount: C,
     pub recvtype: Handle,
     pub root: Int,
     pub comm: Handle,
 }
 
-impl ByArguments for Scatter {
+impl<C: Count> ByArguments for Scatter<C> {
     unsafe fn moved(&self) -> Moved {
         // SAFETY: MPI accepted the call.
         let Some((family, group)) = (unsafe { context(self.comm) }) else { return Moved::default() };
@@ -221,17 +221,17 @@ impl ByArguments for Scatter {
 }
 
 /// MPI_Scatterv.
-pub struct Scatterv {
-    pub sendcounts: Ptr,
+pub struct Scatterv<C, V> {
+    pub sendcounts: V,
     pub sendtype: Handle,
     pub recvbuf: Ptr,
-    pub recvcount: Int,
+    pub recvcount: C,
     pub recvtype: Handle,
     pub root: Int,
     pub comm: Handle,
 }
 
-impl ByArguments for Scatterv {
+impl<C: Count, V: Counts> ByArguments for Scatterv<C, V> {
     unsafe fn moved(&self) -> Moved {
         // SAFETY: MPI accepted the call.
         let Some((family, group)) = (unsafe { context(self.comm) }) else { return Moved::default() };
@@ -264,21 +264,21 @@ impl ByArguments for Scatterv {
 
     unsafe fn needs(&self, _: &Moved, then: &mut dyn FnMut(&Needs<'_>)) {
         let root = [self.root];
-        then(&if self.recvcount > 0 { Needs::Ranks(&root) } else { Needs::Nothing });
+        then(&if natural(self.recvcount) > 0 { Needs::Ranks(&root) } else { Needs::Nothing });
     }
 }
 
 /// MPI_Allgather.
-pub struct Allgather {
+pub struct Allgather<C> {
     pub sendbuf: Ptr,
-    pub sendcount: Int,
+    pub sendcount: C,
     pub sendtype: Handle,
-    pub recvcount: Int,
+    pub recvcount: C,
     pub recvtype: Handle,
     pub comm: Handle,
 }
 
-impl ByArguments for Allgather {
+impl<C: Count> ByArguments for Allgather<C> {
     unsafe fn moved(&self) -> Moved {
         // SAFETY: MPI accepted the call; in place, only the receiver's arguments have a meaning.
         unsafe {
@@ -305,16 +305,16 @@ impl ByArguments for Allgather {
 }
 
 /// MPI_Allgatherv.
-pub struct Allgatherv {
+pub struct Allgatherv<C, V> {
     pub sendbuf: Ptr,
-    pub sendcount: Int,
+    pub sendcount: C,
     pub sendtype: Handle,
-    pub recvcounts: Ptr,
+    pub recvcounts: V,
     pub recvtype: Handle,
     pub comm: Handle,
 }
 
-impl ByArguments for Allgatherv {
+impl<C: Count, V: Counts> ByArguments for Allgatherv<C, V> {
     unsafe fn moved(&self) -> Moved {
         // SAFETY: MPI accepted the call; in place, only the receiver's arguments have a meaning.
         unsafe {
@@ -349,16 +349,16 @@ impl ByArguments for Allgatherv {
 }
 
 /// MPI_Alltoall: the same sizes as an allgather, another block for each rank.
-pub struct Alltoall {
+pub struct Alltoall<C> {
     pub sendbuf: Ptr,
-    pub sendcount: Int,
+    pub sendcount: C,
     pub sendtype: Handle,
-    pub recvcount: Int,
+    pub recvcount: C,
     pub recvtype: Handle,
     pub comm: Handle,
 }
 
-impl ByArguments for Alltoall {
+impl<C: Count> ByArguments for Alltoall<C> {
     unsafe fn moved(&self) -> Moved {
         let &Self { sendbuf, sendcount, sendtype, recvcount, recvtype, comm } = self;
         // SAFETY: passed on.
@@ -375,16 +375,16 @@ impl ByArguments for Alltoall {
 }
 
 /// MPI_Alltoallv.
-pub struct Alltoallv {
+pub struct Alltoallv<V> {
     pub sendbuf: Ptr,
-    pub sendcounts: Ptr,
+    pub sendcounts: V,
     pub sendtype: Handle,
-    pub recvcounts: Ptr,
+    pub recvcounts: V,
     pub recvtype: Handle,
     pub comm: Handle,
 }
 
-impl ByArguments for Alltoallv {
+impl<V: Counts> ByArguments for Alltoallv<V> {
     unsafe fn moved(&self) -> Moved {
         // SAFETY: MPI accepted the call; in place, only the receiver's arguments have a meaning.
         unsafe {
@@ -417,16 +417,16 @@ impl ByArguments for Alltoallv {
 }
 
 /// MPI_Alltoallw.
-pub struct Alltoallw {
+pub struct Alltoallw<V> {
     pub sendbuf: Ptr,
-    pub sendcounts: Ptr,
+    pub sendcounts: V,
     pub sendtypes: Ptr,
-    pub recvcounts: Ptr,
+    pub recvcounts: V,
     pub recvtypes: Ptr,
     pub comm: Handle,
 }
 
-impl ByArguments for Alltoallw {
+impl<V: Counts> ByArguments for Alltoallw<V> {
     unsafe fn moved(&self) -> Moved {
         // SAFETY: MPI accepted the call; in place, only the receiver's arguments have a meaning.
         unsafe {
@@ -466,7 +466,7 @@ impl ByArguments for Alltoallw {
 /// MPI has accepted the types and may read `length` counts and types.
 pub unsafe fn typed_blocks(
     family: &Family,
-    vector: Ptr,
+    vector: impl Counts,
     types: Ptr,
     length: u64,
     wanted: impl Fn(usize) -> bool,
@@ -479,15 +479,15 @@ pub unsafe fn typed_blocks(
 }
 
 /// MPI_Reduce: the root receives the result; in place, it contributes without sending.
-pub struct Reduce {
+pub struct Reduce<C> {
     pub sendbuf: Ptr,
-    pub count: Int,
+    pub count: C,
     pub datatype: Handle,
     pub root: Int,
     pub comm: Handle,
 }
 
-impl ByArguments for Reduce {
+impl<C: Count> ByArguments for Reduce<C> {
     unsafe fn moved(&self) -> Moved {
         // SAFETY: MPI accepted the call.
         let Some((family, group)) = (unsafe { context(self.comm) }) else { return Moved::default() };
@@ -513,13 +513,13 @@ impl ByArguments for Reduce {
 }
 
 /// MPI_Allreduce: each rank contributes a vector and receives one. In place too, since the others need its vector.
-pub struct Allreduce {
-    pub count: Int,
+pub struct Allreduce<C> {
+    pub count: C,
     pub datatype: Handle,
     pub comm: Handle,
 }
 
-impl ByArguments for Allreduce {
+impl<C: Count> ByArguments for Allreduce<C> {
     unsafe fn moved(&self) -> Moved {
         // SAFETY: MPI accepted the call.
         unsafe {
@@ -538,13 +538,13 @@ impl ByArguments for Allreduce {
 }
 
 /// MPI_Reduce_scatter: each rank contributes all blocks and receives its own.
-pub struct ReduceScatter {
-    pub recvcounts: Ptr,
+pub struct ReduceScatter<V> {
+    pub recvcounts: V,
     pub datatype: Handle,
     pub comm: Handle,
 }
 
-impl ByArguments for ReduceScatter {
+impl<V: Counts> ByArguments for ReduceScatter<V> {
     unsafe fn moved(&self) -> Moved {
         // SAFETY: MPI accepted the call; there is one count per rank of the local group.
         unsafe {
@@ -567,13 +567,13 @@ impl ByArguments for ReduceScatter {
 }
 
 /// MPI_Reduce_scatter_block.
-pub struct ReduceScatterBlock {
-    pub recvcount: Int,
+pub struct ReduceScatterBlock<C> {
+    pub recvcount: C,
     pub datatype: Handle,
     pub comm: Handle,
 }
 
-impl ByArguments for ReduceScatterBlock {
+impl<C: Count> ByArguments for ReduceScatterBlock<C> {
     unsafe fn moved(&self) -> Moved {
         // SAFETY: MPI accepted the call.
         unsafe {
@@ -593,13 +593,13 @@ impl ByArguments for ReduceScatterBlock {
 }
 
 /// MPI_Scan: as an allreduce.
-pub struct Scan {
-    pub count: Int,
+pub struct Scan<C> {
+    pub count: C,
     pub datatype: Handle,
     pub comm: Handle,
 }
 
-impl ByArguments for Scan {
+impl<C: Count> ByArguments for Scan<C> {
     unsafe fn moved(&self) -> Moved {
         let &Self { count, datatype, comm } = self;
         // SAFETY: passed on.
@@ -616,19 +616,19 @@ impl ByArguments for Scan {
 }
 
 /// MPI_Exscan: nobody needs the last rank's contribution, and the first rank is given nothing.
-pub struct Exscan {
-    pub count: Int,
+pub struct Exscan<C> {
+    pub count: C,
     pub datatype: Handle,
     pub comm: Handle,
 }
 
-impl ByArguments for Exscan {
+impl<C: Count> ByArguments for Exscan<C> {
     unsafe fn moved(&self) -> Moved {
         // SAFETY: MPI accepted the call.
         unsafe {
             let group = Group::of(self.comm);
             let vector = bytes(self.count, self.datatype);
-            let rank = super::natural(group.rank());
+            let rank = natural(group.rank());
             Moved {
                 sent: if rank + 1 < group.local() { vector } else { 0 },
                 received: if rank > 0 { vector } else { 0 },

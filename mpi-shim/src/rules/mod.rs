@@ -2,16 +2,20 @@
 //! are read only after a call that MPI accepted: where they are wrong, the error is MPI's own.
 
 mod collective;
+mod files;
 mod neighbourhood;
 mod one_sided;
 mod point_to_point;
 
 pub use collective::*;
+pub use files::*;
 pub use neighbourhood::*;
 pub use one_sided::*;
 pub use point_to_point::*;
 
-use crate::library::{self, Handle, Int, Ptr, Wide};
+use smallvec::SmallVec;
+
+use crate::library::{self, Handle, Int, Ints, Ptr, Wide, Wides};
 use crate::runtime::Stamp;
 use crate::waiting::{self, Known, Needs, Wait};
 
@@ -370,14 +374,52 @@ pub unsafe fn bytes(count: impl Into<Wide>, datatype: Handle) -> u64 {
     count.saturating_mul(natural(size))
 }
 
+/// A count: an int, or an MPI_Count where the function's name ends with `_c`.
+pub trait Count: Copy + Into<Wide> {}
+
+impl Count for Int {}
+impl Count for Wide {}
+
+/// An array of counts of either kind.
+pub trait Counts: Copy {
+    /// Whether there is none.
+    fn is_null(self) -> bool;
+
+    /// The count at `index`.
+    ///
+    /// # Safety
+    /// MPI reads it, too.
+    unsafe fn at(self, index: usize) -> Wide;
+}
+
+impl Counts for Ints {
+    fn is_null(self) -> bool {
+        self.0.is_null()
+    }
+
+    unsafe fn at(self, index: usize) -> Wide {
+        // SAFETY: the caller's promise.
+        Wide::from(unsafe { *self.0.add(index) })
+    }
+}
+
+impl Counts for Wides {
+    fn is_null(self) -> bool {
+        self.0.is_null()
+    }
+
+    unsafe fn at(self, index: usize) -> Wide {
+        // SAFETY: the caller's promise.
+        unsafe { *self.0.add(index) }
+    }
+}
+
 /// An array of counts.
 ///
 /// # Safety
-/// MPI has just read, or may now read, `length` ints at `counts`.
-pub unsafe fn counts<'a>(counts: Ptr, length: u64) -> &'a [Int] {
-    if counts.is_null() {
-        return &[];
-    }
+/// MPI has just read, or may now read, `length` of them.
+pub unsafe fn counts(counts: impl Counts, length: u64) -> SmallVec<[Wide; 16]> {
+    let length = if counts.is_null() { 0 } else { length as usize };
     // SAFETY: the caller's promise.
-    unsafe { std::slice::from_raw_parts(counts.cast::<Int>(), length as usize) }
+    (0..length).map(|index| unsafe { counts.at(index) }).collect()
 }

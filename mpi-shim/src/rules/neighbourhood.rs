@@ -1,7 +1,7 @@
 //! Rules for collective calls among the neighbours of a process topology. Neighbours are listed in the order that the
 //! standard gives counts in; where a grid ends, MPI_PROC_NULL stands in the list and nothing moves.
 
-use super::{ByArguments, Group, Moved, bytes, counts, natural, typed_blocks};
+use super::{ByArguments, Count, Counts, Group, Moved, bytes, counts, natural, typed_blocks};
 use crate::library::{self, Family, Handle, Int, Ptr, Wide, family};
 use crate::runtime::Stamp;
 use crate::waiting::{self, Needs};
@@ -42,7 +42,7 @@ impl Neighbours {
     ///
     /// # Safety
     /// MPI has accepted the type.
-    unsafe fn equal(&self, ranks: &[Int], count: Int, datatype: Handle) -> u64 {
+    unsafe fn equal(&self, ranks: &[Int], count: impl Count, datatype: Handle) -> u64 {
         // SAFETY: the caller's promise.
         unsafe { bytes(count, datatype) }.saturating_mul(self.real(ranks))
     }
@@ -51,11 +51,11 @@ impl Neighbours {
     ///
     /// # Safety
     /// MPI has accepted the type and may read one count per neighbour.
-    unsafe fn vector(&self, ranks: &[Int], vector: Ptr, datatype: Handle) -> u64 {
+    unsafe fn vector(&self, ranks: &[Int], vector: impl Counts, datatype: Handle) -> u64 {
         // SAFETY: the caller's promise.
         let vector = unsafe { counts(vector, ranks.len() as u64) };
-        let real = ranks.iter().zip(vector).filter(|&(&rank, _)| rank != self.family.proc_null);
-        let total: Wide = real.map(|(_, &count)| Wide::from(count)).sum();
+        let real = ranks.iter().zip(&vector).filter(|&(&rank, _)| rank != self.family.proc_null);
+        let total: Wide = real.map(|(_, &count)| count).sum();
         // SAFETY: the caller's promise.
         unsafe { bytes(total, datatype) }
     }
@@ -64,7 +64,7 @@ impl Neighbours {
     ///
     /// # Safety
     /// MPI has accepted the types and may read one count and one type per neighbour.
-    unsafe fn typed(&self, ranks: &[Int], vector: Ptr, types: Ptr) -> u64 {
+    unsafe fn typed(&self, ranks: &[Int], vector: impl Counts, types: Ptr) -> u64 {
         let real = |index: usize| ranks[index] != self.family.proc_null;
         // SAFETY: the caller's promise.
         unsafe { typed_blocks(self.family, vector, types, ranks.len() as u64, real) }
@@ -149,21 +149,21 @@ unsafe fn needs(comm: Handle, gives: impl Fn(usize) -> bool, then: &mut dyn FnMu
 }
 
 /// Whether a neighbour's count is not 0.
-fn with_counts(vector: Ptr) -> impl Fn(usize) -> bool {
+fn with_counts(vector: impl Counts) -> impl Fn(usize) -> bool {
     // SAFETY: MPI reads one count per neighbour, too.
-    move |index| !vector.is_null() && unsafe { *vector.cast::<Int>().add(index) } > 0
+    move |index| !vector.is_null() && unsafe { vector.at(index) } > 0
 }
 
 /// MPI_Neighbor_allgather.
-pub struct NeighborAllgather {
-    pub sendcount: Int,
+pub struct NeighborAllgather<C> {
+    pub sendcount: C,
     pub sendtype: Handle,
-    pub recvcount: Int,
+    pub recvcount: C,
     pub recvtype: Handle,
     pub comm: Handle,
 }
 
-impl ByArguments for NeighborAllgather {
+impl<C: Count> ByArguments for NeighborAllgather<C> {
     unsafe fn moved(&self) -> Moved {
         // SAFETY: MPI accepted the call.
         unsafe {
@@ -182,25 +182,25 @@ impl ByArguments for NeighborAllgather {
 
     unsafe fn announce(&self, entry: &Stamp) {
         // SAFETY: passed on.
-        unsafe { announce(self.comm, |_| self.sendcount > 0, entry) };
+        unsafe { announce(self.comm, |_| natural(self.sendcount) > 0, entry) };
     }
 
     unsafe fn needs(&self, _: &Moved, then: &mut dyn FnMut(&Needs<'_>)) {
         // SAFETY: passed on.
-        unsafe { needs(self.comm, |_| self.recvcount > 0, then) };
+        unsafe { needs(self.comm, |_| natural(self.recvcount) > 0, then) };
     }
 }
 
 /// MPI_Neighbor_alltoall: the same sizes, another block for each neighbour.
-pub struct NeighborAlltoall {
-    pub sendcount: Int,
+pub struct NeighborAlltoall<C> {
+    pub sendcount: C,
     pub sendtype: Handle,
-    pub recvcount: Int,
+    pub recvcount: C,
     pub recvtype: Handle,
     pub comm: Handle,
 }
 
-impl ByArguments for NeighborAlltoall {
+impl<C: Count> ByArguments for NeighborAlltoall<C> {
     unsafe fn moved(&self) -> Moved {
         let &Self { sendcount, sendtype, recvcount, recvtype, comm } = self;
         // SAFETY: passed on.
@@ -213,25 +213,25 @@ impl ByArguments for NeighborAlltoall {
 
     unsafe fn announce(&self, entry: &Stamp) {
         // SAFETY: passed on.
-        unsafe { announce(self.comm, |_| self.sendcount > 0, entry) };
+        unsafe { announce(self.comm, |_| natural(self.sendcount) > 0, entry) };
     }
 
     unsafe fn needs(&self, _: &Moved, then: &mut dyn FnMut(&Needs<'_>)) {
         // SAFETY: passed on.
-        unsafe { needs(self.comm, |_| self.recvcount > 0, then) };
+        unsafe { needs(self.comm, |_| natural(self.recvcount) > 0, then) };
     }
 }
 
 /// MPI_Neighbor_allgatherv.
-pub struct NeighborAllgatherv {
-    pub sendcount: Int,
+pub struct NeighborAllgatherv<C, V> {
+    pub sendcount: C,
     pub sendtype: Handle,
-    pub recvcounts: Ptr,
+    pub recvcounts: V,
     pub recvtype: Handle,
     pub comm: Handle,
 }
 
-impl ByArguments for NeighborAllgatherv {
+impl<C: Count, V: Counts> ByArguments for NeighborAllgatherv<C, V> {
     unsafe fn moved(&self) -> Moved {
         // SAFETY: MPI accepted the call.
         unsafe {
@@ -250,7 +250,7 @@ impl ByArguments for NeighborAllgatherv {
 
     unsafe fn announce(&self, entry: &Stamp) {
         // SAFETY: passed on; MPI is about to read the counts.
-        unsafe { announce(self.comm, |_| self.sendcount > 0, entry) };
+        unsafe { announce(self.comm, |_| natural(self.sendcount) > 0, entry) };
     }
 
     unsafe fn needs(&self, _: &Moved, then: &mut dyn FnMut(&Needs<'_>)) {
@@ -260,15 +260,15 @@ impl ByArguments for NeighborAllgatherv {
 }
 
 /// MPI_Neighbor_alltoallv.
-pub struct NeighborAlltoallv {
-    pub sendcounts: Ptr,
+pub struct NeighborAlltoallv<V> {
+    pub sendcounts: V,
     pub sendtype: Handle,
-    pub recvcounts: Ptr,
+    pub recvcounts: V,
     pub recvtype: Handle,
     pub comm: Handle,
 }
 
-impl ByArguments for NeighborAlltoallv {
+impl<V: Counts> ByArguments for NeighborAlltoallv<V> {
     unsafe fn moved(&self) -> Moved {
         // SAFETY: MPI accepted the call.
         unsafe {
@@ -297,15 +297,15 @@ impl ByArguments for NeighborAlltoallv {
 }
 
 /// MPI_Neighbor_alltoallw.
-pub struct NeighborAlltoallw {
-    pub sendcounts: Ptr,
+pub struct NeighborAlltoallw<V> {
+    pub sendcounts: V,
     pub sendtypes: Ptr,
-    pub recvcounts: Ptr,
+    pub recvcounts: V,
     pub recvtypes: Ptr,
     pub comm: Handle,
 }
 
-impl ByArguments for NeighborAlltoallw {
+impl<V: Counts> ByArguments for NeighborAlltoallw<V> {
     unsafe fn moved(&self) -> Moved {
         // SAFETY: MPI accepted the call.
         unsafe {

@@ -1,7 +1,7 @@
 //! Rules for one-sided transfers: the origin is credited with all of it, where the call starts, because the target
 //! makes no call. Windows do not name their communicator, so none is recorded.
 
-use super::{ByArguments, Moved, bytes};
+use super::{ByArguments, Count, Moved, bytes};
 use crate::library::{Handle, Int, family};
 
 fn is_nobody(rank: Int) -> bool {
@@ -9,13 +9,13 @@ fn is_nobody(rank: Int) -> bool {
 }
 
 /// Put and accumulate, also with requests.
-pub struct Puts {
-    pub count: Int,
+pub struct Puts<C> {
+    pub count: C,
     pub datatype: Handle,
     pub target_rank: Int,
 }
 
-impl ByArguments for Puts {
+impl<C: Count> ByArguments for Puts<C> {
     unsafe fn moved(&self) -> Moved {
         if is_nobody(self.target_rank) {
             return Moved::default();
@@ -26,13 +26,13 @@ impl ByArguments for Puts {
 }
 
 /// Get, also with a request.
-pub struct Gets {
-    pub count: Int,
+pub struct Gets<C> {
+    pub count: C,
     pub datatype: Handle,
     pub target_rank: Int,
 }
 
-impl ByArguments for Gets {
+impl<C: Count> ByArguments for Gets<C> {
     unsafe fn moved(&self) -> Moved {
         if is_nobody(self.target_rank) {
             return Moved::default();
@@ -43,16 +43,16 @@ impl ByArguments for Gets {
 }
 
 /// Get-accumulate, also with a request. With MPI_NO_OP the origin's arguments have no meaning.
-pub struct GetAccumulates {
-    pub origin_count: Int,
+pub struct GetAccumulates<C> {
+    pub origin_count: C,
     pub origin_datatype: Handle,
-    pub result_count: Int,
+    pub result_count: C,
     pub result_datatype: Handle,
     pub target_rank: Int,
     pub op: Handle,
 }
 
-impl ByArguments for GetAccumulates {
+impl<C: Count> ByArguments for GetAccumulates<C> {
     unsafe fn moved(&self) -> Moved {
         if is_nobody(self.target_rank) {
             return Moved::default();

@@ -3,7 +3,7 @@
 
 use std::ptr::from_mut;
 
-use super::{ByArguments, Group, Moved, Rule, bytes, natural};
+use super::{ByArguments, Count, Group, Moved, Rule, bytes, natural};
 use crate::library::{self, Family, Handle, Int, Ptr, Wide, family};
 use crate::runtime::Stamp;
 use crate::waiting::{self, Source, Wait};
@@ -29,7 +29,7 @@ pub unsafe fn received(family: &Family, status: Ptr) -> Option<u64> {
 ///
 /// # Safety
 /// MPI has accepted the arguments.
-pub unsafe fn sent(count: Int, datatype: Handle, dest: Int) -> u64 {
+pub unsafe fn sent(count: impl Count, datatype: Handle, dest: Int) -> u64 {
     match family() {
         // SAFETY: the caller's promise.
         Some(family) if dest != family.proc_null => unsafe { bytes(count, datatype) },
@@ -38,15 +38,15 @@ pub unsafe fn sent(count: Int, datatype: Handle, dest: Int) -> u64 {
 }
 
 /// Sends, in every mode; the nonblocking ones where they start.
-pub struct Sends {
-    pub count: Int,
+pub struct Sends<C> {
+    pub count: C,
     pub datatype: Handle,
     pub dest: Int,
     pub tag: Int,
     pub comm: Handle,
 }
 
-impl ByArguments for Sends {
+impl<C: Count> ByArguments for Sends<C> {
     unsafe fn moved(&self) -> Moved {
         // SAFETY: MPI accepted the call.
         unsafe {
@@ -56,18 +56,18 @@ impl ByArguments for Sends {
     }
 
     unsafe fn announce(&self, entry: &Stamp) {
-        waiting::send(self.comm, self.dest, self.tag, self.count, entry);
+        waiting::send(self.comm, self.dest, self.tag, self.count.into(), entry);
     }
 }
 
 /// Room for one status of either family.
-type OwnStatus = [u64; 3];
+pub type OwnStatus = [u64; 3];
 
 /// Has MPI fill a status of the library's own where the program wants none.
 ///
 /// # Safety
 /// `status` leads to the argument.
-unsafe fn want_status(status: *mut Ptr, own: &mut OwnStatus) {
+pub unsafe fn want_status(status: *mut Ptr, own: &mut OwnStatus) {
     // SAFETY: the caller's promise.
     let status = unsafe { &mut *status };
     if family().is_some_and(|family| *status as usize == family.status_ignore) {
@@ -182,8 +182,8 @@ impl Rule for Matches {
 }
 
 /// Sends and receives in one call.
-pub struct Exchanges {
-    pub count: Int,
+pub struct Exchanges<C> {
+    pub count: C,
     pub datatype: Handle,
     pub dest: Int,
     pub sendtag: Int,
@@ -193,7 +193,7 @@ pub struct Exchanges {
     pub status: *mut Ptr,
 }
 
-impl Rule for Exchanges {
+impl<C: Count> Rule for Exchanges<C> {
     type Scratch = OwnStatus;
 
     unsafe fn before(&mut self, own: &mut OwnStatus) {
@@ -202,7 +202,7 @@ impl Rule for Exchanges {
     }
 
     unsafe fn depart(&mut self, _: &mut OwnStatus, entry: &Stamp, _blocks: bool) {
-        waiting::send(self.comm, self.dest, self.sendtag, self.count, entry);
+        waiting::send(self.comm, self.dest, self.sendtag, self.count.into(), entry);
     }
 
     unsafe fn after(&mut self, own: &mut OwnStatus, accepted: bool, wait: &mut Wait<'_>) {

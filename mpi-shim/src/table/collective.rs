@@ -10,35 +10,35 @@ macro_rules! collective {
             Gather(sendbuf: Ptr, sendcount: Int, sendtype: Handle, recvbuf: Ptr, recvcount: Int, recvtype: Handle,
                 root: Int, comm: Handle)
                 => Gather { sendbuf, sendcount, sendtype, recvcount, recvtype, root, comm };
-            Gatherv(sendbuf: Ptr, sendcount: Int, sendtype: Handle, recvbuf: Ptr, recvcounts: Ptr, displs: Ptr,
+            Gatherv(sendbuf: Ptr, sendcount: Int, sendtype: Handle, recvbuf: Ptr, recvcounts: Ints, displs: Ptr,
                 recvtype: Handle, root: Int, comm: Handle)
                 => Gatherv { sendbuf, sendcount, sendtype, recvcounts, recvtype, root, comm };
             Scatter(sendbuf: Ptr, sendcount: Int, sendtype: Handle, recvbuf: Ptr, recvcount: Int, recvtype: Handle,
                 root: Int, comm: Handle)
                 => Scatter { sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm };
-            Scatterv(sendbuf: Ptr, sendcounts: Ptr, displs: Ptr, sendtype: Handle, recvbuf: Ptr, recvcount: Int,
+            Scatterv(sendbuf: Ptr, sendcounts: Ints, displs: Ptr, sendtype: Handle, recvbuf: Ptr, recvcount: Int,
                 recvtype: Handle, root: Int, comm: Handle)
                 => Scatterv { sendcounts, sendtype, recvbuf, recvcount, recvtype, root, comm };
             Allgather(sendbuf: Ptr, sendcount: Int, sendtype: Handle, recvbuf: Ptr, recvcount: Int, recvtype:
                 Handle, comm: Handle)
                 => Allgather { sendbuf, sendcount, sendtype, recvcount, recvtype, comm };
-            Allgatherv(sendbuf: Ptr, sendcount: Int, sendtype: Handle, recvbuf: Ptr, recvcounts: Ptr, displs: Ptr,
+            Allgatherv(sendbuf: Ptr, sendcount: Int, sendtype: Handle, recvbuf: Ptr, recvcounts: Ints, displs: Ptr,
                 recvtype: Handle, comm: Handle)
                 => Allgatherv { sendbuf, sendcount, sendtype, recvcounts, recvtype, comm };
             Alltoall(sendbuf: Ptr, sendcount: Int, sendtype: Handle, recvbuf: Ptr, recvcount: Int, recvtype: Handle,
                 comm: Handle)
                 => Alltoall { sendbuf, sendcount, sendtype, recvcount, recvtype, comm };
-            Alltoallv(sendbuf: Ptr, sendcounts: Ptr, sdispls: Ptr, sendtype: Handle, recvbuf: Ptr, recvcounts: Ptr,
+            Alltoallv(sendbuf: Ptr, sendcounts: Ints, sdispls: Ptr, sendtype: Handle, recvbuf: Ptr, recvcounts: Ints,
                 rdispls: Ptr, recvtype: Handle, comm: Handle)
                 => Alltoallv { sendbuf, sendcounts, sendtype, recvcounts, recvtype, comm };
-            Alltoallw(sendbuf: Ptr, sendcounts: Ptr, sdispls: Ptr, sendtypes: Ptr, recvbuf: Ptr, recvcounts: Ptr,
+            Alltoallw(sendbuf: Ptr, sendcounts: Ints, sdispls: Ptr, sendtypes: Ptr, recvbuf: Ptr, recvcounts: Ints,
                 rdispls: Ptr, recvtypes: Ptr, comm: Handle)
                 => Alltoallw { sendbuf, sendcounts, sendtypes, recvcounts, recvtypes, comm };
             Reduce(sendbuf: Ptr, recvbuf: Ptr, count: Int, datatype: Handle, op: Handle, root: Int, comm: Handle)
                 => Reduce { sendbuf, count, datatype, root, comm };
             Allreduce(sendbuf: Ptr, recvbuf: Ptr, count: Int, datatype: Handle, op: Handle, comm: Handle)
                 => Allreduce { count, datatype, comm };
-            Reduce_scatter(sendbuf: Ptr, recvbuf: Ptr, recvcounts: Ptr, datatype: Handle, op: Handle, comm: Handle)
+            Reduce_scatter(sendbuf: Ptr, recvbuf: Ptr, recvcounts: Ints, datatype: Handle, op: Handle, comm: Handle)
                 => ReduceScatter { recvcounts, datatype, comm };
             Reduce_scatter_block(sendbuf: Ptr, recvbuf: Ptr, recvcount: Int, datatype: Handle, op: Handle, comm:
                 Handle)
@@ -54,28 +54,28 @@ macro_rules! collective {
             Igather(sendbuf: Ptr, sendcount: Int, sendtype: Handle, recvbuf: Ptr, recvcount: Int, recvtype: Handle,
                 root: Int, comm: Handle, request: Ptr)
                 => Gather { sendbuf, sendcount, sendtype, recvcount, recvtype, root, comm };
-            Igatherv(sendbuf: Ptr, sendcount: Int, sendtype: Handle, recvbuf: Ptr, recvcounts: Ptr, displs: Ptr,
+            Igatherv(sendbuf: Ptr, sendcount: Int, sendtype: Handle, recvbuf: Ptr, recvcounts: Ints, displs: Ptr,
                 recvtype: Handle, root: Int, comm: Handle, request: Ptr)
                 => Gatherv { sendbuf, sendcount, sendtype, recvcounts, recvtype, root, comm };
             Iscatter(sendbuf: Ptr, sendcount: Int, sendtype: Handle, recvbuf: Ptr, recvcount: Int, recvtype: Handle,
                 root: Int, comm: Handle, request: Ptr)
                 => Scatter { sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm };
-            Iscatterv(sendbuf: Ptr, sendcounts: Ptr, displs: Ptr, sendtype: Handle, recvbuf: Ptr, recvcount: Int,
+            Iscatterv(sendbuf: Ptr, sendcounts: Ints, displs: Ptr, sendtype: Handle, recvbuf: Ptr, recvcount: Int,
                 recvtype: Handle, root: Int, comm: Handle, request: Ptr)
                 => Scatterv { sendcounts, sendtype, recvbuf, recvcount, recvtype, root, comm };
             Iallgather(sendbuf: Ptr, sendcount: Int, sendtype: Handle, recvbuf: Ptr, recvcount: Int, recvtype:
                 Handle, comm: Handle, request: Ptr)
                 => Allgather { sendbuf, sendcount, sendtype, recvcount, recvtype, comm };
-            Iallgatherv(sendbuf: Ptr, sendcount: Int, sendtype: Handle, recvbuf: Ptr, recvcounts: Ptr, displs: Ptr,
+            Iallgatherv(sendbuf: Ptr, sendcount: Int, sendtype: Handle, recvbuf: Ptr, recvcounts: Ints, displs: Ptr,
                 recvtype: Handle, comm: Handle, request: Ptr)
                 => Allgatherv { sendbuf, sendcount, sendtype, recvcounts, recvtype, comm };
             Ialltoall(sendbuf: Ptr, sendcount: Int, sendtype: Handle, recvbuf: Ptr, recvcount: Int, recvtype:
                 Handle, comm: Handle, request: Ptr)
                 => Alltoall { sendbuf, sendcount, sendtype, recvcount, recvtype, comm };
-            Ialltoallv(sendbuf: Ptr, sendcounts: Ptr, sdispls: Ptr, sendtype: Handle, recvbuf: Ptr, recvcounts: Ptr,
+            Ialltoallv(sendbuf: Ptr, sendcounts: Ints, sdispls: Ptr, sendtype: Handle, recvbuf: Ptr, recvcounts: Ints,
                 rdispls: Ptr, recvtype: Handle, comm: Handle, request: Ptr)
                 => Alltoallv { sendbuf, sendcounts, sendtype, recvcounts, recvtype, comm };
-            Ialltoallw(sendbuf: Ptr, sendcounts: Ptr, sdispls: Ptr, sendtypes: Ptr, recvbuf: Ptr, recvcounts: Ptr,
+            Ialltoallw(sendbuf: Ptr, sendcounts: Ints, sdispls: Ptr, sendtypes: Ptr, recvbuf: Ptr, recvcounts: Ints,
                 rdispls: Ptr, recvtypes: Ptr, comm: Handle, request: Ptr)
                 => Alltoallw { sendbuf, sendcounts, sendtypes, recvcounts, recvtypes, comm };
             Ireduce(sendbuf: Ptr, recvbuf: Ptr, count: Int, datatype: Handle, op: Handle, root: Int, comm: Handle,
@@ -84,7 +84,7 @@ macro_rules! collective {
             Iallreduce(sendbuf: Ptr, recvbuf: Ptr, count: Int, datatype: Handle, op: Handle, comm: Handle, request:
                 Ptr)
                 => Allreduce { count, datatype, comm };
-            Ireduce_scatter(sendbuf: Ptr, recvbuf: Ptr, recvcounts: Ptr, datatype: Handle, op: Handle, comm: Handle,
+            Ireduce_scatter(sendbuf: Ptr, recvbuf: Ptr, recvcounts: Ints, datatype: Handle, op: Handle, comm: Handle,
                 request: Ptr)
                 => ReduceScatter { recvcounts, datatype, comm };
             Ireduce_scatter_block(sendbuf: Ptr, recvbuf: Ptr, recvcount: Int, datatype: Handle, op: Handle, comm:
@@ -99,32 +99,32 @@ macro_rules! collective {
             Neighbor_allgather(sendbuf: Ptr, sendcount: Int, sendtype: Handle, recvbuf: Ptr, recvcount: Int,
                 recvtype: Handle, comm: Handle)
                 => NeighborAllgather { sendcount, sendtype, recvcount, recvtype, comm };
-            Neighbor_allgatherv(sendbuf: Ptr, sendcount: Int, sendtype: Handle, recvbuf: Ptr, recvcounts: Ptr,
+            Neighbor_allgatherv(sendbuf: Ptr, sendcount: Int, sendtype: Handle, recvbuf: Ptr, recvcounts: Ints,
                 displs: Ptr, recvtype: Handle, comm: Handle)
                 => NeighborAllgatherv { sendcount, sendtype, recvcounts, recvtype, comm };
             Neighbor_alltoall(sendbuf: Ptr, sendcount: Int, sendtype: Handle, recvbuf: Ptr, recvcount: Int,
                 recvtype: Handle, comm: Handle)
                 => NeighborAlltoall { sendcount, sendtype, recvcount, recvtype, comm };
-            Neighbor_alltoallv(sendbuf: Ptr, sendcounts: Ptr, sdispls: Ptr, sendtype: Handle, recvbuf: Ptr,
-                recvcounts: Ptr, rdispls: Ptr, recvtype: Handle, comm: Handle)
+            Neighbor_alltoallv(sendbuf: Ptr, sendcounts: Ints, sdispls: Ptr, sendtype: Handle, recvbuf: Ptr,
+                recvcounts: Ints, rdispls: Ptr, recvtype: Handle, comm: Handle)
                 => NeighborAlltoallv { sendcounts, sendtype, recvcounts, recvtype, comm };
-            Neighbor_alltoallw(sendbuf: Ptr, sendcounts: Ptr, sdispls: Ptr, sendtypes: Ptr, recvbuf: Ptr,
-                recvcounts: Ptr, rdispls: Ptr, recvtypes: Ptr, comm: Handle)
+            Neighbor_alltoallw(sendbuf: Ptr, sendcounts: Ints, sdispls: Ptr, sendtypes: Ptr, recvbuf: Ptr,
+                recvcounts: Ints, rdispls: Ptr, recvtypes: Ptr, comm: Handle)
                 => NeighborAlltoallw { sendcounts, sendtypes, recvcounts, recvtypes, comm };
             Ineighbor_allgather(sendbuf: Ptr, sendcount: Int, sendtype: Handle, recvbuf: Ptr, recvcount: Int,
                 recvtype: Handle, comm: Handle, request: Ptr)
                 => NeighborAllgather { sendcount, sendtype, recvcount, recvtype, comm };
-            Ineighbor_allgatherv(sendbuf: Ptr, sendcount: Int, sendtype: Handle, recvbuf: Ptr, recvcounts: Ptr,
+            Ineighbor_allgatherv(sendbuf: Ptr, sendcount: Int, sendtype: Handle, recvbuf: Ptr, recvcounts: Ints,
                 displs: Ptr, recvtype: Handle, comm: Handle, request: Ptr)
                 => NeighborAllgatherv { sendcount, sendtype, recvcounts, recvtype, comm };
             Ineighbor_alltoall(sendbuf: Ptr, sendcount: Int, sendtype: Handle, recvbuf: Ptr, recvcount: Int,
                 recvtype: Handle, comm: Handle, request: Ptr)
                 => NeighborAlltoall { sendcount, sendtype, recvcount, recvtype, comm };
-            Ineighbor_alltoallv(sendbuf: Ptr, sendcounts: Ptr, sdispls: Ptr, sendtype: Handle, recvbuf: Ptr,
-                recvcounts: Ptr, rdispls: Ptr, recvtype: Handle, comm: Handle, request: Ptr)
+            Ineighbor_alltoallv(sendbuf: Ptr, sendcounts: Ints, sdispls: Ptr, sendtype: Handle, recvbuf: Ptr,
+                recvcounts: Ints, rdispls: Ptr, recvtype: Handle, comm: Handle, request: Ptr)
                 => NeighborAlltoallv { sendcounts, sendtype, recvcounts, recvtype, comm };
-            Ineighbor_alltoallw(sendbuf: Ptr, sendcounts: Ptr, sdispls: Ptr, sendtypes: Ptr, recvbuf: Ptr,
-                recvcounts: Ptr, rdispls: Ptr, recvtypes: Ptr, comm: Handle, request: Ptr)
+            Ineighbor_alltoallw(sendbuf: Ptr, sendcounts: Ints, sdispls: Ptr, sendtypes: Ptr, recvbuf: Ptr,
+                recvcounts: Ints, rdispls: Ptr, recvtypes: Ptr, comm: Handle, request: Ptr)
                 => NeighborAlltoallw { sendcounts, sendtypes, recvcounts, recvtypes, comm };
         }
     };

@@ -49,7 +49,7 @@ macro_rules! environment {
             Comm_accept(port_name: Ptr, info: Handle, root: Int, comm: Handle, newcomm: Ptr) => Takes { comm };
             Comm_connect(port_name: Ptr, info: Handle, root: Int, comm: Handle, newcomm: Ptr) => Takes { comm };
             Comm_join(fd: Int, intercomm: Ptr) => Visits {};
-            // Files: calls and time; what goes to a file is no message.
+            // Files: what is written is sent, what is read is received.
             File_open(comm: Handle, filename: Ptr, amode: Int, info: Handle, fh: Ptr) => Takes { comm };
             File_close(fh: Ptr) => Visits {};
             File_delete(filename: Ptr, info: Handle) => Visits {};
@@ -59,46 +59,66 @@ macro_rules! environment {
             File_set_info(fh: Handle, info: Handle) => Visits {};
             File_set_view(fh: Handle, disp: Wide, etype: Handle, filetype: Handle, datarep: Ptr, info: Handle)
                 => Visits {};
-            File_read_at(fh: Handle, offset: Wide, buf: Ptr, count: Int, datatype: Handle, status: Ptr) => Visits {};
+            File_read_at(fh: Handle, offset: Wide, buf: Ptr, count: Int, datatype: Handle, status: Ptr)
+                => ReadsFile { status: &raw mut status };
             File_read_at_all(fh: Handle, offset: Wide, buf: Ptr, count: Int, datatype: Handle, status: Ptr)
-                => Visits {};
-            File_write_at(fh: Handle, offset: Wide, buf: Ptr, count: Int, datatype: Handle, status: Ptr) => Visits {};
+                => ReadsFile { status: &raw mut status };
+            File_write_at(fh: Handle, offset: Wide, buf: Ptr, count: Int, datatype: Handle, status: Ptr)
+                => WritesFile { count, datatype };
             File_write_at_all(fh: Handle, offset: Wide, buf: Ptr, count: Int, datatype: Handle, status: Ptr)
-                => Visits {};
-            File_iread_at(fh: Handle, offset: Wide, buf: Ptr, count: Int, datatype: Handle, request: Ptr) => Visits {};
-            File_iwrite_at(fh: Handle, offset: Wide, buf: Ptr, count: Int, datatype: Handle, request: Ptr) => Visits {};
+                => WritesFile { count, datatype };
+            File_iread_at(fh: Handle, offset: Wide, buf: Ptr, count: Int, datatype: Handle, request: Ptr)
+                => ReadsFileLater { count, datatype };
+            File_iwrite_at(fh: Handle, offset: Wide, buf: Ptr, count: Int, datatype: Handle, request: Ptr)
+                => WritesFile { count, datatype };
             File_iread_at_all(fh: Handle, offset: Wide, buf: Ptr, count: Int, datatype: Handle, request: Ptr)
-                => Visits {};
+                => ReadsFileLater { count, datatype };
             File_iwrite_at_all(fh: Handle, offset: Wide, buf: Ptr, count: Int, datatype: Handle, request: Ptr)
-                => Visits {};
-            File_read(fh: Handle, buf: Ptr, count: Int, datatype: Handle, status: Ptr) => Visits {};
-            File_read_all(fh: Handle, buf: Ptr, count: Int, datatype: Handle, status: Ptr) => Visits {};
-            File_write(fh: Handle, buf: Ptr, count: Int, datatype: Handle, status: Ptr) => Visits {};
-            File_write_all(fh: Handle, buf: Ptr, count: Int, datatype: Handle, status: Ptr) => Visits {};
-            File_iread(fh: Handle, buf: Ptr, count: Int, datatype: Handle, request: Ptr) => Visits {};
-            File_iwrite(fh: Handle, buf: Ptr, count: Int, datatype: Handle, request: Ptr) => Visits {};
-            File_iread_all(fh: Handle, buf: Ptr, count: Int, datatype: Handle, request: Ptr) => Visits {};
-            File_iwrite_all(fh: Handle, buf: Ptr, count: Int, datatype: Handle, request: Ptr) => Visits {};
+                => WritesFile { count, datatype };
+            File_read(fh: Handle, buf: Ptr, count: Int, datatype: Handle, status: Ptr)
+                => ReadsFile { status: &raw mut status };
+            File_read_all(fh: Handle, buf: Ptr, count: Int, datatype: Handle, status: Ptr)
+                => ReadsFile { status: &raw mut status };
+            File_write(fh: Handle, buf: Ptr, count: Int, datatype: Handle, status: Ptr)
+                => WritesFile { count, datatype };
+            File_write_all(fh: Handle, buf: Ptr, count: Int, datatype: Handle, status: Ptr)
+                => WritesFile { count, datatype };
+            File_iread(fh: Handle, buf: Ptr, count: Int, datatype: Handle, request: Ptr)
+                => ReadsFileLater { count, datatype };
+            File_iwrite(fh: Handle, buf: Ptr, count: Int, datatype: Handle, request: Ptr)
+                => WritesFile { count, datatype };
+            File_iread_all(fh: Handle, buf: Ptr, count: Int, datatype: Handle, request: Ptr)
+                => ReadsFileLater { count, datatype };
+            File_iwrite_all(fh: Handle, buf: Ptr, count: Int, datatype: Handle, request: Ptr)
+                => WritesFile { count, datatype };
             File_seek(fh: Handle, offset: Wide, whence: Int) => Visits {};
-            File_read_shared(fh: Handle, buf: Ptr, count: Int, datatype: Handle, status: Ptr) => Visits {};
-            File_write_shared(fh: Handle, buf: Ptr, count: Int, datatype: Handle, status: Ptr) => Visits {};
-            File_iread_shared(fh: Handle, buf: Ptr, count: Int, datatype: Handle, request: Ptr) => Visits {};
-            File_iwrite_shared(fh: Handle, buf: Ptr, count: Int, datatype: Handle, request: Ptr) => Visits {};
-            File_read_ordered(fh: Handle, buf: Ptr, count: Int, datatype: Handle, status: Ptr) => Visits {};
-            File_write_ordered(fh: Handle, buf: Ptr, count: Int, datatype: Handle, status: Ptr) => Visits {};
+            File_read_shared(fh: Handle, buf: Ptr, count: Int, datatype: Handle, status: Ptr)
+                => ReadsFile { status: &raw mut status };
+            File_write_shared(fh: Handle, buf: Ptr, count: Int, datatype: Handle, status: Ptr)
+                => WritesFile { count, datatype };
+            File_iread_shared(fh: Handle, buf: Ptr, count: Int, datatype: Handle, request: Ptr)
+                => ReadsFileLater { count, datatype };
+            File_iwrite_shared(fh: Handle, buf: Ptr, count: Int, datatype: Handle, request: Ptr)
+                => WritesFile { count, datatype };
+            File_read_ordered(fh: Handle, buf: Ptr, count: Int, datatype: Handle, status: Ptr)
+                => ReadsFile { status: &raw mut status };
+            File_write_ordered(fh: Handle, buf: Ptr, count: Int, datatype: Handle, status: Ptr)
+                => WritesFile { count, datatype };
             File_seek_shared(fh: Handle, offset: Wide, whence: Int) => Visits {};
             File_get_position_shared(fh: Handle, offset: Ptr) => Visits {};
             File_read_at_all_begin(fh: Handle, offset: Wide, buf: Ptr, count: Int, datatype: Handle) => Visits {};
-            File_read_at_all_end(fh: Handle, buf: Ptr, status: Ptr) => Visits {};
-            File_write_at_all_begin(fh: Handle, offset: Wide, buf: Ptr, count: Int, datatype: Handle) => Visits {};
+            File_read_at_all_end(fh: Handle, buf: Ptr, status: Ptr) => ReadsFile { status: &raw mut status };
+            File_write_at_all_begin(fh: Handle, offset: Wide, buf: Ptr, count: Int, datatype: Handle)
+                => WritesFile { count, datatype };
             File_write_at_all_end(fh: Handle, buf: Ptr, status: Ptr) => Visits {};
             File_read_all_begin(fh: Handle, buf: Ptr, count: Int, datatype: Handle) => Visits {};
-            File_read_all_end(fh: Handle, buf: Ptr, status: Ptr) => Visits {};
-            File_write_all_begin(fh: Handle, buf: Ptr, count: Int, datatype: Handle) => Visits {};
+            File_read_all_end(fh: Handle, buf: Ptr, status: Ptr) => ReadsFile { status: &raw mut status };
+            File_write_all_begin(fh: Handle, buf: Ptr, count: Int, datatype: Handle) => WritesFile { count, datatype };
             File_write_all_end(fh: Handle, buf: Ptr, status: Ptr) => Visits {};
             File_read_ordered_begin(fh: Handle, buf: Ptr, count: Int, datatype: Handle) => Visits {};
-            File_read_ordered_end(fh: Handle, buf: Ptr, status: Ptr) => Visits {};
-            File_write_ordered_begin(fh: Handle, buf: Ptr, count: Int, datatype: Handle) => Visits {};
+            File_read_ordered_end(fh: Handle, buf: Ptr, status: Ptr) => ReadsFile { status: &raw mut status };
+            File_write_ordered_begin(fh: Handle, buf: Ptr, count: Int, datatype: Handle)
+                => WritesFile { count, datatype };
             File_write_ordered_end(fh: Handle, buf: Ptr, status: Ptr) => Visits {};
             File_set_atomicity(fh: Handle, flag: Int) => Visits {};
             File_sync(fh: Handle) => Visits {};

@@ -76,6 +76,8 @@ macro_rules! point_to_point {
             Request_get_status(request: Handle, flag: Ptr, status: Ptr) => Asks { flag };
             Cancel(request: Ptr) => Visits {};
             Request_free(request: Ptr) => Frees { request };
+            // Waits until what lies in the buffer is sent.
+            Buffer_detach(buffer_addr: Ptr, size: Ptr) => Visits {};
         }
     };
 }

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use super::communicators::{Known, known};
 use super::{board, key_of};
-use crate::library::{self, Handle, Int, SUCCESS, family};
+use crate::library::{self, Handle, Int, SUCCESS, Wide, family};
 use crate::runtime::Stamp;
 
 /// Bytes of a stamp.
@@ -25,7 +25,7 @@ thread_local! {
 const FIRST: usize = 8;
 
 /// Announces a message of the program's. Arguments that MPI will refuse are refused for the stamp too, or end here.
-pub fn send(comm: Handle, dest: Int, tag: Int, count: Int, stamp: &Stamp) {
+pub fn send(comm: Handle, dest: Int, tag: Int, count: Wide, stamp: &Stamp) {
     let Some(family) = family() else { return };
     if dest == family.proc_null || count < 0 {
         return;

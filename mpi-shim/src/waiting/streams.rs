@@ -84,6 +84,7 @@ impl Source {
     /// The stamp of the message that completed the receive; `from` and `tag` as the status has them.
     pub fn complete(self, from: Int, tag: Int) -> Option<Stamp> {
         let family = family()?;
+        let (from, tag) = if self.ticket == 0 { (from, tag) } else { (self.rank, self.tag) };
         // The statuses of nobody's messages, and of persistent receives that are not active, name no rank.
         if self.comm == 0 || from < 0 {
             return None;
@@ -92,6 +93,7 @@ impl Source {
         let key = stream_key(self.comm, from, tag)?;
         let plan = match streams().as_mut().and_then(|streams| streams.get_mut(&key)) {
             Some(stream) => stream.complete(self.ticket),
+            None if self.ticket != 0 => Plan::Have(None),
             None => Plan::Fetch { first: 0, place: 0 },
         };
         let (first, place) = match plan {
@@ -152,8 +154,11 @@ enum Plan {
 
 impl Stream {
     fn complete(&mut self, ticket: u64) -> Plan {
-        self.completed += 1;
         let index = self.posted.iter().position(|posted| ticket != 0 && posted.0 == ticket);
+        if ticket != 0 && index.is_none() {
+            return Plan::Have(None); // A persistent receive that is not active.
+        }
+        self.completed += 1;
         let place = match index {
             Some(index) => self.posted.remove(index).1,
             None if self.fetched < self.completed => self.insert(),
