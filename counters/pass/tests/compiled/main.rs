@@ -3,6 +3,7 @@
 //! Block counts are compared with those of LLVM's SanitizerCoverage, an independent instrumentation that calls a
 //! function in every basic block, put at the same position of the pipeline.
 
+mod aarch64;
 mod behaviour;
 mod counts;
 mod noise;
