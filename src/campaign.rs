@@ -61,6 +61,7 @@ fn run_one(study: &Study, point: &Point, repetition: u32, folder: &Path, summary
         captured: true,
         measured: study.measured,
         waiting: study.waiting,
+        environment: &[],
     };
     match run.execute(folder)? {
         Outcome::Complete => summary.complete += 1,

@@ -30,6 +30,7 @@ Examples:
   poise model study.runs                            fit models
   poise predict study.runs --at p=4096,n=48000      evaluate them, with intervals
   poise report study.runs -o report.html            one page to look at
+  poise absorb -- ./app                             what binds each loop, by noise injection
   poise compare old.runs new.runs                   two versions or machines side by side
   poise analyze study.runs                          which factors explain the time
   poise check study.runs --expect expect.toml       a gate for CI that noise does not fail
@@ -106,6 +107,8 @@ pub enum Command {
     Check(CheckArgs),
     /// Tell which factors of a study, or of any table, explain a metric.
     Analyze(AnalyzeArgs),
+    /// Inject instructions into loops until they slow down: what they absorb tells which resource binds them.
+    Absorb(crate::commands::absorb::AbsorbArgs),
     /// Generated benchmarks of known complexity.
     #[command(subcommand)]
     Bench(BenchCommand),
@@ -152,6 +155,7 @@ pub struct DoctorArgs {
 #[command(
     disable_help_flag = true,
     after_help = "\
+--noise puts variants of all loops into the program for poise absorb, --noise=WISH what POISE_NOISE may ask for.
 POISE_WRAPPER=off forwards everything untouched. POISE_CC, POISE_CXX and POISE_FC name another clang or flang.
 Examples:
   poise c++ -O2 -c solver.cpp

@@ -27,7 +27,7 @@ struct Variable {
     meaning: &'static str,
 }
 
-const VARIABLES: [Variable; 12] = [
+const VARIABLES: [Variable; 14] = [
     Variable {
         name: "POISE_PROFILE",
         default: "unset",
@@ -52,6 +52,17 @@ const VARIABLES: [Variable; 12] = [
         name: "POISE_FINALIZE_SECONDS",
         default: "the time since MPI_Init, at least 60",
         meaning: "how long MPI_Finalize waits for ranks that are not measured before it gives up the profile",
+    },
+    Variable {
+        name: "POISE_NOISE",
+        default: "off",
+        meaning: "variants with noise that compilers put in: on, or modes=…;k=…;loops=…;level=…;fixed=mode:k",
+    },
+    Variable {
+        name: "POISE_ABSORB",
+        default: "off",
+        meaning: "whether a measured program runs those variants, and which: on, or modes=…;k=…;loops=…;callpaths=…;\
+                  ranks=…;threads=…;samples=…;burst=…;seed=…;force=mode:k",
     },
     Variable {
         name: "POISE_WRAPPER",

@@ -64,6 +64,7 @@ fn run() -> Result<()> {
         Command::Predict(a) => on_ranks(cli.global, |ranks, global| commands::predict::predict(&a, global, ranks)),
         Command::Compare(a) => commands::compare::compare(&a, &cli.global),
         Command::Check(a) => commands::check::check(&a, &cli.global),
+        Command::Absorb(a) => commands::absorb::absorb(&a, &cli.global),
         Command::Analyze(a) => commands::analyze::analyze(&a, &cli.global, &progress),
         Command::Bench(BenchCommand::Generate(a)) => commands::generate::generate(&a, &cli.global),
         Command::Bench(BenchCommand::Validate(a)) => validation::validate(&a, &cli.global, &progress),

@@ -45,6 +45,8 @@ pub struct Run<'a> {
     pub measured: Measured,
     /// Whether waiting is measured too.
     pub waiting: bool,
+    /// Further variables of ours.
+    pub environment: &'a [(&'static str, String)],
 }
 
 /// How our libraries reach the program.
@@ -196,6 +198,7 @@ impl Run<'_> {
                 command.env("POISE_WAITING", "1");
             }
         }
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         if self.captured {
             let file = |name: &str| File::create(folder.join(name)).map_err(|e| Error::cannot_write(folder, &e));
             command.stdin(Stdio::null()).stdout(file("stdout.txt")?).stderr(file("stderr.txt")?);

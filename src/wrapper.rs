@@ -15,6 +15,11 @@ pub fn exec(language: Language, arguments: &[OsString]) -> Result<std::convert::
     let is_off = env::var_os("POISE_WRAPPER").is_some_and(|v| v == "off");
     let compiler = if is_off { install::any_compiler(language)? } else { install::compiler(language)? };
     let mut command = Command::new(&compiler);
+    let (arguments, noise) = without_noise(arguments);
+    if let Some(wish) = noise {
+        command.env("POISE_NOISE", wish);
+    }
+    let arguments = &arguments[..];
     let plan = Plan::of(&expanded(arguments));
     if !is_off && plan.links && plan.links_smpi {
         // SMPI's programs are loaded each into a scope of its own, past what is preloaded, and look in their libraries
@@ -29,6 +34,22 @@ pub fn exec(language: Language, arguments: &[OsString]) -> Result<std::convert::
     }
     let failure = command.exec();
     Err(Error::Usage(format!("Cannot start {}: {failure}.", compiler.display())))
+}
+
+/// The arguments without our own `--noise` and `--noise=WISH`, and what the last of them wishes. A wish in the environment
+/// is left to the pass; it is what `--method rebuild` gives and goes before ours.
+fn without_noise(arguments: &[OsString]) -> (Vec<OsString>, Option<String>) {
+    let mut rest = Vec::new();
+    let mut wish = None;
+    for argument in arguments {
+        match argument.to_str().and_then(|text| text.strip_prefix("--noise")) {
+            Some("") => wish = Some("on".to_owned()),
+            Some(value) if value.starts_with('=') => wish = Some(value[1..].to_owned()),
+            _ => rest.push(argument.clone()),
+        }
+    }
+    let wish = wish.filter(|_| env::var_os("POISE_NOISE").is_none());
+    (rest, wish)
 }
 
 /// What to add to the user's arguments.
@@ -201,6 +222,15 @@ mod tests {
         assert_eq!(plan("a.hpp -o a.pch"), (true, false));
         assert_eq!(plan("-MD -MF a.d -c a.c"), (true, false));
         assert_eq!(plan("-M a.c"), (false, false));
+    }
+
+    #[test]
+    fn the_option_for_noise_is_ours() {
+        let words = |line: &str| line.split_whitespace().map(OsString::from).collect::<Vec<_>>();
+        let (rest, wish) = without_noise(&words("-O2 --noise=k=1,2 a.c --noise-free"));
+        assert_eq!((rest, wish), (words("-O2 a.c --noise-free"), Some("k=1,2".to_owned())));
+        assert_eq!(without_noise(&words("--noise a.c")), (words("a.c"), Some("on".to_owned())));
+        assert_eq!(without_noise(&words("a.c")), (words("a.c"), None));
     }
 
     #[test]

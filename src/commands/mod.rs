@@ -1,5 +1,6 @@
 //! The commands that read measurements or write programs, one file each.
 
+pub mod absorb;
 pub mod analyze;
 pub mod check;
 pub mod compare;

@@ -72,6 +72,7 @@ fn run_once(arguments: &RunArgs, global: &GlobalArgs) -> Result<()> {
         measured: Measured::Preloaded,
         // As the environment has it, which the program gets.
         waiting: false,
+        environment: &[],
     };
     interrupt::watch();
     match run.execute(&folder)? {

@@ -178,7 +178,7 @@ impl Report {
             let _ = writeln!(out, "{}", heading(report));
             let _ = writeln!(out, "  {}", facts(report));
             let _ = writeln!(out, "  {}", report.sentence());
-            let rows = report.modes.iter().map(|mode| row(mode)).collect();
+            let rows = report.modes.iter().map(row).collect();
             let header = ["mode", "absorbed", "interval", "per instruction", "slope", "idle", "code", "note"];
             let header = header.map(str::to_owned).to_vec();
             for line in table(&Table { header, rows }).lines() {

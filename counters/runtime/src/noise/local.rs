@@ -19,6 +19,10 @@ use crate::tree::Node;
 const LONGEST_ITERATION: u64 = 50_000;
 /// Times are trusted when they add up to this, in nanoseconds, while learning.
 const TO_LEARN: u64 = 20_000;
+/// Iterations of a burst that are worth waiting longer for: the times of few differ by chance, where each waits for memory.
+const MANY: u64 = 400;
+/// How many times longer than wanted a burst may be for their sake.
+const PATIENCE: u64 = 10;
 /// Iterations of a first try.
 const FIRST_TRY: u64 = 16;
 /// Iterations after which a loop whose clock stands still is believed anyway.
@@ -288,15 +292,18 @@ impl Place {
     }
 
     fn next_round(&mut self, local: &mut Local) -> bool {
-        let mut open: Vec<(usize, usize)> = Vec::new();
+        let mut open: Vec<(usize, usize, usize)> = Vec::new();
         for (index, target) in self.targets.iter().enumerate() {
             let sweeps = target.sweeps.iter().enumerate().filter(|(_, (_, sweep))| !sweep.is_done());
-            open.extend(sweeps.map(|(sweep, _)| (index, sweep)));
+            open.extend(sweeps.map(|(place, (_, sweep))| (sweep.bursts(), index, place)));
         }
+        // Where the run may end too early for all, all are known about equally well.
+        let fewest = open.iter().map(|sweep| sweep.0).min().unwrap_or(0);
+        open.retain(|sweep| sweep.0 == fewest);
         if open.is_empty() {
             return false;
         }
-        let (target, sweep) = open[local.random.below(open.len())];
+        let (_, target, sweep) = open[local.random.below(open.len())];
         let (mode, next) = &self.targets[target].sweeps[sweep];
         if self.site.mode(*mode) == "memory_ld64" {
             // Made now, not while time counts.
@@ -333,7 +340,8 @@ impl Place {
             self.phase = Phase::Decline;
         } else if time >= TO_LEARN || self.learned.0 >= MOST_TRIES {
             let length = u128::from(local.settings.burst) * u128::from(self.learned.0) / u128::from(time.max(1));
-            self.length = u64::try_from(length).unwrap_or(u64::MAX).clamp(1, MOST_TRIES);
+            let length = u64::try_from(length).unwrap_or(u64::MAX);
+            self.length = length.max(MANY.min(length.saturating_mul(PATIENCE))).clamp(1, MOST_TRIES);
             self.attempt = self.length;
             self.learned = (0, 0);
             self.phase = if self.site.level > 0 { Phase::Count(0) } else { Phase::Measure };
@@ -400,7 +408,7 @@ fn adapted(length: u64, ticks: f64, local: &Local) -> u64 {
     let took = local.nanoseconds((ticks * length as f64) as u64);
     let adapted = match local.settings.burst {
         wanted if took < wanted / 2 => length * 2,
-        wanted if took > wanted * 2 => length / 2,
+        wanted if took > wanted * 2 && length > MANY || took > wanted * PATIENCE * 2 => length / 2,
         _ => length,
     };
     adapted.clamp(1, MOST_TRIES)

@@ -66,6 +66,11 @@ impl Sweep {
         self.ratios[..self.allowed].iter().all(|ratios| ratios.len() >= self.wanted) && self.is_at_the_end()
     }
 
+    /// Bursts with noise so far.
+    pub fn bursts(&self) -> usize {
+        self.ratios.iter().map(Vec::len).sum()
+    }
+
     /// The quantities of the next round in the order in which to measure them, with 0 among them.
     pub fn round(&self, random: &mut Random) -> Vec<u32> {
         let mut order: Vec<usize> = (0..self.allowed).collect();

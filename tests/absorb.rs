@@ -1,0 +1,122 @@
+//! `poise absorb` from the build to the result: what it measures and what it says where it cannot. Nothing here asserts a
+//! time, a class or an absorption: those are the machine's.
+
+mod common;
+
+use std::collections::BTreeSet;
+
+use common::{Outcome, World, outcome};
+use poise_profile::{Noise, Profile};
+
+/// Builds tests/programs/loops.c under Open MPI's wrapper with this noise.
+fn build(world: &World, wish: &str) {
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/loops.c");
+    let mut command = world.command("mpicc.openmpi", ["-O2", source, "-pthread", "-o", "loops"]);
+    command.env("OMPI_CC", format!("{} cc", env!("CARGO_BIN_EXE_poise"))).env("POISE_NOISE", wish);
+    outcome(command.output().unwrap()).status(0);
+}
+
+fn absorb(world: &World, options: &[&str], command: &[&str]) -> Outcome {
+    let fixed = ["absorb", "--samples", "2", "--burst", "5"];
+    world.poise([&fixed[..], options, &["--"], command].concat())
+}
+
+/// The noise in the profile of a kept run.
+fn noise(world: &World, run: &str) -> Noise {
+    Profile::read(world.path(run).join("profile.poise")).unwrap().noise
+}
+
+#[test]
+fn one_build_and_one_run_measure_every_loop_mode_and_quantity() {
+    let world = World::new();
+    build(&world, "modes=nop,fp_add64,int64_add;k=1,2,4");
+    let options = ["--format", "json", "--keep", "kept", "--mode", "nop,int64_add"];
+    let done = absorb(&world, &options, &["./loops", "4000", "1"]).status(0);
+    let report: serde_json::Value = serde_json::from_str(&done.stdout).unwrap();
+    assert_eq!((&report["schema"], &report["schema_version"]), (&"counterpoise/absorption".into(), &1.into()));
+    let loops = report["loops"].as_array().unwrap();
+    let at = |function: &str| {
+        let is_at = |found: &&serde_json::Value| found["callpath"].as_array().unwrap().last().unwrap() == function;
+        loops.iter().find(is_at).unwrap_or_else(|| panic!("{function}: {report:#}"))
+    };
+    for function in ["dot", "scale"] {
+        let found = at(function);
+        assert!(found["loop"].as_str().unwrap().starts_with("loops.c:"), "{found:#}");
+        let modes: Vec<&str> = found["modes"].as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(modes, ["int64_add", "nop"]);
+        for mode in found["modes"].as_object().unwrap().values() {
+            assert!(["measured", "at-least", "undecided"].contains(&mode["state"].as_str().unwrap()), "{mode:#}");
+        }
+    }
+    let kept = noise(&world, "kept");
+    let quantities: BTreeSet<u32> = kept.series.iter().flat_map(|s| &s.bursts).map(|burst| burst.k).collect();
+    assert_eq!(quantities, BTreeSet::from([0, 1, 2, 4]));
+    // What the program printed is in the folder, and the same as without noise.
+    let plain = outcome(world.command("./loops", ["4000", "1"]).output().unwrap()).status(0);
+    assert_eq!(world.read("kept/stdout.txt"), plain.stdout);
+}
+
+#[test]
+fn only_the_chosen_ranks_threads_and_loops_get_noise() {
+    let world = World::new();
+    build(&world, "modes=nop;k=1");
+    let command = ["mpirun.openmpi", "--oversubscribe", "-n", "2", "./loops", "300", "3"];
+    let run = |name: &str, options: &[&str]| {
+        absorb(&world, &[options, &["--keep", name]].concat(), &command).status(0);
+        let noise = noise(&world, name);
+        let who: BTreeSet<(u32, u32)> = noise.series.iter().map(|series| (series.rank, series.thread)).collect();
+        let loops = noise.series.iter().map(|series| noise.loops[series.target as usize].function.clone());
+        (who, loops.collect::<BTreeSet<String>>())
+    };
+    // Thread 0 is the one that calls main; it has no loop of this kind.
+    let (who, loops) = run("all", &["--loops", "dot,scale"]);
+    assert_eq!(who, (0..2).flat_map(|rank| (1..4).map(move |thread| (rank, thread))).collect());
+    assert_eq!(loops, BTreeSet::from(["dot".to_owned(), "scale".to_owned()]));
+    let (who, loops) = run("some", &["--loops", "dot", "--ranks", "1", "--noisy-threads", "2-3"]);
+    assert_eq!(who, BTreeSet::from([(1, 2), (1, 3)]));
+    assert_eq!(loops, BTreeSet::from(["dot".to_owned()]));
+    // The profile of the first run says which functions are hot.
+    let (_, loops) = run("hot", &["--profile", "all"]);
+    assert!(loops.contains("dot") && !loops.contains("main"), "{loops:?}");
+}
+
+#[test]
+fn marked_loops_alone_are_built_with_noise() {
+    let world = World::new();
+    build(&world, "modes=nop;k=1;loops=marked");
+    absorb(&world, &["--keep", "kept"], &["./loops", "1000", "1"]).status(0);
+    let functions: BTreeSet<String> = noise(&world, "kept").loops.iter().map(|known| known.function.clone()).collect();
+    assert_eq!(functions, BTreeSet::from(["scale".to_owned()]));
+}
+
+#[test]
+fn building_anew_measures_the_same_call_paths() {
+    let world = World::new();
+    world.write(
+        "kernel.c",
+        "double a[2000]; __attribute__((noinline)) double sum(long n) { double s = 0; \
+         for (long i = 0; i < n; i++) s += a[i]; return s; } \
+         int main() { double s = 0; for (int r = 0; r < 3000; r++) { a[r % 2000] += 1; s += sum(2000 - r % 2); } \
+         return s < 0; }",
+    );
+    let build = format!("{} cc -O1 kernel.c -o kernel", env!("CARGO_BIN_EXE_poise"));
+    let options = ["--method", "rebuild", "--build", &build, "--mode", "fp_add64", "--k", "1,40", "--format", "json"];
+    let done = world.poise([&["absorb"][..], &options, &["--repetitions", "2", "--", "./kernel"]].concat()).status(0);
+    let report: serde_json::Value = serde_json::from_str(&done.stdout).unwrap();
+    let callpath = |found: &serde_json::Value| found["callpath"].to_string();
+    let paths: Vec<String> = report["loops"].as_array().unwrap().iter().map(callpath).collect();
+    assert!(paths.contains(&"[\"main\",\"sum\"]".to_owned()), "{report:#}");
+}
+
+#[test]
+fn programs_without_noise_and_wrong_wishes_say_what_to_do() {
+    let world = World::new();
+    build(&world, "off");
+    let none = absorb(&world, &[], &["./loops", "10", "1"]).status(2);
+    assert!(none.stderr.contains("poise cc --noise"), "{}", none.stderr);
+    let failed = absorb(&world, &[], &["sh", "-c", "echo no luck >&2; exit 7"]).status(7);
+    assert!(failed.stderr.contains("no luck"), "{}", failed.stderr);
+    world.write("x.c", "int x;");
+    let wrong = world.poise(["cc", "--noise=modes=additions", "-c", "x.c"]).status(1);
+    assert!(wrong.stderr.contains("\"additions\" is no noise mode"), "{}", wrong.stderr);
+}
