@@ -5,7 +5,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::commands::advise::AdviseArgs;
 use crate::commands::analyze::AnalyzeArgs;
+use crate::commands::instructions::InstructionsArgs;
 use crate::commands::manual::{CompletionsArgs, ManArgs};
 
 /// Scaling models for parallel programs that noise cannot mislead.
@@ -32,6 +34,7 @@ Examples:
   poise report study.runs -o report.html            one page to look at
   poise absorb -- ./app                             what binds each loop, by noise injection
   poise compare old.runs new.runs                   two versions or machines side by side
+  poise advise study.runs --at p=4096,n=48000       what to measure next
   poise analyze study.runs                          which factors explain the time
   poise check study.runs --expect expect.toml       a gate for CI that noise does not fail
 
@@ -105,11 +108,13 @@ pub enum Command {
     Compare(CompareArgs),
     /// Judge models against expectations, for CI: pass, fail or undecided.
     Check(CheckArgs),
+    /// Tell which points to measure next, what each costs, and when it is enough.
+    Advise(AdviseArgs),
     /// Tell which factors of a study, or of any table, explain a metric.
     Analyze(AnalyzeArgs),
     /// Inject instructions into loops until they slow down: what they absorb tells which resource binds them.
     Absorb(crate::commands::absorb::AbsorbArgs),
-    /// Generated benchmarks of known complexity.
+    /// Generated benchmarks of known complexity, and micro-benchmarks of instructions.
     #[command(subcommand)]
     Bench(BenchCommand),
     /// Read measurements of any known format and write them as one experiment file.
@@ -424,6 +429,8 @@ pub enum BenchCommand {
     Generate(GenerateArgs),
     /// Generate, compile, run and model; score the models against the truth.
     Validate(ValidateArgs),
+    /// Time assembly instructions hot: cycles per instruction, and how many in flight saturate.
+    Instructions(InstructionsArgs),
 }
 
 #[derive(Args, Debug)]
@@ -562,11 +569,11 @@ fn parse_assignment(text: &str) -> Result<(String, f64), String> {
     Ok((name.trim().to_owned(), number))
 }
 
-fn parse_assignments(text: &str) -> Result<Assignments, String> {
+pub fn parse_assignments(text: &str) -> Result<Assignments, String> {
     text.split(',').map(parse_assignment).collect::<Result<_, _>>().map(Assignments)
 }
 
-fn parse_level(text: &str) -> Result<f64, String> {
+pub fn parse_level(text: &str) -> Result<f64, String> {
     let level: f64 = text.parse().map_err(|_| format!("`{text}` is not a number"))?;
     if level > 0.0 && level < 1.0 { Ok(level) } else { Err("give a probability between 0 and 1, such as 0.9".into()) }
 }

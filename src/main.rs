@@ -14,6 +14,7 @@ mod doctor;
 mod error;
 mod expectations;
 mod install;
+mod instructions;
 mod interrupt;
 mod output;
 mod progress;
@@ -65,8 +66,12 @@ fn run() -> Result<()> {
         Command::Compare(a) => commands::compare::compare(&a, &cli.global),
         Command::Check(a) => commands::check::check(&a, &cli.global),
         Command::Absorb(a) => commands::absorb::absorb(&a, &cli.global),
+        Command::Advise(a) => commands::advise::advise(&a, &cli.global),
         Command::Analyze(a) => commands::analyze::analyze(&a, &cli.global, &progress),
         Command::Bench(BenchCommand::Generate(a)) => commands::generate::generate(&a, &cli.global),
+        Command::Bench(BenchCommand::Instructions(a)) => {
+            commands::instructions::instructions(&a, &cli.global, &progress)
+        }
         Command::Bench(BenchCommand::Validate(a)) => validation::validate(&a, &cli.global, &progress),
         Command::Import(a) => commands::convert::import(&a, &cli.global),
         Command::Export(a) => commands::convert::export(&a, &cli.global),

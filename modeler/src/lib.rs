@@ -5,6 +5,7 @@
 //! decides the shape of the model and time only its coefficients.
 
 pub mod absorption;
+pub mod advise;
 pub mod analysis;
 mod axis;
 mod build;

@@ -1,12 +1,14 @@
 //! The commands that read measurements or write programs, one file each.
 
 pub mod absorb;
+pub mod advise;
 pub mod analyze;
 pub mod check;
 pub mod compare;
 pub mod convert;
 pub mod explain;
 pub mod generate;
+pub mod instructions;
 pub mod manual;
 pub mod model;
 pub mod predict;

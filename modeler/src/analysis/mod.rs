@@ -22,7 +22,7 @@ pub use findings::findings;
 pub use forest::{ForestResult, Importance};
 pub use output::{analysis_csv, analysis_json};
 pub use page::{Picture, page, pictures};
-pub use plots::{PlotRequest, question};
+pub use plots::{PlotRequest, lines, question};
 pub use read::{Selection, TableInput, read};
 pub use table::{Column, Table, Values};
 pub use tree::{Node, Question, Split, Tree, TreeLimits};

@@ -24,12 +24,16 @@ impl Picture {
     /// The picture as a file of its own.
     #[must_use]
     pub fn file(&self) -> String {
-        let body = self.svg.0.clone();
-        let style = format!("<style>svg {{ background: var(--paper); color: var(--ink); }}\n{STYLE}</style>");
-        match body.find('>') {
-            Some(end) => format!("{}{style}{}\n", &body[..=end], &body[end + 1..]),
-            None => body,
-        }
+        standing_alone(&self.svg)
+    }
+}
+
+/// A picture with the style that a page would give it.
+pub(crate) fn standing_alone(svg: &Markup) -> String {
+    let style = format!("<style>svg {{ background: var(--paper); color: var(--ink); }}\n{STYLE}</style>");
+    match svg.0.find('>') {
+        Some(end) => format!("{}{style}{}\n", &svg.0[..=end], &svg.0[end + 1..]),
+        None => svg.0.clone(),
     }
 }
 

@@ -190,6 +190,30 @@ pub(crate) fn line(analysis: &Analysis, column: usize, by: Option<usize>) -> Opt
     Some(frame((&x.name, across.ticks(x)), (&y.name, ticks), if by.is_some() { 110.0 } else { 0.0 }, lines))
 }
 
+/// Lines through points on linear axes from zero, each with its label, as an SVG file. `None` where nothing is finite.
+#[must_use]
+pub fn lines(x: &str, y: &str, lines: &[(String, Vec<(f64, f64)>)]) -> Option<String> {
+    let points = || lines.iter().flat_map(|(_, points)| points);
+    let largest = |of: fn(&(f64, f64)) -> f64| points().map(of).filter(|v| v.is_finite()).fold(0.0, f64::max);
+    let (right, top) = (largest(|p| p.0) * 1.04, largest(|p| p.1) * 1.08);
+    let ends = |most: f64| Axis::over([0.0, most].into_iter(), true).filter(|_| most > 0.0);
+    let (across, up) = (ends(right)?, ends(top)?);
+    let ticks = |axis: &Axis| axis.ticks().into_iter().map(|t| (axis.place(t), quantity(t, ""))).collect();
+    let place = |&(x, y): &(f64, f64)| (across.place(x), up.place(y));
+    let inner = html! {
+        @for (i, (label, points)) in lines.iter().enumerate() {
+            path fill="none" stroke=(color(i, lines.len())) stroke-width="2" d=(path(points.iter().map(place))) {}
+            @for point in points {
+                @let (cx, cy) = at(place(point).0, place(point).1);
+                circle cx=(format!("{cx:.1}")) cy=(format!("{cy:.1}")) r="2.8" fill=(color(i, lines.len())) {}
+            }
+            text x=(LEFT + 12.0) y=(TOP + 12.0 + 15.0 * i as f64) style=(format!("fill:{}", color(i, lines.len()))) { (label) }
+        }
+        text.name x=(LEFT - 7.0) y=(TOP - 3.0) text-anchor="end" { (y) }
+    };
+    Some(super::page::standing_alone(&frame((x, ticks(&across)), (y, ticks(&up)), 0.0, inner)))
+}
+
 /// Rows by the value of a column; all together without one.
 fn groups(analysis: &Analysis, by: Option<usize>) -> Vec<(String, Vec<usize>)> {
     let Some(by) = by else { return vec![(String::new(), (0..analysis.table.rows()).collect())] };

@@ -1,0 +1,155 @@
+//! How accurate models are that come of advised points, beside those of the full grid: `cargo run --release -p modeler
+//! --example advised [programs [seed]]`.
+//!
+//! A program has three computations and three MPI operations of `programs`. The full grid measures 25 points once. The
+//! advised way measures the first design, then follows the advice in rounds of three runs, refitting after each, until it
+//! says enough or half the grid's core-hours are spent.
+
+#[path = "programs/mod.rs"]
+mod programs;
+
+use modeler::advise::{AdviseOptions, advise, first_design};
+use modeler::experiment::{ExperimentBuilder, Metric};
+use modeler::{Experiment, Options, fit};
+use programs::{N, P, Pattern, Program, TEST, communication, computation, measured};
+use rand::{SeedableRng, rngs::StdRng};
+
+/// The measurements of one run: point, then one time per call path.
+type Run = ([f64; 2], Vec<f64>);
+
+fn run(rng: &mut StdRng, program: &[Program], x: [f64; 2], pattern: Pattern, level: f64) -> Run {
+    (x, program.iter().map(|path| measured(rng, (path.seconds)(&x), pattern, level)).collect())
+}
+
+fn experiment(program: &[Program], runs: &[Run]) -> Experiment {
+    let mut builder = ExperimentBuilder::new(["p", "n"]);
+    let metric = |name: &str, unit: &str| Metric { name: name.into(), unit: unit.into(), over_ranks: None };
+    let time = builder.metric(metric("time", "s"));
+    for (i, path) in program.iter().enumerate() {
+        let callpath = builder.callpath(["main", &format!("part{i}"), path.path]);
+        for (x, times) in runs {
+            let point = builder.point(x);
+            builder.add(callpath, time, point, times[i]);
+            for (name, count) in &path.counts {
+                let id = builder.metric(metric(name, ""));
+                builder.add(callpath, id, point, count(x));
+            }
+        }
+    }
+    builder.finish()
+}
+
+fn truth(program: &[Program], x: &[f64; 2]) -> f64 {
+    program.iter().map(|path| (path.seconds)(x)).sum()
+}
+
+fn core_hours(program: &[Program], runs: &[Run]) -> f64 {
+    runs.iter().map(|(x, _)| truth(program, x) * x[0] / 3600.0).sum()
+}
+
+/// Relative error of the predicted time of the whole program at the test point, and of each call path.
+fn errors(program: &[Program], runs: &[Run]) -> (f64, Vec<f64>) {
+    let experiment = experiment(program, runs);
+    let fits = fit(&experiment, &Options::default());
+    let times = fits.models.iter().filter(|m| experiment.metrics[m.metric as usize].name == "time");
+    let values: Vec<f64> = times.map(|m| m.predict(&TEST, 0.9).value).collect();
+    let paths = values.iter().zip(program).map(|(v, path)| (v / (path.seconds)(&TEST) - 1.0).abs()).collect();
+    ((values.iter().sum::<f64>() / truth(program, &TEST) - 1.0).abs(), paths)
+}
+
+/// Follows the advice from the first design on.
+fn advised(rng: &mut StdRng, program: &[Program], pattern: Pattern, level: f64, budget: f64) -> Vec<Run> {
+    let mut at = |x: &[f64]| run(rng, program, [x[0], x[1]], pattern, level);
+    let mut runs: Vec<Run> = first_design(&[P.to_vec(), N.to_vec()]).iter().map(|x| at(x)).collect();
+    for _round in 0..6 {
+        let left = budget - core_hours(program, &runs);
+        let experiment = experiment(program, &runs);
+        let fits = fit(&experiment, &Options::default());
+        let options = AdviseOptions {
+            target: TEST.to_vec(),
+            ranks: Some(0),
+            budget: Some(left),
+            level: 0.9,
+            tolerance: 0.01,
+            steps: 3,
+        };
+        let Some(advice) = advise(&experiment, &fits, &options) else { break };
+        let mut is_spent = advice.steps.is_empty();
+        for step in advice.steps {
+            let next = at(&step.at);
+            // What a run really costs may exceed what was predicted.
+            is_spent |= core_hours(program, &[runs.clone(), vec![next.clone()]].concat()) > budget;
+            if !is_spent {
+                runs.push(next);
+            }
+        }
+        if is_spent {
+            break;
+        }
+    }
+    runs
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted[sorted.len() / 2]
+}
+
+/// One way of choosing points.
+#[derive(Default)]
+struct Tally {
+    whole: Vec<f64>,
+    paths: Vec<f64>,
+    cost: Vec<f64>,
+    runs: Vec<f64>,
+}
+
+impl Tally {
+    fn add(&mut self, program: &[Program], runs: &[Run], grid: f64) {
+        let (whole, paths) = errors(program, runs);
+        self.whole.push(whole);
+        self.paths.extend(paths);
+        self.cost.push(core_hours(program, runs) / grid);
+        self.runs.push(runs.len() as f64);
+    }
+
+    fn text(&self) -> String {
+        let percent =
+            [mean(&self.whole), median(&self.whole), mean(&self.paths), median(&self.paths), mean(&self.cost)];
+        let shown: String = percent.iter().map(|v| format!("{:>8.2}", 100.0 * v)).collect();
+        format!("{shown}{:>7.1}", mean(&self.runs))
+    }
+}
+
+fn main() {
+    let count: usize = std::env::args().nth(1).and_then(|a| a.parse().ok()).unwrap_or(50);
+    let seed: u64 = std::env::args().nth(2).and_then(|a| a.parse().ok()).unwrap_or(1);
+    println!("error at p = 4096, n = 48000 in %: of the whole program (mean, median), of call paths (mean, median);");
+    println!(
+        "core-hours in % of the full grid's; runs. First the full grid, then the first design alone, then advised"
+    );
+    let cases = [(Pattern::None, 0.0), (Pattern::Uniform, 0.1), (Pattern::Uniform, 0.5), (Pattern::Exponential, 0.5)];
+    for (pattern, level) in cases {
+        let rng = &mut StdRng::seed_from_u64(seed);
+        let mut tallies = [Tally::default(), Tally::default(), Tally::default()];
+        for _ in 0..count {
+            let draw = |i| if i < 3 { computation } else { communication };
+            let program: Vec<Program> = (0..6).map(|i| draw(i)(rng)).collect();
+            let grid: Vec<Run> =
+                P.iter().flat_map(|&p| N.map(|n| [p, n])).map(|x| run(rng, &program, x, pattern, level)).collect();
+            let cost = core_hours(&program, &grid);
+            let design = first_design(&[P.to_vec(), N.to_vec()]);
+            let first: Vec<Run> = design.iter().map(|x| run(rng, &program, [x[0], x[1]], pattern, level)).collect();
+            let followed = advised(rng, &program, pattern, level, 0.5 * cost);
+            for (tally, runs) in tallies.iter_mut().zip([&grid, &first, &followed]) {
+                tally.add(&program, runs, cost);
+            }
+        }
+        println!("{:<14}{level:>4} |{}", format!("{pattern:?}"), tallies.map(|t| t.text()).join(" |"));
+    }
+}

@@ -1,0 +1,461 @@
+//! Which points to measure next: what a run would do to the prediction at a target, per core-hour that it costs.
+//!
+//! A fit knows the covariance of its coefficients and the functions that explain the measurements nearly as well
+//! ([`crate::model::Model::predict`] makes its intervals of both). One more measurement with relative noise σ at a point
+//! where the coefficients enter as g changes the covariance C to C - C g gᵀ C / (σ² + gᵀ C g), the update of linear
+//! least squares (Plackett, Biometrika 37, 1950), whatever its value will be. A rival function that is off by d there
+//! keeps exp(-d²/2σ²) of its weight if the model is right. So what a run is worth is known before it is paid for.
+
+use crate::experiment::{Experiment, MetricId};
+use crate::fit::Fits;
+use crate::model::{Method, Model, Term};
+
+/// What advice is asked for.
+#[derive(Clone, Debug)]
+pub struct AdviseOptions {
+    /// Where the prediction matters, one coordinate per parameter.
+    pub target: Vec<f64>,
+    /// Index of the parameter that is the number of cores of a run; `None` for one core.
+    pub ranks: Option<usize>,
+    /// Core-hours that may be spent in all; `None` for no limit.
+    pub budget: Option<f64>,
+    /// Nominal probability of the interval.
+    pub level: f64,
+    /// Half the interval's width over the prediction, without the noise of a single run, from which on more is not needed.
+    pub tolerance: f64,
+    /// Steps of the plan, at most.
+    pub steps: usize,
+}
+
+/// A run to add.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    /// Its point.
+    pub at: Vec<f64>,
+    /// Whether the point was measured before, so that this is a repetition.
+    pub is_repetition: bool,
+    /// Predicted time of the run in seconds.
+    pub seconds: f64,
+    /// What it costs: seconds times cores, in core-hours.
+    pub core_hours: f64,
+    /// Half the interval's relative width at the target after this step and all before it.
+    pub after: f64,
+    /// By how much this step alone narrows that, per core-hour.
+    pub gain_per_core_hour: f64,
+}
+
+/// Why a plan ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The prediction is as narrow as asked: enough.
+    Enough,
+    /// No candidate narrows it by a noteworthy part.
+    NothingHelps,
+    /// What would help costs more than is left.
+    Budget,
+    /// The plan has as many steps as asked.
+    Steps,
+}
+
+/// What to measure next.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Advice {
+    /// Predicted time at the target in seconds, the sum over all call paths.
+    pub seconds: f64,
+    /// Half the interval's relative width there now, without the noise of a single run.
+    pub before: f64,
+    /// Relative noise of a single run there.
+    pub noise: f64,
+    /// What one run at the target itself would cost, in core-hours.
+    pub target_core_hours: f64,
+    /// Runs to add, in this order.
+    pub steps: Vec<Step>,
+    /// Why there are no more.
+    pub end: End,
+    /// The cheapest of the candidates that would help and were too expensive, where the plan ended at the budget.
+    pub too_expensive: Option<Step>,
+}
+
+/// Least part of the interval that a run must take off; what takes less only costs.
+const NOTEWORTHY: f64 = 0.005;
+/// Least part of what the most helpful run takes off. Runs that cost next to nothing and help next to nothing would come
+/// first otherwise, by the hundred.
+const COMPARABLE: f64 = 0.6;
+/// Runs are taken to disturb each other's measurement by at least this, whatever the fit says.
+const LEAST_NOISE: f64 = 0.005;
+
+/// What is known of one call path, and how more measurements change it.
+#[derive(Clone)]
+struct Knowledge<'a> {
+    model: &'a Model,
+    /// The model of the effort that gave the shape.
+    effort: Option<&'a Model>,
+    covariance: Vec<f64>,
+    /// Weights of the rivals of the model, and of its effort's model.
+    weights: [Vec<f64>; 2],
+    noise: f64,
+}
+
+impl<'a> Knowledge<'a> {
+    fn of(model: &'a Model, fits: &'a Fits) -> Self {
+        let is_effort = |m: &&Model| m.callpath == model.callpath && Some(m.metric) == model.effort_metric;
+        let effort = fits.models.iter().find(is_effort).filter(|_| model.method == Method::Effort);
+        let weights =
+            [Some(model), effort].map(|m| m.map_or(Vec::new(), |m| m.uncertainty.rivals.iter().map(|r| r.0).collect()));
+        let noise = model.uncertainty.noise_level().max(LEAST_NOISE);
+        Self { model, effort, covariance: model.uncertainty.covariance.clone(), weights, noise }
+    }
+
+    /// How the coefficients enter at `x`, relative to the value there.
+    fn gradient(&self, x: &[f64]) -> Vec<f64> {
+        let value = self.model.at(x);
+        let of = |group: &Vec<Term>| group.iter().map(|t| t.at(x)).sum::<f64>() / value;
+        if value > 0.0 { self.model.uncertainty.basis.iter().map(of).collect() } else { Vec::new() }
+    }
+
+    /// The covariance times `g`.
+    fn times(&self, g: &[f64]) -> Vec<f64> {
+        let k = g.len();
+        (0..k).map(|i| (0..k).map(|j| self.covariance[i * k + j] * g[j]).sum()).collect()
+    }
+
+    /// Relative variance of the undisturbed value at `x`, from coefficients and shapes.
+    fn variance(&self, x: &[f64]) -> f64 {
+        let g = self.gradient(x);
+        let coefficients: f64 = g.iter().zip(self.times(&g)).map(|(a, b)| a * b).sum();
+        let shapes: f64 = self.rivals().map(|(model, weights)| disagreement(model, weights, x)).sum();
+        coefficients.max(0.0) + shapes
+    }
+
+    /// The model and its effort's, with the weights of their rivals.
+    fn rivals(&self) -> impl Iterator<Item = (&'a Model, &Vec<f64>)> {
+        [Some(self.model), self.effort].into_iter().zip(&self.weights).filter_map(|(m, w)| Some((m?, w)))
+    }
+
+    /// The same after one more measurement at `x`.
+    fn after(&self, x: &[f64]) -> Self {
+        let mut next = self.clone();
+        let g = self.gradient(x);
+        let cg = self.times(&g);
+        let known = self.noise.powi(2) + g.iter().zip(&cg).map(|(a, b)| a * b).sum::<f64>();
+        for (i, a) in cg.iter().enumerate() {
+            for (j, b) in cg.iter().enumerate() {
+                next.covariance[i * cg.len() + j] -= a * b / known;
+            }
+        }
+        for ((model, _), (which, weights)) in self.rivals().zip(next.weights.iter_mut().enumerate()) {
+            // Effort has no noise beyond that of counting.
+            let noise = if which == 0 { self.noise } else { LEAST_NOISE };
+            for (weight, d) in weights.iter_mut().zip(deviations(model, x)) {
+                *weight *= (-0.5 * (d / noise).powi(2)).exp();
+            }
+        }
+        next
+    }
+}
+
+/// By how much each rival is off the model at `x`, relative to the model.
+fn deviations(model: &Model, x: &[f64]) -> Vec<f64> {
+    let value = model.at(x);
+    let off = |(_, constant, terms): &(f64, f64, Vec<Term>)| {
+        let rival = constant + terms.iter().map(|t| t.at(x)).sum::<f64>();
+        if value > 0.0 { (rival / value - 1.0).clamp(-10.0, 10.0) } else { 0.0 }
+    };
+    model.uncertainty.rivals.iter().map(off).collect()
+}
+
+/// Relative variance of the value at `x` over the shapes, the model itself with a weight of one.
+fn disagreement(model: &Model, weights: &[f64], x: &[f64]) -> f64 {
+    let sum: f64 = deviations(model, x).iter().zip(weights).map(|(d, w)| w * d * d).sum();
+    sum / (1.0 + weights.iter().sum::<f64>())
+}
+
+/// What is known of the whole program: the sum of the times of all call paths.
+#[derive(Clone)]
+struct Program<'a> {
+    paths: Vec<Knowledge<'a>>,
+}
+
+impl Program<'_> {
+    fn seconds(&self, x: &[f64]) -> f64 {
+        self.paths.iter().map(|k| k.model.at(x).max(0.0)).sum()
+    }
+
+    /// Standard error of the sum at `x` over the sum. Call paths err independently of each other.
+    fn error(&self, x: &[f64]) -> f64 {
+        let total = self.seconds(x);
+        let part = |k: &Knowledge| (k.model.at(x).max(0.0) / total).powi(2) * k.variance(x);
+        if total > 0.0 { self.paths.iter().map(part).sum::<f64>().sqrt() } else { 0.0 }
+    }
+
+    fn after(&self, x: &[f64]) -> Self {
+        Self { paths: self.paths.iter().map(|k| k.after(x)).collect() }
+    }
+
+    fn noise(&self, x: &[f64]) -> f64 {
+        let total = self.seconds(x);
+        let part = |k: &Knowledge| (k.model.at(x).max(0.0) / total * k.noise).powi(2);
+        if total > 0.0 { self.paths.iter().map(part).sum::<f64>().sqrt() } else { 0.0 }
+    }
+}
+
+/// The runs that are worth most at the target per core-hour, one after the other, each knowing those before it.
+///
+/// `None` where no time was modelled.
+#[must_use]
+pub fn advise(experiment: &Experiment, fits: &Fits, options: &AdviseOptions) -> Option<Advice> {
+    let is_time = |metric: MetricId| experiment.metrics[metric as usize].name == "time";
+    let paths: Vec<Knowledge> =
+        fits.models.iter().filter(|m| is_time(m.metric)).map(|m| Knowledge::of(m, fits)).collect();
+    if paths.is_empty() {
+        return None;
+    }
+    let program = Program { paths };
+    let target = &options.target;
+    // The interval at this level is so many standard errors wide on each side.
+    let width = normal_quantile(0.5 + 0.5 * options.level);
+    let cores = |x: &[f64]| options.ranks.map_or(1.0, |l| x[l]);
+    let price = |x: &[f64]| program.seconds(x) * cores(x) / 3600.0;
+    let candidates = candidates(experiment, target);
+    let mut advice = Advice {
+        seconds: program.seconds(target),
+        before: width * program.error(target),
+        noise: program.noise(target),
+        target_core_hours: price(target),
+        steps: Vec::new(),
+        end: End::Steps,
+        too_expensive: None,
+    };
+    let (mut known, mut error, mut spent) = (program.clone(), advice.before, 0.0);
+    while advice.steps.len() < options.steps {
+        if error <= options.tolerance {
+            advice.end = End::Enough;
+            return Some(advice);
+        }
+        let step = |(at, was_measured): &(Vec<f64>, bool)| {
+            let after = width * known.after(at).error(target);
+            let core_hours = price(at);
+            Step {
+                at: at.clone(),
+                is_repetition: *was_measured || advice.steps.iter().any(|s| s.at == *at),
+                seconds: program.seconds(at),
+                core_hours,
+                after,
+                gain_per_core_hour: (error - after) / core_hours.max(1e-12),
+            }
+        };
+        let helpful: Vec<Step> = candidates.iter().map(step).filter(|s| s.after < (1.0 - NOTEWORTHY) * error).collect();
+        let left = options.budget.map_or(f64::INFINITY, |budget| budget - spent);
+        let (affordable, too_expensive): (Vec<Step>, Vec<Step>) =
+            helpful.into_iter().partition(|s| s.core_hours <= left);
+        let most = affordable.iter().map(|s| error - s.after).fold(0.0, f64::max);
+        let comparable = affordable.into_iter().filter(|s| error - s.after >= COMPARABLE * most).rev();
+        // Of equals the first, which is the smallest point.
+        let best = comparable.max_by(|a, b| a.gain_per_core_hour.total_cmp(&b.gain_per_core_hour));
+        let Some(best) = best else {
+            advice.too_expensive = too_expensive.into_iter().min_by(|a, b| a.core_hours.total_cmp(&b.core_hours));
+            advice.end = if advice.too_expensive.is_some() { End::Budget } else { End::NothingHelps };
+            return Some(advice);
+        };
+        known = known.after(&best.at);
+        (error, spent) = (best.after, spent + best.core_hours);
+        advice.steps.push(best);
+    }
+    if error <= options.tolerance {
+        advice.end = End::Enough;
+    }
+    Some(advice)
+}
+
+/// Points that could be measured, ascending, and whether they were: all combinations of the measured values and of
+/// those that continue each parameter's values up to the target's.
+fn candidates(experiment: &Experiment, target: &[f64]) -> Vec<(Vec<f64>, bool)> {
+    let axes: Vec<Vec<f64>> = (0..target.len()).map(|l| axis(experiment, l, target[l])).collect();
+    let is_measured = |at: &Vec<f64>| experiment.points.contains(at);
+    product(&axes)
+        .into_iter()
+        .filter(|at| at.as_slice() != target)
+        .map(|at| (is_measured(&at), at))
+        .map(|(m, at)| (at, m))
+        .collect()
+}
+
+/// The measured values of parameter `l`, and those that go on as the last two do while they stay below the target.
+fn axis(experiment: &Experiment, l: usize, target: f64) -> Vec<f64> {
+    let mut values: Vec<f64> = experiment.points.iter().map(|point| point[l]).collect();
+    values.sort_by(f64::total_cmp);
+    values.dedup();
+    let measured = values.len();
+    while let [.., a, b] = values[..] {
+        // A constant factor where that is what the user chose, a constant step otherwise.
+        let is_geometric = measured > 2 && (values[1] / values[0] - values[2] / values[1]).abs() < 1e-9;
+        let next = if is_geometric { b * b / a } else { b + (b - a) };
+        if !(next <= target && values.len() < measured + 4) {
+            break;
+        }
+        values.push(next);
+    }
+    values
+}
+
+/// All combinations, the last parameter varying fastest.
+fn product(axes: &[Vec<f64>]) -> Vec<Vec<f64>> {
+    axes.iter().fold(vec![Vec::new()], |points, axis| {
+        points.iter().flat_map(|p| axis.iter().map(move |&x| [p.as_slice(), &[x]].concat())).collect()
+    })
+}
+
+/// The quantile of the standard normal distribution, by bisection of its distribution function.
+fn normal_quantile(q: f64) -> f64 {
+    let (mut low, mut high) = (0.0, 10.0);
+    for _ in 0..60 {
+        let middle = 0.5 * (low + high);
+        if crate::noise::normal_distribution(middle) < q { low = middle } else { high = middle }
+    }
+    0.5 * (low + high)
+}
+
+/// A first set of points for `axes`, the ascending values that each parameter may take: a line along each parameter, with
+/// the others at their smallest values, and for each pair of parameters a few points in which both grow.
+///
+/// With effort beside the times this is enough for the shape: the lines tell each parameter's growth, and the pairs
+/// whether growths add or multiply. It has far fewer points than all combinations, and none of the expensive ones.
+#[must_use]
+pub fn first_design(axes: &[Vec<f64>]) -> Vec<Vec<f64>> {
+    let smallest: Vec<f64> = axes.iter().map(|axis| axis[0]).collect();
+    let mut points = vec![smallest.clone()];
+    for (l, axis) in axes.iter().enumerate() {
+        points.extend(axis[1..].iter().map(|&x| with(&smallest, &[(l, x)])));
+    }
+    for a in 0..axes.len() {
+        for b in a + 1..axes.len() {
+            let steps = axes[a].len().min(axes[b].len());
+            points.extend((1..steps.min(PAIRED + 1)).map(|i| with(&smallest, &[(a, axes[a][i]), (b, axes[b][i])])));
+        }
+    }
+    points.sort_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
+    points.dedup();
+    points
+}
+
+/// Points in which a pair of parameters grows.
+const PAIRED: usize = 3;
+
+fn with(point: &[f64], changes: &[(usize, f64)]) -> Vec<f64> {
+    let mut changed = point.to_vec();
+    changes.iter().for_each(|&(l, x)| changed[l] = x);
+    changed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::{ExperimentBuilder, Metric};
+    use crate::{MethodChoice, Options, fit};
+
+    /// Times 2 + 0.01 n p^(1/2) with a fixed pattern of noise of about `noise`, measured at the first `count` values of p
+    /// and n.
+    fn experiment(count: usize, noise: f64) -> Experiment {
+        let mut builder = ExperimentBuilder::new(["p", "n"]);
+        let time = builder.metric(Metric { name: "time".into(), unit: "s".into(), over_ranks: None });
+        let solve = builder.callpath(["main", "solve"]);
+        for (i, p) in [4.0, 8.0, 16.0, 32.0, 64.0].into_iter().take(count).enumerate() {
+            for (j, n) in [100.0, 200.0, 300.0, 400.0, 500.0].into_iter().take(count).enumerate() {
+                let point = builder.point(&[p, n]);
+                let wave = (7.3 * i as f64 + 3.1 * j as f64).sin();
+                builder.add(solve, time, point, (2.0 + 0.01 * n * p.sqrt()) * (1.0 + noise * wave));
+            }
+        }
+        builder.finish()
+    }
+
+    fn options(budget: Option<f64>, tolerance: f64) -> AdviseOptions {
+        AdviseOptions { target: vec![256.0, 1000.0], ranks: Some(0), budget, level: 0.9, tolerance, steps: 5 }
+    }
+
+    fn advice(noise: f64, budget: Option<f64>, tolerance: f64) -> Advice {
+        let experiment = experiment(5, noise);
+        let fits = fit(&experiment, &Options { method: MethodChoice::Time, ..Options::default() });
+        advise(&experiment, &fits, &options(budget, tolerance)).unwrap()
+    }
+
+    #[test]
+    fn exact_times_are_enough() {
+        let found = advice(0.0, None, 0.05);
+        assert_eq!((found.end, found.steps.len()), (End::Enough, 0));
+        // 2 + 0.01 · 1000 · 16 seconds on 256 cores.
+        assert!((found.seconds - 162.0).abs() < 0.2, "{}", found.seconds);
+        assert!((found.target_core_hours - 162.0 * 256.0 / 3600.0).abs() < 0.02);
+    }
+
+    #[test]
+    fn every_step_narrows_the_interval_and_costs_what_it_says() {
+        let found = advice(0.1, None, 1e-6);
+        assert!(!found.steps.is_empty());
+        let mut before = found.before;
+        for step in &found.steps {
+            assert!(step.after < before, "{step:?}");
+            assert!((step.core_hours - step.seconds * step.at[0] / 3600.0).abs() < 1e-12, "{step:?}");
+            assert!((step.gain_per_core_hour * step.core_hours - (before - step.after)).abs() < 1e-12, "{step:?}");
+            before = step.after;
+        }
+    }
+
+    #[test]
+    fn a_budget_is_never_exceeded_and_says_what_would_help() {
+        let free = advice(0.1, None, 1e-6);
+        let whole: f64 = free.steps.iter().map(|s| s.core_hours).sum();
+        let found = advice(0.1, Some(0.4 * whole), 1e-6);
+        assert!(found.steps.iter().map(|s| s.core_hours).sum::<f64>() <= 0.4 * whole);
+        let nothing = advice(0.1, Some(1e-9), 1e-6);
+        assert_eq!((nothing.end, nothing.steps.len()), (End::Budget, 0));
+        assert!(nothing.too_expensive.is_some());
+    }
+
+    #[test]
+    fn an_update_is_the_covariance_of_the_larger_least_squares() {
+        // By hand: two coefficients with gradients (1, x), covariance the inverse of XᵀX/σ².
+        let experiment = experiment(5, 0.1);
+        let fits = fit(&experiment, &Options { method: MethodChoice::Time, ..Options::default() });
+        let known = Knowledge::of(&fits.models[0], &fits);
+        let x = [64.0, 500.0];
+        let after = known.after(&x);
+        let g = nalgebra::DVector::from_vec(known.gradient(&x));
+        let k = g.len();
+        let matrix = |c: &[f64]| nalgebra::DMatrix::from_row_slice(k, k, c);
+        let information = matrix(&known.covariance).try_inverse().unwrap() + &g * g.transpose() / known.noise.powi(2);
+        let expected = information.try_inverse().unwrap();
+        assert!((matrix(&after.covariance) - &expected).norm() < 1e-6 * expected.norm());
+    }
+
+    #[test]
+    fn candidates_go_on_as_the_measured_values_do_and_stay_below_the_target() {
+        let experiment = experiment(3, 0.0);
+        assert_eq!(axis(&experiment, 0, 256.0), [4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0]);
+        assert_eq!(axis(&experiment, 1, 450.0), [100.0, 200.0, 300.0, 400.0]);
+        let all = candidates(&experiment, &[16.0, 300.0]);
+        assert_eq!(all.len(), 8, "the target itself is not a candidate: {all:?}");
+        assert!(all.iter().all(|(_, was_measured)| *was_measured));
+    }
+
+    #[test]
+    fn a_first_design_is_far_smaller_than_all_combinations() {
+        let axis = vec![1.0, 2.0, 4.0, 8.0, 16.0];
+        // 4 m + 1 on the lines, 3 for each pair.
+        for (m, expected) in [(1, 5), (2, 12), (3, 22), (4, 35)] {
+            let points = first_design(&vec![axis.clone(); m]);
+            assert_eq!(points.len(), expected);
+            for l in 0..m {
+                let mut values: Vec<f64> = points.iter().map(|p| p[l]).collect();
+                values.sort_by(f64::total_cmp);
+                values.dedup();
+                assert_eq!(values, axis, "every value of every parameter is measured");
+            }
+        }
+    }
+
+    #[test]
+    fn normal_quantiles_are_the_tables() {
+        assert!((normal_quantile(0.95) - 1.644_854).abs() < 1e-5);
+    }
+}

@@ -1,0 +1,298 @@
+//! `poise advise`: which points to measure next, what each costs and what it is worth; or a first design.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use modeler::advise::{Advice, AdviseOptions, End, Step, advise as plan, first_design};
+use modeler::formats::Input;
+use modeler::report::terminal::table;
+use modeler::report::{Table, default_target, quantity};
+use serde_json::{Map, Value, json};
+
+use crate::cli::{
+    Assignments, FitArgs, GlobalArgs, InputArgs, OutputArgs, OutputFormat, parse_assignments, parse_level,
+};
+use crate::commands::input;
+use crate::error::{Error, Result};
+use crate::output;
+
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  poise advise --design p=2,4,8,16,32 --design n=100,200,400,800,1600    where to begin
+  poise advise study.runs --at p=4096,n=48000                            what to add
+  poise advise study.runs --at p=4096,n=48000 --budget 20                with 20 core-hours
+A run's cost is its predicted time, summed over all call paths, times its ranks.")]
+pub struct AdviseArgs {
+    /// Files or folders: our runs, profiles of other tools, Extra-P's formats. `-` is standard input.
+    #[arg(value_name = "INPUT", required_unless_present = "design")]
+    pub inputs: Vec<PathBuf>,
+    /// Read as this format instead of detecting it.
+    #[arg(long, value_name = "NAME")]
+    pub input_format: Option<String>,
+    /// Read tables whose columns have these roles, as in poise model.
+    #[arg(long, value_name = "p=parameter,time=metric,…", conflicts_with = "input_format")]
+    pub columns: Option<String>,
+    /// A parameter and the values that it may take; once per parameter. Prints the smallest first design over them; no
+    /// input is read.
+    #[arg(long, value_name = "p=2,4,8,16,32", value_parser = parse_axis, conflicts_with = "inputs")]
+    pub design: Vec<Axis>,
+    /// Where the prediction matters; by default twice the largest measured value of each parameter.
+    #[arg(long, value_name = "p=4096,n=48000", value_parser = parse_assignments)]
+    pub at: Option<Assignments>,
+    /// Core-hours that may be spent; by default as many as help.
+    #[arg(long, value_name = "CORE-HOURS", value_parser = parse_positive)]
+    pub budget: Option<f64>,
+    /// Enough is when the interval at the target, without the noise of a single run, is this narrow on each side, relative
+    /// to the prediction.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.05, value_parser = parse_positive)]
+    pub tolerance: f64,
+    /// The parameter that is the number of ranks of a run.
+    #[arg(long, value_name = "NAME", default_value = "p")]
+    pub ranks: String,
+    /// Runs to list, at most.
+    #[arg(long, value_name = "N", default_value_t = 12, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub steps: u32,
+    /// Nominal probability of the interval.
+    #[arg(long, value_name = "P", default_value_t = 0.9, value_parser = parse_level)]
+    pub level: f64,
+    #[command(flatten)]
+    pub fit: FitArgs,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// A parameter and the values that it may take, ascending.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Axis {
+    name: String,
+    values: Vec<f64>,
+}
+
+/// Points that a model needs along each parameter.
+const FEWEST: usize = 4;
+/// Parameters of a design, at most.
+const MOST_PARAMETERS: usize = 8;
+
+fn parse_axis(text: &str) -> Result<Axis, String> {
+    let (name, list) = text.split_once('=').ok_or("give a parameter and its values, such as p=2,4,8,16,32")?;
+    if name.trim().is_empty() {
+        return Err("the parameter's name is missing before `=`".into());
+    }
+    let mut values: Vec<f64> = list.split(',').map(|v| parse_positive(v.trim())).collect::<Result<_, _>>()?;
+    values.sort_by(f64::total_cmp);
+    values.dedup();
+    if values.len() < FEWEST {
+        return Err(format!(
+            "{} has {} different values, and a model needs {FEWEST} at least",
+            name.trim(),
+            values.len()
+        ));
+    }
+    Ok(Axis { name: name.trim().to_owned(), values })
+}
+
+fn parse_positive(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(value) if value > 0.0 && value.is_finite() => Ok(value),
+        _ => Err(format!("`{text}` is no positive number")),
+    }
+}
+
+/// Prints a design, or reads, fits and advises.
+pub fn advise(arguments: &AdviseArgs, global: &GlobalArgs) -> Result<()> {
+    if !arguments.design.is_empty() {
+        return design(arguments);
+    }
+    let inputs = InputArgs {
+        inputs: arguments.inputs.clone(),
+        input_format: arguments.input_format.clone(),
+        columns: arguments.columns.clone(),
+        ..InputArgs::default()
+    };
+    let Input { experiment, warnings, .. } = input::read(&inputs, global)?;
+    let target = match &arguments.at {
+        Some(at) => input::coordinates(&experiment, at)?,
+        None => default_target(&experiment),
+    };
+    let ranks = experiment.parameters.iter().position(|name| *name == arguments.ranks);
+    if ranks.is_none() && !global.quiet {
+        output::say(format!(
+            "no parameter is called {}, so a run costs its time on one core; --ranks names the parameter that is the number of ranks.",
+            arguments.ranks
+        ));
+    }
+    let fits = input::fit_here(&experiment, &arguments.fit)?;
+    let options = AdviseOptions {
+        target: target.clone(),
+        ranks,
+        budget: arguments.budget,
+        level: arguments.level,
+        tolerance: arguments.tolerance,
+        steps: arguments.steps as usize,
+    };
+    let advice = plan(&experiment, &fits, &options).ok_or_else(|| {
+        Error::NotModelable("No time of this input could be modelled, so no run can be priced. See poise model.".into())
+    })?;
+    let names = &experiment.parameters;
+    let text = match arguments.output.format {
+        OutputFormat::Human => for_people(&advice, names, &target, arguments),
+        OutputFormat::Json => as_json(&advice, names, &target, arguments),
+        OutputFormat::Csv => as_csv(&advice, names),
+    };
+    output::deliver(&text, arguments.output.output.as_deref())?;
+    input::partial(&warnings, &fits)
+}
+
+fn design(arguments: &AdviseArgs) -> Result<()> {
+    let axes = &arguments.design;
+    if let Some(twice) = axes.iter().enumerate().find(|(i, a)| axes[..*i].iter().any(|b| b.name == a.name)) {
+        return Err(Error::Usage(format!("--design gives {} twice.", twice.1.name)));
+    }
+    if axes.len() > MOST_PARAMETERS {
+        return Err(Error::Usage(format!("--design gives {} parameters; {MOST_PARAMETERS} are the most.", axes.len())));
+    }
+    let names: Vec<String> = axes.iter().map(|a| a.name.clone()).collect();
+    let values: Vec<Vec<f64>> = axes.iter().map(|a| a.values.clone()).collect();
+    let points = first_design(&values);
+    let all: f64 = values.iter().map(|v| v.len() as f64).product();
+    let rows: Vec<Vec<String>> = points.iter().map(|p| p.iter().map(f64::to_string).collect()).collect();
+    let text = match arguments.output.format {
+        OutputFormat::Human => format!(
+            "{} of {all} points: a line along each parameter, and for each pair points in which both grow. With effort \
+             measured they carry the shape; repeat them where times are noisy, then ask poise advise what to add.\n\n{}",
+            points.len(),
+            table(&Table { header: names, rows })
+        ),
+        OutputFormat::Json => {
+            let points: Vec<Value> = points.iter().map(|p| point(&names, p)).collect();
+            pretty(
+                &json!({"schema": "counterpoise/design", "schema_version": 1, "parameters": names, "all": all, "points": points}),
+            )
+        }
+        OutputFormat::Csv => std::iter::once(&names).chain(&rows).map(|row| row.join(",") + "\n").collect(),
+    };
+    output::deliver(&text, arguments.output.output.as_deref())
+}
+
+/// A point as an object in the parameters' order.
+fn point(names: &[String], at: &[f64]) -> Value {
+    let number = |x: f64| if x.fract() == 0.0 && x.abs() < 1e15 { json!(x as i64) } else { json!(x) };
+    Value::Object(names.iter().zip(at).map(|(name, &x)| (name.clone(), number(x))).collect::<Map<_, _>>())
+}
+
+fn pretty(value: &Value) -> String {
+    serde_json::to_string_pretty(value).unwrap_or_default() + "\n"
+}
+
+fn end_name(end: End) -> &'static str {
+    match end {
+        End::Enough => "enough",
+        End::NothingHelps => "nothing-helps",
+        End::Budget => "budget",
+        End::Steps => "steps",
+    }
+}
+
+fn as_json(advice: &Advice, names: &[String], target: &[f64], arguments: &AdviseArgs) -> String {
+    let step = |s: &Step| {
+        json!({
+            "at": point(names, &s.at), "repetition": s.is_repetition, "seconds": s.seconds, "core_hours": s.core_hours,
+            "relative_half_width_after": s.after, "gain_per_core_hour": s.gain_per_core_hour,
+        })
+    };
+    pretty(&json!({
+        "schema": "counterpoise/advice", "schema_version": 1, "level": arguments.level, "tolerance": arguments.tolerance,
+        "at": point(names, target), "seconds": advice.seconds, "core_hours_at_target": advice.target_core_hours,
+        "relative_half_width": advice.before, "relative_noise": advice.noise, "end": end_name(advice.end),
+        "steps": advice.steps.iter().map(step).collect::<Vec<_>>(),
+        "too_expensive": advice.too_expensive.as_ref().map(step),
+    }))
+}
+
+fn as_csv(advice: &Advice, names: &[String]) -> String {
+    let mut text = names.join(",") + ",repetition,seconds,core_hours,relative_half_width_after,gain_per_core_hour\n";
+    for s in &advice.steps {
+        let at: Vec<String> = s.at.iter().map(f64::to_string).collect();
+        let _ = writeln!(
+            text,
+            "{},{},{},{},{},{}",
+            at.join(","),
+            s.is_repetition,
+            s.seconds,
+            s.core_hours,
+            s.after,
+            s.gain_per_core_hour
+        );
+    }
+    text
+}
+
+fn for_people(advice: &Advice, names: &[String], target: &[f64], arguments: &AdviseArgs) -> String {
+    let place = |at: &[f64]| names.iter().zip(at).map(|(n, x)| format!("{n} = {x}")).collect::<Vec<_>>().join(", ");
+    let mut text = format!(
+        "At {} the program is predicted to take {} ± {} (a run there has {} of noise beside that, and costs {} core-hours).\n",
+        place(target),
+        quantity(advice.seconds, "s"),
+        percent(advice.before),
+        percent(advice.noise),
+        hours(advice.target_core_hours)
+    );
+    if !advice.steps.is_empty() {
+        let _ =
+            write!(text, "\n{}\n{}", heading("Runs to add, in this order", arguments), table(&steps(advice, names)));
+    }
+    text.push('\n');
+    text.push_str(&ending(advice, arguments, place));
+    text
+}
+
+fn heading(title: &str, arguments: &AdviseArgs) -> String {
+    output::heading(title, arguments.output.output.as_deref().map(Path::new))
+}
+
+fn steps(advice: &Advice, names: &[String]) -> Table {
+    let fixed = ["", "time", "core-hours", "in all", "then ±"].map(str::to_owned);
+    let mut spent = 0.0;
+    let row = |s: &Step| {
+        spent += s.core_hours;
+        let kind = if s.is_repetition { "again" } else { "new" };
+        let cells = [kind.to_owned(), quantity(s.seconds, "s"), hours(s.core_hours), hours(spent), percent(s.after)];
+        s.at.iter().map(f64::to_string).chain(cells).collect()
+    };
+    Table { header: names.iter().cloned().chain(fixed).collect(), rows: advice.steps.iter().map(row).collect() }
+}
+
+/// What the plan's end means.
+fn ending(advice: &Advice, arguments: &AdviseArgs, place: impl Fn(&[f64]) -> String) -> String {
+    let tolerance = percent(arguments.tolerance);
+    match (advice.end, &advice.too_expensive) {
+        (End::Enough, _) if advice.steps.is_empty() => {
+            format!(
+                "Enough: the prediction is within ± {tolerance} already, and more runs would not change the answer.\n"
+            )
+        }
+        (End::Enough, _) => format!("Then it is enough: the prediction is within ± {tolerance}.\n"),
+        (End::NothingHelps, _) => {
+            "No run among the candidates would narrow the interval noticeably; measure larger points, or less noise.\n"
+                .into()
+        }
+        (End::Budget, Some(next)) => {
+            format!(
+                "The budget ends here. The next run that would help is {}, for {} core-hours.\n",
+                place(&next.at),
+                hours(next.core_hours)
+            )
+        }
+        (End::Budget | End::Steps, _) => "The list ends here; ask again with these runs measured.\n".into(),
+    }
+}
+
+fn percent(share: f64) -> String {
+    format!("{} %", quantity(100.0 * share, ""))
+}
+
+fn hours(core_hours: f64) -> String {
+    quantity(core_hours, "")
+}

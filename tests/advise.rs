@@ -1,0 +1,97 @@
+//! `poise advise` and `poise bench instructions`, as a user calls them.
+
+mod common;
+
+use common::World;
+
+/// 2 + 0.01 n p^(1/2) seconds with a fixed pattern of 10 % noise.
+fn times() -> String {
+    let mut text = String::from("PARAMETER p\nPARAMETER n\nPOINTS");
+    let points: Vec<(f64, f64)> =
+        [4.0, 8.0, 16.0, 32.0, 64.0].iter().flat_map(|&p| [100.0, 200.0, 300.0, 400.0].map(|n| (p, n))).collect();
+    points.iter().for_each(|(p, n)| text.push_str(&format!(" ( {p} {n} )")));
+    text.push_str("\nREGION solve\nMETRIC time\n");
+    for (i, (p, n)) in points.iter().enumerate() {
+        text.push_str(&format!("DATA {}\n", (2.0 + 0.01 * n * p.sqrt()) * (1.0 + 0.1 * (i as f64 * 2.3).sin())));
+    }
+    text
+}
+
+#[test]
+fn advice_is_ordered_priced_and_within_the_budget() {
+    let world = World::new();
+    world.write("times.txt", &times());
+    let arguments =
+        ["advise", "times.txt", "--at", "p=256,n=1000", "--tolerance", "0.0001", "--format", "json", "--budget", "0.5"];
+    let found: serde_json::Value = serde_json::from_str(&world.poise(arguments).status(0).stdout).unwrap();
+    assert_eq!((&found["schema"], &found["schema_version"]), (&"counterpoise/advice".into(), &1.into()));
+    let steps = found["steps"].as_array().unwrap();
+    let number = |v: &serde_json::Value| v.as_f64().unwrap();
+    assert!(!steps.is_empty() && steps.iter().map(|s| number(&s["core_hours"])).sum::<f64>() <= 0.5, "{found}");
+    for step in steps {
+        let cost = number(&step["seconds"]) * number(&step["at"]["p"]) / 3600.0;
+        assert!((number(&step["core_hours"]) / cost - 1.0).abs() < 1e-9, "{step}");
+    }
+    let text = world.poise(["advise", "times.txt", "--at", "p=256,n=1000", "--tolerance", "0.5"]).status(0).stdout;
+    assert!(text.contains("Enough: the prediction is within ± 50 % already"), "{text}");
+}
+
+#[test]
+fn a_design_names_fewer_points_than_all_combinations() {
+    let world = World::new();
+    let axes = ["--design", "p=2,4,8,16,32", "--design", "n=1,2,3,4,5", "--design", "q=5,4,3,2,1"];
+    let csv = world.poise([&["advise"][..], &axes, &["--format", "csv"]].concat()).status(0).stdout;
+    assert_eq!((csv.lines().next(), csv.lines().count()), (Some("p,n,q"), 23));
+    for (wrong, expected) in [
+        ("p=1,2,3", "needs 4"),
+        ("p=a,b,c,d", "no positive number"),
+        ("p", "such as p="),
+        ("=1,2,3,4", "name is missing"),
+    ] {
+        let out = world.poise(["advise", "--design", wrong]).status(2);
+        assert!(out.stderr.contains(expected), "{wrong}: {}", out.stderr);
+    }
+    let twice = world.poise(["advise", "--design", "p=1,2,3,4", "--design", "p=1,2,3,4"]).status(2);
+    assert!(twice.stderr.contains("gives p twice"), "{}", twice.stderr);
+}
+
+#[test]
+fn what_cannot_be_advised_ends_with_the_contracts_codes() {
+    let world = World::new();
+    world.write("times.txt", &times());
+    world.write("few.txt", "PARAMETER p\nPOINTS 1 2\nREGION a\nMETRIC time\nDATA 1\nDATA 2\n");
+    for (arguments, status, expected) in [
+        (&["times.txt", "--at", "p=256"][..], 2, "lacks n"),
+        (&["times.txt", "--budget", "0"], 2, "no positive number"),
+        (&["absent.txt"], 3, "absent.txt"),
+        (&["few.txt"], 4, "points"),
+        (&[], 2, "INPUT"),
+    ] {
+        let out = world.poise([&["advise"][..], arguments].concat()).status(status);
+        assert!(out.stderr.contains(expected), "{arguments:?}: {}", out.stderr);
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn instructions_are_timed_and_copied_independently() {
+    let world = World::new();
+    let arguments =
+        ["bench", "instructions", "imul r8, r9", "--independent", "3", "--format", "json", "--plot", "plot.svg"];
+    let found: serde_json::Value = serde_json::from_str(&world.poise(arguments).status(0).stdout).unwrap();
+    let counts: Vec<u64> =
+        found["timings"].as_array().unwrap().iter().map(|t| t["in_flight"].as_u64().unwrap()).collect();
+    assert_eq!(counts, [1, 2, 3]);
+    assert!(found["timings"].as_array().unwrap().iter().all(|t| t["cycles"].as_f64().unwrap() > 0.0), "{found}");
+    assert!(world.read("plot.svg").starts_with("<svg"));
+    for (arguments, expected) in [
+        (&["vfmadd999pd ymm0, ymm1"][..], "refuses"),
+        (&["ud2"], "does not have the instruction `ud2`"),
+        (&["mov rax, [r8]"], "memory that is not there"),
+        (&["jmp 1b"], "leaves the loop"),
+        (&["nop", "--independent", "2"], "no register"),
+    ] {
+        let out = world.poise([&["bench", "instructions"][..], arguments].concat()).status(2);
+        assert!(out.stderr.contains(expected), "{arguments:?}: {}", out.stderr);
+    }
+}
