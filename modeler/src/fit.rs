@@ -1,5 +1,6 @@
 //! From an experiment to its models: which series is modelled how, over all call paths in parallel.
 
+use crate::absorption::scaling::{self, Binding};
 use crate::build::{Data, Pooled, constant_model, count_model, prior_model, prior_residuals, searched_model};
 use crate::depth;
 use crate::effort::{self, Count, Found, Workspace};
@@ -190,8 +191,9 @@ impl<'a> Fitter<'a> {
     }
 
     fn is_modelled(&self, metric: MetricId) -> bool {
-        let over = self.experiment.metrics[metric as usize].over_ranks;
-        over.is_none() || over == Some(self.options.over_ranks)
+        let metric = &self.experiment.metrics[metric as usize];
+        let over = metric.over_ranks;
+        !scaling::is_class(&metric.name) && (over.is_none() || over == Some(self.options.over_ranks))
     }
 
     fn fit_series(&self, series: &Series, workspace: &mut Workspace) -> Result<Model, Skipped> {
@@ -220,6 +222,9 @@ impl<'a> Fitter<'a> {
             && self.options.method != MethodChoice::Time
             && let Some((prior, effort_metric, warnings)) = self.prior(series, workspace)
         {
+            if let Some(binding) = self.leaves_the_core(series) {
+                return Ok(self.fit_bound(series, &data, &binding, (&prior, effort_metric, warnings), workspace));
+            }
             data.warnings.extend(warnings);
             return Ok(self.fit_prior(series, &data, &prior, effort_metric, workspace));
         }
@@ -373,6 +378,50 @@ impl<'a> Fitter<'a> {
             (cut, of_side(true, workspace), of_side(false, workspace))
         });
         segments::better(data, &whole, parts.collect()).unwrap_or(whole)
+    }
+
+    /// What binds a computation whose time its basic blocks do not set everywhere.
+    fn leaves_the_core(&self, series: &Series) -> Option<Binding> {
+        let is_computation = self.kind(series) == Kind::Computation;
+        let binding = is_computation.then(|| scaling::binding(self.experiment, series.callpath)).flatten()?;
+        binding.leaves_the_core().then_some(binding)
+    }
+
+    /// The model of a time whose blocks set it only where the core binds the call path: `prior` gives the shape there, the
+    /// times beyond, and where the class changes a segment may begin.
+    fn fit_bound(
+        &self,
+        series: &Series,
+        data: &Data<'a>,
+        binding: &Binding,
+        (prior, metric, warnings): (&Prior, MetricId, Vec<Warning>),
+        workspace: &mut Workspace,
+    ) -> Model {
+        let mut data = data.clone();
+        let what = binding.sentence(self.experiment).unwrap_or_default();
+        let forced = self.options.method == MethodChoice::Effort;
+        let message = match forced {
+            true => format!("{what} Basic blocks do not set the time of what memory binds, but the shape is theirs."),
+            false => format!("{what} Basic blocks do not set the time of what memory binds; the times give the shape."),
+        };
+        data.warnings.push(warning(warning::BOUND_BY_MEMORY, message));
+        if forced {
+            data.warnings.extend(warnings);
+            return self.fit_prior(series, &data, prior, metric, workspace);
+        }
+        let whole = self.fit_search(series, &data, workspace);
+        let Some((cut, change)) = binding.change(self.experiment).and_then(|c| Some((Cut::at(&data, &c)?, c))) else {
+            return whole;
+        };
+        let mut side = |lower: bool| {
+            let part = cut.part(&data, lower);
+            match if lower { change.before } else { change.after }.is_in_the_core() {
+                true => self.fit_prior(series, &part, prior, metric, workspace),
+                false => self.fit_search(series, &part, workspace),
+            }
+        };
+        let (lower, upper) = (side(true), side(false));
+        segments::expected(&data, &whole, (cut, lower, upper)).unwrap_or(whole)
     }
 
     /// The prior of a computation on one side of a change, where no single function explains its blocks.

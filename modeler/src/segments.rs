@@ -5,6 +5,7 @@
 //! split where no single function gives it and two give it exactly; other values only where two functions leave so much
 //! less than one that noise cannot be the reason, and where the values themselves have a kink or a step there.
 
+use crate::absorption::scaling::Change;
 use crate::build::{Data, combined};
 use crate::coefficients::{combine, weighted_fit};
 use crate::model::{Method, Model, Prediction};
@@ -59,6 +60,17 @@ pub(crate) struct Cut {
 }
 
 impl Cut {
+    /// The cut where the resource that binds the call path changes, if both sides have enough values.
+    pub fn at(data: &Data, change: &Change) -> Option<Self> {
+        let Change { parameter, below, above, .. } = *change;
+        let cut = Self { parameter, below, above };
+        let enough = |lower: bool| {
+            let side = data.points.iter().filter(|x| cut.is_below(x) == lower);
+            side.map(|x| (x[parameter] + 0.0).to_bits()).collect::<BTreeSet<u64>>().len() >= LEAST_VALUES
+        };
+        (enough(true) && enough(false)).then_some(cut)
+    }
+
     /// Whether a point belongs to the lower part. Between the values measured the change is taken to be halfway, on a
     /// logarithmic scale where there is one.
     fn is_below(&self, x: &[f64]) -> bool {
@@ -153,6 +165,19 @@ pub(crate) fn better(data: &Data, whole: &Model, parts: Vec<(Cut, Model, Model)>
     let (both, cut, lower, upper) = judged.min_by(|a, b| a.0.total_cmp(&b.0))?;
     let shape = if whole.method == Method::Time { SHAPE_PRICE } else { 0.0 };
     (both + shape + PRICE + 2.0 * (TRIED as f64).ln() < single).then(|| joined(data, cut, lower, upper))
+}
+
+/// The model of two segments at a change that something else than the times tells, where it explains `data` better than
+/// `whole`: nothing has to be paid for looking in many places.
+pub(crate) fn expected(data: &Data, whole: &Model, (cut, lower, upper): (Cut, Model, Model)) -> Option<Model> {
+    // Segments within segments are not what the change tells.
+    if !lower.segments.is_empty() || !upper.segments.is_empty() {
+        return None;
+    }
+    let both = criterion(data, &[(&lower, Some((cut, true))), (&upper, Some((cut, false)))]);
+    // Where the times alone tell the same change, it remains to say what each side's shape comes from.
+    let is_better = whole.change() == Some(cut) || both < criterion(data, &[(whole, None)]);
+    is_better.then(|| joined(data, cut, lower, upper))
 }
 
 /// The description length of the point's values: their relative residuals from least squares in the models' terms, and

@@ -41,6 +41,8 @@ pub const NOISY: &str = "W010";
 pub const CONSTANT: &str = "W011";
 /// The behaviour changes within the measured range.
 pub const CHANGE: &str = "W016";
+/// The memory, not the core, sets the time.
+pub const BOUND_BY_MEMORY: &str = "W017";
 
 /// Every diagnostic of the modeler.
 pub const ALL: &[Explanation] = &[
@@ -114,6 +116,14 @@ pub const ALL: &[Explanation] = &[
         text: "One function holds up to a value of a parameter and another beyond it, as where a program switches its \
                algorithm, MPI its protocol, or data outgrow a cache. Growth and predictions beyond the range are those \
                of the last segment. Between the two values that the change lies between, intervals hold both.",
+    },
+    Explanation {
+        code: BOUND_BY_MEMORY,
+        title: "memory sets the time, not the executed instructions",
+        text: "Noise injection showed that the loop that takes most of the call path's time waits for the memory's \
+               bandwidth or latency. The number of basic blocks then does not set its time, so the shape of the model \
+               was searched in the times, from where on this is so. Move fewer bytes, or reuse what caches hold; \
+               instructions are free up to the absorption that `poise absorb` tells.",
     },
 ];
 

@@ -82,6 +82,9 @@ fn for_people(experiment: &Experiment, fits: &Fits, verbose: bool, destination: 
         }
         text.push('\n');
     }
+    for (callpath, sentence) in modeler::absorption::scaling::sentences(experiment) {
+        let _ = writeln!(text, "{}: {sentence}", experiment.path(callpath).join(" -> "));
+    }
     if hidden > 0 {
         let _ = writeln!(text, "{hidden} models of effort metrics are not shown; -v or --format json has them.");
     }

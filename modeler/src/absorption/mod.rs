@@ -6,11 +6,13 @@
 //! ([`plot`]). Nothing here measures; a profile is all that it knows.
 
 mod bottleneck;
+pub mod code;
 mod curve;
 pub mod hinge;
 mod output;
 mod plot;
 mod samples;
+pub mod scaling;
 
 use poise_profile::{Loop, Profile};
 
@@ -218,6 +220,8 @@ pub struct LoopReport {
     pub per_iteration: bool,
     /// Nanoseconds per iteration or execution without noise.
     pub nanoseconds: f64,
+    /// About how long all these executions took without noise, in nanoseconds.
+    pub total_ns: f64,
     /// The machine code of the loop without noise: instructions and memory accesses per iteration.
     pub code: Option<(u32, u32)>,
     /// The class.
@@ -345,6 +349,7 @@ impl Analysis<'_> {
             share: class.share,
             per_iteration: self.group.per_iteration,
             nanoseconds: class.nanoseconds,
+            total_ns: class.per_execution * self.group.executions as f64 * class.share,
             code: self.code.map(|code| (code.instructions, code.accesses)),
             class: verdict.class,
             reason: verdict.reason,
@@ -379,12 +384,13 @@ impl Analysis<'_> {
 }
 
 impl Injected {
-    /// Why the variant says nothing about its payload, if so: what comes with it is not small.
+    /// Why the variant says nothing about its payload, if so: what comes with it is not small. Up to eight instructions
+    /// make the addresses that noise loads from or clear registers.
     fn refusal(self) -> Option<String> {
-        let small = (self.payload / 8).max(4);
+        let share = self.payload / 8;
         let what = match self {
-            Self { spills, .. } if spills > small => format!("{spills} spills"),
-            Self { overhead, .. } if overhead > small => format!("{overhead} further instructions"),
+            Self { spills, .. } if spills > share.max(4) => format!("{spills} spills"),
+            Self { overhead, .. } if overhead > share.max(8) => format!("{overhead} further instructions"),
             _ => return None,
         };
         Some(format!("{what} beside {} of noise", self.payload))

@@ -39,6 +39,8 @@ pub(crate) struct Class {
     pub rounds: usize,
     /// Nanoseconds per unit without noise: the low quantile.
     pub nanoseconds: f64,
+    /// Nanoseconds per execution without noise, on average.
+    pub per_execution: f64,
     /// Its share of the loop's bursts without noise.
     pub share: f64,
 }
@@ -105,8 +107,8 @@ fn group(node: u32, target: u32, series: &[&Series]) -> Group {
         .map(|bursts| {
             let unnoised = bursts.iter().filter(|b| b.k == 0);
             let time: f64 = unnoised.clone().map(|b| (b.log_time + b.trip * std::f64::consts::LN_2).exp()).sum();
-            let share = unnoised.count() as f64 / all;
-            (time, class(&bursts, share))
+            let count = unnoised.count() as f64;
+            (time, class(&bursts, time / count.max(1.0), count / all))
         })
         .collect();
     classes.sort_by(|a, b| b.0.total_cmp(&a.0));
@@ -192,7 +194,7 @@ fn split_by_time(raw: &[Raw]) -> Option<(Vec<Raw>, Vec<Raw>)> {
 }
 
 /// The samples of one class's bursts.
-fn class(bursts: &[Raw], share: f64) -> Class {
+fn class(bursts: &[Raw], per_execution: f64, share: f64) -> Class {
     let unnoised = sorted(bursts.iter().filter(|b| b.k == 0).map(|b| b.log_time));
     let common = low_quantile(&unnoised, LOW);
     let mut samples = Vec::with_capacity(bursts.len());
@@ -206,7 +208,7 @@ fn class(bursts: &[Raw], share: f64) -> Class {
             rounds += 1;
         }
     }
-    Class { samples, rounds, nanoseconds: common.exp(), share }
+    Class { samples, rounds, nanoseconds: common.exp(), per_execution, share }
 }
 
 /// What a thread takes without noise, over its rounds.

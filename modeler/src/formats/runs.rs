@@ -16,6 +16,7 @@ use super::json::Document;
 use super::regions::Names;
 use super::source::{Source, text};
 use super::{Detection, Format, Reader};
+use crate::absorption::scaling;
 use crate::experiment::{CallPathId, Metric, OverRanks};
 
 /// Reads runs.
@@ -219,7 +220,16 @@ pub(super) fn add(mut runs: Vec<Run>, into: &mut Collector) -> Result<(), ReadEr
         let order = into.parameters(&parameters, &Place::file(&run.name))?;
         let point = into.point(&order, &coordinates);
         let callpaths = callpaths(run, &names, into)?;
-        for (&(node, counted), counts) in &run.profile.values {
+        let absorbed = scaling::of_run(&run.profile);
+        // Where noise was injected times hold the noise, too.
+        let noisy = !absorbed.is_empty();
+        for added in absorbed {
+            for (metric, value) in added.values {
+                let metric = into.metric(metric);
+                into.add(callpaths[added.node as usize], metric, point, value);
+            }
+        }
+        for (&(node, counted), counts) in run.profile.values.iter().filter(|((_, c), _)| !noisy || !is_time(*c)) {
             for over_ranks in [OverRanks::Mean, OverRanks::Maximum, OverRanks::Minimum, OverRanks::Sum] {
                 let metric = into.metric(metric(counted, over_ranks));
                 let value = reduce(counts, run.profile.ranks, over_ranks) * scale(counted);
@@ -259,9 +269,14 @@ fn metric(counted: Counted, over_ranks: OverRanks) -> Metric {
     Metric { name: counted.name().into(), unit: unit.into(), over_ranks: Some(over_ranks) }
 }
 
+/// Whether a metric is measured by a clock.
+fn is_time(counted: Counted) -> bool {
+    matches!(counted, Counted::Time | Counted::WaitTime)
+}
+
 /// Factor from the profile's unit to the experiment's: nanoseconds to seconds.
 fn scale(counted: Counted) -> f64 {
-    if matches!(counted, Counted::Time | Counted::WaitTime) { 1e-9 } else { 1.0 }
+    if is_time(counted) { 1e-9 } else { 1.0 }
 }
 
 /// One number for all `ranks` ranks of the run; those that did not reach the call path count as zero.
