@@ -1,18 +1,20 @@
 //! Builds models from what the searches found: coefficients, growth, statistics, uncertainty and warnings.
 
-use crate::coefficients::{self, CoefficientFit};
+use crate::coefficients::{self, CoefficientFit, LeastSquares};
 use crate::effort::Found;
 use crate::experiment::{Experiment, MetricId, Series};
 use crate::model::{Exponent, Growth, Kind, Method, Model, Quality, Role, RunnerUp, Scale, Term, Uncertainty, Warning};
 use crate::noise::{Noise, PossibleNoise};
-use crate::noise_estimate::{Beliefs, DEFAULT};
+use crate::noise_estimate::{Beliefs, DEFAULT, NoiseEstimate};
 use crate::noise_pool::NoisePool;
 use crate::priors::{Group, Prior, terms_of};
 use crate::quality::{adjusted_r2, left_out_errors, mean_absolute, smape};
+use crate::robust;
+use crate::roughness::{self, Lines};
 use crate::shape_search::Candidate;
 use crate::warning::{self, warning};
-use crate::{robust, roughness};
 use std::borrow::Cow;
+use std::sync::Arc;
 
 /// Terms below this share of the model at the largest scale do not count as its growth.
 const MATTERS: f64 = 0.01;
@@ -33,24 +35,30 @@ pub(crate) struct Data<'a> {
     pub medians: Vec<f64>,
     /// Every usable value with its point.
     pub observations: Vec<(usize, f64)>,
+    /// The points' neighbours.
+    pub lines: Arc<Lines>,
     pub warnings: Vec<Warning>,
 }
 
 impl<'a> Data<'a> {
-    pub fn new(experiment: &'a Experiment, series: &Series) -> Self {
+    /// `lines` are those of all points of the series' layout.
+    pub fn new(experiment: &'a Experiment, series: &Series, lines: &Arc<Lines>) -> Self {
+        let offered = experiment.layouts[series.layout as usize].points.len();
         let mut data = Self {
             series: *series,
             layout: series.layout as usize,
             offered: 0,
-            points: Vec::new(),
-            medians: Vec::new(),
-            observations: Vec::new(),
+            points: Vec::with_capacity(offered),
+            medians: Vec::with_capacity(offered),
+            observations: Vec::with_capacity(offered),
+            lines: Arc::clone(lines),
             warnings: Vec::new(),
         };
-        let mut unusable = 0;
+        let (mut unusable, mut usable) = (0, Vec::new());
         for (point, values) in experiment.measurements(series) {
             data.offered += 1;
-            let mut usable: Vec<f64> = values.iter().copied().filter(|v| v.is_finite() && *v >= 0.0).collect();
+            usable.clear();
+            usable.extend(values.iter().copied().filter(|v| v.is_finite() && *v >= 0.0));
             unusable += values.len() - usable.len();
             if usable.is_empty() || point.iter().any(|x| !x.is_finite()) {
                 continue;
@@ -61,6 +69,9 @@ impl<'a> Data<'a> {
             let (low, high) = (usable[(usable.len() - 1) / 2], usable[usable.len() / 2]);
             data.medians.push(low + 0.5 * (high - low));
         }
+        if data.points.len() != offered {
+            data.lines = Arc::new(Lines::of(&data.points));
+        }
         data.warn(unusable, &experiment.metrics[series.metric as usize].unit);
         data
     }
@@ -70,9 +81,11 @@ impl<'a> Data<'a> {
         let kept: Vec<usize> = (0..self.points.len()).filter(|&i| keep(self.points[i])).collect();
         let mut new_index = vec![None; self.points.len()];
         kept.iter().enumerate().for_each(|(new, &old)| new_index[old] = Some(new));
+        let points: Vec<&[f64]> = kept.iter().map(|&i| self.points[i]).collect();
         Self {
             offered: kept.len(),
-            points: kept.iter().map(|&i| self.points[i]).collect(),
+            lines: Arc::new(Lines::of(&points)),
+            points,
             medians: kept.iter().map(|&i| self.medians[i]).collect(),
             observations: self.observations.iter().filter_map(|o| Some((new_index[o.0]?, o.1))).collect(),
             ..self.clone()
@@ -154,7 +167,13 @@ pub(crate) fn constant_model(data: &Data, kind: Kind, constant: f64) -> Model {
 }
 
 /// The model of a count.
-pub(crate) fn count_model(experiment: &Experiment, data: &Data, metric: MetricId, found: &[Found]) -> Model {
+pub(crate) fn count_model(
+    experiment: &Experiment,
+    data: &Data,
+    metric: MetricId,
+    found: &[Found],
+    runners_up: usize,
+) -> Model {
     let Some(best) = found.first() else { return constant_model(data, Kind::Other, 0.0) };
     let terms: Vec<Term> = terms_of(best, Role::Computation).into_iter().filter(|t| !t.factors.is_empty()).collect();
     let mut model = skeleton(data, Kind::Other, Method::Effort, best.constant, terms);
@@ -173,7 +192,7 @@ pub(crate) fn count_model(experiment: &Experiment, data: &Data, metric: MetricId
         let message = format!("No function of the exponent sets comes closer than {:.1} %.", 100.0 * best.residual);
         model.warnings.push(warning(warning::EFFORT_INEXACT, message));
     }
-    model.runners_up = found[1..].iter().take(3).map(|f| count_runner_up(experiment, data, best, f)).collect();
+    model.runners_up = found[1..].iter().take(runners_up).map(|f| count_runner_up(experiment, data, best, f)).collect();
     if !best.exact {
         model.uncertainty.rivals = found[1..].iter().take(3).map(|f| count_rival(best, f)).collect();
     }
@@ -212,11 +231,15 @@ pub(crate) struct Pooled<'a> {
     pub index: Option<usize>,
 }
 
-/// What to believe of the noise of the times `y`, whose most flexible shape is `columns`; `None` where they are as
-/// exact as two-sided noise is.
-fn beliefs<'a>(columns: &[Vec<f64>], y: &[f64], pool: &Pooled<'a>) -> Option<Cow<'a, Beliefs>> {
-    let logs = coefficients::noisy_residuals(columns, y)?;
-    Some(pool.pool.map_or(Cow::Borrowed(&*DEFAULT), |p| p.beliefs(pool.index, &logs)))
+/// What to believe of the noise of the times `y`, of which least squares in their most flexible shape is `start`, and
+/// what its residuals say of it, where that is known; `None` where they are as exact as two-sided noise is.
+fn beliefs<'a>(
+    start: &LeastSquares,
+    y: &[f64],
+    pool: &Pooled<'a>,
+) -> Option<(Cow<'a, Beliefs>, Option<NoiseEstimate>)> {
+    let logs = start.noisy_residuals(y)?;
+    Some(pool.pool.map_or((Cow::Borrowed(&*DEFAULT), None), |p| p.beliefs(pool.index, &logs)))
 }
 
 /// What the residuals of a time whose shape effort gave say about its noise, if anything.
@@ -224,6 +247,18 @@ pub(crate) fn prior_residuals(data: &Data, prior: &Prior) -> Option<Vec<f64>> {
     let shapes: Vec<Vec<Vec<f64>>> =
         prior.iter().map(|basis| basis.iter().map(|g| data.column(|x| g.at(x))).collect()).collect();
     coefficients::typical_residuals(&shapes, &data.values(), &DEFAULT)
+}
+
+/// What the residuals of a time whose shape was searched in the times say about its noise, if anything.
+pub(crate) fn searched_residuals(data: &Data, candidates: Vec<Candidate>) -> Option<Vec<f64>> {
+    let candidates = robust::chosen_first(candidates, &data.points, &data.medians);
+    let basis = candidate_basis(candidates.first()?);
+    let columns: Vec<Vec<f64>> = basis.iter().map(|g| data.column(|x| g.at(x))).collect();
+    let y = data.values();
+    if is_no_noise(data, &LeastSquares::of(&columns, &y)) {
+        return None;
+    }
+    coefficients::typical_residuals(&[columns], &y, &DEFAULT)
 }
 
 /// The model of a time whose shape effort gave.
@@ -234,11 +269,12 @@ pub(crate) fn prior_model(
     prior: &Prior,
     effort_metric: MetricId,
     pool: &Pooled,
+    runners_up: usize,
 ) -> Model {
     let y = data.values();
     let columns = |basis: &[Group]| -> Vec<Vec<f64>> { basis.iter().map(|g| data.column(|x| g.at(x))).collect() };
     let richest = prior.iter().max_by_key(|b| b.len()).map(|b| columns(b)).unwrap_or_default();
-    let beliefs = beliefs(&richest, &y, pool);
+    let beliefs = beliefs(&LeastSquares::of(&richest, &y), &y, pool).map(|b| b.0);
     let mut fits: Vec<(CoefficientFit, &Vec<Group>)> =
         prior.iter().map(|basis| (coefficients::fit(&columns(basis), &y, beliefs.as_deref()), basis)).collect();
     let best = fits.iter().map(|f| f.0.criterion).fold(f64::INFINITY, f64::min);
@@ -248,14 +284,16 @@ pub(crate) fn prior_model(
     let mut model = model_of(data, kind, Method::Effort, &fit, basis);
     model.effort_metric = Some(effort_metric);
     model.uncertainty.rivals = fits.iter().map(|f| rival(&fit, f)).filter(|r| r.0 > 0.01).collect();
-    let describe = |f: &(CoefficientFit, &Vec<Group>)| prior_runner_up(experiment, data, kind, (&fit, &model), f);
-    let mut runners_up: Vec<RunnerUp> = fits.iter().map(describe).collect();
-    // Shapes that differ in terms without a coefficient are one function.
-    runners_up.dedup_by(|a, b| a.expression == b.expression);
-    let own = model.expression(&experiment.parameters);
-    runners_up.retain(|r| r.expression != own);
-    runners_up.truncate(3);
-    model.runners_up = runners_up;
+    if runners_up > 0 {
+        let describe = |f: &(CoefficientFit, &Vec<Group>)| prior_runner_up(experiment, data, kind, (&fit, &model), f);
+        let mut losers: Vec<RunnerUp> = fits.iter().map(describe).collect();
+        // Shapes that differ in terms without a coefficient are one function.
+        losers.dedup_by(|a, b| a.expression == b.expression);
+        let own = model.expression(&experiment.parameters);
+        losers.retain(|r| r.expression != own);
+        losers.truncate(runners_up);
+        model.runners_up = losers;
+    }
     let used: Vec<Vec<f64>> = fit.active().iter().map(|&k| data.column(|x| basis[k].at(x))).collect();
     let k = used.len();
     add_hidden_terms(&mut model, prior);
@@ -363,6 +401,7 @@ pub(crate) fn searched_model(
     kind: Kind,
     candidates: Vec<Candidate>,
     pool: &Pooled,
+    runners_up: usize,
 ) -> Model {
     let candidates = robust::chosen_first(candidates, &data.points, &data.medians);
     let Some(chosen) = candidates.first() else {
@@ -380,14 +419,11 @@ pub(crate) fn searched_model(
         model.uncertainty.freedom = y.len().saturating_sub(columns.len()) as f64;
         model
     } else {
-        let beliefs = beliefs(&columns, &y, pool).filter(|_| !is_no_noise(data, &columns, &y));
-        let two_sided = beliefs.is_none();
-        let mut fit = coefficients::fit(&columns, &robust::winsorised(&columns, &y, two_sided), beliefs.as_deref());
-        if two_sided {
-            let fitted = coefficients::combine(&columns, &fit.coefficients);
-            let deviation = coefficients::deviation(&y, &fitted, fit.active().len());
-            fit.noises = vec![PossibleNoise::certain(Noise::background(deviation))];
-        }
+        let start = LeastSquares::of(&columns, &y);
+        let fit = match beliefs(&start, &y, pool).filter(|_| !is_no_noise(data, &start)) {
+            Some((beliefs, estimated)) => coefficients::fit_from(start, &columns, &y, Some(&beliefs), estimated),
+            None => two_sided_fit(&columns, &y),
+        };
         model_of(data, kind, Method::Time, &fit, &basis)
     };
     let scale = scale_against(&model, chosen, data);
@@ -399,22 +435,31 @@ pub(crate) fn searched_model(
     if !exact {
         model.uncertainty.rivals = candidates[1..].iter().map(scaled).filter(|r| r.0 > 0.01).collect();
     }
-    model.runners_up =
-        candidates[1..].iter().take(3).map(|c| searched_runner_up(experiment, data, kind, chosen, c)).collect();
+    model.runners_up = candidates[1..]
+        .iter()
+        .take(runners_up)
+        .map(|c| searched_runner_up(experiment, data, kind, chosen, c))
+        .collect();
     let k = columns.len();
     finish(&mut model, data, &columns, k);
     model
 }
 
-/// Whether what the columns leave cannot be one-sided noise, because the values themselves show less noise.
-fn is_no_noise(data: &Data, columns: &[Vec<f64>], y: &[f64]) -> bool {
+/// Whether what least squares leaves cannot be one-sided noise, because the values themselves show less noise.
+fn is_no_noise(data: &Data, start: &LeastSquares) -> bool {
     if data.observations.len() > data.points.len() {
         return true;
     }
-    let fitted = coefficients::combine(columns, &coefficients::weighted_fit(columns, y));
-    let left = coefficients::deviation(y, &fitted, columns.len());
-    let noise = roughness::relative_noise(&data.points, &data.medians, &data.observations);
-    noise.is_none_or(|noise| noise < 0.7 * left)
+    let noise = roughness::relative_noise(&data.lines, &data.points, &data.medians, &data.observations);
+    noise.is_none_or(|noise| noise < 0.7 * start.deviation)
+}
+
+/// A fit that a few values far off do not decide.
+fn two_sided_fit(columns: &[Vec<f64>], y: &[f64]) -> CoefficientFit {
+    let mut fit = coefficients::fit(columns, &robust::winsorised(columns, y), None);
+    let deviation = coefficients::deviation(y, &coefficients::combine(columns, &fit.coefficients), fit.active().len());
+    fit.noises = vec![PossibleNoise::certain(Noise::background(deviation))];
+    fit
 }
 
 /// The statistics of a model of two segments over all of `data`, and the sentence that says so.

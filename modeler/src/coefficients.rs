@@ -3,7 +3,7 @@
 //! Coefficients are non-negative and residuals relative. Which of several nested shapes the data can tell apart is
 //! decided by the probability of the residuals, so that few coefficients are fitted to noisy data and all to quiet.
 
-use crate::linear::{dot, inverse_gram, non_negative_least_squares};
+use crate::linear::{Orthonormal, dot, inverse_gram, non_negative_least_squares};
 use crate::noise::{Noise, PossibleNoise, Tabulated};
 use crate::noise_estimate::{Beliefs, NoiseEstimate, estimate};
 use argmin::core::{CostFunction, Executor};
@@ -11,6 +11,8 @@ use argmin::solver::neldermead::NelderMead;
 
 /// Relative deviation below which residuals are too small to hold one-sided noise worth looking for.
 const QUIET: f64 = 0.012;
+/// Weights that change by less make no other fit.
+const SETTLED: f64 = 1e-3;
 /// Residuals never count as smaller than this, since times are no more exact.
 const FINEST: f64 = 1e-9;
 
@@ -40,17 +42,32 @@ impl CoefficientFit {
 pub(crate) fn weighted_fit(columns: &[Vec<f64>], y: &[f64]) -> Vec<f64> {
     let floor = 1e-3 * y.iter().sum::<f64>() / y.len() as f64;
     let mut weights: Vec<f64> = y.iter().map(|v| 1.0 / v.max(floor)).collect();
-    let mut coefficients = Vec::new();
+    let (mut coefficients, mut basis) = (Vec::new(), Orthonormal::default());
     for _ in 0..3 {
-        let scaled: Vec<Vec<f64>> = columns.iter().map(|c| times(c, &weights)).collect();
-        coefficients = non_negative_least_squares(&scaled, &times(y, &weights));
+        coefficients = all_positive_fit(columns, y, &weights, &mut basis).unwrap_or_else(|| {
+            let scaled: Vec<Vec<f64>> = columns.iter().map(|c| times(c, &weights)).collect();
+            non_negative_least_squares(&scaled, &times(y, &weights))
+        });
         let fitted = combine(columns, &coefficients);
-        if fitted.iter().any(|f| *f <= floor) {
+        let settled = weights.iter().zip(&fitted).all(|(w, f)| (w * f - 1.0).abs() < SETTLED);
+        if settled || fitted.iter().any(|f| *f <= floor) {
             break;
         }
         weights = fitted.iter().map(|f| 1.0 / f).collect();
     }
     coefficients
+}
+
+/// Weighted least squares where no coefficient needs to be kept from being negative, which is nearly always.
+fn all_positive_fit(columns: &[Vec<f64>], y: &[f64], weights: &[f64], basis: &mut Orthonormal) -> Option<Vec<f64>> {
+    basis.clear(y.len());
+    for column in columns {
+        if !basis.push(column.iter().zip(weights).map(|(x, w)| x * w)) {
+            return None;
+        }
+    }
+    let coefficients = &basis.project(&mut times(y, weights))[..columns.len()];
+    coefficients.iter().all(|c| *c > 0.0).then(|| coefficients.to_vec())
 }
 
 /// Relative deviation of `y` from `fitted` with `k` coefficients.
@@ -60,13 +77,49 @@ pub(crate) fn deviation(y: &[f64], fitted: &[f64], k: usize) -> f64 {
     (sum / (y.len().saturating_sub(k)).max(1) as f64).sqrt()
 }
 
+/// Least squares of relative residuals, and what it leaves.
+#[derive(Clone, Debug)]
+pub(crate) struct LeastSquares {
+    coefficients: Vec<f64>,
+    fitted: Vec<f64>,
+    /// How many coefficients are not zero.
+    used: usize,
+    /// Relative deviation of the times from the fit.
+    pub deviation: f64,
+}
+
+impl LeastSquares {
+    /// The fit of `columns` to the times `y`.
+    pub fn of(columns: &[Vec<f64>], y: &[f64]) -> Self {
+        let coefficients = weighted_fit(columns, y);
+        let used = coefficients.iter().filter(|c| **c > 0.0).count();
+        let fitted = combine(columns, &coefficients);
+        let deviation = deviation(y, &fitted, used);
+        Self { coefficients, fitted, used, deviation }
+    }
+
+    /// The residuals, if they are more than two-sided noise too small to matter.
+    pub fn noisy_residuals(&self, y: &[f64]) -> Option<Vec<f64>> {
+        let noisy = self.deviation >= QUIET && self.used > 0 && self.fitted.iter().all(|f| *f > 0.0);
+        noisy.then(|| residuals(y, &self.fitted, self.used))
+    }
+}
+
 /// Fits `columns` to the times `y` under what is believed of their noise; without beliefs residuals are taken for
 /// two-sided.
 pub(crate) fn fit(columns: &[Vec<f64>], y: &[f64], beliefs: Option<&Beliefs>) -> CoefficientFit {
-    let mut coefficients = weighted_fit(columns, y);
-    let k = coefficients.iter().filter(|c| **c > 0.0).count();
-    let mut fitted = combine(columns, &coefficients);
-    let spread = deviation(y, &fitted, k);
+    fit_from(LeastSquares::of(columns, y), columns, y, beliefs, None)
+}
+
+/// The same where least squares, and perhaps the estimate of the noise from its residuals, are known already.
+pub(crate) fn fit_from(
+    start: LeastSquares,
+    columns: &[Vec<f64>],
+    y: &[f64],
+    beliefs: Option<&Beliefs>,
+    estimated: Option<NoiseEstimate>,
+) -> CoefficientFit {
+    let LeastSquares { mut coefficients, mut fitted, used: k, deviation: spread } = start;
     let n = y.len() as f64;
     let freedom = (n - k as f64).max(1.0);
     let price = k as f64 * n.ln();
@@ -78,11 +131,11 @@ pub(crate) fn fit(columns: &[Vec<f64>], y: &[f64], beliefs: Option<&Beliefs>) ->
         let noises = vec![PossibleNoise::certain(Noise::background(spread))];
         return CoefficientFit { coefficients, covariance, noises, freedom, criterion };
     };
-    let mut noise = estimate(&residuals(y, &fitted, k), beliefs);
+    let mut noise = estimated.unwrap_or_else(|| estimate(&residuals(y, &fitted, k), beliefs));
     if k > 1 && noise.likeliest().noise.noise.range > 0.0 {
         refine(columns, y, &mut coefficients, &noise);
         fitted = combine(columns, &coefficients);
-        noise = estimate(&residuals(y, &fitted, k), beliefs);
+        noise = noise.again(&residuals(y, &fitted, k));
     }
     coefficients.iter_mut().for_each(|c| *c *= noise.scale);
     fitted.iter_mut().for_each(|f| *f *= noise.scale);
@@ -123,15 +176,6 @@ pub(crate) fn typical_residuals(shapes: &[Vec<Vec<f64>>], y: &[f64], beliefs: &B
     }
     let fit = fit(&used, y, Some(beliefs));
     Some(residuals(y, &combine(&used, &fit.coefficients), k))
-}
-
-/// The residuals of a shape, if they are more than two-sided noise too small to matter.
-pub(crate) fn noisy_residuals(columns: &[Vec<f64>], y: &[f64]) -> Option<Vec<f64>> {
-    let coefficients = weighted_fit(columns, y);
-    let k = coefficients.iter().filter(|c| **c > 0.0).count();
-    let fitted = combine(columns, &coefficients);
-    let noisy = deviation(y, &fitted, k) >= QUIET && k > 0 && fitted.iter().all(|f| *f > 0.0);
-    noisy.then(|| residuals(y, &fitted, k))
 }
 
 /// Negative log likelihood of the logarithms of the coefficients in use.

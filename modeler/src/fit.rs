@@ -1,7 +1,9 @@
 //! From an experiment to its models: which series is modelled how, over all call paths in parallel.
 
 use crate::absorption::scaling::{self, Binding};
-use crate::build::{Data, Pooled, constant_model, count_model, prior_model, prior_residuals, searched_model};
+use crate::build::{
+    Data, Pooled, constant_model, count_model, prior_model, prior_residuals, searched_model, searched_residuals,
+};
 use crate::depth;
 use crate::effort::{self, Count, Found, Workspace};
 use crate::experiment::{CallPathId, Experiment, Layout, MetricId, OverRanks, Series};
@@ -10,8 +12,9 @@ use crate::model::{Kind, Model, Role, Warning};
 use crate::noise_pool::NoisePool;
 use crate::options::{self, ExponentSets, MethodChoice, Options};
 use crate::priors::{self, Bytes, Communicator, Operation, Prior};
-use crate::roughness;
+use crate::roughness::{self, Lines};
 use crate::segments::{self, Cut};
+use crate::shape_search;
 use crate::share::{Share, fit_share};
 use crate::warning::{self, Code, warning};
 use rayon::prelude::*;
@@ -111,6 +114,8 @@ struct KindNoise {
 pub(crate) struct Fitter<'a> {
     experiment: &'a Experiment,
     options: &'a Options,
+    /// By layout: which points are neighbours.
+    lines: Vec<Arc<Lines>>,
     /// By layout.
     hypotheses: Vec<Arc<Hypotheses<'a>>>,
     /// The same for bytes, which have more exponents.
@@ -131,7 +136,8 @@ pub(crate) struct Fitter<'a> {
 
 impl<'a> Fitter<'a> {
     pub(crate) fn new(experiment: &'a Experiment, options: &'a Options) -> Self {
-        let points = |ids: &[u32]| ids.iter().map(|&i| experiment.points[i as usize].as_slice()).collect();
+        let points = |ids: &[u32]| ids.iter().map(|&i| experiment.points[i as usize].as_slice()).collect::<Vec<_>>();
+        let lines = experiment.layouts.iter().map(|l| Arc::new(Lines::of(&points(&l.points)))).collect();
         let with = |sets: &ExponentSets| {
             let of = |l: &Layout| Arc::new(Hypotheses::new(points(&l.points), sets));
             experiment.layouts.iter().map(of).collect()
@@ -149,6 +155,7 @@ impl<'a> Fitter<'a> {
         Self {
             experiment,
             options,
+            lines,
             hypotheses,
             byte_hypotheses,
             steep_hypotheses,
@@ -256,29 +263,42 @@ impl<'a> Fitter<'a> {
         let is_like = |s: &&Series| self.is_time(s) && (self.kind(s) == Kind::Communication) == communicates;
         let like: Vec<&Series> = self.experiment.series.iter().filter(is_like).collect();
         let chosen: Vec<&Series> = like.iter().step_by(like.len().div_ceil(MOST_POOLED).max(1)).copied().collect();
-        if chosen.len() < 2 || self.options.method == MethodChoice::Time {
+        if chosen.len() < 2 {
             return KindNoise::default();
         }
-        let residuals = chosen.par_iter().map_init(Workspace::default, |w, s| {
-            let data = self.data(s);
-            let enough = data.medians.len() >= self.options.minimum_points;
-            let (prior, ..) = enough.then(|| self.prior(s, w)).flatten()?;
-            Some((prior_residuals(&data, &prior)?, s.callpath))
-        });
+        let residuals =
+            chosen.par_iter().map_init(Workspace::default, |w, s| Some((self.residuals(s, w)?, s.callpath)));
         let (logs, callpaths): (Vec<_>, Vec<_>) = residuals.collect::<Vec<_>>().into_iter().flatten().unzip();
         KindNoise { pool: NoisePool::new(&logs), callpaths }
     }
 
+    /// What a fit of the time `series` leaves, for an estimate of its noise.
+    fn residuals(&self, series: &Series, workspace: &mut Workspace) -> Option<Vec<f64>> {
+        let data = self.data(series);
+        if data.medians.len() < self.options.minimum_points || data.medians.iter().all(|y| *y == 0.0) {
+            return None;
+        }
+        let prior = if self.options.method == MethodChoice::Time { None } else { self.prior(series, workspace) };
+        match prior {
+            Some((prior, ..)) => prior_residuals(&data, &prior),
+            None if self.options.method == MethodChoice::Effort => None,
+            None => {
+                let hypotheses = self.hypotheses(&data);
+                searched_residuals(&data, shape_search::search(&hypotheses, &data.medians, &mut workspace.searched))
+            }
+        }
+    }
+
     /// The usable values of a series.
     fn data(&self, series: &Series) -> Data<'a> {
-        Data::new(self.experiment, series)
+        Data::new(self.experiment, series, &self.lines[series.layout as usize])
     }
 
     /// The hypotheses on the points that have usable values: the layout's own where those are all.
     fn hypotheses(&self, data: &Data<'a>) -> Arc<Hypotheses<'a>> {
         let is_bytes = self.experiment.metrics[data.series.metric as usize].name.starts_with("bytes");
         let shared = if is_bytes { &self.byte_hypotheses[data.layout] } else { &self.hypotheses[data.layout] };
-        let beyond = || roughness::grows_beyond(&data.points, &data.medians, options::STEEPEST);
+        let beyond = || roughness::grows_beyond(&data.lines, &data.points, &data.medians, options::STEEPEST);
         let steep = if self.is_default { beyond() } else { 0 };
         let build = |points| Arc::new(Hypotheses::with_steep(points, shared.sets(), steep));
         if data.points.len() != shared.points.len() {
@@ -322,7 +342,7 @@ impl<'a> Fitter<'a> {
     fn fit_count(&self, series: &Series, data: &Data<'a>, workspace: &mut Workspace) -> Model {
         let effort = self.effort_of(data, workspace);
         if effort.repeats {
-            let whole = count_model(self.experiment, data, series.metric, &effort.found);
+            let whole = count_model(self.experiment, data, series.metric, &effort.found, self.options.runners_up);
             return self.count_in_segments(data, effort, workspace).unwrap_or(whole);
         }
         let mut data = data.clone();
@@ -331,8 +351,8 @@ impl<'a> Fitter<'a> {
         if data.medians.iter().all(|y| *y == 0.0) {
             return constant_model(&data, Kind::Other, 0.0);
         }
-        let candidates = crate::shape_search::search(&self.hypotheses(&data), &data.medians, &mut workspace.searched);
-        searched_model(self.experiment, &data, Kind::Other, candidates, &Pooled::default())
+        let candidates = shape_search::search(&self.hypotheses(&data), &data.medians, &mut workspace.searched);
+        searched_model(self.experiment, &data, Kind::Other, candidates, &Pooled::default(), self.options.runners_up)
     }
 
     /// The model of a time whose shape is searched in the times.
@@ -342,9 +362,8 @@ impl<'a> Fitter<'a> {
             if data.medians.iter().all(|y| *y == 0.0) {
                 return constant_model(data, self.kind(series), 0.0);
             }
-            let candidates =
-                crate::shape_search::search(&self.hypotheses(data), &data.medians, &mut workspace.searched);
-            searched_model(self.experiment, data, self.kind(series), candidates, &pool)
+            let candidates = shape_search::search(&self.hypotheses(data), &data.medians, &mut workspace.searched);
+            searched_model(self.experiment, data, self.kind(series), candidates, &pool, self.options.runners_up)
         };
         let whole = searched(data);
         let cuts = segments::cuts(data).into_iter();
@@ -367,7 +386,7 @@ impl<'a> Fitter<'a> {
             if data.medians.iter().all(|y| *y == 0.0) {
                 return constant_model(data, self.kind(series), 0.0);
             }
-            prior_model(self.experiment, data, self.kind(series), prior, metric, &pool)
+            prior_model(self.experiment, data, self.kind(series), prior, metric, &pool, self.options.runners_up)
         };
         let whole = fit(data, prior);
         let parts = segments::cuts(data).into_iter().map(|cut| {
@@ -456,7 +475,8 @@ impl<'a> Fitter<'a> {
                 let found = self.functions_behind(&part, workspace);
                 let best = found.first()?;
                 let is_sure = best.exact && best.terms.len() * segments::POINTS_PER_TERM <= part.points.len();
-                is_sure.then(|| count_model(self.experiment, &part, data.series.metric, &found))
+                is_sure
+                    .then(|| count_model(self.experiment, &part, data.series.metric, &found, self.options.runners_up))
             };
             let (lower, upper) = (side(true)?, side(false)?);
             Some(segments::joined(data, cut, lower, upper))

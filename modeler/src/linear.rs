@@ -144,7 +144,8 @@ impl Orthonormal {
         self.columns.chunks_exact(self.rows.max(1))
     }
 
-    /// Adds a column, by Gram and Schmidt's method, done twice and so orthogonal to machine precision; `false` if the
+    /// Adds a column, by Gram and Schmidt's method, done twice where much of the column was lost and so orthogonal to
+    /// machine precision (Daniel, Gragg, Kaufman and Stewart, Mathematics of Computation 30, 1976); `false` if the
     /// others contain it or there are [`MOST_COLUMNS`], which leaves things as they were.
     pub fn push(&mut self, column: impl IntoIterator<Item = f64>) -> bool {
         let (k, start) = (self.len(), self.columns.len());
@@ -154,15 +155,21 @@ impl Orthonormal {
         self.columns.extend(column);
         let (before, new) = self.columns.split_at_mut(start);
         let total = dot(new, new);
-        let mut along = [0.0; MOST_COLUMNS];
+        let (mut along, mut norm) = ([0.0; MOST_COLUMNS], total);
         for _ in 0..2 {
             for (along, q) in along.iter_mut().zip(before.chunks_exact(self.rows)) {
                 let part = dot(new, q);
                 new.iter_mut().zip(q).for_each(|(x, q)| *x -= part * q);
                 *along += part;
             }
+            let left = dot(new, new);
+            let little_lost = left > 0.5 * norm;
+            norm = left;
+            if little_lost {
+                break;
+            }
         }
-        let norm = dot(new, new).sqrt();
+        let norm = norm.sqrt();
         if norm.is_nan() || norm <= 1e-13 * total.sqrt() {
             self.columns.truncate(start);
             return false;

@@ -32,6 +32,9 @@ const SURPRISE: (f64, f64) = (2.0, 1.5);
 /// Distributions less probable than this are not kept for predictions.
 const NEGLIGIBLE: f64 = 0.01;
 
+/// Distributions less probable than this before coefficients were refined do not become probable by that.
+const STILL_POSSIBLE: f64 = 1e-3;
+
 /// A distribution of noise and the logarithm of its probability before looking at a series.
 pub(crate) type Belief = (Arc<Tabulated>, f64);
 
@@ -85,6 +88,8 @@ pub(crate) struct Weighted {
     pub noise: Arc<Tabulated>,
     /// Its probability.
     pub weight: f64,
+    /// Logarithm of its probability before looking.
+    prior: f64,
     /// Logarithm of the model's scale under it.
     pub log_scale: f64,
     /// Variance of that.
@@ -102,9 +107,18 @@ pub(crate) struct NoiseEstimate {
     pub noises: Vec<Weighted>,
     /// Logarithm of the probability of the residuals, averaged over noise and scale.
     pub evidence: f64,
+    /// Logarithm of the sum of all probabilities before looking.
+    total: f64,
 }
 
 impl NoiseEstimate {
+    /// The estimate from residuals that differ little from those of this one: only what was possible still is.
+    pub fn again(&self, logs: &[f64]) -> Self {
+        let possible = self.noises.iter().filter(|w| w.weight > STILL_POSSIBLE);
+        let beliefs = Beliefs(possible.map(|w| (Arc::clone(&w.noise), w.prior)).collect());
+        estimate_of(logs, &beliefs, self.total)
+    }
+
     /// The distributions that are not negligible, relative to the scale.
     pub fn possible(&self) -> Vec<PossibleNoise> {
         let kept: Vec<&Weighted> = self.noises.iter().filter(|w| w.weight > NEGLIGIBLE).collect();
@@ -150,12 +164,18 @@ pub(crate) fn evidences(logs: &[f64], beliefs: &Beliefs, hopeless: f64) -> Vec<O
 
 /// Estimates noise and scale from the logarithms of the ratios of measured to fitted values.
 pub(crate) fn estimate(logs: &[f64], beliefs: &Beliefs) -> NoiseEstimate {
+    estimate_of(logs, beliefs, beliefs.total())
+}
+
+/// The same for beliefs that are some of those with the sum of probabilities whose logarithm is `total`.
+fn estimate_of(logs: &[f64], beliefs: &Beliefs, total: f64) -> NoiseEstimate {
     let evidences = evidences(logs, beliefs, IMPROBABLE);
     let known = beliefs.0.iter().zip(&evidences).filter_map(|(b, e)| e.map(|e| (b, e)));
-    let weights: Vec<_> = known.map(|((noise, prior), e)| (noise, e.0 + prior, e.1, e.2)).collect();
-    let top = log_sum(weights.iter().map(|w| w.1));
-    let weighted = |&(noise, evidence, log_scale, variance): &(&Arc<Tabulated>, f64, f64, f64)| Weighted {
+    let weights: Vec<_> = known.map(|((noise, prior), e)| (noise, *prior, e.0 + prior, e.1, e.2)).collect();
+    let top = log_sum(weights.iter().map(|w| w.2));
+    let weighted = |&(noise, prior, evidence, log_scale, variance): &(&Arc<Tabulated>, f64, f64, f64, f64)| Weighted {
         noise: Arc::clone(noise),
+        prior,
         weight: (evidence - top).exp(),
         log_scale,
         variance,
@@ -164,8 +184,7 @@ pub(crate) fn estimate(logs: &[f64], beliefs: &Beliefs) -> NoiseEstimate {
     noises.sort_by(|a, b| b.weight.total_cmp(&a.weight));
     let mean = noises.iter().map(|w| w.weight * w.log_scale).sum::<f64>();
     let variance = noises.iter().map(|w| w.weight * w.variance).sum();
-    let evidence = top - beliefs.total();
-    NoiseEstimate { scale: mean.exp(), variance, noises, evidence }
+    NoiseEstimate { scale: mean.exp(), variance, noises, evidence: top - total, total }
 }
 
 /// Logarithm of the probability of `logs` over all scales, with the mean and variance of the scale's logarithm: the

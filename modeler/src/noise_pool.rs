@@ -5,7 +5,7 @@
 //! hypotheses compete: all call paths have the same noise, or each has its own out of a common distribution.
 
 use crate::noise::{Noise, Tabulated};
-use crate::noise_estimate::{Belief, Beliefs, DEFAULT, HOPELESS, background_prior, estimate, evidences};
+use crate::noise_estimate::{Belief, Beliefs, DEFAULT, HOPELESS, NoiseEstimate, background_prior, estimate, evidences};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -32,6 +32,9 @@ const ENOUGH: f64 = 100.0;
 const REFINED_FROM: usize = 12;
 /// Only distributions this close to the best, in nats, are refined.
 const WORTH_REFINING: f64 = 12.0;
+/// From this many pooled call paths on, only those whose residuals are less or more probable than those of all but this
+/// share of the pooled ones are asked whether they are strangers: the question costs as much as all else.
+const ASKED: (usize, f64) = (40, 0.02);
 /// Up to this many call paths each sees the others only; beyond it one makes no difference to all.
 const FEW: usize = 64;
 
@@ -40,6 +43,8 @@ const FEW: usize = 64;
 pub(crate) struct NoisePool {
     /// By pooled series what the others say; then what all say.
     beliefs: Vec<Beliefs>,
+    /// Log evidence per residual that most pooled series have under what all say.
+    usual: Option<(f64, f64)>,
 }
 
 impl NoisePool {
@@ -55,26 +60,41 @@ impl NoisePool {
         pool.normalise();
         let (own, rows) = (pool.distribution(), pool.with_strangers());
         let few = (0..series.len()).filter(|_| series.len() <= FEW).map(Some);
-        Self { beliefs: few.chain([None]).map(|i| pool.beliefs(&rows, i, &own)).collect() }
+        let beliefs: Vec<Beliefs> = few.chain([None]).map(|i| pool.beliefs(&rows, i, &own)).collect();
+        let usual = beliefs.last().filter(|_| series.len() >= ASKED.0).map(|all| usual_evidence(series, all));
+        Self { beliefs, usual }
     }
 
-    /// What to believe of the noise of a series with the residuals `logs`, which was pooled under that index if any.
-    pub fn beliefs(&self, pooled: Option<usize>, logs: &[f64]) -> Cow<'_, Beliefs> {
-        let Some(all) = self.beliefs.last() else { return Cow::Borrowed(&*DEFAULT) };
+    /// What to believe of the noise of a series with the residuals `logs`, which was pooled under that index if any;
+    /// and what those residuals say under these beliefs, where that is known.
+    pub fn beliefs(&self, pooled: Option<usize>, logs: &[f64]) -> (Cow<'_, Beliefs>, Option<NoiseEstimate>) {
+        let Some(all) = self.beliefs.last() else { return (Cow::Borrowed(&*DEFAULT), None) };
         let known = pooled.filter(|_| self.beliefs.len() > 1).map_or(all, |i| &self.beliefs[i]);
+        let estimated = estimate(logs, known);
         // Whether this one is a stranger among the call paths.
-        let (usual, any) = (estimate(logs, known).evidence, estimate(logs, &DEFAULT).evidence);
-        let odds = STRANGERS * (any - usual).exp();
+        if self.usual.is_some_and(|(low, high)| (low..=high).contains(&(estimated.evidence / logs.len() as f64))) {
+            return (Cow::Borrowed(known), Some(estimated));
+        }
+        let odds = STRANGERS * (estimate(logs, &DEFAULT).evidence - estimated.evidence).exp();
         if odds < 0.05 {
-            return Cow::Borrowed(known);
+            return (Cow::Borrowed(known), Some(estimated));
         }
         let mut mixture = known.clone();
         let default_total = DEFAULT.total();
         mixture
             .0
             .extend(DEFAULT.0.iter().map(|(noise, prior)| (Arc::clone(noise), prior - default_total + STRANGERS.ln())));
-        Cow::Owned(mixture)
+        (Cow::Owned(mixture), None)
     }
+}
+
+/// Between which values the log evidence per residual of most series lies under `beliefs`.
+fn usual_evidence(series: &[Vec<f64>], beliefs: &Beliefs) -> (f64, f64) {
+    let mut evidences: Vec<f64> =
+        series.iter().map(|logs| estimate(logs, beliefs).evidence / logs.len() as f64).collect();
+    evidences.sort_by(f64::total_cmp);
+    let tail = (ASKED.1 * evidences.len() as f64).ceil() as usize;
+    (evidences[tail], evidences[evidences.len() - 1 - tail])
 }
 
 /// Log evidence by series and belief.
@@ -250,7 +270,7 @@ mod tests {
         let rng = &mut StdRng::seed_from_u64(7);
         for range in [0.0, 0.1, 0.45] {
             let pool = NoisePool::new(&series(rng, 120, range));
-            let (mean, sigma) = means(&pool.beliefs(None, &series(rng, 1, range)[0]));
+            let (mean, sigma) = means(&pool.beliefs(None, &series(rng, 1, range)[0]).0);
             assert!((mean - 0.5 * range).abs() < 0.012 + 0.02 * range, "{range}: {mean}");
             assert!((sigma - 0.03).abs() < 0.009, "{range}: {sigma}");
         }
@@ -263,7 +283,7 @@ mod tests {
         mixed.extend(series(rng, 40, 0.75));
         let pool = NoisePool::new(&mixed);
         let errors = |range: f64, rng: &mut StdRng| {
-            let scale = |logs: &Vec<f64>| estimate(logs, &pool.beliefs(None, logs)).scale;
+            let scale = |logs: &Vec<f64>| estimate(logs, &pool.beliefs(None, logs).0).scale;
             let new = series(rng, 40, range);
             new.iter().map(|logs| (scale(logs) - 1.0).abs()).sum::<f64>() / 40.0
         };
@@ -276,7 +296,7 @@ mod tests {
         let rng = &mut StdRng::seed_from_u64(9);
         let pool = NoisePool::new(&series(rng, 80, 0.0));
         let stranger = &series(rng, 1, 0.75)[0];
-        let likely = estimate(stranger, &pool.beliefs(None, stranger));
+        let likely = estimate(stranger, &pool.beliefs(None, stranger).0);
         assert!(likely.likeliest().noise.noise.range > 0.4);
     }
 

@@ -115,6 +115,8 @@ pub struct Options {
     pub minimum_points: usize,
     /// Most summands beside the constant in a model of effort.
     pub maximum_terms: usize,
+    /// How many of the hypotheses that lost each model names; naming them takes a tenth of a fit's time.
+    pub runners_up: usize,
 }
 
 impl Default for Options {
@@ -126,6 +128,7 @@ impl Default for Options {
             seed: 0,
             minimum_points: 4,
             maximum_terms: 4,
+            runners_up: 3,
         }
     }
 }

@@ -16,10 +16,10 @@ const MEDIAN_OF_NORMAL: f64 = 0.674_489_8;
 const FINEST: f64 = 1e-9;
 
 /// `y` with what is far off a fit of `columns` moved closer to it, so that least squares on the result is a robust fit
-/// of `y`. Where `quiet` is false `y` itself: one-sided noise has its own model.
-pub(crate) fn winsorised(columns: &[Vec<f64>], y: &[f64], quiet: bool) -> Vec<f64> {
+/// of `y`; for two-sided noise, since one-sided noise has its own model.
+pub(crate) fn winsorised(columns: &[Vec<f64>], y: &[f64]) -> Vec<f64> {
     let mut moved = y.to_vec();
-    if !quiet || y.len() < columns.len() + 3 {
+    if y.len() < columns.len() + 3 {
         return moved;
     }
     for _ in 0..10 {
@@ -73,7 +73,7 @@ fn rejudged(mut candidate: Candidate, points: &[&[f64]], y: &[f64]) -> Candidate
     if has_constant {
         columns.insert(0, vec![1.0; y.len()]);
     }
-    let coefficients = weighted_fit(&columns, &winsorised(&columns, y, true));
+    let coefficients = weighted_fit(&columns, &winsorised(&columns, y));
     let fitted = combine(&columns, &coefficients);
     let Some(errors) = left_out_errors(&columns, y, &fitted) else { return candidate };
     let squares = |errors: &[f64]| -> Vec<f64> {

@@ -6,11 +6,27 @@
 /// Median of the absolute value of a standard normal variable.
 const MEDIAN_OF_NORMAL: f64 = 0.674_489_8;
 
+/// By parameter: groups of points that differ in it alone, each ascending in it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Lines(Vec<Vec<Vec<usize>>>);
+
+impl Lines {
+    pub fn of(points: &[&[f64]]) -> Self {
+        let parameters = points.first().map_or(0, |x| x.len());
+        Self((0..parameters).map(|l| lines(points, l)).collect())
+    }
+}
+
 /// Relative deviation of the values at `points`, one repetition after the other as `observations` has them; `None`
 /// where nothing tells it. On a logarithmic scale smooth growth is nearly straight between three neighbours, so that
 /// what remains of the middle one is noise, or an upper bound of it.
-pub(crate) fn relative_noise(points: &[&[f64]], medians: &[f64], observations: &[(usize, f64)]) -> Option<f64> {
-    of_repetitions(medians, observations).or_else(|| of_neighbours(points, medians))
+pub(crate) fn relative_noise(
+    lines: &Lines,
+    points: &[&[f64]],
+    medians: &[f64],
+    observations: &[(usize, f64)],
+) -> Option<f64> {
+    of_repetitions(medians, observations).or_else(|| of_neighbours(lines, points, medians))
 }
 
 /// From the repetitions, where at least half of the points have some.
@@ -30,9 +46,8 @@ fn of_repetitions(medians: &[f64], observations: &[(usize, f64)]) -> Option<f64>
 }
 
 /// From triples of neighbours along each parameter; `None` with fewer than three triples.
-fn of_neighbours(points: &[&[f64]], y: &[f64]) -> Option<f64> {
-    let parameters = points.first().map_or(0, |x| x.len());
-    let mut off: Vec<f64> = (0..parameters).flat_map(|l| offsets(points, y, l)).map(|o| o.1).collect();
+fn of_neighbours(lines: &Lines, points: &[&[f64]], y: &[f64]) -> Option<f64> {
+    let mut off: Vec<f64> = (0..lines.0.len()).flat_map(|l| offsets(lines, points, y, l)).map(|o| o.1).collect();
     if off.len() < 3 {
         return None;
     }
@@ -45,19 +60,18 @@ const LEAST: f64 = 1e-3;
 
 /// By point with two neighbours in parameter `l`: its coordinate, and how far the logarithm of its value is off the line
 /// between theirs, divided by what independent errors of deviation one would make it.
-pub(crate) fn offsets(points: &[&[f64]], y: &[f64], l: usize) -> Vec<(f64, f64)> {
+pub(crate) fn offsets(lines: &Lines, points: &[&[f64]], y: &[f64], l: usize) -> Vec<(f64, f64)> {
     let mean = y.iter().map(|v| v.abs()).sum::<f64>() / y.len().max(1) as f64;
-    let log = |i: usize| y[i].max(LEAST * mean).max(f64::MIN_POSITIVE).ln();
-    let lines = lines(points, l);
+    let logs: Vec<f64> = y.iter().map(|v| v.max(LEAST * mean).max(f64::MIN_POSITIVE).ln()).collect();
     let positive = points.iter().all(|x| x[l] > 0.0);
     let at = |i: usize| if positive { points[i][l].ln() } else { points[i][l] };
-    let mut off = Vec::new();
-    for line in &lines {
+    let mut off = Vec::with_capacity(points.len());
+    for line in &lines.0[l] {
         for triple in line.windows(3) {
             let [a, b, c] = [triple[0], triple[1], triple[2]];
             let t = (at(b) - at(a)) / (at(c) - at(a));
-            let between = (1.0 - t) * log(a) + t * log(c);
-            off.push((points[b][l], (log(b) - between).abs() / (1.0 + t * t + (1.0 - t) * (1.0 - t)).sqrt()));
+            let between = (1.0 - t) * logs[a] + t * logs[c];
+            off.push((points[b][l], (logs[b] - between).abs() / (1.0 + t * t + (1.0 - t) * (1.0 - t)).sqrt()));
         }
     }
     off
@@ -65,11 +79,11 @@ pub(crate) fn offsets(points: &[&[f64]], y: &[f64], l: usize) -> Vec<(f64, f64)>
 
 /// Bits of the parameters in which `y` grows faster than the power `most`: the middle slope, over all lines along the
 /// parameter, of the logarithms of the last three values.
-pub(crate) fn grows_beyond(points: &[&[f64]], y: &[f64], most: f64) -> usize {
-    let parameters = points.first().map_or(0, |x| x.len()).min(usize::BITS as usize);
+pub(crate) fn grows_beyond(lines: &Lines, points: &[&[f64]], y: &[f64], most: f64) -> usize {
+    let parameters = lines.0.len().min(usize::BITS as usize);
     let is_steep = |l: &usize| {
         let l = *l;
-        let mut slopes: Vec<f64> = lines(points, l).iter().filter_map(|line| last_slope(points, y, l, line)).collect();
+        let mut slopes: Vec<f64> = lines.0[l].iter().filter_map(|line| last_slope(points, y, l, line)).collect();
         slopes.sort_by(f64::total_cmp);
         slopes.get(slopes.len() / 2).is_some_and(|slope| *slope > most)
     };
@@ -113,11 +127,12 @@ mod tests {
     fn powers_are_straight_and_alternating_errors_are_seen() {
         let grid = grid();
         let points: Vec<&[f64]> = grid.iter().map(|x| x.as_slice()).collect();
-        assert!(relative_noise(&points, &values(|_, p, n| p * n.powi(3)), &[]).unwrap() < 1e-12);
+        let lines = &Lines::of(&points);
+        assert!(relative_noise(lines, &points, &values(|_, p, n| p * n.powi(3)), &[]).unwrap() < 1e-12);
         // A chessboard of 5 % up and down: a middle is 10 % off its line, which errors of deviation one would make
         // at most the square root of two off, and the median of normal sizes is 0.67.
         let noisy = values(|i, p, n| p * n * if (i / 5 + i) % 2 == 0 { 1.05 } else { 0.95 });
-        let noise = relative_noise(&points, &noisy, &[]).unwrap();
+        let noise = relative_noise(lines, &points, &noisy, &[]).unwrap();
         assert!((0.09..0.14).contains(&noise), "{noise}");
     }
 
@@ -125,11 +140,12 @@ mod tests {
     fn repetitions_tell_the_noise_whatever_the_shape() {
         let grid = grid();
         let points: Vec<&[f64]> = grid.iter().map(|x| x.as_slice()).collect();
+        let lines = &Lines::of(&points);
         let medians = values(|i, _, _| 1.0 + (i * 7 % 11) as f64);
         let repetitions: Vec<(usize, f64)> =
             (0..20).flat_map(|i| [(i, 0.98 * medians[i]), (i, 1.02 * medians[i])]).collect();
         // Two values 2 % from their mean have the deviation sqrt(2) times 2 %.
-        let noise = relative_noise(&points, &medians, &repetitions).unwrap();
+        let noise = relative_noise(lines, &points, &medians, &repetitions).unwrap();
         assert!((noise - 0.02 * 2f64.sqrt()).abs() < 1e-12, "{noise}");
     }
 
@@ -137,7 +153,8 @@ mod tests {
     fn steepness_is_the_exponent() {
         let grid = grid();
         let points: Vec<&[f64]> = grid.iter().map(|x| x.as_slice()).collect();
+        let lines = &Lines::of(&points);
         let fourth = values(|_, p, n| p * n.powi(4));
-        assert_eq!([3.9, 4.1].map(|most| grows_beyond(&points, &fourth, most)), [0b10, 0]);
+        assert_eq!([3.9, 4.1].map(|most| grows_beyond(lines, &points, &fourth, most)), [0b10, 0]);
     }
 }

@@ -15,6 +15,8 @@ use crate::options::ExponentSets;
 const PAD: usize = 8;
 /// Square sums of columns that others nearly contain are dominated by rounding.
 const CONTAINED: f64 = 1e-9;
+/// Heads are visited in steps of the first of these primes that does not divide their number.
+const STEPS: [usize; 3] = [11, 13, 17];
 
 /// The factors of one parameter with their values at the points.
 #[derive(Debug)]
@@ -133,10 +135,6 @@ pub(crate) struct Buffers {
     folded: Vec<f64>,
     /// By head, then lane: weighted square sums.
     squares: Vec<f64>,
-    /// By head, then lane: what is left, times what its complexity costs.
-    left: Vec<f64>,
-    /// One row of sums for each of the vectors.
-    rows: Vec<f64>,
     /// What the complexity of each head and of each factor of the lane costs.
     head_costs: Vec<f64>,
     lane_costs: Vec<f64>,
@@ -164,6 +162,19 @@ pub(crate) struct Base<'a> {
     pub coefficients: &'a [f64],
     /// Square sum of the residual.
     pub rss: f64,
+}
+
+/// What is asked of a screen.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Screening {
+    /// What a nat of complexity costs.
+    pub cost: f64,
+    /// Whether the weights or the cost differ from those of the screen before.
+    pub fresh: bool,
+    /// How many products are wanted at most.
+    pub count: usize,
+    /// Only products that leave less are.
+    pub limit: f64,
 }
 
 impl<'a> Screen<'a> {
@@ -208,11 +219,10 @@ impl<'a> Screen<'a> {
         self.axes.iter().copied().zip(head.chain([product.lane as usize]))
     }
 
-    /// The products that leave least of `base` when added, all coefficients staying positive: best first and at most
-    /// `count`, each with the square sum that is left times `exp(cost · complexity)`. `fresh` says whether the weights
-    /// or the cost differ from those of the call before.
-    pub fn best(&self, base: Base, cost: f64, fresh: bool, count: usize, b: &mut Buffers) -> Vec<(f64, Product)> {
-        self.prepare(base, cost, fresh, b);
+    /// The products that leave least of `base` when added, all coefficients staying positive: best first, each with the
+    /// square sum that is left times `exp(cost · complexity)`.
+    pub fn best(&self, base: Base, wanted: Screening, b: &mut Buffers) -> Vec<(f64, Product)> {
+        self.prepare(base, wanted, b);
         let size = self.lane().levels * self.heads.width;
         let shape = Shapes {
             heads: self.heads.factors.len(),
@@ -223,16 +233,16 @@ impl<'a> Screen<'a> {
             rss: base.rss,
         };
         let inverse = base.columns.inverse();
-        let Buffers { folded, squares, left, rows, head_costs, lane_costs } = b;
-        rows.resize(shape.vectors * shape.width, 0.0);
-        left.resize(shape.heads * shape.width, 0.0);
         let signs = Signs { coefficients: base.coefficients, inverse: &inverse };
-        gains(&shape, folded, &self.lane().values, squares, [head_costs, lane_costs], &signs, rows, left);
-        smallest(left, shape.width, count)
+        let Screening { count, limit, .. } = wanted;
+        let mut best = Best { count, found: Vec::with_capacity(count + 1), limit };
+        let costs = [b.head_costs.as_slice(), &b.lane_costs];
+        screened(&shape, &b.folded, &self.lane().values, &b.squares, costs, &signs, &mut best);
+        best.found
     }
 
     /// Folds the vectors of `base` over the points with equal values of the lane, and squares where they are new.
-    fn prepare(&self, base: Base, cost: f64, fresh: bool, b: &mut Buffers) {
+    fn prepare(&self, base: Base, Screening { cost, fresh, .. }: Screening, b: &mut Buffers) {
         let (lane, heads) = (self.lane(), self.heads);
         let size = lane.levels * heads.width;
         if fresh {
@@ -240,7 +250,7 @@ impl<'a> Screen<'a> {
             b.folded.resize(size, 0.0);
             fold(&lane.level, heads.width, &heads.values, base.weights, base.weights, true, &mut b.folded);
             b.squares.resize(heads.factors.len() * lane.width, 0.0);
-            products(heads.width, lane.levels, lane.width, &b.folded, &lane.squares, &mut b.squares);
+            products(heads.width, lane.width, &b.folded, &lane.squares, &mut b.squares);
             b.head_costs.clear();
             b.head_costs.extend(heads.complexity.iter().map(|c| (cost * c).exp()));
             b.lane_costs.clear();
@@ -328,104 +338,120 @@ wide! {
     }
 }
 
-/// One row of a product: `row[b] = Σ_l left[l][head] right[l][b]`.
+/// `sum[j] += weight · values[j]`.
 #[inline(always)]
-fn row_of(head: usize, head_width: usize, left: &[f64], right: &[f64], row: &mut [f64]) {
-    row.fill(0.0);
-    for (of_level, values) in left.chunks_exact(head_width).zip(right.chunks_exact(row.len())) {
-        let weight = of_level[head];
-        row.iter_mut().zip(values).for_each(|(s, v)| *s += weight * v);
-    }
+fn add(sum: &mut [f64; PAD], weight: f64, values: &[f64; PAD]) {
+    sum.iter_mut().zip(values).for_each(|(s, v)| *s += weight * v);
 }
 
 wide! {
     /// `out[h][b] = Σ_l left[l][h] right[l][b]`.
-    fn products(head_width: usize, levels: usize, width: usize, left: &[f64], right: &[f64], out: &mut [f64]) {
-        debug_assert_eq!(left.len(), levels * head_width);
+    fn products(head_width: usize, width: usize, left: &[f64], right: &[f64], out: &mut [f64]) {
         for (head, row) in out.chunks_exact_mut(width).enumerate() {
-            row_of(head, head_width, left, right, row);
+            for (block, out) in row.as_chunks_mut::<PAD>().0.iter_mut().enumerate() {
+                let mut sum = [0.0; PAD];
+                for (of_level, values) in left.chunks_exact(head_width).zip(right.chunks_exact(width)) {
+                    add(&mut sum, of_level[head], &values.as_chunks().0[block]);
+                }
+                *out = sum;
+            }
         }
     }
 }
 
 wide! {
-    /// What each product leaves of the residual, times its cost; infinite where a coefficient would be negative or
-    /// the basis contains it.
-    fn gains(shape: &Shapes, folded: &[f64], lane: &[f64], squares: &[f64], costs: [&[f64]; 2], signs: &Signs,
-             rows: &mut [f64], left: &mut [f64]) {
-        let width = shape.width;
-        for head in 0..shape.heads {
-            for (row, of_vector) in rows.chunks_exact_mut(width).zip(folded.chunks_exact(shape.size)) {
-                row_of(head, shape.head_width, of_vector, lane, row);
-            }
-            let square = &squares[head * width..(head + 1) * width];
-            let out = &mut left[head * width..(head + 1) * width];
-            match shape.vectors {
-                1 => row_of_gains::<0>(shape, square, costs[0][head], costs[1], signs, rows, out),
-                2 => row_of_gains::<1>(shape, square, costs[0][head], costs[1], signs, rows, out),
-                3 => row_of_gains::<2>(shape, square, costs[0][head], costs[1], signs, rows, out),
-                _ => row_of_gains::<3>(shape, square, costs[0][head], costs[1], signs, rows, out),
-            }
+    /// Adds to `best` the products that leave least of the residual times their cost, where all coefficients stay
+    /// positive and the basis does not contain the product.
+    fn screened(shape: &Shapes, folded: &[f64], lane: &[f64], squares: &[f64], costs: [&[f64]; 2], signs: &Signs,
+                best: &mut Best) {
+        match shape.vectors {
+            1 => screened_beside::<0>(shape, folded, lane, squares, costs, signs, best),
+            2 => screened_beside::<1>(shape, folded, lane, squares, costs, signs, best),
+            3 => screened_beside::<2>(shape, folded, lane, squares, costs, signs, best),
+            _ => screened_beside::<3>(shape, folded, lane, squares, costs, signs, best),
         }
     }
 }
 
-/// One row of [`gains`] for a basis of `K` columns. With c the new column's coefficient, b its part in the columns,
-/// and a their coefficients before, those after are a - c b.
+/// [`screened`] for a basis of `K` columns. With c the new column's coefficient, b its part in the columns, and a their
+/// coefficients before, those after are a - c b.
 #[inline(always)]
-fn row_of_gains<const K: usize>(
+fn screened_beside<const K: usize>(
     shape: &Shapes,
-    square: &[f64],
-    head_cost: f64,
-    lane_costs: &[f64],
+    folded: &[f64],
+    lane: &[f64],
+    squares: &[f64],
+    costs: [&[f64]; 2],
     signs: &Signs,
-    rows: &[f64],
-    out: &mut [f64],
+    best: &mut Best,
 ) {
-    let width = out.len();
-    let (gain, square, lane_costs) = (&rows[..width], &square[..width], &lane_costs[..width]);
-    let parts: [&[f64]; K] = std::array::from_fn(|k| &rows[(k + 1) * width..(k + 2) * width]);
-    for j in 0..width {
-        let mut norm = square[j];
-        for part in &parts {
-            norm -= part[j] * part[j];
-        }
-        let mut usable = (gain[j] > 0.0) & (norm > CONTAINED * square[j]);
-        for k in 0..K {
-            let mut part = 0.0;
-            // Below the diagonal it is zero; adding zeros is what vectors do fastest.
-            for (of_column, along) in signs.inverse[k].iter().zip(&parts) {
-                part += of_column * along[j];
+    let (of_residual, of_columns) = folded.split_at(shape.size);
+    let of_columns: [&[f64]; K] = std::array::from_fn(|k| &of_columns[k * shape.size..(k + 1) * shape.size]);
+    let lane_costs = costs[1].as_chunks::<PAD>().0;
+    // Neighbours are alike: far apart ones first soon tell what is good.
+    let step = STEPS.into_iter().find(|step| !shape.heads.is_multiple_of(*step)).unwrap_or(1);
+    for i in 0..shape.heads {
+        let head = i * step % shape.heads;
+        let square = &squares[head * shape.width..(head + 1) * shape.width];
+        for (block, square) in square.as_chunks::<PAD>().0.iter().enumerate() {
+            let (mut gain, mut parts) = ([0.0; PAD], [[0.0; PAD]; K]);
+            for (level, values) in lane.chunks_exact(shape.width).enumerate() {
+                let (at, values) = (level * shape.head_width + head, &values.as_chunks::<PAD>().0[block]);
+                add(&mut gain, of_residual[at], values);
+                for k in 0..K {
+                    add(&mut parts[k], of_columns[k][at], values);
+                }
             }
-            usable &= signs.coefficients[k] * norm >= gain[j] * part;
+            let (mut remains, mut any) = ([f64::INFINITY; PAD], false);
+            for j in 0..PAD {
+                let mut norm = square[j];
+                for part in &parts {
+                    norm -= part[j] * part[j];
+                }
+                let mut usable = (gain[j] > 0.0) & (norm > CONTAINED * square[j]);
+                for k in 0..K {
+                    let mut part = 0.0;
+                    // Below the diagonal it is zero; adding zeros is what vectors do fastest.
+                    for (of_column, along) in signs.inverse[k].iter().zip(&parts) {
+                        part += of_column * along[j];
+                    }
+                    usable &= signs.coefficients[k] * norm >= gain[j] * part;
+                }
+                let left = (shape.rss - gain[j] * gain[j] / norm).max(0.0) * (costs[0][head] * lane_costs[block][j]);
+                remains[j] = if usable { left } else { f64::INFINITY };
+                any |= remains[j] < best.limit;
+            }
+            // Nearly all blocks hold nothing better.
+            if any {
+                best.insert(head, block, &remains);
+            }
         }
-        let remains = (shape.rss - gain[j] * gain[j] / norm).max(0.0) * (head_cost * lane_costs[j]);
-        out[j] = if usable { remains } else { f64::INFINITY };
     }
 }
 
-/// The `count` smallest finite entries of a matrix with rows of `width`, ascending; ties in order of their places.
-fn smallest(values: &[f64], width: usize, count: usize) -> Vec<(f64, Product)> {
-    let mut best: Vec<(f64, Product)> = Vec::with_capacity(count + 1);
-    let mut limit = f64::INFINITY;
-    for (head, row) in values.chunks_exact(width).enumerate() {
-        for (block, part) in row.chunks_exact(PAD).enumerate() {
-            // Whole vectors are skipped at once.
-            if !part.iter().fold(false, |any, v| any | (*v < limit)) {
-                continue;
-            }
-            for (lane, &v) in part.iter().enumerate() {
-                if v < limit {
-                    let product = Product { head: head as u32, lane: (block * PAD + lane) as u32 };
-                    let at = best.partition_point(|b| b.0 <= v);
-                    best.insert(at, (v, product));
-                    best.truncate(count);
-                    if best.len() == count {
-                        limit = best[count - 1].0;
-                    }
+/// The smallest values so far, ascending; ties in order of their places.
+#[derive(Debug)]
+struct Best {
+    count: usize,
+    found: Vec<(f64, Product)>,
+    /// What a value must be smaller than.
+    limit: f64,
+}
+
+impl Best {
+    #[cold]
+    #[inline(never)]
+    fn insert(&mut self, head: usize, block: usize, values: &[f64; PAD]) {
+        for (lane, &v) in values.iter().enumerate() {
+            if v < self.limit {
+                let product = Product { head: head as u32, lane: (block * PAD + lane) as u32 };
+                let at = self.found.partition_point(|b| (b.0, b.1) < (v, product));
+                self.found.insert(at, (v, product));
+                self.found.truncate(self.count);
+                if self.found.len() == self.count {
+                    self.limit = self.found[self.count - 1].0;
                 }
             }
         }
     }
-    best
 }

@@ -135,7 +135,7 @@ fn cuts_of(data: &Data, parameter: usize) -> Vec<Cut> {
     if values.len() < 2 * LEAST_VALUES {
         return Vec::new();
     }
-    let offsets = roughness::offsets(&data.points, &data.medians, parameter);
+    let offsets = roughness::offsets(&data.lines, &data.points, &data.medians, parameter);
     let at = |value: f64| {
         let here: Vec<f64> = offsets.iter().filter(|o| o.0 == value).map(|o| o.1).collect();
         here.iter().sum::<f64>() / here.len().max(1) as f64
@@ -157,6 +157,9 @@ fn cuts_of(data: &Data, parameter: usize) -> Vec<Cut> {
 
 /// The model of two segments, where it explains `data` better than `whole` by more than noise can.
 pub(crate) fn better(data: &Data, whole: &Model, parts: Vec<(Cut, Model, Model)>) -> Option<Model> {
+    if parts.is_empty() {
+        return None;
+    }
     let single = criterion(data, &[(whole, None)]);
     let judged = parts.into_iter().map(|(cut, lower, upper)| {
         let both = criterion(data, &[(&lower, Some((cut, true))), (&upper, Some((cut, false)))]);

@@ -9,7 +9,7 @@ use crate::effort::relative_weights;
 use crate::hypotheses::Hypotheses;
 use crate::linear::{MOST_COLUMNS, Orthonormal};
 use crate::model::{Role, Scale, Term};
-use crate::screen::{Base, Buffers, Product, Screen};
+use crate::screen::{Base, Buffers, Product, Screen, Screening};
 
 /// Finalists that are fitted with weights relative to the fitted values.
 const FINALISTS: usize = 8;
@@ -29,6 +29,8 @@ const COEFFICIENT_PRICE: f64 = 2.0;
 const COMPLEXITY_PRICE: f64 = 1.25;
 /// Degrees of freedom that a sum of one term is taken to leave at least: with fewer, four points could never show growth.
 const LEAST_FREEDOM: f64 = 4.0;
+/// Weights that change by less make no other fit.
+const SETTLED: f64 = 0.01;
 /// Screens cannot tell smaller mean squares of relative residuals from rounding.
 const FINEST_SCREENED: f64 = 1e-14;
 /// Nor can fits.
@@ -74,6 +76,30 @@ impl Sum {
     fn terms(&self) -> usize {
         self.products.iter().flatten().count()
     }
+
+    fn is_like(&self, other: &Self) -> bool {
+        self.constant == other.constant && self.products == other.products
+    }
+}
+
+/// The best of some sums in order of their criterion, each once.
+fn best_different(sums: &[Sum]) -> Vec<Sum> {
+    let mut different: Vec<Sum> = Vec::with_capacity(FINALISTS);
+    for sum in sums {
+        if different.len() == FINALISTS {
+            break;
+        }
+        if !different.iter().any(|d| d.is_like(sum)) {
+            different.push(*sum);
+        }
+    }
+    different
+}
+
+/// The criterion of the last finalist among sums in its order: worse ones cannot become finalists.
+fn last_score(sums: &[Sum]) -> f64 {
+    let best = best_different(sums);
+    if best.len() < FINALISTS { f64::INFINITY } else { best[FINALISTS - 1].score }
 }
 
 /// Shapes for the times `y`, one value per point: the chosen one first, the others by their criterion.
@@ -100,31 +126,23 @@ impl Search<'_> {
     fn finalists(&self, w: &mut Workspace) -> Vec<Sum> {
         let constant = Sum { constant: true, products: [None; 2], mean: 0.0, score: 0.0 };
         let nothing = Sum { constant: false, ..constant };
-        let mut singles = self.longer(&nothing, SINGLES, true, w);
-        singles.extend(self.longer(&constant, SINGLES, false, w));
+        let mut singles = self.longer(&nothing, SINGLES, f64::INFINITY, true, w);
+        singles.extend(self.longer(&constant, SINGLES, f64::INFINITY, false, w));
         singles.sort_by(|a, b| a.score.total_cmp(&b.score));
         let mut sums = singles.clone();
         sums.push(self.scored(constant, self.rss(&constant, w), FINEST_SCREENED));
+        sums.sort_by(|a, b| a.score.total_cmp(&b.score));
         for (i, single) in singles.iter().enumerate() {
             let best = sums.iter().map(|s| s.mean).fold(f64::INFINITY, f64::min);
             // Where noise does not hide it, the right sum may hold a term that alone is not among the best.
             if i >= CONTINUED && (best > QUIET * QUIET || best <= FINEST_SCREENED) {
                 break;
             }
-            sums.extend(self.longer(single, CONTINUATIONS, false, w));
+            sums.extend(self.longer(single, CONTINUATIONS, last_score(&sums), false, w));
+            sums.sort_by(|a, b| a.score.total_cmp(&b.score));
         }
-        sums.sort_by(|a, b| a.score.total_cmp(&b.score));
         self.exchange(&singles[..singles.len().min(CONTINUED)], &mut sums, w);
-        let mut different: Vec<Sum> = Vec::with_capacity(FINALISTS);
-        for sum in sums {
-            if different.len() == FINALISTS {
-                break;
-            }
-            if !different.iter().any(|d| d.constant == sum.constant && d.products == sum.products) {
-                different.push(sum);
-            }
-        }
-        different
+        best_different(&sums)
     }
 
     /// Exchanges one term of the best sum of two as long as that makes it better. Its terms `continued` were already.
@@ -133,14 +151,13 @@ impl Search<'_> {
         for _ in 0..MOST_EXCHANGES {
             let best = sums[0];
             let parts = best.products.iter().flatten().map(|&p| Sum { products: [Some(p), None], ..best });
-            let same = |a: &Sum, b: &Sum| a.constant == b.constant && a.products == b.products;
             let untried: Vec<Sum> =
-                parts.filter(|part| best.terms() == 2 && !tried.iter().any(|t| same(t, part))).collect();
+                parts.filter(|part| best.terms() == 2 && !tried.iter().any(|t| t.is_like(part))).collect();
             if untried.is_empty() {
                 return;
             }
             for part in &untried {
-                sums.extend(self.longer(part, CONTINUATIONS, false, w));
+                sums.extend(self.longer(part, CONTINUATIONS, last_score(sums), false, w));
             }
             tried.extend(untried);
             sums.sort_by(|a, b| a.score.total_cmp(&b.score));
@@ -169,9 +186,9 @@ impl Search<'_> {
         w.columns.project(&mut w.residual)
     }
 
-    /// The best sums with one more product.
-    fn longer(&self, sum: &Sum, count: usize, fresh: bool, w: &mut Workspace) -> Vec<Sum> {
-        let terms = sum.terms();
+    /// The best sums with one more product, none of which scores worse than `worst`.
+    fn longer(&self, sum: &Sum, count: usize, worst: f64, fresh: bool, w: &mut Workspace) -> Vec<Sum> {
+        let (n, terms) = (self.y.len() as f64, sum.terms());
         if self.y.len() < terms + 3 {
             return Vec::new();
         }
@@ -184,8 +201,10 @@ impl Search<'_> {
             coefficients: &coefficients[..w.columns.len()],
             rss,
         };
-        let cost = COMPLEXITY_PRICE / self.y.len() as f64;
-        let best = self.screen.best(base, cost, fresh, count, &mut w.buffers);
+        let cost = COMPLEXITY_PRICE / n;
+        let price = self.price(sum) + self.coefficient_price();
+        let limit = if worst.is_finite() { n * ((worst - price) / n).exp() } else { f64::INFINITY };
+        let best = self.screen.best(base, Screening { cost, fresh, count, limit }, &mut w.buffers);
         let extended = |(left, product): &(f64, Product)| {
             let mut longer = *sum;
             if product.head == 0 && product.lane == 0 {
@@ -212,9 +231,7 @@ impl Search<'_> {
     /// Fills in the criterion: twice the description length of data and sum, the residuals' (corrected for few points),
     /// each coefficient's and each term's. Residuals of less than `finest` are rounding.
     fn scored(&self, sum: Sum, rss: f64, finest: f64) -> Sum {
-        let n = self.y.len() as f64;
-        let (terms, constant) = (sum.terms() as f64, f64::from(u8::from(sum.constant)));
-        let complexity: f64 = sum.products.iter().flatten().map(|&p| self.screen.complexity(p)).sum();
+        let (n, terms) = (self.y.len() as f64, sum.terms() as f64);
         let mean = (rss / n).max(finest);
         // As many points as coefficients say nothing of noise; but one term must be able to win with four points.
         let least_freedom = if terms == 1.0 { LEAST_FREEDOM } else { 1e-4 };
@@ -223,9 +240,18 @@ impl Search<'_> {
         } else {
             2.0 * (terms + 2.0) * (terms + 3.0) / (n - terms - 3.0).max(least_freedom)
         };
-        let coefficients = (terms + constant) * (n.ln() + COEFFICIENT_PRICE);
-        let score = n * mean.ln() + coefficients + COMPLEXITY_PRICE * complexity + few_points;
-        Sum { mean, score, ..sum }
+        Sum { mean, score: n * mean.ln() + self.price(&sum) + few_points, ..sum }
+    }
+
+    /// What the coefficients and terms of a sum cost in the criterion.
+    fn price(&self, sum: &Sum) -> f64 {
+        let coefficients = sum.terms() as f64 + f64::from(u8::from(sum.constant));
+        let complexity: f64 = sum.products.iter().flatten().map(|&p| self.screen.complexity(p)).sum();
+        coefficients * self.coefficient_price() + COMPLEXITY_PRICE * complexity
+    }
+
+    fn coefficient_price(&self) -> f64 {
+        (self.y.len() as f64).ln() + COEFFICIENT_PRICE
     }
 
     /// Fits a sum relative to its own values and leaves points out.
@@ -245,7 +271,8 @@ impl Search<'_> {
             }
             w.fitted.clear();
             w.fitted.extend((0..n).map(|i| self.y[i] - w.residual[i] / weights[i]));
-            if w.fitted.iter().any(|f| *f <= floor) {
+            let settled = weights.iter().zip(&w.fitted).all(|(u, f)| (u * f - 1.0).abs() < SETTLED);
+            if settled || w.fitted.iter().any(|f| *f <= floor) {
                 break;
             }
             weights.iter_mut().zip(&w.fitted).for_each(|(u, f)| *u = 1.0 / f);

@@ -8,7 +8,7 @@ use modeler::formats::{Input, ModelsWriter};
 use modeler::model::{Method, Model};
 use modeler::report::terminal::table;
 use modeler::report::{Table, shape};
-use modeler::{Experiment, Fits};
+use modeler::{Experiment, Fits, Options};
 
 use crate::cli::{GlobalArgs, ModelArgs, OutputFormat};
 use crate::commands::input;
@@ -25,7 +25,8 @@ pub fn model(arguments: &ModelArgs, global: &GlobalArgs, ranks: &Ranks) -> Resul
         output::deliver(&for_people(&experiment, &fits, global.verbose, destination), destination)?;
         return input::partial(&warnings, &fits);
     }
-    let options = input::options(&arguments.fitted.fit);
+    // Only people read of the runners-up.
+    let options = Options { runners_up: 0, ..input::options(&arguments.fitted.fit) };
     if !ranks.speaks() {
         if ranks.go_on(true) {
             let _ = ranks.fit_in_parts(&experiment, &options, |_| Ok(()));
