@@ -611,7 +611,8 @@ impl<'a> Fitter<'a> {
         let volume = bytes.as_ref().and_then(|b| b.0.shape());
         let communicator = self.communicator(callpath, workspace);
         let metric = bytes.as_ref().or(visits.as_ref())?.1;
-        let waits = waiting.as_ref().and_then(|w| w.0.shape());
+        let waits = waiting.as_ref().and_then(|w| Some((w.0.shape()?, &self.hypotheses[w.2].points)));
+        let waits = waits.map_or_else(Vec::new, |(found, points)| priors::waiting(found, self.ranks, points));
         Some((operation.prior(calls, volume, waits, &communicator), metric, warnings))
     }
 

@@ -63,6 +63,27 @@ pub(crate) fn counted(count: &Found, role: Role, matters: impl Fn(&Term) -> bool
     prior
 }
 
+/// Most parts of logical waiting that times may weigh on their own.
+const MOST_WAITING: usize = 3;
+
+/// What ranks wait for, each with all of its growth with the parameter `ranks`: a stage's work and its message cost more or
+/// less than the clock takes them for. One part where they cannot be told apart, or could be less than nothing at `points`.
+pub(crate) fn waiting(found: &Found, ranks: Option<usize>, points: &[&[f64]]) -> Vec<Vec<Term>> {
+    let terms = terms_of(found, Role::Waiting);
+    let others = |term: &Term| -> Vec<Factor> {
+        term.factors.iter().filter(|factor| Some(factor.parameter) != ranks).copied().collect()
+    };
+    let mut parts: Vec<Vec<Term>> = Vec::new();
+    for term in &terms {
+        match parts.iter_mut().find(|part| others(&part[0]) == others(term)) {
+            Some(part) => part.push(term.clone()),
+            None => parts.push(vec![term.clone()]),
+        }
+    }
+    let is_negative = |part: &Vec<Term>| points.iter().any(|x| part.iter().map(|t| t.at(x)).sum::<f64>() < 0.0);
+    if parts.len() > MOST_WAITING || parts.iter().any(is_negative) { vec![terms] } else { parts }
+}
+
 /// The size of the communicator that an operation used.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Communicator {
@@ -251,13 +272,13 @@ impl Operation {
         self.bandwidth.is_some()
     }
 
-    /// The prior: every subset of the cost's parts and a constant, fewest first. `waiting` is that of the logical clock, and
-    /// a part as a whole.
+    /// The prior: every subset of the cost's parts and a constant, fewest first. `waiting` holds the parts of the logical
+    /// clock's.
     pub fn prior(
         &self,
         visits: &Found,
         bytes: Option<&Found>,
-        waiting: Option<&Found>,
+        waiting: Vec<Vec<Term>>,
         communicator: &Communicator,
     ) -> Prior {
         let calls = terms_of(visits, Role::Latency);
@@ -279,7 +300,7 @@ impl Operation {
                 });
             }
         }
-        groups.extend(waiting.map(|waiting| terms_of(waiting, Role::Waiting)));
+        groups.extend(waiting);
         let mut groups: Vec<Group> = groups.into_iter().filter_map(useful).collect();
         groups.push(Group::constant());
         subsets(&groups)
@@ -370,7 +391,7 @@ mod tests {
         let (visits, world) = (count(3.0, &[]), Communicator::world(0));
         let bytes = count(0.0, &[(4.0, 1, 1)]);
         let at = |name: &str| {
-            let prior = Operation::named(name).unwrap().prior(&visits, Some(&bytes), None, &world);
+            let prior = Operation::named(name).unwrap().prior(&visits, Some(&bytes), Vec::new(), &world);
             groups_at(&prior, &[8.0, 100.0])
         };
         // p = 8, n = 100, three calls, 400 bytes: latency 3·log2(8), bandwidth 400, shares 7/8 of 400, constant 1.
@@ -386,7 +407,8 @@ mod tests {
     #[test]
     fn sub_communicators_count_their_own_ranks() {
         let (visits, bytes) = (count(1.0, &[]), count(0.0, &[(4.0, 1, 1)]));
-        let prior = |c: &Communicator| Operation::named("MPI_Allgather").unwrap().prior(&visits, Some(&bytes), None, c);
+        let prior =
+            |c: &Communicator| Operation::named("MPI_Allgather").unwrap().prior(&visits, Some(&bytes), Vec::new(), c);
         let root = Communicator::Power { parameter: 0, exponent: Exponent::new(1, 2), factor: 1.0 };
         // The square root of 64 ranks is 8: log2 is 3, the share 7/8.
         let values = groups_at(&prior(&root), &[64.0, 100.0]);
@@ -398,7 +420,7 @@ mod tests {
     #[test]
     fn visits_that_grow_multiply_the_latency() {
         let visits = count(2.0, &[(5.0, 1, 1)]);
-        let prior = Operation::named("MPI_Barrier").unwrap().prior(&visits, None, None, &Communicator::world(0));
+        let prior = Operation::named("MPI_Barrier").unwrap().prior(&visits, None, Vec::new(), &Communicator::world(0));
         assert_eq!(groups_at(&prior, &[16.0, 10.0])[0], 4.0 * 52.0);
     }
 }

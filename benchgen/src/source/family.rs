@@ -374,7 +374,12 @@ impl Writer {
         let complete = std::iter::once(format!("problem == {null}")).chain(given);
         let usage = names.iter().map(|name| format!(" {name}=INTEGER"));
         let mut calls = Writer { dialect: d, out: String::new() };
-        spec.functions.iter().for_each(|function| calls.call(function));
+        for function in &spec.functions {
+            let barrier = super::aligned(spec, function, "    MPI_Barrier(MPI_COMM_WORLD);\n");
+            calls.out.push_str(barrier);
+            calls.call(function);
+            calls.out.push_str(barrier);
+        }
         let main = d
             .main
             .replace("@NAME@", &spec.name)

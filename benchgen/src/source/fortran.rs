@@ -454,7 +454,12 @@ fn main_program(spec: &Spec) -> String {
     complete.statement(8, &format!("good = .not. (problem{missing})"));
     let usage: String = names.iter().map(|name| format!(" {name}=INTEGER")).collect();
     let mut calls = Writer::default();
-    spec.functions.iter().for_each(|function| calls.call(function));
+    for function in &spec.functions {
+        let barrier = super::aligned(spec, function, "    call MPI_Barrier(MPI_COMM_WORLD, ierror)\n");
+        calls.out.push_str(barrier);
+        calls.call(function);
+        calls.out.push_str(barrier);
+    }
     MAIN.replace("@NAME@", &spec.name)
         .replace("@SIZES@", &sizes.out)
         .replace("@READING@", &reading.out)

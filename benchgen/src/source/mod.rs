@@ -104,6 +104,12 @@ fn head(spec: &Spec, language: Language) -> [String; 3] {
     ]
 }
 
+/// The barrier before and behind a wavefront that is not alone: how long ranks wait in it must not depend on what was before,
+/// and what comes next must not wait for its last sweep.
+fn aligned<'a>(spec: &Spec, function: &Function, barrier: &'a str) -> &'a str {
+    if function.dimensions().is_some() && spec.functions.len() > 1 { barrier } else { "" }
+}
+
 /// The largest number of anything that a function has, at least one.
 fn most(spec: &Spec, count: impl Fn(&Function) -> usize) -> usize {
     spec.functions.iter().map(count).max().unwrap_or(0).max(1)
