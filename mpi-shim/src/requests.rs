@@ -433,12 +433,14 @@ struct Taken {
 /// program ignores.
 #[derive(Default)]
 pub struct Pending {
-    taken: SmallVec<[Taken; 8]>,
-    statuses: SmallVec<[u64; 24]>,
+    taken: SmallVec<[Taken; 4]>,
+    statuses: SmallVec<[u64; 12]>,
 }
 
 impl Rule for Completes {
     type Scratch = Pending;
+
+    const PREPARES: bool = true;
 
     unsafe fn before(&mut self, pending: &mut Pending) {
         let Some(family) = family().filter(|_| !self.requests.is_null()) else { return };

@@ -42,6 +42,12 @@ impl Drop for Inside {
     }
 }
 
+/// The constant of a rule.
+#[inline(always)]
+const fn prepares<R: Rule>(_: &R) -> bool {
+    R::PREPARES
+}
+
 /// Whether the MPI function of this name asks and does not wait. Some that do neither are among them.
 const fn is_test(name: &str) -> bool {
     let name = name.as_bytes();
@@ -84,7 +90,9 @@ macro_rules! wrappers {
                     // SAFETY: as above.
                     unsafe { rule.depart(&mut scratch, &visit.entry, BLOCKS) };
                 }
-                visit.proceed();
+                if prepares(&rule) || waiting::is_on() {
+                    visit.proceed();
+                }
                 let others = Others::may_run();
                 // SAFETY: the arguments are the program's, but for a status that was to be ignored.
                 let result = unsafe { call($($argument),*) };

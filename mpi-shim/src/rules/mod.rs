@@ -35,6 +35,9 @@ pub trait Rule {
     /// What the rule keeps from before the call until after it, at a fixed address.
     type Scratch: Default;
 
+    /// Whether [`Rule::before`] takes time worth speaking of, which is then kept out of the operation's.
+    const PREPARES: bool = false;
+
     /// Before anything of the call is recorded.
     ///
     /// # Safety

@@ -6,6 +6,7 @@
 //! ever asked for than messages have arrived, so that nobody waits here.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use smallvec::SmallVec;
@@ -50,6 +51,9 @@ static STREAMS: Mutex<Option<HashMap<Key, Stream>>> = Mutex::new(None);
 /// Messages that were matched by a probe, by their handle.
 static MATCHED: Mutex<Option<HashMap<(u64, Handle), Source>>> = Mutex::new(None);
 
+/// How many streams there are: none in programs whose receives are all blocking.
+static ACTIVE: AtomicUsize = AtomicUsize::new(0);
+
 fn streams() -> MutexGuard<'static, Option<HashMap<Key, Stream>>> {
     STREAMS.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -74,7 +78,10 @@ impl Source {
             return Self::default();
         }
         let mut streams = streams();
-        let stream = streams.get_or_insert_default().entry(key).or_default();
+        let stream = streams.get_or_insert_default().entry(key).or_insert_with(|| {
+            ACTIVE.fetch_add(1, Ordering::Relaxed);
+            Stream::default()
+        });
         stream.tickets += 1;
         stream.posted.push((stream.tickets, stream.next));
         stream.next += 1;
@@ -90,6 +97,10 @@ impl Source {
             return None;
         }
         let of = known(family, self.comm)?;
+        // Another thread's receives are no concern of this one's, whose own it has seen.
+        if self.ticket == 0 && ACTIVE.load(Ordering::Relaxed) == 0 {
+            return fetch(&of, from, tag);
+        }
         let key = stream_key(self.comm, from, tag)?;
         let plan = match streams().as_mut().and_then(|streams| streams.get_mut(&key)) {
             Some(stream) => stream.complete(self.ticket),
@@ -112,6 +123,9 @@ impl Source {
 
     /// The receive is blocking and names rank and tag: its place in the order is behind those posted before it.
     pub fn complete_now(self, from: Int, tag: Int) -> Option<Stamp> {
+        if ACTIVE.load(Ordering::Relaxed) == 0 {
+            return self.complete(from, tag);
+        }
         let waits = |key: Key| streams().as_ref().is_some_and(|streams| streams.contains_key(&key));
         let late = !self.has_wildcard() && stream_key(self.comm, from, tag).is_some_and(waits);
         if late { self.posted().complete(from, tag) } else { self.complete(from, tag) }
@@ -191,6 +205,7 @@ fn settle(key: &Key, others: &[(u64, Stamp)]) {
     stream.kept.extend(awaited.copied());
     if stream.posted.is_empty() && stream.fetched >= stream.next {
         table.remove(key);
+        ACTIVE.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
