@@ -209,7 +209,8 @@ bool process(Noise &noise, Function &function, const TargetLibraryInfo &library)
         return injectInPlace(noise, planner);
     std::vector<unsigned> numbers;
     auto build = [&](const Plan &plan) {
-        return poise::build(noise, plan.header, plan.inner, planner.targets, numbers, plan.level);
+        BasicBlock *header = plan.level > 0 ? plan.header : planner.targets[plan.inner[0]].header;
+        return poise::build(noise, header, plan.inner, planner.targets, numbers, plan.level);
     };
     // Numbers are given in advance, since loops in two plans have one number; the reasons come when all is done.
     for (unsigned index = 0; index < planner.targets.size(); index++)

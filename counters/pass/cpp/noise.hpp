@@ -86,8 +86,8 @@ bool inject(Noise &noise, llvm::BasicBlock *header, poise_variant variant);
 void count(Noise &noise, llvm::BasicBlock *header);
 
 // Makes variants of the loop with this header, with noise in the loops `inner` (indices into `targets`), and code that
-// chooses among them. Gives why not, or nothing.
+// chooses among them; the targets' headers are those of their last copies then. Gives why not, or nothing.
 std::string build(Noise &noise, llvm::BasicBlock *header, llvm::ArrayRef<unsigned> inner,
-                  llvm::ArrayRef<Target> targets, llvm::ArrayRef<unsigned> numbers, unsigned level);
+                  llvm::MutableArrayRef<Target> targets, llvm::ArrayRef<unsigned> numbers, unsigned level);
 
 } // namespace poise

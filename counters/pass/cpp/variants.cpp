@@ -3,7 +3,8 @@
 //
 //   before ── nobody asks ──▶ the loop ──▶ after        (one load and one branch more than without noise)
 //     └──▶ choose ◀────────────┐
-//            └▶ variant(state) ┴─ done ──▶ after
+//            ├▶ variant(state) ┴─ done ──▶ after
+//            └▶ a copy of the loop ──▶ after            (where the runtime declines)
 //
 // The variants are functions: copies of one that holds the loop's clone, extracted from where it stood.
 
@@ -82,7 +83,12 @@ class Site {
 
     // Puts the choice beside the loop, and gives the function that holds the clone; null where it cannot be extracted.
     Function *build() {
-        clone();
+        copy(map, ".noise");
+        for (BasicBlock *original : loop.blocks())
+            region.push_back(cloned(original));
+        enter = block("noise.enter");
+        BranchInst::Create(cloned(header), enter);
+        region.insert(region.begin(), enter);
         choose();
         if (affine.phi)
             chunkByLimit();
@@ -103,6 +109,8 @@ class Site {
     BasicBlock *cloned(BasicBlock *block) { return cast<BasicBlock>(map[block]); }
 
     GlobalVariable *site;
+    // From the loop's values to those of the copy that runs where the runtime declines.
+    ValueToValueMapTy declined;
 
   private:
     Value *cloned(Value *value) {
@@ -118,15 +126,35 @@ class Site {
         return declared;
     }
 
-    void clone() {
+    void copy(ValueToValueMapTy &into, const char *suffix) {
+        SmallVector<BasicBlock *, 16> copies;
         for (BasicBlock *original : loop.blocks()) {
-            map[original] = CloneBasicBlock(original, map, ".noise", &function);
-            region.push_back(cloned(original));
+            into[original] = CloneBasicBlock(original, into, suffix, &function);
+            copies.push_back(cast<BasicBlock>(into[original]));
         }
-        remapInstructionsInBlocks(region, map);
-        enter = block("noise.enter");
-        BranchInst::Create(cloned(header), enter);
-        region.insert(region.begin(), enter);
+        remapInstructionsInBlocks(copies, into);
+    }
+
+    // A copy that runs where the runtime wants no variant: entering the loop itself at a second place would change what
+    // the compiler makes of it.
+    void decline() {
+        copy(declined, ".declined");
+        auto mapped = [&](Value *value) {
+            auto found = declined.find(value);
+            return found == declined.end() ? value : static_cast<Value *>(found->second);
+        };
+        for (unsigned index = 0; index < heads.size(); index++) {
+            auto *head = cast<PHINode>(mapped(heads[index]));
+            int incoming = head->getBasicBlockIndex(before);
+            head->setIncomingValue(incoming, states[index]);
+            head->setIncomingBlock(incoming, ask);
+        }
+        for (BasicBlock *exit : exits)
+            for (PHINode &phi : exit->phis())
+                for (unsigned index = 0, all = phi.getNumIncomingValues(); index < all; index++)
+                    if (loop.contains(phi.getIncomingBlock(index)))
+                        phi.addIncoming(mapped(phi.getIncomingValue(index)),
+                                        cast<BasicBlock>(mapped(phi.getIncomingBlock(index))));
     }
 
     // The block that asks the runtime; the loop's state comes to it from before the loop and from where a chunk ends.
@@ -144,13 +172,14 @@ class Site {
         budget = builder.CreateExtractValue(choice, 1);
         if (affine.phi)
             limitChunk();
-        builder.CreateCondBr(builder.CreateIsNull(chosen), header, enter);
+        decline();
+        builder.SetInsertPoint(ask);
+        builder.CreateCondBr(builder.CreateIsNull(chosen), cast<BasicBlock>(declined[header]), enter);
         for (unsigned index = 0; index < heads.size(); index++) {
             auto *copy = cast<PHINode>(cloned(heads[index]));
             int incoming = copy->getBasicBlockIndex(before);
             copy->setIncomingValue(incoming, states[index]);
             copy->setIncomingBlock(incoming, enter);
-            heads[index]->addIncoming(states[index], ask);
         }
         Instruction *end = before->getTerminator();
         builder.SetInsertPoint(end);
@@ -363,7 +392,7 @@ void describe(Noise &noise, GlobalVariable *site, const Variants &variants, unsi
 
 } // namespace
 
-std::string poise::build(Noise &noise, BasicBlock *header, ArrayRef<unsigned> inner, ArrayRef<Target> targets,
+std::string poise::build(Noise &noise, BasicBlock *header, ArrayRef<unsigned> inner, MutableArrayRef<Target> targets,
                          ArrayRef<unsigned> numbers, unsigned level) {
     Function &function = *header->getParent();
     DominatorTree tree(function);
@@ -387,5 +416,8 @@ std::string poise::build(Noise &noise, BasicBlock *header, ArrayRef<unsigned> in
     for (unsigned target : inner)
         variants.add(site.cloned(targets[target].header), numbers[target], targets[target].id);
     ::describe(noise, site.site, variants, level);
+    // In the loop around the targets, nothing is chosen any more unless the runtime declined to choose for all of it.
+    for (unsigned target : inner)
+        targets[target].header = cast<BasicBlock>(site.declined[targets[target].header]);
     return "";
 }
