@@ -99,7 +99,10 @@ pub enum Command {
     /// Run a program with the counters and the MPI shim preloaded: `mpirun … poise preload ./app`.
     Preload(PreloadArgs),
     /// Measure: a whole study, or one program once.
-    Run(RunArgs),
+    Run(crate::commands::run::RunArgs),
+    /// Make one run of a study as a job's task; jobs that `poise run` submits call this.
+    #[command(hide = true)]
+    Task(crate::commands::run::TaskArgs),
     /// Fit models.
     Model(ModelArgs),
     /// Evaluate models at other points, with intervals.
@@ -179,34 +182,6 @@ pub struct PreloadArgs {
     /// The program and its arguments.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true, value_name = "COMMAND")]
     pub command: Vec<OsString>,
-}
-
-#[derive(Args, Debug)]
-#[command(after_help = "\
-A study is called again after an interruption: it runs what is missing and nothing twice.
-Examples:
-  poise run study.toml                                   all points of a study, into study.runs
-  poise run study.toml --dry-run                         print every command
-  poise run -o once --param n=1000 -- mpirun -n 4 ./app 1000")]
-pub struct RunArgs {
-    /// A study file.
-    #[arg(value_name = "STUDY.toml", required_unless_present = "command", conflicts_with = "command")]
-    pub study: Option<PathBuf>,
-    /// Results folder; by default the study's name with .runs, or poise-run for one command.
-    #[arg(short, long, value_name = "DIR")]
-    pub output: Option<PathBuf>,
-    /// Print the commands of a study and run none.
-    #[arg(long)]
-    pub dry_run: bool,
-    /// A parameter's value at this run, such as n=1000; may be given several times.
-    #[arg(long = "param", value_name = "NAME=VALUE", value_parser = parse_assignment)]
-    pub parameters: Vec<(String, f64)>,
-    /// What time means: elapsed, or processor time where ranks share cores. A study says it itself.
-    #[arg(long, value_enum, value_name = "CLOCK")]
-    pub clock: Option<ClockChoice>,
-    /// The program to measure once, and its arguments.
-    #[arg(last = true, value_name = "COMMAND")]
-    pub command: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -557,7 +532,7 @@ pub struct ExplainArgs {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Assignments(pub Vec<(String, f64)>);
 
-fn parse_assignment(text: &str) -> Result<(String, f64), String> {
+pub fn parse_assignment(text: &str) -> Result<(String, f64), String> {
     let (name, value) = text.split_once('=').ok_or("give a parameter and its value, such as p=4096")?;
     let number: f64 = value.trim().parse().map_err(|_| format!("`{value}` is not a number"))?;
     if name.trim().is_empty() {

@@ -27,7 +27,7 @@ struct Variable {
     meaning: &'static str,
 }
 
-const VARIABLES: [Variable; 14] = [
+const VARIABLES: [Variable; 15] = [
     Variable {
         name: "POISE_PROFILE",
         default: "unset",
@@ -47,6 +47,11 @@ const VARIABLES: [Variable; 14] = [
         name: "POISE_WAITING",
         default: "0",
         meaning: "1 measures for what MPI operations wait, by a logical clock and in seconds",
+    },
+    Variable {
+        name: "POISE_RUN",
+        default: "unset",
+        meaning: "set for the runs of a study to the run's folder, by which all processes of a run are found",
     },
     Variable {
         name: "POISE_FINALIZE_SECONDS",

@@ -10,12 +10,15 @@ use clap::Parser;
 mod campaign;
 mod cli;
 mod commands;
+mod digest;
 mod doctor;
 mod error;
+mod executors;
 mod expectations;
 mod install;
 mod instructions;
 mod interrupt;
+mod machine;
 mod output;
 mod progress;
 mod ranks;
@@ -61,6 +64,7 @@ fn run() -> Result<()> {
         Command::Fc(a) => wrapper::exec(Language::Fortran, &a.arguments).map(|never| match never {}),
         Command::Preload(a) => run::exec_preloaded(&a.command).map(|never| match never {}),
         Command::Run(a) => commands::run::run(&a, &cli.global, &progress),
+        Command::Task(a) => executors::slurm::work(&a.file, a.index),
         Command::Model(a) => on_ranks(cli.global, |ranks, global| commands::model::model(&a, global, ranks)),
         Command::Predict(a) => on_ranks(cli.global, |ranks, global| commands::predict::predict(&a, global, ranks)),
         Command::Compare(a) => commands::compare::compare(&a, &cli.global),

@@ -48,6 +48,13 @@ impl Bar {
         self.bar.set_message(text.to_owned());
     }
 
+    /// Where it is, of how many parts, and what is to be said.
+    pub fn set(&self, position: u64, total: u64, text: &str) {
+        self.bar.set_length(total);
+        self.bar.set_position(position);
+        self.bar.set_message(text.to_owned());
+    }
+
     /// One part is done.
     pub fn advance(&self) {
         self.bar.inc(1);

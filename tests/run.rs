@@ -142,7 +142,7 @@ n = [100, 200]
 fn a_study_runs_every_point_once_and_only_what_is_missing_the_next_time() {
     let world = with_sums();
     world.write("scaling.toml", STUDY);
-    let dry = world.poise(["run", "scaling.toml", "--dry-run"]).status(0);
+    let dry = world.poise(["run", "scaling.toml", "--dry-run", "-q"]).status(0);
     assert_eq!(dry.stdout.lines().count(), 4);
     let first = world.poise(["run", "scaling.toml"]).status(0);
     assert!(first.stdout.contains("8 runs are complete"), "{}", first.stdout);

@@ -380,6 +380,48 @@ mod runs {
     }
 
     #[test]
+    fn a_selection_leaves_out_what_it_names() {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, repetition, time) in [("a", 1, 1000), ("b", 2, 2000), ("c", 3, 3000)] {
+            run(folder.path(), name, &record("complete", 2, 10, repetition), &profile(2, time));
+        }
+        let selection = |dropped: &str| {
+            let text =
+                format!("{{\"schema\":\"counterpoise/selection\",\"schema_version\":1,\"dropped\":[{dropped}]}}");
+            std::fs::write(folder.path().join("selection.json"), text).unwrap();
+        };
+        selection(
+            "{\"run\":\"c\",\"metrics\":\"time\",\"reason\":\"the largest\"},{\"run\":\"b\",\"metrics\":\"effort\"}",
+        );
+        let input = read_file(folder.path());
+        assert_eq!(of(&input, &["main"], "time", OverRanks::Sum)[0].len(), 2, "the times of a and b");
+        let allreduce = ["main", "grid::solve", "MPI_Allreduce"];
+        assert_eq!(of(&input, &allreduce, "bytes_sent", OverRanks::Sum)[0].len(), 2, "the bytes of a and c");
+        selection("{\"run\":\"c\",\"metrics\":\"tiem\"}");
+        let options = ReadOptions::default();
+        let refused =
+            modeler::formats::read(&[folder.path().to_owned()], &options).map(|_| ()).unwrap_err().to_string();
+        assert!(refused.contains("selection.json") && refused.contains("tiem"), "{refused}");
+    }
+
+    #[test]
+    fn of_several_groups_of_runs_one_must_be_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let group = |name: &str| {
+            std::fs::create_dir(folder.path().join(name)).unwrap();
+            run(&folder.path().join(name), "a", &record("complete", 2, 10, 1), &profile(2, 1000));
+        };
+        group("opt=-O2");
+        assert_eq!(read_file(folder.path()).experiment.points, [[2.0, 10.0]], "the only one");
+        group("opt=-O3");
+        let options = ReadOptions::default();
+        let refused =
+            modeler::formats::read(&[folder.path().to_owned()], &options).map(|_| ()).unwrap_err().to_string();
+        assert!(refused.contains("2 groups") && refused.contains("opt=-O3"), "{refused}");
+        assert_eq!(read_file(&folder.path().join("opt=-O3")).experiment.points, [[2.0, 10.0]]);
+    }
+
+    #[test]
     fn one_run_and_bare_profiles_are_read_too() {
         let folder = tempfile::tempdir().unwrap();
         run(folder.path(), "only", &record("complete", 2, 10, 1), &profile(2, 1000));

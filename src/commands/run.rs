@@ -1,22 +1,97 @@
 //! `poise run`: a whole study, or one program once.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use crate::campaign;
-use crate::cli::{ClockChoice, GlobalArgs, RunArgs};
+use clap::Args;
+
+use crate::campaign::{self, Options, Summary, events};
+use crate::cli::{ClockChoice, GlobalArgs, OutputFormat, parse_assignment};
 use crate::error::{Error, Result};
 use crate::interrupt;
 use crate::output;
 use crate::progress::Progress;
-use crate::run::{Measured, Outcome, Run};
-use crate::study::{Clock, Point, Study, Value};
+use crate::run::misfortune::Outcome;
+use crate::run::{Measured, Run};
+use crate::study::{Clock, Point, SAMPLE, Study, Value};
+
+mod dry;
+
+#[derive(Args, Debug)]
+#[command(after_help = "\
+A study is called again after an interruption: it runs what is missing and nothing twice. docs/studies.md describes the
+study file. Ends with status 5 if runs failed; the others are kept.
+Examples:
+  poise run --init                                       write study.toml, with a comment for every key
+  poise run study.toml --dry-run                         print every command and what the runs cost
+  poise run study.toml                                   all points of a study, into study.runs
+  poise run study.toml --format json                     tell progress as one JSON object per line
+  poise run -o once --param n=1000 -- mpirun -n 4 ./app 1000")]
+pub struct RunArgs {
+    /// A study file.
+    #[arg(value_name = "STUDY.toml", required_unless_present_any = ["command", "init"], conflicts_with = "command")]
+    pub study: Option<PathBuf>,
+    /// Results folder; by default the study's name with .runs, or poise-run for one command.
+    #[arg(short, long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+    /// Write a commented study to STUDY.toml (study.toml) and run nothing.
+    #[arg(long, conflicts_with_all = ["command", "dry_run"])]
+    pub init: bool,
+    /// Print the commands of a study and what they probably cost, and run none.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Continue a study although its program is not the one that was measured before.
+    #[arg(long)]
+    pub accept_changed: bool,
+    /// Make the machine quiet while runs are made, as far as allowed, and put it back: pinning, priority, and as root the
+    /// frequency governor and boost.
+    #[arg(long)]
+    pub quiet_machine: bool,
+    /// For people, or one event per line for programs; with --dry-run, a table.
+    #[arg(long, value_enum, default_value_t)]
+    pub format: OutputFormat,
+    /// A parameter's value at this run, such as n=1000; may be given several times.
+    #[arg(long = "param", value_name = "NAME=VALUE", value_parser = parse_assignment)]
+    pub parameters: Vec<(String, f64)>,
+    /// What time means: elapsed, or processor time where ranks share cores. A study says it itself.
+    #[arg(long, value_enum, value_name = "CLOCK")]
+    pub clock: Option<ClockChoice>,
+    /// The program to measure once, and its arguments.
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<String>,
+}
+
+#[derive(Args, Debug)]
+pub struct TaskArgs {
+    /// The file of tasks.
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Which of them, from 0.
+    #[arg(value_name = "INDEX")]
+    pub index: usize,
+}
 
 /// Runs a study, or the command after `--`.
 pub fn run(arguments: &RunArgs, global: &GlobalArgs, progress: &Progress) -> Result<()> {
+    if arguments.init {
+        return init(arguments, global);
+    }
     match &arguments.study {
         Some(file) => run_study(file, arguments, global, progress),
         None => run_once(arguments, global),
     }
+}
+
+fn init(arguments: &RunArgs, global: &GlobalArgs) -> Result<()> {
+    let path = arguments.study.clone().unwrap_or_else(|| PathBuf::from("study.toml"));
+    output::write_file(&path, SAMPLE.as_bytes())?;
+    if !global.quiet {
+        let path = path.display();
+        output::say(format!(
+            "{path} is a study with a comment for every key; poise run {path} --dry-run shows its commands."
+        ));
+    }
+    Ok(())
 }
 
 fn run_study(file: &Path, arguments: &RunArgs, global: &GlobalArgs, progress: &Progress) -> Result<()> {
@@ -24,25 +99,19 @@ fn run_study(file: &Path, arguments: &RunArgs, global: &GlobalArgs, progress: &P
         return Err(Error::Usage("A study names its clock and parameters itself; write them into the file.".into()));
     }
     let study = Study::read(file)?;
-    if arguments.dry_run {
-        let commands = study.points.iter().map(|point| study.command_at(point).join(" ") + "\n");
-        return output::deliver(&commands.collect::<String>(), None);
-    }
     let results = arguments.output.clone().unwrap_or_else(|| PathBuf::from(format!("{}.runs", study.name)));
-    interrupt::watch();
-    let summary = campaign::execute(&study, &results, progress)?;
-    for (folder, reason) in &summary.failed {
-        output::say(format!("{} failed. {reason}", folder.display()));
+    if arguments.dry_run {
+        return dry::run(&study, &results, arguments.format, global.quiet);
     }
-    if !global.quiet && summary.complete > 0 {
-        let earlier = if summary.found > 0 {
-            format!(" ({} of them from an earlier call)", summary.found)
-        } else {
-            String::new()
-        };
-        let text =
-            format!("{} runs are complete{earlier}. Next: poise model {}\n", summary.complete, results.display());
-        output::deliver(&text, None)?;
+    if arguments.format == OutputFormat::Csv {
+        return Err(Error::Usage("poise run tells events as --format json; csv goes with --dry-run.".into()));
+    }
+    interrupt::watch();
+    let tells_events = arguments.format == OutputFormat::Json;
+    let options = Options { accepts_changes: arguments.accept_changed, quiets: arguments.quiet_machine, tells_events };
+    let summary = campaign::execute_with(&study, &results, progress, options)?;
+    if !tells_events {
+        report(&study, &summary, &results, global)?;
     }
     match summary.failed.len() {
         0 => Ok(()),
@@ -50,19 +119,40 @@ fn run_study(file: &Path, arguments: &RunArgs, global: &GlobalArgs, progress: &P
     }
 }
 
+fn report(study: &Study, summary: &Summary, results: &Path, global: &GlobalArgs) -> Result<()> {
+    for (folder, reason) in &summary.failed {
+        output::say(format!("{} failed. {reason}", folder.display()));
+    }
+    for (point, reason) in &summary.unsettled {
+        output::say(format!("{point} is not as steady as asked: {reason}."));
+    }
+    for warning in &summary.warnings {
+        output::say(warning);
+    }
+    if global.quiet || summary.complete == 0 {
+        return Ok(());
+    }
+    let earlier =
+        if summary.found > 0 { format!(" ({} of them from an earlier call)", summary.found) } else { String::new() };
+    let next = match study.has_groups() {
+        true => format!("{}/{}", results.display(), study.folder_of(&study.cases[0]).0),
+        false => results.display().to_string(),
+    };
+    let next = dry::shown(&[next]);
+    output::deliver(&format!("{} runs are complete{earlier}. Next: poise model {next}\n", summary.complete), None)
+}
+
 fn run_once(arguments: &RunArgs, global: &GlobalArgs) -> Result<()> {
     if arguments.dry_run {
-        return output::deliver(&(arguments.command.join(" ") + "\n"), None);
+        return output::deliver(&(dry::shown(&arguments.command) + "\n"), None);
     }
-    let value = |&(ref name, number): &(String, f64)| (name.clone(), Value { number, text: number.to_string() });
+    let value = |&(ref name, number): &(String, f64)| (name.clone(), Value::of(number));
     let point: Point = arguments.parameters.iter().map(value).collect();
     let folder = arguments.output.clone().unwrap_or_else(|| PathBuf::from("poise-run"));
     let run = Run {
-        command: &arguments.command,
-        directory: Path::new(""),
-        point: &point,
+        command: arguments.command.clone(),
+        point,
         repetition: 1,
-        time_limit: None,
         clock: match arguments.clock {
             Some(ClockChoice::Cpu) => Clock::Cpu,
             Some(ClockChoice::Simulated) => Clock::Simulated,
@@ -70,9 +160,7 @@ fn run_once(arguments: &RunArgs, global: &GlobalArgs) -> Result<()> {
         },
         captured: false,
         measured: Measured::Preloaded,
-        // As the environment has it, which the program gets.
-        waiting: false,
-        environment: &[],
+        ..Run::default()
     };
     interrupt::watch();
     match run.execute(&folder)? {
@@ -82,10 +170,15 @@ fn run_once(arguments: &RunArgs, global: &GlobalArgs) -> Result<()> {
             }
             Ok(())
         }
-        Outcome::Failed { reason, status } => {
+        Outcome::Failed { reason, status, .. } => {
             output::say(format!("{reason} The record is in {}.", folder.display()));
             // The program's own status is the caller's to see; one that ended well without a profile did end well.
             if status == 0 { Ok(()) } else { Err(Error::Forwarded(status)) }
         }
     }
+}
+
+/// `40 s`, `3 min`, `2.5 h`.
+fn duration(time: Duration) -> String {
+    events::duration(time.as_secs_f64())
 }

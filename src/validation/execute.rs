@@ -11,15 +11,16 @@ use modeler::formats::{self, ReadOptions};
 use serde::Serialize;
 
 use super::plan::{Executor, Plan};
-use super::smpi::Smpi;
 use super::{points_of, test_point};
 use crate::campaign;
 use crate::error::{Error, Result};
+use crate::executors::smpi::{self, PLATFORM, Smpi};
 use crate::install::{self, Language, Mpi};
 use crate::interrupt;
+use crate::output;
 use crate::progress::Progress;
 use crate::run::{Measured, RECORD};
-use crate::study::{Clock, Study};
+use crate::study::{Case, Clock, Repetitions, SmpiPlace, Study, Template};
 
 /// What starts the ranks.
 pub enum Launcher {
@@ -85,9 +86,12 @@ pub fn measure(plan: &Plan, launcher: &Launcher, folder: &Path, progress: &Progr
     let repetitions = if plan.executor == Executor::Smpi { 1 } else { plan.repetitions };
     let (runs, test, uncounted) = (folder.join("runs"), folder.join("test"), folder.join("runs-plain"));
     let study = study(plan, launcher, folder, name)?;
-    run(&Study { repetitions, ..study.clone() }, &runs, progress)?;
-    run(&Study { points: vec![test_point(&plan.spec)?], repetitions, ..study.clone() }, &test, progress)?;
-    let without = Study { measured: Measured::Not, command: command(plan, launcher, &plain), waiting: false, ..study };
+    let repeated = Study { repetitions: Repetitions::fixed(repetitions), ..study.clone() };
+    run(&repeated, &runs, progress)?;
+    run(&Study { cases: vec![Case::of(test_point(&plan.spec)?)], ..repeated }, &test, progress)?;
+    let command = command(plan, launcher, &plain);
+    let command = command.iter().map(|word| Template::parse(word)).collect();
+    let without = Study { measured: Measured::Not, command, waiting: false, ..study };
     run(&without, &uncounted, progress)?;
     Ok(Measurements {
         trained: read(&[&runs])?,
@@ -111,7 +115,7 @@ fn compile(launcher: &Launcher, folder: &Path, source: &str, target: &str, instr
         }
         Launcher::Smpi(smpi) => {
             let mut command = Command::new(&poise);
-            command.arg("c++").args(&smpi.flags);
+            command.arg("c++").args(smpi.flags("c++")?);
             (command, "poise c++ with the flags of smpicxx".to_owned())
         }
     };
@@ -132,29 +136,30 @@ fn study(plan: &Plan, launcher: &Launcher, folder: &Path, program: &str) -> Resu
     let (clock, measured) = match launcher {
         // Ranks share cores, and elapsed time would measure the neighbours.
         Launcher::OpenMpi(_) => (Clock::Cpu, Measured::Preloaded),
-        Launcher::Smpi(smpi) => {
-            smpi.write_platform(folder, &plan.spec)?;
+        Launcher::Smpi(_) => {
+            write_platform(folder, plan)?;
             (Clock::Simulated, Measured::Linked)
         }
     };
-    Ok(Study {
-        name: plan.spec.name.clone(),
-        build: Vec::new(),
-        command: command(plan, launcher, program),
-        directory: folder.to_owned(),
-        points: points_of(&plan.spec),
-        repetitions: 1,
-        time_limit: Duration::from_secs(3600),
-        clock,
-        measured,
-        waiting: super::waits(&plan.spec),
-    })
+    let command = command(plan, launcher, program);
+    let study = Study::of(&plan.spec.name, &command, folder, points_of(&plan.spec));
+    Ok(Study { time_limit: Duration::from_secs(3600), clock, measured, waiting: super::waits(&plan.spec), ..study })
+}
+
+/// Writes the simulated machine, a node per rank of the largest point.
+fn write_platform(folder: &Path, plan: &Plan) -> Result<()> {
+    let path = folder.join(PLATFORM);
+    if path.is_file() {
+        return Ok(());
+    }
+    let ranks = plan.spec.largest_point().get("p").copied().unwrap_or(1.0);
+    output::write_file(&path, smpi::platform(&SmpiPlace::default(), ranks as u64).as_bytes())
 }
 
 fn command(plan: &Plan, launcher: &Launcher, program: &str) -> Vec<String> {
     let mut command = match launcher {
         Launcher::OpenMpi(mpi) => super::mpirun(mpi),
-        Launcher::Smpi(smpi) => smpi.command(),
+        Launcher::Smpi(smpi) => smpi.command(&SmpiPlace::default(), PLATFORM, "{p}"),
     };
     command.push(format!("./{program}"));
     let others = plan.spec.parameters.iter().filter(|p| p.name != "p");

@@ -12,7 +12,6 @@ mod page;
 mod plan;
 mod result;
 mod score;
-mod smpi;
 mod text;
 mod times;
 
@@ -33,8 +32,7 @@ use crate::install::{self, Language, Mpi};
 use crate::interrupt;
 use crate::output;
 use crate::progress::Progress;
-use crate::run::Measured;
-use crate::study::{Clock, Point, Study, Value};
+use crate::study::{Case, Clock, Point, Study, Value};
 use comparison::Comparison;
 
 /// The whole pipeline on the built-in specification.
@@ -126,7 +124,7 @@ fn validate_spec(
     )?;
 
     progress.step(&format!("measure the unseen point {}", point_text(&test)));
-    let unseen = measure(&Study { points: vec![test.clone()], ..study }, &folder.join("test"), progress)?;
+    let unseen = measure(&Study { cases: vec![Case::of(test.clone())], ..study }, &folder.join("test"), progress)?;
 
     interrupt::check()?;
     let comparison = Comparison::new(&generated.truth, &trained, &effort, &time, &unseen)?;
@@ -149,11 +147,7 @@ fn test_point(spec: &Spec) -> Result<Point> {
     let test = spec.test.as_ref().ok_or_else(|| {
         Error::Input("The specification names no test point; give one larger than all others, [test].".into())
     })?;
-    Ok(spec.parameters.iter().filter_map(|p| Some((p.name.clone(), value(*test.get(&p.name)?)))).collect())
-}
-
-fn value(number: f64) -> Value {
-    Value { number, text: number.to_string() }
+    Ok(spec.parameters.iter().filter_map(|p| Some((p.name.clone(), Value::of(*test.get(&p.name)?)))).collect())
 }
 
 fn point_text(point: &Point) -> String {
@@ -181,19 +175,9 @@ fn study(spec: &Spec, mpi: &Mpi, folder: &Path) -> Study {
     command.push(format!("./{}", spec.name));
     let others = spec.parameters.iter().filter(|p| p.name != "p");
     command.extend(others.map(|p| format!("{0}={{{0}}}", p.name)));
-    Study {
-        name: spec.name.clone(),
-        build: Vec::new(),
-        command,
-        directory: folder.to_owned(),
-        points: points_of(spec),
-        repetitions: 1,
-        time_limit: Duration::from_secs(300),
-        // Ranks share cores, and elapsed time would measure the neighbours.
-        clock: Clock::Cpu,
-        measured: Measured::Preloaded,
-        waiting: waits(spec),
-    }
+    // Ranks share cores, and elapsed time would measure the neighbours.
+    let study = Study::of(&spec.name, &command, folder, points_of(spec));
+    Study { time_limit: Duration::from_secs(300), clock: Clock::Cpu, waiting: waits(spec), ..study }
 }
 
 /// Whether the program has operations whose time is mostly that of waiting.
@@ -205,7 +189,7 @@ fn waits(spec: &Spec) -> bool {
 fn points_of(spec: &Spec) -> Vec<Point> {
     spec.parameters.iter().fold(vec![Point::new()], |points, parameter| {
         let with = |point: &Point, number: f64| {
-            point.iter().cloned().chain([(parameter.name.clone(), value(number))]).collect::<Point>()
+            point.iter().cloned().chain([(parameter.name.clone(), Value::of(number))]).collect::<Point>()
         };
         points.iter().flat_map(|point| parameter.values.iter().map(|&v| with(point, v)).collect::<Vec<_>>()).collect()
     })

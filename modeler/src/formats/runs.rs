@@ -2,7 +2,7 @@
 //!
 //! A run folder holds the record `run.json` and the profile that it names. `docs/formats.md` specifies both.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -24,6 +24,8 @@ pub(crate) struct Runs;
 
 /// The record's file name.
 const RECORD: &str = "run.json";
+/// The file that says which measurements are not to be used.
+const SELECTION: &str = "selection.json";
 /// How every profile begins.
 const MAGIC: &[u8] = b"\x8fPOISE\r\n";
 
@@ -37,6 +39,9 @@ impl Reader for Runs {
             (_, Some((head, _))) if head.starts_with(MAGIC) => Detection::Yes,
             (_, Some(_)) => Detection::no("it does not begin as a profile does"),
             (Some(folder), None) => match find(folder) {
+                Ok(found) if found.is_empty() && groups(folder).is_ok_and(|groups| !groups.is_empty()) => {
+                    Detection::Yes
+                }
                 Ok(found) if found.is_empty() => {
                     Detection::no("neither it nor a folder in it holds run.json, and it holds no .poise file")
                 }
@@ -50,15 +55,21 @@ impl Reader for Runs {
     fn read(&self, source: Source, into: &mut Collector) -> Result<(), ReadError> {
         let place = source.place();
         if let (Some(folder), None) = (&source.path, source.head()) {
-            let found = find(folder)
-                .map_err(|e| ReadError::new(ErrorKind::Unreadable, place.clone(), format!("cannot be listed: {e}")))?;
-            for item in found {
+            let listed = |e: std::io::Error| {
+                ReadError::new(ErrorKind::Unreadable, place.clone(), format!("cannot be listed: {e}"))
+            };
+            let folder = &the_only_group(folder).map_err(listed)??;
+            let selection = Selection::read(folder)?;
+            for item in find(folder).map_err(listed)? {
                 let run = match &item {
                     Found::Run(folder) => recorded(folder, into),
                     Found::Profile(path) => bare(&path.display().to_string(), fs::read(path)),
                 };
                 match run {
-                    Ok(Some(run)) => into.runs.push(run),
+                    Ok(Some(mut run)) => {
+                        run.dropped = selection.of(&item);
+                        into.runs.push(run);
+                    }
                     Ok(None) => {}
                     Err(error) => into.warn(RUN_LEFT_OUT, error.place.clone(), left_out(&error)),
                 }
@@ -103,9 +114,13 @@ fn find(folder: &Path) -> std::io::Result<Vec<Found>> {
         .collect())
 }
 
-/// The folders with a record in `folder`, or itself; in the order of their names. None where it cannot be listed.
+/// The folders with a record in `folder`, or itself, or in its groups; in the order of their names. None where it cannot
+/// be listed.
 pub(crate) fn run_folders(folder: &Path) -> Vec<PathBuf> {
-    let found = find(folder).unwrap_or_default();
+    let mut found = find(folder).unwrap_or_default();
+    if found.is_empty() {
+        found = groups(folder).unwrap_or_default().iter().flat_map(|group| find(group).unwrap_or_default()).collect();
+    }
     let is_run = |found| match found {
         Found::Run(path) => Some(path),
         Found::Profile(_) => None,
@@ -113,8 +128,100 @@ pub(crate) fn run_folders(folder: &Path) -> Vec<PathBuf> {
     found.into_iter().filter_map(is_run).collect()
 }
 
+/// The folders in `folder` that hold runs: a study leaves one for each combination of its parameters that are texts.
+fn groups(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let mut groups = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let is_hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
+        if !is_hidden && entry.path().is_dir() && !find(&entry.path())?.is_empty() {
+            groups.push(entry.path());
+        }
+    }
+    groups.sort();
+    Ok(groups)
+}
+
+/// `folder`, or the only group in it.
+fn the_only_group(folder: &Path) -> std::io::Result<Result<PathBuf, ReadError>> {
+    if !find(folder)?.is_empty() {
+        return Ok(Ok(folder.to_owned()));
+    }
+    let mut groups = groups(folder)?;
+    Ok(match groups.len() {
+        0 => Ok(folder.to_owned()),
+        1 => Ok(groups.remove(0)),
+        _ => {
+            let names: Vec<String> = groups.iter().map(|group| group.display().to_string()).collect();
+            let what = format!("it holds {} groups of runs, which differ in more than numbers", names.len());
+            Err(ReadError::new(ErrorKind::Malformed, Place::file(folder.display().to_string()), what)
+                .expected("one group")
+                .advice(format!("name one of {}", names.join(", "))))
+        }
+    })
+}
+
+/// Which measurements of a folder of runs are not to be used, by run.
+#[derive(Default)]
+struct Selection(HashMap<String, Dropped>);
+
+/// What of a run is not used.
+#[derive(Clone, Copy, Debug, Default)]
+struct Dropped {
+    time: bool,
+    effort: bool,
+}
+
+impl Selection {
+    /// Reads the folder's selection, if it has one.
+    fn read(folder: &Path) -> Result<Self, ReadError> {
+        #[derive(Deserialize)]
+        struct File {
+            schema: String,
+            schema_version: u32,
+            dropped: Vec<Entry>,
+        }
+        #[derive(Deserialize)]
+        struct Entry {
+            run: String,
+            metrics: String,
+        }
+        let path = folder.join(SELECTION);
+        let name = path.display().to_string();
+        let text = match fs::read(&path) {
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
+            bytes => text(&name, bytes.map_err(|e| unreadable(&name, &e))?)?,
+        };
+        let file: File = Document { name: &name, text: &text }.parse()?;
+        if file.schema != "counterpoise/selection" || file.schema_version != 1 {
+            let what = format!("the selection is `{}` version {}", file.schema, file.schema_version);
+            return Err(ReadError::malformed(Place::file(&name), what).expected("`counterpoise/selection` version 1"));
+        }
+        let mut selection = Self::default();
+        for entry in file.dropped {
+            let dropped = selection.0.entry(entry.run).or_default();
+            match entry.metrics.as_str() {
+                "time" => dropped.time = true,
+                "effort" => dropped.effort = true,
+                other => {
+                    let what = format!("`metrics` is `{other}`");
+                    return Err(ReadError::malformed(Place::file(&name), what).expected("`time` or `effort`"));
+                }
+            }
+        }
+        Ok(selection)
+    }
+
+    fn of(&self, item: &Found) -> Dropped {
+        let (Found::Run(path) | Found::Profile(path)) = item;
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        self.0.get(&name).copied().unwrap_or_default()
+    }
+}
+
 /// One complete run.
 pub(super) struct Run {
+    dropped: Dropped,
     name: String,
     parameters: Vec<(String, f64)>,
     repetition: u32,
@@ -168,14 +275,14 @@ fn recorded(folder: &Path, into: &mut Collector) -> Result<Option<Run>, ReadErro
             into.warn(CONTRADICTION, Place::file(&name), message);
         }
     }
-    Ok(Some(Run { name, parameters, repetition: record.repetition, profile }))
+    Ok(Some(Run { dropped: Dropped::default(), name, parameters, repetition: record.repetition, profile }))
 }
 
 /// A profile without a record.
 fn bare(name: &str, bytes: std::io::Result<Vec<u8>>) -> Result<Option<Run>, ReadError> {
     let profile = decode(name, &bytes.map_err(|e| unreadable(name, &e))?)?;
     let parameters = own_parameters(name, &profile)?;
-    Ok(Some(Run { name: name.to_owned(), parameters, repetition: 1, profile }))
+    Ok(Some(Run { dropped: Dropped::default(), name: name.to_owned(), parameters, repetition: 1, profile }))
 }
 
 fn decode(name: &str, bytes: &[u8]) -> Result<Profile, ReadError> {
@@ -230,6 +337,9 @@ pub(super) fn add(mut runs: Vec<Run>, into: &mut Collector) -> Result<(), ReadEr
             }
         }
         for (&(node, counted), counts) in run.profile.values.iter().filter(|((_, c), _)| !noisy || !is_time(*c)) {
+            if if is_time(counted) { run.dropped.time } else { run.dropped.effort } {
+                continue;
+            }
             for over_ranks in [OverRanks::Mean, OverRanks::Maximum, OverRanks::Minimum, OverRanks::Sum] {
                 let metric = into.metric(metric(counted, over_ranks));
                 let value = reduce(counts, run.profile.ranks, over_ranks) * scale(counted);

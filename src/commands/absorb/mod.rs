@@ -15,8 +15,9 @@ use crate::cli::{GlobalArgs, LevelArgs, OutputArgs, OutputFormat, SeedArgs};
 use crate::error::{Error, Result};
 use crate::interrupt;
 use crate::output;
-use crate::run::{Measured, Outcome, PROFILE, Run};
-use crate::study::{Clock, Point};
+use crate::run::misfortune::{Cause, Outcome};
+use crate::run::{Measured, PROFILE, Run};
+use crate::study::Clock;
 
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -164,22 +165,20 @@ fn run(arguments: &AbsorbArgs, environment: &[(&'static str, String)], keep: Opt
     let scratch = tempfile::tempdir().map_err(|e| Error::cannot_write(&std::env::temp_dir(), &e))?;
     let folder = keep.map_or_else(|| scratch.path().join("run"), Path::to_owned);
     let run = Run {
-        command: &arguments.command,
-        directory: Path::new(""),
-        point: &Point::new(),
+        command: arguments.command.clone(),
         repetition: 1,
-        time_limit: None,
         clock: Clock::Wall,
         captured: true,
         measured: Measured::Preloaded,
-        waiting: false,
-        environment,
+        environment: environment.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect(),
+        ..Run::default()
     };
     match run.execute(&folder)? {
         Outcome::Complete => {
             Profile::read(folder.join(PROFILE)).map_err(|e| Error::Defect(format!("The run's profile: {e}.")))
         }
-        Outcome::Failed { reason, status } => {
+        Outcome::Failed { cause: Cause::CannotStart, reason, .. } => Err(Error::Usage(reason)),
+        Outcome::Failed { reason, status, .. } => {
             let said = std::fs::read_to_string(folder.join("stderr.txt")).unwrap_or_default();
             let last: Vec<&str> = said.lines().rev().take(3).collect();
             last.iter().rev().for_each(output::say);

@@ -1,0 +1,171 @@
+//! What a study's build makes, once for each combination of the values that it depends on, in the results folder's
+//! `.builds`.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::error::{Error, Result};
+use crate::executors::smpi::Smpi;
+use crate::install;
+use crate::interrupt;
+use crate::progress::Progress;
+use crate::study::{Build, Case, MpiChoice, Sources, Study};
+
+/// Folder of builds below the results.
+const BUILDS: &str = ".builds";
+
+/// One build.
+#[derive(Clone, Debug, Default)]
+pub struct Built {
+    /// Its folder.
+    pub folder: PathBuf,
+    /// The program, where sources were compiled.
+    pub program: PathBuf,
+}
+
+/// A command to build with.
+struct Step {
+    words: Vec<String>,
+    environment: Vec<(String, String)>,
+    built: Built,
+}
+
+/// What each case's build makes, in the cases' order, and the commands that do it, each once.
+pub struct Builds {
+    /// By case.
+    pub of_case: Vec<Built>,
+    steps: Vec<Step>,
+}
+
+impl Builds {
+    /// Plans the builds of a study; nothing is made yet.
+    ///
+    /// # Errors
+    /// A compiler that is needed is not there.
+    pub fn plan(study: &Study, results: &Path) -> Result<Self> {
+        let results = std::path::absolute(results).map_err(|e| Error::cannot_write(results, &e))?;
+        let mut steps: BTreeMap<String, Step> = BTreeMap::new();
+        let mut of_case = Vec::new();
+        for case in &study.cases {
+            let key = key(study, case);
+            let folder = results.join(BUILDS).join(&key);
+            let built = Built { program: folder.join("program"), folder };
+            if let Entry::Vacant(vacant) = steps.entry(key)
+                && let Some(step) = step(study, case, &built)?
+            {
+                vacant.insert(step);
+            }
+            of_case.push(built);
+        }
+        Ok(Self { of_case, steps: steps.into_values().collect() })
+    }
+
+    /// The commands, for `--dry-run`.
+    pub fn commands(&self) -> impl Iterator<Item = &[String]> {
+        self.steps.iter().map(|step| step.words.as_slice())
+    }
+
+    /// Makes them all.
+    ///
+    /// # Errors
+    /// One cannot be started or fails.
+    pub fn make(&self, study: &Study, progress: &Progress) -> Result<()> {
+        self.steps.iter().try_for_each(|step| make(study, step, progress))
+    }
+}
+
+/// A folder's name for the values that the build depends on.
+fn key(study: &Study, case: &Case) -> String {
+    let mut key: Vec<String> = Vec::new();
+    for name in study.build.names() {
+        if let Some(words) = case.words(name) {
+            key.push(format!("{name}={}", crate::study::file_name(&words.join(" "))));
+        }
+    }
+    if key.is_empty() { "only".to_owned() } else { key.join(",") }
+}
+
+fn step(study: &Study, case: &Case, built: &Built) -> Result<Option<Step>> {
+    let words = |name: &str| match name {
+        "build" => vec![built.folder.display().to_string()],
+        _ => study.words(case, name).unwrap_or_default(),
+    };
+    Ok(match &study.build {
+        Build::Nothing => None,
+        Build::Command { command, environment } => Some(Step {
+            words: command.iter().flat_map(|template| template.arguments(&words)).collect(),
+            environment: environment.iter().map(|(name, template)| (name.clone(), template.fill(&words))).collect(),
+            built: built.clone(),
+        }),
+        Build::Sources(sources) => Some(compilation(sources, &words, built)?),
+    })
+}
+
+/// The command that compiles sources: MPI's own wrapper around ours, or ours alone.
+fn compilation(sources: &Sources, words: &dyn Fn(&str) -> Vec<String>, built: &Built) -> Result<Step> {
+    let poise = std::env::current_exe().map_err(|e| Error::Defect(format!("The program's own path: {e}.")))?;
+    let (name, kind) = match sources.files[0].extension().and_then(|e| e.to_str()) {
+        Some("c") => ("cc", "CC"),
+        Some("f" | "for" | "f90" | "F90" | "f03" | "f08" | "F") => ("fc", "FC"),
+        _ => ("c++", "CXX"),
+    };
+    let wrapper = format!("{} {name}", poise.display());
+    let of_mpi = |mpi: install::Mpi| {
+        let program = mpi.cxx.display().to_string();
+        // The wrappers of one MPI lie side by side and differ in this part of their names.
+        match name {
+            "cc" => program.replace("mpicxx", "mpicc"),
+            "fc" => program.replace("mpicxx", "mpifort"),
+            _ => program,
+        }
+    };
+    let ours = vec![poise.display().to_string(), name.to_owned()];
+    let (mut command, environment) = match sources.mpi {
+        MpiChoice::Not => (ours, Vec::new()),
+        MpiChoice::OpenMpi => (vec![of_mpi(install::open_mpi()?)], vec![(format!("OMPI_{kind}"), wrapper)]),
+        MpiChoice::Mpich => (vec![of_mpi(install::mpich()?)], vec![(format!("MPICH_{kind}"), wrapper)]),
+        MpiChoice::Smpi => {
+            let mut command = ours;
+            command.extend(Smpi::find()?.flags(name)?);
+            (command, Vec::new())
+        }
+    };
+    let filled = |list: &[crate::study::Template]| list.iter().flat_map(|t| t.arguments(words)).collect::<Vec<_>>();
+    command.extend(filled(&sources.flags));
+    command.extend(sources.defines.iter().map(|(name, value)| format!("-D{name}={}", value.fill(words))));
+    command.extend(sources.files.iter().map(|file| file.display().to_string()));
+    command.extend(["-o".to_owned(), built.folder.join(".program").display().to_string()]);
+    command.extend(filled(&sources.libraries));
+    Ok(Step { words: command, environment, built: built.clone() })
+}
+
+fn make(study: &Study, step: &Step, progress: &Progress) -> Result<()> {
+    let shown = step.words.join(" ");
+    progress.step(&format!("build: {shown}"));
+    let is_compiled = matches!(study.build, Build::Sources(_));
+    if is_compiled || study.build.names().contains("build") {
+        fs::create_dir_all(&step.built.folder).map_err(|e| Error::cannot_write(&step.built.folder, &e))?;
+    }
+    let mut command = Command::new(&step.words[0]);
+    command.args(&step.words[1..]).current_dir(directory(study)).stdin(std::process::Stdio::null());
+    command.envs(step.environment.iter().map(|(name, value)| (name, value)));
+    let status = command.status();
+    interrupt::check()?;
+    match status {
+        Ok(status) if status.success() && is_compiled => {
+            // Under its own name the program is complete.
+            let unfinished = step.built.folder.join(".program");
+            fs::rename(&unfinished, &step.built.program).map_err(|e| Error::cannot_write(&step.built.program, &e))
+        }
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(Error::Usage(format!("The study's build `{shown}` failed: {status}."))),
+        Err(e) => Err(Error::Usage(format!("Cannot start the study's build `{}`: {e}.", step.words[0]))),
+    }
+}
+
+fn directory(study: &Study) -> &Path {
+    if study.directory.as_os_str().is_empty() { Path::new(".") } else { &study.directory }
+}

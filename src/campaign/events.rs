@@ -1,0 +1,95 @@
+//! What happens in a campaign, told as it happens: a bar on the terminal, or one JSON object per line on standard output.
+
+use std::cell::RefCell;
+use std::io::Write;
+
+use serde_json::{Value, json};
+
+use super::Summary;
+use crate::progress::{Bar, Progress};
+use crate::run::misfortune::Outcome;
+
+/// Where events go.
+pub struct Events {
+    tells: bool,
+    progress: Progress,
+    bar: RefCell<Option<Bar>>,
+}
+
+impl Events {
+    /// Nothing has happened yet.
+    pub fn start(progress: &Progress, tells: bool) -> Self {
+        Self { tells, progress: *progress, bar: RefCell::new(None) }
+    }
+
+    fn tell(&self, event: Value) {
+        if self.tells {
+            // Where standard output is closed there is nobody to tell; the runs go on.
+            let mut out = std::io::stdout().lock();
+            let _ = writeln!(out, "{event}").and_then(|()| out.flush());
+        }
+    }
+
+    /// The campaign begins: runs found complete, runs to make and how long they probably take.
+    pub fn begin(&self, found: usize, (left, seconds): (usize, Option<f64>)) {
+        let bar = self.progress.bar("measure", (found + left) as u64);
+        bar.set(found as u64, (found + left) as u64, "");
+        *self.bar.borrow_mut() = Some(bar);
+        self.tell(json!({
+            "event": "begin", "schema": "counterpoise/run-events", "schema_version": 1, "found": found, "left": left,
+            "seconds_left": seconds,
+        }));
+    }
+
+    /// A run begins.
+    pub fn begins(&self, name: &str) {
+        if let Some(bar) = &*self.bar.borrow() {
+            bar.message(name);
+        }
+        self.tell(json!({"event": "run", "run": name}));
+    }
+
+    /// A run has ended; the counts are those after it.
+    pub fn ended(
+        &self,
+        name: &str,
+        outcome: &Outcome,
+        seconds: f64,
+        complete: usize,
+        failed: usize,
+        (left, seconds_left): (usize, Option<f64>),
+    ) {
+        if let Some(bar) = &*self.bar.borrow() {
+            let time = seconds_left.map_or_else(String::new, |s| format!(", about {} left", duration(s)));
+            let message = format!("{complete} done, {failed} failed, {left} to do{time}");
+            bar.set((complete + failed) as u64, (complete + failed + left) as u64, &message);
+        }
+        let (status, cause, reason) = match outcome {
+            Outcome::Complete => ("complete", None, None),
+            Outcome::Failed { cause, reason, .. } => ("failed", Some(cause.name()), Some(reason)),
+        };
+        self.tell(json!({
+            "event": "ended", "run": name, "status": status, "cause": cause, "reason": reason, "seconds": seconds,
+            "complete": complete, "failed": failed, "left": left, "seconds_left": seconds_left,
+        }));
+    }
+
+    /// The campaign ends.
+    pub fn end(&self, summary: &Summary) {
+        *self.bar.borrow_mut() = None;
+        let unsettled = summary.unsettled.iter().map(|(point, reason)| json!({"point": point, "reason": reason}));
+        self.tell(json!({
+            "event": "end", "complete": summary.complete, "found": summary.found, "failed": summary.failed.len(),
+            "unsettled": unsettled.collect::<Vec<_>>(), "warnings": summary.warnings,
+        }));
+    }
+}
+
+/// `40 s`, `3 min`, `2.5 h`.
+pub fn duration(seconds: f64) -> String {
+    match seconds {
+        s if s < 90.0 => format!("{s:.0} s"),
+        s if s < 5400.0 => format!("{:.0} min", s / 60.0),
+        s => format!("{:.1} h", s / 3600.0),
+    }
+}

@@ -1,0 +1,308 @@
+//! All runs of a study, each in its own folder; what is there already is not run again. The results folder is the whole
+//! state: a campaign that is killed anywhere goes on from it.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rand::seq::SliceRandom;
+use rand::{SeedableRng, rngs::StdRng};
+
+mod build;
+pub mod cost;
+pub mod events;
+mod lock;
+mod selection;
+pub mod tasks;
+
+use crate::error::{Error, Result};
+use crate::executors;
+use crate::machine::quiet::{self, Quiet};
+use crate::output;
+use crate::progress::Progress;
+use crate::run::misfortune::Outcome;
+use crate::run::{RECORD, Run, UNFINISHED, processes, record};
+use crate::study::{Judgement, Order, Place, Policy, Study};
+pub use build::Builds;
+use cost::Costs;
+use events::Events;
+use lock::Lock;
+pub use tasks::{Done, Task};
+
+/// What became of a study's runs.
+#[derive(Debug, Default)]
+pub struct Summary {
+    /// Runs that are complete, earlier ones included.
+    pub complete: usize,
+    /// Runs that an earlier call had left.
+    pub found: usize,
+    /// Failed runs: folder and reason.
+    pub failed: Vec<(PathBuf, String)>,
+    /// Points whose times are not as steady as the policy asks, and why.
+    pub unsettled: Vec<(String, String)>,
+    /// What makes times untrustworthy.
+    pub warnings: Vec<String>,
+}
+
+/// How a campaign is made, beside what its study says.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// Whether runs of a program that has changed since are taken for the same.
+    pub accepts_changes: bool,
+    /// Whether the machine is made as quiet as it may be.
+    pub quiets: bool,
+    /// Whether progress is told as events on standard output.
+    pub tells_events: bool,
+}
+
+/// Builds and runs whatever of `study` is missing under `results`.
+///
+/// # Errors
+/// Nothing could be started or written, `results` holds something else, or the user interrupted; complete runs stay. A
+/// failed run is no error here.
+pub fn execute(study: &Study, results: &Path, progress: &Progress) -> Result<Summary> {
+    execute_with(study, results, progress, Options::default())
+}
+
+/// As [`execute`], with options.
+pub fn execute_with(study: &Study, results: &Path, progress: &Progress, options: Options) -> Result<Summary> {
+    refuse_foreign_folder(results)?;
+    std::fs::create_dir_all(results).map_err(|e| Error::cannot_write(results, &e))?;
+    let lock = Lock::acquire(results)?;
+    clear_unfinished(results);
+    quiet::restore_noted(results);
+    if options.quiets && matches!(study.place, Place::Slurm(_)) {
+        return Err(Error::Usage(
+            "--quiet-machine is for this machine; on a cluster, ask for whole nodes (--exclusive).".into(),
+        ));
+    }
+    let builds = Builds::plan(study, results)?;
+    builds.make(study, progress)?;
+    let done = tasks::found(study, &builds.of_case, results, options.accepts_changes)?;
+    let quiet = options.quiets.then(|| Quiet::begin(results)).transpose()?;
+    let mut campaign = Campaign {
+        pins: options.quiets && !matches!(&study.place, Place::Local(local) if local.side_by_side),
+        study,
+        results,
+        builds,
+        costs: Costs::of(study, &done),
+        concerns: BTreeMap::new(),
+        rests: vec![false; study.cases.len()],
+        summary: Summary { found: done.iter().map(Vec::len).sum(), ..Summary::default() },
+        done,
+        lock,
+        events: Events::start(progress, options.tells_events),
+    };
+    let ran = campaign.run();
+    drop(quiet);
+    ran.map(|()| campaign.finish())
+}
+
+/// A study that is being run.
+struct Campaign<'a> {
+    study: &'a Study,
+    results: &'a Path,
+    builds: Builds,
+    /// Whether runs are pinned to cores.
+    pins: bool,
+    /// What disturbed runs, and how many.
+    concerns: BTreeMap<String, usize>,
+    costs: Costs<'a>,
+    done: Vec<Vec<Done>>,
+    /// Cases that have failed and are not tried again by this call.
+    rests: Vec<bool>,
+    summary: Summary,
+    lock: Lock,
+    events: Events,
+}
+
+impl Campaign<'_> {
+    /// Round after round, until no point needs another run.
+    fn run(&mut self) -> Result<()> {
+        self.events.begin(self.summary.found, self.left());
+        for round in 0.. {
+            let batch = self.batch(round);
+            if batch.is_empty() {
+                break;
+            }
+            self.make(&batch)?;
+            selection::write(self.study, &self.done, &self.judgements(), self.results)?;
+        }
+        selection::write(self.study, &self.done, &self.judgements(), self.results)
+    }
+
+    /// The runs of the next round. Repetitions of a point are not run back to back, and points not in their order, so that
+    /// drift of the machine is not taken for scaling; unless the study asks for it.
+    fn batch(&self, round: u64) -> Vec<Task> {
+        let judgements = self.judgements();
+        let is_cluster = matches!(self.study.place, Place::Slurm(_));
+        let all_at_once = is_cluster || self.study.order == Order::PointByPoint;
+        let mut batch = Vec::new();
+        for (case, judgement) in judgements.iter().enumerate().filter(|(case, _)| !self.rests[*case]) {
+            let most = if all_at_once { judgement.wanted } else { judgement.wanted.min(1) };
+            let is_there = |repetition: &u32| self.done[case].iter().any(|done| done.repetition == *repetition);
+            let missing = (1..).filter(|repetition| !is_there(repetition)).take(most);
+            batch.extend(missing.map(|repetition| Task::of(self.study, case, repetition, self.results)));
+        }
+        if self.study.order == Order::Interleaved {
+            batch.shuffle(&mut StdRng::seed_from_u64(round));
+            batch.sort_by_key(|task| task.repetition);
+        }
+        batch
+    }
+
+    fn judgements(&self) -> Vec<Judgement> {
+        let is_spent = self.is_spent();
+        let judge = |done: &Vec<Done>| {
+            let times: Vec<f64> = done.iter().map(|done| done.time).collect();
+            self.study.repetitions.policy.judge(&times, is_spent)
+        };
+        self.done.iter().map(judge).collect()
+    }
+
+    /// Whether the policy's budget is spent.
+    fn is_spent(&self) -> bool {
+        let Policy::Interval { core_hours: Some(budget), .. } = self.study.repetitions.policy else { return false };
+        self.costs.spent_core_hours(&self.done) >= budget
+    }
+
+    /// How long what is still to be made probably takes, s, and how many runs it is.
+    fn left(&self) -> (usize, Option<f64>) {
+        let judgements = self.judgements();
+        let open = judgements.iter().enumerate().filter(|(case, judgement)| judgement.wanted > 0 && !self.rests[*case]);
+        let mut runs = 0;
+        let mut seconds = Some(0.0);
+        for (case, judgement) in open {
+            runs += judgement.wanted;
+            let each = self.costs.seconds(case);
+            seconds = seconds.zip(each).map(|(sum, each)| sum + each * judgement.wanted as f64);
+        }
+        (runs, seconds)
+    }
+
+    fn make(&mut self, batch: &[Task]) -> Result<()> {
+        let study = self.study;
+        let mut runs: Vec<Run> = batch
+            .iter()
+            .map(|task| tasks::run(study, &study.cases[task.case], task.repetition, &self.builds.of_case[task.case]))
+            .collect::<Result<_>>()?;
+        if self.pins {
+            runs.iter_mut().for_each(|run| run.pinned = quiet::cores_for(run.cores));
+        }
+        executors::execute(study, batch, &runs, self.results, &mut |step| {
+            match step {
+                executors::Step::Begins(task) => {
+                    self.lock.check()?;
+                    // A point that cannot run costs its other repetitions nothing.
+                    if self.rests[task.case] {
+                        return Ok(false);
+                    }
+                    self.events.begins(&task.name);
+                }
+                executors::Step::Ended(task, outcome) => self.ended(task, &outcome),
+            }
+            Ok(true)
+        })
+    }
+
+    fn ended(&mut self, task: &Task, outcome: &Outcome) {
+        let record = record::read(&task.folder);
+        let seconds = record.as_ref().map_or(0.0, |record| record.seconds);
+        let machine = record.as_ref().and_then(|record| record.machine.clone()).unwrap_or_default();
+        machine.concerns.into_iter().for_each(|concern| *self.concerns.entry(concern).or_default() += 1);
+        match outcome {
+            Outcome::Complete => {
+                let time = record.map_or(seconds, |record| record.time());
+                let list = &mut self.done[task.case];
+                list.push(Done { repetition: task.repetition, time, seconds });
+                list.sort_by_key(|done| done.repetition);
+                self.costs.learn(task.case, seconds);
+            }
+            Outcome::Failed { reason, .. } => {
+                self.rests[task.case] = true;
+                let reason = with_last_words(reason, &task.folder);
+                self.summary.failed.push((task.folder.clone(), reason));
+            }
+        }
+        let complete = self.done.iter().map(Vec::len).sum();
+        self.events.ended(&task.name, outcome, seconds, complete, self.summary.failed.len(), self.left());
+    }
+
+    fn finish(mut self) -> Summary {
+        self.summary.complete = self.done.iter().map(Vec::len).sum();
+        for (case, judgement) in self.judgements().into_iter().enumerate() {
+            if let Some(reason) = judgement.unsettled {
+                let (group, stem) = self.study.folder_of(&self.study.cases[case]);
+                let name = [group.as_str(), stem.trim_end_matches('.')].join(if group.is_empty() { "" } else { "/" });
+                self.summary.unsettled.push((name, reason));
+            }
+        }
+        let made = self.summary.complete - self.summary.found + self.summary.failed.len();
+        let told = self.concerns.iter().map(|(concern, runs)| format!("{runs} of {made} runs: {concern}."));
+        self.summary.warnings = told.collect();
+        self.events.end(&self.summary);
+        self.summary
+    }
+}
+
+/// What a killed call has left: folders of runs that have not ended are removed, and what still runs in them is ended.
+fn clear_unfinished(results: &Path) {
+    let folders = |folder: &Path| {
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        entries.filter(|entry| entry.file_type().is_ok_and(|t| t.is_dir())).map(|e| e.path()).collect::<Vec<_>>()
+    };
+    let below = folders(results).into_iter().filter(|path| !path.join(RECORD).is_file());
+    let groups: Vec<PathBuf> = std::iter::once(results.to_owned()).chain(below).collect();
+    for path in groups.iter().flat_map(|group| folders(group)) {
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        if name.starts_with(UNFINISHED) || name.starts_with(".failed-") {
+            if let Ok(path) = path.canonicalize() {
+                let left = processes::end_left(&path, Duration::ZERO);
+                if !left.is_empty() {
+                    output::say(format!("ended {} processes of a run that an earlier call had left.", left.len()));
+                }
+            }
+            let _ = std::fs::remove_dir_all(&path);
+        }
+    }
+}
+
+/// Runs go into a new or empty folder, or to their like; never among other people's files.
+fn refuse_foreign_folder(results: &Path) -> Result<()> {
+    let Ok(entries) = std::fs::read_dir(results) else { return Ok(()) };
+    let is_ours = |path: &Path| {
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        name.starts_with(".lock-")
+            || name.starts_with(UNFINISHED)
+            || name == ".builds"
+            || name == ".slurm"
+            || is_run(path)
+    };
+    let mut entries = entries.flatten().map(|e| e.path()).peekable();
+    if entries.peek().is_none() || entries.any(|path| is_ours(&path)) {
+        return Ok(());
+    }
+    Err(Error::Usage(format!(
+        "{} holds something else than runs of a study. Choose another folder with -o.",
+        results.display()
+    )))
+}
+
+/// Whether a folder is a run, or holds runs.
+fn is_run(path: &Path) -> bool {
+    let within = || std::fs::read_dir(path).into_iter().flatten().flatten().any(|e| e.path().join(RECORD).is_file());
+    path.join(RECORD).is_file() || within()
+}
+
+/// The reason, and the last line that the program wrote to standard error.
+fn with_last_words(reason: &str, folder: &Path) -> String {
+    let path = folder.join("stderr.txt");
+    let text = std::fs::read(&path).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    match text.lines().rev().map(str::trim).find(|line| line.chars().any(char::is_alphanumeric)) {
+        Some(line) if !reason.contains(line.trim_end_matches('.')) => {
+            format!("{reason} It said last: \"{line}\" (all of it is in {}).", path.display())
+        }
+        _ => reason.to_owned(),
+    }
+}

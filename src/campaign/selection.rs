@@ -1,0 +1,98 @@
+//! `selection.json`: which measurements of a folder of runs are not to be used, and why. Readers of experiments honour
+//! it; `docs/formats.md` specifies it.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::tasks::{Done, Task};
+use crate::error::{Error, Result};
+use crate::study::{Judgement, Study};
+
+/// The file's name.
+pub const SELECTION: &str = "selection.json";
+
+#[derive(Serialize)]
+struct Selection<'a> {
+    schema: &'static str,
+    schema_version: u32,
+    policy: &'static str,
+    effort_once: bool,
+    dropped: Vec<Dropped<'a>>,
+    unsettled: Vec<Unsettled>,
+}
+
+#[derive(Serialize)]
+struct Dropped<'a> {
+    run: String,
+    metrics: &'static str,
+    reason: &'a str,
+}
+
+#[derive(Serialize)]
+struct Unsettled {
+    point: String,
+    reason: String,
+}
+
+/// Writes the selection of every group's folder, where there is something to say or something was said before.
+///
+/// # Errors
+/// A file cannot be written.
+pub fn write(study: &Study, done: &[Vec<Done>], judgements: &[Judgement], results: &Path) -> Result<()> {
+    let mut groups: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for (i, case) in study.cases.iter().enumerate() {
+        groups.entry(study.folder_of(case).0).or_default().push(i);
+    }
+    for (group, cases) in groups {
+        let folder = results.join(group);
+        let (mut dropped, mut unsettled) = (Vec::new(), Vec::new());
+        for i in cases {
+            let run = |index: usize| {
+                let task = Task::of(study, i, done[i][index].repetition, results);
+                task.folder.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+            };
+            let times = judgements[i].dropped.iter();
+            dropped.extend(times.map(|(index, reason)| Dropped { run: run(*index), metrics: "time", reason }));
+            if study.repetitions.effort_once {
+                let later = (1..done[i].len()).map(run);
+                let reason = "effort is taken from the point's first run";
+                dropped.extend(later.map(|run| Dropped { run, metrics: "effort", reason }));
+            }
+            let point = study.folder_of(&study.cases[i]).1.trim_end_matches('.').to_owned();
+            unsettled.extend(judgements[i].unsettled.clone().map(|reason| Unsettled { point, reason }));
+        }
+        let path = folder.join(SELECTION);
+        if (dropped.is_empty() && unsettled.is_empty() && !path.exists()) || !folder.is_dir() {
+            continue;
+        }
+        let file = Selection {
+            schema: "counterpoise/selection",
+            schema_version: 1,
+            policy: study.repetitions.policy.name(),
+            effort_once: study.repetitions.effort_once,
+            dropped,
+            unsettled,
+        };
+        replace(&path, &file).map_err(|e| Error::cannot_write(&path, &e))?;
+    }
+    Ok(())
+}
+
+/// Writes the file whole and puts it in the place of an earlier one.
+fn replace(path: &Path, content: &Selection) -> std::io::Result<()> {
+    let text = serde_json::to_string_pretty(content).map_err(std::io::Error::other)? + "\n";
+    if fs::read_to_string(path).is_ok_and(|found| found == text) {
+        return Ok(());
+    }
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+    let mut file = tempfile::Builder::new().prefix(".selection-").permissions(permissions).tempfile_in(folder)?;
+    file.write_all(text.as_bytes())?;
+    file.as_file().sync_all()?;
+    file.persist(path).map_err(|e| e.error)?;
+    File::open(folder)?.sync_all()
+}

@@ -1,0 +1,154 @@
+//! `poise run --dry-run`: every command that a study would start, and what that costs.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use serde_json::json;
+
+use super::duration;
+use crate::campaign::cost::{Costs, Source};
+use crate::campaign::{Builds, Done, tasks};
+use crate::cli::OutputFormat;
+use crate::error::{Error, Result};
+use crate::output;
+use crate::study::{FOLDER, Study};
+
+/// One line of the plan.
+struct Line {
+    name: String,
+    command: Vec<String>,
+    runs: usize,
+    done: usize,
+    seconds: f64,
+    source: Source,
+    core_hours: f64,
+}
+
+/// Prints the plan of a study.
+pub fn run(study: &Study, results: &Path, format: OutputFormat, quiet: bool) -> Result<()> {
+    let builds = Builds::plan(study, results)?;
+    // Runs of an earlier call teach what the others cost. Whether they fit is for the run itself to say.
+    let found = tasks::found(study, &builds.of_case, results, true);
+    let found = found.unwrap_or_else(|_| vec![Vec::new(); study.cases.len()]);
+    let costs = Costs::of(study, &found);
+    let mut lines = Vec::new();
+    for (case, done) in found.iter().enumerate() {
+        lines.push(line(study, &builds, &costs, case, done)?);
+    }
+    let text = match format {
+        OutputFormat::Human => for_people(study, &builds, &lines, quiet),
+        OutputFormat::Json => as_json(study, &builds, &lines)?,
+        OutputFormat::Csv => as_csv(&lines),
+    };
+    output::deliver(&text, None)
+}
+
+fn line(study: &Study, builds: &Builds, costs: &Costs, case: usize, done: &[Done]) -> Result<Line> {
+    let times: Vec<f64> = done.iter().map(|done| done.time).collect();
+    let runs = study.repetitions.policy.judge(&times, false).wanted;
+    let (seconds, source) = costs.estimate(case);
+    let run = tasks::run(study, &study.cases[case], 1, &builds.of_case[case])?;
+    let (group, stem) = study.folder_of(&study.cases[case]);
+    let name = if group.is_empty() { stem } else { format!("{group}/{stem}") };
+    let core_hours = seconds * f64::from(costs.cores(case)) * runs as f64 / 3600.0;
+    let command = run.command.iter().map(|word| word.replace(FOLDER, "RUN_FOLDER")).collect();
+    let environment = run.environment.iter().map(|(name, value)| format!("{name}={value}"));
+    let environment: Vec<String> = environment.map(|word| word.replace(FOLDER, "RUN_FOLDER")).collect();
+    let command =
+        if environment.is_empty() { command } else { [vec!["env".to_owned()], environment, command].concat() };
+    Ok(Line {
+        name: name.trim_end_matches('.').to_owned(),
+        command,
+        runs,
+        done: done.len(),
+        seconds,
+        source,
+        core_hours,
+    })
+}
+
+/// A command as a shell would need it, for reading and pasting.
+pub fn shown(words: &[String]) -> String {
+    let is_plain = |word: &String| {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "_-./=:,+@%^".contains(c);
+        !word.is_empty() && word.chars().all(plain)
+    };
+    let quoted = |word: &String| match is_plain(word) {
+        true => word.clone(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    };
+    words.iter().map(quoted).collect::<Vec<_>>().join(" ")
+}
+
+fn for_people(study: &Study, builds: &Builds, lines: &[Line], quiet: bool) -> String {
+    let mut text = String::new();
+    for command in builds.commands() {
+        let _ = writeln!(text, "build: {}", shown(command));
+    }
+    for line in lines {
+        let done = if line.done > 0 { format!(", {} done", line.done) } else { String::new() };
+        let each = match line.source {
+            Source::AtMost => format!("at most {}", duration(std::time::Duration::from_secs_f64(line.seconds))),
+            _ => format!("about {:.3} s", line.seconds),
+        };
+        let _ = writeln!(text, "{}", shown(&line.command));
+        if !quiet {
+            let _ = writeln!(text, "    {} runs{done}, {each} each, {:.4} core-hours", line.runs, line.core_hours);
+        }
+    }
+    if quiet {
+        return text;
+    }
+    let runs: usize = lines.iter().map(|line| line.runs).sum();
+    let total: f64 = lines.iter().map(|line| line.core_hours).sum();
+    let worst = lines.iter().map(|line| line.source).max_by_key(|source| *source as u8);
+    let basis = match worst {
+        Some(Source::Measured | Source::Learned) => "learned from the runs done",
+        Some(Source::Expected) => "by `expected_seconds`",
+        _ => "at most, by `time_limit`; `expected_seconds` or the first runs tell more",
+    };
+    let _ =
+        writeln!(text, "{runs} runs are to be made at {} points: {total:.4} core-hours, {basis}.", study.cases.len());
+    if study.repetitions.policy.name() != "fixed" {
+        let _ = writeln!(text, "The policy \"{}\" may ask for more.", study.repetitions.policy.name());
+    }
+    text
+}
+
+fn source_name(source: Source) -> &'static str {
+    match source {
+        Source::Measured => "measured",
+        Source::Learned => "learned",
+        Source::Expected => "expected",
+        Source::AtMost => "time limit",
+    }
+}
+
+fn as_json(study: &Study, builds: &Builds, lines: &[Line]) -> Result<String> {
+    let points: Vec<_> = lines
+        .iter()
+        .map(|line| {
+            json!({
+                "point": line.name, "command": line.command, "runs": line.runs, "done": line.done,
+                "seconds": line.seconds, "seconds_from": source_name(line.source), "core_hours": line.core_hours,
+            })
+        })
+        .collect();
+    let plan = json!({
+        "schema": "counterpoise/run-plan", "schema_version": 1, "study": study.name,
+        "builds": builds.commands().collect::<Vec<_>>(), "points": points,
+        "core_hours": lines.iter().map(|line| line.core_hours).sum::<f64>(),
+    });
+    serde_json::to_string_pretty(&plan).map(|text| text + "\n").map_err(|e| Error::Defect(e.to_string()))
+}
+
+fn as_csv(lines: &[Line]) -> String {
+    let mut text = String::from("point,runs,done,seconds,seconds_from,core_hours,command\n");
+    for line in lines {
+        let quoted = |field: &str| format!("\"{}\"", field.replace('"', "\"\""));
+        let (point, command) = (quoted(&line.name), quoted(&shown(&line.command)));
+        let (source, hours) = (source_name(line.source), line.core_hours);
+        let _ = writeln!(text, "{point},{},{},{},{source},{hours},{command}", line.runs, line.done, line.seconds);
+    }
+    text
+}

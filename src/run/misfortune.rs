@@ -1,0 +1,363 @@
+//! How a run ended, and why: every way a program can go wrong has a name of its own, by what the system and the
+//! launcher say of it.
+
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use super::processes::Process;
+use super::{CONFLICT, Measured, PROFILE, Run};
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It ended with status 0 and left its profile.
+    Complete,
+    /// It did not.
+    Failed {
+        /// Why, by name.
+        cause: Cause,
+        /// Why, in one sentence.
+        reason: String,
+        /// The command's own status, or 128 + signal as shells have it; 0 where only the profile is missing.
+        status: u8,
+    },
+}
+
+/// Why a run failed. Names are a stable interface: `cause` in `run.json`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// The program could not be started.
+    CannotStart,
+    /// It ended with a status other than 0, and nothing tells more.
+    ExitStatus,
+    /// It was killed by a signal.
+    Signal,
+    /// A rank died or was killed, and the launcher ended the others.
+    RankKilled,
+    /// The program called `MPI_Abort`.
+    Aborted,
+    /// The launcher or the batch system ended it for a reason of its own.
+    KilledByLauncher,
+    /// There was not enough memory.
+    OutOfMemory,
+    /// There is not enough room for so many ranks.
+    TooManyRanks,
+    /// It was still computing at its time limit.
+    TimeLimit,
+    /// It did nothing any more when its time limit came.
+    Hangs,
+    /// It ended well, but processes that it had started ran on.
+    LeftChildren,
+    /// It ended well, printed nothing and left no profile.
+    PrintsNothing,
+    /// It ended well and left no profile.
+    NoProfile,
+    /// Several of its processes would each have written the profile.
+    SeveralProfiles,
+    /// The node that it ran on failed.
+    NodeFailed,
+}
+
+/// Every cause.
+const CAUSES: [Cause; 15] = [
+    Cause::CannotStart,
+    Cause::ExitStatus,
+    Cause::Signal,
+    Cause::RankKilled,
+    Cause::Aborted,
+    Cause::KilledByLauncher,
+    Cause::OutOfMemory,
+    Cause::TooManyRanks,
+    Cause::TimeLimit,
+    Cause::Hangs,
+    Cause::LeftChildren,
+    Cause::PrintsNothing,
+    Cause::NoProfile,
+    Cause::SeveralProfiles,
+    Cause::NodeFailed,
+];
+
+impl Cause {
+    /// The cause of a name.
+    pub fn named(name: &str) -> Option<Self> {
+        CAUSES.into_iter().find(|cause| cause.name() == name)
+    }
+
+    /// The name in records and events.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::CannotStart => "cannot-start",
+            Self::ExitStatus => "exit-status",
+            Self::Signal => "signal",
+            Self::RankKilled => "rank-killed",
+            Self::Aborted => "aborted",
+            Self::KilledByLauncher => "killed-by-launcher",
+            Self::OutOfMemory => "out-of-memory",
+            Self::TooManyRanks => "too-many-ranks",
+            Self::TimeLimit => "time-limit",
+            Self::Hangs => "hangs",
+            Self::LeftChildren => "left-children",
+            Self::PrintsNothing => "prints-nothing",
+            Self::NoProfile => "no-profile",
+            Self::SeveralProfiles => "several-profiles",
+            Self::NodeFailed => "node-failed",
+        }
+    }
+}
+
+/// What the system says of a program's end.
+pub struct Ended {
+    /// How.
+    pub how: End,
+    /// Processes that it left running; they have been ended.
+    pub left: Vec<Process>,
+    /// Whether the kernel killed something for want of memory meanwhile.
+    pub out_of_memory: bool,
+    /// Processor time of the program and of all that it has started and waited for.
+    pub processor_seconds: f64,
+}
+
+/// How a program ended.
+pub enum End {
+    /// It could not be started.
+    NotStarted(String),
+    /// By itself, or by somebody else's signal.
+    Itself(ExitStatus),
+    /// We ended it.
+    Late {
+        /// At this limit.
+        limit: Duration,
+        /// For so long it had used no processor time, if it had not.
+        idle: Option<Duration>,
+    },
+}
+
+impl Ended {
+    /// It could not be started.
+    pub fn not_started(why: String) -> Self {
+        Self { how: End::NotStarted(why), left: Vec::new(), out_of_memory: false, processor_seconds: 0.0 }
+    }
+}
+
+/// What became of `run`, whose unfinished folder is `folder`.
+pub fn judge(run: &Run, ended: &Ended, folder: &Path) -> Outcome {
+    let failed = |cause, reason: String, status| Outcome::Failed { cause, reason, status };
+    match &ended.how {
+        End::NotStarted(why) => failed(Cause::CannotStart, why.clone(), 127),
+        End::Late { limit, idle: None } => {
+            failed(Cause::TimeLimit, format!("It ran longer than {} s and was ended.", seconds(*limit)), 124)
+        }
+        End::Late { limit, idle: Some(idle) } => {
+            let idle = seconds(*idle);
+            let limit = seconds(*limit);
+            failed(
+                Cause::Hangs,
+                format!("It ran longer than {limit} s and was ended; it had done nothing for {idle} s."),
+                124,
+            )
+        }
+        End::Itself(status) if status.success() => ended_well(run, ended, folder),
+        End::Itself(status) => {
+            let (cause, reason, number) = ended_badly(*status, ended.out_of_memory, &last_words(folder));
+            failed(cause, reason, number)
+        }
+    }
+}
+
+fn seconds(duration: Duration) -> f64 {
+    duration.as_secs_f64()
+}
+
+fn ended_well(run: &Run, ended: &Ended, folder: &Path) -> Outcome {
+    let failed = |cause, reason: String| Outcome::Failed { cause, reason, status: 0 };
+    if !ended.left.is_empty() {
+        let mut names: Vec<&str> = ended.left.iter().map(|process| process.name.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        let (count, names) = (ended.left.len(), names.join(", "));
+        let reason =
+            format!("It ended, but {count} of the processes that it had started ran on and were ended: {names}.");
+        return failed(Cause::LeftChildren, reason);
+    }
+    if let Ok(line) = fs::read_to_string(folder.join(CONFLICT)) {
+        let reason = format!("Several of its processes would each write the profile: {}", line.trim());
+        return failed(Cause::SeveralProfiles, reason);
+    }
+    if run.measured == Measured::Not || folder.join(PROFILE).is_file() {
+        return Outcome::Complete;
+    }
+    let is_empty = |name: &str| folder.join(name).metadata().is_ok_and(|file| file.len() == 0);
+    if is_empty("stdout.txt") && is_empty("stderr.txt") {
+        let reason = "It ended well, printed nothing and left no profile: perhaps the command does nothing at all.";
+        return failed(Cause::PrintsNothing, reason.into());
+    }
+    failed(Cause::NoProfile, NO_PROFILE.into())
+}
+
+const NO_PROFILE: &str = "It ended well but left no profile: it is neither an MPI program that reached MPI_Finalize \
+                          nor a program compiled with poise cc, c++ or fc.";
+
+/// Why, in words, and the status as shells have it. The text is what it said last on standard error.
+fn ended_badly(status: ExitStatus, out_of_memory: bool, said: &str) -> (Cause, String, u8) {
+    let code = status.code().map(|code| u8::try_from(code).unwrap_or(1));
+    let own_signal = status.signal();
+    let number = code.unwrap_or(128 + own_signal.and_then(|s| u8::try_from(s).ok()).unwrap_or(0));
+    let how = match (code, own_signal) {
+        (Some(code @ 129..=192), _) => {
+            format!("ended with status {code}, as after signal {}", signal_name(i32::from(code) - 128))
+        }
+        (Some(code), _) => format!("ended with status {code}"),
+        (None, signal) => format!("was killed by signal {}", signal_name(signal.unwrap_or(0))),
+    };
+    if let Some((cause, why)) = told_by_launcher(said) {
+        let is_memory = cause == Cause::RankKilled && why.contains("signal 9") && out_of_memory;
+        let cause = if is_memory { Cause::OutOfMemory } else { cause };
+        let memory = if is_memory { " The kernel was out of memory at the time." } else { "" };
+        return (cause, format!("It {how}. {why}{memory}"), number);
+    }
+    let was_killed = own_signal == Some(libc::SIGKILL) || code == Some(137);
+    if was_killed && out_of_memory {
+        return (Cause::OutOfMemory, format!("It {how}; the kernel was out of memory at the time."), number);
+    }
+    let cause = if own_signal.is_some() || code.is_some_and(|c| (129..=192).contains(&c)) {
+        Cause::Signal
+    } else {
+        Cause::ExitStatus
+    };
+    (cause, format!("It {how}."), number)
+}
+
+/// `9 (SIGKILL)`.
+fn signal_name(signal: i32) -> String {
+    signal_hook::low_level::signal_name(signal).map_or_else(|| signal.to_string(), |name| format!("{signal} ({name})"))
+}
+
+/// What the launcher, the batch system or the program itself says of the reason, if one of them does.
+fn told_by_launcher(said: &str) -> Option<(Cause, String)> {
+    const NO_MEMORY: [&str; 8] = [
+        "std::bad_alloc",
+        "Cannot allocate memory",
+        "cannot allocate memory",
+        "Out Of Memory",
+        "out of memory",
+        "Out of memory",
+        "oom-kill",
+        "MemoryError",
+    ];
+    const LAUNCHERS_OWN: [&str; 4] = [
+        "DUE TO TIME LIMIT",
+        "DUE TO PREEMPTION",
+        "The user-provided time limit for job execution has been",
+        "STEPD TERMINATED",
+    ];
+    let line_with =
+        |patterns: &[&str]| said.lines().map(str::trim).find(|line| patterns.iter().any(|p| line.contains(p)));
+    let quoted = |line: &str| line.trim_end_matches('.').to_owned();
+    if has_no_room(said) {
+        return Some((Cause::TooManyRanks, "The launcher has no room for so many ranks.".into()));
+    }
+    if let Some(line) = line_with(&NO_MEMORY) {
+        return Some((Cause::OutOfMemory, format!("There was not enough memory: \"{}\".", quoted(line))));
+    }
+    if line_with(&["DUE TO NODE FAILURE", "Node failure"]).is_some() {
+        return Some((Cause::NodeFailed, "A node that it ran on failed.".into()));
+    }
+    if let Some(line) = line_with(&LAUNCHERS_OWN) {
+        return Some((Cause::KilledByLauncher, format!("The launcher ended it: \"{}\".", quoted(line))));
+    }
+    if let Some(line) = line_with(&["MPI_ABORT was invoked on rank", "application called MPI_Abort("]) {
+        return Some((Cause::Aborted, format!("The program ended all ranks itself: \"{}\".", quoted(line))));
+    }
+    rank_killed(said).map(|why| (Cause::RankKilled, why))
+}
+
+/// Whether a launcher or a batch system says that there is no room for so many ranks.
+pub fn has_no_room(said: &str) -> bool {
+    const NO_ROOM: [&str; 7] = [
+        "There are not enough slots available in the system",
+        "All nodes which are allocated for this job are already filled",
+        "More processors requested than permitted",
+        "Requested node configuration is not available",
+        "Node count specification invalid",
+        "CPU count per node can not be satisfied",
+        "Requested partition configuration not available now",
+    ];
+    NO_ROOM.iter().any(|words| said.contains(words))
+}
+
+/// The rank or task that died, in the words of Open MPI, MPICH and srun.
+fn rank_killed(said: &str) -> Option<String> {
+    let between = |line: &str, before: &str, after: &str| {
+        let (_, rest) = line.split_once(before)?;
+        rest.split(after).next().map(|found| found.trim().to_owned())
+    };
+    // Open MPI breaks the line anywhere.
+    let joined = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    if let (Some(rank), Some(signal)) =
+        (between(&joined, "noticed that process rank ", " "), between(&joined, "exited on signal ", " "))
+    {
+        let signal = signal.trim_end_matches('.');
+        return Some(format!("Rank {rank} was killed by signal {signal}, and the launcher ended the others."));
+    }
+    if let Some(what) = between(said, "YOUR APPLICATION TERMINATED WITH THE EXIT STRING: ", "\n") {
+        let signal = between(&what, "(signal ", ")").unwrap_or(what);
+        return Some(format!("A rank was killed by signal {signal}, and the launcher ended the others."));
+    }
+    let srun = said.lines().find(|line| line.starts_with("srun: error: ") && line.contains(" task"));
+    let srun = srun
+        .filter(|line| ["Killed", "Segmentation fault", "Aborted", "Bus error"].iter().any(|what| line.contains(what)));
+    srun.map(|line| format!("srun ended it: \"{}\".", line.trim_start_matches("srun: error: ").trim()))
+}
+
+/// The end of what the program and its launcher wrote to standard error.
+fn last_words(folder: &Path) -> String {
+    const MOST: usize = 1 << 16;
+    let text = fs::read(folder.join("stderr.txt")).unwrap_or_default();
+    String::from_utf8_lossy(&text[text.len().saturating_sub(MOST)..]).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cause(raw: i32, out_of_memory: bool, said: &str) -> (Cause, String, u8) {
+        ended_badly(ExitStatus::from_raw(raw), out_of_memory, said)
+    }
+
+    #[test]
+    fn what_the_system_says_is_told_apart() {
+        let (status, signal) = (|code: i32| code << 8, |number: i32| number);
+        assert_eq!(cause(status(3), false, ""), (Cause::ExitStatus, "It ended with status 3.".into(), 3));
+        let aborted = "It ended with status 134, as after signal 6 (SIGABRT).";
+        assert_eq!(cause(status(134), false, ""), (Cause::Signal, aborted.into(), 134));
+        assert_eq!(cause(signal(11), false, ""), (Cause::Signal, "It was killed by signal 11 (SIGSEGV).".into(), 139));
+        assert_eq!(cause(signal(9), true, "").0, Cause::OutOfMemory);
+        assert_eq!(cause(signal(9), false, "").0, Cause::Signal);
+        assert_eq!(cause(signal(11), true, "").0, Cause::Signal, "somebody else's memory");
+    }
+
+    #[test]
+    fn what_launchers_say_is_understood() {
+        let of = |said: &str| cause(9 << 8, false, said);
+        let open_mpi = "mpirun noticed that process rank 1 with PID 0 on node host exited on\nsignal 9 (Killed).\n";
+        let killed = of(open_mpi);
+        assert_eq!(killed.0, Cause::RankKilled);
+        assert!(killed.1.contains("Rank 1 was killed by signal 9"), "{}", killed.1);
+        assert_eq!(cause(137 << 8, true, open_mpi).0, Cause::OutOfMemory);
+        let mpich =
+            "=   BAD TERMINATION\nYOUR APPLICATION TERMINATED WITH THE EXIT STRING: Killed (signal 9)\nThis typically";
+        assert!(of(mpich).1.contains("by signal 9, and the launcher"), "{}", of(mpich).1);
+        assert_eq!(of("srun: error: n1: task 1: Segmentation fault").0, Cause::RankKilled);
+        assert_eq!(
+            of("slurmstepd: error: *** STEP 4.0 ON n1 CANCELLED AT 2024-01-01T00:00:00 DUE TO TIME LIMIT ***").0,
+            Cause::KilledByLauncher
+        );
+        assert_eq!(of("MPI_ABORT was invoked on rank 0 in communicator MPI_COMM_WORLD").0, Cause::Aborted);
+        assert_eq!(of("There are not enough slots available in the system to satisfy the 99").0, Cause::TooManyRanks);
+        assert_eq!(of("terminate called after throwing an instance of 'std::bad_alloc'").0, Cause::OutOfMemory);
+        assert_eq!(of("some words of its own").0, Cause::ExitStatus);
+    }
+}

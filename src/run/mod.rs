@@ -1,0 +1,294 @@
+//! One run: one execution of the measured program at one point. Its folder holds the profile, the record `run.json`
+//! and what the program printed; the folder is complete or absent.
+
+use std::convert::Infallible;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+
+pub mod misfortune;
+pub mod processes;
+pub mod record;
+mod supervise;
+
+use crate::error::{Error, Result};
+use crate::install;
+use crate::machine::{Conditions, State};
+use crate::study::{Clock, FOLDER, Point};
+use misfortune::{Cause, Ended, Outcome};
+use record::Record;
+use supervise::Supervised;
+
+/// The profile's file name in a run's folder.
+pub const PROFILE: &str = "profile.poise";
+/// What a process leaves that would have written a profile where there is one already.
+pub const CONFLICT: &str = "profile.poise.conflict";
+/// The record's file name in a run's folder.
+pub const RECORD: &str = "run.json";
+/// The variable that names a run's folder to everything that the run starts.
+pub const RUN: &str = "POISE_RUN";
+/// How the name of a folder begins whose run has not ended.
+pub const UNFINISHED: &str = ".run-";
+
+/// What to run, whole: a compute node needs nothing else.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Run {
+    /// The program and its arguments, with [`FOLDER`] for the run's own folder.
+    pub command: Vec<String>,
+    /// Variables beside those of this process.
+    pub environment: Vec<(String, String)>,
+    /// Files in the run's folder: name and content.
+    pub files: Vec<(String, String)>,
+    /// Where it runs.
+    pub directory: PathBuf,
+    /// Whether it runs in its own folder instead.
+    pub own_folder: bool,
+    /// Parameter values, for the record and the profile.
+    pub point: Point,
+    /// Values of parameters that are no coordinates, for the record.
+    pub factors: Vec<(String, String)>,
+    /// Which repetition of the point this is, from 1.
+    pub repetition: u32,
+    /// Cores that it needs: ranks times threads.
+    pub cores: u32,
+    /// After this long the run is ended.
+    pub time_limit: Option<Duration>,
+    /// Address space that each process may have, MiB.
+    pub memory_limit: Option<u64>,
+    /// What time means.
+    pub clock: Clock,
+    /// Where output goes: into the run's folder, or to the terminal as if poise were not there.
+    pub captured: bool,
+    /// How it is measured.
+    pub measured: Measured,
+    /// Whether waiting is measured too.
+    pub waiting: bool,
+    /// Cores that it is pinned to; empty where it may use all.
+    pub pinned: Vec<usize>,
+    /// How the name of its folder begins until it has ended; [`UNFINISHED`] where this is empty.
+    pub unfinished: String,
+    /// The digest of all that a study says of this run; empty where there is no study.
+    pub configuration: String,
+}
+
+/// How our libraries reach the program.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Measured {
+    /// They are preloaded.
+    #[default]
+    Preloaded,
+    /// The program is linked with them.
+    Linked,
+    /// Not at all: only the run's cost is of interest, and it leaves no profile.
+    Not,
+}
+
+/// The environment in which a program is measured: our libraries preloaded, the profile's place named.
+pub fn measuring_environment(
+    profile: &Path,
+    point: &Point,
+    clock: Clock,
+    measured: Measured,
+) -> Result<Vec<(&'static str, OsString)>> {
+    let parameters: Vec<String> = point.iter().map(|(name, value)| format!("{name}={}", value.text)).collect();
+    let mut environment = vec![
+        ("POISE_PROFILE", profile.into()),
+        ("POISE_CLOCK", clock.name().into()),
+        ("POISE_PARAMETERS", parameters.join(",").into()),
+    ];
+    if measured == Measured::Preloaded {
+        environment.push(("LD_PRELOAD", preloaded()?));
+    }
+    Ok(environment)
+}
+
+/// The value of `LD_PRELOAD`: the runtime and the shim before what the user preloads already.
+fn preloaded() -> Result<OsString> {
+    let mut list = OsString::new();
+    for library in [install::RUNTIME, install::SHIM] {
+        let path = install::library(library)?;
+        if path.as_os_str().as_encoded_bytes().iter().any(|b| b.is_ascii_whitespace() || *b == b':') {
+            return Err(Error::Usage(format!(
+                "{} cannot be preloaded: the loader ends names at blanks and colons. Install under a path without them.",
+                path.display()
+            )));
+        }
+        if !list.is_empty() {
+            list.push(":");
+        }
+        list.push(path);
+    }
+    if let Some(users) = std::env::var_os("LD_PRELOAD").filter(|v| !v.is_empty()) {
+        list.push(":");
+        list.push(users);
+    }
+    Ok(list)
+}
+
+/// Replaces this process by `command`, measured if `POISE_PROFILE` asks for it; for use behind a launcher.
+pub fn exec_preloaded(command: &[OsString]) -> Result<Infallible> {
+    let mut process = Command::new(&command[0]);
+    process.args(&command[1..]).env("LD_PRELOAD", preloaded()?);
+    let failure = process.exec();
+    Err(Error::Usage(format!("Cannot start {}: {failure}.", command[0].to_string_lossy())))
+}
+
+impl Run {
+    /// Runs the program and leaves the folder `destination`, which must not exist yet.
+    ///
+    /// # Errors
+    /// The folder cannot be written, the program cannot be started, or the user interrupted: no folder is left then.
+    /// A program that fails is an [`Outcome`], recorded in its folder.
+    pub fn execute(&self, destination: &Path) -> Result<Outcome> {
+        let parent = destination.parent().unwrap_or(Path::new("."));
+        let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+        if destination.symlink_metadata().is_ok() && !self.may_replace(destination) {
+            return Err(Error::Usage(format!(
+                "{} exists; results are never overwritten. Choose another folder with -o.",
+                destination.display()
+            )));
+        }
+        fs::create_dir_all(parent).map_err(|e| Error::cannot_write(parent, &e))?;
+        // Absolute, because the program may run elsewhere; dropped, with all that is in it, unless kept at the end.
+        let parent = parent.canonicalize().map_err(|e| Error::cannot_write(parent, &e))?;
+        let folder = tempfile::Builder::new()
+            .prefix(if self.unfinished.is_empty() { UNFINISHED } else { &self.unfinished })
+            .permissions(fs::Permissions::from_mode(0o777)) // less the user's umask, as for any folder
+            .tempdir_in(&parent)
+            .map_err(|e| Error::cannot_write(&parent, &e))?;
+        let place = parent.join(destination.file_name().unwrap_or(OsStr::new("run")));
+        self.write_files(folder.path(), &place).map_err(|e| Error::cannot_write(&parent, &e))?;
+        let record = Record::begin(self, &place);
+        let started = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
+        // What is simulated does not depend on the machine.
+        let machine = (self.captured && self.clock != Clock::Simulated).then(State::now);
+        let clock = Instant::now();
+        let ended = self.supervise(folder.path())?;
+        let seconds = clock.elapsed().as_secs_f64();
+        let machine = machine.map(|before| before.until_now(self.cores, self.clock == Clock::Wall));
+        let cost = Cost { started_unix_seconds: started, seconds, processor_seconds: ended.processor_seconds, machine };
+        let outcome = misfortune::judge(self, &ended, folder.path());
+        record.end(self, folder.path(), &outcome, &cost).map_err(|e| Error::cannot_write(&parent, &e))?;
+        keep(folder, &place).map_err(|e| Error::cannot_write(destination, &e))?;
+        Ok(outcome)
+    }
+
+    /// Records that the run could not be made, where nothing was started.
+    ///
+    /// # Errors
+    /// The folder cannot be written.
+    pub fn refuse(&self, destination: &Path, cause: Cause, reason: String) -> Result<Outcome> {
+        let parent = destination.parent().unwrap_or(Path::new("."));
+        fs::create_dir_all(parent).map_err(|e| Error::cannot_write(parent, &e))?;
+        let folder = tempfile::Builder::new()
+            .prefix(UNFINISHED)
+            .permissions(fs::Permissions::from_mode(0o777))
+            .tempdir_in(parent)
+            .map_err(|e| Error::cannot_write(parent, &e))?;
+        let outcome = Outcome::Failed { cause, reason, status: 0 };
+        let started_unix_seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
+        let cost = Cost { started_unix_seconds, seconds: 0.0, processor_seconds: 0.0, machine: None };
+        let written = Record::begin(self, destination).end(self, folder.path(), &outcome, &cost);
+        written.and_then(|()| keep(folder, destination)).map_err(|e| Error::cannot_write(destination, &e))?;
+        Ok(outcome)
+    }
+
+    /// The command with `folder` where it names the run's own.
+    pub fn command_in(&self, folder: &Path) -> Vec<String> {
+        self.command.iter().map(|word| in_folder(word, folder)).collect()
+    }
+
+    /// Input files, whose contents may name the folder that the run is going to have.
+    fn write_files(&self, folder: &Path, place: &Path) -> io::Result<()> {
+        self.files.iter().try_for_each(|(name, text)| fs::write(folder.join(name), in_folder(text, place)))
+    }
+
+    /// Starts the program in a measuring environment and waits for its end.
+    fn supervise(&self, folder: &Path) -> Result<Ended> {
+        let words = self.command_in(folder);
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]).current_dir(self.working_directory(folder));
+        command.envs(self.environment.iter().map(|(name, value)| (name, in_folder(value, folder))));
+        if self.measured != Measured::Not {
+            command.envs(measuring_environment(&folder.join(PROFILE), &self.point, self.clock, self.measured)?);
+            if self.waiting {
+                command.env("POISE_WAITING", "1");
+            }
+        }
+        if self.captured {
+            let file = |name: &str| File::create(folder.join(name)).map_err(|e| Error::cannot_write(folder, &e));
+            command.stdin(Stdio::null()).stdout(file("stdout.txt")?).stderr(file("stderr.txt")?);
+            command.env(RUN, folder);
+        }
+        supervise::prepare(&mut command, self.captured, self.memory_limit, &self.pinned);
+        let oom_kills = processes::oom_kills();
+        match command.spawn() {
+            Ok(child) => {
+                let marker = self.captured.then(|| folder.to_owned());
+                Supervised::new(child, marker, oom_kills).wait(self.time_limit)
+            }
+            // In a study, a command that only this point has is this point's failure.
+            Err(e) if self.captured => Ok(Ended::not_started(format!("Cannot start {}: {e}.", words[0]))),
+            Err(e) => Err(Error::Usage(format!("Cannot start {}: {e}.", words[0]))),
+        }
+    }
+
+    /// In a study, a failed run makes way for the next attempt once that has ended.
+    fn may_replace(&self, destination: &Path) -> bool {
+        self.captured && record::read(destination).is_some_and(|record| record.status == "failed")
+    }
+
+    fn working_directory<'a>(&'a self, folder: &'a Path) -> &'a Path {
+        match (self.own_folder, self.directory.as_os_str().is_empty()) {
+            (true, _) => folder,
+            (false, true) => Path::new("."),
+            (false, false) => &self.directory,
+        }
+    }
+}
+
+fn in_folder(text: &str, folder: &Path) -> String {
+    text.replace(FOLDER, &folder.to_string_lossy())
+}
+
+/// What a run cost, launcher included.
+pub struct Cost {
+    /// When it began.
+    pub started_unix_seconds: u64,
+    /// Elapsed.
+    pub seconds: f64,
+    /// Of all processors together.
+    pub processor_seconds: f64,
+    /// The machine meanwhile.
+    pub machine: Option<Conditions>,
+}
+
+/// Makes the finished folder the run's folder: contents on disk first, then the name. An earlier failed run goes when
+/// this one is in its place.
+fn keep(folder: tempfile::TempDir, destination: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder.path())? {
+        let entry = entry?;
+        // What else the program left there, such as a socket, need not be openable.
+        if entry.file_type()?.is_file() {
+            File::open(entry.path())?.sync_all()?;
+        }
+    }
+    File::open(folder.path())?.sync_all()?;
+    let parent = destination.parent().unwrap_or(Path::new("."));
+    if destination.exists() {
+        let aside = tempfile::Builder::new().prefix(".failed-").tempdir_in(parent)?;
+        fs::rename(destination, aside.path().join("run"))?;
+    }
+    let path: PathBuf = folder.keep();
+    fs::rename(&path, destination).inspect_err(|_| {
+        let _ = fs::remove_dir_all(&path);
+    })?;
+    File::open(parent)?.sync_all()
+}

@@ -1,0 +1,114 @@
+//! The processes of a run, however they were started: all that carry the run's folder in their environment. Found in
+//! `/proc`, so that a program that leaves its process group or is adopted by another is found as well.
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::RUN;
+
+/// A process of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Process {
+    /// Its number.
+    pub id: i32,
+    /// Its program's name, cut to 15 characters by the kernel.
+    pub name: String,
+    /// Processor time that it has used, in the kernel's ticks.
+    pub ticks: u64,
+}
+
+/// The living processes of the run in `folder`, this one aside.
+pub fn of_run(folder: &Path) -> Vec<Process> {
+    let mut marker = format!("{RUN}=").into_bytes();
+    marker.extend(folder.as_os_str().as_encoded_bytes());
+    let own = std::process::id();
+    let numbers = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let numbers = numbers.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok()).filter(|&id| id != own);
+    let is_ours = |id: &u32| {
+        let environment = fs::read(format!("/proc/{id}/environ")).unwrap_or_default();
+        environment.split(|&byte| byte == 0).any(|entry| entry == marker)
+    };
+    numbers.filter(is_ours).filter_map(process).collect()
+}
+
+fn process(id: u32) -> Option<Process> {
+    let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+    parse_stat(&stat)
+}
+
+/// From `/proc/PID/stat`: `42 (name) S …`, where the name may hold anything. None for what has ended.
+fn parse_stat(stat: &str) -> Option<Process> {
+    let (id, rest) = stat.split_once(" (")?;
+    let (name, rest) = rest.rsplit_once(") ")?;
+    let fields: Vec<&str> = rest.split_whitespace().collect();
+    if matches!(*fields.first()?, "Z" | "X") {
+        return None;
+    }
+    let ticks = |i: usize| fields.get(i)?.parse::<u64>().ok();
+    Some(Process { id: id.parse().ok()?, name: name.to_owned(), ticks: ticks(11)? + ticks(12)? })
+}
+
+/// Processor time that the run's living processes have used, in ticks.
+pub fn ticks(folder: &Path) -> u64 {
+    of_run(folder).iter().map(|process| process.ticks).sum()
+}
+
+/// Ends all processes of a run that are left and tells which they were. Those of a launcher may need a moment to end by
+/// themselves; they have `patience`.
+pub fn end_left(folder: &Path, patience: Duration) -> Vec<Process> {
+    let begun = Instant::now();
+    let mut left = of_run(folder);
+    while !left.is_empty() && begun.elapsed() < patience {
+        std::thread::sleep(Duration::from_millis(20));
+        left = of_run(folder);
+    }
+    let found = left.clone();
+    // What is killed may have started others in between.
+    for _ in 0..10 {
+        for process in &left {
+            // SAFETY: `kill` only takes numbers; the process was seen a moment ago with the run's name in it.
+            unsafe { libc::kill(process.id, libc::SIGKILL) };
+        }
+        if left.is_empty() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+        left = of_run(folder);
+    }
+    found
+}
+
+/// How often the kernel has killed for want of memory since it started; 0 where it does not say.
+pub fn oom_kills() -> u64 {
+    let text = fs::read_to_string("/proc/vmstat").unwrap_or_default();
+    text.lines().find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_may_hold_anything() {
+        let stat = "42 (a) b (c) S 1 42 42 0 -1 4194560 100 0 0 0 7 5 0 0 20 0 1 0 100 1000 10";
+        assert_eq!(parse_stat(stat), Some(Process { id: 42, name: "a) b (c".into(), ticks: 12 }));
+        assert_eq!(parse_stat("42 (x) Z 1 42 42 0 -1 4194560 100 0 0 0 7 5 0 0"), None);
+    }
+
+    #[test]
+    fn processes_are_found_by_their_run_wherever_they_went() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(of_run(folder.path()), []);
+        let script = "setsid sleep 4712 & wait";
+        let mut child = std::process::Command::new("sh").args(["-c", script]).env(RUN, folder.path()).spawn().unwrap();
+        let begun = Instant::now();
+        while of_run(folder.path()).iter().filter(|p| p.name == "sleep").count() < 1 {
+            assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", of_run(folder.path()));
+        }
+        let ended = end_left(folder.path(), Duration::ZERO);
+        assert!(ended.iter().any(|p| p.name == "sleep") && ended.iter().any(|p| p.name == "sh"), "{ended:?}");
+        child.wait().unwrap();
+        assert_eq!(of_run(folder.path()), []);
+    }
+}

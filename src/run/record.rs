@@ -1,0 +1,239 @@
+//! The record beside every profile, schema `counterpoise/run`; `docs/formats.md` specifies it.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use poise_profile::{Metric, Profile};
+use serde::{Deserialize, Serialize, Serializer};
+
+use super::misfortune::Outcome;
+use super::{Cost, PROFILE, RECORD, Run};
+use crate::digest;
+use crate::install;
+use crate::machine::{Concerns, Conditions};
+use crate::study::Point;
+
+/// A record in the making: what is known before the program starts.
+pub struct Record {
+    command: Vec<String>,
+    environment: BTreeMap<String, String>,
+    programs: Vec<Program>,
+    versions: BTreeMap<&'static str, String>,
+}
+
+/// A file that was executed, so that a changed one is noticed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Program {
+    /// Its path, as the command finds it.
+    pub path: String,
+    /// Its content's digest.
+    pub sha256: String,
+}
+
+#[derive(Serialize)]
+struct Written<'a> {
+    schema: &'static str,
+    schema_version: u32,
+    tool_version: &'static str,
+    #[serde(serialize_with = "in_order")]
+    parameters: &'a Point,
+    #[serde(serialize_with = "texts_in_order")]
+    factors: &'a Vec<(String, String)>,
+    repetition: u32,
+    status: &'static str,
+    cause: Option<&'static str>,
+    reason: Option<&'a str>,
+    exit_status: u8,
+    profile: Option<&'static str>,
+    command: &'a [String],
+    directory: String,
+    environment: &'a BTreeMap<String, String>,
+    configuration: &'a str,
+    programs: &'a [Program],
+    versions: &'a BTreeMap<&'static str, String>,
+    clock: &'static str,
+    host: String,
+    cores: u32,
+    started_unix_seconds: u64,
+    seconds: f64,
+    processor_seconds: f64,
+    time_seconds: Option<f64>,
+    pinned: &'a [usize],
+    machine: Option<&'a Conditions>,
+}
+
+/// Parameters as an object in the study's order.
+fn in_order<S: Serializer>(point: &&Point, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(point.iter().map(|(name, value)| (name, value.number)))
+}
+
+fn texts_in_order<S: Serializer>(texts: &&Vec<(String, String)>, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(texts.iter().map(|(name, value)| (name, value)))
+}
+
+/// What of a record later calls look at.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Read {
+    /// `complete` or `failed`.
+    pub status: String,
+    /// Why it failed, by name.
+    pub cause: Option<String>,
+    /// Why it failed.
+    pub reason: Option<String>,
+    /// The command as it was started.
+    #[serde(default)]
+    pub command: Vec<String>,
+    /// What time meant.
+    #[serde(default)]
+    pub clock: String,
+    /// The digest of all that the study said of this run.
+    pub configuration: Option<String>,
+    /// What was executed.
+    #[serde(default)]
+    pub programs: Vec<Program>,
+    /// Elapsed.
+    #[serde(default)]
+    pub seconds: f64,
+    /// What repetition policies judge.
+    pub time_seconds: Option<f64>,
+    /// What disturbed it.
+    pub machine: Option<Concerns>,
+}
+
+impl Read {
+    /// What repetition policies judge: the mean over ranks of the time in all call paths, or the elapsed time of a run
+    /// without a profile.
+    pub fn time(&self) -> f64 {
+        self.time_seconds.unwrap_or(self.seconds)
+    }
+}
+
+/// The record in a run's folder, if it has one.
+pub fn read(folder: &Path) -> Option<Read> {
+    serde_json::from_str(&fs::read_to_string(folder.join(RECORD)).ok()?).ok()
+}
+
+impl Record {
+    /// What is known before the program starts; `place` is the folder that the run is going to have.
+    pub fn begin(run: &Run, place: &Path) -> Self {
+        let lossy = |text: &OsStr| text.to_string_lossy().into_owned();
+        let mut environment: BTreeMap<String, String> = std::env::vars_os()
+            .map(|(name, value)| (lossy(&name), lossy(&value)))
+            .filter(|(name, _)| is_recorded(name))
+            .collect();
+        environment.extend(run.environment.iter().map(|(name, value)| (name.clone(), super::in_folder(value, place))));
+        Self { command: run.command_in(place), environment, programs: programs(run), versions: versions(run) }
+    }
+
+    /// Writes the record into the run's unfinished folder.
+    pub fn end(&self, run: &Run, folder: &Path, outcome: &Outcome, cost: &Cost) -> io::Result<()> {
+        let (status, cause, reason, exit_status) = match outcome {
+            Outcome::Complete => ("complete", None, None, 0),
+            Outcome::Failed { cause, reason, status } => ("failed", Some(cause.name()), Some(reason.as_str()), *status),
+        };
+        let record = Written {
+            schema: "counterpoise/run",
+            schema_version: 1,
+            tool_version: env!("CARGO_PKG_VERSION"),
+            parameters: &run.point,
+            factors: &run.factors,
+            repetition: run.repetition,
+            status,
+            cause,
+            reason,
+            exit_status,
+            profile: folder.join(PROFILE).is_file().then_some(PROFILE),
+            command: &self.command,
+            directory: run.directory.display().to_string(),
+            environment: &self.environment,
+            configuration: &run.configuration,
+            programs: &self.programs,
+            versions: &self.versions,
+            clock: run.clock.name(),
+            host: host(),
+            cores: run.cores.max(1),
+            started_unix_seconds: cost.started_unix_seconds,
+            seconds: cost.seconds,
+            processor_seconds: cost.processor_seconds,
+            time_seconds: time_of(folder),
+            pinned: &run.pinned,
+            machine: cost.machine.as_ref(),
+        };
+        let mut text = serde_json::to_string_pretty(&record).map_err(io::Error::other)?;
+        text.push('\n');
+        fs::write(folder.join(RECORD), text)
+    }
+}
+
+/// This machine's name.
+pub fn host() -> String {
+    fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned()
+}
+
+/// Variables that change what is measured. The whole environment is not recorded, since it may hold passwords.
+fn is_recorded(name: &str) -> bool {
+    const PREFIXES: [&str; 20] = [
+        "POISE_", "OMP_", "GOMP_", "KMP_", "OMPI_", "OPAL_", "PRTE_", "PMIX_", "MPICH_", "HYDRA_", "I_MPI_", "MV2_",
+        "UCX_", "FI_", "SLURM_", "MALLOC_", "GLIBC_", "CUDA_", "SIMGRID_", "SMPI_",
+    ];
+    const NAMES: [&str; 5] = ["PATH", "LD_LIBRARY_PATH", "LD_PRELOAD", "LOADEDMODULES", "LANG"];
+    NAMES.contains(&name) || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// The files that the command executes: its first word, and later words that are executable files, such as the program
+/// behind a launcher.
+pub fn programs(run: &Run) -> Vec<Program> {
+    let directory = if run.own_folder { Path::new(".") } else { run.directory.as_path() };
+    let mut programs: Vec<Program> = Vec::new();
+    for (i, word) in run.command.iter().enumerate() {
+        let path = match (i == 0 && !word.contains('/'), word.contains('/')) {
+            (true, _) => install::find_program(word),
+            (_, true) => install::find_program(&directory.join(word).to_string_lossy()),
+            _ => None,
+        };
+        let Some(path) = path else { continue };
+        let Ok(sha256) = digest::of_file(&path) else { continue };
+        programs.push(Program { path: path.display().to_string(), sha256 });
+    }
+    programs
+}
+
+fn versions(run: &Run) -> BTreeMap<&'static str, String> {
+    let mut versions = BTreeMap::from([("poise", env!("CARGO_PKG_VERSION").to_owned())]);
+    if let Ok(kernel) = fs::read_to_string("/proc/sys/kernel/osrelease") {
+        versions.insert("kernel", kernel.trim().to_owned());
+    }
+    const LAUNCHERS: [&str; 6] = ["mpirun", "mpiexec", "srun", "orterun", "prterun", "smpirun"];
+    let first = run.command.first().map(Path::new).and_then(Path::file_name).map(OsStr::to_string_lossy);
+    if let Some(name) = first.filter(|name| LAUNCHERS.iter().any(|launcher| name.starts_with(launcher)))
+        && let Some(said) = launcher_version(&run.command[0])
+    {
+        versions.insert("launcher", format!("{name}: {said}"));
+    }
+    versions
+}
+
+/// What a launcher says of its version, asked once.
+fn launcher_version(program: &str) -> Option<String> {
+    use std::sync::Mutex;
+    static ASKED: Mutex<BTreeMap<String, Option<String>>> = Mutex::new(BTreeMap::new());
+    let mut asked = ASKED.lock().ok()?;
+    let ask = || {
+        let said = install::output_of(&install::find_program(program)?, &["--version"])?;
+        let lines: Vec<&str> =
+            said.lines().map(str::trim).filter(|l| l.contains(|c: char| c.is_ascii_digit())).collect();
+        lines.first().map(|line| (*line).to_owned())
+    };
+    asked.entry(program.to_owned()).or_insert_with(ask).clone()
+}
+
+/// The mean over ranks of the time in all call paths of a run's profile.
+fn time_of(folder: &Path) -> Option<f64> {
+    let profile = Profile::read(folder.join(PROFILE)).ok()?;
+    let times = profile.values.iter().filter(|((_, metric), _)| *metric == Metric::Time);
+    let sum: u128 = times.map(|(_, over_ranks)| over_ranks.sum).sum();
+    Some(sum as f64 * 1e-9 / f64::from(profile.ranks.max(1)))
+}

@@ -1,0 +1,388 @@
+//! From the study file to a checked study: every mistake that can be found before a run is found here.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::build::{Build, MpiChoice, pairs};
+use super::expression::Expression;
+use super::file::{Collect, Launcher, OneOrMore, StudyFile, suggestion};
+use super::places::{Local, SlurmPlace, SmpiPlace};
+use super::policy::Repetitions;
+use super::template::{Template, is_reference};
+use super::values::{Parameter, cases, expression};
+use super::{Case, Clock, ExecutorKind, Place, Study};
+use crate::error::{Error, Result};
+use crate::install;
+use crate::run::Measured;
+
+/// Names that templates give a meaning of their own.
+const RESERVED: [&str; 3] = ["program", "build", "folder"];
+
+impl Study {
+    /// Reads and checks a study file. Relative paths in it are relative to the file.
+    pub fn read(path: &Path) -> Result<Self> {
+        let text = std::fs::read_to_string(path).map_err(|e| Error::cannot_read(path, &e))?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        let stem = path.file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned());
+        Self::parse(&text, &path.display().to_string(), folder, &stem)
+    }
+
+    /// Checks the text of a study file; `file` is for messages, `folder` for relative paths, `stem` the default name.
+    pub fn parse(text: &str, file: &str, folder: &Path, stem: &str) -> Result<Self> {
+        let raw = StudyFile::parse(text, file).map_err(Error::Input)?;
+        checked(raw, folder, stem).map_err(|what| Error::Input(format!("{file}: {}.", what.trim_end_matches('.'))))
+    }
+}
+
+fn checked(raw: StudyFile, folder: &Path, stem: &str) -> Result<Study, String> {
+    if raw.command.is_empty() {
+        return Err("`command` is empty; give the program and its arguments, one string each".into());
+    }
+    let parameters: Vec<Parameter> =
+        raw.parameters.iter().map(|(name, value)| Parameter::read(name, value)).collect::<Result<_, _>>()?;
+    if parameters.is_empty() {
+        return Err("[parameters] is empty; name at least one parameter and its values".into());
+    }
+    let derived = derived(&raw.derived, &parameters)?;
+    let conditions: Vec<Expression> = raw
+        .conditions
+        .map_or_else(Vec::new, OneOrMore::into_vec)
+        .iter()
+        .map(|text| Expression::parse(text).map_err(|what| format!("`where` has {what}")))
+        .collect::<Result<_, _>>()?;
+    let cases = cases(&parameters, &derived, &conditions, &raw.points)?;
+    if cases.is_empty() {
+        return Err("`where` leaves no point".into());
+    }
+    let (is_smpi, name) = (raw.executor == ExecutorKind::Smpi, raw.name.unwrap_or_else(|| stem.to_owned()));
+    if name.is_empty() || name.contains('/') || name.starts_with('.') {
+        return Err(format!("`name` is \"{name}\"; it names the results folder and holds no `/`"));
+    }
+    let default_mpi = if is_smpi { MpiChoice::Smpi } else { MpiChoice::OpenMpi };
+    let study = Study {
+        name,
+        build: Build::read(raw.build, default_mpi)?,
+        command: command(raw.launcher, &raw.command, is_smpi)?,
+        environment: pairs("environment", &raw.environment)?,
+        files: files(&raw.files, folder)?,
+        directory: directory(folder, raw.directory)?,
+        own_folder: raw.own_folder,
+        repetitions: Repetitions::read(raw.repetitions)?,
+        order: raw.order,
+        time_limit: Duration::from_secs(raw.time_limit),
+        memory_limit: raw.memory_limit,
+        expected_seconds: raw.expected_seconds.as_ref().map(expression).transpose()?,
+        clock: raw.clock.unwrap_or(if is_smpi { Clock::Simulated } else { Clock::Wall }),
+        measured: match (raw.collect, raw.linked || is_smpi) {
+            (Collect::Elapsed, _) => Measured::Not,
+            (Collect::Profile, true) => Measured::Linked,
+            (Collect::Profile, false) => Measured::Preloaded,
+        },
+        waiting: raw.waiting,
+        ranks: count(raw.ranks, "ranks", &["p", "ranks"], &parameters)?,
+        threads: count(raw.threads, "threads", &["threads"], &parameters)?,
+        place: match raw.executor {
+            ExecutorKind::Local => Place::Local(Local::read(raw.local)?),
+            ExecutorKind::Slurm => Place::Slurm(SlurmPlace::read(raw.slurm)?),
+            ExecutorKind::Smpi => Place::Smpi(SmpiPlace::read(raw.smpi)?),
+        },
+        cases,
+    };
+    if study.time_limit.is_zero() {
+        return Err("`time_limit` is 0; give seconds".into());
+    }
+    check_names(&study, &parameters, &derived)?;
+    check_numbers(&study)?;
+    Ok(study)
+}
+
+/// `[derived]`: each may use parameters and what stands before it.
+fn derived(table: &toml::Table, parameters: &[Parameter]) -> Result<Vec<(String, Expression)>, String> {
+    let mut known: Vec<&str> = parameters.iter().map(Parameter::name).collect();
+    if let Some(name) = known.iter().find(|name| RESERVED.contains(name)) {
+        return Err(format!(
+            "parameter `{name}`: {{{name}}} has a meaning of its own in templates; choose another name"
+        ));
+    }
+    let mut derived = Vec::new();
+    for (name, value) in table {
+        if known.contains(&name.as_str()) || RESERVED.contains(&name.as_str()) {
+            return Err(format!("`derived.{name}` is a name that is taken"));
+        }
+        let expression = expression(value).map_err(|what| format!("`derived.{name}`: {what}"))?;
+        if let Some(unknown) = expression.names().into_iter().find(|used| !known.contains(used)) {
+            let meant = suggestion(unknown, known.iter().copied());
+            return Err(format!(
+                "`derived.{name}` uses `{unknown}`, which is neither a parameter nor stands before it{meant}"
+            ));
+        }
+        known.push(name);
+        derived.push((name.clone(), expression));
+    }
+    Ok(derived)
+}
+
+/// The launcher's words and the program's.
+fn command(launcher: Option<Launcher>, words: &[String], is_smpi: bool) -> Result<Vec<Template>, String> {
+    const NAMES: [&str; 4] = ["openmpi", "mpich", "srun", "none"];
+    let first = |names: &[&str]| {
+        let found = names.iter().find(|name| install::find_program(name).is_some());
+        found.or(names.last()).map_or_else(String::new, |name| (*name).to_owned())
+    };
+    let launcher = match launcher {
+        Some(_) if is_smpi => {
+            return Err("`launcher` has no meaning for the executor \"smpi\", which starts ranks itself".into());
+        }
+        None => Vec::new(),
+        Some(Launcher::Words(words)) => words,
+        Some(Launcher::Named(name)) => match name.as_str() {
+            "openmpi" => {
+                vec![first(&["mpirun.openmpi", "mpirun"]), "--oversubscribe".into(), "-n".into(), "{ranks}".into()]
+            }
+            "mpich" => vec![first(&["mpiexec.mpich", "mpiexec"]), "-n".into(), "{ranks}".into()],
+            "srun" => vec!["srun".into(), "-n".into(), "{ranks}".into()],
+            "none" => Vec::new(),
+            other => {
+                let meant = suggestion(other, NAMES);
+                return Err(format!(
+                    "`launcher` is \"{other}\", none of {}{meant}; or give its words in a list",
+                    NAMES.join(", ")
+                ));
+            }
+        },
+    };
+    if let Some(word) = launcher.iter().chain(words).find(|word| word.contains('\0')) {
+        return Err(format!("`command` has a zero byte in {word:?}, which no program can be given"));
+    }
+    Ok(launcher.iter().chain(words).map(|word| Template::parse(word)).collect())
+}
+
+/// `[files]`: the name in the run's folder, and the template beside the study file.
+fn files(table: &toml::Table, folder: &Path) -> Result<Vec<(String, Template)>, String> {
+    const OURS: [&str; 4] = ["run.json", "profile.poise", "stdout.txt", "stderr.txt"];
+    let file = |(name, value): (&String, &toml::Value)| {
+        if !is_reference(name) || OURS.contains(&name.as_str()) {
+            return Err(format!(
+                "`files` has the name \"{name}\"; give letters, digits, `_`, `-` and `.`, and no name of ours"
+            ));
+        }
+        let path = value.as_str().ok_or_else(|| format!("`files.{name}` is no file name"))?;
+        let path = folder.join(path);
+        let text = std::fs::read_to_string(&path)
+            .map_err(|e| format!("`files.{name}` is {}, which cannot be read: {e}", path.display()))?;
+        Ok((name.clone(), Template::parse(&text)))
+    };
+    table.iter().map(file).collect()
+}
+
+fn directory(folder: &Path, named: Option<PathBuf>) -> Result<PathBuf, String> {
+    let directory = folder.join(named.unwrap_or_default());
+    if !directory.as_os_str().is_empty() && !directory.is_dir() {
+        return Err(format!("`directory` is {}, which is no folder", directory.display()));
+    }
+    Ok(directory)
+}
+
+/// An expression for a count: what the study says, else the parameter of one of `names`, else 1.
+fn count(
+    value: Option<toml::Value>,
+    key: &str,
+    names: &[&str],
+    parameters: &[Parameter],
+) -> Result<Expression, String> {
+    if let Some(value) = value {
+        return expression(&value).map_err(|what| format!("`{key}`: {what}"));
+    }
+    let is_parameter = |name: &&&str| parameters.iter().any(|p| p.name() == **name && p.is_numeric());
+    Expression::parse(names.iter().find(is_parameter).unwrap_or(&"1"))
+}
+
+/// Every name in a template has a meaning, and every parameter reaches the program: a typo does neither.
+fn check_names(study: &Study, parameters: &[Parameter], derived: &[(String, Expression)]) -> Result<(), String> {
+    let known: BTreeSet<&str> =
+        parameters.iter().map(Parameter::name).chain(derived.iter().map(|(name, _)| name.as_str())).collect();
+    let in_runs = study.names_in_runs();
+    let in_build = study.build.names();
+    let special = |name: &str, is_run: bool| match name {
+        "program" => is_run && matches!(study.build, Build::Sources(_)),
+        "build" => matches!(study.build, Build::Command { .. }),
+        "ranks" | "threads" | "folder" => is_run,
+        other => is_run && study.files.iter().any(|(file, _)| file == other),
+    };
+    for (names, is_run, place) in
+        [(&in_runs, true, "`command`, `environment` or a file"), (&in_build, false, "`build`")]
+    {
+        if let Some(unknown) = names.iter().find(|name| !known.contains(*name) && !special(name, is_run)) {
+            let meant = suggestion(unknown, known.iter().copied());
+            return Err(format!(
+                "{place} uses {{{unknown}}}, which is no parameter{meant}; the parameters are {}. Write {{{{{unknown}}}}} for \
+                 the text itself",
+                Vec::from_iter(known).join(", ")
+            ));
+        }
+    }
+    let mut used: BTreeSet<&str> = in_runs.union(&in_build).copied().collect();
+    if used.contains("ranks") || matches!(study.place, Place::Smpi(_)) {
+        used.extend(study.ranks.names());
+    }
+    if used.contains("threads") {
+        used.extend(study.threads.names());
+    }
+    if let Place::Slurm(place) = &study.place {
+        used.extend(study.ranks.names());
+        used.extend(study.threads.names());
+        used.extend([&place.nodes, &place.tasks_per_node].into_iter().flatten().flat_map(Expression::names));
+        used.extend(place.options.iter().flat_map(Template::names));
+    }
+    for (name, expression) in derived.iter().rev() {
+        if used.contains(name.as_str()) {
+            used.extend(expression.names());
+        }
+    }
+    if let Some(unused) = parameters.iter().map(Parameter::name).find(|name| !used.contains(name)) {
+        return Err(format!("`command` does not use the parameter `{unused}`; put {{{unused}}} where it belongs"));
+    }
+    check_builds(study, &in_build)
+}
+
+/// Builds that differ must not overwrite one another.
+fn check_builds(study: &Study, names: &BTreeSet<&str>) -> Result<(), String> {
+    let varies = names.iter().find(|name| **name != "build");
+    match (&study.build, varies) {
+        (Build::Command { .. }, Some(parameter)) if !names.contains("build") => Err(format!(
+            "`build` depends on {{{parameter}}}, so there are several builds; put what each makes into the folder {{build}}, \
+             and start it from there"
+        )),
+        (Build::Sources(_), _) if !study.names_in_runs().contains("program") => {
+            Err("`command` does not use {program}, which is what `build.sources` become".into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The expressions give whole numbers of ranks and threads at every point.
+fn check_numbers(study: &Study) -> Result<(), String> {
+    let whole = |e: &Expression, key: &str, case: &Case| {
+        let number = e.number(&|name| case.term(name)).map_err(|what| format!("`{key}`{}: {what}", case.place()))?;
+        if number.fract() != 0.0 || !(1.0..=1e8).contains(&number) {
+            return Err(format!("`{key}` is {number}{}; it is a whole number, at least 1", case.place()));
+        }
+        Ok(())
+    };
+    for case in &study.cases {
+        whole(&study.ranks, "ranks", case)?;
+        whole(&study.threads, "threads", case)?;
+        if let Some(expected) = &study.expected_seconds {
+            expected
+                .number(&|name| case.term(name))
+                .map_err(|what| format!("`expected_seconds`{}: {what}", case.place()))?;
+        }
+        if let Place::Slurm(place) = &study.place {
+            for (e, key) in [(&place.nodes, "slurm.nodes"), (&place.tasks_per_node, "slurm.tasks_per_node")] {
+                e.as_ref().map_or(Ok(()), |e| whole(e, key, case))?;
+            }
+        }
+    }
+    let mut names: Vec<_> = study.cases.iter().map(|case| study.folder_of(case)).collect();
+    names.sort();
+    match names.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(pair) => Err(format!("two points would both leave their runs in {}{}", pair[0].0, pair[0].1)),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STUDY: &str = r#"
+command = ["mpirun", "-n", "{p}", "./app", "--size={n}", "{literal brace}"]
+time_limit = 5
+[parameters]
+p = [2, 4]
+n = [10, 20, 0.5]
+"#;
+
+    fn parse(text: &str) -> Result<Study> {
+        Study::parse(text, "s.toml", Path::new("/usr"), "s")
+    }
+
+    fn commands(study: &Study) -> Vec<String> {
+        let words = |case: &Case, name: &str| study.words(case, name).unwrap();
+        let line =
+            |case: &Case| study.command.iter().flat_map(|t| t.arguments(&|name| words(case, name))).collect::<Vec<_>>();
+        study.cases.iter().map(|case| line(case).join("|")).collect()
+    }
+
+    #[test]
+    fn every_combination_is_a_point_and_values_reach_the_command_as_written() {
+        let study = parse(STUDY).unwrap();
+        let commands = commands(&study);
+        assert_eq!(commands.len(), 6);
+        assert!(commands.contains(&"mpirun|-n|4|./app|--size=0.5|{literal brace}".to_owned()), "{commands:?}");
+        assert_eq!(study.cases[1].point[0].0, "p", "parameters keep the file's order");
+        assert_eq!(study.name, "s");
+        assert_eq!(study.directory, Path::new("/usr"));
+        assert_eq!(study.cores(&study.cases[5]), (4, 4));
+    }
+
+    #[test]
+    fn texts_are_factors_and_several_words_several_arguments() {
+        let study = parse(
+            "command = [\"app\", \"{opt}\", \"{n}\"]\n[parameters]\nn = [1]\nopt = [\"a;b c\", [\"-x\", \"-y z\"], []]\n",
+        )
+        .unwrap();
+        assert_eq!(commands(&study), ["app|a;b c|1", "app|-x|-y z|1", "app|1"]);
+        assert!(study.has_groups());
+        assert!(study.folder_of(&study.cases[0]).0.starts_with("opt=a_b_c~"));
+    }
+
+    #[test]
+    fn a_launcher_has_a_name_and_ranks_an_expression() {
+        let text = "launcher = \"srun\"\nranks = \"a * b\"\ncommand = [\"app\"]\n[parameters]\na = [2]\nb = [3]\n";
+        let study = parse(text).unwrap();
+        assert_eq!(commands(&study), ["srun|-n|6|app"]);
+        assert!(parse(&text.replace("a * b", "a / b")).unwrap_err().to_string().contains("whole number"));
+        assert!(parse(&text.replace("srun", "srunn")).unwrap_err().to_string().contains("did you mean `srun`?"));
+    }
+
+    #[test]
+    fn the_sample_is_a_study() {
+        let folder = tempfile::tempdir().unwrap();
+        let study = Study::parse(super::super::SAMPLE, "sample.toml", folder.path(), "sample");
+        study.unwrap_or_else(|e| panic!("{e}"));
+    }
+
+    #[test]
+    fn mistakes_are_named_with_their_place() {
+        let message = |text: &str| parse(text).unwrap_err().to_string();
+        let typo = message("comand = []\n[parameters]\n");
+        assert!(
+            typo.starts_with("s.toml:1:1: unknown field `comand`") && typo.contains("did you mean `command`?"),
+            "{typo}"
+        );
+        let build = message(&format!("build = {{ surces = [\"a.c\"] }}\n{STUDY}"));
+        assert!(build.starts_with("s.toml:1:") && build.contains("did you mean `sources`?"), "{build}");
+        assert!(message(&STUDY.replace("{p}", "{q}")).contains("{q}, which is no parameter"));
+        assert!(message(&STUDY.replace("{n}", "{N}")).contains("did you mean `n`?"));
+        assert!(message(&STUDY.replace("[2, 4]", "2")).contains("`p` is no list"));
+        assert!(message(&STUDY.replace("[2, 4]", "[]")).contains("`p` has no values"));
+        assert!(message(&STUDY.replace("[2, 4]", "[nan]")).contains("no finite number"));
+        assert!(message(&STUDY.replace("[2, 4]", "[2, 0]")).contains("positive"));
+        assert!(message(&STUDY.replace("[2, 4]", "[2, 4, 2]")).contains("2 twice"));
+        assert!(message(&STUDY.replace("{n}", "n")).contains("does not use the parameter `n`"));
+        assert!(message(&format!("name = \"../x\"\n{STUDY}")).contains("holds no `/`"));
+        assert!(message(&format!("directory = \"no-such\"\n{STUDY}")).contains("which is no folder"));
+        assert!(message(&STUDY.replace("time_limit = 5", "time_limit = \"x\"")).starts_with("s.toml:3:14:"));
+        assert!(
+            message(&format!("build = [\"make\", \"N={{n}}\"]\n{STUDY}"))
+                .contains("put what each makes into the folder {build}")
+        );
+        assert!(message(&format!("build = {{ sources = [\"a.c\"] }}\n{STUDY}")).contains("does not use {program}"));
+        assert!(message(&format!("where = \"p > 9\"\n{STUDY}")).contains("leaves no point"));
+        assert!(message(&format!("derived = {{ m = \"q\" }}\n{STUDY}")).contains("`derived.m` uses `q`"));
+        assert!(message(&format!("repetitions = \"martha\"\n{STUDY}")).contains("did you mean `marta`?"));
+        assert!(message(&format!("executor = \"slrm\"\n{STUDY}")).contains("did you mean `slurm`?"));
+    }
+}

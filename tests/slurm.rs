@@ -1,0 +1,147 @@
+//! `poise run` on a real Slurm cluster: values that arrive as written, geometry, jobs that outlive the call that
+//! submitted them, and what happens to jobs that cannot run or are taken away.
+
+#[path = "common/cluster.rs"]
+mod cluster;
+mod common;
+
+use std::time::{Duration, Instant};
+
+use cluster::Cluster;
+use common::World;
+
+fn on(cluster: &Cluster) -> World {
+    let mut world = World::new();
+    world.set("SLURM_CONF", &cluster.configuration());
+    world
+}
+
+/// One cluster for all, since starting it takes longer than what is asked of it.
+#[test]
+fn studies_run_as_jobs() {
+    let cluster = Cluster::start();
+    values_arrive_as_written(&cluster);
+    ranks_are_placed_as_asked(&cluster);
+    jobs_outlive_the_call(&cluster);
+    what_cannot_run_is_told(&cluster);
+}
+
+fn values_arrive_as_written(cluster: &Cluster) {
+    let world = on(cluster);
+    let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/echo.c");
+    world.poise(["cc", "-O1", source.to_str().unwrap(), "-o", "echo"]).status(0);
+    let odd = [
+        "two  words",
+        "it's \"quoted\"",
+        "; touch harm && $(touch harm) `touch harm` | * ?",
+        "line\nbreak",
+        "%a %% \\ {n}",
+    ];
+    let values: Vec<String> = odd.iter().map(|text| serde_json::to_string(text).unwrap()).collect();
+    for submit in ["array", "jobs"] {
+        world.write(
+            "s.toml",
+            &format!(
+                "executor = \"slurm\"\ncommand = [\"./echo\", \"{{value}}\", \"{{n}}\"]\nrepetitions = 2\n\
+                 [environment]\nVALUE = \"<{{value}}>\"\n[parameters]\nn = [7]\nvalue = [{}]\n\
+                 [slurm]\nsubmit = \"{submit}\"\npoll_seconds = 1\npreamble = [\"export FROM_PREAMBLE='a b'\"]\n",
+                values.join(", ")
+            ),
+        );
+        // A folder that a script would have to quote.
+        let results = format!("it's 100% {submit}");
+        let ran = world.poise(["run", "s.toml", "-o", &results]).status(0);
+        assert!(ran.stdout.contains("10 runs are complete"), "{}", ran.stdout);
+        let mut seen = Vec::new();
+        for group in world.names(&results).into_iter().filter(|name| !name.starts_with('.')) {
+            let record = world.json(&format!("{results}/{group}/n7.r2/run.json"));
+            let value = record["factors"]["value"].as_str().unwrap().to_owned();
+            let printed = world.read(&format!("{results}/{group}/n7.r2/stdout.txt"));
+            assert_eq!(printed, format!("{value}\0{}\0<{value}>\0", 7));
+            assert!(record["environment"]["SLURM_JOB_ID"].is_string(), "{record}");
+            seen.push(value);
+        }
+        seen.sort();
+        let mut expected = odd.to_vec();
+        expected.sort_unstable();
+        assert_eq!(seen, expected);
+        assert_eq!(world.names(&format!("{results}/.slurm")), Vec::<String>::new(), "nothing is left of the jobs");
+    }
+    assert!(!world.path("harm").exists(), "no shell has read a value");
+}
+
+fn ranks_are_placed_as_asked(cluster: &Cluster) {
+    let world = on(cluster);
+    world.compile("mpicc.openmpi", "sums.c", "sums");
+    world.write(
+        "s.toml",
+        "executor = \"slurm\"\nlauncher = [\"srun\", \"--mpi=pmix\"]\ncommand = [\"sh\", \"-c\", \
+         \"echo $SLURMD_NODENAME $SLURM_NTASKS $SLURM_CPUS_PER_TASK >> $0/places; exec ./sums {n}\", \"{folder}\"]\n\
+         threads = 2\n[parameters]\np = [2, 4]\nn = [100]\n\
+         [slurm]\nnodes = \"p / 2\"\ntasks_per_node = 2\npoll_seconds = 1\n",
+    );
+    let ran = world.poise(["run", "s.toml"]);
+    assert_eq!(ran.status, Some(0), "{}{}", ran.stderr, world.read("s.runs/p4.n100.r1/stderr.txt"));
+    for (p, nodes) in [(2, 1), (4, 2)] {
+        let places = world.read(&format!("s.runs/p{p}.n100.r1/places"));
+        let mut lines: Vec<&str> = places.lines().collect();
+        assert_eq!(lines.len(), p, "{places}");
+        assert!(lines.iter().all(|line| line.ends_with(&format!(" {p} 2"))), "{places}");
+        lines.sort_unstable();
+        lines.dedup();
+        assert_eq!(lines.len(), nodes, "{places}");
+        let profile = poise_profile::Profile::read(world.path(&format!("s.runs/p{p}.n100.r1/profile.poise"))).unwrap();
+        assert_eq!(profile.ranks as usize, p);
+    }
+}
+
+fn jobs_outlive_the_call(cluster: &Cluster) {
+    let world = on(cluster);
+    world.write(
+        "s.toml",
+        "executor = \"slurm\"\ncommand = [\"sh\", \"-c\", \"echo $0 >> made; sleep 3\", \"{n}\"]\ncollect = \"elapsed\"\n\
+         [parameters]\nn = [1, 2, 3]\n[slurm]\npoll_seconds = 1\n",
+    );
+    let mut child = world.command(env!("CARGO_BIN_EXE_poise"), ["run", "s.toml"]).spawn().unwrap();
+    let begun = Instant::now();
+    while world.path("made").metadata().map_or(0, |file| file.len()) < 6 {
+        assert!(begun.elapsed() < Duration::from_secs(60), "{}", cluster.command("squeue", &[]));
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let ran = world.poise(["run", "s.toml"]).status(0);
+    assert!(ran.stdout.contains("3 runs are complete"), "{}", ran.stdout);
+    let mut made: Vec<String> = world.read("made").lines().map(str::to_owned).collect();
+    made.sort();
+    assert_eq!(made, ["1", "2", "3"], "nothing was submitted twice");
+}
+
+fn what_cannot_run_is_told(cluster: &Cluster) {
+    let world = on(cluster);
+    let script = "case $0 in 1) exit 0;; 2) exit 3;; 3) echo Cannot allocate memory >&2; exit 1;; 4) scancel $SLURM_JOB_ID; sleep 60;; esac";
+    world.write(
+        "s.toml",
+        &format!(
+            "executor = \"slurm\"\ncommand = [\"sh\", \"-c\", \"{script}\", \"{{n}}\"]\ncollect = \"elapsed\"\n\
+             [parameters]\nn = [1, 2, 3, 4, 5]\n[derived]\nnodes = \"1 + 8 * floor(n / 5)\"\n\
+             [slurm]\nnodes = \"1 + 8 * floor(n / 5)\"\npoll_seconds = 1\nsubmit = \"jobs\"\n"
+        ),
+    );
+    world.poise(["run", "s.toml"]).status(5);
+    let cause = |n: u32| world.json(&format!("s.runs/n{n}.r1/run.json"))["cause"].as_str().unwrap_or("").to_owned();
+    assert_eq!(
+        [1, 2, 3, 4, 5].map(cause),
+        ["", "exit-status", "out-of-memory", "killed-by-launcher", "too-many-ranks"]
+    );
+    cluster.wait_until_idle();
+    let hidden = world.names("s.runs").into_iter().filter(|name| name.starts_with(".task-")).count();
+    assert_eq!(hidden, 0, "nothing half-made is left");
+
+    world.write(
+        "s.toml",
+        "executor = \"slurm\"\ncommand = [\"true\", \"{n}\"]\n[parameters]\nn = [1]\n[slurm]\npartition = \"nope\"\n",
+    );
+    let refused = world.poise(["run", "s.toml", "-o", "other"]).status(2);
+    assert!(refused.stderr.contains("sbatch refused the job: invalid partition specified: nope"), "{}", refused.stderr);
+}

@@ -1,0 +1,496 @@
+//! The study language and what becomes of it: values that reach programs as they were written, builds, repetition
+//! policies, costs, events, and every way a point can fail without costing another.
+
+mod common;
+
+use std::time::{Duration, Instant};
+
+use common::{World, outcome};
+
+/// Values that a shell would take apart, run or lose.
+const ODD: [&str; 5] = [
+    "two  words",
+    "it's \"quoted\"",
+    "; touch harm && $(touch harm) `touch harm` | * ? ~",
+    "line\nbreak\t",
+    "{n} \\ %s",
+];
+
+fn toml_text(text: &str) -> String {
+    serde_json::to_string(text).unwrap()
+}
+
+/// A world with tests/programs/echo.c compiled as `echo`.
+fn with_echo() -> World {
+    let world = World::new();
+    compile(&world, "echo");
+    world
+}
+
+/// Compiles one of tests/programs that needs no MPI.
+fn compile(world: &World, name: &str) {
+    let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/programs/{name}.c"));
+    world.poise(["cc", "-O1", source.to_str().unwrap(), "-o", name]).status(0);
+}
+
+/// The runs below a results folder, group by group.
+fn runs(world: &World, results: &str) -> Vec<String> {
+    let mut runs = Vec::new();
+    for name in world.names(results).into_iter().filter(|name| !name.starts_with('.')) {
+        let path = format!("{results}/{name}");
+        if world.path(&path).join("run.json").is_file() {
+            runs.push(path);
+        } else if world.path(&path).is_dir() {
+            runs.extend(
+                world.names(&path).into_iter().filter(|run| !run.contains("json")).map(|run| format!("{path}/{run}")),
+            );
+        }
+    }
+    runs
+}
+
+#[test]
+fn values_arrive_exactly_as_written_by_argument_variable_and_file() {
+    let world = with_echo();
+    world.write("input.in", "n = {n}\nvalue = {value}\n{{n}} {\"a\": {\"b\": {n}}}\n");
+    let values: Vec<String> = ODD.iter().map(|text| toml_text(text)).collect();
+    world.write(
+        "s.toml",
+        &format!(
+            "command = [\"./echo\", \"{{value}}\", \"-x={{value}}\", \"\", \"@{{input.nml}}\"]\n\
+             [environment]\nVALUE = \"<{{value}}>\"\n[files]\n\"input.nml\" = \"input.in\"\n\
+             [parameters]\nn = [7]\nvalue = [{}]\n",
+            values.join(", ")
+        ),
+    );
+    world.poise(["run", "s.toml"]).status(0);
+    let runs = runs(&world, "s.runs");
+    assert_eq!(runs.len(), ODD.len(), "{runs:?}");
+    for run in &runs {
+        let record = world.json(&format!("{run}/run.json"));
+        let value = record["factors"]["value"].as_str().unwrap();
+        assert!(ODD.contains(&value), "{value:?}");
+        let printed = world.read(&format!("{run}/stdout.txt"));
+        let words: Vec<&str> = printed.split('\0').collect();
+        let file = record["command"][4].as_str().unwrap();
+        assert_eq!(words[..2], [value, &format!("-x={value}")]);
+        assert_eq!(words[2], "", "an empty argument is one");
+        assert!(words[3].ends_with("/input.nml") && file.ends_with("/input.nml"));
+        assert_eq!(words[4], format!("<{value}>"));
+        assert_eq!(words[5], format!("n = 7\nvalue = {value}\n{{n}} {{\"a\": {{\"b\": 7}}}}\n"));
+        assert_eq!(std::fs::read_to_string(&file[1..]).unwrap(), words[5], "the record names a file that is there");
+        assert_eq!(record["environment"]["VALUE"], format!("<{value}>"));
+    }
+    assert!(!world.path("harm").exists(), "no shell has read a value");
+}
+
+#[test]
+fn several_builds_by_flags_and_defines() {
+    let world = World::new();
+    let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/echo.c");
+    std::fs::copy(source, world.path("echo.c")).unwrap();
+    world.write(
+        "s.toml",
+        "command = [\"{program}\", \"{n}\"]\n\
+         [build]\nsources = [\"echo.c\"]\nmpi = \"none\"\nflags = [\"{flags}\"]\ndefines = { DEFINED = \"\\\"{n} of {text}\\\"\" }\n\
+         [parameters]\nn = [1, 2]\nflags = [\"-O0\", [\"-O2\", \"-funroll-loops\"]]\ntext = [\"a;b $x\"]\n",
+    );
+    let dry = world.poise(["run", "s.toml", "--dry-run"]).status(0);
+    assert_eq!(dry.stdout.lines().filter(|line| line.starts_with("build: ")).count(), 4, "{}", dry.stdout);
+    world.poise(["run", "s.toml"]).status(0);
+    let runs = runs(&world, "s.runs");
+    assert_eq!(runs.len(), 4, "{runs:?}");
+    let mut digests = Vec::new();
+    for run in &runs {
+        let record = world.json(&format!("{run}/run.json"));
+        let n = record["parameters"]["n"].as_f64().unwrap();
+        let printed = world.read(&format!("{run}/stdout.txt"));
+        assert!(printed.ends_with(&format!("{n} of a;b $x\0")), "{printed:?}");
+        let program = record["programs"][0].clone();
+        let summed = world.command("sha256sum", [program["path"].as_str().unwrap()]).output().unwrap();
+        let summed = String::from_utf8(summed.stdout).unwrap();
+        assert!(summed.starts_with(program["sha256"].as_str().unwrap()), "{summed} {program}");
+        digests.push(summed.split(' ').next().unwrap().to_owned());
+    }
+    digests.sort();
+    digests.dedup();
+    assert_eq!(digests.len(), 4, "each combination is a program of its own");
+    // Models are of one group; the advice names one.
+    let groups = world.poise(["model", "s.runs"]).status(3);
+    assert!(
+        groups.stderr.contains("2 groups of runs") && groups.stderr.contains("s.runs/flags=-O0,text="),
+        "{}",
+        groups.stderr
+    );
+}
+
+#[test]
+fn a_changed_program_is_noticed() {
+    let world = with_echo();
+    world.write("s.toml", "command = [\"./echo\", \"{n}\"]\n[parameters]\nn = [1]\n");
+    world.poise(["run", "s.toml"]).status(0);
+    world.poise(["run", "s.toml"]).status(0);
+    let mut bytes = std::fs::read(world.path("echo")).unwrap();
+    bytes.push(0);
+    std::fs::remove_file(world.path("echo")).unwrap();
+    std::fs::write(world.path("echo"), bytes).unwrap();
+    world.command("chmod", ["+x", "echo"]).status().unwrap();
+    let changed = world.poise(["run", "s.toml"]).status(2);
+    assert!(changed.stderr.contains("/echo has changed since s.runs/n1.r1 was measured"), "{}", changed.stderr);
+    world.poise(["run", "s.toml", "--accept-changed"]).status(0);
+}
+
+/// A study whose program takes as long as the file `times` says, run by run; it leaves no profile and needs none.
+fn of_times(world: &World, times: &str, repetitions: &str) {
+    world.write("times", times);
+    let script = "read t < times; tail -n +2 times > left; mv left times; sleep $t";
+    world.write(
+        "s.toml",
+        &format!(
+            "command = [\"sh\", \"-c\", \"{script}\", \"{{n}}\"]\ncollect = \"elapsed\"\nrepetitions = {repetitions}\n\
+             [parameters]\nn = [1]\n"
+        ),
+    );
+}
+
+#[test]
+fn the_marta_policy_drops_the_ends_and_repeats_what_is_unsteady() {
+    let world = World::new();
+    // A sleep is late by a millisecond or two, which is well below 10 % of these; the first attempt has one far off.
+    of_times(&world, "0.1\n0.1\n0.3\n0.1\n0.5\n0.2\n0.2\n0.01\n0.2\n0.4\n", "{ policy = \"marta\", deviation = 0.3 }");
+    let ran = world.poise(["run", "s.toml"]).status(0);
+    assert!(ran.stdout.contains("10 runs are complete"), "{}", ran.stdout);
+    let selection = world.json("s.runs/selection.json");
+    let dropped = selection["dropped"].as_array().unwrap();
+    let why = |run: &str| {
+        let found = dropped.iter().find(|d| d["run"] == run).unwrap_or_else(|| panic!("{run}: {selection}"));
+        assert_eq!(found["metrics"], "time");
+        found["reason"].as_str().unwrap().to_owned()
+    };
+    for run in ["n1.r1", "n1.r2", "n1.r3", "n1.r4", "n1.r5"] {
+        assert!(why(run).contains("attempt 1 was repeated: run 3 deviates"), "{}", why(run));
+    }
+    assert!(why("n1.r8").contains("the smallest of 5 times") && why("n1.r10").contains("the largest of 5 times"));
+    assert_eq!((dropped.len(), &selection["policy"]), (7, &"marta".into()));
+    assert_eq!(
+        world.poise(["run", "s.toml", "--format", "json"]).status(0).stdout.lines().count(),
+        2,
+        "nothing is left to do"
+    );
+}
+
+#[test]
+fn the_interval_policy_ends_and_says_when_the_budget_is_spent() {
+    let world = World::new();
+    of_times(&world, &"0.05\n".repeat(20), "{ policy = \"interval\", width = 0.9, at_most = 9 }");
+    assert!(world.poise(["run", "s.toml"]).status(0).stdout.contains("5 runs are complete"));
+    let world = World::new();
+    of_times(&world, &"0.01\n0.1\n".repeat(10), "{ policy = \"interval\", width = 0.01, at_most = 7 }");
+    let wide = world.poise(["run", "s.toml"]).status(0);
+    assert!(wide.stdout.contains("7 runs are complete"), "{}", wide.stdout);
+    assert!(wide.stderr.contains("n1 is not as steady as asked: the median of 7 times"), "{}", wide.stderr);
+    let world = World::new();
+    of_times(&world, &"0.01\n0.1\n".repeat(10), "{ policy = \"interval\", width = 0.01, core_hours = 1e-6 }");
+    let spent = world.poise(["run", "s.toml"]).status(0);
+    assert!(spent.stdout.contains("5 runs") && spent.stderr.contains("the budget is spent"), "{}", spent.stderr);
+}
+
+#[test]
+fn effort_once_takes_effort_from_the_first_run() {
+    let world = with_echo();
+    let study = "command = [\"./echo\", \"{n}\"]\nrepetitions = { policy = \"effort-once\", runs = 3 }\n[parameters]\nn = [1]\n";
+    world.write("s.toml", study);
+    world.poise(["run", "s.toml"]).status(0);
+    let csv = world.poise(["export", "s.runs", "--to", "csv", "-o", "-"]).status(0).stdout;
+    let rows = |metric: &str| csv.lines().filter(|line| line.contains(metric) && line.contains("main")).count();
+    assert!(rows("time") > 0 && rows("basic_blocks") > 0, "{csv}");
+    assert_eq!(rows("time"), 3 * rows("basic_blocks"), "{csv}");
+}
+
+#[test]
+fn a_dry_run_learns_what_runs_cost() {
+    let world = World::new();
+    let study = "command = [\"sh\", \"-c\", \"sleep 0.$0\", \"{n}\"]\ncollect = \"elapsed\"\ntime_limit = 3600\n[parameters]\nn = [1, 2, 4]\n";
+    world.write("s.toml", study);
+    let plan = |world: &World| {
+        let text = world.poise(["run", "s.toml", "--dry-run", "--format", "json"]).status(0).stdout;
+        serde_json::from_str::<serde_json::Value>(&text).unwrap()
+    };
+    let before = plan(&world);
+    assert_eq!(before["points"][0]["seconds_from"], "time limit");
+    assert_eq!(before["core_hours"], 3.0, "three runs of at most an hour on a core");
+    assert_eq!(before["points"][2]["command"], serde_json::json!(["sh", "-c", "sleep 0.$0", "4"]));
+    world.write("s.toml", &format!("expected_seconds = \"0.5 * n\"\n{study}"));
+    let expected = plan(&world)["core_hours"].as_f64().unwrap();
+    assert!((expected - 3.5 / 3600.0).abs() < 1e-12, "{expected}");
+
+    world.write("s.toml", study);
+    world.poise(["run", "s.toml"]).status(0);
+    std::fs::remove_dir_all(world.path("s.runs/n4.r1")).unwrap();
+    let after = plan(&world);
+    assert_eq!(after["points"][2]["seconds_from"], "learned");
+    assert_eq!((&after["points"][0]["runs"], &after["points"][0]["done"]), (&0.into(), &1.into()));
+    let learned = after["points"][2]["seconds"].as_f64().unwrap();
+    assert!(learned > 0.15 && learned < 20.0, "more than the run at 1, and no hour: {learned}");
+    let people = world.poise(["run", "s.toml", "--dry-run"]).status(0).stdout;
+    assert!(people.contains("sh -c 'sleep 0.$0' 4") && people.contains("learned from the runs done"), "{people}");
+}
+
+#[test]
+fn a_first_study_is_written_and_a_typo_is_answered() {
+    let world = World::new();
+    world.poise(["run", "--init"]).status(0);
+    let shown = world.poise(["run", "study.toml", "--dry-run"]).status(0).stdout;
+    assert!(shown.contains("-n 32 ./app 500"), "{shown}");
+    let again = world.poise(["run", "--init"]).status(2);
+    assert!(again.stderr.contains("exists"), "{}", again.stderr);
+    world.write("typo.toml", &world.read("study.toml").replace("time_limit", "time_limt"));
+    let typo = world.poise(["run", "typo.toml"]).status(3);
+    assert!(typo.stderr.contains("did you mean `time_limit`?"), "{}", typo.stderr);
+}
+
+#[test]
+fn events_are_one_object_a_line() {
+    let world = World::new();
+    let script = "test $0 -ne 2";
+    world.write(
+        "s.toml",
+        &format!(
+            "command = [\"sh\", \"-c\", \"{script}\", \"{{n}}\"]\ncollect = \"elapsed\"\n[parameters]\nn = [1, 2, 3]\n"
+        ),
+    );
+    let told = world.poise(["run", "s.toml", "--format", "json"]).status(5).stdout;
+    let events: Vec<serde_json::Value> = told.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let names: Vec<_> = events.iter().map(|event| event["event"].as_str().unwrap()).collect();
+    assert_eq!(names, ["begin", "run", "ended", "run", "ended", "run", "ended", "end"]);
+    assert_eq!((&events[0]["left"], &events[0]["schema"]), (&3.into(), &"counterpoise/run-events".into()));
+    let failed = events.iter().find(|event| event["status"] == "failed").unwrap();
+    assert_eq!((&failed["run"], &failed["cause"]), (&"n2.r1".into(), &"exit-status".into()));
+    assert_eq!((&events[7]["complete"], &events[7]["failed"]), (&2.into(), &1.into()));
+    assert_eq!(events[6]["left"], 0);
+}
+
+/// Every misfortune is a point of one study; those beside them are complete.
+#[test]
+fn misfortunes_are_told_apart_and_cost_no_other_point() {
+    let world = World::new();
+    world.compile("mpicc.openmpi", "sums.c", "sums");
+    compile(&world, "hog");
+    let mpirun = "exec mpirun.openmpi --oversubscribe -n 2 ./sums 10";
+    let cases = [
+        ("fine", mpirun, "", ""),
+        ("refused", "exec mpirun.openmpi -n 4000 --nooversubscribe ./sums 10", "too-many-ranks", "no room"),
+        ("memory", "ulimit -v 200000; exec ./hog 9999", "out-of-memory", "not enough memory"),
+        ("signal", "kill -SEGV $$", "signal", "11 (SIGSEGV)"),
+        (
+            "rank",
+            "exec mpirun.openmpi --oversubscribe -n 2 sh -c 'test $OMPI_COMM_WORLD_RANK -eq 0 && exec sleep 60; kill -KILL $$'",
+            "rank-killed",
+            "Rank 1 was killed by signal 9",
+        ),
+        ("launcher", "exec mpirun.openmpi --timeout 1 -n 1 sleep 60", "killed-by-launcher", "The launcher ended it"),
+        ("silent", "true", "prints-nothing", "printed nothing and left no profile"),
+        ("chatty", "echo hello", "no-profile", "left no profile"),
+        ("forks", "setsid sleep 4713 & echo", "left-children", "ran on and were ended: sleep"),
+        ("hangs", "sleep 4714", "hangs", "done nothing for"),
+        ("late", "while :; do :; done", "time-limit", "longer than 5 s"),
+        ("missing", "exec ./no-such", "exit-status", "status 127"),
+        ("status", "exit 3", "exit-status", "status 3"),
+        ("also", mpirun, "", ""),
+    ];
+    let names: Vec<String> = cases.iter().map(|case| toml_text(case.0)).collect();
+    let lines: Vec<String> = cases.iter().map(|(name, script, ..)| format!("{name}) {script};;")).collect();
+    world.write("point.sh", &format!("case $1 in\n{}\nesac\n", lines.join("\n")));
+    world.write(
+        "s.toml",
+        &format!(
+            "command = [\"sh\", \"point.sh\", \"{{which}}\"]\ntime_limit = 5\n[parameters]\nn = [1]\nwhich = [{}]\n[derived]\n",
+            names.join(", ")
+        )
+        .replace("n = [1]\n", ""),
+    );
+    let ran = world.poise(["run", "s.toml"]).status(5);
+    assert!(ran.stdout.contains("2 runs are complete"), "{}\n{}", ran.stdout, ran.stderr);
+    for (name, _, cause, reason) in cases {
+        let record = world.json(&format!("s.runs/which={name}/r1/run.json"));
+        assert_eq!(record["status"], if cause.is_empty() { "complete" } else { "failed" }, "{name}: {record}");
+        assert_eq!(record["cause"].as_str().unwrap_or(""), cause, "{name}: {record}");
+        assert!(record["reason"].as_str().unwrap_or("").contains(reason), "{name}: {record}");
+    }
+    let left =
+        world.command("sh", ["-c", "grep -sl 'sleep.471[34]' /proc/[0-9]*/cmdline | grep -v self"]).output().unwrap();
+    assert!(left.stdout.is_empty(), "{}", String::from_utf8_lossy(&left.stdout));
+}
+
+#[test]
+fn a_memory_limit_holds_for_each_process() {
+    let world = World::new();
+    compile(&world, "hog");
+    world.write("s.toml", "command = [\"./hog\", \"{n}\"]\nmemory_limit = 500\n[parameters]\nn = [10, 1000]\n");
+    world.poise(["run", "s.toml"]).status(5);
+    assert_eq!(world.json("s.runs/n10.r1/run.json")["status"], "complete");
+    assert_eq!(world.json("s.runs/n1000.r1/run.json")["cause"], "out-of-memory");
+}
+
+#[test]
+fn a_core_budget_refuses_and_runs_side_by_side_only_if_asked() {
+    let world = World::new();
+    // Each run notes how many are running, itself included.
+    let script = "mkdir -p on; touch on/$$; ls on | wc -l >> most; sleep 1; rm on/$$";
+    let study = |p: &str, place: &str| {
+        format!(
+            "command = [\"sh\", \"-c\", \"{script}\", \"{{p}}\", \"{{n}}\"]\ncollect = \"elapsed\"\n\
+             [parameters]\np = {p}\nn = [1, 2, 3, 4]\n[local]\n{place}\n"
+        )
+    };
+    let most = |world: &World| world.read("most").split_whitespace().map(|n| n.parse::<u32>().unwrap()).max();
+    world.write("s.toml", &study("[1, 3]", "cores = 2"));
+    world.poise(["run", "s.toml"]).status(5);
+    assert_eq!(most(&world), Some(1));
+    let refused = world.json("s.runs/p3.n1.r1/run.json");
+    assert_eq!(refused["cause"], "too-many-ranks", "{refused}");
+    world.write("s.toml", &study("[2]", "cores = 5\nside_by_side = true"));
+    world.poise(["run", "s.toml", "-o", "together"]).status(0);
+    assert_eq!(most(&world), Some(2), "two runs of two cores in five");
+}
+
+/// Killed by the signal that cannot be caught, again and again: what is complete stays, what is missing is made.
+#[test]
+fn a_killed_study_goes_on_where_it_was() {
+    let world = World::new();
+    let script = "echo $0 >> made; sleep 0.2";
+    world.write(
+        "s.toml",
+        &format!("command = [\"sh\", \"-c\", \"{script}\", \"{{n}}\"]\ncollect = \"elapsed\"\n[parameters]\nn = {{ from = 1, to = 12, step = 1 }}\n"),
+    );
+    let complete = |world: &World| runs(world, "s.runs").len();
+    for wanted in [2, 5, 8] {
+        let mut child = world.command(env!("CARGO_BIN_EXE_poise"), ["run", "s.toml"]).spawn().unwrap();
+        let begun = Instant::now();
+        while complete(&world) < wanted {
+            assert!(begun.elapsed() < Duration::from_secs(60), "{} runs", complete(&world));
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    let before: Vec<_> = runs(&world, "s.runs").iter().map(|run| world.read(&format!("{run}/run.json"))).collect();
+    let last = world.poise(["run", "s.toml"]).status(0);
+    assert!(
+        last.stdout.contains("12 runs are complete") && last.stdout.contains("from an earlier call"),
+        "{}",
+        last.stdout
+    );
+    let after: Vec<_> = runs(&world, "s.runs").iter().map(|run| world.read(&format!("{run}/run.json"))).collect();
+    assert!(before.iter().all(|record| after.contains(record)), "no complete run was made again");
+    let hidden: Vec<_> = world.names("s.runs").into_iter().filter(|name| name.starts_with('.')).collect();
+    assert_eq!(hidden, Vec::<String>::new(), "nothing half-made is left");
+    // Of the twelve, at most the three that were being made when they were killed were begun twice.
+    assert!(world.read("made").lines().count() <= 15, "{}", world.read("made"));
+}
+
+#[test]
+fn two_at_a_time_do_not_tread_on_each_other() {
+    let world = World::new();
+    world.write("s.toml", "command = [\"sh\", \"-c\", \"sleep 0.5; echo $0 >> made\", \"{n}\"]\ncollect = \"elapsed\"\n[parameters]\nn = [1, 2, 3]\n");
+    let poise = env!("CARGO_BIN_EXE_poise");
+    let first = world.command(poise, ["run", "s.toml"]).stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let begun = Instant::now();
+    while world.names("s.runs").iter().all(|name| !name.starts_with(".run-")) {
+        assert!(begun.elapsed() < Duration::from_secs(30), "the first never began");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let second = world.poise(["run", "s.toml"]).status(2);
+    assert!(second.stderr.contains(&format!("process {}", first.id())), "{}", second.stderr);
+    let first = outcome(first.wait_with_output().unwrap()).status(0);
+    assert!(first.stdout.contains("3 runs are complete"), "{}", first.stdout);
+    assert_eq!(world.read("made").lines().count(), 3);
+}
+
+#[test]
+fn a_full_disk_leaves_no_half_run() {
+    let world = World::new();
+    let study = "command = [\"sh\", \"-c\", \"head -c $0 /dev/zero\", \"{n}\"]\ncollect = \"elapsed\"\n[parameters]\n";
+    world.write("small.toml", &format!("{study}n = [10]\n"));
+    world.write("large.toml", &format!("{study}n = [10, 9000000]\n"));
+    let run = format!("{} run -o disk/runs", env!("CARGO_BIN_EXE_poise"));
+    let script = format!(
+        "mkdir disk && mount -t tmpfs -o size=1m none disk || exit 77; {run} small.toml || exit 78; {run} large.toml; \
+         echo ended with $?; ls -A disk/runs; mount -o remount,size=40m disk; {run} large.toml"
+    );
+    let ran = outcome(world.command("unshare", ["-m", "sh", "-c", &script]).output().unwrap());
+    if matches!(ran.status, Some(77 | 1)) {
+        // Only a system administrator can make a small disk.
+        return;
+    }
+    let (full, roomy) =
+        ran.stdout.split_once("ended with 2\n").unwrap_or_else(|| panic!("{}{}", ran.stdout, ran.stderr));
+    assert!(full.contains("1 runs are complete") && ran.stderr.contains("No space left"), "{}", ran.stderr);
+    assert!(roomy.starts_with("n10.r1\n2 runs are complete"), "nothing half-made is left, and room helps: {roomy}");
+}
+
+#[test]
+fn programs_run_in_a_simulated_network() {
+    let world = World::new();
+    let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/sums.c");
+    std::fs::copy(source, world.path("sums.c")).unwrap();
+    let study = |latency: &str, topology: &str| {
+        let text = format!(
+            "executor = \"smpi\"\ncommand = [\"{{program}}\", \"{{n}}\", \"{{text}}\"]\n[build]\nsources = [\"sums.c\"]\nflags = [\"-O1\"]\n\
+             [parameters]\np = [2, 4, 64]\nn = [100]\ntext = [\"a  b; 'c' *\"]\n[smpi]\nlatency = \"{latency}\"\nbandwidth = \"1GBps\"\n\
+             topology = \"{topology}\"\n"
+        );
+        world.write("s.toml", &text);
+    };
+    let time = |results: &str, p: u32| {
+        let group = world.names(results).into_iter().find(|name| name.starts_with("text=")).unwrap();
+        let profile = format!("{results}/{group}/p{p}.n100.r1/profile.poise");
+        let profile = poise_profile::Profile::read(world.path(&profile)).unwrap();
+        assert_eq!(profile.ranks, p);
+        let times = profile.values.iter().filter(|((_, metric), _)| *metric == poise_profile::Metric::Time);
+        times.map(|(_, over_ranks)| over_ranks.maximum.0).max().unwrap()
+    };
+    study("1us", "torus 4x4x2");
+    let small = world.poise(["run", "s.toml", "-o", "small"]).status(5);
+    assert!(small.stderr.contains("64 ranks, and the simulated network has 32 nodes"), "{}", small.stderr);
+    study("10us", "torus 4x4x2");
+    world.poise(["run", "s.toml", "-o", "slow"]).status(5);
+    // Nothing but latency matters for 24 bytes: ten times the latency is ten times the time, to the bytes' own.
+    let ratio = time("slow", 4) as f64 / time("small", 4) as f64;
+    assert!((9.0..10.1).contains(&ratio), "{ratio}");
+    study("1us", "cluster");
+    world.poise(["run", "s.toml", "-o", "cluster"]).status(0);
+    assert!(time("cluster", 64) > 2 * time("cluster", 4), "log2(64) = 3 log2(4) rounds");
+}
+
+#[test]
+fn the_machine_is_recorded_and_quieted() {
+    let world = World::new();
+    // The priority and the cores that the program has, as the kernel tells them.
+    let script = "cut -d' ' -f19 /proc/self/stat; grep Cpus_allowed_list /proc/self/status; $0";
+    let study = format!(
+        "command = [\"sh\", \"-c\", \"{script}\", \"{{which}}\"]\ncollect = \"elapsed\"\n[parameters]\np = [1]\nwhich = [\"true\"]\n"
+    );
+    world.write("s.toml", &study);
+    world.poise(["run", "s.toml"]).status(0);
+    let record = world.json("s.runs/which=true/p1.r1/run.json");
+    let machine = &record["machine"];
+    for key in ["cores", "governor", "boost", "huge_pages", "running", "load", "probe"] {
+        assert!(machine["before"].get(key).is_some() && machine["after"].get(key).is_some(), "{key}: {machine}");
+    }
+    assert!(machine["before"]["probe"]["fastest_ns"].as_f64().unwrap() > 1e4, "{machine}");
+    assert!(machine["concerns"].is_array() && machine.get("steal").is_some(), "{machine}");
+
+    let quiet = world.poise(["run", "s.toml", "-o", "quiet", "--quiet-machine"]).status(0);
+    let printed = world.read("quiet/which=true/p1.r1/stdout.txt");
+    let cores = std::thread::available_parallelism().unwrap().get();
+    if cores > 1 {
+        let list = printed.lines().nth(1).unwrap().split_whitespace().last().unwrap();
+        assert!(list.parse::<usize>().is_ok(), "one core: {printed}");
+        assert_eq!(world.json("quiet/which=true/p1.r1/run.json")["pinned"].as_array().unwrap().len(), 1);
+    }
+    if !quiet.stderr.contains("only root may raise it") {
+        assert_eq!(printed.lines().next(), Some("-10"), "{printed}");
+    }
+    assert!(!world.path("quiet/.quiet.json").exists());
+}
