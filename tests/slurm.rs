@@ -73,11 +73,12 @@ fn values_arrive_as_written(cluster: &Cluster) {
 fn ranks_are_placed_as_asked(cluster: &Cluster) {
     let world = on(cluster);
     world.compile("mpicc.openmpi", "sums.c", "sums");
+    // The four nodes are one machine, whose ranks would mistake each other's shared memory for their own.
     world.write(
         "s.toml",
         "executor = \"slurm\"\nlauncher = [\"srun\", \"--mpi=pmix\"]\ncommand = [\"sh\", \"-c\", \
          \"echo $SLURMD_NODENAME $SLURM_NTASKS $SLURM_CPUS_PER_TASK >> $0/places; exec ./sums {n}\", \"{folder}\"]\n\
-         threads = 2\n[parameters]\np = [2, 4]\nn = [100]\n\
+         threads = 2\n[environment]\nOMPI_MCA_btl = \"tcp,self\"\n[parameters]\np = [2, 4]\nn = [100]\n\
          [slurm]\nnodes = \"p / 2\"\ntasks_per_node = 2\npoll_seconds = 1\n",
     );
     let ran = world.poise(["run", "s.toml"]);
