@@ -72,27 +72,22 @@ fn values_arrive_as_written(cluster: &Cluster) {
 
 fn ranks_are_placed_as_asked(cluster: &Cluster) {
     let world = on(cluster);
-    world.compile("mpicc.openmpi", "sums.c", "sums");
-    // The four nodes are one machine, whose ranks would mistake each other's shared memory for their own.
     world.write(
         "s.toml",
-        "executor = \"slurm\"\nlauncher = [\"srun\", \"--mpi=pmix\"]\ncommand = [\"sh\", \"-c\", \
-         \"echo $SLURMD_NODENAME $SLURM_NTASKS $SLURM_CPUS_PER_TASK >> $0/places; exec ./sums {n}\", \"{folder}\"]\n\
-         threads = 2\n[environment]\nOMPI_MCA_btl = \"tcp,self\"\n[parameters]\np = [2, 4]\nn = [100]\n\
+        "executor = \"slurm\"\nlauncher = \"srun\"\ncommand = [\"sh\", \"-c\", \
+         \"echo $SLURMD_NODENAME $SLURM_NTASKS $SLURM_CPUS_PER_TASK >> $0/places\", \"{folder}\"]\n\
+         collect = \"elapsed\"\nthreads = 2\n[parameters]\np = [2, 4]\n\
          [slurm]\nnodes = \"p / 2\"\ntasks_per_node = 2\npoll_seconds = 1\n",
     );
-    let ran = world.poise(["run", "s.toml"]);
-    assert_eq!(ran.status, Some(0), "{}{}", ran.stderr, world.read("s.runs/p4.n100.r1/stderr.txt"));
+    world.poise(["run", "s.toml"]).status(0);
     for (p, nodes) in [(2, 1), (4, 2)] {
-        let places = world.read(&format!("s.runs/p{p}.n100.r1/places"));
+        let places = world.read(&format!("s.runs/p{p}.r1/places"));
         let mut lines: Vec<&str> = places.lines().collect();
         assert_eq!(lines.len(), p, "{places}");
         assert!(lines.iter().all(|line| line.ends_with(&format!(" {p} 2"))), "{places}");
         lines.sort_unstable();
         lines.dedup();
         assert_eq!(lines.len(), nodes, "{places}");
-        let profile = poise_profile::Profile::read(world.path(&format!("s.runs/p{p}.n100.r1/profile.poise"))).unwrap();
-        assert_eq!(profile.ranks as usize, p);
     }
 }
 

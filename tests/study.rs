@@ -153,44 +153,74 @@ fn of_times(world: &World, times: &str, repetitions: &str) {
     );
 }
 
+/// Elapsed seconds of a point's runs, by repetition.
+fn seconds(world: &World) -> Vec<f64> {
+    let runs = world.names("s.runs").into_iter().filter(|name| name.starts_with("n1.r")).count();
+    (1..=runs).map(|r| world.json(&format!("s.runs/n1.r{r}/run.json"))["seconds"].as_f64().unwrap()).collect()
+}
+
+/// However long the sleeps really took: what is dropped is what the rule says of the times that were recorded.
 #[test]
 fn the_marta_policy_drops_the_ends_and_repeats_what_is_unsteady() {
     let world = World::new();
-    // A sleep is late by a millisecond or two, which is well below 10 % of these; the first attempt has one far off.
-    of_times(&world, "0.1\n0.1\n0.3\n0.1\n0.5\n0.2\n0.2\n0.01\n0.2\n0.4\n", "{ policy = \"marta\", deviation = 0.3 }");
-    let ran = world.poise(["run", "s.toml"]).status(0);
-    assert!(ran.stdout.contains("10 runs are complete"), "{}", ran.stdout);
+    of_times(
+        &world,
+        "0.1\n0.2\n0.9\n0.1\n1.2\n0.3\n0.3\n0.01\n0.3\n0.6\n",
+        "{ policy = \"marta\", deviation = 0.3, attempts = 2 }",
+    );
+    world.poise(["run", "s.toml"]).status(0);
+    let times = seconds(&world);
+    // The mean of the three in the middle, and the largest deviation from it.
+    let deviation = |attempt: &[f64]| {
+        let mut sorted = attempt.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let mean = (sorted[1] + sorted[2] + sorted[3]) / 3.0;
+        (mean - sorted[1]).max(sorted[3] - mean) / mean
+    };
+    let attempts: Vec<&[f64]> = times.chunks(5).collect();
+    let first_is_steady = deviation(attempts[0]) <= 0.3;
+    assert_eq!(attempts.len(), if first_is_steady { 1 } else { 2 }, "{times:?}");
+    let is_second_better =
+        attempts.len() == 2 && (deviation(attempts[1]) <= 0.3 || deviation(attempts[1]) < deviation(attempts[0]));
+    let chosen = usize::from(is_second_better);
+    let mut kept: Vec<usize> = (chosen * 5..chosen * 5 + 5).collect();
+    kept.sort_by(|&a, &b| times[a].total_cmp(&times[b]));
+    let mut expected: Vec<String> = kept[1..4].iter().map(|run| format!("n1.r{}", run + 1)).collect();
+    expected.sort();
+
     let selection = world.json("s.runs/selection.json");
     let dropped = selection["dropped"].as_array().unwrap();
-    let why = |run: &str| {
-        let found = dropped.iter().find(|d| d["run"] == run).unwrap_or_else(|| panic!("{run}: {selection}"));
-        assert_eq!(found["metrics"], "time");
-        found["reason"].as_str().unwrap().to_owned()
-    };
-    for run in ["n1.r1", "n1.r2", "n1.r3", "n1.r4", "n1.r5"] {
-        assert!(why(run).contains("attempt 1 was repeated: run 3 deviates"), "{}", why(run));
-    }
-    assert!(why("n1.r8").contains("the smallest of 5 times") && why("n1.r10").contains("the largest of 5 times"));
-    assert_eq!((dropped.len(), &selection["policy"]), (7, &"marta".into()));
-    assert_eq!(
-        world.poise(["run", "s.toml", "--format", "json"]).status(0).stdout.lines().count(),
-        2,
-        "nothing is left to do"
+    let mut used: Vec<String> = (1..=times.len()).map(|run| format!("n1.r{run}")).collect();
+    used.retain(|run| dropped.iter().all(|dropped| dropped["run"] != run.as_str()));
+    used.sort();
+    assert_eq!(used, expected, "{selection} {times:?}");
+    assert!(
+        dropped.iter().all(|dropped| dropped["reason"].as_str().unwrap().len() > 10 && dropped["metrics"] == "time")
     );
+    let again = world.poise(["run", "s.toml", "--format", "json"]).status(0).stdout;
+    assert_eq!(again.lines().count(), 2, "nothing is left to do: {again}");
 }
 
 #[test]
-fn the_interval_policy_ends_and_says_when_the_budget_is_spent() {
+fn the_interval_policy_ends_when_it_is_narrow_or_the_budget_is_spent() {
     let world = World::new();
-    of_times(&world, &"0.05\n".repeat(20), "{ policy = \"interval\", width = 0.9, at_most = 9 }");
-    assert!(world.poise(["run", "s.toml"]).status(0).stdout.contains("5 runs are complete"));
+    of_times(&world, &"0.2\n".repeat(20), "{ policy = \"interval\", width = 0.5, at_most = 9 }");
+    world.poise(["run", "s.toml"]).status(0);
+    // Of 5 to 7 values the interval of the median at 90 % is from the smallest to the largest.
+    let times = seconds(&world);
+    let width = |times: &[f64]| {
+        let mut sorted = times.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        (sorted[sorted.len() - 1] - sorted[0]) / sorted[sorted.len() / 2]
+    };
+    assert_eq!(times.len() == 5, width(&times[..5]) <= 0.5, "{times:?}");
     let world = World::new();
-    of_times(&world, &"0.01\n0.1\n".repeat(10), "{ policy = \"interval\", width = 0.01, at_most = 7 }");
+    of_times(&world, &"0.01\n0.5\n".repeat(10), "{ policy = \"interval\", width = 0.01, at_most = 7 }");
     let wide = world.poise(["run", "s.toml"]).status(0);
     assert!(wide.stdout.contains("7 runs are complete"), "{}", wide.stdout);
     assert!(wide.stderr.contains("n1 is not as steady as asked: the median of 7 times"), "{}", wide.stderr);
     let world = World::new();
-    of_times(&world, &"0.01\n0.1\n".repeat(10), "{ policy = \"interval\", width = 0.01, core_hours = 1e-6 }");
+    of_times(&world, &"0.01\n0.5\n".repeat(10), "{ policy = \"interval\", width = 0.01, core_hours = 1e-6 }");
     let spent = world.poise(["run", "s.toml"]).status(0);
     assert!(spent.stdout.contains("5 runs") && spent.stderr.contains("the budget is spent"), "{}", spent.stderr);
 }
@@ -469,7 +499,7 @@ fn the_machine_is_recorded_and_quieted() {
     // The priority and the cores that the program has, as the kernel tells them.
     let script = "cut -d' ' -f19 /proc/self/stat; grep Cpus_allowed_list /proc/self/status; $0";
     let study = format!(
-        "command = [\"sh\", \"-c\", \"{script}\", \"{{which}}\"]\ncollect = \"elapsed\"\n[parameters]\np = [1]\nwhich = [\"true\"]\n"
+        "command = [\"sh\", \"-c\", \"{script}\", \"{{which}}\", \"{{p}}\"]\ncollect = \"elapsed\"\n[parameters]\np = [1]\nwhich = [\"true\"]\n"
     );
     world.write("s.toml", &study);
     world.poise(["run", "s.toml"]).status(0);
