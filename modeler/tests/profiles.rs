@@ -320,6 +320,61 @@ mod tools {
         assert!(error("p,t\n1,2\n", "p=parameter").contains("no column is a metric"));
     }
 
+    /// Layouts as MARTA, JUBE and ReFrame write them, with what surrounds the columns that matter.
+    #[test]
+    fn tables_of_harnesses_are_read_as_they_are_printed() {
+        let read = |text: &str, columns: &str| {
+            let columns = Some(columns.to_owned());
+            formats::read_bytes("input", text.into(), &ReadOptions { columns, ..ReadOptions::default() }).unwrap()
+        };
+        // MARTA: flags with blanks around them, counters with colons in their names.
+        let marta = "compiler,compiler_flags,N_THREADS,SIZE,VERSION,MEM_LOAD_UOPS_RETIRED:L1_HIT,n_thread,tsc,BANDWIDTH\n\
+            gcc-11, -march=native -O3 ,1,1024,triad,297203.0,0.0,60779160.0,13.912\n\
+            gcc-11, -march=native -O3 ,2,1024,triad,288093.0,0.0,30762186.0,27.916\n";
+        let roles = "N_THREADS=parameter:threads,SIZE=parameter:n,compiler=callpath,VERSION=callpath,\
+            MEM_LOAD_UOPS_RETIRED:L1_HIT=metric:hits,tsc=metric:cycles";
+        let input = read(marta, roles);
+        assert_eq!(input.experiment.parameters, ["threads", "n"]);
+        let hits = values(&input, "gcc-11->triad", "hits", None);
+        assert_eq!(hits, [(vec![1.0, 1024.0], vec![297_203.0]), (vec![2.0, 1024.0], vec![288_093.0])]);
+        assert_eq!(values(&input, "gcc-11->triad", "cycles", None)[1].1, [30_762_186.0]);
+
+        // JUBE's pretty table and its table of comma-separated values.
+        let jube = "result:\n| jube_res_analyser | jube_wp_iteration | nodes | runtime[s] |\n\
+            |-------------------|-------------------|-------|------------|\n\
+            |           analyse |                 0 |     1 |       20.5 |\n\
+            |           analyse |                 1 |     1 |       21.5 |\n\
+            |           analyse |                 0 |     2 |       11.0 |\n";
+        let roles = "nodes=parameter,runtime[s]=metric:time[s],jube_wp_iteration=repetition";
+        let expected = [(vec![1.0], vec![20.5, 21.5]), (vec![2.0], vec![11.0])];
+        for heading in ["", "result:\n"] {
+            let text = jube.replacen("result:\n", heading, 1);
+            assert_eq!(values(&read(&text, roles), "<root>", "time", None), expected, "{heading:?}");
+        }
+        let csv = "jube_res_analyser,jube_wp_iteration,nodes,runtime[s]\nanalyse,0,1,20.5\nanalyse,1,1,21.5\nanalyse,0,2,11.0\n";
+        assert_eq!(values(&read(csv, roles), "<root>", "time", None), expected);
+
+        // ReFrame's log of performance, whose lines end with a bar, and its report, drawn with lines.
+        let log = "job_completion_time|version|display_name|system|num_tasks|result|elapsed_value|elapsed_unit|\n\
+            2024-02-21T22:51:16|4.5.1|osu_test|tresa|2|pass|120.5|ms|\n\
+            2024-02-21T22:52:16|4.5.1|osu_test|tresa|4|pass|70.25|ms|\n";
+        let roles = "num_tasks=parameter:p,display_name=callpath,elapsed_value=metric:time,elapsed_unit=unit";
+        let input = read(log, roles);
+        assert_eq!(values(&input, "osu_test", "time", None), [(vec![2.0], vec![0.1205]), (vec![4.0], vec![0.07025])]);
+        let report = "┍━━━━━━━━━━┯━━━━━━━━━━━━━┯━━━━━━━━━┯━━━━━━━━┯━━━━━━━━━┑\n\
+            │ name     │   num_tasks │ pvar    │   pval │ punit   │\n\
+            ┝━━━━━━━━━━┿━━━━━━━━━━━━━┿━━━━━━━━━┿━━━━━━━━┿━━━━━━━━━┥\n\
+            │ osu_test │           2 │ elapsed │  120.5 │ ms      │\n\
+            ├──────────┼─────────────┼─────────┼────────┼─────────┤\n\
+            │ osu_test │           4 │ elapsed │  70.25 │ ms      │\n\
+            ┕━━━━━━━━━━┷━━━━━━━━━━━━━┷━━━━━━━━━┷━━━━━━━━┷━━━━━━━━━┙\n";
+        let input = read(report, "num_tasks=parameter:p,name=callpath,pvar=name,pval=value,punit=unit");
+        assert_eq!(
+            values(&input, "osu_test", "elapsed", None),
+            [(vec![2.0], vec![0.1205]), (vec![4.0], vec![0.07025])]
+        );
+    }
+
     /// What `poise export --to csv` writes is read back.
     #[test]
     fn our_own_table_is_read_back() {

@@ -2,7 +2,7 @@
 //! measurements in `values/N.vals`, found through the offsets in `values/N.indx`.
 
 use std::collections::HashMap;
-use std::io::{Cursor, Read};
+use std::io::Cursor;
 
 use zip::ZipArchive;
 
@@ -10,7 +10,7 @@ use super::collect::Collector;
 use super::error::{Place, ReadError};
 use super::extrap_json::{Numbers, Repetitions, read_nested};
 use super::json::Document;
-use super::source::{Source, text};
+use super::source::{Source, text, unpacked};
 use super::{Detection, Format, Reader, npy};
 
 /// Reads `.extra-p`.
@@ -80,23 +80,9 @@ impl Archive {
 
     /// The unpacked content of a member.
     fn member(&mut self, name: &str) -> Result<Vec<u8>, String> {
-        /// JSON of an experiment shrinks to a tenth, exceptionally to a fiftieth; only what was made to fill a memory
-        /// shrinks to less than this part.
-        const MOST: u64 = 200;
-        /// Below this size there is nothing to fear.
-        const HARMLESS: u64 = 16 << 20;
         let member = self.zip.by_name(name).map_err(|e| format!("the archive has no readable {name}: {e}"))?;
-        let limit = member.compressed_size().saturating_mul(MOST).saturating_add(HARMLESS);
-        let mut content = Vec::new();
-        let read = member.take(limit + 1).read_to_end(&mut content);
-        read.map_err(|e| format!("{name} cannot be unpacked: {e}"))?;
-        if content.len() as u64 > limit {
-            return Err(format!(
-                "{name} unpacks to more than {} MiB, over {MOST} times its size in the archive",
-                limit >> 20
-            ));
-        }
-        Ok(content)
+        let length = member.compressed_size();
+        unpacked(member, length).map_err(|what| format!("{name} {what}"))
     }
 
     /// The measurements that `[chunk, index]` stands for.

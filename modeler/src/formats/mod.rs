@@ -13,6 +13,8 @@ mod json_lines;
 mod models;
 mod npy;
 mod own_json;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod plain_line;
 mod profiles;
 mod record;
@@ -63,6 +65,8 @@ pub enum Format {
     ExtraPArchive,
     /// Comma-separated values: one row per measurement as written, or columns with roles. Read and written.
     Csv,
+    /// Apache Parquet, the table of [`Format::Csv`]. Written, with the feature `parquet`.
+    Parquet,
     /// Cube profiles of Score-P and Scalasca. Read.
     Cubex,
     /// Caliper's `.cali` streams. Read.
@@ -93,7 +97,7 @@ pub enum Format {
 
 impl Format {
     /// All formats and their names on the command line.
-    pub const ALL: [(Self, &'static str); 22] = [
+    pub const ALL: [(Self, &'static str); 23] = [
         (Self::Runs, "runs"),
         (Self::Experiment, "json"),
         (Self::ExtraPText, "extrap"),
@@ -103,6 +107,7 @@ impl Format {
         (Self::Talpas, "talpas"),
         (Self::ExtraPArchive, "extra-p"),
         (Self::Csv, "csv"),
+        (Self::Parquet, "parquet"),
         (Self::Cubex, "cubex"),
         (Self::Cali, "cali"),
         (Self::CaliperJson, "caliper-json"),
@@ -119,8 +124,17 @@ impl Format {
     ];
 
     /// Names of the formats that [`write()`] writes.
-    pub const WRITTEN: [&'static str; 8] =
-        ["json", "extrap", "extrap-jsonl", "extrap-json", "extrap-json-numbered", "talpas", "extra-p", "csv"];
+    pub const WRITTEN: [&'static str; 9] = [
+        "json",
+        "extrap",
+        "extrap-jsonl",
+        "extrap-json",
+        "extrap-json-numbered",
+        "talpas",
+        "extra-p",
+        "csv",
+        "parquet",
+    ];
 
     /// Formats whose values may be read with those of the callees: [`Values::Inclusive`].
     pub const INCLUSIVE: [Self; 2] = [Self::Cubex, Self::HpcToolkit];
@@ -277,7 +291,8 @@ pub fn read(inputs: &[PathBuf], options: &ReadOptions) -> Result<Input, ReadErro
 /// # Errors
 /// See [`read`].
 pub fn read_bytes(name: &str, bytes: Vec<u8>, options: &ReadOptions) -> Result<Input, ReadError> {
-    let source = Source::bytes(name.to_owned(), None, Box::new(std::io::Cursor::new(bytes)))?;
+    let path = Some(PathBuf::from(name));
+    let source = Source::bytes(name.to_owned(), path, Box::new(std::io::Cursor::new(bytes)))?;
     read_sources(std::iter::once(Ok(source)), options)
 }
 

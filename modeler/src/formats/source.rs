@@ -171,6 +171,23 @@ impl Lines {
     }
 }
 
+/// Everything that `packed` unpacks to, which has `length` bytes itself. What is refused says which limit it is over.
+pub(crate) fn unpacked(packed: impl Read, length: u64) -> Result<Vec<u8>, String> {
+    /// JSON of an experiment shrinks to a tenth, exceptionally to a fiftieth; only what was made to fill a memory
+    /// shrinks to less than this part.
+    const MOST: u64 = 200;
+    /// Below this size there is nothing to fear.
+    const HARMLESS: u64 = 16 << 20;
+    let limit = length.saturating_mul(MOST).saturating_add(HARMLESS);
+    let mut content = Vec::new();
+    let read = packed.take(limit + 1).read_to_end(&mut content);
+    read.map_err(|e| format!("cannot be unpacked: {e}"))?;
+    if content.len() as u64 > limit {
+        return Err(format!("unpacks to more than {} MiB, over {MOST} times its size", limit >> 20));
+    }
+    Ok(content)
+}
+
 /// `bytes` as UTF-8 without a byte order mark; `name` is for the message.
 pub(crate) fn text(name: &str, bytes: Vec<u8>) -> Result<String, ReadError> {
     let text = String::from_utf8(bytes).map_err(|error| {

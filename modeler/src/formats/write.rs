@@ -36,6 +36,13 @@ pub fn write(experiment: &Experiment, format: Format, out: &mut impl Write) -> R
     match format {
         Format::Experiment => own_json::write(experiment, out)?,
         Format::Csv => csv::experiment(experiment, out)?,
+        #[cfg(feature = "parquet")]
+        Format::Parquet => super::parquet::experiment(experiment, out)?,
+        #[cfg(not(feature = "parquet"))]
+        Format::Parquet => {
+            let reason = "This program was built without it: build with cargo build --release --features parquet.";
+            return Err(cannot(format, reason));
+        }
         Format::ExtraPJsonLines => json_lines(experiment, out)?,
         Format::ExtraPJson => write_json::nested(experiment, out)?,
         Format::ExtraPJsonNumbered => write_json::numbered(experiment, out)?,

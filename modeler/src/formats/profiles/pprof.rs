@@ -8,7 +8,7 @@ use std::io::Read;
 use super::ProfileFormat;
 use super::profile::{Fold, Profile, Reduced};
 use crate::formats::error::{Place, ReadError};
-use crate::formats::source::Source;
+use crate::formats::source::{Source, unpacked};
 use crate::formats::{Detection, Format, Values};
 
 /// Reads pprof's profiles.
@@ -40,9 +40,8 @@ impl ProfileFormat for Pprof {
         let raw = source.into_bytes()?;
         let wrong = |what: String| ReadError::malformed(Place::file(&name), what);
         let bytes = if is_gzip(&raw) {
-            let mut plain = Vec::new();
-            let mut decoder = flate2::read::MultiGzDecoder::new(&raw[..]);
-            decoder.read_to_end(&mut plain).map_err(|e| wrong(format!("it cannot be decompressed: {e}")))?;
+            let decoder = flate2::read::MultiGzDecoder::new(&raw[..]);
+            let plain = unpacked(decoder, raw.len() as u64).map_err(|what| wrong(format!("it {what}")))?;
             Cow::Owned(plain)
         } else {
             Cow::Borrowed(&raw[..])

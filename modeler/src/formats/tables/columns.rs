@@ -1,7 +1,7 @@
 //! Tables of comma-separated (or tab-, semicolon-, bar-separated) values whose columns the user gives roles, and our own.
 
 use std::collections::HashMap;
-use std::io::Read;
+use std::io::{Cursor, Read};
 
 use super::{Row, add, seconds};
 use crate::experiment::OverRanks;
@@ -56,8 +56,12 @@ impl Reader for Columns {
     fn read(&self, source: Source, into: &mut Collector) -> Result<(), ReadError> {
         let name = source.name.clone();
         let wanted = into.options.columns.clone().map(|text| roles(&text)).transpose()?;
-        let head = source.head().map(|(head, _)| head.to_vec()).unwrap_or_default();
-        let (header, delimiter) = header(&name, &head, wanted.as_ref())?;
+        let mut head = source.head().map(|(head, _)| head.to_vec()).unwrap_or_default();
+        let boxed = is_boxed(&head);
+        if boxed {
+            head = unboxed(&String::from_utf8_lossy(&head)).into_bytes();
+        }
+        let Header { cells: header, delimiter, records: before } = header(&name, &head, wanted.as_ref())?;
         let roles = match wanted {
             Some(wanted) => assign(&name, &header, &wanted)?,
             None => own_roles(&header),
@@ -65,21 +69,34 @@ impl Reader for Columns {
         let mut table = Table { name: &name, header: &header, roles, units: HashMap::new(), rows: Vec::new() };
         let mut reader = csv::ReaderBuilder::new();
         reader.delimiter(delimiter).trim(csv::Trim::All).flexible(true).has_headers(false);
-        let stream: Box<dyn Read> = source.into_stream();
-        let mut is_header = true;
-        for record in reader.from_reader(stream).into_byte_records() {
+        let stream: Box<dyn Read> =
+            if boxed { Box::new(Cursor::new(unboxed(&source.into_text()?))) } else { source.into_stream() };
+        for (number, record) in reader.from_reader(stream).into_byte_records().enumerate() {
             let record =
                 record.map_err(|e| ReadError::malformed(Place::file(&name), format!("this is no table: {e}")))?;
             let line = record.position().map_or(0, |p| p.line() as usize);
             let cells: Vec<String> = record.iter().map(|c| String::from_utf8_lossy(c).into_owned()).collect();
-            let is_rule = cells.iter().all(|c| c.chars().all(|c| "-+:=".contains(c)));
-            if is_rule || std::mem::take(&mut is_header) {
-                continue;
+            if number >= before && !is_rule(&cells) {
+                table.row(line, &cells)?;
             }
-            table.row(line, &cells)?;
         }
         add(table.rows, &name, into)
     }
+}
+
+/// Whether a table is drawn with lines, as ReFrame prints its reports.
+fn is_boxed(head: &[u8]) -> bool {
+    head.windows(3).any(|w| w == "│".as_bytes())
+}
+
+/// The same table drawn with bars and dashes.
+fn unboxed(text: &str) -> String {
+    let plain = |c: char| match c {
+        '│' | '┃' => '|',
+        '\u{2500}'..='\u{257f}' => '-',
+        other => other,
+    };
+    text.chars().map(plain).collect()
 }
 
 /// Reads `p=parameter,time=metric,t_ms=metric:time[ms],region=callpath`.
@@ -127,25 +144,44 @@ fn own_roles(header: &[String]) -> Vec<Option<Role>> {
     own.chain(fixed).map(Some).collect()
 }
 
-/// The names in the first line, and what separates them: what gives the most columns that were asked for.
-fn header(name: &str, head: &[u8], wanted: Option<&Vec<(String, Role)>>) -> Result<(Vec<String>, u8), ReadError> {
-    let split = |delimiter: u8| -> Vec<String> {
+/// The header of a table.
+struct Header {
+    /// The names of the columns.
+    cells: Vec<String>,
+    delimiter: u8,
+    /// How many records there are before the first row of values: titles, rules and the header itself.
+    records: usize,
+}
+
+/// A line between rows.
+fn is_rule(cells: &[String]) -> bool {
+    cells.iter().all(|c| c.chars().all(|c| "-+:=".contains(c)))
+}
+
+/// How many lines a table may have above its header.
+const TITLES: usize = 20;
+
+/// Among the first lines the first that has the most columns that were asked for, with what separates them; of a table
+/// without roles the first.
+fn header(name: &str, head: &[u8], wanted: Option<&Vec<(String, Role)>>) -> Result<Header, ReadError> {
+    let found = |cells: &[String]| wanted.map_or(1, |w| w.iter().filter(|(c, _)| cells.contains(c)).count());
+    let mut best: Option<(usize, Header)> = None;
+    for delimiter in DELIMITERS {
         let mut reader = csv::ReaderBuilder::new();
         reader.delimiter(delimiter).trim(csv::Trim::All).flexible(true).has_headers(false);
-        let first = reader.from_reader(head).into_byte_records().find_map(|record| {
-            let cells: Vec<String> = record.ok()?.iter().map(|c| String::from_utf8_lossy(c).into_owned()).collect();
-            let is_rule = cells.iter().all(|c| c.chars().all(|c| "-+:=".contains(c)));
-            (!is_rule).then_some(cells)
-        });
-        let mut cells = first.unwrap_or_default();
-        if let Some(first) = cells.first_mut() {
-            *first = first.trim_start_matches('\u{feff}').to_owned();
+        for (number, record) in reader.from_reader(head).into_byte_records().take(TITLES).enumerate() {
+            let Ok(record) = record else { break };
+            let mut cells: Vec<String> = record.iter().map(|c| String::from_utf8_lossy(c).into_owned()).collect();
+            if let (0, Some(first)) = (number, cells.first_mut()) {
+                *first = first.trim_start_matches('\u{feff}').to_owned();
+            }
+            let score = found(&cells);
+            if !is_rule(&cells) && best.as_ref().is_none_or(|(most, _)| score > *most) {
+                best = Some((score, Header { cells, delimiter, records: number + 1 }));
+            }
         }
-        cells
-    };
-    let found = |cells: &[String]| wanted.map_or(1, |w| w.iter().filter(|(c, _)| cells.contains(c)).count());
-    let best = DELIMITERS.into_iter().map(|d| (split(d), d)).rev().max_by_key(|(cells, _)| found(cells));
-    best.filter(|(cells, _)| !cells.is_empty()).ok_or_else(|| {
+    }
+    best.map(|(_, header)| header).ok_or_else(|| {
         ReadError::malformed(Place::at(name, 1, 1), "there is no header")
             .expected("a first line with the columns' names")
     })

@@ -1,22 +1,16 @@
 //! Google Benchmark's JSON: `--benchmark_out=FILE --benchmark_out_format=json`.
 
-use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{Row, add, seconds};
+use super::{Row, add_listed, seconds};
 use crate::formats::collect::Collector;
-use crate::formats::error::ReadError;
-use crate::formats::json::{Document, Step, first_object_keys, is_json_object};
+use crate::formats::error::{Place, ReadError};
+use crate::formats::json::{first_object_keys, is_json_object};
 use crate::formats::source::Source;
 use crate::formats::{Detection, Format, Reader};
 
 /// Reads Google Benchmark's results.
 pub(in crate::formats) struct GoogleBenchmark;
-
-#[derive(Deserialize)]
-struct Results {
-    benchmarks: Vec<Map<String, Value>>,
-}
 
 /// Members of a benchmark that are not counters of the user's.
 const OWN: [&str; 8] = [
@@ -45,45 +39,46 @@ impl Reader for GoogleBenchmark {
     }
 
     fn read(&self, source: Source, into: &mut Collector) -> Result<(), ReadError> {
-        let name = source.name.clone();
-        let text = source.into_text()?;
-        let document = Document { name: &name, text: &text };
-        let results: Results = document.parse()?;
-        let mut rows = Vec::new();
-        for (index, benchmark) in results.benchmarks.iter().enumerate() {
-            let place = [Step::Key("benchmarks"), Step::Index(index)];
-            let string = |key: &str| benchmark.get(key).and_then(Value::as_str);
-            // Aggregates follow from the repetitions; what failed measured nothing.
-            let failed = benchmark.get("error_occurred").and_then(Value::as_bool) == Some(true);
-            if string("run_type") == Some("aggregate") || failed {
-                continue;
-            }
-            let full = string("run_name").or(string("name"));
-            let full = full.ok_or_else(|| document.error(&place, "this benchmark has no `name`"))?;
-            let unit = string("time_unit").unwrap_or("ns");
-            let scale =
-                seconds(unit).ok_or_else(|| document.error(&place, format!("the time unit `{unit}` is unknown")))?;
-            let (callpath, parameters) = split(full);
-            for (key, value) in benchmark {
-                let (metric, scale) = match key.as_str() {
-                    "real_time" => ("time", scale),
-                    "cpu_time" => ("cpu_time", scale),
-                    own if OWN.contains(&own) => continue,
-                    counter => (counter, 1.0),
-                };
-                let Some(value) = value.as_f64().filter(|v| v.is_finite()) else { continue };
-                rows.push(Row {
-                    parameters: parameters.clone(),
-                    callpath: vec![callpath.clone()],
-                    metric: metric.to_owned(),
-                    unit: if metric.ends_with("time") { "s".into() } else { String::new() },
-                    values: vec![value * scale],
-                    ..Row::default()
-                });
-            }
-        }
-        add(rows, &name, into)
+        add_listed(source, "benchmarks", into, rows)
     }
+}
+
+/// A metric of a benchmark is a row; aggregates follow from the repetitions, and what failed measured nothing.
+fn rows(
+    benchmark: Map<String, Value>,
+    place: &dyn Fn() -> Place,
+    _into: &mut Collector,
+) -> Result<Vec<Row>, ReadError> {
+    let wrong = |what: String| ReadError::malformed(place(), what);
+    let string = |key: &str| benchmark.get(key).and_then(Value::as_str);
+    let failed = benchmark.get("error_occurred").and_then(Value::as_bool) == Some(true);
+    if string("run_type") == Some("aggregate") || failed {
+        return Ok(Vec::new());
+    }
+    let full = string("run_name").or(string("name"));
+    let full = full.ok_or_else(|| wrong("this benchmark has no `name`".into()))?;
+    let unit = string("time_unit").unwrap_or("ns");
+    let scale = seconds(unit).ok_or_else(|| wrong(format!("the time unit `{unit}` is unknown")))?;
+    let (callpath, parameters) = split(full);
+    let mut rows = Vec::new();
+    for (key, value) in &benchmark {
+        let (metric, scale) = match key.as_str() {
+            "real_time" => ("time", scale),
+            "cpu_time" => ("cpu_time", scale),
+            own if OWN.contains(&own) => continue,
+            counter => (counter, 1.0),
+        };
+        let Some(value) = value.as_f64().filter(|v| v.is_finite()) else { continue };
+        rows.push(Row {
+            parameters: parameters.clone(),
+            callpath: vec![callpath.clone()],
+            metric: metric.to_owned(),
+            unit: if metric.ends_with("time") { "s".into() } else { String::new() },
+            values: vec![value * scale],
+            ..Row::default()
+        });
+    }
+    Ok(rows)
 }
 
 /// The name and the arguments of `BM_sort/1024/threads:4/real_time`. One argument without a name is `n`, several are

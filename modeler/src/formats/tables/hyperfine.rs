@@ -4,20 +4,15 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::{Row, add};
+use super::{Row, add_listed};
 use crate::formats::collect::Collector;
 use crate::formats::error::{Place, ReadError, STATISTICS_ONLY};
-use crate::formats::json::{Document, Step, first_object_keys, is_json_object};
+use crate::formats::json::{first_object_keys, is_json_object};
 use crate::formats::source::Source;
 use crate::formats::{Detection, Format, Reader};
 
 /// Reads hyperfine's results.
 pub(in crate::formats) struct Hyperfine;
-
-#[derive(Deserialize)]
-struct Results {
-    results: Vec<Command>,
-}
 
 #[derive(Deserialize)]
 struct Command {
@@ -48,21 +43,12 @@ impl Reader for Hyperfine {
     }
 
     fn read(&self, source: Source, into: &mut Collector) -> Result<(), ReadError> {
-        let name = source.name.clone();
-        let text = source.into_text()?;
-        let document = Document { name: &name, text: &text };
-        let results: Results = document.parse()?;
-        let mut rows = Vec::new();
-        for (index, result) in results.results.into_iter().enumerate() {
-            let place = document.place(&[Step::Key("results"), Step::Index(index)]);
-            rows.extend(result.rows(place, into)?);
-        }
-        add(rows, &name, into)
+        add_listed(source, "results", into, Command::rows)
     }
 }
 
 impl Command {
-    fn rows(self, place: Place, into: &mut Collector) -> Result<Vec<Row>, ReadError> {
+    fn rows(self, place: &dyn Fn() -> Place, into: &mut Collector) -> Result<Vec<Row>, ReadError> {
         let (mut parameters, mut callpath) = (Vec::new(), self.command.clone());
         for (name, value) in &self.parameters {
             if let Some(number) = value.trim().parse::<f64>().ok().filter(|n| n.is_finite()) {
@@ -72,7 +58,7 @@ impl Command {
         }
         let times = if self.times.is_empty() {
             let message = "Only the mean of the repetitions was kept; it counts as one repetition.";
-            into.warn(STATISTICS_ONLY, place.clone(), message);
+            into.warn(STATISTICS_ONLY, place(), message);
             vec![self.mean]
         } else {
             self.times
@@ -82,7 +68,7 @@ impl Command {
         let mut rows = Vec::new();
         for (metric, values) in columns {
             if values.iter().any(|v| !v.is_finite()) {
-                return Err(ReadError::malformed(place, "a time is not finite"));
+                return Err(ReadError::malformed(place(), "a time is not finite"));
             }
             let (parameters, callpath) = (parameters.clone(), vec![callpath.clone()]);
             rows.push(Row { parameters, callpath, metric: metric.into(), unit: "s".into(), values, ..Row::default() });

@@ -9,9 +9,14 @@ mod hyperfine;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
 use super::collect::Collector;
 use super::error::{IGNORED, Place, ReadError};
+use super::json::{Document, Step};
 use super::profiles::names::{self, Pattern};
+use super::source::Source;
 use crate::experiment::{Metric, OverRanks};
 
 pub(super) use columns::Columns;
@@ -28,6 +33,29 @@ struct Row {
     unit: String,
     over_ranks: Option<OverRanks>,
     values: Vec<f64>,
+}
+
+/// Reads a JSON object whose member `key` is a list of `T`s, each of which gives rows; it is told its own place.
+fn add_listed<T: DeserializeOwned>(
+    source: Source,
+    key: &str,
+    into: &mut Collector,
+    rows_of: impl Fn(T, &dyn Fn() -> Place, &mut Collector) -> Result<Vec<Row>, ReadError>,
+) -> Result<(), ReadError> {
+    let name = source.name.clone();
+    let text = source.into_text()?;
+    let document = Document { name: &name, text: &text };
+    let mut members: serde_json::Map<String, Value> = document.parse()?;
+    let Some(Value::Array(list)) = members.remove(key) else {
+        return Err(document.error(&[Step::Key(key)], format!("`{key}` is no list")));
+    };
+    let mut rows = Vec::new();
+    for (index, item) in list.into_iter().enumerate() {
+        let place = || document.place(&[Step::Key(key), Step::Index(index)]);
+        let item = T::deserialize(item).map_err(|e| ReadError::malformed(place(), e.to_string()))?;
+        rows.extend(rows_of(item, &place, into)?);
+    }
+    add(rows, &name, into)
 }
 
 /// Adds rows. Those with other parameters than most are left out, since an experiment has one set of them; rows without

@@ -1,12 +1,13 @@
 //! `anchor.xml` of a Cube profile: its metrics, regions, call tree and number of locations.
 
 use std::collections::HashMap;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, Read};
 
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::{Reader, XmlVersion};
 
 use crate::formats::error::{Place, ReadError};
+use crate::formats::source::unpacked;
 
 /// A metric as the file declares it.
 #[derive(Clone, Debug, Default)]
@@ -42,8 +43,9 @@ pub(super) struct Anchor {
 /// Reads an anchor, which may be compressed with gzip.
 pub(super) fn read(place: &str, bytes: &[u8]) -> Result<Anchor, ReadError> {
     if bytes.starts_with(&[0x1f, 0x8b]) {
-        let text = flate2::read::MultiGzDecoder::new(bytes);
-        return parse(place, BufReader::new(text));
+        let text = unpacked(flate2::read::MultiGzDecoder::new(bytes), bytes.len() as u64);
+        let text = text.map_err(|what| ReadError::malformed(Place::file(place), format!("it {what}")))?;
+        return parse(place, &text[..]);
     }
     parse(place, bytes)
 }
