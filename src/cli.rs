@@ -124,7 +124,7 @@ pub enum Command {
     Import(ImportArgs),
     /// Write measurements in another tool's format.
     Export(ExportArgs),
-    /// Write one self-contained HTML page.
+    /// What will cost most at scale: a table, or one self-contained HTML page.
     Report(ReportArgs),
     /// Explain a warning's code.
     Explain(ExplainArgs),
@@ -506,7 +506,10 @@ pub struct ExportArgs {
 }
 
 #[derive(Args, Debug)]
-#[command(after_help = "Example: poise report study.runs -o report.html --at p=4096,n=48000")]
+#[command(after_help = "\
+Examples:
+  poise report study.runs                                       what will cost most, as a table
+  poise report study.runs -o report.html --at p=4096,n=48000    the same and all the rest as one page")]
 pub struct ReportArgs {
     #[command(flatten)]
     pub input: InputArgs,
@@ -515,9 +518,9 @@ pub struct ReportArgs {
     pub at: Option<Assignments>,
     #[command(flatten)]
     pub fit: FitArgs,
-    /// The page to write; an existing file is not overwritten.
-    #[arg(short, long, value_name = "FILE.html", default_value = "report.html")]
-    pub output: PathBuf,
+    /// The page to write; an existing file is not overwritten. Without it the ranking is printed.
+    #[arg(short, long, value_name = "FILE.html")]
+    pub output: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]

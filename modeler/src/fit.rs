@@ -54,7 +54,8 @@ const MOST_POOLED: usize = 160;
 /// Models of fewer points have a warning.
 const FEW_POINTS: usize = 5;
 /// Names that users give the parameter that is the number of ranks.
-const RANKS: [&str; 9] = ["p", "ranks", "processes", "nprocs", "procs", "np", "mpi_ranks", "num_procs", "nranks"];
+pub(crate) const RANKS: [&str; 9] =
+    ["p", "ranks", "processes", "nprocs", "procs", "np", "mpi_ranks", "num_procs", "nranks"];
 
 /// Fits a model to every series of `experiment` whose value over ranks is the one asked for, or is unknown.
 ///

@@ -167,14 +167,28 @@ fn page() -> (Experiment, Fits, String) {
 #[test]
 fn the_report_is_well_formed_self_contained_and_the_same_each_time() {
     let (_, _, page) = page();
-    check_tags(&page);
+    let markup = without_scripts(&page);
+    check_tags(&markup);
     for forbidden in ["http", "<script", "@import", "url(/", "NaN", "inf ", " src="] {
-        assert!(!page.contains(forbidden), "{forbidden}");
+        assert!(!markup.contains(forbidden), "{forbidden}");
     }
+    assert_eq!(page.matches("<script").count(), 2, "the data and the script that draws them");
+    assert_eq!(page.matches("http").count(), 1, "the name of SVG, which is no address");
     assert!(page.contains("&lt;script&gt;alert(1)") && page.contains("Title &lt;1&gt;") && page.contains("a &amp; b"));
     assert!(page.contains("n<sup>2/3</sup> · log<sub>2</sub><sup>2</sup> p</span> + <wbr>"));
     assert!(page.contains("A warning of the caller."));
     assert_eq!(self::page().2, page);
+}
+
+/// The page without what stands in its script elements.
+fn without_scripts(page: &str) -> String {
+    let mut markup = String::new();
+    let mut rest = page;
+    while let Some(start) = rest.find("<script") {
+        markup.push_str(&rest[..start]);
+        rest = &rest[start + rest[start..].find("</script>").unwrap() + "</script>".len()..];
+    }
+    markup + rest
 }
 
 /// Every element is closed in the order in which it was opened.
@@ -199,7 +213,7 @@ fn check_tags(page: &str) {
 #[test]
 fn the_report_ranks_by_prediction_and_draws_every_measurement_of_a_slice() {
     let (experiment, fits, page) = page();
-    let ranking = &page[page.find("id=\"ranking\"").unwrap()..page.find("id=\"callpaths\"").unwrap()];
+    let ranking = &page[page.find("id=\"ranking\"").unwrap()..page.find("id=\"tree\"").unwrap()];
     assert!(page.find("Of the caller").unwrap() < page.find("id=\"ranking\"").unwrap());
     // Twice the largest measured values.
     assert!(ranking.contains("p\u{a0}=\u{a0}64, n\u{a0}=\u{a0}3200"), "{ranking}");
@@ -208,9 +222,12 @@ fn the_report_ranks_by_prediction_and_draws_every_measurement_of_a_slice() {
     let value = modeler::report::quantity(model.predict(&[64.0, 3200.0], 0.9).value, "s");
     assert!(ranking.contains(&format!("<strong>{value}</strong>")), "{value}: {ranking}");
     let large = &page[page.find("id=\"c2\"").unwrap()..page.find("id=\"c1\"").unwrap()];
-    let plots: Vec<&str> = large.split("<figure>").skip(1).collect();
-    assert_eq!(plots.len(), experiment.parameters.len());
-    for plot in plots {
+    let figures: Vec<&str> = large.split("<figure").skip(1).collect();
+    // One along each parameter, one over both, one of time against effort.
+    assert_eq!(figures.len(), experiment.parameters.len() + 2);
+    assert_eq!(figures[2].matches("class=\"cell\"").count(), 25, "a circle per point");
+    assert_eq!(figures[3].matches("class=\"measured\"").count(), 50, "a mark per measurement");
+    for plot in &figures[..2] {
         // Five values of one parameter with two repetitions each; of the held-out points one lies in each slice.
         assert_eq!(plot.matches("class=\"measured\"").count(), 10, "{plot}");
         assert_eq!(plot.matches("class=\"held\"").count(), 1, "{plot}");
@@ -224,6 +241,6 @@ fn the_report_ranks_by_prediction_and_draws_every_measurement_of_a_slice() {
 fn a_report_without_a_single_model_says_so() {
     let experiment = experiment();
     let page = html(&experiment, &Fits::default(), &ReportOptions::default());
-    check_tags(&page);
+    check_tags(&without_scripts(&page));
     assert!(page.contains("No series could be modelled"));
 }

@@ -1,7 +1,12 @@
-//! `poise report`: one self-contained HTML page.
+//! `poise report`: what will cost most at scale, as a table or as one self-contained HTML page.
+
+use std::collections::BTreeMap;
+use std::io::IsTerminal;
 
 use modeler::formats::Input;
+use modeler::report::terminal::{Screen, ranking};
 use modeler::report::{ReportOptions, html};
+use terminal_size::{Width, terminal_size};
 
 use crate::cli::{GlobalArgs, ReportArgs};
 use crate::commands::input;
@@ -9,9 +14,12 @@ use crate::error::Result;
 use crate::output;
 use crate::ranks::Ranks;
 
+/// Rows of the table on a terminal; `-v` and pipes have all.
+const ROWS: usize = 20;
+
 /// Reads, fits, renders.
 pub fn report(arguments: &ReportArgs, global: &GlobalArgs, ranks: &Ranks) -> Result<()> {
-    let Input { experiment, warnings, .. } = input::read(&arguments.input, global)?;
+    let Input { experiment, warnings, machine, .. } = input::read(&arguments.input, global)?;
     let target = arguments.at.as_ref().map(|at| input::coordinates(&experiment, at)).transpose()?;
     let fits = input::fit(&experiment, &arguments.fit, ranks)?;
     let inputs: Vec<_> = arguments.input.inputs.iter().map(|path| path.display().to_string()).collect();
@@ -19,11 +27,42 @@ pub fn report(arguments: &ReportArgs, global: &GlobalArgs, ranks: &Ranks) -> Res
         title: inputs.join(", "),
         target,
         warnings: warnings.iter().map(ToString::to_string).collect(),
+        machine: by_sentence(machine),
         ..ReportOptions::default()
     };
-    output::deliver(&html(&experiment, &fits, &options), Some(&arguments.output))?;
-    if !global.quiet {
-        output::say(format!("the report is {}.", arguments.output.display()));
+    match &arguments.output {
+        Some(path) => {
+            output::deliver(&html(&experiment, &fits, &options), Some(path))?;
+            if !global.quiet {
+                output::say(format!("the report is {}.", path.display()));
+            }
+        }
+        None => {
+            let table = ranking(&experiment, &fits, &options, screen(global.verbose)).unwrap_or_default();
+            output::deliver(&table, None)?;
+        }
     }
     input::partial(&warnings, &fits)
+}
+
+/// Every distinct sentence about machines once, with how many runs it is about and the first of them.
+fn by_sentence(machine: Vec<(String, String)>) -> Vec<String> {
+    let mut runs: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for (run, sentence) in machine {
+        runs.entry(sentence).or_default().push(run);
+    }
+    let told = |(sentence, runs): (String, Vec<String>)| match &runs[..] {
+        [only] => format!("{sentence} (run {only})"),
+        all => format!("{sentence} ({} runs, the first of them {})", all.len(), all[0]),
+    };
+    runs.into_iter().map(told).collect()
+}
+
+/// How much fits onto standard output: everything, unless that is a terminal.
+fn screen(all_rows: bool) -> Screen {
+    if !std::io::stdout().is_terminal() {
+        return Screen::default();
+    }
+    let width = terminal_size().map_or(80, |(Width(columns), _)| usize::from(columns));
+    Screen { width: Some(width), rows: (!all_rows).then_some(ROWS), sparklines: true }
 }

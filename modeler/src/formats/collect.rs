@@ -29,6 +29,8 @@ pub(crate) struct Collector {
     pub options: ReadOptions,
     /// Runs whose point was found in a name.
     pub found: Vec<RunFound>,
+    /// Runs, and what was noticed about the machine while they went on.
+    pub machine: Vec<(String, String)>,
 }
 
 /// Which of an input's coordinates belongs to each parameter of the experiment.

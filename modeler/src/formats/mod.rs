@@ -274,6 +274,8 @@ pub struct Input {
     pub warnings: Vec<ReadWarning>,
     /// Runs whose point was found in the name of a file or folder.
     pub runs: Vec<RunFound>,
+    /// Folders of runs, and what their records say was noticed about the machine, in full sentences.
+    pub machine: Vec<(String, String)>,
 }
 
 /// Reads `inputs` into one experiment; `-` is standard input. All must have one format and the same parameters, and
@@ -329,8 +331,9 @@ fn read_sources(
     runs::add(std::mem::take(&mut collector.runs), &mut collector)?;
     profiles::add(std::mem::take(&mut collector.profiles), options, &mut collector)?;
     let runs = std::mem::take(&mut collector.found);
+    let machine = std::mem::take(&mut collector.machine);
     let (experiment, warnings) = collector.finish(place)?;
-    Ok(Input { experiment, format, warnings, runs })
+    Ok(Input { experiment, format, warnings, runs, machine })
 }
 
 /// The error that values of this format cannot be read with those of the callees.

@@ -239,6 +239,16 @@ struct Record {
     status: String,
     reason: Option<String>,
     profile: Option<String>,
+    #[serde(default)]
+    machine: Machine,
+}
+
+/// What was noticed about the machine while the run went on.
+#[derive(Default, Deserialize)]
+struct Machine {
+    /// Full sentences.
+    #[serde(default)]
+    warnings: Vec<String>,
 }
 
 fn first() -> u32 {
@@ -260,6 +270,10 @@ fn recorded(folder: &Path, into: &mut Collector) -> Result<Option<Run>, ReadErro
         let reason = record.reason.unwrap_or_else(|| format!("Its status is `{}`.", record.status));
         into.warn(RUN_LEFT_OUT, Place::file(&name), format!("The run was left out because it failed. {reason}"));
         return Ok(None);
+    }
+    let run = folder.file_name().map_or_else(|| name.clone(), |n| n.to_string_lossy().into_owned());
+    for warning in record.machine.warnings {
+        into.machine.push((run.clone(), warning));
     }
     let profile_path = folder.join(record.profile.as_deref().unwrap_or("profile.poise"));
     let profile_name = profile_path.display().to_string();

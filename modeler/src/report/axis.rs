@@ -1,5 +1,8 @@
 //! A plot's axes: from values to places, and where ticks go.
 
+/// Values that differ by less than this, relatively, are the same.
+const SAME: f64 = 1e-9;
+
 /// Maps values to places between 0 and 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Axis {
@@ -22,8 +25,13 @@ impl Axis {
             return Some(Self { low, high, logarithmic: true });
         }
         let low = if from_zero { low.min(0.0) } else { low };
-        // What is the same everywhere still gets an axis with some length.
-        let high = if high > low { high } else { low + 1.0 };
+        // What is the same everywhere, but for rounding, still gets an axis with some length.
+        let is_same = high - low <= SAME * high.abs().max(low.abs());
+        let high = match is_same {
+            false => high,
+            true if low > 0.0 => 2.0 * low,
+            true => low + 1.0,
+        };
         Some(Self { low, high, logarithmic: false })
     }
 
@@ -112,5 +120,11 @@ mod tests {
             assert!(ticks.iter().all(|t| (low.min(0.0)..=high).contains(t)), "{low}..{high}: {ticks:?}");
         }
         assert_eq!(Axis::over([f64::NAN].into_iter(), true), None);
+        // One value but for rounding is no range: ticks between two neighbouring numbers would be without end.
+        for value in [5e-6_f64, 0.0, 3.0] {
+            let ticks =
+                Axis::over([value, value.next_up().min(value * 1.000_000_1)].into_iter(), false).unwrap().ticks();
+            assert!((2..=9).contains(&ticks.len()), "{value}: {ticks:?}");
+        }
     }
 }

@@ -1,12 +1,21 @@
 //! Results for people: one self-contained HTML page, and tables for the terminal.
 
+mod article;
 mod axis;
+mod costs;
+mod data;
+mod effort;
+mod heat;
+mod markup;
 mod notes;
 mod page;
 mod plot;
+mod points;
 mod quantity;
 mod ranking;
 pub mod terminal;
+mod tree;
+mod view;
 
 pub(crate) use axis::Axis;
 pub use quantity::{growth, quantity, shape};
@@ -26,7 +35,7 @@ pub struct ReportOptions {
     pub target: Option<Vec<f64>>,
     /// Nominal probability of the intervals.
     pub level: f64,
-    /// How many call paths, from the most expensive, get plots.
+    /// How many call paths, from the most expensive, are drawn in the page; its script draws the others when asked.
     pub plots: usize,
     /// Tables of the caller, at the top of the page.
     pub sections: Vec<Section>,
@@ -34,6 +43,8 @@ pub struct ReportOptions {
     pub extras: Vec<Extra>,
     /// Warnings of the caller, such as those of the readers, in full sentences.
     pub warnings: Vec<String>,
+    /// What was noticed about the machines that measured, in full sentences.
+    pub machine: Vec<String>,
 }
 
 impl Default for ReportOptions {
@@ -46,6 +57,7 @@ impl Default for ReportOptions {
             sections: Vec::new(),
             extras: Vec::new(),
             warnings: Vec::new(),
+            machine: Vec::new(),
         }
     }
 }
@@ -98,7 +110,9 @@ pub struct Extra {
     pub held_out: Vec<(Vec<f64>, f64)>,
 }
 
-/// The report as one HTML page that needs no network and no script. The same input gives the same bytes.
+/// The report as one HTML page that needs no network. Its tables and the plots of the most expensive call paths need no
+/// script; a script in it filters the call tree, draws the other call paths and saves numbers and plots as files. The
+/// same input gives the same bytes.
 #[must_use]
 pub fn html(experiment: &Experiment, fits: &Fits, options: &ReportOptions) -> String {
     page::page(experiment, fits, options).into_string()

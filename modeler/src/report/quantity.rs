@@ -39,6 +39,26 @@ pub(crate) fn number(value: f64) -> String {
     }
 }
 
+/// `3.80 – 10.9 s`; the unit stands once where both ends have the same.
+pub(crate) fn interval(lower: f64, upper: f64, unit: &str) -> String {
+    let (lower, upper) = (quantity(lower, unit), quantity(upper, unit));
+    match (lower.split_once(' '), upper.split_once(' ')) {
+        _ if lower == upper => lower,
+        (Some((digits, low)), Some((_, high))) if low == high => format!("{digits} – {upper}"),
+        _ => format!("{lower} – {upper}"),
+    }
+}
+
+/// A share as percent: `12 %`, `3.4 %`, `< 0.1 %`.
+pub(crate) fn percent(share: f64) -> String {
+    let percent = 100.0 * share;
+    match percent {
+        p if p > 0.0 && p < 0.1 => "< 0.1 %".into(),
+        p if p < 9.95 => format!("{p:.1} %"),
+        p => format!("{p:.0} %"),
+    }
+}
+
 /// The leading growth in all parameters, `n^2 * log2(p)`, or `constant`.
 #[must_use]
 pub fn growth(parameters: &[String], growth: &[Growth]) -> String {

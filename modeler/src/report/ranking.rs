@@ -1,10 +1,13 @@
-//! Which call paths cost most at the target point.
+//! Which call paths cost most at the target point, and where they overtake those that cost most today.
 
-use std::cmp::Ordering;
-
-use crate::experiment::{Experiment, MetricId};
+use super::costs::Costs;
+use crate::compare::Ratio;
+use crate::experiment::{CallPathId, Experiment, MetricId};
 use crate::fit::Fits;
 use crate::model::{Model, Prediction};
+
+/// Places between today and the target at which an overtaking is looked for.
+const STEPS: usize = 128;
 
 /// One call path of the ranking.
 pub(crate) struct Ranked<'a> {
@@ -12,23 +15,97 @@ pub(crate) struct Ranked<'a> {
     pub model: &'a Model,
     /// What the model predicts at the target.
     pub prediction: Prediction,
-    /// Share of the sum over all ranked call paths, 0 to 1.
-    pub share: f64,
+    /// Its place today, from 1.
+    pub place_now: usize,
 }
 
-/// The models of `metric`, the largest prediction at `target` first.
-pub(crate) fn rank<'a>(fits: &'a Fits, metric: MetricId, target: &[f64], level: f64) -> Vec<Ranked<'a>> {
-    let models = fits.models.iter().filter(|m| m.metric == metric);
-    let mut ranked: Vec<Ranked> =
-        models.map(|model| Ranked { model, prediction: model.predict(target, level), share: 0.0 }).collect();
-    let total: f64 = ranked.iter().map(|r| r.prediction.value).filter(|v| v.is_finite()).sum();
-    for r in &mut ranked {
-        r.share = if total > 0.0 && r.prediction.value.is_finite() { r.prediction.value / total } else { 0.0 };
-    }
-    ranked.sort_by(|a, b| {
-        b.share.partial_cmp(&a.share).unwrap_or(Ordering::Equal).then(a.model.callpath.cmp(&b.model.callpath))
-    });
+/// A call path that was smaller than another today and is larger at the target.
+pub(crate) struct Overtaking {
+    /// The largest of today's call paths that it leaves behind.
+    pub other: CallPathId,
+    /// How many more it leaves behind.
+    pub more: usize,
+    /// Where both cost the same, on the straight way (of logarithms) from today to the target.
+    pub at: Vec<f64>,
+    /// Whether the intervals at the target leave no doubt about the order there.
+    pub is_certain: bool,
+}
+
+/// The modelled call paths, the largest prediction first.
+pub(crate) fn rank<'a>(costs: &Costs<'a>) -> Vec<Ranked<'a>> {
+    let mut now: Vec<&Model> = costs.models.iter().flatten().copied().collect();
+    now.sort_by(|a, b| costs.now[b.callpath as usize].total_cmp(&costs.now[a.callpath as usize]));
+    let mut places = vec![0; costs.models.len()];
+    now.iter().enumerate().for_each(|(i, m)| places[m.callpath as usize] = i + 1);
+    let with_prediction = |model: &&'a Model| {
+        let prediction = costs.then[model.callpath as usize]?;
+        Some(Ranked { model, prediction, place_now: places[model.callpath as usize] })
+    };
+    let mut ranked: Vec<Ranked> = costs.models.iter().flatten().filter_map(with_prediction).collect();
+    ranked.sort_by(|a, b| costs.value_then(b.model.callpath).total_cmp(&costs.value_then(a.model.callpath)));
     ranked
+}
+
+/// Whom the call path at `place` of `ranked` overtakes between today and the target.
+pub(crate) fn overtaking(
+    experiment: &Experiment,
+    costs: &Costs,
+    ranked: &[Ranked],
+    place: usize,
+    level: f64,
+) -> Option<Overtaking> {
+    let one = &ranked[place];
+    let id = one.model.callpath as usize;
+    // A caller that holds its callees is not in a race with them.
+    let related = |other: CallPathId| costs.is_inclusive && is_related(experiment, other, one.model.callpath);
+    let behind = ranked[place + 1..].iter().filter(|r| {
+        let other = r.model.callpath;
+        costs.now[other as usize] > costs.now[id] && r.prediction.value < one.prediction.value && !related(other)
+    });
+    let overtaken: Vec<&Ranked> = behind.collect();
+    let first = overtaken.iter().min_by_key(|r| r.place_now)?;
+    let ratio = Ratio::of(one.model.predict(&costs.target, level), first.model.predict(&costs.target, level));
+    Some(Overtaking {
+        other: first.model.callpath,
+        more: overtaken.len() - 1,
+        at: crossing(&costs.today, &costs.target, |x| one.model.at(x) > first.model.at(x)),
+        is_certain: ratio.lower > 1.0,
+    })
+}
+
+fn is_related(experiment: &Experiment, a: CallPathId, b: CallPathId) -> bool {
+    let above = |from: CallPathId, wanted: CallPathId| {
+        let mut next = Some(from);
+        while let Some(id) = next {
+            if id == wanted {
+                return true;
+            }
+            next = experiment.callpaths[id as usize].parent;
+        }
+        false
+    };
+    above(a, b) || above(b, a)
+}
+
+/// The place from which on `is_larger` holds up to the target.
+fn crossing(today: &[f64], target: &[f64], is_larger: impl Fn(&[f64]) -> bool) -> Vec<f64> {
+    let at = |t: f64| -> Vec<f64> { today.iter().zip(target).map(|(&a, &b)| between(a, b, t)).collect() };
+    let step = |i: usize| i as f64 / STEPS as f64;
+    let before = (0..STEPS).rev().find(|&i| !is_larger(&at(step(i)))).unwrap_or(0);
+    let (mut low, mut high) = (step(before), step(before + 1));
+    for _ in 0..50 {
+        let middle = 0.5 * (low + high);
+        if is_larger(&at(middle)) { high = middle } else { low = middle }
+    }
+    at(high)
+}
+
+/// `t` of the way from `a` to `b`, on a logarithmic scale where both are positive.
+fn between(a: f64, b: f64, t: f64) -> f64 {
+    if a == b {
+        return a;
+    }
+    if a > 0.0 && b > 0.0 { a * (b / a).powf(t) } else { a + t * (b - a) }
 }
 
 /// The metric that call paths are ranked by: time where it has models, otherwise the first that has.
@@ -49,4 +126,37 @@ pub fn largest(experiment: &Experiment) -> Vec<f64> {
 #[must_use]
 pub fn default_target(experiment: &Experiment) -> Vec<f64> {
     largest(experiment).into_iter().map(|x| if x > 0.0 { 2.0 * x } else { x }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::{ExperimentBuilder, Metric};
+    use crate::{Options, fit};
+
+    #[test]
+    fn who_grows_faster_overtakes_where_the_functions_cross() {
+        let mut builder = ExperimentBuilder::new(["p"]);
+        let metric = builder.metric(Metric { name: "basic_blocks".into(), unit: String::new(), over_ranks: None });
+        // 3000 p and 50 p^2 cross at p = 60; 1000 stays behind both.
+        for (name, f) in
+            [("linear", (|p| 3000.0 * p) as fn(f64) -> f64), ("square", |p| 50.0 * p * p), ("flat", |_| 1000.0)]
+        {
+            let callpath = builder.callpath([name]);
+            for p in [2.0, 4.0, 8.0, 16.0, 32.0] {
+                let point = builder.point(&[p]);
+                builder.add(callpath, metric, point, f(p));
+            }
+        }
+        let experiment = builder.finish();
+        let fits = fit(&experiment, &Options::default());
+        let costs = Costs::new(&experiment, &fits, 0, vec![256.0], 0.9);
+        let ranked = rank(&costs);
+        assert_eq!(ranked.iter().map(|r| r.model.callpath).collect::<Vec<_>>(), [1, 0, 2]);
+        assert_eq!(ranked.iter().map(|r| r.place_now).collect::<Vec<_>>(), [2, 1, 3]);
+        let found = overtaking(&experiment, &costs, &ranked, 0, 0.9).unwrap();
+        assert_eq!((found.other, found.more, found.is_certain), (0, 0, true));
+        assert!((found.at[0] - 60.0).abs() < 1e-6, "{:?}", found.at);
+        assert!(overtaking(&experiment, &costs, &ranked, 1, 0.9).is_none());
+    }
 }

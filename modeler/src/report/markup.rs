@@ -1,0 +1,79 @@
+//! Pieces of markup that several parts of the page share: paths, points, growth, tables, bars.
+
+use maud::{Markup, html};
+
+use super::Table;
+use super::quantity::{percent, quantity};
+use crate::experiment::{CallPathId, Experiment};
+
+/// The path with its last name first in weight: callers are faint.
+pub(crate) fn path(experiment: &Experiment, callpath: CallPathId) -> Markup {
+    let names = experiment.path(callpath);
+    let (last, callers) = names.split_last().unwrap_or((&"", &[]));
+    html! { @for caller in callers { span.caller { (caller) " → " wbr; } } span { (last) } }
+}
+
+/// `p = 64, n = 3200`, each pair on one line.
+pub(crate) fn at(parameters: &[String], point: &[f64]) -> String {
+    let pairs = parameters.iter().zip(point).map(|(name, &x)| format!("{name}\u{a0}=\u{a0}{}", quantity(x, "")));
+    pairs.collect::<Vec<_>>().join(", ")
+}
+
+/// A bar as long as the share, and the share.
+pub(crate) fn share_bar(share: f64) -> Markup {
+    html! {
+        span.bar aria-hidden="true" { span style=(format!("width:{:.1}%", 100.0 * share.clamp(0.0, 1.0))) {} }
+        span.value { (percent(share)) }
+    }
+}
+
+/// A caller's table; columns of numbers are aligned to the right.
+pub(crate) fn data_table(table: &Table) -> Markup {
+    let class = |column: usize| if table.is_numeric(column) { "number" } else { "" };
+    html! {
+        div.scroll {
+            table {
+                thead { tr { @for (i, cell) in table.header.iter().enumerate() { th class=(class(i)) scope="col" { (cell) } } } }
+                tbody {
+                    @for row in &table.rows {
+                        tr { @for (i, cell) in row.iter().enumerate() { td class=(class(i)) { (cell_text(cell)) } } }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A cell of a caller's table; functions of parameters are set as such.
+fn cell_text(cell: &str) -> Markup {
+    if !cell.contains("log2(") && !cell.contains('^') {
+        return html! { (cell) };
+    }
+    sum(cell)
+}
+
+/// Summands, each set as a formula.
+pub(crate) fn sum(text: &str) -> Markup {
+    html! {
+        @for (i, term) in text.split(" + ").enumerate() {
+            @if i > 0 { " + " wbr; }
+            span.term { (formula(term)) }
+        }
+    }
+}
+
+/// `n^(2/3) * log2(p)^2` with raised exponents and a lowered base.
+fn formula(text: &str) -> Markup {
+    html! {
+        @for (i, factor) in text.split(" * ").enumerate() {
+            @if i > 0 { " · " }
+            @let (base, exponent) = factor.rsplit_once('^').unwrap_or((factor, ""));
+            @let (function, argument) = base.split_once("log2(").map_or(("", base), |(_, a)| ("log", a.trim_end_matches(')')));
+            @if function.is_empty() {
+                (argument) @if !exponent.is_empty() { sup { (exponent.trim_matches(['(', ')'])) } }
+            } @else {
+                "log" sub { "2" } @if !exponent.is_empty() { sup { (exponent) } } " " (argument)
+            }
+        }
+    }
+}

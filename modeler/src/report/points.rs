@@ -1,0 +1,193 @@
+//! The quality of the experiment: how noisy each point is, what is missing, what to measure next.
+
+use std::collections::HashSet;
+
+use maud::{Markup, html};
+
+use super::article::signed_percent;
+use super::effort::median;
+use super::markup::at;
+use super::quantity::{number, percent, quantity};
+use super::view::{View, levels};
+use crate::model::Model;
+
+/// Call paths with at least this part of today's cost tell how noisy a point is.
+const LARGE: f64 = 0.01;
+/// A point is named where it is off the models by more than this, and by more than three times the usual.
+const DISTURBED: f64 = 0.1;
+/// Missing combinations are listed where at least this part of all was measured.
+const GRID: f64 = 0.5;
+/// At most so many missing combinations are named.
+const NAMED: usize = 12;
+/// Tables of more points fold away.
+const OPEN_POINTS: usize = 30;
+/// Fewer values of a parameter are few.
+const ENOUGH_VALUES: usize = 5;
+
+/// What is known about one point.
+struct Point<'a> {
+    coordinates: &'a [f64],
+    repetitions: usize,
+    /// Largest less smallest repetition over the middle one, in the middle of the large call paths.
+    spread: Option<f64>,
+    /// How far the measurements are above the models, in the middle of the large call paths.
+    off: f64,
+    /// Modelled call paths without a measurement here.
+    missing: usize,
+}
+
+/// The section on the experiment's quality.
+pub(crate) fn quality(view: &View) -> Markup {
+    let points = points(view);
+    let usual = 1.4826 * median(&points.iter().map(|p| p.off.abs()).collect::<Vec<_>>());
+    let is_disturbed = |p: &Point| p.off.abs() > DISTURBED.max(3.0 * usual);
+    let disturbed: Vec<&Point> = points.iter().filter(|p| is_disturbed(p)).collect();
+    let parameters = &view.experiment.parameters;
+    html! {
+        section #quality {
+            h2 { "Quality of the experiment" }
+            p {
+                "Numbers of a point are those in the middle of all call paths that make at least 1 % of today's cost. "
+                dfn { "Spread" } " is how far repetitions of the same point lie apart, relative to their median. "
+                dfn { "Off the models" } " is how far measurements lie above (+) or below (−) the models there: where the whole "
+                "point is off, a disturbed machine is more likely than a property of the program."
+            }
+            ul {
+                @for point in &disturbed {
+                    li.warning { "At " (at(parameters, point.coordinates)) " everything is " (signed_percent(point.off)) " off the models; measure this point again." }
+                }
+                @for sentence in missing(view, &points) { li { (sentence) } }
+                @for sentence in &view.options.machine { li.warning { (sentence) } }
+                @for sentence in next(view) { li { (sentence) } }
+            }
+            details open[points.len() <= OPEN_POINTS] {
+                summary { (points.len()) " points" }
+                div.scroll { table.points {
+                    thead { tr {
+                        @for name in parameters { th.number scope="col" { (name) } }
+                        th.number scope="col" { "repetitions" } th.number scope="col" { "spread" }
+                        th.number scope="col" { "off the models" } th.number scope="col" { "call paths missing" }
+                    } }
+                    tbody { @for point in &points {
+                        tr.disturbed[is_disturbed(point)] {
+                            @for x in point.coordinates { td.number { (quantity(*x, "")) } }
+                            td.number { (point.repetitions) }
+                            td.number { (point.spread.map_or("n/a".into(), percent)) }
+                            td.number { (signed_percent(point.off)) }
+                            td.number { (point.missing) }
+                        }
+                    } }
+                } }
+            }
+        }
+    }
+}
+
+fn points<'a>(view: &View<'a>) -> Vec<Point<'a>> {
+    let experiment = view.experiment;
+    let count = experiment.points.len();
+    let (mut spreads, mut offs) = (vec![Vec::new(); count], vec![Vec::new(); count]);
+    let (mut repetitions, mut present) = (vec![0; count], vec![0; count]);
+    let models: Vec<&Model> = view.costs.models.iter().flatten().copied().collect();
+    for model in &models {
+        let Some(series) = experiment.series_of(model.callpath, model.metric) else { continue };
+        let is_large = view.costs.share_now(model.callpath) >= LARGE;
+        let ids = &experiment.layouts[series.layout as usize].points;
+        for (&id, (x, values)) in ids.iter().zip(experiment.measurements(series)) {
+            let id = id as usize;
+            present[id] += 1;
+            repetitions[id] = repetitions[id].max(values.len());
+            if is_large {
+                offs[id].push(median(values) / model.at(x) - 1.0);
+                spreads[id].extend(spread(values));
+            }
+        }
+    }
+    let point = |id: usize| Point {
+        coordinates: &experiment.points[id],
+        repetitions: repetitions[id],
+        spread: Some(median(&spreads[id])).filter(|s| s.is_finite()),
+        off: median(&offs[id]),
+        missing: models.len() - present[id],
+    };
+    (0..count).map(point).collect()
+}
+
+/// How far repetitions lie apart, relative to the middle one.
+fn spread(values: &[f64]) -> Option<f64> {
+    let (low, high) = values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(*v), h.max(*v)));
+    (values.len() > 1).then(|| (high - low) / median(values)).filter(|s| s.is_finite())
+}
+
+/// Combinations of measured values that were not measured, where most were, and points that some call paths lack.
+fn missing(view: &View, points: &[Point]) -> Vec<String> {
+    let experiment = view.experiment;
+    let levels = levels(experiment);
+    let all: usize = levels.iter().map(Vec::len).fold(1, usize::saturating_mul);
+    let mut sentences = Vec::new();
+    if all > points.len() && points.len() as f64 >= GRID * all as f64 {
+        let known: HashSet<Vec<u64>> = points.iter().map(|p| key(p.coordinates)).collect();
+        let absent: Vec<Vec<f64>> = combinations(&levels).into_iter().filter(|x| !known.contains(&key(x))).collect();
+        let named: Vec<String> =
+            absent.iter().take(NAMED).map(|x| format!("({})", at(&experiment.parameters, x))).collect();
+        let more = if absent.len() > NAMED { format!(" and {} more", absent.len() - NAMED) } else { String::new() };
+        let count = absent.len();
+        sentences.push(format!(
+            "{count} of {all} combinations of the measured values were not measured: {}{more}.",
+            named.join(", ")
+        ));
+    }
+    let lacking = points.iter().filter(|p| p.missing > 0).count();
+    if lacking > 0 {
+        sentences.push(format!("At {lacking} of {} points some call paths were not measured.", points.len()));
+    }
+    sentences
+}
+
+fn key(x: &[f64]) -> Vec<u64> {
+    x.iter().map(|v| (v + 0.0).to_bits()).collect()
+}
+
+fn combinations(levels: &[Vec<f64>]) -> Vec<Vec<f64>> {
+    levels.iter().fold(vec![Vec::new()], |all, values| {
+        let with = |x: &Vec<f64>| values.iter().map(|&v| [x.as_slice(), &[v]].concat()).collect::<Vec<_>>();
+        all.iter().flat_map(with).collect()
+    })
+}
+
+/// What would help most: more values of a parameter, or what `poise advise` finds.
+fn next(view: &View) -> Vec<String> {
+    let mut sentences = Vec::new();
+    for (name, values) in view.experiment.parameters.iter().zip(levels(view.experiment)) {
+        if values.len() < ENOUGH_VALUES {
+            sentences.push(format!("{name} has {} values; five tell functions apart far better.", values.len()));
+        }
+    }
+    let largest = view.costs.then.iter().flatten().max_by(|a, b| a.value.total_cmp(&b.value));
+    if let Some(p) = largest.filter(|p| p.lower > 0.0 && p.upper.is_finite()) {
+        let factor = number(p.upper / p.lower);
+        sentences.push(format!(
+            "What to measure next: the interval of the most expensive call path at the target spans a factor of {factor}; \
+             points nearer to the target narrow it most. poise advise ranks points by what they would tell and cost."
+        ));
+    }
+    sentences
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn combinations_are_all_and_in_order() {
+        let all = combinations(&[vec![1.0, 2.0], vec![10.0, 20.0]]);
+        assert_eq!(all, [[1.0, 10.0], [1.0, 20.0], [2.0, 10.0], [2.0, 20.0]]);
+    }
+
+    #[test]
+    fn repetitions_spread_relative_to_the_middle() {
+        assert_eq!(spread(&[1.0, 2.0, 4.0]), Some(1.5));
+        assert_eq!(spread(&[3.0]), None);
+        assert_eq!(spread(&[0.0, 0.0]), None);
+    }
+}

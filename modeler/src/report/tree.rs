@@ -1,0 +1,140 @@
+//! The call tree: nested, so that it folds without scripts, with growth and shares beside each call path.
+
+use maud::{Markup, PreEscaped, html};
+
+use super::markup::sum;
+use super::quantity::{percent, quantity, shape};
+use super::view::View;
+use crate::experiment::CallPathId;
+
+/// Callers of at least this part of the target's cost are unfolded.
+const OPEN_SHARE: f64 = 0.05;
+/// At most so many callers are unfolded.
+const MOST_OPEN: usize = 60;
+/// Beyond this depth callees stand beside their caller: browsers stop nesting at some depth.
+const DEEPEST: usize = 200;
+/// What has a smaller part of the cost now and at the target, callees included, is not printed on paper.
+const SMALL: f64 = 1e-3;
+
+/// The tree's section.
+pub(crate) fn tree(view: &View) -> Markup {
+    let mut callees: Vec<Vec<CallPathId>> = vec![Vec::new(); view.experiment.callpaths.len()];
+    let mut roots = Vec::new();
+    for (id, callpath) in view.experiment.callpaths.iter().enumerate() {
+        match callpath.parent {
+            Some(parent) => callees[parent as usize].push(id as CallPathId),
+            None => roots.push(id as CallPathId),
+        }
+    }
+    let by_cost = |ids: &mut Vec<CallPathId>| {
+        ids.sort_by(|a, b| view.costs.share_with_callees(*b).total_cmp(&view.costs.share_with_callees(*a)));
+    };
+    callees.iter_mut().for_each(by_cost);
+    by_cost(&mut roots);
+    let tree = Tree { view, callees, open: open(view) };
+    html! {
+        section #tree {
+            h2 { "Call tree" }
+            p {
+                "Who calls whom, the most expensive at the target first. " dfn { "Own" } " is what a call path costs without what it calls"
+                @if view.costs.is_inclusive { " (here the measurements already contain what is called)" }
+                "; " dfn { "with callees" } " includes that. "
+                "A name leads to the call path's plots and numbers."
+            }
+            form.filter hidden {
+                label { "Filter " input type="search" placeholder="part of a name" autocomplete="off"; } " "
+                button type="button" data-tree="open" { "Unfold all" } " "
+                button type="button" data-tree="close" { "Fold all" } " "
+                span.hits role="status" {}
+            }
+            div.scroll { div.tree { (tree.head()) (tree.nodes(&roots)) } }
+        }
+    }
+}
+
+/// By call path, whether it is unfolded at first: the most expensive callers.
+fn open(view: &View) -> Vec<bool> {
+    let share = |id: usize| view.costs.share_with_callees(id as CallPathId);
+    let mut largest: Vec<usize> = (0..view.experiment.callpaths.len()).filter(|&id| share(id) >= OPEN_SHARE).collect();
+    largest.sort_by(|a, b| share(*b).total_cmp(&share(*a)).then(a.cmp(b)));
+    let mut open = vec![false; view.experiment.callpaths.len()];
+    largest.iter().take(MOST_OPEN).for_each(|&id| open[id] = true);
+    open
+}
+
+struct Tree<'v> {
+    view: &'v View<'v>,
+    callees: Vec<Vec<CallPathId>>,
+    open: Vec<bool>,
+}
+
+impl Tree<'_> {
+    fn head(&self) -> Markup {
+        html! {
+            div.row.head {
+                span { "call path" } span { "growth" } span { "own cost, target" } span { "own share today" }
+                span { "own share, target" } span { "with callees, target" }
+            }
+        }
+    }
+
+    /// All call paths under `roots`, callers around callees.
+    fn nodes(&self, roots: &[CallPathId]) -> Markup {
+        let mut text = String::new();
+        // What is still to be written, last first; nothing closes the caller that was entered last.
+        let mut rest: Vec<Option<CallPathId>> = roots.iter().rev().map(|&id| Some(id)).collect();
+        let mut depth = 0;
+        while let Some(next) = rest.pop() {
+            let Some(id) = next else {
+                text.push_str("</details>");
+                depth -= 1;
+                continue;
+            };
+            let callees = &self.callees[id as usize];
+            let nests = !callees.is_empty() && depth < DEEPEST;
+            text.push_str(&self.node(id, nests).into_string());
+            if nests {
+                depth += 1;
+                rest.push(None);
+            }
+            rest.extend(callees.iter().rev().map(|&id| Some(id)));
+        }
+        PreEscaped(text)
+    }
+
+    /// One call path: a leaf, or the beginning of a caller, which the caller of this closes.
+    fn node(&self, id: CallPathId, nests: bool) -> Markup {
+        let class = if self.is_small(id) { " class=\"small\"" } else { "" };
+        let open = if self.open[id as usize] { " open" } else { "" };
+        let row = self.row(id).into_string();
+        PreEscaped(match nests {
+            true => format!("<details id=\"n{id}\"{class}{open}><summary>{row}</summary>"),
+            false => format!("<div id=\"n{id}\"{class}>{row}</div>"),
+        })
+    }
+
+    fn is_small(&self, id: CallPathId) -> bool {
+        let (now, then) = self.view.costs.with_callees[id as usize];
+        let total = self.view.costs.total;
+        now < SMALL * total.0 && then < SMALL * total.1
+    }
+
+    fn row(&self, id: CallPathId) -> Markup {
+        let costs = &self.view.costs;
+        let name = &self.view.experiment.callpaths[id as usize].name;
+        let with_callees = costs.share_with_callees(id);
+        html! {
+            @match costs.models[id as usize] {
+                Some(model) => {
+                    span { a href=(format!("#c{id}")) { (name) } }
+                    span { (sum(&shape(&self.view.experiment.parameters, model))) }
+                    span { (quantity(costs.value_then(id), self.view.unit())) }
+                    span { (percent(costs.share_now(id))) }
+                    span { (percent(costs.share_then(id))) }
+                }
+                None => { span.caller { (name) } span {} span {} span {} span {} }
+            }
+            span style=(format!("--s:{:.1}%", 100.0 * with_callees)) { (percent(with_callees)) }
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! `poise report` as people meet it: the table on a terminal and in a pipe, and the page in a browser.
+
+mod browser;
+mod common;
+
+use std::fmt::Write as _;
+
+use browser::Browser;
+use common::World;
+use serde_json::{Value, json};
+
+/// A name that wants to be markup, and would tell if it became some.
+const HOSTILE: &str = "<img src=x onerror=\"window.hacked=1\"></script><script>window.hacked=1</script> & 'é計'";
+/// Call paths below main, more than the program draws.
+const KERNELS: usize = 56;
+
+/// What call path `kernel` executes at p ranks and size n, by five kinds of growth.
+fn blocks(kernel: usize, p: f64, n: f64) -> f64 {
+    let size = (1000 * (kernel + 1)) as f64;
+    size * [1.0, n, n * n / 100.0, p, n * p.log2()][kernel % 5]
+}
+
+/// Measurements as JSON Lines: exact counts, and times of one nanosecond per block, a little more in the second of two.
+fn measurements() -> String {
+    let mut text = String::new();
+    for kernel in 0..KERNELS {
+        let callpath = match kernel {
+            0 => format!("main->{HOSTILE}"),
+            k => format!("main->group{}->kernel{k}", k % 3),
+        };
+        for p in [2.0, 4.0, 8.0, 16.0, 32.0] {
+            for n in [100.0, 200.0, 300.0, 400.0, 500.0] {
+                let count = blocks(kernel, p, n);
+                let mut line = |metric: &str, value: f64| {
+                    let point = json!({"p": p, "n": n});
+                    let _ = writeln!(
+                        text,
+                        "{}",
+                        json!({"params": point, "callpath": callpath, "metric": metric, "value": value})
+                    );
+                };
+                line("basic_blocks", count);
+                line("time", 1e-9 * count);
+                line("time", 1.01e-9 * count);
+            }
+        }
+    }
+    text
+}
+
+/// A folder with the measurements and the page of them.
+fn with_page() -> World {
+    let world = World::new();
+    world.write("times.jsonl", &measurements());
+    world.poise(["report", "times.jsonl", "--at", "p=256,n=500", "-o", "page.html"]).status(0);
+    world
+}
+
+#[test]
+fn without_a_file_the_ranking_is_a_plain_table() {
+    let world = World::new();
+    world.write("times.jsonl", &measurements());
+    let text = world.poise(["report", "times.jsonl", "--at", "p=256,n=500"]).status(0).stdout;
+    assert!(!text.contains('\u{1b}') && !text.contains('▁') && !text.contains('…'), "{text}");
+    let rows: Vec<&str> = text.lines().skip(3).take(KERNELS).collect();
+    assert_eq!(rows.len(), KERNELS);
+    // Predictions at the target are a multiple of the blocks there; some are the same and may stand in any order.
+    let kernel = |row: &&str| match row.split("kernel").nth(1) {
+        Some(rest) => rest.split(' ').next().unwrap().parse().unwrap(),
+        None => 0,
+    };
+    let costs: Vec<f64> = rows.iter().map(|row| blocks(kernel(row), 256.0, 500.0)).collect();
+    assert!(costs.is_sorted_by(|a, b| a >= b), "{text}");
+    assert!(costs[0] > 100.0 * costs[KERNELS - 1], "{text}");
+}
+
+#[test]
+fn the_page_opens_from_a_file_and_fetches_nothing() {
+    let world = with_page();
+    let mut browser = Browser::start(&world.path(""));
+    let page = world.path("page.html");
+    browser.open(&page, "");
+    assert_eq!(browser.value("document.querySelectorAll('#ranking tbody tr').length"), json!(KERNELS));
+    assert_eq!(browser.value("typeof window.hacked"), "undefined");
+    assert_eq!(
+        browser.value("document.querySelector('.tree').textContent.includes(\"</script><script>window.hacked=1\")"),
+        true
+    );
+    filter_finds_names(&mut browser);
+    links_lead_to_call_paths(&mut browser);
+    the_script_draws_what_the_program_draws(&mut browser);
+    data_are_what_was_measured(&mut browser);
+    numbers_and_plots_are_saved(&mut browser, &world);
+    dark_narrow_and_printed(&mut browser);
+    assert_eq!(browser.value("typeof window.hacked"), "undefined");
+    assert_eq!(browser.errors(), Vec::<&Value>::new());
+    let fetched: Vec<String> = browser
+        .requests()
+        .into_iter()
+        .filter(|url| !["about:blank", "data:,"].contains(&url.as_str()) && !url.starts_with("blob:"))
+        .collect();
+    assert!(fetched.iter().all(|url| *url == format!("file://{}", page.display())), "{fetched:?}");
+    tables_need_no_script(&mut browser, &page);
+}
+
+/// Types into the filter and waits until the page has counted.
+fn type_filter(browser: &mut Browser, text: &str) -> Value {
+    browser.value(&format!(
+        "new Promise(done => {{
+           const input = document.querySelector('.filter input');
+           input.value = {};
+           input.dispatchEvent(new Event('input'));
+           setTimeout(() => done([document.querySelector('.hits').textContent,
+             [...document.querySelectorAll('.tree .hit')].map(n => n.textContent.trim().match(/kernel\\d+/)?.[0]).sort(),
+             [...document.querySelectorAll('.tree [id]')].filter(n => n.checkVisibility()).length]), 400);
+         }})",
+        json!(text)
+    ))
+}
+
+fn filter_finds_names(browser: &mut Browser) {
+    // kernel1, kernel10 to kernel19; their callers are main and three groups.
+    let found = type_filter(browser, "KERNEL1");
+    let mut expected: Vec<String> =
+        (0..KERNELS).map(|k| format!("kernel{k}")).filter(|k| k.starts_with("kernel1")).collect();
+    expected.sort();
+    assert_eq!(found[0], format!("11 of {} call paths", KERNELS + 4));
+    assert_eq!(found[1], json!(expected));
+    assert_eq!(found[2], json!(11 + 4));
+    assert_eq!(type_filter(browser, "")[0], "");
+}
+
+fn links_lead_to_call_paths(browser: &mut Browser) {
+    // The last call path of the ranking is none of those that the program drew.
+    let last = browser.value("[...document.querySelectorAll('#ranking td.path a')].at(-1).getAttribute('href')");
+    let id = last.as_str().unwrap().trim_start_matches('#').to_owned();
+    assert_eq!(browser.value(&format!("document.getElementById('{id}')")), Value::Null);
+    let text = browser.value(&format!(
+        "new Promise(done => {{
+           [...document.querySelectorAll('#ranking td.path a')].at(-1).click();
+           const look = () => {{
+             const made = document.querySelector('#{id}.shown');
+             if (made) done(made.innerText); else setTimeout(look, 50);
+           }};
+           look();
+         }})"
+    ));
+    let text = text.as_str().unwrap();
+    assert!(text.contains("shape from effort: basic_blocks") && text.contains("Time follows effort"), "{text}");
+    // From there back to the tree, which unfolds.
+    let visible = browser.value(&format!(
+        "new Promise(done => {{
+           document.querySelectorAll('.tree details').forEach(d => {{ d.open = false; }});
+           document.querySelector('#{id} .facts a').click();
+           setTimeout(() => done(document.getElementById('{}').checkVisibility()), 300);
+         }})",
+        id.replace('c', "n")
+    ));
+    assert_eq!(visible, true);
+}
+
+/// Every number and label in the plots of drawn call paths, beside those of the same call paths drawn by the script.
+fn the_script_draws_what_the_program_draws(browser: &mut Browser) {
+    let compared = browser.value(
+        "(async () => {
+           const content = await poise.data(), found = [];
+           const parts = article => [...article.querySelectorAll('.plots svg')].flatMap(svg =>
+             [svg.getAttribute('aria-label'), ...[...svg.querySelectorAll('*')].flatMap(e => [e.localName,
+               ...['class', 'd', 'x', 'y', 'cx', 'cy', 'r', 'x1', 'y1', 'x2', 'y2', 'width', 'height', 'fill', 'transform', 'text-anchor']
+                 .map(a => e.getAttribute(a) ?? ''), e.localName === 'text' ? e.textContent : ''])]);
+           const words = article => article.innerText ?? '';
+           const numbers = /-?\\d+(\\.\\d+)?/g;
+           for (const drawn of [...document.querySelectorAll('#callpaths article')].slice(0, 30)) {
+             const made = poise.article(content, content.byId.get(Number(drawn.id.slice(1))));
+             const [a, b] = [parts(drawn), parts(made)];
+             if (a.length !== b.length || a.length < 200) { found.push(`${drawn.id}: ${a.length} and ${b.length} parts`); continue; }
+             a.forEach((one, i) => {
+               const [x, y] = [one.match(numbers) ?? [], b[i].match(numbers) ?? []];
+               const same = one.replace(numbers, '#') === b[i].replace(numbers, '#')
+                 && x.every((v, k) => Math.abs(v - y[k]) <= 0.1001 * Math.max(1, 1e-3 * Math.abs(v)));
+               if (!same) found.push(`${drawn.id}: ${one.slice(0, 300)} is not ${b[i].slice(0, 300)}`);
+             });
+           }
+           return found.slice(0, 3);
+         })()",
+    );
+    assert_eq!(compared, json!([]));
+}
+
+fn data_are_what_was_measured(browser: &mut Browser) {
+    let content = browser.value("poise.data().then(({ byId, ...all }) => all)");
+    assert_eq!(content["schema"], "counterpoise/report");
+    let (parameters, models) = (content["parameters"].as_array().unwrap(), content["models"].as_array().unwrap());
+    assert_eq!(models.len(), KERNELS);
+    for model in models {
+        let name = &content["names"]
+            [content["callpaths"][model["id"].as_u64().unwrap() as usize][1].as_u64().unwrap() as usize];
+        let kernel = name.as_str().unwrap().trim_start_matches("kernel").parse().unwrap_or(0);
+        let layout = &content["layouts"][model["layout"].as_u64().unwrap() as usize];
+        let mut values = model["values"].as_array().unwrap().iter();
+        for (point, count) in
+            layout["points"].as_array().unwrap().iter().zip(model["effort"]["counts"].as_array().unwrap())
+        {
+            let x = &content["points"][point.as_u64().unwrap() as usize];
+            let of = |name: &str| x[parameters.iter().position(|p| p == name).unwrap()].as_f64().unwrap();
+            let expected = blocks(kernel, of("p"), of("n"));
+            let close = |value: &Value, expected: f64| (value.as_f64().unwrap() / expected - 1.0).abs() < 1e-5;
+            assert!(close(count, expected), "{name} at {x}: {count}");
+            assert!(
+                close(values.next().unwrap(), 1e-9 * expected) && close(values.next().unwrap(), 1.01e-9 * expected)
+            );
+        }
+    }
+}
+
+/// Evaluates `click` and gives the name and the content of the file that the page then saves.
+fn saved(browser: &mut Browser, world: &World, click: &str) -> (String, String) {
+    let mut from = browser.events.len();
+    browser.value(click);
+    let begun = browser.wait(from, "Browser.downloadWillBegin").1;
+    loop {
+        let (at, progress) = browser.wait(from, "Browser.downloadProgress");
+        if progress["state"] == "completed" {
+            break;
+        }
+        from = at + 1;
+    }
+    let name = begun["suggestedFilename"].as_str().unwrap().to_owned();
+    let text = world.read(&format!("saved/{name}"));
+    (name, text)
+}
+
+fn numbers_and_plots_are_saved(browser: &mut Browser, world: &World) {
+    let (name, text) = saved(browser, world, "document.querySelector('[data-save=csv]').click()");
+    assert_eq!(name, "callpaths.csv");
+    assert_eq!(text.lines().count(), 1 + KERNELS);
+    assert!(text.contains(&format!("\"main->{}\"", HOSTILE.replace('"', "\"\""))), "{text}");
+    let (name, text) = saved(browser, world, "document.querySelector('#ranking a[download]').click()");
+    assert_eq!((name.as_str(), text.lines().count()), ("ranking.csv", 1 + KERNELS));
+    let (_, text) = saved(browser, world, "document.querySelector('[data-save=json]').click()");
+    let content: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(content["models"].as_array().unwrap().len(), KERNELS);
+    let (name, text) = saved(browser, world, "document.querySelector('#callpaths article figcaption button').click()");
+    assert!(name.ends_with(".svg") && text.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\""), "{name}");
+    assert!(!text.contains("var(--"), "colours are filled in");
+}
+
+fn dark_narrow_and_printed(browser: &mut Browser) {
+    let background = "getComputedStyle(document.body).backgroundColor";
+    let light = browser.value(background);
+    browser
+        .call("Emulation.setEmulatedMedia", json!({"features": [{"name": "prefers-color-scheme", "value": "dark"}]}));
+    assert_ne!(browser.value(background), light);
+    browser.call("Emulation.setEmulatedMedia", json!({"features": []}));
+    let narrow = json!({"width": 390, "height": 800, "deviceScaleFactor": 1, "mobile": false});
+    browser.call("Emulation.setDeviceMetricsOverride", narrow);
+    let is_wider = "document.documentElement.scrollWidth > innerWidth";
+    assert_eq!(browser.value(is_wider), false, "only tables scroll sideways");
+    browser.call("Emulation.clearDeviceMetricsOverride", json!({}));
+    let pdf = browser.call("Page.printToPDF", json!({"printBackground": false}));
+    assert!(pdf["data"].as_str().unwrap().len() > 50_000);
+}
+
+fn tables_need_no_script(browser: &mut Browser, page: &std::path::Path) {
+    browser.call("Emulation.setScriptExecutionDisabled", json!({"value": true}));
+    browser.open(page, "");
+    let visible = |selector: &str| {
+        format!("[...document.querySelectorAll('{selector}')].filter(e => e.checkVisibility()).length")
+    };
+    assert_eq!(browser.value("typeof window.poise"), "undefined", "the script has not run");
+    assert_eq!(browser.value(&visible("#ranking tbody tr")), json!(20));
+    assert_eq!(browser.value(&visible("button")), json!(0), "nothing is offered that does not work");
+    assert!(browser.value(&visible(".tree [id]")).as_u64().unwrap() > 5);
+    assert_eq!(browser.value(&visible("article svg.plot")), json!(4 * 40));
+    assert_eq!(browser.value(&visible("#quality tbody tr")), json!(25));
+    browser.value("document.querySelectorAll('details').forEach(d => { d.open = true; })");
+    assert_eq!(browser.value(&visible(".tree [id]")), json!(KERNELS + 4));
+}
