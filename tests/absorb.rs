@@ -46,7 +46,10 @@ fn one_build_and_one_run_measure_every_loop_mode_and_quantity() {
         assert_eq!(modes, ["int64_add", "nop"]);
         for mode in found["modes"].as_object().unwrap().values() {
             assert!(["measured", "at-least", "undecided"].contains(&mode["state"].as_str().unwrap()), "{mode:#}");
+            // The decoder finds in the binary what was put into the source.
+            assert!([1, 2, 4].contains(&mode["payload"].as_u64().unwrap()) && mode["spills"] == 0, "{mode:#}");
         }
+        assert!((3..40).contains(&found["instructions"].as_u64().unwrap()), "{found:#}");
     }
     let kept = noise(&world, "kept");
     let quantities: BTreeSet<u32> = kept.series.iter().flat_map(|s| &s.bursts).map(|burst| burst.k).collect();

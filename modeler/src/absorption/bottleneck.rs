@@ -11,6 +11,8 @@ const SATURATED: f64 = 0.25;
 const SLOWED: f64 = 1.25;
 /// Less noise than one instruction for so many of the loop's says nothing where it slows nothing down.
 const LITTLE: u32 = 4;
+/// And less than this where nobody knows how many the loop has.
+const LEAST: u32 = 16;
 /// The memory is saturated below this: with noise that adds to the time from the first load on the share is near 0, with
 /// noise that only takes over it is near 1.
 const MEMORY_SATURATED: f64 = 0.5;
@@ -81,13 +83,17 @@ fn end(mode: &Mode, instructions: Option<u32>, upper: bool) -> Evidence<'_> {
         (false, true) => (mode.upper.unwrap_or(f64::INFINITY), mode.slack[2]),
         (false, false) => (mode.lower, mode.slack[0]),
     };
-    let most = mode.points.iter().filter(|p| p.ratio.is_finite()).map(|p| p.ratio).fold(0.0, f64::max);
-    let largest = mode.points.iter().filter(|p| p.ratio.is_finite()).map(|p| p.k).max().unwrap_or(0);
-    // Before the noise sets the time nobody knows its slope, and so no slack.
-    let saturated = absorbed < 1.0 || (slack < SATURATED && most >= SLOWED);
-    // A little noise beside very many instructions says nothing either way.
-    let little = most < SLOWED && absorbed >= 1.0 && instructions.is_some_and(|n| largest < n / LITTLE);
-    Evidence { mode: &mode.name, saturated: saturated || (little && !upper), absorbed, slack, slope: mode.slope_ns }
+    let shown = || mode.points.iter().filter(|p| p.ratio.is_finite());
+    let most = shown().map(|p| if upper { p.ratio } else { p.upper }).fold(0.0, f64::max);
+    let largest = shown().map(|p| p.k).max().unwrap_or(0);
+    // A loop that a resource binds has no more instructions for it than it has at all, and k further ones take k of their
+    // times longer. So a quarter more time comes from a quarter as much noise, or the resource is not what binds it.
+    let binds = most >= SLOWED;
+    let little = !binds && instructions.map_or(largest < LEAST, |n| largest < n / LITTLE);
+    let saturated = binds && (absorbed < 1.0 || slack < SATURATED) || (little && !upper);
+    let absorbed = if binds || upper { absorbed } else { absorbed.max(f64::from(largest)) };
+    let slack = if binds || (little && !upper) { slack } else { 1.0 };
+    Evidence { mode: &mode.name, saturated, absorbed, slack, slope: mode.slope_ns }
 }
 
 /// The decision rules.

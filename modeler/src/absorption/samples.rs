@@ -11,9 +11,11 @@ const LOW: f64 = 0.1;
 /// Bursts without noise that give a baseline which follows slow drift; with fewer than twice as many, one serves all.
 const WINDOW: usize = 40;
 /// Executions are told apart where their times differ by this factor at least.
-const CLEARLY: f64 = 1.5;
+const CLEARLY: f64 = 2.0;
+/// With a gap of this factor between them.
+const GAP: f64 = 1.25;
 /// A class has this share of the executions at least.
-const LEAST_SHARE: f64 = 0.15;
+const LEAST_SHARE: f64 = 0.2;
 /// And so many bursts without noise.
 const LEAST_BURSTS: usize = 8;
 
@@ -163,7 +165,7 @@ fn split_by_trip(raw: Vec<Raw>) -> Vec<Vec<Raw>> {
     let Some((middle, _)) = widest_gap(&trips).filter(|(_, gap)| *gap >= 1.0) else { return vec![raw] };
     let (short, long): (Vec<Raw>, Vec<Raw>) = raw.iter().partition(|b| b.trip < middle);
     let level = |bursts: &[Raw]| median(bursts.iter().filter(|b| b.k == 0).map(|b| b.log_time));
-    if (level(&short) - level(&long)).abs() < 0.5 * CLEARLY.ln() {
+    if (level(&short) - level(&long)).abs() < GAP.ln() {
         return vec![raw];
     }
     [short, long].into_iter().flat_map(split_by_trip).collect()
@@ -177,7 +179,13 @@ fn split_by_time(raw: &[Raw]) -> Option<(Vec<Raw>, Vec<Raw>)> {
         let time = of_round.entry((b.series, b.round)).or_insert(f64::INFINITY);
         *time = time.min(b.log_time);
     }
-    let (middle, gap) = widest_gap(&sorted(of_round.values().copied())).filter(|(_, gap)| *gap >= CLEARLY.ln())?;
+    let times = sorted(of_round.values().copied());
+    let (middle, _) = widest_gap(&times).filter(|(_, gap)| *gap >= GAP.ln())?;
+    let (fast, slow) = times.split_at(times.partition_point(|&time| time < middle));
+    let gap = low_quantile(slow, 0.5) - low_quantile(fast, 0.5);
+    if gap < CLEARLY.ln() {
+        return None;
+    }
     let is_slow = |b: &Raw| of_round.get(&(b.series, b.round)).is_some_and(|&time| time > middle);
     let mut of_variant: BTreeMap<(u32, u32), Vec<f64>> = BTreeMap::new();
     for b in raw.iter().filter(|b| b.k > 0) {

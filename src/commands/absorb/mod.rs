@@ -8,6 +8,7 @@ mod rebuild;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use modeler::absorption::code::Binary;
 use modeler::absorption::{self, Options};
 use poise_profile::{Metric, Profile};
 
@@ -102,7 +103,10 @@ pub fn absorb(arguments: &AbsorbArgs, global: &GlobalArgs) -> Result<()> {
         Method::Rebuild => rebuild::measure(arguments, global)?,
     };
     let options = Options { level: arguments.level.level, seed: arguments.seed.seed, ..Options::default() };
-    let report = absorption::analyse(&profile, &|_| None, &options);
+    // What the variants' machine code really has, from whichever word of the command is the program.
+    let binaries = Binary::among(&arguments.command);
+    let code = |target: &_| binaries.iter().find_map(|binary| binary.code(target));
+    let report = absorption::analyse(&profile, &code, &options);
     if report.loops.is_empty() && report.refused.is_empty() {
         return Err(Error::Usage(
             "The program has no loop with noise, or none ran. Build it with poise cc --noise (c++, fc likewise)."
