@@ -74,6 +74,8 @@ fn a_change_of_class_begins_a_segment() {
     let expected = "From n = 600 on, solve is bound by memory bandwidth; about 60 floating-point instructions per \
                     iteration are free; before, it is bound by arithmetic.";
     assert_eq!(sentences(&experiment), [(solve, expected.to_owned())]);
+    let page = modeler::report::html(&experiment, &fits, &modeler::report::ReportOptions::default());
+    assert!(page.contains(&format!("main → solve: {expected}")));
     // Absorption is modelled like any metric, classes are not.
     let names: Vec<&str> = fits.models.iter().map(|m| experiment.metrics[m.metric as usize].name.as_str()).collect();
     assert!(names.contains(&"absorption.fp_add64") && names.iter().all(|n| !n.starts_with("bound")), "{names:?}");

@@ -21,6 +21,19 @@ struct Group<'a> {
     series: Vec<(CallPathId, &'a str)>,
 }
 
+/// What binds the call paths that were measured with noise, a sentence each; nothing where none was.
+pub(crate) fn bound(experiment: &Experiment) -> Markup {
+    let sentences = crate::absorption::scaling::sentences(experiment);
+    html! {
+        @if !sentences.is_empty() {
+            section #bound {
+                h2 { "What binds them" }
+                ul { @for (callpath, sentence) in &sentences { li { (path_text(experiment, *callpath)) ": " (sentence) } } }
+            }
+        }
+    }
+}
+
 /// The warnings section; nothing where there is nothing to warn about.
 pub(crate) fn warnings(experiment: &Experiment, fits: &Fits, of_caller: &[String]) -> Markup {
     let metric = |id: u32| experiment.metrics[id as usize].name.as_str();

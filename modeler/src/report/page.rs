@@ -5,7 +5,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use super::article::article;
 use super::data::{address, json, packed};
 use super::markup::{at, data_table, path, share_bar, sum};
-use super::notes::warnings;
+use super::notes::{bound, warnings};
 use super::plot::legend;
 use super::points::quality;
 use super::quantity::{interval, percent, quantity, shape};
@@ -48,6 +48,7 @@ pub(crate) fn page(experiment: &Experiment, fits: &Fits, options: &ReportOptions
                         Some(view) => (results(view)),
                         None => section { h2 { "Models" } p { "No series could be modelled; the warnings say why." } },
                     }
+                    (bound(experiment))
                     (warnings(experiment, fits, &options.warnings))
                 }
                 footer { "Made by Counterpoise. The page is complete in itself. Numbers for programs: " code { "poise model --format json" } "." }
