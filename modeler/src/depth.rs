@@ -57,7 +57,7 @@ fn per_stage<'a>(points: &[&'a [f64]], y: &[f64], ranks: usize, dimensions: u32)
 }
 
 /// The functions of the waiting `y`, best first: a depth in the parameter `ranks` times those that `find` finds for what
-/// a stage costs. `None` where waiting is no such product.
+/// a stage costs. `None` where waiting is no such product, or what a stage costs is not found.
 pub(crate) fn functions<'a>(
     points: &[&'a [f64]],
     y: &[f64],
@@ -67,6 +67,8 @@ pub(crate) fn functions<'a>(
     let (dimensions, stages) = (2..=3).chain([1]).find_map(|d| Some((d, per_stage(points, y, ranks, d)?)))?;
     let (points, values): (Vec<&[f64]>, Vec<f64>) = stages.into_iter().unzip();
     let found = find(points, &values);
+    // With few values of the other parameters nothing may be known of a stage; all values together say more.
+    found.first().filter(|stage| stage.exact || stage.residual < TOLERANCE)?;
     Some(found.iter().map(|stage| times_depth(stage, ranks, dimensions)).collect())
 }
 
