@@ -147,7 +147,7 @@ fn inject(arguments: &AbsorbArgs) -> Result<Profile> {
     let given = parts.into_iter().filter(|(_, values)| !values.is_empty());
     wish.extend(given.map(|(name, values)| format!("{name}={}", values.join(","))));
     wish.push(format!("seed={}", arguments.seed.seed));
-    run(arguments, &[("POISE_ABSORB", wish.join(";"))], arguments.keep.as_deref())
+    run(arguments, Clock::Wall, &[("POISE_ABSORB", wish.join(";"))], arguments.keep.as_deref())
 }
 
 /// The functions that take much of the time in an earlier run.
@@ -165,13 +165,18 @@ fn hot(file: &Path) -> Result<Vec<String>> {
 }
 
 /// Runs the program once in this environment; gives its profile.
-fn run(arguments: &AbsorbArgs, environment: &[(&'static str, String)], keep: Option<&Path>) -> Result<Profile> {
+fn run(
+    arguments: &AbsorbArgs,
+    clock: Clock,
+    environment: &[(&'static str, String)],
+    keep: Option<&Path>,
+) -> Result<Profile> {
     let scratch = tempfile::tempdir().map_err(|e| Error::cannot_write(&std::env::temp_dir(), &e))?;
     let folder = keep.map_or_else(|| scratch.path().join("run"), Path::to_owned);
     let run = Run {
         command: arguments.command.clone(),
         repetition: 1,
-        clock: Clock::Wall,
+        clock,
         captured: true,
         measured: Measured::Preloaded,
         environment: environment.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect(),

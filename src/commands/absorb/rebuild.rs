@@ -9,6 +9,7 @@ use super::{AbsorbArgs, HOT, run};
 use crate::cli::GlobalArgs;
 use crate::error::{Error, Result};
 use crate::output;
+use crate::study::Clock;
 
 /// Modes and quantities unless others are asked for; the pass's own.
 const MODES: [&str; 7] = ["fp_add64", "fp_mul64", "fma64", "int64_add", "l1_ld64", "memory_ld64", "nop"];
@@ -45,7 +46,8 @@ pub fn measure(arguments: &AbsorbArgs, global: &GlobalArgs) -> Result<Profile> {
     Ok(base.joined(modes, bursts))
 }
 
-/// Builds with this noise, and runs as often as asked for.
+/// Builds with this noise, and runs as often as asked for. A whole run's elapsed time would hold what other programs took from
+/// it, which a burst's hardly does: so it is processor time.
 fn build_and_run(arguments: &AbsorbArgs, noise: &str) -> Result<Vec<Profile>> {
     let build = arguments.build.as_deref().unwrap_or_default();
     let wish = match &arguments.loops[..] {
@@ -59,7 +61,7 @@ fn build_and_run(arguments: &AbsorbArgs, noise: &str) -> Result<Vec<Profile>> {
         let said = String::from_utf8_lossy(&built.stderr).into_owned();
         return Err(Error::Usage(format!("{said}\"{build}\" failed with {}.", built.status)));
     }
-    (0..arguments.repetitions).map(|_| run(arguments, &[], None)).collect()
+    (0..arguments.repetitions).map(|_| run(arguments, Clock::Cpu, &[], None)).collect()
 }
 
 /// The first run, which says what the call paths are.

@@ -406,9 +406,10 @@ impl Place {
 /// because memory was touched for the first time, may be fast now.
 fn adapted(length: u64, ticks: f64, local: &Local) -> u64 {
     let took = local.nanoseconds((ticks * length as f64) as u64);
-    let adapted = match local.settings.burst {
-        wanted if took < wanted / 2 => length * 2,
-        wanted if took > wanted * 2 && length > MANY || took > wanted * PATIENCE * 2 => length / 2,
+    let wanted = local.settings.burst * if length < MANY { PATIENCE } else { 1 };
+    let adapted = match took {
+        took if took < wanted / 3 => length * 2,
+        took if took > wanted * 2 => length / 2,
         _ => length,
     };
     adapted.clamp(1, MOST_TRIES)
