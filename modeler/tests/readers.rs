@@ -350,7 +350,7 @@ mod runs {
         // Named so that the second repetition is met first.
         run(folder.path(), "a", &record("complete", 2, 10, 2), &profile(2, 2000));
         let noticed = record("complete", 2, 10, 1)
-            .replace("\"host\"", "\"machine\":{\"warnings\":[\"It was loaded.\"],\"load\":3},\"host\"");
+            .replace("\"host\"", "\"machine\":{\"concerns\":[\"it was loaded\"],\"load\":3},\"host\"");
         run(folder.path(), "b", &noticed, &profile(2, 1000));
         run(folder.path(), "c", &record("complete", 4, 10, 1), &profile(4, 1000));
         run(folder.path(), "d", &record("failed", 8, 10, 1), &profile(8, 1000));
@@ -379,7 +379,7 @@ mod runs {
         let warnings: Vec<String> = input.warnings.iter().map(ToString::to_string).collect();
         assert_eq!(warnings.len(), 1, "{warnings:?}");
         assert!(warnings[0].contains("d/run.json") && warnings[0].contains("signal 9"), "{warnings:?}");
-        assert_eq!(input.machine, [("b".to_owned(), "It was loaded.".to_owned())]);
+        assert_eq!(input.machine, [("b".to_owned(), "it was loaded".to_owned())]);
     }
 
     #[test]

@@ -27,7 +27,7 @@ pub fn report(arguments: &ReportArgs, global: &GlobalArgs, ranks: &Ranks) -> Res
         title: inputs.join(", "),
         target,
         warnings: warnings.iter().map(ToString::to_string).collect(),
-        machine: by_sentence(machine),
+        machine: by_concern(machine),
         ..ReportOptions::default()
     };
     match &arguments.output {
@@ -45,15 +45,15 @@ pub fn report(arguments: &ReportArgs, global: &GlobalArgs, ranks: &Ranks) -> Res
     input::partial(&warnings, &fits)
 }
 
-/// Every distinct sentence about machines once, with how many runs it is about and the first of them.
-fn by_sentence(machine: Vec<(String, String)>) -> Vec<String> {
+/// Every distinct concern about machines once, with how many runs it is about and the first of them.
+fn by_concern(machine: Vec<(String, String)>) -> Vec<String> {
     let mut runs: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for (run, sentence) in machine {
-        runs.entry(sentence).or_default().push(run);
+    for (run, concern) in machine {
+        runs.entry(concern).or_default().push(run);
     }
-    let told = |(sentence, runs): (String, Vec<String>)| match &runs[..] {
-        [only] => format!("{sentence} (run {only})"),
-        all => format!("{sentence} ({} runs, the first of them {})", all.len(), all[0]),
+    let told = |(concern, runs): (String, Vec<String>)| match &runs[..] {
+        [only] => format!("{only}: {concern}."),
+        all => format!("{} runs, the first of them {}: {concern}.", all.len(), all[0]),
     };
     runs.into_iter().map(told).collect()
 }

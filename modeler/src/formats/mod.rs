@@ -274,7 +274,7 @@ pub struct Input {
     pub warnings: Vec<ReadWarning>,
     /// Runs whose point was found in the name of a file or folder.
     pub runs: Vec<RunFound>,
-    /// Folders of runs, and what their records say was noticed about the machine, in full sentences.
+    /// Folders of runs, and what their records say makes the run's times untrustworthy, a clause each.
     pub machine: Vec<(String, String)>,
 }
 

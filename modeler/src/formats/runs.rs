@@ -239,16 +239,15 @@ struct Record {
     status: String,
     reason: Option<String>,
     profile: Option<String>,
-    #[serde(default)]
-    machine: Machine,
+    machine: Option<Machine>,
 }
 
 /// What was noticed about the machine while the run went on.
-#[derive(Default, Deserialize)]
+#[derive(Deserialize)]
 struct Machine {
-    /// Full sentences.
+    /// What makes the run's times untrustworthy.
     #[serde(default)]
-    warnings: Vec<String>,
+    concerns: Vec<String>,
 }
 
 fn first() -> u32 {
@@ -272,9 +271,7 @@ fn recorded(folder: &Path, into: &mut Collector) -> Result<Option<Run>, ReadErro
         return Ok(None);
     }
     let run = folder.file_name().map_or_else(|| name.clone(), |n| n.to_string_lossy().into_owned());
-    for warning in record.machine.warnings {
-        into.machine.push((run.clone(), warning));
-    }
+    into.machine.extend(record.machine.into_iter().flat_map(|m| m.concerns).map(|concern| (run.clone(), concern)));
     let profile_path = folder.join(record.profile.as_deref().unwrap_or("profile.poise"));
     let profile_name = profile_path.display().to_string();
     let profile = decode(&profile_name, &fs::read(&profile_path).map_err(|e| unreadable(&profile_name, &e))?)?;
