@@ -199,9 +199,9 @@ fn shortened(path: &str, width: usize) -> String {
         return format!("…{rest}");
     }
     let last = path.rsplit(" -> ").next().unwrap_or(&path);
-    let half = width.saturating_sub(1) / 2;
-    let head = taken(last.chars(), width.saturating_sub(1 + half));
-    let tail: String = taken(last.chars().rev(), half).chars().rev().collect();
+    let head = taken(last.chars(), width / 2);
+    // What the head leaves, since characters of two columns do not always fill its half.
+    let tail: String = taken(last.chars().rev(), width.saturating_sub(1 + head.width())).chars().rev().collect();
     format!("{head}…{tail}")
 }
 
