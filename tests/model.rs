@@ -117,7 +117,7 @@ fn the_report_is_one_page_that_fetches_nothing() {
     let page = world.read("page.html");
     assert!(page.starts_with("<!DOCTYPE html>") && page.trim_end().ends_with("</html>"));
     assert!(page.contains("solve") && page.contains("<svg"));
-    for fetching in ["<script src", "<link", "@import", "url(http", "src=\"http", "href=\"http"] {
+    for fetching in ["<script src", "rel=\"stylesheet", "@import", "url(http", "src=\"http", "href=\"http"] {
         assert!(!page.contains(fetching), "{fetching}");
     }
 }
