@@ -120,7 +120,7 @@ fn what_cannot_run_is_told(cluster: &Cluster) {
         "s.toml",
         &format!(
             "executor = \"slurm\"\ncommand = [\"sh\", \"-c\", \"{script}\", \"{{n}}\"]\ncollect = \"elapsed\"\n\
-             [parameters]\nn = [1, 2, 3, 4, 5]\n[derived]\nnodes = \"1 + 8 * floor(n / 5)\"\n\
+             ranks = \"1 + 8 * floor(n / 5)\"\n[parameters]\nn = [1, 2, 3, 4, 5]\n\
              [slurm]\nnodes = \"1 + 8 * floor(n / 5)\"\npoll_seconds = 1\nsubmit = \"jobs\"\n"
         ),
     );
