@@ -53,7 +53,7 @@ fn validate(world: &World) -> Outcome {
 }
 
 fn parsed(outcome: &Outcome) -> Value {
-    serde_json::from_str(&outcome.stdout).unwrap_or_else(|e| panic!("{e}: {}", outcome.stdout))
+    serde_json::from_str(&outcome.stdout).unwrap_or_else(|e| panic!("{e}: {}\n{}", outcome.stdout, outcome.stderr))
 }
 
 /// Share of call paths of a kind whose exponents are right by effort, and their number.
@@ -171,7 +171,7 @@ fn a_program_that_does_something_else_than_the_truth_says_fails() {
     for built in ["small", "small-plain"] {
         fs::remove_file(world.path("v").join(built)).unwrap();
     }
-    for folder in ["runs", "test"] {
+    for folder in ["runs", "runs-plain", "test"] {
         fs::remove_dir_all(world.path("v").join(folder)).unwrap();
     }
     // The first rank broadcasts one number less, and everybody expects that.

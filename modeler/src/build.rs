@@ -18,6 +18,9 @@ use std::sync::Arc;
 
 /// Terms below this share of the model at the largest scale do not count as its growth.
 const MATTERS: f64 = 0.01;
+/// What times differ by from the shape of their effort counts as a contradiction above this, and above this multiple of
+/// their noise. Caches alone seldom change the time of a block by so much within a series.
+const MISFIT: (f64, f64) = (0.3, 4.0);
 /// Above this noise a warning tells.
 const NOISY: f64 = 0.3;
 
@@ -460,6 +463,26 @@ fn two_sided_fit(columns: &[Vec<f64>], y: &[f64]) -> CoefficientFit {
     let deviation = coefficients::deviation(y, &coefficients::combine(columns, &fit.coefficients), fit.active().len());
     fit.noises = vec![PossibleNoise::certain(Noise::background(deviation))];
     fit
+}
+
+/// Relative deviation of the times from the most flexible shape of `prior`, where it is so large that neither noise, as
+/// repetitions or neighbours show it, nor caches explain it.
+pub(crate) fn misfit(data: &Data, prior: &Prior) -> Option<f64> {
+    let richest = prior.iter().max_by_key(|basis| basis.len())?;
+    let column = |g: &Group| data.points.iter().map(|x| g.at(x)).collect::<Vec<f64>>();
+    let columns: Vec<Vec<f64>> = richest.iter().map(column).collect();
+    if data.points.len() < columns.len() + 3 {
+        return None;
+    }
+    let left = LeastSquares::of(&columns, &data.medians).deviation;
+    let noise = roughness::relative_noise(&data.lines, &data.points, &data.medians, &data.observations)?;
+    (left > MISFIT.0.max(MISFIT.1 * noise)).then_some(left)
+}
+
+/// Relative deviation of the times from a model.
+pub(crate) fn deviation(model: &Model, data: &Data) -> f64 {
+    let fitted: Vec<f64> = data.points.iter().map(|x| model.at(x)).collect();
+    coefficients::deviation(&data.medians, &fitted, model.terms.len() + 1)
 }
 
 /// The statistics of a model of two segments over all of `data`, and the sentence that says so.

@@ -2,7 +2,8 @@
 
 use crate::absorption::scaling::{self, Binding};
 use crate::build::{
-    Data, Pooled, constant_model, count_model, prior_model, prior_residuals, searched_model, searched_residuals,
+    Data, Pooled, constant_model, count_model, deviation, misfit, prior_model, prior_residuals, searched_model,
+    searched_residuals,
 };
 use crate::depth;
 use crate::effort::{self, Count, Found, Workspace};
@@ -51,6 +52,8 @@ const EFFORT: [&str; 7] =
     ["visits", "basic_blocks", "bytes_sent", "bytes_received", "comm_size", "logical_wait", "polling_blocks"];
 /// Most call paths of a kind whose residuals are pooled.
 const MOST_POOLED: usize = 160;
+/// A shape searched in the times replaces that of the effort where it leaves at most this share of the deviation.
+const CONTRADICTED: f64 = 0.25;
 /// Models of fewer points have a warning.
 const FEW_POINTS: usize = 5;
 /// Names that users give the parameter that is the number of ranks.
@@ -233,6 +236,13 @@ impl<'a> Fitter<'a> {
             if let Some(binding) = self.leaves_the_core(series) {
                 return Ok(self.fit_bound(series, &data, &binding, (&prior, effort_metric, warnings), workspace));
             }
+            if let Some(left) = misfit(&data, &prior) {
+                if let Some(model) = self.fit_contradicting(series, &data, left, workspace) {
+                    return Ok(model);
+                }
+                let message = format!("The times differ from the shape of the effort by {:.0} %.", 100.0 * left);
+                data.warnings.push(warning(warning::PRIOR_MISFIT, message));
+            }
             data.warnings.extend(warnings);
             return Ok(self.fit_prior(series, &data, &prior, effort_metric, workspace));
         }
@@ -281,6 +291,8 @@ impl<'a> Fitter<'a> {
         }
         let prior = if self.options.method == MethodChoice::Time { None } else { self.prior(series, workspace) };
         match prior {
+            // What the effort does not explain is no noise.
+            Some((prior, ..)) if misfit(&data, &prior).is_some() => None,
             Some((prior, ..)) => prior_residuals(&data, &prior),
             None if self.options.method == MethodChoice::Effort => None,
             None => {
@@ -398,6 +410,30 @@ impl<'a> Fitter<'a> {
             (cut, of_side(true, workspace), of_side(false, workspace))
         });
         segments::better(data, &whole, parts.collect()).unwrap_or(whole)
+    }
+
+    /// The model of a computation whose times are off the shape of its effort by `left`, searched in the times, where that
+    /// comes so much closer that the blocks cannot be what sets the time: much of the work is not counted, as in the
+    /// functions of libraries.
+    fn fit_contradicting(
+        &self,
+        series: &Series,
+        data: &Data<'a>,
+        left: f64,
+        workspace: &mut Workspace,
+    ) -> Option<Model> {
+        if self.options.method != MethodChoice::Auto || self.kind(series) != Kind::Computation {
+            return None;
+        }
+        let mut model = self.fit_search(series, data, workspace);
+        let off = deviation(&model, data);
+        let message = format!(
+            "The times differ from the shape of the effort by {:.0} % and from this one, searched in the times, by {:.0} %.",
+            100.0 * left,
+            100.0 * off
+        );
+        model.warnings.push(warning(warning::PRIOR_MISFIT, message));
+        (off <= CONTRADICTED * left).then_some(model)
     }
 
     /// What binds a computation whose time its basic blocks do not set everywhere.

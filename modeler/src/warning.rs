@@ -92,7 +92,10 @@ pub const ALL: &[Explanation] = &[
         code: PRIOR_MISFIT,
         title: "the times do not follow the effort",
         text: "The times differ from every multiple of the effort model by far more than they differ among \
-               themselves. Waiting, caches or contention may set the time here, not executed instructions.",
+               themselves. Work that is not counted may set the time here, such as memcpy and other functions of \
+               libraries that were not built with poise cc, or waiting, caches or contention. The shape of a \
+               computation is then searched in the times, if one is found that comes much closer; with \
+               `--method effort` it stays that of the effort.",
     },
     Explanation {
         code: NO_EFFORT,

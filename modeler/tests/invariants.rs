@@ -1,7 +1,7 @@
 //! What must not change a model, what must change only its scale, and what must never break a fit.
 
 use modeler::experiment::{ExperimentBuilder, Metric, OverRanks};
-use modeler::model::Term;
+use modeler::model::{Method, Term};
 use modeler::{Experiment, Fits, MethodChoice, Options, fit};
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng, rngs::StdRng, seq::SliceRandom};
@@ -131,6 +131,37 @@ fn too_few_points_are_a_reason_not_a_panic() {
 fn effort_that_was_not_measured_is_a_reason_where_it_was_asked_for() {
     let options = Options { method: MethodChoice::Effort, ..Options::default() };
     assert_eq!(codes(&fit(&series(&P.map(|p| (p, p))), &options)), ["W009"]);
+}
+
+/// Times `per_n` n, each repetition off by `noise` one way or the other, beside these blocks.
+fn timed(per_n: f64, noise: f64, blocks: impl Fn(f64) -> f64) -> Fits {
+    let mut builder = ExperimentBuilder::new(["n"]);
+    let (path, time) = (builder.callpath(["main", "copy"]), builder.metric(metric("time", "s")));
+    let counted = builder.metric(metric("basic_blocks", ""));
+    for (i, n) in [1e4, 2e4, 4e4, 8e4, 16e4, 32e4].into_iter().enumerate() {
+        let point = builder.point(&[n]);
+        for sign in [1.0, -1.0, if i % 2 == 0 { 0.5 } else { -0.5 }] {
+            builder.add(path, time, point, per_n * n * (1.0 + sign * noise));
+            builder.add(path, counted, point, blocks(n));
+        }
+    }
+    fit(&builder.finish(), &Options::default())
+}
+
+#[test]
+fn times_that_contradict_their_effort_give_their_own_shape() {
+    let of_time = |fits: &Fits| fits.models.iter().find(|m| m.metric == 0).unwrap().clone();
+    // A function of a library does the work, so that the blocks of its caller are always the same.
+    let copied = of_time(&timed(1e-8, 0.02, |_| 200.0));
+    assert_eq!(copied.method, Method::Time);
+    assert!((copied.at(&[64e4]) / 64e-4 - 1.0).abs() < 0.1, "{copied:?}");
+    assert!(copied.warnings.iter().any(|w| w.code == "W008"), "{copied:?}");
+    // Where noise hides it, or blocks grow as times do, effort gives the shape.
+    for (noise, blocks) in [(0.6, 0.0), (0.02, 3.0)] {
+        let model = of_time(&timed(1e-8, noise, |n| 200.0 + blocks * n));
+        assert_eq!(model.method, Method::Effort, "{model:?}");
+        assert!(model.warnings.iter().all(|w| w.code != "W008"), "{model:?}");
+    }
 }
 
 #[test]

@@ -201,7 +201,9 @@ fn check_tags(page: &str) {
         let tag = &rest[..end];
         let name = tag.trim_start_matches('/').split([' ', '/']).next().unwrap();
         match () {
-            () if tag.starts_with('!') || ["meta", "wbr", "link", "br", "input"].contains(&name) || tag.ends_with('/') => {}
+            () if tag.starts_with('!')
+                || ["meta", "wbr", "link", "br", "input"].contains(&name)
+                || tag.ends_with('/') => {}
             () if tag.starts_with('/') => assert_eq!(open.pop(), Some(name), "near {}", &rest[..end.min(80)]),
             () => open.push(name),
         }

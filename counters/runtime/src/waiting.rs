@@ -76,6 +76,6 @@ impl Polls {
 pub struct Stamp {
     /// The logical clock.
     pub clock: u64,
-    /// Time in ticks of [`crate::clock`].
+    /// Time in ticks of the runtime's clock.
     pub time: u64,
 }
