@@ -332,6 +332,13 @@ calls! {
     fn comm_size = "Comm_size" (comm: Handle, size: &mut Int);
     /// This process's rank in it.
     fn comm_rank = "Comm_rank" (comm: Handle, rank: &mut Int);
+    /// A communicator's ranks, of the local group in an intercommunicator: a handle that is to be freed.
+    fn comm_group = "Comm_group" (comm: Handle, group: &mut Handle);
+    /// Frees that.
+    fn group_free = "Group_free" (group: &mut Handle);
+    /// What ranks of a group are in another.
+    fn group_translate_ranks = "Group_translate_ranks" (group: Handle, count: Int, ranks: *const Int, other: Handle,
+        there: *mut Int);
     /// Whether it is an intercommunicator.
     fn comm_test_inter = "Comm_test_inter" (comm: Handle, flag: &mut Int);
     /// Ranks of an intercommunicator's other group.

@@ -66,3 +66,50 @@ fn a_wavefront_waits_as_long_as_it_is_deep() {
         assert_eq!((sent.sum, sent.ranks), (0, ranks));
     }
 }
+
+/// What each of six ranks waits in the program `parts`, in `MPI_Allreduce` and in `MPI_Sendrecv`.
+fn parts() -> [Vec<u64>; 2] {
+    let mut clocks = [0_u64; 6];
+    let mut waited = [vec![0; 6], vec![0; 6]];
+    let meet = |clocks: &mut [u64; 6], waited: &mut [Vec<u64>; 2], ranks: std::ops::Range<usize>, step: usize| {
+        ranks.clone().for_each(|rank| clocks[rank] += 1000 * ((rank as u64 * 7 + step as u64 * 3) % 11));
+        let latest = clocks[ranks.clone()].iter().copied().max().unwrap_or(0);
+        let levels = ranks.len().next_power_of_two().ilog2();
+        for rank in ranks {
+            waited[0][rank] += latest - clocks[rank];
+            clocks[rank] = latest + 1000 * u64::from(levels) + 64 / 8;
+        }
+    };
+    for step in 0..3 {
+        meet(&mut clocks, &mut waited, 0..2, step);
+        meet(&mut clocks, &mut waited, 2..6, step);
+    }
+    // All of a part are at one moment, and then receive from a neighbour.
+    clocks.iter_mut().for_each(|clock| *clock += 1000 + 64 / 8);
+    waited[1].iter_mut().for_each(|waited| *waited += 1000 + 64 / 8);
+    meet(&mut clocks, &mut waited, 0..2, 3);
+    meet(&mut clocks, &mut waited, 0..6, 4);
+    waited
+}
+
+fn is_as_in_parts(checked: &Checked) {
+    let [met, received] = parts().map(|waited| over_ranks(waited.into_iter().map(Some)));
+    assert_eq!(checked.value(&["MPI_Allreduce"], Metric::LogicalWait), met);
+    assert_eq!(checked.value(&["MPI_Sendrecv"], Metric::LogicalWait), received);
+}
+
+#[test]
+fn communicators_that_one_call_makes_are_told_apart() {
+    for mpi in BOTH {
+        let run = Run::of("parts", mpi, 6, Mode::Waiting);
+        is_as_in_parts(&Checked::of(&run, "parts", mpi, 6));
+    }
+}
+
+#[test]
+fn communicators_that_one_call_makes_are_told_apart_where_all_ranks_are_in_one_process() {
+    if let Some(run) = Run::simulated("parts", 6) {
+        // What is said of the MPI is for messages alone.
+        is_as_in_parts(&Checked::of(&run, "parts", Mpi::OpenMpi, 6));
+    }
+}

@@ -45,6 +45,18 @@ int64_t stepOf(Value *next, PHINode *phi, const DataLayout &layout) {
     return address->accumulateConstantOffset(layout, offset) ? offset.getSExtValue() : 0;
 }
 
+// Whether the counter is at the limit when the distance is covered the first time. Steps that are a power of two divide
+// the range of values, and so do not jump over the limit even where the counter wraps around; others only meet a limit that they
+// jump over after wrapping around, perhaps several times, which those that may not wrap around never do.
+bool neverJumpsOver(const Value *next, int64_t step) {
+    if (isPowerOf2_64(step > 0 ? step : -uint64_t(step)))
+        return true;
+    if (auto *address = dyn_cast<GetElementPtrInst>(next))
+        return address->isInBounds();
+    auto *sum = cast<BinaryOperator>(next);
+    return sum->hasNoSignedWrap() || (step > 0 && sum->hasNoUnsignedWrap());
+}
+
 Affine affineOf(const Loop &loop) {
     const DataLayout &layout = loop.getHeader()->getModule()->getDataLayout();
     BasicBlock *latch = loop.getLoopLatch();
@@ -60,7 +72,7 @@ Affine affineOf(const Loop &loop) {
             Value *next = compare->getOperand(side), *limit = compare->getOperand(1 - side);
             if (!leavesIfEqual || phi.getIncomingValueForBlock(latch) != next || !loop.isLoopInvariant(limit))
                 continue;
-            if (int64_t step = stepOf(next, &phi, layout))
+            if (int64_t step = stepOf(next, &phi, layout); step && neverJumpsOver(next, step))
                 return {&phi, next, limit, step};
         }
     return {};

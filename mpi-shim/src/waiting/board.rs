@@ -61,7 +61,9 @@ pub fn enter(known: &Known, stamp: Stamp) -> u64 {
         *number += 1;
         let new = || Board { stamps: vec![None; known.size as usize], latest: Stamp::default(), read: 0 };
         let board = boards.boards.entry((known.number, *number)).or_insert_with(new);
-        board.stamps[known.rank.unsigned_abs() as usize] = Some(stamp);
+        if let Some(place) = board.stamps.get_mut(known.rank.unsigned_abs() as usize) {
+            *place = Some(stamp);
+        }
         board.latest = board.latest.later(stamp);
         *number
     })

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::key_of;
+use super::{key_of, streams};
 use crate::library::{self, Family, Handle, Int, Ptr, SUCCESS, family};
 use crate::runtime::say;
 
@@ -25,10 +25,10 @@ pub struct Known {
     pub size: u32,
 }
 
-/// And how many communicators were made from it, on this rank.
+/// And how many communicators of the same ranks were made from it, by [`mixed`] of those ranks; on this rank.
 struct Entry {
     known: Known,
-    children: u64,
+    children: HashMap<u64, u64>,
 }
 
 static TABLE: Mutex<Option<HashMap<(u64, Handle), Entry>>> = Mutex::new(None);
@@ -45,7 +45,7 @@ fn table() -> MutexGuard<'static, Option<HashMap<(u64, Handle), Entry>>> {
 }
 
 fn insert(key: (u64, Handle), known: Known) {
-    table().get_or_insert_default().insert(key, Entry { known, children: 0 });
+    table().get_or_insert_default().insert(key, Entry { known, children: HashMap::new() });
     VERSION.fetch_add(1, Ordering::Release);
 }
 
@@ -159,23 +159,53 @@ pub unsafe fn made(parent: Handle, new: Ptr) {
     // SAFETY: the caller's promise.
     let comm = unsafe { family.read(new, 0) };
     let Some(of) = known(family, parent) else { return };
-    let number = {
-        let mut table = table();
-        let entry = table.as_mut().and_then(|table| table.get_mut(&key_of(family, parent)));
-        let children = entry.map_or(0, |entry| {
-            entry.children += 1;
-            entry.children
-        });
-        // Any mixture of both that differs for the communicators of one program (FNV).
-        (of.number.wrapping_mul(0x0000_0100_0000_01b3) ^ children).wrapping_mul(0x0000_0100_0000_01b3)
-    };
     if family.handle(comm) == family.comm_null {
         return;
     }
-    let known = if family.has_coroutines { Some(in_memory(comm, number)) } else { accompany(family, comm) };
+    let known = if family.has_coroutines { numbered(family, parent, &of, comm) } else { accompany(family, comm) };
     if let Some(known) = known {
         insert(key_of(family, comm), known);
     }
+}
+
+/// A mixture of numbers that differs for the communicators of one program (FNV).
+fn mixed(numbers: impl IntoIterator<Item = u64>) -> u64 {
+    numbers
+        .into_iter()
+        .fold(0xcbf2_9ce4_8422_2325, |mixed, number| (mixed ^ number).wrapping_mul(0x0000_0100_0000_01b3))
+}
+
+/// What is known of `comm`, just made from `parent`. Its number is the same on all its ranks, and another on those that
+/// the same call put elsewhere: of the parent's number, the ranks, and how many such were made before. All of these
+/// ranks have counted that, since each of them took part, also where others of the parent's did not.
+fn numbered(family: &Family, parent: Handle, of: &Known, comm: Handle) -> Option<Known> {
+    let known = in_memory(comm, 0);
+    let ranks = mixed(in_world(family, comm, known.size)?.iter().map(|&rank| u64::from(rank.cast_unsigned())));
+    let mut table = table();
+    let count = table.as_mut()?.get_mut(&key_of(family, parent))?.children.entry(ranks).or_default();
+    *count += 1;
+    Some(Known { number: mixed([of.number, ranks, *count]), ..known })
+}
+
+/// The ranks of a communicator of `size` ranks, by what they are in the world.
+fn in_world(family: &Family, comm: Handle, size: u32) -> Option<Vec<Int>> {
+    let (mut group, mut world): (Handle, Handle) = (0, 0);
+    let ranks: Vec<Int> = (0..size).map(u32::cast_signed).collect();
+    let mut there = ranks.clone();
+    // SAFETY: MPI made both communicators, and there is room for all ranks.
+    let code = unsafe {
+        if library::comm_group(comm, &mut group) != SUCCESS {
+            return None;
+        }
+        let mut code = library::comm_group(family.world, &mut world);
+        if code == SUCCESS {
+            code = library::group_translate_ranks(group, size.cast_signed(), ranks.as_ptr(), world, there.as_mut_ptr());
+            library::group_free(&mut world);
+        }
+        library::group_free(&mut group);
+        code
+    };
+    (code == SUCCESS).then_some(there)
 }
 
 /// Takes the communicator out of the table, which `comm` leads to and the program is about to free.
@@ -185,9 +215,10 @@ pub unsafe fn made(parent: Handle, new: Ptr) {
 pub unsafe fn forget(comm: Ptr) -> Option<Known> {
     let family = family().filter(|_| !comm.is_null())?;
     // SAFETY: the caller's promise.
-    let handle = unsafe { family.read(comm, 0) };
-    let removed = table().as_mut()?.remove(&key_of(family, handle))?;
+    let key = key_of(family, unsafe { family.read(comm, 0) });
+    let removed = table().as_mut()?.remove(&key)?;
     VERSION.fetch_add(1, Ordering::Release);
+    streams::forget(key);
     Some(removed.known)
 }
 

@@ -23,6 +23,8 @@ thread_local! {
 
 /// Slots that a thread begins with.
 const FIRST: usize = 8;
+/// Slots that are looked at for one whose message is sent before there is one more.
+const TRIES: usize = 4;
 
 /// Announces a message of the program's. Arguments that MPI will refuse are refused for the stamp too, or end here.
 pub fn send(comm: Handle, dest: Int, tag: Int, count: Wide, stamp: &Stamp) {
@@ -54,13 +56,23 @@ pub fn post(byte: Handle, comm: Handle, dest: Int, tag: Int, stamp: &Stamp) {
 
 /// A slot whose message is sent.
 fn free_slot<'a>(slots: &'a mut Vec<&'static mut Slot>, next: &mut usize) -> &'a mut Slot {
-    let index = *next;
-    if index == slots.len() || !is_sent(slots[index]) {
-        // Never freed: MPI may still read it when the thread has ended.
-        slots.insert(index, Box::leak(Box::new(Slot { stamp: Stamp::default(), request: 0 })));
+    for _ in 0..TRIES {
+        let index = *next;
+        if index >= slots.len() {
+            break;
+        }
+        *next = (index + 1) % slots.len().max(FIRST);
+        if is_sent(slots[index]) {
+            return slots[index];
+        }
     }
-    *next = (index + 1) % slots.len().max(FIRST);
-    slots[index]
+    // Never freed: MPI may still read it when the thread has ended.
+    slots.push(Box::leak(Box::new(Slot { stamp: Stamp::default(), request: 0 })));
+    let last = slots.len() - 1;
+    if *next == last {
+        *next = slots.len() % FIRST.max(slots.len());
+    }
+    slots[last]
 }
 
 fn is_sent(slot: &mut Slot) -> bool {

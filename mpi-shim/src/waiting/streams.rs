@@ -6,7 +6,7 @@
 //! ever asked for than messages have arrived, so that nobody waits here.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use smallvec::SmallVec;
@@ -25,7 +25,7 @@ pub struct Source {
     pub rank: Int,
     /// Tag, as the receive names it.
     pub tag: Int,
-    /// The receive's number in the stream, once it is posted; 0 for none.
+    /// The receive's number, once it is posted; 0 for none.
     ticket: u64,
 }
 
@@ -36,8 +36,6 @@ type Key = (u64, Handle, Int, Int);
 struct Stream {
     /// Posted receives: their tickets and places in the order.
     posted: SmallVec<[(u64, u64); 2]>,
-    /// The ticket given last.
-    tickets: u64,
     /// The place of the next receive.
     next: u64,
     /// Stamps fetched so far, and receives completed.
@@ -53,6 +51,10 @@ static MATCHED: Mutex<Option<HashMap<(u64, Handle), Source>>> = Mutex::new(None)
 
 /// How many streams there are: none in programs whose receives are all blocking.
 static ACTIVE: AtomicUsize = AtomicUsize::new(0);
+
+/// The ticket given last. No two receives have the same, so that those left over when their communicator was freed are
+/// not taken for others, on one that MPI gave the same handle.
+static TICKETS: AtomicU64 = AtomicU64::new(0);
 
 fn streams() -> MutexGuard<'static, Option<HashMap<Key, Stream>>> {
     STREAMS.lock().unwrap_or_else(PoisonError::into_inner)
@@ -82,10 +84,10 @@ impl Source {
             ACTIVE.fetch_add(1, Ordering::Relaxed);
             Stream::default()
         });
-        stream.tickets += 1;
-        stream.posted.push((stream.tickets, stream.next));
+        let ticket = TICKETS.fetch_add(1, Ordering::Relaxed) + 1;
+        stream.posted.push((ticket, stream.next));
         stream.next += 1;
-        Self { ticket: stream.tickets, ..self }
+        Self { ticket, ..self }
     }
 
     /// The stamp of the message that completed the receive; `from` and `tag` as the status has them.
@@ -206,6 +208,15 @@ fn settle(key: &Key, others: &[(u64, Stamp)]) {
     if stream.posted.is_empty() && stream.fetched >= stream.next {
         table.remove(key);
         ACTIVE.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Forgets the streams of a communicator that the program frees: its stamps go with it.
+pub fn forget(comm: (u64, Handle)) {
+    if let Some(table) = streams().as_mut() {
+        let before = table.len();
+        table.retain(|&(owner, handle, ..), _| (owner, handle) != comm);
+        ACTIVE.fetch_sub(before - table.len(), Ordering::Relaxed);
     }
 }
 

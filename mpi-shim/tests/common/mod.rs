@@ -191,6 +191,40 @@ impl Run {
         }
     }
 
+    /// Runs a program under SimGrid's SMPI, measuring waiting too. `None`, and said, where that is not installed.
+    pub fn simulated(name: &str, ranks: u32) -> Option<Self> {
+        if !["smpicc", "smpirun"].iter().all(|name| Path::new("/usr/bin").join(name).is_file()) {
+            eprintln!("skipped: SimGrid's SMPI is not installed (on Debian: apt install libsimgrid-dev)");
+            return None;
+        }
+        let folder = tempfile::tempdir().expect("a folder for temporary files");
+        let [profile_path, program, platform] =
+            ["run.poise", name, "platform.xml"].map(|name| folder.path().join(name));
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/programs/{name}.c"));
+        run(Command::new("/usr/bin/smpicc").args(["-O1", "-fPIC", "-o"]).arg(&program).arg(source));
+        let nodes = format!(
+            "<?xml version='1.0'?>\n<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n\
+             <platform version=\"4.1\"><cluster id=\"machine\" prefix=\"n\" suffix=\"\" radical=\"0-{}\" \
+             speed=\"1Gf\" bw=\"1e9Bps\" lat=\"1e-6s\"/></platform>\n",
+            ranks - 1
+        );
+        std::fs::write(&platform, nodes).expect("writing a file");
+        let mut command = Command::new("timeout");
+        command.args(["60", "/usr/bin/smpirun", "-np", &ranks.to_string(), "-platform"]).arg(&platform);
+        command.args(["--log=root.thres:critical", "--cfg=smpi/simulate-computation:no", "-wrapper"]);
+        // The launcher, which is a script, runs without the library.
+        command.arg(format!("env LD_PRELOAD={}", preload())).arg(program).current_dir(folder.path());
+        command.env("POISE_PROFILE", &profile_path).env("POISE_WAITING", "1");
+        let output = command.output().expect("timeout, from coreutils");
+        Some(Self {
+            status: output.status.code(),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+            profile_path,
+            _folder: folder,
+        })
+    }
+
     /// Its profile, which must be there.
     pub fn profile(&self) -> Profile {
         assert_eq!(self.status, Some(0), "{}", self.stderr);

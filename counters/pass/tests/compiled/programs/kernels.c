@@ -64,6 +64,17 @@ KERNEL uint32_t bytes(const unsigned char *text, uint8_t n) {
     return hash;
 }
 
+// Meets its limit only after wrapping around, unless that is a multiple of 3.
+KERNEL uint32_t strides(uint16_t n) {
+    uint32_t hash = 1;
+    uint16_t i = 0;
+    do {
+        hash = hash * 31 + i;
+        i += 3;
+    } while (i != n);
+    return hash;
+}
+
 KERNEL double rows(const int *start, const int *column, const double *value, const double *x, double *y, int n) {
     double largest = 0;
     for (int row = 0; row < n; row++) {
@@ -113,6 +124,6 @@ int main(int argc, char **argv) {
     for (long i = 0; i < n; i++)
         next[i] = (int)(i * 11 % n);
     double largest = rows(start, next, b, c, a, (int)n);
-    printf("%.17g %ld %d %ld %.9g %u %u %u %.17g\n", sum, steps, found, where, (double)z[side * side - 1], longest,
-           bytes(text, 0), bytes(text, 7), largest);
+    printf("%.17g %ld %d %ld %.9g %u %u %u %u %u %.17g\n", sum, steps, found, where, (double)z[side * side - 1], longest,
+           bytes(text, 0), bytes(text, 7), strides(7), strides(300), largest);
 }
