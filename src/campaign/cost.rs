@@ -11,6 +11,8 @@ pub struct Costs<'a> {
     /// Case and elapsed seconds of each run that was made.
     made: Vec<(usize, f64)>,
     learned: Option<RunCost>,
+    /// Core-seconds of runs that failed.
+    lost: f64,
 }
 
 /// Where an estimate comes from.
@@ -30,7 +32,8 @@ impl<'a> Costs<'a> {
     /// What is known of a study's costs after the runs `done` of each case.
     pub fn of(study: &'a Study, done: &[Vec<Done>]) -> Self {
         let made = |(case, done): (usize, &Vec<Done>)| done.iter().map(|done| (case, done.seconds)).collect::<Vec<_>>();
-        let mut costs = Self { study, made: done.iter().enumerate().flat_map(made).collect(), learned: None };
+        let mut costs =
+            Self { study, made: done.iter().enumerate().flat_map(made).collect(), learned: None, lost: 0.0 };
         costs.fit();
         costs
     }
@@ -39,6 +42,11 @@ impl<'a> Costs<'a> {
     pub fn learn(&mut self, case: usize, seconds: f64) {
         self.made.push((case, seconds));
         self.fit();
+    }
+
+    /// A run of a case has failed, which costs the budget as much.
+    pub fn lose(&mut self, case: usize, seconds: f64) {
+        self.lost += f64::from(self.cores(case)) * seconds;
     }
 
     fn fit(&mut self) {
@@ -86,11 +94,11 @@ impl<'a> Costs<'a> {
         }
     }
 
-    /// Core-hours of all runs done.
+    /// Core-hours of all runs done, and of those that failed in this call.
     pub fn spent_core_hours(&self, done: &[Vec<Done>]) -> f64 {
         let of_case = |(case, done): (usize, &Vec<Done>)| {
             f64::from(self.cores(case)) * done.iter().map(|done| done.seconds).sum::<f64>()
         };
-        done.iter().enumerate().map(of_case).sum::<f64>() / 3600.0
+        (self.lost + done.iter().enumerate().map(of_case).sum::<f64>()) / 3600.0
     }
 }

@@ -123,7 +123,7 @@ impl Lock {
             while !stop.load(Ordering::Relaxed) {
                 std::thread::park_timeout(BEAT);
                 // Where another has taken the file for a dead process's, it is not made again.
-                if !stop.load(Ordering::Relaxed) && file.exists() {
+                if !stop.load(Ordering::Relaxed) && file.try_exists().unwrap_or(true) {
                     owner.beat += 1;
                     let _ = write(&file, &owner);
                 }
@@ -134,7 +134,7 @@ impl Lock {
 
     /// An error where another has taken this process for dead and the lock for its own, as after a long sleep.
     pub fn check(&self) -> Result<()> {
-        if self.path.exists() {
+        if self.path.try_exists().unwrap_or(true) {
             return Ok(());
         }
         let folder = self.path.parent().unwrap_or(Path::new("."));
@@ -175,7 +175,7 @@ fn write(path: &Path, owner: &Owner) -> std::io::Result<()> {
 fn living(folder: &Path, own: &Path) -> Result<Vec<Owner>> {
     let mut living = Vec::new();
     for path in lock_files(folder, own)? {
-        let Some(owner) = read(&path) else { continue };
+        let Some(owner) = read(&path).map_err(|e| Error::cannot_read(&path, &e))? else { continue };
         match owner.lives() {
             Some(true) => living.push(owner),
             Some(false) => remove(&path),
@@ -197,24 +197,32 @@ fn lock_files(folder: &Path, own: &Path) -> Result<Vec<PathBuf>> {
     Ok(paths.filter(is_lock).collect())
 }
 
-fn read(path: &Path) -> Option<Owner> {
-    serde_json::from_str(&fs::read_to_string(path).ok()?).ok()
+/// What a lock file says; none where it is gone. What cannot be read may be a living owner's.
+fn read(path: &Path) -> std::io::Result<Option<Owner>> {
+    match fs::read_to_string(path) {
+        Ok(text) => serde_json::from_str(&text).map(Some).map_err(std::io::Error::from),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// Watches a lock file of another machine until its heart beats, it is gone, or it has not beaten for long.
 fn beats(path: &Path, owner: &Owner) -> Result<bool> {
     output::say(format!("waiting to see whether the poise on {} that was running this study is alive", owner.host));
     let begun = Instant::now();
+    let mut is_unknown = false;
     while begun.elapsed() < STOPPED {
         interrupt::check()?;
         std::thread::sleep(Duration::from_millis(200));
-        match read(path) {
-            Some(now) if now != *owner => return Ok(true),
-            Some(_) => {}
-            None => return Ok(false),
+        let now = read(path);
+        is_unknown = now.is_err();
+        match now {
+            Ok(Some(now)) if now != *owner => return Ok(true),
+            Ok(None) => return Ok(false),
+            Ok(Some(_)) | Err(_) => {}
         }
     }
-    Ok(false)
+    Ok(is_unknown)
 }
 
 #[cfg(test)]

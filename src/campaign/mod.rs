@@ -220,6 +220,7 @@ impl Campaign<'_> {
             }
             Outcome::Failed { reason, .. } => {
                 self.rests[task.case] = true;
+                self.costs.lose(task.case, seconds);
                 let reason = with_last_words(reason, &task.folder);
                 self.summary.failed.push((task.folder.clone(), reason));
             }

@@ -1,5 +1,6 @@
 //! Runs on this machine: one after the other, or several side by side within a budget of cores if the study asks for it.
 
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::mpsc;
 
 use super::Step;
@@ -65,7 +66,13 @@ fn side_by_side(place: &Local, tasks: &[Task], runs: &[Run], tell: &mut dyn FnMu
                 match tell(Step::Begins(&tasks[next])) {
                     Ok(true) => {
                         let (send, i) = (send.clone(), next);
-                        scope.spawn(move || send.send((i, one(too_large(place, &runs[i]), &tasks[i], &runs[i]))));
+                        scope.spawn(move || {
+                            let made = || one(too_large(place, &runs[i]), &tasks[i], &runs[i]);
+                            // A thread that is gone without a word would be waited for for ever.
+                            let outcome = panic::catch_unwind(AssertUnwindSafe(made));
+                            let gone = |_| Err(Error::Defect(format!("The thread of {} panicked.", tasks[i].name)));
+                            send.send((i, outcome.unwrap_or_else(gone)))
+                        });
                         free -= needed(i);
                         running += 1;
                     }

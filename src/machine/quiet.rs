@@ -6,12 +6,15 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
 use super::CPUS;
 use crate::error::{Error, Result};
 use crate::output;
+use crate::run::record::host;
 
-/// The note of what was before, in the results folder.
-const NOTE: &str = ".quiet.json";
+/// How the names of notes of what was before begin, in the results folder; the machine's name follows.
+const NOTE: &str = ".quiet-";
 /// How much earlier than others a measured program gets its turn, as `nice` counts.
 const PRIORITY: i32 = -10;
 
@@ -20,6 +23,40 @@ pub struct Quiet {
     note: PathBuf,
     before: BTreeMap<PathBuf, String>,
     priority: Option<i32>,
+}
+
+/// What was before, and where: a results folder may be on several machines.
+#[derive(Serialize, Deserialize)]
+struct Note {
+    host: String,
+    /// The machine's start, which sets everything back as well.
+    boot: String,
+    before: BTreeMap<PathBuf, String>,
+}
+
+impl Note {
+    fn of(before: &BTreeMap<PathBuf, String>) -> Self {
+        let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned();
+        Self { host: host(), boot, before: before.clone() }
+    }
+
+    /// Whether it is of this machine since its last start.
+    fn is_ours(&self) -> bool {
+        let here = Self::of(&BTreeMap::new());
+        !here.boot.is_empty() && (&self.host, &self.boot) == (&here.host, &here.boot)
+    }
+
+    fn path(results: &Path) -> PathBuf {
+        results.join(format!("{NOTE}{}.json", host()))
+    }
+}
+
+/// The files that are changed, and what they are to hold.
+fn wanted(cpus: &Path) -> Vec<(PathBuf, &'static str)> {
+    let mut wanted: Vec<_> = governor_files(cpus).into_iter().map(|file| (file, "performance")).collect();
+    wanted.push((cpus.join("cpufreq/boost"), "0"));
+    wanted.push((cpus.join("intel_pstate/no_turbo"), "1"));
+    wanted
 }
 
 /// The governor's file of each core.
@@ -49,22 +86,19 @@ impl Quiet {
     }
 
     fn set(cpus: &Path, results: &Path) -> Result<Self> {
-        restore_noted(results);
-        let mut wanted: Vec<(PathBuf, &str)> =
-            governor_files(cpus).into_iter().map(|file| (file, "performance")).collect();
-        wanted.push((cpus.join("cpufreq/boost"), "0"));
-        wanted.push((cpus.join("intel_pstate/no_turbo"), "1"));
+        restore_noted_below(cpus, results);
+        let wanted = wanted(cpus);
         let mut before = BTreeMap::new();
         for (file, value) in &wanted {
             if let Some(now) = fs::read_to_string(file).ok().filter(|now| now.trim() != *value) {
                 before.insert(file.clone(), now.trim().to_owned());
             }
         }
-        let note = results.join(NOTE);
+        let note = Note::path(results);
         if before.is_empty() {
             return Ok(Self { note, before, priority: None });
         }
-        let text = serde_json::to_string(&before).map_err(|e| Error::Defect(e.to_string()))?;
+        let text = serde_json::to_string(&Note::of(&before)).map_err(|e| Error::Defect(e.to_string()))?;
         output::write_file(&note, text.as_bytes())?;
         for (file, value) in wanted.iter().filter(|(file, _)| before.contains_key(file)) {
             if let Err(e) = fs::write(file, value) {
@@ -87,13 +121,20 @@ impl Drop for Quiet {
 
 /// Puts back what a killed call has left in a results folder.
 pub fn restore_noted(results: &Path) {
-    let note = results.join(NOTE);
-    let Ok(text) = fs::read_to_string(&note) else { return };
-    if let Ok(before) = serde_json::from_str::<BTreeMap<PathBuf, String>>(&text) {
-        restore(&before);
-        output::say("put the frequency governor back, which an earlier call had set and was killed.");
-    }
-    let _ = fs::remove_file(&note);
+    restore_noted_below(Path::new(CPUS), results);
+}
+
+/// As [`restore_noted`]. A note is only believed for files that are ever changed: whoever may write into the folder could
+/// otherwise have any file written to.
+fn restore_noted_below(cpus: &Path, results: &Path) {
+    let path = Note::path(results);
+    let note = fs::read_to_string(&path).ok().and_then(|text| serde_json::from_str::<Note>(&text).ok());
+    let Some(mut note) = note.filter(Note::is_ours) else { return };
+    let known = wanted(cpus);
+    note.before.retain(|file, _| known.iter().any(|(known, _)| known == file));
+    restore(&note.before);
+    output::say("put the frequency governor back, which an earlier call had set and was killed.");
+    let _ = fs::remove_file(&path);
 }
 
 fn restore(before: &BTreeMap<PathBuf, String>) {
@@ -184,12 +225,31 @@ mod tests {
         // What is forgotten is not dropped, as in a process that is killed.
         std::mem::forget(Quiet::set(tree.path(), results.path()).unwrap());
         assert_eq!(values(tree.path())[0], "performance");
-        restore_noted(results.path());
+        restore_noted_below(tree.path(), results.path());
         assert_eq!(values(tree.path()), ["powersave", "schedutil", "1"]);
         // Or by the next that wants it quiet itself.
         std::mem::forget(Quiet::set(tree.path(), results.path()).unwrap());
         drop(Quiet::set(tree.path(), results.path()).unwrap());
         assert_eq!(values(tree.path()), ["powersave", "schedutil", "1"]);
+    }
+
+    #[test]
+    fn foreign_notes_and_files_are_left_alone() {
+        let (tree, results) = (tree(), tempfile::tempdir().unwrap());
+        let (theirs, boost) = (results.path().join("theirs"), tree.path().join("cpufreq/boost"));
+        fs::write(&theirs, "as it was").unwrap();
+        let before = BTreeMap::from([(theirs.clone(), "spoilt".to_owned()), (boost.clone(), "0".to_owned())]);
+        let path = Note::path(results.path());
+        let foreign = Note { boot: "another".into(), ..Note::of(&before) };
+        fs::write(&path, serde_json::to_string(&foreign).unwrap()).unwrap();
+        restore_noted_below(tree.path(), results.path());
+        assert_eq!(values(tree.path())[2], "1");
+        assert!(path.is_file(), "it is not ours");
+        fs::write(&path, serde_json::to_string(&Note::of(&before)).unwrap()).unwrap();
+        restore_noted_below(tree.path(), results.path());
+        assert_eq!(values(tree.path())[2], "0");
+        assert_eq!(fs::read_to_string(theirs).unwrap(), "as it was");
+        assert!(!path.exists());
     }
 
     #[test]

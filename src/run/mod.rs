@@ -176,15 +176,42 @@ impl Run {
         let cost = Cost { started_unix_seconds: started, seconds, processor_seconds: ended.processor_seconds, machine };
         let outcome = misfortune::judge(self, &ended, folder.path());
         record.end(self, folder.path(), &outcome, &cost).map_err(|e| Error::cannot_write(&parent, &e))?;
-        keep(folder, &place).map_err(|e| Error::cannot_write(destination, &e))?;
-        Ok(outcome)
+        self.settle(folder, &place, outcome)
     }
 
-    /// Records that the run could not be made, where nothing was started.
+    /// Puts the finished folder in its place, unless a complete run has come there meanwhile.
+    fn settle(&self, folder: tempfile::TempDir, place: &Path, outcome: Outcome) -> Result<Outcome> {
+        if keep(folder, place).map_err(|e| Error::cannot_write(place, &e))? {
+            return Ok(outcome);
+        }
+        self.complete_in(place).filter(|_| self.captured).ok_or_else(|| {
+            Error::Usage(format!(
+                "{} has come into being meanwhile; results are never overwritten. Choose another folder with -o.",
+                place.display()
+            ))
+        })
+    }
+
+    /// What a complete run in a folder means for this one, if there is one: it is this one, or another study's that
+    /// bars it.
+    pub fn complete_in(&self, folder: &Path) -> Option<Outcome> {
+        let record = record::read(folder).filter(record::Read::is_complete)?;
+        if record.configuration.is_none_or(|configuration| configuration == self.configuration) {
+            return Some(Outcome::Complete);
+        }
+        let reason = "A complete run of another study is in its place. Choose another folder with -o.".to_owned();
+        Some(Outcome::Failed { cause: Cause::CannotStart, reason, status: 0 })
+    }
+
+    /// Records that the run could not be made, where nothing was started. A complete run that is there stays, and is the
+    /// outcome.
     ///
     /// # Errors
     /// The folder cannot be written.
     pub fn refuse(&self, destination: &Path, cause: Cause, reason: String) -> Result<Outcome> {
+        if let Some(outcome) = self.complete_in(destination) {
+            return Ok(outcome);
+        }
         let parent = destination.parent().unwrap_or(Path::new("."));
         fs::create_dir_all(parent).map_err(|e| Error::cannot_write(parent, &e))?;
         let folder = tempfile::Builder::new()
@@ -196,8 +223,8 @@ impl Run {
         let started_unix_seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
         let cost = Cost { started_unix_seconds, seconds: 0.0, processor_seconds: 0.0, machine: None };
         let written = Record::begin(self, destination).end(self, folder.path(), &outcome, &cost);
-        written.and_then(|()| keep(folder, destination)).map_err(|e| Error::cannot_write(destination, &e))?;
-        Ok(outcome)
+        written.map_err(|e| Error::cannot_write(destination, &e))?;
+        self.settle(folder, destination, outcome)
     }
 
     /// The command with `folder` where it names the run's own.
@@ -271,8 +298,9 @@ pub struct Cost {
 }
 
 /// Makes the finished folder the run's folder: contents on disk first, then the name. An earlier failed run goes when
-/// this one is in its place.
-fn keep(folder: tempfile::TempDir, destination: &Path) -> io::Result<()> {
+/// this one is in its place. A complete one stays, and this folder goes; the answer is then false.
+fn keep(folder: tempfile::TempDir, destination: &Path) -> io::Result<bool> {
+    let is_complete = |folder: &Path| record::read(folder).is_some_and(|record| record.is_complete());
     for entry in fs::read_dir(folder.path())? {
         let entry = entry?;
         // What else the program left there, such as a socket, need not be openable.
@@ -282,13 +310,62 @@ fn keep(folder: tempfile::TempDir, destination: &Path) -> io::Result<()> {
     }
     File::open(folder.path())?.sync_all()?;
     let parent = destination.parent().unwrap_or(Path::new("."));
+    if is_complete(destination) {
+        return Ok(false);
+    }
     if destination.exists() {
-        let aside = tempfile::Builder::new().prefix(".failed-").tempdir_in(parent)?;
-        fs::rename(destination, aside.path().join("run"))?;
+        let mut aside = tempfile::Builder::new().prefix(".failed-").tempdir_in(parent)?;
+        let earlier = aside.path().join("run");
+        fs::rename(destination, &earlier)?;
+        // It may have become complete since it was looked at.
+        if is_complete(&earlier) {
+            aside.disable_cleanup(true);
+            fs::rename(&earlier, destination)?;
+            aside.disable_cleanup(false);
+            return Ok(false);
+        }
     }
     let path: PathBuf = folder.keep();
-    fs::rename(&path, destination).inspect_err(|_| {
+    if let Err(error) = fs::rename(&path, destination) {
         let _ = fs::remove_dir_all(&path);
-    })?;
-    File::open(parent)?.sync_all()
+        // A network file system may not have shown before what is there.
+        return if is_complete(destination) { Ok(false) } else { Err(error) };
+    }
+    File::open(parent)?.sync_all()?;
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ended(folder: &Path, status: &str, configuration: &str) {
+        fs::create_dir_all(folder).unwrap();
+        let record = serde_json::json!({ "status": status, "configuration": configuration });
+        fs::write(folder.join(RECORD), record.to_string()).unwrap();
+    }
+
+    #[test]
+    fn a_complete_run_is_never_replaced() {
+        let results = tempfile::tempdir().unwrap();
+        let place = results.path().join("n1.r1");
+        let run = Run { command: vec!["true".into()], configuration: "a".into(), captured: true, ..Run::default() };
+        let refused = || run.refuse(&place, Cause::NodeFailed, "gone".into()).unwrap();
+        ended(&place, "failed", "a");
+        assert!(matches!(refused(), Outcome::Failed { cause: Cause::NodeFailed, .. }));
+        assert_eq!(record::read(&place).unwrap().cause.as_deref(), Some("node-failed"), "a failed run is replaced");
+
+        ended(&place, "complete", "a");
+        let before = fs::read(place.join(RECORD)).unwrap();
+        assert!(matches!(refused(), Outcome::Complete));
+        let other = tempfile::tempdir_in(results.path()).unwrap();
+        ended(other.path(), "failed", "a");
+        assert!(!keep(other, &place).unwrap());
+        assert_eq!(fs::read(place.join(RECORD)).unwrap(), before);
+
+        ended(&place, "complete", "b");
+        assert!(matches!(refused(), Outcome::Failed { cause: Cause::CannotStart, .. }), "another study's is not ours");
+        assert_eq!(record::read(&place).unwrap().configuration.as_deref(), Some("b"));
+        assert_eq!(fs::read_dir(results.path()).unwrap().count(), 1, "nothing else is left");
+    }
 }

@@ -104,6 +104,11 @@ pub struct Read {
 }
 
 impl Read {
+    /// Whether the run is complete.
+    pub fn is_complete(&self) -> bool {
+        self.status == "complete"
+    }
+
     /// What repetition policies judge: the mean over ranks of the time in all call paths, or the elapsed time of a run
     /// without a profile.
     pub fn time(&self) -> f64 {

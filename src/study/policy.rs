@@ -144,7 +144,8 @@ impl Policy {
             }
             Self::Marta { runs, deviation, attempts } => marta(times, runs as usize, deviation, attempts as usize),
             Self::Interval { width, level, at_least, at_most, .. } => {
-                if times.len() < at_least as usize {
+                // A point with no run at all is of no use, whatever it costs.
+                if times.len() < at_least as usize && (times.is_empty() || !is_spent) {
                     return Judgement { wanted: at_least as usize - times.len(), ..Judgement::default() };
                 }
                 let found = median_interval(times, level).map(|(low, median, high)| (high - low) / median);
@@ -369,6 +370,9 @@ mod tests {
         assert_eq!(policy.judge(&[1.0, 1.01, 1.02, 1.03, 1.04], false), Judgement::default());
         let wide = [1.0, 1.1, 1.2, 1.3, 1.4];
         assert_eq!(policy.judge(&wide, false).wanted, 1);
+        assert_eq!(policy.judge(&[], true).wanted, 5);
+        let spent = policy.judge(&[1.0], true);
+        assert!(spent.wanted == 0 && spent.unsettled.unwrap().contains("has no interval yet"));
         assert!(policy.judge(&wide, true).unsettled.unwrap().contains("interval of 33.3 %"), "0.4 of the median 1.2");
         let eight = [1.0, 1.1, 1.2, 1.3, 1.4, 1.0, 1.2, 1.4];
         assert!(policy.judge(&eight, false).unsettled.unwrap().contains("no more runs are allowed"));

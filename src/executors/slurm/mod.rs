@@ -62,10 +62,12 @@ pub fn execute(
         if !tell(Step::Begins(task))? {
             continue;
         }
-        let before = submissions.iter().enumerate().rev().find_map(|(s, submission)| {
-            let index = submission.items.iter().position(|item| item.name == task.name)?;
-            alive.has(submission, index).then_some((s, index))
-        });
+        // It may have become complete since the campaign looked.
+        if let Some(outcome) = runs[i].complete_in(&task.folder) {
+            tell(Step::Ended(task, outcome))?;
+            continue;
+        }
+        let before = queued(&submissions, &alive, task, &runs[i]);
         match before {
             Some((submission, index)) => waiting.push(Waiting { task, run: &runs[i], submission, index, gone: None }),
             None => fresh.push(i),
@@ -103,10 +105,39 @@ pub fn execute(
         }
     }
     wait(place, &submissions, waiting, tell)?;
-    // Nothing is in the queue any more: what killed jobs have left goes, and so does what was submitted.
-    clear(&results);
-    submissions.iter().for_each(Submission::forget);
+    tidy(&results, &submissions);
     Ok(())
+}
+
+/// The job in the queue that is this very run, by submission and index. Those that an earlier state of the study has
+/// submitted under its name are cancelled.
+fn queued(submissions: &[Submission], alive: &queue::Queue, task: &Task, run: &Run) -> Option<(usize, usize)> {
+    let mut found = None;
+    for (s, submission) in submissions.iter().enumerate() {
+        let index = submission.items.iter().position(|item| item.name == task.name);
+        let Some(index) = index.filter(|&index| alive.has(submission, index)) else { continue };
+        if submission.items[index].run.configuration == run.configuration {
+            found = Some((s, index));
+        } else {
+            queue::cancel(submission, index);
+        }
+    }
+    found
+}
+
+/// Removes submissions that no job needs any more, and what killed jobs have left once there is no job at all. A job
+/// whose run has its record only exits, although the queue may still have it.
+fn tidy(results: &Path, submissions: &[Submission]) {
+    let Ok(queue) = queue::look(submissions) else { return };
+    let is_needed = |submission: &&Submission| {
+        let mut items = submission.items.iter().enumerate();
+        items.any(|(index, item)| queue.has(submission, index) && item.result().is_none())
+    };
+    let (needed, over): (Vec<&Submission>, Vec<&Submission>) = submissions.iter().partition(is_needed);
+    if needed.is_empty() {
+        clear(results);
+    }
+    over.into_iter().for_each(Submission::forget);
 }
 
 fn item(results: &Path, task: &Task, run: &Run) -> Item {
@@ -207,14 +238,14 @@ fn clear(results: &Path) {
 impl Item {
     /// What became of it, once its folder is there and is not that of an earlier attempt.
     fn result(&self) -> Option<Outcome> {
+        if let Some(outcome) = self.run.complete_in(&self.destination) {
+            return Some(outcome);
+        }
         let bytes = fs::read(self.destination.join(RECORD)).ok()?;
         if self.before.as_ref() == Some(&digest::of_bytes(&bytes)) {
             return None;
         }
         let record = record::read(&self.destination)?;
-        if record.status == "complete" {
-            return Some(Outcome::Complete);
-        }
         let cause = record.cause.as_deref().and_then(Cause::named).unwrap_or(Cause::ExitStatus);
         Some(Outcome::Failed { cause, reason: record.reason.unwrap_or_default(), status: 0 })
     }
