@@ -64,13 +64,13 @@ KERNEL uint32_t bytes(const unsigned char *text, uint8_t n) {
     return hash;
 }
 
-// Meets its limit only after wrapping around, unless that is a multiple of 3.
-KERNEL uint32_t strides(uint16_t n) {
-    uint32_t hash = 1;
-    uint16_t i = 0;
+// Wraps around every six iterations, and meets its limit, `n` times the step, after `n` of them.
+KERNEL uint32_t strides(uint32_t n) {
+    uint32_t hash = 1, step = 715827883, i = 0;
+    n *= step;
     do {
         hash = hash * 31 + i;
-        i += 3;
+        i += step;
     } while (i != n);
     return hash;
 }
