@@ -27,10 +27,17 @@ impl Progress {
 
     /// A bar over `total` equal parts, with time left.
     pub fn bar(&self, what: &'static str, total: u64) -> Bar {
+        self.bar_with("{prefix} [{bar:30}] {pos}/{len}  {msg}  {elapsed} gone, {eta} left", what, total)
+    }
+
+    /// A bar over `total` parts that differ: the time left is the caller's to say.
+    pub fn bar_of_unequal(&self, what: &'static str, total: u64) -> Bar {
+        self.bar_with("{prefix} [{bar:30}] {pos}/{len}  {msg}  {elapsed} gone", what, total)
+    }
+
+    fn bar_with(&self, template: &'static str, what: &'static str, total: u64) -> Bar {
         let target = if self.shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
-        let style = ProgressStyle::with_template("{prefix} [{bar:30}] {pos}/{len}  {msg}  {elapsed} gone, {eta} left")
-            .expect("the template is constant")
-            .progress_chars("=> ");
+        let style = ProgressStyle::with_template(template).expect("the templates are constant").progress_chars("=> ");
         let bar = ProgressBar::with_draw_target(Some(total), target).with_style(style).with_prefix(what);
         bar.enable_steady_tick(Duration::from_millis(250));
         Bar { bar }

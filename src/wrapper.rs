@@ -9,9 +9,14 @@ use std::process::Command;
 
 use crate::error::{Error, Result};
 use crate::install::{self, Language};
+use crate::output;
 
 /// Replaces this process by the compiler; returns only if that fails.
 pub fn exec(language: Language, arguments: &[OsString]) -> Result<std::convert::Infallible> {
+    if arguments == ["--help"] {
+        output::deliver(&help(language), None)?;
+        std::process::exit(0);
+    }
     let is_off = env::var_os("POISE_WRAPPER").is_some_and(|v| v == "off");
     let compiler = if is_off { install::any_compiler(language)? } else { install::compiler(language)? };
     let mut command = Command::new(&compiler);
@@ -34,6 +39,27 @@ pub fn exec(language: Language, arguments: &[OsString]) -> Result<std::convert::
     }
     let failure = command.exec();
     Err(Error::Usage(format!("Cannot start {}: {failure}.", compiler.display())))
+}
+
+/// What `--help` prints: what we add. A compiler's own help is hundreds of lines long.
+fn help(language: Language) -> String {
+    let (name, compiler, source) = match language {
+        Language::C => ("cc", "clang", "app.c"),
+        Language::Cxx => ("c++", "clang++", "app.cpp"),
+        Language::Fortran => ("fc", "flang", "app.f90"),
+    };
+    format!(
+        "poise {name}: {compiler} with counters in every basic block. Write it where the compiler stands; all arguments but ours are {compiler}'s.\n
+Usage: poise {name} [--noise[=WISH]] ARGUMENTS...\n
+Options of ours:
+  --noise, --noise=WISH   put noise into loops for poise absorb (docs/absorption.md)
+Environment:
+  POISE_WRAPPER=off       call the compiler alone, as configure scripts may need\n
+Examples:
+  poise {name} -O2 {source} -o app              compile and link
+  poise {name} -O2 -c {source} && poise {name} app.o -o app
+  poise {name} -help                           the help of {compiler} itself\n",
+    )
 }
 
 /// The arguments without our own `--noise` and `--noise=WISH`, and what the last of them wishes. A wish in the environment

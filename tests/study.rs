@@ -277,7 +277,14 @@ fn a_first_study_is_written_and_a_typo_is_answered() {
     let shown = world.poise(["run", "study.toml", "--dry-run"]).status(0).stdout;
     assert!(shown.contains("-n 32 ./app 500"), "{shown}");
     let again = world.poise(["run", "--init"]).status(2);
-    assert!(again.stderr.contains("exists"), "{}", again.stderr);
+    assert!(again.stderr.contains("exists") && again.stderr.contains("-o"), "{}", again.stderr);
+    for named in [["run", "--init", "-o", "one.toml"].as_slice(), &["run", "--init", "two.toml"]] {
+        world.poise(named.iter().copied()).status(0);
+        assert_eq!(world.read(named[named.len() - 1]), world.read("study.toml"));
+    }
+    world.poise(["run", "--init", "three.toml", "-o", "four.toml"]).status(2);
+    let mistaken = world.poise(["model", "study.toml"]).status(3).stderr;
+    assert!(mistaken.contains("a study is no measurements") && mistaken.contains(".runs"), "{mistaken}");
     world.write("typo.toml", &world.read("study.toml").replace("time_limit", "time_limt"));
     let typo = world.poise(["run", "typo.toml"]).status(3);
     assert!(typo.stderr.contains("did you mean `time_limit`?"), "{}", typo.stderr);
@@ -459,7 +466,7 @@ fn a_full_disk_leaves_no_half_run() {
     }
     let (full, roomy) =
         ran.stdout.split_once("ended with 2\n").unwrap_or_else(|| panic!("{}{}", ran.stdout, ran.stderr));
-    assert!(full.contains("1 runs are complete") && ran.stderr.contains("No space left"), "{}", ran.stderr);
+    assert!(full.contains("1 run is complete") && ran.stderr.contains("No space left"), "{}", ran.stderr);
     assert!(roomy.starts_with("n10.r1\n2 runs are complete"), "nothing half-made is left, and room helps: {roomy}");
 }
 

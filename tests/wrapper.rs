@@ -52,7 +52,9 @@ fn a_program_built_with_counters_and_not_asked_to_measure_leaves_nothing() {
 fn the_compiler_behind_the_wrapper_answers_for_itself() {
     let mut world = World::new();
     assert!(world.poise(["cc", "--version"]).status(0).stdout.contains("clang version 19"));
-    assert!(world.poise(["c++", "--help"]).status(0).stdout.contains("-fpass-plugin"));
+    assert!(world.poise(["c++", "-help"]).status(0).stdout.contains("-fpass-plugin"));
+    let ours = world.poise(["c++", "--help"]).status(0).stdout;
+    assert!(ours.contains("--noise") && ours.lines().count() < 25, "{ours}");
 
     world.write("wrong.cpp", "int main() { return undeclared; }");
     let wrong = world.poise(["c++", "wrong.cpp", "-o", "wrong"]).status(1);

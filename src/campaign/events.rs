@@ -32,7 +32,7 @@ impl Events {
 
     /// The campaign begins: runs found complete, runs to make and how long they probably take.
     pub fn begin(&self, found: usize, (left, seconds): (usize, Option<f64>)) {
-        let bar = self.progress.bar("measure", (found + left) as u64);
+        let bar = self.progress.bar_of_unequal("measure", (found + left) as u64);
         bar.set(found as u64, (found + left) as u64, "");
         *self.bar.borrow_mut() = Some(bar);
         self.tell(json!({

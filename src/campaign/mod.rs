@@ -44,6 +44,10 @@ pub struct Summary {
     pub warnings: Vec<String>,
 }
 
+/// Said once, at the end.
+const UNINSTRUMENTED: &str = "no basic blocks were counted: the program was not built with poise cc, poise c++ or poise fc; \
+    its times will be modelled without effort.";
+
 /// How a campaign is made, beside what its study says.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
@@ -240,9 +244,20 @@ impl Campaign<'_> {
         }
         let made = self.summary.complete - self.summary.found + self.summary.failed.len();
         let told = self.concerns.iter().map(|(concern, runs)| format!("{runs} of {made} runs: {concern}."));
-        self.summary.warnings = told.collect();
+        self.summary.warnings = told.chain(self.uninstrumented()).collect();
         self.events.end(&self.summary);
         self.summary
+    }
+
+    /// What is to be said where profiles hold no effort at all; one run of each point is looked at until one does.
+    fn uninstrumented(&self) -> Option<String> {
+        let first = |(case, done): (usize, &Vec<Done>)| {
+            let run = Task::of(self.study, case, done.first()?.repetition, self.results);
+            record::counts_blocks(&run.folder)
+        };
+        let mut counts = self.done.iter().enumerate().filter_map(first).peekable();
+        counts.peek()?;
+        (!counts.any(|counts| counts)).then(|| UNINSTRUMENTED.to_owned())
     }
 }
 

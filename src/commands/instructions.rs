@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::cli::{GlobalArgs, OutputArgs, OutputFormat};
 use crate::error::{Error, Result};
-use crate::instructions::{Body, Syntax, Timing, independent, saturation, time};
+use crate::instructions::{Body, Syntax, Timing, independent, saturation, time, undisturbed};
 use crate::output;
 use crate::progress::Progress;
 
@@ -109,6 +109,12 @@ fn per_cycle(rows: &[Row], series: usize) -> Vec<(usize, f64)> {
     rows.iter().filter(|r| r.series == series).map(|r| (r.count, 1.0 / r.timing.cycles[0])).collect()
 }
 
+/// As [`per_cycle`], the rows that saturation is judged by.
+fn judged(rows: &[Row], series: usize) -> Vec<(usize, f64)> {
+    let of_series: Vec<_> = rows.iter().filter(|r| r.series == series).map(|r| (r.count, r.timing)).collect();
+    undisturbed(&of_series)
+}
+
 fn name(arguments: &InstructionsArgs, row: &Row) -> String {
     if arguments.independent.is_some() {
         arguments.instructions[row.series].clone()
@@ -132,12 +138,16 @@ fn for_people(arguments: &InstructionsArgs, rows: &[Row]) -> String {
     };
     let mut text = table(&Table { header, rows: rows.iter().map(row).collect() });
     for (series, instruction) in arguments.instructions.iter().enumerate().filter(|_| arguments.independent.is_some()) {
-        let counts = per_cycle(rows, series);
+        let counts = judged(rows, series);
         let most = counts.iter().map(|c| c.1).fold(0.0, f64::max);
         text.push_str(&match saturation(&counts) {
             Some(count) => format!("\n{instruction}: {most:.2} per cycle, reached with {count} in flight.\n"),
             None => format!("\n{instruction}: {most:.2} per cycle, and more in flight may give more.\n"),
         });
+        let left_out = rows.iter().filter(|r| r.series == series).count() - counts.len();
+        if left_out > 0 {
+            text.push_str(&format!("Left out of this: {left_out} whose quartiles are more than 10 % apart, since something disturbed them.\n"));
+        }
     }
     text
 }
@@ -151,7 +161,7 @@ fn as_json(arguments: &InstructionsArgs, rows: &[Row]) -> String {
         })
     };
     let saturated =
-        |(i, text): (usize, &String)| json!({"instruction": text, "in_flight": saturation(&per_cycle(rows, i))});
+        |(i, text): (usize, &String)| json!({"instruction": text, "in_flight": saturation(&judged(rows, i))});
     let found: Vec<_> =
         arguments.instructions.iter().enumerate().filter(|_| arguments.independent.is_some()).map(saturated).collect();
     let file = json!({

@@ -99,7 +99,9 @@ fn for_people(experiment: &Experiment, fits: &Fits, verbose: bool, destination: 
 
 fn models_table(experiment: &Experiment, models: &[&Model]) -> Table {
     let header = ["call path", "growth", "shape from", "model", "error", "noise"].map(str::to_owned).to_vec();
-    let percent = |share: Option<f64>| share.map_or_else(|| "n/a".to_owned(), |s| format!("{:.1} %", 100.0 * s));
+    let percent = |share: Option<f64>| {
+        share.map_or_else(|| "n/a".to_owned(), |s| format!("{:.1} %", (1000.0 * s).round() / 10.0 + 0.0))
+    };
     let row = |model: &&Model| {
         let source = match (model.method, model.effort_metric) {
             (Method::Effort, Some(id)) => experiment.metrics[id as usize].name.clone(),
@@ -120,7 +122,7 @@ fn models_table(experiment: &Experiment, models: &[&Model]) -> Table {
 
 /// The noise estimated over all call paths, in one sentence; nothing where it is unknown everywhere.
 fn noise_level(models: &[&Model]) -> String {
-    let mut noise: Vec<f64> = models.iter().filter_map(|m| m.quality.noise).map(|n| 100.0 * n).collect();
+    let mut noise: Vec<f64> = models.iter().filter_map(|m| m.quality.noise).map(|n| 100.0 * n.max(0.0) + 0.0).collect();
     noise.sort_by(f64::total_cmp);
     let (Some(least), Some(most)) = (noise.first(), noise.last()) else { return String::new() };
     let middle = noise[noise.len() / 2];

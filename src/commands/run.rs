@@ -23,6 +23,7 @@ A study is called again after an interruption: it runs what is missing and nothi
 study file. Ends with status 5 if runs failed; the others are kept.
 Examples:
   poise run --init                                       write study.toml, with a comment for every key
+  poise run --init -o other.toml                         write it under another name
   poise run study.toml --dry-run                         print every command and what the runs cost
   poise run study.toml                                   all points of a study, into study.runs
   poise run study.toml --format json                     tell progress as one JSON object per line
@@ -31,10 +32,10 @@ pub struct RunArgs {
     /// A study file.
     #[arg(value_name = "STUDY.toml", required_unless_present_any = ["command", "init"], conflicts_with = "command")]
     pub study: Option<PathBuf>,
-    /// Results folder; by default the study's name with .runs, or poise-run for one command.
-    #[arg(short, long, value_name = "DIR")]
+    /// Results folder; by default the study's name with .runs, or poise-run for one command. With --init, the study file.
+    #[arg(short, long, value_name = "PATH")]
     pub output: Option<PathBuf>,
-    /// Write a commented study to STUDY.toml (study.toml) and run nothing.
+    /// Write a commented study to STUDY.toml, or to what -o names (study.toml), and run nothing.
     #[arg(long, conflicts_with_all = ["command", "dry_run"])]
     pub init: bool,
     /// Print the commands of a study and what they probably cost, and run none.
@@ -83,7 +84,11 @@ pub fn run(arguments: &RunArgs, global: &GlobalArgs, progress: &Progress) -> Res
 }
 
 fn init(arguments: &RunArgs, global: &GlobalArgs) -> Result<()> {
-    let path = arguments.study.clone().unwrap_or_else(|| PathBuf::from("study.toml"));
+    if arguments.study.is_some() && arguments.output.is_some() {
+        return Err(Error::Usage("--init writes one file; name it with -o or without, not both.".into()));
+    }
+    let named = arguments.output.as_ref().or(arguments.study.as_ref());
+    let path = named.cloned().unwrap_or_else(|| PathBuf::from("study.toml"));
     output::write_file(&path, SAMPLE.as_bytes())?;
     if !global.quiet {
         let path = path.display();
@@ -115,7 +120,10 @@ fn run_study(file: &Path, arguments: &RunArgs, global: &GlobalArgs, progress: &P
     }
     match summary.failed.len() {
         0 => Ok(()),
-        failed => Err(Error::Partial(format!("{failed} runs failed; the same command tries them again."))),
+        failed => {
+            let runs = counted(failed, "run", "runs");
+            Err(Error::Partial(format!("{runs} failed; the same command tries again.")))
+        }
     }
 }
 
@@ -132,6 +140,7 @@ fn report(study: &Study, summary: &Summary, results: &Path, global: &GlobalArgs)
     if global.quiet || summary.complete == 0 {
         return Ok(());
     }
+    let complete = counted(summary.complete, "run is", "runs are");
     let earlier =
         if summary.found > 0 { format!(" ({} of them from an earlier call)", summary.found) } else { String::new() };
     let next = match study.has_groups() {
@@ -139,7 +148,7 @@ fn report(study: &Study, summary: &Summary, results: &Path, global: &GlobalArgs)
         false => results.display().to_string(),
     };
     let next = dry::shown(&[next]);
-    output::deliver(&format!("{} runs are complete{earlier}. Next: poise model {next}\n", summary.complete), None)
+    output::deliver(&format!("{complete} complete{earlier}. Next: poise model {next}\n"), None)
 }
 
 fn run_once(arguments: &RunArgs, global: &GlobalArgs) -> Result<()> {
@@ -176,6 +185,11 @@ fn run_once(arguments: &RunArgs, global: &GlobalArgs) -> Result<()> {
             if status == 0 { Ok(()) } else { Err(Error::Forwarded(status)) }
         }
     }
+}
+
+/// `1 run`, `2 runs`.
+fn counted(count: usize, one: &str, more: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { more })
 }
 
 /// `40 s`, `3 min`, `2.5 h`.

@@ -242,3 +242,9 @@ fn time_of(folder: &Path) -> Option<f64> {
     let sum: u128 = times.map(|(_, over_ranks)| over_ranks.sum).sum();
     Some(sum as f64 * 1e-9 / f64::from(profile.ranks.max(1)))
 }
+
+/// Whether a run's profile counts basic blocks; `None` where it has no profile.
+pub fn counts_blocks(folder: &Path) -> Option<bool> {
+    let profile = Profile::read(folder.join(PROFILE)).ok()?;
+    Some(profile.values.iter().any(|((_, metric), over_ranks)| *metric == Metric::BasicBlocks && over_ranks.sum > 0))
+}

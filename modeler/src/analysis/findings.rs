@@ -71,7 +71,7 @@ fn explained(analysis: &Analysis) -> String {
 }
 
 /// `a`, `a and b`, `a, b and c`.
-fn list(names: &[String]) -> String {
+pub(super) fn list(names: &[String]) -> String {
     match names.split_last() {
         Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
         _ => names.join(""),

@@ -216,12 +216,13 @@ fn complete(
 /// The factors that can explain something: those that vary, and whose texts repeat.
 fn varying(table: &Table, factors: Vec<usize>, notes: &mut Vec<String>) -> Result<Vec<usize>, AnalysisError> {
     let mut kept = Vec::new();
+    let (constant, factors): (Vec<usize>, Vec<usize>) =
+        factors.into_iter().partition(|&index| table.columns[index].is_constant());
+    notes.extend(same_everywhere(table, &constant));
     for index in factors {
         let column = &table.columns[index];
         let levels = column.levels().len();
-        if column.is_constant() {
-            notes.push(format!("`{}` is {} in all rows and explains nothing.", column.name, column.cell(0)));
-        } else if 2 * levels > table.rows() {
+        if 2 * levels > table.rows() {
             notes.push(format!(
                 "`{}` has {levels} different texts in {} rows and is left out.",
                 column.name,
@@ -237,6 +238,21 @@ fn varying(table: &Table, factors: Vec<usize>, notes: &mut Vec<String>) -> Resul
         ));
     }
     Ok(kept)
+}
+
+/// One line for all columns that do not vary; those of the environment are counted, as there are many.
+fn same_everywhere(table: &Table, constant: &[usize]) -> Option<String> {
+    let columns: Vec<_> = constant.iter().map(|&index| &table.columns[index]).collect();
+    if let [only] = columns[..] {
+        return Some(format!("`{}` is {} in all rows and explains nothing.", only.name, only.cell(0)));
+    }
+    let mut names: Vec<String> = columns.iter().map(|c| format!("`{}`", c.name)).collect();
+    names.retain(|name| !name.starts_with("`environment."));
+    let variables = columns.len() - names.len();
+    if variables > 0 {
+        names.push(format!("{variables} {} of the environment", if variables == 1 { "variable" } else { "variables" }));
+    }
+    (!names.is_empty()).then(|| format!("{} are the same in all rows and explain nothing.", findings::list(&names)))
 }
 
 /// Normalises every column of numbers that varies; they lose their units.

@@ -170,9 +170,19 @@ fn of_rows(rows: &[Vec<Cell>]) -> Table {
     Table { columns: heads.iter().map(column).collect() }
 }
 
-/// Keys of the record that are the same in every complete run, or a path, or an array of words.
-const NOT_COLUMNS: [&str; 8] =
-    ["schema", "schema_version", "status", "reason", "exit_status", "profile", "command", "directory"];
+/// Keys of the record that are the same in every complete run, or a path, a digest, an array of words or the time of day.
+const NOT_COLUMNS: [&str; 10] = [
+    "schema",
+    "schema_version",
+    "status",
+    "reason",
+    "exit_status",
+    "profile",
+    "command",
+    "directory",
+    "configuration",
+    "started_unix_seconds",
+];
 
 /// What the record says of its run: parameters, repetition and texts were chosen, other numbers measured.
 fn recorded(path: &Path) -> Result<Vec<Cell>, ReadError> {
@@ -291,7 +301,7 @@ mod tests {
         let path = folder.path().join("run.json");
         let text = r#"{"schema": "x", "parameters": {"p": 4, "flag": "-O2"}, "repetition": 2, "host": "node1",
             "environment": {"OMP_NUM_THREADS": "2", "POISE_CLOCK": "wall"}, "machine": {"load": 0.5, "governor": "performance"},
-            "command": ["a"], "seconds": 1.5}"#;
+            "command": ["a"], "configuration": "9f2c", "started_unix_seconds": 1700000000, "seconds": 1.5}"#;
         fs::write(&path, text).unwrap();
         let cells: Vec<(String, String, bool)> =
             recorded(&path).unwrap().into_iter().map(|c| (c.0, c.1, c.3)).collect();

@@ -343,6 +343,19 @@ fn no_inclusive(place: Place, format: Format) -> ReadError {
     ReadError::new(ErrorKind::NotRecognised, place, what).advice("Leave --inclusive out")
 }
 
+/// The name of the study that a TOML file with parameters is: what its first lines say, or the file's.
+fn study(source: &Source) -> Option<String> {
+    let path = source.path.as_ref().filter(|path| path.extension().is_some_and(|e| e == "toml"))?;
+    let text = std::fs::read_to_string(path).ok()?;
+    let is_key = |line: &&str, key: &str| line.split('=').next().is_some_and(|name| name.trim() == key);
+    let top = || text.lines().take_while(|line| !line.trim_start().starts_with('['));
+    if !text.lines().any(|line| line.trim() == "[parameters]") || !top().any(|line| is_key(&line, "command")) {
+        return None;
+    }
+    let named = top().find(|line| is_key(line, "name")).and_then(|line| line.split(['"', '\'']).nth(1));
+    named.map(str::to_owned).or_else(|| Some(path.file_stem()?.to_str()?.to_owned()))
+}
+
 /// The reader for `source`: the one asked for, the one that says yes, or the only one that cannot tell.
 fn choose(source: &Source, asked: Option<Format>) -> Result<&'static dyn Reader, ReadError> {
     if let Some(format) = asked {
@@ -370,6 +383,11 @@ fn choose(source: &Source, asked: Option<Format>) -> Result<&'static dyn Reader,
                 undecided.push(reader);
             }
         }
+    }
+    if let Some(name) = study(source) {
+        let results = format!("a study is no measurements; poise run leaves its results in {name}.runs");
+        return Err(ReadError::new(ErrorKind::NotRecognised, source.place(), results)
+            .advice(format!("Give {name}.runs instead")));
     }
     if let [only] = undecided[..] {
         return Ok(only);

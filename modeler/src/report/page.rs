@@ -9,7 +9,7 @@ use super::notes::{bound, warnings};
 use super::plot::legend;
 use super::points::quality;
 use super::quantity::{interval, percent, quantity, shape};
-use super::ranking::{Overtaking, Ranked, default_target, overtaking, rank, ranked_metric};
+use super::ranking::{Overtaking, Ranked, default_target, name_among, overtaking, rank, ranked_metric};
 use super::tree::tree;
 use super::view::{View, kind};
 use super::{ReportOptions, Section};
@@ -269,9 +269,8 @@ impl Ranking<'_> {
 
     /// `from p = 61: sweep and 2 more`.
     fn overtakes(&self, found: &Overtaking) -> Markup {
-        let names = self.view.experiment.path(found.other);
         html! {
-            (names.last().unwrap_or(&"")) @if found.more > 0 { " and " (found.more) " more" }
+            (name_among(self.view.experiment, found.other)) @if found.more > 0 { " and " (found.more) " more" }
             " from " (self.at_changing(&found.at))
             @if !found.is_certain { " " span.caller { "(not certain)" } }
         }

@@ -53,6 +53,8 @@ pub(crate) fn interval(lower: f64, upper: f64, unit: &str) -> String {
 pub(crate) fn percent(share: f64) -> String {
     let percent = 100.0 * share;
     match percent {
+        // Rounded to zero, which has no sign.
+        p if p.abs() < 0.05 && p <= 0.0 => "0.0 %".into(),
         p if p > 0.0 && p < 0.1 => "< 0.1 %".into(),
         p if p < 9.95 => format!("{p:.1} %"),
         p => format!("{p:.0} %"),

@@ -73,6 +73,21 @@ pub(crate) fn overtaking(
     })
 }
 
+/// The last name of a call path, with as many of its callers as tell it from the others that end in this name:
+/// `MPI_Allreduce`, `solve -> MPI_Allreduce`.
+pub(crate) fn name_among(experiment: &Experiment, id: CallPathId) -> String {
+    let path = experiment.path(id);
+    let namesakes: Vec<Vec<&str>> = (0..experiment.callpaths.len() as CallPathId)
+        .filter(|&other| {
+            other != id && experiment.callpaths[other as usize].name == experiment.callpaths[id as usize].name
+        })
+        .map(|other| experiment.path(other))
+        .collect();
+    let is_alone = |ending: &&[&str]| namesakes.iter().all(|other| !other.ends_with(ending));
+    let endings = (0..path.len()).rev().map(|first| &path[first..]);
+    endings.into_iter().find(is_alone).unwrap_or(&path).join(" -> ")
+}
+
 fn is_related(experiment: &Experiment, a: CallPathId, b: CallPathId) -> bool {
     let above = |from: CallPathId, wanted: CallPathId| {
         let mut next = Some(from);
@@ -133,6 +148,23 @@ mod tests {
     use super::*;
     use crate::experiment::{ExperimentBuilder, Metric};
     use crate::{Options, fit};
+
+    #[test]
+    fn callers_are_named_where_the_last_name_is_not_enough() {
+        let mut builder = ExperimentBuilder::new(["p"]);
+        let ids: Vec<CallPathId> = [
+            vec!["main", "solve", "MPI_Allreduce"],
+            vec!["main", "check", "MPI_Allreduce"],
+            vec!["main", "check"],
+            vec!["MPI_Allreduce"],
+        ]
+        .into_iter()
+        .map(|names| builder.callpath(names))
+        .collect();
+        let experiment = builder.finish();
+        let named: Vec<String> = ids.into_iter().map(|id| name_among(&experiment, id)).collect();
+        assert_eq!(named, ["solve -> MPI_Allreduce", "check -> MPI_Allreduce", "check", "MPI_Allreduce"]);
+    }
 
     #[test]
     fn who_grows_faster_overtakes_where_the_functions_cross() {

@@ -5,7 +5,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::effort::median;
 use super::quantity::{interval, percent, quantity, shape};
-use super::ranking::{Overtaking, Ranked, default_target, overtaking, rank, ranked_metric};
+use super::ranking::{Overtaking, Ranked, default_target, name_among, overtaking, rank, ranked_metric};
 use super::view::View;
 use super::{ReportOptions, Table};
 use crate::experiment::Experiment;
@@ -75,7 +75,7 @@ pub struct Screen {
 }
 
 /// Columns that are left out first where the screen is narrow, by their heading.
-const LEAST_NEEDED: [&str; 6] = ["interval", "share today", "along", "overtakes", "today", "growth"];
+const LEAST_NEEDED: [&str; 7] = ["along", "share today", "overtakes", "share then", "today", "growth", "interval"];
 /// Narrower than this, names of call paths tell little, and other columns go first.
 const NAME_WIDTH: usize = 28;
 
@@ -131,18 +131,24 @@ fn ranking_table(view: &View, ranked: &[Ranked], count: usize, sparklines: bool)
         }
         cells
     };
-    Table { header, rows: ranked.iter().take(count).enumerate().map(row).collect() }
+    let mut table = Table { header, rows: ranked.iter().take(count).enumerate().map(row).collect() };
+    if let Some(column) = table.header.iter().position(|heading| heading == "overtakes")
+        && table.rows.iter().all(|row| row[column].is_empty())
+    {
+        leave_out(&mut table, column);
+    }
+    table
 }
 
 /// `sweep and 2 more from p = 61`, with a question mark where intervals leave a doubt.
 fn overtakes(view: &View, found: &Overtaking) -> String {
-    let names = view.experiment.path(found.other);
+    let name = name_among(view.experiment, found.other);
     let more = if found.more > 0 { format!(" and {} more", found.more) } else { String::new() };
     let changing = (0..found.at.len()).filter(|&l| view.costs.today[l] != view.costs.target[l]);
     let at: Vec<String> =
         changing.map(|l| format!("{} = {}", view.experiment.parameters[l], quantity(found.at[l], ""))).collect();
     let doubt = if found.is_certain { "" } else { " (?)" };
-    format!("{}{more} from {}{doubt}", names.last().unwrap_or(&""), at.join(", "))
+    format!("{name}{more} from {}{doubt}", at.join(", "))
 }
 
 /// The parameter with most values.
@@ -182,10 +188,14 @@ fn fit_to(table: &mut Table, width: usize) {
             return;
         };
         if let Some(column) = table.header.iter().position(|h| h.starts_with(heading)) {
-            table.header.remove(column);
-            table.rows.iter_mut().for_each(|row| drop(row.remove(column)));
+            leave_out(table, column);
         }
     }
+}
+
+fn leave_out(table: &mut Table, column: usize) {
+    table.header.remove(column);
+    table.rows.iter_mut().for_each(|row| drop(row.remove(column)));
 }
 
 /// A call path in at most `width` columns: callers go first, then the middle of the last name.
@@ -252,6 +262,7 @@ mod tests {
             let text = super::table(&narrow);
             assert!(text.lines().all(|line| line.width() <= width), "{width}:\n{text}");
             assert!(text.contains("solve") && text.contains("predicted"), "{width}:\n{text}");
+            assert_eq!(text.contains("interval"), width >= 60, "{width}:\n{text}");
         }
         let mut same = wide.clone();
         fit_to(&mut same, 120);
