@@ -41,7 +41,7 @@ pub(crate) fn page(experiment: &Experiment, fits: &Fits, options: &ReportOptions
                 style { (PreEscaped(include_str!("style.css"))) }
             }
             body {
-                header { h1 { (options.title) } (summary(experiment, fits)) (contents(view.is_some())) }
+                header { h1 { (options.title) } (summary(experiment, fits, view.as_ref())) (contents(view.is_some())) }
                 main {
                     @for section in &options.sections { (extra_section(section)) }
                     @match &view {
@@ -88,15 +88,15 @@ fn extra_section(section: &Section) -> Markup {
 }
 
 /// What was measured, in a line.
-fn summary(experiment: &Experiment, fits: &Fits) -> Markup {
+fn summary(experiment: &Experiment, fits: &Fits, view: Option<&View>) -> Markup {
     let range = |(i, name): (usize, &String)| range(experiment, i, name);
     let ranges: Vec<String> = experiment.parameters.iter().enumerate().map(range).collect();
-    let noise = median_noise(experiment, fits);
+    let noise = view.and_then(usual_noise);
     html! {
         p.lead {
             (experiment.points.len()) " points over " (ranges.join(" and ")) ", " (experiment.callpaths.len()) " call paths, "
             (fits.models.len()) " models."
-            @if let Some(noise) = noise { " Median noise, which is how far repeated measurements scatter: " (percent(noise)) "." }
+            @if let Some(noise) = noise { " Noise, which is how far repeated measurements scatter, is at most " (percent(noise)) " for half of the cost." }
         }
     }
 }
@@ -114,12 +114,20 @@ fn range(experiment: &Experiment, parameter: usize, name: &str) -> String {
     }
 }
 
-fn median_noise(experiment: &Experiment, fits: &Fits) -> Option<f64> {
-    let metric = ranked_metric(experiment, fits)?;
-    let of_metric = fits.models.iter().filter(|m| m.metric == metric);
-    let mut noise: Vec<f64> = of_metric.filter_map(|m| m.quality.noise).filter(|n| n.is_finite()).collect();
-    noise.sort_by(f64::total_cmp);
-    noise.get(noise.len() / 2).copied()
+/// The noise that call paths with half of the cost today do not exceed: small call paths are often far noisier.
+fn usual_noise(view: &View) -> Option<f64> {
+    let weighted = |r: Ranked| {
+        let noise = r.model.quality.noise.filter(|n| n.is_finite())?;
+        Some((noise, view.costs.share_now(r.model.callpath)))
+    };
+    let mut noises: Vec<(f64, f64)> = rank(&view.costs).into_iter().filter_map(weighted).collect();
+    noises.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let half = 0.5 * noises.iter().map(|n| n.1).sum::<f64>();
+    let mut below = 0.0;
+    noises.into_iter().find_map(|(noise, share)| {
+        below += share;
+        (below >= half).then_some(noise)
+    })
 }
 
 /// Everything that models give.
