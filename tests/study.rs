@@ -223,7 +223,7 @@ fn the_interval_policy_ends_when_it_is_narrow_or_the_budget_is_spent() {
     of_times(&world, &"0.01\n0.5\n".repeat(10), "{ policy = \"interval\", width = 0.01, core_hours = 1e-6 }");
     let spent = world.poise(["run", "s.toml"]).status(0);
     assert!(
-        spent.stdout.starts_with("1 runs are complete") && spent.stderr.contains("the budget is spent"),
+        spent.stdout.starts_with("1 run is complete") && spent.stderr.contains("the budget is spent"),
         "{}",
         spent.stderr
     );
