@@ -54,9 +54,11 @@ fn the_core_keeps_the_prior_and_memory_does_not() {
     assert!(warning.message.starts_with("solve is bound by memory bandwidth; about 60 floating-point instructions"));
     // Ten times beyond the largest size the prior's square would be off by far.
     assert!((model.at(&[24000.0]) / linear(24000.0) - 1.0).abs() < 0.1, "{}", model.expression(&memory.parameters));
-    // Without noise injection, nothing says that.
+    // Without noise injection the times contradict their effort, and nothing says why.
     let (blind, _) = experiment(linear, |_| None);
-    assert_eq!(time_model(&blind, &fit(&blind, &Options::default())).method, Method::Effort);
+    let fits = fit(&blind, &Options::default());
+    let codes: Vec<_> = time_model(&blind, &fits).warnings.iter().map(|w| w.code).collect();
+    assert!(codes.contains(&"W008") && !codes.contains(&"W017"), "{codes:?}");
 }
 
 /// In the cache n² from the blocks, beyond it something steeper that blocks do not know.

@@ -1,9 +1,9 @@
 //! Absorption: how many instructions a loop takes without slowing down, per kind of instruction, and which resource binds it
 //! (Delval et al., "Noise Injection for Performance Bottleneck Analysis").
 //!
-//! The chain is bursts (a profile's) → samples relative to no noise ([`samples`]) → a bent curve with its interval
-//! ([`curve`], [`hinge`]) → a class ([`bottleneck`]) → text, JSON, CSV ([`output`]) or a plot
-//! ([`plot`]). Nothing here measures; a profile is all that it knows.
+//! The chain is bursts (a profile's) → samples relative to no noise (`samples`) → a bent curve with its interval
+//! (`curve`, [`hinge`]) → a class (`bottleneck`) → text, JSON, CSV (`output`) or a plot
+//! (`plot`). Nothing here measures; a profile is all that it knows.
 
 mod bottleneck;
 pub mod code;
