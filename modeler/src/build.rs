@@ -19,7 +19,7 @@ use std::sync::Arc;
 /// Terms below this share of the model at the largest scale do not count as its growth.
 const MATTERS: f64 = 0.01;
 /// What times differ by from the shape of their effort counts as a contradiction above this, and above this multiple of
-/// their noise. Caches alone seldom change the time of a block by so much within a series.
+/// their noise. Chosen so that what caches do to the time of a block should stay below.
 const MISFIT: (f64, f64) = (0.3, 4.0);
 /// Above this noise a warning tells.
 const NOISY: f64 = 0.3;
