@@ -64,6 +64,7 @@ fn without_a_file_the_ranking_is_a_plain_table() {
     assert!(!text.contains('\u{1b}') && !text.contains('▁') && !text.contains('…'), "{text}");
     let rows: Vec<&str> = text.lines().skip(3).take(KERNELS).collect();
     assert_eq!(rows.len(), KERNELS);
+    totals_and_measurements_are_told(&text, &rows);
     // Predictions at the target are a multiple of the blocks there; some are the same and may stand in any order.
     let kernel = |row: &&str| match row.split("kernel").nth(1) {
         Some(rest) => rest.split(' ').next().unwrap().parse().unwrap(),
@@ -72,6 +73,35 @@ fn without_a_file_the_ranking_is_a_plain_table() {
     let costs: Vec<f64> = rows.iter().map(|row| blocks(kernel(row), 256.0, 500.0)).collect();
     assert!(costs.is_sorted_by(|a, b| a >= b), "{text}");
     assert!(costs[0] > 100.0 * costs[KERNELS - 1], "{text}");
+}
+
+/// The cells of a line of a table.
+fn cells(line: &str) -> Vec<&str> {
+    line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect()
+}
+
+/// What the ranking says of today and of the whole, beside the sums of what was measured.
+fn totals_and_measurements_are_told(text: &str, rows: &[&str]) {
+    assert_eq!(cells(text.lines().nth(1).unwrap())[3..5], ["measured", "today"], "{text}");
+    let seconds = |cell: &str| {
+        let (number, unit) = cell.split_once(' ').unwrap();
+        let unit = [("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)].into_iter().find(|u| u.0 == unit).unwrap().1;
+        number.parse::<f64>().unwrap() * unit
+    };
+    let close = |cell: &str, expected: f64| (seconds(cell) / expected - 1.0).abs() < 0.006;
+    // Of two repetitions that are 1 and 1.01 ns per block.
+    let measured = |kernel| 1.005e-9 * blocks(kernel, 32.0, 500.0);
+    let row = rows.iter().find(|row| row.contains("kernel8 ")).unwrap();
+    assert!(close(cells(row)[3], measured(8)), "{row}");
+    let total = cells(text.lines().nth(3 + KERNELS).unwrap());
+    assert_eq!(total[0], "total", "{text}");
+    assert!(close(total[1], (0..KERNELS).map(measured).sum()), "{total:?}");
+    assert!(close(total[3], (0..KERNELS).map(|k| 1e-9 * blocks(k, 256.0, 500.0)).sum()), "{total:?}");
+    let (low, high) = total[4].split_once(" to ").unwrap();
+    let unit = high.split_once(' ').unwrap().1;
+    let low = if low.contains(' ') { low.to_owned() } else { format!("{low} {unit}") };
+    assert!(seconds(&low) <= seconds(total[3]) && seconds(total[3]) <= seconds(high), "{total:?}");
+    assert!(text.contains("`today` is the model there, `measured` the median"), "{text}");
 }
 
 #[test]
@@ -147,6 +177,8 @@ fn links_lead_to_call_paths(browser: &mut Browser) {
     ));
     let text = text.as_str().unwrap();
     assert!(text.contains("shape from effort: basic_blocks") && text.contains("Time follows effort"), "{text}");
+    // It executes the same at every point: two plots and a heat map, and none of time against one and the same count.
+    assert_eq!(browser.value(&format!("document.querySelectorAll('#{id} svg.plot').length")), json!(3));
     // From there back to the tree, which unfolds.
     let visible = browser.value(&format!(
         "new Promise(done => {{

@@ -177,7 +177,7 @@ pub(crate) fn count_model(
     found: &[Found],
     runners_up: usize,
 ) -> Model {
-    let Some(best) = found.first() else { return constant_model(data, Kind::Other, 0.0) };
+    let Some(best) = found.first() else { return undetermined_count(data) };
     let terms: Vec<Term> = terms_of(best, Role::Computation).into_iter().filter(|t| !t.factors.is_empty()).collect();
     let mut model = skeleton(data, Kind::Other, Method::Effort, best.constant, terms);
     model.effort_metric = Some(metric);
@@ -201,6 +201,21 @@ pub(crate) fn count_model(
     }
     let columns = columns_of_terms(&model, data);
     finish(&mut model, data, &columns, k);
+    model
+}
+
+/// A count that differs between too few values of the parameters to determine any function: its mean stands for it.
+fn undetermined_count(data: &Data) -> Model {
+    let y = data.values();
+    let mean = y.iter().sum::<f64>() / y.len().max(1) as f64;
+    let mut model = constant_model(data, Kind::Other, mean);
+    let off = coefficients::deviation(&y, &vec![mean; y.len()], 1);
+    model.uncertainty.noises = vec![PossibleNoise::certain(Noise::background(off))];
+    let message = format!(
+        "The count differs between too few values of the parameters to determine a function; its mean is off by {:.1} %.",
+        100.0 * off
+    );
+    model.warnings.push(warning(warning::EFFORT_INEXACT, message));
     model
 }
 

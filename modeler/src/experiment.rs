@@ -3,7 +3,7 @@
 //! Readers of every format fill an [`ExperimentBuilder`]; the modeler reads the finished [`Experiment`]. Nothing here
 //! knows a file format or a model.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Which rank's value a number is, where a profile gave several: the contract's sum, mean, minimum and maximum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -97,6 +97,8 @@ pub struct Experiment {
     pub layouts: Vec<Layout>,
     /// One entry per call path and metric that has values.
     pub series: Vec<Series>,
+    /// Metrics whose values a report has rounded, and the relative standard deviation of that, ascending.
+    pub rounded: Vec<(MetricId, f64)>,
     /// The values of all series, back to back; per series point by point, repetitions of a point next to each other
     /// in the order they were added.
     pub values: Vec<f64>,
@@ -131,6 +133,12 @@ impl Experiment {
     #[must_use]
     pub fn metric(&self, name: &str, over_ranks: Option<OverRanks>) -> Option<MetricId> {
         self.metrics.iter().position(|m| m.name == name && m.over_ranks == over_ranks).map(|i| i as MetricId)
+    }
+
+    /// The relative standard deviation of what rounding has done to the values of `metric`; zero where it was not rounded.
+    #[must_use]
+    pub fn rounding(&self, metric: MetricId) -> f64 {
+        self.rounded.iter().find(|(id, _)| *id == metric).map_or(0.0, |(_, deviation)| *deviation)
     }
 
     /// Names from the root to `callpath`.
@@ -172,6 +180,8 @@ pub struct ExperimentBuilder {
     callpaths: Vec<CallPath>,
     callpath_ids: HashMap<(Option<CallPathId>, String), CallPathId>,
     metrics: Vec<Metric>,
+    /// See [`Experiment::rounded`].
+    rounded: BTreeMap<MetricId, f64>,
     /// `(callpath, metric, point, value)` in the order they were added.
     records: Vec<(CallPathId, MetricId, PointId, f64)>,
 }
@@ -225,6 +235,12 @@ impl ExperimentBuilder {
         }) as MetricId
     }
 
+    /// Says that the values of `metric` were rounded, which moved them by this relative standard deviation.
+    pub fn rounded(&mut self, metric: MetricId, deviation: f64) {
+        let known = self.rounded.entry(metric).or_default();
+        *known = known.max(deviation);
+    }
+
     /// Adds one measured value; several at one point are its repetitions.
     pub fn add(&mut self, callpath: CallPathId, metric: MetricId, point: PointId, value: f64) {
         self.records.push((callpath, metric, point, value));
@@ -233,7 +249,7 @@ impl ExperimentBuilder {
     /// Sorts everything into columns.
     #[must_use]
     pub fn finish(self) -> Experiment {
-        let Self { parameters, points, callpaths, metrics, mut records, .. } = self;
+        let Self { parameters, points, callpaths, metrics, rounded, mut records, .. } = self;
         let mut order: Vec<usize> = (0..points.len()).collect();
         order.sort_by(|&a, &b| {
             points[a].iter().zip(&points[b]).fold(std::cmp::Ordering::Equal, |o, (x, y)| o.then(x.total_cmp(y)))
@@ -253,6 +269,7 @@ impl ExperimentBuilder {
             points: order.into_iter().map(|i| points[i].clone()).collect(),
             callpaths,
             metrics,
+            rounded: rounded.into_iter().collect(),
             values: records.iter().map(|r| r.3).collect(),
             ..Experiment::default()
         };

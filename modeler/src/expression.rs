@@ -1,6 +1,6 @@
 //! Prints models as formulas, each number with as many digits as the data support.
 
-use crate::model::{Exponent, Factor, Model, Scale, Term};
+use crate::model::{Exponent, Factor, Model, Role, Scale, Term};
 
 /// Digits of a coefficient whose error is unknown.
 const DEFAULT_DIGITS: usize = 3;
@@ -20,15 +20,57 @@ impl Model {
         }
         let errors = &self.uncertainty.coefficient_errors;
         let digits = |i: usize| errors.get(i).map_or(DEFAULT_DIGITS, |&e| supported_digits(e));
+        // The constant is the term that no parameter is a factor of.
+        let constant =
+            Term { coefficient: self.constant, role: Role::Computation, scale: Scale::One, factors: Vec::new() };
+        let all: Vec<Term> = [constant].into_iter().chain(self.terms.iter().cloned()).collect();
+        let shares = shares(&all);
+        let is_shown = |i: usize| all[i].coefficient != 0.0 && shares.iter().all(|s| s.without != i);
         let mut summands = Vec::new();
-        if self.constant != 0.0 || self.terms.iter().all(|t| t.coefficient == 0.0) {
-            summands.push(number(self.constant, digits(0)));
+        for (i, term) in all.iter().enumerate().filter(|(i, _)| is_shown(*i)) {
+            let share = shares.iter().find(|s| s.whole == i).map(|s| Scale::Remote(s.parameter));
+            let term = Term { scale: share.unwrap_or(term.scale), ..term.clone() };
+            summands.push(format_term(&term, digits(i), parameters));
         }
-        for (i, term) in self.terms.iter().enumerate().filter(|(_, t)| t.coefficient != 0.0) {
-            summands.push(format_term(term, digits(i + 1), parameters));
+        if summands.is_empty() {
+            summands.push("0".to_owned());
         }
         summands.join(" + ").replace("+ -", "- ")
     }
+}
+
+/// Two terms `c f` and `-c f / p`, which are `c (p-1)/p f`: what all ranks but one do, shared out over all. Costs of MPI
+/// operations have that factor, and the same thing should look the same wherever it stands.
+struct Share {
+    /// Index of the term that is the whole.
+    whole: usize,
+    /// Index of the term that is taken off.
+    without: usize,
+    parameter: usize,
+}
+
+fn shares(terms: &[Term]) -> Vec<Share> {
+    let mut found: Vec<Share> = Vec::new();
+    for (whole, term) in terms.iter().enumerate() {
+        let rest = terms.iter().enumerate().find_map(|(i, other)| Some((i, remote_share(term, other)?)));
+        if let Some((without, parameter)) = rest {
+            found.push(Share { whole, without, parameter });
+        }
+    }
+    found
+}
+
+/// The parameter p where `other` is `-term / p`, and nothing else of `term` depends on p.
+fn remote_share(term: &Term, other: &Term) -> Option<usize> {
+    let is_opposite = (term.coefficient + other.coefficient).abs() <= 1e-9 * term.coefficient.abs();
+    if term.coefficient == 0.0 || !is_opposite || term.scale != Scale::One || other.scale != Scale::One {
+        return None;
+    }
+    let is_inverse = |f: &&Factor| f.exponent == Exponent::from_integer(-1) && f.log_exponent == 0;
+    let inverse =
+        other.factors.iter().find(|f| is_inverse(f) && term.factors.iter().all(|t| t.parameter != f.parameter))?;
+    let is_same = other.factors.iter().filter(|f| f.parameter != inverse.parameter).eq(term.factors.iter());
+    is_same.then_some(inverse.parameter)
 }
 
 /// How many significant digits a number with this relative standard error deserves.
@@ -106,6 +148,7 @@ fn trim_zeros(text: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::{Kind, Method, Quality, Uncertainty};
 
     #[test]
     fn numbers_have_the_digits_that_the_error_supports() {
@@ -127,5 +170,50 @@ mod tests {
         assert_eq!(factor(1, 1, 1), ["n", "log2(n)"]);
         assert_eq!(factor(2, 1, 2), ["n^2", "log2(n)^2"]);
         assert_eq!(factor(-1, 1, 0), ["n^(-1)"]);
+    }
+
+    fn model(constant: f64, terms: Vec<Term>) -> Model {
+        Model {
+            callpath: 0,
+            metric: 0,
+            kind: Kind::Communication,
+            method: Method::Effort,
+            effort_metric: None,
+            constant,
+            terms,
+            growth: Vec::new(),
+            quality: Quality {
+                points: 0,
+                repetitions: 0,
+                smape: None,
+                adjusted_r2: None,
+                noise: None,
+                cross_validated_relative_error: None,
+            },
+            warnings: Vec::new(),
+            runners_up: Vec::new(),
+            segments: Vec::new(),
+            uncertainty: Uncertainty::default(),
+        }
+    }
+
+    #[test]
+    fn what_all_ranks_but_one_do_looks_the_same_everywhere() {
+        let names = ["p".to_owned(), "n".to_owned()];
+        let factor = |parameter, exponent: i32| Factor { parameter, exponent: exponent.into(), log_exponent: 0 };
+        let term = |coefficient: f64, factors: &[Factor]| Term {
+            coefficient,
+            role: Role::Bandwidth,
+            scale: Scale::One,
+            factors: factors.to_vec(),
+        };
+        let printed = |constant: f64, terms: &[Term]| model(constant, terms.to_vec()).expression(&names);
+        let (n, over_p) = (factor(1, 1), factor(0, -1));
+        assert_eq!(printed(0.0, &[term(-8.0, &[over_p, n]), term(8.0, &[n])]), "8.00 * (p-1)/p * n");
+        assert_eq!(printed(3.0, &[term(-3.0, &[over_p])]), "3.00 * (p-1)/p");
+        // Other coefficients, and a whole that depends on p itself, stay two terms.
+        assert_eq!(printed(0.0, &[term(-7.0, &[over_p, n]), term(8.0, &[n])]), "-7.00 * p^(-1) * n + 8.00 * n");
+        let both = [term(2.0, &[factor(0, 1)]), term(-2.0, &[over_p])];
+        assert_eq!(printed(0.0, &both), "2.00 * p - 2.00 * p^(-1)");
     }
 }

@@ -14,6 +14,7 @@ use crate::noise_pool::NoisePool;
 use crate::options::{self, ExponentSets, MethodChoice, Options};
 use crate::priors::{self, Bytes, Communicator, Operation, Prior};
 use crate::roughness::{self, Lines};
+use crate::rounded;
 use crate::segments::{self, Cut};
 use crate::shape_search;
 use crate::share::{Share, fit_share};
@@ -177,8 +178,9 @@ impl<'a> Fitter<'a> {
         self.noise.get_or_init(|| [false, true].map(|communicates| self.pool(communicates)));
         let modelled: Vec<&Series> =
             self.experiment.series[self.series_of(callpaths)].iter().filter(is_modelled).collect();
-        let results: Vec<Result<Model, Skipped>> =
-            modelled.par_iter().map_init(Workspace::default, |w, series| self.fit_series(series, w)).collect();
+        let floor = |s: &Series| self.experiment.rounding(s.metric);
+        let fit = |w: &mut _, s: &&Series| self.fit_series(s, w).map(|m| rounded::with_floor(m, floor(s)));
+        let results: Vec<Result<Model, Skipped>> = modelled.par_iter().map_init(Workspace::default, fit).collect();
         let mut fits = Fits::default();
         for result in results {
             match result {

@@ -33,6 +33,7 @@ mod quality;
 pub mod report;
 mod robust;
 mod roughness;
+mod rounded;
 pub mod run_cost;
 mod screen;
 mod segments;

@@ -1,10 +1,11 @@
 //! Models of Cube profiles that other tools measured: a matrix multiplication under Score-P, in which the number of
-//! operations stands for what tools that count basic blocks write into the same files.
+//! operations stands for what tools that count basic blocks write into the same files (no public set has such counts); and
+//! LULESH with the bytes of its MPI operations.
 
 use std::path::Path;
 
 use modeler::formats::{self, ReadOptions};
-use modeler::model::Method;
+use modeler::model::{Kind, Method, Role};
 use modeler::{Experiment, Model, Options, fit};
 
 /// Name and content of the members of a ustar archive, whose checksums do not matter here.
@@ -89,4 +90,50 @@ fn counts_of_other_tools_are_the_priors_of_times() {
     let slope = (operations.predict(&[4000.0], 0.9).value - operations.predict(&[2000.0], 0.9).value) / 2000.0;
     assert!((slope - 2.0).abs() < 0.1, "{slope}");
     assert_eq!(model(&experiment, &fits.models, "main->mat_mul", "time").method, Method::Time);
+}
+
+/// What pycubexr finds in the profiles of LULESH: 19 calls of MPI_Allreduce, which Score-P takes for 152 p bytes of each
+/// rank, and one of MPI_Reduce with 8 bytes. Costs are those of seed Table I: log2(p) messages, and a share of the bytes.
+#[test]
+fn bytes_of_other_tools_are_the_priors_of_mpi_operations() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../datasets/cube/lulesh");
+    let experiment = formats::read(&[folder], &ReadOptions::default()).unwrap().experiment;
+    let fits = fit(&experiment, &Options::default());
+    assert_eq!(fits.skipped.len(), 0);
+    let of =
+        |path: &str, metric: &str| model(&experiment, &fits.models, &format!("lulesh.scorepx->main->{path}"), metric);
+    let p = experiment.parameters.iter().position(|name| name == "p").unwrap();
+    let at = |ranks: f64| {
+        let mut x = vec![12.0; 2];
+        x[p] = ranks;
+        x
+    };
+    for ranks in [1.0, 8.0, 27.0, 1000.0] {
+        let exact = [("TimeIncrement(Domain&)->MPI_Allreduce", 152.0 * ranks, 19.0), ("MPI_Reduce", 8.0, 1.0)];
+        for (path, bytes, calls) in exact {
+            assert!((of(path, "bytes_sent").at(&at(ranks)) / bytes - 1.0).abs() < 1e-9, "{path} at {ranks}");
+            assert!((of(path, "visits").at(&at(ranks)) / calls - 1.0).abs() < 1e-9, "{path} at {ranks}");
+        }
+    }
+    for (path, effort) in [
+        ("TimeIncrement(Domain&)->MPI_Allreduce", "bytes_sent"),
+        ("MPI_Reduce", "bytes_sent"),
+        ("MPI_Barrier", "visits"),
+    ] {
+        let time = of(path, "time");
+        assert_eq!((time.method, time.kind), (Method::Effort, Kind::Communication), "{time:?}");
+        assert_eq!(time.effort_metric.map(|m| experiment.metrics[m as usize].name.as_str()), Some(effort));
+        assert!(time.terms.iter().all(|t| t.coefficient >= 0.0), "{time:?}");
+        let latency = time.terms.iter().find(|t| t.role == Role::Latency).unwrap();
+        assert_eq!(
+            latency.factors.iter().map(|f| (f.parameter, f.log_exponent)).collect::<Vec<_>>(),
+            [(p, 1)],
+            "{time:?}"
+        );
+    }
+    // Sends differ between 8 and 27 ranks only, which determines no function; they are no zero for that.
+    let sends =
+        of("CommSend(Domain&, int, int, double& (Domain::**)(int), int, int, int, bool, bool)->MPI_Isend", "visits");
+    let value = sends.at(&at(27.0));
+    assert!((7.0..11.71).contains(&value) && sends.warnings.iter().any(|w| w.code == "W007"), "{sends:?}");
 }

@@ -248,6 +248,60 @@ mod tools {
         assert_eq!(one(&input, "application->[unknown]->MPI_Sendrecv", "bytes_sent", mean), 20.0 * 2000.0 * 8.0);
     }
 
+    /// Reports of runs on 2 to 32 ranks whose times and sizes are `1.23 p` in three digits, without any other noise.
+    fn reports(folder: &Path) -> Vec<std::path::PathBuf> {
+        let report = |p: u32| {
+            let value = format!("{:.2e}", 1.2345 * f64::from(p));
+            let mut text = "@ mpiP\n@--- MPI Time (seconds) ---\n".to_owned();
+            (0..p).for_each(|rank| text += &format!("{rank} {value} 0 0\n"));
+            text += "@--- Callsites: 1 ---\n1 0 solve.c 3 solve Send\n@--- Callsite Time statistics (all, milliseconds) ---\n";
+            (0..p).for_each(|rank| text += &format!("Send 1 {rank} 1 1 {value} 1 1 1\n"));
+            text += "@--- Callsite Message Sent statistics (all, sent bytes) ---\n";
+            (0..p).for_each(|rank| text += &format!("Send 1 {rank} 1 1 1 1 {value}\n"));
+            let path = folder.join(format!("app.p{p}.mpiP"));
+            std::fs::write(&path, text).unwrap();
+            path
+        };
+        [2, 4, 8, 16, 32].map(report).to_vec()
+    }
+
+    #[test]
+    fn three_digits_of_mpip_are_the_least_noise_of_its_models() {
+        let folder = tempfile::tempdir().unwrap();
+        let input = modeler::formats::read(&reports(folder.path()), &ReadOptions::default()).unwrap();
+        let mut kept = Vec::new();
+        modeler::formats::write(&input.experiment, Format::Experiment, &mut kept).unwrap();
+        let again = read_bytes(kept).unwrap();
+        // Even between -0.5 % and 0.5 %, at its worst.
+        let floor = 0.005 / 3f64.sqrt();
+        for experiment in [&input.experiment, &again.experiment] {
+            let fits = modeler::fit(experiment, &modeler::Options::default());
+            assert!(fits.skipped.is_empty() && fits.models.len() == 4, "{:?}", fits.skipped);
+            for model in &fits.models {
+                let name = experiment.metrics[model.metric as usize].name.as_str();
+                let noise = model.quality.noise.unwrap_or(0.0);
+                if name == "visits" {
+                    assert!(noise < 1e-9, "visits are whole numbers: {noise}");
+                    continue;
+                }
+                assert!(noise >= 0.999 * floor, "{name}: {noise}");
+                let p = model.predict(&[32.0], 0.9);
+                // A normal variable is within 1.645 deviations nine times out of ten.
+                assert!(
+                    p.upper / p.value >= 1.0 + 1.6 * floor && p.lower / p.value <= 1.0 - 1.6 * floor,
+                    "{name}: {p:?}"
+                );
+                assert!((p.value / experiment_value(experiment, model) - 1.0).abs() < 0.01, "{name}: {p:?}");
+            }
+        }
+    }
+
+    /// The measured value at the largest point.
+    fn experiment_value(experiment: &modeler::Experiment, model: &modeler::Model) -> f64 {
+        let series = experiment.series_of(model.callpath, model.metric).unwrap();
+        *experiment.values_of(series).last().unwrap()
+    }
+
     #[test]
     fn google_benchmark_keeps_repetitions_and_counters() {
         let input = read("tools/google_benchmark.json");

@@ -235,21 +235,31 @@ fn numbers_that_refer_to_nothing_are_named_with_their_place() {
 }
 
 #[test]
-fn what_no_reader_knows_is_refused_with_each_readers_reason() {
+fn what_no_reader_knows_is_refused_with_the_nearest_readers_reasons_and_all_are_kept() {
     assert_eq!(error("").kind, ErrorKind::NotRecognised);
-    let error = error("p,n,time\n1,2,3\n");
-    assert_eq!((error.kind, error.exit_code()), (ErrorKind::NotRecognised, 3));
+    let table = error("p,n,time\n1,2,3\n");
+    assert_eq!((table.kind, table.exit_code()), (ErrorKind::NotRecognised, 3));
+    let reasons = &table.reasons.as_ref().unwrap().0;
     for (format, name) in Format::ALL {
         let is_read = ![Format::ExtraPJsonNumbered, Format::Parquet].contains(&format);
-        assert_eq!(error.what.contains(&format!("not {name},")), is_read, "{name}: {error}");
+        assert_eq!(reasons.iter().any(|(of, _)| *of == format), is_read, "{name}: {table}");
     }
+    // A table needs roles, and they are proposed; nobody wants to hear of archives and databases.
+    let text = table.to_string();
+    assert!(text.contains("--columns 'p=parameter,n=parameter,time=metric'") && text.lines().count() == 1, "{text}");
+    let other = error("hello\n").to_string();
+    assert!(other.lines().count() <= 5 && !other.contains("hpctoolkit"), "{other}");
+    let first = |text: &str| error(text).to_string().lines().nth(1).unwrap().trim().to_owned();
+    assert!(first("{\"a\": 1}").starts_with("extrap-jsonl: "));
+    assert!(first("hello\n").starts_with("extrap: "));
+    assert!(first("\0\u{1}\u{2}").starts_with("cubex: "));
 }
 
 #[test]
 fn a_binary_experiment_of_extra_p_3_is_named_as_such() {
     let bytes = b"\x01\x00\x11\x00\x00\x00EXTRAP_EXPERIMENT\x03\x00\x00\x001.0".to_vec();
     let error = formats::read_bytes("old", bytes, &ReadOptions::default()).map(|_| ()).unwrap_err();
-    assert!(error.what.contains("open it in Extra-P 4"), "{error}");
+    assert!(error.to_string().contains("open it in Extra-P 4"), "{error}");
 }
 
 #[test]

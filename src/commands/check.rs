@@ -70,6 +70,20 @@ pub fn check(arguments: &CheckArgs, global: &GlobalArgs) -> Result<()> {
     }
 }
 
+/// How many letters have to be changed, added or taken away to make one text of the other (Levenshtein).
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, y) in b.iter().enumerate() {
+            let best = (diagonal + usize::from(x != *y)).min(row[j] + 1).min(row[j + 1] + 1);
+            diagonal = std::mem::replace(&mut row[j + 1], best);
+        }
+    }
+    row[b.len()]
+}
+
 fn count(checks: &[Judged], verdict: Verdict) -> usize {
     checks.iter().filter(|c| c.verdict == verdict.name()).count()
 }
@@ -94,6 +108,21 @@ impl Judge<'_> {
         matching.into_iter().map(|(callpath, metric)| self.one(expectation, callpath, metric, &at)).collect()
     }
 
+    /// The call paths with the metric whose names are nearest to the pattern, for the message that none matches.
+    fn nearest(&self, expectation: &Expectation) -> String {
+        const TOLD: usize = 3;
+        let has_metric = |m: MetricId| self.experiment.metrics[m as usize].name == expectation.metric;
+        let series = self.experiment.series.iter().filter(|s| has_metric(s.metric));
+        let mut paths: Vec<String> = series.map(|s| self.experiment.path(s.callpath).join(" -> ")).collect();
+        paths.dedup();
+        paths.sort_by_cached_key(|path| distance(path, &expectation.callpath));
+        let told: Vec<String> = paths.iter().take(TOLD).map(|path| format!("`{path}`")).collect();
+        match told.len() {
+            0 => "the input does not hold that metric".to_owned(),
+            _ => format!("the nearest of {} are {}", paths.len(), told.join(", ")),
+        }
+    }
+
     /// Series that the expectation names. One that matches nothing is an error: a gate that judges nothing would pass
     /// for ever after a function was renamed.
     fn matching(&self, expectation: &Expectation) -> Result<Vec<(CallPathId, MetricId)>> {
@@ -111,8 +140,10 @@ impl Judge<'_> {
             return Err(self.at_line(
                 expectation,
                 format!(
-                    "no call path with the metric {} matches `{}`; poise import --explain lists what the input holds",
-                    expectation.metric, expectation.callpath
+                    "no call path with the metric {} matches `{}`; {}",
+                    expectation.metric,
+                    expectation.callpath,
+                    self.nearest(expectation)
                 ),
             ));
         }

@@ -12,7 +12,7 @@ use crate::ranks::Ranks;
 
 /// Reads the inputs into one experiment; warnings go to standard error.
 pub fn read(arguments: &InputArgs, global: &GlobalArgs) -> Result<Input> {
-    let input = formats::read(&arguments.inputs, &read_options(arguments)?).map_err(unreadable)?;
+    let input = formats::read(&arguments.inputs, &read_options(arguments)?).map_err(|e| told(e, global.verbose))?;
     let is_json = matches!(input.format, Format::ExtraPJson | Format::ExtraPJsonLines | Format::Experiment);
     if arguments.json && !is_json {
         return Err(Error::Input(format!("--json was given and the input is {}. Leave the flag out.", input.format)));
@@ -23,6 +23,14 @@ pub fn read(arguments: &InputArgs, global: &GlobalArgs) -> Result<Input> {
         }
     }
     Ok(input)
+}
+
+/// A reader's error with its exit code, and with every reader's reason where all are wanted.
+fn told(mut error: ReadError, all: bool) -> Error {
+    match error.reasons.take().filter(|_| all) {
+        Some(reasons) => Error::Input(format!("{}: no reader knows the format:\n{reasons}", error.place)),
+        None => unreadable(error),
+    }
 }
 
 /// A reader's error with its exit code.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
+use std::path::PathBuf;
 
 use modeler::formats::Input;
 use modeler::report::terminal::{Screen, ranking};
@@ -22,9 +23,8 @@ pub fn report(arguments: &ReportArgs, global: &GlobalArgs, ranks: &Ranks) -> Res
     let Input { experiment, warnings, machine, .. } = input::read(&arguments.input, global)?;
     let target = arguments.at.as_ref().map(|at| input::coordinates(&experiment, at)).transpose()?;
     let fits = input::fit(&experiment, &arguments.fit, ranks)?;
-    let inputs: Vec<_> = arguments.input.inputs.iter().map(|path| path.display().to_string()).collect();
     let options = ReportOptions {
-        title: inputs.join(", "),
+        title: title(&arguments.input.inputs),
         target,
         warnings: warnings.iter().map(ToString::to_string).collect(),
         machine: by_concern(machine),
@@ -43,6 +43,21 @@ pub fn report(arguments: &ReportArgs, global: &GlobalArgs, ranks: &Ranks) -> Res
         }
     }
     input::partial(&warnings, &fits)
+}
+
+/// The names of the inputs, without the folders that they lie in, which are of no interest to others.
+fn title(inputs: &[PathBuf]) -> String {
+    /// More would be no heading.
+    const MOST: usize = 3;
+    // `.` and `..` have no name of their own.
+    let name = |path: &PathBuf| {
+        let whole = path.canonicalize().unwrap_or_else(|_| path.clone());
+        whole.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+    };
+    let name = |path: &PathBuf| if path.as_os_str() == "-" { "standard input".to_owned() } else { name(path) };
+    let names: Vec<String> = inputs.iter().take(MOST).map(name).collect();
+    let more = if inputs.len() > MOST { format!(" and {} more", inputs.len() - MOST) } else { String::new() };
+    format!("{}{more}", names.join(", "))
 }
 
 /// Every distinct concern about machines once, with how many runs it is about and the first of them.

@@ -212,6 +212,11 @@ fn ended_badly(status: ExitStatus, out_of_memory: bool, said: &str) -> (Cause, S
         (Some(code), _) => format!("ended with status {code}"),
         (None, signal) => format!("was killed by signal {}", signal_name(signal.unwrap_or(0))),
     };
+    // The launcher's own status says nothing of it: Open MPI's is the number of processes that did not start, and 130.
+    if let Some(program) = program_not_found(said) {
+        let reason = format!("The launcher found no program `{program}` that it can execute.");
+        return (Cause::CannotStart, reason, number);
+    }
     if let Some((cause, why)) = told_by_launcher(said) {
         let is_memory = cause == Cause::RankKilled && why.contains("signal 9") && out_of_memory;
         let cause = if is_memory { Cause::OutOfMemory } else { cause };
@@ -228,6 +233,22 @@ fn ended_badly(status: ExitStatus, out_of_memory: bool, said: &str) -> (Cause, S
         Cause::ExitStatus
     };
     (cause, format!("It {how}."), number)
+}
+
+/// The program that a launcher could not start because it does not exist or is not executable, in the words of Open MPI,
+/// MPICH and srun.
+fn program_not_found(said: &str) -> Option<String> {
+    let after = |line: &str, words: &str| line.split_once(words).map(|(_, rest)| rest.trim().to_owned());
+    let is_open_mpi = ["unable to launch the specified application", "unable to find the specified executable file"]
+        .iter()
+        .any(|words| said.contains(words));
+    if is_open_mpi {
+        return said.lines().find_map(|line| after(line, "Executable:"));
+    }
+    let before_colon = |text: String| text.split(" (").next().and_then(|t| t.split(": ").next()).map(str::to_owned);
+    let mpich = said.lines().find_map(|line| after(line, "execvp error on file "));
+    let srun = || said.lines().filter(|l| l.contains("error: execve(): ")).find_map(|l| after(l, "execve(): "));
+    mpich.or_else(srun).and_then(before_colon)
 }
 
 /// `9 (SIGKILL)`.
@@ -337,6 +358,23 @@ mod tests {
         assert_eq!(cause(signal(9), true, "").0, Cause::OutOfMemory);
         assert_eq!(cause(signal(9), false, "").0, Cause::Signal);
         assert_eq!(cause(signal(11), true, "").0, Cause::Signal, "somebody else's memory");
+    }
+
+    /// What Open MPI 4.1.4, MPICH 4.0.2 and Slurm 22.05 print.
+    #[test]
+    fn a_program_that_launchers_do_not_find_is_told_and_not_their_status() {
+        let cannot = "mpirun was unable to launch the specified application as it could not access\nor execute an executable:\n\n\
+                      Executable: ./no app\nNode: vm\n\nwhile attempting to start process rank 0.\n";
+        let cannot_find = "mpirun was unable to find the specified executable file, and therefore\ndid not launch the job.\n\n\
+                           NOTE: A common cause for this error is misspelling a mpirun command\n\nNode:       vm\nExecutable: noapp\n";
+        let mpich = "[proxy:0:0@vm] HYDU_create_process (utils/launch/launch.c:73): execvp error on file ./noapp (No such file or directory)\n";
+        let srun = "slurmstepd: error: execve(): ./noapp: No such file or directory\nsrun: error: n1: task 0: Exited with exit code 2\n";
+        for (code, said, name) in
+            [(132, cannot, "./no app"), (134, cannot_find, "noapp"), (255, mpich, "./noapp"), (2, srun, "./noapp")]
+        {
+            let reason = format!("The launcher found no program `{name}` that it can execute.");
+            assert_eq!(cause(code << 8, false, said), (Cause::CannotStart, reason, code as u8));
+        }
     }
 
     #[test]

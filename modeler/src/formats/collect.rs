@@ -107,6 +107,11 @@ impl Collector {
         self.builder.metric(metric)
     }
 
+    /// Says that the values of `metric` were rounded; see [`Experiment::rounded`].
+    pub fn rounded(&mut self, metric: MetricId, deviation: f64) {
+        self.builder.rounded(metric, deviation);
+    }
+
     /// Adds one measured value, which is finite.
     pub fn add(&mut self, callpath: CallPathId, metric: MetricId, point: PointId, value: f64) {
         debug_assert!(value.is_finite(), "readers refuse what is not finite");

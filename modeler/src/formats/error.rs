@@ -60,18 +60,31 @@ pub struct ReadError {
     /// Where.
     pub place: Place,
     /// What is wrong, a clause without a full stop.
-    pub what: String,
+    pub what: Box<str>,
     /// What was expected instead, a noun phrase.
     pub expected: Option<Box<str>>,
     /// What to do, an imperative clause without a full stop.
     pub advice: Option<Box<str>>,
+    /// Where no reader knows the input: every reader's reason, which few people want to read.
+    pub reasons: Option<Box<Reasons>>,
+}
+
+/// Formats and why an input has none of them, a clause each.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reasons(pub Vec<(super::Format, String)>);
+
+impl fmt::Display for Reasons {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lines: Vec<String> = self.0.iter().map(|(format, reason)| format!("  {format}: {reason}")).collect();
+        f.write_str(&lines.join("\n"))
+    }
 }
 
 impl ReadError {
     /// An error of this kind at this place.
     #[must_use]
     pub fn new(kind: ErrorKind, place: Place, what: impl Into<String>) -> Self {
-        Self { kind, place, what: what.into(), expected: None, advice: None }
+        Self { kind, place, what: what.into().into(), expected: None, advice: None, reasons: None }
     }
 
     /// Content that breaks the rules of its format.
@@ -91,6 +104,13 @@ impl ReadError {
     #[must_use]
     pub fn advice(mut self, advice: impl Into<String>) -> Self {
         self.advice = Some(advice.into().into());
+        self
+    }
+
+    /// Adds every reader's reason.
+    #[must_use]
+    pub(super) fn reasons(mut self, reasons: Vec<(super::Format, String)>) -> Self {
+        self.reasons = Some(Box::new(Reasons(reasons)));
         self
     }
 

@@ -8,6 +8,7 @@ mod error;
 mod extra_p;
 mod extra_p_write;
 mod extrap_json;
+mod guess;
 mod json;
 mod json_lines;
 mod models;
@@ -36,7 +37,7 @@ use source::{Content, Source};
 
 pub use comparison::comparison_json;
 pub use csv::{comparison_csv, predictions_csv};
-pub use error::{EXPLANATIONS, ErrorKind, Place, RUN_LEFT_OUT, ReadError, ReadWarning};
+pub use error::{EXPLANATIONS, ErrorKind, Place, RUN_LEFT_OUT, ReadError, ReadWarning, Reasons};
 pub use extra_p_write::write_extra_p;
 pub(crate) use models::growth_text;
 pub use models::{ModelsWriter, PredictionAt, models_csv, models_json, predictions_json};
@@ -377,9 +378,9 @@ fn choose(source: &Source, asked: Option<Format>) -> Result<&'static dyn Reader,
     for reader in READERS {
         match reader.detect(source) {
             Detection::Yes => return Ok(reader),
-            Detection::No(reason) => reasons.push(format!("not {}, because {reason}", reader.format())),
+            Detection::No(reason) => reasons.push((reader.format(), reason)),
             Detection::CannotTell(reason) => {
-                reasons.push(format!("perhaps {}, but {reason}", reader.format()));
+                reasons.push((reader.format(), format!("perhaps, but {reason}")));
                 undecided.push(reader);
             }
         }
@@ -392,6 +393,30 @@ fn choose(source: &Source, asked: Option<Format>) -> Result<&'static dyn Reader,
     if let [only] = undecided[..] {
         return Ok(only);
     }
-    let what = format!("the format was not recognised:\n  {}\n ", reasons.join(";\n  "));
-    Err(ReadError::new(ErrorKind::NotRecognised, source.place(), what).advice("Name it with --input-format"))
+    Err(not_recognised(source, reasons))
+}
+
+/// The error that no reader knows `source`, with what keeps it from being the formats that it is nearest to.
+fn not_recognised(source: &Source, reasons: Vec<(Format, String)>) -> ReadError {
+    if let Some(roles) = source.head().and_then(|(head, _)| tables::suggested_roles(head)) {
+        let what = "the format was not recognised: this is a table, and the roles of its columns are not known";
+        return ReadError::new(ErrorKind::NotRecognised, source.place(), what)
+            .advice(format!("Give those that matter, for example --columns '{roles}'"))
+            .reasons(reasons);
+    }
+    let reason = |format: Format| reasons.iter().find(|(of, _)| *of == format);
+    let undecided = reasons.iter().filter(|(_, reason)| reason.starts_with("perhaps")).map(|(format, _)| *format);
+    let mut told: Vec<Format> = undecided.collect();
+    told.extend(guess::nearest(source).into_iter().filter(|f| !told.contains(f)).collect::<Vec<_>>());
+    told.truncate(guess::TOLD);
+    let lines: Vec<String> =
+        told.into_iter().filter_map(reason).map(|(format, why)| format!("\n  {format}: {why}")).collect();
+    let advice = format!(
+        "Name it with --input-format. Why it is none of the nearest formats (-v: none of all {}):{}",
+        reasons.len(),
+        lines.concat()
+    );
+    ReadError::new(ErrorKind::NotRecognised, source.place(), "the format was not recognised")
+        .advice(advice)
+        .reasons(reasons)
 }

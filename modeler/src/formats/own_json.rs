@@ -40,6 +40,9 @@ struct FileMetric {
     unit: String,
     #[serde(default)]
     over_ranks: Option<FileOverRanks>,
+    /// Relative standard deviation of what rounding did to the values.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rounding: Option<f64>,
 }
 
 #[derive(Clone, Copy, Deserialize, Serialize)]
@@ -102,10 +105,11 @@ pub(super) fn write(experiment: &Experiment, out: &mut impl Write) -> io::Result
         series.metric.push(s.metric);
         series.layout.push(s.layout);
     }
-    let metric = |m: &Metric| FileMetric {
+    let metric = |(id, m): (usize, &Metric)| FileMetric {
         name: m.name.clone(),
         unit: m.unit.clone(),
         over_ranks: m.over_ranks.map(FileOverRanks::from),
+        rounding: Some(experiment.rounding(id as MetricId)).filter(|deviation| *deviation > 0.0),
     };
     let layouts = experiment.layouts.iter();
     let file = File {
@@ -113,7 +117,7 @@ pub(super) fn write(experiment: &Experiment, out: &mut impl Write) -> io::Result
         schema_version: VERSION,
         parameters: experiment.parameters.clone(),
         points: experiment.points.clone(),
-        metrics: experiment.metrics.iter().map(metric).collect(),
+        metrics: experiment.metrics.iter().enumerate().map(metric).collect(),
         callpaths: experiment
             .callpaths
             .iter()
@@ -219,7 +223,9 @@ fn declare(file: &File, document: &Document, into: &mut Collector) -> Result<Ids
     }
     for m in &file.metrics {
         let over_ranks = m.over_ranks.map(OverRanks::from);
-        ids.metrics.push(into.metric(Metric { name: m.name.clone(), unit: m.unit.clone(), over_ranks }));
+        let id = into.metric(Metric { name: m.name.clone(), unit: m.unit.clone(), over_ranks });
+        m.rounding.filter(|d| d.is_finite() && *d > 0.0).iter().for_each(|deviation| into.rounded(id, *deviation));
+        ids.metrics.push(id);
     }
     for (index, callpath) in file.callpaths.iter().enumerate() {
         let parent = match callpath.parent {

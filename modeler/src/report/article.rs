@@ -135,7 +135,7 @@ impl Article<'_> {
     }
 
     fn scatter(&self) -> Markup {
-        let Some(effort) = &self.of.effort else { return html! {} };
+        let Some(effort) = self.of.effort.as_ref().filter(|e| varies(&e.counts)) else { return html! {} };
         let counted = self.measurements().zip(&effort.counts).filter(|(_, count)| **count > 0.0);
         let measured: Vec<(f64, f64)> =
             counted.flat_map(|((_, values), &count)| values.iter().map(move |&v| (count, v))).collect();
@@ -233,6 +233,14 @@ impl Article<'_> {
             }
         }
     }
+}
+
+/// Whether the counts, of which those that are not positive are not drawn, differ: over one and the same count times say
+/// nothing of how they follow it.
+fn varies(counts: &[f64]) -> bool {
+    let drawn = || counts.iter().copied().filter(|c| *c > 0.0);
+    let (low, high) = drawn().fold((f64::INFINITY, 0.0_f64), |(low, high), c| (low.min(c), high.max(c)));
+    high > low * (1.0 + 1e-9)
 }
 
 fn caption(parameters: &[String], along: usize, fixed: &[f64]) -> String {

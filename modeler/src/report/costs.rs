@@ -2,6 +2,7 @@
 
 use rayon::prelude::*;
 
+use super::effort::median;
 use super::ranking::largest;
 use crate::experiment::{CallPathId, Experiment, MetricId};
 use crate::fit::Fits;
@@ -31,6 +32,9 @@ pub(crate) struct Costs<'a> {
     pub with_callees: Vec<(f64, f64)>,
     /// The whole program, today and at the target.
     pub total: (f64, f64),
+    /// The ends of the whole program's interval at the target: the sums of the ends of its parts, which is as wide as it can
+    /// be, since call paths need not err in the same direction.
+    pub total_interval: (f64, f64),
     /// Whether the values of a call path hold those of its callees already, as some tools write them.
     pub is_inclusive: bool,
 }
@@ -49,9 +53,17 @@ impl<'a> Costs<'a> {
         let is_inclusive = experiment.metrics[metric as usize].over_ranks.is_none() && includes(experiment, &now);
         let own = |id: usize| (now[id], then[id].map_or(0.0, |p| finite(p.value)));
         let with_callees = with_callees(experiment, own, is_inclusive);
-        let roots = experiment.callpaths.iter().zip(&with_callees).filter(|(c, _)| c.parent.is_none());
-        let total = roots.fold((0.0, 0.0), |sum, (_, of)| (sum.0 + of.0, sum.1 + of.1));
-        Self { metric, models, today, target, now, then, with_callees, total, is_inclusive }
+        let total = whole(experiment, &with_callees);
+        let end = |value: f64| if value.is_nan() { 0.0 } else { value.max(0.0) };
+        let ends = |id: usize| then[id].map_or((0.0, 0.0), |p| (end(p.lower), end(p.upper)));
+        let total_interval = whole(experiment, &self::with_callees(experiment, ends, is_inclusive));
+        Self { metric, models, today, target, now, then, with_callees, total, total_interval, is_inclusive }
+    }
+
+    /// The middle of what was measured at the point that stands for today, where it was measured.
+    pub fn measured(&self, experiment: &Experiment, id: CallPathId) -> Option<f64> {
+        let series = experiment.series_of(id, self.metric)?;
+        experiment.measurements(series).find(|(x, _)| *x == self.today).map(|(_, values)| median(values))
     }
 
     /// The part of the program's cost that the call path is today, from 0 to 1.
@@ -73,6 +85,12 @@ impl<'a> Costs<'a> {
     pub fn value_then(&self, id: CallPathId) -> f64 {
         self.then[id as usize].map_or(0.0, |p| finite(p.value))
     }
+}
+
+/// The sum over the roots.
+fn whole(experiment: &Experiment, with_callees: &[(f64, f64)]) -> (f64, f64) {
+    let roots = experiment.callpaths.iter().zip(with_callees).filter(|(c, _)| c.parent.is_none());
+    roots.fold((0.0, 0.0), |sum, (_, of)| (sum.0 + of.0, sum.1 + of.1))
 }
 
 /// The value where it is finite and positive.
@@ -143,6 +161,8 @@ mod tests {
         costs([1.0, 2.0, 4.0, 8.0, 16.0], |costs| {
             assert!(!costs.is_inclusive);
             assert!((costs.total.0 - 31.0 * 16.0).abs() < 1e-6 && (costs.total.1 - 31.0 * 32.0).abs() < 1e-6);
+            assert!(costs.total_interval.0 <= costs.total.1 && costs.total.1 <= costs.total_interval.1);
+            assert!((costs.total_interval.1 / costs.total.1 - 1.0).abs() < 1e-3, "{:?}", costs.total_interval);
             assert!((costs.share_now(4) - 16.0 / 31.0).abs() < 1e-9);
             assert!((costs.share_with_callees(1) - 14.0 / 31.0).abs() < 1e-9);
         });
@@ -153,6 +173,7 @@ mod tests {
         costs([31.0, 14.0, 12.0, 8.0, 16.0], |costs| {
             assert!(costs.is_inclusive);
             assert!((costs.total.1 - 31.0 * 32.0).abs() < 1e-6);
+            assert!((costs.total_interval.1 / costs.total.1 - 1.0).abs() < 1e-3, "{:?}", costs.total_interval);
             assert!((costs.share_then(1) - 14.0 / 31.0).abs() < 1e-9);
             assert_eq!(costs.share_then(1), costs.share_with_callees(1));
         });

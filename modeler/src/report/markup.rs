@@ -10,7 +10,42 @@ use crate::experiment::{CallPathId, Experiment};
 pub(crate) fn path(experiment: &Experiment, callpath: CallPathId) -> Markup {
     let names = experiment.path(callpath);
     let (last, callers) = names.split_last().unwrap_or((&"", &[]));
-    html! { @for caller in callers { span.caller { (caller) " → " wbr; } } span { (last) } }
+    html! { @for caller in callers { span.caller { (breakable(caller)) " → " wbr; } } span { (breakable(last)) } }
+}
+
+/// `1 point`, `25 points`.
+pub(crate) fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+/// Words of more characters may be broken anywhere: linker names have hundreds.
+const LONG: usize = 40;
+
+/// A name that a line may end in only behind `::`, a bracket, a comma or an operator, never inside a word.
+pub(crate) fn breakable(name: &str) -> Markup {
+    html! {
+        @for (i, piece) in pieces(name).into_iter().enumerate() {
+            @if i > 0 { wbr; }
+            @if piece.chars().count() > LONG { span.long { (piece) } } @else { (piece) }
+        }
+    }
+}
+
+/// `a::b<c, d>(e&)` as `a::`, `b<`, `c, `, `d>(`, `e&)`.
+fn pieces(name: &str) -> Vec<&str> {
+    let is_mark = |c: char| "<>,()[]{}&*+-=|/:; ".contains(c);
+    let mut pieces = Vec::new();
+    let (mut start, mut before) = (0, false);
+    for (at, c) in name.char_indices() {
+        // A bracket that opens a name stays with it.
+        if before && !is_mark(c) && !name[start..at].chars().all(is_mark) {
+            pieces.push(&name[start..at]);
+            start = at;
+        }
+        before = is_mark(c);
+    }
+    pieces.push(&name[start..]);
+    pieces
 }
 
 /// `p = 64, n = 3200`, each pair on one line.
@@ -69,11 +104,34 @@ fn formula(text: &str) -> Markup {
             @if i > 0 { " · " }
             @let (base, exponent) = factor.rsplit_once('^').unwrap_or((factor, ""));
             @let (function, argument) = base.split_once("log2(").map_or(("", base), |(_, a)| ("log", a.trim_end_matches(')')));
-            @if function.is_empty() {
-                (argument) @if !exponent.is_empty() { sup { (exponent.trim_matches(['(', ')'])) } }
-            } @else {
-                "log" sub { "2" } @if !exponent.is_empty() { sup { (exponent) } } " " (argument)
+            span.factor {
+                @if function.is_empty() {
+                    (argument) @if !exponent.is_empty() { sup { (exponent.trim_matches(['(', ')'])) } }
+                } @else {
+                    "log" sub { "2" } @if !exponent.is_empty() { sup { (exponent) } } " " (argument)
+                }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_break_at_marks_and_never_inside_words() {
+        assert_eq!(
+            pieces("ns::Solver<double>::solve(Domain&, int)"),
+            ["ns::", "Solver<", "double>::", "solve(", "Domain&, ", "int)"]
+        );
+        assert_eq!(pieces("MPI_Allreduce"), ["MPI_Allreduce"]);
+        assert_eq!(pieces("operator->*"), ["operator->*"]);
+        assert_eq!(pieces("(anonymous namespace)::solve"), ["(anonymous ", "namespace)::", "solve"]);
+        assert_eq!(pieces(""), [""]);
+        let text = breakable("a::b").into_string();
+        assert_eq!(text, "a::<wbr>b");
+        let long = breakable(&"x".repeat(41)).into_string();
+        assert!(long.starts_with("<span class=\"long\">"), "{long}");
     }
 }

@@ -4,12 +4,13 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::article::article;
 use super::data::{address, json, packed};
-use super::markup::{at, data_table, path, share_bar, sum};
+use super::markup::{at, breakable, counted, data_table, path, share_bar, sum};
 use super::notes::{bound, warnings};
 use super::plot::legend;
 use super::points::quality;
 use super::quantity::{interval, percent, quantity, shape};
 use super::ranking::{Overtaking, Ranked, default_target, name_among, overtaking, rank, ranked_metric};
+use super::terminal::measured_total;
 use super::tree::tree;
 use super::view::{View, kind};
 use super::{ReportOptions, Section};
@@ -53,7 +54,7 @@ pub(crate) fn page(experiment: &Experiment, fits: &Fits, options: &ReportOptions
                 }
                 footer { "Made by Counterpoise. The page is complete in itself. Numbers for programs: " code { "poise model --format json" } "." }
                 @if let Some(view) = &view {
-                    script #data type="application/octet-stream" { (PreEscaped(packed(&json(view)))) }
+                    script #data type="application/octet-stream" data-parameters=(experiment.parameters.len()) { (PreEscaped(packed(&json(view)))) }
                     script { (PreEscaped(include_str!("script.js"))) }
                 }
             }
@@ -94,8 +95,8 @@ fn summary(experiment: &Experiment, fits: &Fits, view: Option<&View>) -> Markup 
     let noise = view.and_then(usual_noise);
     html! {
         p.lead {
-            (experiment.points.len()) " points over " (ranges.join(" and ")) ", " (experiment.callpaths.len()) " call paths, "
-            (fits.models.len()) " models."
+            (counted(experiment.points.len(), "point")) " over " (ranges.join(" and ")) ", "
+            (counted(experiment.callpaths.len(), "call path")) ", " (counted(fits.models.len(), "model")) "."
             @if let Some(noise) = noise { " Noise, which is how far repeated measurements scatter, is at most " (percent(noise)) " for half of the cost." }
         }
     }
@@ -183,6 +184,7 @@ impl Ranking<'_> {
 
     fn markup(&self) -> Markup {
         let shown = &self.ranked[..self.ranked.len().min(MOST_ROWS)];
+        let columns = self.columns(shown);
         let (open, folded) = shown.split_at(shown.len().min(OPEN_ROWS));
         let rest = self.ranked.len() - shown.len();
         html! {
@@ -192,18 +194,20 @@ impl Ranking<'_> {
                 p {
                     "A " dfn { "call path" } " is a function with the chain of its callers. " dfn { "Growth" }
                     " is how its cost rises with the parameters once they are large. " dfn { "Today" }
-                    " is the largest measured value of each parameter (" (self.at(&self.view.costs.today)) "); the "
+                    " is the largest measured value of each parameter (" (self.at(&self.view.costs.today)) "): "
+                    @if columns.measured { i { "measured" } " is the median of what was measured there, " i { "model" } " what the model gives; the " }
+                    @else { "the numbers are what the models give there, since this combination itself was not measured; the " }
                     dfn { "target" } " is the scale asked for. The prediction comes with an interval that is to hold "
                     (format!("{:.0}", 100.0 * self.view.options.level)) " of 100 new measurements under the same conditions. " dfn { "Share" }
                     " is the part of the whole program's cost"
                     @if self.view.costs.is_inclusive { "; here call paths include the time of what they call" }
                     ". Metric: " (self.view.metric_text(self.view.costs.metric)) "."
                 }
-                div.scroll { table.ranking { (ranking_head()) tbody { (self.rows(open, 0)) } } }
+                div.scroll { table.ranking { (ranking_head(columns)) tbody { (self.rows(open, 0, columns)) } (self.total(columns)) } }
                 @if !folded.is_empty() {
                     details {
-                        summary { "The next " (folded.len()) " call paths" }
-                        div.scroll { table.ranking { (ranking_head()) tbody { (self.rows(folded, open.len())) } } }
+                        summary { "The next " (counted(folded.len(), "call path")) }
+                        div.scroll { table.ranking { (ranking_head(columns)) tbody { (self.rows(folded, open.len(), columns)) } } }
                     }
                 }
                 p.note {
@@ -252,7 +256,34 @@ impl Ranking<'_> {
         html! { a href=(format!("#c{}", ranked.model.callpath)) { (names.last().unwrap_or(&"")) } }
     }
 
-    fn rows(&self, ranked: &[Ranked], first: usize) -> Markup {
+    /// The columns that have something in them.
+    fn columns(&self, shown: &[Ranked]) -> Columns {
+        let (experiment, costs) = (self.view.experiment, &self.view.costs);
+        let overtakes = |i| overtaking(experiment, costs, self.ranked, i, self.view.options.level).is_some();
+        Columns {
+            measured: shown.iter().any(|r| costs.measured(experiment, r.model.callpath).is_some()),
+            overtakes: (0..shown.len()).any(overtakes),
+        }
+    }
+
+    /// The whole program.
+    fn total(&self, columns: Columns) -> Markup {
+        let (costs, unit) = (&self.view.costs, self.view.unit());
+        html! {
+            tfoot { tr {
+                td {} td { "the whole program" } td {}
+                @if columns.measured { td.number { (measured_total(self.view, self.ranked).map_or_else(String::new, |v| quantity(v, unit))) } }
+                td.number { (quantity(costs.total.0, unit)) }
+                td.number { (quantity(costs.total.1, unit)) }
+                td.number { (interval(costs.total_interval.0, costs.total_interval.1, unit)) }
+                td.share { (share_bar(1.0)) }
+                td.share { (share_bar(1.0)) }
+                @if columns.overtakes { td {} }
+            } }
+        }
+    }
+
+    fn rows(&self, ranked: &[Ranked], first: usize, columns: Columns) -> Markup {
         let (view, costs) = (self.view, &self.view.costs);
         let unit = view.unit();
         html! {
@@ -262,14 +293,17 @@ impl Ranking<'_> {
                     td.number { (first + i + 1) }
                     td.path { a href=(format!("#c{id}")) { (path(view.experiment, id)) } }
                     td.growth { (sum(&shape(&view.experiment.parameters, r.model))) }
+                    @if columns.measured {
+                        td.number { (costs.measured(view.experiment, id).map_or_else(String::new, |value| quantity(value, unit))) }
+                    }
                     td.number { (quantity(costs.now[id as usize], unit)) }
                     td.number { strong { (quantity(r.prediction.value, unit)) } }
                     td.number { (interval(r.prediction.lower, r.prediction.upper, unit)) }
                     td.share { (share_bar(costs.share_now(id))) }
                     td.share { (share_bar(costs.share_then(id))) }
-                    td.overtakes {
+                    @if columns.overtakes { td.overtakes {
                         @if let Some(found) = overtaking(view.experiment, costs, self.ranked, first + i, view.options.level) { (self.overtakes(&found)) }
-                    }
+                    } }
                 }
             }
         }
@@ -278,7 +312,7 @@ impl Ranking<'_> {
     /// `from p = 61: sweep and 2 more`.
     fn overtakes(&self, found: &Overtaking) -> Markup {
         html! {
-            (name_among(self.view.experiment, found.other)) @if found.more > 0 { " and " (found.more) " more" }
+            (breakable(&name_among(self.view.experiment, found.other))) @if found.more > 0 { " and " (found.more) " more" }
             " from " (self.at_changing(&found.at))
             @if !found.is_certain { " " span.caller { "(not certain)" } }
         }
@@ -295,8 +329,9 @@ impl Ranking<'_> {
 
     fn csv(&self, ranked: &[Ranked]) -> String {
         let costs = &self.view.costs;
-        let mut text =
-            String::from("place,callpath,kind,growth,model,today,predicted,lower,upper,share_today,share_target\n");
+        let mut text = String::from(
+            "place,callpath,kind,growth,model,today,predicted,lower,upper,share_today,share_target,measured_today\n",
+        );
         for (i, r) in ranked.iter().enumerate() {
             let id = r.model.callpath;
             let parameters = &self.view.experiment.parameters;
@@ -313,6 +348,7 @@ impl Ranking<'_> {
                 numeric(r.prediction.upper),
                 numeric(costs.share_now(id)),
                 numeric(costs.share_then(id)),
+                costs.measured(self.view.experiment, id).map_or_else(String::new, numeric),
             ];
             text.push_str(&cells.join(","));
             text.push('\n');
@@ -326,18 +362,26 @@ fn numeric(value: f64) -> String {
     if value.is_finite() { format!("{value:e}") } else { String::new() }
 }
 
-fn ranking_head() -> Markup {
+/// Columns of the ranking that are there only where they have something in them.
+#[derive(Clone, Copy)]
+struct Columns {
+    measured: bool,
+    overtakes: bool,
+}
+
+fn ranking_head(columns: Columns) -> Markup {
     html! {
         thead { tr {
             th.number scope="col" { "#" }
             th scope="col" { "call path" }
             th scope="col" { "growth" }
-            th.number scope="col" { "today" }
+            @if columns.measured { th.number scope="col" { "today, measured" } }
+            th.number scope="col" { "today, model" }
             th.number scope="col" { "predicted" }
             th.number scope="col" { "interval" }
             th scope="col" { "share today" }
             th scope="col" { "share, target" }
-            th scope="col" { "overtakes" }
+            @if columns.overtakes { th scope="col" { "overtakes" } }
         } }
     }
 }

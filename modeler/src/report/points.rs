@@ -9,6 +9,9 @@ use super::effort::median;
 use super::markup::at;
 use super::quantity::{number, percent, quantity};
 use super::view::{View, levels};
+use crate::advise::{AdviseOptions, End, Step, advise};
+use crate::experiment::CallPathId;
+use crate::fit::{Fits, RANKS};
 use crate::model::Model;
 
 /// Call paths with at least this part of today's cost tell how noisy a point is.
@@ -21,6 +24,12 @@ const GRID: f64 = 0.5;
 const NAMED: usize = 12;
 /// Tables of more points fold away.
 const OPEN_POINTS: usize = 30;
+/// Runs of the advice.
+const STEPS: usize = 3;
+/// Half the width of an interval, relative to the value, that needs no advice.
+const ENOUGH: f64 = 0.05;
+/// So many call paths decide about the advice.
+const MOST_ADVISED: usize = 40;
 /// Fewer values of a parameter are few.
 const ENOUGH_VALUES: usize = 5;
 
@@ -163,15 +172,57 @@ fn next(view: &View) -> Vec<String> {
             sentences.push(format!("{name} has {} values; five tell functions apart far better.", values.len()));
         }
     }
-    let largest = view.costs.then.iter().flatten().max_by(|a, b| a.value.total_cmp(&b.value));
-    if let Some(p) = largest.filter(|p| p.lower > 0.0 && p.upper.is_finite()) {
-        let factor = number(p.upper / p.lower);
-        sentences.push(format!(
-            "What to measure next: the interval of the most expensive call path at the target spans a factor of {factor}; \
-             points nearer to the target narrow it most. poise advise ranks points by what they would tell and cost."
-        ));
-    }
+    sentences.extend(advice(view));
     sentences
+}
+
+/// What the runs would do for the prediction of the whole program at the target that `poise advise` would name first.
+fn advice(view: &View) -> Option<String> {
+    let (experiment, costs) = (view.experiment, &view.costs);
+    let options = AdviseOptions {
+        target: costs.target.clone(),
+        ranks: experiment.parameters.iter().position(|name| RANKS.contains(&name.to_ascii_lowercase().as_str())),
+        budget: None,
+        level: view.options.level,
+        tolerance: ENOUGH,
+        steps: STEPS,
+    };
+    let found = advise(experiment, &largest_fits(view), &options)?;
+    let has_ranks = options.ranks.is_some();
+    let run = |step: &Step| {
+        let again = if step.is_repetition { " again" } else { "" };
+        let cost = if has_ranks { format!(", {} core-hours", number(step.core_hours)) } else { String::new() };
+        format!("({}){again} for {}{cost}", at(&experiment.parameters, &step.at), quantity(step.seconds, "s"))
+    };
+    let before = percent(found.before);
+    let whole = format!("the whole program at {}", at(&experiment.parameters, &costs.target));
+    Some(match &found.steps[..] {
+        [] if found.end == End::Enough => format!(
+            "What to measure next: nothing for {whole}, whose undisturbed time is known to ± {before}; a larger target needs more."
+        ),
+        [] => format!(
+            "What to measure next: the time of {whole} is known to ± {before}, and no run below it would narrow that noticeably. \
+             Measure nearer to it, or the target itself."
+        ),
+        [.., last] => format!(
+            "What to measure next: {}. That narrows the undisturbed time of {whole} from ± {before} to ± {}; poise advise lists \
+             more runs and takes a budget.",
+            found.steps.iter().map(run).collect::<Vec<_>>().join(", then "),
+            percent(last.after)
+        ),
+    })
+}
+
+/// The models of the call paths that cost most at the target, which decide how well the whole is known. Of values that
+/// include callees those of the roots are the whole.
+fn largest_fits(view: &View) -> Fits {
+    let costs = &view.costs;
+    let counts = |id: &CallPathId| !costs.is_inclusive || view.experiment.callpaths[*id as usize].parent.is_none();
+    let mut largest: Vec<CallPathId> = costs.models.iter().flatten().map(|m| m.callpath).filter(counts).collect();
+    largest.sort_by(|a, b| costs.value_then(*b).total_cmp(&costs.value_then(*a)).then(a.cmp(b)));
+    let chosen: HashSet<CallPathId> = largest.into_iter().take(MOST_ADVISED).collect();
+    let models = view.fits.models.iter().filter(|m| chosen.contains(&m.callpath));
+    Fits { models: models.cloned().collect(), ..Fits::default() }
 }
 
 #[cfg(test)]

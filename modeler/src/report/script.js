@@ -452,11 +452,17 @@ const fixedText = (document, shown, at) => {
   return others.length ? `, at ${others.join(", ")}` : "";
 };
 
+/** A name that a line may end in only behind a mark; `breakable` in markup.rs. */
+function breakable(name) {
+  const pieces = name.match(/^[<>,()[\]{}&*+\-=|/:; ]+$|[<>,()[\]{}&*+\-=|/:; ]*[^<>,()[\]{}&*+\-=|/:; ]+[<>,()[\]{}&*+\-=|/:; ]*/g) ?? [];
+  return pieces.flatMap((piece, i) => [i ? element("wbr") : "", piece.length > 40 ? element("span", { class: "long" }, piece) : piece]);
+}
+
 /** The article of a call path that the program did not draw. */
 function article(document, model) {
   const names = path(document, model.id);
   const heading = element("h3", {}, names.flatMap((name, i) => i + 1 < names.length
-    ? [element("span", { class: "caller" }, name + " → "), element("wbr")] : [element("span", {}, name)]));
+    ? [element("span", { class: "caller" }, breakable(name), " → "), element("wbr")] : [element("span", {}, breakable(name))]));
   const tag = label => element("span", { class: "tag" }, label);
   const facts = element("p", { class: "facts" }, tag(model.kind), " ", tag(model.shape), " ",
     tag(`${percent(model.shares[0])} today, ${percent(model.shares[1])} at the target`));
@@ -487,7 +493,9 @@ function figures(document, model, title) {
   });
   const planes = pairs(document);
   if (planes.length) found.push(figure(...plane(document, model, planes[0], slices[planes[0][0]].fixed, title), "heat"));
-  if (model.effort) {
+  const counts = model.effort ? model.effort.counts.filter(count => count > 0) : [];
+  // Over one and the same count times say nothing of how they follow it.
+  if (counts.length && Math.max(...counts) > Math.min(...counts) * (1 + 1e-9)) {
     const caption = `time against ${model.effort.metric}`;
     found.push(figure(scatter(document, model, `clip-${model.id}-e`, `${title} ${caption}`), caption));
   }
@@ -553,8 +561,8 @@ function save(name, kind, content) {
 
 function table_of_all(document) {
   const cells = model => [quoted(path(document, model.id).join("->")), model.kind, quoted(model.growth), quoted(model.expression),
-    model.now, ...model.then, ...model.shares].map(cell => cell ?? "").join(",");
-  const header = "callpath,kind,growth,model,today,predicted,lower,upper,share_today,share_target,share_target_with_callees";
+    model.now, ...model.then, ...model.shares, model.measured].map(cell => cell ?? "").join(",");
+  const header = "callpath,kind,growth,model,today,predicted,lower,upper,share_today,share_target,share_target_with_callees,measured_today";
   return [header, ...document.models.map(cells), ""].join("\n");
 }
 
@@ -698,6 +706,14 @@ function start() {
     const { byId, ...document } = await data();
     save("report.json", "application/json", JSON.stringify(document));
   });
+  // Menus come when their article is near: until then nothing has to be unpacked.
+  if (Number(one("#data").dataset.parameters) > 2 && "IntersectionObserver" in window) {
+    const near = new IntersectionObserver(entries => entries.filter(entry => entry.isIntersecting).forEach(entry => {
+      near.unobserve(entry.target);
+      choose_once(entry.target);
+    }), { rootMargin: "600px" });
+    all("article").forEach(article => near.observe(article));
+  }
   window.addEventListener("hashchange", show);
   if (location.hash) show();
 }

@@ -75,7 +75,8 @@ pub struct Screen {
 }
 
 /// Columns that are left out first where the screen is narrow, by their heading.
-const LEAST_NEEDED: [&str; 7] = ["along", "share today", "overtakes", "share then", "today", "growth", "interval"];
+const LEAST_NEEDED: [&str; 8] =
+    ["along", "share today", "overtakes", "share then", "measured", "today", "growth", "interval"];
 /// Narrower than this, names of call paths tell little, and other columns go first.
 const NAME_WIDTH: usize = 28;
 
@@ -98,16 +99,40 @@ pub fn ranking(experiment: &Experiment, fits: &Fits, options: &ReportOptions, sc
     if count < ranked.len() {
         text.push_str(&format!("and {} more\n", ranked.len() - count));
     }
-    text.push_str(&format!("Today is the largest measured scale, {}.\n", at(&view.costs.today)));
+    text.push_str(&format!(
+        "Today is the largest measured scale, {}{}\n",
+        at(&view.costs.today),
+        columns_of_today(&all)
+    ));
     Some(text)
+}
+
+/// Which of the numbers of today are which, as far as the table has them.
+fn columns_of_today(table: &Table) -> &'static str {
+    let has = |name: &str| table.header.iter().any(|heading| heading == name);
+    match (has("today"), has("measured")) {
+        (true, true) => ": `today` is the model there, `measured` the median of the measurements.",
+        (true, false) => "; `today` is the model there.",
+        _ => ".",
+    }
 }
 
 fn ranking_table(view: &View, ranked: &[Ranked], count: usize, sparklines: bool) -> Table {
     let along = along(view);
-    let mut header: Vec<String> =
-        ["#", "call path", "growth", "today", "predicted", "interval", "share today", "share then", "overtakes"]
-            .map(str::to_owned)
-            .to_vec();
+    let mut header: Vec<String> = [
+        "#",
+        "call path",
+        "growth",
+        "measured",
+        "today",
+        "predicted",
+        "interval",
+        "share today",
+        "share then",
+        "overtakes",
+    ]
+    .map(str::to_owned)
+    .to_vec();
     if sparklines {
         header.push(format!("along {}", view.experiment.parameters[along]));
     }
@@ -119,6 +144,7 @@ fn ranking_table(view: &View, ranked: &[Ranked], count: usize, sparklines: bool)
             (place + 1).to_string(),
             view.experiment.path(id).join(" -> "),
             shape(&view.experiment.parameters, r.model),
+            view.costs.measured(view.experiment, id).map_or_else(String::new, |value| quantity(value, unit)),
             quantity(view.costs.now[id as usize], unit),
             quantity(r.prediction.value, unit),
             interval(r.prediction.lower, r.prediction.upper, unit).replace('–', "to"),
@@ -132,12 +158,39 @@ fn ranking_table(view: &View, ranked: &[Ranked], count: usize, sparklines: bool)
         cells
     };
     let mut table = Table { header, rows: ranked.iter().take(count).enumerate().map(row).collect() };
-    if let Some(column) = table.header.iter().position(|heading| heading == "overtakes")
-        && table.rows.iter().all(|row| row[column].is_empty())
-    {
-        leave_out(&mut table, column);
+    for heading in ["measured", "overtakes"] {
+        if let Some(column) = table.header.iter().position(|h| h == heading)
+            && table.rows.iter().all(|row| row[column].is_empty())
+        {
+            leave_out(&mut table, column);
+        }
     }
+    let total = total(view, ranked, &table.header);
+    table.rows.push(total);
     table
+}
+
+/// The last row: the whole program, of which rows and call paths that are not shown are part too.
+fn total(view: &View, ranked: &[Ranked], header: &[String]) -> Vec<String> {
+    let (costs, unit) = (&view.costs, view.unit());
+    let cell = |heading: &String| match heading.as_str() {
+        "call path" => "total".to_owned(),
+        "measured" => measured_total(view, ranked).map_or_else(String::new, |value| quantity(value, unit)),
+        "today" => quantity(costs.total.0, unit),
+        "predicted" => quantity(costs.total.1, unit),
+        "interval" => interval(costs.total_interval.0, costs.total_interval.1, unit).replace('–', "to"),
+        "share today" | "share then" => percent(1.0),
+        _ => String::new(),
+    };
+    header.iter().map(cell).collect()
+}
+
+/// What was measured of the whole program today, where all of its call paths were and no value holds another.
+pub(super) fn measured_total(view: &View, ranked: &[Ranked]) -> Option<f64> {
+    if view.costs.is_inclusive {
+        return None;
+    }
+    ranked.iter().map(|r| view.costs.measured(view.experiment, r.model.callpath)).sum()
 }
 
 /// `sweep and 2 more from p = 61`, with a question mark where intervals leave a doubt.

@@ -66,6 +66,8 @@ pub(crate) struct CallPathView<'a> {
     pub bands: Vec<Vec<(f64, f64)>>,
     /// The model today.
     pub now: f64,
+    /// The middle measurement today, where there is one.
+    pub measured: Option<f64>,
     /// Prediction at the target: value, lower and upper end.
     pub then: [f64; 3],
     /// Shares of the program's cost today, at the target, and at the target with all callees.
@@ -179,6 +181,7 @@ impl<'a> View<'a> {
             values: series.map_or(Vec::new(), |s| self.experiment.values_of(s).iter().map(|&v| rounded(v)).collect()),
             bands: self.slices[layout as usize].iter().enumerate().map(|(l, s)| self.band(model, l, s)).collect(),
             now: rounded(costs.now[id as usize]),
+            measured: costs.measured(self.experiment, id).map(rounded),
             then: then.map_or([f64::NAN; 3], |p| [p.value, p.lower, p.upper].map(rounded)),
             shares: [costs.share_now(id), costs.share_then(id), costs.share_with_callees(id)].map(rounded),
             effort: effort(self.experiment, model).map(|e| EffortView {

@@ -94,7 +94,7 @@ impl ProfileFormat for Gem5 {
 }
 
 /// Whether a statistic adds up from dump to dump: its description ends in the unit of such things, or, in versions
-/// without units, it is written as a whole number. Clocks, sizes and what is never reset do not.
+/// without units, it is written as a whole number. Rates, clocks, sizes and what is never reset do not.
 fn is_count(statistic: &str, value: &str, comment: &str) -> bool {
     const NOT: [&str; 7] =
         ["finalTick", "final_tick", "simFreq", "sim_freq", "hostMemory", "host_mem_usage", "clk_domain.clock"];
@@ -104,8 +104,12 @@ fn is_count(statistic: &str, value: &str, comment: &str) -> bool {
     let unit = comment.trim_end().strip_suffix(')').and_then(|c| c.rsplit_once('(')).map(|(_, unit)| unit.trim());
     match unit {
         Some("Count" | "Tick" | "Second" | "Cycle" | "Byte" | "Bit" | "Joule") => true,
-        Some(_) => false,
-        None => value.bytes().all(|b| b.is_ascii_digit()) || statistic == "sim_seconds",
+        // Rates, such as `(Count/Cycle)` and `(bytes/s)`, and states.
+        Some(unit) if unit.contains('/') || ["Ratio", "Watt", "Volt", "Celsius", "Unspecified"].contains(&unit) => {
+            false
+        }
+        // In versions without units a remark may stand in their place, such as `(bytes)` or `(log2)`.
+        _ => value.bytes().all(|b| b.is_ascii_digit()) || statistic == "sim_seconds",
     }
 }
 

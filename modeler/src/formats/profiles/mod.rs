@@ -209,11 +209,16 @@ fn values(profile: &Profile, point: u32, scaling: Scaling, into: &mut Collector)
     let threaded = scaling == Scaling::WeakThreaded;
     for &(node, column, reduced) in &profile.values {
         let Column { name, unit, fold } = &profile.columns[column as usize];
-        let metric = |over_ranks| Metric { name: name.clone(), unit: (*unit).to_owned(), over_ranks };
+        let rounding = profile.rounded.iter().find(|(of, _)| *of == column).map(|(_, deviation)| *deviation);
+        let declare = |over_ranks, into: &mut Collector| {
+            let metric = into.metric(Metric { name: name.clone(), unit: (*unit).to_owned(), over_ranks });
+            rounding.iter().for_each(|deviation| into.rounded(metric, *deviation));
+            metric
+        };
         let ranks = match profile.ranks {
             Some(ranks) if scaling != Scaling::Strong => ranks,
             _ => {
-                let metric = into.metric(metric(None));
+                let metric = declare(None, into);
                 into.add(nodes[node as usize], metric, point, reduced.whole(*fold));
                 continue;
             }
@@ -221,7 +226,7 @@ fn values(profile: &Profile, point: u32, scaling: Scaling, into: &mut Collector)
         for over in [OverRanks::Mean, OverRanks::Maximum, OverRanks::Minimum, OverRanks::Sum] {
             // A sum of shortest times means nothing.
             if over != OverRanks::Sum || *fold == Fold::Sum {
-                let metric = into.metric(metric(Some(over)));
+                let metric = declare(Some(over), into);
                 into.add(nodes[node as usize], metric, point, reduced.over(over, ranks, threaded));
             }
         }

@@ -10,10 +10,13 @@ use super::profile::{Fold, Profile, Reduced};
 use crate::formats::error::{Place, ROUNDED, ReadError};
 use crate::formats::source::Source;
 use crate::formats::{Detection, Format, Values};
+use crate::rounded::deviation;
 
 /// Reads mpiP's reports.
 pub(super) struct MpiP;
 
+/// Significant digits of what a report says.
+const DIGITS: i32 = 3;
 /// The call path of what is no MPI operation.
 const APPLICATION: &str = "application";
 
@@ -147,6 +150,7 @@ impl Report {
         profile.ranks = Some(self.application.len() as u32);
         let columns = [("time", "s"), ("visits", ""), ("bytes_sent", "bytes")];
         let [time, visits, bytes] = columns.map(|(name, unit)| profile.column(name, unit, Fold::Sum));
+        profile.rounded = [time, bytes].map(|column| (column, deviation(DIGITS))).to_vec();
         let root = profile.node(None, APPLICATION);
         let mut outside = Reduced::default();
         self.application.values().for_each(|&t| outside.rank(t));

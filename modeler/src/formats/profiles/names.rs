@@ -38,11 +38,15 @@ pub(crate) fn extrap(name: &str) -> Said {
             let number = &rest[start..];
             let end = number.find(|c: char| !c.is_ascii_digit() && c != '.' && c != ',').unwrap_or(number.len());
             let text = number[..end].trim_end_matches(['.', ',']).replace(',', ".");
+            // What stands apart from the number says nothing of it where a word behind it does.
+            let is_apart = !rest[..start].ends_with(char::is_alphanumeric);
+            let unit = counted(&number[end..]).filter(|_| is_apart);
+            let name = unit.map_or(name, |(parameter, _)| parameter);
             match text.parse::<f64>() {
                 Ok(value) if !name.is_empty() => parameters.push((name.to_owned(), value)),
                 _ => {}
             }
-            rest = &number[end..];
+            rest = &number[end + unit.map_or(0, |(_, length)| length)..];
         }
         parameters
     };
@@ -51,6 +55,18 @@ pub(crate) fn extrap(name: &str) -> Said {
         _ => scheme(body),
     };
     Said { repetition: if parameters.is_empty() { None } else { repetition }, parameters }
+}
+
+/// The parameter that a word directly behind a number names, as in `app-125cores`, and the length of the word.
+fn counted(rest: &str) -> Option<(&'static str, usize)> {
+    const WORDS: [(&str, &[&str]); 3] = [
+        ("p", &["core", "cores", "rank", "ranks", "proc", "procs", "process", "processes", "task", "tasks"]),
+        ("threads", &["thread", "threads"]),
+        ("nodes", &["node", "nodes"]),
+    ];
+    let end = rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(rest.len());
+    let word = rest[..end].to_ascii_lowercase();
+    WORDS.iter().find(|(_, words)| words.contains(&word.as_str())).map(|(parameter, _)| (*parameter, end))
 }
 
 /// A pattern such as `{name}.p{p}.n{n}.r{repetition}`: `{name}` and `*` stand for anything, `{repetition}` for a whole
@@ -220,6 +236,12 @@ mod tests {
             ("app.p=4.n=10", said(&[("p", 4.0), ("n", 10.0)], None)),
             ("lulesh2.0.p8.n10", said(&[("p", 8.0), ("n", 10.0)], None)),
             ("profile", said(&[], None)),
+            ("lulesh-annotation-profile-125cores", said(&[("p", 125.0)], None)),
+            ("app_8Ranks_n100.r2", said(&[("p", 8.0), ("n", 100.0)], Some(2))),
+            ("sort.16threads", said(&[("threads", 16.0)], None)),
+            // Attached to its name, the number has it already; and a longer word is another word.
+            ("app.p4cores", said(&[("p", 4.0)], None)),
+            ("app-4corespeed", said(&[("app", 4.0)], None)),
         ];
         for (name, expected) in cases {
             assert_eq!(extrap(name), expected, "{name}");

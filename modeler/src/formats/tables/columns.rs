@@ -33,7 +33,8 @@ enum Role {
 
 /// The end of the header that `poise export --to csv` writes.
 const OWN: [&str; 6] = ["callpath", "metric", "over_ranks", "unit", "repetition", "value"];
-const DELIMITERS: [u8; 4] = [b',', b'\t', b';', b'|'];
+/// What separates columns.
+pub(super) const DELIMITERS: [u8; 4] = [b',', b'\t', b';', b'|'];
 
 impl Reader for Columns {
     fn format(&self) -> Format {

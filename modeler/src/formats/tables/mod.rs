@@ -5,6 +5,7 @@ mod columns;
 mod criterion;
 mod google_benchmark;
 mod hyperfine;
+mod suggest;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -23,6 +24,7 @@ pub(super) use columns::Columns;
 pub(super) use criterion::Criterion;
 pub(super) use google_benchmark::GoogleBenchmark;
 pub(super) use hyperfine::Hyperfine;
+pub(super) use suggest::suggested_roles;
 
 /// One row: where, at which point, of what, and its repetitions.
 #[derive(Debug, Default)]

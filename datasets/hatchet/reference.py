@@ -1,0 +1,56 @@
+"""What hatchet and Caliper's own reader for Python say of the files beside this one, as rows of reference.tsv.
+
+    pip install llnl-hatchet==2026.2.0 caliper-reader==0.4.1
+    python reference.py > reference.tsv
+"""
+
+import warnings
+
+warnings.filterwarnings("ignore")
+
+import caliperreader
+import hatchet
+
+SECONDS = 1e-6
+
+
+def tau(folder, ranks):
+    """Exclusive seconds and calls of each call path over ranks; a rank without the call path counts as zero."""
+    frame = hatchet.GraphFrame.from_tau(folder)
+    found = {}
+    for (node, rank), row in frame.dataframe.iterrows():
+        path = "->".join(n.frame["name"].removesuffix("()").strip() for n in node.path())
+        for metric, column, unit in [("time", "time", SECONDS), ("visits", "Calls", 1)]:
+            found.setdefault((path, metric), {})[rank] = unit * float(row[column])
+    for (path, metric), by_rank in sorted(found.items()):
+        values = [by_rank.get(rank, 0.0) for rank in range(ranks)]
+        for over, value in [("mean", sum(values) / ranks), ("maximum", max(values)), ("sum", sum(values))]:
+            print(folder, path, metric, over, repr(value), sep="\t")
+
+
+def caliper(file, metrics):
+    """Metrics of each region; of inclusive ones that have a sum the value less those of the callees."""
+    reader = caliperreader.CaliperReader()
+    reader.read(file)
+    found = {}
+    for record in reader.records:
+        path = record.get("path")
+        if path:
+            path = (path,) if isinstance(path, str) else tuple(path)
+            for column, metric in metrics.items():
+                if column in record:
+                    key = (path, metric)
+                    found[key] = found.get(key, 0.0) + float(record[column])
+    inclusive = {metric for column, metric in metrics.items() if "inclusive" in column and not column.startswith(("min#", "max#"))}
+    for (path, metric), value in sorted(found.items()):
+        if metric in inclusive:
+            value -= sum(v for (p, m), v in found.items() if m == metric and p[:-1] == path)
+        print(file, "->".join(path), metric, "", repr(value), sep="\t")
+
+
+if __name__ == "__main__":
+    tau("cpi.p4", 4)
+    spot = {"avg#inclusive#sum#time.duration": "avg_time", "sum#inclusive#sum#time.duration": "time"}
+    caliper("lulesh.p1.cali", {**spot, "min#inclusive#sum#time.duration": "min_time"})
+    caliper("spot.p64.cali", spot)
+    caliper("annotation.p8.cali", {"sum#time.duration": "time", "avg#time.duration": "avg_time", "count": "visits"})

@@ -1,0 +1,131 @@
+//! Roles that the columns of a table may have, guessed from their names and first cells: a proposal for the person who
+//! typed no roles, and never more than that.
+
+use super::columns::DELIMITERS;
+
+/// Rows that are looked at.
+const ROWS: usize = 50;
+/// Columns of texts that are proposed as parts of the call path, at most.
+const MOST_NAMES: usize = 2;
+
+/// Names that parameters have.
+const PARAMETERS: [&str; 22] = [
+    "p",
+    "ranks",
+    "processes",
+    "nprocs",
+    "procs",
+    "np",
+    "mpi_ranks",
+    "num_procs",
+    "nranks",
+    "cores",
+    "threads",
+    "nodes",
+    "tasks",
+    "n",
+    "size",
+    "problem_size",
+    "elements",
+    "cells",
+    "particles",
+    "dim",
+    "order",
+    "length",
+];
+/// What the names of measured columns hold, the best first.
+const METRICS: [&str; 10] =
+    ["mean", "time", "runtime", "duration", "seconds", "elapsed", "wall", "median", "cycles", "value"];
+/// Columns beside which `n` is how many values a mean is of, and no size of a problem.
+const STATISTICS: [&str; 6] = ["sd", "std", "stddev", "stdev", "variance", "stderr"];
+/// Names of columns that say which repetition a row is.
+const REPETITIONS: [&str; 6] = ["run", "rep", "repetition", "iteration", "trial", "repeat"];
+
+/// What a list for `--columns` may look like for the table that begins with `head`, such as
+/// `Ranks=parameter:p,mean=metric:time,mpi=callpath`; nothing where `head` does not begin with a header and a row of as
+/// many cells, some of them numbers.
+pub(in crate::formats) fn suggested_roles(head: &[u8]) -> Option<String> {
+    DELIMITERS.into_iter().find_map(|delimiter| of_table(head, delimiter))
+}
+
+fn of_table(head: &[u8], delimiter: u8) -> Option<String> {
+    let mut reader = csv::ReaderBuilder::new();
+    reader.delimiter(delimiter).trim(csv::Trim::All).flexible(true).has_headers(false);
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    for record in reader.from_reader(head).into_byte_records().take(ROWS + 1) {
+        let Ok(record) = record else { break };
+        rows.push(record.iter().map(|c| String::from_utf8(c.to_vec()).ok()).collect::<Option<_>>()?);
+    }
+    let (header, rows) = rows.split_first()?;
+    let whole: Vec<&Vec<String>> = rows.iter().filter(|row| row.len() == header.len()).collect();
+    let is_name = |cell: &String| !cell.is_empty() && cell.parse::<f64>().is_err();
+    // The last line may be cut off.
+    if header.len() < 2 || whole.is_empty() || whole.len() + 1 < rows.len() || !header.iter().all(is_name) {
+        return None;
+    }
+    let columns: Vec<Column> = header
+        .iter()
+        .enumerate()
+        .map(|(i, name)| Column {
+            name: name.trim_start_matches('\u{feff}'),
+            lower: name.trim_start_matches('\u{feff}').to_ascii_lowercase(),
+            is_number: whole.iter().all(|row| row[i].parse::<f64>().is_ok()),
+            // One row tells nothing of that.
+            varies: whole.len() < 2 || whole.iter().any(|row| row[i] != whole[0][i]),
+        })
+        .collect();
+    columns.iter().any(|c| c.is_number).then(|| roles(&columns))
+}
+
+/// A column as far as its first cells tell.
+struct Column<'a> {
+    name: &'a str,
+    lower: String,
+    is_number: bool,
+    varies: bool,
+}
+
+fn roles(columns: &[Column]) -> String {
+    let numbers = || columns.iter().filter(|c| c.is_number);
+    let is_metric = |c: &Column| METRICS.iter().any(|word| c.lower.contains(word));
+    let is_repetition = |c: &Column| REPETITIONS.contains(&c.lower.as_str());
+    let are_statistics = columns.iter().any(|c| STATISTICS.contains(&c.lower.as_str()));
+    let counts_values = |c: &Column| are_statistics && c.lower == "n";
+    let known: Vec<&Column> =
+        numbers().filter(|c| PARAMETERS.contains(&c.lower.as_str()) && c.varies && !counts_values(c)).collect();
+    let metric = METRICS.iter().find_map(|word| numbers().find(|c| c.lower.contains(word)));
+    let metric = metric.or_else(|| numbers().last());
+    let is_free = |c: &&Column| !is_metric(c) && !is_repetition(c) && metric.is_none_or(|m| m.name != c.name);
+    let parameters = if known.is_empty() { numbers().find(is_free).into_iter().collect() } else { known };
+    let mut list: Vec<String> = Vec::new();
+    for column in &parameters {
+        let is_ranks = crate::fit::RANKS.contains(&column.lower.as_str()) && column.lower != "p";
+        list.push(format!("{}=parameter{}", column.name, if is_ranks { ":p" } else { "" }));
+    }
+    let is_parameter = |c: &Column| parameters.iter().any(|p| p.name == c.name);
+    if let Some(metric) = metric.filter(|m| !is_parameter(m)) {
+        list.push(format!("{}=metric{}", metric.name, if metric.lower == "time" { "" } else { ":time" }));
+    }
+    let names = columns.iter().filter(|c| !c.is_number && c.varies).take(MOST_NAMES);
+    list.extend(names.map(|c| format!("{}=callpath", c.name)));
+    list.extend(numbers().find(|c| is_repetition(c)).map(|c| format!("{}=repetition", c.name)));
+    list.join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn roles_are_proposed_by_names_and_cells() {
+        let of = |text: &str| suggested_roles(text.as_bytes());
+        let collectives = "mpi,variable,Ranks,N,mean,sd\nIntelMPI,MPI_Barrier,32,1600,13.2,19.4\nOpenMPI,MPI_Bcast,64,1998,16.5,41.8\n";
+        assert_eq!(of(collectives).unwrap(), "Ranks=parameter:p,mean=metric:time,mpi=callpath,variable=callpath");
+        assert_eq!(of("threads;run;time\n1;1;2.5\n2;1;1.5\n").unwrap(), "threads=parameter,time=metric,run=repetition");
+        assert_eq!(of("density\tseconds\n0.1\t5\n0.2\t7\n").unwrap(), "density=parameter,seconds=metric:time");
+        // No table: one column, a row of another width, no number, a header that is a number.
+        for text in ["hello\n", "a,b\n1\n", "a,b\nx,y\n", "1,2\n3,4\n", "a,b\n", "{\"a\": 1, \"b\": 2}\n"] {
+            assert_eq!(of(text), None, "{text}");
+        }
+    }
+}
