@@ -18,6 +18,8 @@ use crate::model::Model;
 const LARGE: f64 = 0.01;
 /// A point is named where it is off the models by more than this, and by more than three times the usual.
 const DISTURBED: f64 = 0.1;
+/// What disturbs measurements is told to grow with a parameter where they are this much further above the models at its end.
+const DRIFT: f64 = 0.25;
 /// Missing combinations are listed where at least this part of all was measured.
 const GRID: f64 = 0.5;
 /// At most so many missing combinations are named.
@@ -65,6 +67,12 @@ pub(crate) fn quality(view: &View) -> Markup {
                 @for point in &disturbed {
                     li.warning { "At " (at(parameters, point.coordinates)) " everything is " (signed_percent(point.off)) " off the models; measure this point again." }
                 }
+                @for (l, name) in parameters.iter().enumerate() {
+                    @if let Some(drift) = drift(&points, l) { li.warning { (drift.sentence(name)) } }
+                }
+                @if points.iter().all(|p| p.repetitions == 1) && points.len() > 1 {
+                    li { "No point was repeated: how noisy the measurements are is known only from how far they lie off the models. Two or three repetitions tell it." }
+                }
                 @for sentence in missing(view, &points) { li { (sentence) } }
                 @for sentence in &view.options.machine { li.warning { (sentence) } }
                 @for sentence in next(view) { li { (sentence) } }
@@ -90,6 +98,39 @@ pub(crate) fn quality(view: &View) -> Markup {
             }
         }
     }
+}
+
+/// How far measurements lie off the models at the smallest and at the largest value of a parameter, where that differs much.
+#[derive(Debug, PartialEq)]
+struct Drift {
+    /// The value and the middle of how far points with it are off.
+    smallest: (f64, f64),
+    largest: (f64, f64),
+}
+
+impl Drift {
+    fn sentence(&self, name: &str) -> String {
+        let at = |(value, off): (f64, f64)| {
+            format!("{} off the models at {name} = {}", signed_percent(off), quantity(value, ""))
+        };
+        format!(
+            "Measurements are {} and {}: what disturbs them grows with {name}, as where ranks share cores or the network. The \
+             models follow the undisturbed times.",
+            at(self.largest),
+            at(self.smallest)
+        )
+    }
+}
+
+fn drift(points: &[Point], l: usize) -> Option<Drift> {
+    let values = || points.iter().map(|p| p.coordinates[l]);
+    let (low, high) = values().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), x| (a.min(x), b.max(x)));
+    let off = |value: f64| {
+        let those: Vec<f64> = points.iter().filter(|p| p.coordinates[l] == value).map(|p| p.off).collect();
+        (value, median(&those))
+    };
+    let (smallest, largest) = (off(low), off(high));
+    (low < high && largest.1 - smallest.1 > DRIFT).then_some(Drift { smallest, largest })
 }
 
 fn points<'a>(view: &View<'a>) -> Vec<Point<'a>> {
@@ -233,6 +274,20 @@ mod tests {
     fn combinations_are_all_and_in_order() {
         let all = combinations(&[vec![1.0, 2.0], vec![10.0, 20.0]]);
         assert_eq!(all, [[1.0, 10.0], [1.0, 20.0], [2.0, 10.0], [2.0, 20.0]]);
+    }
+
+    #[test]
+    fn disturbances_that_grow_with_a_parameter_are_told() {
+        let coordinates: Vec<[f64; 2]> =
+            [2.0, 8.0, 32.0].iter().flat_map(|&p| [100.0, 200.0].map(|n| [p, n])).collect();
+        let offs = [0.04, 0.05, 0.3, 0.4, 0.7, 0.9];
+        let points = coordinates.iter().zip(offs);
+        let points: Vec<Point> =
+            points.map(|(x, off)| Point { coordinates: x, repetitions: 1, spread: None, off, missing: 0 }).collect();
+        let found = drift(&points, 0).unwrap();
+        assert_eq!(found, Drift { smallest: (2.0, 0.045), largest: (32.0, 0.8) });
+        assert!(found.sentence("p").starts_with("Measurements are +80 % off the models at p = 32 and +4.5 % off"));
+        assert_eq!(drift(&points, 1), None, "along n the middle is 0.3 and 0.4");
     }
 
     #[test]

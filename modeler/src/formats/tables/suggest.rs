@@ -94,7 +94,7 @@ fn roles(columns: &[Column]) -> String {
     let known: Vec<&Column> =
         numbers().filter(|c| PARAMETERS.contains(&c.lower.as_str()) && c.varies && !counts_values(c)).collect();
     let metric = METRICS.iter().find_map(|word| numbers().find(|c| c.lower.contains(word)));
-    let metric = metric.or_else(|| numbers().last());
+    let metric = metric.or_else(|| numbers().next_back());
     let is_free = |c: &&Column| !is_metric(c) && !is_repetition(c) && metric.is_none_or(|m| m.name != c.name);
     let parameters = if known.is_empty() { numbers().find(is_free).into_iter().collect() } else { known };
     let mut list: Vec<String> = Vec::new();
