@@ -33,6 +33,11 @@ pub fn exec(language: Language, arguments: &[OsString]) -> Result<std::convert::
         command.arg(joined("-Wl,-rpath,", shim.parent().unwrap_or(Path::new("/"))));
         command.args([shim, install::library(install::RUNTIME)?]);
     }
+    if !is_off && plan.links && !plan.links_smpi && !plan.links_statically {
+        // Before all other libraries: the runtime stands in front of functions that start threads.
+        let runtime = install::library(install::RUNTIME)?;
+        command.arg(joined("-Wl,-rpath,", runtime.parent().unwrap_or(Path::new("/")))).arg(runtime);
+    }
     command.args(arguments);
     if !is_off {
         command.args(additions(language, &plan)?);
@@ -89,17 +94,14 @@ fn additions(language: Language, plan: &Plan) -> Result<Vec<OsString>> {
         }
     }
     if plan.links && !plan.links_smpi {
-        let runtime = install::library(install::RUNTIME)?;
-        let folder = runtime.parent().unwrap_or(Path::new("/"));
-        if plan.names_language {
-            // The user's `-x c` would make a source file of the library.
-            added.extend(["-x".into(), "none".into()]);
-        }
         if plan.links_statically {
-            added.push(folder.join("libpoise_runtime.a").into());
-        } else {
-            added.push(runtime.clone().into());
-            added.push(joined("-Wl,-rpath,", folder));
+            let runtime = install::library(install::RUNTIME)?;
+            if plan.names_language {
+                // The user's `-x c` would make a source file of the library.
+                added.extend(["-x".into(), "none".into()]);
+            }
+            added.push(runtime.with_extension("a").into());
+            added.push("-Wl,--wrap=pthread_create".into());
         }
         if plan.links_a_library {
             // The profile names regions by pointers into the library, also after a dlclose.

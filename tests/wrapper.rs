@@ -13,6 +13,7 @@ const LIBRARY: &str = "__attribute__((noinline)) int twice(int x) { int sum = 0;
 
 fn blocks(world: &World, program: &str) -> u128 {
     let profile = world.path(&format!("{program}.poise"));
+    let _ = std::fs::remove_file(&profile);
     let mut command = world.command(&format!("./{program}"), [""; 0]);
     let ran = outcome(command.env("POISE_PROFILE", &profile).output().unwrap()).status(0);
     assert_eq!(ran.stdout, "42\n");
@@ -36,6 +37,27 @@ fn compiling_and_linking_together_apart_and_through_a_shared_library_count_the_s
     assert!(counted > 2, "{counted}");
     assert_eq!(blocks(&world, "apart"), counted);
     assert_eq!(blocks(&world, "shared"), counted);
+}
+
+/// Threads hang below what started them in shared and static programs, also where `-x` names the language of all that follows.
+#[test]
+fn static_programs_count_and_know_who_started_their_threads() {
+    let world = World::new();
+    let text = "#include <cstdio>\n#include <thread>
+        extern \"C\" void work(int n) { static volatile int sum; while (n--) sum = n; }
+        int main() { std::thread t(work, 9); t.join(); std::puts(\"42\"); }";
+    world.write("main.cpp", text);
+    let below_main = |program: &str| {
+        blocks(&world, program);
+        let profile = Profile::read(world.path(&format!("{program}.poise"))).unwrap();
+        let works = |&node: &u32| profile.path(node).unwrap().last().unwrap().name == "work";
+        let work = (0..profile.nodes.len() as u32).find(works).unwrap();
+        profile.path(work).unwrap()[0].name == "main"
+    };
+    world.poise(["c++", "-O1", "-static", "-x", "c++", "main.cpp", "-o", "static"]).status(0);
+    world.poise(["c++", "-O1", "-x", "c++", "main.cpp", "-o", "shared"]).status(0);
+    assert!(below_main("static") && below_main("shared"));
+    assert_eq!(blocks(&world, "static"), blocks(&world, "shared"));
 }
 
 #[test]

@@ -1,13 +1,17 @@
 //! The library that instrumented programs call: call trees, block counts and time per thread.
 //!
 //! This file is its C interface, specified in `include/poise_runtime.h`; `thread` holds what the calls do on the fast
-//! path, `tree` the call trees, `process` what exists once per process, `clock` the time. Nothing here may harm the
+//! path, `tree` the call trees, `starts` and `openmp` what threads do when they start or join a team, `process` what exists
+//! once per process, `clock` the time. Nothing here may harm the
 //! program it lives in: without POISE_PROFILE all is inert, nothing unwinds into the program, errors are one line on
 //! standard error, and the exit status stays the program's own.
 
 mod clock;
 mod noise;
+mod openmp;
 mod process;
+mod real;
+mod starts;
 mod thread;
 mod totals;
 mod tree;

@@ -49,7 +49,7 @@ struct Threads {
 unsafe impl Send for Threads {}
 
 /// Says `message` in one line on standard error.
-fn say(message: &str) {
+pub fn say(message: &str) {
     // In one write, so that what several ranks say does not mix.
     let _ = std::io::stderr().write_all(format!("poise: {message}\n").as_bytes());
 }
@@ -144,10 +144,15 @@ pub fn output_path() -> *const c_char {
     }
 }
 
+/// Lets [`thread_ends`] be called when the calling thread ends, whose thread-local block is at `block`.
+pub fn watch(block: usize) -> bool {
+    // SAFETY: the key exists in an active process.
+    is_active() && unsafe { libc::pthread_setspecific(KEY.load(Ordering::Relaxed), block as *const c_void) } == 0
+}
+
 /// A tree for the calling thread, whose thread-local block is at `block`.
 pub fn register(block: usize) -> *mut Tree {
-    // SAFETY: the key exists, since the process is active.
-    if unsafe { libc::pthread_setspecific(KEY.load(Ordering::Relaxed), block as *const c_void) } != 0 {
+    if !watch(block) {
         return null_mut();
     }
     let tree = Box::into_raw(Box::new(Tree::new(block)));

@@ -46,7 +46,7 @@ pub struct Thread {
     mark: u64,
     /// The clock when time was last attributed.
     last: u64,
-    /// This thread's call tree; null as `current`.
+    /// This thread's call tree; as long as `current` is null, null or what [`starts`] put there, with the lowest bit set.
     tree: *mut Tree,
     /// Nonzero while the tree changes: a signal handler that interrupts this must not touch the tree.
     busy: u64,
@@ -301,6 +301,17 @@ impl Thread {
         self.ahead = self.ahead.wrapping_sub(blocks);
     }
 
+    /// The call path from which this thread was started and that [`starts`] noted; once.
+    fn started_from(&mut self) -> Vec<*const Region> {
+        let noted = self.tree as usize;
+        if !self.current.is_null() || noted & ARMED == 0 {
+            return Vec::new();
+        }
+        self.tree = null_mut();
+        // SAFETY: only `starts` sets the bit, with the address of a box that is forgotten here.
+        *unsafe { Box::from_raw((noted & !ARMED) as *mut Vec<*const Region>) }
+    }
+
     /// Frees what may have been polling.
     fn forget_polls(&mut self) {
         if self.polls != 0 {
@@ -309,6 +320,37 @@ impl Thread {
             self.polls = 0;
         }
     }
+}
+
+/// What a thread works for while it is called by none of its own functions.
+/// Notes that this thread was started from the call path with the regions `path`, outermost first. It gets a tree when
+/// it enters something, or when it ends if it has counted something by then: many threads do neither.
+pub fn starts(path: Vec<*const Region>) {
+    // SAFETY: as in `enter`.
+    let thread = unsafe { &mut *here() };
+    if thread.current.is_null() && thread.tree.is_null() && process::watch(std::ptr::from_mut(thread) as usize) {
+        thread.tree = (Box::into_raw(Box::new(path)) as usize | ARMED) as *mut Tree;
+    }
+}
+
+/// Puts this thread below the call path of `origin`, a node of another living tree; gives the node to go back to by
+/// [`leave`], null if the thread is on that call path itself or nothing is measured.
+pub fn adopt(origin: *mut Node) -> *mut Node {
+    // SAFETY: as in `enter`.
+    let thread = unsafe { &mut *here() };
+    if origin.is_null() || origin == thread.current {
+        return null_mut();
+    }
+    if thread.busy != 0 || thread.current.is_null() && !begin(thread) {
+        return null_mut();
+    }
+    thread.attribute();
+    thread.busy = 1;
+    let tree = thread.tree;
+    // SAFETY: the tree is this thread's; `busy` keeps signal handlers out; the caller's promise of the origin.
+    let base = shielded(null_mut(), move || unsafe { (*tree).base_of(origin) });
+    thread.busy = 0;
+    if base.is_null() { null_mut() } else { std::mem::replace(&mut thread.current, base) }
 }
 
 /// Attributes what this thread has done so far, before its tree is read.
@@ -362,13 +404,13 @@ pub fn pending(address: usize) -> Option<Pending> {
     // SAFETY: the block lives as long as its thread. The words are read whole, and nodes live as long as the thread.
     let (node, last, mark, blocks) = unsafe {
         let read = |word: *const u64| word.read_volatile();
-        let node = (&raw const (*thread).current).read_volatile().as_ref()?.number();
+        let node = (&raw const (*thread).current).read_volatile().as_ref()?;
         (node, read(&raw const (*thread).last), read(&raw const (*thread).mark), read(&raw const (*thread).blocks))
     };
     // A thread that attributed between two of these reads seems to have gone backwards: then nothing is pending.
     let since = |later: u64, earlier: u64| u64::try_from(later.wrapping_sub(earlier) as i64).unwrap_or(0);
-    let ticks = if clock::is_of_thread() { 0 } else { since(now, last) };
-    Some(Pending { node, blocks: since(blocks, mark), ticks })
+    let ticks = if clock::is_of_thread() || node.is_base() { 0 } else { since(now, last) };
+    Some(Pending { node: node.number(), blocks: since(blocks, mark), ticks })
 }
 
 /// Gives this thread a tree; false where nothing is measured.
@@ -380,11 +422,12 @@ fn begin(thread: &mut Thread) -> bool {
     }
     thread.busy = 1;
     let address = std::ptr::from_mut(thread) as usize;
+    let path = thread.started_from();
     let tree = shielded(null_mut(), move || process::register(address));
     if !tree.is_null() {
         thread.tree = tree;
-        // SAFETY: the tree was just made and is this thread's.
-        thread.current = unsafe { (*tree).root() };
+        // SAFETY: the tree was just made and is this thread's; regions live as long as the process.
+        thread.current = shielded(unsafe { (*tree).root() }, move || unsafe { (*tree).base_of_regions(&path) });
         thread.last = clock::now();
         shielded((), noise::thread_begins);
     }
@@ -399,7 +442,11 @@ pub fn end(address: usize) -> *mut Tree {
     // SAFETY: the caller is the thread itself, about to end.
     let thread = unsafe { &mut *thread };
     if thread.current.is_null() {
-        return null_mut();
+        let has_counted = thread.blocks != thread.mark && !thread.tree.is_null();
+        if !has_counted || !begin(thread) {
+            thread.started_from();
+            return null_mut();
+        }
     }
     thread.attribute();
     thread.forget_polls();

@@ -56,11 +56,17 @@ impl Totals {
         let mut here: Vec<u32> = Vec::new();
         let visit = |view: View<'_>| {
             let parent = view.parent.map(|number| here[number as usize]);
-            let id = self.node(parent, view.region);
+            let mut values = view.node.values();
+            let id = match parent {
+                // What a thread does for another's call path counts for that; the time between two callees does not.
+                Some(parent) if view.node.is_base() => {
+                    values[Metric::Time as usize] = 0;
+                    parent
+                }
+                _ => self.node(parent, view.region),
+            };
             here.resize(view.number as usize + 1, id);
-            let node = view.node;
-            let values = &mut self.nodes[id as usize].values;
-            add(values, &node.values());
+            add(&mut self.nodes[id as usize].values, &values);
         };
         // SAFETY: the caller's promise.
         unsafe { Tree::read(tree, visit) };

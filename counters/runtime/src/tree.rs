@@ -70,8 +70,11 @@ impl Counter {
 
 /// One call path, or a link to one: where a region is entered that is on the path already, a link below the current
 /// node leads back to that region's node.
+///
+/// Or a *base*: where a thread stands that works for a call path which another thread is on. Below it hangs what the
+/// thread enters, its own blocks are those of the call path above it, and its time is nobody's.
 pub struct Node {
-    /// The node's region; null at the root.
+    /// The node's region; null at the root and at bases.
     region: *const Region,
     /// The caller; null at the root.
     parent: *mut Node,
@@ -109,16 +112,23 @@ impl Node {
         self.number
     }
 
+    /// Whether the node is a base: where a thread works for another's call path.
+    pub fn is_base(&self) -> bool {
+        self.region.is_null() && !self.parent.is_null()
+    }
+
     /// The regions of the node's call path, outermost first.
     ///
     /// # Safety
     /// `node` must be a node of the calling thread's tree.
     pub unsafe fn regions(mut node: *mut Self) -> Vec<*const Region> {
         let mut regions = Vec::new();
-        // SAFETY: as in `callee`; the root alone has no region.
+        // SAFETY: as in `callee`.
         unsafe {
-            while !node.is_null() && !(*node).region.is_null() {
-                regions.push((*node).region);
+            while !node.is_null() {
+                if !(*node).region.is_null() {
+                    regions.push((*node).region);
+                }
                 node = (*node).parent;
             }
         }
@@ -178,7 +188,7 @@ pub struct View<'a> {
     pub number: u32,
     /// The caller's number; `None` at the root.
     pub parent: Option<u32>,
-    /// The region; null at the root.
+    /// The region; null at the root and at bases.
     pub region: *const Region,
     /// The node, for its counters.
     pub node: &'a Node,
@@ -250,7 +260,8 @@ impl Tree {
         }
         // SAFETY: by the caller's promise, and because nodes lead to nodes.
         unsafe {
-            let known = Node::on_path(parent, region);
+            // The root, which has no region either, is on every path, but no base leads there.
+            let known = if region.is_null() { null_mut() } else { Node::on_path(parent, region) };
             let node = self.push(parent, region);
             if !known.is_null() {
                 (*node).target = known;
@@ -263,6 +274,60 @@ impl Tree {
             (*parent).last = node;
             self.publish();
             (*node).target
+        }
+    }
+
+    /// The base of what this tree's thread does for the call path with these regions, outermost first; the root for no
+    /// region. Where the tree is full, it is the nearest call path above.
+    ///
+    /// # Safety
+    /// The regions must live as long as the process.
+    pub unsafe fn base_of_regions(&mut self, regions: &[*const Region]) -> *mut Node {
+        // SAFETY: the caller's promise; nodes are this tree's.
+        unsafe {
+            let node = regions.iter().fold(self.root(), |node, &region| self.child(node, region));
+            self.base(node)
+        }
+    }
+
+    /// The base of what this tree's thread does for the call path of `origin`, which may be of another tree.
+    ///
+    /// # Safety
+    /// `origin` must be a node of a tree that lives during the call, seen through what synchronises the two threads.
+    pub unsafe fn base_of(&mut self, origin: *const Node) -> *mut Node {
+        // SAFETY: the caller's promise; `reach` gives nodes of this tree.
+        unsafe {
+            let node = self.reach(origin);
+            self.base(node)
+        }
+    }
+
+    /// This tree's node with the call path of `origin`; what a node's region and caller are never changes, so that any
+    /// thread may read them. As deep as the call path, which has each function once.
+    unsafe fn reach(&mut self, origin: *const Node) -> *mut Node {
+        // SAFETY: as in `base_of`.
+        unsafe {
+            if (*origin).parent.is_null() {
+                return self.root();
+            }
+            let parent = self.reach((*origin).parent);
+            if (*origin).region.is_null() { parent } else { self.child(parent, (*origin).region) }
+        }
+    }
+
+    /// The base below `node` of this tree.
+    unsafe fn base(&mut self, node: *mut Node) -> *mut Node {
+        // SAFETY: the caller's promise. The root has no region either, and is its own base.
+        unsafe { self.child(node, null()) }
+    }
+
+    /// The callee `region` of `parent`, made where it is new; `parent` itself in a full tree.
+    unsafe fn child(&mut self, parent: *mut Node, region: *const Region) -> *mut Node {
+        // SAFETY: the callers' promise.
+        unsafe {
+            let known = Node::callee(parent, region);
+            let child = if known.is_null() { self.grow(parent, region) } else { known };
+            if child.is_null() { parent } else { child }
         }
     }
 

@@ -149,8 +149,8 @@ fn threads_join_by_call_path_and_the_rest_has_a_root() {
             pthread_t t; if (pthread_create(&t, 0, thread, (void *)(i % 2 ? &A : &B)) || pthread_join(t, 0)) return 9; }
         poise_leave(main_token); poise_thread.blocks += 4; main_token = poise_enter(&M);");
     let profile = profile.unwrap();
-    assert_eq!(value(&profile, &["a"], Metric::BasicBlocks), Some(7000));
-    assert_eq!(value(&profile, &["b"], Metric::Visits), Some(1000));
+    assert_eq!(value(&profile, &["main", "a"], Metric::BasicBlocks), Some(7000));
+    assert_eq!(value(&profile, &["main", "b"], Metric::Visits), Some(1000));
     assert_eq!(value(&profile, &["(outside all regions)"], Metric::BasicBlocks), Some(4));
 }
 

@@ -8,5 +8,6 @@ mod behaviour;
 mod counts;
 mod noise;
 mod random;
+mod threads;
 mod tools;
 mod tree;

@@ -82,11 +82,15 @@ impl Bench {
 
     /// The source file, and the compiler to give it to.
     pub fn compile(&self, source: &Source<'_>, flags: &[&str]) -> Command {
+        let mut command = Self::compiler(source.language);
+        command.args(flags).arg(self.file(source));
+        command
+    }
+
+    fn file(&self, source: &Source<'_>) -> PathBuf {
         let file = self.path(&format!("program.{}", source.language));
         std::fs::write(&file, source.text).unwrap();
-        let mut command = Self::compiler(source.language);
-        command.args(flags).arg(file);
-        command
+        file
     }
 
     /// The program instrumented by the pass.
@@ -94,9 +98,11 @@ impl Bench {
         let program = self.path("counted");
         let libraries = libraries();
         let folder = libraries.display();
-        let mut command = self.compile(source, flags);
-        command.arg(format!("-fpass-plugin={folder}/libpoise_pass.so")).arg("-gline-tables-only");
+        let mut command = Self::compiler(source.language);
+        // The runtime comes before the libraries in front of which it stands.
         command.arg(format!("-L{folder}")).arg("-lpoise_runtime").arg(format!("-Wl,-rpath,{folder}"));
+        command.args(flags).arg(self.file(source));
+        command.arg(format!("-fpass-plugin={folder}/libpoise_pass.so")).arg("-gline-tables-only");
         succeed(command.arg("-o").arg(&program));
         program
     }
