@@ -7,7 +7,9 @@ PREFIX ?= /usr/local
 SETUP ?= scripts/setup
 BIN = $(DESTDIR)$(PREFIX)/bin
 LIB = $(DESTDIR)$(PREFIX)/lib/counterpoise
+INCLUDE = $(DESTDIR)$(PREFIX)/include
 SHARE = $(DESTDIR)$(PREFIX)/share
+MARKERS = $(SHARE)/counterpoise/poise-markers
 COMPLETIONS = bash-completion/completions zsh/site-functions fish/vendor_completions.d
 
 # Two calls of the package manager at once would be in each other's way.
@@ -41,13 +43,17 @@ demo: build
 test: setup build
 	@scripts/test
 
-# The programs, the wrappers, what measured programs load, manual pages and completions. Everything finds the rest from where
+# The programs, the wrappers, what measured programs load, what marks regions in them, manual pages and completions. Everything finds the rest from where
 # the program is, so that the folder may be moved.
 install: build
-	install -d $(BIN) $(LIB) $(SHARE)/man/man1 $(addprefix $(SHARE)/,$(COMPLETIONS))
+	install -d $(BIN) $(LIB) $(INCLUDE) $(SHARE)/man/man1 $(MARKERS)/src $(addprefix $(SHARE)/,$(COMPLETIONS))
 	install $(BUILD)/poise $(BIN)/poise
 	@for name in cc c++ fc; do ln -sf poise $(BIN)/poise-$$name; done
 	install -m 644 $(addprefix $(BUILD)/,libpoise_pass.so libpoise_runtime.so libpoise_runtime.a libpoise_mpi.so) $(LIB)/
+	install -m 644 counters/markers/poise.h $(INCLUDE)/
+	install -m 644 counters/markers/poise.f90 $(SHARE)/counterpoise/
+	install -m 644 counters/markers/Cargo.toml $(MARKERS)/
+	install -m 644 counters/markers/src/lib.rs $(MARKERS)/src/
 	$(BUILD)/poise man $(SHARE)/man/man1
 	$(BUILD)/poise completions bash >$(SHARE)/bash-completion/completions/poise
 	$(BUILD)/poise completions zsh >$(SHARE)/zsh/site-functions/_poise

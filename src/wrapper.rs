@@ -101,7 +101,7 @@ fn additions(language: Language, plan: &Plan) -> Result<Vec<OsString>> {
                 added.extend(["-x".into(), "none".into()]);
             }
             added.push(runtime.with_extension("a").into());
-            added.push("-Wl,--wrap=pthread_create".into());
+            added.push("-Wl,--wrap=pthread_create,--undefined=pthread_create".into());
         }
         if plan.links_a_library {
             // The profile names regions by pointers into the library, also after a dlclose.

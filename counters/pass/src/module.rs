@@ -24,6 +24,14 @@ const INSTRUMENTED: &CStr = c"poise-instrumented";
 /// Starts of the reserved names that clang gives to functions which initialise global variables.
 const INITIALISERS: [&str; 2] = ["_GLOBAL__", "__cxx_global_"];
 
+/// What marks regions by hand: the functions that `poise.h` calls, and the module in `poise.f90` as flang names it.
+const MARKS: [&str; 3] = ["poise_region_begin", "poise_region_end", "_QMpoiseP"];
+
+/// Whether `name` is of a function that marks regions: not instrumented, or the region would end with it.
+fn marks_regions(name: &str) -> bool {
+    MARKS.iter().any(|start| name.starts_with(start))
+}
+
 /// Instruments all functions of `module`; gives whether there was any.
 ///
 /// # Safety
@@ -102,6 +110,7 @@ unsafe fn countable(module: LLVMModuleRef) -> Vec<LLVMValueRef> {
                 && LLVMGetLinkage(function) != LLVMAvailableExternallyLinkage
                 && !resolvers.contains(&function)
                 && !is_marked(function)
+                && !marks_regions(&name(function))
                 && !UNTOUCHED.iter().any(|attribute| has_attribute(function, attribute))
         });
         functions
@@ -109,7 +118,7 @@ unsafe fn countable(module: LLVMModuleRef) -> Vec<LLVMValueRef> {
 }
 
 /// The nodes of the call tree. A function is small, and its blocks count for its caller, if it has no loop and calls
-/// nothing but small functions of this module and the C library; everything else and `main` is a node, except what
+/// nothing but small functions of this module, the C library and marks of regions; everything else and `main` is a node, except what
 /// initialises global variables: it runs before `main`, and would be a root for each source file.
 unsafe fn nodes(functions: &[LLVMValueRef], analyses: *mut Analyses) -> HashSet<LLVMValueRef> {
     // SAFETY: the functions are valid and have bodies.
@@ -121,7 +130,9 @@ unsafe fn nodes(functions: &[LLVMValueRef], analyses: *mut Analyses) -> HashSet<
         // From the leaves upwards, so that recursion never becomes small.
         loop {
             let is_small = |callee: LLVMValueRef| {
-                small.contains(&callee) || LLVMIsDeclaration(callee) != 0 && glue::poise_is_library(analyses, callee)
+                small.contains(&callee)
+                    || marks_regions(&name(callee))
+                    || LLVMIsDeclaration(callee) != 0 && glue::poise_is_library(analyses, callee)
             };
             let (now, later): (Vec<_>, Vec<_>) =
                 open.iter().copied().partition(|function| callees[function].iter().all(|&callee| is_small(callee)));

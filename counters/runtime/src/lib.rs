@@ -1,12 +1,13 @@
 //! The library that instrumented programs call: call trees, block counts and time per thread.
 //!
 //! This file is its C interface, specified in `include/poise_runtime.h`; `thread` holds what the calls do on the fast
-//! path, `tree` the call trees, `starts` and `openmp` what threads do when they start or join a team, `process` what exists
+//! path, `tree` the call trees, `starts` and `openmp` what threads do when they start or join a team, `marks` regions marked by hand, `process` what exists
 //! once per process, `clock` the time. Nothing here may harm the
 //! program it lives in: without POISE_PROFILE all is inert, nothing unwinds into the program, errors are one line on
 //! standard error, and the exit status stays the program's own.
 
 mod clock;
+mod marks;
 mod noise;
 mod openmp;
 mod process;
@@ -21,6 +22,7 @@ use std::ffi::{c_char, c_int, c_void};
 use std::panic::catch_unwind;
 use std::ptr::null_mut;
 
+pub use marks::{Mark, Marks};
 pub use tree::Region;
 pub use waiting::Stamp;
 
@@ -61,6 +63,32 @@ pub unsafe extern "C" fn poise_leave(token: *mut c_void) {
 pub unsafe extern "C" fn poise_resume(token: *mut c_void, region: *const Region) {
     // SAFETY: the caller's promise.
     unsafe { thread::resume(token.cast(), region) };
+}
+
+/// A program or library whose marks are to be told if this process measures; see `poise.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn poise_marks_attach(marks: &'static Marks) {
+    marks::attach(marks);
+}
+
+/// A region marked by hand begins; see `poise.h`.
+///
+/// # Safety
+/// The mark's name must be NUL-terminated.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn poise_region_begin(mark: &Mark) {
+    // SAFETY: the caller's promise.
+    unsafe { marks::begin(mark) };
+}
+
+/// A region marked by hand ends; see `poise.h`.
+///
+/// # Safety
+/// The mark's name must be NUL-terminated.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn poise_region_end(mark: &Mark) {
+    // SAFETY: the caller's promise.
+    unsafe { marks::end(mark) };
 }
 
 /// Adds what one MPI call moved to the current call path; see `poise_runtime.h`.
@@ -198,6 +226,7 @@ pub extern "C" fn poise_output_path() -> *const c_char {
 /// Runs when the library is loaded.
 extern "C" fn start() {
     shielded((), process::start);
+    marks::start();
 }
 
 /// Runs when the process ends by `exit` or by returning from `main`, after the program's own destructors.

@@ -13,6 +13,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, TryLockError};
 use std::time::Duration;
 
 use crate::clock::{Instant, Scale, Source};
+use crate::marks;
 use crate::noise;
 use crate::thread;
 use crate::totals::Totals;
@@ -221,6 +222,10 @@ fn with_metadata(totals: &Totals, rank: u32, settings: &Settings) -> poise_profi
     let mut profile = totals.profile(rank, &Scale::since(&settings.start), waiting);
     profile.metadata.clone_from(&settings.metadata);
     profile.noise = noise::collect(rank, &profile);
+    if let Some(mismatch) = marks::mismatch() {
+        say(&mismatch);
+        profile.metadata.insert("marks_that_do_not_match".into(), "yes".into());
+    }
     if totals.is_full() {
         profile.metadata.insert("call_paths_left_out".into(), "yes".into());
         say(
@@ -233,6 +238,7 @@ fn with_metadata(totals: &Totals, rank: u32, settings: &Settings) -> poise_profi
 /// The encoded profile, for `poise_take_profile`.
 pub fn take(rank: u32) -> Option<Vec<u8>> {
     let settings = SETTINGS.get().filter(|_| is_active())?;
+    thread::check_open();
     let profile = profile(rank, settings)?;
     TAKEN.store(true, Ordering::Relaxed);
     Some(profile.encode())
@@ -264,6 +270,7 @@ pub fn finish() {
         return;
     }
     let path = OsStr::from_bytes(settings.path.as_bytes());
+    thread::check_open();
     match profile(0, settings) {
         // Launchers and shells are preloaded too and enter no region; the profile is the program's that they start.
         Some(profile) if profile.nodes.is_empty() => {}

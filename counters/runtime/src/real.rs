@@ -1,7 +1,7 @@
 //! The functions of other libraries that this one stands in front of: found when they are first called, and called
 //! whether anything is measured or not.
 
-use std::ffi::{CStr, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
@@ -42,7 +42,13 @@ impl Real {
             if libc::dladdr(code, &mut information) == 0 || information.dli_fname.is_null() {
                 return null_mut();
             }
-            let handle = libc::dlopen(information.dli_fname, libc::RTLD_NOLOAD | libc::RTLD_LAZY);
+            // By name, or linkers would warn of a static program that it needs shared libraries.
+            let open = libc::dlsym(libc::RTLD_DEFAULT, c"dlopen".as_ptr());
+            if open.is_null() {
+                return null_mut();
+            }
+            let open: unsafe extern "C" fn(*const c_char, c_int) -> *mut c_void = std::mem::transmute(open);
+            let handle = open(information.dli_fname, libc::RTLD_NOLOAD | libc::RTLD_LAZY);
             if handle.is_null() {
                 return null_mut();
             }

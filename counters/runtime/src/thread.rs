@@ -4,9 +4,10 @@
 use std::arch::{asm, global_asm};
 use std::ptr::null_mut;
 
+use crate::marks::Open;
 use crate::tree::{Node, Region, Tree};
 use crate::waiting::{Polls, Stamp};
-use crate::{clock, noise, process, shielded};
+use crate::{clock, marks, noise, process, shielded};
 
 // `poise_thread` must be an ELF thread-local symbol that instrumented code reaches without a call (initial-exec), which
 // stable Rust cannot declare.
@@ -353,6 +354,23 @@ pub fn adopt(origin: *mut Node) -> *mut Node {
     if base.is_null() { null_mut() } else { std::mem::replace(&mut thread.current, base) }
 }
 
+/// Lets `change` change the list of this thread's open regions; not in a signal handler that interrupted such a change.
+pub fn with_open(change: impl FnOnce(&mut Vec<Open>) + std::panic::UnwindSafe) {
+    // SAFETY: as in `enter`; `change` may call functions of this module, so that no reference to the block is held.
+    let thread = here();
+    // SAFETY: as above.
+    unsafe {
+        if (*thread).current.is_null() || (*thread).busy != 0 {
+            return;
+        }
+        (*thread).busy = 1;
+        // The tree is this thread's, and `busy` keeps others from the list.
+        let open = (*(*thread).tree).open();
+        shielded((), move || change(&mut *open));
+        (*thread).busy = 0;
+    }
+}
+
 /// Attributes what this thread has done so far, before its tree is read.
 pub fn settle() {
     // SAFETY: as in `enter`.
@@ -360,6 +378,12 @@ pub fn settle() {
     if !thread.current.is_null() {
         thread.attribute();
     }
+}
+
+/// Counts this thread's regions that were left without their end, before the profile is taken.
+pub fn check_open() {
+    let current = current();
+    with_open(move |open| marks::check(open, current));
 }
 
 /// A thread's block as it was when something else began to run on the thread: a coroutine with a call path of its own.
@@ -449,6 +473,11 @@ pub fn end(address: usize) -> *mut Tree {
         }
     }
     thread.attribute();
+    // Where a thread ends, it has left what it entered.
+    // SAFETY: the tree is this thread's.
+    let (root, open) = unsafe { ((*thread.tree).root(), (*thread.tree).open()) };
+    // SAFETY: the list is this thread's, which ends.
+    shielded((), move || marks::check(unsafe { &mut *open }, root));
     thread.forget_polls();
     thread.current = null_mut();
     noise::thread_ends();

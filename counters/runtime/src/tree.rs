@@ -2,9 +2,12 @@
 //! is why nodes never move, counters are atomics (read and written relaxed, so they cost what plain ones do) and
 //! readers walk the nodes in the order of their creation instead of following lists that change.
 
+use std::cell::UnsafeCell;
 use std::ffi::{CStr, c_char};
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+
+use crate::marks::Open;
 
 /// A function or MPI operation; `struct poise_region` of `poise_runtime.h`.
 #[derive(Debug)]
@@ -167,6 +170,20 @@ impl Node {
         null_mut()
     }
 
+    /// Whether `wanted` is `node` or one of its callers.
+    ///
+    /// # Safety
+    /// `node` must be null or a node of the calling thread's tree.
+    pub unsafe fn is_on_path(mut node: *mut Self, wanted: *mut Self) -> bool {
+        // SAFETY: as in `callee`.
+        unsafe {
+            while !node.is_null() && node != wanted {
+                node = (*node).parent;
+            }
+        }
+        !node.is_null()
+    }
+
     /// The node of `region` among `node` and its callers; null if there is none.
     ///
     /// # Safety
@@ -226,13 +243,19 @@ pub struct Tree {
     count: u32,
     /// Whether [`MAXIMUM`] was reached.
     full: AtomicUsize,
+    /// Regions marked by hand that have begun; the owning thread's alone.
+    open: UnsafeCell<Vec<Open>>,
 }
+
+// What a panic could leave behind in the list of open regions is still a list of open regions.
+impl std::panic::RefUnwindSafe for Tree {}
 
 impl Tree {
     /// A tree for the thread whose block is at `thread`, with nothing but its root: what is executed outside any region.
     pub fn new(thread: usize) -> Self {
         let head = Chunk::allocate();
-        let mut tree = Self { thread, head, tail: head, count: 0, full: AtomicUsize::new(0) };
+        let mut tree =
+            Self { thread, head, tail: head, count: 0, full: AtomicUsize::new(0), open: UnsafeCell::default() };
         tree.push(null_mut(), null());
         tree
     }
@@ -240,6 +263,11 @@ impl Tree {
     /// Address of the thread's block in thread-local storage.
     pub fn thread(&self) -> usize {
         self.thread
+    }
+
+    /// Regions marked by hand that have begun. Only the owning thread may look at them.
+    pub fn open(&self) -> *mut Vec<Open> {
+        self.open.get()
     }
 
     /// The root.

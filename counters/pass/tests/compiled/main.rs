@@ -6,6 +6,7 @@
 mod aarch64;
 mod behaviour;
 mod counts;
+mod marks;
 mod noise;
 mod random;
 mod threads;
