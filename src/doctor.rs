@@ -27,7 +27,7 @@ struct Variable {
     meaning: &'static str,
 }
 
-const VARIABLES: [Variable; 15] = [
+const VARIABLES: [Variable; 16] = [
     Variable {
         name: "POISE_PROFILE",
         default: "unset",
@@ -37,6 +37,11 @@ const VARIABLES: [Variable; 15] = [
         name: "POISE_CLOCK",
         default: "wall",
         meaning: "what time means: wall (elapsed), cpu (processor time of the thread) or simulated (SimGrid's clock)",
+    },
+    Variable {
+        name: "POISE_CHECKPOINT",
+        default: "unset",
+        meaning: "seconds between checkpoints, which a crash or kill leaves beside where the profile would be",
     },
     Variable {
         name: "POISE_PARAMETERS",

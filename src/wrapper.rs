@@ -24,6 +24,7 @@ pub fn exec(language: Language, arguments: &[OsString]) -> Result<std::convert::
     if let Some(wish) = noise {
         command.env("POISE_NOISE", wish);
     }
+    let arguments = if language == Language::Fortran { without_gnus(arguments) } else { arguments };
     let arguments = &arguments[..];
     let plan = Plan::of(&expanded(arguments));
     if !is_off && plan.links && plan.links_smpi {
@@ -81,6 +82,24 @@ fn without_noise(arguments: &[OsString]) -> (Vec<OsString>, Option<String>) {
     }
     let wish = wish.filter(|_| env::var_os("POISE_NOISE").is_none());
     (rest, wish)
+}
+
+/// Starts of options of gfortran that Debian's `mpifort.mpich` passes on, that flang refuses, and that change nothing here.
+const GNUS: [&str; 7] = [
+    "-ffile-prefix-map=",
+    "-fdebug-prefix-map=",
+    "-fstack-protector",
+    "-fstack-clash-protection",
+    "-fcf-protection",
+    "-fallow-invalid-boz",
+    "-fallow-argument-mismatch",
+];
+
+/// The arguments without what only gfortran knows.
+fn without_gnus(mut arguments: Vec<OsString>) -> Vec<OsString> {
+    let is_gnus = |argument: &OsString| argument.to_str().is_some_and(|text| GNUS.iter().any(|g| text.starts_with(g)));
+    arguments.retain(|argument| !is_gnus(argument));
+    arguments
 }
 
 /// What to add to the user's arguments.

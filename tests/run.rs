@@ -243,3 +243,43 @@ fn what_cannot_be_started_or_written_is_said_in_one_line() {
     }
     assert_eq!(world.names("."), Vec::<String>::new(), "nothing half-written is left");
 }
+
+/// A rank that is killed takes the run with it, and the checkpoints of all ranks become one partial profile.
+#[test]
+fn a_killed_run_leaves_the_checkpoints_of_its_ranks() {
+    let mut world = World::new();
+    let text = "#include <mpi.h>\n#include <signal.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n#include <unistd.h>
+        static volatile int sum;
+        __attribute__((noinline)) static void work(int n) { for (int i = 0; i < n; i++) sum = i; }
+        int main(int argc, char **argv) {
+            int rank; MPI_Init(&argc, &argv); MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+            char name[4096]; int there = 0;
+            while (there < 3) {
+                work(100000);
+                MPI_Barrier(MPI_COMM_WORLD);
+                there = 0;
+                for (int r = 0; r < 3; r++) {
+                    snprintf(name, sizeof name, \"%s.checkpoint.%d\", getenv(\"POISE_PROFILE\"), r);
+                    there += access(name, R_OK) == 0;
+                }
+                MPI_Allreduce(MPI_IN_PLACE, &there, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+            }
+            if (argc > 1 && rank == 1) kill(getpid(), SIGKILL);
+            MPI_Finalize(); return 0; }";
+    world.write("killed.c", text);
+    world.set("OMPI_CC", &format!("{} cc", env!("CARGO_BIN_EXE_poise")));
+    outcome(world.command("mpicc.openmpi", ["-O1", "killed.c", "-o", "killed"]).output().unwrap()).status(0);
+    world.set("POISE_CHECKPOINT", "0.05");
+    let failed = world.poise(run(&["-o", "killed.run"], &["./killed", "yes"]));
+    assert_ne!(failed.status, Some(0));
+    assert!(failed.stderr.contains("partial.poise"), "{}", failed.stderr);
+    assert!(!world.names("killed.run").iter().any(|name| name.contains("checkpoint") || name == "profile.poise"));
+    let partial = Profile::read(world.path("killed.run/partial.poise")).unwrap();
+    assert_eq!(partial.ranks, 3);
+    assert!(partial.metadata.contains_key("partial"));
+    let (visits, smallest, _) = over_ranks(&partial, &["main", "work"], Metric::Visits);
+    assert!(visits >= 3 && smallest >= 1);
+
+    world.poise(run(&["-o", "well"], &["./killed"])).status(0);
+    assert!(!world.names("well").iter().any(|name| name.contains("checkpoint") || name.contains("partial")));
+}

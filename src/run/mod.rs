@@ -14,6 +14,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 
 pub mod misfortune;
+pub mod partial;
 pub mod processes;
 pub mod record;
 mod supervise;
@@ -174,7 +175,7 @@ impl Run {
         let seconds = clock.elapsed().as_secs_f64();
         let machine = machine.map(|before| before.until_now(self.cores, self.clock == Clock::Wall));
         let cost = Cost { started_unix_seconds: started, seconds, processor_seconds: ended.processor_seconds, machine };
-        let outcome = misfortune::judge(self, &ended, folder.path());
+        let outcome = partial::collect(misfortune::judge(self, &ended, folder.path()), folder.path());
         record.end(self, folder.path(), &outcome, &cost).map_err(|e| Error::cannot_write(&parent, &e))?;
         self.settle(folder, &place, outcome)
     }

@@ -46,6 +46,23 @@ impl Profile {
     }
 }
 
+impl Profile {
+    /// As [`Profile::write`], but in the place of a file that is there: a checkpoint of the same process. A reader finds the
+    /// old or the new one, whole.
+    ///
+    /// # Errors
+    /// [`ProfileError::Io`]; the old file then stays.
+    pub fn replace(&self, path: impl AsRef<Path>) -> Result<(), ProfileError> {
+        let path = path.as_ref();
+        let temporary = temporary(path);
+        let replaced = write_new(&temporary, &self.encode()).and_then(|()| fs::rename(&temporary, path));
+        replaced.map_err(|source| {
+            let _ = fs::remove_file(&temporary);
+            ProfileError::Io { path: path.to_owned(), action: "replace the checkpoint", source }
+        })
+    }
+}
+
 impl ProfileError {
     /// For a process that measured and found its profile's file taken, perhaps by another process of the same run:
     /// leaves the file `PATH.conflict` with `line` in it, so that who reads the profile can know that it is not the

@@ -2,10 +2,11 @@
 //!
 //! This file is its C interface, specified in `include/poise_runtime.h`; `thread` holds what the calls do on the fast
 //! path, `tree` the call trees, `starts` and `openmp` what threads do when they start or join a team, `marks` regions marked by hand, `process` what exists
-//! once per process, `clock` the time. Nothing here may harm the
+//! once per process, `checkpoint` what a crash leaves, `clock` the time. Nothing here may harm the
 //! program it lives in: without POISE_PROFILE all is inert, nothing unwinds into the program, errors are one line on
 //! standard error, and the exit status stays the program's own.
 
+mod checkpoint;
 mod clock;
 mod marks;
 mod noise;

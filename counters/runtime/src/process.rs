@@ -7,11 +7,13 @@ use std::collections::BTreeMap;
 use std::ffi::{CString, OsStr, c_char, c_void};
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, TryLockError};
 use std::time::Duration;
 
+use crate::checkpoint;
 use crate::clock::{Instant, Scale, Source};
 use crate::marks;
 use crate::noise;
@@ -58,6 +60,7 @@ pub fn say(message: &str) {
 /// Reads the environment; measuring begins if POISE_PROFILE names a file.
 pub fn start() {
     let Some(path) = std::env::var_os("POISE_PROFILE").filter(|path| !path.is_empty()) else { return };
+    let profile = PathBuf::from(&path);
     let Ok(path) = CString::new(path.as_bytes()) else { return };
     let (clock, source) = match std::env::var("POISE_CLOCK").as_deref() {
         Ok("cpu") => ("cpu", Source::ThreadCpu),
@@ -91,6 +94,10 @@ pub fn start() {
     KEY.store(key, Ordering::Relaxed);
     let settings = Settings { path, metadata, start: Instant::now() };
     ACTIVE.store(SETTINGS.set(settings).is_ok(), Ordering::Release);
+    let wish = std::env::var("POISE_CHECKPOINT").unwrap_or_default();
+    if let Err(what) = checkpoint::start(&wish, &profile) {
+        say(&format!("POISE_CHECKPOINT: {what}; there are no checkpoints."));
+    }
     // Simulated time does not see what instructions cost.
     if clock != "simulated"
         && let Err(what) = noise::start(&std::env::var("POISE_ABSORB").unwrap_or_default())
@@ -217,10 +224,21 @@ fn profile(rank: u32, settings: &Settings) -> Option<poise_profile::Profile> {
     Some(with_metadata(&totals()?, rank, settings))
 }
 
-fn with_metadata(totals: &Totals, rank: u32, settings: &Settings) -> poise_profile::Profile {
+fn described(totals: &Totals, rank: u32, settings: &Settings) -> poise_profile::Profile {
     let waiting = WAITING.load(Ordering::Relaxed);
     let mut profile = totals.profile(rank, &Scale::since(&settings.start), waiting);
     profile.metadata.clone_from(&settings.metadata);
+    profile
+}
+
+/// The profile so far, for a checkpoint.
+pub fn snapshot(rank: u32) -> Option<poise_profile::Profile> {
+    let settings = SETTINGS.get().filter(|_| is_active())?;
+    Some(described(&totals()?, rank, settings))
+}
+
+fn with_metadata(totals: &Totals, rank: u32, settings: &Settings) -> poise_profile::Profile {
+    let mut profile = described(totals, rank, settings);
     profile.noise = noise::collect(rank, &profile);
     if let Some(mismatch) = marks::mismatch() {
         say(&mismatch);
@@ -238,6 +256,7 @@ fn with_metadata(totals: &Totals, rank: u32, settings: &Settings) -> poise_profi
 /// The encoded profile, for `poise_take_profile`.
 pub fn take(rank: u32) -> Option<Vec<u8>> {
     let settings = SETTINGS.get().filter(|_| is_active())?;
+    checkpoint::stop();
     thread::check_open();
     let profile = profile(rank, settings)?;
     TAKEN.store(true, Ordering::Relaxed);
@@ -264,23 +283,33 @@ pub fn take_coroutine(rank: u32) -> Option<Vec<u8>> {
 pub fn finish() {
     let Some(settings) = SETTINGS.get().filter(|_| is_active()) else { return };
     if CLAIMED.load(Ordering::Relaxed) {
-        if !TAKEN.load(Ordering::Relaxed) {
+        if TAKEN.load(Ordering::Relaxed) {
+            checkpoint::remove();
+        } else {
             say("MPI_Finalize was never reached; this run has no profile.");
         }
         return;
     }
     let path = OsStr::from_bytes(settings.path.as_bytes());
+    checkpoint::stop();
     thread::check_open();
-    match profile(0, settings) {
+    let is_written = match profile(0, settings) {
         // Launchers and shells are preloaded too and enter no region; the profile is the program's that they start.
-        Some(profile) if profile.nodes.is_empty() => {}
-        Some(profile) => {
-            if let Err(error) = profile.write(path) {
+        Some(profile) if profile.nodes.is_empty() => true,
+        Some(profile) => profile
+            .write(path)
+            .inspect_err(|error| {
                 let line = format!("{error}; this process has no profile.");
                 say(&line);
                 error.mark_conflict(&line);
-            }
+            })
+            .is_ok(),
+        None => {
+            say("the process ended while a thread was starting or ending; this run has no profile.");
+            false
         }
-        None => say("the process ended while a thread was starting or ending; this run has no profile."),
+    };
+    if is_written {
+        checkpoint::remove();
     }
 }

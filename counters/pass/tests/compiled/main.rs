@@ -5,6 +5,7 @@
 
 mod aarch64;
 mod behaviour;
+mod checkpoints;
 mod counts;
 mod marks;
 mod noise;

@@ -1,0 +1,86 @@
+//! A killed program leaves what its last checkpoint had; one that ends leaves no checkpoint and the same profile as without.
+
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use poise_profile::{Metric, Profile};
+
+use crate::counts::THREADS;
+use crate::tools::{Bench, Source, at, total};
+
+#[test]
+fn survive_a_kill() {
+    let text = "#include <stdio.h>
+        static volatile int sum; __attribute__((noinline)) static void work(int n) { for (int i = 0; i < n; i++) sum = i; }
+        int main(void) { for (;;) work(1000); }";
+    let bench = Bench::new();
+    let program = bench.counted(&Source { text, language: "c" }, &["-O1"]);
+    let (path, checkpoint) = (bench.path("x.poise"), bench.path("x.poise.checkpoint"));
+    let mut command = Command::new(program);
+    command.env("POISE_PROFILE", &path).env("POISE_CHECKPOINT", "0.01").stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let seen = || Profile::read(&checkpoint).ok().and_then(|profile| at(&profile, &["main", "work"], Metric::Visits));
+    let wait_until = |wanted: &dyn Fn(u128) -> bool| {
+        while !seen().is_some_and(wanted) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        seen().unwrap()
+    };
+    // The second one replaces the first.
+    let first = wait_until(&|visits| visits > 0);
+    let later = wait_until(&|visits| visits > first);
+    child.kill().unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.signal(), Some(9));
+    assert!(output.stderr.is_empty() && !path.exists());
+    let profile = Profile::read(&checkpoint).unwrap();
+    assert!(profile.metadata.contains_key("partial"), "{:?}", profile.metadata);
+    assert!(profile.metadata["checkpoint_seconds"].parse::<f64>().unwrap() > 0.0);
+    let visits = at(&profile, &["main", "work"], Metric::Visits).unwrap();
+    assert!(visits >= later);
+    // An activation has 1002 blocks (entry, loop, end) and the last may be open.
+    let blocks = at(&profile, &["main", "work"], Metric::BasicBlocks).unwrap();
+    assert!(blocks <= visits * 1003 && blocks + 2 * 1003 >= visits * 1000, "{blocks} {visits}");
+}
+
+#[test]
+fn go_when_the_profile_is_written() {
+    let bench = Bench::new();
+    let program = bench.counted(&THREADS, &["-O1"]);
+    let expected = total(bench.measure(&program, &[]).profile());
+    for wish in ["0.0005", "3600"] {
+        let path = bench.path("with.poise");
+        let _ = std::fs::remove_file(&path);
+        let output = Command::new(&program).env("POISE_PROFILE", &path).env("POISE_CHECKPOINT", wish).output().unwrap();
+        assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+        let profile = Profile::read(&path).unwrap();
+        assert_eq!(total(&profile), expected);
+        assert!(!profile.metadata.contains_key("partial"));
+        assert!(!bench.path("with.poise.checkpoint").exists());
+    }
+    let path = bench.path("wrong.poise");
+    let output = Command::new(&program).env("POISE_PROFILE", &path).env("POISE_CHECKPOINT", "often").output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(
+        said,
+        "poise: POISE_CHECKPOINT: \"often\" is no positive number of seconds; there are no checkpoints.\n"
+    );
+    assert_eq!(total(&Profile::read(&path).unwrap()), expected);
+}
+
+/// A checkpoint of another process is kept, as a profile is.
+#[test]
+fn replace_no_file_of_others() {
+    let text = "#include <unistd.h>\nint main(void) { for (volatile int i = 0; i < 9; i++) usleep(20000); return 4; }";
+    let bench = Bench::new();
+    let program = bench.counted(&Source { text, language: "c" }, &["-O1"]);
+    let (path, checkpoint) = (bench.path("x.poise"), bench.path("x.poise.checkpoint"));
+    std::fs::write(&checkpoint, "mine").unwrap();
+    let output = Command::new(program).env("POISE_PROFILE", &path).env("POISE_CHECKPOINT", "0.01").output().unwrap();
+    assert_eq!(output.status.code(), Some(4));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.ends_with("there are no more checkpoints.\n") && said.lines().count() == 1, "{said}");
+    assert_eq!(std::fs::read(&checkpoint).unwrap(), b"mine");
+    assert!(path.exists());
+}

@@ -1,0 +1,143 @@
+//! Checkpoints: where POISE_CHECKPOINT asks for them, a thread of the runtime's own writes the profile so far beside where it
+//! is going to be, again and again, so that a crash or a kill leaves what the last one had.
+//!
+//! A thread, because a program that hangs or waits calls no hook, and because the others need not be interrupted: trees are made
+//! to be read while their threads change them (`tree.rs`), counter by counter. A checkpoint therefore holds each counter as it was
+//! at some moment of the reading. The thread takes no signals, and forked children do not have it.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Condvar, Mutex, OnceLock, PoisonError, TryLockError};
+use std::time::{Duration, Instant};
+
+use poise_profile::Profile;
+
+use crate::process::say;
+
+/// What launchers call a process's rank: Open MPI, MPICH and its like, PMIx, Slurm.
+const RANKS: [&str; 4] = ["OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"];
+/// How long the end of the process waits for a checkpoint that is being written.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+static WRITER: OnceLock<Writer> = OnceLock::new();
+
+struct Writer {
+    path: PathBuf,
+    rank: u32,
+    start: Instant,
+    /// Whether checkpoints go on; held while one is written.
+    goes_on: Mutex<bool>,
+    ended: Condvar,
+    /// Whether the file is ours.
+    has_written: AtomicBool,
+}
+
+/// Begins to write checkpoints of the profile at `path` every `wish` seconds; empty for none.
+///
+/// # Errors
+/// The wish is no positive number, or there can be no thread.
+pub fn start(wish: &str, path: &Path) -> Result<(), String> {
+    if wish.is_empty() {
+        return Ok(());
+    }
+    let seconds = wish.parse().ok().filter(|seconds| *seconds > 0.0);
+    let interval = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    let interval = interval.ok_or_else(|| format!("\"{wish}\" is no positive number of seconds"))?;
+    let rank = RANKS.iter().find_map(|name| std::env::var(name).ok()?.parse::<u32>().ok());
+    let mut file = OsString::from(path);
+    file.push(".checkpoint");
+    if let Some(rank) = rank {
+        file.push(format!(".{rank}"));
+    }
+    let writer = WRITER.get_or_init(|| Writer {
+        path: file.into(),
+        rank: rank.unwrap_or(0),
+        start: Instant::now(),
+        goes_on: Mutex::new(true),
+        ended: Condvar::new(),
+        has_written: AtomicBool::new(false),
+    });
+    without_signals(|| std::thread::Builder::new().name("poise".into()).spawn(move || writer.run(interval)))
+        .map(drop)
+        .map_err(|error| format!("there can be no thread for checkpoints: {error}"))
+}
+
+/// Calls `make` with all signals blocked, so that the thread it makes takes none.
+fn without_signals<T>(make: impl FnOnce() -> T) -> T {
+    // SAFETY: the sets are written before they are read.
+    unsafe {
+        let mut all: libc::sigset_t = std::mem::zeroed();
+        let mut before: libc::sigset_t = std::mem::zeroed();
+        libc::sigfillset(&mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
+        let made = make();
+        libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut());
+        made
+    }
+}
+
+impl Writer {
+    fn run(&self, interval: Duration) {
+        let mut goes_on = self.goes_on.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            let waited = self.ended.wait_timeout_while(goes_on, interval, |goes_on| *goes_on);
+            goes_on = waited.unwrap_or_else(PoisonError::into_inner).0;
+            if !*goes_on {
+                return;
+            }
+            // Ends when there is nothing more to write to, with one line.
+            if let Some(profile) = self.profile()
+                && let Err(line) = self.write(&profile)
+            {
+                say(&line);
+                return;
+            }
+        }
+    }
+
+    /// What there is so far; `None` in a process that has entered nothing, as a shell that starts the program.
+    fn profile(&self) -> Option<Profile> {
+        let mut profile = crate::process::snapshot(self.rank).filter(|profile| !profile.nodes.is_empty())?;
+        let seconds = self.start.elapsed().as_secs_f64();
+        profile.metadata.insert("partial".into(), "checkpoint of a process that had not ended".into());
+        profile.metadata.insert("checkpoint_seconds".into(), format!("{seconds:.3}"));
+        Some(profile)
+    }
+
+    fn write(&self, profile: &Profile) -> Result<(), String> {
+        let no_more = |error: poise_profile::ProfileError| format!("{error}; there are no more checkpoints.");
+        if self.has_written.load(Ordering::Relaxed) {
+            return profile.replace(&self.path).map_err(no_more);
+        }
+        profile.write(&self.path).map_err(no_more)?;
+        self.has_written.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+/// The profile is about to be taken: no more checkpoints, and none that reads the trees meanwhile.
+pub fn stop() {
+    let Some(writer) = WRITER.get() else { return };
+    let until = Instant::now() + PATIENCE;
+    loop {
+        match writer.goes_on.try_lock() {
+            Ok(mut goes_on) => *goes_on = false,
+            Err(TryLockError::Poisoned(poisoned)) => *poisoned.into_inner() = false,
+            Err(TryLockError::WouldBlock) if Instant::now() < until => {
+                std::thread::sleep(Duration::from_millis(1));
+                continue;
+            }
+            Err(TryLockError::WouldBlock) => return,
+        }
+        writer.ended.notify_all();
+        return;
+    }
+}
+
+/// The profile is where it belongs: the last checkpoint goes.
+pub fn remove() {
+    if let Some(writer) = WRITER.get().filter(|writer| writer.has_written.load(Ordering::Relaxed)) {
+        let _ = std::fs::remove_file(&writer.path);
+    }
+}
