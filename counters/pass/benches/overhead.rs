@@ -1,12 +1,39 @@
-//! What counting costs: `cargo bench -p poise-pass` compiles small programs with and without the pass at -O3, runs them
-//! in turns, and prints the ratios of user time and, where valgrind is installed, of instructions.
+//! What counting costs, beside what others cost: `cargo bench -p poise-pass` builds small programs in every variant at -O3, runs the
+//! variants in turns, and prints the median over the turns of user time by that of the uninstrumented program, and, where
+//! valgrind is installed, ratios of instructions, which other work on the machine cannot change.
+//!
+//! `POISE_OVERHEAD=FILE` adds programs of one's own, a line each: `name | folder | build | run`. The folder is copied for every
+//! variant; the commands are the shell's, in the copy, with the variant's compilers in CC and CXX (and FC, where a variant
+//! knows Fortran). `POISE_OVERHEAD_ONLY=1` leaves the small programs out, `POISE_OVERHEAD_RUNS=N` sets the number of turns,
+//! and `POISE_OVERHEAD_INSTRUCTIONS=ours` leaves out the instructions of what is not ours, since counting them takes long.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 const KERNELS: [&str; 6] = ["gemm.c", "cg.c", "stencil.c", "tree.c", "sort.cpp", "particles.cpp"];
-/// Runs per program; the ratio is that of the medians.
+/// Turns unless the environment says another number.
 const RUNS: usize = 7;
+/// Functions for `-finstrument-functions`, which do nothing.
+const HOOKS: &str = "__attribute__((no_instrument_function)) void __cyg_profile_func_enter(void *f, void *c) { (void)f; (void)c; }
+__attribute__((no_instrument_function)) void __cyg_profile_func_exit(void *f, void *c) { (void)f; (void)c; }\n";
+
+/// A way of building the programs.
+struct Variant {
+    title: &'static str,
+    /// What is added to the compilers of C and C++; that of Fortran gets it only for what is ours or nothing.
+    flags: String,
+    is_ours: bool,
+    /// Whether it runs with POISE_PROFILE.
+    measures: bool,
+}
+
+/// A program and how it is built and run, by the shell.
+struct Program {
+    name: String,
+    folder: PathBuf,
+    build: String,
+    run: String,
+}
 
 fn main() {
     // Cargo's own checks run every bench target with other arguments.
@@ -14,77 +41,170 @@ fn main() {
         return;
     }
     let folder = tempfile::tempdir().expect("a temporary folder");
-    println!(
-        "{:14}{:>10}{:>10}{:>10}{:>14}{:>14}",
-        "program", "time [s]", "idle", "measured", "instr. idle", "measured"
-    );
-    let mut columns: [Vec<f64>; 4] = Default::default();
-    for kernel in KERNELS {
-        let (native, counted) = (compile(folder.path(), kernel, false), compile(folder.path(), kernel, true));
-        let profile = folder.path().join("profile");
-        let mut times: [Vec<f64>; 3] = Default::default();
-        for _ in 0..RUNS {
-            times[0].push(user_time(&native, None));
-            times[1].push(user_time(&counted, None));
-            times[2].push(user_time(&counted, Some(&profile)));
-        }
-        let [alone, idle, measured] = times.map(median);
-        let base = instructions(&native, None);
-        let ratio = |program: &Path, profile: Option<&Path>| instructions(program, profile) / base;
-        let row = [idle / alone, measured / alone, ratio(&counted, None), ratio(&counted, Some(&profile))];
-        println!("{kernel:14}{alone:>10.3}{:>10.3}{:>10.3}{:>14.3}{:>14.3}", row[0], row[1], row[2], row[3]);
-        columns.iter_mut().zip(row).for_each(|(column, value)| column.push(value));
+    let runs = std::env::var("POISE_OVERHEAD_RUNS").ok().and_then(|n| n.parse().ok()).unwrap_or(RUNS);
+    let variants = variants(folder.path());
+    let mut tables: [Vec<Vec<f64>>; 2] = Default::default();
+    let titles: Vec<_> = variants.iter().skip(1).map(|variant| format!("{:>12}", variant.title)).collect();
+    println!("{:16}{:>10}{}", "user time", "alone [s]", titles.concat());
+    let mut names = Vec::new();
+    for program in programs() {
+        let built: Vec<_> = variants.iter().map(|variant| build(folder.path(), &program, variant)).collect();
+        let (alone, times) = times(&program, &variants, &built, runs);
+        println!("{:16}{alone:>10.3}{}", program.name, row(&times));
+        tables[0].push(times);
+        tables[1].push(instructions(&program, &variants, &built));
+        names.push(program.name);
     }
-    let [a, b, c, d] = columns.map(|c| (c.iter().map(|x| x.ln()).sum::<f64>() / c.len() as f64).exp());
-    println!("{:14}{:>10}{a:>10.3}{b:>10.3}{c:>14.3}{d:>14.3}", "geometric mean", "");
+    println!("{:26}{}\n\ninstructions", "geometric mean", row(&geometric_means(&tables[0])));
+    names.iter().zip(&tables[1]).for_each(|(name, values)| println!("{name:26}{}", row(values)));
+    println!("{:26}{}", "geometric mean", row(&geometric_means(&tables[1])));
 }
 
-/// Compiles a kernel; gives the program.
-fn compile(folder: &Path, kernel: &str, counted: bool) -> PathBuf {
-    let program = folder.join(format!("{kernel}.{counted}"));
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/kernels").join(kernel);
-    let mut command = Command::new(if kernel.ends_with("pp") { "clang++-19" } else { "clang-19" });
-    command.arg("-O3").arg(source).arg("-o").arg(&program).arg("-lm");
-    if counted {
-        let path = std::env::current_exe().expect("the bench's own path");
-        let folder = path.parent().expect("programs lie in folders").display();
-        command.arg(format!("-fpass-plugin={folder}/libpoise_pass.so")).arg("-gline-tables-only");
-        command.arg(format!("-L{folder}")).arg("-lpoise_runtime").arg(format!("-Wl,-rpath,{folder}"));
-    }
-    let status = command.status().expect("clang 19 is installed");
-    assert!(status.success(), "{command:?}: {status}");
-    program
+fn row(values: &[f64]) -> String {
+    values.iter().map(|value| if value.is_nan() { format!("{:>12}", "-") } else { format!("{value:>12.3}") }).collect()
 }
 
-fn prepare(mut command: Command, profile: Option<&Path>) -> Command {
-    command.stdout(Stdio::null()).env_remove("POISE_PROFILE");
-    if let Some(profile) = profile {
-        let _ = std::fs::remove_file(profile);
+/// The variants, the uninstrumented one first.
+fn variants(scratch: &Path) -> Vec<Variant> {
+    let path = std::env::current_exe().expect("the bench's own path");
+    let libraries = path.parent().expect("programs lie in folders").display();
+    let runtime = format!("-L{libraries} -Wl,--no-as-needed -lpoise_runtime -Wl,-rpath,{libraries}");
+    let ours = format!("-fpass-plugin={libraries}/libpoise_pass.so -gline-tables-only {runtime}");
+    let (hooks, object) = (scratch.join("hooks.c"), scratch.join("hooks.o"));
+    std::fs::write(&hooks, HOOKS).expect("the folder is writable");
+    let compiled = Command::new("clang-19").args(["-O3", "-fPIC", "-c", "-o"]).arg(&object).arg(&hooks).status();
+    assert!(compiled.expect("clang 19 is installed").success(), "{}", hooks.display());
+    let coverage = "-fsanitize-coverage=bb,no-prune,inline-8bit-counters -mllvm -sanitizer-early-opt-ep=1";
+    let archive = scratch.join("libhooks.a");
+    let archived = Command::new("ar").arg("rc").arg(&archive).arg(&object).status();
+    assert!(archived.expect("ar is installed").success(), "{}", archive.display());
+    let hooked = format!("-finstrument-functions -L{} -lhooks", scratch.display());
+    let theirs = |title, flags: &str| Variant { title, flags: flags.to_owned(), is_ours: false, measures: false };
+    vec![
+        theirs("native", ""),
+        Variant { title: "idle", flags: ours.clone(), is_ours: true, measures: false },
+        Variant { title: "measured", flags: ours, is_ours: true, measures: true },
+        theirs("naive", coverage),
+        theirs("ir-profile", "-fprofile-generate"),
+        theirs("fe-profile", "-fprofile-instr-generate"),
+        theirs("functions", &hooked),
+    ]
+}
+
+/// Those of this repository, and those that the environment adds.
+fn programs() -> Vec<Program> {
+    let mut programs = Vec::new();
+    if std::env::var_os("POISE_OVERHEAD_ONLY").is_none() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/kernels");
+        programs.extend(KERNELS.map(|name| Program {
+            name: name.to_owned(),
+            folder: folder.clone(),
+            build: format!("${} -O3 {name} -o program -lm", if name.ends_with("pp") { "CXX" } else { "CC" }),
+            run: "./program".to_owned(),
+        }));
+    }
+    let Some(file) = std::env::var_os("POISE_OVERHEAD") else { return programs };
+    let text = std::fs::read_to_string(&file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
+    for line in text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#')) {
+        let fields: Vec<_> = line.split('|').map(|field| field.trim().to_owned()).collect();
+        let [name, folder, build, run] = fields.try_into().unwrap_or_else(|_| {
+            panic!("{}: a line is \"name | folder | build | run\": {line}", file.display());
+        });
+        programs.push(Program { name, folder: folder.into(), build, run });
+    }
+    programs
+}
+
+/// The shell in `folder`, with the variant's compilers.
+fn shell(folder: &Path, line: &str, variant: &Variant) -> Command {
+    let mut command = Command::new("bash");
+    command.current_dir(folder).args(["-c", line]).env_remove("POISE_PROFILE");
+    command.env("CC", format!("clang-19 {} -Wno-unused-command-line-argument", variant.flags));
+    command.env("CXX", format!("clang++-19 {} -Wno-unused-command-line-argument", variant.flags));
+    let flags = if variant.is_ours { variant.flags.replace("-gline-tables-only", "") } else { String::new() };
+    if variant.is_ours || variant.flags.is_empty() {
+        command.env("FC", format!("flang-new-19 {flags}"));
+    }
+    command
+}
+
+/// Builds a program in a folder of its own; `None` where the variant cannot, as those of C cannot compile Fortran.
+fn build(scratch: &Path, program: &Program, variant: &Variant) -> Option<PathBuf> {
+    let folder = scratch.join(format!("{}.{}", program.name, variant.title));
+    let copied = Command::new("cp").args(["-r", "--"]).arg(&program.folder).arg(&folder).status();
+    assert!(copied.is_ok_and(|status| status.success()), "{} cannot be copied", program.folder.display());
+    let output = shell(&folder, &program.build, variant).output().expect("bash is installed");
+    if !output.status.success() {
+        eprintln!("{} is not built as {}: {}", program.name, variant.title, String::from_utf8_lossy(&output.stderr));
+    }
+    output.status.success().then_some(folder)
+}
+
+fn runs_in(folder: &Path, line: &str, variant: &Variant) -> Command {
+    let mut command = shell(folder, line, variant);
+    command.stdout(Stdio::null()).env("LLVM_PROFILE_FILE", folder.join("default.profraw"));
+    if variant.measures {
+        let profile = folder.join("overhead.poise");
+        let _ = std::fs::remove_file(&profile);
         command.env("POISE_PROFILE", profile);
     }
     command
 }
 
-/// User time of one run in seconds, as the shell's `times` tells it, after the program, for its children.
-fn user_time(program: &Path, profile: Option<&Path>) -> f64 {
-    let mut command = Command::new("bash");
-    command.args(["-c", "TIMEFORMAT=%U; time \"$0\""]).arg(program);
-    let output = prepare(command, profile).stderr(Stdio::piped()).output().expect("bash is installed");
-    let text = String::from_utf8_lossy(&output.stderr).into_owned();
-    text.trim().parse().unwrap_or_else(|_| panic!("{}: {text}", program.display()))
+/// Seconds alone, and each other variant's median over the turns of its time by that of the uninstrumented program in the same
+/// turn; NaN where it was not built.
+fn times(program: &Program, variants: &[Variant], built: &[Option<PathBuf>], runs: usize) -> (f64, Vec<f64>) {
+    let mut ratios = vec![Vec::new(); variants.len()];
+    for _ in 0..runs {
+        let seconds = |(variant, folder): (&Variant, &Option<PathBuf>)| {
+            folder.as_ref().map_or(f64::NAN, |folder| user_time(folder, &program.run, variant))
+        };
+        let turn: Vec<f64> = variants.iter().zip(built).map(seconds).collect();
+        ratios[0].push(turn[0]);
+        (1..turn.len()).for_each(|variant| ratios[variant].push(turn[variant] / turn[0]));
+    }
+    let mut medians = ratios.into_iter().map(median);
+    (medians.next().unwrap_or(f64::NAN), medians.collect())
 }
 
-/// Executed instructions by valgrind's count; NaN where that is not installed.
-fn instructions(program: &Path, profile: Option<&Path>) -> f64 {
-    let mut command = Command::new("valgrind");
-    command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]).arg(program);
-    let Ok(output) = prepare(command, profile).stderr(Stdio::piped()).output() else { return f64::NAN };
+/// User time of one run in seconds, as the shell's `time` tells it.
+fn user_time(folder: &Path, line: &str, variant: &Variant) -> f64 {
+    let timed = format!("TIMEFORMAT='poise %U'; time {{ {line}; }}");
+    let output = runs_in(folder, &timed, variant).stderr(Stdio::piped()).output().expect("bash is installed");
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
-    let count = text.lines().find_map(|line| line.split_once("Collected : ")).map(|(_, count)| count.trim().to_owned());
-    count.and_then(|count| count.parse().ok()).unwrap_or(f64::NAN)
+    let time = text.lines().rev().find_map(|line| line.strip_prefix("poise ")?.trim().parse().ok());
+    time.unwrap_or_else(|| panic!("{line}: {text}"))
+}
+
+/// Each variant's executed instructions by those of the uninstrumented program, by valgrind's count; NaN where it cannot say.
+fn instructions(program: &Program, variants: &[Variant], built: &[Option<PathBuf>]) -> Vec<f64> {
+    let all = std::env::var("POISE_OVERHEAD_INSTRUCTIONS").map_or(true, |which| which != "ours");
+    let count = |(variant, folder): (&Variant, &Option<PathBuf>)| {
+        let Some(folder) = folder.as_ref().filter(|_| all || variant.is_ours || variant.flags.is_empty()) else {
+            return f64::NAN;
+        };
+        let line = format!("valgrind --tool=callgrind --callgrind-out-file=/dev/null {}", program.run);
+        let Ok(output) = runs_in(folder, &line, variant).stderr(Stdio::piped()).output() else { return f64::NAN };
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        let count = text.lines().find_map(|line| line.split_once("Collected : ")?.1.trim().parse().ok());
+        count.unwrap_or(f64::NAN)
+    };
+    let counts: Vec<f64> = variants.iter().zip(built).map(count).collect();
+    counts[1..].iter().map(|count| count / counts[0]).collect()
+}
+
+/// By column, over the rows that have a value there.
+fn geometric_means(rows: &[Vec<f64>]) -> Vec<f64> {
+    let columns = rows.first().map_or(0, Vec::len);
+    let mean = |column: usize| {
+        let logarithms: Vec<f64> = rows.iter().map(|row| row[column].ln()).filter(|value| !value.is_nan()).collect();
+        (logarithms.iter().sum::<f64>() / logarithms.len() as f64).exp()
+    };
+    (0..columns).map(mean).collect()
 }
 
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
+    let middle = values.len() / 2;
+    if values.len() % 2 == 1 { values[middle] } else { (values[middle - 1] + values[middle]) / 2.0 }
 }
