@@ -6,9 +6,10 @@
 //! least squares (Plackett, Biometrika 37, 1950), whatever its value will be. A rival function that is off by d there
 //! keeps exp(-d²/2σ²) of its weight if the model is right. So what a run is worth is known before it is paid for.
 
-use crate::experiment::{Experiment, MetricId};
+use crate::experiment::{Experiment, MetricId, median};
 use crate::fit::Fits;
 use crate::model::{Method, Model, Term};
+use crate::roughness::{Lines, relative_noise};
 
 /// What advice is asked for.
 #[derive(Clone, Debug)]
@@ -66,6 +67,9 @@ pub struct Advice {
     pub before: f64,
     /// Relative noise of a single run there.
     pub noise: f64,
+    /// The part of `before` that comes of models that miss the measured points by more than noise explains. More runs at
+    /// such points do not lessen it: the function is wrong, or the call path does what no function here describes.
+    pub misfit: f64,
     /// What one run at the target itself would cost, in core-hours.
     pub target_core_hours: f64,
     /// Runs to add, in this order.
@@ -94,16 +98,19 @@ struct Knowledge<'a> {
     /// Weights of the rivals of the model, and of its effort's model.
     weights: [Vec<f64>; 2],
     noise: f64,
+    /// By how much the model misses the measured points beyond noise, relative, root mean square.
+    misfit: f64,
 }
 
 impl<'a> Knowledge<'a> {
-    fn of(model: &'a Model, fits: &'a Fits) -> Self {
+    fn of(model: &'a Model, fits: &'a Fits, experiment: &Experiment) -> Self {
         let is_effort = |m: &&Model| m.callpath == model.callpath && Some(m.metric) == model.effort_metric;
         let effort = fits.models.iter().find(is_effort).filter(|_| model.method == Method::Effort);
         let weights =
             [Some(model), effort].map(|m| m.map_or(Vec::new(), |m| m.uncertainty.rivals.iter().map(|r| r.0).collect()));
         let noise = model.uncertainty.noise_level().max(LEAST_NOISE);
-        Self { model, effort, covariance: model.uncertainty.covariance.clone(), weights, noise }
+        let covariance = model.uncertainty.covariance.clone();
+        Self { model, effort, covariance, weights, noise, misfit: misfit(model, experiment) }
     }
 
     /// How the coefficients enter at `x`, relative to the value there.
@@ -119,12 +126,12 @@ impl<'a> Knowledge<'a> {
         (0..k).map(|i| (0..k).map(|j| self.covariance[i * k + j] * g[j]).sum()).collect()
     }
 
-    /// Relative variance of the undisturbed value at `x`, from coefficients and shapes.
+    /// Relative variance of the undisturbed value at `x`, from coefficients, shapes and what no shape describes.
     fn variance(&self, x: &[f64]) -> f64 {
         let g = self.gradient(x);
         let coefficients: f64 = g.iter().zip(self.times(&g)).map(|(a, b)| a * b).sum();
         let shapes: f64 = self.rivals().map(|(model, weights)| disagreement(model, weights, x)).sum();
-        coefficients.max(0.0) + shapes
+        coefficients.max(0.0) + shapes + self.misfit.powi(2)
     }
 
     /// The model and its effort's, with the weights of their rivals.
@@ -152,6 +159,29 @@ impl<'a> Knowledge<'a> {
         }
         next
     }
+}
+
+/// Deviations from the measured points count as misfit from so many times the noise on: below, chance and an uncertain
+/// estimate of the noise explain them.
+const BEYOND_NOISE: f64 = 2.0;
+
+/// What is left of the deviations of a model from the medians at the measured points when the noise is taken off, relative.
+/// The noise is what the measurements themselves show, since a fit takes whatever its function misses for noise.
+fn misfit(model: &Model, experiment: &Experiment) -> f64 {
+    let Some(series) = experiment.series_of(model.callpath, model.metric) else { return 0.0 };
+    let (mut points, mut medians, mut observations) = (Vec::new(), Vec::new(), Vec::new());
+    for (point, values) in experiment.measurements(series) {
+        let median = median(values);
+        if median > 0.0 && model.at(point) > 0.0 {
+            observations.extend(values.iter().filter(|v| v.is_finite()).map(|v| (points.len(), *v)));
+            points.push(point);
+            medians.push(median);
+        }
+    }
+    let Some(noise) = relative_noise(&Lines::of(&points), &points, &medians, &observations) else { return 0.0 };
+    let missed = points.iter().zip(&medians).map(|(x, y)| (y / model.at(x) - 1.0).powi(2));
+    let square = missed.sum::<f64>() / points.len() as f64;
+    if square > (BEYOND_NOISE * noise).powi(2) { (square - noise.powi(2)).sqrt() } else { 0.0 }
 }
 
 /// By how much each rival is off the model at `x`, relative to the model.
@@ -188,6 +218,13 @@ impl Program<'_> {
         if total > 0.0 { self.paths.iter().map(part).sum::<f64>().sqrt() } else { 0.0 }
     }
 
+    /// The part of [`Self::error`] that comes of models that miss what was measured.
+    fn misfit(&self, x: &[f64]) -> f64 {
+        let total = self.seconds(x);
+        let part = |k: &Knowledge| (k.model.at(x).max(0.0) / total * k.misfit).powi(2);
+        if total > 0.0 { self.paths.iter().map(part).sum::<f64>().sqrt() } else { 0.0 }
+    }
+
     fn after(&self, x: &[f64]) -> Self {
         Self { paths: self.paths.iter().map(|k| k.after(x)).collect() }
     }
@@ -204,12 +241,9 @@ impl Program<'_> {
 /// `None` where no time was modelled.
 #[must_use]
 pub fn advise(experiment: &Experiment, fits: &Fits, options: &AdviseOptions) -> Option<Advice> {
-    let is_time = |metric: MetricId| experiment.metrics[metric as usize].name == "time";
-    let paths: Vec<Knowledge> =
-        fits.models.iter().filter(|m| is_time(m.metric)).map(|m| Knowledge::of(m, fits)).collect();
-    if paths.is_empty() {
-        return None;
-    }
+    let time = time_of(experiment, fits)?;
+    let timed = fits.models.iter().filter(|m| m.metric == time);
+    let paths: Vec<Knowledge> = timed.map(|m| Knowledge::of(m, fits, experiment)).collect();
     let program = Program { paths };
     let target = &options.target;
     // The interval at this level is so many standard errors wide on each side.
@@ -221,6 +255,7 @@ pub fn advise(experiment: &Experiment, fits: &Fits, options: &AdviseOptions) -> 
         seconds: program.seconds(target),
         before: width * program.error(target),
         noise: program.noise(target),
+        misfit: width * program.misfit(target),
         target_core_hours: price(target),
         steps: Vec::new(),
         end: End::Steps,
@@ -267,17 +302,33 @@ pub fn advise(experiment: &Experiment, fits: &Fits, options: &AdviseOptions) -> 
     Some(advice)
 }
 
+/// The metric in which runs are priced: the time, or where none is called so the first that is measured in seconds.
+fn time_of(experiment: &Experiment, fits: &Fits) -> Option<MetricId> {
+    let modelled = || fits.models.iter().map(|m| m.metric);
+    let metric = |id: MetricId| &experiment.metrics[id as usize];
+    let named = modelled().find(|&id| metric(id).name == "time");
+    named.or_else(|| modelled().filter(|&id| metric(id).unit == "s").min())
+}
+
+/// So many combinations are looked at one by one; each step of a plan weighs all of them for every call path.
+const MOST_CANDIDATES: f64 = 1000.0;
+
 /// Points that could be measured, ascending, and whether they were: all combinations of the measured values and of
-/// those that continue each parameter's values up to the target's.
+/// those that continue each parameter's values up to the target's. Where these are too many, as of four parameters, the
+/// measured points and those of a first design over the same values.
 fn candidates(experiment: &Experiment, target: &[f64]) -> Vec<(Vec<f64>, bool)> {
     let axes: Vec<Vec<f64>> = (0..target.len()).map(|l| axis(experiment, l, target[l])).collect();
+    let combinations: f64 = axes.iter().map(|axis| axis.len() as f64).product();
+    let mut points = if combinations <= MOST_CANDIDATES {
+        product(&axes)
+    } else {
+        experiment.points.iter().cloned().chain(first_design(&axes)).collect()
+    };
+    points.sort_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
+    points.dedup();
     let is_measured = |at: &Vec<f64>| experiment.points.contains(at);
-    product(&axes)
-        .into_iter()
-        .filter(|at| at.as_slice() != target)
-        .map(|at| (is_measured(&at), at))
-        .map(|(m, at)| (at, m))
-        .collect()
+    let others = points.into_iter().filter(|at| at.as_slice() != target);
+    others.map(|at| (is_measured(&at), at)).map(|(m, at)| (at, m)).collect()
 }
 
 /// The measured values of parameter `l`, and those that go on as the last two do while they stay below the target.
@@ -362,8 +413,10 @@ mod tests {
         for (i, p) in [4.0, 8.0, 16.0, 32.0, 64.0].into_iter().take(count).enumerate() {
             for (j, n) in [100.0, 200.0, 300.0, 400.0, 500.0].into_iter().take(count).enumerate() {
                 let point = builder.point(&[p, n]);
-                let wave = (7.3 * i as f64 + 3.1 * j as f64).sin();
-                builder.add(solve, time, point, (2.0 + 0.01 * n * p.sqrt()) * (1.0 + noise * wave));
+                let k = 5 * i + j;
+                // From -1 to 1, and never smooth along a line of points.
+                let drawn = ((7 * k * k + 3 * k) % 23) as f64 / 11.0 - 1.0;
+                builder.add(solve, time, point, (2.0 + 0.01 * n * p.sqrt()) * (1.0 + noise * drawn));
             }
         }
         builder.finish()
@@ -413,11 +466,69 @@ mod tests {
     }
 
     #[test]
+    fn what_the_models_miss_is_in_the_interval_and_no_run_lessens_it() {
+        // Blocks grow with n alone, and the times also with p^(1/10), as where caches are shared.
+        let mut builder = ExperimentBuilder::new(["p", "n"]);
+        let of = |name: &str, unit: &str| Metric { name: name.into(), unit: unit.into(), over_ranks: None };
+        let (time, blocks) = (builder.metric(of("time", "s")), builder.metric(of("basic_blocks", "")));
+        let solve = builder.callpath(["main", "solve"]);
+        for p in [4.0_f64, 8.0, 16.0, 32.0, 64.0] {
+            for n in [100.0, 200.0, 300.0, 400.0, 500.0] {
+                let point = builder.point(&[p, n]);
+                builder.add(solve, blocks, point, 1000.0 * n);
+                builder.add(solve, time, point, 0.01 * n * p.powf(0.1));
+            }
+        }
+        let experiment = builder.finish();
+        let fits = fit(&experiment, &Options::default());
+        let found = advise(&experiment, &fits, &options(None, 0.05)).unwrap();
+        // No constant misses the five values of p^(1/10) by less than this, and none within their range by thrice as much.
+        let factors = [4.0_f64, 8.0, 16.0, 32.0, 64.0].map(|p| p.powf(0.1));
+        let spread = |c: f64| (factors.iter().map(|f| (f / c - 1.0).powi(2)).sum::<f64>() / 5.0).sqrt();
+        let least = (100..200).map(|c| spread(f64::from(c) * 0.01)).fold(f64::INFINITY, f64::min);
+        let expected = 1.645 * least;
+        assert!((0.98 * expected..3.0 * expected).contains(&found.misfit), "{} {expected}", found.misfit);
+        assert!(found.before >= found.misfit && found.steps.iter().all(|s| s.after >= found.misfit));
+        assert_ne!(found.end, End::Enough);
+        assert!(advice(0.1, None, 1e-6).misfit < 1e-9, "noise alone is no misfit");
+    }
+
+    #[test]
+    fn times_of_other_names_are_priced_too() {
+        let mut builder = ExperimentBuilder::new(["p"]);
+        let metric = builder.metric(Metric { name: "wall".into(), unit: "s".into(), over_ranks: None });
+        let main = builder.callpath(["main"]);
+        for p in [2.0, 4.0, 8.0, 16.0, 32.0] {
+            let point = builder.point(&[p]);
+            builder.add(main, metric, point, 3.0 * p);
+        }
+        let experiment = builder.finish();
+        let fits = fit(&experiment, &Options::default());
+        let options = AdviseOptions { target: vec![64.0], ..options(None, 0.05) };
+        assert!((advise(&experiment, &fits, &options).unwrap().seconds - 192.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn four_parameters_have_no_more_candidates_than_can_be_weighed() {
+        let mut builder = ExperimentBuilder::new(["a", "b", "c", "d"]);
+        for value in [1.0, 2.0, 4.0, 8.0, 16.0] {
+            builder.point(&[value; 4]);
+        }
+        let experiment = builder.finish();
+        let found = candidates(&experiment, &[64.0; 4]);
+        // The measured diagonal, lines of seven values and three points for each pair.
+        let distinct = (5 + 4 * 6 + 6 * 3) as usize;
+        assert!(found.len() <= distinct && found.len() >= distinct - 2, "{}", found.len());
+        assert_eq!(found.iter().filter(|(_, was_measured)| *was_measured).count(), 5);
+        assert!(found.iter().any(|(at, _)| at == &[64.0, 1.0, 1.0, 1.0]), "they go on towards the target");
+    }
+
+    #[test]
     fn an_update_is_the_covariance_of_the_larger_least_squares() {
         // By hand: two coefficients with gradients (1, x), covariance the inverse of XᵀX/σ².
         let experiment = experiment(5, 0.1);
         let fits = fit(&experiment, &Options { method: MethodChoice::Time, ..Options::default() });
-        let known = Knowledge::of(&fits.models[0], &fits);
+        let known = Knowledge::of(&fits.models[0], &fits, &experiment);
         let x = [64.0, 500.0];
         let after = known.after(&x);
         let g = nalgebra::DVector::from_vec(known.gradient(&x));

@@ -292,3 +292,13 @@ impl ExperimentBuilder {
         experiment
     }
 }
+/// The middle value of repetitions; the mean of the two middle ones of an even number.
+pub(crate) fn median(values: &[f64]) -> f64 {
+    let mut sorted: Vec<f64> = values.iter().copied().filter(|v| v.is_finite()).collect();
+    sorted.sort_by(f64::total_cmp);
+    match sorted.len() {
+        0 => f64::NAN,
+        n if n % 2 == 1 => sorted[n / 2],
+        n => 0.5 * (sorted[n / 2 - 1] + sorted[n / 2]),
+    }
+}

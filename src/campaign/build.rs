@@ -7,6 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::digest;
 use crate::error::{Error, Result};
 use crate::executors::smpi::Smpi;
 use crate::install;
@@ -16,6 +17,8 @@ use crate::study::{Build, Case, MpiChoice, Sources, Study};
 
 /// Folder of builds below the results.
 const BUILDS: &str = ".builds";
+/// A program's name until it is in its place.
+const UNFINISHED: &str = ".program";
 
 /// One build.
 #[derive(Clone, Debug, Default)]
@@ -68,12 +71,51 @@ impl Builds {
         self.steps.iter().map(|step| step.words.as_slice())
     }
 
-    /// Makes them all.
+    /// Makes them all. Programs that were compiled are not in their places yet.
     ///
     /// # Errors
     /// One cannot be started or fails.
-    pub fn make(&self, study: &Study, progress: &Progress) -> Result<()> {
-        self.steps.iter().try_for_each(|step| make(study, step, progress))
+    pub fn make(&self, study: &Study, progress: &Progress) -> Result<Made> {
+        let mut made = Made::default();
+        for step in &self.steps {
+            make(study, step, progress)?;
+            if matches!(study.build, Build::Sources(_)) {
+                made.programs.push((step.built.folder.join(UNFINISHED), step.built.program.clone()));
+            }
+        }
+        Ok(made)
+    }
+}
+
+/// Programs that were compiled and wait to be put in their places: those that earlier runs were made with stay until it is
+/// clear that the new ones are the same, or welcome.
+#[derive(Debug, Default)]
+pub struct Made {
+    /// Where a program is, and its place.
+    programs: Vec<(PathBuf, PathBuf)>,
+}
+
+impl Made {
+    /// The digests that the programs' places are going to have.
+    pub fn digests(&self) -> impl Iterator<Item = (String, Option<String>)> {
+        self.programs.iter().map(|(new, place)| (place.display().to_string(), digest::of_file(new).ok()))
+    }
+
+    /// Puts the programs in their places.
+    ///
+    /// # Errors
+    /// One cannot be renamed.
+    pub fn settle(self) -> Result<()> {
+        self.programs
+            .iter()
+            .try_for_each(|(new, place)| fs::rename(new, place).map_err(|e| Error::cannot_write(place, &e)))
+    }
+}
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        // What was not settled is not wanted.
+        self.programs.iter().for_each(|(new, _)| drop(fs::remove_file(new)));
     }
 }
 
@@ -137,7 +179,7 @@ fn compilation(sources: &Sources, words: &dyn Fn(&str) -> Vec<String>, built: &B
     command.extend(filled(&sources.flags));
     command.extend(sources.defines.iter().map(|(name, value)| format!("-D{name}={}", value.fill(words))));
     command.extend(sources.files.iter().map(|file| file.display().to_string()));
-    command.extend(["-o".to_owned(), built.folder.join(".program").display().to_string()]);
+    command.extend(["-o".to_owned(), built.folder.join(UNFINISHED).display().to_string()]);
     command.extend(filled(&sources.libraries));
     Ok(Step { words: command, environment, built: built.clone() })
 }
@@ -155,11 +197,6 @@ fn make(study: &Study, step: &Step, progress: &Progress) -> Result<()> {
     let status = command.status();
     interrupt::check()?;
     match status {
-        Ok(status) if status.success() && is_compiled => {
-            // Under its own name the program is complete.
-            let unfinished = step.built.folder.join(".program");
-            fs::rename(&unfinished, &step.built.program).map_err(|e| Error::cannot_write(&step.built.program, &e))
-        }
         Ok(status) if status.success() => Ok(()),
         Ok(status) => Err(Error::Usage(format!("The study's build `{shown}` failed: {status}."))),
         Err(e) => Err(Error::Usage(format!("Cannot start the study's build `{}`: {e}.", step.words[0]))),

@@ -179,7 +179,7 @@ fn living(folder: &Path, own: &Path) -> Result<Vec<Owner>> {
         match owner.lives() {
             Some(true) => living.push(owner),
             Some(false) => remove(&path),
-            None if beats(&path, &owner)? => living.push(owner),
+            None if beats(&path, &owner, STOPPED)? => living.push(owner),
             None => remove(&path),
         }
     }
@@ -206,12 +206,12 @@ fn read(path: &Path) -> std::io::Result<Option<Owner>> {
     }
 }
 
-/// Watches a lock file of another machine until its heart beats, it is gone, or it has not beaten for long.
-fn beats(path: &Path, owner: &Owner) -> Result<bool> {
+/// Watches a lock file of another machine until its heart beats, it is gone, or it has not beaten for so long.
+fn beats(path: &Path, owner: &Owner, patience: Duration) -> Result<bool> {
     output::say(format!("waiting to see whether the poise on {} that was running this study is alive", owner.host));
     let begun = Instant::now();
     let mut is_unknown = false;
-    while begun.elapsed() < STOPPED {
+    while begun.elapsed() < patience {
         interrupt::check()?;
         std::thread::sleep(Duration::from_millis(200));
         let now = read(path);
@@ -284,6 +284,23 @@ mod tests {
         });
         Lock::acquire(folder.path()).unwrap();
         remover.join().unwrap();
+    }
+
+    #[test]
+    fn a_dead_machines_lock_is_taken_over_and_its_owner_told_should_it_wake() {
+        let folder = tempfile::tempdir().unwrap();
+        let sleeper = Lock::acquire(folder.path()).unwrap();
+        sleeper.check().unwrap();
+        // As another machine sees it while this one sleeps: a heart that does not beat.
+        let far = Owner { boot: "another".into(), holds: true, ..Owner::this() };
+        let path = folder.path().join(".lock-far");
+        write(&path, &far).unwrap();
+        assert!(!beats(&path, &far, Duration::from_millis(500)).unwrap());
+        remove(&sleeper.path);
+        let told = sleeper.check().unwrap_err().to_string();
+        assert!(told.contains("has taken over") && told.contains(&folder.path().display().to_string()), "{told}");
+        drop(sleeper);
+        assert_eq!(lock_files(folder.path(), Path::new("")).unwrap(), [path], "it does not come back");
     }
 
     #[test]

@@ -23,7 +23,7 @@ use crate::progress::Progress;
 use crate::run::misfortune::Outcome;
 use crate::run::{RECORD, Run, UNFINISHED, processes, record};
 use crate::study::{Judgement, Order, Place, Policy, Study};
-pub use build::Builds;
+pub use build::{Builds, Made};
 use cost::Costs;
 use events::Events;
 use lock::Lock;
@@ -81,8 +81,9 @@ pub fn execute_with(study: &Study, results: &Path, progress: &Progress, options:
         ));
     }
     let builds = Builds::plan(study, results)?;
-    builds.make(study, progress)?;
-    let done = tasks::found(study, &builds.of_case, results, options.accepts_changes)?;
+    let made = builds.make(study, progress)?;
+    let done = tasks::found(study, &builds.of_case, &made, results, options.accepts_changes)?;
+    made.settle()?;
     let quiet = options.quiets.then(|| Quiet::begin(results)).transpose()?;
     let mut campaign = Campaign {
         pins: options.quiets && !matches!(&study.place, Place::Local(local) if local.side_by_side),
@@ -204,6 +205,7 @@ impl Campaign<'_> {
                     self.events.begins(&task.name);
                 }
                 executors::Step::Ended(task, outcome) => self.ended(task, &outcome),
+                executors::Step::Waits => self.lock.check()?,
             }
             Ok(true)
         })
@@ -271,7 +273,7 @@ fn clear_unfinished(results: &Path) {
     let groups: Vec<PathBuf> = std::iter::once(results.to_owned()).chain(below).collect();
     for path in groups.iter().flat_map(|group| folders(group)) {
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        if name.starts_with(UNFINISHED) || name.starts_with(".failed-") {
+        if name.starts_with(UNFINISHED) {
             if let Ok(path) = path.canonicalize() {
                 let left = processes::end_left(&path, Duration::ZERO);
                 if !left.is_empty() {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use super::build::Built;
+use super::build::{Built, Made};
 use crate::digest;
 use crate::error::{Error, Result};
 use crate::executors::slurm::WORKERS;
@@ -107,8 +107,14 @@ fn described(study: &Study, case: &Case, repetition: u32, place: &dyn Fn(&str) -
 ///
 /// # Errors
 /// A run was measured by another study, or with a program that has changed since, unless that is accepted.
-pub fn found(study: &Study, builds: &[Built], results: &Path, accepts_changes: bool) -> Result<Vec<Vec<Done>>> {
-    let mut programs: HashMap<String, Option<String>> = HashMap::new();
+pub fn found(
+    study: &Study,
+    builds: &[Built],
+    made: &Made,
+    results: &Path,
+    accepts_changes: bool,
+) -> Result<Vec<Vec<Done>>> {
+    let mut programs: HashMap<String, Option<String>> = made.digests().collect();
     let mut found = Vec::new();
     for (i, case) in study.cases.iter().enumerate() {
         let run = run(study, case, 1, &builds[i])?;

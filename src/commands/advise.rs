@@ -205,7 +205,7 @@ fn as_json(advice: &Advice, names: &[String], target: &[f64], arguments: &Advise
     pretty(&json!({
         "schema": "counterpoise/advice", "schema_version": 1, "level": arguments.level, "tolerance": arguments.tolerance,
         "at": point(names, target), "seconds": advice.seconds, "core_hours_at_target": advice.target_core_hours,
-        "relative_half_width": advice.before, "relative_noise": advice.noise, "end": end_name(advice.end),
+        "relative_half_width": advice.before, "relative_misfit": advice.misfit, "relative_noise": advice.noise, "end": end_name(advice.end),
         "steps": advice.steps.iter().map(step).collect::<Vec<_>>(),
         "too_expensive": advice.too_expensive.as_ref().map(step),
     }))
@@ -274,6 +274,11 @@ fn ending(advice: &Advice, arguments: &AdviseArgs, place: impl Fn(&[f64]) -> Str
             )
         }
         (End::Enough, _) => format!("Then it is enough: the prediction is within ± {tolerance}.\n"),
+        (End::NothingHelps, _) if advice.misfit > 0.5 * advice.before => format!(
+            "The models miss the measured points by more than noise explains, which is {} of the ±: more runs do not lessen \
+             that. See poise model -v for which call paths, and poise explain W008 for what it may be.\n",
+            percent(advice.misfit)
+        ),
         (End::NothingHelps, _) => {
             "No run among the candidates would narrow the interval noticeably; measure larger points, or less noise.\n"
                 .into()

@@ -169,6 +169,8 @@ fn run_once(arguments: &RunArgs, global: &GlobalArgs) -> Result<()> {
         },
         captured: false,
         measured: Measured::Preloaded,
+        // Not as a study's, which ends and removes what it finds unfinished among its runs.
+        unfinished: ".once-".into(),
         ..Run::default()
     };
     interrupt::watch();

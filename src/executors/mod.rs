@@ -18,6 +18,8 @@ pub enum Step<'a> {
     Begins(&'a Task),
     /// A run has ended and its folder is there.
     Ended(&'a Task, Outcome),
+    /// Runs are still awaited; an error ends the waiting.
+    Waits,
 }
 
 /// Makes runs, in their order as far as they are made one after the other.

@@ -8,7 +8,7 @@ use std::process::ExitStatus;
 use std::time::Duration;
 
 use super::processes::Process;
-use super::{CONFLICT, Measured, PROFILE, Run};
+use super::{CONFLICT, Measured, PROFILE, Run, record};
 
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -116,6 +116,8 @@ pub struct Ended {
     pub left: Vec<Process>,
     /// Whether the kernel killed something for want of memory meanwhile.
     pub out_of_memory: bool,
+    /// Elapsed until its end, without waiting for what it left running.
+    pub seconds: f64,
     /// Processor time of the program and of all that it has started and waited for.
     pub processor_seconds: f64,
 }
@@ -138,7 +140,7 @@ pub enum End {
 impl Ended {
     /// It could not be started.
     pub fn not_started(why: String) -> Self {
-        Self { how: End::NotStarted(why), left: Vec::new(), out_of_memory: false, processor_seconds: 0.0 }
+        Self { how: End::NotStarted(why), left: Vec::new(), out_of_memory: false, seconds: 0.0, processor_seconds: 0.0 }
     }
 }
 
@@ -162,6 +164,9 @@ pub fn judge(run: &Run, ended: &Ended, folder: &Path) -> Outcome {
         End::Itself(status) if status.success() => ended_well(run, ended, folder),
         End::Itself(status) => {
             let (cause, reason, number) = ended_badly(*status, ended.out_of_memory, &last_words(folder));
+            // Launchers end with the status of a rank, and do not always say so when it dies as they start it.
+            let is_ranks = cause == Cause::Signal && status.signal().is_none() && record::launcher(run).is_some();
+            let cause = if is_ranks { Cause::RankKilled } else { cause };
             failed(cause, reason, number)
         }
     }
@@ -375,6 +380,21 @@ mod tests {
             let reason = format!("The launcher found no program `{name}` that it can execute.");
             assert_eq!(cause(code << 8, false, said), (Cause::CannotStart, reason, code as u8));
         }
+    }
+
+    #[test]
+    fn a_launchers_status_is_a_ranks_where_it_says_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let ended = Ended { how: End::Itself(ExitStatus::from_raw(137 << 8)), ..Ended::not_started(String::new()) };
+        let of = |command: &str| match judge(
+            &Run { command: vec![command.into()], ..Run::default() },
+            &ended,
+            folder.path(),
+        ) {
+            Outcome::Failed { cause, .. } => cause,
+            Outcome::Complete => panic!("status 137 is no success"),
+        };
+        assert_eq!((of("/usr/bin/mpirun.openmpi"), of("./script")), (Cause::RankKilled, Cause::Signal));
     }
 
     #[test]

@@ -160,7 +160,7 @@ impl Run {
         // Absolute, because the program may run elsewhere; dropped, with all that is in it, unless kept at the end.
         let parent = parent.canonicalize().map_err(|e| Error::cannot_write(parent, &e))?;
         let folder = tempfile::Builder::new()
-            .prefix(if self.unfinished.is_empty() { UNFINISHED } else { &self.unfinished })
+            .prefix(self.prefix())
             .permissions(fs::Permissions::from_mode(0o777)) // less the user's umask, as for any folder
             .tempdir_in(&parent)
             .map_err(|e| Error::cannot_write(&parent, &e))?;
@@ -170,11 +170,14 @@ impl Run {
         let started = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
         // What is simulated does not depend on the machine.
         let machine = (self.captured && self.clock != Clock::Simulated).then(State::now);
-        let clock = Instant::now();
         let ended = self.supervise(folder.path())?;
-        let seconds = clock.elapsed().as_secs_f64();
         let machine = machine.map(|before| before.until_now(self.cores, self.clock == Clock::Wall));
-        let cost = Cost { started_unix_seconds: started, seconds, processor_seconds: ended.processor_seconds, machine };
+        let cost = Cost {
+            started_unix_seconds: started,
+            seconds: ended.seconds,
+            processor_seconds: ended.processor_seconds,
+            machine,
+        };
         let outcome = partial::collect(misfortune::judge(self, &ended, folder.path()), folder.path());
         record.end(self, folder.path(), &outcome, &cost).map_err(|e| Error::cannot_write(&parent, &e))?;
         self.settle(folder, &place, outcome)
@@ -182,7 +185,7 @@ impl Run {
 
     /// Puts the finished folder in its place, unless a complete run has come there meanwhile.
     fn settle(&self, folder: tempfile::TempDir, place: &Path, outcome: Outcome) -> Result<Outcome> {
-        if keep(folder, place).map_err(|e| Error::cannot_write(place, &e))? {
+        if keep(folder, place, self.prefix()).map_err(|e| Error::cannot_write(place, &e))? {
             return Ok(outcome);
         }
         self.complete_in(place).filter(|_| self.captured).ok_or_else(|| {
@@ -257,10 +260,11 @@ impl Run {
         }
         supervise::prepare(&mut command, self.captured, self.memory_limit, &self.pinned);
         let oom_kills = processes::oom_kills();
+        let begun = Instant::now();
         match command.spawn() {
             Ok(child) => {
                 let marker = self.captured.then(|| folder.to_owned());
-                Supervised::new(child, marker, oom_kills).wait(self.time_limit)
+                Supervised::new(child, marker, oom_kills, begun).wait(self.time_limit)
             }
             // In a study, a command that only this point has is this point's failure.
             Err(e) if self.captured => Ok(Ended::not_started(format!("Cannot start {}: {e}.", words[0]))),
@@ -271,6 +275,11 @@ impl Run {
     /// In a study, a failed run makes way for the next attempt once that has ended.
     fn may_replace(&self, destination: &Path) -> bool {
         self.captured && record::read(destination).is_some_and(|record| record.status == "failed")
+    }
+
+    /// How the names of folders begin that are not in their place.
+    fn prefix(&self) -> &str {
+        if self.unfinished.is_empty() { UNFINISHED } else { &self.unfinished }
     }
 
     fn working_directory<'a>(&'a self, folder: &'a Path) -> &'a Path {
@@ -300,22 +309,15 @@ pub struct Cost {
 
 /// Makes the finished folder the run's folder: contents on disk first, then the name. An earlier failed run goes when
 /// this one is in its place. A complete one stays, and this folder goes; the answer is then false.
-fn keep(folder: tempfile::TempDir, destination: &Path) -> io::Result<bool> {
+fn keep(folder: tempfile::TempDir, destination: &Path, prefix: &str) -> io::Result<bool> {
     let is_complete = |folder: &Path| record::read(folder).is_some_and(|record| record.is_complete());
-    for entry in fs::read_dir(folder.path())? {
-        let entry = entry?;
-        // What else the program left there, such as a socket, need not be openable.
-        if entry.file_type()?.is_file() {
-            File::open(entry.path())?.sync_all()?;
-        }
-    }
-    File::open(folder.path())?.sync_all()?;
+    sync(folder.path())?;
     let parent = destination.parent().unwrap_or(Path::new("."));
     if is_complete(destination) {
         return Ok(false);
     }
     if destination.exists() {
-        let mut aside = tempfile::Builder::new().prefix(".failed-").tempdir_in(parent)?;
+        let mut aside = tempfile::Builder::new().prefix(prefix).tempdir_in(parent)?;
         let earlier = aside.path().join("run");
         fs::rename(destination, &earlier)?;
         // It may have become complete since it was looked at.
@@ -334,6 +336,21 @@ fn keep(folder: tempfile::TempDir, destination: &Path) -> io::Result<bool> {
     }
     File::open(parent)?.sync_all()?;
     Ok(true)
+}
+
+/// Brings a folder with all that is in it onto the disk.
+fn sync(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let kind = entry.file_type()?;
+        // What else the program left there, such as a socket, need not be openable.
+        if kind.is_dir() {
+            sync(&entry.path())?;
+        } else if kind.is_file() {
+            File::open(entry.path())?.sync_all()?;
+        }
+    }
+    File::open(folder)?.sync_all()
 }
 
 #[cfg(test)]
@@ -361,7 +378,7 @@ mod tests {
         assert!(matches!(refused(), Outcome::Complete));
         let other = tempfile::tempdir_in(results.path()).unwrap();
         ended(other.path(), "failed", "a");
-        assert!(!keep(other, &place).unwrap());
+        assert!(!keep(other, &place, UNFINISHED).unwrap());
         assert_eq!(fs::read(place.join(RECORD)).unwrap(), before);
 
         ended(&place, "complete", "b");

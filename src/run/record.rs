@@ -211,14 +211,19 @@ fn versions(run: &Run) -> BTreeMap<&'static str, String> {
     if let Ok(kernel) = fs::read_to_string("/proc/sys/kernel/osrelease") {
         versions.insert("kernel", kernel.trim().to_owned());
     }
-    const LAUNCHERS: [&str; 6] = ["mpirun", "mpiexec", "srun", "orterun", "prterun", "smpirun"];
-    let first = run.command.first().map(Path::new).and_then(Path::file_name).map(OsStr::to_string_lossy);
-    if let Some(name) = first.filter(|name| LAUNCHERS.iter().any(|launcher| name.starts_with(launcher)))
+    if let Some(name) = launcher(run)
         && let Some(said) = launcher_version(&run.command[0])
     {
         versions.insert("launcher", format!("{name}: {said}"));
     }
     versions
+}
+
+/// The name of the launcher with which a run's command begins, if it does.
+pub fn launcher(run: &Run) -> Option<String> {
+    const LAUNCHERS: [&str; 6] = ["mpirun", "mpiexec", "srun", "orterun", "prterun", "smpirun"];
+    let first = run.command.first().map(Path::new).and_then(Path::file_name)?.to_string_lossy().into_owned();
+    LAUNCHERS.iter().any(|launcher| first.starts_with(launcher)).then_some(first)
 }
 
 /// What a launcher says of its version, asked once.

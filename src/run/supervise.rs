@@ -2,6 +2,7 @@
 //! interruption, and ended with all that it has started.
 
 use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus};
@@ -14,6 +15,8 @@ use crate::interrupt;
 
 /// How long what a program leaves running may take to end by itself.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// How often one looks whether the user has interrupted or the time limit has come.
+const LOOK: Duration = Duration::from_millis(20);
 /// The last part of the time limit, in which a program that computes uses processor time.
 const LAST_PART: f64 = 0.25;
 
@@ -69,6 +72,15 @@ fn core_set(cores: &[usize]) -> Option<libc::cpu_set_t> {
     })
 }
 
+/// What becomes readable when a process ends; none on kernels before Linux 5.3.
+fn end_of(child: &Child) -> Option<OwnedFd> {
+    // SAFETY: the call takes numbers alone.
+    let number = unsafe { libc::syscall(libc::SYS_pidfd_open, child.id(), 0) };
+    let number = i32::try_from(number).ok().filter(|&number| number >= 0)?;
+    // SAFETY: the descriptor has just been made, and nothing else owns it.
+    Some(unsafe { OwnedFd::from_raw_fd(number) })
+}
+
 /// A program that runs.
 pub struct Supervised {
     child: Child,
@@ -77,19 +89,32 @@ pub struct Supervised {
     folder: Option<PathBuf>,
     /// How often the kernel had killed for want of memory when it started.
     oom_kills: u64,
-    /// How it ended, when it has, and its processor time.
-    finished: Option<(ExitStatus, f64)>,
+    /// Becomes readable when it ends; none where the system has no such thing.
+    end: Option<OwnedFd>,
+    begun: Instant,
+    /// How it ended, when it has.
+    finished: Option<Finished>,
+}
+
+/// The end of a program, and what it cost.
+#[derive(Clone, Copy)]
+struct Finished {
+    status: ExitStatus,
+    /// From its start to its end, without what it left running.
+    seconds: f64,
+    processor_seconds: f64,
 }
 
 impl Supervised {
-    /// A program that has just been started.
-    pub fn new(child: Child, folder: Option<PathBuf>, oom_kills: u64) -> Self {
-        Self { child, folder, oom_kills, finished: None }
+    /// A program that was started at `begun`.
+    pub fn new(child: Child, folder: Option<PathBuf>, oom_kills: u64, begun: Instant) -> Self {
+        let end = end_of(&child);
+        Self { child, folder, oom_kills, end, begun, finished: None }
     }
 
     /// Waits for the program's end, its time limit, or the user's interruption.
     pub fn wait(mut self, limit: Option<Duration>) -> Result<Ended> {
-        let start = Instant::now();
+        let start = self.begun;
         let mut ticks_before = None;
         loop {
             let state = self.poll().map_err(|e| Error::Defect(format!("Waiting for the program failed: {e}.")))?;
@@ -113,17 +138,29 @@ impl Supervised {
                 self.end(libc::SIGTERM);
                 return Ok(self.ended(End::Late { limit, idle }));
             }
-            // Short against the start of any MPI program, long against the cost of looking.
-            std::thread::sleep(Duration::from_millis(5));
+            self.pause();
         }
+    }
+
+    /// Waits until it has ended, or for a moment.
+    fn pause(&self) {
+        let Some(end) = &self.end else {
+            // Short against the start of any MPI program, long against the cost of looking.
+            return std::thread::sleep(Duration::from_millis(5));
+        };
+        let mut end = libc::pollfd { fd: end.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        // SAFETY: the one entry lives through the call. What it answers does not matter: the caller looks.
+        unsafe { libc::poll(&raw mut end, 1, LOOK.as_millis() as i32) };
     }
 
     /// How it ended, with what it left running, which is ended.
     fn ended(&self, how: End) -> Ended {
         let left = self.folder.as_deref().map(|folder| processes::end_left(folder, PATIENCE)).unwrap_or_default();
         let left = if matches!(how, End::Itself(_)) { left } else { Vec::new() };
-        let processor_seconds = self.finished.map_or(0.0, |(_, seconds)| seconds);
-        Ended { how, left, out_of_memory: processes::oom_kills() > self.oom_kills, processor_seconds }
+        let (seconds, processor_seconds) =
+            self.finished.map_or((self.begun.elapsed().as_secs_f64(), 0.0), |f| (f.seconds, f.processor_seconds));
+        let out_of_memory = processes::oom_kills() > self.oom_kills;
+        Ended { how, left, out_of_memory, seconds, processor_seconds }
     }
 
     /// Whether it has ended, and how. The call that tells how also tells what it cost, apart from what runs beside it.
@@ -142,11 +179,14 @@ impl Supervised {
             }
             if ended == pid {
                 let seconds = |time: libc::timeval| time.tv_sec as f64 + 1e-6 * time.tv_usec as f64;
-                let used = seconds(usage.ru_utime) + seconds(usage.ru_stime);
-                self.finished = Some((ExitStatus::from_raw(status), used));
+                self.finished = Some(Finished {
+                    status: ExitStatus::from_raw(status),
+                    seconds: self.begun.elapsed().as_secs_f64(),
+                    processor_seconds: seconds(usage.ru_utime) + seconds(usage.ru_stime),
+                });
             }
         }
-        Ok(self.finished.map(|(status, _)| status))
+        Ok(self.finished.map(|finished| finished.status))
     }
 
     /// Sends `signal`, and after five seconds of patience the one that cannot be ignored.

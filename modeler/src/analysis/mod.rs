@@ -213,7 +213,7 @@ fn complete(
     Ok((rows, factors))
 }
 
-/// The factors that can explain something: those that vary, and whose texts repeat.
+/// The factors that can explain something: those that vary, and whose labels repeat.
 fn varying(table: &Table, factors: Vec<usize>, notes: &mut Vec<String>) -> Result<Vec<usize>, AnalysisError> {
     let mut kept = Vec::new();
     let (constant, factors): (Vec<usize>, Vec<usize>) =
@@ -221,13 +221,9 @@ fn varying(table: &Table, factors: Vec<usize>, notes: &mut Vec<String>) -> Resul
     notes.extend(same_everywhere(table, &constant));
     for index in factors {
         let column = &table.columns[index];
-        let levels = column.levels().len();
-        if 2 * levels > table.rows() {
-            notes.push(format!(
-                "`{}` has {levels} different texts in {} rows and is left out.",
-                column.name,
-                table.rows()
-            ));
+        let (labels, rows) = (column.labels(), table.rows());
+        if 2 * labels > rows {
+            notes.push(format!("`{}` has {labels} different values in {rows} rows and is left out.", column.name));
         } else {
             kept.push(index);
         }

@@ -64,6 +64,19 @@ impl Column {
         }
     }
 
+    /// How many different labels it has: texts, and the numbers of the environment's variables, such as a job's. Other
+    /// numbers are no labels.
+    #[must_use]
+    pub fn labels(&self) -> usize {
+        match &self.values {
+            Values::Numbers(values) if self.name.starts_with("environment.") => {
+                values.iter().map(|value| value.to_bits()).collect::<BTreeSet<_>>().len()
+            }
+            Values::Numbers(_) => 0,
+            Values::Texts(_) => self.levels().len(),
+        }
+    }
+
     /// The different texts in ascending order; numbers have none.
     #[must_use]
     pub fn levels(&self) -> Vec<String> {

@@ -235,6 +235,20 @@ fn what_cannot_be_analysed_is_an_error_that_says_why() {
 }
 
 #[test]
+fn what_names_single_runs_explains_none_of_them() {
+    let mut table = table();
+    let job = |i: usize| (4000 + i).to_string();
+    let cells = |of: &dyn Fn(usize) -> String| (0..160).map(of).collect::<Vec<String>>();
+    table.columns.push(Column::of_cells("environment.SLURM_JOB_ID", cells(&job), true));
+    table.columns.push(Column::of_cells("environment.OMP_NUM_THREADS", cells(&|i| (1 + i % 2).to_string()), true));
+    let found = analyze(&table, &plan()).unwrap();
+    let factors: Vec<&str> = found.factors.iter().map(|&c| found.table.columns[c].name.as_str()).collect();
+    assert_eq!(factors, ["p", "n", "node", "environment.OMP_NUM_THREADS"]);
+    let note = "`environment.SLURM_JOB_ID` has 160 different values in 160 rows and is left out.";
+    assert!(found.notes.iter().any(|n| n == note), "{:?}", found.notes);
+}
+
+#[test]
 fn rows_without_a_value_are_left_out_and_counted() {
     let mut table = table();
     if let Values::Numbers(values) = &mut table.columns[4].values {

@@ -4,13 +4,13 @@ use maud::{Markup, html};
 
 use super::Extra;
 use super::data::address;
-use super::effort::median;
 use super::heat::Heat;
 use super::markup::path;
 use super::page::path_text;
 use super::plot::{Plot, Scatter};
 use super::quantity::{percent, quantity};
 use super::view::{CallPathView, View, levels};
+use crate::experiment::median;
 use crate::model::Model;
 
 /// What an article needs beside the view.

@@ -1,7 +1,7 @@
 //! Effort against time: whether a call path's time follows what it does, and what it may be that it follows instead.
 
 use super::quantity::{number, quantity};
-use crate::experiment::{Experiment, MetricId};
+use crate::experiment::{Experiment, MetricId, median};
 use crate::fit::RANKS;
 use crate::linear::{inverse_gram, least_squares};
 use crate::model::{Kind, Method, Model};
@@ -51,17 +51,6 @@ fn effort_metric(experiment: &Experiment, model: &Model) -> Option<MetricId> {
     let measured = |&id: &MetricId| experiment.series_of(model.callpath, id).is_some();
     let by_name = || names.iter().filter_map(|name| experiment.metric(name, over_ranks)).find(measured);
     model.effort_metric.filter(measured).or_else(by_name)
-}
-
-/// The middle value; the mean of the two middle ones of an even number.
-pub(crate) fn median(values: &[f64]) -> f64 {
-    let mut sorted: Vec<f64> = values.iter().copied().filter(|v| v.is_finite()).collect();
-    sorted.sort_by(f64::total_cmp);
-    match sorted.len() {
-        0 => f64::NAN,
-        n if n % 2 == 1 => sorted[n / 2],
-        n => 0.5 * (sorted[n / 2 - 1] + sorted[n / 2]),
-    }
 }
 
 /// What one unit of a count is called.

@@ -5,13 +5,13 @@ use std::collections::HashSet;
 use maud::{Markup, html};
 
 use super::article::signed_percent;
-use super::effort::median;
 use super::markup::at;
 use super::quantity::{number, percent, quantity};
 use super::view::{View, levels};
 use crate::advise::{AdviseOptions, End, Step, advise};
-use crate::experiment::CallPathId;
+use crate::experiment::{CallPathId, median};
 use crate::fit::{Fits, RANKS};
+
 use crate::model::Model;
 
 /// Call paths with at least this part of today's cost tell how noisy a point is.

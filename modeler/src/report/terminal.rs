@@ -3,12 +3,12 @@
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use super::effort::median;
 use super::quantity::{interval, percent, quantity, shape};
 use super::ranking::{Overtaking, Ranked, default_target, name_among, overtaking, rank, ranked_metric};
 use super::view::View;
 use super::{ReportOptions, Table};
 use crate::experiment::Experiment;
+use crate::experiment::median;
 use crate::fit::Fits;
 
 /// Spaces between columns.

@@ -7,8 +7,9 @@ use serde::Serialize;
 
 use super::ReportOptions;
 use super::costs::Costs;
-use super::effort::{effort, median};
+use super::effort::effort;
 use super::quantity::{percent, shape};
+use crate::experiment::median;
 use crate::experiment::{CallPathId, Experiment, Layout, MetricId, OverRanks};
 use crate::fit::Fits;
 use crate::model::{Kind, Method, Model, Scale, Term};

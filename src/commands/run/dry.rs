@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::duration;
 use crate::campaign::cost::{Costs, Source};
-use crate::campaign::{Builds, Done, tasks};
+use crate::campaign::{Builds, Done, Made, tasks};
 use crate::cli::OutputFormat;
 use crate::error::{Error, Result};
 use crate::output;
@@ -28,7 +28,7 @@ struct Line {
 pub fn run(study: &Study, results: &Path, format: OutputFormat, quiet: bool) -> Result<()> {
     let builds = Builds::plan(study, results)?;
     // Runs of an earlier call teach what the others cost. Whether they fit is for the run itself to say.
-    let found = tasks::found(study, &builds.of_case, results, true);
+    let found = tasks::found(study, &builds.of_case, &Made::default(), results, true);
     let found = found.unwrap_or_else(|_| vec![Vec::new(); study.cases.len()]);
     let costs = Costs::of(study, &found);
     let mut lines = Vec::new();

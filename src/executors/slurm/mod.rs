@@ -172,8 +172,10 @@ fn wait(
         let mut still = Vec::new();
         let is_due = looked.is_none_or(|at| at.elapsed() >= poll);
         let used: BTreeSet<usize> = waiting.iter().map(|w| w.submission).collect();
-        let used: Vec<Submission> = used.iter().map(|&s| submissions[s].clone()).collect();
-        let queue = if is_due { queue::look(&used).ok() } else { None };
+        let queue = if is_due { queue::look(used.into_iter().map(|s| &submissions[s])).ok() } else { None };
+        if is_due {
+            tell(Step::Waits)?;
+        }
         looked = if is_due { Some(Instant::now()) } else { looked };
         for mut task in waiting {
             let submission = &submissions[task.submission];

@@ -13,6 +13,9 @@ pub struct Queue {
     entries: BTreeMap<(String, usize), Entry>,
 }
 
+/// Names in one question: one argument of a program has 128 KiB on Linux, and a name 19 bytes.
+const NAMES: usize = 4000;
+
 struct Entry {
     state: String,
     reason: String,
@@ -22,14 +25,15 @@ struct Entry {
 ///
 /// # Errors
 /// Slurm cannot be asked.
-pub fn look(submissions: &[Submission]) -> Result<Queue> {
-    if submissions.is_empty() {
-        return Ok(Queue { entries: BTreeMap::new() });
+pub fn look<'a>(submissions: impl IntoIterator<Item = &'a Submission>) -> Result<Queue> {
+    let names: Vec<&str> = submissions.into_iter().map(|submission| submission.name.as_str()).collect();
+    let mut entries = BTreeMap::new();
+    for some in names.chunks(NAMES) {
+        let arguments = ["--noheader", "--array", "--format=%j|%K|%T|%r", "--name"].map(str::to_owned);
+        let said = ask("squeue", &[arguments.as_slice(), &[some.join(",")]].concat())?;
+        entries.extend(said.lines().filter_map(entry));
     }
-    let names: Vec<&str> = submissions.iter().map(|submission| submission.name.as_str()).collect();
-    let arguments = ["--noheader", "--array", "--format=%j|%K|%T|%r", "--name"].map(str::to_owned);
-    let said = ask("squeue", &[arguments.as_slice(), &[names.join(",")]].concat())?;
-    Ok(Queue { entries: said.lines().filter_map(entry).collect() })
+    Ok(Queue { entries })
 }
 
 /// `name|index|state|reason`; the index of a job that is no array is `N/A`.
