@@ -117,7 +117,7 @@ fn an_interrupted_run_leaves_nothing() {
     let mut child =
         world.command(env!("CARGO_BIN_EXE_poise"), run(&["-o", "folder"], &["./sums", "10", "hang"])).spawn().unwrap();
     let begun = Instant::now();
-    while world.names(".").iter().all(|name| !name.starts_with(".run-")) {
+    while world.names(".").iter().all(|name| !name.starts_with(".once-")) {
         assert!(begun.elapsed() < Duration::from_secs(30), "the run never began");
         std::thread::sleep(Duration::from_millis(10));
     }
