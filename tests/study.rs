@@ -144,7 +144,7 @@ fn a_changed_program_is_noticed() {
 fn a_refused_build_leaves_the_program_that_was_measured() {
     let world = World::new();
     let build = "[build]\nsources = [\"a.c\"]\nmpi = \"none\"\n";
-    world.write("s.toml", &format!("command = [\"{{program}}\"]\n{build}[parameters]\nn = [1]\n"));
+    world.write("s.toml", &format!("command = [\"{{program}}\", \"{{n}}\"]\n{build}[parameters]\nn = [1]\n"));
     world.write("a.c", "int main(void) { return 0; }\n");
     world.poise(["run", "s.toml"]).status(0);
     let program = || std::fs::read(world.path("s.runs/.builds/only/program")).unwrap();
@@ -161,7 +161,7 @@ fn a_refused_build_leaves_the_program_that_was_measured() {
 #[test]
 fn a_study_leaves_single_runs_among_its_own_alone() {
     let world = World::new();
-    world.write("s.toml", "command = [\"true\"]\ncollect = \"elapsed\"\n[parameters]\nn = [1]\n");
+    world.write("s.toml", "command = [\"true\", \"{n}\"]\ncollect = \"elapsed\"\n[parameters]\nn = [1]\n");
     let script = "touch begun; while [ ! -e over ]; do sleep 0.05; done";
     let single = ["run", "-o", "s.runs/mine", "--", "sh", "-c", script];
     let mut single = world.command(env!("CARGO_BIN_EXE_poise"), single).spawn().unwrap();

@@ -21,7 +21,7 @@ use crate::machine::quiet::{self, Quiet};
 use crate::output;
 use crate::progress::Progress;
 use crate::run::misfortune::Outcome;
-use crate::run::{RECORD, Run, UNFINISHED, processes, record};
+use crate::run::{ONCE, RECORD, Run, UNFINISHED, processes, record};
 use crate::study::{Judgement, Order, Place, Policy, Study};
 pub use build::{Builds, Made};
 use cost::Costs;
@@ -292,6 +292,7 @@ fn refuse_foreign_folder(results: &Path) -> Result<()> {
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         name.starts_with(".lock-")
             || name.starts_with(UNFINISHED)
+            || name.starts_with(ONCE)
             || name == ".builds"
             || name == ".slurm"
             || is_run(path)

@@ -12,7 +12,7 @@ use crate::interrupt;
 use crate::output;
 use crate::progress::Progress;
 use crate::run::misfortune::Outcome;
-use crate::run::{Measured, Run};
+use crate::run::{Measured, ONCE, Run};
 use crate::study::{Clock, Point, SAMPLE, Study, Value};
 
 mod dry;
@@ -169,8 +169,7 @@ fn run_once(arguments: &RunArgs, global: &GlobalArgs) -> Result<()> {
         },
         captured: false,
         measured: Measured::Preloaded,
-        // Not as a study's, which ends and removes what it finds unfinished among its runs.
-        unfinished: ".once-".into(),
+        unfinished: ONCE.into(),
         ..Run::default()
     };
     interrupt::watch();

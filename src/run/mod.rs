@@ -38,6 +38,10 @@ pub const RUN: &str = "POISE_RUN";
 /// How the name of a folder begins whose run has not ended.
 pub const UNFINISHED: &str = ".run-";
 
+/// How the name of a single run's folder begins until it has ended. It is not as a study's, which ends and removes what it
+/// finds unfinished among its runs.
+pub const ONCE: &str = ".once-";
+
 /// What to run, whole: a compute node needs nothing else.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Run {
