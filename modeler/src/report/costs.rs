@@ -2,9 +2,8 @@
 
 use rayon::prelude::*;
 
-use super::effort::median;
 use super::ranking::largest;
-use crate::experiment::{CallPathId, Experiment, MetricId};
+use crate::experiment::{CallPathId, Experiment, MetricId, median};
 use crate::fit::Fits;
 use crate::model::{Model, Prediction};
 

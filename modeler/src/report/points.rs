@@ -11,7 +11,6 @@ use super::view::{View, levels};
 use crate::advise::{AdviseOptions, End, Step, advise};
 use crate::experiment::{CallPathId, median};
 use crate::fit::{Fits, RANKS};
-
 use crate::model::Model;
 
 /// Call paths with at least this part of today's cost tell how noisy a point is.
