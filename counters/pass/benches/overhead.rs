@@ -14,7 +14,8 @@ const KERNELS: [&str; 6] = ["gemm.c", "cg.c", "stencil.c", "tree.c", "sort.cpp",
 /// Turns unless the environment says another number.
 const RUNS: usize = 7;
 /// Functions for `-finstrument-functions`, which do nothing.
-const HOOKS: &str = "__attribute__((no_instrument_function)) void __cyg_profile_func_enter(void *f, void *c) { (void)f; (void)c; }
+const HOOKS: &str =
+    "__attribute__((no_instrument_function)) void __cyg_profile_func_enter(void *f, void *c) { (void)f; (void)c; }
 __attribute__((no_instrument_function)) void __cyg_profile_func_exit(void *f, void *c) { (void)f; (void)c; }\n";
 
 /// A way of building the programs.

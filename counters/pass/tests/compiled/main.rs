@@ -8,6 +8,7 @@ mod behaviour;
 mod checkpoints;
 mod counts;
 mod marks;
+mod misfortune;
 mod noise;
 mod random;
 mod threads;

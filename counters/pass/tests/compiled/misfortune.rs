@@ -1,0 +1,120 @@
+//! What goes wrong in programs, or is much: the program itself is unharmed, its exit status its own, and the profile right or absent.
+
+use std::os::unix::process::ExitStatusExt;
+use std::process::Command;
+
+use poise_profile::Metric;
+
+use crate::tools::{Bench, Run, Source, at, libraries, succeed, total};
+
+const WORK: &str = "
+static volatile int sink;
+__attribute__((noinline)) void work(int n) { for (int i = 0; i < n; i++) sink = i; }
+";
+
+fn errors(run: &Run) -> String {
+    String::from_utf8_lossy(&run.output.stderr).into_owned()
+}
+
+/// Ten thousand threads, a thousand at a time: every one is counted, and none costs memory when it has ended.
+#[test]
+fn ten_thousand_threads_are_counted() {
+    let text = format!(
+        "#include <pthread.h>\n#include <stdio.h>\n#include <string.h>\n{WORK}
+        static void *body(void *n) {{ work(1 + (int)(long)n % 7); return n; }}
+        static long peak(void) {{ char line[256]; long kilobytes = 0; FILE *file = fopen(\"/proc/self/status\", \"r\");
+            while (fgets(line, sizeof line, file)) if (sscanf(line, \"VmHWM: %ld\", &kilobytes) == 1) break;
+            fclose(file); return kilobytes; }}
+        __attribute__((noinline)) static int round_of(int n) {{ static pthread_t threads[1000]; pthread_attr_t small; pthread_attr_init(&small);
+            pthread_attr_setstacksize(&small, 1 << 16);
+            for (int i = 0; i < 1000; i++) if (pthread_create(&threads[i], &small, body, (void *)(long)(n * 1000 + i))) return 1;
+            for (int i = 0; i < 1000; i++) if (pthread_join(threads[i], 0)) return 1;
+            return 0; }}
+        int main(void) {{
+            if (round_of(0)) return 9;
+            long first = peak();
+            for (int i = 1; i < 10; i++) if (round_of(i)) return 9;
+            printf(\"%ld %ld\\n\", first, peak());
+            return 0; }}"
+    );
+    let (bench, source) = (Bench::new(), Source { text: &text, language: "c" });
+    let run = bench.measure(&bench.counted(&source, &["-O1", "-pthread"]), &[]);
+    assert_eq!((run.output.status.code(), errors(&run).as_str()), (Some(0), ""));
+    let path = ["main", "round_of", "body", "work"];
+    let visits = |path: &[&str]| at(run.profile(), path, Metric::Visits);
+    assert_eq!((visits(&path), visits(&path[..3])), (Some(10_000), Some(10_000)));
+    let printed = String::from_utf8_lossy(&run.output.stdout).into_owned();
+    let kilobytes: Vec<u64> = printed.split_whitespace().map(|word| word.parse().unwrap()).collect();
+    // A thousand trees of some 5 KiB may live at once; nine thousand that have ended do not add to them.
+    assert!(kilobytes[1] < kilobytes[0] + 20_000, "{printed}");
+}
+
+/// A thread ends the process: what it and the others had done is in the profile, and the status is the one it gave.
+#[test]
+fn exit_in_a_thread_ends_well() {
+    let text = format!(
+        "#include <pthread.h>\n#include <stdlib.h>\n#include <unistd.h>\n{WORK}
+        static void *ends(void *n) {{ work(5); usleep(200000); /* Until main waits. */ exit(7); return n; }}
+        int main(void) {{ pthread_t thread; work(3); if (pthread_create(&thread, 0, ends, 0)) return 1;
+            pthread_join(thread, 0); work(4); return 2; }}"
+    );
+    let (bench, source) = (Bench::new(), Source { text: &text, language: "c" });
+    let run = bench.measure(&bench.counted(&source, &["-O1", "-pthread"]), &[]);
+    assert_eq!((run.output.status.code(), errors(&run).as_str()), (Some(7), ""));
+    let visits = |path: &[&str]| at(run.profile(), path, Metric::Visits);
+    assert_eq!((visits(&["main", "work"]), visits(&["main", "ends", "work"])), (Some(1), Some(1)));
+    // The oracle leaves out the one block of `ends`, which never returns.
+    assert_eq!(total(run.profile()), bench.covered(&source, &["-O1", "-pthread"], &[]) + 1);
+}
+
+/// Programs that end without an end, by abort, `_exit` or a signal: as without us, and no profile.
+#[test]
+fn what_never_leaves_main_dies_as_it_would() {
+    for (end, code, signal) in
+        [("abort()", None, Some(6)), ("_exit(5)", Some(5), None), ("raise(SIGTERM)", None, Some(15))]
+    {
+        let text = format!(
+            "#include <signal.h>\n#include <stdlib.h>\n#include <unistd.h>\n{WORK}
+            int main(void) {{ work(3); {end}; for (;;) work(9); }}"
+        );
+        let bench = Bench::new();
+        let run = bench.measure(&bench.counted(&Source { text: &text, language: "c" }, &["-O1"]), &[]);
+        assert_eq!((run.output.status.code(), run.output.status.signal()), (code, signal), "{end}");
+        assert!(run.profile.is_none() && errors(&run).is_empty(), "{end}: {}", errors(&run));
+    }
+}
+
+/// Libraries that are loaded and unloaded while the program runs, two of them with functions of one name.
+#[test]
+fn libraries_that_come_and_go_keep_their_names() {
+    let bench = Bench::new();
+    let plugin = format!("-fpass-plugin={}/libpoise_pass.so", libraries().display());
+    for (name, calls) in [("one", 3), ("two", 4), ("three", 5)] {
+        let text =
+            format!("{WORK} int start(void) {{ for (int i = 0; i < {calls}; i++) work({calls}); return {calls}; }}");
+        std::fs::write(bench.path(&format!("{name}.c")), text).unwrap();
+        let mut command = Command::new("clang-19");
+        command.args(["-O1", "-shared", "-fPIC", "-gline-tables-only", &plugin, "-Wl,-z,nodelete"]);
+        succeed(command.args([&format!("{name}.c"), "-o", &format!("lib{name}.so")]).current_dir(bench.path("")));
+    }
+    let folder = bench.path("").display().to_string();
+    let text = format!(
+        "#include <dlfcn.h>\n__attribute__((noinline)) static int load(const char *name) {{
+            void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL); if (!library) return 1000;
+            int calls = ((int (*)(void))dlsym(library, \"start\"))(); dlclose(library); return calls; }}
+        int main(void) {{ return load(\"{folder}/libone.so\") + load(\"{folder}/libtwo.so\") + load(\"{folder}/libthree.so\") + load(\"{folder}/libone.so\"); }}"
+    );
+    let run = bench.measure(&bench.counted(&Source { text: &text, language: "c" }, &["-O1"]), &[]);
+    assert_eq!((run.output.status.code(), errors(&run).as_str()), (Some(3 + 4 + 5 + 3), ""));
+    let profile = run.profile();
+    let works =
+        (0..profile.nodes.len() as u32).filter(|&node| profile.path(node).unwrap().last().unwrap().name == "work");
+    let mut visits: Vec<_> = works.map(|node| profile.values[&(node, Metric::Visits)].sum).collect();
+    visits.sort_unstable();
+    // One per library's file, below the function that loaded it.
+    assert_eq!(visits, [4, 5, 6]);
+    let files: Vec<_> = profile.regions.iter().filter(|r| r.name == "work").map(|r| r.file.as_str()).collect();
+    assert!(
+        files.len() == 3 && ["one.c", "two.c", "three.c"].iter().all(|f| files.iter().any(|file| file.ends_with(f)))
+    );
+}
