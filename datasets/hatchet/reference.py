@@ -45,12 +45,15 @@ def caliper(file, metrics):
     for (path, metric), value in sorted(found.items()):
         if metric in inclusive:
             value -= sum(v for (p, m), v in found.items() if m == metric and p[:-1] == path)
-        print(file, "->".join(path), metric, "", repr(value), sep="\t")
+        print(file, "->".join(path), *metric, repr(value), sep="\t")
 
 
 if __name__ == "__main__":
     tau("cpi.p4", 4)
-    spot = {"avg#inclusive#sum#time.duration": "avg_time", "sum#inclusive#sum#time.duration": "time"}
-    caliper("lulesh.p1.cali", {**spot, "min#inclusive#sum#time.duration": "min_time"})
+    spot = {"avg#inclusive#sum#time.duration": ("time", "mean"), "sum#inclusive#sum#time.duration": ("time", "sum")}
+    caliper("lulesh.p1.cali", {**spot, "min#inclusive#sum#time.duration": ("min_time", "")})
     caliper("spot.p64.cali", spot)
-    caliper("annotation.p8.cali", {"sum#time.duration": "time", "avg#time.duration": "avg_time", "count": "visits"})
+    caliper(
+        "annotation.p8.cali",
+        {"sum#time.duration": ("time", ""), "avg#time.duration": ("avg_time", ""), "count": ("visits", "")},
+    )

@@ -208,7 +208,7 @@ fn values(profile: &Profile, point: u32, scaling: Scaling, into: &mut Collector)
     }
     let threaded = scaling == Scaling::WeakThreaded;
     for &(node, column, reduced) in &profile.values {
-        let Column { name, unit, fold } = &profile.columns[column as usize];
+        let Column { name, unit, fold, over_ranks } = &profile.columns[column as usize];
         let rounding = profile.rounded.iter().find(|(of, _)| *of == column).map(|(_, deviation)| *deviation);
         let declare = |over_ranks, into: &mut Collector| {
             let metric = into.metric(Metric { name: name.clone(), unit: (*unit).to_owned(), over_ranks });
@@ -218,7 +218,7 @@ fn values(profile: &Profile, point: u32, scaling: Scaling, into: &mut Collector)
         let ranks = match profile.ranks {
             Some(ranks) if scaling != Scaling::Strong => ranks,
             _ => {
-                let metric = declare(None, into);
+                let metric = declare(*over_ranks, into);
                 into.add(nodes[node as usize], metric, point, reduced.whole(*fold));
                 continue;
             }

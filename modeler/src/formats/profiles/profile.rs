@@ -26,6 +26,8 @@ pub(crate) struct Column {
     pub unit: &'static str,
     /// How its values combine.
     pub fold: Fold,
+    /// How ranks became one, where the format does not tell them apart but has the statistics over them.
+    pub over_ranks: Option<OverRanks>,
 }
 
 /// One metric at one call path, over the ranks (or threads) that the profile tells apart.
@@ -143,7 +145,12 @@ impl Profile {
 
     /// The index of this metric, added where it is new.
     pub fn column(&mut self, name: &str, unit: &'static str, fold: Fold) -> u32 {
-        let column = Column { name: name.to_owned(), unit, fold };
+        self.column_over(name, unit, fold, None)
+    }
+
+    /// The index of this metric as a statistic over ranks.
+    pub fn column_over(&mut self, name: &str, unit: &'static str, fold: Fold, over_ranks: Option<OverRanks>) -> u32 {
+        let column = Column { name: name.to_owned(), unit, fold, over_ranks };
         let named = self.named.entry(name.to_owned()).or_default();
         if let Some(&known) = named.iter().find(|&&id| self.columns[id as usize] == column) {
             return known;

@@ -1,6 +1,8 @@
 //! Roles that the columns of a table may have, guessed from their names and first cells: a proposal for the person who
 //! typed no roles, and never more than that.
 
+use std::collections::HashSet;
+
 use super::columns::DELIMITERS;
 
 /// Rows that are looked at.
@@ -72,6 +74,10 @@ fn of_table(head: &[u8], delimiter: u8) -> Option<String> {
             is_number: whole.iter().all(|row| row[i].parse::<f64>().is_ok()),
             // One row tells nothing of that.
             varies: whole.len() < 2 || whole.iter().any(|row| row[i] != whole[0][i]),
+            recurs: {
+                let different: HashSet<&String> = whole.iter().map(|row| &row[i]).collect();
+                different.len() > 1 && 2 * different.len() <= whole.len()
+            },
         })
         .collect();
     columns.iter().any(|c| c.is_number).then(|| roles(&columns))
@@ -83,6 +89,8 @@ struct Column<'a> {
     lower: String,
     is_number: bool,
     varies: bool,
+    /// Whether its values come again and again, as those of a parameter do and those of a measurement do not.
+    recurs: bool,
 }
 
 fn roles(columns: &[Column]) -> String {
@@ -91,12 +99,15 @@ fn roles(columns: &[Column]) -> String {
     let is_repetition = |c: &Column| REPETITIONS.contains(&c.lower.as_str());
     let are_statistics = columns.iter().any(|c| STATISTICS.contains(&c.lower.as_str()));
     let counts_values = |c: &Column| are_statistics && c.lower == "n";
-    let known: Vec<&Column> =
-        numbers().filter(|c| PARAMETERS.contains(&c.lower.as_str()) && c.varies && !counts_values(c)).collect();
     let metric = METRICS.iter().find_map(|word| numbers().find(|c| c.lower.contains(word)));
     let metric = metric.or_else(|| numbers().next_back());
     let is_free = |c: &&Column| !is_metric(c) && !is_repetition(c) && metric.is_none_or(|m| m.name != c.name);
-    let parameters = if known.is_empty() { numbers().find(is_free).into_iter().collect() } else { known };
+    let is_known = |c: &Column| PARAMETERS.contains(&c.lower.as_str()) && c.varies;
+    let mut parameters: Vec<&Column> =
+        numbers().filter(is_free).filter(|c| (is_known(c) || c.recurs) && !counts_values(c)).collect();
+    if parameters.is_empty() {
+        parameters.extend(numbers().find(is_free));
+    }
     let mut list: Vec<String> = Vec::new();
     for column in &parameters {
         let is_ranks = crate::fit::RANKS.contains(&column.lower.as_str()) && column.lower != "p";
@@ -123,6 +134,10 @@ mod tests {
         assert_eq!(of(collectives).unwrap(), "Ranks=parameter:p,mean=metric:time,mpi=callpath,variable=callpath");
         assert_eq!(of("threads;run;time\n1;1;2.5\n2;1;1.5\n").unwrap(), "threads=parameter,time=metric,run=repetition");
         assert_eq!(of("density\tseconds\n0.1\t5\n0.2\t7\n").unwrap(), "density=parameter,seconds=metric:time");
+        // Levels of a design come again, times do not.
+        let grid = |i: i32| format!("{},{},1,{},{}\n", i % 3, i / 3, 10 + i, 900 - i);
+        let design = format!("density,cutoff,repeat,time,rate\n{}", (0..9).map(grid).collect::<String>());
+        assert_eq!(of(&design).unwrap(), "density=parameter,cutoff=parameter,time=metric,repeat=repetition");
         // No table: one column, a row of another width, no number, a header that is a number.
         for text in ["hello\n", "a,b\n1\n", "a,b\nx,y\n", "1,2\n3,4\n", "a,b\n", "{\"a\": 1, \"b\": 2}\n"] {
             assert_eq!(of(text), None, "{text}");

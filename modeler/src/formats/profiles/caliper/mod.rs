@@ -8,6 +8,7 @@ mod json_split;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::profile::{Fold, Profile, Reduced};
+use crate::experiment::OverRanks;
 use crate::formats::collect::NO_CALLPATH;
 
 pub(super) use cali::Cali;
@@ -30,12 +31,15 @@ struct Rows {
     version: Option<String>,
 }
 
+/// A metric's name, and how ranks became one where the attribute says so.
+type Named = (String, Option<OverRanks>);
+
 /// What an attribute's value means.
 enum Meaning {
     /// A metric of this name, as stored.
-    Exclusive(String),
+    Exclusive(Named),
     /// A metric of this name that holds the callees' as well.
-    Inclusive(String),
+    Inclusive(Named),
     /// A number that Caliper keeps for itself, or one that follows from others.
     Nothing,
 }
@@ -73,13 +77,24 @@ fn meaning(attribute: &str) -> Meaning {
         "mpi.bytes.recv" | "total.recv.size" => "bytes_received",
         other => other,
     };
-    // Reports over ranks hold several statistics; the sum is what every reader can use, the others keep their names.
-    let statistic = prefixes.iter().find(|p| matches!(**p, "min" | "max" | "avg"));
-    let name = match statistic {
-        Some(statistic) => format!("{statistic}_{name}"),
-        None => name.to_owned(),
-    };
-    if inclusive { Meaning::Inclusive(name) } else { Meaning::Exclusive(name) }
+    let named = statistic(prefixes, name, inclusive);
+    if inclusive { Meaning::Inclusive(named) } else { Meaning::Exclusive(named) }
+}
+
+/// What a statistic of `name` is called. One of another statistic, as the average of sums in `avg#inclusive#sum`, is over ranks;
+/// what is least and most of values that hold the callees' cannot lose them, and has a name of its own as statistics of
+/// single records do.
+fn statistic(prefixes: &[&str], name: &str, inclusive: bool) -> Named {
+    let statistics: Vec<&str> =
+        prefixes.iter().copied().filter(|p| matches!(*p, "min" | "max" | "avg" | "sum")).collect();
+    match (&statistics[..], inclusive) {
+        (["avg", _, ..], _) => (name.to_owned(), Some(OverRanks::Mean)),
+        (["sum", _, ..], _) => (name.to_owned(), Some(OverRanks::Sum)),
+        (["min", "sum", ..], false) => (name.to_owned(), Some(OverRanks::Minimum)),
+        (["max", "sum", ..], false) => (name.to_owned(), Some(OverRanks::Maximum)),
+        ([first @ ("min" | "max" | "avg"), ..], _) => (format!("{first}_{name}"), None),
+        _ => (name.to_owned(), None),
+    }
 }
 
 impl Rows {
@@ -111,16 +126,16 @@ impl Rows {
     /// The profile, once all rows are known. Inclusive values lose their callees', unless exclusive ones are there.
     fn finish(mut self, tells_ranks: bool) -> Profile {
         let attributes: BTreeSet<String> = self.values.keys().map(|(_, attribute)| attribute.clone()).collect();
-        let mut done: BTreeSet<String> = BTreeSet::new();
+        let mut done: BTreeSet<Named> = BTreeSet::new();
         for exclusive in [true, false] {
             for attribute in &attributes {
-                let name = match (meaning(attribute), exclusive) {
-                    (Meaning::Exclusive(name), true) | (Meaning::Inclusive(name), false) => name,
+                let named = match (meaning(attribute), exclusive) {
+                    (Meaning::Exclusive(named), true) | (Meaning::Inclusive(named), false) => named,
                     _ => continue,
                 };
                 // Several attributes may mean the same; the first is taken.
-                if done.insert(name.clone()) {
-                    self.metric(attribute, &name, exclusive);
+                if done.insert(named.clone()) {
+                    self.metric(attribute, &named, exclusive);
                 }
             }
         }
@@ -129,7 +144,8 @@ impl Rows {
         profile
     }
 
-    fn metric(&mut self, attribute: &str, name: &str, exclusive: bool) {
+    fn metric(&mut self, attribute: &str, (name, over_ranks): &Named, exclusive: bool) {
+        let name = name.as_str();
         let fold = match name {
             n if n.starts_with("min_") => Fold::Minimum,
             n if n.starts_with("max_") => Fold::Maximum,
@@ -162,7 +178,7 @@ impl Rows {
             // What rounding leaves below zero is nothing: files hold six decimals.
             values.values_mut().flat_map(BTreeMap::values_mut).for_each(|v| *v = v.max(0.0));
         }
-        let column = self.profile.column(name, unit, fold);
+        let column = self.profile.column_over(name, unit, fold, *over_ranks);
         for (node, by_rank) in values {
             let node = node.unwrap_or_else(|| self.profile.node(None, NO_CALLPATH));
             let mut reduced = Reduced::default();
@@ -178,14 +194,19 @@ mod tests {
 
     #[test]
     fn attributes_say_metric_and_whether_callees_are_in_it() {
+        let over = |over: Option<OverRanks>| over.map_or(String::new(), |over| format!(", {over:?} over ranks"));
         let of = |a: &str| match meaning(a) {
-            Meaning::Exclusive(name) => format!("exclusive {name}"),
-            Meaning::Inclusive(name) => format!("inclusive {name}"),
+            Meaning::Exclusive(named) => format!("exclusive {}{}", named.0, over(named.1)),
+            Meaning::Inclusive(named) => format!("inclusive {}{}", named.0, over(named.1)),
             Meaning::Nothing => "nothing".into(),
         };
         assert_eq!(of("sum#time.duration"), "exclusive time");
         assert_eq!(of("inclusive#sum#time.duration"), "inclusive time");
         assert_eq!(of("max#inclusive#sum#time.duration"), "inclusive max_time");
+        assert_eq!(of("avg#inclusive#sum#time.duration"), "inclusive time, Mean over ranks");
+        assert_eq!(of("sum#inclusive#sum#time.duration"), "inclusive time, Sum over ranks");
+        assert_eq!(of("max#sum#time.duration"), "exclusive time, Maximum over ranks");
+        assert_eq!(of("avg#time.duration"), "exclusive avg_time");
         assert_eq!(of("avg.sum#inclusive#sum#time.duration"), "nothing");
         assert_eq!(of("count"), "exclusive visits");
         assert_eq!(of("sum#papi.TOT_INS"), "exclusive papi.TOT_INS");
