@@ -118,7 +118,7 @@ unsafe fn countable(module: LLVMModuleRef) -> Vec<LLVMValueRef> {
 }
 
 /// The nodes of the call tree. A function is small, and its blocks count for its caller, if it has no loop and calls
-/// nothing but small functions of this module, the C library and marks of regions; everything else and `main` is a node, except what
+/// nothing but small functions of this module, the C library, marks of regions and what never returns, as asserts do; everything else and `main` is a node, except what
 /// initialises global variables: it runs before `main`, and would be a root for each source file.
 unsafe fn nodes(functions: &[LLVMValueRef], analyses: *mut Analyses) -> HashSet<LLVMValueRef> {
     // SAFETY: the functions are valid and have bodies.
@@ -132,6 +132,7 @@ unsafe fn nodes(functions: &[LLVMValueRef], analyses: *mut Analyses) -> HashSet<
             let is_small = |callee: LLVMValueRef| {
                 small.contains(&callee)
                     || marks_regions(&name(callee))
+                    || !LLVMIsAFunction(callee).is_null() && has_attribute(callee, c"noreturn")
                     || LLVMIsDeclaration(callee) != 0 && glue::poise_is_library(analyses, callee)
             };
             let (now, later): (Vec<_>, Vec<_>) =

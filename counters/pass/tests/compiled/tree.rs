@@ -96,3 +96,18 @@ fn has_no_nodes_for_static_initialisers() {
         assert_eq!(total(profile), bench.covered(&source, &[level], &[]), "{level}");
     }
 }
+
+/// An assertion makes no node of a small function: what it calls never comes back.
+#[test]
+fn has_no_nodes_for_assertions() {
+    let text = "#include <assert.h>
+        __attribute__((noinline)) static int less(int a, int b) { assert(a != b); return a < b; }
+        int main(void) { int n = 0; for (int i = 0; i < 50; i++) n += less(i, i + 1); return n; }";
+    for level in LEVELS {
+        let (bench, source) = (Bench::new(), Source { text, language: "c" });
+        let run = bench.measure(&bench.counted(&source, &[level]), &[]);
+        assert_eq!(run.output.status.code(), Some(50), "{level}");
+        assert_eq!(run.profile().nodes.len(), 1, "{level}");
+        assert_eq!(total(run.profile()), bench.covered(&source, &[level], &[]), "{level}");
+    }
+}
