@@ -278,6 +278,8 @@ pub enum MethodChoice {
     Effort,
     /// Search the shape in the modelled metric itself.
     Time,
+    /// As Extra-P 4.2 does: its functions, its choice and its fit, for comparisons.
+    ExtraP,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -325,7 +327,8 @@ pub struct LevelArgs {
 Examples:
   poise model study.runs
   poise model kripke.txt --format json -o models.json
-  poise model study.runs -v                 also the runners-up and why they lost")]
+  poise model study.runs -v                 also the runners-up and why they lost
+  poise model kripke.txt --method extra-p   the functions that Extra-P itself would choose")]
 pub struct ModelArgs {
     #[command(flatten)]
     pub fitted: FittedArgs,

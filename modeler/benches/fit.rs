@@ -2,11 +2,14 @@
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use modeler::experiment::{Experiment, ExperimentBuilder, Metric};
-use modeler::{Options, fit};
+use modeler::{MethodChoice, Options, fit};
 use std::hint::black_box;
 
 /// Series per experiment, so that building the shared hypotheses weighs as in use.
 const PATHS: u32 = 200;
+
+/// Call paths of the experiment that is fitted as Extra-P does: enough that what they share weighs little.
+const MANY: u32 = 20_000;
 
 /// A value at a point p, n of the call path with this index.
 type Value = fn(u32, f64, f64) -> f64;
@@ -41,11 +44,11 @@ fn seconds(path: u32, p: f64, n: f64) -> f64 {
 }
 
 /// Times of call paths that depend on `parameters` parameters, five values of each.
-fn times_alone(parameters: usize) -> Experiment {
+fn times_alone(parameters: usize, paths: u32) -> Experiment {
     let values = [128.0, 256.0, 512.0, 1024.0, 2048.0_f64];
     let mut builder = ExperimentBuilder::new(["a", "b", "c"].into_iter().take(parameters));
     let metric = builder.metric(Metric { name: "time".into(), unit: "s".into(), over_ranks: None });
-    for path in 0..PATHS {
+    for path in 0..paths {
         let callpath = builder.callpath(["main", &format!("loop{path}")]);
         for at in 0..values.len().pow(parameters as u32) {
             let x: Vec<f64> = (0..parameters).map(|l| values[at / values.len().pow(l as u32) % values.len()]).collect();
@@ -70,9 +73,17 @@ fn benches(criterion: &mut Criterion) {
         group.bench_function(name, |b| b.iter(|| fit(black_box(&experiment), &Options::default())));
     }
     for parameters in 1..=3 {
-        let experiment = times_alone(parameters);
+        let experiment = times_alone(parameters, PATHS);
         let name = format!("times alone, {parameters} parameters");
         group.bench_function(name, |b| b.iter(|| fit(black_box(&experiment), &Options::default())));
+    }
+    let one_core = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("one thread can be started");
+    let options = Options { method: MethodChoice::ExtraP, ..Options::default() };
+    group.throughput(Throughput::Elements(u64::from(MANY)));
+    for parameters in 1..=2 {
+        let experiment = times_alone(parameters, MANY);
+        let name = format!("as Extra-P, {parameters} parameters, one core");
+        group.bench_function(name, |b| b.iter(|| one_core.install(|| fit(black_box(&experiment), &options))));
     }
     group.finish();
 }

@@ -118,6 +118,17 @@ impl<'a> Data<'a> {
         self.observations.iter().map(|o| o.1).collect()
     }
 
+    /// The mean over repetitions at each point, and the smallest number of repetitions at one.
+    pub fn means(&self) -> (Vec<f64>, usize) {
+        let (mut sums, mut counts) = (vec![0.0; self.points.len()], vec![0usize; self.points.len()]);
+        for &(i, v) in &self.observations {
+            sums[i] += v;
+            counts[i] += 1;
+        }
+        let means = sums.iter().zip(&counts).map(|(sum, count)| sum / *count as f64).collect();
+        (means, counts.into_iter().min().unwrap_or(0))
+    }
+
     /// Smallest number of repetitions at a point.
     fn repetitions(&self) -> usize {
         let mut counts = vec![0; self.points.len()];

@@ -217,7 +217,7 @@ fn refine(columns: &[Vec<f64>], y: &[f64], coefficients: &mut [f64], noise: &Noi
         corner[k] += 0.2;
         simplex.push(corner);
     }
-    let Ok(solver) = NelderMead::new(simplex).with_sd_tolerance(1e-4) else { return };
+    let Ok(solver) = NelderMead::new(simplex).with_sd_tolerance(1e-3) else { return };
     let Ok(result) = Executor::new(cost, solver).configure(|s| s.max_iters(60 * active.len() as u64)).run() else {
         return;
     };

@@ -85,6 +85,8 @@ pub(crate) struct Workspace {
     weights: Vec<f64>,
     /// Those of searches in times.
     pub searched: crate::shape_search::Workspace,
+    /// Those of searches as Extra-P does them.
+    pub extra_p: crate::extra_p_space::Workspace,
 }
 
 /// Weights `1 / |y|`, zeros counting as a thousandth of the mean.

@@ -8,6 +8,7 @@ use crate::build::{
 use crate::depth;
 use crate::effort::{self, Count, Found, Workspace};
 use crate::experiment::{CallPathId, Experiment, Layout, MetricId, OverRanks, Series};
+use crate::extra_p_space::Designs;
 use crate::hypotheses::Hypotheses;
 use crate::model::{Kind, Model, Role, Warning};
 use crate::noise_pool::NoisePool;
@@ -128,6 +129,8 @@ pub(crate) struct Fitter<'a> {
     /// By layout, bits of parameters and whether for bytes: the hypotheses of series that grow faster in those
     /// parameters than the largest exponent.
     steep_hypotheses: Mutex<HashMap<(usize, usize, bool), Arc<Hypotheses<'a>>>>,
+    /// Where models are to be those of Extra-P's modeler: its hypotheses.
+    extra_p: Option<Designs>,
     /// Whether the exponent sets are the default ones.
     is_default: bool,
     /// Metric ids by name.
@@ -164,6 +167,7 @@ impl<'a> Fitter<'a> {
             hypotheses,
             byte_hypotheses,
             steep_hypotheses,
+            extra_p: (options.method == MethodChoice::ExtraP).then(|| Designs::new(experiment)),
             is_default,
             metrics,
             ranks,
@@ -175,7 +179,9 @@ impl<'a> Fitter<'a> {
     /// Fits the series of those of `callpaths` that `share` holds.
     pub(crate) fn run(&self, share: Share, callpaths: &Range<CallPathId>) -> Fits {
         let is_modelled = |s: &&Series| share.holds(s.callpath) && self.is_modelled(s.metric);
-        self.noise.get_or_init(|| [false, true].map(|communicates| self.pool(communicates)));
+        if self.extra_p.is_none() {
+            self.noise.get_or_init(|| [false, true].map(|communicates| self.pool(communicates)));
+        }
         let modelled: Vec<&Series> =
             self.experiment.series[self.series_of(callpaths)].iter().filter(is_modelled).collect();
         let floor = |s: &Series| self.experiment.rounding(s.metric);
@@ -211,20 +217,18 @@ impl<'a> Fitter<'a> {
 
     fn fit_series(&self, series: &Series, workspace: &mut Workspace) -> Result<Model, Skipped> {
         let skipped = |reason: String, code| Skipped { callpath: series.callpath, metric: series.metric, reason, code };
+        if let Some(designs) = &self.extra_p {
+            let (kind, least) = (self.kind(series), self.options.minimum_points);
+            return designs.fit(self.experiment, series, kind, least, &mut workspace.extra_p);
+        }
         let name = self.experiment.metrics[series.metric as usize].name.as_str();
         let mut data = self.data(series);
         self.warn_of_fixed_parameters(&mut data);
         let points = data.medians.len();
-        if points < self.options.minimum_points {
-            let usable = if points == data.offered { "" } else { "usable " };
-            let least = self.options.minimum_points;
-            let reason = format!("{points} {usable}points; a model needs at least {least}");
+        if let Some(reason) = too_few(points, data.offered, self.options.minimum_points) {
             return Err(skipped(reason, warning::TOO_FEW_POINTS));
         }
-        if points < FEW_POINTS {
-            let message = format!("{points} points leave little to choose a function by.");
-            data.warnings.push(warning(warning::TOO_FEW_POINTS, message));
-        }
+        data.warnings.extend(few_points(points));
         if EFFORT.contains(&name) {
             return Ok(Model { kind: self.kind(series), ..self.fit_count(series, &data, workspace) });
         }
@@ -329,12 +333,7 @@ impl<'a> Fitter<'a> {
 
     fn warn_of_fixed_parameters(&self, data: &mut Data) {
         let hypotheses = &self.hypotheses[data.layout];
-        let fixed: Vec<&str> = hypotheses.fixed().map(|l| self.experiment.parameters[l].as_str()).collect();
-        if !fixed.is_empty() {
-            let message =
-                format!("{} has one value in all points, so the model cannot depend on it.", fixed.join(", "));
-            data.warnings.push(warning(warning::ONE_VALUE, message));
-        }
+        data.warnings.extend(one_value(self.experiment, hypotheses.fixed()));
     }
 
     fn kind(&self, series: &Series) -> Kind {
@@ -690,6 +689,25 @@ impl<'a> Fitter<'a> {
         let world = || self.ranks.map_or(Communicator::Constant(2.0), Communicator::world);
         measured.unwrap_or_else(world)
     }
+}
+
+/// Why a series with so many usable points of those offered has no model, if it needs at least `least`.
+pub(crate) fn too_few(points: usize, offered: usize, least: usize) -> Option<String> {
+    let usable = if points == offered { "" } else { "usable " };
+    (points < least).then(|| format!("{points} {usable}points; a model needs at least {least}"))
+}
+
+/// The warning that a model of so many points has, if any.
+pub(crate) fn few_points(points: usize) -> Option<Warning> {
+    let message = || format!("{points} points leave little to choose a function by.");
+    (points < FEW_POINTS).then(|| warning(warning::TOO_FEW_POINTS, message()))
+}
+
+/// The warning of a model where these parameters have one value each, if there are any.
+pub(crate) fn one_value(experiment: &Experiment, fixed: impl Iterator<Item = usize>) -> Option<Warning> {
+    let fixed: Vec<&str> = fixed.map(|l| experiment.parameters[l].as_str()).collect();
+    let message = || format!("{} has one value in all points, so the model cannot depend on it.", fixed.join(", "));
+    (!fixed.is_empty()).then(|| warning(warning::ONE_VALUE, message()))
 }
 
 fn effort_warnings(effort: &Effort, what: &str) -> Vec<Warning> {

@@ -16,6 +16,7 @@ mod depth;
 mod effort;
 pub mod experiment;
 mod expression;
+mod extra_p_space;
 mod fit;
 pub mod formats;
 mod hypotheses;
@@ -42,6 +43,7 @@ mod shape_search;
 mod share;
 pub mod verdict;
 pub mod warning;
+mod wide;
 
 pub use experiment::{Experiment, ExperimentBuilder};
 pub use fit::{Fits, Skipped, fit};

@@ -25,7 +25,7 @@ const TAIL_WEIGHT: f64 = 0.2;
 /// Combinations whose probability is smaller by more than this, in nats, than the best one's are not refined.
 pub(crate) const HOPELESS: f64 = 30.0;
 /// The same for estimates of one series, which a less probable distribution does not change.
-const IMPROBABLE: f64 = 8.0;
+const IMPROBABLE: f64 = 6.0;
 /// How much more than a parabola promises a better scale may gain, in nats, and how many times as much.
 const SURPRISE: (f64, f64) = (2.0, 1.5);
 

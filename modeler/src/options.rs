@@ -14,6 +14,28 @@ pub enum MethodChoice {
     Effort,
     /// The times themselves, even where effort was measured.
     Time,
+    /// As the default modeler of Extra-P 4.2 does, for comparisons with it: its hypotheses, its choice among them, and
+    /// least squares of the means over repetitions, for every metric. Coefficients and predictions may be negative, and
+    /// neither effort nor the noise of other call paths is used; [`Options::exponents`] and the options after
+    /// [`Options::minimum_points`] do not matter.
+    ///
+    /// ```
+    /// use modeler::experiment::{ExperimentBuilder, Metric};
+    /// use modeler::{MethodChoice, Options};
+    ///
+    /// let mut builder = ExperimentBuilder::new(["p"]);
+    /// let time = builder.metric(Metric { name: "time".into(), unit: "s".into(), over_ranks: None });
+    /// let main = builder.callpath(["main"]);
+    /// for (p, seconds) in [(2.0, 9.9), (4.0, 19.9), (8.0, 40.1), (16.0, 79.9), (32.0, 160.1)] {
+    ///     let point = builder.point(&[p]);
+    ///     builder.add(main, time, point, seconds);
+    /// }
+    /// let options = Options { method: MethodChoice::ExtraP, ..Options::default() };
+    /// let model = &modeler::fit(&builder.finish(), &options).models[0];
+    /// assert_eq!(model.growth[0].exponent, 1.into());
+    /// assert!((model.terms[0].coefficient - 5.0).abs() < 0.01);
+    /// ```
+    ExtraP,
 }
 
 /// Whether exponents below zero are tried.

@@ -10,13 +10,16 @@ use crate::library::{Rounding, Shape, complexity, factor_columns};
 use crate::linear::{MOST_COLUMNS, Orthonormal};
 use crate::model::Factor;
 use crate::options::ExponentSets;
+use crate::wide::wide;
 
 /// Lanes are padded to a multiple of this, so that whole vectors are computed.
 const PAD: usize = 8;
 /// Square sums of columns that others nearly contain are dominated by rounding.
 const CONTAINED: f64 = 1e-9;
-/// Heads are visited in steps of the first of these primes that does not divide their number.
-const STEPS: [usize; 3] = [11, 13, 17];
+/// How much less than computed a head may leave, relative to what it explains and to all: more than rounding makes.
+const SLACK: (f64, f64) = (1e-6, 1e-12);
+/// Bounds whose equations come closer to having no solution than this are not used.
+const SINGULAR: f64 = 1e-6;
 
 /// The factors of one parameter with their values at the points.
 #[derive(Debug)]
@@ -133,11 +136,21 @@ pub(crate) struct Product {
 pub(crate) struct Buffers {
     /// Weighted sums by value of the lane, then head, for each of the vectors.
     folded: Vec<f64>,
-    /// By head, then lane: weighted square sums.
+    /// By value of the lane, then head: weighted square sums of the heads.
+    head_squares: Vec<f64>,
+    /// By head, then lane: weighted square sums, where they are known.
     squares: Vec<f64>,
+    /// By head: whether they are.
+    squared: Vec<bool>,
+    /// By head: what every product with it leaves at least, times its cost.
+    bounds: Vec<f64>,
+    /// The heads, those first that may leave least, in the last bits of keys that rise with that.
+    order: Vec<u64>,
     /// What the complexity of each head and of each factor of the lane costs.
     head_costs: Vec<f64>,
     lane_costs: Vec<f64>,
+    /// One over the costs of the lane's factors.
+    cheapness: Vec<f64>,
 }
 
 /// The candidates of a search.
@@ -236,8 +249,19 @@ impl<'a> Screen<'a> {
         let signs = Signs { coefficients: base.coefficients, inverse: &inverse };
         let Screening { count, limit, .. } = wanted;
         let mut best = Best { count, found: Vec::with_capacity(count + 1), limit };
-        let costs = [b.head_costs.as_slice(), &b.lane_costs];
-        screened(&shape, &b.folded, &self.lane().values, &b.squares, costs, &signs, &mut best);
+        b.bounds.clear();
+        b.bounds.resize(self.heads.width, 0.0);
+        bounds(&shape, &b.folded, &b.head_squares, &b.head_costs, &mut b.bounds);
+        let bounds = &b.bounds;
+        b.order.clear();
+        // Numbers that are not negative are in the order of their bits.
+        let mask = shape.head_mask();
+        b.order.extend((0..shape.heads).map(|head| bounds[head].to_bits() & !mask | head as u64));
+        b.order.sort_unstable();
+        let sums = Sums { folded: &b.folded, head_squares: &b.head_squares, bounds, order: &b.order };
+        let costs = [b.head_costs.as_slice(), &b.lane_costs, &b.cheapness];
+        let lane = [self.lane().values.as_slice(), &self.lane().squares];
+        screened(&shape, &sums, lane, costs, &signs, &mut b.squares, &mut b.squared, &mut best);
         best.found
     }
 
@@ -246,16 +270,20 @@ impl<'a> Screen<'a> {
         let (lane, heads) = (self.lane(), self.heads);
         let size = lane.levels * heads.width;
         if fresh {
-            b.folded.clear();
-            b.folded.resize(size, 0.0);
-            fold(&lane.level, heads.width, &heads.values, base.weights, base.weights, true, &mut b.folded);
+            b.head_squares.clear();
+            b.head_squares.resize(size, 0.0);
+            fold(&lane.level, heads.width, &heads.values, base.weights, base.weights, true, &mut b.head_squares);
             b.squares.resize(heads.factors.len() * lane.width, 0.0);
-            products(heads.width, lane.width, &b.folded, &lane.squares, &mut b.squares);
+            b.squared.clear();
+            b.squared.resize(heads.factors.len(), false);
             b.head_costs.clear();
             b.head_costs.extend(heads.complexity.iter().map(|c| (cost * c).exp()));
+            b.head_costs.resize(heads.width, f64::INFINITY);
             b.lane_costs.clear();
             b.lane_costs.extend(lane.complexity.iter().map(|c| (cost * c).exp()));
             b.lane_costs.resize(lane.width, f64::INFINITY);
+            b.cheapness.clear();
+            b.cheapness.extend(b.lane_costs.iter().map(|c| 1.0 / c));
         }
         let vectors = std::iter::once(base.residual).chain(base.columns.columns());
         b.folded.clear();
@@ -278,48 +306,32 @@ struct Shapes {
     rss: f64,
 }
 
+impl Shapes {
+    /// The last bits of a head's key, which are its index.
+    fn head_mask(&self) -> u64 {
+        self.heads.next_power_of_two() as u64 - 1
+    }
+}
+
+/// What a screen looks at.
+#[derive(Clone, Copy, Debug)]
+struct Sums<'a> {
+    /// Weighted sums by vector, value of the lane and head.
+    folded: &'a [f64],
+    /// The heads' weighted square sums by value of the lane.
+    head_squares: &'a [f64],
+    /// By head: what its products leave at least, times its cost.
+    bounds: &'a [f64],
+    /// The heads in the order of that, in the bits of [`Shapes::head_mask`].
+    order: &'a [u64],
+}
+
 /// What tells the signs of the coefficients after a column was added: those before, and the inverse of the triangle
 /// that makes the columns of the basis.
 #[derive(Clone, Copy, Debug)]
 struct Signs<'a> {
     coefficients: &'a [f64],
     inverse: &'a [[f64; MOST_COLUMNS]; MOST_COLUMNS],
-}
-
-/// Compiles a loop for wider vectors too and takes those that the processor has. The order of additions within a
-/// candidate is the same in all, and so is every bit of the result.
-macro_rules! wide {
-    ($(#[$doc:meta])* fn $name:ident($($argument:ident: $kind:ty),* $(,)?) $body:block) => {
-        $(#[$doc])*
-        #[allow(clippy::too_many_arguments)]
-        fn $name($($argument: $kind),*) {
-            #[inline(always)]
-            #[allow(clippy::too_many_arguments)]
-            fn plain($($argument: $kind),*) $body
-            #[cfg(target_arch = "x86_64")]
-            {
-                #[target_feature(enable = "avx512f,avx512vl")]
-                #[allow(clippy::too_many_arguments)]
-                fn widest($($argument: $kind),*) {
-                    plain($($argument),*);
-                }
-                #[target_feature(enable = "avx2")]
-                #[allow(clippy::too_many_arguments)]
-                fn wider($($argument: $kind),*) {
-                    plain($($argument),*);
-                }
-                if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vl") {
-                    // SAFETY: the processor has what the function was compiled for.
-                    return unsafe { widest($($argument),*) };
-                }
-                if is_x86_feature_detected!("avx2") {
-                    // SAFETY: the processor has what the function was compiled for.
-                    return unsafe { wider($($argument),*) };
-                }
-            }
-            plain($($argument),*);
-        }
-    };
 }
 
 wide! {
@@ -338,37 +350,102 @@ wide! {
     }
 }
 
+wide! {
+    /// By head: the least that any function of the lane's parameter in the place of the lane's factor would leave of the
+    /// residual, times the head's cost; so that products need not be looked at where that is too much.
+    fn bounds(shape: &Shapes, folded: &[f64], head_squares: &[f64], head_costs: &[f64], out: &mut [f64]) {
+        match shape.vectors {
+            1 => bounds_beside::<0>(shape, folded, head_squares, head_costs, out),
+            2 => bounds_beside::<1>(shape, folded, head_squares, head_costs, out),
+            3 => bounds_beside::<2>(shape, folded, head_squares, head_costs, out),
+            _ => bounds_beside::<3>(shape, folded, head_squares, head_costs, out),
+        }
+    }
+}
+
+/// [`bounds`] for a basis Q of `K` columns. Such functions are all x = H u with H the head where the lane has each of its
+/// values; HᵀH = D is diagonal, and with g = Hᵀr and P = HᵀQ the most that x beside Q explains of r is
+/// gᵀ (D - P Pᵀ)⁻¹ g = gᵀD⁻¹g + bᵀ (1 - PᵀD⁻¹P)⁻¹ b with b = PᵀD⁻¹g (Sherman, Morrison and Woodbury).
+#[inline(always)]
+fn bounds_beside<const K: usize>(
+    shape: &Shapes,
+    folded: &[f64],
+    head_squares: &[f64],
+    head_costs: &[f64],
+    out: &mut [f64],
+) {
+    let vector = |k: usize| &folded[k * shape.size..(k + 1) * shape.size];
+    let of_columns: [&[f64]; K] = std::array::from_fn(|k| vector(k + 1));
+    for (block, out) in out.as_chunks_mut::<PAD>().0.iter_mut().enumerate() {
+        let (mut explained, mut along, mut gram) = ([0.0; PAD], [[0.0; PAD]; K], [[[0.0; PAD]; K]; K]);
+        for level in 0..shape.size / shape.head_width {
+            let at = level * shape.head_width + block * PAD;
+            for j in 0..PAD {
+                let square = head_squares[at + j];
+                let inverse = if square > 0.0 { 1.0 / square } else { 0.0 };
+                let gain = vector(0)[at + j];
+                explained[j] += gain * gain * inverse;
+                for k in 0..K {
+                    let part = of_columns[k][at + j] * inverse;
+                    along[k][j] += gain * part;
+                    for l in 0..=k {
+                        gram[k][l][j] -= part * of_columns[l][at + j];
+                    }
+                }
+            }
+        }
+        let mut singular = [false; PAD];
+        for k in 0..K {
+            for j in 0..PAD {
+                let pivot = 1.0 + gram[k][k][j];
+                singular[j] |= pivot < SINGULAR;
+                explained[j] += along[k][j] * along[k][j] / pivot;
+                for i in k + 1..K {
+                    let factor = gram[i][k][j] / pivot;
+                    along[i][j] -= factor * along[k][j];
+                    for l in k + 1..=i {
+                        gram[i][l][j] -= factor * gram[l][k][j];
+                    }
+                }
+            }
+        }
+        for j in 0..PAD {
+            let left = shape.rss * (1.0 - SLACK.1) - explained[j] * (1.0 + SLACK.0);
+            let bound = left.max(0.0) * head_costs[block * PAD + j];
+            out[j] = if singular[j] { 0.0 } else { bound };
+        }
+    }
+}
+
 /// `sum[j] += weight · values[j]`.
 #[inline(always)]
 fn add(sum: &mut [f64; PAD], weight: f64, values: &[f64; PAD]) {
     sum.iter_mut().zip(values).for_each(|(s, v)| *s += weight * v);
 }
 
-wide! {
-    /// `out[h][b] = Σ_l left[l][h] right[l][b]`.
-    fn products(head_width: usize, width: usize, left: &[f64], right: &[f64], out: &mut [f64]) {
-        for (head, row) in out.chunks_exact_mut(width).enumerate() {
-            for (block, out) in row.as_chunks_mut::<PAD>().0.iter_mut().enumerate() {
-                let mut sum = [0.0; PAD];
-                for (of_level, values) in left.chunks_exact(head_width).zip(right.chunks_exact(width)) {
-                    add(&mut sum, of_level[head], &values.as_chunks().0[block]);
-                }
-                *out = sum;
-            }
+/// `out[b] = Σ_l left[l][head] right[l][b]`.
+#[inline(always)]
+fn product(head: usize, head_width: usize, left: &[f64], right: &[f64], out: &mut [f64]) {
+    let width = out.len();
+    for (block, out) in out.as_chunks_mut::<PAD>().0.iter_mut().enumerate() {
+        let mut sum = [0.0; PAD];
+        for (of_level, values) in left.chunks_exact(head_width).zip(right.chunks_exact(width)) {
+            add(&mut sum, of_level[head], &values.as_chunks().0[block]);
         }
+        *out = sum;
     }
 }
 
 wide! {
     /// Adds to `best` the products that leave least of the residual times their cost, where all coefficients stay
-    /// positive and the basis does not contain the product.
-    fn screened(shape: &Shapes, folded: &[f64], lane: &[f64], squares: &[f64], costs: [&[f64]; 2], signs: &Signs,
-                best: &mut Best) {
+    /// positive and the basis does not contain the product. `lane` are the factors' values and squares.
+    fn screened(shape: &Shapes, sums: &Sums, lane: [&[f64]; 2], costs: [&[f64]; 3], signs: &Signs, squares: &mut [f64],
+                squared: &mut [bool], best: &mut Best) {
         match shape.vectors {
-            1 => screened_beside::<0>(shape, folded, lane, squares, costs, signs, best),
-            2 => screened_beside::<1>(shape, folded, lane, squares, costs, signs, best),
-            3 => screened_beside::<2>(shape, folded, lane, squares, costs, signs, best),
-            _ => screened_beside::<3>(shape, folded, lane, squares, costs, signs, best),
+            1 => screened_beside::<0>(shape, sums, lane, costs, signs, squares, squared, best),
+            2 => screened_beside::<1>(shape, sums, lane, costs, signs, squares, squared, best),
+            3 => screened_beside::<2>(shape, sums, lane, costs, signs, squares, squared, best),
+            _ => screened_beside::<3>(shape, sums, lane, costs, signs, squares, squared, best),
         }
     }
 }
@@ -376,23 +453,33 @@ wide! {
 /// [`screened`] for a basis of `K` columns. With c the new column's coefficient, b its part in the columns, and a their
 /// coefficients before, those after are a - c b.
 #[inline(always)]
+#[allow(clippy::too_many_arguments)]
 fn screened_beside<const K: usize>(
     shape: &Shapes,
-    folded: &[f64],
-    lane: &[f64],
-    squares: &[f64],
-    costs: [&[f64]; 2],
+    sums: &Sums,
+    [lane, lane_squares]: [&[f64]; 2],
+    costs: [&[f64]; 3],
     signs: &Signs,
+    squares: &mut [f64],
+    squared: &mut [bool],
     best: &mut Best,
 ) {
-    let (of_residual, of_columns) = folded.split_at(shape.size);
+    let (of_residual, of_columns) = sums.folded.split_at(shape.size);
     let of_columns: [&[f64]; K] = std::array::from_fn(|k| &of_columns[k * shape.size..(k + 1) * shape.size]);
     let lane_costs = costs[1].as_chunks::<PAD>().0;
-    // Neighbours are alike: far apart ones first soon tell what is good.
-    let step = STEPS.into_iter().find(|step| !shape.heads.is_multiple_of(*step)).unwrap_or(1);
-    for i in 0..shape.heads {
-        let head = i * step % shape.heads;
-        let square = &squares[head * shape.width..(head + 1) * shape.width];
+    let cheapness = costs[2].as_chunks::<PAD>().0;
+    let mask = shape.head_mask();
+    for head in sums.order.iter().map(|&key| (key & mask) as usize) {
+        // So much is left by nearly all that follow, too.
+        if sums.bounds[head] >= best.limit {
+            continue;
+        }
+        // What a cost of one may leave at most.
+        let most = best.limit / costs[0][head];
+        let square = &mut squares[head * shape.width..(head + 1) * shape.width];
+        if !std::mem::replace(&mut squared[head], true) {
+            product(head, shape.head_width, sums.head_squares, lane_squares, square);
+        }
         for (block, square) in square.as_chunks::<PAD>().0.iter().enumerate() {
             let (mut gain, mut parts) = ([0.0; PAD], [[0.0; PAD]; K]);
             for (level, values) in lane.chunks_exact(shape.width).enumerate() {
@@ -402,12 +489,21 @@ fn screened_beside<const K: usize>(
                     add(&mut parts[k], of_columns[k][at], values);
                 }
             }
-            let (mut remains, mut any) = ([f64::INFINITY; PAD], false);
+            let (mut norms, mut any) = (*square, false);
             for j in 0..PAD {
-                let mut norm = square[j];
                 for part in &parts {
-                    norm -= part[j] * part[j];
+                    norms[j] -= part[j] * part[j];
                 }
+                let explained = shape.rss - most * cheapness[block][j];
+                any |= !(gain[j] * gain[j] * (1.0 + SLACK.0) < norms[j] * explained);
+            }
+            // Nearly all blocks hold nothing better, whatever the signs of their coefficients.
+            if !any {
+                continue;
+            }
+            let mut remains = [f64::INFINITY; PAD];
+            for j in 0..PAD {
+                let norm = norms[j];
                 let mut usable = (gain[j] > 0.0) & (norm > CONTAINED * square[j]);
                 for k in 0..K {
                     let mut part = 0.0;
@@ -419,12 +515,8 @@ fn screened_beside<const K: usize>(
                 }
                 let left = (shape.rss - gain[j] * gain[j] / norm).max(0.0) * (costs[0][head] * lane_costs[block][j]);
                 remains[j] = if usable { left } else { f64::INFINITY };
-                any |= remains[j] < best.limit;
             }
-            // Nearly all blocks hold nothing better.
-            if any {
-                best.insert(head, block, &remains);
-            }
+            best.insert(head, block, &remains);
         }
     }
 }

@@ -78,6 +78,7 @@ pub fn options(arguments: &FitArgs) -> Options {
             MethodArgument::Auto => MethodChoice::Auto,
             MethodArgument::Effort => MethodChoice::Effort,
             MethodArgument::Time => MethodChoice::Time,
+            MethodArgument::ExtraP => MethodChoice::ExtraP,
         },
         over_ranks: over_ranks(arguments.over_ranks),
         seed: arguments.seed.seed,

@@ -74,9 +74,14 @@ fn experiments(path: &Path) -> Vec<(String, Experiment)> {
     entries.iter().flat_map(|entry| experiments(entry)).collect()
 }
 
-/// Prints a line per metric.
+/// A line per metric, and one of all where there are several.
 fn compare(name: &str, experiment: &Experiment, held: Held, peer: Option<&peer::Peer>, verbose: bool) {
     let splits: Vec<Split> = experiment.series.iter().filter_map(|series| split(experiment, series, held)).collect();
+    let held_out = match held {
+        Held::Shell => "shell",
+        Held::Corner => "corner",
+    };
+    let mut all: Vec<Compared> = Vec::new();
     for (id, metric) in experiment.metrics.iter().enumerate() {
         let mut of_metric: Vec<&Split> = splits.iter().filter(|s| s.metric as usize == id).collect();
         let size = |s: &Split| s.truth.iter().sum::<f64>() / s.truth.len() as f64;
@@ -94,15 +99,40 @@ fn compare(name: &str, experiment: &Experiment, held: Held, peer: Option<&peer::
                 eprintln!("{path}: {:.2} % {:.2} %", 100.0 * ours[i], 100.0 * other);
             }
         }
-        let held = match held {
-            Held::Shell => "shell",
-            Held::Corner => "corner",
-        };
-        let theirs = theirs.map_or("not run".to_owned(), |t| percent(median(t)));
-        let count = of_metric.len();
-        let ours = percent(median(ours));
-        println!("| {name} | {} | {held} | {count} | {ours} | {theirs} | {} |", metric.name, percent(inside));
+        all.push(Compared { ours, theirs, inside: vec![inside; of_metric.len()] });
+        print(name, &metric.name, held_out, &all[all.len() - 1]);
     }
+    if all.len() > 1 {
+        print(name, "all of these", held_out, &Compared::join(all));
+    }
+}
+
+/// Median errors of series.
+struct Compared {
+    ours: Vec<f64>,
+    theirs: Option<Vec<f64>>,
+    /// Share of held-out points inside the intervals.
+    inside: Vec<f64>,
+}
+
+impl Compared {
+    fn join(parts: Vec<Self>) -> Self {
+        let mut all = Self { ours: Vec::new(), theirs: Some(Vec::new()), inside: Vec::new() };
+        for part in parts {
+            all.ours.extend(part.ours);
+            all.inside.extend(part.inside);
+            all.theirs = all.theirs.zip(part.theirs).map(|(all, more)| [all, more].concat());
+        }
+        all
+    }
+}
+
+fn print(name: &str, metric: &str, held_out: &str, compared: &Compared) {
+    let Compared { ours, theirs, inside } = compared;
+    let theirs = theirs.as_ref().map_or("not run".to_owned(), |t| percent(median(t.clone())));
+    let (count, share) = (ours.len(), inside.iter().sum::<f64>() / inside.len() as f64);
+    let ours = percent(median(ours.clone()));
+    println!("| {name} | {metric} | {held_out} | {count} | {ours} | {theirs} | {} |", percent(share));
 }
 
 fn percent(share: f64) -> String {

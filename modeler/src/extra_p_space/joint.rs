@@ -1,0 +1,207 @@
+//! Several parameters: which sum of products of their terms fits all points best.
+
+use super::line::Choice;
+use super::{LEAST_SHARE, half_share};
+use crate::linear::{MOST_COLUMNS, Orthonormal, least_squares};
+use crate::model::Factor;
+
+/// The hypotheses over one term of each of some parameters.
+#[derive(Debug)]
+pub(super) struct Joint {
+    /// The terms, in order of their parameters.
+    pub factors: Vec<Factor>,
+    /// By mask of the factors that are multiplied: the product at the points.
+    columns: Vec<Vec<f64>>,
+    /// In the order in which they compete.
+    pub hypotheses: Vec<Hypothesis>,
+    /// Whether the experiment has one parameter, whose choice is final.
+    single: bool,
+}
+
+/// A constant and some products.
+#[derive(Debug)]
+pub(super) struct Hypothesis {
+    /// Masks of the factors of each product.
+    pub terms: Vec<usize>,
+    /// By coefficient, the constant's first, then point: what the values are multiplied by to give it.
+    pub inverse: Vec<Vec<f64>>,
+    /// By point: how much of the fitted value its own measurement makes.
+    pub leverage: Vec<f64>,
+    /// Covariance of the coefficients for values of variance one, row by row.
+    pub covariance: Vec<f64>,
+}
+
+/// The hypotheses in three terms beyond the product and the sum of all, as masks.
+const OF_THREE: [&[usize]; 21] = [
+    &[7, 1],
+    &[7, 2],
+    &[7, 4],
+    &[7, 3],
+    &[7, 6],
+    &[7, 5],
+    &[7, 3, 4],
+    &[7, 6, 1],
+    &[7, 5, 2],
+    &[7, 1, 2],
+    &[7, 1, 4],
+    &[7, 2, 4],
+    &[3, 4],
+    &[3, 4, 2],
+    &[3, 4, 1],
+    &[5, 2],
+    &[5, 2, 1],
+    &[5, 2, 4],
+    &[6, 1],
+    &[6, 1, 2],
+    &[6, 1, 4],
+];
+
+/// The hypotheses over `m` terms, as the masks of their products.
+fn hypotheses(m: usize) -> Vec<Vec<usize>> {
+    let all = (1usize << m) - 1;
+    let each: Vec<usize> = (0..m).map(|k| 1 << k).collect();
+    let mut list = match m {
+        0 => vec![Vec::new()],
+        1 => vec![each],
+        _ => vec![vec![all], each],
+    };
+    match m {
+        2 => list.extend([vec![1, 3], vec![2, 3]]),
+        3 => list.extend(OF_THREE.iter().map(|terms| terms.to_vec())),
+        _ => {}
+    }
+    list
+}
+
+impl Joint {
+    pub fn new(points: &[Vec<f64>], factors: Vec<Factor>, parameters: usize) -> Self {
+        let column = |mask: usize| -> Vec<f64> {
+            let product = |x: &Vec<f64>| {
+                let in_it = factors.iter().enumerate().filter(|(k, _)| mask >> k & 1 == 1);
+                in_it.map(|(_, f)| f.at(x[f.parameter])).product()
+            };
+            points.iter().map(product).collect()
+        };
+        let list = hypotheses(factors.len());
+        let mut columns = vec![Vec::new(); 1 << factors.len()];
+        list.iter().flatten().chain([&0]).for_each(|&mask| columns[mask] = column(mask));
+        let hypotheses = list.into_iter().map(|terms| Hypothesis::new(&columns, terms)).collect();
+        Self { factors, columns, hypotheses, single: parameters == 1 }
+    }
+
+    /// The best hypothesis for the values `y`: its index; `coefficients` become its coefficients and `best` its values. A
+    /// choice along the only parameter that matters competes with its own coefficients.
+    pub fn search(
+        &self,
+        y: &[f64],
+        alone: Option<Choice>,
+        coefficients: &mut Vec<f64>,
+        fitted: &mut Vec<f64>,
+        best: &mut Vec<f64>,
+    ) -> usize {
+        let mut own = [0.0; MOST_COLUMNS];
+        let (mut chosen, mut least) = (0, f64::INFINITY);
+        if let Some(choice) = alone {
+            coefficients.clear();
+            coefficients.extend([choice.constant, choice.slope]);
+            self.evaluate(0, coefficients, best);
+            if self.single {
+                return 0;
+            }
+            least = error(y, best);
+        }
+        for (index, hypothesis) in self.hypotheses.iter().enumerate() {
+            let count = hypothesis.inverse.len();
+            let mut many = Vec::new();
+            let trial = if count <= MOST_COLUMNS {
+                &mut own[..count]
+            } else {
+                many.resize(count, 0.0);
+                &mut many[..]
+            };
+            trial.iter_mut().zip(&hypothesis.inverse).for_each(|(c, row)| *c = dot(row, y));
+            self.evaluate(index, trial, fitted);
+            let error = error(y, fitted);
+            let first = index == 0 && alone.is_none();
+            if first || error < least && (self.factors.len() < 2 || self.all_count(hypothesis, trial, y)) {
+                (chosen, least) = (index, error);
+                coefficients.clear();
+                coefficients.extend_from_slice(trial);
+                std::mem::swap(best, fitted);
+            }
+        }
+        chosen
+    }
+
+    /// The values of a hypothesis with these coefficients at the points.
+    fn evaluate(&self, index: usize, coefficients: &[f64], fitted: &mut Vec<f64>) {
+        fitted.clear();
+        fitted.resize(self.columns[0].len(), coefficients[0]);
+        for (&mask, c) in self.hypotheses[index].terms.iter().zip(&coefficients[1..]) {
+            fitted.iter_mut().zip(&self.columns[mask]).for_each(|(f, x)| *f += c * x);
+        }
+    }
+
+    /// Whether each term makes a share of some value.
+    fn all_count(&self, hypothesis: &Hypothesis, coefficients: &[f64], y: &[f64]) -> bool {
+        let counts = |(&mask, c): (&usize, &f64)| {
+            let share = |(x, y): (&f64, &f64)| (c * x).abs() >= LEAST_SHARE * y.abs();
+            *c != 0.0 && self.columns[mask].iter().zip(y).any(share)
+        };
+        hypothesis.terms.iter().zip(&coefficients[1..]).all(counts)
+    }
+}
+
+impl Hypothesis {
+    fn new(columns: &[Vec<f64>], terms: Vec<usize>) -> Self {
+        let used: Vec<&Vec<f64>> = std::iter::once(&0).chain(&terms).map(|&mask| &columns[mask]).collect();
+        let scales: Vec<f64> = used.iter().map(|c| c.iter().fold(f64::MIN_POSITIVE, |m, v| m.max(v.abs()))).collect();
+        let scaled: Vec<Vec<f64>> = used.iter().zip(&scales).map(|(c, s)| c.iter().map(|v| v / s).collect()).collect();
+        let mut inverse = pseudo_inverse(&scaled);
+        inverse.iter_mut().zip(&scales).for_each(|(row, scale)| row.iter_mut().for_each(|v| *v /= scale));
+        let leverage = |i: usize| used.iter().zip(&inverse).map(|(column, row)| column[i] * row[i]).sum();
+        let leverage = (0..used[0].len()).map(leverage).collect();
+        let covariance = inverse.iter().flat_map(|a| inverse.iter().map(move |b| dot(a, b))).collect();
+        Self { terms, inverse, leverage, covariance }
+    }
+}
+
+/// By column, what data are multiplied by to give its coefficient in a least-squares fit.
+fn pseudo_inverse(columns: &[Vec<f64>]) -> Vec<Vec<f64>> {
+    let n = columns[0].len();
+    let mut rows = vec![vec![0.0; n]; columns.len()];
+    let mut basis = Orthonormal::default();
+    basis.clear(n);
+    if columns.len() <= MOST_COLUMNS && columns.iter().all(|c| basis.push(c.iter().copied())) {
+        let inverse = basis.inverse();
+        for (k, q) in basis.columns().enumerate() {
+            for (row, inverse) in rows.iter_mut().zip(&inverse) {
+                row.iter_mut().zip(q).for_each(|(r, q)| *r += inverse[k] * q);
+            }
+        }
+        return rows;
+    }
+    for i in 0..n {
+        let mut unit = vec![0.0; n];
+        unit[i] = 1.0;
+        rows.iter_mut().zip(least_squares(columns, &unit)).for_each(|(row, c)| row[i] = c);
+    }
+    rows
+}
+
+fn error(y: &[f64], fitted: &[f64]) -> f64 {
+    y.iter().zip(fitted).map(|(y, f)| half_share(*y, *f)).sum()
+}
+
+/// The inner product, in eight sums that vectors do at once.
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<8>(), b.as_chunks::<8>());
+    let mut sums = [0.0; 8];
+    for (a, b) in a.iter().zip(b) {
+        for k in 0..8 {
+            sums[k] += a[k] * b[k];
+        }
+    }
+    let rest: f64 = a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum();
+    sums.iter().sum::<f64>() + rest
+}
