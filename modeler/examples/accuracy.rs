@@ -43,6 +43,8 @@ struct Tally {
     covered: f64,
     /// New measurements with background noise inside the interval.
     quiet_covered: f64,
+    /// New measurements with all noise above the interval.
+    above: f64,
 }
 
 impl Tally {
@@ -54,6 +56,7 @@ impl Tally {
         self.measured_errors.push((prediction.value / held_out[1] - 1.0).abs());
         self.covered += inside(held_out[0]);
         self.quiet_covered += inside(held_out[1]);
+        self.above += f64::from(u8::from(held_out[0] > prediction.upper));
         self.growth += f64::from(u8::from(model_growth(growth) == program.growth));
     }
 
@@ -62,7 +65,7 @@ impl Tally {
         let errors = [mean(&self.errors), median(&self.errors), mean(&self.measured_errors)];
         print!("{:>8.2}", 100.0 * self.growth / n);
         errors.iter().for_each(|e| print!("{e:>8.2}"));
-        [self.covered, self.quiet_covered].iter().for_each(|c| print!("{:>8.2}", 100.0 * c / n));
+        [self.covered, self.quiet_covered, self.above].iter().for_each(|c| print!("{:>8.2}", 100.0 * c / n));
     }
 }
 
@@ -145,9 +148,11 @@ fn main() {
     println!(
         "in %; meas.: mean error relative to a measurement there with background noise; inside, quiet: measurements"
     );
-    println!("there with all noise and with background noise inside the 90 % interval, in %");
+    println!(
+        "there with all noise and with background noise inside the 90 % interval, and with all noise above it, in %"
+    );
     println!("first with effort, then from time alone");
-    let columns = ["growth", "mean", "median", "meas.", "inside", "quiet"].map(|c| format!("{c:>8}")).concat();
+    let columns = ["growth", "mean", "median", "meas.", "inside", "quiet", "above"].map(|c| format!("{c:>8}")).concat();
     println!("{:<14}{:<12}{:>5} {columns} |{columns}", "kind", "noise", "level");
     for (kind, draw) in [("computation", computation as fn(&mut StdRng) -> Program), ("communication", communication)] {
         let rng = &mut StdRng::seed_from_u64(seed);

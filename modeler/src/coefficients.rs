@@ -6,6 +6,7 @@
 use crate::linear::{Orthonormal, dot, inverse_gram, non_negative_least_squares};
 use crate::noise::{Noise, PossibleNoise, Tabulated};
 use crate::noise_estimate::{Beliefs, NoiseEstimate, estimate};
+use crate::shape_search::shares;
 use argmin::core::{CostFunction, Executor};
 use argmin::solver::neldermead::NelderMead;
 
@@ -146,6 +147,26 @@ pub(crate) fn fit_from(
         noises: noise.possible(),
         freedom: f64::INFINITY,
         criterion: -2.0 * noise.evidence + price,
+    }
+}
+
+/// The fit with these coefficients where larger values are trusted more: residuals count with the values to the power of
+/// minus `power`. The covariance is that of the values that count most; the noise lies between theirs and that of all, since
+/// the function is only approximate.
+pub(crate) fn trusting_large(columns: &[Vec<f64>], y: &[f64], coefficients: Vec<f64>, power: f64) -> CoefficientFit {
+    let fitted = combine(columns, &coefficients);
+    let shares = shares(&fitted, power);
+    let freedom = y.len().saturating_sub(columns.len()).max(1) as f64;
+    let squares: Vec<f64> = y.iter().zip(&fitted).map(|(y, f)| (y / f - 1.0).powi(2)).collect();
+    let variance = dot(&squares, &shares) / freedom;
+    let of_all = squares.iter().sum::<f64>() / freedom;
+    let weighed: Vec<f64> = fitted.iter().zip(&shares).map(|(f, share)| f / share.sqrt()).collect();
+    CoefficientFit {
+        covariance: covariance(columns, &coefficients, &weighed, variance),
+        coefficients,
+        noises: vec![PossibleNoise::certain(Noise::background((variance * of_all).sqrt().sqrt()))],
+        freedom,
+        criterion: 0.0,
     }
 }
 

@@ -56,6 +56,10 @@ const EFFORT: [&str; 7] =
 const MOST_POOLED: usize = 160;
 /// A shape searched in the times replaces that of the effort where it leaves at most this share of the deviation.
 const CONTRADICTED: f64 = 0.25;
+/// The search of times replaces the function of a count where it leaves at most this share of the deviation.
+const MUCH_CLOSER: f64 = 0.5;
+/// Root mean square of relative differences that rounding of loop bounds is not taken to make.
+const BEYOND_ROUNDING: f64 = 0.2;
 /// Models of fewer points have a warning.
 const FEW_POINTS: usize = 5;
 /// Names that users give the parameter that is the number of ranks.
@@ -301,10 +305,8 @@ impl<'a> Fitter<'a> {
             Some((prior, ..)) if misfit(&data, &prior).is_some() => None,
             Some((prior, ..)) => prior_residuals(&data, &prior),
             None if self.options.method == MethodChoice::Effort => None,
-            None => {
-                let hypotheses = self.hypotheses(&data);
-                searched_residuals(&data, shape_search::search(&hypotheses, &data.medians, &mut workspace.searched))
-            }
+            None if data.weight_power() != 1.0 => None,
+            None => searched_residuals(&data, self.shapes(&data, workspace)),
         }
     }
 
@@ -357,7 +359,8 @@ impl<'a> Fitter<'a> {
         let effort = self.effort_of(data, workspace);
         if effort.repeats {
             let whole = count_model(self.experiment, data, series.metric, &effort.found, self.options.runners_up);
-            return self.count_in_segments(data, effort, workspace).unwrap_or(whole);
+            let split = self.count_in_segments(data, effort, workspace);
+            return split.or_else(|| self.inexact_count(data, effort, &whole, workspace)).unwrap_or(whole);
         }
         let mut data = data.clone();
         let message = "The count differs between repetitions and is modelled like a noisy measurement.";
@@ -365,8 +368,39 @@ impl<'a> Fitter<'a> {
         if data.medians.iter().all(|y| *y == 0.0) {
             return constant_model(&data, Kind::Other, 0.0);
         }
-        let candidates = shape_search::search(&self.hypotheses(&data), &data.medians, &mut workspace.searched);
-        searched_model(self.experiment, &data, Kind::Other, candidates, &Pooled::default(), self.options.runners_up)
+        self.searched_count(&data, workspace)
+    }
+
+    /// The shapes for the values of `data`, best first.
+    fn shapes(&self, data: &Data<'a>, workspace: &mut Workspace) -> Vec<shape_search::Candidate> {
+        let hypotheses = self.hypotheses(data);
+        shape_search::search(&hypotheses, &data.medians, data.weight_power(), &mut workspace.searched)
+    }
+
+    /// The model of a count whose shape is searched as that of a time.
+    fn searched_count(&self, data: &Data<'a>, workspace: &mut Workspace) -> Model {
+        let candidates = self.shapes(data, workspace);
+        searched_model(self.experiment, data, Kind::Other, candidates, &Pooled::default(), self.options.runners_up)
+    }
+
+    /// The model of a count that no function explains and the search of times comes much closer to, as to means over
+    /// ranks of few points that are no whole numbers.
+    fn inexact_count(
+        &self,
+        data: &Data<'a>,
+        effort: &Effort,
+        whole: &Model,
+        workspace: &mut Workspace,
+    ) -> Option<Model> {
+        let best = effort.found.first().filter(|f| f.residual > BEYOND_ROUNDING)?;
+        let mut model = self.searched_count(data, workspace);
+        let message = format!(
+            "No function of the exponent sets comes closer to the count than {:.1} %, so it is modelled like a noisy \
+             measurement.",
+            100.0 * best.residual
+        );
+        model.warnings.push(warning(warning::EFFORT_INEXACT, message));
+        (deviation(&model, data) < MUCH_CLOSER * deviation(whole, data)).then_some(model)
     }
 
     /// The model of a time whose shape is searched in the times.
@@ -376,7 +410,7 @@ impl<'a> Fitter<'a> {
             if data.medians.iter().all(|y| *y == 0.0) {
                 return constant_model(data, self.kind(series), 0.0);
             }
-            let candidates = shape_search::search(&self.hypotheses(data), &data.medians, &mut workspace.searched);
+            let candidates = self.shapes(data, workspace);
             searched_model(self.experiment, data, self.kind(series), candidates, &pool, self.options.runners_up)
         };
         let whole = searched(data);

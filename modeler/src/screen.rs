@@ -14,6 +14,8 @@ use crate::wide::wide;
 
 /// Lanes are padded to a multiple of this, so that whole vectors are computed.
 const PAD: usize = 8;
+/// Where a parameter has two values they must be so far apart to tell its powers.
+const LEAST_RATIO: f64 = 1.5;
 /// Square sums of columns that others nearly contain are dominated by rounding.
 const CONTAINED: f64 = 1e-9;
 /// How much less than computed a head may leave, relative to what it explains and to all: more than rounding makes.
@@ -54,8 +56,10 @@ impl Axis {
         let mut columns = factor_columns(&rows, 0, sets, negative, Rounding::None);
         // A factor that is zero at all values, such as a logarithm at one, is no candidate.
         columns.retain(|c| c.values.iter().any(|v| *v != 0.0));
-        // Two values are explained by any factor.
-        columns.truncate(if distinct.len() < 3 { 1 } else { columns.len() });
+        // Two values tell a power from another where they are far apart.
+        let ratio = distinct[distinct.len() - 1] / distinct[0];
+        let tells = distinct.len() > 2 || distinct.len() == 2 && ratio >= LEAST_RATIO;
+        columns.truncate(if tells { columns.len() } else { 1 });
         let factors: Vec<Option<Factor>> =
             columns.iter().map(|c| c.factor.map(|f| Factor { parameter: l, ..f })).collect();
         let width = factors.len().next_multiple_of(PAD);
@@ -367,6 +371,8 @@ wide! {
 /// values; HᵀH = D is diagonal, and with g = Hᵀr and P = HᵀQ the most that x beside Q explains of r is
 /// gᵀ (D - P Pᵀ)⁻¹ g = gᵀD⁻¹g + bᵀ (1 - PᵀD⁻¹P)⁻¹ b with b = PᵀD⁻¹g (Sherman, Morrison and Woodbury).
 #[inline(always)]
+// Indices name the triangle's entries; iterators over its rows would hide which.
+#[allow(clippy::needless_range_loop)]
 fn bounds_beside<const K: usize>(
     shape: &Shapes,
     folded: &[f64],
@@ -495,7 +501,8 @@ fn screened_beside<const K: usize>(
                     norms[j] -= part[j] * part[j];
                 }
                 let explained = shape.rss - most * cheapness[block][j];
-                any |= !(gain[j] * gain[j] * (1.0 + SLACK.0) < norms[j] * explained);
+                let is_worse = gain[j] * gain[j] * (1.0 + SLACK.0) < norms[j] * explained;
+                any |= !is_worse;
             }
             // Nearly all blocks hold nothing better, whatever the signs of their coefficients.
             if !any {

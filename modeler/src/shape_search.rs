@@ -102,17 +102,41 @@ fn last_score(sums: &[Sum]) -> f64 {
     if best.len() < FINALISTS { f64::INFINITY } else { best[FINALISTS - 1].score }
 }
 
-/// Shapes for the times `y`, one value per point: the chosen one first, the others by their criterion.
-pub(crate) fn search(hypotheses: &Hypotheses, y: &[f64], workspace: &mut Workspace) -> Vec<Candidate> {
-    let weights = relative_weights(y);
-    let run = |screen: Screen| Search { screen, y, weights: &weights }.run(workspace);
+/// Shapes for the times `y`, one value per point: the chosen one first, the others by their criterion. Residuals are
+/// weighed with the values to the power of minus `power`: one where noise is relative, less where larger values are to be
+/// trusted more.
+pub(crate) fn search(hypotheses: &Hypotheses, y: &[f64], power: f64, workspace: &mut Workspace) -> Vec<Candidate> {
+    let mut weights = relative_weights(y);
+    if power != 1.0 {
+        let values: Vec<f64> = weights.iter().map(|w| 1.0 / w).collect();
+        reweigh(&values, power, &mut weights);
+    }
+    let run = |screen: Screen| Search { screen, y, weights: &weights, power }.run(workspace);
     hypotheses.with_screen(y, run).unwrap_or_default()
+}
+
+/// Weights that go with the values to the power of minus `power`, and make a relative residual that is the same
+/// everywhere count as it is.
+fn reweigh(values: &[f64], power: f64, weights: &mut [f64]) {
+    if power == 1.0 {
+        weights.iter_mut().zip(values).for_each(|(w, v)| *w = 1.0 / v);
+        return;
+    }
+    weights.iter_mut().zip(shares(values, power)).zip(values).for_each(|((w, share), v)| *w = share.sqrt() / v);
+}
+
+/// How much each squared relative residual of these values counts: one on average.
+pub(crate) fn shares(values: &[f64], power: f64) -> Vec<f64> {
+    let shares: Vec<f64> = values.iter().map(|v| v.abs().powf(2.0 - 2.0 * power)).collect();
+    let mean = shares.iter().sum::<f64>() / shares.len() as f64;
+    shares.iter().map(|s| s / mean).collect()
 }
 
 struct Search<'a> {
     screen: Screen<'a>,
     y: &'a [f64],
     weights: &'a [f64],
+    power: f64,
 }
 
 impl Search<'_> {
@@ -223,9 +247,14 @@ impl Search<'_> {
     /// Whether each parameter has more values than factors in the sum, the constant one included: with as many, any
     /// data are explained.
     fn is_determined(&self, sum: &Sum) -> bool {
-        let [Some(a), Some(b)] = sum.products else { return true };
-        let both = self.screen.factors(a).zip(self.screen.factors(b));
-        both.fold(true, |all, ((axis, i), (_, j))| all && (i == j || i == 0 || j == 0 || axis.levels() >= 4))
+        match sum.products {
+            [Some(a), None] => !sum.constant || self.screen.factors(a).any(|(axis, i)| i != 0 && axis.levels() >= 3),
+            [Some(a), Some(b)] => {
+                let mut both = self.screen.factors(a).zip(self.screen.factors(b));
+                both.all(|((axis, i), (_, j))| i == j || axis.levels() >= if i == 0 || j == 0 { 3 } else { 4 })
+            }
+            _ => true,
+        }
     }
 
     /// Fills in the criterion: twice the description length of data and sum, the residuals' (corrected for few points),
@@ -271,11 +300,14 @@ impl Search<'_> {
             }
             w.fitted.clear();
             w.fitted.extend((0..n).map(|i| self.y[i] - w.residual[i] / weights[i]));
-            let settled = weights.iter().zip(&w.fitted).all(|(u, f)| (u * f - 1.0).abs() < SETTLED);
-            if settled || w.fitted.iter().any(|f| *f <= floor) {
+            if w.fitted.iter().any(|f| *f <= floor) {
                 break;
             }
-            weights.iter_mut().zip(&w.fitted).for_each(|(u, f)| *u = 1.0 / f);
+            w.values.clone_from(&weights);
+            reweigh(&w.fitted, self.power, &mut weights);
+            if w.values.iter().zip(&weights).all(|(before, after)| (before / after - 1.0).abs() < SETTLED) {
+                break;
+            }
         }
         w.weights = weights;
         let used = w.columns.len();
@@ -288,16 +320,18 @@ impl Search<'_> {
 
     fn judged(&self, sum: &Sum, coefficients: &[f64], w: &mut Workspace) -> Option<Candidate> {
         let n = self.y.len();
+        let shares = if self.power == 1.0 { vec![1.0; n] } else { shares(&w.fitted, self.power) };
         w.values.clear();
-        for i in 0..n {
+        for (i, share) in shares.iter().enumerate() {
             let leverage = w.columns.leverage(i);
             if leverage > 1.0 - 1e-9 || w.fitted[i] <= 0.0 {
                 return None;
             }
-            w.values.push(((self.y[i] / w.fitted[i] - 1.0) / (1.0 - leverage)).powi(2));
+            w.values.push(share * ((self.y[i] / w.fitted[i] - 1.0) / (1.0 - leverage)).powi(2));
         }
         let mean = w.values.iter().sum::<f64>() / n as f64;
-        let rss = self.y.iter().zip(&w.fitted).map(|(y, f)| (y / f - 1.0).powi(2)).sum();
+        let square = |((y, f), share): ((&f64, &f64), &f64)| share * (y / f - 1.0).powi(2);
+        let rss = self.y.iter().zip(&w.fitted).zip(&shares).map(square).sum();
         let products = sum.products.iter().flatten().zip(&coefficients[usize::from(sum.constant)..]);
         let term = |(&product, c): (&Product, &f64)| Term {
             coefficient: c / self.screen.scale(product),

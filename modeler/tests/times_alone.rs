@@ -77,3 +77,54 @@ fn a_time_that_falls_in_one_parameter_is_followed_and_never_negative() {
         assert!(prediction.lower >= 0.0 && (prediction.value / truth(&x) - 1.0).abs() < 0.2, "{x:?}: {prediction:?}");
     }
 }
+
+/// One call path with these values of one metric in one parameter.
+fn series(metric: &str, values: &[(f64, f64)]) -> Experiment {
+    let mut builder = ExperimentBuilder::new(["s"]);
+    let metric = builder.metric(Metric { name: metric.into(), unit: String::new(), over_ranks: None });
+    let callpath = builder.callpath(["main", "solve"]);
+    for (s, value) in values {
+        let point = builder.point(&[*s]);
+        builder.add(callpath, metric, point, *value);
+    }
+    builder.finish()
+}
+
+/// LULESH on growing meshes: what is off at small sizes must not spoil the next larger one. The last value is held out.
+#[test]
+fn few_values_are_followed_where_they_are_large() {
+    let seconds = [
+        (64.0, 0.000_495_761_4),
+        (512.0, 0.014_325_482_3),
+        (4096.0, 0.330_520_862_8),
+        (32768.0, 5.628_757_229_8),
+        (262_144.0, 97.602_679_163_2),
+    ];
+    let model = &fit(&series("time", &seconds[..4]), &Options::default()).models[0];
+    assert!((model.at(&[seconds[4].0]) / seconds[4].1 - 1.0).abs() < 0.1, "{model:?}");
+    // The same in other units.
+    let milliseconds: Vec<(f64, f64)> = seconds[..4].iter().map(|(s, v)| (*s, 1e3 * v)).collect();
+    let scaled = &fit(&series("time", &milliseconds), &Options::default()).models[0];
+    assert!((scaled.at(&[3e5]) / model.at(&[3e5]) - 1e3).abs() < 1e-6);
+}
+
+/// Visits as a mean over ranks, no whole numbers: no function gives them exactly, and a constant would be absurd.
+#[test]
+fn a_count_that_no_function_explains_is_modelled_as_it_grows() {
+    let visits = [(64.0, 480.0), (512.0, 13_909.333), (4096.0, 296_277.333), (32768.0, 5_477_717.333)];
+    let model = &fit(&series("visits", &visits), &Options::default()).models[0];
+    assert!((model.at(&[262_144.0]) / 95_201_962.667 - 1.0).abs() < 0.2, "{model:?}");
+    assert!(model.warnings.iter().any(|w| w.code == "W007"));
+}
+
+#[test]
+fn two_values_of_a_parameter_tell_a_power_where_they_are_far_apart() {
+    let far = grid(&[&[8.0, 32.0], &SIZES]);
+    assert_eq!(formula(&far, &|x| 3.0 * x[0] * x[1].powi(2)), "3 * a * b^2");
+    assert_eq!(formula(&far, &|x| 100.0 + 3.0 * x[0].sqrt() * x[1]), "100 + 3 * a^(1/2) * b");
+    // Nothing tells how much of this is constant.
+    let rng = &mut StdRng::seed_from_u64(6);
+    let noisy = experiment(&grid(&[&[8.0, 9.0], &SIZES]), &[1], &mut |x| x[1] * (1.0 + 0.05 * rng.random::<f64>()));
+    let model = &fit(&noisy, &Options::default()).models[0];
+    assert!(model.terms.iter().all(|t| t.factors.iter().all(|f| f.parameter == 1)), "{model:?}");
+}

@@ -9,7 +9,7 @@
 
 mod peer;
 
-use modeler::experiment::{Experiment, ExperimentBuilder, Series};
+use modeler::experiment::{Experiment, ExperimentBuilder, OverRanks, Series};
 use modeler::formats::{ReadOptions, read};
 use modeler::{Options, fit};
 use std::collections::BTreeSet;
@@ -83,6 +83,10 @@ fn compare(name: &str, experiment: &Experiment, held: Held, peer: Option<&peer::
     };
     let mut all: Vec<Compared> = Vec::new();
     for (id, metric) in experiment.metrics.iter().enumerate() {
+        // Of the values over ranks the one that is modelled unless another is asked for.
+        if metric.over_ranks.is_some_and(|over| over != OverRanks::Mean) {
+            continue;
+        }
         let mut of_metric: Vec<&Split> = splits.iter().filter(|s| s.metric as usize == id).collect();
         let size = |s: &Split| s.truth.iter().sum::<f64>() / s.truth.len() as f64;
         let total: f64 = of_metric.iter().map(|s| size(s)).sum();

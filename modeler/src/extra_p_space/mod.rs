@@ -74,8 +74,8 @@ const TERMS: [(i32, i32, i32); 42] = [
 ];
 
 /// The factors that compete in parameter `l`: without logarithms where a value is below one.
-fn factors(l: usize, values: impl Iterator<Item = f64>) -> Vec<Factor> {
-    let logarithms = values.fold(true, |all, v| all && v >= 1.0);
+fn factors(l: usize, mut values: impl Iterator<Item = f64>) -> Vec<Factor> {
+    let logarithms = values.all(|v| v >= 1.0);
     let of =
         |&(n, d, log_exponent): &(i32, i32, i32)| Factor { parameter: l, exponent: Exponent::new(n, d), log_exponent };
     TERMS.iter().filter(|t| logarithms || t.2 == 0).map(of).collect()
