@@ -120,7 +120,9 @@ fn expectations_that_judge_nothing_are_errors_with_their_place() {
     world.write("e.toml", "[[expect]]\ncallpath = \"main -> slove\"\nat_most = 1.0\n");
     let outcome = world.poise(["check", "a.txt", "--expect", "e.toml"]).status(3);
     assert!(
-        outcome.stderr.contains("e.toml:1: no call path with the metric time matches `main -> slove`; the nearest of 1 are `main -> solve`"),
+        outcome.stderr.contains(
+            "e.toml:1: no call path with the metric time matches `main -> slove`; the nearest of 1 are `main -> solve`"
+        ),
         "{}",
         outcome.stderr
     );
