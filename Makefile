@@ -49,7 +49,7 @@ install: build
 	install -d $(BIN) $(LIB) $(INCLUDE) $(SHARE)/man/man1 $(MARKERS)/src $(addprefix $(SHARE)/,$(COMPLETIONS))
 	install $(BUILD)/poise $(BIN)/poise
 	@for name in cc c++ fc; do ln -sf poise $(BIN)/poise-$$name; done
-	install -m 644 $(addprefix $(BUILD)/,libpoise_pass.so libpoise_runtime.so libpoise_runtime.a libpoise_mpi.so) $(LIB)/
+	install -m 644 $(addprefix $(BUILD)/,libpoise_pass.so libpoise_runtime.so libpoise_runtime.a libpoise_mpi.so libpoise_qemu.so) $(LIB)/
 	install -m 644 counters/markers/poise.h $(INCLUDE)/
 	install -m 644 counters/markers/poise.f90 $(SHARE)/counterpoise/
 	install -m 644 counters/markers/Cargo.toml $(MARKERS)/

@@ -117,6 +117,8 @@ pub enum Command {
     Analyze(AnalyzeArgs),
     /// Inject instructions into loops until they slow down: what they absorb tells which resource binds them.
     Absorb(crate::commands::absorb::AbsorbArgs),
+    /// Effort over time: what each bin of a run holds, which code it belongs to, and how its phases scale.
+    Phases(crate::commands::phases::PhasesArgs),
     /// Generated benchmarks of known complexity, and micro-benchmarks of instructions.
     #[command(subcommand)]
     Bench(BenchCommand),

@@ -27,7 +27,7 @@ struct Variable {
     meaning: &'static str,
 }
 
-const VARIABLES: [Variable; 16] = [
+const VARIABLES: [Variable; 17] = [
     Variable {
         name: "POISE_PROFILE",
         default: "unset",
@@ -73,6 +73,11 @@ const VARIABLES: [Variable; 16] = [
         default: "off",
         meaning: "whether a measured program runs those variants, and which: on, or modes=…;k=…;loops=…;callpaths=…;\
                   ranks=…;threads=…;samples=…;burst=…;seed=…;force=mode:k",
+    },
+    Variable {
+        name: "POISE_PHASES",
+        default: "off",
+        meaning: "whether a measured program bins its effort over time: blocks, blocks=WIDTH, time, or time=NANOSECONDS",
     },
     Variable {
         name: "POISE_WRAPPER",

@@ -17,6 +17,8 @@ pub const PASS: &str = "libpoise_pass.so";
 pub const RUNTIME: &str = "libpoise_runtime.so";
 /// File name of the MPI interposition library.
 pub const SHIM: &str = "libpoise_mpi.so";
+/// File name of the plugin for QEMU's user mode.
+pub const EMULATION: &str = "libpoise_qemu.so";
 
 /// Folders that may hold our libraries, in the order they are tried: `POISE_LIBDIR`, beside the program (a build tree),
 /// `../lib/counterpoise` (an installation).

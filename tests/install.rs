@@ -45,6 +45,7 @@ fn everything_works_from_the_prefix_and_after_moving_it() {
         "bin/poise-cc",
         "bin/poise-fc",
         "lib/counterpoise/libpoise_mpi.so",
+        "lib/counterpoise/libpoise_qemu.so",
         "lib/counterpoise/libpoise_pass.so",
         "lib/counterpoise/libpoise_runtime.a",
         "lib/counterpoise/libpoise_runtime.so",

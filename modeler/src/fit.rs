@@ -50,8 +50,16 @@ pub struct Fits {
 }
 
 /// Metrics that count and therefore have no noise.
-const EFFORT: [&str; 7] =
-    ["visits", "basic_blocks", "bytes_sent", "bytes_received", "comm_size", "logical_wait", "polling_blocks"];
+const EFFORT: [&str; 8] = [
+    "visits",
+    "basic_blocks",
+    "bytes_sent",
+    "bytes_received",
+    "comm_size",
+    "logical_wait",
+    "polling_blocks",
+    "instructions",
+];
 /// Most call paths of a kind whose residuals are pooled.
 const MOST_POOLED: usize = 160;
 /// A shape searched in the times replaces that of the effort where it leaves at most this share of the deviation.

@@ -93,6 +93,7 @@ fn described(study: &Study, case: &Case, repetition: u32, place: &dyn Fn(&str) -
         captured: true,
         measured: study.measured,
         waiting: study.waiting,
+        phases: None,
         pinned: Vec::new(),
         unfinished: if matches!(study.place, Place::Slurm(_)) { WORKERS.to_owned() } else { String::new() },
         configuration: String::new(),

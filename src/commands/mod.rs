@@ -11,6 +11,7 @@ pub mod generate;
 pub mod instructions;
 pub mod manual;
 pub mod model;
+pub mod phases;
 pub mod predict;
 pub mod report;
 pub mod run;

@@ -60,7 +60,8 @@ fn is_shown(experiment: &Experiment, metric: MetricId, verbose: bool) -> bool {
     verbose || !has_time || experiment.metrics[metric as usize].name == "time"
 }
 
-fn for_people(experiment: &Experiment, fits: &Fits, verbose: bool, destination: Option<&Path>) -> String {
+/// The models as tables, with the notes on each.
+pub fn for_people(experiment: &Experiment, fits: &Fits, verbose: bool, destination: Option<&Path>) -> String {
     let mut text = String::new();
     let mut hidden = 0;
     for (id, metric) in experiment.metrics.iter().enumerate() {

@@ -27,7 +27,8 @@ Examples:
   poise run study.toml --dry-run                         print every command and what the runs cost
   poise run study.toml                                   all points of a study, into study.runs
   poise run study.toml --format json                     tell progress as one JSON object per line
-  poise run -o once --param n=1000 -- mpirun -n 4 ./app 1000")]
+  poise run -o once --param n=1000 -- mpirun -n 4 ./app 1000
+  poise run --engine qemu -- ./app                       count a program that cannot be compiled with poise cc")]
 pub struct RunArgs {
     /// A study file.
     #[arg(value_name = "STUDY.toml", required_unless_present_any = ["command", "init"], conflicts_with = "command")]
@@ -57,9 +58,33 @@ pub struct RunArgs {
     /// What time means: elapsed, or processor time where ranks share cores. A study says it itself.
     #[arg(long, value_enum, value_name = "CLOCK")]
     pub clock: Option<ClockChoice>,
+    /// How the program is counted: compiled with poise cc, or as machine code in QEMU's user mode, which needs no
+    /// compiling and measures no time.
+    #[arg(long, value_enum, value_name = "ENGINE", default_value_t)]
+    pub engine: Engine,
     /// The program to measure once, and its arguments.
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<String>,
+}
+
+/// What counts a program's effort.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Engine {
+    /// The counters that poise cc, c++ and fc compile into it.
+    #[default]
+    Counters,
+    /// QEMU's user mode with our plugin: any program for x86-64, AArch64 or RISC-V, machine code, no time.
+    Qemu,
+}
+
+impl Engine {
+    /// How a run is measured with it.
+    pub fn measured(self) -> Measured {
+        match self {
+            Self::Counters => Measured::Preloaded,
+            Self::Qemu => Measured::Emulated,
+        }
+    }
 }
 
 #[derive(Args, Debug)]
@@ -102,6 +127,11 @@ fn init(arguments: &RunArgs, global: &GlobalArgs) -> Result<()> {
 fn run_study(file: &Path, arguments: &RunArgs, global: &GlobalArgs, progress: &Progress) -> Result<()> {
     if arguments.clock.is_some() || !arguments.parameters.is_empty() {
         return Err(Error::Usage("A study names its clock and parameters itself; write them into the file.".into()));
+    }
+    if arguments.engine != Engine::Counters {
+        return Err(Error::Usage(
+            "--engine goes with one command behind `--`; a study's programs are compiled.".into(),
+        ));
     }
     let study = Study::read(file)?;
     let results = arguments.output.clone().unwrap_or_else(|| PathBuf::from(format!("{}.runs", study.name)));
@@ -168,7 +198,7 @@ fn run_once(arguments: &RunArgs, global: &GlobalArgs) -> Result<()> {
             _ => Clock::Wall,
         },
         captured: false,
-        measured: Measured::Preloaded,
+        measured: arguments.engine.measured(),
         unfinished: ONCE.into(),
         ..Run::default()
     };

@@ -199,11 +199,14 @@ fn ended_well(run: &Run, ended: &Ended, folder: &Path) -> Outcome {
         let reason = "It ended well, printed nothing and left no profile: perhaps the command does nothing at all.";
         return failed(Cause::PrintsNothing, reason.into());
     }
-    failed(Cause::NoProfile, NO_PROFILE.into())
+    failed(Cause::NoProfile, if run.measured == Measured::Emulated { NOT_COUNTED } else { NO_PROFILE }.into())
 }
 
+const NOT_COUNTED: &str = "It ended well, but QEMU's plugin left no profile; what it says of the reason is above.";
+
 const NO_PROFILE: &str = "It ended well but left no profile: it is neither an MPI program that reached MPI_Finalize \
-                          nor a program compiled with poise cc, c++ or fc.";
+                          nor a program compiled with poise cc, c++ or fc. A program that cannot be compiled anew runs \
+                          with --engine qemu.";
 
 /// Why, in words, and the status as shells have it. The text is what it said last on standard error.
 fn ended_badly(status: ExitStatus, out_of_memory: bool, said: &str) -> (Cause, String, u8) {

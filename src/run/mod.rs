@@ -13,6 +13,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
+mod emulated;
 pub mod misfortune;
 pub mod partial;
 pub mod processes;
@@ -75,6 +76,8 @@ pub struct Run {
     pub measured: Measured,
     /// Whether waiting is measured too.
     pub waiting: bool,
+    /// How effort is binned over time, if it is.
+    pub phases: Option<Bins>,
     /// Cores that it is pinned to; empty where it may use all.
     pub pinned: Vec<usize>,
     /// How the name of its folder begins until it has ended; [`UNFINISHED`] where this is empty.
@@ -91,8 +94,29 @@ pub enum Measured {
     Preloaded,
     /// The program is linked with them.
     Linked,
+    /// It runs in QEMU's user mode, where our plugin counts machine code.
+    Emulated,
     /// Not at all: only the run's cost is of interest, and it leaves no profile.
     Not,
+}
+
+/// Bins of effort over time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bins {
+    /// How wide they are: basic blocks, in QEMU instructions, nanoseconds where `is_time`; `None` where they widen as needed.
+    pub width: Option<u64>,
+    /// Whether they are of equal time instead of equal effort.
+    pub is_time: bool,
+    /// Whether accessed lines of memory are counted, which QEMU alone can do.
+    pub lines: bool,
+}
+
+impl Bins {
+    /// What the runtime is asked for by `POISE_PHASES`.
+    fn wish(self) -> String {
+        let unit = if self.is_time { "time" } else { "blocks" };
+        self.width.map_or_else(|| unit.to_owned(), |width| format!("{unit}={width}"))
+    }
 }
 
 /// The environment in which a program is measured: our libraries preloaded, the profile's place named.
@@ -175,6 +199,9 @@ impl Run {
         // What is simulated does not depend on the machine.
         let machine = (self.captured && self.clock != Clock::Simulated).then(State::now);
         let ended = self.supervise(folder.path())?;
+        if self.measured == Measured::Emulated {
+            emulated::collect(folder.path(), &self.point)?;
+        }
         let machine = machine.map(|before| before.until_now(self.cores, self.clock == Clock::Wall));
         let cost = Cost {
             started_unix_seconds: started,
@@ -247,15 +274,19 @@ impl Run {
 
     /// Starts the program in a measuring environment and waits for its end.
     fn supervise(&self, folder: &Path) -> Result<Ended> {
-        let words = self.command_in(folder);
+        let mut words = self.command_in(folder);
+        if self.measured == Measured::Emulated {
+            words = emulated::command(&words, folder, self.phases)?;
+        }
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]).current_dir(self.working_directory(folder));
         command.envs(self.environment.iter().map(|(name, value)| (name, in_folder(value, folder))));
-        if self.measured != Measured::Not {
+        if matches!(self.measured, Measured::Preloaded | Measured::Linked) {
             command.envs(measuring_environment(&folder.join(PROFILE), &self.point, self.clock, self.measured)?);
             if self.waiting {
                 command.env("POISE_WAITING", "1");
             }
+            command.envs(self.phases.map(|bins| ("POISE_PHASES", bins.wish())));
         }
         if self.captured {
             let file = |name: &str| File::create(folder.join(name)).map_err(|e| Error::cannot_write(folder, &e));

@@ -1,17 +1,21 @@
-//! The bytes of a profile, versions 1 to 3. `docs/formats.md` is the specification; what is written there and here agrees.
+//! The bytes of a profile, versions 1 to 4. `docs/formats.md` is the specification; what is written there and here agrees.
 
 use std::collections::BTreeMap;
 
-use crate::{Burst, Loop, Metric, Node, Noise, OverRanks, Profile, ProfileError, Region, RegionKind, Series};
+use crate::{Burst, Loop, Metric, Node, Noise, OverRanks, Phases, Profile, ProfileError, Region, RegionKind, Series};
+
+mod phases;
 
 /// The first bytes of every profile. The first is no text, and the line ends show a transfer that converted them.
 const MAGIC: [u8; 8] = *b"\x8fPOISE\r\n";
 /// The newest version that this crate reads. It writes the oldest that can hold the profile.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 /// The version that added noise.
 const WITH_NOISE: u32 = 2;
 /// The version that added the metrics from [`Metric::LogicalWait`] on.
 const WITH_WAITING: u32 = 3;
+/// The version that added phases and [`Metric::Instructions`].
+const WITH_PHASES: u32 = 4;
 /// Magic, version, ranks and length.
 const HEADER: usize = 24;
 /// The checksum at the end.
@@ -50,6 +54,9 @@ impl Profile {
         if version >= WITH_NOISE {
             put_noise(&mut out, &self.noise);
         }
+        if version >= WITH_PHASES {
+            phases::put_phases(&mut out, &self.phases);
+        }
         let length = (out.len() + TRAILER) as u64;
         out[HEADER - 8..HEADER].copy_from_slice(&length.to_le_bytes());
         let sum = checksum(&out);
@@ -59,10 +66,13 @@ impl Profile {
 
     /// The oldest version that holds all of the profile.
     fn version(&self) -> u32 {
-        match (self.values.keys().any(|&(_, metric)| metric >= Metric::LogicalWait), self.noise.is_empty()) {
-            (true, _) => WITH_WAITING,
-            (false, false) => WITH_NOISE,
-            (false, true) => 1,
+        let newest = self.values.keys().map(|&(_, metric)| metric).max();
+        match newest {
+            Some(Metric::Instructions) => WITH_PHASES,
+            _ if !self.phases.is_empty() => WITH_PHASES,
+            Some(metric) if metric >= Metric::LogicalWait => WITH_WAITING,
+            _ if !self.noise.is_empty() => WITH_NOISE,
+            _ => 1,
         }
     }
 
@@ -78,10 +88,11 @@ impl Profile {
         let nodes = input.list("nodes", 2, Input::node)?;
         let values = input.values()?;
         let noise = if version >= WITH_NOISE { input.noise()? } else { Noise::default() };
+        let phases = if version >= WITH_PHASES { input.phases()? } else { Phases::default() };
         if !input.rest.is_empty() {
             return Err(input.inconsistent("bytes follow the last item"));
         }
-        let profile = Self { metadata, ranks, regions, nodes, values, noise };
+        let profile = Self { metadata, ranks, regions, nodes, values, noise, phases };
         profile.check()?;
         Ok(profile)
     }

@@ -9,12 +9,14 @@ mod error;
 mod file;
 mod merge;
 mod noise;
+mod phases;
 
 use std::collections::BTreeMap;
 
 pub use builder::RankBuilder;
 pub use error::ProfileError;
 pub use noise::{Burst, Loop, Noise, Series};
+pub use phases::{Bin, BinUnit, Code, Phases, Place, Share, Timeline};
 
 /// What a region of code is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -70,11 +72,13 @@ pub enum Metric {
     WaitTime,
     /// Executed basic blocks that only asked again after an MPI test without success; not in [`Metric::BasicBlocks`].
     PollingBlocks,
+    /// Executed instructions, exclusive.
+    Instructions,
 }
 
 impl Metric {
     /// Every metric, in the order of the file format's codes.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Visits,
         Self::Time,
         Self::BasicBlocks,
@@ -84,6 +88,7 @@ impl Metric {
         Self::LogicalWait,
         Self::WaitTime,
         Self::PollingBlocks,
+        Self::Instructions,
     ];
 
     /// The metric's public name, such as `basic_blocks`.
@@ -99,6 +104,7 @@ impl Metric {
             Self::LogicalWait => "logical_wait",
             Self::WaitTime => "wait_time",
             Self::PollingBlocks => "polling_blocks",
+            Self::Instructions => "instructions",
         }
     }
 }
@@ -131,6 +137,8 @@ pub struct Profile {
     pub values: BTreeMap<(u32, Metric), OverRanks>,
     /// What noise injection measured; empty in a run without it.
     pub noise: Noise,
+    /// Effort over time; empty in a run that was not asked for it.
+    pub phases: Phases,
 }
 
 impl OverRanks {
@@ -183,7 +191,8 @@ impl Profile {
                 return inconsistent(format!("{} of node {node} is impossible: {value:?}", metric.name()));
             }
         }
-        self.noise.check(self.nodes.len())
+        self.noise.check(self.nodes.len())?;
+        self.phases.check(self.nodes.len())
     }
 }
 

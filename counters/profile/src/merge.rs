@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use crate::{Metric, Node, Noise, OverRanks, Profile, ProfileError, Region};
+use crate::{Metric, Node, Noise, OverRanks, Phases, Profile, ProfileError, Region};
 
 impl Profile {
     /// Adds what `other` measured on other ranks. Nodes are the same if their call paths are equal by the regions'
@@ -13,8 +13,8 @@ impl Profile {
     /// not depend on the order in which profiles merge.
     ///
     /// # Errors
-    /// [`ProfileError::Inconsistent`] if either profile fails [`Profile::check`], or a number of ranks or a sum
-    /// overflows; `self` is then unchanged.
+    /// [`ProfileError::Inconsistent`] if either profile fails [`Profile::check`], a number of ranks or a sum overflows, or
+    /// bins do not fit together; `self` is then unchanged.
     pub fn merge(&mut self, other: Self) -> Result<(), ProfileError> {
         self.check()?;
         other.check()?;
@@ -24,8 +24,9 @@ impl Profile {
         let mut tree = Tree::new([&*self, &other]);
         let nodes = [tree.add(self)?, tree.add(&other)?];
         let (mut merged, moved) = tree.finish();
-        let noises = [&self.noise, &other.noise].into_iter().zip(nodes.map(|here| renumbered(&here, &moved)));
-        merged.noise = Noise::union(noises);
+        let [here, there] = nodes.map(|nodes| renumbered(&nodes, &moved));
+        merged.phases = Phases::union([(&self.phases, here.clone()), (&other.phases, there.clone())])?;
+        merged.noise = Noise::union([(&self.noise, here), (&other.noise, there)]);
         merged.ranks = ranks;
         merged.metadata = std::mem::take(&mut self.metadata);
         for (key, value) in other.metadata {
@@ -45,8 +46,10 @@ impl Profile {
         let mut tree = Tree::new([self]);
         let here = tree.add(self)?;
         let (canonical, moved) = tree.finish();
-        let noise = Noise::union([(&self.noise, renumbered(&here, &moved))]);
-        Ok(Self { metadata: self.metadata.clone(), ranks: self.ranks, noise, ..canonical })
+        let nodes = renumbered(&here, &moved);
+        let phases = Phases::union([(&self.phases, nodes.clone()), (&Phases::default(), Vec::new())])?;
+        let noise = Noise::union([(&self.noise, nodes)]);
+        Ok(Self { metadata: self.metadata.clone(), ranks: self.ranks, noise, phases, ..canonical })
     }
 }
 

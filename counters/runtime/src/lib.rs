@@ -11,6 +11,7 @@ mod clock;
 mod marks;
 mod noise;
 mod openmp;
+mod phases;
 mod process;
 mod real;
 mod starts;

@@ -17,6 +17,7 @@ use crate::checkpoint;
 use crate::clock::{Instant, Scale, Source};
 use crate::marks;
 use crate::noise;
+use crate::phases;
 use crate::thread;
 use crate::totals::Totals;
 use crate::tree::Tree;
@@ -103,6 +104,12 @@ pub fn start() {
         && let Err(what) = noise::start(&std::env::var("POISE_ABSORB").unwrap_or_default())
     {
         say(&format!("POISE_ABSORB: {what}; no noise is injected."));
+    }
+    // A simulated program's ranks share threads, whose bins would mix.
+    if clock != "simulated"
+        && let Err(what) = phases::start(&std::env::var("POISE_PHASES").unwrap_or_default())
+    {
+        say(&format!("POISE_PHASES: {what}; no bins are made."));
     }
 }
 
@@ -239,6 +246,7 @@ pub fn snapshot(rank: u32) -> Option<poise_profile::Profile> {
 
 fn with_metadata(totals: &Totals, rank: u32, settings: &Settings) -> poise_profile::Profile {
     let mut profile = described(totals, rank, settings);
+    profile.phases = phases::collect(rank, &profile, &Scale::since(&settings.start));
     profile.noise = noise::collect(rank, &profile);
     if let Some(mismatch) = marks::mismatch() {
         say(&mismatch);

@@ -7,7 +7,7 @@ use std::ptr::null_mut;
 use crate::marks::Open;
 use crate::tree::{Node, Region, Tree};
 use crate::waiting::{Polls, Stamp};
-use crate::{clock, marks, noise, process, shielded};
+use crate::{clock, marks, noise, phases, process, shielded};
 
 // `poise_thread` must be an ELF thread-local symbol that instrumented code reaches without a call (initial-exec), which
 // stable Rust cannot declare.
@@ -95,6 +95,7 @@ impl Thread {
     #[inline(always)]
     fn attribute(&mut self) {
         let now = clock::now();
+        phases::prepare(self.current);
         // SAFETY: nodes live as long as their thread, and `current` is one of them.
         let node = unsafe { &*self.current };
         // Clocks of different cores may disagree by a little after a migration.
@@ -108,6 +109,9 @@ impl Thread {
             if let Some(polls) = self.polls() {
                 polls.note(node, blocks, ticks);
             }
+        } else {
+            // Not while it may have been polling, which leaves no trace in the bins.
+            phases::advance(self.current, blocks, ticks, self.blocks, now);
         }
     }
 
@@ -158,6 +162,7 @@ pub fn enter(region: *const Region) -> *mut Node {
     thread.attribute();
     let token = thread.current;
     thread.go(token, region);
+    phases::prepare(thread.current);
     // SAFETY: `current` is a node of this thread's tree.
     unsafe { (*thread.current).visits.add(1) };
     token
@@ -207,6 +212,7 @@ pub unsafe fn resume(token: *mut Node, region: *const Region) {
 pub fn moved(bytes_sent: u64, bytes_received: u64, comm_size: u32) {
     // SAFETY: as in `enter`; `current` is null or a node of this thread's tree.
     if let Some(node) = unsafe { (*here()).current.as_ref() } {
+        phases::prepare(std::ptr::from_ref(node).cast_mut());
         node.bytes_sent.add(bytes_sent);
         node.bytes_received.add(bytes_received);
         node.comm_size.raise(u64::from(comm_size));
@@ -271,6 +277,7 @@ pub fn tested_in_vain(entry: &Stamp) {
         polls.clear();
         thread.polls |= ARMED;
     }
+    phases::prepare(thread.current);
     // SAFETY: `current` is a node of this thread's tree.
     unsafe { (*thread.current).wait_ticks.add(thread.last.saturating_sub(entry.time)) };
 }
@@ -281,6 +288,7 @@ pub fn awaited(entry: &mut Stamp, other: &Stamp, cost: u64) {
     let thread = unsafe { &mut *here() };
     // SAFETY: `current` is null or a node of this thread's tree.
     let Some(node) = (unsafe { thread.current.as_ref() }) else { return };
+    phases::prepare(thread.current);
     let waited = other.clock.saturating_sub(thread.clock());
     node.logical_wait.add(waited);
     thread.ahead = thread.ahead.wrapping_add(waited).wrapping_add(cost);
@@ -299,6 +307,7 @@ impl Thread {
         self.polls &= !ARMED;
         // SAFETY: the nodes noted are of this thread's tree.
         let blocks = self.polls().map_or(0, |polls| if is_test { unsafe { polls.settle() } } else { 0 });
+        phases::polled(blocks);
         self.ahead = self.ahead.wrapping_sub(blocks);
     }
 
@@ -454,6 +463,8 @@ fn begin(thread: &mut Thread) -> bool {
         thread.current = shielded(unsafe { (*tree).root() }, move || unsafe { (*tree).base_of_regions(&path) });
         thread.last = clock::now();
         shielded((), noise::thread_begins);
+        let mark = thread.mark;
+        shielded((), move || phases::thread_begins(mark));
     }
     thread.busy = 0;
     !tree.is_null()
@@ -481,5 +492,6 @@ pub fn end(address: usize) -> *mut Tree {
     thread.forget_polls();
     thread.current = null_mut();
     noise::thread_ends();
+    phases::thread_ends();
     std::mem::replace(&mut thread.tree, null_mut())
 }

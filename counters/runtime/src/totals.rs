@@ -24,6 +24,8 @@ impl Node {
             Metric::LogicalWait => self.logical_wait.get(),
             Metric::WaitTime => self.wait_ticks.get(),
             Metric::PollingBlocks => self.polling_blocks.get(),
+            // Only an emulator counts them.
+            Metric::Instructions => 0,
         })
     }
 }

@@ -54,6 +54,11 @@ impl Counter {
         self.0.store(self.get().wrapping_add(value), Ordering::Relaxed);
     }
 
+    /// Puts `value` in place of what was there; only the owning thread may.
+    pub fn set(&self, value: u64) {
+        self.0.store(value, Ordering::Relaxed);
+    }
+
     /// Takes away what was added before; only the owning thread may.
     pub fn take(&self, value: u64) {
         self.add(value.wrapping_neg());
@@ -107,6 +112,8 @@ pub struct Node {
     pub wait_ticks: Counter,
     /// Blocks that only polled.
     pub polling_blocks: Counter,
+    /// The last bin of [`crate::phases`] that the node was reached in.
+    pub bin: Counter,
 }
 
 impl Node {
@@ -391,6 +398,7 @@ impl Tree {
                 logical_wait: Counter::default(),
                 wait_ticks: Counter::default(),
                 polling_blocks: Counter::default(),
+                bin: Counter::default(),
             });
             self.count += 1;
             if parent.is_null() {

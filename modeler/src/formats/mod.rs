@@ -43,6 +43,7 @@ pub(crate) use models::growth_text;
 pub use models::{ModelsWriter, PredictionAt, models_csv, models_json, predictions_json};
 pub(crate) use regions::Names;
 pub(crate) use runs::run_folders;
+pub use runs::{MeasuredRun, measured_runs};
 pub use write::{WriteError, write};
 
 /// A format that is read, written or both.

@@ -82,6 +82,39 @@ impl Reader for Runs {
     }
 }
 
+/// A run with its whole profile.
+#[derive(Clone, Debug)]
+pub struct MeasuredRun {
+    /// Its folder's or file's name.
+    pub name: String,
+    /// Parameters and their values.
+    pub parameters: Vec<(String, f64)>,
+    /// What it measured.
+    pub profile: Profile,
+}
+
+/// The complete runs at `path`: a profile, a run's folder, or a folder of either; in the order of their names.
+///
+/// # Errors
+/// Something cannot be read, or is no run.
+pub fn measured_runs(path: &Path) -> Result<Vec<MeasuredRun>, ReadError> {
+    let name = path.display().to_string();
+    let mut ignored = Collector::default();
+    let mut runs = Vec::new();
+    let found = match path.is_dir() {
+        true => find(path).map_err(|e| unreadable(&name, &e))?,
+        false => vec![Found::Profile(path.to_owned())],
+    };
+    for item in found {
+        let run = match &item {
+            Found::Run(folder) => recorded(folder, &mut ignored)?,
+            Found::Profile(file) => bare(&file.display().to_string(), fs::read(file))?,
+        };
+        runs.extend(run.map(|run| MeasuredRun { name: run.name, parameters: run.parameters, profile: run.profile }));
+    }
+    Ok(runs)
+}
+
 /// What a folder holds.
 enum Found {
     /// A folder with a record.
@@ -385,7 +418,7 @@ fn metric(counted: Counted, over_ranks: OverRanks) -> Metric {
         Counted::BytesSent | Counted::BytesReceived => "bytes",
         Counted::CommSize => "ranks",
         Counted::LogicalWait => "ticks",
-        Counted::Visits | Counted::BasicBlocks | Counted::PollingBlocks => "",
+        Counted::Visits | Counted::BasicBlocks | Counted::PollingBlocks | Counted::Instructions => "",
     };
     Metric { name: counted.name().into(), unit: unit.into(), over_ranks: Some(over_ranks) }
 }

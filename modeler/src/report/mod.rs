@@ -39,6 +39,8 @@ pub struct ReportOptions {
     pub plots: usize,
     /// Tables of the caller, at the top of the page.
     pub sections: Vec<Section>,
+    /// Pictures of the caller below them: heading and SVG.
+    pub pictures: Vec<(String, String)>,
     /// What the plots show beside the experiment and its models.
     pub extras: Vec<Extra>,
     /// Warnings of the caller, such as those of the readers, in full sentences.
@@ -55,6 +57,7 @@ impl Default for ReportOptions {
             level: 0.9,
             plots: 40,
             sections: Vec::new(),
+            pictures: Vec::new(),
             extras: Vec::new(),
             warnings: Vec::new(),
             machine: Vec::new(),

@@ -45,6 +45,7 @@ pub(crate) fn page(experiment: &Experiment, fits: &Fits, options: &ReportOptions
                 header { h1 { (options.title) } (summary(experiment, fits, view.as_ref())) (contents(view.is_some())) }
                 main {
                     @for section in &options.sections { (extra_section(section)) }
+                    @for (title, svg) in &options.pictures { section { h2 { (title) } (PreEscaped(svg)) } }
                     @match &view {
                         Some(view) => (results(view)),
                         None => section { h2 { "Models" } p { "No series could be modelled; the warnings say why." } },

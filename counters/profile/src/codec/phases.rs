@@ -1,0 +1,95 @@
+//! The bytes of a profile's phases.
+
+use super::{Input, put};
+use crate::{Bin, BinUnit, Code, Phases, Place, ProfileError, Share, Timeline};
+
+/// The units in the order of their codes.
+const UNITS: [BinUnit; 3] = [BinUnit::Blocks, BinUnit::Instructions, BinUnit::Time];
+
+/// Appends the phases.
+pub(super) fn put_phases(out: &mut Vec<u8>, phases: &Phases) {
+    out.push(phases.unit as u8);
+    put(out, phases.width.into());
+    put(out, phases.places.len() as u128);
+    phases.places.iter().for_each(|place| put_place(out, place));
+    put(out, phases.timelines.len() as u128);
+    for timeline in &phases.timelines {
+        put(out, timeline.rank.into());
+        put(out, timeline.thread.into());
+        put(out, timeline.bins.len() as u128);
+        timeline.bins.iter().for_each(|bin| put_bin(out, bin));
+    }
+}
+
+fn put_place(out: &mut Vec<u8>, place: &Place) {
+    put(out, place.node.into());
+    let Some(code) = &place.code else { return out.push(0) };
+    out.push(1 + u8::from(code.ends_block));
+    put(out, code.address.into());
+    put(out, code.instructions.into());
+    put(out, code.bytes.len() as u128);
+    out.extend(&code.bytes);
+}
+
+fn put_bin(out: &mut Vec<u8>, bin: &Bin) {
+    put(out, bin.lines.map_or(0, |lines| u128::from(lines) + 1));
+    put(out, bin.shares.len() as u128);
+    for share in &bin.shares {
+        put(out, share.place.into());
+        // Most numbers are zero: a bit for each says which are there.
+        let numbers = share.numbers();
+        out.push((0..8).filter(|&i| numbers[i] > 0).map(|i| 1 << i).sum());
+        numbers.into_iter().filter(|&number| number > 0).for_each(|number| put(out, number.into()));
+    }
+}
+
+impl Input<'_> {
+    /// The phases.
+    pub(super) fn phases(&mut self) -> Result<Phases, ProfileError> {
+        let code = self.byte()?;
+        let unit = UNITS.get(usize::from(code)).copied();
+        let unit = unit.ok_or_else(|| self.inconsistent(&format!("there is no unit {code} of bins")))?;
+        let width = self.number()?;
+        let places = self.list("places", 2, Input::place)?;
+        let timelines = self.list("timelines", 3, Input::timeline)?;
+        Ok(Phases { unit, width, places, timelines })
+    }
+
+    fn place(&mut self) -> Result<Place, ProfileError> {
+        let node = self.number()?;
+        let ends_block = match self.byte()? {
+            0 => return Ok(Place { node, code: None }),
+            1 => false,
+            2 => true,
+            other => return Err(self.inconsistent(&format!("there is no kind {other} of places"))),
+        };
+        let (address, instructions) = (self.number()?, self.number()?);
+        let bytes = self.list("bytes of machine code", 1, Input::byte)?;
+        Ok(Place { node, code: Some(Code { address, instructions, ends_block, bytes }) })
+    }
+
+    fn timeline(&mut self) -> Result<Timeline, ProfileError> {
+        let (rank, thread) = (self.number()?, self.number()?);
+        Ok(Timeline { rank, thread, bins: self.list("bins", 2, Input::bin)? })
+    }
+
+    fn bin(&mut self) -> Result<Bin, ProfileError> {
+        let lines = match self.wide()? {
+            0 => None,
+            n => Some(u64::try_from(n - 1).map_err(|_| self.inconsistent("a bin has too many lines"))?),
+        };
+        Ok(Bin { lines, shares: self.list("places of a bin", 2, Input::share)? })
+    }
+
+    fn share(&mut self) -> Result<Share, ProfileError> {
+        let place = self.number()?;
+        let present = self.byte()?;
+        let mut numbers = [0; 8];
+        for (bit, number) in numbers.iter_mut().enumerate() {
+            if present & (1 << bit) != 0 {
+                *number = self.number()?;
+            }
+        }
+        Ok(Share::of(place, numbers))
+    }
+}

@@ -1,0 +1,297 @@
+//! Effort over time: what each thread did in bins of equal effort or equal time. The runtime and QEMU's plugin write it,
+//! `modeler::phases` reads it.
+//!
+//! A *bin* is a stretch of a thread's execution of the same width as all others, but for the thread's last. What was
+//! counted in it is kept by *place*: a call path, or a block of machine code at a call path.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use crate::ProfileError;
+
+/// What bins have the same of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum BinUnit {
+    /// Executed basic blocks.
+    #[default]
+    Blocks,
+    /// Executed instructions.
+    Instructions,
+    /// Nanoseconds.
+    Time,
+}
+
+impl BinUnit {
+    /// The unit's public name, such as `basic_blocks`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Blocks => "basic_blocks",
+            Self::Instructions => "instructions",
+            Self::Time => "ns",
+        }
+    }
+}
+
+/// Where something was counted.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Place {
+    /// Index into the profile's nodes: the call path.
+    pub node: u32,
+    /// The block of machine code there; `None` where the call path is all that is known.
+    pub code: Option<Code>,
+}
+
+/// A block of machine code: instructions that follow each other in memory, entered at the first alone.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Code {
+    /// Address of the first instruction while the program ran.
+    pub address: u64,
+    /// Number of instructions.
+    pub instructions: u32,
+    /// Whether the last instruction may transfer control elsewhere; else the basic block continues behind it.
+    pub ends_block: bool,
+    /// The instructions as they are in memory.
+    pub bytes: Vec<u8>,
+}
+
+/// What was counted at one place in one bin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Share {
+    /// Index into [`Phases::places`].
+    pub place: u32,
+    /// Executions of the place's machine code, or basic blocks executed at the call path.
+    pub count: u64,
+    /// How often the call path was entered.
+    pub visits: u64,
+    /// Bytes that MPI calls sent.
+    pub bytes_sent: u64,
+    /// Bytes that MPI calls received.
+    pub bytes_received: u64,
+    /// Nanoseconds.
+    pub time: u64,
+    /// Nanoseconds of waiting for other ranks, a part of the time.
+    pub wait_time: u64,
+    /// How often what followed the machine code was not the next instruction in memory.
+    pub jumps: u64,
+    /// How often the machine code's end did other than the time before: it jumped, or it did not.
+    pub turns: u64,
+}
+
+impl Share {
+    /// The numbers besides the place, in the order of the file format.
+    #[must_use]
+    pub fn numbers(&self) -> [u64; 8] {
+        [
+            self.count,
+            self.visits,
+            self.bytes_sent,
+            self.bytes_received,
+            self.time,
+            self.wait_time,
+            self.jumps,
+            self.turns,
+        ]
+    }
+
+    /// A share of these numbers, in the order of [`Share::numbers`].
+    #[must_use]
+    pub fn of(place: u32, numbers: [u64; 8]) -> Self {
+        let [count, visits, bytes_sent, bytes_received, time, wait_time, jumps, turns] = numbers;
+        Self { place, count, visits, bytes_sent, bytes_received, time, wait_time, jumps, turns }
+    }
+
+    /// Adds what another share of the same place counted.
+    pub fn add(&mut self, other: &Self) {
+        let (mut sums, numbers) = (self.numbers(), other.numbers());
+        sums.iter_mut().zip(numbers).for_each(|(sum, number)| *sum = sum.saturating_add(number));
+        *self = Self::of(self.place, sums);
+    }
+}
+
+/// One bin.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Bin {
+    /// What happened at each place that was reached in the bin, in the order in which they were first reached.
+    pub shares: Vec<Share>,
+    /// How many different lines of 64 bytes of memory were accessed; `None` where that was not counted.
+    pub lines: Option<u64>,
+}
+
+impl Bin {}
+
+/// The bins of one thread.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Timeline {
+    /// The rank.
+    pub rank: u32,
+    /// Number of the thread in its process.
+    pub thread: u32,
+    /// Its bins, first to last.
+    pub bins: Vec<Bin>,
+}
+
+/// Effort over time in a run; empty where nobody asked for it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Phases {
+    /// What the width is of.
+    pub unit: BinUnit,
+    /// Width of the bins; 0 where the whole execution is one bin.
+    pub width: u64,
+    /// Where things were counted.
+    pub places: Vec<Place>,
+    /// The threads.
+    pub timelines: Vec<Timeline>,
+}
+
+impl Phases {
+    /// Whether nothing was binned.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty() && self.timelines.is_empty()
+    }
+
+    /// The same with the places at other call paths: `moved` gives each place's new node, or nothing where what was
+    /// counted there is to be left out. Places that become one add up.
+    #[must_use]
+    pub fn relocated(&self, moved: impl Fn(&Place) -> Option<u32>) -> Self {
+        let mut places: Vec<Place> = Vec::new();
+        let mut index: HashMap<Place, u32> = HashMap::new();
+        let mut number = |place: &Place| {
+            let place = Place { node: moved(place)?, code: place.code.clone() };
+            let next = places.len() as u32;
+            Some(*index.entry(place.clone()).or_insert_with(|| {
+                places.push(place);
+                next
+            }))
+        };
+        let numbers: Vec<Option<u32>> = self.places.iter().map(&mut number).collect();
+        let share = |share: &Share| Some(Share { place: numbers[share.place as usize]?, ..*share });
+        let bin = |bin: &Bin| Bin { shares: sum_of(bin.shares.iter().filter_map(share)), lines: bin.lines };
+        let timeline = |t: &Timeline| Timeline { bins: t.bins.iter().map(bin).collect(), ..*t };
+        Self { unit: self.unit, width: self.width, timelines: self.timelines.iter().map(timeline).collect(), places }
+    }
+
+    /// Makes each `factor` bins one, which widens bins and loses nothing but when things happened.
+    pub fn coarsen(&mut self, factor: u64) {
+        let factor_of_bins = usize::try_from(factor).unwrap_or(usize::MAX).max(1);
+        self.width = self.width.saturating_mul(factor.max(1));
+        for timeline in &mut self.timelines {
+            timeline.bins = timeline.bins.chunks(factor_of_bins).map(joined).collect();
+        }
+    }
+
+    /// Checks that references exist, in a profile of `nodes` nodes.
+    pub(crate) fn check(&self, nodes: usize) -> Result<(), ProfileError> {
+        let wrong = |what: String| Err(ProfileError::Inconsistent { what });
+        if let Some(place) = self.places.iter().find(|place| place.node as usize >= nodes) {
+            return wrong(format!("a place of the phases refers to node {}, which does not exist", place.node));
+        }
+        let shares = self.timelines.iter().flat_map(|t| &t.bins).flat_map(|bin| &bin.shares);
+        match shares.map(|share| share.place).find(|&place| place as usize >= self.places.len()) {
+            Some(place) => wrong(format!("a bin of the phases refers to place {place}, which does not exist")),
+            None => Ok(()),
+        }
+    }
+
+    /// The union of two of different ranks or threads, each with the new number of each node of its profile, in an order
+    /// that does not depend on theirs. Where one has wider bins, by a whole factor, the other's are joined.
+    ///
+    /// # Errors
+    /// The bins have different units, or widths that do not divide.
+    pub(crate) fn union(parts: [(&Self, Vec<u32>); 2]) -> Result<Self, ProfileError> {
+        let filled: Vec<_> = parts.iter().filter(|(part, _)| !part.is_empty()).collect();
+        let Some((first, _)) = filled.first() else { return Ok(Self::default()) };
+        let (unit, width) = (first.unit, filled.iter().map(|(part, _)| part.width).max().unwrap_or(0));
+        let fits = |part: &Self| {
+            part.unit == unit && (part.width == width || (part.width > 0 && width.is_multiple_of(part.width)))
+        };
+        if let Some((other, _)) = filled.iter().find(|(part, _)| !fits(part)) {
+            let what = format!(
+                "bins of {} {} and of {width} {} do not fit together",
+                other.width,
+                other.unit.name(),
+                unit.name()
+            );
+            return Err(ProfileError::Inconsistent { what });
+        }
+        let moved = |place: &Place, nodes: &[u32]| Place { node: nodes[place.node as usize], code: place.code.clone() };
+        let places: BTreeSet<Place> =
+            filled.iter().flat_map(|(part, nodes)| part.places.iter().map(|place| moved(place, nodes))).collect();
+        let position: BTreeMap<&Place, u32> = places.iter().zip(0..).collect();
+        let mut timelines = Vec::new();
+        for (part, nodes) in &filled {
+            let numbers: Vec<u32> = part.places.iter().map(|place| position[&moved(place, nodes)]).collect();
+            let mut part = (*part).clone();
+            if part.width < width {
+                part.coarsen(width / part.width);
+            }
+            let shares = part.timelines.iter_mut().flat_map(|t| &mut t.bins).flat_map(|bin| &mut bin.shares);
+            shares.for_each(|share| share.place = numbers[share.place as usize]);
+            timelines.append(&mut part.timelines);
+        }
+        timelines.sort();
+        Ok(Self { unit, width, places: places.into_iter().collect(), timelines })
+    }
+}
+
+/// Bins that follow each other as one.
+fn joined(bins: &[Bin]) -> Bin {
+    // Lines that several bins accessed count for each: which they are is not known any more.
+    let lines = bins.iter().map(|bin| bin.lines).try_fold(0u64, |sum, lines| Some(sum.saturating_add(lines?)));
+    Bin { shares: sum_of(bins.iter().flat_map(|bin| &bin.shares).copied()), lines }
+}
+
+/// Shares added up by place, in the order in which the places first appear.
+pub(crate) fn sum_of(shares: impl Iterator<Item = Share>) -> Vec<Share> {
+    let mut sums: Vec<Share> = Vec::new();
+    let mut index: HashMap<u32, usize> = HashMap::new();
+    for share in shares {
+        match index.get(&share.place) {
+            Some(&known) => sums[known].add(&share),
+            None => {
+                index.insert(share.place, sums.len());
+                sums.push(share);
+            }
+        }
+    }
+    sums
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bin(counts: &[(u32, u64)]) -> Bin {
+        let share = |&(place, count)| Share { place, count, time: 10 * count, ..Share::default() };
+        Bin { shares: counts.iter().map(share).collect(), lines: Some(3) }
+    }
+
+    fn phases(width: u64, rank: u32, bins: Vec<Bin>) -> Phases {
+        let places = vec![Place { node: 1, code: None }, Place { node: 0, code: None }];
+        Phases { unit: BinUnit::Blocks, width, places, timelines: vec![Timeline { rank, thread: 0, bins }] }
+    }
+
+    #[test]
+    fn joined_bins_keep_the_order_in_which_places_were_reached() {
+        let mut phases = phases(5, 0, vec![bin(&[(1, 2), (0, 3)]), bin(&[(0, 4), (1, 1)]), bin(&[(0, 2)])]);
+        phases.coarsen(2);
+        let lines = |bin: Bin, lines| Bin { lines: Some(lines), ..bin };
+        assert_eq!(phases.timelines[0].bins, [lines(bin(&[(1, 3), (0, 7)]), 6), bin(&[(0, 2)])]);
+        assert_eq!(phases.width, 10);
+    }
+
+    #[test]
+    fn ranks_of_different_widths_get_the_wider_one_in_any_order() {
+        let narrow = phases(5, 1, vec![bin(&[(0, 5)]), bin(&[(1, 5)]), bin(&[(1, 4)])]);
+        let wide = phases(10, 0, vec![bin(&[(1, 9)])]);
+        let union = |a: &Phases, b: &Phases| Phases::union([(a, vec![0, 1]), (b, vec![0, 1])]);
+        let both = union(&narrow, &wide).unwrap();
+        assert_eq!(both, union(&wide, &narrow).unwrap());
+        assert_eq!((both.width, both.timelines[0].rank), (10, 0));
+        // Node 0's place, which was the second, is now the first.
+        assert_eq!(both.timelines[0].bins[0].shares[0].place, 0);
+        assert_eq!(both.timelines[1].bins.len(), 2);
+        let odd = phases(7, 2, vec![bin(&[(0, 5)])]);
+        assert!(union(&odd, &wide).unwrap_err().to_string().contains("do not fit together"));
+    }
+}

@@ -1,0 +1,469 @@
+//! What one thread of the guest executes: its call path, followed by calls and returns, and how often each block of machine
+//! code ran at it, in bins of as many instructions each. Nothing here is shared between threads but the blocks, which do
+//! not change.
+
+use std::collections::HashMap;
+
+use crate::flow::Flow;
+
+/// A block of machine code as QEMU translates it: up to the next transfer of control, or the end of the page.
+#[derive(Debug)]
+pub struct Block {
+    /// Its number.
+    pub number: u32,
+    /// Address of the first instruction, of the last, and behind it.
+    pub start: u64,
+    /// See `start`.
+    pub last: u64,
+    /// See `start`.
+    pub end: u64,
+    /// Number of instructions.
+    pub instructions: u32,
+    /// What the last instruction does.
+    pub flow: Flow,
+    /// Whether it is a single string instruction that QEMU repeats.
+    pub repeats: bool,
+    /// The instructions' bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// Most instructions of a stub that only jumps on to where a function is, such as those of procedure linkage tables. The
+/// beginning of a function that jumps to a loop's condition is no harm: it is entered where it goes on.
+const STUB: u32 = 4;
+/// Bins that a thread has before two become one, where the width may grow.
+pub const MOST_BINS: usize = 4096;
+/// The width of bins that may grow.
+pub const FIRST_WIDTH: u64 = 1 << 14;
+/// No block: what is counted of a call path itself.
+pub const NO_BLOCK: u32 = u32::MAX;
+
+/// How wide bins are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Width {
+    /// The whole execution is one bin.
+    Whole,
+    /// As many instructions as this.
+    Fixed(u64),
+    /// From [`FIRST_WIDTH`] on doubled whenever there are [`MOST_BINS`] bins.
+    Growing,
+}
+
+/// A call path: where it was called from, and the address that was called.
+#[derive(Debug)]
+pub struct Node {
+    /// The caller; `None` at the root.
+    pub parent: Option<u32>,
+    /// Address of the function's first instruction.
+    pub entry: u64,
+    /// The counter of its visits.
+    visits: u32,
+}
+
+/// A call that has not returned.
+struct Frame {
+    /// Where it returns to.
+    back: u64,
+    /// The caller's call path.
+    node: u32,
+}
+
+/// How often something was counted in a bin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count {
+    /// Index into [`Thread::places`].
+    pub place: u32,
+    /// Executions, or visits of the call path.
+    pub count: u64,
+    /// How often the next instruction in memory did not follow.
+    pub jumps: u64,
+    /// How often it was other than the time before.
+    pub turns: u64,
+}
+
+/// A place's counters in the current bin.
+#[derive(Default)]
+struct Counter {
+    /// The bin of these counts, by its number.
+    bin: u64,
+    count: Count,
+    /// Whether it jumped the last time.
+    jumped: bool,
+}
+
+/// Bins that are over.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Bin {
+    /// What was counted, in the order in which the places were first reached.
+    pub counts: Vec<Count>,
+    /// Lines of memory accessed.
+    pub lines: u64,
+}
+
+impl Bin {
+    fn append(&mut self, next: Self) {
+        let places: HashMap<u32, usize> = self.counts.iter().map(|c| c.place).zip(0..).collect();
+        for count in next.counts {
+            match places.get(&count.place) {
+                Some(&index) => {
+                    let sum = &mut self.counts[index];
+                    sum.count += count.count;
+                    sum.jumps += count.jumps;
+                    sum.turns += count.turns;
+                }
+                None => self.counts.push(count),
+            }
+        }
+        self.lines += next.lines;
+    }
+}
+
+/// One thread of the guest.
+pub struct Thread {
+    /// QEMU's number of its processor, which a later thread may have again.
+    pub processor: u32,
+    /// The call paths.
+    pub nodes: Vec<Node>,
+    /// Node and block of each place.
+    pub places: Vec<(u32, u32)>,
+    /// The bins that are over.
+    pub bins: Vec<Bin>,
+    /// Instructions of a bin; 0 where all is one.
+    pub width: u64,
+    grows: bool,
+    callees: HashMap<(u32, u64), u32>,
+    stack: Vec<Frame>,
+    node: u32,
+    /// The block before, and the counter of its place.
+    before: Option<(&'static Block, u32)>,
+    /// The return address of a call that went to a stub.
+    pending: Option<u64>,
+    counters: Vec<Counter>,
+    index: HashMap<(u32, u32), u32>,
+    /// By block: the node where it was last executed, and its counter there.
+    recent: Vec<(u32, u32)>,
+    touched: Vec<u32>,
+    /// Number of the current bin, from 1, in the order of time; joining bins does not change it.
+    bin: u64,
+    /// Instructions executed.
+    position: u64,
+    /// The position at which the current bin ends.
+    next: u64,
+    /// By line of memory, the bin in which it was accessed last.
+    accessed: HashMap<u64, u64>,
+    lines: u64,
+}
+
+impl Thread {
+    /// A thread that has not executed anything.
+    pub fn new(processor: u32, width: Width) -> Self {
+        let (width, grows) = match width {
+            Width::Whole => (0, false),
+            Width::Fixed(width) => (width, false),
+            Width::Growing => (FIRST_WIDTH, true),
+        };
+        Self {
+            processor,
+            nodes: Vec::new(),
+            places: Vec::new(),
+            bins: Vec::new(),
+            width,
+            grows,
+            callees: HashMap::new(),
+            stack: Vec::new(),
+            node: 0,
+            before: None,
+            pending: None,
+            counters: Vec::new(),
+            index: HashMap::new(),
+            recent: Vec::new(),
+            touched: Vec::new(),
+            bin: 1,
+            position: 0,
+            next: if width == 0 { u64::MAX } else { width },
+            accessed: HashMap::new(),
+            lines: 0,
+        }
+    }
+
+    /// The thread executes `block`.
+    pub fn execute(&mut self, block: &'static Block) {
+        match self.before {
+            // An iteration of an instruction that was counted when it began.
+            Some((before, _)) if block.repeats && before.last == block.start => return,
+            Some((before, counter)) => self.follow(before, counter, block),
+            None => {
+                self.node = self.callee(None, block.start);
+                self.visit();
+            }
+        }
+        while self.position >= self.next {
+            self.close();
+        }
+        let counter = self.counter(block.number);
+        self.touch(counter);
+        self.counters[counter as usize].count.count += 1;
+        self.position += u64::from(block.instructions);
+        self.before = Some((block, counter));
+    }
+
+    /// The thread accesses memory.
+    pub fn access(&mut self, address: u64) {
+        let line = address >> 6;
+        if self.accessed.insert(line, self.bin) != Some(self.bin) {
+            self.lines += 1;
+        }
+    }
+
+    /// Nothing follows: the last bin is over, and what is only needed to go on is given back.
+    pub fn end(&mut self) {
+        if !self.touched.is_empty() {
+            self.close();
+        }
+        self.counters = Vec::new();
+        self.index = HashMap::new();
+        self.recent = Vec::new();
+        self.callees = HashMap::new();
+        self.stack = Vec::new();
+        self.accessed = HashMap::new();
+        self.before = None;
+    }
+
+    /// What it means that `block` follows `before`.
+    fn follow(&mut self, before: &'static Block, counter: u32, block: &'static Block) {
+        let jumped = block.start != before.end;
+        self.touch(counter);
+        let known = &mut self.counters[counter as usize];
+        known.count.jumps += u64::from(jumped);
+        known.count.turns += u64::from(jumped != known.jumped);
+        known.jumped = jumped;
+        let calls = match before.flow {
+            Flow::Call => Some(before.end),
+            _ => self.pending.take(),
+        };
+        if let Some(back) = calls {
+            if matches!(block.flow, Flow::IndirectJump | Flow::Jump) && block.instructions <= STUB {
+                self.pending = Some(back);
+            } else {
+                self.pending = None;
+                self.stack.push(Frame { back, node: self.node });
+                self.node = self.callee(Some(self.node), block.start);
+                self.visit();
+            }
+        } else if before.flow == Flow::Return
+            && let Some(depth) = self.stack.iter().rposition(|frame| frame.back == block.start)
+        {
+            self.node = self.stack[depth].node;
+            self.stack.truncate(depth);
+        }
+    }
+
+    /// The call path of the function at `entry` below `parent`; where it is on the path already, that one.
+    fn callee(&mut self, parent: Option<u32>, entry: u64) -> u32 {
+        let key = (parent.unwrap_or(NO_BLOCK), entry);
+        if let Some(&known) = self.callees.get(&key) {
+            return known;
+        }
+        let mut above = parent;
+        while let Some(node) = above.filter(|&node| self.nodes[node as usize].entry != entry) {
+            above = self.nodes[node as usize].parent;
+        }
+        let node = above.unwrap_or_else(|| {
+            let node = self.nodes.len() as u32;
+            let visits = self.place(node, NO_BLOCK);
+            self.nodes.push(Node { parent, entry, visits });
+            node
+        });
+        self.callees.insert(key, node);
+        node
+    }
+
+    fn visit(&mut self) {
+        let visits = self.nodes[self.node as usize].visits;
+        self.touch(visits);
+        self.counters[visits as usize].count.count += 1;
+    }
+
+    /// The counter of a block at the current call path.
+    fn counter(&mut self, block: u32) -> u32 {
+        let at = block as usize;
+        if at >= self.recent.len() {
+            self.recent.resize(at + 1, (NO_BLOCK, 0));
+        }
+        if self.recent[at].0 != self.node {
+            self.recent[at] = (self.node, self.place(self.node, block));
+        }
+        self.recent[at].1
+    }
+
+    /// The counter of a block at a call path.
+    fn place(&mut self, node: u32, block: u32) -> u32 {
+        let next = self.places.len() as u32;
+        let place = *self.index.entry((node, block)).or_insert(next);
+        if place == next {
+            self.places.push((node, block));
+            self.counters.push(Counter { count: Count { place, ..Count::default() }, ..Counter::default() });
+        }
+        place
+    }
+
+    /// Makes a counter one of the current bin.
+    fn touch(&mut self, counter: u32) {
+        let known = &mut self.counters[counter as usize];
+        if known.bin != self.bin {
+            known.bin = self.bin;
+            known.count = Count { place: known.count.place, ..Count::default() };
+            self.touched.push(counter);
+        }
+    }
+
+    /// The current bin is over.
+    fn close(&mut self) {
+        let counts = self.touched.drain(..).map(|counter| self.counters[counter as usize].count).collect();
+        self.bins.push(Bin { counts, lines: std::mem::take(&mut self.lines) });
+        self.bin += 1;
+        if self.grows && self.bins.len() == MOST_BINS {
+            self.coarsen();
+        }
+        self.next = self.width.saturating_mul(self.bins.len() as u64 + 1);
+    }
+
+    /// Makes two bins one.
+    pub fn coarsen(&mut self) {
+        self.width *= 2;
+        let mut bins = std::mem::take(&mut self.bins).into_iter();
+        while let Some(mut bin) = bins.next() {
+            if let Some(next) = bins.next() {
+                bin.append(next);
+            }
+            self.bins.push(bin);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Blocks of one instruction of 4 bytes each, unless told otherwise.
+    fn block(number: u32, start: u64, instructions: u32, flow: Flow) -> &'static Block {
+        let end = start + 4 * u64::from(instructions);
+        let block = Block { number, start, last: end - 4, end, instructions, flow, repeats: false, bytes: Vec::new() };
+        Box::leak(Box::new(block))
+    }
+
+    /// Entries from the root to a node.
+    fn path(thread: &Thread, node: u32) -> Vec<u64> {
+        let mut path: Vec<u64> = std::iter::successors(Some(node), |&n| thread.nodes[n as usize].parent)
+            .map(|n| thread.nodes[n as usize].entry)
+            .collect();
+        path.reverse();
+        path
+    }
+
+    /// Executions by call path and block, over all bins; visits where there is no block.
+    fn counted(thread: &Thread) -> Vec<(Vec<u64>, u32, u64)> {
+        let mut sums: HashMap<u32, u64> = HashMap::new();
+        thread.bins.iter().flat_map(|bin| &bin.counts).for_each(|c| *sums.entry(c.place).or_default() += c.count);
+        let of = |(&place, &count): (&u32, &u64)| {
+            let (node, block) = thread.places[place as usize];
+            (path(thread, node), block, count)
+        };
+        let mut counted: Vec<_> = sums.iter().map(of).collect();
+        counted.sort();
+        counted
+    }
+
+    #[test]
+    fn calls_through_stubs_recursion_and_returns_over_several_frames_are_followed() {
+        let main = block(0, 0x100, 2, Flow::Call);
+        let stub = block(1, 0x200, 2, Flow::IndirectJump);
+        let f = block(2, 0x300, 1, Flow::Call);
+        let g = block(3, 0x400, 1, Flow::Call);
+        let after_main = block(4, 0x108, 1, Flow::Return);
+        let leave = block(5, 0x400, 1, Flow::Return);
+        let mut thread = Thread::new(0, Width::Whole);
+        // main calls f through a stub; f calls g, g calls f again, which is on the path; then all return at once to main.
+        for block in [main, stub, f, g, f, leave, after_main] {
+            thread.execute(block);
+        }
+        assert_eq!(thread.node, 0, "back in main");
+        thread.end();
+        let (m, mf, mfg) = (vec![0x100], vec![0x100, 0x300], vec![0x100, 0x300, 0x400]);
+        let expected = vec![
+            (m.clone(), 0, 1),
+            (m.clone(), 1, 1),
+            (m.clone(), 4, 1),
+            (m, NO_BLOCK, 1),
+            (mf.clone(), 2, 2),
+            (mf, NO_BLOCK, 2),
+            (mfg.clone(), 3, 1),
+            (mfg.clone(), 5, 1),
+            (mfg, NO_BLOCK, 2),
+        ];
+        assert_eq!(counted(&thread), expected);
+    }
+
+    #[test]
+    fn bins_hold_as_many_instructions_and_a_block_belongs_to_that_in_which_it_begins() {
+        let loops = block(0, 0x100, 4, Flow::Jump);
+        let other = block(1, 0x110, 3, Flow::Jump);
+        let mut thread = Thread::new(0, Width::Fixed(10));
+        for block in [loops, loops, loops, other, other, other, other] {
+            thread.execute(block);
+        }
+        thread.end();
+        let counts: Vec<Vec<(u32, u64, u64, u64)>> = thread
+            .bins
+            .iter()
+            .map(|bin| {
+                bin.counts
+                    .iter()
+                    .filter(|c| thread.places[c.place as usize].1 != NO_BLOCK)
+                    .map(|c| (thread.places[c.place as usize].1, c.count, c.jumps, c.turns))
+                    .collect()
+            })
+            .collect();
+        // Begun at 0, 4, 8 | 12, 15, 18 | 21; the loop jumps back twice, then falls through, and the other jumps ever after.
+        assert_eq!(counts, [vec![(0, 3, 2, 2)], vec![(1, 3, 3, 1)], vec![(1, 1, 0, 0)]]);
+    }
+
+    #[test]
+    fn iterations_of_one_instruction_count_once() {
+        let before = block(0, 0x100, 2, Flow::Next);
+        let repeated = Block {
+            repeats: true,
+            ..Block {
+                number: 1,
+                start: 0x104,
+                last: 0x104,
+                end: 0x108,
+                instructions: 1,
+                flow: Flow::Next,
+                repeats: true,
+                bytes: Vec::new(),
+            }
+        };
+        let repeated: &'static Block = Box::leak(Box::new(repeated));
+        let mut thread = Thread::new(0, Width::Whole);
+        for block in [before, repeated, repeated, repeated] {
+            thread.execute(block);
+        }
+        assert_eq!(thread.position, 2, "the instruction was the last of the block before");
+        assert_eq!(thread.counters[1].count.jumps, 0);
+    }
+
+    #[test]
+    fn many_bins_become_half_as_many_of_twice_the_width() {
+        let loops = block(0, 0x100, 1 << 13, Flow::Jump);
+        let mut thread = Thread::new(0, Width::Growing);
+        (0..2 * MOST_BINS as u64 + 4).for_each(|_| thread.execute(loops));
+        thread.access(0);
+        thread.access(63);
+        thread.access(64);
+        thread.end();
+        assert_eq!((thread.width, thread.bins.len()), (FIRST_WIDTH * 2, MOST_BINS / 2 + 1));
+        let executed: u64 = thread.bins.iter().map(|b| b.counts.iter().map(|c| c.count).sum::<u64>()).sum();
+        assert_eq!(executed - 1, 2 * MOST_BINS as u64 + 4, "one of them is the visit");
+        assert_eq!(thread.bins.last().unwrap().lines, 2);
+    }
+}

@@ -1,0 +1,310 @@
+//! What kind of instructions a block of machine code holds: x86-64 decoded by iced-x86, AArch64 by yaxpeax-arm. For RISC-V no
+//! maintained decoder under a licence that fits knows the floating-point extensions (raki, the most complete, has neither F
+//! nor D), so there are no classes, only the instructions' lengths.
+//!
+//! An instruction that accesses memory counts as a load or store (or both) besides what it computes, as the micro-operations of
+//! a processor do: `addsd (%rdi), %xmm0` is a scalar load and an FP operation. Moves between registers and shuffles of vectors
+//! are *other*; logic on vectors is SIMD integer.
+
+use iced_x86::{FlowControl, InstructionInfoFactory, MemorySize, Mnemonic, OpAccess, Register};
+use poise_profile::Code;
+use yaxpeax_arch::{Decoder as _, U8Reader};
+use yaxpeax_arm::armv8::a64::{InstDecoder, Operand, SIMDSizeCode};
+
+/// A kind of instructions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Class {
+    /// Reads a number from memory.
+    ScalarLoad,
+    /// Reads several numbers at once.
+    VectorLoad,
+    /// Writes a number to memory.
+    ScalarStore,
+    /// Writes several numbers at once.
+    VectorStore,
+    /// Floating-point arithmetic on one number.
+    Fp,
+    /// Floating-point arithmetic on several numbers.
+    SimdFp,
+    /// Integer arithmetic on several numbers.
+    SimdInt,
+    /// Integer arithmetic on one number, and addresses.
+    Int,
+    /// Transfers control.
+    Branch,
+    /// Anything else.
+    Other,
+}
+
+impl Class {
+    /// Every class, in the order of [`Classes`].
+    pub const ALL: [Self; 10] = [
+        Self::ScalarLoad,
+        Self::VectorLoad,
+        Self::ScalarStore,
+        Self::VectorStore,
+        Self::Fp,
+        Self::SimdFp,
+        Self::SimdInt,
+        Self::Int,
+        Self::Branch,
+        Self::Other,
+    ];
+
+    /// The class's public name, such as `vector_load`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ScalarLoad => "scalar_load",
+            Self::VectorLoad => "vector_load",
+            Self::ScalarStore => "scalar_store",
+            Self::VectorStore => "vector_store",
+            Self::Fp => "fp",
+            Self::SimdFp => "simd_fp",
+            Self::SimdInt => "simd_int",
+            Self::Int => "int",
+            Self::Branch => "branch",
+            Self::Other => "other",
+        }
+    }
+}
+
+/// How many instructions are of each class, in the order of [`Class::ALL`].
+pub type Classes = [u64; Class::ALL.len()];
+
+/// What a block of machine code consists of.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Decoded {
+    /// The address of each instruction.
+    pub addresses: Vec<u64>,
+    /// The classes; `None` for an instruction set without a decoder.
+    pub classes: Option<Classes>,
+}
+
+/// Decodes a block of the instruction set that a profile names: `x86_64`, `aarch64` or `riscv64`.
+#[must_use]
+pub fn decode(instruction_set: &str, code: &Code) -> Decoded {
+    match instruction_set {
+        "x86_64" => x86(code),
+        "aarch64" => aarch64(code),
+        _ => Decoded { addresses: riscv(code), classes: None },
+    }
+}
+
+fn x86(code: &Code) -> Decoded {
+    let mut decoded = Decoded { addresses: Vec::new(), classes: Some(Classes::default()) };
+    let mut factory = InstructionInfoFactory::new();
+    let decoder = iced_x86::Decoder::with_ip(64, &code.bytes, code.address, iced_x86::DecoderOptions::NONE);
+    for instruction in decoder {
+        decoded.addresses.push(instruction.ip());
+        let counts = decoded.classes.get_or_insert_default();
+        let size = instruction.memory_size();
+        let is_vector = size.is_packed() || size != MemorySize::Unknown && size.size() >= 16;
+        for memory in factory.info(&instruction).used_memory() {
+            let (reads, writes) = match memory.access() {
+                OpAccess::Read | OpAccess::CondRead => (1, 0),
+                OpAccess::Write | OpAccess::CondWrite => (0, 1),
+                OpAccess::ReadWrite | OpAccess::ReadCondWrite => (1, 1),
+                _ => (0, 0),
+            };
+            counts[if is_vector { Class::VectorLoad } else { Class::ScalarLoad } as usize] += reads;
+            counts[if is_vector { Class::VectorStore } else { Class::ScalarStore } as usize] += writes;
+        }
+        if let Some(class) = x86_operation(&instruction) {
+            counts[class as usize] += 1;
+        }
+    }
+    decoded
+}
+
+/// What an instruction computes; `None` where it only moves to or from memory.
+fn x86_operation(instruction: &iced_x86::Instruction) -> Option<Class> {
+    if instruction.flow_control() != FlowControl::Next {
+        return Some(Class::Branch);
+    }
+    let name = format!("{:?}", instruction.mnemonic()).to_lowercase();
+    let has_memory = (0..instruction.op_count()).any(|i| instruction.op_kind(i) == iced_x86::OpKind::Memory);
+    let registers = (0..instruction.op_count()).map(|i| instruction.op_register(i));
+    let is_vector = registers.clone().any(|r| r.is_vector_register() || r.is_mm() || r.is_k());
+    let is_x87 =
+        registers.clone().any(Register::is_st) || name.starts_with('f') && instruction.op_count() <= 1 && !is_vector;
+    if is_x87 {
+        let moves = ["fld", "fst", "fxch"].iter().any(|start| name.starts_with(start));
+        return if !moves { Some(Class::Fp) } else { (!has_memory).then_some(Class::Other) };
+    }
+    if is_vector {
+        return vector_operation(name.strip_prefix('v').unwrap_or(&name), has_memory);
+    }
+    match instruction.mnemonic() {
+        Mnemonic::Nop | Mnemonic::Endbr64 | Mnemonic::Pause => Some(Class::Other),
+        Mnemonic::Mov | Mnemonic::Movzx | Mnemonic::Movsx | Mnemonic::Movsxd if has_memory => None,
+        Mnemonic::Push | Mnemonic::Pop => None,
+        _ if instruction.is_string_instruction() => None,
+        _ => Some(Class::Int),
+    }
+}
+
+/// The class of an SSE or AVX instruction by its name without the leading `v`.
+fn vector_operation(name: &str, has_memory: bool) -> Option<Class> {
+    const MOVES: [&str; 20] = [
+        "mov",
+        "lddqu",
+        "broadcast",
+        "extract",
+        "insert",
+        "shuf",
+        "unpck",
+        "perm",
+        "blend",
+        "gather",
+        "scatter",
+        "maskmov",
+        "pshuf",
+        "punpck",
+        "pblend",
+        "pbroadcast",
+        "pextr",
+        "pinsr",
+        "palignr",
+        "zero",
+    ];
+    let ends = |endings: [&str; 2]| endings.iter().any(|ending| name.ends_with(ending));
+    if MOVES.iter().any(|start| name.starts_with(start)) {
+        return (!has_memory).then_some(Class::Other);
+    }
+    let is_logic = ["and", "or", "xor"].iter().any(|start| name.starts_with(start));
+    Some(match name {
+        _ if is_logic || name.starts_with('p') || name.starts_with('k') => Class::SimdInt,
+        _ if name.contains("si2s") || name.contains("ss2si") || name.contains("sd2si") => Class::Fp,
+        _ if ends(["ss", "sd"]) => Class::Fp,
+        _ if ends(["ps", "pd"]) || name.contains("dq2p") || name.contains("2dq") => Class::SimdFp,
+        _ => Class::SimdInt,
+    })
+}
+
+fn aarch64(code: &Code) -> Decoded {
+    let decoder = InstDecoder::default();
+    let mut classes = Classes::default();
+    let words = code.bytes.chunks_exact(4);
+    let addresses = (code.address..).step_by(4).take(words.len()).collect();
+    for word in words {
+        match decoder.decode(&mut U8Reader::new(word)) {
+            Ok(instruction) => classes[aarch64_class(&instruction) as usize] += 1,
+            Err(_) => classes[Class::Other as usize] += 1,
+        }
+    }
+    Decoded { addresses, classes: Some(classes) }
+}
+
+fn aarch64_class(instruction: &yaxpeax_arm::armv8::a64::Instruction) -> Class {
+    let name = instruction.opcode.to_string();
+    let operands = || instruction.operands.iter();
+    let is_lanes = operands().any(|o| {
+        matches!(
+            o,
+            Operand::SIMDRegisterElements(..) | Operand::SIMDRegisterGroup(..) | Operand::SIMDRegisterGroupLane(..)
+        )
+    });
+    let is_wide = is_lanes || operands().any(|o| matches!(o, Operand::SIMDRegister(SIMDSizeCode::Q, _)));
+    let is_scalar_fp = operands().any(|o| matches!(o, Operand::SIMDRegister(..)));
+    match name.as_str() {
+        _ if name.starts_with("ld") => {
+            if is_wide {
+                Class::VectorLoad
+            } else {
+                Class::ScalarLoad
+            }
+        }
+        _ if name.starts_with("st") => {
+            if is_wide {
+                Class::VectorStore
+            } else {
+                Class::ScalarStore
+            }
+        }
+        "b" | "bl" | "br" | "blr" | "ret" | "cbz" | "cbnz" | "tbz" | "tbnz" => Class::Branch,
+        _ if name.starts_with("b.") => Class::Branch,
+        "nop" | "hint" | "dmb" | "dsb" | "isb" | "svc" | "fmov" | "dup" | "mrs" | "msr" => Class::Other,
+        _ if name.starts_with('f') || name.starts_with("scvtf") || name.starts_with("ucvtf") => {
+            if is_lanes {
+                Class::SimdFp
+            } else {
+                Class::Fp
+            }
+        }
+        _ if is_lanes || is_scalar_fp => Class::SimdInt,
+        _ => Class::Int,
+    }
+}
+
+/// Addresses of RISC-V instructions, whose two lowest bits tell whether they have 2 or 4 bytes.
+fn riscv(code: &Code) -> Vec<u64> {
+    let mut addresses = Vec::new();
+    let mut at = 0;
+    while let Some(first) = code.bytes.get(at) {
+        addresses.push(code.address + at as u64);
+        at += if first & 3 == 3 { 4 } else { 2 };
+    }
+    addresses
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn classes(instruction_set: &str, bytes: &[u8]) -> Vec<Class> {
+        let code = Code { address: 0x1000, bytes: bytes.to_vec(), ..Code::default() };
+        let counts = decode(instruction_set, &code).classes.unwrap();
+        Class::ALL.into_iter().flat_map(|class| vec![class; counts[class as usize] as usize]).collect()
+    }
+
+    /// Bytes as binutils' assembler writes them.
+    #[test]
+    fn x86_instructions_have_their_classes() {
+        use Class::{Branch, Fp, Int, Other, ScalarLoad, ScalarStore, SimdFp, SimdInt, VectorLoad, VectorStore};
+        let cases: [(&[u8], &[Class]); 14] = [
+            (&[0xf2, 0x0f, 0x58, 0x07], &[ScalarLoad, Fp]),     // addsd (%rdi), %xmm0
+            (&[0x66, 0x0f, 0x58, 0x07], &[VectorLoad, SimdFp]), // addpd (%rdi), %xmm0
+            (&[0xc5, 0xfc, 0x10, 0x07], &[VectorLoad]),         // vmovups (%rdi), %ymm0
+            (&[0xc5, 0xfc, 0x11, 0x07], &[VectorStore]),        // vmovups %ymm0, (%rdi)
+            (&[0xc4, 0xe2, 0xf5, 0xb8, 0xc2], &[SimdFp]),       // vfmadd231pd %ymm2, %ymm1, %ymm0
+            (&[0xc4, 0xe2, 0xf1, 0xb9, 0xc2], &[Fp]),           // vfmadd231sd
+            (&[0x8b, 0x07], &[ScalarLoad]),                     // mov (%rdi), %eax
+            (&[0x89, 0x07], &[ScalarStore]),                    // mov %eax, (%rdi)
+            (&[0x01, 0x07], &[ScalarLoad, ScalarStore, Int]),   // add %eax, (%rdi)
+            (&[0x48, 0x8d, 0x04, 0x37], &[Int]),                // lea (%rdi,%rsi), %rax
+            (&[0x75, 0x00], &[Branch]),                         // jne
+            (&[0x66, 0x0f, 0xfe, 0xc1], &[SimdInt]),            // paddd %xmm1, %xmm0
+            (&[0xf2, 0x48, 0x0f, 0x2a, 0xc0], &[Fp]),           // cvtsi2sd %rax, %xmm0
+            (&[0x0f, 0x1f, 0x40, 0x00], &[Other]),              // nopl
+        ];
+        for (bytes, expected) in cases {
+            assert_eq!(classes("x86_64", bytes), expected, "{bytes:02x?}");
+        }
+    }
+
+    #[test]
+    fn aarch64_instructions_have_their_classes() {
+        use Class::{Branch, Fp, Int, ScalarLoad, ScalarStore, SimdFp, VectorLoad};
+        let cases: [(u32, Class); 8] = [
+            (0xf940_0000, ScalarLoad),  // ldr x0, [x0]
+            (0x3dc0_0000, VectorLoad),  // ldr q0, [x0]
+            (0xfd00_0000, ScalarStore), // str d0, [x0]
+            (0x1e61_2800, Fp),          // fadd d0, d0, d1
+            (0x4e61_d400, SimdFp),      // fadd v0.2d, v0.2d, v1.2d
+            (0x8b01_0000, Int),         // add x0, x0, x1
+            (0x5400_0001, Branch),      // b.ne
+            (0xd65f_03c0, Branch),      // ret
+        ];
+        for (word, expected) in cases {
+            assert_eq!(classes("aarch64", &word.to_le_bytes()), [expected], "{word:08x}");
+        }
+    }
+
+    #[test]
+    fn riscv_instructions_have_places_and_no_classes() {
+        let code =
+            Code { address: 0x100, bytes: vec![0x01, 0x00, 0x13, 0x00, 0x00, 0x00, 0x82, 0x80], ..Code::default() };
+        assert_eq!(decode("riscv64", &code), Decoded { addresses: vec![0x100, 0x102, 0x106], classes: None });
+    }
+}

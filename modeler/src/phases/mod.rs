@@ -1,0 +1,325 @@
+//! Effort over time: what each bin of a run holds, which code it belongs to, and the phases that follow from it.
+//!
+//! `regions` finds the phases by the paper's method; `matching` finds the same phases in runs at several points, so that each
+//! can be modelled; `output` writes numbers, `timeline` draws. Nothing here filters data but for pictures.
+
+pub mod matching;
+mod output;
+pub mod regions;
+mod timeline;
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+
+use poise_profile::{BinUnit, Code, Profile, Share};
+
+use crate::formats::Names;
+use crate::machine::classes::{Class, Classes, Decoded, decode};
+use regions::{Event, Thresholds};
+
+/// What was counted in a bin or a phase.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Executed basic blocks.
+    pub blocks: u64,
+    /// Executed instructions; 0 where blocks alone were counted.
+    pub instructions: u64,
+    /// Calls.
+    pub visits: u64,
+    /// Bytes that MPI calls sent.
+    pub bytes_sent: u64,
+    /// Bytes that MPI calls received.
+    pub bytes_received: u64,
+    /// Nanoseconds.
+    pub time: u64,
+    /// Nanoseconds of waiting.
+    pub wait_time: u64,
+    /// Different lines of memory, each bin's added up; of bins and phases alone.
+    pub lines: Option<u64>,
+    /// Instructions by class.
+    pub classes: Option<Classes>,
+}
+
+impl Totals {
+    fn add(&mut self, other: &Self) {
+        self.blocks += other.blocks;
+        self.instructions += other.instructions;
+        self.visits += other.visits;
+        self.bytes_sent += other.bytes_sent;
+        self.bytes_received += other.bytes_received;
+        self.time += other.time;
+        self.wait_time += other.wait_time;
+        if let Some(counts) = &other.classes {
+            let sums = self.classes.get_or_insert_default();
+            sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+        }
+    }
+}
+
+/// What a function did in a bin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// Index into [`Analysis::functions`].
+    pub function: u32,
+    /// Its part.
+    pub totals: Totals,
+}
+
+/// A bin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bin {
+    /// All that happened in it.
+    pub totals: Totals,
+    /// The same by function, in the order in which they first appear.
+    pub parts: Vec<Part>,
+    /// Its labels: indices into [`Analysis::functions`].
+    pub labels: Vec<u32>,
+}
+
+/// A region of the timeline: bins that belong to one function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Phase {
+    /// Index into [`Analysis::functions`].
+    pub function: u32,
+    /// Which of the function's phases it is, from 1.
+    pub occurrence: u32,
+    /// The bins.
+    pub bins: Range<usize>,
+    /// What happened in them.
+    pub totals: Totals,
+}
+
+/// The timeline of one thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Timeline {
+    /// The rank.
+    pub rank: u32,
+    /// Number of the thread in its process.
+    pub thread: u32,
+    /// The bins.
+    pub bins: Vec<Bin>,
+    /// The phases, by their first bin.
+    pub phases: Vec<Phase>,
+}
+
+/// A run's effort over time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Analysis {
+    /// `counters`, or `qemu` for machine code.
+    pub engine: String,
+    /// What bins have the same of.
+    pub unit: BinUnit,
+    /// How much of it; 0 where all is one bin.
+    pub width: u64,
+    /// How phases were detected.
+    pub thresholds: Thresholds,
+    /// The functions: names for people, source file, line.
+    pub functions: Vec<(String, String, u32)>,
+    /// The threads.
+    pub timelines: Vec<Timeline>,
+}
+
+/// The thresholds that fit what was counted: the paper's where there are addresses. Functions alone get as many of a bin's M
+/// events as is their part in its effort, so that a majority of them makes a label.
+#[must_use]
+pub fn default_thresholds(profile: &Profile) -> Thresholds {
+    let has_code = profile.phases.places.iter().any(|place| place.code.is_some());
+    let defaults = Thresholds::default();
+    if has_code { defaults } else { Thresholds { label: defaults.events / 2 + 1, ..defaults } }
+}
+
+/// Analyses a run's phases.
+#[must_use]
+pub fn analyse(profile: &Profile, thresholds: &Thresholds) -> Analysis {
+    let names = Names::of([profile]);
+    let instruction_set = profile.metadata.get("instruction_set").map_or("", String::as_str);
+    let decoded: HashMap<u32, Decoded> = (0..)
+        .zip(&profile.phases.places)
+        .filter_map(|(place, p)| Some((place, decode(instruction_set, p.code.as_ref()?))))
+        .collect();
+    let reader = Reader { profile, decoded, thresholds };
+    let timelines = profile.phases.timelines.iter().map(|timeline| reader.timeline(timeline)).collect();
+    let function = |region: &poise_profile::Region| (names.show(region), region.file.clone(), region.line);
+    Analysis {
+        engine: profile.metadata.get("engine").map_or("counters", String::as_str).to_owned(),
+        unit: profile.phases.unit,
+        width: profile.phases.width,
+        thresholds: *thresholds,
+        functions: profile.regions.iter().map(function).collect(),
+        timelines,
+    }
+}
+
+/// Reads bins.
+struct Reader<'a> {
+    profile: &'a Profile,
+    /// By place.
+    decoded: HashMap<u32, Decoded>,
+    thresholds: &'a Thresholds,
+}
+
+impl Reader<'_> {
+    fn timeline(&self, timeline: &poise_profile::Timeline) -> Timeline {
+        let bins: Vec<Bin> = timeline.bins.iter().map(|bin| self.bin(bin)).collect();
+        let labels: Vec<Vec<u32>> = bins.iter().map(|bin| bin.labels.clone()).collect();
+        let mut occurrences: HashMap<u32, u32> = HashMap::new();
+        let phases = regions::regions(&labels, self.thresholds).into_iter().map(|region| {
+            let occurrence = occurrences.entry(region.function).or_default();
+            *occurrence += 1;
+            let totals = totals_of(&bins, &region);
+            Phase { function: region.function, occurrence: *occurrence, bins: region.bins, totals }
+        });
+        let phases = phases.collect();
+        Timeline { rank: timeline.rank, thread: timeline.thread, bins, phases }
+    }
+
+    fn bin(&self, bin: &poise_profile::Bin) -> Bin {
+        let mut parts: Vec<Part> = Vec::new();
+        for share in &bin.shares {
+            let function = self.function(share);
+            let totals = self.totals(share);
+            match parts.iter_mut().find(|part| part.function == function) {
+                Some(part) => part.totals.add(&totals),
+                None => parts.push(Part { function, totals }),
+            }
+        }
+        let mut totals = Totals::default();
+        parts.iter().for_each(|part| totals.add(&part.totals));
+        totals.lines = bin.lines;
+        Bin { labels: regions::labels(&self.events(bin, &parts), self.thresholds), totals, parts }
+    }
+
+    /// The region of a share's place.
+    fn function(&self, share: &Share) -> u32 {
+        let node = self.profile.phases.places[share.place as usize].node;
+        self.profile.nodes[node as usize].region
+    }
+
+    fn code(&self, share: &Share) -> Option<(&Code, &Decoded)> {
+        let place = &self.profile.phases.places[share.place as usize];
+        Some((place.code.as_ref()?, self.decoded.get(&share.place)?))
+    }
+
+    fn totals(&self, share: &Share) -> Totals {
+        let moved = Totals {
+            visits: share.visits,
+            bytes_sent: share.bytes_sent,
+            bytes_received: share.bytes_received,
+            time: share.time,
+            wait_time: share.wait_time,
+            ..Totals::default()
+        };
+        match self.code(share) {
+            Some((code, decoded)) => Totals {
+                blocks: if code.ends_block { share.count } else { 0 },
+                instructions: share.count.saturating_mul(code.instructions.into()),
+                classes: decoded.classes.map(|counts| counts.map(|count| count.saturating_mul(share.count))),
+                ..moved
+            },
+            None => Totals { blocks: share.count, ..moved },
+        }
+    }
+
+    /// What the bin's labels follow from: each executed address; where there are none, each function as often as it has a seat
+    /// among the M.
+    fn events(&self, bin: &poise_profile::Bin, parts: &[Part]) -> Vec<Event> {
+        let mut events: Vec<Event> = Vec::new();
+        let mut known: BTreeMap<u64, usize> = BTreeMap::new();
+        for share in &bin.shares {
+            let Some((_, decoded)) = self.code(share) else { continue };
+            let function = self.function(share);
+            for &address in &decoded.addresses {
+                match known.get(&address) {
+                    Some(&index) => events[index].count += share.count,
+                    None => {
+                        known.insert(address, events.len());
+                        events.push(Event { function, count: share.count });
+                    }
+                }
+            }
+        }
+        if events.is_empty() { self.seats(parts) } else { events }
+    }
+
+    /// M events shared out over the functions by their effort, or their time in bins of equal time, by largest remainders, the
+    /// earlier first.
+    fn seats(&self, parts: &[Part]) -> Vec<Event> {
+        let is_time = self.profile.phases.unit == BinUnit::Time;
+        let effort = |part: &Part| if is_time { part.totals.time } else { part.totals.blocks };
+        let sum: u128 = parts.iter().map(|part| u128::from(effort(part))).sum();
+        if sum == 0 {
+            return Vec::new();
+        }
+        let all = self.thresholds.events as u128;
+        let quota = |part: &Part| u128::from(effort(part)) * all;
+        let mut seats: Vec<u128> = parts.iter().map(|part| quota(part) / sum).collect();
+        let mut order: Vec<usize> = (0..parts.len()).collect();
+        order.sort_by_key(|&i| std::cmp::Reverse(quota(&parts[i]) % sum));
+        let left = all - seats.iter().sum::<u128>();
+        order.into_iter().take(left as usize).for_each(|i| seats[i] += 1);
+        let event = |part: &Part| Event { function: part.function, count: effort(part) };
+        parts.iter().zip(seats).flat_map(|(part, seats)| vec![event(part); seats as usize]).collect()
+    }
+}
+
+/// What belongs to a phase: all that its inner bins hold. Its first and last bin, and those next to them, may hold the end of
+/// the phase before or the beginning of the next; of them counts what the phase's own function did.
+fn totals_of(bins: &[Bin], region: &regions::Region) -> Totals {
+    let mut totals = Totals::default();
+    let Range { start, end } = region.bins;
+    for (at, bin) in bins.iter().enumerate().take(end + 1).skip(start.saturating_sub(1)) {
+        let is_inner = at > start && at + 1 < end;
+        let counts = |part: &&Part| is_inner || part.function == region.function;
+        bin.parts.iter().filter(counts).for_each(|part| totals.add(&part.totals));
+    }
+    totals.lines = bins[start..end].iter().map(|bin| bin.totals.lines).sum();
+    totals
+}
+
+impl Analysis {
+    /// Name of a function for people.
+    #[must_use]
+    pub fn name(&self, function: u32) -> &str {
+        self.functions.get(function as usize).map_or("?", |f| f.0.as_str())
+    }
+
+    /// Name of a phase: its function, and which of that function's phases it is if there are several.
+    #[must_use]
+    pub fn phase_name(&self, timeline: &Timeline, phase: &Phase) -> String {
+        let several = timeline.phases.iter().filter(|p| p.function == phase.function).count() > 1;
+        let name = self.name(phase.function);
+        if several { format!("{name} #{}", phase.occurrence) } else { name.to_owned() }
+    }
+
+    /// Whether instructions are told apart by class.
+    #[must_use]
+    pub fn has_classes(&self) -> bool {
+        self.timelines.iter().flat_map(|t| &t.bins).any(|bin| bin.totals.classes.is_some())
+    }
+}
+
+/// How often each class occurs, by its public name.
+fn by_class(classes: &Classes) -> impl Iterator<Item = (&'static str, u64)> {
+    Class::ALL.into_iter().map(Class::name).zip(*classes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_neighbours_did_in_a_phases_edge_bins_is_not_its_own() {
+        let part = |function, blocks| Part { function, totals: Totals { blocks, ..Totals::default() } };
+        let bin = |parts: &[Part]| Bin { totals: Totals::default(), parts: parts.to_vec(), labels: Vec::new() };
+        // Function 1 begins in bin 0, which is another's, and ends in bin 4; function 2 is called in between and at the end.
+        let bins = [
+            bin(&[part(0, 9), part(1, 1)]),
+            bin(&[part(0, 2), part(1, 8)]),
+            bin(&[part(1, 6), part(2, 4)]),
+            bin(&[part(1, 9), part(2, 1)]),
+            bin(&[part(1, 3), part(2, 7)]),
+        ];
+        let region = regions::Region { function: 1, bins: 1..4 };
+        assert_eq!(totals_of(&bins, &region).blocks, 1 + 8 + (6 + 4) + 9 + 3);
+    }
+}

@@ -1,0 +1,176 @@
+//! An analysis as numbers: JSON, comma-separated values, and tables for people.
+
+use std::fmt::Write as _;
+
+use serde_json::{Map, Value, json};
+
+use super::{Analysis, Bin, Phase, Timeline, Totals, by_class};
+use crate::report::Table;
+use crate::report::terminal::table;
+
+/// Timelines shown to people; the others are counted.
+const SHOWN: usize = 4;
+
+impl Totals {
+    /// The numbers that were measured, by their public names; zeros of what was not are left out.
+    fn numbers(&self) -> Vec<(&'static str, u64)> {
+        let always = [("basic_blocks", self.blocks), ("visits", self.visits)];
+        let sometimes = [
+            ("instructions", self.instructions),
+            ("bytes_sent", self.bytes_sent),
+            ("bytes_received", self.bytes_received),
+            ("time_ns", self.time),
+            ("wait_time_ns", self.wait_time),
+            ("lines", self.lines.unwrap_or(0)),
+        ];
+        always.into_iter().chain(sometimes.into_iter().filter(|(_, number)| *number > 0)).collect()
+    }
+
+    fn json(&self) -> Map<String, Value> {
+        let mut object: Map<String, Value> =
+            self.numbers().into_iter().map(|(k, v)| (k.to_owned(), v.into())).collect();
+        if let Some(classes) = &self.classes {
+            let classes: Map<String, Value> = by_class(classes).map(|(k, v)| (k.to_owned(), v.into())).collect();
+            object.insert("classes".into(), classes.into());
+        }
+        object
+    }
+}
+
+impl Analysis {
+    /// The whole analysis as one JSON object with a line feed at its end.
+    #[must_use]
+    pub fn json(&self) -> String {
+        let t = &self.thresholds;
+        let functions: Vec<Value> =
+            self.functions.iter().map(|(name, file, line)| json!({"name": name, "file": file, "line": line})).collect();
+        let document = json!({
+            "schema": "counterpoise/phases",
+            "schema_version": 1,
+            "tool_version": env!("CARGO_PKG_VERSION"),
+            "engine": self.engine,
+            "unit": self.unit.name(),
+            "width": self.width,
+            "thresholds": {"events": t.events, "label": t.label, "gap": t.gap, "filter": t.filter, "join": t.join, "share": t.share},
+            "functions": functions,
+            "timelines": self.timelines.iter().map(|timeline| self.timeline_json(timeline)).collect::<Vec<_>>(),
+        });
+        document.to_string() + "\n"
+    }
+
+    fn timeline_json(&self, timeline: &Timeline) -> Value {
+        let bin = |bin: &Bin| {
+            let mut object = bin.totals.json();
+            let part =
+                |p: &super::Part| json!([p.function, p.totals.blocks.max(p.totals.instructions), p.totals.visits]);
+            object.insert("labels".into(), json!(bin.labels));
+            object.insert("functions".into(), bin.parts.iter().map(part).collect());
+            Value::Object(object)
+        };
+        let phase = |phase: &Phase| {
+            let mut object = phase.totals.json();
+            object.insert("name".into(), self.phase_name(timeline, phase).into());
+            object.insert("function".into(), phase.function.into());
+            object.insert("occurrence".into(), phase.occurrence.into());
+            object.insert("bins".into(), json!([phase.bins.start, phase.bins.end]));
+            Value::Object(object)
+        };
+        json!({
+            "rank": timeline.rank,
+            "thread": timeline.thread,
+            "phases": timeline.phases.iter().map(phase).collect::<Vec<_>>(),
+            "bins": timeline.bins.iter().map(bin).collect::<Vec<_>>(),
+        })
+    }
+
+    /// A line for each bin of each thread: what was counted, the classes, the labels.
+    #[must_use]
+    pub fn csv(&self) -> String {
+        let mut out =
+            "rank,thread,bin,basic_blocks,instructions,visits,bytes_sent,bytes_received,time_ns,wait_time_ns,lines"
+                .to_owned();
+        let has_classes = self.has_classes();
+        if has_classes {
+            by_class(&Default::default()).for_each(|(name, _)| out.push_str(&format!(",{name}")));
+        }
+        out.push_str(",labels\n");
+        for timeline in &self.timelines {
+            for (number, bin) in timeline.bins.iter().enumerate() {
+                let t = &bin.totals;
+                let _ = write!(
+                    out,
+                    "{},{},{number},{},{},{}",
+                    timeline.rank, timeline.thread, t.blocks, t.instructions, t.visits
+                );
+                let lines = t.lines.map(|lines| lines.to_string()).unwrap_or_default();
+                let _ = write!(out, ",{},{},{},{},{lines}", t.bytes_sent, t.bytes_received, t.time, t.wait_time);
+                if has_classes {
+                    by_class(&t.classes.unwrap_or_default()).for_each(|(_, count)| out.push_str(&format!(",{count}")));
+                }
+                let labels: Vec<&str> = bin.labels.iter().map(|&label| self.name(label)).collect();
+                let _ = writeln!(out, ",\"{}\"", labels.join("; ").replace('"', "\"\""));
+            }
+        }
+        out
+    }
+
+    /// The phases of the first threads as tables.
+    #[must_use]
+    pub fn human(&self) -> String {
+        let mut out = match self.width {
+            0 => "The whole run is one bin.\n".to_owned(),
+            width => format!("Bins of {width} {}, counted by {}.\n", self.unit_name(), self.engine),
+        };
+        for timeline in self.timelines.iter().take(SHOWN) {
+            let _ = writeln!(out, "\nrank {}, thread {}: {} bins", timeline.rank, timeline.thread, timeline.bins.len());
+            match timeline.phases.is_empty() {
+                true => out.push_str("No phase was found: no function has enough bins of its own in a row.\n"),
+                false => out.push_str(&table(&self.phases_table(timeline))),
+            }
+            let labelled: usize = timeline.phases.iter().map(|phase| phase.bins.len()).sum();
+            let _ = writeln!(
+                out,
+                "{} of {} bins belong to a phase.",
+                labelled.min(timeline.bins.len()),
+                timeline.bins.len()
+            );
+        }
+        let more = self.timelines.len().saturating_sub(SHOWN);
+        if more > 0 {
+            let _ = writeln!(out, "\n{more} more threads are in --format json.");
+        }
+        out
+    }
+
+    fn unit_name(&self) -> &'static str {
+        match self.unit {
+            poise_profile::BinUnit::Blocks => "basic blocks",
+            poise_profile::BinUnit::Instructions => "instructions",
+            poise_profile::BinUnit::Time => "ns",
+        }
+    }
+
+    fn phases_table(&self, timeline: &Timeline) -> Table {
+        let all = |of: fn(&Totals) -> u64| timeline.phases.iter().any(|phase| of(&phase.totals) > 0);
+        type Column = (&'static str, fn(&Totals) -> u64);
+        let columns: [Column; 7] = [
+            ("basic blocks", |t| t.blocks),
+            ("instructions", |t| t.instructions),
+            ("calls", |t| t.visits),
+            ("bytes sent", |t| t.bytes_sent),
+            ("bytes received", |t| t.bytes_received),
+            ("time [ms]", |t| t.time / 1_000_000),
+            ("waiting [ms]", |t| t.wait_time / 1_000_000),
+        ];
+        let columns: Vec<&Column> = columns.iter().filter(|(_, of)| all(*of)).collect();
+        let mut header = vec!["phase".to_owned(), "first bin".to_owned(), "last bin".to_owned()];
+        header.extend(columns.iter().map(|(name, _)| (*name).to_owned()));
+        let row = |phase: &Phase| {
+            let mut row =
+                vec![self.phase_name(timeline, phase), phase.bins.start.to_string(), (phase.bins.end - 1).to_string()];
+            row.extend(columns.iter().map(|(_, of)| of(&phase.totals).to_string()));
+            row
+        };
+        Table { header, rows: timeline.phases.iter().map(row).collect() }
+    }
+}

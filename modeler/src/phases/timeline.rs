@@ -1,0 +1,290 @@
+//! A thread's timeline as a drawing: what happened per bin as curves, below them the regions of code, as figures 2 and 6 of
+//! the paper show them. Curves may be smoothed by a median filter, which data never are.
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use super::{Analysis, Bin, Timeline, Totals};
+use crate::machine::classes::Class;
+use crate::report::quantity;
+
+const WIDTH: f64 = 940.0;
+const LEFT: f64 = 210.0;
+const RIGHT: f64 = 150.0;
+/// Height of a panel of curves, and of the gap below it.
+const PANEL: f64 = 130.0;
+const GAP: f64 = 26.0;
+/// Height of a function's row of regions.
+const ROW: f64 = 19.0;
+const TOP: f64 = 34.0;
+const BOTTOM: f64 = 40.0;
+/// Points of a curve at most.
+const POINTS: usize = 470;
+/// Functions with a row of their own at most, those of the most bins.
+const ROWS: usize = 14;
+/// Colours that people with any colour vision tell apart (Okabe and Ito, Color universal design, 2008).
+const COLOURS: [&str; 7] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#333333"];
+const STYLE: &str = "svg{background:#fff;font:12px system-ui,sans-serif;fill:#222}.grid{stroke:#ddd}.axis{stroke:#555}\
+                     .curve{fill:none;stroke-width:1.4}.edge{stroke:#999;stroke-dasharray:2 3}.title{font-weight:600}";
+
+/// A curve: its name, and a value for each bin.
+struct Curve {
+    name: &'static str,
+    colour: &'static str,
+    values: Vec<f64>,
+}
+
+/// Curves that share an axis.
+struct Panel {
+    title: String,
+    curves: Vec<Curve>,
+}
+
+/// The median over a window of `width` bins around each, by which single outliers vanish and edges stay; at the ends the
+/// window is shorter. For pictures only.
+#[must_use]
+pub fn median_filter(values: &[f64], width: usize) -> Vec<f64> {
+    let half = width / 2;
+    let median = |at: usize| {
+        let mut window = values[at.saturating_sub(half)..(at + half + 1).min(values.len())].to_vec();
+        window.sort_by(f64::total_cmp);
+        let middle = window.len() / 2;
+        if window.len() % 2 == 1 { window[middle] } else { 0.5 * (window[middle - 1] + window[middle]) }
+    };
+    (0..values.len()).map(median).collect()
+}
+
+impl Analysis {
+    /// The timeline of one thread as a stand-alone SVG document, curves smoothed over `smooth` bins (1: not at all).
+    #[must_use]
+    pub fn svg(&self, timeline: &Timeline, smooth: usize) -> String {
+        self.drawing(timeline, smooth).into_string() + "\n"
+    }
+
+    /// All timelines as one page that needs no network and no script.
+    #[must_use]
+    pub fn page(&self, title: &str, smooth: usize) -> String {
+        const MOST: usize = 64;
+        let body = html! {
+            (DOCTYPE)
+            html lang="en" {
+                head {
+                    meta charset="utf-8";
+                    link rel="icon" href="data:,";
+                    title { (title) }
+                    style { (PreEscaped(include_str!("../report/style.css"))) }
+                }
+                body {
+                    header { h1 { (title) } p.lead { (self.human().lines().next().unwrap_or_default()) } }
+                    main {
+                        @for timeline in self.timelines.iter().take(MOST) {
+                            section {
+                                h2 { "rank " (timeline.rank) ", thread " (timeline.thread) }
+                                (self.drawing(timeline, smooth))
+                            }
+                        }
+                        @if self.timelines.len() > MOST { p { (self.timelines.len() - MOST) " more threads are not drawn." } }
+                        pre { (self.human()) }
+                    }
+                }
+            }
+        };
+        body.into_string() + "\n"
+    }
+
+    fn drawing(&self, timeline: &Timeline, smooth: usize) -> Markup {
+        let panels = self.panels(timeline, smooth);
+        let functions = rows(timeline);
+        let regions_top = TOP + panels.len() as f64 * (PANEL + GAP);
+        let regions_bottom = regions_top + ROW * functions.len().max(1) as f64;
+        let height = regions_bottom + BOTTOM;
+        let scale = Scale { bins: timeline.bins.len().max(1) };
+        html! {
+            svg xmlns="http://www.w3.org/2000/svg" viewBox=(format!("0 0 {WIDTH} {height}")) width=(WIDTH) height=(height) role="img" aria-label="Effort over time and the code that it belongs to" {
+                style { (PreEscaped(STYLE)) }
+                @for (i, panel) in panels.iter().enumerate() { (draw_panel(panel, TOP + i as f64 * (PANEL + GAP), scale)) }
+                text.title x=(LEFT) y=(format!("{:.1}", regions_top - 6.0)) { "code" }
+                @for (row, &function) in functions.iter().enumerate() {
+                    (self.draw_row(timeline, function, row, regions_top + ROW * row as f64, scale))
+                }
+                @if functions.is_empty() { text x=(LEFT + 8.0) y=(format!("{:.1}", regions_top + 14.0)) { "no phases were found" } }
+                (self.axis(regions_bottom, scale))
+            }
+        }
+    }
+
+    /// The regions of a function.
+    fn draw_row(&self, timeline: &Timeline, function: u32, row: usize, top: f64, scale: Scale) -> Markup {
+        let colour = COLOURS[row % COLOURS.len()];
+        let name = self.name(function);
+        html! {
+            text x=(LEFT - 8.0) y=(format!("{:.1}", top + 13.0)) text-anchor="end" { (shortened(name)) title { (name) } }
+            @for phase in timeline.phases.iter().filter(|p| p.function == function) {
+                @let (from, to) = (scale.x(phase.bins.start as f64), scale.x(phase.bins.end as f64));
+                rect x=(format!("{from:.1}")) y=(format!("{:.1}", top + 2.0)) width=(format!("{:.1}", (to - from).max(1.0))) height=(ROW - 4.0) fill=(colour) {
+                    title { (name) ": bins " (phase.bins.start) " to " (phase.bins.end - 1) }
+                }
+            }
+        }
+    }
+
+    fn axis(&self, bottom: f64, scale: Scale) -> Markup {
+        let width = self.width.max(1) as f64;
+        let ticks: Vec<f64> = (0..=4).map(|i| (scale.bins as f64 * f64::from(i) / 4.0).round()).collect();
+        html! {
+            line.axis x1=(LEFT) x2=(WIDTH - RIGHT) y1=(bottom) y2=(bottom) {}
+            @for tick in ticks {
+                @let x = scale.x(tick);
+                line.axis x1=(format!("{x:.1}")) x2=(format!("{x:.1}")) y1=(bottom) y2=(bottom + 4.0) {}
+                text x=(format!("{x:.1}")) y=(bottom + 17.0) text-anchor="middle" { (quantity(tick * width, "")) }
+            }
+            text x=(0.5 * (LEFT + WIDTH - RIGHT)) y=(bottom + 33.0) text-anchor="middle" { (self.unit_label()) }
+        }
+    }
+
+    fn unit_label(&self) -> &'static str {
+        match self.unit {
+            poise_profile::BinUnit::Blocks => "basic blocks executed",
+            poise_profile::BinUnit::Instructions => "instructions executed",
+            poise_profile::BinUnit::Time => "ns",
+        }
+    }
+
+    /// What is drawn: instruction classes where there are any, else calls, bytes and times.
+    fn panels(&self, timeline: &Timeline, smooth: usize) -> Vec<Panel> {
+        let curve = |name: &'static str, of: &dyn Fn(&Totals) -> f64| {
+            let values: Vec<f64> = timeline.bins.iter().map(|bin: &Bin| of(&bin.totals)).collect();
+            Curve { name, colour: COLOURS[0], values: thinned(&median_filter(&values, smooth)) }
+        };
+        let mut panels = Vec::new();
+        if self.has_classes() {
+            let share = |class: Class| {
+                move |t: &Totals| t.classes.map_or(0.0, |c| c[class as usize] as f64) / t.instructions.max(1) as f64
+            };
+            let of = |class: Class| curve(class.name(), &share(class));
+            let memory = [Class::ScalarLoad, Class::VectorLoad, Class::ScalarStore, Class::VectorStore].map(of);
+            panels.push(Panel { title: "loads and stores per instruction".into(), curves: memory.into() });
+            let compute = [Class::Fp, Class::SimdFp, Class::Int, Class::SimdInt, Class::Branch].map(of);
+            panels.push(Panel { title: "operations per instruction".into(), curves: compute.into() });
+        } else {
+            let calls = curve("calls", &|t| t.visits as f64);
+            panels.push(Panel { title: "calls per bin".into(), curves: vec![calls] });
+        }
+        let optional: [(&str, Vec<Curve>); 3] = [
+            (
+                "bytes per bin by MPI",
+                vec![curve("sent", &|t| t.bytes_sent as f64), curve("received", &|t| t.bytes_received as f64)],
+            ),
+            (
+                "µs per bin",
+                vec![curve("time", &|t| t.time as f64 * 1e-3), curve("waiting", &|t| t.wait_time as f64 * 1e-3)],
+            ),
+            ("lines of memory per bin", vec![curve("lines", &|t| t.lines.unwrap_or(0) as f64)]),
+        ];
+        for (title, curves) in optional {
+            if curves.iter().any(|c| c.values.iter().any(|&v| v > 0.0)) {
+                panels.push(Panel { title: title.into(), curves });
+            }
+        }
+        for panel in &mut panels {
+            // The same thing has the same colour in all pictures, whatever else there is.
+            panel.curves.iter_mut().zip(COLOURS).for_each(|(curve, colour)| curve.colour = colour);
+            panel.curves.retain(|c| c.values.iter().any(|&v| v > 0.0));
+        }
+        panels.retain(|panel| !panel.curves.is_empty());
+        panels
+    }
+}
+
+/// From bins to places.
+#[derive(Clone, Copy)]
+struct Scale {
+    bins: usize,
+}
+
+impl Scale {
+    fn x(self, bin: f64) -> f64 {
+        LEFT + (WIDTH - LEFT - RIGHT) * bin / self.bins as f64
+    }
+}
+
+fn draw_panel(panel: &Panel, top: f64, scale: Scale) -> Markup {
+    let highest = panel.curves.iter().flat_map(|c| &c.values).copied().fold(0.0, f64::max).max(f64::MIN_POSITIVE);
+    let y = |value: f64| top + PANEL * (1.0 - value / highest);
+    let path = |curve: &Curve| {
+        let step = scale.bins as f64 / curve.values.len().max(1) as f64;
+        let point = |(i, value): (usize, &f64)| {
+            let letter = if i == 0 { 'M' } else { 'L' };
+            format!("{letter}{:.1} {:.1}", scale.x((i as f64 + 0.5) * step), y(*value))
+        };
+        curve.values.iter().enumerate().map(point).collect::<String>()
+    };
+    html! {
+        text.title x=(LEFT) y=(format!("{:.1}", top - 6.0)) { (panel.title) }
+        @for part in [0.0, 0.5, 1.0] {
+            @let at = y(part * highest);
+            line.grid x1=(LEFT) x2=(WIDTH - RIGHT) y1=(format!("{at:.1}")) y2=(format!("{at:.1}")) {}
+            text x=(LEFT - 8.0) y=(format!("{:.1}", at + 4.0)) text-anchor="end" { (quantity(part * highest, "")) }
+        }
+        @for (i, curve) in panel.curves.iter().enumerate() {
+            @let colour = curve.colour;
+            @let label = top + 12.0 + 17.0 * i as f64;
+            path.curve stroke=(colour) d=(path(curve)) {}
+            line x1=(WIDTH - RIGHT + 10.0) x2=(WIDTH - RIGHT + 28.0) y1=(label - 4.0) y2=(label - 4.0) stroke=(colour) stroke-width="2.5" {}
+            text x=(WIDTH - RIGHT + 34.0) y=(label) { (curve.name.replace('_', " ")) }
+        }
+    }
+}
+
+/// The functions with phases, those of the most bins, in the order in which they first appear.
+fn rows(timeline: &Timeline) -> Vec<u32> {
+    let mut functions: Vec<(u32, usize)> = Vec::new();
+    for phase in &timeline.phases {
+        match functions.iter_mut().find(|(function, _)| *function == phase.function) {
+            Some((_, bins)) => *bins += phase.bins.len(),
+            None => functions.push((phase.function, phase.bins.len())),
+        }
+    }
+    let mut most: Vec<usize> = functions.iter().map(|f| f.1).collect();
+    most.sort_unstable_by(|a, b| b.cmp(a));
+    let least = most.get(ROWS - 1).copied().unwrap_or(0);
+    functions.into_iter().filter(|f| f.1 >= least).map(|f| f.0).take(ROWS).collect()
+}
+
+/// At most [`POINTS`] means of values that follow each other.
+fn thinned(values: &[f64]) -> Vec<f64> {
+    let each = values.len().div_ceil(POINTS).max(1);
+    values.chunks(each).map(|chunk| chunk.iter().sum::<f64>() / chunk.len() as f64).collect()
+}
+
+/// The end of a long name, where names of functions differ.
+fn shortened(name: &str) -> String {
+    const MOST: usize = 30;
+    let count = name.chars().count();
+    if count <= MOST {
+        name.to_owned()
+    } else {
+        std::iter::once('…').chain(name.chars().skip(count - MOST + 1)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Values as `scipy.signal.medfilt` gives them inside; at the ends it pads with zeros, which invents data.
+    #[test]
+    fn the_median_filter_removes_outliers_and_keeps_edges() {
+        let values = [1.0, 1.0, 9.0, 1.0, 1.0, 5.0, 5.0, 5.0, 0.0, 5.0];
+        assert_eq!(median_filter(&values, 3), [1.0, 1.0, 1.0, 1.0, 1.0, 5.0, 5.0, 5.0, 5.0, 2.5]);
+        assert_eq!(median_filter(&values, 1), values);
+        assert_eq!(median_filter(&[], 5), [0.0f64; 0]);
+    }
+
+    #[test]
+    fn thinned_curves_keep_their_mean() {
+        let values: Vec<f64> = (0..1000).map(f64::from).collect();
+        let thin = thinned(&values);
+        assert!(thin.len() <= POINTS);
+        assert_eq!(thin[..2], [1.0, 4.0]);
+    }
+}

@@ -1,0 +1,243 @@
+//! `poise phases`: effort over time, which code it belongs to, and how each phase scales.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use modeler::experiment::OverRanks;
+use modeler::formats::{self, MeasuredRun};
+use modeler::phases::matching::{self, At};
+use modeler::phases::regions::Thresholds;
+use modeler::phases::{self, Analysis};
+use modeler::report::ReportOptions;
+use modeler::{Fits, Options, report};
+use poise_profile::Profile;
+
+use super::input;
+use super::model;
+use super::run::Engine;
+use crate::cli::{GlobalArgs, OutputArgs, OutputFormat, parse_assignment};
+use crate::error::{Error, Result};
+use crate::interrupt;
+use crate::output;
+use crate::run::misfortune::{Cause, Outcome};
+use crate::run::{Bins, PROFILE, Run};
+use crate::study::{Point, Value};
+
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Without --width, bins start at 16384 basic blocks or instructions (100 us with --by time) and double whenever there are
+4096 of them. Runs of a study have phases if its [environment] has POISE_PHASES = \"blocks\".
+Examples:
+  poise phases -- ./app 1000                              a program compiled with poise cc, c++ or fc
+  poise phases --engine qemu -- ./app 1000                any program, also for AArch64 and RISC-V
+  poise phases --page app.html --plot app.svg -- ./app    the timeline with the regions of code under it
+  poise phases --keep runs/n100.r1 --param n=100 -- ./app 100     keep the run
+  poise phases runs                                       models of the phases that all kept runs have")]
+pub struct PhasesArgs {
+    /// Runs that were kept: profiles, folders of runs. Phases of several runs are matched and modelled.
+    #[arg(value_name = "INPUT", required_unless_present = "command", conflicts_with = "command")]
+    pub inputs: Vec<PathBuf>,
+    /// What counts: the counters that poise cc puts into the program, or QEMU's user mode.
+    #[arg(long, value_enum, value_name = "ENGINE", default_value_t)]
+    pub engine: Engine,
+    /// Whether bins are of equal effort or of equal time.
+    #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
+    pub by: By,
+    /// Width of the bins: basic blocks (with QEMU instructions), or nanoseconds with --by time.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub width: Option<u64>,
+    /// Also count the lines of memory that each bin accesses; with --engine qemu.
+    #[arg(long)]
+    pub lines: bool,
+    /// M: the most frequent addresses (or shares of functions) of a bin that its label is taken from.
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    pub events: usize,
+    /// m_t: how many of these must belong to a function; by default all with addresses, most of them without.
+    #[arg(long, value_name = "N")]
+    pub label: Option<usize>,
+    /// m_g: bins of something else within a region.
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    pub gap: usize,
+    /// m_f: bins that a region must have.
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    pub filter: usize,
+    /// m_j: bins between two regions of one function that are joined.
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    pub join: usize,
+    /// m_pc: share of the bins that a function's regions must have.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.01)]
+    pub share: f64,
+    /// Smooth the curves of pictures by a median over as many bins; data never are.
+    #[arg(long, value_name = "BINS", default_value_t = 1)]
+    pub smooth: usize,
+    /// A parameter's value at this run, such as n=1000; may be given several times.
+    #[arg(long = "param", value_name = "NAME=VALUE", value_parser = parse_assignment)]
+    pub parameters: Vec<(String, f64)>,
+    /// Keep the run's folder; must not exist.
+    #[arg(long, value_name = "DIR")]
+    pub keep: Option<PathBuf>,
+    /// Also draw the first thread's timeline into this file; must not exist.
+    #[arg(long, value_name = "FILE.svg")]
+    pub plot: Option<PathBuf>,
+    /// Also write a page with all timelines, and with the models of several runs; must not exist.
+    #[arg(long, value_name = "FILE.html")]
+    pub page: Option<PathBuf>,
+    #[command(flatten)]
+    pub output: OutputArgs,
+    /// The program and its arguments.
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<String>,
+}
+
+/// What bins have the same of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum By {
+    /// Basic blocks, in QEMU instructions.
+    #[default]
+    Effort,
+    /// Time.
+    Time,
+}
+
+/// Measures or reads, analyses, prints.
+pub fn phases(arguments: &PhasesArgs, global: &GlobalArgs) -> Result<()> {
+    if arguments.inputs.is_empty() {
+        let profile = measure(arguments)?;
+        return show(&analyse(&profile, arguments), arguments, &arguments.command.join(" "));
+    }
+    let runs = read(arguments)?;
+    match &runs[..] {
+        [only] => show(&only.analysis, arguments, &only.name),
+        _ => scale(&runs, arguments, global),
+    }
+}
+
+fn analyse(profile: &Profile, arguments: &PhasesArgs) -> Analysis {
+    let thresholds = Thresholds {
+        events: arguments.events,
+        label: arguments.label.unwrap_or_else(|| {
+            let defaults = phases::default_thresholds(profile);
+            if defaults.label < defaults.events { arguments.events / 2 + 1 } else { arguments.events }
+        }),
+        gap: arguments.gap,
+        filter: arguments.filter,
+        join: arguments.join,
+        share: arguments.share,
+    };
+    phases::analyse(profile, &thresholds)
+}
+
+/// One run of the program with bins.
+fn measure(arguments: &PhasesArgs) -> Result<Profile> {
+    if arguments.engine == Engine::Qemu && arguments.by == By::Time {
+        return Err(Error::Usage("In QEMU time means nothing; its bins are of equal effort.".into()));
+    }
+    if arguments.engine == Engine::Counters && arguments.lines {
+        return Err(Error::Usage("--lines needs --engine qemu: compiled counters see no addresses.".into()));
+    }
+    interrupt::watch();
+    let value = |&(ref name, number): &(String, f64)| (name.clone(), Value::of(number));
+    let point: Point = arguments.parameters.iter().map(value).collect();
+    let bins = Bins { width: arguments.width, is_time: arguments.by == By::Time, lines: arguments.lines };
+    let run = Run {
+        command: arguments.command.clone(),
+        point,
+        repetition: 1,
+        measured: arguments.engine.measured(),
+        waiting: true,
+        phases: Some(bins),
+        ..Run::default()
+    };
+    let scratch = tempfile::tempdir().map_err(|e| Error::cannot_write(&std::env::temp_dir(), &e))?;
+    let folder = arguments.keep.clone().unwrap_or_else(|| scratch.path().join("run"));
+    match run.execute(&folder)? {
+        Outcome::Complete => {
+            let profile = Profile::read(folder.join(PROFILE)).map_err(|e| Error::Input(e.to_string()))?;
+            if profile.phases.is_empty() {
+                return Err(Error::Input(NO_BINS.into()));
+            }
+            Ok(profile)
+        }
+        Outcome::Failed { cause: Cause::NoProfile | Cause::PrintsNothing, .. } => Err(Error::Usage(NO_BINS.into())),
+        Outcome::Failed { reason, status, .. } => {
+            output::say(&reason);
+            Err(if status == 0 { Error::Input(reason) } else { Error::Forwarded(status) })
+        }
+    }
+}
+
+const NO_BINS: &str = "The program left no bins: it is not compiled with poise cc, c++ or fc of this version. \
+                       --engine qemu counts any program.";
+
+/// The inputs' runs that have bins.
+fn read(arguments: &PhasesArgs) -> Result<Vec<At>> {
+    let mut found = Vec::new();
+    for path in &arguments.inputs {
+        found.extend(formats::measured_runs(path).map_err(input::unreadable)?);
+    }
+    let at = |MeasuredRun { name, parameters, profile }: MeasuredRun| {
+        let analysis = analyse(&profile, arguments);
+        (!profile.phases.is_empty()).then_some(At { name, parameters, analysis })
+    };
+    let runs: Vec<At> = found.into_iter().filter_map(at).collect();
+    match runs.is_empty() {
+        true => Err(Error::Input(
+            "None of the runs has bins. Make them with poise phases --keep, or with POISE_PHASES in a study's [environment]."
+                .into(),
+        )),
+        false => Ok(runs),
+    }
+}
+
+/// Prints one run, and draws it where asked to.
+fn show(analysis: &Analysis, arguments: &PhasesArgs, title: &str) -> Result<()> {
+    let text = match arguments.output.format {
+        OutputFormat::Human => analysis.human(),
+        OutputFormat::Json => analysis.json(),
+        OutputFormat::Csv => analysis.csv(),
+    };
+    output::deliver(&text, arguments.output.output.as_deref())?;
+    if let (Some(file), Some(first)) = (&arguments.plot, analysis.timelines.first()) {
+        output::write_file(file, analysis.svg(first, arguments.smooth).as_bytes())?;
+    }
+    if let Some(file) = &arguments.page {
+        output::write_file(file, analysis.page(title, arguments.smooth).as_bytes())?;
+    }
+    Ok(())
+}
+
+/// Matches the phases of several runs, models them, prints the models.
+fn scale(runs: &[At], arguments: &PhasesArgs, global: &GlobalArgs) -> Result<()> {
+    let matched = matching::matched(runs).map_err(Error::Input)?;
+    if !global.quiet {
+        matched.unmatched.iter().for_each(output::say);
+    }
+    if matched.phases.is_empty() {
+        return Err(Error::NotModelable("No phase appears in all of the runs.".into()));
+    }
+    let options = Options { over_ranks: OverRanks::Mean, ..Options::default() };
+    let fits: Fits = modeler::fit(&matched.experiment, &options);
+    let destination = arguments.output.output.as_deref();
+    let text = match arguments.output.format {
+        OutputFormat::Human => model::for_people(&matched.experiment, &fits, true, destination),
+        OutputFormat::Json => formats::models_json(&matched.experiment, &fits, env!("CARGO_PKG_VERSION"), 0),
+        OutputFormat::Csv => formats::models_csv(&matched.experiment, &fits),
+    };
+    output::deliver(&text, destination)?;
+    if let Some(file) = &arguments.page {
+        let largest = runs.last().expect("there are several runs");
+        let picture = largest
+            .analysis
+            .timelines
+            .first()
+            .map(|t| (largest.name.clone(), largest.analysis.svg(t, arguments.smooth)));
+        let options = ReportOptions {
+            title: "Phases".into(),
+            warnings: matched.unmatched,
+            pictures: picture.into_iter().collect(),
+            ..ReportOptions::default()
+        };
+        output::write_file(file, report::html(&matched.experiment, &fits, &options).as_bytes())?;
+    }
+    Ok(())
+}

@@ -1,0 +1,242 @@
+//! `poise phases` and `poise run --engine qemu`: programs whose phases are known, counted by compiled counters and as machine code
+//! of three instruction sets. Nothing here depends on how fast or busy the machine is.
+
+mod common;
+
+use std::path::Path;
+
+use common::{World, outcome};
+use poise_profile::{Metric, Profile};
+use serde_json::Value;
+
+const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/phases");
+
+/// Builds `examples/phases/NAME.c` as `target`.
+fn build(world: &World, compiler: &[&str], name: &str, target: &str) {
+    let source = format!("{SOURCES}/{name}.c");
+    let arguments = [&compiler[1..], &["-O2", "-g", &source, "-o", target, "-lm"]].concat();
+    outcome(world.command(compiler[0], arguments).output().unwrap()).status(0);
+}
+
+/// `poise phases` as JSON.
+fn phases(world: &World, options: &[&str], command: &[&str]) -> Value {
+    let arguments = [&["phases", "--format", "json", "-o", "phases.json"], options, &["--"], command].concat();
+    world.poise(arguments).status(0);
+    let found = world.json("phases.json");
+    std::fs::remove_file(world.path("phases.json")).unwrap();
+    found
+}
+
+/// Name, first bin and the bin behind the last of each phase of the first thread.
+fn regions(found: &Value) -> Vec<(String, u64, u64)> {
+    let of = |phase: &Value| {
+        let bins = &phase["bins"];
+        (phase["name"].as_str().unwrap().to_owned(), bins[0].as_u64().unwrap(), bins[1].as_u64().unwrap())
+    };
+    found["timelines"][0]["phases"].as_array().unwrap().iter().map(of).collect()
+}
+
+/// Effort of functions other than the three before the first of them begins.
+fn before(found: &Value) -> u64 {
+    let known =
+        |part: &Value| KNOWN.iter().any(|name| found["functions"][part[0].as_u64().unwrap() as usize]["name"] == *name);
+    let mut sum = 0;
+    for bin in found["timelines"][0]["bins"].as_array().unwrap() {
+        let parts = bin["functions"].as_array().unwrap();
+        sum += parts.iter().filter(|part| !known(part)).map(|part| part[1].as_u64().unwrap()).sum::<u64>();
+        if parts.iter().any(known) {
+            break;
+        }
+    }
+    sum
+}
+
+/// Checks the three phases of `known` against where the profile's own counts say that they are: the functions run one
+/// after the other, so their sums are the boundaries.
+fn check_known(found: &Value, effort: [u64; 3]) {
+    let width = found["width"].as_u64().unwrap();
+    let regions = regions(found);
+    let names: Vec<&str> = regions.iter().map(|r| r.0.as_str()).collect();
+    assert_eq!(names, KNOWN, "{regions:?}");
+    let bins = found["timelines"][0]["bins"].as_array().unwrap();
+    let mut start = before(found);
+    for ((name, first, end), effort) in regions.iter().zip(effort) {
+        let (from, to) = (start as f64 / width as f64, (start + effort) as f64 / width as f64);
+        let is_near = |bin: u64, at: f64| (bin as f64 - at).abs() <= 1.0;
+        assert!(is_near(*first, from) && is_near(*end, to), "{name}: {from} to {to}, {regions:?}");
+        // Every bin that holds nothing else has the label.
+        let function = found["functions"].as_array().unwrap().iter().position(|f| f["name"] == *name).unwrap();
+        for bin in from.ceil() as usize..to.floor() as usize {
+            assert_eq!(bins[bin]["labels"], serde_json::json!([function]), "bin {bin} of {name}");
+        }
+        start += effort;
+    }
+}
+
+/// Sum of a metric at each of these call paths below main.
+fn values(profile: &Profile, names: [&str; 3], metric: Metric) -> [u64; 3] {
+    let node = |name: &str| {
+        let is_it = |&node: &u32| profile.path(node).unwrap().iter().map(|r| r.name.as_str()).eq(["main", name]);
+        (0..profile.nodes.len() as u32).find(is_it).unwrap_or_else(|| panic!("{name}"))
+    };
+    names.map(|name| u64::try_from(profile.values[&(node(name), metric)].sum).unwrap())
+}
+
+const KNOWN: [&str; 3] = ["multiply", "triad", "chase"];
+
+#[test]
+fn compiled_counters_find_the_known_phases() {
+    let world = World::new();
+    build(&world, &["poise", "cc"], "known", "known");
+    let found = phases(&world, &["--keep", "kept", "--width", "20000"], &["./known", "20"]);
+    assert_eq!((&found["engine"], &found["unit"]), (&"counters".into(), &"basic_blocks".into()));
+    let profile = Profile::read(world.path("kept/profile.poise")).unwrap();
+    let effort = values(&profile, KNOWN, Metric::BasicBlocks);
+    // Bins hold what the call tree holds.
+    let binned: u64 = profile.phases.timelines[0].bins.iter().flat_map(|b| &b.shares).map(|s| s.count).sum();
+    let total: u128 = profile.values.iter().filter(|((_, m), _)| *m == Metric::BasicBlocks).map(|(_, v)| v.sum).sum();
+    assert_eq!(u128::from(binned), total);
+    check_known(&found, effort);
+    let visits: u64 = profile.phases.timelines[0].bins.iter().flat_map(|b| &b.shares).map(|s| s.visits).sum();
+    let counted: u128 = profile.values.iter().filter(|((_, m), _)| *m == Metric::Visits).map(|(_, v)| v.sum).sum();
+    assert_eq!(u128::from(visits), counted);
+    // Bins of equal time hold the same effort, wherever it fell.
+    let by_time = phases(&world, &["--keep", "timed", "--by", "time", "--width", "1000000"], &["./known", "20"]);
+    assert_eq!(by_time["unit"], "ns");
+    let timed = Profile::read(world.path("timed/profile.poise")).unwrap();
+    let sum: u64 = timed.phases.timelines[0].bins.iter().flat_map(|b| &b.shares).map(|s| s.count).sum();
+    assert_eq!(sum, binned);
+}
+
+#[test]
+fn bins_that_widen_are_few_and_the_same_on_a_busy_machine() {
+    let world = World::new();
+    build(&world, &["poise", "cc"], "known", "known");
+    let without_time = |mut found: Value| {
+        for bins in found["timelines"][0].as_object_mut().unwrap().values_mut().filter_map(Value::as_array_mut) {
+            for bin in bins.iter_mut().filter_map(Value::as_object_mut) {
+                bin.remove("time_ns");
+            }
+        }
+        found
+    };
+    let idle = without_time(phases(&world, &[], &["./known", "400", "2"]));
+    let mut burner = world.command("sh", ["-c", "while :; do :; done"]).spawn().unwrap();
+    let busy = without_time(phases(&world, &[], &["./known", "400", "2"]));
+    burner.kill().unwrap();
+    burner.wait().unwrap();
+    assert_eq!(idle, busy);
+    let bins = idle["timelines"][0]["bins"].as_array().unwrap().len();
+    assert!((1500..=4096).contains(&bins), "{bins} bins of {}", idle["width"]);
+    let names: Vec<String> = regions(&idle).into_iter().map(|r| r.0).collect();
+    assert_eq!(names, ["multiply #1", "triad #1", "chase #1", "multiply #2", "triad #2", "chase #2"]);
+}
+
+fn machine_code(world: &World, program: &str) {
+    let found = phases(world, &["--engine", "qemu", "--keep", "kept", "--width", "20000"], &[program, "10"]);
+    assert_eq!((&found["engine"], &found["unit"]), (&"qemu".into(), &"instructions".into()));
+    let first = std::fs::read(world.path("kept/profile.poise")).unwrap();
+    let profile = Profile::decode(&first).unwrap();
+    assert_eq!(profile.metadata["engine"], "qemu");
+    let effort = values(&profile, KNOWN, Metric::Instructions);
+    check_known(&found, effort);
+    // Each is called once, and follows the chain of 8192 links a hundred times, a block each.
+    let visits = values(&profile, KNOWN, Metric::Visits);
+    assert_eq!(visits, [1, 1, 1]);
+    let blocks = values(&profile, KNOWN, Metric::BasicBlocks);
+    assert!(blocks[2] >= 100 * 8192 && blocks[2] < 100 * 8192 + 1000, "{blocks:?}");
+    world.poise(["phases", "--engine", "qemu", "--keep", "again", "--width", "20000", "--", program, "10"]).status(0);
+    assert_eq!(first, std::fs::read(world.path("again/profile.poise")).unwrap(), "two runs, the same bytes");
+    for kept in ["kept", "again"] {
+        std::fs::remove_dir_all(world.path(kept)).unwrap();
+    }
+}
+
+#[test]
+fn machine_code_of_three_instruction_sets_has_the_known_phases() {
+    let world = World::new();
+    for (compiler, program) in [
+        (&["gcc"][..], "./x86"),
+        (&["aarch64-linux-gnu-gcc", "-static"], "./arm"),
+        (&["riscv64-linux-gnu-gcc", "-static"], "./riscv"),
+    ] {
+        build(&world, compiler, "known", program);
+        machine_code(&world, program);
+    }
+}
+
+/// Instructions of a function as callgrind counts them, which executes the same machine code in another way.
+fn by_callgrind(world: &World, program: &str, function: &str) -> u64 {
+    let options = ["--tool=callgrind", "--callgrind-out-file=calls.out", program, "3"];
+    outcome(world.command("valgrind", options).output().unwrap()).status(0);
+    let listed = outcome(world.command("callgrind_annotate", ["--threshold=100", "calls.out"]).output().unwrap());
+    let line = listed
+        .stdout
+        .lines()
+        .find(|l| l.contains(&format!(":{function}")))
+        .unwrap_or_else(|| panic!("{}", listed.stdout));
+    let number: String =
+        line.trim().chars().take_while(|c| c.is_ascii_digit() || *c == ',').filter(|c| *c != ',').collect();
+    number.parse().unwrap()
+}
+
+#[test]
+fn instructions_are_those_that_callgrind_counts() {
+    let world = World::new();
+    build(&world, &["gcc"], "known", "known");
+    world.poise(["run", "--engine", "qemu", "-o", "once", "--", "./known", "3"]).status(0);
+    let profile = Profile::read(world.path("once/profile.poise")).unwrap();
+    assert_eq!(profile.phases.width, 0, "one bin");
+    let counted = values(&profile, KNOWN, Metric::Instructions);
+    for (function, counted) in KNOWN.into_iter().zip(counted) {
+        assert_eq!(counted, by_callgrind(&world, "./known", function), "{function}");
+    }
+    // The same call paths as compiled counters find.
+    let lines: Vec<(String, u32)> = profile.regions.iter().map(|r| (r.name.clone(), r.line)).collect();
+    let source = std::fs::read_to_string(Path::new(SOURCES).join("known.c")).unwrap();
+    let line = |text: &str| source.lines().position(|l| l.contains(text)).unwrap() as u32 + 1;
+    // The line of the first instruction, which a compiler may take from the function's first statement.
+    let found = lines.iter().find(|(name, _)| name == "multiply").unwrap().1;
+    assert!((line("void multiply(")..=line("void multiply(") + 1).contains(&found), "{lines:?}");
+}
+
+#[test]
+fn phases_are_matched_over_runs_and_modelled() {
+    let world = World::new();
+    build(&world, &["poise", "cc"], "known", "known");
+    for n in [10, 20, 30, 40, 50] {
+        let (parameter, keep) = (format!("n={n}"), format!("runs/n{n}"));
+        let options = ["--keep", &keep, "--param", &parameter, "--width", "20000"];
+        phases(&world, &options, &["./known", &n.to_string()]);
+    }
+    let done = world.poise(["phases", "runs", "--format", "json", "--page", "page.html"]).status(0);
+    let models: Value = serde_json::from_str(&done.stdout).unwrap();
+    for name in KNOWN {
+        let is_it = |m: &&Value| m["callpath"] == serde_json::json!([name]) && m["metric"] == "basic_blocks";
+        let model = models["models"].as_array().unwrap().iter().find(is_it).unwrap_or_else(|| panic!("{name}"));
+        assert_eq!(model["growth"]["n"]["exponent"], "1", "{model:#}");
+    }
+    let page = world.read("page.html");
+    assert!(page.contains("<svg") && page.contains(">multiply<"), "the timeline with its regions");
+    // A run whose phases are others is told and not forced into a place.
+    phases(&world, &["--keep", "runs/n60", "--param", "n=60", "--width", "20000"], &["./known", "60", "2"]);
+    let done = world.poise(["phases", "runs"]).status(0);
+    assert!(done.stderr.contains("3 phases have no counterpart in all other runs"), "{}", done.stderr);
+}
+
+#[test]
+fn what_cannot_be_done_is_told() {
+    let world = World::new();
+    build(&world, &["gcc"], "known", "known");
+    let refused = |options: &[&str], said: &str| {
+        let done = world.poise([&["phases"], options].concat()).status(2);
+        assert!(done.stderr.contains(said), "{}", done.stderr);
+    };
+    refused(&["--", "./known", "1"], "--engine qemu counts any program");
+    refused(&["--engine", "qemu", "--by", "time", "--", "./known", "1"], "In QEMU time means nothing");
+    refused(&["--lines", "--", "./known", "1"], "--lines needs --engine qemu");
+    world.write("script", "#!/bin/sh\n");
+    refused(&["--engine", "qemu", "--", "./script"], "ELF");
+    let failed = world.poise(["run", "--engine", "qemu", "-o", "failed", "--", "/bin/false"]);
+    assert_eq!(failed.status, Some(1), "{}", failed.stderr);
+}
