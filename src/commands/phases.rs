@@ -143,6 +143,7 @@ fn measure(arguments: &PhasesArgs) -> Result<Profile> {
         command: arguments.command.clone(),
         point,
         repetition: 1,
+        captured: true,
         measured: arguments.engine.measured(),
         waiting: true,
         phases: Some(bins),
@@ -160,6 +161,9 @@ fn measure(arguments: &PhasesArgs) -> Result<Profile> {
         }
         Outcome::Failed { cause: Cause::NoProfile | Cause::PrintsNothing, .. } => Err(Error::Usage(NO_BINS.into())),
         Outcome::Failed { reason, status, .. } => {
+            let said = std::fs::read_to_string(folder.join("stderr.txt")).unwrap_or_default();
+            let last: Vec<&str> = said.lines().rev().take(3).collect();
+            last.iter().rev().for_each(output::say);
             output::say(&reason);
             Err(if status == 0 { Error::Input(reason) } else { Error::Forwarded(status) })
         }
