@@ -15,6 +15,8 @@ use crate::interrupt;
 
 /// How long what a program leaves running may take to end by itself.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// A signal that is sent to several processes has reached all of them after so long.
+const HINDSIGHT: Duration = Duration::from_millis(100);
 /// How often one looks whether the user has interrupted or the time limit has come.
 const LOOK: Duration = Duration::from_millis(20);
 /// The last part of the time limit, in which a program that computes uses processor time.
@@ -119,6 +121,10 @@ impl Supervised {
         loop {
             let state = self.poll().map_err(|e| Error::Defect(format!("Waiting for the program failed: {e}.")))?;
             if let Some(status) = state {
+                if matches!(status.signal(), Some(libc::SIGTERM | libc::SIGINT | libc::SIGHUP)) {
+                    // What ended the program, as a batch system that cancels a job, may be about to end this process too.
+                    std::thread::sleep(HINDSIGHT);
+                }
                 interrupt::check().inspect_err(|_| self.end(libc::SIGTERM))?;
                 return Ok(self.ended(End::Itself(status)));
             }
