@@ -61,7 +61,7 @@ fn errors(program: &[Program], runs: &[Run]) -> (f64, Vec<f64>) {
 fn advised(rng: &mut StdRng, program: &[Program], pattern: Pattern, level: f64, budget: f64) -> Vec<Run> {
     let mut at = |x: &[f64]| run(rng, program, [x[0], x[1]], pattern, level);
     let mut runs: Vec<Run> = first_design(&[P.to_vec(), N.to_vec()]).iter().map(|x| at(x)).collect();
-    loop {
+    for _round in 0..6 {
         let left = budget - core_hours(program, &runs);
         let experiment = experiment(program, &runs);
         let fits = fit(&experiment, &Options::default());
