@@ -69,6 +69,11 @@ const VARIABLES: [Variable; 17] = [
         meaning: "variants with noise that compilers put in: on, or modes=…;k=…;loops=…;level=…;fixed=mode:k",
     },
     Variable {
+        name: "POISE_INLINED",
+        default: "on",
+        meaning: "off lets compilers count inlined functions for what they were inlined into",
+    },
+    Variable {
         name: "POISE_ABSORB",
         default: "off",
         meaning: "whether a measured program runs those variants, and which: on, or modes=…;k=…;loops=…;callpaths=…;\
@@ -84,9 +89,9 @@ const VARIABLES: [Variable; 17] = [
         default: "on",
         meaning: "off makes poise cc, c++ and fc forward everything untouched",
     },
-    Variable { name: "POISE_CC", default: "clang-19", meaning: "compiler behind poise cc" },
-    Variable { name: "POISE_CXX", default: "clang++-19", meaning: "compiler behind poise c++" },
-    Variable { name: "POISE_FC", default: "flang-new-19", meaning: "compiler behind poise fc" },
+    Variable { name: "POISE_CC", default: "the newest clang the pass serves", meaning: "compiler behind poise cc" },
+    Variable { name: "POISE_CXX", default: "the newest clang++ the pass serves", meaning: "compiler behind poise c++" },
+    Variable { name: "POISE_FC", default: "the newest flang the pass serves", meaning: "compiler behind poise fc" },
     Variable {
         name: "POISE_LIBDIR",
         default: "beside poise, or ../lib/counterpoise",
@@ -136,7 +141,7 @@ fn examine() -> Vec<Finding> {
         compiler("C compiler", "poise cc", Language::C),
         compiler("C++ compiler", "poise c++, poise demo", Language::Cxx),
         compiler("Fortran compiler", "poise fc", Language::Fortran),
-        library("LLVM pass", "counting basic blocks", install::PASS),
+        from_result("LLVM pass", "counting basic blocks", pass()),
         library("runtime", "measured programs", install::RUNTIME),
         library("MPI shim", "measuring MPI programs", install::SHIM),
         mpi("Open MPI", install::open_mpi()),
@@ -148,6 +153,11 @@ fn examine() -> Vec<Finding> {
         huge_pages(),
         steal_time(),
     ]
+}
+
+/// The plugin, and the LLVMs that it serves.
+fn pass() -> Result<String> {
+    Ok(format!("{}, for LLVM {}", shown(install::library(install::PASS)?), install::llvms()?.join(", ")))
 }
 
 fn shown(path: std::path::PathBuf) -> String {

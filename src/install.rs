@@ -8,8 +8,8 @@ use std::process::Command;
 
 use crate::error::{Error, Result};
 
-/// The LLVM major version that the pass in this installation is built for.
-pub const LLVM_MAJOR: u32 = 19;
+/// What stands before the versions of LLVM in the pass plugin's file, which end with a semicolon.
+const VERSIONS_MARK: &[u8] = b"poise-llvm-versions:";
 
 /// File name of the LLVM pass plugin.
 pub const PASS: &str = "libpoise_pass.so";
@@ -93,23 +93,63 @@ impl Language {
         }
     }
 
-    /// Names to look for, most specific first.
-    fn candidates(self) -> [String; 2] {
-        let (versioned, plain) = match self {
-            Self::C => ("clang", "clang"),
-            Self::Cxx => ("clang++", "clang++"),
-            Self::Fortran => ("flang-new", "flang-new"),
+    /// The compilers of this language by name, those of the LLVMs that the pass serves first, the newest before.
+    fn candidates(self, served: &[String]) -> Vec<String> {
+        let names: &[&str] = match self {
+            Self::C => &["clang"],
+            Self::Cxx => &["clang++"],
+            Self::Fortran => &["flang-new", "flang"],
         };
-        [format!("{versioned}-{LLVM_MAJOR}"), plain.to_owned()]
+        let majors = served.iter().map(|version| major(version));
+        let versioned = majors.flat_map(|major| names.iter().map(move |name| format!("{name}-{major}")));
+        versioned.chain(names.iter().map(|&name| name.to_owned())).collect()
+    }
+
+    /// The Debian package of this language's compiler of an LLVM.
+    fn package(self, version: &str) -> String {
+        format!("{}-{}", if self == Self::Fortran { "flang" } else { "clang" }, major(version))
     }
 }
 
-/// The compiler behind the wrapper for `language`: the one that its variable names, else the one of the pass's LLVM.
+/// The first number of a version.
+fn major(version: &str) -> &str {
+    version.split('.').next().unwrap_or(version)
+}
+
+/// The versions of LLVM whose compilers the pass works in, newest first, by the pass's own word.
 ///
 /// # Errors
-/// None is there, or its LLVM is not the pass's.
+/// The pass is not there, cannot be read, or does not say.
+pub fn llvms() -> Result<Vec<String>> {
+    let pass = library(PASS)?;
+    let bytes = std::fs::read(&pass).map_err(|error| Error::Usage(format!("{}: {error}.", pass.display())))?;
+    let start = bytes.windows(VERSIONS_MARK.len()).position(|window| window == VERSIONS_MARK);
+    let text =
+        start.map(|start| &bytes[start + VERSIONS_MARK.len()..]).and_then(|rest| rest.split(|&b| b == b';').next());
+    match text.map(|text| String::from_utf8_lossy(text).split_whitespace().map(str::to_owned).collect::<Vec<_>>()) {
+        Some(versions) if !versions.is_empty() => Ok(versions),
+        _ => Err(Error::Usage(format!(
+            "{} does not say which LLVMs it is for. Build it again with `make`.",
+            pass.display()
+        ))),
+    }
+}
+
+/// The compiler behind the wrapper for `language`: the one that its variable names, else the newest of an LLVM that the
+/// pass serves.
+///
+/// # Errors
+/// None is there, or the pass does not serve its LLVM.
 pub fn compiler(language: Language) -> Result<PathBuf> {
-    any_compiler(language).and_then(check_major)
+    let served = llvms()?;
+    if env::var_os(language.variable()).is_some() {
+        return any_compiler(language).and_then(|compiler| check(language, compiler, &served));
+    }
+    let found: Vec<PathBuf> = language.candidates(&served).iter().filter_map(|name| find_program(name)).collect();
+    match found.iter().find(|compiler| serves(&served, llvm_major(compiler))) {
+        Some(compiler) => Ok(compiler.clone()),
+        None => check(language, found.into_iter().next().ok_or_else(|| none(language, &served))?, &served),
+    }
 }
 
 /// As [`compiler`], of whatever LLVM; for calls that do not need the pass.
@@ -122,32 +162,42 @@ pub fn any_compiler(language: Language) -> Result<PathBuf> {
         return find_program(&name)
             .ok_or_else(|| Error::Usage(format!("{} names {name}, which is not there.", language.variable())));
     }
-    let candidates = language.candidates();
-    match candidates.iter().find_map(|name| find_program(name)) {
-        Some(path) => Ok(path),
-        None => Err(Error::Usage(format!(
-            "No LLVM {LLVM_MAJOR} compiler: neither {} nor {} is on the PATH. Install it (on Debian: apt install {}), \
-             or name one with {}.",
-            candidates[0],
-            candidates[1],
-            if language == Language::Fortran { "flang-19" } else { "clang-19" },
-            language.variable()
-        ))),
-    }
+    let served = llvms().unwrap_or_default();
+    language.candidates(&served).iter().find_map(|name| find_program(name)).ok_or_else(|| none(language, &served))
 }
 
-fn check_major(compiler: PathBuf) -> Result<PathBuf> {
-    match llvm_major(&compiler) {
-        Some(LLVM_MAJOR) => Ok(compiler),
-        Some(other) => Err(Error::Usage(format!(
-            "{} is LLVM {other}, and the pass was built for LLVM {LLVM_MAJOR}. Install clang-{LLVM_MAJOR}.",
-            compiler.display()
-        ))),
-        None => Err(Error::Usage(format!(
-            "{} does not say which LLVM it is; the pass needs LLVM {LLVM_MAJOR}.",
-            compiler.display()
-        ))),
+fn none(language: Language, served: &[String]) -> Error {
+    let advice =
+        served.first().map_or_else(String::new, |v| format!(" (on Debian: apt install {})", language.package(v)));
+    Error::Usage(format!(
+        "No LLVM compiler: none of {} is on the PATH. Install one{advice}, or name one with {}.",
+        language.candidates(served).join(", "),
+        language.variable()
+    ))
+}
+
+fn serves(served: &[String], llvm: Option<u32>) -> bool {
+    llvm.is_some_and(|llvm| served.iter().any(|version| major(version) == llvm.to_string()))
+}
+
+/// Gives `compiler` back where the pass serves its LLVM.
+fn check(language: Language, compiler: PathBuf, served: &[String]) -> Result<PathBuf> {
+    let llvm = llvm_major(&compiler);
+    if serves(served, llvm) {
+        return Ok(compiler);
     }
+    let what = llvm.map_or("does not say which LLVM it is".to_owned(), |llvm| format!("is LLVM {llvm}"));
+    let packages: Vec<String> = served.iter().map(|version| language.package(version)).collect();
+    let rebuild = llvm.filter(|&llvm| llvm > 15).map_or_else(String::new, |llvm| {
+        format!(", or install llvm-{llvm}-dev and build Counterpoise again (`cargo clean -p poise-pass`, `make`)")
+    });
+    Err(Error::Usage(format!(
+        "{} {what}, and the pass was built for LLVM {}. Name one of these with {} (on Debian: apt install {}){rebuild}.",
+        compiler.display(),
+        served.join(", "),
+        language.variable(),
+        packages.join(" or "),
+    )))
 }
 
 /// An MPI implementation's compiler wrapper and launcher for the same library.

@@ -110,6 +110,10 @@ fn additions(language: Language, plan: &Plan) -> Result<Vec<OsString>> {
         if !plan.has_debug_information {
             // Names source files, lines and inlined functions; changes no code.
             added.push("-gline-tables-only".into());
+            if language != Language::Fortran {
+                // Inlined functions have the linker's names in it, as all others do.
+                added.push("-fdebug-info-for-profiling".into());
+            }
         }
     }
     if plan.links && !plan.links_smpi {

@@ -111,12 +111,57 @@ fn standard_input_headers_and_response_files_compile_as_with_clang() {
     world.poise(["c++", "-x", "c++-header", "empty.hpp", "-o", "empty.pch"]).status(0);
 }
 
+/// Counts with every LLVM that the pass serves, by name, through another wrapper, and by default.
+#[test]
+fn the_pass_works_in_the_compiler_that_is_asked_for() {
+    let mut world = World::new();
+    world.write("main.cpp", &format!("{PROGRAM}{LIBRARY}"));
+    let doctor = world.poise(["doctor"]).status(0).stdout;
+    assert!(doctor.contains("for LLVM 19") && doctor.contains(" 16."), "{doctor}");
+    let wrapper = "#!/bin/sh\nexec clang++-16 -DWRAPPED \"$@\"\n";
+    world.write("mpi-like", wrapper);
+    outcome(world.command("chmod", ["+x", "mpi-like"]).output().unwrap()).status(0);
+    let producer = |world: &World, program: &str| {
+        let comment = outcome(world.command("readelf", ["-p", ".comment", program]).output().unwrap()).status(0).stdout;
+        ["16.", "19."].into_iter().filter(|v| comment.contains(&format!("clang version {v}"))).collect::<String>()
+    };
+    world.poise(["c++", "-O1", "main.cpp", "-o", "default"]).status(0);
+    assert_eq!(producer(&world, "default"), "19.");
+    for (compiler, program) in [("clang++-16", "named"), ("./mpi-like", "wrapped")] {
+        world.set("POISE_CXX", compiler);
+        world.poise(["c++", "-O1", "main.cpp", "-o", program]).status(0);
+        assert_eq!(producer(&world, program), "16.");
+        assert_eq!(blocks(&world, program), blocks(&world, "default"));
+    }
+}
+
+/// A compiler that the pass does not serve, and one that is none.
+#[test]
+fn a_compiler_of_another_llvm_is_one_line_with_what_to_do() {
+    let mut world = World::new();
+    world.write("main.cpp", PROGRAM);
+    for (banner, said) in [("Debian clang version 17.0.6", "is LLVM 17"), ("g++ 12.2.0", "does not say which LLVM")] {
+        world.write("other", &format!("#!/bin/sh\necho '{banner}'\n"));
+        outcome(world.command("chmod", ["+x", "other"]).output().unwrap()).status(0);
+        world.set("POISE_CXX", "./other");
+        let refused = world.poise(["c++", "-c", "main.cpp"]).status(2).stderr;
+        assert_eq!(refused.lines().count(), 1, "{refused}");
+        for part in [said, "built for LLVM 19", "16.", "apt install clang-19 or clang-16", "POISE_CXX"] {
+            assert!(refused.contains(part), "{part}: {refused}");
+        }
+    }
+    assert_eq!(world.names("."), ["main.cpp", "other"]);
+}
+
 #[test]
 fn a_missing_llvm_or_pass_is_named_with_what_to_do() {
     let mut world = World::new();
     world.set("PATH", "/nowhere");
     let missing = world.poise(["c++", "x.cpp"]).status(2);
-    assert!(missing.stderr.contains("No LLVM 19 compiler") && missing.stderr.contains("apt install clang-19"));
+    assert!(
+        missing.stderr.contains("No LLVM compiler: none of clang++-19")
+            && missing.stderr.contains("apt install clang-19")
+    );
     assert_eq!(missing.stderr.lines().count(), 1);
 
     let doctor = world.poise(["doctor", "--format", "json"]).status(0);

@@ -1,4 +1,4 @@
-//! Names the shared library, and exports the thread-local block of `src/thread.rs`, which Rust's own list of exports
+//! Names the shared library, and exports the thread-local variables of `src/thread.rs`, which Rust's own list of exports
 //! cannot hold because stable Rust cannot declare it, and the names of functions in front of which ours stand. The linker must unite two version scripts, as lld does (rustc's
 //! own on x86-64 Linux since 1.90); GNU ld refuses with an error, and wants `-Clink-arg=-fuse-ld=lld` in RUSTFLAGS.
 
@@ -24,8 +24,10 @@ const REPLACED: [&str; 13] = [
 fn main() {
     let folder = std::env::var("OUT_DIR").expect("cargo sets OUT_DIR for build scripts");
     let script = Path::new(&folder).join("exports.map");
-    let names =
-        format!("{{ global: poise_thread; poise_noise; {} }};\n", REPLACED.map(|name| format!("{name};")).join(" "));
+    let names = format!(
+        "{{ global: poise_thread; poise_site; poise_noise; {} }};\n",
+        REPLACED.map(|name| format!("{name};")).join(" ")
+    );
     std::fs::write(&script, names).expect("cargo's OUT_DIR is writable");
     // In a static library these names would be there twice; there the linker's --wrap puts ours in front.
     for name in REPLACED {

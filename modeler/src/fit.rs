@@ -50,7 +50,7 @@ pub struct Fits {
 }
 
 /// Metrics that count and therefore have no noise.
-const EFFORT: [&str; 8] = [
+const EFFORT: [&str; 9] = [
     "visits",
     "basic_blocks",
     "bytes_sent",
@@ -59,6 +59,7 @@ const EFFORT: [&str; 8] = [
     "logical_wait",
     "polling_blocks",
     "instructions",
+    "compiled_blocks",
 ];
 /// Most call paths of a kind whose residuals are pooled.
 const MOST_POOLED: usize = 160;
@@ -639,7 +640,10 @@ impl<'a> Fitter<'a> {
         }
         match Operation::named(&self.experiment.callpaths[callpath as usize].name) {
             Some(operation) => self.communication_prior(callpath, operation, workspace),
-            None => self.counted_prior(callpath, ("basic_blocks", "basic blocks"), Role::Computation, workspace),
+            // A function's time is also that of what was inlined into it.
+            None => ["compiled_blocks", "basic_blocks"]
+                .iter()
+                .find_map(|name| self.counted_prior(callpath, (name, "basic blocks"), Role::Computation, workspace)),
         }
     }
 

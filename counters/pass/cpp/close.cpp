@@ -1,6 +1,8 @@
 // Closed forms: where a loop adds the same to an accumulator in every iteration and its trip count is known when it is
 // entered, the accumulator's value after the loop is computed before it, and the loop does not count at all.
 
+#include "versions.hpp"
+
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Analysis/ScalarEvolution.h"
 #include "llvm/Analysis/ScalarEvolutionExpressions.h"
@@ -39,7 +41,7 @@ class Closer {
         Instruction *before = loop->getLoopPreheader()->getTerminator();
         for (auto &[use, value] : uses) {
             auto *user = cast<Instruction>(use->getUser());
-            use->set(expander.expandCodeFor(value, use->get()->getType(), before->getIterator()));
+            use->set(expander.expandCodeFor(value, use->get()->getType(), poise::place(before->getIterator())));
             evolution.forgetValue(user);
         }
         for (Instruction *dead : chain) {

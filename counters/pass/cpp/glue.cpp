@@ -5,6 +5,8 @@
 #include "llvm/Analysis/CFG.h"
 #include "llvm/Analysis/GlobalsModRef.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
+#include "llvm/Demangle/Demangle.h"
+#include "llvm/IR/DebugInfoMetadata.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Passes/PassBuilder.h"
@@ -13,6 +15,15 @@ using namespace llvm;
 
 // In Rust. Returns whether it changed the module.
 extern "C" bool poise_instrument(LLVMModuleRef module, FunctionAnalysisManager *analyses);
+
+// A function as debug information describes it.
+struct poise_source {
+    const char *name;
+    size_t name_length;
+    const char *file;
+    size_t file_length;
+    uint32_t line;
+};
 
 namespace {
 
@@ -120,5 +131,42 @@ void poise_widen_call(LLVMValueRef instruction) {
     auto *call = unwrap<CallBase>(instruction);
     call->removeFnAttr(Attribute::Memory);
     call->removeFnAttr(Attribute::Speculatable);
+}
+
+// The functions that the instruction was inlined from, outermost first, without the one that it is in now. Gives their
+// number, and at most `room` of them.
+size_t poise_inlined_from(LLVMValueRef instruction, LLVMMetadataRef *functions, size_t room) {
+    SmallVector<DISubprogram *, 8> chain;
+    const DILocation *location = unwrap<Instruction>(instruction)->getDebugLoc();
+    for (; location && location->getInlinedAt(); location = location->getInlinedAt())
+        chain.push_back(location->getScope()->getSubprogram());
+    for (size_t index = 0; index < chain.size() && index < room; index++)
+        functions[index] = wrap(chain[chain.size() - 1 - index]);
+    return chain.size();
+}
+
+bool poise_has_location(LLVMValueRef instruction) { return bool(unwrap<Instruction>(instruction)->getDebugLoc()); }
+
+// The first instruction of a block before which code may be inserted, that does something.
+LLVMValueRef poise_first(LLVMBasicBlockRef block) {
+    auto at = unwrap(block)->getFirstInsertionPt();
+    while (isa<DbgInfoIntrinsic>(*at))
+        ++at;
+    return wrap(&*at);
+}
+
+// Name and source of a function that debug information describes. The texts live as long as the context.
+void poise_describe(LLVMMetadataRef function, poise_source *source) {
+    auto *described = unwrap<DISubprogram>(function);
+    StringRef name = described->getLinkageName().empty() ? described->getName() : described->getLinkageName();
+    StringRef file = described->getFilename();
+    *source = {name.data(), name.size(), file.data(), file.size(), described->getLine()};
+}
+
+// A linker's name as people write it, as far as there is room; the length that it has.
+size_t poise_demangle(const char *name, size_t length, char *text, size_t room) {
+    std::string readable = demangle(std::string(name, length));
+    readable.copy(text, room);
+    return readable.size();
 }
 }

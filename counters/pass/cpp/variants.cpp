@@ -9,6 +9,7 @@
 // The variants are functions: copies of one that holds the loop's clone, extracted from where it stood.
 
 #include "noise.hpp"
+#include "versions.hpp"
 
 #include "llvm/Analysis/AssumptionCache.h"
 #include "llvm/IR/Dominators.h"
@@ -221,7 +222,7 @@ class Site {
         chunk = builder.CreateBinaryIntrinsic(Intrinsic::umin, left, budget);
         Value *advance = builder.CreateMul(chunk, ConstantInt::getSigned(noise.word, affine.step));
         if (state->getType()->isPointerTy())
-            limit = builder.CreatePtrAdd(state, advance);
+            limit = builder.CreateGEP(builder.getInt8Ty(), state, advance);
         else
             limit = builder.CreateAdd(state, builder.CreateTrunc(advance, state->getType()));
     }
@@ -280,7 +281,7 @@ class Site {
 
     void chunkByCount() {
         BasicBlock *first = cloned(header), *last = cloned(latch), *tick = block("noise.tick");
-        PHINode *counted = PHINode::Create(noise.word, 2, "", first->begin());
+        PHINode *counted = PHINode::Create(noise.word, 2, "", poise::place(first->begin()));
         builder.SetInsertPoint(tick);
         Value *next = builder.CreateAdd(counted, ConstantInt::get(noise.word, 1));
         counted->addIncoming(ConstantInt::get(noise.word, 0), enter);

@@ -8,7 +8,8 @@ use llvm_sys::core::*;
 use llvm_sys::prelude::{LLVMBasicBlockRef, LLVMBuilderRef, LLVMTypeRef, LLVMValueRef};
 
 use crate::glue;
-use crate::graph::{self, Edge};
+use crate::graph::{self, Edge, Forest};
+use crate::paths::Paths;
 
 /// A declared function of the runtime.
 #[derive(Clone, Copy)]
@@ -20,7 +21,7 @@ pub struct Callee {
 }
 
 /// What instrumented code of a module refers to.
-pub struct Runtime {
+pub struct Runtime<'a> {
     /// An instruction builder of the module's context.
     pub builder: LLVMBuilderRef,
     /// The 64-bit integer type.
@@ -31,11 +32,31 @@ pub struct Runtime {
     pub enter: Callee,
     /// `poise_leave`.
     pub leave: Callee,
-    /// `poise_resume`.
-    pub resume: Callee,
+    /// `poise_inlined`.
+    pub inlined: Callee,
+    /// `poise_here`.
+    pub here: Callee,
+    /// `poise_return_to`.
+    pub return_to: Callee,
+    /// `poise_site`.
+    pub site: LLVMValueRef,
+    /// A null pointer.
+    pub nowhere: LLVMValueRef,
+    /// Whether no node of the call tree is entered by calling a value, unless that calls back.
+    pub is_quiet: &'a dyn Fn(LLVMValueRef) -> bool,
 }
 
-impl Runtime {
+/// What a function is that is a node of the call tree.
+pub struct Region {
+    /// Its `struct poise_region`.
+    pub region: LLVMValueRef,
+    /// The functions inlined into it.
+    pub paths: Paths,
+    /// The `struct poise_inlined` of each.
+    pub sites: Vec<LLVMValueRef>,
+}
+
+impl Runtime<'_> {
     unsafe fn constant(&self, value: i64) -> LLVMValueRef {
         // SAFETY: the type is valid; the value is reinterpreted as unsigned, as two's complement addition wants.
         unsafe { LLVMConstInt(self.word, value as u64, 1) }
@@ -58,11 +79,13 @@ impl Runtime {
 }
 
 /// The function's control flow: blocks by number in reverse post-order, entry first, unreachable ones left out.
-struct Flow {
-    blocks: Vec<LLVMBasicBlockRef>,
+pub struct Flow {
+    /// The blocks by number.
+    pub blocks: Vec<LLVMBasicBlockRef>,
     number: HashMap<LLVMBasicBlockRef, usize>,
-    predecessors: Vec<Vec<usize>>,
-    potentials: Vec<i64>,
+    /// The blocks before each, each once.
+    pub predecessors: Vec<Vec<usize>>,
+    forest: Forest,
 }
 
 unsafe fn successors(block: LLVMBasicBlockRef) -> Vec<LLVMBasicBlockRef> {
@@ -97,7 +120,11 @@ unsafe fn reverse_post_order(entry: LLVMBasicBlockRef) -> Vec<LLVMBasicBlockRef>
 }
 
 impl Flow {
-    unsafe fn new(function: LLVMValueRef, analyses: *mut glue::Analyses) -> Self {
+    /// The flow of a function as it is.
+    ///
+    /// # Safety
+    /// The function must be valid and have a body, and the analyses be its.
+    pub unsafe fn new(function: LLVMValueRef, analyses: *mut glue::Analyses) -> Self {
         // SAFETY: the caller gives a valid function with a body, and its analyses.
         unsafe {
             let blocks = reverse_post_order(LLVMGetEntryBasicBlock(function));
@@ -118,13 +145,9 @@ impl Flow {
                     }
                 }
             }
-            let potentials = graph::potentials(blocks.len(), &edges);
-            Self { blocks, number, predecessors, potentials }
+            let forest = Forest::new(blocks.len(), &edges);
+            Self { blocks, number, predecessors, forest }
         }
-    }
-
-    fn increment(&self, from: usize, to: usize) -> i64 {
-        graph::increment(&self.potentials, from, to)
     }
 }
 
@@ -152,140 +175,236 @@ pub unsafe fn instructions(block: LLVMBasicBlockRef) -> Vec<LLVMValueRef> {
     }
 }
 
-/// One activation's accumulator under construction.
-struct Accumulator<'a> {
-    runtime: &'a Runtime,
-    flow: Flow,
-    /// The token and region, in nodes of the call tree.
-    node: Option<(LLVMValueRef, LLVMValueRef)>,
+/// One accumulator under construction.
+struct Counter {
+    /// The inlined function that it is of, as the runtime knows it; `None` for the function itself.
+    site: Option<LLVMValueRef>,
+    /// What each block adds.
+    weights: Vec<i64>,
+    potentials: Vec<i64>,
+    /// Whether the accumulator may hold anything when a block starts, before that adds its own.
+    holds: Vec<bool>,
     /// The accumulator at the end of each block.
     at_end: Vec<LLVMValueRef>,
     /// Phis still without incoming values, with their blocks.
     phis: Vec<(usize, LLVMValueRef)>,
 }
 
-/// Instruments `function`; as a node of the call tree if it has a `region`.
+impl Counter {
+    fn new(site: Option<LLVMValueRef>, weights: Vec<i64>, flow: &Flow, flushes: &[bool]) -> Self {
+        let potentials = flow.forest.potentials(&weights);
+        let mut holds = vec![false; weights.len()];
+        // Forwards from what adds something until a flush; again while loops bring something back.
+        let mut changes = true;
+        while changes {
+            changes = false;
+            for block in 0..weights.len() {
+                let leaves = |&from: &usize| !flushes[from] && (holds[from] || weights[from] != 0);
+                if !holds[block] && flow.predecessors[block].iter().any(leaves) {
+                    holds[block] = true;
+                    changes = true;
+                }
+            }
+        }
+        Self { site, weights, potentials, holds, at_end: Vec::new(), phis: Vec::new() }
+    }
+
+    fn increment(&self, from: usize, to: usize) -> i64 {
+        graph::increment(&self.weights, &self.potentials, from, to)
+    }
+}
+
+/// One function's counting under construction.
+struct Counting<'a> {
+    runtime: &'a Runtime<'a>,
+    flow: Flow,
+    /// What the runtime gives a node when it is entered.
+    node: Option<Entered>,
+    region: Option<Region>,
+    counters: Vec<Counter>,
+}
+
+/// What the runtime gives a node when it is entered.
+struct Entered {
+    token: LLVMValueRef,
+    /// The node's own call path, where control may come back to it.
+    here: Option<LLVMValueRef>,
+}
+
+/// Instruments the function of `flow`; as a node of the call tree if it has a `region`.
 ///
 /// # Safety
-/// The function must have a body and belong to the module that `runtime` is of.
+/// The function must have a body and belong to the module that `runtime` is of, and `flow` be of it as it is.
 pub unsafe fn instrument(
     function: LLVMValueRef,
-    region: Option<LLVMValueRef>,
-    runtime: &Runtime,
+    flow: Flow,
+    region: Option<Region>,
+    runtime: &Runtime<'_>,
     analyses: *mut glue::Analyses,
 ) {
     // SAFETY: the caller's promise; everything below walks and extends this one function.
     unsafe {
-        // Before any change, since the frequencies come of analyses.
-        let flow = Flow::new(function, analyses);
-        let node = region.map(|region| (enter(function, region, runtime), region));
-        let at_end = Vec::with_capacity(flow.blocks.len());
-        let mut accumulator = Accumulator { runtime, flow, node, at_end, phis: Vec::new() };
-        for block in 0..accumulator.flow.blocks.len() {
-            accumulator.block(block);
+        let counters = counters(&flow, region.as_ref());
+        let node = region.as_ref().map(|region| enter(&flow, region.region, runtime));
+        let mut counting = Counting { runtime, flow, node, region, counters };
+        for block in 0..counting.flow.blocks.len() {
+            counting.block(block);
         }
-        accumulator.connect();
-        let phis: Vec<LLVMValueRef> = accumulator.phis.iter().map(|&(_, phi)| phi).collect();
+        counting.connect();
+        let phis: Vec<LLVMValueRef> =
+            counting.counters.iter().flat_map(|counter| &counter.phis).map(|&(_, phi)| phi).collect();
         glue::poise_close(analyses, function, phis.as_ptr(), phis.len());
     }
 }
 
-/// Calls `poise_enter` after the entry's allocas; gives the token.
-unsafe fn enter(function: LLVMValueRef, region: LLVMValueRef, runtime: &Runtime) -> LLVMValueRef {
+/// The accumulators of a function: its own, and those of inlined functions that have one.
+unsafe fn counters(flow: &Flow, region: Option<&Region>) -> Vec<Counter> {
     // SAFETY: as in `instrument`.
     unsafe {
-        let mut at = first_insertion(LLVMGetEntryBasicBlock(function));
+        let blocks = 0..flow.blocks.len();
+        let flushes: Vec<bool> =
+            flow.blocks.iter().map(|&block| instructions(block).into_iter().any(|i| ends(i))).collect();
+        let owner: Vec<Option<usize>> =
+            blocks.clone().map(|block| region.and_then(|region| region.paths.counting(flow, block))).collect();
+        let of = |path: Option<usize>, site| {
+            let weights = blocks.clone().map(|block| i64::from(owner[block] == path)).collect();
+            Counter::new(site, weights, flow, &flushes)
+        };
+        let inlined = region.into_iter().flat_map(|region| region.paths.all.iter().zip(&region.sites).enumerate());
+        let inlined =
+            inlined.filter(|(_, (path, _))| path.counts).map(|(number, (_, &site))| of(Some(number), Some(site)));
+        std::iter::once(of(None, None)).chain(inlined).collect()
+    }
+}
+
+/// Whether control may leave the function for good at an instruction, so that accumulators are to be flushed before it.
+unsafe fn ends(instruction: LLVMValueRef) -> bool {
+    // SAFETY: the caller gives an instruction.
+    unsafe { leaves(instruction) || glue::poise_may_not_return(instruction) }
+}
+
+/// Whether the function is left at an instruction. Nothing may stand between a call that must be a tail call and its return, which
+/// comes too late.
+unsafe fn leaves(instruction: LLVMValueRef) -> bool {
+    // SAFETY: the caller gives an instruction.
+    unsafe {
+        matches!(LLVMGetInstructionOpcode(instruction), LLVMRet | LLVMResume) || glue::poise_is_musttail(instruction)
+    }
+}
+
+/// Whether control comes back to the function at an instruction by other ways than a return.
+unsafe fn comes_back(instruction: LLVMValueRef) -> bool {
+    // SAFETY: the caller gives an instruction.
+    unsafe { LLVMGetInstructionOpcode(instruction) == LLVMLandingPad || glue::poise_returns_twice(instruction) }
+}
+
+/// Calls `poise_enter` after the entry's allocas.
+unsafe fn enter(flow: &Flow, region: LLVMValueRef, runtime: &Runtime<'_>) -> Entered {
+    // SAFETY: as in `instrument`.
+    unsafe {
+        let mut at = first_insertion(flow.blocks[0]);
         while LLVMGetInstructionOpcode(at) == LLVMAlloca {
             at = LLVMGetNextInstruction(at);
         }
         LLVMPositionBuilderBefore(runtime.builder, at);
-        runtime.call(runtime.enter, &mut [region])
+        let token = runtime.call(runtime.enter, &mut [region]);
+        let may = flow.blocks.iter().any(|&block| instructions(block).into_iter().any(|i| comes_back(i)));
+        Entered { token, here: may.then(|| runtime.call(runtime.here, &mut [])) }
     }
 }
 
-impl Accumulator<'_> {
-    /// Takes the accumulator through one block. Blocks come in reverse post-order, so a single predecessor was before.
+impl Counting<'_> {
+    /// Takes the accumulators through one block. Blocks come in reverse post-order, so a single predecessor was before.
     unsafe fn block(&mut self, number: usize) {
         // SAFETY: as in `instrument`.
         unsafe {
             let block = self.flow.blocks[number];
             let here = instructions(block);
-            let mut value = self.at_start(number);
+            let mut values: Vec<LLVMValueRef> = Vec::with_capacity(self.counters.len());
+            let mut holds: Vec<bool> = Vec::with_capacity(self.counters.len());
+            for counter in &mut self.counters {
+                values.push(at_start(self.runtime, &self.flow, counter, number));
+                holds.push(counter.holds[number] || counter.weights[number] != 0);
+            }
             let mut left = false;
             for instruction in here {
-                let opcode = LLVMGetInstructionOpcode(instruction);
-                // Nothing may stand between a call that must be a tail call and its return, which comes too late here.
-                let leaves = matches!(opcode, LLVMRet | LLVMResume) || glue::poise_is_musttail(instruction);
-                if (leaves || glue::poise_may_not_return(instruction)) && !left {
-                    value = self.flush(number, value, instruction);
+                if ends(instruction) && !left {
+                    for (index, holds) in holds.iter_mut().enumerate().filter(|(_, holds)| **holds) {
+                        values[index] = self.flush(&self.counters[index], number, values[index], instruction);
+                        *holds = false;
+                    }
                 }
-                if leaves && !left {
+                if leaves(instruction) && !left {
                     left = true;
                     self.leave(instruction);
+                } else if glue::poise_is_call(instruction) && !left {
+                    self.tell_site(instruction);
                 }
-                if opcode == LLVMLandingPad || glue::poise_returns_twice(instruction) {
+                if comes_back(instruction) {
                     self.resume(instruction);
                 }
             }
-            self.at_end.push(value);
-        }
-    }
-
-    /// The accumulator where `number` starts.
-    unsafe fn at_start(&mut self, number: usize) -> LLVMValueRef {
-        // SAFETY: as in `instrument`.
-        unsafe {
-            let builder = self.runtime.builder;
-            match self.flow.predecessors[number][..] {
-                [] => self.runtime.constant(0),
-                [from] if from < number => {
-                    LLVMPositionBuilderBefore(builder, first_insertion(self.flow.blocks[number]));
-                    self.runtime.plus(self.at_end[from], self.flow.increment(from, number))
-                }
-                _ => {
-                    LLVMPositionBuilderBefore(builder, LLVMGetFirstInstruction(self.flow.blocks[number]));
-                    let phi = LLVMBuildPhi(builder, self.runtime.word, c"".as_ptr());
-                    self.phis.push((number, phi));
-                    phi
-                }
+            for (counter, value) in self.counters.iter_mut().zip(values) {
+                counter.at_end.push(value);
             }
         }
     }
 
-    /// Adds what was executed so far to the thread's counter, before `at`; gives the accumulator to go on with.
-    unsafe fn flush(&self, number: usize, value: LLVMValueRef, at: LLVMValueRef) -> LLVMValueRef {
+    /// Adds what was executed so far to the thread's counter or the inlined function's, before `at`; gives the accumulator to
+    /// go on with.
+    unsafe fn flush(&self, counter: &Counter, number: usize, value: LLVMValueRef, at: LLVMValueRef) -> LLVMValueRef {
         // SAFETY: as in `instrument`.
         unsafe {
-            let Runtime { builder, word, thread, .. } = *self.runtime;
-            let potential = self.flow.potentials[number];
+            let &Runtime { builder, word, thread, .. } = self.runtime;
+            let potential = counter.potentials[number];
             LLVMPositionBuilderBefore(builder, at);
             let executed = self.runtime.plus(value, potential);
-            if LLVMIsNull(executed) == 0 {
-                let before = LLVMBuildLoad2(builder, word, thread, c"".as_ptr());
-                let after = LLVMBuildAdd(builder, before, executed, c"".as_ptr());
-                LLVMBuildStore(builder, after, thread);
+            match counter.site {
+                _ if LLVMIsNull(executed) != 0 => {}
+                Some(site) => {
+                    self.runtime.call(self.runtime.inlined, &mut [site, executed]);
+                }
+                None => {
+                    let before = LLVMBuildLoad2(builder, word, thread, c"".as_ptr());
+                    let after = LLVMBuildAdd(builder, before, executed, c"".as_ptr());
+                    LLVMBuildStore(builder, after, thread);
+                }
             }
             self.runtime.constant(-potential)
         }
     }
 
+    /// Tells the runtime in which inlined function a call stands, in functions that have some.
+    unsafe fn tell_site(&self, call: LLVMValueRef) {
+        let Some(region) = self.region.as_ref().filter(|region| !region.paths.all.is_empty()) else { return };
+        // SAFETY: as in `instrument`.
+        unsafe {
+            if !glue::poise_may_not_return(call) && (self.runtime.is_quiet)(LLVMGetCalledValue(call)) {
+                return;
+            }
+            let site = region.paths.at(call).map_or(self.runtime.nowhere, |path| region.sites[path]);
+            LLVMPositionBuilderBefore(self.runtime.builder, call);
+            LLVMBuildStore(self.runtime.builder, site, self.runtime.site);
+        }
+    }
+
     unsafe fn leave(&self, at: LLVMValueRef) {
-        if let Some((token, _)) = self.node {
+        if let Some(node) = &self.node {
             // SAFETY: as in `instrument`; the token's definition in the entry dominates everything.
             unsafe {
                 LLVMPositionBuilderBefore(self.runtime.builder, at);
-                self.runtime.call(self.runtime.leave, &mut [token]);
+                self.runtime.call(self.runtime.leave, &mut [node.token]);
             }
         }
     }
 
     /// Control comes back here by other ways than a return: the call path is this function's again.
     unsafe fn resume(&self, after: LLVMValueRef) {
-        if let Some((token, region)) = self.node {
+        if let Some(here) = self.node.as_ref().and_then(|node| node.here) {
             // SAFETY: as in `leave`; neither a landing pad nor a call that returns twice ends a block here.
             unsafe {
                 LLVMPositionBuilderBefore(self.runtime.builder, LLVMGetNextInstruction(after));
-                self.runtime.call(self.runtime.resume, &mut [token, region]);
+                self.runtime.call(self.runtime.return_to, &mut [here]);
             }
         }
     }
@@ -294,60 +413,86 @@ impl Accumulator<'_> {
     unsafe fn connect(&mut self) {
         // SAFETY: as in `instrument`.
         unsafe {
-            let mut added = HashMap::new();
-            for &(number, phi) in &self.phis {
-                for (value, block) in self.incoming(number, &mut added) {
-                    LLVMAddIncoming(phi, [value].as_mut_ptr(), [block].as_mut_ptr(), 1);
-                }
-            }
-            while self.remove_trivial() {}
-        }
-    }
-
-    /// One value per edge into the block, as phis want them.
-    unsafe fn incoming(
-        &self,
-        to: usize,
-        added: &mut HashMap<(usize, i64), LLVMValueRef>,
-    ) -> Vec<(LLVMValueRef, LLVMBasicBlockRef)> {
-        let mut incoming = Vec::new();
-        // SAFETY: as in `instrument`. The addition stands before the predecessor's terminator and matters only on
-        // this edge, so that no edge needs splitting.
-        unsafe {
-            for from in predecessors(self.flow.blocks[to]) {
-                let value = match self.flow.number.get(&from) {
-                    None => self.runtime.constant(0), // Nothing reaches it.
-                    Some(&number) => {
-                        let increment = self.flow.increment(number, to);
-                        *added.entry((number, increment)).or_insert_with(|| {
-                            LLVMPositionBuilderBefore(self.runtime.builder, LLVMGetBasicBlockTerminator(from));
-                            self.runtime.plus(self.at_end[number], increment)
-                        })
+            for counter in &mut self.counters {
+                let mut added = HashMap::new();
+                for &(number, phi) in &counter.phis {
+                    for (value, block) in incoming(self.runtime, &self.flow, counter, number, &mut added) {
+                        LLVMAddIncoming(phi, [value].as_mut_ptr(), [block].as_mut_ptr(), 1);
                     }
-                };
-                incoming.push((value, from));
+                }
+                while remove_trivial(&mut counter.phis) {}
             }
         }
-        incoming
     }
+}
 
-    /// Removes phis whose incoming values are all the same or the phi itself; whether there were any.
-    unsafe fn remove_trivial(&mut self) -> bool {
-        let before = self.phis.len();
-        // SAFETY: as in `instrument`; a removed phi is forgotten at once.
-        self.phis.retain(|&(_, phi)| unsafe {
-            let values = (0..LLVMCountIncoming(phi)).map(|i| LLVMGetIncomingValue(phi, i));
-            let mut others = values.filter(|&value| value != phi);
-            let Some(first) = others.next() else { return true };
-            if others.any(|value| value != first) {
-                return true;
+/// The accumulator where block `number` starts.
+unsafe fn at_start(runtime: &Runtime<'_>, flow: &Flow, counter: &mut Counter, number: usize) -> LLVMValueRef {
+    // SAFETY: as in `instrument`.
+    unsafe {
+        if !counter.holds[number] {
+            return runtime.constant(counter.weights[number] - counter.potentials[number]);
+        }
+        match flow.predecessors[number][..] {
+            [from] if from < number => {
+                LLVMPositionBuilderBefore(runtime.builder, first_insertion(flow.blocks[number]));
+                runtime.plus(counter.at_end[from], counter.increment(from, number))
             }
-            LLVMReplaceAllUsesWith(phi, first);
-            LLVMInstructionEraseFromParent(phi);
-            false
-        });
-        self.phis.len() < before
+            _ => {
+                LLVMPositionBuilderBefore(runtime.builder, LLVMGetFirstInstruction(flow.blocks[number]));
+                let phi = LLVMBuildPhi(runtime.builder, runtime.word, c"".as_ptr());
+                counter.phis.push((number, phi));
+                phi
+            }
+        }
     }
+}
+
+/// One value per edge into block `to`, as phis want them.
+unsafe fn incoming(
+    runtime: &Runtime<'_>,
+    flow: &Flow,
+    counter: &Counter,
+    to: usize,
+    added: &mut HashMap<(usize, i64), LLVMValueRef>,
+) -> Vec<(LLVMValueRef, LLVMBasicBlockRef)> {
+    let mut incoming = Vec::new();
+    // SAFETY: as in `instrument`. The addition stands before the predecessor's terminator and matters only on
+    // this edge, so that no edge needs splitting.
+    unsafe {
+        for from in predecessors(flow.blocks[to]) {
+            let value = match flow.number.get(&from) {
+                None => runtime.constant(0), // Nothing reaches it.
+                Some(&number) => {
+                    let increment = counter.increment(number, to);
+                    *added.entry((number, increment)).or_insert_with(|| {
+                        LLVMPositionBuilderBefore(runtime.builder, LLVMGetBasicBlockTerminator(from));
+                        runtime.plus(counter.at_end[number], increment)
+                    })
+                }
+            };
+            incoming.push((value, from));
+        }
+    }
+    incoming
+}
+
+/// Removes phis whose incoming values are all the same or the phi itself; whether there were any.
+unsafe fn remove_trivial(phis: &mut Vec<(usize, LLVMValueRef)>) -> bool {
+    let before = phis.len();
+    // SAFETY: as in `instrument`; a removed phi is forgotten at once.
+    phis.retain(|&(_, phi)| unsafe {
+        let values = (0..LLVMCountIncoming(phi)).map(|i| LLVMGetIncomingValue(phi, i));
+        let mut others = values.filter(|&value| value != phi);
+        let Some(first) = others.next() else { return true };
+        if others.any(|value| value != first) {
+            return true;
+        }
+        LLVMReplaceAllUsesWith(phi, first);
+        LLVMInstructionEraseFromParent(phi);
+        false
+    });
+    phis.len() < before
 }
 
 /// The block at the start of each edge into `block`, as often as there are edges.

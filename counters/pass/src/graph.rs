@@ -1,11 +1,11 @@
 //! Where a function must count so that the total over any path is right, with as few increments as can be.
 //!
-//! Every block has weight 1. Let `potential(b)` be a constant per block, and let the accumulator `a` obey
-//! `blocks executed = a + potential(b)` whenever control is in `b`. Then the edge from `u` to `v` must add
-//! `potential(u) + 1 - potential(v)`, and `potential(entry) = 1` with `a = 0`. The potentials are free, so they are
-//! chosen to make all edges of a spanning tree add nothing, and the tree to have the most frequent edges (the idea of
+//! Blocks have weights: what the accumulator adds up. Let `potential(b)` be a constant per block, and let the accumulator `a`
+//! obey `weight executed = a + potential(b)` whenever control is in `b`. Then the edge from `u` to `v` must add
+//! `potential(u) + weight(v) - potential(v)`, and `potential(entry) = weight(entry)` with `a = 0`. The potentials are free, so they
+//! are chosen to make all edges of a spanning tree add nothing, and the tree to have the most frequent edges (the idea of
 //! Ball and Larus, "Optimally profiling and tracing programs", TOPLAS 1994, section 3; only the total is wanted here, so
-//! one accumulator serves all chords).
+//! one accumulator serves all chords). Edges of a cycle on which all weights are 0 add nothing either.
 
 /// An edge between two blocks, once however often a switch repeats it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,35 +18,46 @@ pub struct Edge {
     pub frequency: u64,
 }
 
-/// The potentials of `blocks` blocks, block 0 being the entry. Blocks that no edges connect with the entry get 1.
-pub fn potentials(blocks: usize, edges: &[Edge]) -> Vec<i64> {
-    let mut tree = vec![Vec::new(); blocks];
-    for edge in spanning_tree(blocks, edges) {
-        tree[edge.from].push((edge.to, 1));
-        tree[edge.to].push((edge.from, -1));
-    }
-    let mut potentials = vec![None; blocks];
-    for root in 0..blocks {
-        if potentials[root].is_some() {
-            continue;
+/// The edges that add nothing, for each block with the other end and whether the edge leads there.
+pub struct Forest(Vec<Vec<(usize, bool)>>);
+
+impl Forest {
+    /// The forest of most frequent edges among `blocks` blocks, block 0 being the entry.
+    pub fn new(blocks: usize, edges: &[Edge]) -> Self {
+        let mut forest = vec![Vec::new(); blocks];
+        for edge in spanning_tree(blocks, edges) {
+            forest[edge.from].push((edge.to, true));
+            forest[edge.to].push((edge.from, false));
         }
-        potentials[root] = Some(1);
-        let mut reached = vec![root];
-        while let Some(block) = reached.pop() {
-            for &(neighbour, weight) in &tree[block] {
-                if potentials[neighbour].is_none() {
-                    potentials[neighbour] = potentials[block].map(|here: i64| here + weight);
-                    reached.push(neighbour);
+        Self(forest)
+    }
+
+    /// The potentials of all blocks for these weights. Blocks that no edges connect with the entry get their own weight.
+    pub fn potentials(&self, weights: &[i64]) -> Vec<i64> {
+        let mut potentials = vec![None; weights.len()];
+        for root in 0..weights.len() {
+            if potentials[root].is_some() {
+                continue;
+            }
+            potentials[root] = Some(weights[root]);
+            let mut reached = vec![(root, weights[root])];
+            while let Some((block, here)) = reached.pop() {
+                for &(neighbour, leads_there) in &self.0[block] {
+                    if potentials[neighbour].is_none() {
+                        let there = if leads_there { here + weights[neighbour] } else { here - weights[block] };
+                        potentials[neighbour] = Some(there);
+                        reached.push((neighbour, there));
+                    }
                 }
             }
         }
+        potentials.into_iter().zip(weights).map(|(potential, &weight)| potential.unwrap_or(weight)).collect()
     }
-    potentials.into_iter().map(|potential| potential.unwrap_or(1)).collect()
 }
 
 /// What the edge adds to the accumulator.
-pub fn increment(potentials: &[i64], from: usize, to: usize) -> i64 {
-    potentials[from] + 1 - potentials[to]
+pub fn increment(weights: &[i64], potentials: &[i64], from: usize, to: usize) -> i64 {
+    potentials[from] + weights[to] - potentials[to]
 }
 
 /// A spanning tree (forest) of largest total frequency: Kruskal's algorithm. Of edges equally frequent the first wins,

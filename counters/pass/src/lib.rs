@@ -2,16 +2,19 @@
 //! `clang -fpass-plugin=libpoise_pass.so`. What is counted, where in the pipeline and why stands in
 //! `docs/counters.md`.
 //!
-//! `module` decides what to do to a module, `function` does it to one function, `graph` is the arithmetic behind it;
-//! `noise` says what noise a build gets and `modes` what noise is, for `cpp/noise.cpp` and its neighbours; `glue` declares what `cpp/glue.cpp` adds to LLVM's C interface. Undefined LLVM symbols are the compiler's own; a
-//! plugin of another LLVM than the compiler's fails to load.
+//! `module` decides what to do to a module, `function` does it to one function, `paths` finds what was inlined into it, `constants` is what the runtime reads, `graph` is the arithmetic behind it;
+//! `noise` says what noise a build gets and `modes` what noise is, for `cpp/noise.cpp` and its neighbours; `glue` declares what `cpp/` adds to LLVM's C interface.
+//! One plugin serves several LLVMs: what is written in Rust uses of LLVM's C interface only what has been the same since LLVM 16,
+//! and the C++ part is held once for each LLVM. Undefined LLVM symbols are the compiler's own.
 
+mod constants;
 mod function;
 mod glue;
 mod graph;
 mod modes;
 mod module;
 mod noise;
+mod paths;
 
 use std::ffi::{c_char, c_void};
 
@@ -36,12 +39,20 @@ unsafe extern "C" fn register(builder: *mut c_void) {
     }
 }
 
-/// The function by which LLVM finds what the plugin offers.
+/// The function by which LLVM finds what the plugin offers. Where the plugin has no part for this LLVM it says so in one
+/// line, and a version of the interface that there never was makes the compiler fail in its own orderly way.
 #[unsafe(no_mangle)]
 #[allow(non_snake_case, reason = "LLVM gives the name.")]
 pub extern "C" fn llvmGetPassPluginInfo() -> PluginInfo {
+    let api_version = match glue::load() {
+        Ok(()) => API_VERSION,
+        Err(what) => {
+            eprintln!("poise: {what}");
+            0
+        }
+    };
     PluginInfo {
-        api_version: API_VERSION,
+        api_version,
         name: c"poise".as_ptr(),
         version: concat!(env!("CARGO_PKG_VERSION"), "\0").as_ptr().cast(),
         register,

@@ -1,17 +1,17 @@
 //! What happens to a module: which functions count, which of them are nodes of the call tree, and what they refer to.
 
 use std::collections::{HashMap, HashSet};
-use std::ffi::{CStr, c_char};
-use std::ptr::null;
+use std::ffi::CStr;
 
-use llvm_sys::LLVMLinkage::{LLVMAvailableExternallyLinkage, LLVMPrivateLinkage};
+use llvm_sys::LLVMLinkage::LLVMAvailableExternallyLinkage;
 use llvm_sys::LLVMThreadLocalMode::LLVMInitialExecTLSModel;
 use llvm_sys::core::*;
-use llvm_sys::debuginfo::*;
 use llvm_sys::prelude::{LLVMContextRef, LLVMModuleRef, LLVMTypeRef, LLVMValueRef};
 
-use crate::function::{self, Callee, Runtime, instructions};
+use crate::constants::Constants;
+use crate::function::{self, Callee, Flow, Region, Runtime, instructions};
 use crate::glue::{self, Analyses};
+use crate::paths::Paths;
 
 /// Attributes of functions that are left alone: they cannot hold a prologue, must not be profiled, or will be split
 /// into several functions.
@@ -43,13 +43,18 @@ pub unsafe fn instrument(module: LLVMModuleRef, analyses: *mut Analyses) -> bool
         if functions.is_empty() {
             return false;
         }
-        let nodes = nodes(&functions, analyses);
+        let Ranks { nodes, small } = ranks(&functions, analyses);
         widen(module, &functions, analyses);
-        let runtime = runtime(module);
-        let mut strings = Strings { module, known: HashMap::new() };
+        let is_quiet = |callee: LLVMValueRef| small.contains(&callee) || is_quiet(callee, analyses);
+        let runtime = runtime(module, &is_quiet);
+        let mut constants = Constants::new(module);
         for &function in &functions {
-            let region = nodes.contains(&function).then(|| region(function, &mut strings));
-            function::instrument(function, region, &runtime, analyses);
+            let flow = Flow::new(function, analyses);
+            let region = nodes.contains(&function).then(|| {
+                let paths = if wants_inlined() { Paths::of(function, &flow, &is_quiet) } else { Paths::none() };
+                Region { region: constants.region(function), sites: constants.sites(&paths), paths }
+            });
+            function::instrument(function, flow, region, &runtime, analyses);
             mark(function);
         }
         LLVMDisposeBuilder(runtime.builder);
@@ -63,7 +68,11 @@ unsafe fn list<T>(first: *mut T, next: unsafe extern "C" fn(*mut T) -> *mut T) -
     std::iter::successors(some(first), |&item| some(unsafe { next(item) })).collect()
 }
 
-unsafe fn name(value: LLVMValueRef) -> String {
+/// The name of a function.
+///
+/// # Safety
+/// The value must be valid.
+pub unsafe fn name(value: LLVMValueRef) -> String {
     let mut length = 0;
     // SAFETY: LLVM gives a pointer to `length` bytes that live as long as the value keeps its name.
     unsafe {
@@ -117,10 +126,40 @@ unsafe fn countable(module: LLVMModuleRef) -> Vec<LLVMValueRef> {
     }
 }
 
+/// Whether source-level call paths are wanted: unless POISE_INLINED=off is in the compiler's environment.
+fn wants_inlined() -> bool {
+    std::env::var_os("POISE_INLINED").is_none_or(|value| value != "off")
+}
+
+/// Whether a called value is a function of the C or C++ library that LLVM knows.
+unsafe fn is_library(callee: LLVMValueRef, analyses: *mut Analyses) -> bool {
+    // SAFETY: the value is valid.
+    unsafe {
+        !LLVMIsAFunction(callee).is_null() && LLVMIsDeclaration(callee) != 0 && glue::poise_is_library(analyses, callee)
+    }
+}
+
+/// Whether a called value of another file enters no node: a function of the C library, one that marks regions, or one that never
+/// returns.
+unsafe fn is_quiet(callee: LLVMValueRef, analyses: *mut Analyses) -> bool {
+    // SAFETY: the value is valid.
+    unsafe {
+        marks_regions(&name(callee))
+            || !LLVMIsAFunction(callee).is_null() && has_attribute(callee, c"noreturn")
+            || is_library(callee, analyses)
+    }
+}
+
+/// What the functions of a module are to the call tree; those that initialise global variables may be neither.
+struct Ranks {
+    nodes: HashSet<LLVMValueRef>,
+    small: HashSet<LLVMValueRef>,
+}
+
 /// The nodes of the call tree. A function is small, and its blocks count for its caller, if it has no loop and calls
 /// nothing but small functions of this module, the C library, marks of regions and what never returns, as asserts do; everything else and `main` is a node, except what
 /// initialises global variables: it runs before `main`, and would be a root for each source file.
-unsafe fn nodes(functions: &[LLVMValueRef], analyses: *mut Analyses) -> HashSet<LLVMValueRef> {
+unsafe fn ranks(functions: &[LLVMValueRef], analyses: *mut Analyses) -> Ranks {
     // SAFETY: the functions are valid and have bodies.
     unsafe {
         let is_large = |function: LLVMValueRef| glue::poise_has_cycle(function) || name(function) == "main";
@@ -129,12 +168,7 @@ unsafe fn nodes(functions: &[LLVMValueRef], analyses: *mut Analyses) -> HashSet<
         let mut small = HashSet::new();
         // From the leaves upwards, so that recursion never becomes small.
         loop {
-            let is_small = |callee: LLVMValueRef| {
-                small.contains(&callee)
-                    || marks_regions(&name(callee))
-                    || !LLVMIsAFunction(callee).is_null() && has_attribute(callee, c"noreturn")
-                    || LLVMIsDeclaration(callee) != 0 && glue::poise_is_library(analyses, callee)
-            };
+            let is_small = |callee: LLVMValueRef| small.contains(&callee) || is_quiet(callee, analyses);
             let (now, later): (Vec<_>, Vec<_>) =
                 open.iter().copied().partition(|function| callees[function].iter().all(|&callee| is_small(callee)));
             if now.is_empty() {
@@ -142,7 +176,8 @@ unsafe fn nodes(functions: &[LLVMValueRef], analyses: *mut Analyses) -> HashSet<
                     let name = name(function);
                     INITIALISERS.iter().any(|start| name.starts_with(start))
                 };
-                return large.into_iter().chain(later).filter(|function| !is_initialiser(function)).collect();
+                let nodes = large.into_iter().chain(later).filter(|function| !is_initialiser(function)).collect();
+                return Ranks { nodes, small };
             }
             small.extend(now);
             open = later;
@@ -165,11 +200,7 @@ unsafe fn callees(function: LLVMValueRef) -> Vec<LLVMValueRef> {
 unsafe fn widen(module: LLVMModuleRef, functions: &[LLVMValueRef], analyses: *mut Analyses) {
     // SAFETY: the module is valid.
     unsafe {
-        let is_harmless = |callee: LLVMValueRef| {
-            !LLVMIsAFunction(callee).is_null()
-                && LLVMIsDeclaration(callee) != 0
-                && glue::poise_is_library(analyses, callee)
-        };
+        let is_harmless = |callee| is_library(callee, analyses);
         for function in list(LLVMGetFirstFunction(module), LLVMGetNextFunction) {
             if LLVMGetIntrinsicID(function) == 0 && !is_harmless(function) {
                 glue::poise_widen_function(function);
@@ -187,35 +218,56 @@ unsafe fn widen(module: LLVMModuleRef, functions: &[LLVMValueRef], analyses: *mu
 }
 
 /// Declares what instrumented code refers to.
-unsafe fn runtime(module: LLVMModuleRef) -> Runtime {
+unsafe fn runtime<'a>(module: LLVMModuleRef, is_quiet: &'a dyn Fn(LLVMValueRef) -> bool) -> Runtime<'a> {
     // SAFETY: the module is valid.
     unsafe {
         let context = LLVMGetModuleContext(module);
-        let (word, pointer) = (LLVMInt64TypeInContext(context), LLVMPointerTypeInContext(context, 0));
+        let (word, pointer) = (LLVMInt64TypeInContext(context), pointer_type(context));
         let nothing = LLVMVoidTypeInContext(context);
         Runtime {
             builder: LLVMCreateBuilderInContext(context),
             word,
-            thread: thread(module, word),
+            thread: thread_local(module, c"poise_thread", array(word, 8)),
+            site: thread_local(module, c"poise_site", pointer),
+            nowhere: LLVMConstNull(pointer),
+            is_quiet,
             enter: declare(module, c"poise_enter", pointer, &mut [pointer]),
             leave: declare(module, c"poise_leave", nothing, &mut [pointer]),
-            resume: declare(module, c"poise_resume", nothing, &mut [pointer, pointer]),
+            inlined: declare(module, c"poise_inlined", nothing, &mut [pointer, word]),
+            here: declare(module, c"poise_here", pointer, &mut []),
+            return_to: declare(module, c"poise_return_to", nothing, &mut [pointer]),
         }
     }
 }
 
-/// `poise_thread`, unless the program itself declares it already.
-unsafe fn thread(module: LLVMModuleRef, word: LLVMTypeRef) -> LLVMValueRef {
+/// A thread-local variable of the runtime, unless the program itself declares it already.
+unsafe fn thread_local(module: LLVMModuleRef, name: &CStr, kind: LLVMTypeRef) -> LLVMValueRef {
     // SAFETY: the module and type are valid.
     unsafe {
-        let known = LLVMGetNamedGlobal(module, c"poise_thread".as_ptr());
+        let known = LLVMGetNamedGlobal(module, name.as_ptr());
         if !known.is_null() {
             return known;
         }
-        let global = LLVMAddGlobal(module, LLVMArrayType2(word, 8), c"poise_thread".as_ptr());
+        let global = LLVMAddGlobal(module, kind, name.as_ptr());
         LLVMSetThreadLocalMode(global, LLVMInitialExecTLSModel);
         global
     }
+}
+
+/// The type of pointers, by a function that LLVM has had for long.
+///
+/// # Safety
+/// The context must be valid.
+pub unsafe fn pointer_type(context: LLVMContextRef) -> LLVMTypeRef {
+    // SAFETY: the context is valid.
+    unsafe { LLVMPointerType(LLVMInt8TypeInContext(context), 0) }
+}
+
+/// An array type. LLVM 16 has not what replaces this function later.
+#[allow(deprecated, reason = "The plugin's Rust part is the same for LLVMs that have only this.")]
+unsafe fn array(item: LLVMTypeRef, count: u32) -> LLVMTypeRef {
+    // SAFETY: the type is valid.
+    unsafe { LLVMArrayType(item, count) }
 }
 
 unsafe fn declare(module: LLVMModuleRef, name: &CStr, result: LLVMTypeRef, parameters: &mut [LLVMTypeRef]) -> Callee {
@@ -231,73 +283,5 @@ unsafe fn declare(module: LLVMModuleRef, name: &CStr, result: LLVMTypeRef, param
             LLVMAddAttributeAtIndex(function, llvm_sys::LLVMAttributeFunctionIndex, attribute);
         }
         Callee { signature, function }
-    }
-}
-
-/// The module's constant strings, each once.
-struct Strings {
-    module: LLVMModuleRef,
-    known: HashMap<Vec<u8>, LLVMValueRef>,
-}
-
-impl Strings {
-    unsafe fn get(&mut self, text: &[u8]) -> LLVMValueRef {
-        let module = self.module;
-        *self.known.entry(text.to_owned()).or_insert_with(|| {
-            // SAFETY: the module is valid; the text's NUL is added by LLVM.
-            unsafe {
-                let context = LLVMGetModuleContext(module);
-                let data = LLVMConstStringInContext2(context, text.as_ptr().cast(), text.len(), 0);
-                constant(module, data)
-            }
-        })
-    }
-}
-
-/// A private constant holding `data`.
-unsafe fn constant(module: LLVMModuleRef, data: LLVMValueRef) -> LLVMValueRef {
-    // SAFETY: the module and data are valid.
-    unsafe {
-        let global = LLVMAddGlobal(module, LLVMTypeOf(data), c"poise.".as_ptr());
-        LLVMSetInitializer(global, data);
-        LLVMSetLinkage(global, LLVMPrivateLinkage);
-        LLVMSetGlobalConstant(global, 1);
-        global
-    }
-}
-
-/// The `struct poise_region` of `function`.
-unsafe fn region(function: LLVMValueRef, strings: &mut Strings) -> LLVMValueRef {
-    // SAFETY: the function is valid.
-    unsafe {
-        let context: LLVMContextRef = LLVMGetModuleContext(strings.module);
-        let half = LLVMInt32TypeInContext(context);
-        let (file, line) = source(function);
-        let file = match file {
-            Some(file) => strings.get(&file),
-            None => LLVMConstNull(LLVMPointerTypeInContext(context, 0)),
-        };
-        let name = strings.get(name(function).trim_start_matches('\u{1}').as_bytes());
-        let mut fields = [name, file, LLVMConstInt(half, line.into(), 0), LLVMConstInt(half, 0, 0)];
-        let data = LLVMConstStructInContext(context, fields.as_mut_ptr(), fields.len() as u32, 0);
-        let region = constant(strings.module, data);
-        // Not to be merged with an equal one: the address tells the function.
-        LLVMSetUnnamedAddress(region, llvm_sys::LLVMUnnamedAddr::LLVMNoUnnamedAddr);
-        region
-    }
-}
-
-/// File and line of a function that has debug information.
-unsafe fn source(function: LLVMValueRef) -> (Option<Vec<u8>>, u32) {
-    // SAFETY: the function is valid; LLVM's strings live as long as its context.
-    unsafe {
-        let subprogram = LLVMGetSubprogram(function);
-        if subprogram.is_null() {
-            return (None, 0);
-        }
-        let (file, mut length): (_, u32) = (LLVMDIScopeGetFile(subprogram), 0);
-        let text: *const c_char = if file.is_null() { null() } else { LLVMDIFileGetFilename(file, &mut length) };
-        let text = (!text.is_null()).then(|| std::slice::from_raw_parts(text.cast::<u8>(), length as usize).to_vec());
-        (text, LLVMDISubprogramGetLine(subprogram))
     }
 }

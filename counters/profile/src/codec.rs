@@ -14,7 +14,7 @@ const VERSION: u32 = 4;
 const WITH_NOISE: u32 = 2;
 /// The version that added the metrics from [`Metric::LogicalWait`] on.
 const WITH_WAITING: u32 = 3;
-/// The version that added phases and [`Metric::Instructions`].
+/// The version that added phases, inlined functions, and the metrics from [`Metric::Instructions`] on.
 const WITH_PHASES: u32 = 4;
 /// Magic, version, ranks and length.
 const HEADER: usize = 24;
@@ -67,9 +67,10 @@ impl Profile {
     /// The oldest version that holds all of the profile.
     fn version(&self) -> u32 {
         let newest = self.values.keys().map(|&(_, metric)| metric).max();
+        let has_inlined = self.regions.iter().any(|region| region.kind == RegionKind::Inlined);
         match newest {
-            Some(Metric::Instructions) => WITH_PHASES,
-            _ if !self.phases.is_empty() => WITH_PHASES,
+            Some(metric) if metric >= Metric::Instructions => WITH_PHASES,
+            _ if has_inlined || !self.phases.is_empty() => WITH_PHASES,
             Some(metric) if metric >= Metric::LogicalWait => WITH_WAITING,
             _ if !self.noise.is_empty() => WITH_NOISE,
             _ => 1,
@@ -149,6 +150,7 @@ fn put_region(out: &mut Vec<u8>, region: &Region) {
         RegionKind::Function => 0,
         RegionKind::Mpi => 1,
         RegionKind::User => 2,
+        RegionKind::Inlined => 3,
     });
 }
 
@@ -289,6 +291,7 @@ impl Input<'_> {
             0 => RegionKind::Function,
             1 => RegionKind::Mpi,
             2 => RegionKind::User,
+            3 => RegionKind::Inlined,
             other => return Err(self.inconsistent(&format!("there is no region kind {other}"))),
         };
         Ok(Region { name, file, line, kind })

@@ -27,6 +27,9 @@ pub enum RegionKind {
     Mpi,
     /// Marked by hand.
     User,
+    /// A function of the measured program where it was inlined: a part of the function that it is in, without visits and
+    /// time of its own.
+    Inlined,
 }
 
 /// A function, MPI operation or marked region.
@@ -74,11 +77,14 @@ pub enum Metric {
     PollingBlocks,
     /// Executed instructions, exclusive.
     Instructions,
+    /// Executed basic blocks of a function with those of the functions that were inlined into it, which are callees in the
+    /// tree; only where there are such. It is what the function's time was spent on.
+    CompiledBlocks,
 }
 
 impl Metric {
     /// Every metric, in the order of the file format's codes.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Visits,
         Self::Time,
         Self::BasicBlocks,
@@ -89,6 +95,7 @@ impl Metric {
         Self::WaitTime,
         Self::PollingBlocks,
         Self::Instructions,
+        Self::CompiledBlocks,
     ];
 
     /// The metric's public name, such as `basic_blocks`.
@@ -105,6 +112,7 @@ impl Metric {
             Self::WaitTime => "wait_time",
             Self::PollingBlocks => "polling_blocks",
             Self::Instructions => "instructions",
+            Self::CompiledBlocks => "compiled_blocks",
         }
     }
 }

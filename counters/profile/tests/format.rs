@@ -81,6 +81,20 @@ fn waiting_is_version_three() {
     assert_eq!(Profile::decode(&encoded).unwrap(), waiting);
 }
 
+/// Inlined functions and what is measured of those that have them make it version 4, which has the lists of version 2.
+#[test]
+fn inlined_functions_are_version_four() {
+    let mut compiled = example();
+    compiled.values.insert((1, Metric::CompiledBlocks), OverRanks::of_rank(1, 5));
+    let mut inlined = example();
+    inlined.regions[1].kind = RegionKind::Inlined;
+    for profile in [compiled, inlined] {
+        let encoded = profile.encode();
+        assert_eq!(encoded[8], 4);
+        assert_eq!(Profile::decode(&encoded).unwrap(), profile);
+    }
+}
+
 #[test]
 fn each_kind_of_damage_has_its_own_error() {
     let good = example().encode();

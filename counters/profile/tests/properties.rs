@@ -9,7 +9,7 @@ use proptest::prelude::*;
 type Entry = (Vec<u8>, u8, u64);
 
 fn region(number: u8) -> Region {
-    let kind = [RegionKind::Function, RegionKind::Mpi, RegionKind::User][usize::from(number) % 3];
+    let kind = [RegionKind::Function, RegionKind::Mpi, RegionKind::User, RegionKind::Inlined][usize::from(number) % 4];
     Region {
         name: format!("f{}", number / 2),
         file: "löser.c".repeat(usize::from(number % 2)),

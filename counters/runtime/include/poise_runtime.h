@@ -23,7 +23,14 @@ struct poise_region {
     uint32_t kind;    /* enum poise_kind */
 };
 
-enum poise_kind { POISE_FUNCTION = 0, POISE_MPI = 1, POISE_USER = 2 };
+enum poise_kind { POISE_FUNCTION = 0, POISE_MPI = 1, POISE_USER = 2, POISE_INLINED = 3 };
+
+/* An inlined function and what it was inlined into, up to the function that was entered, whose place NULL takes. Regions of inlined functions
+ * are of the kind POISE_INLINED. */
+struct poise_inlined {
+    const struct poise_inlined *outer;
+    const struct poise_region *region;
+};
 
 /* Per thread. Instrumented code adds its block counts straight to `blocks` (initial-exec TLS); enter and leave
  * attribute the difference since the last of them to the call path that is current, so the total per thread is exact
@@ -34,9 +41,16 @@ struct poise_thread {
 };
 #ifdef __cplusplus
 extern __thread struct poise_thread poise_thread __attribute__((tls_model("initial-exec")));
+extern __thread const struct poise_inlined *poise_site __attribute__((tls_model("initial-exec")));
 #else
 extern _Thread_local struct poise_thread poise_thread __attribute__((tls_model("initial-exec")));
+extern _Thread_local const struct poise_inlined *poise_site __attribute__((tls_model("initial-exec")));
 #endif
+
+/* Inlined functions. Before each call, a function that has inlined ones stores into `poise_site` in which of them the call stands, or NULL;
+ * the next poise_enter goes below it, and poise_leave clears it. poise_inlined counts `blocks` for one of them below the current call
+ * path; they are not to be added to poise_thread.blocks. */
+void poise_inlined(const struct poise_inlined *inlined, uint64_t blocks);
 
 /* Enters `region` below the current call path; the result goes to the matching poise_leave. Leaving an outer token
  * leaves everything entered since (exceptions, longjmp). NULL when nothing is measured.
@@ -48,6 +62,10 @@ void poise_leave(void *token);
 /* Makes the call path current again that poise_enter(region) entered when it returned `token`: where control comes
  * back to a function other than by a return (a caught exception, a second return of setjmp). */
 void poise_resume(void *token, const struct poise_region *region);
+
+/* The same by the call path itself, as it is after poise_enter; NULL does nothing. */
+void *poise_here(void);
+void poise_return_to(void *here);
 
 /* What one MPI call moved, added to the current call path, between poise_enter and poise_leave of a POISE_MPI region.
  * Bytes by the standard's meaning of the arguments; comm_size in ranks, of which the largest seen is kept. */

@@ -8,6 +8,7 @@
 
 mod checkpoint;
 mod clock;
+mod inlined;
 mod marks;
 mod noise;
 mod openmp;
@@ -24,6 +25,7 @@ use std::ffi::{c_char, c_int, c_void};
 use std::panic::catch_unwind;
 use std::ptr::null_mut;
 
+pub use inlined::Inlined;
 pub use marks::{Mark, Marks};
 pub use tree::Region;
 pub use waiting::Stamp;
@@ -91,6 +93,31 @@ pub unsafe extern "C" fn poise_region_begin(mark: &Mark) {
 pub unsafe extern "C" fn poise_region_end(mark: &Mark) {
     // SAFETY: the caller's promise.
     unsafe { marks::end(mark) };
+}
+
+/// Counts blocks for an inlined function below the current call path; see `poise_runtime.h`.
+///
+/// # Safety
+/// What `inlined` leads to must live as long as the process.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn poise_inlined(inlined: *const Inlined, blocks: u64) {
+    thread::inlined(inlined, blocks);
+}
+
+/// The current call path; see `poise_runtime.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn poise_here() -> *mut c_void {
+    thread::current().cast()
+}
+
+/// Makes the call path current again that [`poise_here`] gave; see `poise_runtime.h`.
+///
+/// # Safety
+/// `here` must come from [`poise_here`] on the same thread.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn poise_return_to(here: *mut c_void) {
+    // SAFETY: the caller's promise.
+    unsafe { thread::return_to(here.cast()) };
 }
 
 /// Adds what one MPI call moved to the current call path; see `poise_runtime.h`.

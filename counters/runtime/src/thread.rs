@@ -4,6 +4,7 @@
 use std::arch::{asm, global_asm};
 use std::ptr::null_mut;
 
+use crate::inlined::{self, Inlined, Site};
 use crate::marks::Open;
 use crate::tree::{Node, Region, Tree};
 use crate::waiting::{Polls, Stamp};
@@ -17,9 +18,14 @@ global_asm!(
     ".globl poise_thread",
     ".type poise_thread, @object",
     ".size poise_thread, 64",
+    ".globl poise_site",
+    ".type poise_site, @object",
+    ".size poise_site, 8",
     ".balign 64",
     "poise_thread:",
     ".zero 64",
+    "poise_site:",
+    ".zero 8",
     ".popsection",
 );
 #[cfg(target_arch = "aarch64")]
@@ -28,9 +34,14 @@ global_asm!(
     ".globl poise_thread",
     ".type poise_thread, %object",
     ".size poise_thread, 64",
+    ".globl poise_site",
+    ".type poise_site, @object",
+    ".size poise_site, 8",
     ".balign 64",
     "poise_thread:",
     ".zero 64",
+    "poise_site:",
+    ".zero 8",
     ".popsection",
 );
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
@@ -55,6 +66,13 @@ pub struct Thread {
     ahead: u64,
     /// A box of [`Polls`], or null; its lowest bit is set while what happens may be polling.
     polls: usize,
+}
+
+/// `poise_site` of the calling thread, which lies behind its `poise_thread`.
+#[inline(always)]
+fn site(thread: *mut Thread) -> *mut Site {
+    // SAFETY: both are one object in thread-local storage.
+    unsafe { thread.add(1).cast() }
 }
 
 /// The lowest bit of an address, which is always free.
@@ -127,12 +145,19 @@ impl Thread {
         self.blocks.wrapping_add(self.ahead)
     }
 
-    /// Makes the node of `region` below `parent` current.
+    /// The node of `region` below `parent`.
     #[inline(always)]
-    fn go(&mut self, parent: *mut Node, region: *const Region) {
+    fn callee(&mut self, parent: *mut Node, region: *const Region) -> *mut Node {
         // SAFETY: `parent` is a node of this thread's tree.
         let known = unsafe { Node::callee(parent, region) };
-        self.current = if known.is_null() { self.grow(parent, region) } else { known };
+        if known.is_null() { self.grow(parent, region) } else { known }
+    }
+
+    /// The node of an inlined function below `parent`.
+    #[inline(never)]
+    fn inlined(&mut self, inlined: *const Inlined, parent: *mut Node) -> *mut Node {
+        // SAFETY: instrumented code gives its constants.
+        unsafe { inlined::below(inlined, parent, &mut |parent, region| self.callee(parent, region)) }
     }
 
     /// Adds the node of `region` below `parent`; gives `parent` where that cannot be.
@@ -161,11 +186,55 @@ pub fn enter(region: *const Region) -> *mut Node {
     }
     thread.attribute();
     let token = thread.current;
-    thread.go(token, region);
+    // SAFETY: the word is this thread's.
+    let called_in = unsafe { (*site(thread)).take() };
+    let parent = if called_in.is_null() { token } else { thread.inlined(called_in, token) };
+    thread.current = thread.callee(parent, region);
     phases::prepare(thread.current);
     // SAFETY: `current` is a node of this thread's tree.
     unsafe { (*thread.current).visits.add(1) };
     token
+}
+
+/// See `poise_inlined`.
+#[inline(always)]
+pub fn inlined(inlined: *const Inlined, blocks: u64) {
+    // SAFETY: as in `enter`.
+    let thread = unsafe { &mut *here() };
+    if thread.current.is_null() || blocks == 0 {
+        return;
+    }
+    let node = thread.inlined(inlined, thread.current);
+    // What is counted here is no part of what will be attributed to the current node, and of all else it is.
+    thread.blocks = thread.blocks.wrapping_add(blocks);
+    thread.mark = thread.mark.wrapping_add(blocks);
+    phases::prepare(node);
+    // SAFETY: the node is one of this thread's tree.
+    unsafe { (*node).blocks.add(blocks) };
+    if thread.polls & ARMED != 0 {
+        if let Some(polls) = thread.polls() {
+            polls.note(node, blocks, 0);
+        }
+    } else {
+        // What the current node has counted since it was attributed comes later.
+        phases::advance(node, blocks, 0, thread.mark, thread.last);
+    }
+}
+
+/// See `poise_return_to`.
+///
+/// # Safety
+/// `node` must be null or what [`current`] gave on this thread.
+#[inline(always)]
+pub unsafe fn return_to(node: *mut Node) {
+    // SAFETY: as in `enter`.
+    let thread = unsafe { &mut *here() };
+    // SAFETY: the word is this thread's.
+    unsafe { (*site(thread)).clear() };
+    if !node.is_null() && !thread.current.is_null() {
+        thread.attribute();
+        thread.current = node;
+    }
 }
 
 /// The current call path's node; null in a thread that has entered nothing.
@@ -185,6 +254,8 @@ pub unsafe fn leave(token: *mut Node) {
     }
     // SAFETY: as in `enter`.
     let thread = unsafe { &mut *here() };
+    // SAFETY: the word is this thread's.
+    unsafe { (*site(thread)).clear() };
     if !thread.current.is_null() {
         thread.attribute();
         thread.current = token;
@@ -204,7 +275,7 @@ pub unsafe fn resume(token: *mut Node, region: *const Region) {
     let thread = unsafe { &mut *here() };
     if !thread.current.is_null() {
         thread.attribute();
-        thread.go(token, region);
+        thread.current = thread.callee(token, region);
     }
 }
 

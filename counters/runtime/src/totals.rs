@@ -26,6 +26,8 @@ impl Node {
             Metric::PollingBlocks => self.polling_blocks.get(),
             // Only an emulator counts them.
             Metric::Instructions => 0,
+            // Follows of the others when all is known.
+            Metric::CompiledBlocks => 0,
         })
     }
 }
@@ -109,13 +111,35 @@ impl Totals {
         })
     }
 
+    /// For each function that has inlined ones, its blocks with theirs.
+    fn compiled(&self) -> Vec<Option<u64>> {
+        let mut compiled = vec![None; self.nodes.len()];
+        // The function that was entered, for each node.
+        let mut entered: Vec<usize> = Vec::with_capacity(self.nodes.len());
+        for (index, total) in self.nodes.iter().enumerate() {
+            let blocks = total.values[Metric::BasicBlocks as usize];
+            let owner = match total.parent {
+                Some(parent) if region_is_inlined(total.region) => entered[parent as usize],
+                _ => index,
+            };
+            entered.push(owner);
+            if owner != index {
+                let own = self.nodes[owner].values[Metric::BasicBlocks as usize];
+                let sum = compiled[owner].get_or_insert(own);
+                *sum = sum.saturating_add(blocks);
+            }
+        }
+        compiled
+    }
+
     /// The profile of rank `rank`. The trees' roots are no call paths: their callees are the profile's roots, their
     /// time is that of waiting for something to do, and blocks executed outside all regions get a root of their own.
     /// `waiting` says whether waiting was measured.
     pub fn profile(&self, rank: u32, scale: &Scale, waiting: bool) -> poise_profile::Profile {
         let mut builder = RankBuilder::new();
         let mut here: Vec<Option<u32>> = Vec::with_capacity(self.nodes.len());
-        for total in &self.nodes {
+        let compiled = self.compiled();
+        for (total, compiled) in self.nodes.iter().zip(compiled) {
             if total.region.is_null() {
                 here.push(None);
                 outside(&mut builder, total.values[Metric::BasicBlocks as usize]);
@@ -126,6 +150,20 @@ impl Totals {
             let is_mpi = region.kind == RegionKind::Mpi;
             let node = builder.node(total.parent.and_then(|parent| here[parent as usize]), region);
             here.push(Some(node));
+            if region_is_inlined(total.region) {
+                // Nothing enters it, and its time is that of the function that it is in.
+                let blocks = total.values[Metric::BasicBlocks as usize];
+                if blocks > 0 {
+                    builder.add(node, Metric::BasicBlocks, blocks);
+                }
+                if total.values[Metric::PollingBlocks as usize] > 0 {
+                    builder.add(node, Metric::PollingBlocks, total.values[Metric::PollingBlocks as usize]);
+                }
+                continue;
+            }
+            if let Some(blocks) = compiled {
+                builder.add(node, Metric::CompiledBlocks, blocks);
+            }
             for (metric, value) in Metric::ALL.into_iter().zip(total.values) {
                 match metric {
                     Metric::Time => builder.add(node, metric, scale.nanoseconds(value)),
@@ -144,6 +182,12 @@ impl Totals {
         }
         builder.finish(rank)
     }
+}
+
+/// Whether a region is an inlined function.
+fn region_is_inlined(region: *const Region) -> bool {
+    // SAFETY: null, at the root, or a region, which lives as long as the process.
+    unsafe { region.as_ref() }.is_some_and(|region| region.kind == 3)
 }
 
 /// Adds the values of one call path: they add up, but for the size of the communicator, of which the larger stays.

@@ -19,7 +19,7 @@ pub struct Region {
     pub file: *const c_char,
     /// Source line, or 0.
     pub line: u32,
-    /// 0 function, 1 MPI operation, 2 marked by hand.
+    /// 0 function, 1 MPI operation, 2 marked by hand, 3 inlined function.
     pub kind: u32,
 }
 
@@ -37,6 +37,7 @@ impl Region {
         let kind = match self.kind {
             1 => poise_profile::RegionKind::Mpi,
             2 => poise_profile::RegionKind::User,
+            3 => poise_profile::RegionKind::Inlined,
             _ => poise_profile::RegionKind::Function,
         };
         poise_profile::Region { name: text(self.name), file: text(self.file), line: self.line, kind }

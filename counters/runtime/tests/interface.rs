@@ -87,6 +87,53 @@ fn an_outer_token_leaves_everything_and_resume_comes_back() {
     assert_eq!(value(&profile, &["main"], Metric::BasicBlocks), Some(100));
 }
 
+/// Inlined functions count below the current call path, are no visits and have no time, and calls in them go below them.
+#[test]
+fn inlined_functions_are_below_the_function_they_are_in() {
+    let (_, profile) = run("static const struct poise_region G = {\"g\", \"g.c\", 2, POISE_INLINED}, H = {\"h\", 0, 0, POISE_INLINED};
+        static const struct poise_inlined g = {0, &G}, h = {&g, &H};
+        for (int i = 0; i < 4; i++) {
+            poise_thread.blocks += 3; poise_inlined(&g, 10); poise_inlined(&h, 100); poise_thread.blocks += 2;
+            poise_site = &h; void *a = poise_enter(&A); poise_thread.blocks += 1000;
+            // Control comes back here by another way than a return, from a callee.
+            void *here = poise_here(); poise_enter(&B); poise_thread.blocks += 7; poise_return_to(here); poise_thread.blocks += 1;
+            poise_leave(a);
+            // What is not called from an inlined function goes below the function itself, and so does what follows a call.
+            void *s = poise_enter(&S); poise_leave(s);
+            poise_site = &g; poise_return_to(poise_here()); void *b = poise_enter(&B); poise_leave(b); }");
+    let profile = profile.unwrap();
+    let value = |path: &[&str], metric| value(&profile, path, metric);
+    assert_eq!(value(&["main"], Metric::BasicBlocks), Some(20));
+    assert_eq!(value(&["main"], Metric::CompiledBlocks), Some(20 + 440));
+    assert_eq!(value(&["main", "g"], Metric::BasicBlocks), Some(40));
+    assert_eq!(value(&["main", "g", "h"], Metric::BasicBlocks), Some(400));
+    assert_eq!(value(&["main", "g", "h"], Metric::CompiledBlocks), None);
+    assert_eq!(value(&["main", "g", "h"], Metric::Visits), None);
+    assert_eq!(value(&["main", "g"], Metric::Time), None);
+    assert_eq!(value(&["main", "g", "h", "a"], Metric::BasicBlocks), Some(4 * 1001));
+    assert_eq!(value(&["main", "g", "h", "a"], Metric::Visits), Some(4));
+    assert_eq!(value(&["main", "g", "h", "a", "b"], Metric::BasicBlocks), Some(28));
+    assert_eq!(value(&["main", "MPI_Send"], Metric::Visits), Some(4));
+    assert_eq!(value(&["main", "b"], Metric::Visits), Some(4));
+    assert_eq!(profile.nodes.len(), 7);
+}
+
+/// Polling in an inlined function is no effort of it either.
+#[test]
+fn inlined_functions_poll() {
+    let (_, profile) = run("struct poise_stamp s;
+        static const struct poise_region G = {\"g\", 0, 0, POISE_INLINED};
+        static const struct poise_inlined g = {0, &G};
+        for (int i = 0; i < 5; i++) {
+            poise_inlined(&g, 30);
+            poise_site = &g; void *t = poise_enter(&S); poise_call_begins(1, &s); poise_call_proceeds(); poise_call_ends();
+            poise_tested_in_vain(&s); poise_call_leaves(t); }");
+    let profile = profile.unwrap();
+    assert_eq!(value(&profile, &["main", "g"], Metric::BasicBlocks), Some(30));
+    assert_eq!(value(&profile, &["main", "g"], Metric::PollingBlocks), Some(4 * 30));
+    assert_eq!(value(&profile, &["main", "g", "MPI_Send"], Metric::Visits), Some(5));
+}
+
 #[test]
 fn messages_add_up_and_the_largest_communicator_stays() {
     let (_, profile) = run("for (int i = 1; i < 4; i++) {

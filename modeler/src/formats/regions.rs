@@ -10,6 +10,8 @@ pub(crate) struct Names {
     shown: BTreeMap<String, String>,
     /// Linker names that several regions of one profile have, such as those of static functions.
     shared: BTreeSet<String>,
+    /// Linker names of functions that are called in some places and inlined in others.
+    partly_inlined: BTreeSet<String>,
 }
 
 impl Names {
@@ -17,15 +19,20 @@ impl Names {
     pub fn of<'a>(profiles: impl IntoIterator<Item = &'a Profile>) -> Self {
         let mut linker_names = BTreeMap::new();
         let mut shared = BTreeSet::new();
+        let (mut called, mut inlined) = (BTreeSet::new(), BTreeSet::new());
         for profile in profiles {
-            let mut here = BTreeSet::new();
+            let mut here = BTreeMap::new();
             for region in &profile.regions {
                 linker_names.insert(region.name.as_str(), region.kind);
-                if !here.insert(region.name.as_str()) {
+                let place = (region.file.as_str(), region.line);
+                if *here.entry(region.name.as_str()).or_insert(place) != place {
                     shared.insert(region.name.clone());
                 }
+                let group = if region.kind == RegionKind::Inlined { &mut inlined } else { &mut called };
+                group.insert(region.name.as_str());
             }
         }
+        let partly_inlined = called.intersection(&inlined).map(|&name| name.to_owned()).collect();
         let mut shown = BTreeMap::new();
         let forms = linker_names.into_iter().map(|(name, kind)| (name, forms(name, kind))).collect::<Vec<_>>();
         let mut users = BTreeMap::new();
@@ -37,12 +44,16 @@ impl Names {
             let form = (0..own.len()).find(is_unique).unwrap_or(own.len() - 1);
             shown.insert((*name).to_owned(), own[form].clone());
         }
-        Self { shown, shared }
+        Self { shown, shared, partly_inlined }
     }
 
     /// The name to show `region` by.
     pub fn show(&self, region: &Region) -> String {
         let name = self.shown.get(&region.name).unwrap_or(&region.name);
+        let name = &match region.kind == RegionKind::Inlined && self.partly_inlined.contains(&region.name) {
+            true => format!("{name} (inlined)"),
+            false => name.clone(),
+        };
         if self.shared.contains(&region.name) && !region.file.is_empty() {
             return format!("{name} ({}:{})", region.file, region.line);
         }
@@ -52,7 +63,7 @@ impl Names {
 
 /// A name in its forms from the shortest to the one that is never ambiguous.
 fn forms(linker_name: &str, kind: RegionKind) -> [String; 3] {
-    if kind == RegionKind::Function {
+    if matches!(kind, RegionKind::Function | RegionKind::Inlined) {
         if let Ok(symbol) = cpp_demangle::Symbol::new(linker_name) {
             let options = cpp_demangle::DemangleOptions::new;
             let short = symbol.demangle_with_options(&options().no_params().no_return_type());
@@ -104,6 +115,13 @@ mod tests {
         let overloaded = [function("_ZN4grid5solveEi", "a.cc", 1), function("_ZN4grid5solveEd", "a.cc", 9)];
         assert_eq!(shown(&overloaded), ["grid::solve(int)", "grid::solve(double)"]);
         assert_eq!(shown(&overloaded[..1]), ["grid::solve"]);
+    }
+
+    #[test]
+    fn inlined_functions_are_named_as_such_where_they_are_called_too() {
+        let inlined = Region { kind: RegionKind::Inlined, ..function("solve", "a.c", 3) };
+        assert_eq!(shown(std::slice::from_ref(&inlined)), ["solve"]);
+        assert_eq!(shown(&[function("solve", "a.c", 3), inlined]), ["solve", "solve (inlined)"]);
     }
 
     #[test]

@@ -418,7 +418,11 @@ fn metric(counted: Counted, over_ranks: OverRanks) -> Metric {
         Counted::BytesSent | Counted::BytesReceived => "bytes",
         Counted::CommSize => "ranks",
         Counted::LogicalWait => "ticks",
-        Counted::Visits | Counted::BasicBlocks | Counted::PollingBlocks | Counted::Instructions => "",
+        Counted::Visits
+        | Counted::BasicBlocks
+        | Counted::PollingBlocks
+        | Counted::Instructions
+        | Counted::CompiledBlocks => "",
     };
     Metric { name: counted.name().into(), unit: unit.into(), over_ranks: Some(over_ranks) }
 }

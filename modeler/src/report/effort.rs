@@ -46,7 +46,7 @@ fn effort_metric(experiment: &Experiment, model: &Model) -> Option<MetricId> {
     let over_ranks = experiment.metrics[model.metric as usize].over_ranks;
     let names: &[&str] = match model.kind {
         Kind::Communication | Kind::Waiting => &["bytes_sent", "bytes_received"],
-        _ => &["basic_blocks"],
+        _ => &["compiled_blocks", "basic_blocks"],
     };
     let measured = |&id: &MetricId| experiment.series_of(model.callpath, id).is_some();
     let by_name = || names.iter().filter_map(|name| experiment.metric(name, over_ranks)).find(measured);
@@ -56,7 +56,7 @@ fn effort_metric(experiment: &Experiment, model: &Model) -> Option<MetricId> {
 /// What one unit of a count is called.
 fn one_of(metric: &str) -> &str {
     match metric {
-        "basic_blocks" => "basic block",
+        "basic_blocks" | "compiled_blocks" => "basic block",
         "bytes_sent" => "byte sent",
         "bytes_received" => "byte received",
         "visits" => "visit",

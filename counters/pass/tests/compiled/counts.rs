@@ -2,7 +2,7 @@
 
 use poise_profile::Metric;
 
-use crate::tools::{Bench, Source, at, total};
+use crate::tools::{Bench, LLVMS, Source, at, total};
 
 pub const LEVELS: [&str; 4] = ["-O0", "-O1", "-O2", "-O3"];
 
@@ -11,15 +11,20 @@ pub const THROWING: Source<'_> = Source { text: include_str!("programs/throwing.
 pub const JUMPING: Source<'_> = Source { text: include_str!("programs/jumping.c"), language: "c" };
 pub const THREADS: Source<'_> = Source { text: include_str!("programs/threads.cpp"), language: "cpp" };
 
+/// All optimisation levels with all LLVMs.
+pub fn everywhere() -> impl Iterator<Item = (u32, &'static str)> {
+    LLVMS.into_iter().flat_map(|llvm| LEVELS.map(|level| (llvm, level)))
+}
+
 /// Compares counts and output of the program at all levels.
 fn agrees(source: &Source<'_>) {
-    for level in LEVELS {
-        let bench = Bench::new();
+    for (llvm, level) in everywhere() {
+        let bench = Bench::of(llvm);
         let native = std::process::Command::new(bench.native(source, &[level])).output().unwrap();
         let run = bench.measure(&bench.counted(source, &[level]), &[]);
-        assert_eq!(run.output.stdout, native.stdout, "{level}");
-        assert_eq!(run.output.status, native.status, "{level}");
-        assert_eq!(total(run.profile()), bench.covered(source, &[level], &[]), "{level}");
+        assert_eq!(run.output.stdout, native.stdout, "{llvm} {level}");
+        assert_eq!(run.output.status, native.status, "{llvm} {level}");
+        assert_eq!(total(run.profile()), bench.covered(source, &[level], &[]), "{llvm} {level}");
     }
 }
 

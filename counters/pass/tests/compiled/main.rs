@@ -7,6 +7,7 @@ mod aarch64;
 mod behaviour;
 mod checkpoints;
 mod counts;
+mod inlined;
 mod marks;
 mod misfortune;
 mod noise;

@@ -17,7 +17,11 @@ __attribute__((destructor)) static void tell(void) { fprintf(stderr, "%lu\n", (u
 /// Folder for one test's files.
 pub struct Bench {
     folder: tempfile::TempDir,
+    llvm: u32,
 }
+
+/// The LLVM versions that everything must work with; the first is the default.
+pub const LLVMS: [u32; 2] = [19, 16];
 
 /// A program's source.
 pub struct Source<'a> {
@@ -50,7 +54,7 @@ pub fn libraries() -> PathBuf {
 
 /// Runs `command`, which must succeed.
 pub fn succeed(command: &mut Command) -> Output {
-    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}; is LLVM 19 installed?"));
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}; is that LLVM installed?"));
     assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
     output
 }
@@ -69,20 +73,25 @@ pub fn at(profile: &Profile, path: &[&str], metric: Metric) -> Option<u128> {
 
 impl Bench {
     pub fn new() -> Self {
-        Self { folder: tempfile::tempdir().unwrap() }
+        Self::of(LLVMS[0])
+    }
+
+    /// A bench whose compiler is that of one LLVM version.
+    pub fn of(llvm: u32) -> Self {
+        Self { folder: tempfile::tempdir().unwrap(), llvm }
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    fn compiler(language: &str) -> Command {
-        Command::new(if language == "c" { "clang-19" } else { "clang++-19" })
+    fn compiler(&self, language: &str) -> Command {
+        Command::new(format!("{}-{}", if language == "c" { "clang" } else { "clang++" }, self.llvm))
     }
 
     /// The source file, and the compiler to give it to.
     pub fn compile(&self, source: &Source<'_>, flags: &[&str]) -> Command {
-        let mut command = Self::compiler(source.language);
+        let mut command = self.compiler(source.language);
         command.args(flags).arg(self.file(source));
         command
     }
@@ -93,17 +102,25 @@ impl Bench {
         file
     }
 
-    /// The program instrumented by the pass.
-    pub fn counted(&self, source: &Source<'_>, flags: &[&str]) -> PathBuf {
-        let program = self.path("counted");
+    /// The command that compiles the program instrumented by the pass, but for its output.
+    pub fn counting(&self, source: &Source<'_>, flags: &[&str]) -> Command {
         let libraries = libraries();
         let folder = libraries.display();
-        let mut command = Self::compiler(source.language);
+        let mut command = self.compiler(source.language);
         // The runtime comes before the libraries in front of which it stands.
         command.arg(format!("-L{folder}")).arg("-lpoise_runtime").arg(format!("-Wl,-rpath,{folder}"));
         command.args(flags).arg(self.file(source));
-        command.arg(format!("-fpass-plugin={folder}/libpoise_pass.so")).arg("-gline-tables-only");
-        succeed(command.arg("-o").arg(&program));
+        command.arg(format!("-fpass-plugin={folder}/libpoise_pass.so"));
+        if !flags.contains(&"-g0") {
+            command.arg("-gline-tables-only");
+        }
+        command
+    }
+
+    /// The program instrumented by the pass.
+    pub fn counted(&self, source: &Source<'_>, flags: &[&str]) -> PathBuf {
+        let program = self.path("counted");
+        succeed(self.counting(source, flags).arg("-o").arg(&program));
         program
     }
 
@@ -114,18 +131,23 @@ impl Bench {
         program
     }
 
-    /// The number of blocks that a run executes by SanitizerCoverage's count.
-    pub fn covered(&self, source: &Source<'_>, flags: &[&str], arguments: &[&str]) -> u128 {
+    /// The program with a call in every block by SanitizerCoverage, of the function in the C text `called`.
+    pub fn traced(&self, source: &Source<'_>, flags: &[&str], called: &str) -> PathBuf {
         let (counter, object) = (self.path("coverage.c"), self.path("coverage.o"));
-        std::fs::write(&counter, COVERAGE).unwrap();
-        succeed(Self::compiler("c").arg("-O1").arg("-c").arg(counter).arg("-o").arg(&object));
+        std::fs::write(&counter, called).unwrap();
+        succeed(self.compiler("c").arg("-O1").arg("-c").arg(counter).arg("-o").arg(&object));
         let mut command = self.compile(source, flags);
         command.arg("-fsanitize-coverage=bb,no-prune,trace-pc").args(["-mllvm", "-sanitizer-early-opt-ep=1"]);
         // By the driver's -c and link apart, so that the counter itself is not instrumented.
         let (program, compiled) = (self.path("covered"), self.path("covered.o"));
         succeed(command.arg("-c").arg("-o").arg(&compiled));
-        succeed(Self::compiler(source.language).args(flags).args([&compiled, &object]).arg("-o").arg(&program));
-        let output = Command::new(program).args(arguments).output().unwrap();
+        succeed(self.compiler(source.language).args(flags).args([&compiled, &object]).arg("-o").arg(&program));
+        program
+    }
+
+    /// The number of blocks that a run executes by SanitizerCoverage's count.
+    pub fn covered(&self, source: &Source<'_>, flags: &[&str], arguments: &[&str]) -> u128 {
+        let output = Command::new(self.traced(source, flags, COVERAGE)).args(arguments).output().unwrap();
         String::from_utf8_lossy(&output.stderr).lines().last().unwrap().parse().unwrap()
     }
 

@@ -1,0 +1,144 @@
+//! The constants in an instrumented program that the runtime reads: regions, and chains of inlined functions.
+
+use std::collections::HashMap;
+use std::ptr::null;
+
+use llvm_sys::LLVMLinkage::LLVMPrivateLinkage;
+use llvm_sys::core::*;
+use llvm_sys::debuginfo::LLVMGetSubprogram;
+use llvm_sys::prelude::{LLVMMetadataRef, LLVMModuleRef, LLVMValueRef};
+
+use crate::glue::{self, Source};
+use crate::module::{name, pointer_type};
+use crate::paths::Paths;
+
+/// `enum poise_kind` of the runtime's interface.
+const FUNCTION: u64 = 0;
+/// The same, of inlined functions.
+const INLINED: u64 = 3;
+
+/// A module's constants, each once.
+pub struct Constants {
+    module: LLVMModuleRef,
+    strings: HashMap<Vec<u8>, LLVMValueRef>,
+    inlined: HashMap<LLVMMetadataRef, LLVMValueRef>,
+}
+
+impl Constants {
+    /// None yet in `module`.
+    pub fn new(module: LLVMModuleRef) -> Self {
+        Self { module, strings: HashMap::new(), inlined: HashMap::new() }
+    }
+
+    /// The `struct poise_region` of `function`.
+    ///
+    /// # Safety
+    /// The function must be of the module.
+    pub unsafe fn region(&mut self, function: LLVMValueRef) -> LLVMValueRef {
+        // SAFETY: the function is valid.
+        unsafe {
+            let described = described(LLVMGetSubprogram(function));
+            let (file, line) = described.map_or((None, 0), |(_, file, line)| (file, line));
+            let name = name(function);
+            self.describe(name.trim_start_matches('\u{1}').as_bytes(), file.as_deref(), line, FUNCTION)
+        }
+    }
+
+    /// The `struct poise_inlined` of each path.
+    ///
+    /// # Safety
+    /// The paths must be of a function of the module.
+    pub unsafe fn sites(&mut self, paths: &Paths) -> Vec<LLVMValueRef> {
+        let mut sites: Vec<LLVMValueRef> = Vec::with_capacity(paths.all.len());
+        for path in &paths.all {
+            // SAFETY: outer paths come before inner ones; all types are of the module's context.
+            unsafe {
+                let context = LLVMGetModuleContext(self.module);
+                let outer = path.outer.map_or_else(|| LLVMConstNull(pointer_type(context)), |outer| sites[outer]);
+                let mut fields = [outer, self.inlined(path.function)];
+                let data = LLVMConstStructInContext(context, fields.as_mut_ptr(), fields.len() as u32, 0);
+                sites.push(self.constant(data));
+            }
+        }
+        sites
+    }
+
+    /// The `struct poise_region` of an inlined function.
+    unsafe fn inlined(&mut self, function: LLVMMetadataRef) -> LLVMValueRef {
+        if let Some(&known) = self.inlined.get(&function) {
+            return known;
+        }
+        // SAFETY: the function is one that debug information describes.
+        unsafe {
+            let (name, file, line) = described(function).unwrap_or_default();
+            let region = self.describe(&name, file.as_deref(), line, INLINED);
+            self.inlined.insert(function, region);
+            region
+        }
+    }
+
+    unsafe fn describe(&mut self, name: &[u8], file: Option<&[u8]>, line: u32, kind: u64) -> LLVMValueRef {
+        // SAFETY: the module is valid.
+        unsafe {
+            let context = LLVMGetModuleContext(self.module);
+            let half = LLVMInt32TypeInContext(context);
+            let file = match file {
+                Some(file) => self.string(file),
+                None => LLVMConstNull(pointer_type(context)),
+            };
+            let mut fields = [self.string(name), file, LLVMConstInt(half, line.into(), 0), LLVMConstInt(half, kind, 0)];
+            let data = LLVMConstStructInContext(context, fields.as_mut_ptr(), fields.len() as u32, 0);
+            let region = self.constant(data);
+            // Not to be merged with an equal one: the address tells the function.
+            LLVMSetUnnamedAddress(region, llvm_sys::LLVMUnnamedAddr::LLVMNoUnnamedAddr);
+            region
+        }
+    }
+
+    /// A constant string with a NUL at its end.
+    #[allow(deprecated, reason = "LLVM 16 has not what replaces this function later.")]
+    unsafe fn string(&mut self, text: &[u8]) -> LLVMValueRef {
+        if let Some(&known) = self.strings.get(text) {
+            return known;
+        }
+        // SAFETY: the module is valid, and LLVM copies the text.
+        unsafe {
+            let context = LLVMGetModuleContext(self.module);
+            let data = LLVMConstStringInContext(context, text.as_ptr().cast(), text.len() as u32, 0);
+            let string = self.constant(data);
+            self.strings.insert(text.to_owned(), string);
+            string
+        }
+    }
+
+    /// A private constant holding `data`.
+    unsafe fn constant(&self, data: LLVMValueRef) -> LLVMValueRef {
+        // SAFETY: the module and data are valid.
+        unsafe {
+            let global = LLVMAddGlobal(self.module, LLVMTypeOf(data), c"poise.".as_ptr());
+            LLVMSetInitializer(global, data);
+            LLVMSetLinkage(global, LLVMPrivateLinkage);
+            LLVMSetGlobalConstant(global, 1);
+            global
+        }
+    }
+}
+
+/// Name, file and line of a function as debug information has them; `None` for null.
+unsafe fn described(function: LLVMMetadataRef) -> Option<(Vec<u8>, Option<Vec<u8>>, u32)> {
+    if function.is_null() {
+        return None;
+    }
+    let empty = Source { name: null(), name_length: 0, file: null(), file_length: 0, line: 0 };
+    let mut source = empty;
+    // SAFETY: the function is one that debug information describes; LLVM's texts live during this call.
+    unsafe {
+        glue::poise_describe(function, &mut source);
+        let text = |text: *const std::ffi::c_char, length: usize| match length {
+            0 => Vec::new(),
+            _ => std::slice::from_raw_parts(text.cast::<u8>(), length).to_vec(),
+        };
+        let file = text(source.file, source.file_length);
+        Some((text(source.name, source.name_length), (!file.is_empty()).then_some(file), source.line))
+    }
+}
