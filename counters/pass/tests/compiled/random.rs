@@ -5,7 +5,7 @@ use std::fmt::Write;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
-use crate::tools::{Bench, Source, total};
+use crate::tools::{Bench, LLVMS, Source, total};
 
 /// How a block of a generated function ends.
 #[derive(Clone, Debug)]
@@ -31,19 +31,27 @@ fn function() -> impl Strategy<Value = Function> {
     })
 }
 
-/// The program of these functions. A random number drives the branches, fuel ends every activation.
+/// Functions that call each other: each group's members call earlier ones of the group.
+const GROUP: usize = 3;
+/// Functions in one program: compiling one by one would take hours.
+const BATCH: usize = 120;
+
+/// The program of these functions. A random number drives the branches, fuel ends every activation, and the last group may end the
+/// program.
 fn program(functions: &[Function]) -> String {
-    let mut text = "#include <stdio.h>\n#include <stdlib.h>\nstatic unsigned x = 1;\nstatic long fuel = 3000;\n\
+    let mut text = "#include <stdio.h>\n#include <stdlib.h>\nstatic unsigned x = 1;\nstatic long fuel;\n\
         static unsigned next(void) { x = x * 1664525u + 1013904223u; return x >> 8; }\n"
         .to_owned();
     for (number, blocks) in functions.iter().enumerate() {
+        let first = number / GROUP * GROUP;
+        let end = if first + GROUP >= functions.len() { "if (fuel < -1) exit(7); " } else { "" };
         writeln!(text, "__attribute__((noinline)) static unsigned f{number}(unsigned s) {{").unwrap();
-        for (index, (end, calls)) in blocks.iter().enumerate() {
-            writeln!(text, "b{index}: s += {index}; if (--fuel < 0) {{ if (fuel < -20) exit(7); return s; }}").unwrap();
-            if *calls && number > 0 {
-                writeln!(text, "s ^= f{}(s);", (index * 7 + number) % number).unwrap();
+        for (index, (how, calls)) in blocks.iter().enumerate() {
+            writeln!(text, "b{index}: s += {index}; if (--fuel < 0) {{ {end}return s; }}").unwrap();
+            if *calls && number > first {
+                writeln!(text, "s ^= f{}(s);", first + (index * 7 + number) % (number - first)).unwrap();
             }
-            match end {
+            match how {
                 End::Goto(to) => writeln!(text, "goto b{to};"),
                 End::Branch(bits, a, b) => writeln!(text, "if (next() & {bits}) goto b{a}; else goto b{b};"),
                 End::Switch(to) => {
@@ -56,29 +64,45 @@ fn program(functions: &[Function]) -> String {
         }
         text.push_str("}\n");
     }
-    let last = functions.len() - 1;
-    writeln!(text, "int main() {{ unsigned s = 0; for (int i = 0; i < 40; i++) {{ s += f{last}(i); fuel += 300; }}")
-        .unwrap();
+    text.push_str("int main() { unsigned s = 0;\n");
+    for number in 0..functions.len() {
+        writeln!(text, "for (int i = 0; i < 10; i++) {{ fuel = 300; s += f{number}(i); }}").unwrap();
+    }
     text.push_str("printf(\"%u\\n\", s); return 0; }\n");
     text
 }
 
-/// POISE_TEST_GRAPHS sets how many programs are tried.
+/// Programs for each level and LLVM; POISE_TEST_GRAPHS sets another number.
+fn programs() -> u32 {
+    std::env::var("POISE_TEST_GRAPHS").ok().and_then(|n| n.parse().ok()).unwrap_or(3)
+}
+
+/// Compares both counts of all programs that `texts` gives, at these levels.
+fn agree(texts: impl Strategy<Value = String>, levels: &[&str]) {
+    let config = Config { cases: programs(), max_shrink_iters: 40, failure_persistence: None, ..Config::default() };
+    let mut runner = TestRunner::new(config);
+    for llvm in LLVMS {
+        for level in levels {
+            runner
+                .run(&texts, |text| {
+                    let (bench, flags) = (Bench::of(llvm), [level, "-fwrapv"]);
+                    let source = Source { text: &text, language: "c" };
+                    let run = bench.measure(&bench.counted(&source, &flags), &[]);
+                    let counted = total(run.profile());
+                    prop_assert!(counted > 1000, "{}", counted);
+                    prop_assert_eq!(counted, bench.covered(&source, &flags, &[]), "{} {}\n{}", llvm, level, text);
+                    Ok(())
+                })
+                .unwrap();
+        }
+    }
+}
+
+/// Almost three thousand graphs of loops with many entries and exits, switches and calls.
 #[test]
 fn random_graphs_count_the_same() {
-    let cases = std::env::var("POISE_TEST_GRAPHS").ok().and_then(|n| n.parse().ok()).unwrap_or(12);
-    let mut runner =
-        TestRunner::new(Config { cases, max_shrink_iters: 60, failure_persistence: None, ..Config::default() });
-    let levels = prop::sample::select(vec!["-O0", "-O1", "-O2", "-O3"]);
-    runner
-        .run(&(prop::collection::vec(function(), 1..4), levels), |(functions, level)| {
-            let (bench, text) = (Bench::new(), program(&functions));
-            let source = Source { text: &text, language: "c" };
-            let run = bench.measure(&bench.counted(&source, &[level]), &[]);
-            prop_assert_eq!(total(run.profile()), bench.covered(&source, &[level], &[]), "{}", level);
-            Ok(())
-        })
-        .unwrap();
+    let functions = prop::collection::vec(function(), BATCH);
+    agree(functions.prop_map(|functions| program(&functions)), &["-O0", "-O1", "-O2", "-O3"]);
 }
 
 /// Structured code: what closed forms are for.
@@ -131,31 +155,24 @@ fn nest(body: &[Statement], depth: usize, text: &mut String) {
     }
 }
 
+/// The program of these loop nests, a function each.
+fn nests(bodies: &[Vec<Statement>]) -> String {
+    let mut text = "#include <stdio.h>\nstatic int a[64];\n".to_owned();
+    for (number, body) in bodies.iter().enumerate() {
+        writeln!(text, "__attribute__((noinline)) static int f{number}(int n, int i0) {{ int s = 0;").unwrap();
+        nest(body, 0, &mut text);
+        text.push_str("return s; }\n");
+    }
+    text.push_str("int main() { int s = 0;\n");
+    for number in 0..bodies.len() {
+        writeln!(text, "for (int n = 0; n < 9; n++) s += f{number}(n, n / 2);").unwrap();
+    }
+    text + "for (int i = 0; i < 64; i++) s ^= a[i];\nprintf(\"%d\\n\", s); return 0; }\n"
+}
+
+/// Almost three thousand nests of loops, most of them with trip counts known when they are entered, some with breaks.
 #[test]
 fn random_loop_nests_count_the_same() {
-    let cases = std::env::var("POISE_TEST_GRAPHS").ok().and_then(|n| n.parse().ok()).unwrap_or(12);
-    let mut runner =
-        TestRunner::new(Config { cases, max_shrink_iters: 60, failure_persistence: None, ..Config::default() });
-    let levels = prop::sample::select(vec!["-O1", "-O2", "-O3"]);
-    runner
-        .run(&(statements(), levels), |(body, level)| {
-            let mut text =
-                "#include <stdio.h>\nstatic int a[64];\n__attribute__((noinline)) static int f(int n, int i0) {\n\
-                int s = 0;\n"
-                    .to_owned();
-            nest(&body, 0, &mut text);
-            text.push_str("return s; }\nint main() { int s = 0; for (int n = 0; n < 9; n++) s += f(n, n / 2);\n");
-            text.push_str("for (int i = 0; i < 64; i++) s ^= a[i];\nprintf(\"%d\\n\", s); return 0; }\n");
-            let (bench, source) = (Bench::new(), Source { text: &text, language: "c" });
-            let run = bench.measure(&bench.counted(&source, &[level, "-fwrapv"]), &[]);
-            prop_assert_eq!(
-                total(run.profile()),
-                bench.covered(&source, &[level, "-fwrapv"], &[]),
-                "{}\n{}",
-                level,
-                text
-            );
-            Ok(())
-        })
-        .unwrap();
+    let bodies = prop::collection::vec(statements(), BATCH);
+    agree(bodies.prop_map(|bodies| nests(&bodies)), &["-O0", "-O1", "-O2", "-O3"]);
 }
