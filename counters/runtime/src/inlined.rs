@@ -45,5 +45,7 @@ pub unsafe fn below(
     let Some(this) = (unsafe { inlined.as_ref() }) else { return parent };
     // SAFETY: as above; chains are as long as functions are nested in each other.
     let outer = unsafe { below(this.outer, parent, callee) };
-    callee(outer, this.region)
+    // Below a marked region that began in the function is still in the function.
+    // SAFETY: the caller gives nodes of its tree.
+    if unsafe { Node::is_within(outer, this.region) } { outer } else { callee(outer, this.region) }
 }

@@ -192,6 +192,28 @@ impl Node {
         !node.is_null()
     }
 
+    /// Whether the inlined function `region` is around `node` already, within the function that was entered: a marked region
+    /// began in it.
+    ///
+    /// # Safety
+    /// `node` must be null or a node of the calling thread's tree.
+    #[inline(always)]
+    pub unsafe fn is_within(mut node: *mut Self, region: *const Region) -> bool {
+        // SAFETY: as in `callee`; regions live, and only the root has none.
+        unsafe {
+            while !node.is_null() && !(*node).region.is_null() {
+                if std::ptr::eq((*node).region, region) {
+                    return true;
+                }
+                if !matches!((*(*node).region).kind, 2 | 3) {
+                    return false;
+                }
+                node = (*node).parent;
+            }
+        }
+        false
+    }
+
     /// The node of `region` among `node` and its callers; null if there is none.
     ///
     /// # Safety
