@@ -27,7 +27,7 @@ struct Variable {
     meaning: &'static str,
 }
 
-const VARIABLES: [Variable; 17] = [
+const VARIABLES: [Variable; 18] = [
     Variable {
         name: "POISE_PROFILE",
         default: "unset",
