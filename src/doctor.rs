@@ -70,8 +70,8 @@ const VARIABLES: [Variable; 18] = [
     },
     Variable {
         name: "POISE_INLINED",
-        default: "on",
-        meaning: "off lets compilers count inlined functions for what they were inlined into",
+        default: "off",
+        meaning: "on lets compilers count inlined functions as call paths of their own",
     },
     Variable {
         name: "POISE_ABSORB",

@@ -126,9 +126,9 @@ unsafe fn countable(module: LLVMModuleRef) -> Vec<LLVMValueRef> {
     }
 }
 
-/// Whether source-level call paths are wanted: unless POISE_INLINED=off is in the compiler's environment.
+/// Whether source-level call paths are wanted: POISE_INLINED=on is in the compiler's environment.
 fn wants_inlined() -> bool {
-    std::env::var_os("POISE_INLINED").is_none_or(|value| value != "off")
+    std::env::var_os("POISE_INLINED").is_some_and(|value| value == "on")
 }
 
 /// Whether a called value is a function of the C or C++ library that LLVM knows.
