@@ -5,7 +5,6 @@
 #include "llvm/Analysis/CFG.h"
 #include "llvm/Analysis/GlobalsModRef.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
-#include "llvm/Demangle/Demangle.h"
 #include "llvm/IR/DebugInfoMetadata.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/Module.h"
@@ -161,12 +160,5 @@ void poise_describe(LLVMMetadataRef function, poise_source *source) {
     StringRef name = described->getLinkageName().empty() ? described->getName() : described->getLinkageName();
     StringRef file = described->getFilename();
     *source = {name.data(), name.size(), file.data(), file.size(), described->getLine()};
-}
-
-// A linker's name as people write it, as far as there is room; the length that it has.
-size_t poise_demangle(const char *name, size_t length, char *text, size_t room) {
-    std::string readable = demangle(std::string(name, length));
-    readable.copy(text, room);
-    return readable.size();
 }
 }
