@@ -4,6 +4,8 @@ mod common;
 
 use std::time::{Duration, Instant};
 
+use poise_profile::Profile;
+
 use common::{BOTH, Mode, Mpi, Run, preload};
 
 /// A copied attribute would be deleted twice, which the C library answers with an abort.
@@ -107,4 +109,18 @@ fn a_second_program_of_a_run_leaves_a_marker() {
     let line = std::fs::read_to_string(marker).expect("the marker");
     assert!(run.stderr.contains(&format!("poise: {line}")), "{}", run.stderr);
     assert_eq!(std::fs::read(profile).expect("the first's"), b"the first's");
+}
+
+/// Ranks that take turns on a thread have trees that go before it does: nothing may look at them afterwards, whatever the clock.
+#[test]
+fn ranks_on_one_thread_have_neither_bins_nor_checkpoints() {
+    let environment = [("POISE_PHASES", "blocks"), ("POISE_CHECKPOINT", "0.001"), ("MALLOC_PERTURB_", "165")];
+    let Some(run) = Run::simulated_with("parts", 6, &environment) else { return };
+    assert_eq!(run.status, Some(0), "{}", run.stderr);
+    let lines: Vec<_> = run.stderr.lines().filter(|line| line.contains("poise:")).collect();
+    assert_eq!(lines.len(), 2, "{}", run.stderr);
+    assert!(lines[0].contains("no bins are made") && lines[1].contains("no more checkpoints"), "{}", run.stderr);
+    let profile = Profile::read(&run.profile_path).expect("a profile");
+    assert_eq!(profile.ranks, 6);
+    assert!(profile.phases.timelines.is_empty());
 }

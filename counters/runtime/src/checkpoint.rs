@@ -116,9 +116,10 @@ impl Writer {
     }
 }
 
-/// The profile is about to be taken: no more checkpoints, and none that reads the trees meanwhile.
-pub fn stop() {
-    let Some(writer) = WRITER.get() else { return };
+/// The profile is about to be taken: no more checkpoints, and none that reads the trees meanwhile. Whether there would have
+/// been some.
+pub fn stop() -> bool {
+    let Some(writer) = WRITER.get() else { return false };
     let until = Instant::now() + PATIENCE;
     loop {
         match writer.goes_on.try_lock() {
@@ -128,10 +129,10 @@ pub fn stop() {
                 std::thread::sleep(Duration::from_millis(1));
                 continue;
             }
-            Err(TryLockError::WouldBlock) => return,
+            Err(TryLockError::WouldBlock) => return true,
         }
         writer.ended.notify_all();
-        return;
+        return true;
     }
 }
 

@@ -18,6 +18,7 @@ use crate::clock::{Instant, Scale, Source};
 use crate::marks;
 use crate::noise;
 use crate::phases;
+use crate::shielded;
 use crate::thread;
 use crate::totals::Totals;
 use crate::tree::Tree;
@@ -28,6 +29,8 @@ static ACTIVE: AtomicBool = AtomicBool::new(false);
 static CLAIMED: AtomicBool = AtomicBool::new(false);
 /// Whether somebody else has taken it.
 static TAKEN: AtomicBool = AtomicBool::new(false);
+/// Whether ranks of this process take turns on its threads.
+static SHARED: AtomicBool = AtomicBool::new(false);
 /// Whether somebody measures waiting.
 static WAITING: AtomicBool = AtomicBool::new(false);
 /// The POSIX key whose destructor tells that a thread ends; the last moment the thread's own code cannot come after.
@@ -105,7 +108,6 @@ pub fn start() {
     {
         say(&format!("POISE_ABSORB: {what}; no noise is injected."));
     }
-    // A simulated program's ranks share threads, whose bins would mix.
     if clock != "simulated"
         && let Err(what) = phases::start(&std::env::var("POISE_PHASES").unwrap_or_default())
     {
@@ -144,6 +146,24 @@ pub fn is_active() -> bool {
 /// See `poise_claim_output`.
 pub fn claim() {
     CLAIMED.store(true, Ordering::Relaxed);
+}
+
+/// Threads of this process have call paths that take turns on them, each with a tree of its own that may go before the thread
+/// does. From the first time on there are no bins, which would mix, and no checkpoints, since what a thread has not
+/// attributed yet is not told apart by trees. Each thread that has such call paths calls this before it changes them.
+#[inline]
+pub fn threads_are_shared() {
+    phases::forget();
+    if !SHARED.load(Ordering::Relaxed) && !SHARED.swap(true, Ordering::Relaxed) {
+        shielded((), || {
+            if phases::stop() {
+                say("POISE_PHASES: ranks share threads here; no bins are made.");
+            }
+            if checkpoint::stop() {
+                say("POISE_CHECKPOINT: ranks share threads here; there are no more checkpoints.");
+            }
+        });
+    }
 }
 
 /// See `poise_measure_waiting`.
@@ -274,6 +294,7 @@ pub fn take(rank: u32) -> Option<Vec<u8>> {
 /// The encoded profile of what runs on this thread alone, for `poise_take_coroutine`. Its tree is gone afterwards.
 pub fn take_coroutine(rank: u32) -> Option<Vec<u8>> {
     let settings = SETTINGS.get().filter(|_| is_active())?;
+    threads_are_shared();
     TAKEN.store(true, Ordering::Relaxed);
     let tree = thread::detach();
     let mut totals = Totals::default();

@@ -403,7 +403,6 @@ impl Thread {
     }
 }
 
-/// What a thread works for while it is called by none of its own functions.
 /// Notes that this thread was started from the call path with the regions `path`, outermost first. It gets a tree when
 /// it enters something, or when it ends if it has counted something by then: many threads do neither.
 pub fn starts(path: Vec<*const Region>) {
@@ -472,6 +471,7 @@ pub struct Suspended([u64; 8]);
 
 /// Takes the call path off this thread, which from now on has entered nothing.
 pub fn suspend() -> Suspended {
+    process::threads_are_shared();
     // SAFETY: as in `enter`; the block is eight words, whatever they hold.
     unsafe { here().cast::<Suspended>().replace(Suspended([0; 8])) }
 }

@@ -193,6 +193,11 @@ impl Run {
 
     /// Runs a program under SimGrid's SMPI, measuring waiting too. `None`, and said, where that is not installed.
     pub fn simulated(name: &str, ranks: u32) -> Option<Self> {
+        Self::simulated_with(name, ranks, &[])
+    }
+
+    /// The same, with more in its environment.
+    pub fn simulated_with(name: &str, ranks: u32, environment: &[(&str, &str)]) -> Option<Self> {
         if !["smpicc", "smpirun"].iter().all(|name| Path::new("/usr/bin").join(name).is_file()) {
             eprintln!("skipped: SimGrid's SMPI is not installed (on Debian: apt install libsimgrid-dev)");
             return None;
@@ -215,6 +220,7 @@ impl Run {
         // The launcher, which is a script, runs without the library.
         command.arg(format!("env LD_PRELOAD={}", preload())).arg(program).current_dir(folder.path());
         command.env("POISE_PROFILE", &profile_path).env("POISE_WAITING", "1");
+        command.envs(environment.iter().copied());
         let output = command.output().expect("timeout, from coreutils");
         Some(Self {
             status: output.status.code(),

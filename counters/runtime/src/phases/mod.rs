@@ -9,7 +9,7 @@ use std::arch::global_asm;
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::ptr::null;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use std::time::Duration;
 
@@ -119,6 +119,8 @@ const FIRST_BLOCKS: u64 = 1 << 14;
 const FIRST_TIME: u64 = 100_000;
 
 static SETTINGS: OnceLock<Settings> = OnceLock::new();
+/// Whether bins are not to be made after all.
+static STOPPED: AtomicBool = AtomicBool::new(false);
 static ALL: Mutex<Vec<Arc<Local>>> = Mutex::new(Vec::new());
 
 fn all() -> MutexGuard<'static, Vec<Arc<Local>>> {
@@ -164,10 +166,27 @@ pub fn start(text: &str) -> Result<(), String> {
     Ok(())
 }
 
+fn settings() -> Option<&'static Settings> {
+    SETTINGS.get().filter(|_| !STOPPED.load(Ordering::Acquire))
+}
+
+/// From now on nobody gets bins, and the profile has none. Whether there would have been some.
+pub fn stop() -> bool {
+    STOPPED.store(true, Ordering::Release);
+    SETTINGS.get().is_some()
+}
+
+/// Takes the calling thread's bins away. Their nodes are looked at no more, since bins are [`stop`]ped for good.
+#[inline]
+pub fn forget() {
+    // SAFETY: the word is this thread's.
+    unsafe { *here() = null() };
+}
+
 /// Gives the calling thread bins, if it is to have some; its blocks are attributed up to `mark`.
 pub fn thread_begins(mark: u64) {
     static THREADS: AtomicU32 = AtomicU32::new(0);
-    let Some(settings) = SETTINGS.get() else { return };
+    let Some(settings) = settings() else { return };
     let width = settings.in_ticks();
     let is_time = settings.unit == BinUnit::Time;
     let local = Arc::new(Local {
@@ -258,7 +277,7 @@ pub fn polled(blocks: u64) {
 
 /// The bins of all threads, for a profile of one rank whose nodes are known. Empty where none were asked for.
 pub fn collect(rank: u32, profile: &Profile, scale: &Scale) -> Phases {
-    let Some(settings) = SETTINGS.get() else { return Phases::default() };
+    let Some(settings) = settings() else { return Phases::default() };
     let mut collected = Collected::new(profile);
     let mut timelines: Vec<(u64, Timeline)> = Vec::new();
     for local in all().iter() {
