@@ -27,7 +27,9 @@ pub fn write_profile() {
     if family.has_coroutines {
         let profile = runtime::take_coroutine(rank).and_then(|bytes| own(&bytes, rank));
         if let Some(all) = coroutines::collect(profile, size, merge) {
-            write(all, size);
+            if write(all, size) {
+                runtime::profile_is_written();
+            }
         }
         return;
     }
@@ -40,8 +42,9 @@ pub fn write_profile() {
         say("MPI_Comm_split of MPI_COMM_WORLD failed; this run has no profile.");
         return;
     };
-    if let Some(profile) = world.reduce() {
-        write(profile, size);
+    let is_written = world.reduce().is_some_and(|profile| write(profile, size));
+    if world.tell(is_written) {
+        runtime::profile_is_written();
     }
     world.free();
 }
@@ -114,6 +117,31 @@ impl World {
         None
     }
 
+    /// Brings down the tree what rank 0 says, and nobody else: whether every rank's profile is on disk. What does not arrive
+    /// is a no.
+    fn tell(&self, word: bool) -> bool {
+        let mut word = [u8::from(word && self.rank == 0)];
+        let mut step: u32 = 1;
+        while step < self.size && self.rank & step == 0 {
+            step *= 2;
+        }
+        if self.rank != 0 {
+            let mut status = [0_u64; 3];
+            let (from, status) = ((self.rank - step) as Int, status.as_mut_ptr().cast());
+            // SAFETY: the status has room for either family's; the sender sends one byte.
+            unsafe { library::recv(word.as_mut_ptr(), 1, self.family.byte, from, TAG, self.comm, status) };
+        }
+        while step > 1 {
+            step /= 2;
+            if self.rank + step < self.size {
+                let to = (self.rank + step) as Int;
+                // SAFETY: the byte is there, and the receiver waits for it.
+                unsafe { library::send(word.as_ptr(), 1, self.family.byte, to, TAG, self.comm) };
+            }
+        }
+        word[0] != 0
+    }
+
     fn own(&self) -> Option<Profile> {
         own(&runtime::take_profile(self.rank)?, self.rank)
     }
@@ -154,10 +182,11 @@ fn own(bytes: &[u8], rank: u32) -> Option<Profile> {
     Some(profile)
 }
 
-/// Writes the profile of all `size` ranks.
-fn write(mut profile: Profile, size: u32) {
-    let Some(path) = runtime::output_path() else { return };
-    if profile.ranks != size {
+/// Writes the profile of all `size` ranks. Whether it is on disk with every one of them.
+fn write(mut profile: Profile, size: u32) -> bool {
+    let Some(path) = runtime::output_path() else { return false };
+    let is_whole = profile.ranks == size;
+    if !is_whole {
         say(&format!("the profile holds {} of {size} ranks.", profile.ranks));
     }
     profile.metadata.insert("ranks".into(), size.to_string());
@@ -165,7 +194,9 @@ fn write(mut profile: Profile, size: u32) {
         let line = format!("{error}; this run has no profile.");
         say(&line);
         error.mark_conflict(&line);
+        return false;
     }
+    is_whole
 }
 
 fn merge(one: Option<Profile>, other: Option<Profile>) -> Option<Profile> {

@@ -43,6 +43,7 @@ unsafe extern "C" {
     safe fn poise_mpi_moved(bytes_sent: u64, bytes_received: u64, comm_size: u32);
     safe fn poise_claim_output();
     safe fn poise_take_profile(rank: u32, length: &mut usize) -> *mut u8;
+    safe fn poise_profile_is_written();
     fn poise_release(bytes: *mut u8, length: usize);
     fn poise_suspend(suspended: *mut Suspended);
     fn poise_proceed(suspended: *const Suspended);
@@ -170,6 +171,11 @@ pub fn take_profile(rank: u32) -> Option<Vec<u8>> {
     let mut length = 0;
     let bytes = poise_take_profile(rank, &mut length);
     released(bytes, length)
+}
+
+/// The run's profile is on disk: this process's checkpoint may go.
+pub fn profile_is_written() {
+    poise_profile_is_written();
 }
 
 /// As [`take_profile`], of the calling rank where several share the process.

@@ -56,7 +56,8 @@ fn a_rank_that_is_not_measured_ends_the_waiting() {
     }
 }
 
-/// A measured rank that comes later than the others wait: the run ends, and they agree that there is no profile.
+/// A measured rank that comes later than the others wait: the run ends, and they agree that there is no profile. Then their
+/// checkpoints stay.
 #[test]
 fn a_rank_that_comes_too_late_ends_as_well() {
     for mpi in BOTH {
@@ -66,13 +67,16 @@ fn a_rank_that_comes_too_late_ends_as_well() {
             let program = mpi.compile("late", folder.path());
             let mut command = mpi.launcher(3);
             command.arg("env").arg(format!("LD_PRELOAD={}", preload()));
-            command.arg(format!("POISE_PROFILE={}", profile.display()));
+            command.arg(format!("POISE_PROFILE={}", profile.display())).arg("POISE_CHECKPOINT=0.1");
             let output = command.arg(format!("POISE_FINALIZE_SECONDS={seconds}")).arg(program).output();
             let output = output.expect("timeout, from coreutils");
             let said = String::from_utf8_lossy(&output.stderr);
             assert_eq!(output.status.code(), Some(0), "{mpi:?}: {said}");
             assert_eq!(String::from_utf8_lossy(&output.stdout).matches("leaves").count(), 3, "{said}");
             assert_eq!((profile.exists(), !said.contains("poise:")), (in_time, in_time), "{mpi:?}: {said}");
+            // What the ranks had measured stays, until it is in a profile.
+            let checkpoints = (0..3).filter(|rank| folder.path().join(format!("run.poise.checkpoint.{rank}")).exists());
+            assert_eq!(checkpoints.count(), if in_time { 0 } else { 3 }, "{mpi:?}: {said}");
         }
     }
 }

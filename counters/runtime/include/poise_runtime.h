@@ -108,6 +108,9 @@ void poise_claim_output(void);
 uint8_t *poise_take_profile(uint32_t rank, size_t *length);
 void poise_release(uint8_t *bytes, size_t length);
 
+/* The profile of the whole run is on disk, and what this process had given is in it: its checkpoint goes. Without this it stays. */
+void poise_profile_is_written(void);
+
 /* Where several ranks are coroutines of one thread (SimGrid's SMPI): takes the current call path off the thread, into 64
  * bytes of the caller's, before another coroutine may run, and puts it back when this one runs again. A coroutine that
  * runs for the first time thus finds a thread that has entered nothing. poise_take_coroutine is poise_take_profile of

@@ -199,6 +199,12 @@ pub unsafe extern "C" fn poise_take_profile(rank: u32, length: *mut usize) -> *m
     })
 }
 
+/// What was taken is where it belongs; see `poise_runtime.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn poise_profile_is_written() {
+    shielded((), process::is_written);
+}
+
 /// The profile of what runs on this thread alone; see `poise_runtime.h`.
 ///
 /// # Safety

@@ -166,6 +166,11 @@ pub fn threads_are_shared() {
     }
 }
 
+/// See `poise_profile_is_written`.
+pub fn is_written() {
+    checkpoint::remove();
+}
+
 /// See `poise_measure_waiting`.
 pub fn measure_waiting() {
     WAITING.store(true, Ordering::Relaxed);
@@ -312,9 +317,7 @@ pub fn take_coroutine(rank: u32) -> Option<Vec<u8>> {
 pub fn finish() {
     let Some(settings) = SETTINGS.get().filter(|_| is_active()) else { return };
     if CLAIMED.load(Ordering::Relaxed) {
-        if TAKEN.load(Ordering::Relaxed) {
-            checkpoint::remove();
-        } else {
+        if !TAKEN.load(Ordering::Relaxed) {
             say("MPI_Finalize was never reached; this run has no profile.");
         }
         return;
