@@ -167,14 +167,15 @@ pub unsafe fn begin(mark: &Mark) {
     if region.is_null() {
         return;
     }
-    thread::with_open(leave_ended);
+    thread::with_open(|open, current| Some(leave_ended(open, current)).filter(|&to| to != current));
     let before = thread::enter(region);
     let inside = thread::current();
-    thread::with_open(move |open| {
+    thread::with_open(move |open, _| {
         if open.len() >= MOST {
             open.drain(..MOST / 2).for_each(|lost| MISMATCH.count(&MISMATCH.begins_alone, lost.region));
         }
         open.push(Open { region, before, inside, has_ended: false });
+        None
     });
 }
 
@@ -188,46 +189,49 @@ pub unsafe fn end(mark: &Mark) {
     if region.is_null() {
         return;
     }
-    thread::with_open(move |open| {
-        leave_ended(open);
+    thread::with_open(move |open, at| {
+        let current = leave_ended(open, at);
+        let moved = Some(current).filter(|&current| current != at);
         let Some(index) = open.iter().rposition(|open| std::ptr::eq(open.region, region) && !open.has_ended) else {
-            return MISMATCH.count(&MISMATCH.ends_alone, region);
+            MISMATCH.count(&MISMATCH.ends_alone, region);
+            return moved;
         };
         let is_last = index + 1 == open.len();
         let inner = open.drain(index + 1..).filter(|inner| !inner.has_ended);
         inner.for_each(|inner| MISMATCH.count(&MISMATCH.begins_alone, inner.region));
-        let (current, Open { before, inside, .. }) = (thread::current(), open[index]);
+        let Open { before, inside, .. } = open[index];
         // SAFETY: nodes are of this thread's tree.
         let is_inside = unsafe { Node::is_on_path(current, inside) };
         if is_inside && current != inside && is_last {
             MISMATCH.count(&MISMATCH.elsewhere, region);
             open[index].has_ended = true;
-            return;
+            return moved;
         }
         open.truncate(index);
         if is_inside {
-            // SAFETY: `before` came from `enter` on this thread.
-            unsafe { thread::leave(before) };
-        } else if current != before {
+            return Some(before);
+        }
+        if current != before {
             // An exception or a jump out of the region leads back to `before`; here the function has returned.
             MISMATCH.count(&MISMATCH.begins_alone, region);
         }
+        moved
     });
 }
 
-/// Leaves the regions that another function ended, where the function in which they began has the thread again.
-fn leave_ended(open: &mut Vec<Open>) {
+/// Leaves the regions that another function ended, where the function in which they began has the thread again: gives the
+/// node to go to.
+fn leave_ended(open: &mut Vec<Open>, mut current: *mut Node) -> *mut Node {
     while let Some(last) = open.last().filter(|last| last.has_ended) {
-        let current = thread::current();
         if current == last.inside {
-            // SAFETY: `before` came from `enter` on this thread.
-            unsafe { thread::leave(last.before) };
+            current = last.before;
         // SAFETY: nodes are of this thread's tree.
         } else if unsafe { Node::is_on_path(current, last.inside) } {
             break;
         }
         open.pop();
     }
+    current
 }
 
 /// Counts those of `open` that were left without their end, when the thread is at `current` for the last time.

@@ -113,7 +113,7 @@ impl Thread {
     #[inline(always)]
     fn attribute(&mut self) {
         let now = clock::now();
-        phases::prepare(self.current);
+        phases::prepare(self.current, &mut self.busy);
         // SAFETY: nodes live as long as their thread, and `current` is one of them.
         let node = unsafe { &*self.current };
         // Clocks of different cores may disagree by a little after a migration.
@@ -129,7 +129,7 @@ impl Thread {
             }
         } else {
             // Not while it may have been polling, which leaves no trace in the bins.
-            phases::advance(self.current, blocks, ticks, self.blocks, now);
+            phases::advance(self.current, (blocks, ticks), self.blocks, now, &mut self.busy);
         }
     }
 
@@ -164,15 +164,27 @@ impl Thread {
     #[cold]
     #[inline(never)]
     fn grow(&mut self, parent: *mut Node, region: *const Region) -> *mut Node {
-        if self.busy != 0 {
-            return parent;
-        }
-        self.busy = 1;
-        let (tree, parent) = (self.tree, parent);
+        let tree = self.tree;
         // SAFETY: the tree is this thread's and `parent` is in it; `busy` keeps signal handlers out.
-        let node = shielded(null_mut(), move || unsafe { (*tree).grow(parent, region) });
-        self.busy = 0;
+        let node = alone(&mut self.busy, null_mut(), move || unsafe { (*tree).grow(parent, region) });
         if node.is_null() { parent } else { node }
+    }
+}
+
+/// Runs `cold`, which may allocate, with the thread's word `busy` set; gives `default` instead in a signal handler that
+/// interrupted such an action, since allocating is not for it.
+pub fn alone<T>(busy: &mut u64, default: T, cold: impl FnOnce() -> T + std::panic::UnwindSafe) -> T {
+    let busy = std::ptr::from_mut(busy);
+    // SAFETY: the word is the caller's. Volatile, since a signal handler may read it meanwhile, of which the compiler knows
+    // nothing.
+    unsafe {
+        if busy.read_volatile() != 0 {
+            return default;
+        }
+        busy.write_volatile(1);
+        let result = shielded(default, cold);
+        busy.write_volatile(0);
+        result
     }
 }
 
@@ -190,7 +202,7 @@ pub fn enter(region: *const Region) -> *mut Node {
     let called_in = unsafe { (*site(thread)).take() };
     let parent = if called_in.is_null() { token } else { thread.inlined(called_in, token) };
     thread.current = thread.callee(parent, region);
-    phases::prepare(thread.current);
+    phases::prepare(thread.current, &mut thread.busy);
     // SAFETY: `current` is a node of this thread's tree.
     unsafe { (*thread.current).visits.add(1) };
     token
@@ -208,7 +220,7 @@ pub fn inlined(inlined: *const Inlined, blocks: u64) {
     // What is counted here is no part of what will be attributed to the current node, and of all else it is.
     thread.blocks = thread.blocks.wrapping_add(blocks);
     thread.mark = thread.mark.wrapping_add(blocks);
-    phases::prepare(node);
+    phases::prepare(node, &mut thread.busy);
     // SAFETY: the node is one of this thread's tree.
     unsafe { (*node).blocks.add(blocks) };
     if thread.polls & ARMED != 0 {
@@ -217,7 +229,7 @@ pub fn inlined(inlined: *const Inlined, blocks: u64) {
         }
     } else {
         // What the current node has counted since it was attributed comes later.
-        phases::advance(node, blocks, 0, thread.mark, thread.last);
+        phases::advance(node, (blocks, 0), thread.mark, thread.last, &mut thread.busy);
     }
 }
 
@@ -282,8 +294,10 @@ pub unsafe fn resume(token: *mut Node, region: *const Region) {
 /// See `poise_mpi_moved`.
 pub fn moved(bytes_sent: u64, bytes_received: u64, comm_size: u32) {
     // SAFETY: as in `enter`; `current` is null or a node of this thread's tree.
-    if let Some(node) = unsafe { (*here()).current.as_ref() } {
-        phases::prepare(std::ptr::from_ref(node).cast_mut());
+    let thread = unsafe { &mut *here() };
+    // SAFETY: as above.
+    if let Some(node) = unsafe { thread.current.as_ref() } {
+        phases::prepare(thread.current, &mut thread.busy);
         node.bytes_sent.add(bytes_sent);
         node.bytes_received.add(bytes_received);
         node.comm_size.raise(u64::from(comm_size));
@@ -348,7 +362,7 @@ pub fn tested_in_vain(entry: &Stamp) {
         polls.clear();
         thread.polls |= ARMED;
     }
-    phases::prepare(thread.current);
+    phases::prepare(thread.current, &mut thread.busy);
     // SAFETY: `current` is a node of this thread's tree.
     unsafe { (*thread.current).wait_ticks.add(thread.last.saturating_sub(entry.time)) };
 }
@@ -359,7 +373,7 @@ pub fn awaited(entry: &mut Stamp, other: &Stamp, cost: u64) {
     let thread = unsafe { &mut *here() };
     // SAFETY: `current` is null or a node of this thread's tree.
     let Some(node) = (unsafe { thread.current.as_ref() }) else { return };
-    phases::prepare(thread.current);
+    phases::prepare(thread.current, &mut thread.busy);
     let waited = other.clock.saturating_sub(thread.clock());
     node.logical_wait.add(waited);
     thread.ahead = thread.ahead.wrapping_add(waited).wrapping_add(cost);
@@ -433,20 +447,21 @@ pub fn adopt(origin: *mut Node) -> *mut Node {
     if base.is_null() { null_mut() } else { std::mem::replace(&mut thread.current, base) }
 }
 
-/// Lets `change` change the list of this thread's open regions; not in a signal handler that interrupted such a change.
-pub fn with_open(change: impl FnOnce(&mut Vec<Open>) + std::panic::UnwindSafe) {
-    // SAFETY: as in `enter`; `change` may call functions of this module, so that no reference to the block is held.
-    let thread = here();
-    // SAFETY: as above.
-    unsafe {
-        if (*thread).current.is_null() || (*thread).busy != 0 {
-            return;
-        }
-        (*thread).busy = 1;
-        // The tree is this thread's, and `busy` keeps others from the list.
-        let open = (*(*thread).tree).open();
-        shielded((), move || change(&mut *open));
-        (*thread).busy = 0;
+/// Lets `change` change the list of this thread's open regions, given with the current node; not in a signal handler that
+/// interrupted such a change. `change` gives the node to [`leave`] to afterwards, if any.
+pub fn with_open(change: impl FnOnce(&mut Vec<Open>, *mut Node) -> Option<*mut Node> + std::panic::UnwindSafe) {
+    // SAFETY: as in `enter`.
+    let thread = unsafe { &mut *here() };
+    let current = thread.current;
+    if current.is_null() {
+        return;
+    }
+    // SAFETY: the tree is this thread's.
+    let open = unsafe { (*thread.tree).open() };
+    // SAFETY: `busy` keeps others from the list.
+    if let Some(to) = alone(&mut thread.busy, None, move || change(unsafe { &mut *open }, current)) {
+        // SAFETY: what is remembered came from `enter` on this thread.
+        unsafe { leave(to) };
     }
 }
 
@@ -461,8 +476,10 @@ pub fn settle() {
 
 /// Counts this thread's regions that were left without their end, before the profile is taken.
 pub fn check_open() {
-    let current = current();
-    with_open(move |open| marks::check(open, current));
+    with_open(|open, current| {
+        marks::check(open, current);
+        None
+    });
 }
 
 /// A thread's block as it was when something else began to run on the thread: a coroutine with a call path of its own.
@@ -565,4 +582,22 @@ pub fn end(address: usize) -> *mut Tree {
     noise::thread_ends();
     phases::thread_ends();
     std::mem::replace(&mut thread.tree, null_mut())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_may_allocate_is_not_begun_within_itself() {
+        let mut word = 0_u64;
+        let address = &raw mut word;
+        // SAFETY: one thread looks at the word, as hooks and signal handlers do: the inner call is the handler's.
+        let call = |cold: fn(*mut u64) -> [u64; 2]| alone(unsafe { &mut *address }, [7, 7], move || cold(address));
+        // SAFETY: as above.
+        let within = call(|address| unsafe { [*address, alone(&mut *address, 7, || 8)] });
+        assert_eq!(within, [1, 7]);
+        assert_eq!(call(|_| panic!("cold")), [7, 7]);
+        assert_eq!(call(|_| [8, 9]), [8, 9]);
+    }
 }

@@ -16,7 +16,7 @@ use std::time::Duration;
 use poise_profile::{Bin, BinUnit, Phases, Place, Profile, Region, Share, Timeline};
 
 use crate::clock::{self, Scale};
-use crate::shielded;
+use crate::thread::alone;
 use crate::tree::{Counter, Node};
 use recorder::{Path, Recorder};
 
@@ -221,48 +221,49 @@ fn local() -> Option<&'static Local> {
     unsafe { (*here()).as_ref() }
 }
 
-/// `node`, of the calling thread's tree, is about to count something.
+/// `node`, of the calling thread's tree, is about to count something. `busy` is the thread's, as for [`alone`].
 #[inline(always)]
-pub fn prepare(node: *mut Node) {
+pub fn prepare(node: *mut Node, busy: &mut u64) {
     if let Some(local) = local() {
         // SAFETY: the caller's promise.
         let node_bin = unsafe { &(*node).bin };
         if node_bin.get() != local.bin.get() {
-            reach(local, node);
+            reach(local, node, busy);
         }
     }
 }
 
 #[cold]
 #[inline(never)]
-fn reach(local: &'static Local, node: *mut Node) {
+fn reach(local: &'static Local, node: *mut Node, busy: &mut u64) {
     let reach = move |recorder: &mut Recorder| recorder.reach(node, [0, 0]);
-    if shielded(false, move || local.with(reach)) {
+    if alone(busy, false, move || local.with(reach)) {
         // SAFETY: the caller's promise.
         unsafe { (*node).bin.set(local.bin.get()) };
     }
 }
 
-/// `node` has just counted `blocks` in `ticks`: the thread has executed `all` blocks, and it is `now`.
+/// `node` has just counted `blocks` in `ticks`: the thread has executed `all` blocks, and it is `now`. `busy` is the thread's,
+/// as for [`alone`].
 #[inline(always)]
-pub fn advance(node: *mut Node, blocks: u64, ticks: u64, all: u64, now: u64) {
+pub fn advance(node: *mut Node, (blocks, ticks): (u64, u64), all: u64, now: u64, busy: &mut u64) {
     if let Some(local) = local() {
         let at = if local.is_time { now } else { all };
         if at >= local.limit.get() {
-            close(local, node, blocks, ticks, at);
+            close(local, node, (blocks, ticks), at, busy);
         }
     }
 }
 
 #[cold]
 #[inline(never)]
-fn close(local: &'static Local, node: *mut Node, blocks: u64, ticks: u64, at: u64) {
+fn close(local: &'static Local, node: *mut Node, (blocks, ticks): (u64, u64), at: u64, busy: &mut u64) {
     let close = move |recorder: &mut Recorder| {
         let left = recorder.close(node, blocks, ticks, at - local.limit.get());
         local.limit.set((at - left).saturating_add(recorder.width));
         local.bin.add(1);
     };
-    if shielded(false, AssertUnwindSafe(move || local.with(close))) {
+    if alone(busy, false, AssertUnwindSafe(move || local.with(close))) {
         // SAFETY: the caller's promise.
         unsafe { (*node).bin.set(local.bin.get()) };
     }
