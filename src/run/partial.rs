@@ -48,12 +48,15 @@ pub fn merge(files: &[PathBuf]) -> Result<Profile, ProfileError> {
     Ok(merged)
 }
 
-/// The checkpoints in a run's folder, by name.
+/// The checkpoints in a run's folder, by name; without what the runtime moved aside, which is of processes before the last.
 fn checkpoints(folder: &Path) -> Vec<PathBuf> {
     let start = format!("{PROFILE}.checkpoint");
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut files: Vec<_> =
-        entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(&start)).map(|e| e.path()).collect();
+    let mut files: Vec<_> = entries
+        .filter(|entry| entry.file_name().to_string_lossy().starts_with(&start))
+        .filter(|entry| !entry.file_name().to_string_lossy().contains(".old"))
+        .map(|e| e.path())
+        .collect();
     files.sort();
     files
 }

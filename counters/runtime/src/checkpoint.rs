@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, OnceLock, PoisonError, TryLockError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use poise_profile::Profile;
 
@@ -25,7 +25,10 @@ static WRITER: OnceLock<Writer> = OnceLock::new();
 struct Writer {
     path: PathBuf,
     rank: u32,
+    interval: Duration,
     start: Instant,
+    /// Whether the thread that writes was asked for.
+    has_begun: AtomicBool,
     /// Whether checkpoints go on; held while one is written.
     goes_on: Mutex<bool>,
     ended: Condvar,
@@ -33,10 +36,11 @@ struct Writer {
     has_written: AtomicBool,
 }
 
-/// Begins to write checkpoints of the profile at `path` every `wish` seconds; empty for none.
+/// Reads the wish for checkpoints of the profile at `path` every `wish` seconds; empty for none. They are written from
+/// [`begin`] on.
 ///
 /// # Errors
-/// The wish is no positive number, or there can be no thread.
+/// The wish is no positive number.
 pub fn start(wish: &str, path: &Path) -> Result<(), String> {
     if wish.is_empty() {
         return Ok(());
@@ -50,15 +54,29 @@ pub fn start(wish: &str, path: &Path) -> Result<(), String> {
     if let Some(rank) = rank {
         file.push(format!(".{rank}"));
     }
-    let writer = WRITER.get_or_init(|| Writer {
+    WRITER.get_or_init(|| Writer {
         path: file.into(),
         rank: rank.unwrap_or(0),
+        interval,
         start: Instant::now(),
+        has_begun: AtomicBool::new(false),
         goes_on: Mutex::new(true),
         ended: Condvar::new(),
         has_written: AtomicBool::new(false),
     });
-    without_signals(|| std::thread::Builder::new().name("poise".into()).spawn(move || writer.run(interval)))
+    Ok(())
+}
+
+/// A thread gets a call tree: from the first on, checkpoints are written where they are asked for. Not before, since launchers
+/// and shells are preloaded too, and some of what they do needs a process of one thread.
+///
+/// # Errors
+/// There can be no thread.
+pub fn begin() -> Result<(), String> {
+    let Some(writer) = WRITER.get().filter(|writer| !writer.has_begun.swap(true, Ordering::Relaxed)) else {
+        return Ok(());
+    };
+    without_signals(|| std::thread::Builder::new().name("poise".into()).spawn(move || writer.run()))
         .map(drop)
         .map_err(|error| format!("there can be no thread for checkpoints: {error}"))
 }
@@ -78,10 +96,10 @@ fn without_signals<T>(make: impl FnOnce() -> T) -> T {
 }
 
 impl Writer {
-    fn run(&self, interval: Duration) {
+    fn run(&self) {
         let mut goes_on = self.goes_on.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
-            let waited = self.ended.wait_timeout_while(goes_on, interval, |goes_on| *goes_on);
+            let waited = self.ended.wait_timeout_while(goes_on, self.interval, |goes_on| *goes_on);
             goes_on = waited.unwrap_or_else(PoisonError::into_inner).0;
             if !*goes_on {
                 return;
@@ -110,9 +128,29 @@ impl Writer {
         if self.has_written.load(Ordering::Relaxed) {
             return profile.replace(&self.path).map_err(no_more);
         }
+        self.move_aside();
         profile.write(&self.path).map_err(no_more)?;
         self.has_written.store(true, Ordering::Relaxed);
         Ok(())
+    }
+}
+
+impl Writer {
+    /// Gives what an earlier process left, as a job that was killed and started again, another name. What is younger than this
+    /// process is of one that lives and stays, as does all that cannot be moved.
+    fn move_aside(&self) {
+        let changed = std::fs::symlink_metadata(&self.path).and_then(|file| file.modified());
+        let started = SystemTime::now().checked_sub(self.start.elapsed());
+        if changed.is_ok_and(|changed| started.is_some_and(|started| changed < started)) {
+            let name = |number: u32| {
+                let mut name = OsString::from(&self.path);
+                name.push(if number == 1 { ".old".into() } else { format!(".old{number}") });
+                PathBuf::from(name)
+            };
+            let free = (1..=999).map(name).find(|name| name.symlink_metadata().is_err());
+            // What cannot be moved is told when it is in the way.
+            let _ = free.map(|free| std::fs::rename(&self.path, free));
+        }
     }
 }
 

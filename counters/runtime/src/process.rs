@@ -197,6 +197,9 @@ pub fn register(block: usize) -> *mut Tree {
     }
     let tree = Box::into_raw(Box::new(Tree::new(block)));
     threads().live.push(tree);
+    if let Err(what) = checkpoint::begin() {
+        say(&format!("POISE_CHECKPOINT: {what}; there are no checkpoints."));
+    }
     tree
 }
 

@@ -281,3 +281,21 @@ fn a_million_call_paths_fit() {
     let bytes: u64 = String::from_utf8_lossy(&output.stdout).trim().parse().unwrap();
     assert!(bytes > 50_000_000 && bytes < 200_000_000, "{bytes}");
 }
+
+/// The thread that writes checkpoints begins with the first region: a shell or launcher that is preloaded has none.
+#[test]
+fn a_process_that_enters_nothing_has_one_thread() {
+    let folder = tempfile::tempdir().unwrap();
+    let threads = |command: &mut Command| {
+        command.env("POISE_PROFILE", folder.path().join("x.poise")).env("POISE_CHECKPOINT", "3600");
+        String::from_utf8(command.output().unwrap().stdout).unwrap()
+    };
+    let library = std::env::current_exe().unwrap().parent().unwrap().join("libpoise_runtime.so");
+    assert!(library.exists());
+    let mut grep = Command::new("grep");
+    grep.args(["^Threads:", "/proc/self/status"]).env("LD_PRELOAD", library);
+    assert_eq!(threads(&mut grep), "Threads:\t1\n");
+    let body = "char line[99]; FILE *f = fopen(\"/proc/self/status\", \"r\");
+        while (fgets(line, 99, f)) { if (line[0] == 'T' && line[1] == 'h') fputs(line, stdout); }";
+    assert_eq!(threads(&mut Command::new(build(folder.path(), body))), "Threads:\t2\n");
+}

@@ -69,18 +69,24 @@ fn go_when_the_profile_is_written() {
     assert_eq!(total(&Profile::read(&path).unwrap()), expected);
 }
 
-/// A checkpoint of another process is kept, as a profile is.
+/// A checkpoint of an earlier process is kept under another name, as often as there is one.
 #[test]
 fn replace_no_file_of_others() {
-    let text = "#include <unistd.h>\nint main(void) { for (volatile int i = 0; i < 9; i++) usleep(20000); return 4; }";
+    let text = "#include <stdlib.h>\n#include <unistd.h>
+        int main(void) { while (access(getenv(\"OLD\"), F_OK)) usleep(1000); return 4; }";
     let bench = Bench::new();
     let program = bench.counted(&Source { text, language: "c" }, &["-O1"]);
     let (path, checkpoint) = (bench.path("x.poise"), bench.path("x.poise.checkpoint"));
-    std::fs::write(&checkpoint, "mine").unwrap();
-    let output = Command::new(program).env("POISE_PROFILE", &path).env("POISE_CHECKPOINT", "0.01").output().unwrap();
-    assert_eq!(output.status.code(), Some(4));
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(said.ends_with("there are no more checkpoints.\n") && said.lines().count() == 1, "{said}");
-    assert_eq!(std::fs::read(&checkpoint).unwrap(), b"mine");
-    assert!(path.exists());
+    for (text, old) in [("first", "x.poise.checkpoint.old"), ("second", "x.poise.checkpoint.old2")] {
+        let old = bench.path(old);
+        std::fs::write(&checkpoint, text).unwrap();
+        let _ = std::fs::remove_file(&path);
+        let mut command = Command::new(&program);
+        command.env("POISE_PROFILE", &path).env("POISE_CHECKPOINT", "0.01").env("OLD", &old);
+        let output = command.output().unwrap();
+        assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(4), &b""[..]));
+        assert_eq!(std::fs::read_to_string(&old).unwrap(), text);
+        assert!(path.exists());
+    }
+    assert_eq!(std::fs::read_to_string(bench.path("x.poise.checkpoint.old")).unwrap(), "first");
 }
