@@ -148,6 +148,31 @@ mod cube {
     }
 
     #[test]
+    fn names_of_folders_with_repetitions_are_the_runs_and_must_agree() {
+        let folder = tempfile::tempdir().unwrap();
+        let add = |run: &str, file: &str| {
+            std::fs::create_dir_all(folder.path().join(run)).unwrap();
+            let to = folder.path().join(run).join(file);
+            std::fs::copy(dataset("cube/matrix/mm.x10y1z1.r1/profile.cubex"), &to).unwrap();
+            to
+        };
+        let read = |path: &std::path::Path| formats::read(&[path.to_owned()], &ReadOptions::default());
+        let input = read(&add("bt.p2.r1", "cube4.8_bug.cubex")).unwrap();
+        assert_eq!(
+            (&input.experiment.parameters[..], &input.experiment.points[0][..]),
+            (&["p".to_owned()][..], &[2.0][..])
+        );
+        std::fs::remove_dir_all(folder.path().join("bt.p2.r1")).unwrap();
+        add("fastest.p16.size9.r1", "profile.cubex");
+        add("tree", "profile.cubex");
+        let error = read(folder.path()).map(|_| ()).unwrap_err().to_string();
+        for part in ["tree/profile.cubex: the name says no parameter", "r1/profile.cubex says the parameters (p, size)"]
+        {
+            assert!(error.contains(part), "{error}");
+        }
+    }
+
+    #[test]
     fn a_wrong_checksum_is_mentioned_and_a_file_cut_off_is_refused() {
         let good = std::fs::read(dataset("cube/matrix/mm.x10y1z1.r1/profile.cubex")).unwrap();
         let mut wrong = good.clone();
@@ -372,6 +397,19 @@ mod tools {
         assert!(error("p,t\n1,2\n", "q=parameter,t=metric").contains("no column `q`; expected one of `p`, `t`"));
         assert!(error("p,t\n1,2\n", "p=parameter,t=time").contains("`time` is no role"));
         assert!(error("p,t\n1,2\n", "p=parameter").contains("no column is a metric"));
+    }
+
+    #[test]
+    fn a_column_without_a_role_that_makes_repetitions_is_told() {
+        let of = |columns: &str| {
+            let options = ReadOptions { columns: Some(columns.to_owned()), ..ReadOptions::default() };
+            let warnings = read_with(&dataset("ls1_mardyn/ls1-bench1.csv"), &options).warnings;
+            warnings.into_iter().map(|w| (w.code, w.message)).collect::<Vec<_>>()
+        };
+        let told = of("density=parameter,time=metric,vectorize_code=callpath");
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert!(told[0].0 == "W103" && told[0].1.contains("`cutoff` has no role and 5 values"), "{told:?}");
+        assert_eq!(of("density=parameter,cutoff=parameter,time=metric,vectorize_code=callpath"), []);
     }
 
     /// Layouts as MARTA, JUBE and ReFrame write them, with what surrounds the columns that matter.

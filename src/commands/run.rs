@@ -20,7 +20,8 @@ mod dry;
 #[derive(Args, Debug)]
 #[command(after_help = "\
 A study is called again after an interruption: it runs what is missing and nothing twice. docs/studies.md describes the
-study file. Ends with status 5 if runs failed; the others are kept.
+study file. Ends with status 5 if runs failed; the others are kept. One command behind `--` ends with that command's own
+status, 0 also where it ended well and left no profile: `status` in the folder's run.json says whether it was measured.
 Examples:
   poise run --init                                       write study.toml, with a comment for every key
   poise run --init -o other.toml                         write it under another name

@@ -2,6 +2,7 @@
 //! launcher say of it.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::ExitStatus;
@@ -9,6 +10,7 @@ use std::time::Duration;
 
 use super::processes::Process;
 use super::{CONFLICT, Measured, PROFILE, Run, record};
+use crate::install;
 
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -164,12 +166,39 @@ pub fn judge(run: &Run, ended: &Ended, folder: &Path) -> Outcome {
         End::Itself(status) if status.success() => ended_well(run, ended, folder),
         End::Itself(status) => {
             let (cause, reason, number) = ended_badly(*status, ended.out_of_memory, &last_words(folder));
+            let is_untold = matches!(cause, Cause::Signal | Cause::ExitStatus) && status.signal().is_none();
+            if let Some(program) = is_untold.then(|| missing_program(run, folder)).flatten() {
+                return failed(Cause::CannotStart, not_found(&program), number);
+            }
             // Launchers end with the status of a rank, and do not always say so when it dies as they start it.
             let is_ranks = cause == Cause::Signal && status.signal().is_none() && record::launcher(run).is_some();
             let cause = if is_ranks { Cause::RankKilled } else { cause };
             failed(cause, reason, number)
         }
     }
+}
+
+/// The program behind a launcher that does not exist, where what the launcher says of it was not kept: the first word
+/// that can only be a path and names nothing, unless an executable file stands before it.
+fn missing_program(run: &Run, folder: &Path) -> Option<String> {
+    record::launcher(run)?;
+    let directory = run.working_directory(folder);
+    let is_executable = |path: &Path| path.metadata().is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0);
+    for word in run.command_in(folder).into_iter().skip(1).filter(|w| !w.starts_with('-') && !w.contains('=')) {
+        let path = directory.join(&word);
+        let is_program = if word.contains('/') { is_executable(&path) } else { install::find_program(&word).is_some() };
+        if is_program {
+            return None;
+        }
+        if word.contains('/') && path.symlink_metadata().is_err() {
+            return Some(word);
+        }
+    }
+    None
+}
+
+fn not_found(program: &str) -> String {
+    format!("The launcher found no program `{program}` that it can execute.")
 }
 
 fn seconds(duration: Duration) -> f64 {
@@ -222,8 +251,7 @@ fn ended_badly(status: ExitStatus, out_of_memory: bool, said: &str) -> (Cause, S
     };
     // The launcher's own status says nothing of it: Open MPI's is the number of processes that did not start, and 130.
     if let Some(program) = program_not_found(said) {
-        let reason = format!("The launcher found no program `{program}` that it can execute.");
-        return (Cause::CannotStart, reason, number);
+        return (Cause::CannotStart, not_found(&program), number);
     }
     if let Some((cause, why)) = told_by_launcher(said) {
         let is_memory = cause == Cause::RankKilled && why.contains("signal 9") && out_of_memory;
@@ -383,6 +411,31 @@ mod tests {
             let reason = format!("The launcher found no program `{name}` that it can execute.");
             assert_eq!(cause(code << 8, false, said), (Cause::CannotStart, reason, code as u8));
         }
+    }
+
+    #[test]
+    fn a_program_that_does_not_exist_is_told_although_the_launcher_was_not_heard() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("hosts"), "").unwrap();
+        let app = folder.path().join("app");
+        fs::write(&app, "").unwrap();
+        fs::set_permissions(&app, fs::Permissions::from_mode(0o755)).unwrap();
+        let ended = Ended { how: End::Itself(ExitStatus::from_raw(132 << 8)), ..Ended::not_started(String::new()) };
+        let of = |command: &str| {
+            let command = command.split(' ').map(str::to_owned).collect();
+            let run = Run { command, directory: folder.path().to_owned(), ..Run::default() };
+            match judge(&run, &ended, folder.path()) {
+                Outcome::Failed { cause, reason, status } => (cause, reason.contains("no program `./missing`"), status),
+                Outcome::Complete => panic!("status 132 is no success"),
+            }
+        };
+        let missing = (Cause::CannotStart, true, 132);
+        assert_eq!(of("mpirun -n 2 ./missing ./in"), missing);
+        assert_eq!(of("mpirun --hostfile ./hosts -x A=./b -n 2 ./missing"), missing);
+        // What stands behind the program may come into being only by it.
+        assert_eq!(of("mpirun -n 2 ./app ./missing"), (Cause::RankKilled, false, 132));
+        assert_eq!(of("mpirun -n 2 sh ./missing"), (Cause::RankKilled, false, 132));
+        assert_eq!(of("./app ./missing"), (Cause::Signal, false, 132));
     }
 
     #[test]

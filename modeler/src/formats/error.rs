@@ -195,7 +195,8 @@ pub const EXPLANATIONS: &[Explanation] = &[
         code: IGNORED,
         title: "something in a file was ignored",
         text: "The file holds something that has no meaning for a model, such as an unknown key or a tag. Nothing has to \
-               be done unless the key was misspelt.",
+               be done unless the key was misspelt. A column of a table that has no role, although rows of one point \
+               differ in it, makes repetitions of them; give it a role with --columns.",
     },
     Explanation {
         code: CONTRADICTION,

@@ -397,13 +397,45 @@ fn choose(source: &Source, asked: Option<Format>) -> Result<&'static dyn Reader,
     Err(not_recognised(source, reasons))
 }
 
+/// The error that a folder of no known kind is empty, or holds one or few files that are measurements themselves.
+fn folder(source: &Source, folder: &std::path::Path) -> Option<ReadError> {
+    /// A folder of so many files is told of by its kinds.
+    const FEW: usize = 50;
+    let mut files: Vec<PathBuf> =
+        std::fs::read_dir(folder).ok()?.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    let error = |what: String| ReadError::new(ErrorKind::NotRecognised, source.place(), what);
+    if files.is_empty() {
+        return Some(error("this folder is empty".into()).advice("Give the file or folder that holds measurements"));
+    }
+    files.sort();
+    let format = |file: &PathBuf| {
+        let source = Source::open(file).ok().filter(|source| source.head().is_some())?;
+        let reader = READERS.iter().find(|reader| reader.detect(&source) == Detection::Yes)?;
+        Some((file.file_name()?.to_string_lossy().into_owned(), reader.format()))
+    };
+    let found: Vec<(String, Format)> = files.iter().take(FEW).filter_map(format).collect();
+    let (name, format) = found.first()?;
+    let more = match found.len() - 1 {
+        0 => String::new(),
+        more => format!(", and {more} more file{} that can be read", if more == 1 { "" } else { "s" }),
+    };
+    let what = format!("this folder is no format by itself; it holds {name}, which is {format}{more}");
+    Some(error(what).advice(format!("Give {} instead", folder.join(name).display())))
+}
+
 /// The error that no reader knows `source`, with what keeps it from being the formats that it is nearest to.
 fn not_recognised(source: &Source, reasons: Vec<(Format, String)>) -> ReadError {
     if let Some(roles) = source.head().and_then(|(head, _)| tables::suggested_roles(head)) {
         let what = "the format was not recognised: this is a table, and the roles of its columns are not known";
         return ReadError::new(ErrorKind::NotRecognised, source.place(), what)
-            .advice(format!("Give those that matter, for example --columns '{roles}'"))
+            .advice(format!(
+                "Give those that matter, for example --columns '{roles}'; times in another unit than seconds need it, \
+                 as in wall=metric:time[ms]"
+            ))
             .reasons(reasons);
+    }
+    if let Some(error) = source.path.as_deref().filter(|_| source.head().is_none()).and_then(|f| folder(source, f)) {
+        return error.reasons(reasons);
     }
     let reason = |format: Format| reasons.iter().find(|(of, _)| *of == format);
     let undecided = reasons.iter().filter(|(_, reason)| reason.starts_with("perhaps")).map(|(format, _)| *format);

@@ -63,7 +63,7 @@ impl Names {
 
 /// A name in its forms from the shortest to the one that is never ambiguous.
 fn forms(linker_name: &str, kind: RegionKind) -> [String; 3] {
-    if matches!(kind, RegionKind::Function | RegionKind::Inlined) {
+    if matches!(kind, RegionKind::Function | RegionKind::Inlined) && is_mangled(linker_name) {
         if let Ok(symbol) = cpp_demangle::Symbol::new(linker_name) {
             let options = cpp_demangle::DemangleOptions::new;
             let short = symbol.demangle_with_options(&options().no_params().no_return_type());
@@ -79,6 +79,13 @@ fn forms(linker_name: &str, kind: RegionKind) -> [String; 3] {
         return rust(linker_name);
     }
     [linker_name.to_owned(), linker_name.to_owned(), linker_name.to_owned()]
+}
+
+/// Whether a linker name begins as those that C++ and Rust make, with the underscore or two that some systems put before
+/// it. Demanglers also read types, as which C's `a` and `f` would be `signed char` and `float`.
+fn is_mangled(linker_name: &str) -> bool {
+    let bare = linker_name.trim_start_matches('_');
+    (1..=4).contains(&(linker_name.len() - bare.len())) && bare.starts_with(['Z', 'R'])
 }
 
 /// Whether a name that follows C++'s rules is one of Rust's older scheme, which ends in a hash.
@@ -128,6 +135,13 @@ mod tests {
     fn names_that_are_not_mangled_stay() {
         let mpi = Region { name: "MPI_Allreduce".into(), file: String::new(), line: 0, kind: RegionKind::Mpi };
         assert_eq!(shown(&[function("main", "a.c", 3), mpi]), ["main", "MPI_Allreduce"]);
+    }
+
+    #[test]
+    fn short_names_of_c_are_no_types() {
+        let names = ["a", "f", "Pc", "St", "Z1f", "RNvC6_123foo3bar", "_Zed", "_a"];
+        let regions = names.map(|name| function(name, "a.c", 1));
+        assert_eq!(shown(&regions), names);
     }
 
     #[test]

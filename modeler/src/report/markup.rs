@@ -13,6 +13,36 @@ pub(crate) fn path(experiment: &Experiment, callpath: CallPathId) -> Markup {
     html! { @for caller in callers { span.caller { (breakable(caller)) " → " wbr; } } span { (breakable(last)) } }
 }
 
+/// As [`path`], with long argument lists left out.
+pub(crate) fn short_path(experiment: &Experiment, callpath: CallPathId) -> Markup {
+    let names: Vec<String> = experiment.path(callpath).into_iter().map(shortened).collect();
+    let Some((last, callers)) = names.split_last() else { return html! {} };
+    html! { @for caller in callers { span.caller { (breakable(caller)) " → " wbr; } } span { (breakable(last)) } }
+}
+
+/// Argument lists of more characters are left out where room is short.
+const LONG_ARGUMENTS: usize = 16;
+
+/// A name whose argument list, if that is long, is `(…)`: `void f(…) const`.
+pub(crate) fn shortened(name: &str) -> String {
+    let end = name.strip_suffix(" const").unwrap_or(name).len();
+    let mut depth = 0_usize;
+    let opening = name[..end].char_indices().rev().find(|(_, c)| {
+        match c {
+            ')' => depth += 1,
+            '(' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth == 0
+    });
+    match opening {
+        Some((at, '(')) if name[at + 1..end - 1].chars().count() > LONG_ARGUMENTS => {
+            format!("{}(…){}", &name[..at], &name[end..])
+        }
+        _ => name.to_owned(),
+    }
+}
+
 /// `1 point`, `25 points`.
 pub(crate) fn counted(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
@@ -118,6 +148,16 @@ fn formula(text: &str) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_argument_lists_are_left_out() {
+        let of = |name: &str| shortened(name);
+        assert_eq!(of("void f(const double*, int (*)(int), Domain&) const"), "void f(…) const");
+        assert_eq!(of("(anonymous namespace)::g(const double*, const double*)"), "(anonymous namespace)::g(…)");
+        for whole in ["int main(int, char**)", "(a long name in brackets)::g", "!$omp for @x.cc:12", "", ")", "µ)"] {
+            assert_eq!(of(whole), whole);
+        }
+    }
 
     #[test]
     fn names_break_at_marks_and_never_inside_words() {

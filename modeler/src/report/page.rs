@@ -4,7 +4,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::article::article;
 use super::data::{address, json, packed};
-use super::markup::{at, breakable, counted, data_table, path, share_bar, sum};
+use super::markup::{at, breakable, counted, data_table, share_bar, short_path, shortened, sum};
 use super::notes::{bound, warnings};
 use super::plot::legend;
 use super::points::quality;
@@ -254,7 +254,8 @@ impl Ranking<'_> {
 
     fn link(&self, ranked: &Ranked) -> Markup {
         let names = self.view.experiment.path(ranked.model.callpath);
-        html! { a href=(format!("#c{}", ranked.model.callpath)) { (names.last().unwrap_or(&"")) } }
+        let name = names.last().copied().unwrap_or_default();
+        html! { a href=(format!("#c{}", ranked.model.callpath)) title=(name) { (shortened(name)) } }
     }
 
     /// The columns that have something in them.
@@ -273,13 +274,13 @@ impl Ranking<'_> {
         html! {
             tfoot { tr {
                 td {} td { "the whole program" } td {}
-                @if columns.measured { td.number { (measured_total(self.view, self.ranked).map_or_else(String::new, |v| quantity(v, unit))) } }
-                td.number { (quantity(costs.total.0, unit)) }
+                @if columns.measured { td.number.wide { (measured_total(self.view, self.ranked).map_or_else(String::new, |v| quantity(v, unit))) } }
+                td.number.wide { (quantity(costs.total.0, unit)) }
                 td.number { (quantity(costs.total.1, unit)) }
-                td.number { (interval(costs.total_interval.0, costs.total_interval.1, unit)) }
+                td.interval.wide { (interval(costs.total_interval.0, costs.total_interval.1, unit)) }
+                td.share.wide { (share_bar(1.0)) }
                 td.share { (share_bar(1.0)) }
-                td.share { (share_bar(1.0)) }
-                @if columns.overtakes { td {} }
+                @if columns.overtakes { td.wide {} }
             } }
         }
     }
@@ -292,17 +293,17 @@ impl Ranking<'_> {
                 @let id = r.model.callpath;
                 tr {
                     td.number { (first + i + 1) }
-                    td.path { a href=(format!("#c{id}")) { (path(view.experiment, id)) } }
+                    td.path { a href=(format!("#c{id}")) title=(path_text(view.experiment, id)) { (short_path(view.experiment, id)) } }
                     td.growth { (sum(&shape(&view.experiment.parameters, r.model))) }
                     @if columns.measured {
-                        td.number { (costs.measured(view.experiment, id).map_or_else(String::new, |value| quantity(value, unit))) }
+                        td.number.wide { (costs.measured(view.experiment, id).map_or_else(String::new, |value| quantity(value, unit))) }
                     }
-                    td.number { (quantity(costs.now[id as usize], unit)) }
+                    td.number.wide { (quantity(costs.now[id as usize], unit)) }
                     td.number { strong { (quantity(r.prediction.value, unit)) } }
-                    td.number { (interval(r.prediction.lower, r.prediction.upper, unit)) }
-                    td.share { (share_bar(costs.share_now(id))) }
+                    td.interval.wide { (interval(r.prediction.lower, r.prediction.upper, unit)) }
+                    td.share.wide { (share_bar(costs.share_now(id))) }
                     td.share { (share_bar(costs.share_then(id))) }
-                    @if columns.overtakes { td.overtakes {
+                    @if columns.overtakes { td.overtakes.wide {
                         @if let Some(found) = overtaking(view.experiment, costs, self.ranked, first + i, view.options.level) { (self.overtakes(&found)) }
                     } }
                 }
@@ -312,8 +313,9 @@ impl Ranking<'_> {
 
     /// `from p = 61: sweep and 2 more`.
     fn overtakes(&self, found: &Overtaking) -> Markup {
+        let name = name_among(self.view.experiment, found.other);
         html! {
-            (breakable(&name_among(self.view.experiment, found.other))) @if found.more > 0 { " and " (found.more) " more" }
+            span title=(name) { (breakable(&name.split(" -> ").map(shortened).collect::<Vec<_>>().join(" -> "))) } @if found.more > 0 { " and " (found.more) " more" }
             " from " (self.at_changing(&found.at))
             @if !found.is_certain { " " span.caller { "(not certain)" } }
         }
@@ -376,13 +378,13 @@ fn ranking_head(columns: Columns) -> Markup {
             th.number scope="col" { "#" }
             th scope="col" { "call path" }
             th scope="col" { "growth" }
-            @if columns.measured { th.number scope="col" { "today, measured" } }
-            th.number scope="col" { "today, model" }
+            @if columns.measured { th.number.wide scope="col" { "today, measured" } }
+            th.number.wide scope="col" { "today, model" }
             th.number scope="col" { "predicted" }
-            th.number scope="col" { "interval" }
-            th scope="col" { "share today" }
+            th.interval.wide scope="col" { "interval" }
+            th.wide scope="col" { "share today" }
             th scope="col" { "share, target" }
-            @if columns.overtakes { th scope="col" { "overtakes" } }
+            @if columns.overtakes { th.wide scope="col" { "overtakes" } }
         } }
     }
 }

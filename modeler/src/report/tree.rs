@@ -2,7 +2,7 @@
 
 use maud::{Markup, PreEscaped, html};
 
-use super::markup::{breakable, sum};
+use super::markup::{breakable, shortened, sum};
 use super::quantity::{percent, quantity, shape};
 use super::view::View;
 use crate::experiment::CallPathId;
@@ -126,13 +126,13 @@ impl Tree<'_> {
         html! {
             @match costs.models[id as usize] {
                 Some(model) => {
-                    span { a href=(format!("#c{id}")) { (breakable(name)) } }
+                    span { a href=(format!("#c{id}")) title=(name) { (breakable(&shortened(name))) } }
                     span { (sum(&shape(&self.view.experiment.parameters, model))) }
                     span { (quantity(costs.value_then(id), self.view.unit())) }
                     span { (percent(costs.share_now(id))) }
                     span { (percent(costs.share_then(id))) }
                 }
-                None => { span.caller { (breakable(name)) } span {} span {} span {} span {} }
+                None => { span.caller title=(name) { (breakable(&shortened(name))) } span {} span {} span {} span {} }
             }
             span style=(format!("--s:{:.1}%", 100.0 * with_callees)) { (percent(with_callees)) }
         }

@@ -243,10 +243,14 @@ fn parameters(runs: &[Measured], pattern: Option<&str>) -> Result<Vec<Said>, Rea
     let by_folder: Vec<Said> = runs.iter().map(folder).collect();
     let by_file: Vec<Said> = runs.iter().map(|run| names::extrap(names::stem(name_of(&run.path)))).collect();
     // Extra-P takes the folder's name wherever profiles lie in folders of their own. Other folders have names for other
-    // reasons, and count only where the files' names say less.
-    let own_folders = runs.iter().all(|run| run.depth > 1);
+    // reasons, and count only where the files' names say less, or say no repetition where the folders' do.
+    let in_scheme = |said: &[Said]| said.iter().all(|s| s.repetition.is_some());
+    let own_folders = runs.iter().all(|run| run.depth > 1) || (in_scheme(&by_folder) && !in_scheme(&by_file));
     let best = match (score(&by_folder), score(&by_file)) {
-        (None, None) => None,
+        (None, None) => {
+            [&by_folder, &by_file].into_iter().try_for_each(|said| contradiction(runs, said))?;
+            None
+        }
         (Some(folder), Some(file)) if folder > file || (folder == file && own_folders) => Some(by_folder),
         (Some(_), None) => Some(by_folder),
         _ => Some(by_file),
@@ -254,7 +258,8 @@ fn parameters(runs: &[Measured], pattern: Option<&str>) -> Result<Vec<Said>, Rea
     let own: Vec<Said> =
         runs.iter().map(|r| Said { parameters: r.profile.parameters.clone(), repetition: None }).collect();
     let inside = || {
-        let ranks = |run: &Measured| Some(vec![("p".to_owned(), f64::from(run.profile.ranks?))]);
+        let ranks =
+            |run: &Measured| Some(vec![("p".to_owned(), f64::from(run.profile.processes.or(run.profile.ranks)?))]);
         let by_ranks = || runs.iter().map(|r| Some(Said { parameters: ranks(r)?, repetition: None })).collect();
         if score(&own).is_some() { Some(own.clone()) } else { by_ranks() }
     };
@@ -272,6 +277,25 @@ fn parameters(runs: &[Measured], pattern: Option<&str>) -> Result<Vec<Said>, Rea
             .expected("a file or folder named as app.p4.n10.r1")
             .advice("Describe the names with --pattern, for example --pattern '*_{p}ranks'")
     })
+}
+
+/// The error that two runs do not name the same parameters, where names are in Extra-P's scheme up to the repetition and
+/// say none twice: such names are no accident, and falling back to the number of ranks would lose what they say.
+fn contradiction(runs: &[Measured], said: &[Said]) -> Result<(), ReadError> {
+    let set = |said: &Said| said.parameters.iter().map(|(name, _)| name.clone()).collect::<BTreeSet<String>>();
+    let Some(first) = said.iter().position(|s| s.repetition.is_some() && s.twice().is_none()) else { return Ok(()) };
+    let Some(other) = said.iter().position(|s| set(s) != set(&said[first]) && s.twice().is_none()) else {
+        return Ok(());
+    };
+    let listed = |at: usize| match set(&said[at]).into_iter().collect::<Vec<_>>() {
+        names if names.is_empty() => "no parameter".to_owned(),
+        names => format!("the parameters ({})", names.join(", ")),
+    };
+    let (here, there) = (runs[other].place(), runs[first].place());
+    let what = format!("the name says {}, and that of {there} says {}", listed(other), listed(first));
+    Err(ReadError::new(ErrorKind::NotRecognised, here, what)
+        .expected("names of runs that all say the same parameters")
+        .advice("Give the runs of one program alone, or describe the names with --pattern"))
 }
 
 fn name_of(path: &Path) -> &str {

@@ -114,6 +114,8 @@ pub(crate) struct Profile {
     pub values: Vec<(u32, u32, Reduced)>,
     /// Ranks (or threads) that the values are of, where the format tells them apart.
     pub ranks: Option<u32>,
+    /// How many processes they are of, where the format tells these from threads.
+    pub processes: Option<u32>,
     /// Columns whose values the report has rounded, and the relative standard deviation of that.
     pub rounded: Vec<(u32, f64)>,
     /// Parameters that the profile itself names.

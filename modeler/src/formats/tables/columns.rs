@@ -1,12 +1,13 @@
 //! Tables of comma-separated (or tab-, semicolon-, bar-separated) values whose columns the user gives roles, and our own.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io::{Cursor, Read};
 
+use super::suggest::is_repetition;
 use super::{Row, add, seconds};
 use crate::experiment::OverRanks;
 use crate::formats::collect::{Collector, split_path};
-use crate::formats::error::{ErrorKind, Place, ReadError};
+use crate::formats::error::{ErrorKind, IGNORED, Place, ReadError};
 use crate::formats::source::Source;
 use crate::formats::{Detection, Format, Reader};
 
@@ -67,6 +68,7 @@ impl Reader for Columns {
             Some(wanted) => assign(&name, &header, &wanted)?,
             None => own_roles(&header),
         };
+        let mut unnamed = Unnamed::of(&header, &roles);
         let mut table = Table { name: &name, header: &header, roles, units: HashMap::new(), rows: Vec::new() };
         let mut reader = csv::ReaderBuilder::new();
         reader.delimiter(delimiter).trim(csv::Trim::All).flexible(true).has_headers(false);
@@ -79,7 +81,11 @@ impl Reader for Columns {
             let cells: Vec<String> = record.iter().map(|c| String::from_utf8_lossy(c).into_owned()).collect();
             if number >= before && !is_rule(&cells) {
                 table.row(line, &cells)?;
+                unnamed.row(&cells);
             }
+        }
+        for message in unnamed.warnings(&header) {
+            into.warn(IGNORED, Place::file(&name), message);
         }
         add(table.rows, &name, into)
     }
@@ -196,6 +202,68 @@ fn assign(name: &str, header: &[String], wanted: &[(String, Role)]) -> Result<Ve
     }
     let role = |column: &String| wanted.iter().find(|(c, _)| c == column).map(|(_, role)| role.clone());
     Ok(header.iter().map(role).collect())
+}
+
+/// Columns without a role whose values may tell apart what becomes repetitions.
+struct Unnamed {
+    /// Columns that say where a row belongs.
+    keys: Vec<usize>,
+    columns: Vec<UnnamedColumn>,
+    /// How many rows there were.
+    rows: usize,
+}
+
+struct UnnamedColumn {
+    column: usize,
+    /// Its values, of which more than a few are those of a measurement.
+    values: BTreeSet<String>,
+    /// Its first value by where a row belongs.
+    first: HashMap<Vec<String>, String>,
+    /// Whether rows of one place have different values.
+    differs: bool,
+}
+
+impl Unnamed {
+    /// No parameter of a study has so many values.
+    const MOST: usize = 1000;
+
+    fn of(header: &[String], roles: &[Option<Role>]) -> Self {
+        let says_where = |role: &Role| matches!(role, Role::Parameter(_) | Role::CallPath | Role::Name);
+        let is_candidate = |c: &usize| roles[*c].is_none() && !header[*c].is_empty() && !is_repetition(&header[*c]);
+        let of_column =
+            |column| UnnamedColumn { column, values: BTreeSet::new(), first: HashMap::new(), differs: false };
+        Self {
+            keys: (0..roles.len()).filter(|&c| roles[c].as_ref().is_some_and(says_where)).collect(),
+            columns: (0..roles.len()).filter(is_candidate).map(of_column).collect(),
+            rows: 0,
+        }
+    }
+
+    fn row(&mut self, cells: &[String]) {
+        let key: Vec<String> = self.keys.iter().filter_map(|&c| cells.get(c).cloned()).collect();
+        self.rows += 1;
+        for own in self.columns.iter_mut().filter(|own| own.values.len() <= Self::MOST) {
+            let Some(cell) = cells.get(own.column).filter(|cell| !cell.is_empty()) else { continue };
+            own.differs |= own.first.entry(key.clone()).or_insert_with(|| cell.clone()) != cell;
+            own.values.insert(cell.clone());
+        }
+    }
+
+    /// What there is to say of columns whose values come again and again, as those of a measurement do not.
+    fn warnings(&self, header: &[String]) -> Vec<String> {
+        let recurs =
+            |own: &&UnnamedColumn| own.differs && own.values.len() <= Self::MOST && 2 * own.values.len() <= self.rows;
+        let message = |own: &UnnamedColumn| {
+            let name = &header[own.column];
+            let is_number = own.values.iter().all(|value| value.parse::<f64>().is_ok());
+            let role = if is_number { "parameter" } else { "callpath" };
+            format!(
+                "The column `{name}` has no role and {} values: rows that differ in it count as repetitions. Add                  {name}={role}, or {name}=repetition if that is what they are.",
+                own.values.len()
+            )
+        };
+        self.columns.iter().filter(recurs).map(message).collect()
+    }
 }
 
 struct Table<'a> {

@@ -43,8 +43,13 @@ const STATISTICS: [&str; 6] = ["sd", "std", "stddev", "stdev", "variance", "stde
 /// Names of columns that say which repetition a row is.
 const REPETITIONS: [&str; 6] = ["run", "rep", "repetition", "iteration", "trial", "repeat"];
 
+/// Whether a column of this name says which repetition a row is.
+pub(super) fn is_repetition(name: &str) -> bool {
+    REPETITIONS.contains(&name.to_ascii_lowercase().as_str())
+}
+
 /// What a list for `--columns` may look like for the table that begins with `head`, such as
-/// `Ranks=parameter:p,mean=metric:time,mpi=callpath`; nothing where `head` does not begin with a header and a row of as
+/// `Ranks=parameter:p,mean=metric,mpi=callpath`; nothing where `head` does not begin with a header and a row of as
 /// many cells, some of them numbers.
 pub(in crate::formats) fn suggested_roles(head: &[u8]) -> Option<String> {
     DELIMITERS.into_iter().find_map(|delimiter| of_table(head, delimiter))
@@ -96,7 +101,7 @@ struct Column<'a> {
 fn roles(columns: &[Column]) -> String {
     let numbers = || columns.iter().filter(|c| c.is_number);
     let is_metric = |c: &Column| METRICS.iter().any(|word| c.lower.contains(word));
-    let is_repetition = |c: &Column| REPETITIONS.contains(&c.lower.as_str());
+    let is_repetition = |c: &Column| is_repetition(c.name);
     let are_statistics = columns.iter().any(|c| STATISTICS.contains(&c.lower.as_str()));
     let counts_values = |c: &Column| are_statistics && c.lower == "n";
     let metric = METRICS.iter().find_map(|word| numbers().find(|c| c.lower.contains(word)));
@@ -115,7 +120,8 @@ fn roles(columns: &[Column]) -> String {
     }
     let is_parameter = |c: &Column| parameters.iter().any(|p| p.name == c.name);
     if let Some(metric) = metric.filter(|m| !is_parameter(m)) {
-        list.push(format!("{}=metric{}", metric.name, if metric.lower == "time" { "" } else { ":time" }));
+        // Only this name tells the unit that the metric `time` has.
+        list.push(format!("{}=metric{}", metric.name, if metric.lower == "seconds" { ":time" } else { "" }));
     }
     let names = columns.iter().filter(|c| !c.is_number && c.varies).take(MOST_NAMES);
     list.extend(names.map(|c| format!("{}=callpath", c.name)));
@@ -131,7 +137,7 @@ mod tests {
     fn roles_are_proposed_by_names_and_cells() {
         let of = |text: &str| suggested_roles(text.as_bytes());
         let collectives = "mpi,variable,Ranks,N,mean,sd\nIntelMPI,MPI_Barrier,32,1600,13.2,19.4\nOpenMPI,MPI_Bcast,64,1998,16.5,41.8\n";
-        assert_eq!(of(collectives).unwrap(), "Ranks=parameter:p,mean=metric:time,mpi=callpath,variable=callpath");
+        assert_eq!(of(collectives).unwrap(), "Ranks=parameter:p,mean=metric,mpi=callpath,variable=callpath");
         assert_eq!(of("threads;run;time\n1;1;2.5\n2;1;1.5\n").unwrap(), "threads=parameter,time=metric,run=repetition");
         assert_eq!(of("density\tseconds\n0.1\t5\n0.2\t7\n").unwrap(), "density=parameter,seconds=metric:time");
         // Levels of a design come again, times do not.

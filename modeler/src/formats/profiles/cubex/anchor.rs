@@ -38,6 +38,8 @@ pub(super) struct Anchor {
     /// Callees of each node.
     pub callees: Vec<Vec<u32>>,
     pub locations: u32,
+    /// Groups of locations that are processes; 0 where the file tells of no kinds.
+    pub processes: u32,
 }
 
 /// Reads an anchor, which may be compressed with gzip.
@@ -61,6 +63,8 @@ struct State {
     region: Option<(u32, String)>,
     /// Call-tree nodes that are open.
     nodes: Vec<u32>,
+    /// The kind of the group of locations that is open.
+    group: String,
 }
 
 fn parse(place: &str, from: impl BufRead) -> Result<Anchor, ReadError> {
@@ -146,6 +150,7 @@ impl State {
                     _ => return,
                 }
             }
+            ("locationgroup", "type") => &mut self.group,
             ("region", "name") => match &mut self.region {
                 Some((_, name)) => name,
                 None => return,
@@ -167,6 +172,9 @@ impl State {
             }
             Some("cnode") => {
                 self.nodes.pop();
+            }
+            Some("locationgroup") => {
+                self.anchor.processes += u32::from(std::mem::take(&mut self.group).trim() == "process");
             }
             _ => {}
         }

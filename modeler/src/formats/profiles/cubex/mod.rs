@@ -60,6 +60,7 @@ impl ProfileFormat for Cubex {
         })?;
         let anchor = anchor::read(&format!("{name}/anchor.xml"), xml)?;
         profile.ranks = Some(anchor.locations);
+        profile.processes = Some(anchor.processes).filter(|&count| count > 0);
         let nodes = nodes(&name, &anchor, &mut profile)?;
         let mut reading =
             Reading { name: &name, anchor: &anchor, nodes: &nodes, profile, orders: HashMap::new(), wanted: values };
