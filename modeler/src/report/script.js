@@ -643,7 +643,11 @@ function filter(tree, wanted, hits) {
 
 const labels = new WeakMap();
 function label(node) {
-  if (!labels.has(node)) labels.set(node, (node.localName === "details" ? node.firstElementChild : node).firstElementChild.textContent.toLowerCase());
+  if (!labels.has(node)) {
+    const cell = (node.localName === "details" ? node.firstElementChild : node).firstElementChild;
+    // The title is the whole name where the text leaves arguments out.
+    labels.set(node, (one("[title]", cell) ?? cell).title.toLowerCase());
+  }
   return labels.get(node);
 }
 
