@@ -98,6 +98,21 @@ fn write_new(path: &Path, content: impl FnOnce(&mut dyn Write) -> Result<(), Not
     })
 }
 
+/// Whether a new file can come to be at `path`, which `option` names; asked before work that takes long.
+pub fn check_new(path: &Path, option: &str) -> Result<()> {
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if path == Path::new("-") && option == "-o" || path.metadata().is_ok_and(|m| !m.is_file() && !m.is_dir()) {
+        Ok(())
+    } else if path.symlink_metadata().is_ok() {
+        Err(Error::Usage(format!(
+            "{} exists and is not overwritten. Choose another name with {option}.",
+            path.display()
+        )))
+    } else {
+        folder.metadata().map(|_| ()).map_err(|e| Error::cannot_write(path, &e))
+    }
+}
+
 /// Writes to a hidden file beside `path` and links it to that name when it is complete.
 fn write_beside(path: &Path, content: impl FnOnce(&mut dyn Write) -> Result<(), NotWritten>) -> Result<(), NotWritten> {
     use std::os::unix::fs::PermissionsExt;

@@ -218,6 +218,7 @@ fn phases_are_matched_over_runs_and_modelled() {
     }
     let page = world.read("page.html");
     assert!(page.contains("<svg") && page.contains(">multiply<"), "the timeline with its regions");
+    assert!(page.contains("3 phases, ") && !page.contains("call paths make"), "phases are called phases");
     // A run whose phases are others is told and not forced into a place.
     phases(&world, &["--keep", "runs/n60", "--param", "n=60", "--width", "20000"], &["./known", "60", "2"]);
     let done = world.poise(["phases", "runs"]).status(0);
@@ -235,6 +236,14 @@ fn what_cannot_be_done_is_told() {
     refused(&["--", "./known", "1"], "--engine qemu counts any program");
     refused(&["--engine", "qemu", "--by", "time", "--", "./known", "1"], "In QEMU time means nothing");
     refused(&["--lines", "--", "./known", "1"], "--lines needs --engine qemu");
+    refused(&["--engine", "qemu", "--lines", "--", "./known", "1"], "--lines needs --width");
+    world.write("there", "");
+    // Told before the program runs.
+    for option in ["--page", "--plot", "-o"] {
+        let done = world.poise(["phases", option, "there", "--", "touch", "ran"]).status(2);
+        assert!(done.stderr.contains(&format!("Choose another name with {option}")), "{}", done.stderr);
+    }
+    assert!(!world.path("ran").exists());
     world.write("script", "#!/bin/sh\n");
     refused(&["--engine", "qemu", "--", "./script"], "ELF");
     let failed = world.poise(["run", "--engine", "qemu", "-o", "failed", "--", "/bin/false"]);

@@ -22,7 +22,8 @@ pub fn model(arguments: &ModelArgs, global: &GlobalArgs, ranks: &Ranks) -> Resul
     let destination = arguments.fitted.output.output.as_deref();
     if arguments.fitted.output.format == OutputFormat::Human {
         let fits = input::fit(&experiment, &arguments.fitted.fit, ranks)?;
-        output::deliver(&for_people(&experiment, &fits, global.verbose, destination), destination)?;
+        let shown = Shown { noun: "call path", all_metrics: global.verbose, verbose: global.verbose };
+        output::deliver(&for_people(&experiment, &fits, &shown, destination), destination)?;
         return input::partial(&warnings, &fits);
     }
     // Only people read of the runners-up.
@@ -55,13 +56,24 @@ pub fn model(arguments: &ModelArgs, global: &GlobalArgs, ranks: &Ranks) -> Resul
 }
 
 /// The metric that people come for; the others are shown only where asked for, or where there is no time.
-fn is_shown(experiment: &Experiment, metric: MetricId, verbose: bool) -> bool {
+fn is_shown(experiment: &Experiment, metric: MetricId, all: bool) -> bool {
     let has_time = experiment.metrics.iter().any(|m| m.name == "time");
-    verbose || !has_time || experiment.metrics[metric as usize].name == "time"
+    all || !has_time || experiment.metrics[metric as usize].name == "time"
+}
+
+/// What people are shown of models.
+pub struct Shown {
+    /// What call paths are, in the singular.
+    pub noun: &'static str,
+    /// Whether all metrics are shown, and not time alone.
+    pub all_metrics: bool,
+    /// Whether noise and the hypotheses that lost are shown.
+    pub verbose: bool,
 }
 
 /// The models as tables, with the notes on each.
-pub fn for_people(experiment: &Experiment, fits: &Fits, verbose: bool, destination: Option<&Path>) -> String {
+pub fn for_people(experiment: &Experiment, fits: &Fits, shown: &Shown, destination: Option<&Path>) -> String {
+    let &Shown { noun, all_metrics, verbose } = shown;
     let mut text = String::new();
     let mut hidden = 0;
     for (id, metric) in experiment.metrics.iter().enumerate() {
@@ -69,15 +81,15 @@ pub fn for_people(experiment: &Experiment, fits: &Fits, verbose: bool, destinati
         if models.is_empty() {
             continue;
         }
-        if !is_shown(experiment, id as MetricId, verbose) {
+        if !is_shown(experiment, id as MetricId, all_metrics) {
             hidden += models.len();
             continue;
         }
         let unit = if metric.unit.is_empty() { String::new() } else { format!(" [{}]", metric.unit) };
         let _ = writeln!(text, "{}", output::heading(&format!("{}{unit}", metric.name), destination));
-        text.push_str(&table(&models_table(experiment, &models)));
+        text.push_str(&table(&models_table(experiment, &models, noun)));
         if verbose {
-            text.push_str(&noise_level(&models));
+            text.push_str(&noise_level(&models, noun));
         }
         for model in &models {
             notes(&mut text, experiment, model, verbose);
@@ -98,8 +110,8 @@ pub fn for_people(experiment: &Experiment, fits: &Fits, verbose: bool, destinati
     text
 }
 
-fn models_table(experiment: &Experiment, models: &[&Model]) -> Table {
-    let header = ["call path", "growth", "shape from", "model", "error", "noise"].map(str::to_owned).to_vec();
+fn models_table(experiment: &Experiment, models: &[&Model], noun: &str) -> Table {
+    let header = [noun, "growth", "shape from", "model", "error", "noise"].map(str::to_owned).to_vec();
     let percent = |share: Option<f64>| {
         share.map_or_else(|| "n/a".to_owned(), |s| format!("{:.1} %", (1000.0 * s).round() / 10.0 + 0.0))
     };
@@ -121,13 +133,16 @@ fn models_table(experiment: &Experiment, models: &[&Model]) -> Table {
     Table { header, rows: models.iter().map(row).collect() }
 }
 
-/// The noise estimated over all call paths, in one sentence; nothing where it is unknown everywhere.
-fn noise_level(models: &[&Model]) -> String {
+/// The noise estimated over all call paths, which are called `noun`, in one sentence; nothing where it is unknown everywhere.
+fn noise_level(models: &[&Model], noun: &str) -> String {
     let mut noise: Vec<f64> = models.iter().filter_map(|m| m.quality.noise).map(|n| 100.0 * n.max(0.0) + 0.0).collect();
     noise.sort_by(f64::total_cmp);
     let (Some(least), Some(most)) = (noise.first(), noise.last()) else { return String::new() };
     let middle = noise[noise.len() / 2];
-    format!("Noise: {middle:.1} % at the middle one of {} call paths, {least:.1} % to {most:.1} %.\n", noise.len())
+    match noise.len() {
+        1 => format!("Noise: {middle:.1} %.\n"),
+        count => format!("Noise: {middle:.1} % at the middle one of {count} {noun}s, {least:.1} % to {most:.1} %.\n"),
+    }
 }
 
 /// Warnings, and with `-v` the hypotheses that lost.

@@ -46,7 +46,7 @@ pub struct PhasesArgs {
     /// Width of the bins: basic blocks (with QEMU instructions), or nanoseconds with --by time.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub width: Option<u64>,
-    /// Also count the lines of memory that each bin accesses; with --engine qemu.
+    /// Also count the lines of memory that each bin accesses; with --engine qemu and --width.
     #[arg(long)]
     pub lines: bool,
     /// M: the most frequent addresses (or shares of functions) of a bin that its label is taken from.
@@ -101,9 +101,13 @@ pub enum By {
 
 /// Measures or reads, analyses, prints.
 pub fn phases(arguments: &PhasesArgs, global: &GlobalArgs) -> Result<()> {
+    for (file, option) in [(&arguments.output.output, "-o"), (&arguments.plot, "--plot"), (&arguments.page, "--page")] {
+        file.as_deref().map_or(Ok(()), |file| output::check_new(file, option))?;
+    }
     if arguments.inputs.is_empty() {
         let profile = measure(arguments)?;
-        return show(&analyse(&profile, arguments), arguments, &arguments.command.join(" "));
+        let analysis = phases::analyse(&profile, &thresholds(&profile, arguments));
+        return show(&analysis, arguments, &arguments.command.join(" "));
     }
     let runs = read(arguments)?;
     match &runs[..] {
@@ -112,8 +116,9 @@ pub fn phases(arguments: &PhasesArgs, global: &GlobalArgs) -> Result<()> {
     }
 }
 
-fn analyse(profile: &Profile, arguments: &PhasesArgs) -> Analysis {
-    let thresholds = Thresholds {
+/// The thresholds that the user chose, or that fit what was counted.
+fn thresholds(profile: &Profile, arguments: &PhasesArgs) -> Thresholds {
+    Thresholds {
         events: arguments.events,
         label: arguments.label.unwrap_or_else(|| {
             let defaults = phases::default_thresholds(profile);
@@ -123,8 +128,7 @@ fn analyse(profile: &Profile, arguments: &PhasesArgs) -> Analysis {
         filter: arguments.filter,
         join: arguments.join,
         share: arguments.share,
-    };
-    phases::analyse(profile, &thresholds)
+    }
 }
 
 /// One run of the program with bins.
@@ -134,6 +138,10 @@ fn measure(arguments: &PhasesArgs) -> Result<Profile> {
     }
     if arguments.engine == Engine::Counters && arguments.lines {
         return Err(Error::Usage("--lines needs --engine qemu: compiled counters see no addresses.".into()));
+    }
+    if arguments.lines && arguments.width.is_none() {
+        let what = "--lines needs --width, such as --width 1000000: how many lines bins that become one have in common is not known.";
+        return Err(Error::Usage(what.into()));
     }
     interrupt::watch();
     let value = |&(ref name, number): &(String, f64)| (name.clone(), Value::of(number));
@@ -159,7 +167,11 @@ fn measure(arguments: &PhasesArgs) -> Result<Profile> {
             }
             Ok(profile)
         }
-        Outcome::Failed { cause: Cause::NoProfile | Cause::PrintsNothing, .. } => Err(Error::Usage(NO_BINS.into())),
+        Outcome::Failed { cause: Cause::NoProfile | Cause::PrintsNothing, .. }
+            if arguments.engine == Engine::Counters =>
+        {
+            Err(Error::Usage(NO_BINS.into()))
+        }
         Outcome::Failed { reason, status, .. } => {
             let said = std::fs::read_to_string(folder.join("stderr.txt")).unwrap_or_default();
             let last: Vec<&str> = said.lines().rev().take(3).collect();
@@ -179,11 +191,11 @@ fn read(arguments: &PhasesArgs) -> Result<Vec<At>> {
     for path in &arguments.inputs {
         found.extend(formats::measured_runs(path).map_err(input::unreadable)?);
     }
-    let at = |MeasuredRun { name, parameters, profile }: MeasuredRun| {
-        let analysis = analyse(&profile, arguments);
-        (!profile.phases.is_empty()).then_some(At { name, parameters, analysis })
-    };
-    let runs: Vec<At> = found.into_iter().filter_map(at).collect();
+    found.retain(|run| !run.profile.phases.is_empty());
+    let chosen: Vec<_> = found.iter().map(|run| (&run.profile, thresholds(&run.profile, arguments))).collect();
+    let analyses = phases::analyse_all(&chosen);
+    let at = |(MeasuredRun { name, parameters, .. }, analysis)| At { name, parameters, analysis };
+    let runs: Vec<At> = found.into_iter().zip(analyses).map(at).collect();
     match runs.is_empty() {
         true => Err(Error::Input(
             "None of the runs has bins. Make them with poise phases --keep, or with POISE_PHASES in a study's [environment]."
@@ -191,6 +203,13 @@ fn read(arguments: &PhasesArgs) -> Result<Vec<At>> {
         )),
         false => Ok(runs),
     }
+}
+
+/// The run at the largest point: that whose values, as parts of the largest of each parameter, have the largest sum.
+fn largest(runs: &[At]) -> Option<&At> {
+    let most = |i: usize| runs.iter().map(|run| run.parameters[i].1).fold(f64::MIN_POSITIVE, f64::max);
+    let size = |run: &At| run.parameters.iter().enumerate().map(|(i, (_, value))| value / most(i)).sum::<f64>();
+    runs.iter().max_by(|a, b| size(a).total_cmp(&size(b)))
 }
 
 /// Prints one run, and draws it where asked to.
@@ -223,20 +242,22 @@ fn scale(runs: &[At], arguments: &PhasesArgs, global: &GlobalArgs) -> Result<()>
     let fits: Fits = modeler::fit(&matched.experiment, &options);
     let destination = arguments.output.output.as_deref();
     let text = match arguments.output.format {
-        OutputFormat::Human => model::for_people(&matched.experiment, &fits, true, destination),
+        OutputFormat::Human => {
+            let shown = model::Shown { noun: "phase", all_metrics: true, verbose: global.verbose };
+            model::for_people(&matched.experiment, &fits, &shown, destination)
+        }
         OutputFormat::Json => formats::models_json(&matched.experiment, &fits, env!("CARGO_PKG_VERSION"), 0),
         OutputFormat::Csv => formats::models_csv(&matched.experiment, &fits),
     };
     output::deliver(&text, destination)?;
     if let Some(file) = &arguments.page {
-        let largest = runs.last().expect("there are several runs");
-        let picture = largest
-            .analysis
-            .timelines
-            .first()
-            .map(|t| (largest.name.clone(), largest.analysis.svg(t, arguments.smooth)));
+        let picture = largest(runs).and_then(|run| {
+            let first = run.analysis.timelines.first()?;
+            Some((run.name.clone(), run.analysis.svg(first, arguments.smooth)))
+        });
         let options = ReportOptions {
             title: "Phases".into(),
+            noun: "phase",
             warnings: matched.unmatched,
             pictures: picture.into_iter().collect(),
             ..ReportOptions::default()

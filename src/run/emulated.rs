@@ -1,5 +1,7 @@
 //! Programs that run in QEMU's user mode with our plugin in it: the command that does so, and the profile that comes of it.
 
+use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -7,13 +9,15 @@ use std::path::{Path, PathBuf};
 use modeler::machine;
 use poise_profile::Profile;
 
-use super::{Bins, PROFILE};
+use super::{Bins, PROFILE, launcher};
 use crate::error::{Error, Result};
 use crate::install::{self, EMULATION};
 use crate::study::Point;
 
 /// What files of the plugin are called in a run's folder, with the rank behind.
 const RAW: &str = "machine.poise";
+/// The metadata in which the plugin says how many ranks were launched.
+const LAUNCHED: &str = "launched";
 
 /// An instruction set that QEMU and the plugin know: its number in ELF files, QEMU's program for it, the compilers' name.
 const MACHINES: [(u16, &str, &str); 3] = [
@@ -29,10 +33,11 @@ struct Program {
     is_dynamic: bool,
 }
 
-/// `command` with QEMU before the program in it: the first word, or behind a launcher the first word that is a program.
+/// `command` with QEMU before the program in it: the first word, or behind a launcher the word that is the program; a `--` before
+/// that is left out, since not every launcher knows it.
 ///
 /// # Errors
-/// There is no such program, none for its instruction set, or no plugin.
+/// There is no such program, several words could be it, there is no QEMU for its instruction set, or no plugin.
 pub fn command(command: &[String], folder: &Path, bins: Option<Bins>) -> Result<Vec<String>> {
     let (at, path, program) = find(command)?;
     let (_, emulator, triple) = MACHINES.into_iter().find(|m| m.0 == program.machine).ok_or_else(|| {
@@ -44,7 +49,8 @@ pub fn command(command: &[String], folder: &Path, bins: Option<Bins>) -> Result<
     let emulator = install::find_program(emulator).ok_or_else(|| {
         Error::Usage(format!("{emulator} is not on the PATH. Install it (on Debian: apt install qemu-user)."))
     })?;
-    let mut words = command[..at].to_vec();
+    let before = if at > 1 && command[at - 1] == "--" { at - 1 } else { at };
+    let mut words = command[..before].to_vec();
     words.push(emulator.display().to_string());
     if emulator.ends_with("qemu-x86_64") {
         // Everything that the emulator knows, so that programs for newer processors run.
@@ -76,24 +82,31 @@ fn plugin(folder: &Path, bins: Option<Bins>) -> Result<String> {
 
 /// Which word of a command is the program, where that is, and what it is.
 fn find(command: &[String]) -> Result<(usize, PathBuf, Program)> {
-    let name = Path::new(&command[0]).file_name().unwrap_or_default().to_string_lossy();
-    let is_launcher = ["mpirun", "mpiexec", "orterun", "prterun", "srun"].iter().any(|l| name.starts_with(l));
-    let candidates = if is_launcher { 1..command.len() } else { 0..1 };
-    let found = candidates.clone().find_map(|at| {
+    let candidates = if launcher::is_launcher(&command[0]) { launcher::programs(command) } else { vec![vec![0]] };
+    let elf_at = |&at: &usize| {
         let path = install::find_program(&command[at])?;
-        Some((at, elf(&path)?)).map(|(at, program)| (at, path, program))
-    });
-    found.ok_or_else(|| {
-        let what = if is_launcher {
-            "No word behind the launcher".to_owned()
-        } else {
-            format!("{} is no program, or", command[0])
-        };
-        match is_launcher {
-            true => Error::Usage(format!("{what} is an ELF program that QEMU could run.")),
-            false => Error::Usage(format!("{what} no ELF file; a script's own programs have to be named.")),
+        elf(&path).map(|program| (at, path, program))
+    };
+    for candidates in &candidates {
+        let mut found: Vec<_> = candidates.iter().filter_map(elf_at).collect();
+        match found.len() {
+            0 => {}
+            1 => return Ok(found.remove(0)),
+            _ => {
+                let words: Vec<&str> = found.iter().map(|(at, ..)| command[*at].as_str()).collect();
+                return Err(Error::Usage(format!(
+                    "Any of {} could be the program that QEMU is to run. Write -- before it, as in: {} OPTIONS -- {}.",
+                    words.join(", "),
+                    command[0],
+                    words[0]
+                )));
+            }
         }
-    })
+    }
+    Err(Error::Usage(match launcher::is_launcher(&command[0]) {
+        true => "No word behind the launcher is an ELF program that QEMU could run.".into(),
+        false => format!("{} is no program, or no ELF file; a script's own programs have to be named.", command[0]),
+    }))
 }
 
 /// What the head of an ELF file for 64 bits and little-endian numbers says.
@@ -113,32 +126,48 @@ fn elf(path: &Path) -> Option<Program> {
 /// Makes one profile of what the plugin left in `folder`, if it left anything.
 ///
 /// # Errors
-/// The files cannot be read or do not fit together.
-pub fn collect(folder: &Path, point: &Point) -> Result<()> {
-    let failed = |what: String| Error::Defect(format!("What QEMU's plugin measured cannot be used: {what}."));
-    let mut raw = Vec::new();
-    for entry in fs::read_dir(folder).map_err(|e| failed(e.to_string()))? {
-        let path = entry.map_err(|e| failed(e.to_string()))?.path();
-        let rank = path.file_name().and_then(|n| n.to_str()?.strip_prefix(RAW)?.strip_prefix('.')?.parse::<u32>().ok());
-        raw.extend(rank.map(|rank| (rank, path)));
-    }
-    raw.sort();
+/// In a sentence: a rank left nothing, or the files cannot be read or do not fit together. They stay then.
+pub fn collect(folder: &Path, point: &Point) -> std::result::Result<(), String> {
+    let raw = raw(folder).map_err(|e| format!("{} cannot be read: {e}.", folder.display()))?;
+    let failed = |path: &Path, what: &dyn Display| format!("{} cannot be used: {what}.", path.display());
     let mut whole: Option<Profile> = None;
-    for (_, path) in &raw {
-        let profile = Profile::read(path).map_err(|e| failed(e.to_string()))?;
+    let mut launched = 0;
+    for (rank, path) in &raw {
+        let mut profile = Profile::read(path).map_err(|e| failed(path, &e))?;
+        let count = profile.metadata.remove(LAUNCHED).and_then(|count| count.parse().ok());
+        launched = launched.max(count.unwrap_or(0)).max(rank + 1);
         let profile = machine::resolve(profile);
         match &mut whole {
             None => whole = Some(profile),
-            Some(sum) => sum.merge(profile).map_err(|e| failed(e.to_string()))?,
+            Some(sum) => sum.merge(profile).map_err(|e| failed(path, &e))?,
         }
     }
     let Some(mut whole) = whole else { return Ok(()) };
+    if let Some(missing) = (0..launched).find(|rank| !raw.contains_key(rank)) {
+        return Err(format!(
+            "{} of {launched} ranks left no counts, the first of them rank {missing}: they were killed, or are another program.",
+            launched as usize - raw.len()
+        ));
+    }
     whole.metadata.extend(point.iter().map(|(name, value)| (format!("parameter.{name}"), value.text.clone())));
-    whole.write(folder.join(PROFILE)).map_err(|e| failed(e.to_string()))?;
+    let path = folder.join(PROFILE);
+    whole.write(&path).map_err(|e| failed(&path, &e))?;
     for (_, path) in raw {
-        fs::remove_file(&path).map_err(|e| Error::cannot_write(&path, &e))?;
+        // What stays is a file more in the folder.
+        let _ = fs::remove_file(&path);
     }
     Ok(())
+}
+
+/// The plugin's files in `folder`, by rank.
+fn raw(folder: &Path) -> std::io::Result<BTreeMap<u32, PathBuf>> {
+    let mut raw = BTreeMap::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        let rank = path.file_name().and_then(|n| n.to_str()?.strip_prefix(RAW)?.strip_prefix('.')?.parse::<u32>().ok());
+        raw.extend(rank.map(|rank| (rank, path)));
+    }
+    Ok(raw)
 }
 
 #[cfg(test)]
@@ -151,10 +180,38 @@ mod tests {
         let of = |text: &str| find(&words(text)).ok().map(|(at, ..)| at);
         assert_eq!(of("/bin/true -n 4"), Some(0));
         assert_eq!(of("mpirun -n 4 --map-by core /bin/true x"), Some(5));
+        // Values of options, and words that happen to be programs on the PATH.
+        assert_eq!(of("mpirun --map-by env /bin/true cat"), Some(3));
+        assert_eq!(of("srun -n2 --mpi=pmi2 /bin/true /bin/cat"), Some(3));
+        assert_eq!(of("mpirun --unknown cat /bin/true"), Some(3), "a path rather than a name");
+        assert_eq!(of("mpirun --unknown 3 true"), Some(3));
+        assert_eq!(of("mpirun --unknown /bin/cat -- /bin/true -- /bin/ls"), Some(4));
+        let several = find(&words("mpirun --unknown /bin/cat /bin/true")).err().unwrap().to_string();
+        assert!(several.contains("/bin/cat, /bin/true"), "{several}");
         assert_eq!(of("mpirun -n 4 ./nothing"), None);
         assert_eq!(of("/etc/passwd"), None, "no program");
         let program = elf(&std::env::current_exe().unwrap()).unwrap();
         assert_eq!(program.machine == 62, cfg!(target_arch = "x86_64"));
         assert!(program.is_dynamic);
+    }
+
+    #[test]
+    fn a_rank_that_left_nothing_is_told_and_the_others_counts_stay() {
+        let folder = tempfile::tempdir().unwrap();
+        let leave = |rank: u32| {
+            let mut profile = poise_profile::RankBuilder::new().finish(rank);
+            profile.metadata.insert(LAUNCHED.into(), "3".into());
+            profile.write(folder.path().join(format!("{RAW}.{rank}"))).unwrap();
+        };
+        leave(0);
+        leave(2);
+        let told = collect(folder.path(), &Point::default()).unwrap_err();
+        assert!(told.starts_with("1 of 3 ranks left no counts, the first of them rank 1"), "{told}");
+        assert!(!folder.path().join(PROFILE).exists() && folder.path().join(format!("{RAW}.2")).exists());
+        leave(1);
+        collect(folder.path(), &Point::default()).unwrap();
+        let whole = Profile::read(folder.path().join(PROFILE)).unwrap();
+        assert_eq!((whole.ranks, whole.metadata.get(LAUNCHED)), (3, None));
+        assert!(raw(folder.path()).unwrap().is_empty());
     }
 }

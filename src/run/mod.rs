@@ -14,6 +14,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 
 mod emulated;
+mod launcher;
 pub mod misfortune;
 pub mod partial;
 pub mod processes;
@@ -199,9 +200,10 @@ impl Run {
         // What is simulated does not depend on the machine.
         let machine = (self.captured && self.clock != Clock::Simulated).then(State::now);
         let ended = self.supervise(folder.path())?;
-        if self.measured == Measured::Emulated {
-            emulated::collect(folder.path(), &self.point)?;
-        }
+        let collected = match self.measured {
+            Measured::Emulated => emulated::collect(folder.path(), &self.point),
+            _ => Ok(()),
+        };
         let machine = machine.map(|before| before.until_now(self.cores, self.clock == Clock::Wall));
         let cost = Cost {
             started_unix_seconds: started,
@@ -209,7 +211,13 @@ impl Run {
             processor_seconds: ended.processor_seconds,
             machine,
         };
-        let outcome = partial::collect(misfortune::judge(self, &ended, folder.path()), folder.path());
+        let outcome = match (misfortune::judge(self, &ended, folder.path()), collected) {
+            (Outcome::Failed { cause: Cause::NoProfile | Cause::PrintsNothing, status, .. }, Err(reason)) => {
+                Outcome::Failed { cause: Cause::NoProfile, reason, status }
+            }
+            (outcome, _) => outcome,
+        };
+        let outcome = partial::collect(outcome, folder.path());
         record.end(self, folder.path(), &outcome, &cost).map_err(|e| Error::cannot_write(&parent, &e))?;
         self.settle(folder, &place, outcome)
     }
@@ -373,17 +381,20 @@ fn keep(folder: tempfile::TempDir, destination: &Path, prefix: &str) -> io::Resu
     Ok(true)
 }
 
-/// Brings a folder with all that is in it onto the disk.
+/// Brings a folder with all that is in it onto the disk, but for what the program left unreadable there.
 fn sync(folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         let kind = entry.file_type()?;
         // What else the program left there, such as a socket, need not be openable.
-        if kind.is_dir() {
-            sync(&entry.path())?;
+        let synced = if kind.is_dir() {
+            sync(&entry.path())
         } else if kind.is_file() {
-            File::open(entry.path())?.sync_all()?;
-        }
+            File::open(entry.path()).and_then(|file| file.sync_all())
+        } else {
+            Ok(())
+        };
+        synced.or_else(|e| if e.kind() == io::ErrorKind::PermissionDenied { Ok(()) } else { Err(e) })?;
     }
     File::open(folder)?.sync_all()
 }

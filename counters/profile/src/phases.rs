@@ -113,11 +113,10 @@ impl Share {
 pub struct Bin {
     /// What happened at each place that was reached in the bin, in the order in which they were first reached.
     pub shares: Vec<Share>,
-    /// How many different lines of 64 bytes of memory were accessed; `None` where that was not counted.
+    /// How many different lines of 64 bytes of memory were accessed; `None` where that was not counted, or
+    /// where bins became one.
     pub lines: Option<u64>,
 }
-
-impl Bin {}
 
 /// The bins of one thread.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -236,8 +235,8 @@ impl Phases {
 
 /// Bins that follow each other as one.
 fn joined(bins: &[Bin]) -> Bin {
-    // Lines that several bins accessed count for each: which they are is not known any more.
-    let lines = bins.iter().map(|bin| bin.lines).try_fold(0u64, |sum, lines| Some(sum.saturating_add(lines?)));
+    // Which lines several bins have in common is not known any more.
+    let lines = if let [only] = bins { only.lines } else { None };
     Bin { shares: sum_of(bins.iter().flat_map(|bin| &bin.shares).copied()), lines }
 }
 
@@ -275,8 +274,8 @@ mod tests {
     fn joined_bins_keep_the_order_in_which_places_were_reached() {
         let mut phases = phases(5, 0, vec![bin(&[(1, 2), (0, 3)]), bin(&[(0, 4), (1, 1)]), bin(&[(0, 2)])]);
         phases.coarsen(2);
-        let lines = |bin: Bin, lines| Bin { lines: Some(lines), ..bin };
-        assert_eq!(phases.timelines[0].bins, [lines(bin(&[(1, 3), (0, 7)]), 6), bin(&[(0, 2)])]);
+        let joined = Bin { lines: None, ..bin(&[(1, 3), (0, 7)]) };
+        assert_eq!(phases.timelines[0].bins, [joined, bin(&[(0, 2)])]);
         assert_eq!(phases.width, 10);
     }
 

@@ -17,6 +17,7 @@ use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::ptr::null_mut;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use api::{Api, Id, Info};
@@ -83,9 +84,17 @@ fn say(message: &str) {
     let _ = std::io::stderr().write_all(format!("poise: {message}\n").as_bytes());
 }
 
+/// Whether a defect was met: what is counted from then on could be wrong, so that nothing is.
+static BROKEN: AtomicBool = AtomicBool::new(false);
+
 /// Runs `action`; a defect ends the measurement and not the program.
 fn shielded(action: impl FnOnce()) {
-    let _ = catch_unwind(AssertUnwindSafe(action));
+    if BROKEN.load(Ordering::Relaxed) {
+        return;
+    }
+    if catch_unwind(AssertUnwindSafe(action)).is_err() && !BROKEN.swap(true, Ordering::Relaxed) {
+        say("QEMU's plugin has a defect; this process has no profile.");
+    }
 }
 
 /// QEMU loads the plugin.
@@ -212,21 +221,25 @@ unsafe fn block(settings: &Settings, instructions: &[*mut c_void]) -> Option<&'s
 
 /// A thread of the guest executes a block.
 extern "C" fn executed(processor: c_uint, block: *mut c_void) {
-    let thread = THREAD.get();
-    let thread = if thread.is_null() { begin(processor) } else { thread };
-    // SAFETY: the thread is this one's alone, and blocks live as long as the process.
-    let (thread, block) = unsafe { (thread.as_mut(), &*block.cast::<Block>()) };
-    if let Some(thread) = thread {
-        thread.execute(block);
-    }
+    shielded(|| {
+        let thread = THREAD.get();
+        let thread = if thread.is_null() { begin(processor) } else { thread };
+        // SAFETY: the thread is this one's alone, and blocks live as long as the process.
+        let (thread, block) = unsafe { (thread.as_mut(), &*block.cast::<Block>()) };
+        if let Some(thread) = thread {
+            thread.execute(block);
+        }
+    });
 }
 
 /// A thread of the guest accesses memory.
 extern "C" fn accessed(_: c_uint, _: u32, address: u64, _: *mut c_void) {
-    // SAFETY: as in `executed`.
-    if let Some(thread) = unsafe { THREAD.get().as_mut() } {
-        thread.access(address);
-    }
+    shielded(|| {
+        // SAFETY: as in `executed`.
+        if let Some(thread) = unsafe { THREAD.get().as_mut() } {
+            thread.access(address);
+        }
+    });
 }
 
 /// A thread executes for the first time. Null in a forked child.
@@ -235,7 +248,7 @@ fn begin(processor: u32) -> *mut Thread {
     let Some(settings) = SETTINGS.get().filter(|settings| settings.process == std::process::id()) else {
         return null_mut();
     };
-    let thread = Box::into_raw(Box::new(Thread::new(processor, settings.width)));
+    let thread = Box::into_raw(Box::new(Thread::new(processor, settings.width, settings.lines)));
     if let Some(shared) = shared().as_mut() {
         shared.threads.push(thread);
     }

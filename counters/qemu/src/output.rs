@@ -14,12 +14,19 @@ pub fn rank() -> u32 {
     names.iter().find_map(|name| std::env::var(name).ok()?.parse().ok()).unwrap_or(0)
 }
 
+/// How many processes launchers say that there are, if they do; of a batch script alone nothing is said.
+fn launched() -> Option<u32> {
+    let names = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"];
+    names.iter().find_map(|name| std::env::var(name).ok()?.parse().ok())
+}
+
 /// The profile of rank `rank`. Threads are numbered by the processors that QEMU gave them, then by when they began.
 pub fn profile(rank: u32, mut threads: Vec<Thread>, blocks: &[&'static Block], maps: &Maps, isa: Isa) -> Profile {
     threads.sort_by_key(|thread| thread.processor);
     threads.iter_mut().for_each(Thread::end);
     let width = threads.iter().map(|thread| thread.width).max().unwrap_or(0);
     for thread in &mut threads {
+        // The widths of all threads are the same one, doubled some times.
         while thread.width < width {
             thread.coarsen();
         }
@@ -47,6 +54,7 @@ pub fn profile(rank: u32, mut threads: Vec<Thread>, blocks: &[&'static Block], m
         ("mappings", maps.lines()),
     ];
     profile.metadata = facts.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+    profile.metadata.extend(launched().map(|count| ("launched".to_owned(), count.to_string())));
     profile
 }
 
@@ -87,7 +95,7 @@ fn bin_of(bin: &crate::thread::Bin, numbers: &[u32], places: &[(u32, u32)]) -> p
         }
     };
     let shares = bin.counts.iter().map(share).collect();
-    poise_profile::Bin { shares, lines: (bin.lines > 0).then_some(bin.lines) }
+    poise_profile::Bin { shares, lines: bin.lines }
 }
 
 fn code(block: &Block) -> Code {

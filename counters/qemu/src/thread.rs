@@ -32,6 +32,8 @@ pub struct Block {
 const STUB: u32 = 4;
 /// Bins that a thread has before two become one, where the width may grow.
 pub const MOST_BINS: usize = 4096;
+/// The same where the width was asked for: a bound for memory.
+pub const MOST_FIXED: usize = 1 << 20;
 /// The width of bins that may grow.
 pub const FIRST_WIDTH: u64 = 1 << 14;
 /// No block: what is counted of a call path itself.
@@ -42,7 +44,7 @@ pub const NO_BLOCK: u32 = u32::MAX;
 pub enum Width {
     /// The whole execution is one bin.
     Whole,
-    /// As many instructions as this.
+    /// As many instructions as this, doubled should there be [`MOST_FIXED`] bins.
     Fixed(u64),
     /// From [`FIRST_WIDTH`] on doubled whenever there are [`MOST_BINS`] bins.
     Growing,
@@ -95,8 +97,9 @@ struct Counter {
 pub struct Bin {
     /// What was counted, in the order in which the places were first reached.
     pub counts: Vec<Count>,
-    /// Lines of memory accessed.
-    pub lines: u64,
+    /// Lines of memory accessed; `None` where that was not counted, or is not known any more because bins became one:
+    /// which lines they had in common was not kept.
+    pub lines: Option<u64>,
 }
 
 impl Bin {
@@ -113,7 +116,7 @@ impl Bin {
                 None => self.counts.push(count),
             }
         }
-        self.lines += next.lines;
+        self.lines = None;
     }
 }
 
@@ -150,12 +153,13 @@ pub struct Thread {
     next: u64,
     /// By line of memory, the bin in which it was accessed last.
     accessed: HashMap<u64, u64>,
-    lines: u64,
+    /// Of the current bin, where they are counted.
+    lines: Option<u64>,
 }
 
 impl Thread {
-    /// A thread that has not executed anything.
-    pub fn new(processor: u32, width: Width) -> Self {
+    /// A thread that has not executed anything, and whether lines of memory are counted.
+    pub fn new(processor: u32, width: Width, lines: bool) -> Self {
         let (width, grows) = match width {
             Width::Whole => (0, false),
             Width::Fixed(width) => (width, false),
@@ -181,7 +185,7 @@ impl Thread {
             position: 0,
             next: if width == 0 { u64::MAX } else { width },
             accessed: HashMap::new(),
-            lines: 0,
+            lines: lines.then_some(0),
         }
     }
 
@@ -209,8 +213,10 @@ impl Thread {
     /// The thread accesses memory.
     pub fn access(&mut self, address: u64) {
         let line = address >> 6;
-        if self.accessed.insert(line, self.bin) != Some(self.bin) {
-            self.lines += 1;
+        if self.accessed.insert(line, self.bin) != Some(self.bin)
+            && let Some(lines) = &mut self.lines
+        {
+            *lines += 1;
         }
     }
 
@@ -319,9 +325,11 @@ impl Thread {
     /// The current bin is over.
     fn close(&mut self) {
         let counts = self.touched.drain(..).map(|counter| self.counters[counter as usize].count).collect();
-        self.bins.push(Bin { counts, lines: std::mem::take(&mut self.lines) });
+        let lines = self.lines;
+        self.lines = lines.map(|_| 0);
+        self.bins.push(Bin { counts, lines });
         self.bin += 1;
-        if self.grows && self.bins.len() == MOST_BINS {
+        if self.bins.len() == if self.grows { MOST_BINS } else { MOST_FIXED } {
             self.coarsen();
         }
         self.next = self.width.saturating_mul(self.bins.len() as u64 + 1);
@@ -329,7 +337,7 @@ impl Thread {
 
     /// Makes two bins one.
     pub fn coarsen(&mut self) {
-        self.width *= 2;
+        self.width = self.width.saturating_mul(2);
         let mut bins = std::mem::take(&mut self.bins).into_iter();
         while let Some(mut bin) = bins.next() {
             if let Some(next) = bins.next() {
@@ -381,7 +389,7 @@ mod tests {
         let g = block(3, 0x400, 1, Flow::Call);
         let after_main = block(4, 0x108, 1, Flow::Return);
         let leave = block(5, 0x400, 1, Flow::Return);
-        let mut thread = Thread::new(0, Width::Whole);
+        let mut thread = Thread::new(0, Width::Whole, false);
         // main calls f through a stub; f calls g, g calls f again, which is on the path; then all return at once to main.
         for block in [main, stub, f, g, f, leave, after_main] {
             thread.execute(block);
@@ -407,7 +415,7 @@ mod tests {
     fn bins_hold_as_many_instructions_and_a_block_belongs_to_that_in_which_it_begins() {
         let loops = block(0, 0x100, 4, Flow::Jump);
         let other = block(1, 0x110, 3, Flow::Jump);
-        let mut thread = Thread::new(0, Width::Fixed(10));
+        let mut thread = Thread::new(0, Width::Fixed(10), false);
         for block in [loops, loops, loops, other, other, other, other] {
             thread.execute(block);
         }
@@ -444,7 +452,7 @@ mod tests {
             }
         };
         let repeated: &'static Block = Box::leak(Box::new(repeated));
-        let mut thread = Thread::new(0, Width::Whole);
+        let mut thread = Thread::new(0, Width::Whole, false);
         for block in [before, repeated, repeated, repeated] {
             thread.execute(block);
         }
@@ -455,7 +463,7 @@ mod tests {
     #[test]
     fn many_bins_become_half_as_many_of_twice_the_width() {
         let loops = block(0, 0x100, 1 << 13, Flow::Jump);
-        let mut thread = Thread::new(0, Width::Growing);
+        let mut thread = Thread::new(0, Width::Growing, true);
         (0..2 * MOST_BINS as u64 + 4).for_each(|_| thread.execute(loops));
         thread.access(0);
         thread.access(63);
@@ -464,6 +472,16 @@ mod tests {
         assert_eq!((thread.width, thread.bins.len()), (FIRST_WIDTH * 2, MOST_BINS / 2 + 1));
         let executed: u64 = thread.bins.iter().map(|b| b.counts.iter().map(|c| c.count).sum::<u64>()).sum();
         assert_eq!(executed - 1, 2 * MOST_BINS as u64 + 4, "one of them is the visit");
-        assert_eq!(thread.bins.last().unwrap().lines, 2);
+        assert_eq!(thread.bins.last().unwrap().lines, Some(2));
+        assert_eq!(thread.bins[0].lines, None, "of what was two bins nobody knows it");
+    }
+
+    #[test]
+    fn bins_of_a_width_that_was_asked_for_are_bounded_too() {
+        let loops = block(0, 0x100, 1, Flow::Jump);
+        let mut thread = Thread::new(0, Width::Fixed(1), false);
+        (0..MOST_FIXED as u64 + 3).for_each(|_| thread.execute(loops));
+        thread.end();
+        assert_eq!((thread.width, thread.bins.len()), (2, MOST_FIXED / 2 + 2));
     }
 }

@@ -1,8 +1,11 @@
-//! The same phases in runs at several points. Phases match by label and order: the longest sequence of labels that all runs have
-//! in common (as `diff` finds lines in common) is matched, and nothing else; phases beside it are told, never forced
-//! into a place.
+//! The same phases in runs at several points. Phases match by label and order: a sequence of labels that all runs have in
+//! common (as `diff` finds lines in common, one run after the other) is matched, and nothing else; phases beside it are
+//! told, never forced into a place.
+
+mod odd;
 
 use std::collections::BTreeSet;
+use std::ops::Deref;
 
 use super::{Analysis, Phase, Totals};
 use crate::experiment::{Experiment, ExperimentBuilder, Metric};
@@ -29,76 +32,118 @@ pub struct Matched {
     pub unmatched: Vec<String>,
 }
 
-/// Finds the phases that all runs have.
+/// The labels of one rank's phases in a run.
+struct Sequence<'a> {
+    /// Index of the run.
+    run: usize,
+    phases: Vec<&'a Phase>,
+    labels: Vec<String>,
+}
+
+/// Finds phases that all runs have.
 ///
 /// # Errors
-/// The runs have different parameters, or there is none.
+/// The runs have different parameters or too many phases to compare, or there is none.
 pub fn matched(runs: &[At]) -> Result<Matched, String> {
     let first = runs.first().ok_or("there is no run with phases")?;
     let names = |run: &At| run.parameters.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
     if let Some(other) = runs.iter().find(|run| names(run) != names(first)) {
         return Err(format!("{} and {} have different parameters", first.name, other.name));
     }
-    // The first thread of each rank: what it does is what others wait for or help with.
-    let mut sequences: Vec<(usize, Vec<&Phase>, Vec<String>)> = Vec::new();
+    let sequences = sequences(runs);
+    let labels: Vec<&[String]> = sequences.iter().map(|s| s.labels.deref()).collect();
+    let common = common(&labels).map_err(|number| {
+        format!(
+            "{} has {} phases, too many to match with those of the other runs; a larger --filter or --share leaves fewer",
+            runs[sequences[number].run].name,
+            labels[number].len()
+        )
+    })?;
+    let phases = numbered(&common);
+    let (sums, mut unmatched) = sums(runs, &sequences, &common);
+    if let Some(sentence) = odd::run(runs, &sequences, common.len()) {
+        // The other runs only lack what that one lacks.
+        unmatched = vec![sentence];
+    }
+    unmatched.extend(odd::shares(runs, &phases, &sums));
+    Ok(Matched { experiment: experiment(runs, &phases, &sums), phases, unmatched })
+}
+
+/// The phases of the first thread of each rank: what it does is what others wait for or help with.
+fn sequences(runs: &[At]) -> Vec<Sequence<'_>> {
+    let mut sequences = Vec::new();
     for (index, run) in runs.iter().enumerate() {
         let mut ranks = BTreeSet::new();
         for timeline in run.analysis.timelines.iter().filter(|t| ranks.insert(t.rank)) {
             let labels = timeline.phases.iter().map(|p| run.analysis.name(p.function).to_owned()).collect();
-            sequences.push((index, timeline.phases.iter().collect(), labels));
+            sequences.push(Sequence { run: index, phases: timeline.phases.iter().collect(), labels });
         }
     }
-    let mut common = sequences.first().map(|s| s.2.clone()).unwrap_or_default();
-    for (_, _, labels) in &sequences {
-        common = longest_common(&common, labels);
-    }
-    let phases = numbered(&common);
-    let mut builder = ExperimentBuilder::new(names(first));
-    let mut unmatched = Vec::new();
-    for (index, run) in runs.iter().enumerate() {
-        let coordinates: Vec<f64> = run.parameters.iter().map(|(_, value)| *value).collect();
-        let point = builder.point(&coordinates);
-        let of_run: Vec<_> = sequences.iter().filter(|(i, ..)| *i == index).collect();
-        let mut sums = vec![Totals::default(); phases.len()];
-        for (_, these, labels) in &of_run {
-            let places = embedding(&common, labels);
-            for (sum, &place) in sums.iter_mut().zip(&places) {
-                sum.add(&these[place].totals);
-            }
-            let others: Vec<&str> =
-                (0..labels.len()).filter(|i| !places.contains(i)).map(|i| labels[i].as_str()).collect();
-            if !others.is_empty() {
-                unmatched.push(told(&run.name, &others));
-            }
-        }
-        unmatched.dedup();
-        for (name, sum) in phases.iter().zip(&sums) {
-            let callpath = builder.callpath([name]);
-            for (metric, unit, value) in values(sum) {
-                let metric = builder.metric(Metric { name: metric.into(), unit: unit.into(), over_ranks: None });
-                builder.add(callpath, metric, point, value / of_run.len().max(1) as f64);
-            }
-        }
-    }
-    Ok(Matched { experiment: builder.finish(), phases, unmatched })
+    sequences
 }
 
+/// A phase's totals in a run, summed over so many ranks.
+#[derive(Clone, Copy, Default)]
+struct Sum {
+    totals: Totals,
+    ranks: usize,
+}
+
+/// By run and phase, the sum over the run's ranks; a sentence for each run with phases beside these.
+fn sums(runs: &[At], sequences: &[Sequence], common: &[String]) -> (Vec<Vec<Sum>>, Vec<String>) {
+    let mut sums = vec![vec![Sum::default(); common.len()]; runs.len()];
+    let mut unmatched = Vec::new();
+    for Sequence { run, phases, labels } in sequences {
+        let places = embedding(common, labels);
+        for (sum, &place) in sums[*run].iter_mut().zip(&places) {
+            sum.totals.add(&phases[place].totals);
+            sum.ranks += 1;
+        }
+        let others: Vec<&str> = (0..labels.len()).filter(|i| !places.contains(i)).map(|i| labels[i].as_str()).collect();
+        if !others.is_empty() {
+            unmatched.push(told(&runs[*run].name, &others));
+        }
+    }
+    unmatched.dedup();
+    (sums, unmatched)
+}
+
+/// A value of an experiment: its metric's name and unit, and what it is of a phase's totals.
+type Value = (&'static str, &'static str, fn(&Totals) -> f64);
+
 /// A phase's values as an experiment has them.
-fn values(totals: &Totals) -> Vec<(&'static str, &'static str, f64)> {
-    let counted = |name, number: u64| (number > 0).then_some((name, "", number as f64));
-    let bytes = |name, number: u64| (number > 0).then_some((name, "bytes", number as f64));
-    [
-        Some(("basic_blocks", "", totals.blocks as f64)),
-        counted("instructions", totals.instructions),
-        counted("visits", totals.visits),
-        bytes("bytes_sent", totals.bytes_sent),
-        bytes("bytes_received", totals.bytes_received),
-        (totals.time > 0).then_some(("time", "s", totals.time as f64 * 1e-9)),
-        (totals.wait_time > 0).then_some(("wait_time", "s", totals.wait_time as f64 * 1e-9)),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+const VALUES: [Value; 7] = [
+    ("basic_blocks", "", |t| t.blocks as f64),
+    ("instructions", "", |t| t.instructions as f64),
+    ("visits", "", |t| t.visits as f64),
+    ("bytes_sent", "bytes", |t| t.bytes_sent as f64),
+    ("bytes_received", "bytes", |t| t.bytes_received as f64),
+    ("time", "s", |t| t.time as f64 * 1e-9),
+    ("wait_time", "s", |t| t.wait_time as f64 * 1e-9),
+];
+
+/// The mean over ranks of each value of each phase at each point. What is 0 in all phases of all runs was not measured, or is
+/// not worth a model; a 0 beside other values is one.
+fn experiment(runs: &[At], phases: &[String], sums: &[Vec<Sum>]) -> Experiment {
+    let parameters: Option<Vec<String>> =
+        runs.first().map(|run| run.parameters.iter().map(|(name, _)| name.clone()).collect());
+    let mut builder = ExperimentBuilder::new(parameters.unwrap_or_default());
+    let all = || sums.iter().flatten();
+    let measured: Vec<&Value> =
+        VALUES.iter().filter(|(name, _, of)| *name == "basic_blocks" || all().any(|s| of(&s.totals) > 0.0)).collect();
+    for (run, sums) in runs.iter().zip(sums) {
+        let coordinates: Vec<f64> = run.parameters.iter().map(|(_, value)| *value).collect();
+        let point = builder.point(&coordinates);
+        for (name, sum) in phases.iter().zip(sums) {
+            let callpath = builder.callpath([name]);
+            for (metric, unit, of) in &measured {
+                let metric = Metric { name: (*metric).into(), unit: (*unit).into(), over_ranks: None };
+                let metric = builder.metric(metric);
+                builder.add(callpath, metric, point, of(&sum.totals) / sum.ranks.max(1) as f64);
+            }
+        }
+    }
+    builder.finish()
 }
 
 /// `run: 3 phases have no counterpart in all other runs: a (twice), b.`
@@ -123,9 +168,31 @@ fn numbered(labels: &[String]) -> Vec<String> {
     labels.iter().enumerate().map(name).collect()
 }
 
+/// Elements of the table that finds the longest common sequence of two, at most: 64 MiB.
+const TABLE: usize = 1 << 24;
+
+/// A sequence that all have in common: the longest of the first two, of that and the third, and so on. It need not be the
+/// longest of all, which no fast method finds.
+///
+/// # Errors
+/// The number of a sequence that is too long.
+fn common(sequences: &[&[String]]) -> Result<Vec<String>, usize> {
+    let mut common = sequences.first().map(|s| s.to_vec()).unwrap_or_default();
+    for (number, labels) in sequences.iter().enumerate() {
+        common = longest_common(&common, labels).ok_or(number)?;
+    }
+    Ok(common)
+}
+
 /// The longest sequence that both have in common, elements in order but not necessarily next to each other; of several the one
-/// whose elements come first in `a`.
-fn longest_common(a: &[String], b: &[String]) -> Vec<String> {
+/// whose elements come first in `a`. Nothing where the table were too large.
+fn longest_common(a: &[String], b: &[String]) -> Option<Vec<String>> {
+    // What both begin with is in a longest common sequence.
+    let same = a.iter().zip(b).take_while(|(a, b)| a == b).count();
+    let (mut common, a, b) = (a[..same].to_vec(), &a[same..], &b[same..]);
+    if (a.len() + 1).saturating_mul(b.len() + 1) > TABLE {
+        return None;
+    }
     // lengths[i][j]: of the longest common sequence of a[i..] and b[j..].
     let mut lengths = vec![vec![0u32; b.len() + 1]; a.len() + 1];
     for i in (0..a.len()).rev() {
@@ -134,7 +201,7 @@ fn longest_common(a: &[String], b: &[String]) -> Vec<String> {
                 if a[i] == b[j] { lengths[i + 1][j + 1] + 1 } else { lengths[i + 1][j].max(lengths[i][j + 1]) };
         }
     }
-    let (mut i, mut j, mut common) = (0, 0, Vec::new());
+    let (mut i, mut j) = (0, 0);
     while i < a.len() && j < b.len() {
         if a[i] == b[j] {
             common.push(a[i].clone());
@@ -145,7 +212,7 @@ fn longest_common(a: &[String], b: &[String]) -> Vec<String> {
             i += 1;
         }
     }
-    common
+    Some(common)
 }
 
 /// Where the elements of `common` are in `labels`, the first that are possible.
@@ -208,6 +275,41 @@ mod tests {
                 "n4: 1 phase has no counterpart in all other runs: solve."
             ]
         );
+    }
+
+    #[test]
+    fn zeros_of_what_was_measured_are_values() {
+        let mut runs = [run(1.0, &[("a", 1), ("b", 2)]), run(2.0, &[("a", 1), ("b", 2)])];
+        runs[1].analysis.timelines[0].phases[0].totals.bytes_sent = 8;
+        let experiment = matched(&runs).unwrap().experiment;
+        let of = |name: &str| {
+            let is_it = |s: &&crate::experiment::Series| experiment.metrics[s.metric as usize].name == name;
+            experiment.series.iter().filter(is_it).map(|s| experiment.values_of(s)).collect::<Vec<_>>()
+        };
+        assert_eq!(of("bytes_sent"), [[0.0, 8.0], [0.0, 0.0]]);
+        assert!(of("time").is_empty(), "nothing measured time");
+    }
+
+    #[test]
+    fn the_run_that_differs_is_named_and_not_the_others() {
+        let many: Vec<(String, u64)> = (0..40).map(|i| (format!("f{i}"), 10)).collect();
+        let many: Vec<(&str, u64)> = many.iter().map(|(name, blocks)| (name.as_str(), *blocks)).collect();
+        let runs = [run(1.0, &many), run(2.0, &[("f3", 400)]), run(3.0, &many), run(4.0, &many)];
+        let told = matched(&runs).unwrap().unmatched;
+        assert_eq!(told.len(), 2, "{told:?}");
+        assert!(
+            told[0].starts_with("n2 differs from all other runs: without it 40 phases match, with it 1"),
+            "{told:?}"
+        );
+        assert!(told[1].starts_with("f3 is 100 % of n2 and 2.5 % at most of the other runs"), "{told:?}");
+    }
+
+    #[test]
+    fn sequences_too_long_to_compare_are_refused() {
+        let phases = |name: &'static str| vec![(name, 1); 5000];
+        let runs = [run(1.0, &phases("a")), run(2.0, &phases("b"))];
+        assert!(matched(&runs).unwrap_err().contains("n2 has 5000 phases, too many"));
+        assert_eq!(matched(&[run(1.0, &phases("a")), run(2.0, &phases("a"))]).unwrap().phases.len(), 5000);
     }
 
     #[test]

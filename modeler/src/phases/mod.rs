@@ -131,7 +131,17 @@ pub fn default_thresholds(profile: &Profile) -> Thresholds {
 /// Analyses a run's phases.
 #[must_use]
 pub fn analyse(profile: &Profile, thresholds: &Thresholds) -> Analysis {
-    let names = Names::of([profile]);
+    analysed(profile, thresholds, &Names::of([profile]))
+}
+
+/// Analyses the phases of several runs, so that a function has the same name in all of them.
+#[must_use]
+pub fn analyse_all(runs: &[(&Profile, Thresholds)]) -> Vec<Analysis> {
+    let names = Names::of(runs.iter().map(|run| run.0));
+    runs.iter().map(|(profile, thresholds)| analysed(profile, thresholds, &names)).collect()
+}
+
+fn analysed(profile: &Profile, thresholds: &Thresholds, names: &Names) -> Analysis {
     let instruction_set = profile.metadata.get("instruction_set").map_or("", String::as_str);
     let decoded: HashMap<u32, Decoded> = (0..)
         .zip(&profile.phases.places)
@@ -306,6 +316,24 @@ fn by_class(classes: &Classes) -> impl Iterator<Item = (&'static str, u64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_function_has_the_same_name_in_all_runs() {
+        let profile = |functions: &[&str]| {
+            let region = |name: &&str| poise_profile::Region {
+                name: (*name).into(),
+                file: String::new(),
+                line: 0,
+                kind: poise_profile::RegionKind::Function,
+            };
+            Profile { regions: functions.iter().map(region).collect(), ..Profile::default() }
+        };
+        let (one, both) = (profile(&["_Z5solvei"]), profile(&["_Z5solvei", "_Z5solved"]));
+        let thresholds = Thresholds::default();
+        assert_eq!(analyse(&one, &thresholds).name(0), "solve");
+        let runs = analyse_all(&[(&one, thresholds), (&both, thresholds)]);
+        assert_eq!([runs[0].name(0), runs[1].name(0)], ["solve(int)", "solve(int)"]);
+    }
 
     #[test]
     fn what_neighbours_did_in_a_phases_edge_bins_is_not_its_own() {

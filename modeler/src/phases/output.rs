@@ -1,5 +1,6 @@
 //! An analysis as numbers: JSON, comma-separated values, and tables for people.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
@@ -127,13 +128,9 @@ impl Analysis {
                 true => out.push_str("No phase was found: no function has enough bins of its own in a row.\n"),
                 false => out.push_str(&table(&self.phases_table(timeline))),
             }
-            let labelled: usize = timeline.phases.iter().map(|phase| phase.bins.len()).sum();
-            let _ = writeln!(
-                out,
-                "{} of {} bins belong to a phase.",
-                labelled.min(timeline.bins.len()),
-                timeline.bins.len()
-            );
+            // Phases may overlap; a bin counts once.
+            let labelled: BTreeSet<usize> = timeline.phases.iter().flat_map(|phase| phase.bins.clone()).collect();
+            let _ = writeln!(out, "{} of {} bins belong to a phase.", labelled.len(), timeline.bins.len());
         }
         let more = self.timelines.len().saturating_sub(SHOWN);
         if more > 0 {

@@ -169,6 +169,9 @@ impl Analysis {
             let calls = curve("calls", &|t| t.visits as f64);
             panels.push(Panel { title: "calls per bin".into(), curves: vec![calls] });
         }
+        // Of bins that became one the number is not known; a curve with zeros in its place would be wrong.
+        let is_known = timeline.bins.iter().all(|bin| bin.totals.lines.is_some());
+        let lines = if is_known { vec![curve("lines", &|t| t.lines.unwrap_or(0) as f64)] } else { Vec::new() };
         let optional: [(&str, Vec<Curve>); 3] = [
             (
                 "bytes per bin by MPI",
@@ -178,7 +181,7 @@ impl Analysis {
                 "µs per bin",
                 vec![curve("time", &|t| t.time as f64 * 1e-3), curve("waiting", &|t| t.wait_time as f64 * 1e-3)],
             ),
-            ("lines of memory per bin", vec![curve("lines", &|t| t.lines.unwrap_or(0) as f64)]),
+            ("lines of memory per bin", lines),
         ];
         for (title, curves) in optional {
             if curves.iter().any(|c| c.values.iter().any(|&v| v > 0.0)) {

@@ -30,6 +30,8 @@ use crate::model::Model;
 pub struct ReportOptions {
     /// Heading of the page.
     pub title: String,
+    /// What the experiment's call paths are, in the singular: `call path`, or `phase`.
+    pub noun: &'static str,
     /// The point that call paths are ranked at, one coordinate per parameter; twice the largest measured value of each
     /// parameter where nothing is given.
     pub target: Option<Vec<f64>>,
@@ -53,6 +55,7 @@ impl Default for ReportOptions {
     fn default() -> Self {
         Self {
             title: "Scaling models".into(),
+            noun: "call path",
             target: None,
             level: 0.9,
             plots: 40,

@@ -42,7 +42,7 @@ pub(crate) fn page(experiment: &Experiment, fits: &Fits, options: &ReportOptions
                 style { (PreEscaped(include_str!("style.css"))) }
             }
             body {
-                header { h1 { (options.title) } (summary(experiment, fits, view.as_ref())) (contents(view.is_some())) }
+                header { h1 { (options.title) } (summary(experiment, fits, view.as_ref(), options.noun)) (contents(view.is_some())) }
                 main {
                     @for section in &options.sections { (extra_section(section)) }
                     @for (title, svg) in &options.pictures { section { h2 { (title) } (PreEscaped(svg)) } }
@@ -90,14 +90,14 @@ fn extra_section(section: &Section) -> Markup {
 }
 
 /// What was measured, in a line.
-fn summary(experiment: &Experiment, fits: &Fits, view: Option<&View>) -> Markup {
+fn summary(experiment: &Experiment, fits: &Fits, view: Option<&View>, noun: &str) -> Markup {
     let range = |(i, name): (usize, &String)| range(experiment, i, name);
     let ranges: Vec<String> = experiment.parameters.iter().enumerate().map(range).collect();
     let noise = view.and_then(usual_noise);
     html! {
         p.lead {
             (counted(experiment.points.len(), "point")) " over " (ranges.join(" and ")) ", "
-            (counted(experiment.callpaths.len(), "call path")) ", " (counted(fits.models.len(), "model")) "."
+            (counted(experiment.callpaths.len(), noun)) ", " (counted(fits.models.len(), "model")) "."
             @if let Some(noise) = noise { " Noise, which is how far repeated measurements scatter, is at most " (percent(noise)) " for half of the cost." }
         }
     }
@@ -166,7 +166,7 @@ fn reading(view: &View, cut: bool) -> Markup {
             "only its coefficients from time. A " dfn { "basic block" } " is a stretch of code without branches. The "
             dfn { "runner-up" } " is the function that came closest to being chosen."
             @if held_out { " " dfn { "Held-out" } " measurements took no part in the fit: they show whether the prediction was right." }
-            @if cut { " The most expensive call paths are drawn here; " span.script hidden { "a name in the call tree adds any other." } span.noscript { "the others are drawn where scripts run." } }
+            @if cut { " The most expensive " (view.options.noun) "s are drawn here; " span.script hidden { "a name in the call tree adds any other." } span.noscript { "the others are drawn where scripts run." } }
         }
         (legend(view.options.level, second, held_out))
     }
@@ -193,7 +193,8 @@ impl Ranking<'_> {
                 h2 { "What will cost most at " (self.at(&self.view.costs.target)) }
                 (self.answer())
                 p {
-                    "A " dfn { "call path" } " is a function with the chain of its callers. " dfn { "Growth" }
+                    @if self.noun() == "call path" { "A " dfn { "call path" } " is a function with the chain of its callers. " } @else { "A " dfn { (self.noun()) } " is a stretch of the run that belongs to one function. " }
+                     dfn { "Growth" }
                     " is how its cost rises with the parameters once they are large. " dfn { "Today" }
                     " is the largest measured value of each parameter (" (self.at(&self.view.costs.today)) "): "
                     @if columns.measured { i { "measured" } " is the median of what was measured there, " i { "model" } " what the model gives; the " }
@@ -204,17 +205,17 @@ impl Ranking<'_> {
                     @if self.view.costs.is_inclusive { "; here call paths include the time of what they call" }
                     ". Metric: " (self.view.metric_text(self.view.costs.metric)) "."
                 }
-                div.scroll { table.ranking { (ranking_head(columns)) tbody { (self.rows(open, 0, columns)) } (self.total(columns)) } }
+                div.scroll { table.ranking { (ranking_head(columns, self.noun())) tbody { (self.rows(open, 0, columns)) } (self.total(columns)) } }
                 @if !folded.is_empty() {
                     details {
-                        summary { "The next " (counted(folded.len(), "call path")) }
-                        div.scroll { table.ranking { (ranking_head(columns)) tbody { (self.rows(folded, open.len(), columns)) } } }
+                        summary { "The next " (counted(folded.len(), self.noun())) }
+                        div.scroll { table.ranking { (ranking_head(columns, self.noun())) tbody { (self.rows(folded, open.len(), columns)) } } }
                     }
                 }
                 p.note {
-                    @if rest > 0 { "The call tree has the other " (rest) " call paths. " }
+                    @if rest > 0 { "The call tree has the other " (rest) " " (self.noun()) "s. " }
                     "As files: " a download="ranking.csv" href=(address("text/csv", &self.csv(shown))) { "this ranking (CSV)" }
-                    span.script hidden { ", " button type="button" data-save="csv" { "all call paths (CSV)" } ", " button type="button" data-save="json" { "all numbers of this page (JSON)" } }
+                    span.script hidden { ", " button type="button" data-save="csv" { "all " (self.noun()) "s (CSV)" } ", " button type="button" data-save="json" { "all numbers of this page (JSON)" } }
                     "."
                 }
             }
@@ -222,6 +223,11 @@ impl Ranking<'_> {
     }
 
     /// The answer that people come for, in two or three sentences.
+    /// What call paths are here, in the singular.
+    fn noun(&self) -> &'static str {
+        self.view.options.noun
+    }
+
     fn answer(&self) -> Markup {
         let costs = &self.view.costs;
         let mut sum = 0.0;
@@ -236,7 +242,7 @@ impl Ranking<'_> {
         html! {
             p.answer {
                 @if !costs.is_inclusive && few.len() < 6 {
-                    (few.len()) @if few.len() == 1 { " call path makes " } @else { " call paths make " } (percent(part)) " of the cost at the target. "
+                    (few.len()) " " (self.noun()) @if few.len() == 1 { " makes " } @else { "s make " } (percent(part)) " of the cost at the target. "
                 }
                 @if let (Some(first), Some(leader)) = (self.ranked.first(), leader) {
                     @if first.model.callpath == leader.model.callpath {
@@ -372,11 +378,11 @@ struct Columns {
     overtakes: bool,
 }
 
-fn ranking_head(columns: Columns) -> Markup {
+fn ranking_head(columns: Columns, noun: &str) -> Markup {
     html! {
         thead { tr {
             th.number scope="col" { "#" }
-            th scope="col" { "call path" }
+            th scope="col" { (noun) }
             th scope="col" { "growth" }
             @if columns.measured { th.number.wide scope="col" { "today, measured" } }
             th.number.wide scope="col" { "today, model" }

@@ -57,7 +57,7 @@ pub(crate) fn quality(view: &View) -> Markup {
         section #quality {
             h2 { "Quality of the experiment" }
             p {
-                "Numbers of a point are those in the middle of all call paths that make at least 1 % of today's cost. "
+                "Numbers of a point are those in the middle of all " (view.options.noun) "s that make at least 1 % of today's cost. "
                 dfn { "Spread" } " is how far repetitions of the same point lie apart, relative to their median. "
                 dfn { "Off the models" } " is how far measurements lie above (+) or below (−) the models there: where the whole "
                 "point is off, a disturbed machine is more likely than a property of the program."
@@ -82,7 +82,7 @@ pub(crate) fn quality(view: &View) -> Markup {
                     thead { tr {
                         @for name in parameters { th.number scope="col" { (name) } }
                         th.number scope="col" { "repetitions" } th.number scope="col" { "spread" }
-                        th.number scope="col" { "off the models" } th.number scope="col" { "call paths missing" }
+                        th.number scope="col" { "off the models" } th.number scope="col" { (view.options.noun) "s missing" }
                     } }
                     tbody { @for point in &points {
                         tr.disturbed[is_disturbed(point)] {
@@ -188,7 +188,7 @@ fn missing(view: &View, points: &[Point]) -> Vec<String> {
     }
     let lacking = points.iter().filter(|p| p.missing > 0).count();
     if lacking > 0 {
-        sentences.push(format!("At {lacking} of {} points some call paths were not measured.", points.len()));
+        sentences.push(format!("At {lacking} of {} points some {}s were not measured.", points.len(), view.options.noun));
     }
     sentences
 }

@@ -36,10 +36,10 @@ pub(crate) fn tree(view: &View) -> Markup {
         section #tree {
             h2 { "Call tree" }
             p {
-                "Who calls whom, the most expensive at the target first. " dfn { "Own" } " is what a call path costs without what it calls"
+                "Who calls whom, the most expensive at the target first. " dfn { "Own" } " is what a " (view.options.noun) " costs without what it calls"
                 @if view.costs.is_inclusive { " (here the measurements already contain what is called)" }
                 "; " dfn { "with callees" } " includes that. "
-                "A name leads to the call path's plots and numbers."
+                "A name leads to the plots and numbers of its " (view.options.noun) "."
             }
             form.filter hidden {
                 label { "Filter " input type="search" placeholder="part of a name" autocomplete="off"; } " "
@@ -72,7 +72,7 @@ impl Tree<'_> {
     fn head(&self) -> Markup {
         html! {
             div.row.head {
-                span { "call path" } span { "growth" } span { "own cost, target" } span { "own share today" }
+                span { (self.view.options.noun) } span { "growth" } span { "own cost, target" } span { "own share today" }
                 span { "own share, target" } span { "with callees, target" }
             }
         }
