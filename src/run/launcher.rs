@@ -41,8 +41,9 @@ pub fn programs(command: &[String]) -> Vec<Vec<usize>> {
             behind.get_or_insert(at + 1);
         } else if !word.starts_with('-') {
             if is_certain && words.is_empty() {
-                // All options before are known, so this is the program; unless it is a script, which names its own.
-                return vec![vec![at], paths(command, at + 1), (at + 1..command.len()).collect()];
+                // All options before are known, so this is the program; unless it is a script
+                // that is given the program's path.
+                return vec![vec![at], paths(command, at + 1)];
             }
             words.push(at);
         } else if words.is_empty() && has(TWO) {
