@@ -258,7 +258,7 @@ impl Unnamed {
             let is_number = own.values.iter().all(|value| value.parse::<f64>().is_ok());
             let role = if is_number { "parameter" } else { "callpath" };
             format!(
-                "The column `{name}` has no role and {} values: rows that differ in it count as repetitions. Add                  {name}={role}, or {name}=repetition if that is what they are.",
+                "The column `{name}` has no role and {} values: rows that differ in it count as repetitions. Add {name}={role}, or {name}=repetition if that is what they are.",
                 own.values.len()
             )
         };
