@@ -26,10 +26,10 @@ pub fn write_profile() {
     let (rank, size) = place(family.world);
     if family.has_coroutines {
         let profile = runtime::take_coroutine(rank).and_then(|bytes| own(&bytes, rank));
-        if let Some(all) = coroutines::collect(profile, size, merge) {
-            if write(all, size) {
-                runtime::profile_is_written();
-            }
+        if let Some(all) = coroutines::collect(profile, size, merge)
+            && write(all, size)
+        {
+            runtime::profile_is_written();
         }
         return;
     }

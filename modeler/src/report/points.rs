@@ -188,7 +188,11 @@ fn missing(view: &View, points: &[Point]) -> Vec<String> {
     }
     let lacking = points.iter().filter(|p| p.missing > 0).count();
     if lacking > 0 {
-        sentences.push(format!("At {lacking} of {} points some {}s were not measured.", points.len(), view.options.noun));
+        sentences.push(format!(
+            "At {lacking} of {} points some {}s were not measured.",
+            points.len(),
+            view.options.noun
+        ));
     }
     sentences
 }
