@@ -54,7 +54,7 @@ fn bash_completes_commands_flags_and_values() {
     };
     assert_eq!(complete(&["poise", "imp"]), "import");
     assert_eq!(complete(&["poise", "model", "--input-f"]), "--input-format");
-    assert_eq!(complete(&["poise", "predict", "--method", ""]), "auto effort time");
+    assert_eq!(complete(&["poise", "predict", "--method", ""]), "auto effort time extra-p");
     assert_eq!(complete(&["poise", "bench", "validate", "--qui"]), "--quick --quiet");
     for (shell, mark) in [("zsh", "#compdef poise"), ("fish", "complete -c poise")] {
         assert!(world.poise(["completions", shell]).status(0).stdout.contains(mark), "{shell}");
