@@ -20,6 +20,7 @@ mod thread;
 mod totals;
 mod tree;
 mod waiting;
+mod words;
 
 use std::ffi::{c_char, c_int, c_void};
 use std::panic::catch_unwind;

@@ -11,8 +11,8 @@ use std::ptr::null_mut;
 
 use crate::process;
 use crate::real::Real;
-use crate::thread;
 use crate::tree::Node;
+use crate::{thread, words};
 
 /// A word that the runtime keeps for us per task, region or tool: `ompt_data_t`.
 type Data = *mut c_void;
@@ -175,37 +175,22 @@ regions! {
     10 "GOMP_parallel_loop_maybe_nonmonotonic_runtime",
 }
 
-#[cfg(target_arch = "x86_64")]
-global_asm!(".pushsection .tbss,\"awT\",@nobits", ".balign 16", "poise_called:", ".zero 16", ".popsection");
-#[cfg(target_arch = "aarch64")]
-global_asm!(".pushsection .tbss,\"awT\",%nobits", ".balign 16", "poise_called:", ".zero 16", ".popsection");
+words::define!("poise_called", 16);
 
-/// Which function of [`REGIONS`] the calling thread called last, and where it returns to.
-fn called() -> (*const c_void, usize) {
-    let (caller, number);
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: reads two words of the thread's own, which the code before this function wrote.
-    unsafe {
-        std::arch::asm!(
-            "mov {0}, qword ptr [rip + poise_called@GOTTPOFF]",
-            "mov {1}, qword ptr fs:[{0} + 8]",
-            "mov {0}, qword ptr fs:[{0}]",
-            out(reg) caller, out(reg) number, options(readonly, nostack)
-        );
-    }
-    #[cfg(target_arch = "aarch64")]
-    // SAFETY: as above.
-    unsafe {
-        std::arch::asm!(
-            "mrs {0}, tpidr_el0",
-            "adrp {1}, :gottprel:poise_called",
-            "ldr {1}, [{1}, :gottprel_lo12:poise_called]",
-            "add {0}, {0}, {1}",
-            "ldp {0}, {1}, [{0}]",
-            out(reg) caller, out(reg) number, options(readonly, nostack)
-        );
-    }
-    (caller, number)
+/// The contents of `poise_called`.
+#[repr(C)]
+struct Called {
+    /// Where the call returns to.
+    caller: *const c_void,
+    /// Which function of [`REGIONS`] it was.
+    number: usize,
+}
+
+/// What the calling thread called last.
+fn called() -> Called {
+    let called: *const Called = words::address!("poise_called");
+    // SAFETY: these words are the thread's own, and the code that called this function wrote them.
+    unsafe { called.read_volatile() }
 }
 
 /// A parallel region of GNU's runtime begins; what there are arguments more than the function has is passed on unseen.
@@ -219,7 +204,7 @@ unsafe extern "C-unwind" fn poise_gomp_region(
     e: usize,
     f: usize,
 ) -> usize {
-    let (caller, number) = called();
+    let Called { caller, number } = called();
     let real = &REGIONS[number];
     let begin = real.address_for(caller);
     if begin.is_null() {

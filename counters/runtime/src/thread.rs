@@ -1,14 +1,14 @@
 //! The calling thread: its block in thread-local storage and what entering and leaving a region do to it. Every
 //! instrumented call runs through here, so nothing but the cold functions allocates, locks or calls the system.
 
-use std::arch::{asm, global_asm};
+use std::arch::global_asm;
 use std::ptr::null_mut;
 
 use crate::inlined::{self, Inlined, Site};
 use crate::marks::Open;
 use crate::tree::{Node, Region, Tree};
 use crate::waiting::{Polls, Stamp};
-use crate::{clock, marks, noise, phases, process, shielded};
+use crate::{clock, marks, noise, phases, process, shielded, words};
 
 // `poise_thread` must be an ELF thread-local symbol that instrumented code reaches without a call (initial-exec), which
 // stable Rust cannot declare.
@@ -81,31 +81,7 @@ const ARMED: usize = 1;
 /// The calling thread's block.
 #[inline(always)]
 fn here() -> *mut Thread {
-    let address: *mut Thread;
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: reads the thread pointer and the symbol's offset from it, both constant in a thread.
-    unsafe {
-        asm!(
-            "mov {0}, qword ptr fs:[0]",
-            "add {0}, qword ptr [rip + poise_thread@GOTTPOFF]",
-            out(reg) address,
-            options(pure, nomem, nostack)
-        );
-    }
-    #[cfg(target_arch = "aarch64")]
-    // SAFETY: as above.
-    unsafe {
-        asm!(
-            "mrs {0}, tpidr_el0",
-            "adrp {1}, :gottprel:poise_thread",
-            "ldr {1}, [{1}, :gottprel_lo12:poise_thread]",
-            "add {0}, {0}, {1}",
-            out(reg) address,
-            out(reg) _,
-            options(pure, nomem, nostack)
-        );
-    }
-    address
+    words::address!("poise_thread")
 }
 
 impl Thread {

@@ -10,7 +10,6 @@ mod local;
 mod settings;
 mod sweep;
 
-use std::arch::global_asm;
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr::null_mut;
 use std::sync::OnceLock;
@@ -20,29 +19,10 @@ pub use collect::collect;
 use local::Local;
 use settings::Settings;
 
+use crate::words;
+
 // `poise_noise` must be reached without a call, as `poise_thread` of `../thread.rs`.
-#[cfg(target_arch = "x86_64")]
-global_asm!(
-    ".pushsection .tbss,\"awT\",@nobits",
-    ".globl poise_noise",
-    ".type poise_noise, @object",
-    ".size poise_noise, 16",
-    ".balign 16",
-    "poise_noise:",
-    ".zero 16",
-    ".popsection",
-);
-#[cfg(target_arch = "aarch64")]
-global_asm!(
-    ".pushsection .tbss,\"awT\",%nobits",
-    ".globl poise_noise",
-    ".type poise_noise, %object",
-    ".size poise_noise, 16",
-    ".balign 16",
-    "poise_noise:",
-    ".zero 16",
-    ".popsection",
-);
+words::define!("poise_noise", 16);
 
 /// The contents of `poise_noise`, all zero in a new thread.
 #[repr(C)]
@@ -56,31 +36,7 @@ struct Block {
 /// The calling thread's block.
 #[inline(always)]
 fn here() -> *mut Block {
-    let address: *mut Block;
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: reads the thread pointer and the symbol's offset from it, both constant in a thread.
-    unsafe {
-        std::arch::asm!(
-            "mov {0}, qword ptr fs:[0]",
-            "add {0}, qword ptr [rip + poise_noise@GOTTPOFF]",
-            out(reg) address,
-            options(pure, nomem, nostack)
-        );
-    }
-    #[cfg(target_arch = "aarch64")]
-    // SAFETY: as above.
-    unsafe {
-        std::arch::asm!(
-            "mrs {0}, tpidr_el0",
-            "adrp {1}, :gottprel:poise_noise",
-            "ldr {1}, [{1}, :gottprel_lo12:poise_noise]",
-            "add {0}, {0}, {1}",
-            out(reg) address,
-            out(reg) _,
-            options(pure, nomem, nostack)
-        );
-    }
-    address
+    words::address!("poise_noise")
 }
 
 /// A table that the pass emits.

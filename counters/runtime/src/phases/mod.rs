@@ -5,7 +5,6 @@
 
 mod recorder;
 
-use std::arch::global_asm;
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::ptr::null;
@@ -18,60 +17,16 @@ use poise_profile::{Bin, BinUnit, Phases, Place, Profile, Region, Share, Timelin
 use crate::clock::{self, Scale};
 use crate::thread::alone;
 use crate::tree::{Counter, Node};
+use crate::words;
 use recorder::{Path, Recorder};
 
 // `poise_bins` must be reached without a call, as `poise_thread` of `../thread.rs`.
-#[cfg(target_arch = "x86_64")]
-global_asm!(
-    ".pushsection .tbss,\"awT\",@nobits",
-    ".globl poise_bins",
-    ".type poise_bins, @object",
-    ".size poise_bins, 8",
-    ".balign 8",
-    "poise_bins:",
-    ".zero 8",
-    ".popsection",
-);
-#[cfg(target_arch = "aarch64")]
-global_asm!(
-    ".pushsection .tbss,\"awT\",%nobits",
-    ".globl poise_bins",
-    ".type poise_bins, @object",
-    ".size poise_bins, 8",
-    ".balign 8",
-    "poise_bins:",
-    ".zero 8",
-    ".popsection",
-);
+words::define!("poise_bins", 8);
 
 /// Where the calling thread's pointer to its bins is; null where it has none.
 #[inline(always)]
 fn here() -> *mut *const Local {
-    let address: *mut *const Local;
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: reads the thread pointer and the symbol's offset from it, both constant in a thread.
-    unsafe {
-        std::arch::asm!(
-            "mov {0}, qword ptr fs:[0]",
-            "add {0}, qword ptr [rip + poise_bins@GOTTPOFF]",
-            out(reg) address,
-            options(pure, nomem, nostack)
-        );
-    }
-    #[cfg(target_arch = "aarch64")]
-    // SAFETY: as above.
-    unsafe {
-        std::arch::asm!(
-            "mrs {0}, tpidr_el0",
-            "adrp {1}, :gottprel:poise_bins",
-            "ldr {1}, [{1}, :gottprel_lo12:poise_bins]",
-            "add {0}, {0}, {1}",
-            out(reg) address,
-            out(reg) _,
-            options(pure, nomem, nostack)
-        );
-    }
-    address
+    words::address!("poise_bins")
 }
 
 /// The bins of a thread: what its hooks look at, and behind a lock what changes from bin to bin.
