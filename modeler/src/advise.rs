@@ -6,10 +6,9 @@
 //! least squares (Plackett, Biometrika 37, 1950), whatever its value will be. A rival function that is off by d there
 //! keeps exp(-d²/2σ²) of its weight if the model is right. So what a run is worth is known before it is paid for.
 
-use crate::experiment::{Experiment, MetricId, median};
+use crate::experiment::{Experiment, MetricId};
 use crate::fit::Fits;
 use crate::model::{Method, Model, Term};
-use crate::roughness::{Lines, relative_noise};
 
 /// What advice is asked for.
 #[derive(Clone, Debug)]
@@ -98,19 +97,17 @@ struct Knowledge<'a> {
     /// Weights of the rivals of the model, and of its effort's model.
     weights: [Vec<f64>; 2],
     noise: f64,
-    /// By how much the model misses the measured points beyond noise, relative, root mean square.
-    misfit: f64,
 }
 
 impl<'a> Knowledge<'a> {
-    fn of(model: &'a Model, fits: &'a Fits, experiment: &Experiment) -> Self {
+    fn of(model: &'a Model, fits: &'a Fits) -> Self {
         let is_effort = |m: &&Model| m.callpath == model.callpath && Some(m.metric) == model.effort_metric;
         let effort = fits.models.iter().find(is_effort).filter(|_| model.method == Method::Effort);
         let weights =
             [Some(model), effort].map(|m| m.map_or(Vec::new(), |m| m.uncertainty.rivals.iter().map(|r| r.0).collect()));
         let noise = model.uncertainty.noise_level().max(LEAST_NOISE);
         let covariance = model.uncertainty.covariance.clone();
-        Self { model, effort, covariance, weights, noise, misfit: misfit(model, experiment) }
+        Self { model, effort, covariance, weights, noise }
     }
 
     /// How the coefficients enter at `x`, relative to the value there.
@@ -131,7 +128,7 @@ impl<'a> Knowledge<'a> {
         let g = self.gradient(x);
         let coefficients: f64 = g.iter().zip(self.times(&g)).map(|(a, b)| a * b).sum();
         let shapes: f64 = self.rivals().map(|(model, weights)| disagreement(model, weights, x)).sum();
-        coefficients.max(0.0) + shapes + self.misfit.powi(2)
+        coefficients.max(0.0) + shapes + self.model.uncertainty.misfit.powi(2)
     }
 
     /// The model and its effort's, with the weights of their rivals.
@@ -159,29 +156,6 @@ impl<'a> Knowledge<'a> {
         }
         next
     }
-}
-
-/// Deviations from the measured points count as misfit from so many times the noise on: below, chance and an uncertain
-/// estimate of the noise explain them.
-const BEYOND_NOISE: f64 = 2.0;
-
-/// What is left of the deviations of a model from the medians at the measured points when the noise is taken off, relative.
-/// The noise is what the measurements themselves show, since a fit takes whatever its function misses for noise.
-fn misfit(model: &Model, experiment: &Experiment) -> f64 {
-    let Some(series) = experiment.series_of(model.callpath, model.metric) else { return 0.0 };
-    let (mut points, mut medians, mut observations) = (Vec::new(), Vec::new(), Vec::new());
-    for (point, values) in experiment.measurements(series) {
-        let median = median(values);
-        if median > 0.0 && model.at(point) > 0.0 {
-            observations.extend(values.iter().filter(|v| v.is_finite()).map(|v| (points.len(), *v)));
-            points.push(point);
-            medians.push(median);
-        }
-    }
-    let Some(noise) = relative_noise(&Lines::of(&points), &points, &medians, &observations) else { return 0.0 };
-    let missed = points.iter().zip(&medians).map(|(x, y)| (y / model.at(x) - 1.0).powi(2));
-    let square = missed.sum::<f64>() / points.len() as f64;
-    if square > (BEYOND_NOISE * noise).powi(2) { (square - noise.powi(2)).sqrt() } else { 0.0 }
 }
 
 /// By how much each rival is off the model at `x`, relative to the model.
@@ -221,7 +195,7 @@ impl Program<'_> {
     /// The part of [`Self::error`] that comes of models that miss what was measured.
     fn misfit(&self, x: &[f64]) -> f64 {
         let total = self.seconds(x);
-        let part = |k: &Knowledge| (k.model.at(x).max(0.0) / total * k.misfit).powi(2);
+        let part = |k: &Knowledge| (k.model.at(x).max(0.0) / total * k.model.uncertainty.misfit).powi(2);
         if total > 0.0 { self.paths.iter().map(part).sum::<f64>().sqrt() } else { 0.0 }
     }
 
@@ -243,7 +217,7 @@ impl Program<'_> {
 pub fn advise(experiment: &Experiment, fits: &Fits, options: &AdviseOptions) -> Option<Advice> {
     let time = time_of(experiment, fits)?;
     let timed = fits.models.iter().filter(|m| m.metric == time);
-    let paths: Vec<Knowledge> = timed.map(|m| Knowledge::of(m, fits, experiment)).collect();
+    let paths: Vec<Knowledge> = timed.map(|m| Knowledge::of(m, fits)).collect();
     let program = Program { paths };
     let target = &options.target;
     // The interval at this level is so many standard errors wide on each side.

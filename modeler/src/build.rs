@@ -28,6 +28,11 @@ const LITTLE_NOISE: f64 = 0.1;
 /// The power that then weighs residuals; of 1, 3/4, 1/2, 1/4 and 0 it predicted held-out points of measured programs
 /// best (docs/accuracy.md).
 const TRUSTING_LARGE: f64 = 0.5;
+/// Deviations from the measured points count as misfit from so many times the noise on: below, chance and an uncertain
+/// estimate of the noise explain them.
+const BEYOND_NOISE: f64 = 2.0;
+/// Relative deviations up to this are rounding errors.
+const EXACT: f64 = 1e-6;
 /// Above this noise a warning tells.
 const NOISY: f64 = 0.3;
 
@@ -532,6 +537,20 @@ pub(crate) fn misfit(data: &Data, prior: &Prior) -> Option<f64> {
     (left > MISFIT.0.max(MISFIT.1 * noise)).then_some(left)
 }
 
+/// What is left of the deviations of a model from the medians at the measured points when the noise is taken off,
+/// relative. The noise is what the measurements themselves show, since a fit takes whatever its function misses for noise;
+/// that measurements lie above the undisturbed time on average is no misfit.
+fn missed(model: &Model, data: &Data) -> f64 {
+    let level = model.uncertainty.mean_level();
+    let ratios = data.points.iter().zip(&data.medians).map(|(x, y)| y / (level * model.at(x)));
+    // Where the model is not above zero no ratio says by how much it misses.
+    let squares: Vec<f64> = ratios.filter(|r| r.is_finite() && *r > 0.0).map(|r| (r - 1.0).powi(2)).collect();
+    let noise = roughness::relative_noise(&data.lines, &data.points, &data.medians, &data.observations);
+    let Some(noise) = noise.filter(|n| n.is_finite() && !squares.is_empty()) else { return 0.0 };
+    let square = squares.iter().sum::<f64>() / squares.len() as f64;
+    if square > (BEYOND_NOISE * noise).powi(2).max(EXACT * EXACT) { (square - noise.powi(2)).sqrt() } else { 0.0 }
+}
+
 /// Relative deviation of the times from a model.
 pub(crate) fn deviation(model: &Model, data: &Data) -> f64 {
     let fitted: Vec<f64> = data.points.iter().map(|x| model.at(x)).collect();
@@ -556,6 +575,7 @@ pub(crate) fn combined(model: &mut Model, data: &Data) {
         noise: mean(&|q| q.noise.map(|n| n * n)).map(f64::sqrt),
         cross_validated_relative_error: mean(&|q| q.cross_validated_relative_error),
     };
+    model.uncertainty.misfit = missed(model, data);
     model.warnings.retain(|w| w.code != warning::CONSTANT && w.code != warning::TOO_FEW_POINTS);
     let (below, above) = (model.segments[0].to.unwrap_or(f64::NAN), model.segments[1].from.unwrap_or(f64::NAN));
     let message = format!("The behaviour changes between {below} and {above}; the growth is that beyond.");
@@ -627,6 +647,7 @@ fn skeleton(data: &Data, kind: Kind, method: Method, constant: f64, terms: Vec<T
 fn finish(model: &mut Model, data: &Data, columns: &[Vec<f64>], coefficients: usize) {
     let corner: Vec<f64> = model.uncertainty.range.iter().map(|r| r.1).collect();
     model.growth = growth(model, &corner);
+    model.uncertainty.misfit = missed(model, data);
     let y = data.values();
     let fitted = data.column(|x| model.at(x));
     let u = &model.uncertainty;

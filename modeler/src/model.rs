@@ -186,6 +186,8 @@ pub(crate) struct Uncertainty {
     pub rivals: Vec<(f64, f64, Vec<Term>)>,
     /// Ranges of the measured coordinates.
     pub range: Vec<(f64, f64)>,
+    /// By how much the function misses the measured points beyond noise, relative, root mean square.
+    pub misfit: f64,
     /// Relative standard errors of the constant and then of each term's coefficient.
     pub coefficient_errors: Vec<f64>,
 }
@@ -194,6 +196,12 @@ impl Uncertainty {
     /// Standard deviation of a measurement relative to the undisturbed value.
     pub fn noise_level(&self) -> f64 {
         self.noises.iter().map(|n| n.weight * n.noise.deviation().powi(2)).sum::<f64>().sqrt()
+    }
+
+    /// Mean of a measurement relative to the model's value.
+    pub fn mean_level(&self) -> f64 {
+        let mean = |n: &crate::noise::PossibleNoise| n.weight * n.shift.exp() * (1.0 + n.noise.mean());
+        if self.noises.is_empty() { 1.0 } else { self.noises.iter().map(mean).sum() }
     }
 }
 

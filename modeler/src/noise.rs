@@ -146,13 +146,15 @@ impl Noise {
 
     /// Probability that t is below `t` when the truth has a further relative deviation of `spread`: with
     /// `h(x) = x Φ(x) + φ(x)`, the integral of Φ, a piece of constant density gives `s (h(a) - h(b))` over its width.
+    /// Deviations are those of log-normal variables, which have no largest value and are never negative; the background's
+    /// has a mean of one.
     pub fn distribution(&self, t: f64, spread: f64) -> f64 {
-        let s = self.sigma.hypot(spread);
+        let s = logarithmic(self.sigma.hypot(spread));
         if s <= 0.0 && self.range <= 0.0 {
             return if t < 0.0 { 0.0 } else { 1.0 };
         }
         let s = s.max(1e-12);
-        let t = t + 0.5 * self.sigma * self.sigma;
+        let t = t + 0.5 * logarithmic(self.sigma).powi(2);
         if self.range <= 0.05 * s {
             return normal_distribution((t - self.mean()) / s);
         }
@@ -290,6 +292,11 @@ impl Table {
             _ => self.stray.log_density(t),
         }
     }
+}
+
+/// Standard deviation of the logarithm of a log-normal variable whose own, relative to its mean, is `deviation`.
+fn logarithmic(deviation: f64) -> f64 {
+    (deviation * deviation).ln_1p().sqrt()
 }
 
 /// Density of the standard normal distribution.

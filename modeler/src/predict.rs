@@ -4,7 +4,7 @@
 //! noise of `noise.rs`, whose distribution function has a closed form.
 
 use crate::model::{Model, Prediction, Term, Uncertainty};
-use crate::noise::Noise;
+use crate::noise::{Noise, PossibleNoise};
 
 impl Model {
     /// The model's value at `x`, one coordinate per parameter, with the interval that holds a new measurement there
@@ -33,7 +33,7 @@ impl Model {
         Prediction { value, lower, upper, level }
     }
 
-    /// Relative standard error of the undisturbed value at `x`, from coefficients and shape.
+    /// Relative standard error of the undisturbed value at `x`, from coefficients, shape and what no shape describes.
     fn relative_error_at(&self, x: &[f64], value: f64) -> f64 {
         let u = &self.uncertainty;
         let basis: Vec<f64> = u.basis.iter().map(|group| group.iter().map(|t| t.at(x)).sum::<f64>() / value).collect();
@@ -44,7 +44,7 @@ impl Model {
                 variance += basis[i] * u.covariance[i * k + j] * basis[j];
             }
         }
-        (variance.max(0.0) + self.shape_variance_at(x, value)).sqrt()
+        (variance.max(0.0) + self.shape_variance_at(x, value) + self.uncertainty.misfit.powi(2)).sqrt()
     }
 
     /// Relative variance of the value at `x` over the shapes that explain the data nearly as well.
@@ -63,14 +63,19 @@ impl Uncertainty {
     /// Probability that the logarithm of a measurement over the model's value is below `t`, when the undisturbed time
     /// has a relative error of `spread`.
     fn distribution(&self, t: f64, spread: f64) -> f64 {
-        let below = |n: &crate::noise::PossibleNoise| n.weight * n.noise.distribution(t - n.shift, spread);
+        let below = |n: &PossibleNoise| n.weight * self.apart(n.noise).distribution(t - n.shift, spread);
         if self.noises.is_empty() { normal_step(t, spread) } else { self.noises.iter().map(below).sum() }
+    }
+
+    /// `noise` without the misfit, which a fit takes for background and which is an error of the value.
+    fn apart(&self, noise: Noise) -> Noise {
+        Noise { sigma: (noise.sigma.powi(2) - self.misfit.powi(2)).max(0.0).sqrt(), ..noise }
     }
 
     /// The same for a measurement that nothing but the background disturbs.
     fn undisturbed_distribution(&self, t: f64, spread: f64) -> f64 {
-        let below = |n: &crate::noise::PossibleNoise| {
-            n.weight * Noise::background(n.noise.sigma).distribution(t - n.shift, spread)
+        let below = |n: &PossibleNoise| {
+            n.weight * Noise::background(self.apart(n.noise).sigma).distribution(t - n.shift, spread)
         };
         if self.noises.is_empty() { normal_step(t, spread) } else { self.noises.iter().map(below).sum() }
     }
@@ -110,6 +115,76 @@ fn quantile(q: f64, distribution: impl Fn(f64) -> f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::experiment::{Experiment, ExperimentBuilder, Metric};
+    use crate::model::Growth;
+    use crate::{Options, fit};
+
+    /// Basic blocks and times of one call path over `t`, with two repetitions 1 % apart.
+    fn measured(blocks: impl Fn(f64) -> f64, seconds: impl Fn(f64) -> f64) -> Experiment {
+        let mut builder = ExperimentBuilder::new(["t"]);
+        let of = |name: &str, unit: &str| Metric { name: name.into(), unit: unit.into(), over_ranks: None };
+        let (time, effort) = (builder.metric(of("time", "s")), builder.metric(of("basic_blocks", "")));
+        let callpath = builder.callpath(["main", "solve"]);
+        for t in [1.0_f64, 2.0, 4.0, 6.0, 8.0] {
+            let point = builder.point(&[t]);
+            builder.add(callpath, effort, point, blocks(t));
+            builder.add(callpath, time, point, 0.995 * seconds(t));
+            builder.add(callpath, time, point, 1.005 * seconds(t));
+        }
+        builder.finish()
+    }
+
+    fn model_of_time(experiment: &Experiment) -> Model {
+        let time = experiment.metrics.iter().position(|m| m.name == "time").unwrap() as u32;
+        let fits = fit(experiment, &Options::default());
+        fits.models.into_iter().find(|m| m.metric == time).unwrap()
+    }
+
+    #[test]
+    fn intervals_hold_the_points_that_the_function_misses_on_either_side() {
+        // Blocks do not grow, the times go up and down by 20 %: a constant misses them by far more than their noise.
+        let seconds = |t: f64| if t == 2.0 || t == 6.0 { 0.8 } else { 1.2 };
+        let experiment = measured(|_| 1000.0, seconds);
+        let model = model_of_time(&experiment);
+        assert_eq!(model.terms, []);
+        for t in [1.0, 2.0, 4.0, 6.0, 8.0] {
+            let prediction = model.predict(&[t], 0.9);
+            assert!((prediction.lower..prediction.upper).contains(&seconds(t)), "{t}: {prediction:?}");
+        }
+    }
+
+    #[test]
+    fn however_large_the_deviation_the_upper_end_is_above_the_value() {
+        // A log-normal variable of mean 1 and this deviation: its logarithm's variance is ln(1 + d²), its mean half that
+        // below zero, and 1.645 deviations above lies its 95 % quantile.
+        for d in [0.5_f64, 2.0, 3.75] {
+            let s = (d * d).ln_1p().sqrt();
+            let found = quantile(0.95, |t| Noise::background(d).distribution(t, 0.0));
+            assert!((found - (1.644_854 * s - 0.5 * s * s)).abs() < 1e-4, "{d}: {found}");
+            assert!(found > 0.0);
+            // An error of the value has no side: its median is the value.
+            assert!(quantile(0.5, |t| Noise::background(0.0).distribution(t, d)).abs() < 1e-6);
+        }
+    }
+
+    #[test]
+    fn growth_that_is_next_to_none_of_the_effort_takes_up_no_time() {
+        // The growing term is 0.0014 % of the blocks at t = 8. The times grow by 4 % beside them.
+        let experiment = measured(|t| 20_030_000.0 + 35.0 * t, |t| 0.01 * (1.0 + 0.005 * t));
+        let model = model_of_time(&experiment);
+        let still = Growth { exponent: 0.into(), log_exponent: 0 };
+        assert_eq!(model.growth, [still]);
+        let far = model.at(&[800.0]) / model.at(&[8.0]);
+        assert!((far - 1.0).abs() < 0.002, "called constant, yet {far} times as much at a hundred times t");
+    }
+
+    #[test]
+    fn times_that_grow_where_their_effort_does_not_are_not_called_constant() {
+        let experiment = measured(|t| 20_030_000.0 + 35.0 * t, |t| 0.0072 + 0.0023 * t);
+        let model = model_of_time(&experiment);
+        assert_eq!(model.growth, [Growth { exponent: 1.into(), log_exponent: 0 }], "{:?}", model.terms);
+        assert!(model.warnings.iter().any(|w| w.code == crate::warning::PRIOR_MISFIT), "{:?}", model.warnings);
+    }
 
     #[test]
     fn quantiles_of_pure_noises_are_the_textbook_ones() {

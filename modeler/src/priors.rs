@@ -43,14 +43,18 @@ pub(crate) fn terms_of(found: &Found, role: Role) -> Vec<Term> {
 /// The prior of a time that a count gives its shape, computation or waiting: the count as a whole; a constant and its
 /// growth as a whole; a constant and each growing term on its own.
 ///
-/// `matters` says which terms are worth a coefficient.
+/// `matters` says which terms are worth a coefficient; where none that grow are, times follow the count as a whole.
 pub(crate) fn counted(count: &Found, role: Role, matters: impl Fn(&Term) -> bool) -> Prior {
     let terms = terms_of(count, role);
     let growing: Vec<Term> = terms.iter().filter(|t| !t.factors.is_empty()).cloned().collect();
     if growing.is_empty() {
         return vec![vec![Group::constant()]];
     }
-    let mut prior = vec![vec![Group { terms }], vec![Group::constant(), Group { terms: growing.clone() }]];
+    let mut prior = vec![vec![Group { terms }]];
+    // A coefficient of its own for growth that is next to nothing would take up whatever else the times do.
+    if growing.iter().any(&matters) {
+        prior.push(vec![Group::constant(), Group { terms: growing.clone() }]);
+    }
     let each: Vec<Group> = growing
         .into_iter()
         .filter(|t| t.coefficient > 0.0 && matters(t))
