@@ -502,7 +502,7 @@ mod tests {
         // By hand: two coefficients with gradients (1, x), covariance the inverse of XᵀX/σ².
         let experiment = experiment(5, 0.1);
         let fits = fit(&experiment, &Options { method: MethodChoice::Time, ..Options::default() });
-        let known = Knowledge::of(&fits.models[0], &fits, &experiment);
+        let known = Knowledge::of(&fits.models[0], &fits);
         let x = [64.0, 500.0];
         let after = known.after(&x);
         let g = nalgebra::DVector::from_vec(known.gradient(&x));

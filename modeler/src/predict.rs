@@ -11,9 +11,10 @@ impl Model {
     /// with probability `level`, in the metric's unit. Neither end is ever negative.
     ///
     /// The value is the undisturbed one. Noise that only adds puts measurements above it, so the interval begins where
-    /// measurements without such noise would with probability `(1 - level)/2` be lower, and ends as far up as the
-    /// level demands. It covers the noise of one measurement, the coefficients' errors and, where the shape was
-    /// searched in noisy data, the disagreement of the shapes that explain them nearly as well.
+    /// measurements without such noise would with probability `(1 - level)/2` be lower, and ends where all
+    /// measurements would with that probability be higher. It covers the noise of one measurement, the coefficients'
+    /// errors, where the shape was searched in noisy data the disagreement of the shapes that explain them nearly as
+    /// well, and what the function misses at the measured points beyond noise.
     #[must_use]
     pub fn predict(&self, x: &[f64], level: f64) -> Prediction {
         if let Some(prediction) = self.predict_in_segments(x, level) {
@@ -25,9 +26,9 @@ impl Model {
         let spread = if value > 0.0 { self.relative_error_at(x, value) } else { 0.0 };
         let widen = small_sample_factor(u.freedom);
         let log_lower = quantile((1.0 - level) / 2.0, |t| u.undisturbed_distribution(t / widen, spread));
-        // Without any noise the distribution is a step, whose top lies at its foot.
-        let below = u.distribution(log_lower / widen, spread).min((1.0 - level) / 2.0);
-        let log_upper = quantile(below + level, |t| u.distribution(t / widen, spread));
+        // Noise that only adds leaves little below the lower end. What that saves is not taken off the upper one, beyond which
+        // nearly all measurements outside the interval were found.
+        let log_upper = quantile((1.0 + level) / 2.0, |t| u.distribution(t / widen, spread));
         // Beside the metric's noise a value in double precision has its own rounding.
         let (lower, upper) = ((value * log_lower.exp()).min(value), (value * log_upper.exp()).max(value));
         Prediction { value, lower, upper, level }
@@ -189,8 +190,8 @@ mod tests {
     #[test]
     fn quantiles_of_pure_noises_are_the_textbook_ones() {
         let background = |t: f64| Noise::background(0.2).distribution(t, 0.0);
-        // The logarithm's mean is lower by half the variance.
-        assert!((quantile(0.95, background) + 0.02 - 0.2 * 1.644_854).abs() < 1e-4);
+        // The logarithm's variance is ln(1 + 0.2²) = 0.039221, and its mean is lower by half of that.
+        assert!((quantile(0.95, background) + 0.019_610 - 0.198_042 * 1.644_854).abs() < 1e-4);
         assert_eq!(quantile(0.3, |t| normal_step(t, 0.0)), 0.0);
     }
 
