@@ -1,11 +1,18 @@
 //! The processes of a run, however they were started: all that carry the run's folder in their environment. Found in
 //! `/proc`, so that a program that leaves its process group or is adopted by another is found as well.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read as _};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::RUN;
+
+/// How often a process without a readable environment is looked at, a millisecond apart.
+const REPLACED: usize = 20;
+
+/// Bytes of an environment that are looked at; Linux gives a program at most a quarter of its stack, by default 2 MiB.
+const MOST_ENVIRONMENT: usize = 2 << 20;
 
 /// A process of a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,11 +32,28 @@ pub fn of_run(folder: &Path) -> Vec<Process> {
     let own = std::process::id();
     let numbers = fs::read_dir("/proc").into_iter().flatten().flatten();
     let numbers = numbers.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok()).filter(|&id| id != own);
-    let is_ours = |id: &u32| {
-        let environment = fs::read(format!("/proc/{id}/environ")).unwrap_or_default();
-        environment.split(|&byte| byte == 0).any(|entry| entry == marker)
-    };
+    let mut buffer = vec![0; MOST_ENVIRONMENT];
+    let is_ours = |id: &u32| environment(*id, &mut buffer).split(|&byte| byte == 0).any(|entry| entry == marker);
     numbers.filter(is_ours).filter_map(process).collect()
+}
+
+/// The environment of a process; empty where it may not be read. A process that is just replacing its program has none
+/// for a moment, and what is read of it in parts may end early.
+fn environment(id: u32, buffer: &mut [u8]) -> &[u8] {
+    for _ in 0..REPLACED {
+        match File::open(format!("/proc/{id}/environ")).and_then(|mut file| file.read(buffer)) {
+            Ok(bytes) if bytes > 0 => return &buffer[..bytes],
+            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied) => break,
+            _ if !has_program(id) => break,
+            _ => std::thread::sleep(Duration::from_millis(1)),
+        }
+    }
+    &[]
+}
+
+/// Whether a process runs a program, as threads of the kernel and what has ended do not.
+fn has_program(id: u32) -> bool {
+    fs::read_link(format!("/proc/{id}/exe")).is_ok()
 }
 
 fn process(id: u32) -> Option<Process> {
@@ -110,5 +134,17 @@ mod tests {
         assert!(ended.iter().any(|p| p.name == "sleep") && ended.iter().any(|p| p.name == "sh"), "{ended:?}");
         child.wait().unwrap();
         assert_eq!(of_run(folder.path()), []);
+    }
+
+    #[test]
+    fn a_process_that_replaces_its_program_is_found_at_any_moment() {
+        let folder = tempfile::tempdir().unwrap();
+        let script = folder.path().join("again.sh");
+        fs::write(&script, "exec sh \"$0\"\n").unwrap();
+        let mut child = std::process::Command::new("sh").arg(&script).env(RUN, folder.path()).spawn().unwrap();
+        let missed: Vec<_> = (0..300).map(|i| (i, of_run(folder.path()))).filter(|p| p.1.len() != 1).collect();
+        end_left(folder.path(), Duration::ZERO);
+        child.wait().unwrap();
+        assert!(missed.is_empty(), "{missed:?}");
     }
 }
