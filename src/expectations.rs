@@ -23,6 +23,8 @@ pub struct Expectation {
     pub at: Option<Vec<(String, f64)>>,
     /// Line of the file, for messages.
     pub line: usize,
+    /// Line that says where it is evaluated, or else `line`.
+    pub at_line: usize,
 }
 
 /// What is expected of a model.
@@ -44,7 +46,8 @@ pub enum Requirement {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
-    at: Option<BTreeMap<String, f64>>,
+    at: Option<Spanned<BTreeMap<String, f64>>>,
+    #[serde(default)]
     expect: Vec<Spanned<Entry>>,
 }
 
@@ -57,7 +60,7 @@ struct Entry {
     at_most: Option<Spanned<f64>>,
     baseline: Option<PathBuf>,
     tolerance: Option<Spanned<f64>>,
-    at: Option<BTreeMap<String, f64>>,
+    at: Option<Spanned<BTreeMap<String, f64>>>,
 }
 
 /// How much worse than its baseline a model may be where the file does not say.
@@ -78,14 +81,18 @@ fn parse(text: &str, file: &str, folder: &Path) -> Result<Vec<Expectation>> {
     }
     let mut all = Vec::new();
     for entry in &raw.expect {
-        let at = entry.get_ref().at.as_ref().or(raw.at.as_ref()).map(|at| at.clone().into_iter().collect());
+        let line = source.place(entry.span().start).0;
+        let at = entry.get_ref().at.as_ref().or(raw.at.as_ref());
+        let at_line = at.map_or(line, |at| source.place(at.span().start).0);
+        let at = at.map(|at| at.get_ref().clone().into_iter().collect());
         for requirement in requirements(&source, entry, folder)? {
             all.push(Expectation {
                 callpath: entry.get_ref().callpath.clone(),
                 metric: entry.get_ref().metric.clone().unwrap_or_else(|| "time".to_owned()),
                 requirement,
                 at: at.clone(),
-                line: source.place(entry.span().start).0,
+                line,
+                at_line,
             });
         }
     }
@@ -220,7 +227,11 @@ mod tests {
         );
         assert!(message("[[expect]]\ncallpath = \"*\"\nat_most = -1.0\n").starts_with("e.toml:3:11: `at_most` is -1"));
         assert!(message("[[expect]]\ncalpath = \"*\"\n").starts_with("e.toml:2:1: unknown field `calpath`"));
-        assert!(message("expect = []\n").contains("nothing is expected"));
+        for nothing in ["expect = []\n", "", "at = { p = 64 }\n"] {
+            assert!(message(nothing).starts_with("e.toml:1:1: nothing is expected; add an [[expect]]"), "{nothing}");
+        }
+        let later = "# why\n\n[[expect]]\ncallpath = \"a\"\nat_most = 1\n\n[[expect]]\ncallpath = \"b\"\n";
+        assert!(message(later).starts_with("e.toml:7:1: nothing is expected of this call path"));
         assert!(message("[[expect]]\ncallpath = \"*\"\nat_most = 1.0\ntolerance = 0.1\n").contains("belongs to"));
     }
 
@@ -230,7 +241,7 @@ mod tests {
             "at = { p = 64 }\n[[expect]]\ncallpath = \"main\"\ngrowth = \"p\"\nat_most = 1.5\nbaseline = \"b.json\"\n";
         let all = parse(text, "e.toml", Path::new("dir")).unwrap();
         assert_eq!(all.len(), 3);
-        assert!(all.iter().all(|e| e.line == 2 && e.metric == "time" && e.at == Some(vec![("p".into(), 64.0)])));
+        assert!(all.iter().all(|e| (e.line, e.at_line) == (2, 1) && e.metric == "time" && e.at == Some(vec![("p".into(), 64.0)])));
         assert_eq!(all[1].requirement, Requirement::AtMost(1.5));
         assert_eq!(all[2].requirement, Requirement::Baseline { path: "dir/b.json".into(), tolerance: 0.05 });
     }

@@ -51,4 +51,4 @@ pub use experiment::{Experiment, ExperimentBuilder};
 pub use fit::{Fits, Skipped, fit};
 pub use model::{Model, Prediction};
 pub use options::{ExponentSets, MethodChoice, NegativeExponents, Options};
-pub use share::{Share, fit_in_parts, fit_share};
+pub use share::{Share, fit_callpaths, fit_in_parts, fit_share};

@@ -1,5 +1,7 @@
 //! Shares the call paths of an experiment out over processes, whose results join to what one process gives.
 
+use rayon::prelude::*;
+
 use crate::experiment::{CallPathId, Experiment};
 use crate::fit::{Fits, Fitter};
 use crate::options::Options;
@@ -44,6 +46,39 @@ impl Share {
 #[must_use]
 pub fn fit_share(experiment: &Experiment, options: &Options, share: Share) -> Fits {
     Fitter::new(experiment, options).run(share, &(0..CallPathId::MAX))
+}
+
+/// Fits the series of `callpaths` alone, to the models that [`crate::fit()`] gives them among all others: the noise of the
+/// experiment is learned from the same ones.
+///
+/// ```
+/// use modeler::experiment::{ExperimentBuilder, Metric};
+/// use modeler::{Options, fit, fit_callpaths};
+///
+/// let mut builder = ExperimentBuilder::new(["p"]);
+/// let time = builder.metric(Metric { name: "time".into(), unit: "s".into(), over_ranks: None });
+/// let callpaths = ["a", "b", "c"].map(|name| builder.callpath([name]));
+/// for callpath in callpaths {
+///     for p in [2.0, 4.0, 8.0, 16.0, 32.0] {
+///         let point = builder.point(&[p]);
+///         builder.add(callpath, time, point, f64::from(callpath) + p);
+///     }
+/// }
+/// let (experiment, options) = (builder.finish(), Options::default());
+/// let all = fit(&experiment, &options);
+/// assert_eq!(fit_callpaths(&experiment, &options, &callpaths[1..]).models, all.models[1..]);
+/// ```
+#[must_use]
+pub fn fit_callpaths(experiment: &Experiment, options: &Options, callpaths: &[CallPathId]) -> Fits {
+    let mut sorted = callpaths.to_vec();
+    sorted.sort_unstable();
+    sorted.dedup();
+    let fitter = Fitter::new(experiment, options);
+    let all = Share { index: 0, of: 1 };
+    // What all share is learned before threads need it: one that waited for it could take up work that needs it, too.
+    let nothing = fitter.run(all, &(0..0));
+    let parts = sorted.par_chunk_by(|a, b| a + 1 == *b).map(|part| fitter.run(all, &(part[0]..part[part.len() - 1] + 1)));
+    Fits::join(parts.collect::<Vec<Fits>>().into_iter().chain([nothing]))
 }
 
 /// Fits the series of one share of the call paths part by part, so that not all models have to be in memory at once. Each

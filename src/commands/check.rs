@@ -1,6 +1,6 @@
 //! `poise check`: judge models against expectations, with intervals, so that noise does not fail a build.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
@@ -49,7 +49,8 @@ struct CheckFile<'a> {
 pub fn check(arguments: &CheckArgs, global: &GlobalArgs) -> Result<()> {
     let expected = expectations::read(&arguments.expect)?;
     let Input { experiment, .. } = input::read(&arguments.fitted.input, global)?;
-    let fits = input::fit_here(&experiment, &arguments.fitted.fit)?;
+    let named: Vec<CallPathId> = expected.iter().flat_map(|e| named(&experiment, e)).map(|(path, _)| path).collect();
+    let fits = input::fit_callpaths(&experiment, &arguments.fitted.fit, &named)?;
     let mut judge = Judge { arguments, global, experiment: &experiment, fits: &fits, baselines: HashMap::new() };
     let mut checks = Vec::new();
     for expectation in &expected {
@@ -102,7 +103,7 @@ impl Judge<'_> {
     fn all(&mut self, expectation: &Expectation) -> Result<Vec<Judged>> {
         let at = self.point(expectation)?;
         if let Requirement::Baseline { path, .. } = &expectation.requirement {
-            self.read_baseline(path)?;
+            self.read_baseline(path, expectation)?;
         }
         let matching = self.matching(expectation)?;
         matching.into_iter().map(|(callpath, metric)| self.one(expectation, callpath, metric, &at)).collect()
@@ -126,20 +127,12 @@ impl Judge<'_> {
     /// Series that the expectation names. One that matches nothing is an error: a gate that judges nothing would pass
     /// for ever after a function was renamed.
     fn matching(&self, expectation: &Expectation) -> Result<Vec<(CallPathId, MetricId)>> {
-        let metric = |id: MetricId| &self.experiment.metrics[id as usize].name;
-        let series = self.experiment.series.iter().map(|s| (s.callpath, s.metric));
-        let mut found: Vec<(CallPathId, MetricId)> = series
-            .filter(|&(path, m)| {
-                *metric(m) == expectation.metric
-                    && matches(&expectation.callpath, &self.experiment.path(path).join(" -> "))
-                    && self.is_judged(path, m)
-            })
-            .collect();
-        found.dedup();
+        let mut found = named(self.experiment, expectation);
+        found.retain(|&(path, metric)| self.is_judged(path, metric));
         if found.is_empty() {
             return Err(self.at_line(
-                expectation,
-                format!(
+                expectation.line,
+                &format!(
                     "no call path with the metric {} matches `{}`; {}",
                     expectation.metric,
                     expectation.callpath,
@@ -229,7 +222,7 @@ impl Judge<'_> {
         let one = |(name, bound): &(String, modeler::model::Growth)| {
             let index = self.experiment.parameters.iter().position(|p| p == name).ok_or_else(|| {
                 let known = self.experiment.parameters.join(", ");
-                self.at_line(expectation, format!("`growth` names {name}, which is no parameter; there are {known}"))
+                self.at_line(expectation.line, &format!("`growth` names {name}, which is no parameter; there are {known}"))
             })?;
             Ok(model.grows_at_most(index, *bound, &corner))
         };
@@ -252,11 +245,14 @@ impl Judge<'_> {
         (Some(Ratio::of(model.predict(at, self.arguments.level.level), old)), old.value)
     }
 
-    fn read_baseline(&mut self, path: &PathBuf) -> Result<()> {
+    fn read_baseline(&mut self, path: &PathBuf, expectation: &Expectation) -> Result<()> {
         if self.baselines.contains_key(path) {
             return Ok(());
         }
-        let input = input::read(&InputArgs::of(path.clone(), None), self.global)?;
+        let input = input::read(&InputArgs::of(path.clone(), None), self.global).map_err(|error| match error {
+            Error::Input(what) => self.at_line(expectation.line, &format!("the baseline is no good: {what}")),
+            other => other,
+        })?;
         let (mut ours, mut theirs) = (self.experiment.parameters.clone(), input.experiment.parameters.clone());
         ours.sort();
         theirs.sort();
@@ -267,7 +263,10 @@ impl Judge<'_> {
                 path.display()
             )));
         }
-        let fits = input::fit_here(&input.experiment, &self.arguments.fitted.fit)?;
+        let ours: HashSet<Vec<&str>> = self.fits.models.iter().map(|m| self.experiment.path(m.callpath)).collect();
+        let all = 0..input.experiment.callpaths.len() as CallPathId;
+        let same: Vec<CallPathId> = all.filter(|&id| ours.contains(&input.experiment.path(id))).collect();
+        let fits = input::fit_callpaths(&input.experiment, &self.arguments.fitted.fit, &same)?;
         self.baselines.insert(path.clone(), (input.experiment, fits));
         Ok(())
     }
@@ -276,7 +275,7 @@ impl Judge<'_> {
     fn point(&self, expectation: &Expectation) -> Result<Vec<f64>> {
         match &expectation.at {
             Some(at) => input::coordinates(self.experiment, &Assignments(at.clone()))
-                .map_err(|e| self.at_line(expectation, e.to_string().replace("--at", "`at`"))),
+                .map_err(|e| self.at_line(expectation.at_line, &e.to_string().replace("--at", "`at`"))),
             None => Ok(largest(self.experiment)),
         }
     }
@@ -286,10 +285,20 @@ impl Judge<'_> {
         named.join(", ")
     }
 
-    fn at_line(&self, expectation: &Expectation, what: String) -> Error {
+    fn at_line(&self, line: usize, what: &str) -> Error {
         let file = self.arguments.expect.display();
-        Error::Input(format!("{file}:{}: {}.", expectation.line, what.trim_end_matches('.')))
+        Error::Input(format!("{file}:{line}: {}.", what.trim_end_matches('.')))
     }
+}
+
+/// The series that an expectation names, those without a model too.
+fn named(experiment: &Experiment, expectation: &Expectation) -> Vec<(CallPathId, MetricId)> {
+    let has_metric = |id: MetricId| experiment.metrics[id as usize].name == expectation.metric;
+    let series = experiment.series.iter().map(|s| (s.callpath, s.metric)).filter(|&(_, metric)| has_metric(metric));
+    let is_named = |path: CallPathId| matches(&expectation.callpath, &experiment.path(path).join(" -> "));
+    let mut found: Vec<(CallPathId, MetricId)> = series.filter(|&(path, _)| is_named(path)).collect();
+    found.dedup();
+    found
 }
 
 /// Whether the text is the pattern, `*` standing for any text, also none.

@@ -1,6 +1,6 @@
 //! What the commands that read measurements share: reading inputs, fitting them, finding a point's coordinates.
 
-use modeler::experiment::OverRanks;
+use modeler::experiment::{CallPathId, OverRanks};
 use modeler::formats::{self, Format, Input, RUN_LEFT_OUT, ReadError, ReadOptions, ReadWarning, Scaling, Values};
 use modeler::{Experiment, Fits, MethodChoice, Options, Skipped};
 
@@ -110,6 +110,15 @@ pub fn fit(experiment: &Experiment, arguments: &FitArgs, ranks: &Ranks) -> Resul
 /// Nothing at all could be modelled.
 pub fn fit_here(experiment: &Experiment, arguments: &FitArgs) -> Result<Fits> {
     modelled(modeler::fit(experiment, &options(arguments)))
+}
+
+/// Fits the series of `callpaths` in this process, as they are fitted among all.
+///
+/// # Errors
+/// None of them could be modelled.
+pub fn fit_callpaths(experiment: &Experiment, arguments: &FitArgs, callpaths: &[CallPathId]) -> Result<Fits> {
+    let fits = modeler::fit_callpaths(experiment, &options(arguments), callpaths);
+    if fits.is_empty() { Ok(fits) } else { modelled(fits) }
 }
 
 fn modelled(fits: Fits) -> Result<Fits> {

@@ -56,9 +56,9 @@ pub fn man(arguments: &ManArgs) -> Result<()> {
     pages(poise, folder)
 }
 
-/// Writes the page of `command` and those of the commands inside.
+/// Writes the page of `command` and those of the commands inside that people call.
 fn pages(command: clap::Command, folder: &Path) -> Result<()> {
-    for inner in command.get_subcommands() {
+    for inner in command.get_subcommands().filter(|inner| !inner.is_hide_set()) {
         pages(inner.clone(), folder)?;
     }
     let path = folder.join(format!("{}.1", page_name(&command)));

@@ -205,13 +205,6 @@ fn read(arguments: &PhasesArgs) -> Result<Vec<At>> {
     }
 }
 
-/// The run at the largest point: that whose values, as parts of the largest of each parameter, have the largest sum.
-fn largest(runs: &[At]) -> Option<&At> {
-    let most = |i: usize| runs.iter().map(|run| run.parameters[i].1).fold(f64::MIN_POSITIVE, f64::max);
-    let size = |run: &At| run.parameters.iter().enumerate().map(|(i, (_, value))| value / most(i)).sum::<f64>();
-    runs.iter().max_by(|a, b| size(a).total_cmp(&size(b)))
-}
-
 /// Prints one run, and draws it where asked to.
 fn show(analysis: &Analysis, arguments: &PhasesArgs, title: &str) -> Result<()> {
     let text = match arguments.output.format {
@@ -251,7 +244,7 @@ fn scale(runs: &[At], arguments: &PhasesArgs, global: &GlobalArgs) -> Result<()>
     };
     output::deliver(&text, destination)?;
     if let Some(file) = &arguments.page {
-        let picture = largest(runs).and_then(|run| {
+        let picture = matching::largest(runs).and_then(|run| {
             let first = run.analysis.timelines.first()?;
             Some((run.name.clone(), run.analysis.svg(first, arguments.smooth)))
         });

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use modeler::formats::Input;
 use modeler::report::terminal::{Screen, ranking};
-use modeler::report::{ReportOptions, html};
+use modeler::report::{Phases, ReportOptions, html};
 use terminal_size::{Width, terminal_size};
 
 use crate::cli::{GlobalArgs, ReportArgs};
@@ -20,14 +20,16 @@ const ROWS: usize = 20;
 
 /// Reads, fits, renders.
 pub fn report(arguments: &ReportArgs, global: &GlobalArgs, ranks: &Ranks) -> Result<()> {
-    let Input { experiment, warnings, machine, .. } = input::read(&arguments.input, global)?;
+    let Input { experiment, warnings, machine, phased, .. } = input::read(&arguments.input, global)?;
     let target = arguments.at.as_ref().map(|at| input::coordinates(&experiment, at)).transpose()?;
     let fits = input::fit(&experiment, &arguments.fit, ranks)?;
+    let phases = || Phases::of(phased, &input::options(&arguments.fit));
     let options = ReportOptions {
         title: title(&arguments.input.inputs),
         target,
         warnings: warnings.iter().map(ToString::to_string).collect(),
         machine: by_concern(machine),
+        phases: arguments.output.as_ref().and_then(|_| phases()),
         ..ReportOptions::default()
     };
     match &arguments.output {

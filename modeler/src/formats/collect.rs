@@ -2,7 +2,7 @@
 
 use super::error::{ErrorKind, LOST_DIGITS, Place, ReadError, ReadWarning};
 use super::profiles::Measured;
-use super::runs::Run;
+use super::runs::{MeasuredRun, Run};
 use super::{ReadOptions, RunFound};
 use crate::experiment::{CallPathId, Experiment, ExperimentBuilder, Metric, MetricId, PointId};
 
@@ -29,6 +29,8 @@ pub(crate) struct Collector {
     pub options: ReadOptions,
     /// Runs whose point was found in a name.
     pub found: Vec<RunFound>,
+    /// Runs whose profiles hold effort over time.
+    pub phased: Vec<MeasuredRun>,
     /// Runs, and what was noticed about the machine while they went on.
     pub machine: Vec<(String, String)>,
 }

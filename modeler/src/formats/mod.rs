@@ -276,6 +276,8 @@ pub struct Input {
     pub warnings: Vec<ReadWarning>,
     /// Runs whose point was found in the name of a file or folder.
     pub runs: Vec<RunFound>,
+    /// Runs whose profiles hold effort over time, which [`crate::phases`] makes phases of.
+    pub phased: Vec<MeasuredRun>,
     /// Folders of runs, and what their records say makes the run's times untrustworthy, a clause each.
     pub machine: Vec<(String, String)>,
 }
@@ -334,8 +336,9 @@ fn read_sources(
     profiles::add(std::mem::take(&mut collector.profiles), options, &mut collector)?;
     let runs = std::mem::take(&mut collector.found);
     let machine = std::mem::take(&mut collector.machine);
+    let phased = std::mem::take(&mut collector.phased);
     let (experiment, warnings) = collector.finish(place)?;
-    Ok(Input { experiment, format, warnings, runs, machine })
+    Ok(Input { experiment, format, warnings, runs, phased, machine })
 }
 
 /// The error that values of this format cannot be read with those of the callees.

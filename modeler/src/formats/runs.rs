@@ -391,6 +391,9 @@ pub(super) fn add(mut runs: Vec<Run>, into: &mut Collector) -> Result<(), ReadEr
             }
         }
     }
+    let is_phased = |run: &Run| !run.profile.phases.is_empty() && !run.dropped.time && !run.dropped.effort;
+    let measured = |run: Run| MeasuredRun { name: run.name, parameters: run.parameters, profile: run.profile };
+    into.phased = runs.into_iter().filter(is_phased).map(measured).collect();
     Ok(())
 }
 

@@ -32,6 +32,15 @@ pub struct Matched {
     pub unmatched: Vec<String>,
 }
 
+/// The run at the largest point: that whose values, as parts of the largest of each parameter, have the largest sum.
+#[must_use]
+pub fn largest(runs: &[At]) -> Option<&At> {
+    let value = |run: &At, i: usize| run.parameters.get(i).map_or(0.0, |(_, value)| *value);
+    let most = |i: usize| runs.iter().map(|run| value(run, i)).fold(f64::MIN_POSITIVE, f64::max);
+    let size = |run: &At| (0..run.parameters.len()).map(|i| value(run, i) / most(i)).sum::<f64>();
+    runs.iter().max_by(|a, b| size(a).total_cmp(&size(b)))
+}
+
 /// The labels of one rank's phases in a run.
 struct Sequence<'a> {
     /// Index of the run.

@@ -23,8 +23,9 @@ const POINTS: usize = 470;
 const ROWS: usize = 14;
 /// Colours that people with any colour vision tell apart (Okabe and Ito, Color universal design, 2008).
 const COLOURS: [&str; 7] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#333333"];
-const STYLE: &str = "svg{background:#fff;font:12px system-ui,sans-serif;fill:#222}.grid{stroke:#ddd}.axis{stroke:#555}\
-                     .curve{fill:none;stroke-width:1.4}.edge{stroke:#999;stroke-dasharray:2 3}.title{font-weight:600}";
+/// Rules for what is in the drawing alone: a page may hold other drawings beside it.
+const STYLE: &str = ".timeline{background:#fff;font:12px system-ui,sans-serif;fill:#222}.timeline .grid{stroke:#ddd}\
+                     .timeline .axis{stroke:#555}.timeline .curve{fill:none;stroke-width:1.4}.timeline .title{font-weight:600}";
 
 /// A curve: its name, and a value for each bin.
 struct Curve {
@@ -99,7 +100,7 @@ impl Analysis {
         let height = regions_bottom + BOTTOM;
         let scale = Scale { bins: timeline.bins.len().max(1) };
         html! {
-            svg xmlns="http://www.w3.org/2000/svg" viewBox=(format!("0 0 {WIDTH} {height}")) width=(WIDTH) height=(height) role="img" aria-label="Effort over time and the code that it belongs to" {
+            svg.timeline xmlns="http://www.w3.org/2000/svg" viewBox=(format!("0 0 {WIDTH} {height}")) width=(WIDTH) height=(height) role="img" aria-label="Effort over time and the code that it belongs to" {
                 style { (PreEscaped(STYLE)) }
                 @for (i, panel) in panels.iter().enumerate() { (draw_panel(panel, TOP + i as f64 * (PANEL + GAP), scale)) }
                 text.title x=(LEFT) y=(format!("{:.1}", regions_top - 6.0)) { "code" }

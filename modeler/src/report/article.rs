@@ -50,6 +50,7 @@ impl Article<'_> {
                 }
                 (self.absorption())
                 p.note { (of.quality) }
+                @if let Some(doubt) = &of.doubt { p.warning { (doubt) } }
                 @if let Some((expression, reason)) = of.runner_up {
                     p.note { "Runner-up: " code { (expression) } ". Why it lost: " (reason) "." }
                 }

@@ -87,7 +87,7 @@ fn verdict(
     if changes.is_empty() {
         return (agreement(&what, &ratios), false);
     }
-    let mut sentences = Vec::new();
+    let (mut sentences, mut reasons) = (Vec::new(), Vec::new());
     for change in &changes {
         let name = &experiment.parameters[change.parameter];
         let rises = change.factor > 1.0;
@@ -95,8 +95,12 @@ fn verdict(
         let verb = if rises { "rises" } else { "falls" };
         let (from, to) = (quantity(change.from, ""), quantity(change.to, ""));
         sentences.push(format!("{what} {verb} {factor}-fold from {name} = {from} to {name} = {to}."));
-        sentences.push(reason(model.kind, name, rises).into());
+        let reason = reason(model.kind, name, rises);
+        if !reasons.contains(&reason) {
+            reasons.push(reason);
+        }
     }
+    sentences.extend(reasons.into_iter().map(str::to_owned));
     sentences.extend(waiting(experiment, model));
     (sentences.join(" "), true)
 }
@@ -116,16 +120,16 @@ fn agreement(what: &str, ratios: &[(&[f64], f64)]) -> String {
 fn reason(kind: Kind, parameter: &str, rises: bool) -> &'static str {
     let is_ranks = RANKS.contains(&parameter);
     match (kind, rises) {
-        (_, false) => "A fixed cost, such as starting up, is spread over more and more work.",
+        (_, false) => "That may be a fixed cost, such as starting up, which more and more work shares.",
         (Kind::Communication | Kind::Waiting, true) => {
-            "Waiting for ranks that come late, or contention in the network, adds to what the amount of data explains."
+            "It may be waiting for ranks that come late, or contention in the network, that the amount of data does not explain."
         }
         (_, true) if is_ranks => {
-            "More ranks share a bottleneck that is not executed code, such as the memory bus or a core, or wait within \
-             this call path."
+            "It may be that more ranks share a bottleneck that is not executed code, such as the memory bus or a core, or that \
+             they wait here."
         }
         (_, true) => {
-            "The same code takes longer on more data: caches hold less of it, and memory becomes the bottleneck."
+            "It may be that caches hold less of the data, and that memory becomes the bottleneck."
         }
     }
 }

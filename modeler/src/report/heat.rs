@@ -10,8 +10,8 @@ use super::quantity::number;
 
 /// Room for the key of the colours.
 const RIGHT: f64 = 92.0;
-/// Cells across and up.
-const CELLS: (usize, usize) = (54, 34);
+/// Cells across and up, inside which the place of a value among the colours is taken for linear.
+const CELLS: (usize, usize) = (27, 17);
 /// From low to high: cividis (Nuñez, Anderton and Renslow, Optimizing colormaps with consideration for color vision
 /// deficiency, PLOS ONE 13, 2018), which people with and without colour vision deficiency order alike.
 const COLOURS: [&str; 20] = [
@@ -151,39 +151,88 @@ fn centre(i: usize, of: usize) -> f64 {
     (i as f64 + 0.5) / of as f64
 }
 
-/// By colour, the cells that have it; neighbours in a row are one rectangle.
+/// A place in the plot, from 0 to 1 both ways, and that of the value there among the colours.
+type Corner = (f64, f64, f64);
+
+/// The corners of all cells, row by row.
+fn corners(frame: &Frame, f: &impl Fn(f64, f64) -> f64) -> Vec<Corner> {
+    let corner = |i: usize, j: usize| {
+        let (x, y) = (i as f64 / CELLS.0 as f64, j as f64 / CELLS.1 as f64);
+        (x, y, frame.value.place(f(frame.x.value(x), frame.y.value(y))))
+    };
+    (0..=CELLS.1).flat_map(|j| (0..=CELLS.0).map(move |i| (i, j))).map(|(i, j)| corner(i, j)).collect()
+}
+
+/// The four corners of a cell, one after the other around it.
+fn cell(corners: &[Corner], i: usize, j: usize) -> [Corner; 4] {
+    let at = |i: usize, j: usize| corners[j * (CELLS.0 + 1) + i];
+    [at(i, j), at(i + 1, j), at(i + 1, j + 1), at(i, j + 1)]
+}
+
+/// By colour, where values have it or a higher one, which is drawn above: polygons that end where the value does. Whole
+/// cells side by side are one rectangle; those that a higher colour covers are left out.
 fn areas(frame: &Frame, f: &impl Fn(f64, f64) -> f64) -> Vec<String> {
-    let mut paths = vec![String::new(); COLOURS.len()];
-    let (w, h) = ((WIDTH - LEFT - RIGHT) / CELLS.0 as f64, (HEIGHT - TOP - BOTTOM) / CELLS.1 as f64);
-    for j in 0..CELLS.1 {
-        let y = frame.y.value(centre(j, CELLS.1));
-        let colours: Vec<usize> = (0..CELLS.0).map(|i| frame.colour(f(frame.x.value(centre(i, CELLS.0)), y))).collect();
-        let mut start = 0;
-        for i in 1..=CELLS.0 {
-            if i == CELLS.0 || colours[i] != colours[start] {
-                let (x, top) = (LEFT + start as f64 * w, HEIGHT - BOTTOM - (j as f64 + 1.0) * h);
-                let width = (i - start) as f64 * w;
-                let _ = write!(paths[colours[start]], "M{x:.1} {top:.1}h{width:.1}v{h:.1}h-{width:.1}z");
-                start = i;
+    let corners = corners(frame, f);
+    let least = |colour: usize| if colour < COLOURS.len() { colour as f64 / COLOURS.len() as f64 } else { f64::INFINITY };
+    let mut paths = vec![rectangle(0, CELLS.0, 0, CELLS.1)];
+    for colour in 1..COLOURS.len() {
+        let mut path = String::new();
+        for j in 0..CELLS.1 {
+            let mut start = 0;
+            for i in 0..=CELLS.0 {
+                let of = (i < CELLS.0).then(|| cell(&corners, i, j));
+                let is_above = |colour| of.is_some_and(|cell| cell.iter().all(|c| c.2 >= least(colour)));
+                if is_above(colour) && !is_above(colour + 1) {
+                    continue;
+                }
+                path += &rectangle(start, i, j, j + 1);
+                start = i + 1;
+                if let Some(cell) = of.filter(|_| !is_above(colour)) {
+                    path += &above(&cell, least(colour));
+                }
             }
         }
+        paths.push(path);
     }
     paths
 }
 
+/// Cells from one corner to another; nothing where there are none.
+fn rectangle(left: usize, right: usize, bottom: usize, top: usize) -> String {
+    let (across, up) = (CELLS.0 as f64, CELLS.1 as f64);
+    let (x, y) = inside(left as f64 / across, top as f64 / up);
+    let (end, foot) = inside(right as f64 / across, bottom as f64 / up);
+    if right > left { format!("M{x:.1} {y:.1}H{end:.1}V{foot:.1}H{x:.1}z") } else { String::new() }
+}
+
+/// The part of a cell where the value is at least `level`, which some of it is not.
+fn above(cell: &[Corner; 4], level: f64) -> String {
+    let mut path = String::new();
+    let mut to = |(x, y): (f64, f64)| {
+        let letter = if path.is_empty() { 'M' } else { 'L' };
+        let _ = write!(path, "{letter}{x:.1} {y:.1}");
+    };
+    for k in 0..4 {
+        let (a, b) = (cell[k], cell[(k + 1) % 4]);
+        if a.2 >= level {
+            to(inside(a.0, a.1));
+        }
+        if let Some(place) = crossing(a, b, level) {
+            to(place);
+        }
+    }
+    if path.is_empty() { path } else { path + "z" }
+}
+
 /// Lines of equal value at the key's ticks, by marching squares over the corners of the cells.
 fn contours(frame: &Frame, f: &impl Fn(f64, f64) -> f64) -> String {
-    let place = |i: usize, j: usize| {
-        let (x, y) = (i as f64 / CELLS.0 as f64, j as f64 / CELLS.1 as f64);
-        (x, y, frame.value.place(f(frame.x.value(x), frame.y.value(y))))
-    };
+    let corners = corners(frame, f);
     let mut path = String::new();
     for tick in frame.value.ticks() {
         let level = frame.value.place(tick);
         for j in 0..CELLS.1 {
             for i in 0..CELLS.0 {
-                let corners = [place(i, j), place(i + 1, j), place(i + 1, j + 1), place(i, j + 1)];
-                for pair in crossings(&corners, level).chunks_exact(2) {
+                for pair in crossings(&cell(&corners, i, j), level).chunks_exact(2) {
                     let _ = write!(path, "M{:.1} {:.1}L{:.1} {:.1}", pair[0].0, pair[0].1, pair[1].0, pair[1].1);
                 }
             }
@@ -193,14 +242,15 @@ fn contours(frame: &Frame, f: &impl Fn(f64, f64) -> f64) -> String {
 }
 
 /// Where a line of one value crosses the edges of a cell, in the drawing: none, two or four places.
-fn crossings(corners: &[(f64, f64, f64); 4], level: f64) -> Vec<(f64, f64)> {
-    let edge = |k: usize| {
-        let (a, b) = (corners[k], corners[(k + 1) % 4]);
-        let crosses = (a.2 < level) != (b.2 < level) && a.2.is_finite() && b.2.is_finite();
-        let t = (level - a.2) / (b.2 - a.2);
-        crosses.then(|| inside(a.0 + t * (b.0 - a.0), a.1 + t * (b.1 - a.1)))
-    };
-    (0..4).filter_map(edge).collect()
+fn crossings(cell: &[Corner; 4], level: f64) -> Vec<(f64, f64)> {
+    (0..4).filter_map(|k| crossing(cell[k], cell[(k + 1) % 4], level)).collect()
+}
+
+/// Where a line of one value crosses an edge, in the drawing.
+fn crossing(a: Corner, b: Corner, level: f64) -> Option<(f64, f64)> {
+    let crosses = (a.2 < level) != (b.2 < level) && a.2.is_finite() && b.2.is_finite();
+    let t = (level - a.2) / (b.2 - a.2);
+    crosses.then(|| inside(a.0 + t * (b.0 - a.0), a.1 + t * (b.1 - a.1)))
 }
 
 #[cfg(test)]
@@ -232,21 +282,56 @@ mod tests {
         }
     }
 
-    #[test]
-    fn areas_cover_the_plot_once() {
-        let axis = |low: f64, high: f64| Axis::over([low, high].into_iter(), false).unwrap();
-        let frame = Frame { x: axis(1.0, 16.0), y: axis(1.0, 16.0), value: axis(1.0, 256.0) };
-        let mut covered = 0.0;
-        for path in areas(&frame, &|x, y| x * y) {
-            for run in path.split('M').skip(1) {
-                let numbers = |from: char, to: char| -> f64 {
-                    let start = run.find(from).unwrap() + 1;
-                    run[start..start + run[start..].find(to).unwrap()].parse().unwrap()
-                };
-                covered += numbers('h', 'v') * numbers('v', 'h');
+    /// Corners of each polygon of a path.
+    fn polygons(path: &str) -> Vec<Vec<(f64, f64)>> {
+        let corners = |polygon: &str| {
+            let (mut at, mut found) = ((0.0, 0.0), Vec::new());
+            let spaced = polygon.replace('L', " L").replace('H', " H ").replace('V', " V ").replace('z', "");
+            let words: Vec<&str> = spaced.split_whitespace().collect();
+            let mut i = 0;
+            while i < words.len() {
+                let number = |k: usize| words[k].trim_start_matches('L').parse::<f64>().unwrap();
+                match words[i] {
+                    "H" => at.0 = number(i + 1),
+                    "V" => at.1 = number(i + 1),
+                    _ => at = (number(i), number(i + 1)),
+                }
+                i += 2;
+                found.push(at);
             }
+            found
+        };
+        path.split('M').skip(1).map(corners).collect()
+    }
+
+    /// Whether a place is in a polygon: a ray from it crosses the outline an odd number of times.
+    fn holds(polygon: &[(f64, f64)], (x, y): (f64, f64)) -> bool {
+        let edges = polygon.iter().zip(polygon.iter().cycle().skip(1));
+        let crosses = |(a, b): &(&(f64, f64), &(f64, f64))| {
+            (a.1 > y) != (b.1 > y) && x < a.0 + (y - a.1) / (b.1 - a.1) * (b.0 - a.0)
+        };
+        edges.filter(crosses).count() % 2 == 1
+    }
+
+    #[test]
+    fn the_colour_drawn_last_at_a_place_is_that_of_its_value() {
+        let axis = |low: f64, high: f64| Axis::over([low, high].into_iter(), false).unwrap();
+        let frame = Frame { x: axis(1.0, 16.0), y: axis(1.0, 16.0), value: axis(1.0, 512.0) };
+        let f = |x: f64, y: f64| x * y.powf(1.25);
+        let areas: Vec<Vec<Vec<(f64, f64)>>> = areas(&frame, &f).iter().map(|path| polygons(path)).collect();
+        let mut met = [false; COLOURS.len()];
+        for step in 0..4000 {
+            // Places that follow no grid (Kronecker's sequence of the golden ratio and the root of two).
+            let (x, y) = ((f64::from(step) * 0.618_034).fract(), (f64::from(step) * 0.414_214).fract());
+            let value = frame.value.place(f(frame.x.value(x), frame.y.value(y))) * COLOURS.len() as f64;
+            // The drawing is rounded to tenths.
+            if (value - value.round()).abs() < 0.02 {
+                continue;
+            }
+            let drawn = areas.iter().rposition(|polygons| polygons.iter().any(|p| holds(p, inside(x, y))));
+            assert_eq!(drawn, Some(value as usize), "{x} {y}");
+            met[value as usize] = true;
         }
-        let whole = (WIDTH - LEFT - RIGHT) * (HEIGHT - TOP - BOTTOM);
-        assert!((covered / whole - 1.0).abs() < 0.01, "{covered} of {whole}");
+        assert!(met.iter().all(|met| *met), "{met:?}");
     }
 }

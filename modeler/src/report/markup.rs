@@ -122,7 +122,7 @@ pub(crate) fn sum(text: &str) -> Markup {
     html! {
         @for (i, term) in text.split(" + ").enumerate() {
             @if i > 0 { " + " wbr; }
-            span.term { (formula(term)) }
+            (formula(term))
         }
     }
 }
@@ -134,12 +134,11 @@ fn formula(text: &str) -> Markup {
             @if i > 0 { " · " }
             @let (base, exponent) = factor.rsplit_once('^').unwrap_or((factor, ""));
             @let (function, argument) = base.split_once("log2(").map_or(("", base), |(_, a)| ("log", a.trim_end_matches(')')));
-            span.factor {
-                @if function.is_empty() {
-                    (argument) @if !exponent.is_empty() { sup { (exponent.trim_matches(['(', ')'])) } }
-                } @else {
-                    "log" sub { "2" } @if !exponent.is_empty() { sup { (exponent) } } " " (argument)
-                }
+            @if function.is_empty() {
+                (argument) @if !exponent.is_empty() { sup { (exponent.trim_matches(['(', ')'])) } }
+            } @else {
+                // A line may end before and behind a factor, not within.
+                "log" sub { "2" } @if !exponent.is_empty() { sup { (exponent) } } "\u{a0}" (argument)
             }
         }
     }

@@ -9,15 +9,18 @@ mod heat;
 mod markup;
 mod notes;
 mod page;
+mod phases;
 mod plot;
 mod points;
 mod quantity;
 mod ranking;
+mod reach;
 pub mod terminal;
 mod tree;
 mod view;
 
 pub(crate) use axis::Axis;
+pub use phases::Phases;
 pub use quantity::{growth, quantity, shape};
 pub use ranking::{default_target, largest};
 
@@ -43,6 +46,8 @@ pub struct ReportOptions {
     pub sections: Vec<Section>,
     /// Pictures of the caller below them: heading and SVG.
     pub pictures: Vec<(String, String)>,
+    /// The phases of the experiment's runs, where they have any.
+    pub phases: Option<Phases>,
     /// What the plots show beside the experiment and its models.
     pub extras: Vec<Extra>,
     /// Warnings of the caller, such as those of the readers, in full sentences.
@@ -61,6 +66,7 @@ impl Default for ReportOptions {
             plots: 40,
             sections: Vec::new(),
             pictures: Vec::new(),
+            phases: None,
             extras: Vec::new(),
             warnings: Vec::new(),
             machine: Vec::new(),

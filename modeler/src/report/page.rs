@@ -9,6 +9,7 @@ use super::notes::{bound, warnings};
 use super::plot::legend;
 use super::points::quality;
 use super::quantity::{interval, percent, quantity, shape};
+use super::reach;
 use super::ranking::{Overtaking, Ranked, default_target, name_among, overtaking, rank, ranked_metric};
 use super::terminal::measured_total;
 use super::tree::tree;
@@ -17,6 +18,9 @@ use super::{ReportOptions, Section};
 use crate::experiment::{CallPathId, Experiment};
 use crate::fit::Fits;
 
+/// What the page does beyond showing tables.
+const SCRIPT: &str =
+    concat!("\"use strict\";\n(() => {\n", include_str!("plots.js"), include_str!("script.js"), "})();\n");
 /// Rows of the ranking that are shown without asking.
 const OPEN_ROWS: usize = 20;
 /// Rows of the ranking at most; the call tree has all call paths.
@@ -42,7 +46,7 @@ pub(crate) fn page(experiment: &Experiment, fits: &Fits, options: &ReportOptions
                 style { (PreEscaped(include_str!("style.css"))) }
             }
             body {
-                header { h1 { (options.title) } (summary(experiment, fits, view.as_ref(), options.noun)) (contents(view.is_some())) }
+                header { h1 { (options.title) } (summary(experiment, fits, view.as_ref(), options.noun)) (contents(view.is_some(), options.phases.is_some())) }
                 main {
                     @for section in &options.sections { (extra_section(section)) }
                     @for (title, svg) in &options.pictures { section { h2 { (title) } (PreEscaped(svg)) } }
@@ -56,7 +60,7 @@ pub(crate) fn page(experiment: &Experiment, fits: &Fits, options: &ReportOptions
                 footer { "Made by Counterpoise. The page is complete in itself. Numbers for programs: " code { "poise model --format json" } "." }
                 @if let Some(view) = &view {
                     script #data type="application/octet-stream" data-parameters=(experiment.parameters.len()) { (PreEscaped(packed(&json(view)))) }
-                    script { (PreEscaped(include_str!("script.js"))) }
+                    script { (PreEscaped(SCRIPT)) }
                 }
             }
         }
@@ -68,11 +72,12 @@ pub(super) fn path_text(experiment: &Experiment, callpath: CallPathId) -> String
     experiment.path(callpath).join(" → ")
 }
 
-fn contents(has_models: bool) -> Markup {
+fn contents(has_models: bool, has_phases: bool) -> Markup {
     html! {
         @if has_models {
             nav {
                 a href="#ranking" { "Ranking" } " " a href="#tree" { "Call tree" } " "
+                @if has_phases { a href="#phases" { "Phases" } " " }
                 a href="#callpaths" { "Call paths" } " " a href="#quality" { "Quality" }
             }
         }
@@ -143,6 +148,7 @@ fn results(view: &View) -> Markup {
     html! {
         (Ranking { view, ranked: &ranked }.markup())
         (tree(view))
+        @if let Some(phases) = &view.options.phases { (phases.markup(&view.experiment.parameters, &view.costs.target, view.options.level)) }
         section #callpaths {
             h2 { "Call paths" }
             (reading(view, drawn.len() < ranked.len()))
@@ -202,9 +208,10 @@ impl Ranking<'_> {
                     dfn { "target" } " is the scale asked for. The prediction comes with an interval that is to hold "
                     (format!("{:.0}", 100.0 * self.view.options.level)) " of 100 new measurements under the same conditions. " dfn { "Share" }
                     " is the part of the whole program's cost"
-                    @if self.view.costs.is_inclusive { "; here call paths include the time of what they call" }
+                    @if self.view.costs.is_inclusive { "; here " (self.noun()) "s include the time of what they call" }
                     ". Metric: " (self.view.metric_text(self.view.costs.metric)) "."
                 }
+                @if let Some(doubt) = reach::of_ranking(self.view) { p.warning { (doubt) } }
                 div.scroll { table.ranking { (ranking_head(columns, self.noun())) tbody { (self.rows(open, 0, columns)) } (self.total(columns)) } }
                 @if !folded.is_empty() {
                     details {
@@ -367,7 +374,7 @@ impl Ranking<'_> {
 }
 
 /// A number of a CSV table; nothing where it is not finite.
-fn numeric(value: f64) -> String {
+pub(super) fn numeric(value: f64) -> String {
     if value.is_finite() { format!("{value:e}") } else { String::new() }
 }
 

@@ -47,7 +47,7 @@ pub(crate) fn tree(view: &View) -> Markup {
                 button type="button" data-tree="close" { "Fold all" } " "
                 span.hits role="status" {}
             }
-            div.scroll { div.tree { (tree.head()) (tree.nodes(&roots)) } }
+            div.scroll { div.tree data-noun=(view.options.noun) { (tree.head()) (tree.nodes(&roots)) } }
         }
     }
 }
@@ -122,17 +122,20 @@ impl Tree<'_> {
     fn row(&self, id: CallPathId) -> Markup {
         let costs = &self.view.costs;
         let name = &self.view.experiment.callpaths[id as usize].name;
+        let short = shortened(name);
+        // What is shown whole needs no title, which thousands of call paths would make long to load.
+        let title = (short != *name).then_some(name);
         let with_callees = costs.share_with_callees(id);
         html! {
             @match costs.models[id as usize] {
                 Some(model) => {
-                    span { a href=(format!("#c{id}")) title=(name) { (breakable(&shortened(name))) } }
+                    span { a href=(format!("#c{id}")) title=[title] { (breakable(&short)) } }
                     span { (sum(&shape(&self.view.experiment.parameters, model))) }
                     span { (quantity(costs.value_then(id), self.view.unit())) }
                     span { (percent(costs.share_now(id))) }
                     span { (percent(costs.share_then(id))) }
                 }
-                None => { span.caller title=(name) { (breakable(&shortened(name))) } span {} span {} span {} span {} }
+                None => { span.caller title=[title] { (breakable(&short)) } span {} span {} span {} span {} }
             }
             span style=(format!("--s:{:.1}%", 100.0 * with_callees)) { (percent(with_callees)) }
         }

@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use serde::Serialize;
 
+use super::reach;
 use super::ReportOptions;
 use super::costs::Costs;
 use super::effort::effort;
@@ -79,6 +80,9 @@ pub(crate) struct CallPathView<'a> {
     pub absorption: Vec<Absorption<'a>>,
     /// How well the model fits, in a line.
     pub quality: String,
+    /// Why more is uncertain at the target than the interval says, if it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub doubt: Option<String>,
     /// The hypothesis that came closest, and why it lost.
     pub runner_up: Option<(&'a str, &'a str)>,
     /// Codes and sentences.
@@ -193,6 +197,7 @@ impl<'a> View<'a> {
             }),
             absorption: self.absorption(id),
             quality: quality_text(model),
+            doubt: reach::of_model(self, model),
             runner_up: model.runners_up.first().map(|r| (r.expression.as_str(), r.reason.as_str())),
             warnings: model.warnings.iter().map(|w| (w.code, w.message.as_str())).collect(),
             others: self.others(model),

@@ -1,0 +1,50 @@
+//! Predictions far beyond what was measured: over a short range a shape that was searched in times alone may be another one's.
+
+use super::quantity::{percent, quantity};
+use super::view::{View, levels};
+use crate::model::{Method, Model};
+
+/// A prediction is far where it goes beyond the measured range by more than this part of that range, both on the scale of
+/// logarithms. Twice the largest of 1, 2, 4, 8 is not; twice the largest of 25, 30, 35, 40, 45 is.
+const FAR: f64 = 1.0 / 3.0;
+/// Where less of the predicted cost stands on such shapes, the ranking says nothing of it.
+const LEAST: f64 = 0.05;
+
+/// The parameters along which the target lies far beyond what was measured: `size = 90 after 25 to 45`.
+fn far(view: &View) -> Vec<String> {
+    let along = |(l, values): (usize, Vec<f64>)| {
+        let (low, high) = (*values.first()?, *values.last()?);
+        let target = view.costs.target[l];
+        let is_far = low > 0.0 && high > low && (target / high).ln() > FAR * (high / low).ln() + 1e-9;
+        let [low, high, target] = [low, high, target].map(|x| quantity(x, ""));
+        is_far.then(|| format!("{} = {target} after {low} to {high}", view.experiment.parameters[l]))
+    };
+    levels(view.experiment).into_iter().enumerate().filter_map(along).collect()
+}
+
+/// What the reader of one call path's prediction should know, where its shape comes from times alone.
+pub(crate) fn of_model(view: &View, model: &Model) -> Option<String> {
+    let far = if model.method == Method::Time { far(view) } else { Vec::new() };
+    (!far.is_empty()).then(|| {
+        format!(
+            "The target is far beyond what was measured ({}), and the shape comes from times alone: functions that look alike \
+             over so short a range differ there, by more than the interval may say.",
+            far.join(", ")
+        )
+    })
+}
+
+/// The same for the whole ranking, with the part of the predicted cost that it is about.
+pub(crate) fn of_ranking(view: &View) -> Option<String> {
+    let far = far(view);
+    let by_time = view.costs.models.iter().flatten().filter(|m| m.method == Method::Time);
+    let share: f64 = by_time.map(|m| view.costs.share_then(m.callpath)).sum::<f64>().min(1.0);
+    (!far.is_empty() && share >= LEAST).then(|| {
+        format!(
+            "The target is far beyond what was measured ({}), and for {} of the cost there the shapes come from times alone: functions \
+             that look alike over so short a range differ there, by more than intervals may say.",
+            far.join(", "),
+            percent(share)
+        )
+    })
+}
