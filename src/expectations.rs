@@ -241,7 +241,10 @@ mod tests {
             "at = { p = 64 }\n[[expect]]\ncallpath = \"main\"\ngrowth = \"p\"\nat_most = 1.5\nbaseline = \"b.json\"\n";
         let all = parse(text, "e.toml", Path::new("dir")).unwrap();
         assert_eq!(all.len(), 3);
-        assert!(all.iter().all(|e| (e.line, e.at_line) == (2, 1) && e.metric == "time" && e.at == Some(vec![("p".into(), 64.0)])));
+        assert!(
+            all.iter()
+                .all(|e| (e.line, e.at_line) == (2, 1) && e.metric == "time" && e.at == Some(vec![("p".into(), 64.0)]))
+        );
         assert_eq!(all[1].requirement, Requirement::AtMost(1.5));
         assert_eq!(all[2].requirement, Requirement::Baseline { path: "dir/b.json".into(), tolerance: 0.05 });
     }

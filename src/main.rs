@@ -18,6 +18,7 @@ mod expectations;
 mod install;
 mod instructions;
 mod interrupt;
+mod junit;
 mod machine;
 mod output;
 mod progress;

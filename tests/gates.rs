@@ -87,6 +87,62 @@ fn a_gate_passes_fails_and_leaves_open_with_the_right_status() {
     let limit = |c: &&Value| c["expected"].as_str().unwrap().starts_with("at most");
     let judged = open["checks"].as_array().unwrap().iter().find(limit).unwrap();
     assert_eq!(judged["verdict"], "undecided", "{judged}");
+    world.poise(["check", "noisy.txt", "--expect", "close.toml", "--junit", "open.xml"]).status(0);
+    let [passed, failed, undecided] = counts(&open).map(|count| count as usize);
+    assert_eq!(counts_of_valid_junit(&world.read("open.xml")), [passed + failed + undecided, failed, undecided]);
+    assert!(undecided > 0);
+}
+
+/// Elements of JUnit's XML that we write: the elements they are in, and their attributes with whether they are required, as
+/// junit-10.xsd of Jenkins' xUnit plugin has them.
+const JUNIT: [(&str, &str, &[(&str, bool)]); 5] = [
+    ("testsuites", "", &[("name", false), ("tests", false), ("failures", false), ("errors", false), ("time", false)]),
+    (
+        "testsuite",
+        "testsuites",
+        &[("name", true), ("tests", true), ("failures", true), ("errors", true), ("skipped", false)],
+    ),
+    ("testcase", "testsuite", &[("name", true), ("classname", false)]),
+    ("failure", "testcase", &[("message", false)]),
+    ("skipped", "testcase", &[("message", false)]),
+];
+
+/// Number of cases, failures and skipped cases of a document that the schema allows, and whose numbers are those of its
+/// elements. (`xmllint --schema junit-10.xsd` says the same of such documents.)
+fn counts_of_valid_junit(xml: &str) -> [usize; 3] {
+    let body = xml.strip_prefix("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n").expect("a declaration");
+    let (mut open, mut found, mut stated) = (vec![""], [0; 3], Vec::new());
+    for tag in body.split('<').skip(1) {
+        let (tag, text) = tag.split_once('>').expect("tags end, and values have no bare brackets");
+        assert!(text.trim().is_empty(), "{text}");
+        if let Some(name) = tag.strip_prefix('/') {
+            assert_eq!(open.pop(), Some(name));
+            continue;
+        }
+        let (tag, is_empty) = (tag.trim_end_matches('/'), tag.ends_with('/'));
+        let (name, attributes) = tag.split_once(' ').unwrap_or((tag, ""));
+        let (_, parent, known) = JUNIT.iter().find(|e| e.0 == name).unwrap_or_else(|| panic!("{name}"));
+        assert_eq!(open.last(), Some(parent), "{name}");
+        let mut parts: Vec<&str> = attributes.split('"').collect();
+        assert_eq!(parts.pop(), Some(""), "{attributes}");
+        let given: Vec<(&str, &str)> = parts.chunks(2).map(|p| (p[0].trim().trim_end_matches('='), p[1])).collect();
+        assert!(given.iter().all(|g| known.iter().any(|k| k.0 == g.0)), "{name}: {given:?}");
+        assert!(known.iter().all(|k| !k.1 || given.iter().any(|g| g.0 == k.0)), "{name}: {given:?}");
+        let number = |key: &str| Some(given.iter().find(|g| g.0 == key)?.1.parse::<usize>().unwrap());
+        match name {
+            "testcase" => found[0] += 1,
+            "failure" => found[1] += 1,
+            "skipped" => found[2] += 1,
+            _ => stated.push(["tests", "failures", "skipped"].map(number)),
+        }
+        if !is_empty {
+            open.push(name);
+        }
+    }
+    assert_eq!(open, [""]);
+    let is_right = |stated: &[Option<usize>; 3]| stated.iter().zip(found).all(|(s, f)| s.is_none_or(|s| s == f));
+    assert!(stated.len() == 2 && stated.iter().all(is_right), "{stated:?} {found:?}");
+    found
 }
 
 #[test]
@@ -104,10 +160,8 @@ fn a_baseline_is_judged_by_effort_exactly() {
     let failed = world.poise(["check", "new.txt", "--expect", "strict.toml", "--junit", "out.xml"]).status(1);
     assert!(failed.stderr.contains("1 of 1 expectations fail"), "{}", failed.stderr);
     let xml = world.read("out.xml");
-    assert!(
-        xml.contains("tests=\"1\"") && xml.contains("failures=\"1\"") && xml.contains("<failure message=\"1.10 times"),
-        "{xml}"
-    );
+    assert!(xml.contains("<failure message=\"1.10 times"), "{xml}");
+    assert_eq!(counts_of_valid_junit(&xml), [1, 1, 0], "{xml}");
     world.poise(["check", "new.txt", "--expect", "lenient.toml"]).status(0);
     // Nothing is overwritten.
     world.poise(["check", "new.txt", "--expect", "lenient.toml", "--junit", "out.xml"]).status(2);
@@ -129,4 +183,46 @@ fn expectations_that_judge_nothing_are_errors_with_their_place() {
     world.write("e2.toml", "[[expect]]\ncallpath = \"*\"\ngrowth = \"q\"\n");
     let outcome = world.poise(["check", "a.txt", "--expect", "e2.toml"]).status(3);
     assert!(outcome.stderr.contains("e2.toml:1: `growth` names q"), "{}", outcome.stderr);
+    let second = |keys: &str| {
+        let first = "[[expect]]\ncallpath = \"*\"\nat_most = 1e9\n\n";
+        world.write("e3.toml", &format!("{first}[[expect]]\ncallpath = \"*\"\n{keys}\n"));
+        let stderr = world.poise(["check", "a.txt", "--expect", "e3.toml"]).status(3).stderr;
+        std::fs::remove_file(world.path("e3.toml")).unwrap();
+        stderr
+    };
+    let without_n = second("at_most = 1.0\nat = { p = 64 }");
+    assert!(without_n.contains("e3.toml:8: `at` lacks n"), "{without_n}");
+    let without_file = second("baseline = \"none.json\"");
+    assert!(without_file.contains("e3.toml:5: the baseline cannot be used: none.json"), "{without_file}");
+    let nothing = second("metric = \"time\"");
+    assert!(nothing.contains("e3.toml:5:1: nothing is expected of this call path"), "{nothing}");
+}
+
+/// Only what an expectation names is fitted, and to the same models as among all others.
+#[test]
+fn what_is_named_is_judged_as_among_all() {
+    let world = World::new();
+    let mut text = String::from("PARAMETER p\nPOINTS 2 4 8 16 32 64\n");
+    for path in 0..40 {
+        text += &format!("REGION main->f{path}\nMETRIC time\n");
+        for (i, p) in [2.0_f64, 4.0, 8.0, 16.0, 32.0, 64.0].into_iter().enumerate() {
+            let value =
+                f64::from(path + 1) * p.powf(0.25 * f64::from(path % 5)) * (1.0 + 0.1 * disturbance(path as usize + i));
+            text += &format!("DATA {value}\n");
+        }
+    }
+    world.write("many.txt", &text);
+    world.write("all.toml", "[[expect]]\ncallpath = \"*\"\nat_most = 50.0\n");
+    world.write("few.toml", "[[expect]]\ncallpath = \"*f1*\"\nat_most = 50.0\n");
+    let checks = |expect: &str| {
+        let outcome = world.poise(["check", "many.txt", "--expect", expect, "--format", "json"]).status(1);
+        let found: Value = serde_json::from_str(&outcome.stdout).unwrap();
+        found["checks"].as_array().unwrap().clone()
+    };
+    let (all, few) = (checks("all.toml"), checks("few.toml"));
+    let named = |c: &&Value| c["callpath"][1].as_str().unwrap().starts_with("f1");
+    assert_eq!((all.len(), few.len()), (40, 11));
+    let without_line = |c: &Value| (c["callpath"].clone(), c["verdict"].clone(), c["found"].clone());
+    let expected: Vec<_> = all.iter().filter(named).map(without_line).collect();
+    assert_eq!(few.iter().map(without_line).collect::<Vec<_>>(), expected);
 }

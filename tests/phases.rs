@@ -219,10 +219,35 @@ fn phases_are_matched_over_runs_and_modelled() {
     let page = world.read("page.html");
     assert!(page.contains("<svg") && page.contains(">multiply<"), "the timeline with its regions");
     assert!(page.contains("3 phases, ") && !page.contains("call paths make"), "phases are called phases");
+    report_shows(&world, &models);
     // A run whose phases are others is told and not forced into a place.
     phases(&world, &["--keep", "runs/n60", "--param", "n=60", "--width", "20000"], &["./known", "60", "2"]);
     let done = world.poise(["phases", "runs"]).status(0);
     assert!(done.stderr.contains("3 phases have no counterpart in all other runs"), "{}", done.stderr);
+}
+
+/// The report of the runs has the timeline of the largest of them, with a row of regions for each function, and the models
+/// that `poise phases` gives.
+fn report_shows(world: &World, models: &Value) {
+    world.poise(["report", "runs", "--at", "n=200", "-o", "report.html"]).status(0);
+    let page = world.read("report.html");
+    let start = page.find("<section id=\"phases\">").expect("a section of phases");
+    let section = &page[start..start + page[start..].find("</section>").unwrap()];
+    assert!(
+        section.contains("<svg class=\"timeline\"")
+            && section.contains("the run n50, the largest: rank 0, thread 0 of 1")
+    );
+    for name in KNOWN {
+        let rows = section.split("<title>").filter(|title| title.starts_with(&format!("{name}: bins ")));
+        assert_eq!(rows.count(), 1, "one region of {name}");
+        for metric in ["basic_blocks", "time"] {
+            let is_it = |m: &&Value| m["callpath"] == serde_json::json!([name]) && m["metric"] == metric;
+            let model = models["models"].as_array().unwrap().iter().find(is_it).unwrap();
+            let expression = model["expression"].as_str().unwrap();
+            assert!(section.contains(&format!("<code>{expression}</code>")), "{name}, {metric}: {expression}");
+        }
+    }
+    assert!(page.contains("<a href=\"#phases\">"), "the contents name it");
 }
 
 #[test]

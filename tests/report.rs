@@ -134,6 +134,44 @@ fn the_page_opens_from_a_file_and_fetches_nothing() {
 }
 
 /// Types into the filter and waits until the page has counted.
+/// Prints how long a page of ten thousand call paths takes; `docs/report.md` has the numbers.
+#[test]
+#[ignore = "prints times, and judges nothing"]
+fn ten_thousand_call_paths_load() {
+    let world = World::new();
+    let mut text = String::new();
+    for path in 0..10_000 {
+        for p in [128.0_f64, 256.0, 512.0, 1024.0, 2048.0] {
+            for n in [8e3_f64, 16e3, 24e3, 32e3, 40e3] {
+                let wiggle = 1.0 + 0.03 * f64::from((path * 31 + p as i32 * 7 + n as i32 / 1000) % 21 - 10) / 10.0;
+                let value = 1e-6 * p.powf(f64::from(path % 5) / 4.0) * n.powf(f64::from(path % 7) / 6.0) * wiggle;
+                let name = format!("main->module_{}->function_{path}", path / 16);
+                let params = json!({"params": {"p": p, "n": n}, "callpath": name, "metric": "time", "value": value});
+                text += &format!("{params}\n");
+            }
+        }
+    }
+    world.write("many.jsonl", &text);
+    world.poise(["report", "many.jsonl", "-o", "many.html"]).status(0);
+    let page = world.path("many.html");
+    println!("{} bytes", std::fs::metadata(&page).unwrap().len());
+    let mut browser = Browser::start(&world.path(""));
+    for _ in 0..3 {
+        browser.open(&page, "");
+        let drawn = browser
+            .value("new Promise(done => requestAnimationFrame(() => setTimeout(() => done(performance.now()), 0)))");
+        let first = browser.value("performance.getEntriesByName('first-contentful-paint')[0]?.startTime");
+        let filtered = browser.value(
+            "(async () => { const start = performance.now(), input = document.querySelector('.filter input');
+               input.value = 'function_77'; input.dispatchEvent(new Event('input'));
+               await new Promise(done => setTimeout(done, 125));
+               await new Promise(done => requestAnimationFrame(() => setTimeout(done, 0)));
+               return performance.now() - start; })()",
+        );
+        println!("first seen after {first} ms, all drawn after {drawn} ms, filtered in {filtered} ms");
+    }
+}
+
 fn type_filter(browser: &mut Browser, text: &str) -> Value {
     browser.value(&format!(
         "new Promise(done => {{
@@ -288,6 +326,16 @@ fn dark_narrow_and_printed(browser: &mut Browser) {
     browser.call("Emulation.setDeviceMetricsOverride", narrow);
     let is_wider = "document.documentElement.scrollWidth > innerWidth";
     assert_eq!(browser.value(is_wider), false, "only tables scroll sideways");
+    browser.call("Emulation.clearDeviceMetricsOverride", json!({}));
+    let narrow = json!({"width": 720, "height": 1000, "deviceScaleFactor": 1, "mobile": false});
+    browser.call("Emulation.setDeviceMetricsOverride", narrow);
+    browser.call("Emulation.setEmulatedMedia", json!({"media": "print"}));
+    let heights = "[...document.querySelectorAll('article')].map(a => a.getBoundingClientRect().height).sort((a, b) => a - b)[20]";
+    let height = browser.value(heights).as_f64().unwrap();
+    assert!(height < 600.0, "four plots and their text take less than two thirds of a page: {height}");
+    let broken = "getComputedStyle(document.querySelector('article')).breakInside";
+    assert_eq!(browser.value(broken), "auto", "no page ends early because a call path does not fit");
+    browser.call("Emulation.setEmulatedMedia", json!({"media": ""}));
     browser.call("Emulation.clearDeviceMetricsOverride", json!({}));
     let pdf = browser.call("Page.printToPDF", json!({"printBackground": false}));
     assert!(pdf["data"].as_str().unwrap().len() > 50_000);

@@ -2,7 +2,13 @@
 
     pip install llnl-hatchet==2026.2.0 caliper-reader==0.4.1
     python reference.py > reference.tsv
+    pip install llnl-hatchet==2023.1.1
+    python reference.py json-split >> reference.tsv
+
+Versions of hatchet from 2024 on refuse json-split without the column "Node order", whence the older one.
 """
+
+import sys
 
 import warnings
 
@@ -48,7 +54,37 @@ def caliper(file, metrics):
         print(file, "->".join(path), *metric, repr(value), sep="\t")
 
 
-if __name__ == "__main__":
+def json_split(file, ranks, metrics):
+    """Exclusive values of each call path over ranks; a rank without the call path counts as zero."""
+    frame = hatchet.GraphFrame.from_caliper(file)
+    # This version does not tell nodes their parents.
+    paths, rest = {}, [(root, []) for root in frame.graph.roots]
+    while rest:
+        node, above = rest.pop()
+        # Lines and modules below a function have no name; what is there counts for the function.
+        names = above + [node.frame.get("name")] if node.frame.get("name") else above
+        paths[id(node)] = "->".join(names)
+        rest.extend((child, names) for child in node.children)
+    found = {}
+    for (node, rank), row in frame.dataframe.iterrows():
+        path = paths[id(node)]
+        for column, (metric, unit) in metrics.items():
+            # Call paths with one name are one.
+            by_rank = found.setdefault((path, metric), {})
+            value = float(row[column])
+            by_rank[rank] = by_rank.get(rank, 0.0) + (0.0 if value != value else unit * value)
+    for (path, metric), by_rank in sorted(found.items()):
+        values = [by_rank.get(rank, 0.0) for rank in range(ranks)]
+        if any(values):
+            for over, value in [("mean", sum(values) / ranks), ("maximum", max(values)), ("minimum", min(values)), ("sum", sum(values))]:
+                print(file, path, metric, over, repr(value), sep="\t")
+
+
+if __name__ == "__main__" and sys.argv[1:] == ["json-split"]:
+    json_split("cpi-callpath.p4.json", 4, {"time": ("time", SECONDS), "count": ("visits", 1)})
+    json_split("annotation.p8.json", 8, {"time": ("time", SECONDS)})
+    json_split("regions.p1.json", 1, {"time": ("time", 1)})
+elif __name__ == "__main__":
     tau("cpi.p4", 4)
     spot = {"avg#inclusive#sum#time.duration": ("time", "mean"), "sum#inclusive#sum#time.duration": ("time", "sum")}
     caliper("lulesh.p1.cali", {**spot, "min#inclusive#sum#time.duration": ("min_time", "")})

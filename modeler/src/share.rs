@@ -77,7 +77,8 @@ pub fn fit_callpaths(experiment: &Experiment, options: &Options, callpaths: &[Ca
     let all = Share { index: 0, of: 1 };
     // What all share is learned before threads need it: one that waited for it could take up work that needs it, too.
     let nothing = fitter.run(all, &(0..0));
-    let parts = sorted.par_chunk_by(|a, b| a + 1 == *b).map(|part| fitter.run(all, &(part[0]..part[part.len() - 1] + 1)));
+    let parts =
+        sorted.par_chunk_by(|a, b| a + 1 == *b).map(|part| fitter.run(all, &(part[0]..part[part.len() - 1] + 1)));
     Fits::join(parts.collect::<Vec<Fits>>().into_iter().chain([nothing]))
 }
 

@@ -11,13 +11,13 @@ use modeler::report::terminal::table;
 use modeler::report::{Table, growth, largest, quantity};
 use modeler::verdict::{self, Verdict};
 use modeler::{Experiment, Fits, Model};
-use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 use serde::Serialize;
 
 use crate::cli::{Assignments, CheckArgs, GlobalArgs, InputArgs, OutputFormat};
 use crate::commands::input;
 use crate::error::{Error, Result};
 use crate::expectations::{self, Expectation, Requirement};
+use crate::junit::{self, Case, Outcome};
 use crate::output;
 
 /// One expectation of one call path, judged.
@@ -62,7 +62,7 @@ pub fn check(arguments: &CheckArgs, global: &GlobalArgs) -> Result<()> {
         OutputFormat::Csv => csv(&checks),
     };
     if let Some(path) = &arguments.junit {
-        output::deliver(&junit(&checks)?, Some(path))?;
+        output::deliver(&junit(&checks), Some(path))?;
     }
     output::deliver(&text, arguments.fitted.output.output.as_deref())?;
     match count(&checks, Verdict::Fail) {
@@ -222,7 +222,10 @@ impl Judge<'_> {
         let one = |(name, bound): &(String, modeler::model::Growth)| {
             let index = self.experiment.parameters.iter().position(|p| p == name).ok_or_else(|| {
                 let known = self.experiment.parameters.join(", ");
-                self.at_line(expectation.line, &format!("`growth` names {name}, which is no parameter; there are {known}"))
+                self.at_line(
+                    expectation.line,
+                    &format!("`growth` names {name}, which is no parameter; there are {known}"),
+                )
             })?;
             Ok(model.grows_at_most(index, *bound, &corner))
         };
@@ -250,7 +253,7 @@ impl Judge<'_> {
             return Ok(());
         }
         let input = input::read(&InputArgs::of(path.clone(), None), self.global).map_err(|error| match error {
-            Error::Input(what) => self.at_line(expectation.line, &format!("the baseline is no good: {what}")),
+            Error::Input(what) => self.at_line(expectation.line, &format!("the baseline cannot be used: {what}")),
             other => other,
         })?;
         let (mut ours, mut theirs) = (self.experiment.parameters.clone(), input.experiment.parameters.clone());
@@ -356,30 +359,17 @@ fn csv(checks: &[Judged]) -> String {
     text
 }
 
-/// One test case per check. CI systems know no third state, so undecided cases are skipped ones, with the reason.
-fn junit(checks: &[Judged]) -> Result<String> {
-    let mut suite = TestSuite::new("poise check");
-    for c in checks {
-        let status = match c.verdict {
-            "fail" => {
-                let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
-                status.set_message(format!("{}; expected: {}", c.found, c.expected));
-                status
-            }
-            "undecided" => {
-                let mut status = TestCaseStatus::skipped();
-                status.set_message(format!("undecided: {}; expected: {}", c.found, c.expected));
-                status
-            }
-            _ => TestCaseStatus::success(),
-        };
-        let mut case = TestCase::new(format!("{}: {}", c.callpath.join(" -> "), c.expected), status);
-        case.set_classname(c.metric.clone());
-        suite.add_test_case(case);
-    }
-    let mut report = Report::new("poise check");
-    report.add_test_suite(suite);
-    report.to_string().map_err(|e| Error::Defect(format!("The verdicts cannot be written as XML: {e}.")))
+fn junit(checks: &[Judged]) -> String {
+    let case = |c: &Judged| Case {
+        name: format!("{}: {}", c.callpath.join(" -> "), c.expected),
+        class: c.metric.clone(),
+        outcome: match c.verdict {
+            "fail" => Outcome::Failed(format!("{}; expected: {}", c.found, c.expected)),
+            "undecided" => Outcome::Skipped(format!("undecided: {}; expected: {}", c.found, c.expected)),
+            _ => Outcome::Passed,
+        },
+    };
+    junit::document("poise check", &checks.iter().map(case).collect::<Vec<Case>>())
 }
 
 #[cfg(test)]

@@ -33,9 +33,13 @@ impl Reader for ExtraPArchive {
         if head.windows(17).take(64).any(|w| w == b"EXTRAP_EXPERIMENT") {
             return Detection::no("it is a binary experiment of Extra-P 3; open it in Extra-P 4 and save it again");
         }
-        match head.starts_with(b"PK\x03\x04") {
+        if !head.starts_with(b"PK\x03\x04") {
+            return Detection::no("it is no ZIP archive");
+        }
+        // Extra-P writes it first; other programs may have packed the archive anew.
+        match head.windows(EXPERIMENT.len()).any(|w| w == EXPERIMENT.as_bytes()) {
             true => Detection::Yes,
-            false => Detection::no("it is no ZIP archive"),
+            false => Detection::CannotTell(format!("no {EXPERIMENT} is among its first members")),
         }
     }
 

@@ -128,9 +128,7 @@ fn reason(kind: Kind, parameter: &str, rises: bool) -> &'static str {
             "It may be that more ranks share a bottleneck that is not executed code, such as the memory bus or a core, or that \
              they wait here."
         }
-        (_, true) => {
-            "It may be that caches hold less of the data, and that memory becomes the bottleneck."
-        }
+        (_, true) => "It may be that caches hold less of the data, and that memory becomes the bottleneck.",
     }
 }
 

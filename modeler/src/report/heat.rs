@@ -173,7 +173,8 @@ fn cell(corners: &[Corner], i: usize, j: usize) -> [Corner; 4] {
 /// cells side by side are one rectangle; those that a higher colour covers are left out.
 fn areas(frame: &Frame, f: &impl Fn(f64, f64) -> f64) -> Vec<String> {
     let corners = corners(frame, f);
-    let least = |colour: usize| if colour < COLOURS.len() { colour as f64 / COLOURS.len() as f64 } else { f64::INFINITY };
+    let least =
+        |colour: usize| if colour < COLOURS.len() { colour as f64 / COLOURS.len() as f64 } else { f64::INFINITY };
     let mut paths = vec![rectangle(0, CELLS.0, 0, CELLS.1)];
     for colour in 1..COLOURS.len() {
         let mut path = String::new();

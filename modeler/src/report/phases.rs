@@ -44,7 +44,7 @@ impl Phases {
         let run = largest(&runs)?;
         let threads = run.analysis.timelines.len();
         let first = run.analysis.timelines.iter().take(1).cloned().collect();
-        let drawn = (run.name.clone(), Analysis { timelines: first, ..run.analysis.clone() });
+        let drawn = (short(&run.name), Analysis { timelines: first, ..run.analysis.clone() });
         let (matched, unmatched) = match matched(&runs) {
             _ if runs.len() == 1 => (None, None),
             Ok(matched) if matched.phases.is_empty() => (None, Some("No phase appears in all of the runs.".into())),
@@ -89,6 +89,13 @@ impl Phases {
             }
         }
     }
+}
+
+/// The name of a run's folder, or of its profile where it has none.
+fn short(name: &str) -> String {
+    let path = std::path::Path::new(name);
+    let folder = path.parent().filter(|_| path.ends_with("run.json")).unwrap_or(path);
+    folder.file_name().map_or_else(|| name.to_owned(), |last| last.to_string_lossy().into_owned())
 }
 
 /// The target in the order of the phases' own parameters.

@@ -5,6 +5,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::quantity::{interval, percent, quantity, shape};
 use super::ranking::{Overtaking, Ranked, default_target, name_among, overtaking, rank, ranked_metric};
+use super::reach;
 use super::view::View;
 use super::{ReportOptions, Table};
 use crate::experiment::Experiment;
@@ -104,6 +105,7 @@ pub fn ranking(experiment: &Experiment, fits: &Fits, options: &ReportOptions, sc
         at(&view.costs.today),
         columns_of_today(&all)
     ));
+    text.extend(reach::of_ranking(&view).map(|doubt| doubt + "\n"));
     Some(text)
 }
 

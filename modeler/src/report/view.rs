@@ -5,11 +5,11 @@ use std::collections::{BTreeSet, HashMap};
 
 use serde::Serialize;
 
-use super::reach;
 use super::ReportOptions;
 use super::costs::Costs;
 use super::effort::effort;
 use super::quantity::{percent, shape};
+use super::reach;
 use crate::experiment::median;
 use crate::experiment::{CallPathId, Experiment, Layout, MetricId, OverRanks};
 use crate::fit::Fits;

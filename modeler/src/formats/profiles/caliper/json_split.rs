@@ -1,5 +1,7 @@
 //! Caliper's `json-split`: a table of rows whose cells are values or indices of nodes, and the nodes.
 
+use std::collections::HashMap;
+
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -51,6 +53,9 @@ struct Table {
     columns: Vec<String>,
     column_metadata: Vec<serde_json::Map<String, Value>>,
     nodes: Vec<Node>,
+    /// Newer files have it among the globals.
+    #[serde(rename = "cali.caliper.version")]
+    version: Option<String>,
     #[serde(default)]
     globals: serde_json::Map<String, Value>,
 }
@@ -58,12 +63,16 @@ struct Table {
 #[derive(Deserialize)]
 struct Node {
     label: String,
+    #[serde(default)]
+    column: String,
     parent: Option<usize>,
 }
 
 impl Table {
     fn rows(&self, document: &Document) -> Result<Profile, ReadError> {
         let version = self.globals.get("cali.caliper.version").and_then(Value::as_str).map(str::to_owned);
+        let version = version.or_else(|| self.version.clone());
+        let callpaths = self.callpaths();
         let mut rows = Rows { version, ..Rows::default() };
         let is_value = |column: usize| {
             self.column_metadata.get(column).and_then(|m| m.get("is_value")).and_then(Value::as_bool) == Some(true)
@@ -87,6 +96,8 @@ impl Table {
                 let number = cell.as_f64().or_else(|| cell.as_str().and_then(|s| s.parse().ok()));
                 let Some(number) = number.filter(|n| n.is_finite()) else { continue };
                 match self.columns[column].as_str() {
+                    // What else a row belongs to, such as its module, makes no call paths; its values add up.
+                    _ if !is_value(column) && Some(column) != callpaths => {}
                     _ if !is_value(column) => {
                         let index = if number >= 0.0 { number as usize } else { usize::MAX };
                         let found = nodes.get(index).copied();
@@ -101,6 +112,23 @@ impl Table {
             values.into_iter().for_each(|(name, value)| rows.add(node, rank, name, value));
         }
         Ok(rows.finish(tells_ranks))
+    }
+
+    /// The column of nodes that are call paths: `path`, which holds all nested regions, or else the one with most callees.
+    fn callpaths(&self) -> Option<usize> {
+        let is_node = |m: &serde_json::Map<String, Value>| m.get("is_value").and_then(Value::as_bool) != Some(true);
+        let columns =
+            (0..self.columns.len().min(self.column_metadata.len())).filter(|&c| is_node(&self.column_metadata[c]));
+        let mut callees: HashMap<&str, usize> = HashMap::new();
+        for node in self.nodes.iter().filter(|node| node.parent.is_some()) {
+            *callees.entry(&node.column).or_default() += 1;
+        }
+        let of = |&column: &usize| {
+            let name = self.columns[column].as_str();
+            // Of equal ones the first.
+            (name == "path", callees.get(name).copied().unwrap_or(0), std::cmp::Reverse(column))
+        };
+        columns.max_by_key(of)
     }
 
     /// The profile's node of each of the file's.
