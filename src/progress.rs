@@ -32,7 +32,8 @@ impl Progress {
 
     /// A bar over `total` parts that differ: the time left is the caller's to say.
     pub fn bar_of_unequal(&self, what: &'static str, total: u64) -> Bar {
-        self.bar_with("{prefix} [{bar:30}] {pos}/{len}  {msg}  {elapsed} gone", what, total)
+        // Cut where the terminal ends, so that a narrow one is not filled with broken lines.
+        self.bar_with("{prefix} [{bar:20}] {elapsed}  {wide_msg}", what, total)
     }
 
     fn bar_with(&self, template: &'static str, what: &'static str, total: u64) -> Bar {

@@ -112,6 +112,50 @@ fn a_program_that_never_calls_finalize_leaves_a_clear_trace() {
 }
 
 #[test]
+fn what_was_not_measured_is_told_and_makes_way_for_the_next_attempt() {
+    let world = with_sums();
+    let plain = world.poise(["run", "-o", "once", "--", "true"]).status(0);
+    assert!(plain.stderr.contains("was not measured, since it left no profile"), "{}", plain.stderr);
+    assert!(plain.stderr.contains("failed run is in once; the next run there takes its place"), "{}", plain.stderr);
+    world.poise(["run", "-o", "once", "--", "false"]).status(1);
+    world.poise(run(&["-o", "once"], &["./sums", "10"])).status(0);
+    assert_eq!(world.json("once/run.json")["status"], "complete");
+    world.poise(["run", "-o", "once", "--", "true"]).status(2);
+    // Measured and failed: it stays.
+    let failed = world.poise(run(&["-o", "failed"], &["./sums", "10", "fail"])).status(7);
+    assert!(failed.stderr.contains("failed run is in failed."), "{}", failed.stderr);
+    world.poise(run(&["-o", "failed"], &["./sums", "10"])).status(2);
+    // A folder of somebody else's that comes into being while the program runs.
+    let foreign = world.poise(["run", "-o", "mine", "--", "sh", "-c", "mkdir mine; echo kept > mine/file"]).status(2);
+    assert!(foreign.stderr.contains("has come into being meanwhile"), "{}", foreign.stderr);
+    assert_eq!(world.names("mine"), ["file"]);
+}
+
+#[test]
+fn what_a_killed_poise_was_running_ends_and_the_next_removes_its_folder() {
+    let world = World::new();
+    let script = "echo $$ > pid.new; mv pid.new pid; exec sleep 4713";
+    let mut child =
+        world.command(env!("CARGO_BIN_EXE_poise"), ["run", "-o", "once", "--", "sh", "-c", script]).spawn().unwrap();
+    let begun = Instant::now();
+    let wait = |is_so: &dyn Fn() -> bool| {
+        while !is_so() {
+            assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", world.names("."));
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    };
+    wait(&|| world.path("pid").exists());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let program = format!("/proc/{}/cmdline", world.read("pid").trim());
+    wait(&|| !std::fs::read_to_string(&program).is_ok_and(|line| line.contains("4713")));
+    assert!(world.names(".").iter().any(|name| name.starts_with(".once-")), "{:?}", world.names("."));
+    let next = world.poise(["run", "-o", "once", "--", "true"]).status(0);
+    assert!(next.stderr.contains("which a poise that was killed had left"), "{}", next.stderr);
+    assert_eq!(world.names("."), ["once", "pid"]);
+}
+
+#[test]
 fn an_interrupted_run_leaves_nothing() {
     let world = with_sums();
     let mut child =

@@ -24,6 +24,105 @@ fn studies_run_as_jobs() {
     ranks_are_placed_as_asked(&cluster);
     jobs_outlive_the_call(&cluster);
     what_cannot_run_is_told(&cluster);
+    // The controller remembers it, since nothing keeps accounts.
+    assert!(cluster.command("sacct", &[]).is_empty());
+    let (found, _) = ends_of_jobs(&cluster, &["failed"], &|_, _| ());
+    assert_eq!(
+        found,
+        [("failed", "cannot-start", "(FAILED, status 7)")].map(|(k, c, r)| (k.into(), c.into(), r.into()))
+    );
+}
+
+/// What accounts alone can know: the commands that ask the controller for jobs that have ended are not there.
+#[test]
+fn accounts_tell_how_jobs_ended_that_left_nothing() {
+    let cluster = Cluster::start_with_accounts();
+    let kinds = ["completed", "failed", "memory", "cancelled", "node", "timeout"];
+    let (found, jobs) = ends_of_jobs(&cluster, &kinds, &|kind, job| match kind {
+        "cancelled" => drop(cluster.command("scancel", &[job])),
+        "timeout" => drop(cluster.command("scontrol", &["update", &format!("JobId={job}"), "TimeLimit=0"])),
+        "node" => drop(cluster.command("scontrol", &["update", "NodeName=n4", "State=DOWN", "Reason=dead"])),
+        _ => {}
+    });
+    let expected = [
+        ("completed", "cannot-start", "(COMPLETED)"),
+        ("failed", "cannot-start", "(FAILED, status 7)"),
+        ("memory", "out-of-memory", "for want of memory"),
+        ("cancelled", "killed-by-launcher", "was cancelled"),
+        ("node", "node-failed", "A node of its job failed"),
+        ("timeout", "time-limit", "at the time limit"),
+    ];
+    assert_eq!(found, expected.map(|(k, c, r)| (k.into(), c.into(), r.into())));
+    // By another question, what Slurm itself has in its books.
+    let states = ["COMPLETED", "FAILED", "FAILED", "CANCELLED", "NODE_FAIL", "TIMEOUT"];
+    for (job, state) in jobs.iter().zip(states) {
+        let line = cluster.command("sacct", &["--noheader", "--allocations", "--format=State%20", "--jobs", job]);
+        assert!(line.starts_with(state), "{job}: {line}, not {state}");
+    }
+}
+
+/// Jobs that end before they call poise: for each kind its cause and what the reason says of the state, and the job's number.
+/// `act` is called with the kinds of those that wait for their end and their jobs.
+fn ends_of_jobs(
+    cluster: &Cluster,
+    kinds: &[&str],
+    act: &dyn Fn(&str, &str),
+) -> (Vec<(String, String, String)>, Vec<String>) {
+    let mut world = on(cluster);
+    // squeue, sbatch and sacct, but not scontrol, where there are accounts.
+    let commands = ["squeue", "sbatch", "scancel", if kinds.len() > 1 { "sacct" } else { "scontrol" }];
+    std::fs::create_dir(world.path("bin")).unwrap();
+    for command in commands {
+        std::os::unix::fs::symlink(format!("/usr/bin/{command}"), world.path(&format!("bin/{command}"))).unwrap();
+    }
+    world.set("PATH", world.path("bin").to_str().unwrap());
+    let named: Vec<String> = kinds.iter().map(|kind| format!("\"{kind}\"")).collect();
+    world.write(
+        "s.toml",
+        &format!(
+            "executor = \"slurm\"\ncommand = [\"/bin/true\", \"{{kind}}\", \"{{n}}\"]\ncollect = \"elapsed\"\n\
+             where = \"(kind == 'node') == (at == 'n4')\"\n\
+             [parameters]\nn = [1]\nkind = [{}]\nat = [\"n1\", \"n4\"]\n\
+             [slurm]\nsubmit = \"jobs\"\npoll_seconds = 1\n\
+             options = [\"--export=ALL,KIND={{kind}}\", \"--no-requeue\", \"--mem=100\", \"--nodelist={{at}}\"]\n\
+             preamble = [\"export PATH=/usr/bin:/bin\", \"echo $SLURM_JOB_ID > $KIND.new; mv $KIND.new $KIND.job\", '''case $KIND in \
+             completed) exit 0;; failed) exit 7;; memory) perl -e '$x = \"a\" x 300000000; sleep 300';; *) sleep 300;; esac''']\n",
+            named.join(", ")
+        ),
+    );
+    let mut child = world.command(env!("CARGO_BIN_EXE_poise"), ["run", "s.toml"]).spawn().unwrap();
+    let job = |kind: &&str| {
+        let begun = Instant::now();
+        while !world.path(&format!("{kind}.job")).exists() {
+            assert!(
+                begun.elapsed() < Duration::from_secs(60),
+                "{kind} never began: {}",
+                cluster.command("squeue", &[])
+            );
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        world.read(&format!("{kind}.job")).trim().to_owned()
+    };
+    let jobs: Vec<String> = kinds.iter().map(job).collect();
+    kinds.iter().zip(&jobs).for_each(|(kind, job)| act(kind, job));
+    assert_eq!(child.wait().unwrap().code(), Some(5));
+    let end = |kind: &&str| {
+        let at = if *kind == "node" { "n4" } else { "n1" };
+        let record = world.json(&format!("s.runs/kind={kind},at={at}/n1.r1/run.json"));
+        let reason = record["reason"].as_str().unwrap().to_owned();
+        let known = [
+            "(COMPLETED)",
+            "(FAILED, status 7)",
+            "for want of memory",
+            "was cancelled",
+            "A node of its job failed",
+            "at the time limit",
+        ];
+        let said =
+            known.iter().find(|words| reason.contains(**words)).map_or(reason.clone(), |words| (*words).to_owned());
+        ((*kind).to_owned(), record["cause"].as_str().unwrap().to_owned(), said)
+    };
+    (kinds.iter().map(end).collect(), jobs)
 }
 
 fn values_arrive_as_written(cluster: &Cluster) {

@@ -277,6 +277,30 @@ fn effort_once_takes_effort_from_the_first_run() {
     assert_eq!(rows("time"), 3 * rows("basic_blocks"), "{csv}");
 }
 
+/// `script` of util-linux gives the command a pseudo-terminal; without one there is no bar.
+#[test]
+fn on_a_terminal_a_bar_counts_runs_and_elsewhere_there_is_none() {
+    let world = World::new();
+    let study = "command = [\"sh\", \"-c\", \"sleep 0.3; [ $0 != 3 ] || exit 9\", \"{n}\"]\ncollect = \"elapsed\"\n[parameters]\nn = [1, 2, 3, 4]\n";
+    world.write("s.toml", study);
+    let mut terminal = world.command("script", ["-qec", "stty columns 100; poise run s.toml", "/dev/null"]);
+    terminal.env("TERM", "xterm").stdin(std::process::Stdio::null());
+    let seen = outcome(terminal.output().unwrap()).status(5).stdout;
+    let frames: Vec<&str> = seen.split(['\r', '\n']).filter(|frame| frame.contains("measure [")).collect();
+    // Each count stays while the next run, whose name is beside it, is made.
+    for run in frames.iter().filter(|frame| frame.contains("; n")) {
+        assert!(run.contains(" done, ") && run.contains(" failed, ") && run.contains(" to do"), "{run:?}");
+    }
+    for counts in ["0 done, 0 failed, 4 to do; n", "to do, about ", "3 done, 1 failed, 0 to do"] {
+        assert!(frames.iter().any(|frame| frame.contains(counts)), "{counts}: {seen:?}");
+    }
+    let filled = |frame: &&str| frame.chars().filter(|c| *c == '=').count();
+    assert_eq!((frames.first().map(filled), frames.last().map(filled)), (Some(0), Some(20)));
+    let piped = world.poise(["run", "s.toml", "-o", "piped"]).status(5);
+    let plain = |text: &str| text.chars().all(|c| c == '\n' || !c.is_control()) && !text.contains("measure [");
+    assert!(plain(&piped.stdout) && plain(&piped.stderr), "{:?} {:?}", piped.stdout, piped.stderr);
+}
+
 #[test]
 fn a_dry_run_learns_what_runs_cost() {
     let world = World::new();

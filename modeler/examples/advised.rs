@@ -1,9 +1,10 @@
 //! How accurate models are that come of advised points, beside those of the full grid: `cargo run --release -p modeler
-//! --example advised [programs [seed]]`.
+//! --example advised [programs [seed [each|whole]]]`.
 //!
 //! A program has three computations and three MPI operations of `programs`. The full grid measures 25 points once. The
-//! advised way measures the first design, then follows the advice in rounds of three runs, refitting after each, until it
-//! says enough or half the grid's core-hours are spent.
+//! advised way measures the first design, then follows the advice in rounds of five runs, refitting after each, until it
+//! says enough, nothing helps any more or half the grid's core-hours are spent. The advice is for call paths, each alike,
+//! or for the whole program.
 
 #[path = "programs/mod.rs"]
 mod programs;
@@ -57,11 +58,15 @@ fn errors(program: &[Program], runs: &[Run]) -> (f64, Vec<f64>) {
     ((values.iter().sum::<f64>() / truth(program, &TEST) - 1.0).abs(), paths)
 }
 
+/// Rounds, at most, and runs in each.
+const ROUNDS: usize = 8;
+const IN_ROUND: usize = 5;
+
 /// Follows the advice from the first design on.
-fn advised(rng: &mut StdRng, program: &[Program], pattern: Pattern, level: f64, budget: f64) -> Vec<Run> {
+fn advised(rng: &mut StdRng, program: &[Program], pattern: Pattern, level: f64, budget: f64, each: bool) -> Vec<Run> {
     let mut at = |x: &[f64]| run(rng, program, [x[0], x[1]], pattern, level);
     let mut runs: Vec<Run> = first_design(&[P.to_vec(), N.to_vec()]).iter().map(|x| at(x)).collect();
-    for _round in 0..6 {
+    for _round in 0..ROUNDS {
         let left = budget - core_hours(program, &runs);
         let experiment = experiment(program, &runs);
         let fits = fit(&experiment, &Options::default());
@@ -71,14 +76,15 @@ fn advised(rng: &mut StdRng, program: &[Program], pattern: Pattern, level: f64, 
             budget: Some(left),
             level: 0.9,
             tolerance: 0.01,
-            steps: 3,
+            steps: IN_ROUND,
+            each,
         };
         let Some(advice) = advise(&experiment, &fits, &options) else { break };
         let mut is_spent = advice.steps.is_empty();
         for step in advice.steps {
             let next = at(&step.at);
             // What a run really costs may exceed what was predicted.
-            is_spent |= core_hours(program, &[runs.clone(), vec![next.clone()]].concat()) > budget;
+            is_spent |= core_hours(program, &runs) + core_hours(program, std::slice::from_ref(&next)) > budget;
             if !is_spent {
                 runs.push(next);
             }
@@ -129,6 +135,7 @@ impl Tally {
 fn main() {
     let count: usize = std::env::args().nth(1).and_then(|a| a.parse().ok()).unwrap_or(50);
     let seed: u64 = std::env::args().nth(2).and_then(|a| a.parse().ok()).unwrap_or(1);
+    let each = std::env::args().nth(3).is_none_or(|goal| goal != "whole");
     println!("error at p = 4096, n = 48000 in %: of the whole program (mean, median), of call paths (mean, median);");
     println!(
         "core-hours in % of the full grid's; runs. First the full grid, then the first design alone, then advised"
@@ -145,7 +152,7 @@ fn main() {
             let cost = core_hours(&program, &grid);
             let design = first_design(&[P.to_vec(), N.to_vec()]);
             let first: Vec<Run> = design.iter().map(|x| run(rng, &program, [x[0], x[1]], pattern, level)).collect();
-            let followed = advised(rng, &program, pattern, level, 0.5 * cost);
+            let followed = advised(rng, &program, pattern, level, 0.5 * cost, each);
             for (tally, runs) in tallies.iter_mut().zip([&grid, &first, &followed]) {
                 tally.add(&program, runs, cost);
             }

@@ -25,6 +25,9 @@ pub struct AdviseOptions {
     pub tolerance: f64,
     /// Steps of the plan, at most.
     pub steps: usize,
+    /// Whether the predictions of call paths count, each alike, instead of that of the whole program. Call paths that take
+    /// less than a thousandth of the time at the target do not.
+    pub each: bool,
 }
 
 /// A run to add.
@@ -62,7 +65,8 @@ pub enum End {
 pub struct Advice {
     /// Predicted time at the target in seconds, the sum over all call paths.
     pub seconds: f64,
-    /// Half the interval's relative width there now, without the noise of a single run.
+    /// Half the interval's relative width there now, without the noise of a single run. Where call paths count, this and all
+    /// other widths are means over them.
     pub before: f64,
     /// Relative noise of a single run there.
     pub noise: f64,
@@ -174,10 +178,15 @@ fn disagreement(model: &Model, weights: &[f64], x: &[f64]) -> f64 {
     sum / (1.0 + weights.iter().sum::<f64>())
 }
 
+/// Part of the time at the target from which on a call path counts by itself.
+const LEAST_SHARE: f64 = 0.001;
+
 /// What is known of the whole program: the sum of the times of all call paths.
 #[derive(Clone)]
 struct Program<'a> {
     paths: Vec<Knowledge<'a>>,
+    /// Whether call paths count each by itself.
+    each: bool,
 }
 
 impl Program<'_> {
@@ -185,28 +194,38 @@ impl Program<'_> {
         self.paths.iter().map(|k| k.model.at(x).max(0.0)).sum()
     }
 
-    /// Standard error of the sum at `x` over the sum. Call paths err independently of each other.
-    fn error(&self, x: &[f64]) -> f64 {
+    /// Of relative variances of call paths at `x`: the standard error of their sum over the sum, since they err independently
+    /// of each other; or where each counts by itself the mean of their relative standard errors.
+    fn combined(&self, x: &[f64], variance: impl Fn(&Knowledge) -> f64) -> f64 {
         let total = self.seconds(x);
-        let part = |k: &Knowledge| (k.model.at(x).max(0.0) / total).powi(2) * k.variance(x);
-        if total > 0.0 { self.paths.iter().map(part).sum::<f64>().sqrt() } else { 0.0 }
+        if total <= 0.0 {
+            return 0.0;
+        }
+        let shared = self.paths.iter().map(|k| (k, k.model.at(x).max(0.0) / total));
+        if self.each {
+            let counted: Vec<f64> =
+                shared.filter(|(_, share)| *share >= LEAST_SHARE).map(|(k, _)| variance(k).sqrt()).collect();
+            return counted.iter().sum::<f64>() / counted.len().max(1) as f64;
+        }
+        shared.map(|(k, share)| share.powi(2) * variance(k)).sum::<f64>().sqrt()
+    }
+
+    /// Relative standard error at `x`.
+    fn error(&self, x: &[f64]) -> f64 {
+        self.combined(x, |k| k.variance(x))
     }
 
     /// The part of [`Self::error`] that comes of models that miss what was measured.
     fn misfit(&self, x: &[f64]) -> f64 {
-        let total = self.seconds(x);
-        let part = |k: &Knowledge| (k.model.at(x).max(0.0) / total * k.model.uncertainty.misfit).powi(2);
-        if total > 0.0 { self.paths.iter().map(part).sum::<f64>().sqrt() } else { 0.0 }
+        self.combined(x, |k| k.model.uncertainty.misfit.powi(2))
     }
 
     fn after(&self, x: &[f64]) -> Self {
-        Self { paths: self.paths.iter().map(|k| k.after(x)).collect() }
+        Self { paths: self.paths.iter().map(|k| k.after(x)).collect(), each: self.each }
     }
 
     fn noise(&self, x: &[f64]) -> f64 {
-        let total = self.seconds(x);
-        let part = |k: &Knowledge| (k.model.at(x).max(0.0) / total * k.noise).powi(2);
-        if total > 0.0 { self.paths.iter().map(part).sum::<f64>().sqrt() } else { 0.0 }
+        self.combined(x, |k| k.noise.powi(2))
     }
 }
 
@@ -218,7 +237,7 @@ pub fn advise(experiment: &Experiment, fits: &Fits, options: &AdviseOptions) -> 
     let time = time_of(experiment, fits)?;
     let timed = fits.models.iter().filter(|m| m.metric == time);
     let paths: Vec<Knowledge> = timed.map(|m| Knowledge::of(m, fits)).collect();
-    let program = Program { paths };
+    let program = Program { paths, each: options.each };
     let target = &options.target;
     // The interval at this level is so many standard errors wide on each side.
     let width = normal_quantile(0.5 + 0.5 * options.level);
@@ -397,13 +416,50 @@ mod tests {
     }
 
     fn options(budget: Option<f64>, tolerance: f64) -> AdviseOptions {
-        AdviseOptions { target: vec![256.0, 1000.0], ranks: Some(0), budget, level: 0.9, tolerance, steps: 5 }
+        AdviseOptions {
+            target: vec![256.0, 1000.0],
+            ranks: Some(0),
+            budget,
+            level: 0.9,
+            tolerance,
+            steps: 5,
+            each: false,
+        }
     }
 
     fn advice(noise: f64, budget: Option<f64>, tolerance: f64) -> Advice {
         let experiment = experiment(5, noise);
         let fits = fit(&experiment, &Options { method: MethodChoice::Time, ..Options::default() });
         advise(&experiment, &fits, &options(budget, tolerance)).unwrap()
+    }
+
+    #[test]
+    fn call_paths_that_count_each_alike_are_as_wide_as_the_mean_of_them() {
+        let mut builder = ExperimentBuilder::new(["p"]);
+        let time = builder.metric(Metric { name: "time".into(), unit: "s".into(), over_ranks: None });
+        let paths = ["large", "small", "tiny"].map(|name| builder.callpath(["main", name]));
+        for (i, p) in [2.0, 4.0, 8.0, 16.0, 32.0, 64.0].into_iter().enumerate() {
+            let point = builder.point(&[p]);
+            let wave = |k: f64| (k * i as f64).sin();
+            builder.add(paths[0], time, point, 10.0 * p * (1.0 + 0.01 * wave(2.1)));
+            builder.add(paths[1], time, point, 0.2 * p * (1.0 + 0.2 * wave(3.3)));
+            builder.add(paths[2], time, point, 1e-6 * (1.0 + 0.5 * wave(2.7)));
+        }
+        let experiment = builder.finish();
+        let fits = fit(&experiment, &Options { method: MethodChoice::Time, ..Options::default() });
+        let target = vec![256.0];
+        let before = |each, only: Option<usize>| {
+            let mut fits = fits.clone();
+            fits.models.retain(|m| only.is_none_or(|i| m.callpath == paths[i]));
+            let options = AdviseOptions { target: target.clone(), each, ..options(None, 1e-6) };
+            advise(&experiment, &fits, &options).unwrap().before
+        };
+        let (large, small) = (before(false, Some(0)), before(false, Some(1)));
+        assert!(small > 3.0 * large, "{large} {small}");
+        // One call path is its own program.
+        assert!((before(true, Some(1)) - small).abs() < 1e-12);
+        assert!((before(true, None) - 0.5 * (large + small)).abs() < 1e-12, "the tiny one does not count");
+        assert!(before(false, None) < 1.5 * large);
     }
 
     #[test]

@@ -14,12 +14,14 @@ pub struct Events {
     tells: bool,
     progress: Progress,
     bar: RefCell<Option<Bar>>,
+    /// What the bar says of the runs that have ended and those that have not.
+    counts: RefCell<String>,
 }
 
 impl Events {
     /// Nothing has happened yet.
     pub fn start(progress: &Progress, tells: bool) -> Self {
-        Self { tells, progress: *progress, bar: RefCell::new(None) }
+        Self { tells, progress: *progress, bar: RefCell::new(None), counts: RefCell::default() }
     }
 
     fn tell(&self, event: Value) {
@@ -33,18 +35,27 @@ impl Events {
     /// The campaign begins: runs found complete, runs to make and how long they probably take.
     pub fn begin(&self, found: usize, (left, seconds): (usize, Option<f64>)) {
         let bar = self.progress.bar_of_unequal("measure", (found + left) as u64);
-        bar.set(found as u64, (found + left) as u64, "");
         *self.bar.borrow_mut() = Some(bar);
+        self.show(found, 0, left, seconds);
         self.tell(json!({
             "event": "begin", "schema": "counterpoise/run-events", "schema_version": 1, "found": found, "left": left,
             "seconds_left": seconds,
         }));
     }
 
+    /// Puts the counts and the time left on the bar, where they stay.
+    fn show(&self, complete: usize, failed: usize, left: usize, seconds_left: Option<f64>) {
+        let Some(bar) = &*self.bar.borrow() else { return };
+        let time = seconds_left.map_or_else(String::new, |s| format!(", about {} left", duration(s)));
+        let counts = format!("{complete} done, {failed} failed, {left} to do{time}");
+        bar.set((complete + failed) as u64, (complete + failed + left) as u64, &counts);
+        *self.counts.borrow_mut() = counts;
+    }
+
     /// A run begins.
     pub fn begins(&self, name: &str) {
         if let Some(bar) = &*self.bar.borrow() {
-            bar.message(name);
+            bar.message(&format!("{}; {name}", self.counts.borrow()));
         }
         self.tell(json!({"event": "run", "run": name}));
     }
@@ -59,11 +70,7 @@ impl Events {
         failed: usize,
         (left, seconds_left): (usize, Option<f64>),
     ) {
-        if let Some(bar) = &*self.bar.borrow() {
-            let time = seconds_left.map_or_else(String::new, |s| format!(", about {} left", duration(s)));
-            let message = format!("{complete} done, {failed} failed, {left} to do{time}");
-            bar.set((complete + failed) as u64, (complete + failed + left) as u64, &message);
-        }
+        self.show(complete, failed, left, seconds_left);
         let (status, cause, reason) = match outcome {
             Outcome::Complete => ("complete", None, None),
             Outcome::Failed { cause, reason, .. } => ("failed", Some(cause.name()), Some(reason)),

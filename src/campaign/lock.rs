@@ -18,6 +18,7 @@ use crate::digest;
 use crate::error::{Error, Result};
 use crate::interrupt;
 use crate::output;
+use crate::run::processes::{boot, namespace, started};
 use crate::run::record::host;
 
 /// How the names of lock files begin.
@@ -54,7 +55,7 @@ impl Owner {
         Self {
             host: host(),
             process,
-            boot: fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned(),
+            boot: boot(),
             namespace: namespace(),
             started: started(process).unwrap_or_default(),
             holds: false,
@@ -68,19 +69,6 @@ impl Owner {
         let is_near = !self.boot.is_empty() && self.boot == here.boot && self.namespace == here.namespace;
         is_near.then(|| started(self.process).is_some_and(|started| started == self.started))
     }
-}
-
-/// Process numbers have a meaning within it.
-fn namespace() -> String {
-    fs::read_link("/proc/self/ns/pid").map_or_else(|_| String::new(), |link| link.display().to_string())
-}
-
-/// When a process started, in ticks since the machine did; none where it has ended.
-fn started(process: u32) -> Option<String> {
-    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    let (_, fields) = stat.rsplit_once(") ")?;
-    let fields: Vec<&str> = fields.split_whitespace().collect();
-    (!matches!(*fields.first()?, "Z" | "X")).then(|| fields.get(19).map(|ticks| (*ticks).to_owned()))?
 }
 
 impl Lock {

@@ -23,6 +23,7 @@ Examples:
   poise advise --design p=2,4,8,16,32 --design n=100,200,400,800,1600    where to begin
   poise advise study.runs --at p=4096,n=48000                            what to add
   poise advise study.runs --at p=4096,n=48000 --budget 20                with 20 core-hours
+  poise advise study.runs --at p=4096,n=48000 --each                     for every call path, not their sum
 A run's cost is its predicted time, summed over all call paths, times its ranks.")]
 pub struct AdviseArgs {
     /// Files or folders: our runs, profiles of other tools, Extra-P's formats. `-` is standard input.
@@ -51,6 +52,10 @@ pub struct AdviseArgs {
     /// The parameter that is the number of ranks of a run.
     #[arg(long, value_name = "NAME", default_value = "p")]
     pub ranks: String,
+    /// Narrow the predictions of call paths, each alike, instead of that of the whole program. Those that take less than a
+    /// thousandth of the time at the target do not count.
+    #[arg(long)]
+    pub each: bool,
     /// Runs to list, at most.
     #[arg(long, value_name = "N", default_value_t = 12, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub steps: u32,
@@ -131,6 +136,7 @@ pub fn advise(arguments: &AdviseArgs, global: &GlobalArgs) -> Result<()> {
         level: arguments.level,
         tolerance: arguments.tolerance,
         steps: arguments.steps as usize,
+        each: arguments.each,
     };
     let advice = plan(&experiment, &fits, &options).ok_or_else(|| {
         Error::NotModelable("No time of this input could be modelled, so no run can be priced. See poise model.".into())
@@ -204,7 +210,7 @@ fn as_json(advice: &Advice, names: &[String], target: &[f64], arguments: &Advise
     };
     pretty(&json!({
         "schema": "counterpoise/advice", "schema_version": 1, "level": arguments.level, "tolerance": arguments.tolerance,
-        "at": point(names, target), "seconds": advice.seconds, "core_hours_at_target": advice.target_core_hours,
+        "each": arguments.each, "at": point(names, target), "seconds": advice.seconds, "core_hours_at_target": advice.target_core_hours,
         "relative_half_width": advice.before, "relative_misfit": advice.misfit, "relative_noise": advice.noise, "end": end_name(advice.end),
         "steps": advice.steps.iter().map(step).collect::<Vec<_>>(),
         "too_expensive": advice.too_expensive.as_ref().map(step),
@@ -231,14 +237,19 @@ fn as_csv(advice: &Advice, names: &[String]) -> String {
 
 fn for_people(advice: &Advice, names: &[String], target: &[f64], arguments: &AdviseArgs) -> String {
     let place = |at: &[f64]| names.iter().zip(at).map(|(n, x)| format!("{n} = {x}")).collect::<Vec<_>>().join(", ");
-    let mut text = format!(
-        "At {} the program is predicted to take {} ± {} (a run there has {} of noise beside that, and costs {} core-hours).\n",
-        place(target),
-        quantity(advice.seconds, "s"),
-        percent(advice.before),
-        percent(advice.noise),
-        hours(advice.target_core_hours)
-    );
+    let (place_of_target, seconds, before) = (place(target), quantity(advice.seconds, "s"), percent(advice.before));
+    let (noise, cost) = (percent(advice.noise), hours(advice.target_core_hours));
+    let mut text = if arguments.each {
+        format!(
+            "At {place_of_target} the program is predicted to take {seconds}, and each of its call paths ± {before} in the mean over \
+             them (in a run there they have {noise} of noise beside that; it costs {cost} core-hours).\n"
+        )
+    } else {
+        format!(
+            "At {place_of_target} the program is predicted to take {seconds} ± {before} (a run there has {noise} of noise beside that, \
+             and costs {cost} core-hours).\n"
+        )
+    };
     if !advice.steps.is_empty() {
         let _ =
             write!(text, "\n{}\n{}", heading("Runs to add, in this order", arguments), table(&steps(advice, names)));

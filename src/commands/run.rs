@@ -12,7 +12,7 @@ use crate::interrupt;
 use crate::output;
 use crate::progress::Progress;
 use crate::run::misfortune::Outcome;
-use crate::run::{Measured, ONCE, Run};
+use crate::run::{Measured, ONCE, Run, partial, processes};
 use crate::study::{Clock, Point, SAMPLE, Study, Value};
 
 mod dry;
@@ -21,7 +21,8 @@ mod dry;
 #[command(after_help = "\
 A study is called again after an interruption: it runs what is missing and nothing twice. docs/studies.md describes the
 study file. Ends with status 5 if runs failed; the others are kept. One command behind `--` ends with that command's own
-status, 0 also where it ended well and left no profile: `status` in the folder's run.json says whether it was measured.
+status, 0 also where it ended well and left no profile: that is said on standard error, and `status` in the folder's
+run.json is then `failed`. The next run takes the place of one that failed with nothing measured; others are never overwritten.
 Examples:
   poise run --init                                       write study.toml, with a comment for every key
   poise run --init -o other.toml                         write it under another name
@@ -200,10 +201,14 @@ fn run_once(arguments: &RunArgs, global: &GlobalArgs) -> Result<()> {
         },
         captured: false,
         measured: arguments.engine.measured(),
-        unfinished: ONCE.into(),
+        unfinished: processes::own_prefix(ONCE),
         ..Run::default()
     };
     interrupt::watch();
+    for left in processes::remove_dead(folder.parent().filter(|p| *p != Path::new("")).unwrap_or(Path::new(".")), ONCE)
+    {
+        output::say(format!("removed {}, which a poise that was killed had left.", left.display()));
+    }
     match run.execute(&folder)? {
         Outcome::Complete => {
             if !global.quiet {
@@ -212,7 +217,8 @@ fn run_once(arguments: &RunArgs, global: &GlobalArgs) -> Result<()> {
             Ok(())
         }
         Outcome::Failed { reason, status, .. } => {
-            output::say(format!("{reason} The record is in {}.", folder.display()));
+            let next = if partial::is_measured(&folder) { "" } else { "; the next run there takes its place" };
+            output::say(format!("{reason} The record of this failed run is in {}{next}.", folder.display()));
             // The program's own status is the caller's to see; one that ended well without a profile did end well.
             if status == 0 { Ok(()) } else { Err(Error::Forwarded(status)) }
         }

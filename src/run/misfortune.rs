@@ -233,7 +233,7 @@ fn ended_well(run: &Run, ended: &Ended, folder: &Path) -> Outcome {
 
 const NOT_COUNTED: &str = "It ended well, but QEMU's plugin left no profile; what it says of the reason is above.";
 
-const NO_PROFILE: &str = "It ended well but left no profile: it is neither an MPI program that reached MPI_Finalize \
+const NO_PROFILE: &str = "It ended well but was not measured, since it left no profile: it is neither an MPI program that reached MPI_Finalize \
                           nor a program compiled with poise cc, c++ or fc. A program that cannot be compiled anew runs \
                           with --engine qemu.";
 

@@ -315,9 +315,11 @@ impl Run {
         }
     }
 
-    /// In a study, a failed run makes way for the next attempt once that has ended.
+    /// A failed run makes way for the next attempt once that has ended. That of a single command does not where it holds
+    /// what was measured until it failed.
     fn may_replace(&self, destination: &Path) -> bool {
-        self.captured && record::read(destination).is_some_and(|record| record.status == "failed")
+        let has_failed = record::read(destination).is_some_and(|record| record.status == "failed");
+        has_failed && (self.captured || !partial::is_measured(destination))
     }
 
     /// How the names of folders begin that are not in their place.
@@ -356,7 +358,9 @@ fn keep(folder: tempfile::TempDir, destination: &Path, prefix: &str) -> io::Resu
     let is_complete = |folder: &Path| record::read(folder).is_some_and(|record| record.is_complete());
     sync(folder.path())?;
     let parent = destination.parent().unwrap_or(Path::new("."));
-    if is_complete(destination) {
+    // What is complete stays, and so does what is no run at all.
+    let has_failed = || record::read(destination).is_some_and(|record| !record.is_complete());
+    if destination.exists() && !has_failed() {
         return Ok(false);
     }
     if destination.exists() {

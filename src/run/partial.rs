@@ -11,6 +11,11 @@ use super::misfortune::Outcome;
 /// The file name of what a failed run had measured until its last checkpoints.
 pub const PARTIAL: &str = "partial.poise";
 
+/// Whether a run's folder holds anything that was measured.
+pub fn is_measured(folder: &Path) -> bool {
+    [PROFILE, PARTIAL].iter().any(|name| folder.join(name).exists())
+}
+
 /// Takes the checkpoints in a run's folder: into [`PARTIAL`] where the run failed, away where it is complete. The outcome's
 /// reason says so.
 pub fn collect(outcome: Outcome, folder: &Path) -> Outcome {

@@ -3,7 +3,7 @@
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::RUN;
@@ -103,6 +103,50 @@ pub fn end_left(folder: &Path, patience: Duration) -> Vec<Process> {
     found
 }
 
+/// This start of the machine.
+pub fn boot() -> String {
+    fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
+}
+
+/// Process numbers have a meaning within it.
+pub fn namespace() -> String {
+    fs::read_link("/proc/self/ns/pid").map_or_else(|_| String::new(), |link| link.display().to_string())
+}
+
+/// When a process started, in ticks since the machine did; none where it has ended.
+pub fn started(process: u32) -> Option<String> {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    let (_, fields) = stat.rsplit_once(") ")?;
+    let fields: Vec<&str> = fields.split_whitespace().collect();
+    (!matches!(*fields.first()?, "Z" | "X")).then(|| fields.get(19).map(|ticks| (*ticks).to_owned()))?
+}
+
+/// The beginning of a hidden folder's name that says whose it is: of this process, for [`remove_dead`].
+pub fn own_prefix(start: &str) -> String {
+    let process = std::process::id();
+    format!("{start}{}-{process}-{}-", machine(), started(process).unwrap_or_default())
+}
+
+/// Where and since when process numbers mean what they do.
+fn machine() -> String {
+    crate::digest::of_bytes(format!("{}{}", boot(), namespace()).as_bytes())[..12].to_owned()
+}
+
+/// Removes the folders in `parent` that processes of this machine, which have ended, made with [`own_prefix`], and names them.
+pub fn remove_dead(parent: &Path, start: &str) -> Vec<PathBuf> {
+    let (here, mut removed) = (machine(), Vec::new());
+    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let Some(owner) = name.strip_prefix(start) else { continue };
+        let [machine, process, ticks, _] = owner.split('-').collect::<Vec<_>>()[..] else { continue };
+        let Ok(process) = process.parse() else { continue };
+        if machine == here && started(process).as_deref() != Some(ticks) && fs::remove_dir_all(entry.path()).is_ok() {
+            removed.push(entry.path());
+        }
+    }
+    removed
+}
+
 /// How often the kernel has killed for want of memory since it started; 0 where it does not say.
 pub fn oom_kills() -> u64 {
     let text = fs::read_to_string("/proc/vmstat").unwrap_or_default();
@@ -118,6 +162,25 @@ mod tests {
         let stat = "42 (a) b (c) S 1 42 42 0 -1 4194560 100 0 0 0 7 5 0 0 20 0 1 0 100 1000 10";
         assert_eq!(parse_stat(stat), Some(Process { id: 42, name: "a) b (c".into(), ticks: 12 }));
         assert_eq!(parse_stat("42 (x) Z 1 42 42 0 -1 4194560 100 0 0 0 7 5 0 0"), None);
+    }
+
+    #[test]
+    fn folders_of_dead_processes_alone_are_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        child.wait().unwrap();
+        let own = own_prefix(".x-");
+        let dead = own.replace(&format!("-{}-", std::process::id()), &format!("-{}-", child.id()));
+        let reused = own.replace(&started(std::process::id()).unwrap(), "1");
+        let elsewhere = dead.replace(&machine(), "0123456789ab");
+        let names = [own, dead, reused, elsewhere, ".x-".into()].map(|prefix| format!("{prefix}aB3_"));
+        names.iter().for_each(|name| fs::create_dir(folder.path().join(name)).unwrap());
+        let mut removed = remove_dead(folder.path(), ".x-");
+        removed.sort();
+        let mut expected = [&names[1], &names[2]].map(|name| folder.path().join(name));
+        expected.sort();
+        assert_eq!(removed, expected);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
     }
 
     #[test]

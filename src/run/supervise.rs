@@ -38,14 +38,12 @@ pub fn prepare(command: &mut Command, has_group: bool, memory_limit: Option<u64>
                 return Err(io::Error::last_os_error());
             }
         }
-        if has_group {
-            // SAFETY: these calls take numbers alone and may be made between fork and exec.
-            unsafe {
-                // Where this process is killed, the program does not run on unwatched.
-                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM);
-                if libc::getppid() as u32 != parent {
-                    libc::raise(libc::SIGTERM);
-                }
+        // SAFETY: these calls take numbers alone and may be made between fork and exec.
+        unsafe {
+            // Where this process is killed, the program does not run on unwatched.
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM);
+            if libc::getppid() as u32 != parent {
+                libc::raise(libc::SIGTERM);
             }
         }
         if let Some(bytes) = memory_limit.map(limit) {

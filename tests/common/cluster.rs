@@ -1,7 +1,11 @@
-//! A real Slurm cluster of four nodes on this machine, in a folder of its own: munged, slurmctld and four slurmd, which
-//! end with the test.
+//! A real Slurm cluster of four nodes on this machine, in a folder of its own: munged, slurmctld and four slurmd, and with
+//! accounts also slurmdbd and MariaDB. All of them end with the test.
+
+// Each test file is a crate of its own and uses a part of this.
+#![allow(dead_code)]
 
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -10,14 +14,28 @@ use std::time::{Duration, Instant};
 pub struct Cluster {
     folder: tempfile::TempDir,
     daemons: Vec<Child>,
+    has_accounts: bool,
 }
 
 impl Cluster {
-    /// Starts the daemons of Debian's packages and waits until the nodes are idle.
+    /// Starts the daemons of Debian's packages and waits until the nodes are idle. Nothing keeps accounts.
     pub fn start() -> Self {
-        let mut cluster = Self { folder: tempfile::tempdir().unwrap(), daemons: Vec::new() };
+        Self::start_with(false)
+    }
+
+    /// The same with a database of what became of jobs. The controller itself forgets a job two seconds after its end,
+    /// and a job that uses more memory than it has asked for is killed.
+    pub fn start_with_accounts() -> Self {
+        Self::start_with(true)
+    }
+
+    fn start_with(has_accounts: bool) -> Self {
+        let mut cluster = Self { folder: tempfile::tempdir().unwrap(), daemons: Vec::new(), has_accounts };
         cluster.start_munge();
         cluster.write_configuration();
+        if has_accounts {
+            cluster.start_database();
+        }
         for node in 1..=4 {
             std::fs::create_dir_all(cluster.path(&format!("tmp/n{node}"))).unwrap();
         }
@@ -58,11 +76,11 @@ impl Cluster {
     }
 
     fn logs(&self) -> String {
-        std::fs::read_to_string(self.path("log/ctld")).unwrap_or_default()
+        let log = |name: &str| std::fs::read_to_string(self.path(name)).unwrap_or_default();
+        log("log/ctld") + &log("log/dbd")
     }
 
     fn start_munge(&mut self) {
-        use std::os::unix::fs::PermissionsExt;
         let folder = self.path("munge");
         std::fs::create_dir(&folder).unwrap();
         std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o755)).unwrap();
@@ -88,9 +106,43 @@ impl Cluster {
         }
     }
 
+    /// MariaDB in a folder and at a socket of its own, without users or network, and slurmdbd before it.
+    fn start_database(&mut self) {
+        let (data, socket) = (self.path("database"), self.path("database.socket"));
+        std::fs::create_dir(&data).unwrap();
+        let user = self.user();
+        let options = [
+            "--no-defaults".to_owned(),
+            format!("--user={user}"),
+            format!("--datadir={}", data.display()),
+            format!("--socket={}", socket.display()),
+            format!("--pid-file={}", self.path("database.pid").display()),
+            "--skip-networking".into(),
+            "--skip-grant-tables".into(),
+            "--innodb-log-file-size=4M".into(),
+            "--innodb-flush-log-at-trx-commit=0".into(),
+        ];
+        self.daemon("mariadbd", &options.iter().map(String::as_str).collect::<Vec<_>>());
+        self.wait_for("MariaDB", |_| socket.exists());
+        self.daemon("slurmdbd", &["-D"]);
+        self.wait_for("slurmdbd", |cluster| {
+            let asked = ["--noheader", "show", "cluster"];
+            let answer = Command::new("sacctmgr").args(asked).env("SLURM_CONF", cluster.configuration()).output();
+            answer.unwrap().status.success()
+        });
+    }
+
+    fn wait_for(&self, what: &str, is_there: impl Fn(&Self) -> bool) {
+        let begun = Instant::now();
+        while !is_there(self) {
+            assert!(begun.elapsed() < Duration::from_secs(60), "{what} never began: {}", self.logs());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
     fn write_configuration(&self) {
         // Ports that are free now.
-        let listeners: Vec<TcpListener> = (0..5).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+        let listeners: Vec<TcpListener> = (0..6).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
         let ports: Vec<u16> = listeners.iter().map(|listener| listener.local_addr().unwrap().port()).collect();
         let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
         let host = host.trim().split('.').next().unwrap().to_owned();
@@ -101,13 +153,23 @@ impl Cluster {
              AuthType=auth/munge\nAuthInfo=socket={d}/munge/socket\nStateSaveLocation={d}/state\nSlurmdSpoolDir={d}/spool-%n\n\
              SlurmctldPidFile={d}/ctld.pid\nSlurmdPidFile={d}/%n.pid\nSlurmctldLogFile={d}/log/ctld\nSlurmdLogFile={d}/log/%n\n\
              TmpFS={d}/tmp/%n\nProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\nSelectType=select/cons_tres\n\
-             SelectTypeParameters=CR_CPU\nJobAcctGatherType=jobacct_gather/none\nSlurmdParameters=config_overrides\n\
+             SlurmdParameters=config_overrides\n\
              MpiDefault=none\nReturnToService=2\nKillWait=2\nSchedulerParameters=batch_sched_delay=0\n",
             ports[0]
         );
-        for (node, port) in ports[1..].iter().enumerate() {
+        text.push_str(&if self.has_accounts {
+            format!(
+                "SelectTypeParameters=CR_CPU_Memory\nJobAcctGatherType=jobacct_gather/linux\nJobAcctGatherFrequency=1\n\
+                 JobAcctGatherParams=OverMemoryKill\nMinJobAge=2\nAccountingStorageType=accounting_storage/slurmdbd\n\
+                 AccountingStorageHost=127.0.0.1\nAccountingStoragePort={}\nAccountingStoragePass={d}/munge/socket\n",
+                ports[5]
+            )
+        } else {
+            "SelectTypeParameters=CR_CPU\nJobAcctGatherType=jobacct_gather/none\n".to_owned()
+        });
+        for (node, port) in ports[1..5].iter().enumerate() {
             text.push_str(&format!(
-                "NodeName=n{} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs=32\n",
+                "NodeName=n{} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs=32 RealMemory=4000\n",
                 node + 1
             ));
         }
@@ -116,6 +178,15 @@ impl Cluster {
             std::fs::create_dir(self.path(folder)).unwrap();
         }
         std::fs::write(self.path("slurm.conf"), text).unwrap();
+        let database = format!(
+            "AuthType=auth/munge\nAuthInfo=socket={d}/munge/socket\nDbdHost=localhost\nDbdAddr=127.0.0.1\nDbdPort={}\n\
+             SlurmUser={user}\nLogFile={d}/log/dbd\nPidFile={d}/dbd.pid\nStorageType=accounting_storage/mysql\n\
+             StorageHost=localhost\nStorageUser={user}\nStorageLoc=slurm\n",
+            ports[5]
+        );
+        std::fs::write(self.path("slurmdbd.conf"), database).unwrap();
+        // slurmdbd refuses to start where others may read it.
+        std::fs::set_permissions(self.path("slurmdbd.conf"), std::fs::Permissions::from_mode(0o600)).unwrap();
     }
 
     fn user(&self) -> String {
@@ -130,6 +201,7 @@ impl Cluster {
         let program = program.unwrap_or_else(|| panic!("{name} is missing; `make setup` installs it"));
         let mut command = Command::new(program);
         command.args(arguments).env("SLURM_CONF", self.configuration());
+        command.env("MYSQL_UNIX_PORT", self.path("database.socket"));
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         self.daemons.push(command.spawn().unwrap());
     }

@@ -230,6 +230,7 @@ fn advice(view: &View) -> Option<String> {
         level: view.options.level,
         tolerance: ENOUGH,
         steps: STEPS,
+        each: false,
     };
     let found = advise(experiment, &largest_fits(view), &options)?;
     let has_ranks = options.ranks.is_some();

@@ -85,33 +85,90 @@ pub fn cancel(submission: &Submission, index: usize) {
 /// How a task ended that left no folder.
 pub fn last_state(submission: &Submission, index: usize) -> (Cause, String) {
     let state = task_id(submission, index).and_then(|id| accounted(&id).or_else(|| remembered(&id)));
-    let said = submission.last_words(index).map_or_else(String::new, |line| format!(" Its job said last: \"{line}\"."));
-    let (cause, reason) = meaning(state.as_deref());
-    (cause, format!("{reason}{said}"))
+    let said = submission.said(index);
+    let (cause, reason) = meaning(state.as_ref(), &said);
+    let last = said.lines().rev().map(str::trim).find(|line| !line.is_empty());
+    let last = last.map_or_else(String::new, |line| format!(" Its job said last: \"{line}\"."));
+    (cause, format!("{reason}{last}"))
 }
 
-fn accounted(id: &str) -> Option<String> {
-    let arguments = ["--noheader", "--allocations", "--parsable2", "--format=State", "--jobs", id].map(str::to_owned);
-    let said = ask("sacct", &arguments).ok()?;
-    said.lines().next().map(|line| line.trim().to_owned()).filter(|state| !state.is_empty())
+/// A job's state and exit code as Slurm writes them, such as `FAILED` and `7:0`: the status and the signal.
+#[derive(Debug, PartialEq)]
+struct State {
+    name: String,
+    exit: String,
 }
 
-fn remembered(id: &str) -> Option<String> {
+impl State {
+    /// None while the job has not ended, as far as who is asked knows.
+    fn ended(name: &str, exit: &str) -> Option<Self> {
+        const OPEN: [&str; 9] = [
+            "PENDING",
+            "RUNNING",
+            "COMPLETING",
+            "CONFIGURING",
+            "REQUEUED",
+            "RESIZING",
+            "SUSPENDED",
+            "STOPPED",
+            "SIGNALING",
+        ];
+        // `CANCELLED by 1000`.
+        let name = name.split_whitespace().next().filter(|name| !OPEN.contains(name))?;
+        Some(Self { name: name.to_owned(), exit: exit.to_owned() })
+    }
+}
+
+/// What the accounts say, which outlive the controller's memory.
+fn accounted(id: &str) -> Option<State> {
+    let arguments = ["--noheader", "--allocations", "--parsable2", "--format=State,ExitCode", "--jobs", id];
+    let said = ask("sacct", &arguments.map(str::to_owned)).ok()?;
+    let (name, exit) = said.lines().next()?.split_once('|')?;
+    State::ended(name, exit.trim())
+}
+
+/// What the controller still knows, where there are no accounts.
+fn remembered(id: &str) -> Option<State> {
     let said = ask("scontrol", &["show".to_owned(), "--oneliner".into(), "job".into(), id.to_owned()]).ok()?;
-    let state = said.split_whitespace().find_map(|word| word.strip_prefix("JobState="));
-    state.map(str::to_owned)
+    let value = |key: &str| said.split_whitespace().find_map(|word| word.strip_prefix(key));
+    State::ended(value("JobState=")?, value("ExitCode=").unwrap_or_default())
 }
 
-/// A state of Slurm in our words.
-fn meaning(state: Option<&str>) -> (Cause, String) {
-    let first = state.and_then(|state| state.split_whitespace().next()).unwrap_or("unknown");
-    match first {
+/// A state of Slurm in our words. What the job's own output says counts where the state leaves it open.
+fn meaning(state: Option<&State>, said: &str) -> (Cause, String) {
+    const MEMORY: [&str; 4] = ["exceeded memory limit", "Exceeded job memory limit", "oom-kill", "oom_kill"];
+    let says = |words: &str| said.contains(words);
+    let told = match state.map_or("", |state| state.name.as_str()) {
+        // Slurm that gathers what jobs use, instead of cgroups, kills with these words, and the state is no other.
+        "FAILED" | "CANCELLED" | "" if MEMORY.iter().any(|words| says(words)) => "OUT_OF_MEMORY",
+        "" if says("DUE TO TIME LIMIT") => "TIMEOUT",
+        "" if says("DUE TO NODE FAILURE") => "NODE_FAIL",
+        "" if says("DUE TO PREEMPTION") => "PREEMPTED",
+        name => name,
+    };
+    let exit = state.map_or("", |state| state.exit.as_str());
+    match told {
         "TIMEOUT" | "DEADLINE" => (Cause::TimeLimit, "Slurm ended its job at the time limit.".to_owned()),
         "OUT_OF_MEMORY" => (Cause::OutOfMemory, "Slurm ended its job for want of memory.".to_owned()),
         "NODE_FAIL" | "BOOT_FAIL" => (Cause::NodeFailed, "A node of its job failed.".to_owned()),
-        "CANCELLED" | "PREEMPTED" => (Cause::KilledByLauncher, format!("Its job was {}.", first.to_lowercase())),
-        "unknown" => (Cause::KilledByLauncher, "Its job is gone, and Slurm no longer knows how it ended.".to_owned()),
-        other => (Cause::CannotStart, format!("Its job ended ({other}) and left no run.")),
+        "CANCELLED" | "PREEMPTED" => (Cause::KilledByLauncher, format!("Its job was {}.", told.to_lowercase())),
+        "" => (Cause::KilledByLauncher, "Its job is gone, and Slurm no longer knows how it ended.".to_owned()),
+        "COMPLETED" => (
+            Cause::CannotStart,
+            "Its job ended well (COMPLETED) and left no run: a line of the preamble ended it, or nodes do not share the \
+             results folder's file system."
+                .to_owned(),
+        ),
+        other => (Cause::CannotStart, format!("Its job ended ({other}{}) and left no run.", how(exit))),
+    }
+}
+
+/// `7:0`, a status and a signal, in words.
+fn how(exit: &str) -> String {
+    match exit.split_once(':') {
+        Some((status, "0")) => format!(", status {status}"),
+        Some((_, signal)) => format!(", signal {signal}"),
+        None => String::new(),
     }
 }
 
@@ -129,9 +186,21 @@ mod tests {
 
     #[test]
     fn states_are_causes() {
-        assert_eq!(meaning(Some("CANCELLED by 0")).0, Cause::KilledByLauncher);
-        assert_eq!(meaning(Some("TIMEOUT")).0, Cause::TimeLimit);
-        assert_eq!(meaning(Some("FAILED")).0, Cause::CannotStart);
-        assert_eq!(meaning(None).0, Cause::KilledByLauncher);
+        let of = |name: &str, exit: &str, said: &str| meaning(State::ended(name, exit).as_ref(), said);
+        assert_eq!(of("CANCELLED by 0", "0:0", "").0, Cause::KilledByLauncher);
+        assert_eq!(of("TIMEOUT", "0:0", "").0, Cause::TimeLimit);
+        let failed = (Cause::CannotStart, "Its job ended (FAILED, status 7) and left no run.".to_owned());
+        assert_eq!(of("FAILED", "7:0", "DUE TO TIME LIMIT"), failed, "a state that is known counts");
+        assert!(of("FAILED", "0:9", "").1.contains("(FAILED, signal 9)"));
+        // What slurmstepd 22.05 prints where memory is watched without cgroups.
+        let memory = "slurmstepd-n1: error: StepId=1.batch exceeded memory limit (570585088 > 104857600), being killed";
+        assert_eq!(of("FAILED", "0:9", memory).0, Cause::OutOfMemory);
+        // Nothing is known, or the accounts have not heard of the end.
+        let node =
+            "slurmstepd-n1: error: *** JOB 3 ON n1 CANCELLED AT 2026-11-22T00:21:10 DUE TO NODE FAILURE, SEE ***";
+        for open in ["", "RUNNING", "PENDING", "COMPLETING"] {
+            assert_eq!(of(open, "0:0", "").0, Cause::KilledByLauncher);
+            assert_eq!(of(open, "0:0", node).0, Cause::NodeFailed);
+        }
     }
 }

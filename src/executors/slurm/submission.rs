@@ -167,11 +167,10 @@ impl Submission {
         fs::read_to_string(self.folder.join(JOB)).ok().filter(|job| !job.is_empty())
     }
 
-    /// The last line that a task's job printed itself.
-    pub fn last_words(&self, index: usize) -> Option<String> {
-        let text = fs::read(self.folder.join(format!("{index}.out"))).ok()?;
-        let text = String::from_utf8_lossy(&text);
-        text.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)
+    /// What a task's job printed itself, beside what its program did.
+    pub fn said(&self, index: usize) -> String {
+        let text = fs::read(self.folder.join(format!("{index}.out"))).unwrap_or_default();
+        String::from_utf8_lossy(&text).into_owned()
     }
 
     /// Removes its files.
