@@ -27,7 +27,7 @@ struct Variable {
     meaning: &'static str,
 }
 
-const VARIABLES: [Variable; 18] = [
+const VARIABLES: [Variable; 19] = [
     Variable {
         name: "POISE_PROFILE",
         default: "unset",
@@ -52,6 +52,11 @@ const VARIABLES: [Variable; 18] = [
         name: "POISE_WAITING",
         default: "0",
         meaning: "1 measures for what MPI operations wait, by a logical clock and in seconds",
+    },
+    Variable {
+        name: "POISE_STACK",
+        default: "on",
+        meaning: "off puts MPI operations that code without instrumentation calls at the root, not below the functions on the stack",
     },
     Variable {
         name: "POISE_RUN",

@@ -15,6 +15,7 @@ mod openmp;
 mod phases;
 mod process;
 mod real;
+mod stack;
 mod starts;
 mod thread;
 mod totals;

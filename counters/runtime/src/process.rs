@@ -19,6 +19,7 @@ use crate::marks;
 use crate::noise;
 use crate::phases;
 use crate::shielded;
+use crate::stack;
 use crate::thread;
 use crate::totals::Totals;
 use crate::tree::Tree;
@@ -101,6 +102,13 @@ pub fn start() {
     let wish = std::env::var("POISE_CHECKPOINT").unwrap_or_default();
     if let Err(what) = checkpoint::start(&wish, &profile) {
         say(&format!("POISE_CHECKPOINT: {what}; there are no checkpoints."));
+    }
+    match std::env::var("POISE_STACK").as_deref() {
+        // Ranks that share a process have copies of the program of their own, which are deleted once they are loaded.
+        _ if clock == "simulated" => {}
+        Ok("on" | "") | Err(_) => stack::start(),
+        Ok("off") => {}
+        Ok(other) => say(&format!("POISE_STACK={other} is neither on nor off; off is used.")),
     }
     // Simulated time does not see what instructions cost.
     if clock != "simulated"

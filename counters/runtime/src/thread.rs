@@ -8,7 +8,7 @@ use crate::inlined::{self, Inlined, Site};
 use crate::marks::Open;
 use crate::tree::{Node, Region, Tree};
 use crate::waiting::{Polls, Stamp};
-use crate::{clock, marks, noise, phases, process, shielded, words};
+use crate::{clock, marks, noise, phases, process, shielded, stack, words};
 
 // `poise_thread` must be an ELF thread-local symbol that instrumented code reaches without a call (initial-exec), which
 // stable Rust cannot declare.
@@ -136,6 +136,29 @@ impl Thread {
         unsafe { inlined::below(inlined, parent, &mut |parent, region| self.callee(parent, region)) }
     }
 
+    /// The node of the call path that the stack shows, where `operation` was called from code that is not instrumented.
+    #[inline(never)]
+    fn on_stack(&mut self, operation: *const Region) -> *mut Node {
+        let tree = self.tree;
+        let place = std::hint::black_box(&tree as *const _ as usize);
+        // SAFETY: the tree is this thread's, which is not within a change of what it has seen.
+        let known = (self.busy == 0).then(|| unsafe { (*(*tree).stacks()).known(operation, place) }).flatten();
+        known.unwrap_or_else(|| self.walk(operation, place))
+    }
+
+    /// The same by a walk over the stack, whose time is nobody's.
+    #[cold]
+    #[inline(never)]
+    fn walk(&mut self, operation: *const Region, place: usize) -> *mut Node {
+        let tree = self.tree;
+        // SAFETY: as in `on_stack`; `busy` keeps signal handlers out.
+        let found =
+            alone(&mut self.busy, null_mut(), move || unsafe { (*(*tree).stacks()).find(tree, operation, place) });
+        self.last = clock::now();
+        // SAFETY: the tree is this thread's.
+        if found.is_null() { unsafe { (*tree).root() } } else { found }
+    }
+
     /// Adds the node of `region` below `parent`; gives `parent` where that cannot be.
     #[cold]
     #[inline(never)]
@@ -176,7 +199,11 @@ pub fn enter(region: *const Region) -> *mut Node {
     let token = thread.current;
     // SAFETY: the word is this thread's.
     let called_in = unsafe { (*site(thread)).take() };
-    let parent = if called_in.is_null() { token } else { thread.inlined(called_in, token) };
+    let mut parent = if called_in.is_null() { token } else { thread.inlined(called_in, token) };
+    // SAFETY: `parent` is a node of this thread's tree, and the region is the caller's.
+    if unsafe { (*parent).is_root() && (*region).is_mpi() } && stack::is_on() {
+        parent = thread.on_stack(region);
+    }
     thread.current = thread.callee(parent, region);
     phases::prepare(thread.current, &mut thread.busy);
     // SAFETY: `current` is a node of this thread's tree.

@@ -150,6 +150,10 @@ impl Totals {
             let is_mpi = region.kind == RegionKind::Mpi;
             let node = builder.node(total.parent.and_then(|parent| here[parent as usize]), region);
             here.push(Some(node));
+            // A function that is known from the stack alone: nobody counts when it is entered.
+            if total.values.iter().all(|&value| value == 0) {
+                continue;
+            }
             if region_is_inlined(total.region) {
                 // Nothing enters it, and its time is that of the function that it is in.
                 let blocks = total.values[Metric::BasicBlocks as usize];

@@ -8,6 +8,7 @@ use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
 use crate::marks::Open;
+use crate::stack::Stacks;
 
 /// A function or MPI operation; `struct poise_region` of `poise_runtime.h`.
 #[derive(Debug)]
@@ -24,6 +25,12 @@ pub struct Region {
 }
 
 impl Region {
+    /// Whether it is an MPI operation.
+    #[inline(always)]
+    pub fn is_mpi(&self) -> bool {
+        self.kind == 1
+    }
+
     /// The region as profiles hold it.
     ///
     /// # Safety
@@ -121,6 +128,12 @@ impl Node {
     /// The node's number, as in [`View::number`].
     pub fn number(&self) -> u32 {
         self.number
+    }
+
+    /// Whether the node is the root, where what is outside all regions is counted.
+    #[inline(always)]
+    pub fn is_root(&self) -> bool {
+        self.parent.is_null()
     }
 
     /// Whether the node is a base: where a thread works for another's call path.
@@ -275,6 +288,8 @@ pub struct Tree {
     full: AtomicUsize,
     /// Regions marked by hand that have begun; the owning thread's alone.
     open: UnsafeCell<Vec<Open>>,
+    /// What was seen on the stack; the owning thread's alone.
+    stacks: UnsafeCell<Stacks>,
 }
 
 // What a panic could leave behind in the list of open regions is still a list of open regions.
@@ -284,8 +299,15 @@ impl Tree {
     /// A tree for the thread whose block is at `thread`, with nothing but its root: what is executed outside any region.
     pub fn new(thread: usize) -> Self {
         let head = Chunk::allocate();
-        let mut tree =
-            Self { thread, head, tail: head, count: 0, full: AtomicUsize::new(0), open: UnsafeCell::default() };
+        let mut tree = Self {
+            thread,
+            head,
+            tail: head,
+            count: 0,
+            full: AtomicUsize::new(0),
+            open: UnsafeCell::default(),
+            stacks: UnsafeCell::default(),
+        };
         tree.push(null_mut(), null());
         tree
     }
@@ -298,6 +320,11 @@ impl Tree {
     /// Regions marked by hand that have begun. Only the owning thread may look at them.
     pub fn open(&self) -> *mut Vec<Open> {
         self.open.get()
+    }
+
+    /// What was seen on the thread's stack. Only the owning thread may look at it.
+    pub fn stacks(&self) -> *mut Stacks {
+        self.stacks.get()
     }
 
     /// The root.
@@ -335,6 +362,15 @@ impl Tree {
         }
     }
 
+    /// The node of the call path with these regions, outermost first; where the tree is full, the nearest one above.
+    ///
+    /// # Safety
+    /// The regions must live as long as the process.
+    pub unsafe fn path(&mut self, regions: &[*const Region]) -> *mut Node {
+        // SAFETY: the caller's promise; nodes are this tree's.
+        regions.iter().fold(self.root(), |node, &region| unsafe { self.child(node, region) })
+    }
+
     /// The base of what this tree's thread does for the call path with these regions, outermost first; the root for no
     /// region. Where the tree is full, it is the nearest call path above.
     ///
@@ -343,7 +379,7 @@ impl Tree {
     pub unsafe fn base_of_regions(&mut self, regions: &[*const Region]) -> *mut Node {
         // SAFETY: the caller's promise; nodes are this tree's.
         unsafe {
-            let node = regions.iter().fold(self.root(), |node, &region| self.child(node, region));
+            let node = self.path(regions);
             self.base(node)
         }
     }

@@ -61,9 +61,10 @@ impl Mpi {
         let program = folder.join(name);
         if let Some(binding) = FORTRAN.iter().position(|&binding| binding == name) {
             let compiler = self.compiler().replace("mpicc", "mpifort");
-            // gfortran minds that mpif.h's routines are called with buffers of several types.
+            // gfortran minds that mpif.h's routines are called with buffers of several types. MPICH's wrapper optimises, and
+            // `main` would be the program's main unit then.
             run(Command::new(compiler)
-                .args([&format!("-DBINDING={}", binding + 1), "-fallow-argument-mismatch", "-w", "-o"])
+                .args([&format!("-DBINDING={}", binding + 1), "-O0", "-fallow-argument-mismatch", "-w", "-o"])
                 .arg(&program)
                 .arg(sources.join("fortran.F90")));
             return program;
@@ -121,6 +122,8 @@ pub enum Mode {
     Measured,
     /// With it, measuring waiting too.
     Waiting,
+    /// With it, measuring, and with the call paths that the stack shows.
+    OnStacks,
 }
 
 /// A finished run.
@@ -175,8 +178,11 @@ impl Run {
         if mode != Mode::Bare {
             command.arg(format!("LD_PRELOAD={}", preload()));
         }
-        if matches!(mode, Mode::Measured | Mode::Waiting) {
+        if matches!(mode, Mode::Measured | Mode::Waiting | Mode::OnStacks) {
             command.arg(format!("POISE_PROFILE={}", profile_path.display()));
+        }
+        if mode != Mode::OnStacks {
+            command.arg("POISE_STACK=off");
         }
         if mode == Mode::Waiting {
             command.arg("POISE_WAITING=1");
