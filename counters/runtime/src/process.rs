@@ -105,7 +105,7 @@ pub fn start() {
     }
     match std::env::var("POISE_STACK").as_deref() {
         // Ranks that share a process have copies of the program of their own, which are deleted once they are loaded.
-        _ if clock == "simulated" => {}
+        _ if Source::find_simulated() => {}
         Ok("on" | "") | Err(_) => stack::start(),
         Ok("off") => {}
         Ok(other) => say(&format!("POISE_STACK={other} is neither on nor off; off is used.")),
