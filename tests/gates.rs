@@ -93,9 +93,11 @@ fn a_gate_passes_fails_and_leaves_open_with_the_right_status() {
     assert!(undecided > 0);
 }
 
-/// Elements of JUnit's XML that we write: the elements they are in, and their attributes with whether they are required, as
-/// junit-10.xsd of Jenkins' xUnit plugin has them.
-const JUNIT: [(&str, &str, &[(&str, bool)]); 5] = [
+/// An element's name, the element that it is in, and its attributes, with whether they are required.
+type Element = (&'static str, &'static str, &'static [(&'static str, bool)]);
+
+/// The elements of JUnit's XML that we write, as junit-10.xsd of Jenkins' xUnit plugin has them.
+const JUNIT: [Element; 5] = [
     ("testsuites", "", &[("name", false), ("tests", false), ("failures", false), ("errors", false), ("time", false)]),
     (
         "testsuite",

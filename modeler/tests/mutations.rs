@@ -165,6 +165,8 @@ fn originals() -> Vec<(&'static str, Vec<u8>, Wrapping, Option<&'static str>)> {
         file("tools/simpoint/work.n24.bb", Plain),
         file("tools/google_benchmark.json", Plain),
         file("tools/hyperfine.json", Plain),
+        file("hatchet/lulesh.p1.cali", Plain),
+        file("hatchet/cpi-callpath.p4.json", Plain),
         file("tools/spin.n200000.folded", Plain),
         file("tools/spin.n200000.pb.gz", Gzip),
         ("own JSON", written(Format::Experiment), Plain, None),
