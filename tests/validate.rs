@@ -215,6 +215,23 @@ fn the_quick_validation_of_drawn_functions_finds_their_growth() {
     assert_eq!(outcome.status, Some(expected));
 }
 
+#[test]
+fn one_wrong_model_of_right_counts_fails() {
+    let world = World::new();
+    // The specification adds an exponent that no model has: whatever the modeler finds for this one function is wrong.
+    let odd = SMALL
+        .replace("[[function]]\nname = \"talk\"", "[sets]\nexponents = [\"5/6\"]\n\n[[function]]\nname = \"talk\"")
+        .replace("n^(3/2)", "100 * n^(5/6)");
+    world.write("small.toml", &odd);
+    let failed = world.poise(COMMAND.map(|word| if word == "2" { "1" } else { word })).status(1);
+    let result = parsed(&failed);
+    assert_eq!(result["exactness"]["wrong"], serde_json::json!([]), "every count is right");
+    assert_eq!(right(&result, "communication"), (1.0, 3));
+    let why = "Only 1 of 2 computation call paths have the truth's exponents, fewer than 99 %: not talk.";
+    assert_eq!(result["failures"], serde_json::json!([why]));
+    assert!(failed.stderr.contains(why), "{}", failed.stderr);
+}
+
 /// Whether SimGrid's SMPI is here; says so where it is not.
 fn has_smpi() -> bool {
     let found = ["smpirun", "smpicxx"].iter().all(|name| Path::new("/usr/bin").join(name).is_file());

@@ -22,7 +22,7 @@ use crate::share::{Share, fit_share};
 use crate::warning::{self, Code, warning};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -121,7 +121,7 @@ impl Effort {
     }
 }
 
-/// The noise of the times of one kind of call paths.
+/// The noise of one metric of times at one kind of call paths.
 #[derive(Debug, Default)]
 struct KindNoise {
     pool: NoisePool,
@@ -151,8 +151,8 @@ pub(crate) struct Fitter<'a> {
     ranks: Option<usize>,
     /// By series: the functions behind counts, found when first needed, as models or as priors of others.
     efforts: Vec<OnceLock<Effort>>,
-    /// By kind of call path: the noise of times, and which series were pooled for it.
-    noise: OnceLock<[KindNoise; 2]>,
+    /// By metric that is a time, and whether for MPI operations: its noise, and which series were pooled for it.
+    noise: OnceLock<BTreeMap<(MetricId, bool), KindNoise>>,
 }
 
 impl<'a> Fitter<'a> {
@@ -193,7 +193,7 @@ impl<'a> Fitter<'a> {
     pub(crate) fn run(&self, share: Share, callpaths: &Range<CallPathId>) -> Fits {
         let is_modelled = |s: &&Series| share.holds(s.callpath) && self.is_modelled(s.metric);
         if self.extra_p.is_none() {
-            self.noise.get_or_init(|| [false, true].map(|communicates| self.pool(communicates)));
+            self.noise.get_or_init(|| self.pools());
         }
         let modelled: Vec<&Series> =
             self.experiment.series[self.series_of(callpaths)].iter().filter(is_modelled).collect();
@@ -273,25 +273,36 @@ impl<'a> Fitter<'a> {
 
     /// What the call paths of its kind say about the noise of `series`; nothing unless it is a time.
     fn pooled(&self, series: &Series) -> Pooled<'_> {
-        let kind = usize::from(self.kind(series) == Kind::Communication);
-        match self.noise.get().filter(|_| self.is_time(series)) {
-            Some(noise) => Pooled {
-                pool: Some(&noise[kind].pool),
-                index: noise[kind].callpaths.binary_search(&series.callpath).ok(),
-            },
+        match self.noise.get().and_then(|noise| noise.get(&self.pool_of(series))) {
+            Some(noise) => {
+                Pooled { pool: Some(&noise.pool), index: noise.callpaths.binary_search(&series.callpath).ok() }
+            }
             None => Pooled::default(),
         }
+    }
+
+    /// Which series share a pool: those of one metric, since several, such as times with and without a disturbance,
+    /// need not be equally noisy, and of computations or MPI operations.
+    fn pool_of(&self, series: &Series) -> (MetricId, bool) {
+        (series.metric, self.kind(series) == Kind::Communication)
     }
 
     fn is_time(&self, series: &Series) -> bool {
         self.is_modelled(series.metric) && self.experiment.metrics[series.metric as usize].name == "time"
     }
 
+    /// The noise of all times.
+    fn pools(&self) -> BTreeMap<(MetricId, bool), KindNoise> {
+        let mut like: BTreeMap<_, Vec<&Series>> = BTreeMap::new();
+        for series in self.experiment.series.iter().filter(|s| self.is_time(s)) {
+            like.entry(self.pool_of(series)).or_default().push(series);
+        }
+        like.into_par_iter().map(|(key, series)| (key, self.pool(&series))).collect()
+    }
+
     /// Pools the noise of call paths spread evenly over those of a kind: the same ones whatever share of the call
     /// paths is modelled here.
-    fn pool(&self, communicates: bool) -> KindNoise {
-        let is_like = |s: &&Series| self.is_time(s) && (self.kind(s) == Kind::Communication) == communicates;
-        let like: Vec<&Series> = self.experiment.series.iter().filter(is_like).collect();
+    fn pool(&self, like: &[&Series]) -> KindNoise {
         let chosen: Vec<&Series> = like.iter().step_by(like.len().div_ceil(MOST_POOLED).max(1)).copied().collect();
         if chosen.len() < 2 {
             return KindNoise::default();

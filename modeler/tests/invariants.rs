@@ -229,3 +229,32 @@ fn intervals_hold_new_measurements_as_often_as_they_say() {
     }
     assert!((255..=288).contains(&inside), "{inside} of 300 inside a 90 % interval");
 }
+
+#[test]
+fn what_one_metric_of_times_says_of_noise_is_not_told_of_another() {
+    // Twelve call paths, measured twice: on a quiet machine, and on one that adds up to three quarters.
+    let both = |with_quiet: bool| {
+        let mut rng = StdRng::seed_from_u64(12);
+        let mut builder = ExperimentBuilder::new(["p", "n"]);
+        let blocks = builder.metric(metric("basic_blocks", ""));
+        let [quiet, noisy] = ["s, quiet", "s, noisy"].map(|unit| builder.metric(metric("time", unit)));
+        for path in 0..12 {
+            let callpath = builder.callpath(["main".to_owned(), format!("f{path}")]);
+            for (p, n) in P.iter().flat_map(|p| N.map(|n| (*p, n))) {
+                let point = builder.point(&[p, n]);
+                let count = 5.0 + 3.0 * n * p.log2();
+                builder.add(callpath, blocks, point, count);
+                if with_quiet {
+                    builder.add(callpath, quiet, point, 1e-8 * count);
+                }
+                builder.add(callpath, noisy, point, 1e-8 * count * (1.0 + 0.75 * rng.random::<f64>()));
+            }
+        }
+        let experiment = builder.finish();
+        let models = fit(&experiment, &Options::default()).models.into_iter();
+        models.filter(|m| m.metric == noisy).collect::<Vec<_>>()
+    };
+    let alone = both(false);
+    assert_eq!(alone.len(), 12);
+    assert_eq!(both(true), alone);
+}

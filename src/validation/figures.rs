@@ -1,7 +1,9 @@
 //! The scores: each call path's models of the measured times, and, as the paper's figures 4 and 5, of times with
-//! artificial noise and of fewer repetitions. Call paths are scored in portions, each of which is written down when it
-//! is done, so that an interrupted validation does not score it again.
+//! artificial noise and of fewer repetitions. Each variant of the times is an experiment of all call paths, as a user
+//! has it. Variants are scored in portions, each of which is written down when it is done, so that an interrupted
+//! validation does not score it again.
 
+use std::collections::HashMap;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
@@ -18,8 +20,8 @@ use crate::progress::Progress;
 
 /// Nominal probability of the intervals, which are not scored here.
 const LEVEL: f64 = 0.9;
-/// Call paths of a portion.
-const PORTION: usize = 8;
+/// Draws of noise in a portion: for effort, and for times alone, whose fits cost more.
+const DRAWS_AT_ONCE: [u32; 2] = [4, 1];
 
 /// One point of a figure.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -68,6 +70,21 @@ fn add<K: PartialEq>(all: &mut Vec<Cell<K>>, group: Group, way: Way, at: K, scor
     merge(all, vec![Cell { group, way, at, tally }]);
 }
 
+/// A variant of the measured times.
+#[derive(Clone, Debug)]
+enum Variant {
+    /// Figure 4, and which draw.
+    Noise(Noise, u32),
+    /// Figure 5: these repetitions.
+    Repetitions(Vec<usize>),
+}
+
+/// Variants that are scored at once, so that what effort says of the shapes is searched for once.
+struct Portion {
+    way: Way,
+    variants: Vec<Variant>,
+}
+
 /// What is scored, and how.
 pub struct Scorer<'a> {
     /// The plan.
@@ -81,15 +98,15 @@ pub struct Scorer<'a> {
 impl Scorer<'_> {
     /// Models one variant of the times of every call path; `None` where there is no model.
     pub fn models(&self, way: Way, times: impl Fn(&Subject) -> Times) -> Vec<Option<Score>> {
-        let subjects: Vec<&Subject> = self.subjects.iter().collect();
-        let variants: Vec<Vec<Times>> = subjects.iter().map(|s| vec![times(s)]).collect();
-        let scored = self.scored(way, &subjects, &variants);
+        let variants: Vec<Vec<Times>> = self.subjects.iter().map(|s| vec![times(s)]).collect();
+        let scored = self.scored(way, &variants);
         scored.into_iter().map(|mut of_subject| of_subject.pop().flatten()).collect()
     }
 
     /// Scores by subject and variant.
-    fn scored(&self, way: Way, subjects: &[&Subject], variants: &[Vec<Times>]) -> Vec<Vec<Option<Score>>> {
-        let experiment = times::experiment(self.trained, subjects, way == Way::Effort, variants);
+    fn scored(&self, way: Way, variants: &[Vec<Times>]) -> Vec<Vec<Option<Score>>> {
+        let subjects: Vec<&Subject> = self.subjects.iter().collect();
+        let experiment = times::experiment(self.trained, &subjects, way == Way::Effort, variants);
         let method = if way == Way::Effort { MethodChoice::Effort } else { MethodChoice::Time };
         let fits = modeler::fit(&experiment, &Options { method, seed: self.plan.seed, ..Options::default() });
         let test = self.plan.test();
@@ -99,11 +116,12 @@ impl Scorer<'_> {
             let growth = exponents(&model.growth);
             Score::new(subject.truth, &self.trained.parameters, &growth, (subject.unseen, predicted), expression)
         };
+        let names = subjects.iter().map(|s| s.truth.callpath.iter().map(String::as_str).collect::<Vec<_>>());
+        let index: HashMap<Vec<&str>, usize> = names.zip(0..).collect();
         let mut scores: Vec<Vec<Option<Score>>> = variants.iter().map(|v| vec![None; v.len()]).collect();
         for model in &fits.models {
-            let path = experiment.path(model.callpath);
-            let Some(i) = subjects.iter().position(|s| s.truth.callpath == path) else { continue };
-            if let Some(number) = times::variant(&experiment.metrics[model.metric as usize]) {
+            let Some(number) = times::variant(&experiment.metrics[model.metric as usize]) else { continue };
+            if let Some(&i) = index.get(&experiment.path(model.callpath)) {
                 scores[i][number] = Some(score(subjects[i], model));
             }
         }
@@ -113,12 +131,13 @@ impl Scorer<'_> {
     /// Both figures; portions that are written in `folder` already are read instead of scored again.
     pub fn figures(&self, folder: &Path, progress: &Progress) -> Result<Figures> {
         fs::create_dir_all(folder).map_err(|e| Error::cannot_write(folder, &e))?;
-        let portions: Vec<&[Subject]> = self.subjects.chunks(PORTION).collect();
+        let portions = self.portions();
+        let fingerprint = self.fingerprint();
         let bar = progress.bar("score", portions.len() as u64);
         let mut figures = Figures::default();
-        for (number, portion) in portions.into_iter().enumerate() {
+        for (number, portion) in portions.iter().enumerate() {
             interrupt::check()?;
-            let file = folder.join(format!("portion-{number}-{:016x}.json", self.fingerprint(portion)));
+            let file = folder.join(format!("portion-{number}-{fingerprint:016x}.json"));
             let known = fs::read_to_string(&file).ok().and_then(|text| serde_json::from_str(&text).ok());
             let done: Figures = match known {
                 Some(done) => done,
@@ -135,11 +154,29 @@ impl Scorer<'_> {
         Ok(figures)
     }
 
-    /// A number that changes with whatever the scores of a portion depend on.
-    fn fingerprint(&self, portion: &[Subject]) -> u64 {
+    /// Everything that both figures need.
+    fn portions(&self) -> Vec<Portion> {
+        let repeated: Vec<Variant> = times::combinations(self.plan.repetitions as usize)
+            .into_values()
+            .flatten()
+            .map(Variant::Repetitions)
+            .collect();
+        let ways = [(Way::Effort, self.plan.draws), (Way::Time, self.plan.time_draws)];
+        let mut portions = Vec::new();
+        for ((way, draws), at_once) in ways.into_iter().zip(DRAWS_AT_ONCE) {
+            let draws: Vec<u32> = (0..draws).collect();
+            let noisy = draws.chunks(at_once as usize).map(|draws| Portion { way, variants: noisy(draws) });
+            portions.extend(noisy);
+            portions.push(Portion { way, variants: repeated.clone() });
+        }
+        portions
+    }
+
+    /// A number that changes with whatever the scores depend on.
+    fn fingerprint(&self) -> u64 {
         // Fixed keys: the same in every process of one version of the program, which the plan names.
         let mut hasher = DefaultHasher::new();
-        for subject in portion {
+        for subject in self.subjects {
             format!("{:?}{:?}{}", subject.truth, subject.times, subject.unseen).hash(&mut hasher);
             if let Some(id) = super::find(self.trained, &subject.truth.callpath) {
                 for series in self.trained.series.iter().filter(|s| s.callpath == id) {
@@ -150,54 +187,50 @@ impl Scorer<'_> {
         hasher.finish()
     }
 
-    fn portion(&self, portion: &[Subject]) -> Figures {
-        let subjects: Vec<&Subject> = portion.iter().collect();
+    fn portion(&self, portion: &Portion) -> Figures {
+        let of = |subject: &Subject| portion.variants.iter().map(|v| self.times(subject, portion.way, v)).collect();
+        let variants: Vec<Vec<Times>> = self.subjects.iter().map(of).collect();
         let mut figures = Figures::default();
-        for way in [Way::Effort, Way::Time] {
-            self.noise(&mut figures, way, &subjects);
-            self.repetitions(&mut figures, way, &subjects);
+        for (subject, scores) in self.subjects.iter().zip(self.scored(portion.way, &variants)) {
+            let group = Group::of(subject.truth.kind);
+            for (variant, score) in portion.variants.iter().zip(scores) {
+                let Some(score) = score else { continue };
+                match variant {
+                    Variant::Noise(noise, _) => add(&mut figures.noise, group, portion.way, *noise, &score),
+                    Variant::Repetitions(chosen) => {
+                        add(&mut figures.repetitions, group, portion.way, chosen.len(), &score);
+                    }
+                }
+            }
         }
         figures
     }
 
-    /// Figure 4. Effort has one measurement per point; what is searched in times has the median of all repetitions.
-    fn noise(&self, figures: &mut Figures, way: Way, subjects: &[&Subject]) {
-        let draws = if way == Way::Effort { self.plan.draws } else { self.plan.time_draws };
-        let mut cells: Vec<Noise> = vec![(Pattern::None, 0)];
-        for pattern in Pattern::ALL.into_iter().filter(|p| *p != Pattern::None) {
-            cells.extend(LEVELS.map(|level| (pattern, level)));
-        }
-        let draws_of = |(pattern, _): Noise| if pattern == Pattern::None { 1 } else { draws };
-        let variants = |subject: &&Subject| {
-            let mut random = times::generator(self.plan.seed, &subject.truth.callpath);
-            let times = if way == Way::Effort { subject.times.chosen(&[0]) } else { subject.times.clone() };
-            let draw = |(pattern, level)| times.disturbed(pattern, level, &mut random);
-            cells.iter().flat_map(|&cell| (0..draws_of(cell)).map(move |_| cell)).map(draw).collect()
-        };
-        let variants: Vec<Vec<Times>> = subjects.iter().map(variants).collect();
-        for (subject, scores) in subjects.iter().zip(self.scored(way, subjects, &variants)) {
-            let mut scores = scores.into_iter();
-            for &cell in &cells {
-                for score in scores.by_ref().take(draws_of(cell) as usize).flatten() {
-                    add(&mut figures.noise, Group::of(subject.truth.kind), way, cell, &score);
-                }
+    /// A variant of a call path's times. With noise, effort has one measurement per point, and what is searched in
+    /// times the median of all repetitions.
+    fn times(&self, subject: &Subject, way: Way, variant: &Variant) -> Times {
+        match variant {
+            Variant::Repetitions(chosen) => subject.times.chosen(chosen),
+            Variant::Noise((pattern, level), draw) => {
+                let times = if way == Way::Effort { subject.times.chosen(&[0]) } else { subject.times.clone() };
+                let what = format!("{} {level} {draw}", pattern.name());
+                let mut random = times::generator(self.plan.seed, &subject.truth.callpath, &what);
+                times.disturbed(*pattern, *level, &mut random)
             }
         }
     }
+}
 
-    /// Figure 5: all combinations of repetitions.
-    fn repetitions(&self, figures: &mut Figures, way: Way, subjects: &[&Subject]) {
-        let combinations = times::combinations(self.plan.repetitions as usize);
-        let chosen: Vec<&Vec<usize>> = combinations.values().flatten().collect();
-        let variants = |subject: &&Subject| chosen.iter().map(|c| subject.times.chosen(c)).collect();
-        let variants: Vec<Vec<Times>> = subjects.iter().map(variants).collect();
-        for (subject, scores) in subjects.iter().zip(self.scored(way, subjects, &variants)) {
-            for (combination, score) in chosen.iter().zip(scores) {
-                if let Some(score) = score {
-                    let at = combination.len();
-                    add(&mut figures.repetitions, Group::of(subject.truth.kind), way, at, &score);
-                }
-            }
+/// Some draws of every pattern and intensity. What has no noise is the same in every draw and is there once.
+fn noisy(draws: &[u32]) -> Vec<Variant> {
+    let mut variants = Vec::new();
+    for &draw in draws {
+        if draw == 0 {
+            variants.push(Variant::Noise((Pattern::None, 0), draw));
+        }
+        for pattern in Pattern::ALL.into_iter().filter(|p| *p != Pattern::None) {
+            variants.extend(LEVELS.map(|level| Variant::Noise((pattern, level), draw)));
         }
     }
+    variants
 }

@@ -7,7 +7,6 @@ use std::path::Path;
 use benchgen::truth::Truth;
 use modeler::formats;
 use modeler::{Options, fit};
-use rand::SeedableRng;
 
 use super::exact::{self, Exactness};
 use super::execute::{self, Launcher, Measurements};
@@ -96,7 +95,7 @@ fn subjects<'a>(plan: &Plan, truth: &'a Truth, measurements: &Measurements) -> R
                 measured = Times(measurements.trained.points.iter().map(at).collect());
                 unseen = times::simulated(truth, plan.seed, parameters, &plan.test());
             }
-            let mut random = rand::rngs::StdRng::seed_from_u64(plan.seed ^ 0x5eed);
+            let mut random = times::generator(plan.seed, &truth.callpath, "repetitions");
             let first = measured.clone();
             measured = first.with_exact_first(&measured.repeated(plan.repetitions, &mut random));
         }

@@ -11,6 +11,7 @@ mod full;
 mod page;
 mod plan;
 mod result;
+mod room;
 mod score;
 mod text;
 mod times;

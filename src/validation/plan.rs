@@ -109,6 +109,7 @@ impl Plan {
             let what = "The specification names no test point; give one larger than all others, [test].";
             return Err(Error::Input(what.into()));
         }
+        super::room::check(&spec, &specification, &name)?;
         if executor == Executor::Smpi && arguments.spec.is_none() {
             // A collective operation of 4096 ranks costs the simulator up to a second.
             spec.functions.iter_mut().flat_map(|f| &mut f.messages).for_each(|m| m.calls = Term::constant(1.0));

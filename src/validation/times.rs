@@ -106,10 +106,11 @@ impl Times {
     }
 }
 
-/// A generator of its own for each call path, so that what one draws does not depend on the others.
-pub fn generator(seed: u64, callpath: &[String]) -> StdRng {
+/// A generator of its own for each call path and each thing that is drawn, so that one does not depend on the others.
+pub fn generator(seed: u64, callpath: &[String], what: &str) -> StdRng {
     // FNV-1a, which is fixed for ever.
-    let bytes = callpath.iter().flat_map(|name| name.bytes().chain([0]));
+    let names = callpath.iter().map(String::as_str).chain([what]);
+    let bytes = names.flat_map(|name| name.bytes().chain([0]));
     let hash =
         bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
     StdRng::seed_from_u64(hash ^ seed)
@@ -117,7 +118,7 @@ pub fn generator(seed: u64, callpath: &[String]) -> StdRng {
 
 /// Seconds per iteration of each loop of a function on the simulated machine, between 0.5 and 2 ns, drawn.
 fn seconds_per_iteration(truth: &CallPathTruth, seed: u64) -> Vec<f64> {
-    let mut random = generator(seed, &truth.callpath);
+    let mut random = generator(seed, &truth.callpath, "seconds per iteration");
     let loops = truth.iterations.as_ref().map_or(0, |count| count.exact.len());
     (0..loops).map(|_| 1e-9 * random.random_range(0.5..2.0)).collect()
 }

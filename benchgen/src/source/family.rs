@@ -375,10 +375,8 @@ impl Writer {
         let usage = names.iter().map(|name| format!(" {name}=INTEGER"));
         let mut calls = Writer { dialect: d, out: String::new() };
         for function in &spec.functions {
-            let barrier = super::aligned(spec, function, "    MPI_Barrier(MPI_COMM_WORLD);\n");
-            calls.out.push_str(barrier);
+            calls.out.push_str(super::aligned(spec, function, "    MPI_Barrier(MPI_COMM_WORLD);\n"));
             calls.call(function);
-            calls.out.push_str(barrier);
         }
         let main = d
             .main

@@ -455,10 +455,8 @@ fn main_program(spec: &Spec) -> String {
     let usage: String = names.iter().map(|name| format!(" {name}=INTEGER")).collect();
     let mut calls = Writer::default();
     for function in &spec.functions {
-        let barrier = super::aligned(spec, function, "    call MPI_Barrier(MPI_COMM_WORLD, ierror)\n");
-        calls.out.push_str(barrier);
+        calls.out.push_str(super::aligned(spec, function, "    call MPI_Barrier(MPI_COMM_WORLD, ierror)\n"));
         calls.call(function);
-        calls.out.push_str(barrier);
     }
     MAIN.replace("@NAME@", &spec.name)
         .replace("@SIZES@", &sizes.out)

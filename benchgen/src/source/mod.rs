@@ -104,10 +104,10 @@ fn head(spec: &Spec, language: Language) -> [String; 3] {
     ]
 }
 
-/// The barrier before and behind a wavefront that is not alone: how long ranks wait in it must not depend on what was before,
-/// and what comes next must not wait for its last sweep.
+/// The barrier before a function that communicates and is not alone: how long ranks wait in it must not depend on what was
+/// before, such as a root that had more to do.
 fn aligned<'a>(spec: &Spec, function: &Function, barrier: &'a str) -> &'a str {
-    if function.dimensions().is_some() && spec.functions.len() > 1 { barrier } else { "" }
+    if function.messages.is_empty() || spec.functions.len() < 2 { "" } else { barrier }
 }
 
 /// The largest number of anything that a function has, at least one.
