@@ -601,3 +601,50 @@ fn the_machine_is_recorded_and_quieted() {
     }
     assert!(!world.path("quiet/.quiet.json").exists());
 }
+
+/// The kernel's files of this machine are covered by copies, in a mount namespace of the test's own, since many machines have
+/// no governor to set. The values during the run are those that another process sees.
+#[test]
+fn the_governor_is_put_back_after_any_signal() {
+    let world = World::new();
+    let covers = ["--map-root-user", "--mount", "mount", "--bind", ".", "/sys/devices/system/cpu"];
+    let may = world.command("unshare", covers).status();
+    if !may.is_ok_and(|status| status.success()) {
+        eprintln!("This machine allows no mount namespaces, so the governor is not tested beyond its unit tests.");
+        return;
+    }
+    world.write(
+        "s.toml",
+        "command = [\"sh\", \"-c\", \"touch begun; while [ ! -e over ]; do sleep 0.05; done\", \"{n}\"]\n\
+         collect = \"elapsed\"\n[parameters]\nn = [1]\n",
+    );
+    let script = r#"set -e
+        cpus=/sys/devices/system/cpu
+        mkdir -p tree/cpufreq tree/cpu0/cpufreq tree/cpu1/cpufreq
+        cp $cpus/online tree/ || true
+        echo 1 > tree/cpufreq/boost
+        echo powersave > tree/cpu0/cpufreq/scaling_governor
+        echo schedutil > tree/cpu1/cpufreq/scaling_governor
+        mount --bind tree $cpus
+        show() { echo $1 $(for file in cpu0/cpufreq/scaling_governor cpu1/cpufreq/scaling_governor cpufreq/boost; do cat $cpus/$file; echo; done); }
+        for signal in TERM INT KILL; do
+            rm -f begun
+            poise run s.toml -o runs --quiet-machine 2> said & poise=$!
+            tries=0
+            while [ ! -e begun ]; do sleep 0.05; tries=$((tries + 1)); [ $tries -lt 600 ]; done
+            show during
+            kill -$signal $poise
+            wait $poise || true
+            show $signal
+        done
+        touch over
+        poise run s.toml -o runs >&2
+        show next"#;
+    let ran = world.command("unshare", ["--map-root-user", "--mount", "bash", "-c", script]).output().unwrap();
+    let ran = outcome(ran).status(0);
+    let (quiet, as_before) = ("performance performance 0", "powersave schedutil 1");
+    let expected = format!(
+        "during {quiet}\nTERM {as_before}\nduring {quiet}\nINT {as_before}\nduring {quiet}\nKILL {quiet}\nnext {as_before}\n"
+    );
+    assert_eq!(ran.stdout, expected, "{}", ran.stderr);
+}
