@@ -119,6 +119,8 @@ pub enum Command {
     Absorb(crate::commands::absorb::AbsorbArgs),
     /// Effort over time: what each bin of a run holds, which code it belongs to, and how its phases scale.
     Phases(crate::commands::phases::PhasesArgs),
+    /// What of a program's machine code is likely to be slow, and which of its variants moves unlike amounts of memory.
+    Detect(crate::commands::detect::DetectArgs),
     /// Generated benchmarks of known complexity, and micro-benchmarks of instructions.
     #[command(subcommand)]
     Bench(BenchCommand),

@@ -13,6 +13,7 @@ mod coefficients;
 pub mod compare;
 mod decompose;
 mod depth;
+pub mod detect;
 mod effort;
 pub mod experiment;
 mod expression;

@@ -6,6 +6,7 @@ pub mod analyze;
 pub mod check;
 pub mod compare;
 pub mod convert;
+pub mod detect;
 pub mod explain;
 pub mod generate;
 pub mod instructions;

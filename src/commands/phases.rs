@@ -1,10 +1,12 @@
 //! `poise phases`: effort over time, which code it belongs to, and how each phase scales.
 
-use std::path::PathBuf;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use modeler::experiment::OverRanks;
 use modeler::formats::{self, MeasuredRun};
+use modeler::phases::gem5;
 use modeler::phases::matching::{self, At};
 use modeler::phases::regions::Thresholds;
 use modeler::phases::{self, Analysis};
@@ -20,7 +22,7 @@ use crate::error::{Error, Result};
 use crate::interrupt;
 use crate::output;
 use crate::run::misfortune::{Cause, Outcome};
-use crate::run::{Bins, PROFILE, Run};
+use crate::run::{Bins, Measured, PROFILE, Run};
 use crate::study::{Point, Value};
 
 #[derive(Args, Debug)]
@@ -32,9 +34,10 @@ Examples:
   poise phases --engine qemu -- ./app 1000                any program, also for AArch64 and RISC-V
   poise phases --page app.html --plot app.svg -- ./app    the timeline with the regions of code under it
   poise phases --keep runs/n100.r1 --param n=100 -- ./app 100     keep the run
-  poise phases runs                                       models of the phases that all kept runs have")]
+  poise phases runs                                       models of the phases that all kept runs have
+  poise phases m5out/stats.txt --program ./app            gem5's periodic dumps, and the addresses of each bin")]
 pub struct PhasesArgs {
-    /// Runs that were kept: profiles, folders of runs. Phases of several runs are matched and modelled.
+    /// Runs that were kept: profiles, folders of runs; or one stats.txt of gem5. Phases of several runs are matched and modelled.
     #[arg(value_name = "INPUT", required_unless_present = "command", conflicts_with = "command")]
     pub inputs: Vec<PathBuf>,
     /// What counts: the counters that poise cc puts into the program, or QEMU's user mode.
@@ -73,6 +76,9 @@ pub struct PhasesArgs {
     /// A parameter's value at this run, such as n=1000; may be given several times.
     #[arg(long = "param", value_name = "NAME=VALUE", value_parser = parse_assignment)]
     pub parameters: Vec<(String, f64)>,
+    /// The program that gem5 simulated, whose symbols name the addresses of its bins.
+    #[arg(long, value_name = "FILE", requires = "inputs")]
+    pub program: Option<PathBuf>,
     /// Keep the run's folder; must not exist.
     #[arg(long, value_name = "DIR")]
     pub keep: Option<PathBuf>,
@@ -109,6 +115,9 @@ pub fn phases(arguments: &PhasesArgs, global: &GlobalArgs) -> Result<()> {
         let analysis = phases::analyse(&profile, &thresholds(&profile, arguments));
         return show(&analysis, arguments, &arguments.command.join(" "));
     }
+    if let Some(analysis) = simulated(arguments)? {
+        return show(&analysis, arguments, &arguments.inputs[0].display().to_string());
+    }
     let runs = read(arguments)?;
     match &runs[..] {
         [only] => show(&only.analysis, arguments, &only.name),
@@ -118,12 +127,18 @@ pub fn phases(arguments: &PhasesArgs, global: &GlobalArgs) -> Result<()> {
 
 /// The thresholds that the user chose, or that fit what was counted.
 fn thresholds(profile: &Profile, arguments: &PhasesArgs) -> Thresholds {
+    let label = arguments.label.unwrap_or_else(|| {
+        let defaults = phases::default_thresholds(profile);
+        if defaults.label < defaults.events { arguments.events / 2 + 1 } else { arguments.events }
+    });
+    Thresholds { label, ..chosen(arguments) }
+}
+
+/// The thresholds that the user chose, but for labels.
+fn chosen(arguments: &PhasesArgs) -> Thresholds {
     Thresholds {
         events: arguments.events,
-        label: arguments.label.unwrap_or_else(|| {
-            let defaults = phases::default_thresholds(profile);
-            if defaults.label < defaults.events { arguments.events / 2 + 1 } else { arguments.events }
-        }),
+        label: arguments.events,
         gap: arguments.gap,
         filter: arguments.filter,
         join: arguments.join,
@@ -143,10 +158,9 @@ fn measure(arguments: &PhasesArgs) -> Result<Profile> {
         let what = "--lines needs --width, such as --width 1000000: how many lines bins that become one have in common is not known.";
         return Err(Error::Usage(what.into()));
     }
-    interrupt::watch();
     let value = |&(ref name, number): &(String, f64)| (name.clone(), Value::of(number));
     let point: Point = arguments.parameters.iter().map(value).collect();
-    let bins = Bins { width: arguments.width, is_time: arguments.by == By::Time, lines: arguments.lines };
+    let bins = Bins { width: arguments.width, is_time: arguments.by == By::Time, lines: arguments.lines, cache: None };
     let run = Run {
         command: arguments.command.clone(),
         point,
@@ -157,8 +171,14 @@ fn measure(arguments: &PhasesArgs) -> Result<Profile> {
         phases: Some(bins),
         ..Run::default()
     };
+    once(&run, arguments.keep.as_deref())
+}
+
+/// Makes the run, in `keep` if that is given, and reads its profile, which must have bins.
+pub fn once(run: &Run, keep: Option<&Path>) -> Result<Profile> {
+    interrupt::watch();
     let scratch = tempfile::tempdir().map_err(|e| Error::cannot_write(&std::env::temp_dir(), &e))?;
-    let folder = arguments.keep.clone().unwrap_or_else(|| scratch.path().join("run"));
+    let folder = keep.map_or_else(|| scratch.path().join("run"), Path::to_owned);
     match run.execute(&folder)? {
         Outcome::Complete => {
             let profile = Profile::read(folder.join(PROFILE)).map_err(|e| Error::Input(e.to_string()))?;
@@ -168,7 +188,7 @@ fn measure(arguments: &PhasesArgs) -> Result<Profile> {
             Ok(profile)
         }
         Outcome::Failed { cause: Cause::NoProfile | Cause::PrintsNothing, .. }
-            if arguments.engine == Engine::Counters =>
+            if run.measured != Measured::Emulated =>
         {
             Err(Error::Usage(NO_BINS.into()))
         }
@@ -184,6 +204,37 @@ fn measure(arguments: &PhasesArgs) -> Result<Profile> {
 
 const NO_BINS: &str = "The program left no bins: it is not compiled with poise cc, c++ or fc of this version. \
                        --engine qemu counts any program.";
+
+/// The bins of gem5's statistics, if that is what the input is.
+fn simulated(arguments: &PhasesArgs) -> Result<Option<Analysis>> {
+    for file in arguments.inputs.iter().filter(|path| path.is_file()) {
+        let unreadable = |what: &dyn std::fmt::Display| Error::Input(format!("{}: {what}.", file.display()));
+        let mut head = Vec::new();
+        let opened = std::fs::File::open(file).map_err(|e| unreadable(&e))?;
+        opened.take(1 << 12).read_to_end(&mut head).map_err(|e| unreadable(&e))?;
+        if gem5::is_hdf5(&head) {
+            let what = "it is HDF5, which is not read. Let gem5 write text (--stats-file=stats.txt), or convert it";
+            return Err(unreadable(&what));
+        }
+        if gem5::is_statistics(&head) {
+            if arguments.inputs.len() > 1 {
+                return Err(Error::Usage("gem5's statistics are looked at one file at a time.".into()));
+            }
+            let text = std::fs::read_to_string(file).map_err(|e| unreadable(&e))?;
+            let label = arguments.label.unwrap_or(arguments.events);
+            let thresholds = Thresholds { label, ..chosen(arguments) };
+            let analysis =
+                gem5::analyse(&text, arguments.program.as_deref(), &thresholds).map_err(|e| unreadable(&e))?;
+            if analysis.functions.is_empty() {
+                output::say(
+                    "No bin has a list of its addresses, so that there are no phases: only a gem5 with time-binned statistics writes such.",
+                );
+            }
+            return Ok(Some(analysis));
+        }
+    }
+    Ok(None)
+}
 
 /// The inputs' runs that have bins.
 fn read(arguments: &PhasesArgs) -> Result<Vec<At>> {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use modeler::machine;
 use poise_profile::Profile;
 
-use super::{Bins, PROFILE, launcher};
+use super::{Bins, Cache, PROFILE, launcher};
 use crate::error::{Error, Result};
 use crate::install::{self, EMULATION};
 use crate::study::Point;
@@ -77,7 +77,10 @@ fn plugin(folder: &Path, bins: Option<Bins>) -> Result<String> {
     };
     let lines = if bins.is_some_and(|bins| bins.lines) { ",lines=on" } else { "" };
     let library = escaped(install::library(EMULATION)?);
-    Ok(format!("file={library},out={},width={width}{lines}", escaped(folder.join(RAW))))
+    let level = |(bytes, ways): (u64, u64)| format!("{bytes}x{ways}");
+    let models = bins.and_then(|bins| bins.cache).map(|Cache(levels)| levels.map(level).join("+"));
+    let models = models.map(|levels| format!(",models={levels}")).unwrap_or_default();
+    Ok(format!("file={library},out={},width={width}{lines}{models}", escaped(folder.join(RAW))))
 }
 
 /// Which word of a command is the program, where that is, and what it is.

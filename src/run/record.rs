@@ -10,7 +10,7 @@ use poise_profile::{Metric, Profile};
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::misfortune::Outcome;
-use super::{Cost, PROFILE, RECORD, Run};
+use super::{Cost, Measured, PROFILE, RECORD, Run};
 use crate::digest;
 use crate::install;
 use crate::machine::{Concerns, Conditions};
@@ -157,7 +157,8 @@ impl Record {
             configuration: &run.configuration,
             programs: &self.programs,
             versions: &self.versions,
-            clock: run.clock.name(),
+            // In an emulator no time is measured.
+            clock: if run.measured == Measured::Emulated { "none" } else { run.clock.name() },
             host: host(),
             cores: run.cores.max(1),
             started_unix_seconds: cost.started_unix_seconds,

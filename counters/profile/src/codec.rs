@@ -1,4 +1,4 @@
-//! The bytes of a profile, versions 1 to 4. `docs/formats.md` is the specification; what is written there and here agrees.
+//! The bytes of a profile, versions 1 to 5. `docs/formats.md` is the specification; what is written there and here agrees.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +9,15 @@ mod phases;
 /// The first bytes of every profile. The first is no text, and the line ends show a transfer that converted them.
 const MAGIC: [u8; 8] = *b"\x8fPOISE\r\n";
 /// The newest version that this crate reads. It writes the oldest that can hold the profile.
-const VERSION: u32 = 4;
+const VERSION: u32 = 5;
 /// The version that added noise.
 const WITH_NOISE: u32 = 2;
 /// The version that added the metrics from [`Metric::LogicalWait`] on.
 const WITH_WAITING: u32 = 3;
 /// The version that added phases, inlined functions, and the metrics from [`Metric::Instructions`] on.
 const WITH_PHASES: u32 = 4;
+/// The version that added what models say of places.
+const WITH_MODELS: u32 = 5;
 /// Magic, version, ranks and length.
 const HEADER: usize = 24;
 /// The checksum at the end.
@@ -57,6 +59,9 @@ impl Profile {
         if version >= WITH_PHASES {
             phases::put_phases(&mut out, &self.phases);
         }
+        if version >= WITH_MODELS {
+            phases::put_modelled(&mut out, &self.phases.modelled);
+        }
         let length = (out.len() + TRAILER) as u64;
         out[HEADER - 8..HEADER].copy_from_slice(&length.to_le_bytes());
         let sum = checksum(&out);
@@ -69,6 +74,7 @@ impl Profile {
         let newest = self.values.keys().map(|&(_, metric)| metric).max();
         let has_inlined = self.regions.iter().any(|region| region.kind == RegionKind::Inlined);
         match newest {
+            _ if !self.phases.modelled.is_empty() => WITH_MODELS,
             Some(metric) if metric >= Metric::Instructions => WITH_PHASES,
             _ if has_inlined || !self.phases.is_empty() => WITH_PHASES,
             Some(metric) if metric >= Metric::LogicalWait => WITH_WAITING,
@@ -89,7 +95,10 @@ impl Profile {
         let nodes = input.list("nodes", 2, Input::node)?;
         let values = input.values()?;
         let noise = if version >= WITH_NOISE { input.noise()? } else { Noise::default() };
-        let phases = if version >= WITH_PHASES { input.phases()? } else { Phases::default() };
+        let mut phases = if version >= WITH_PHASES { input.phases()? } else { Phases::default() };
+        if version >= WITH_MODELS {
+            phases.modelled = input.modelled()?;
+        }
         if !input.rest.is_empty() {
             return Err(input.inconsistent("bytes follow the last item"));
         }

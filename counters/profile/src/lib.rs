@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 pub use builder::RankBuilder;
 pub use error::ProfileError;
 pub use noise::{Burst, Loop, Noise, Series};
-pub use phases::{Bin, BinUnit, Code, Phases, Place, Share, Timeline};
+pub use phases::{Bin, BinUnit, Code, Modelled, Phases, Place, Share, Timeline};
 
 /// What a region of code is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

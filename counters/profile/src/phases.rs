@@ -129,6 +129,30 @@ pub struct Timeline {
     pub bins: Vec<Bin>,
 }
 
+/// What models of caches and of a branch predictor said of one place over the whole run, where they were asked for. The
+/// profile's metadata say which models: `model.cache`, `model.branches`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Modelled {
+    /// Index into [`Phases::places`].
+    pub place: u32,
+    /// How often the conditional branch at the place's end was predicted wrongly.
+    pub mispredicted: u64,
+    /// By instruction of the place's machine code, lines that it fetched into the first and into the second level of the
+    /// caches; shorter where the last instructions fetched none.
+    pub fills: Vec<[u64; 2]>,
+}
+
+impl Modelled {
+    /// Adds what was said of the same machine code elsewhere.
+    pub fn add(&mut self, other: &Self) {
+        self.mispredicted = self.mispredicted.saturating_add(other.mispredicted);
+        self.fills.resize(self.fills.len().max(other.fills.len()), [0; 2]);
+        for (sum, fills) in self.fills.iter_mut().zip(&other.fills) {
+            *sum = [0, 1].map(|level| sum[level].saturating_add(fills[level]));
+        }
+    }
+}
+
 /// Effort over time in a run; empty where nobody asked for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Phases {
@@ -140,6 +164,8 @@ pub struct Phases {
     pub places: Vec<Place>,
     /// The threads.
     pub timelines: Vec<Timeline>,
+    /// What models said of places, by place, each place once; empty where none ran.
+    pub modelled: Vec<Modelled>,
 }
 
 impl Phases {
@@ -167,7 +193,9 @@ impl Phases {
         let share = |share: &Share| Some(Share { place: numbers[share.place as usize]?, ..*share });
         let bin = |bin: &Bin| Bin { shares: sum_of(bin.shares.iter().filter_map(share)), lines: bin.lines };
         let timeline = |t: &Timeline| Timeline { bins: t.bins.iter().map(bin).collect(), ..*t };
-        Self { unit: self.unit, width: self.width, timelines: self.timelines.iter().map(timeline).collect(), places }
+        let timelines = self.timelines.iter().map(timeline).collect();
+        let modelled = sum_of_models(self.modelled.iter().filter_map(|m| Some((numbers[m.place as usize]?, m))));
+        Self { unit: self.unit, width: self.width, timelines, places, modelled }
     }
 
     /// Makes each `factor` bins one, which widens bins and loses nothing but when things happened.
@@ -186,8 +214,14 @@ impl Phases {
             return wrong(format!("a place of the phases refers to node {}, which does not exist", place.node));
         }
         let shares = self.timelines.iter().flat_map(|t| &t.bins).flat_map(|bin| &bin.shares);
-        match shares.map(|share| share.place).find(|&place| place as usize >= self.places.len()) {
-            Some(place) => wrong(format!("a bin of the phases refers to place {place}, which does not exist")),
+        if let Some(place) = shares.map(|share| share.place).find(|&place| place as usize >= self.places.len()) {
+            return wrong(format!("a bin of the phases refers to place {place}, which does not exist"));
+        }
+        if !self.modelled.is_sorted_by(|a, b| a.place < b.place) {
+            return wrong("places that models tell of are not in order".into());
+        }
+        match self.modelled.iter().find(|m| m.place as usize >= self.places.len()) {
+            Some(m) => wrong(format!("models tell of place {}, which does not exist", m.place)),
             None => Ok(()),
         }
     }
@@ -217,7 +251,7 @@ impl Phases {
         let places: BTreeSet<Place> =
             filled.iter().flat_map(|(part, nodes)| part.places.iter().map(|place| moved(place, nodes))).collect();
         let position: BTreeMap<&Place, u32> = places.iter().zip(0..).collect();
-        let mut timelines = Vec::new();
+        let (mut timelines, mut modelled) = (Vec::new(), Vec::new());
         for (part, nodes) in &filled {
             let numbers: Vec<u32> = part.places.iter().map(|place| position[&moved(place, nodes)]).collect();
             let mut part = (*part).clone();
@@ -227,9 +261,11 @@ impl Phases {
             let shares = part.timelines.iter_mut().flat_map(|t| &mut t.bins).flat_map(|bin| &mut bin.shares);
             shares.for_each(|share| share.place = numbers[share.place as usize]);
             timelines.append(&mut part.timelines);
+            modelled.extend(part.modelled.into_iter().map(|m| (numbers[m.place as usize], m)));
         }
         timelines.sort();
-        Ok(Self { unit, width, places: places.into_iter().collect(), timelines })
+        let modelled = sum_of_models(modelled.iter().map(|(place, m)| (*place, m)));
+        Ok(Self { unit, width, places: places.into_iter().collect(), timelines, modelled })
     }
 }
 
@@ -256,6 +292,15 @@ pub(crate) fn sum_of(shares: impl Iterator<Item = Share>) -> Vec<Share> {
     sums
 }
 
+/// What models said, added up by the given new places and sorted by them.
+fn sum_of_models<'a>(all: impl Iterator<Item = (u32, &'a Modelled)>) -> Vec<Modelled> {
+    let mut sums: BTreeMap<u32, Modelled> = BTreeMap::new();
+    for (place, modelled) in all {
+        sums.entry(place).or_insert_with(|| Modelled { place, ..Modelled::default() }).add(modelled);
+    }
+    sums.into_values().collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -267,7 +312,13 @@ mod tests {
 
     fn phases(width: u64, rank: u32, bins: Vec<Bin>) -> Phases {
         let places = vec![Place { node: 1, code: None }, Place { node: 0, code: None }];
-        Phases { unit: BinUnit::Blocks, width, places, timelines: vec![Timeline { rank, thread: 0, bins }] }
+        Phases {
+            unit: BinUnit::Blocks,
+            width,
+            places,
+            timelines: vec![Timeline { rank, thread: 0, bins }],
+            modelled: Vec::new(),
+        }
     }
 
     #[test]
@@ -290,6 +341,11 @@ mod tests {
         // Node 0's place, which was the second, is now the first.
         assert_eq!(both.timelines[0].bins[0].shares[0].place, 0);
         assert_eq!(both.timelines[1].bins.len(), 2);
+        let said = |mispredicted, fills: &[[u64; 2]]| Modelled { place: 1, mispredicted, fills: fills.to_vec() };
+        let modelled = |fills: &[[u64; 2]]| Phases { modelled: vec![said(2, fills)], ..wide.clone() };
+        // Place 1 is at node 0, which comes first in the union.
+        let sum = union(&modelled(&[[1, 0]]), &modelled(&[[2, 1], [5, 5]])).unwrap();
+        assert_eq!(sum.modelled, [Modelled { place: 0, ..said(4, &[[3, 1], [5, 5]]) }]);
         let odd = phases(7, 2, vec![bin(&[(0, 5)])]);
         assert!(union(&odd, &wide).unwrap_err().to_string().contains("do not fit together"));
     }

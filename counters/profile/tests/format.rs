@@ -105,7 +105,7 @@ fn each_kind_of_damage_has_its_own_error() {
     };
     assert!(matches!(decode(&|b| b.clear()), ProfileError::NotAProfile));
     assert!(matches!(decode(&|b| b[0] = b'P'), ProfileError::NotAProfile));
-    assert!(matches!(decode(&|b| b[8] = 9), ProfileError::NewerVersion { found: 9, known: 4 }));
+    assert!(matches!(decode(&|b| b[8] = 9), ProfileError::NewerVersion { found: 9, known: 5 }));
     for length in 1..good.len() {
         let error = decode(&|b| b.truncate(length));
         assert!(matches!(error, ProfileError::Truncated { found, .. } if found == length as u64), "{length}: {error}");

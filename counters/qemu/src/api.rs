@@ -61,7 +61,9 @@ api! {
     /// Where the instruction is in this process.
     memory: c"qemu_plugin_insn_haddr" fn(*const c_void) -> *const u8;
     /// Its length in bytes.
-    size: c"qemu_plugin_insn_size" fn(*const c_void) -> usize;
+    length: c"qemu_plugin_insn_size" fn(*const c_void) -> usize;
+    /// The bytes of an access of this kind, as a power of two.
+    size: c"qemu_plugin_mem_size_shift" fn(c_uint) -> c_uint;
 }
 
 /// A symbol of this process.

@@ -8,6 +8,7 @@
 mod api;
 mod flow;
 mod maps;
+mod models;
 mod output;
 mod thread;
 
@@ -23,6 +24,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use api::{Api, Id, Info};
 use flow::Isa;
 use maps::Maps;
+use models::{Level, Models};
 use thread::{Block, Thread, Width};
 
 /// The version of the plugin interface that this library is written for, which QEMU reads when it has loaded it.
@@ -49,6 +51,8 @@ struct Settings {
     width: Width,
     /// Whether lines of memory are counted.
     lines: bool,
+    /// The caches' levels as they were asked for, and what that means, where caches and branches are modelled.
+    models: Option<(String, [Level; 2])>,
     /// The process that measures; its forked children do not.
     process: u32,
 }
@@ -133,13 +137,13 @@ pub unsafe extern "C" fn qemu_plugin_install(
     }
 }
 
-/// Reads `out=FILE`, `width=N` (0 for one bin, `grow` for bins that widen) and `lines=on`.
+/// Reads `out=FILE`, `width=N` (0 for one bin, `grow` for bins that widen), `lines=on` and `models=LEVEL+LEVEL`.
 fn settings(target: &str, arguments: &[String]) -> Result<Settings, String> {
     let isa = Isa::named(target).ok_or_else(|| {
         format!("programs for {target} cannot be followed, only those for x86_64, aarch64 and riscv64")
     })?;
     let api = Api::find().map_err(|name| format!("this QEMU lacks a function of the plugin interface ({name})"))?;
-    let (mut output, mut width, mut lines) = (None, Width::Whole, false);
+    let (mut output, mut width, mut lines, mut models) = (None, Width::Whole, false, None);
     for argument in arguments {
         match argument.split_once('=') {
             Some(("out", path)) => output = Some(PathBuf::from(path)),
@@ -149,11 +153,16 @@ fn settings(target: &str, arguments: &[String]) -> Result<Settings, String> {
                 width = if number == 0 { Width::Whole } else { Width::Fixed(number) };
             }
             Some(("lines", choice)) => lines = choice == "on" || choice == "true",
-            _ => return Err(format!("`{argument}` is none of out=FILE, width=N and lines=on")),
+            Some(("models", levels)) => {
+                let (first, second) =
+                    levels.split_once('+').ok_or_else(|| format!("`{argument}` has no two levels"))?;
+                models = Some((levels.to_owned(), [first.parse()?, second.parse()?]));
+            }
+            _ => return Err(format!("`{argument}` is none of out=FILE, width=N, lines=on and models=LEVEL+LEVEL")),
         }
     }
     let output = output.ok_or("out=FILE is missing")?;
-    Ok(Settings { api, isa, output, width, lines, process: std::process::id() })
+    Ok(Settings { api, isa, output, width, lines, models, process: std::process::id() })
 }
 
 /// QEMU has translated a block.
@@ -167,9 +176,10 @@ extern "C" fn translated(_: Id, translation: *mut c_void) {
             let instructions: Vec<*mut c_void> = (0..count).map(|i| (api.instruction)(translation, i)).collect();
             let Some(block) = block(settings, &instructions) else { return };
             (api.on_execution)(translation, executed, 0, std::ptr::from_ref(block).cast_mut().cast());
-            if settings.lines {
-                for instruction in instructions {
-                    (api.on_access)(instruction, accessed, 0, 3, null_mut());
+            if settings.lines || settings.models.is_some() {
+                for (number, instruction) in instructions.into_iter().enumerate() {
+                    // The number itself is what the callback gets.
+                    (api.on_access)(instruction, accessed, 0, 3, std::ptr::without_provenance_mut(number));
                 }
             }
         }
@@ -186,7 +196,7 @@ unsafe fn block(settings: &Settings, instructions: &[*mut c_void]) -> Option<&'s
     // SAFETY: the caller's promise; an instruction's bytes are in memory while it is translated.
     let (start, last_address, base, bytes) = unsafe {
         let bytes_of = |instruction: &*mut c_void| {
-            let (memory, size) = ((api.memory)(*instruction), (api.size)(*instruction));
+            let (memory, size) = ((api.memory)(*instruction), (api.length)(*instruction));
             if memory.is_null() { vec![0; size] } else { std::slice::from_raw_parts(memory, size).to_vec() }
         };
         let bytes: Vec<Vec<u8>> = instructions.iter().map(bytes_of).collect();
@@ -233,11 +243,14 @@ extern "C" fn executed(processor: c_uint, block: *mut c_void) {
 }
 
 /// A thread of the guest accesses memory.
-extern "C" fn accessed(_: c_uint, _: u32, address: u64, _: *mut c_void) {
+extern "C" fn accessed(_: c_uint, kind: u32, address: u64, number: *mut c_void) {
+    let Some(settings) = SETTINGS.get() else { return };
     shielded(|| {
-        // SAFETY: as in `executed`.
-        if let Some(thread) = unsafe { THREAD.get().as_mut() } {
-            thread.access(address);
+        // SAFETY: as in `executed`; QEMU's function reads nothing but its argument.
+        unsafe {
+            if let Some(thread) = THREAD.get().as_mut() {
+                thread.access(number.addr(), address, 1 << (settings.api.size)(kind).min(6));
+            }
         }
     });
 }
@@ -248,7 +261,9 @@ fn begin(processor: u32) -> *mut Thread {
     let Some(settings) = SETTINGS.get().filter(|settings| settings.process == std::process::id()) else {
         return null_mut();
     };
-    let thread = Box::into_raw(Box::new(Thread::new(processor, settings.width, settings.lines)));
+    let mut thread = Thread::new(processor, settings.width, settings.lines);
+    thread.models = settings.models.as_ref().map(|(_, levels)| Models::new(*levels));
+    let thread = Box::into_raw(Box::new(thread));
     if let Some(shared) = shared().as_mut() {
         shared.threads.push(thread);
     }
@@ -273,7 +288,11 @@ extern "C" fn guest_ends(_: Id, _: *mut c_void) {
         let threads = shared.threads.into_iter().map(|thread| unsafe { Box::from_raw(thread) }).map(|thread| *thread);
         THREAD.set(null_mut());
         let rank = output::rank();
-        let profile = output::profile(rank, threads.collect(), &shared.list, &shared.maps, settings.isa);
+        let mut profile = output::profile(rank, threads.collect(), &shared.list, &shared.maps, settings.isa);
+        if let Some((levels, _)) = &settings.models {
+            profile.metadata.insert("model.cache".into(), levels.clone());
+            profile.metadata.insert("model.branches".into(), "Alpha 21264".into());
+        }
         let mut path = settings.output.clone().into_os_string();
         path.push(format!(".{rank}"));
         if let Err(error) = profile.write(&path) {

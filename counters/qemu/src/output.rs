@@ -1,11 +1,14 @@
 //! The profile of what the guest's threads executed, functions named by the addresses of their first instructions.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
-use poise_profile::{BinUnit, Code, Metric, Phases, Place, Profile, RankBuilder, Region, RegionKind, Share, Timeline};
+use poise_profile::{
+    BinUnit, Code, Metric, Modelled, Phases, Place, Profile, RankBuilder, Region, RegionKind, Share, Timeline,
+};
 
 use crate::flow::{Flow, Isa};
 use crate::maps::Maps;
+use crate::models::Models;
 use crate::thread::{Block, NO_BLOCK, Thread};
 
 /// What launchers say of this process's rank; 0 without one.
@@ -33,19 +36,28 @@ pub fn profile(rank: u32, mut threads: Vec<Thread>, blocks: &[&'static Block], m
     }
     let mut builder = RankBuilder::new();
     let mut places = Places { list: Vec::new(), index: HashMap::new() };
-    let mut timelines = Vec::new();
-    for (number, thread) in (0..).zip(&threads) {
+    let (mut timelines, mut modelled) = (Vec::new(), BTreeMap::new());
+    for (number, thread) in (0..).zip(&mut threads) {
         let nodes = nodes(&mut builder, thread);
         let numbers: Vec<u32> =
             thread.places.iter().map(|&(node, block)| places.number(nodes[node as usize], block)).collect();
         let bins = thread.bins.iter().map(|bin| bin_of(bin, &numbers, &thread.places)).collect();
         timelines.push(Timeline { rank, thread: number, bins });
+        for (counter, found) in thread.models.take().into_iter().flat_map(Models::found) {
+            let place = numbers[counter as usize];
+            modelled.entry(place).or_insert_with(|| Modelled { place, ..Modelled::default() }).add(&found);
+        }
     }
     add_values(&mut builder, &places.list, &timelines, blocks);
     let code =
         |&(node, block): &(u32, u32)| Place { node, code: (block != NO_BLOCK).then(|| code(blocks[block as usize])) };
-    let phases =
-        Phases { unit: BinUnit::Instructions, width, places: places.list.iter().map(code).collect(), timelines };
+    let phases = Phases {
+        unit: BinUnit::Instructions,
+        width,
+        places: places.list.iter().map(code).collect(),
+        timelines,
+        modelled: modelled.into_values().collect(),
+    };
     let mut profile = Profile { phases, ..builder.finish(rank) };
     let facts = [
         ("tool_version", env!("CARGO_PKG_VERSION").to_owned()),

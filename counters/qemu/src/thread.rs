@@ -5,6 +5,7 @@
 use std::collections::HashMap;
 
 use crate::flow::Flow;
+use crate::models::Models;
 
 /// A block of machine code as QEMU translates it: up to the next transfer of control, or the end of the page.
 #[derive(Debug)]
@@ -155,6 +156,8 @@ pub struct Thread {
     accessed: HashMap<u64, u64>,
     /// Of the current bin, where they are counted.
     lines: Option<u64>,
+    /// Caches and predictor, where they are asked for.
+    pub models: Option<Models>,
 }
 
 impl Thread {
@@ -186,6 +189,7 @@ impl Thread {
             next: if width == 0 { u64::MAX } else { width },
             accessed: HashMap::new(),
             lines: lines.then_some(0),
+            models: None,
         }
     }
 
@@ -210,9 +214,20 @@ impl Thread {
         self.before = Some((block, counter));
     }
 
-    /// The thread accesses memory.
-    pub fn access(&mut self, address: u64) {
-        let line = address >> 6;
+    /// The instruction of this number in its block accesses `size` bytes of memory.
+    pub fn access(&mut self, instruction: usize, address: u64, size: u64) {
+        for line in address >> 6..=address.saturating_add(size.saturating_sub(1)) >> 6 {
+            self.access_line(instruction, line);
+        }
+    }
+
+    fn access_line(&mut self, instruction: usize, line: u64) {
+        if let (Some(models), Some((_, counter))) = (&mut self.models, self.before) {
+            models.access(counter, instruction, line);
+        }
+        if self.lines.is_none() {
+            return;
+        }
         if self.accessed.insert(line, self.bin) != Some(self.bin)
             && let Some(lines) = &mut self.lines
         {
@@ -242,6 +257,9 @@ impl Thread {
         known.count.jumps += u64::from(jumped);
         known.count.turns += u64::from(jumped != known.jumped);
         known.jumped = jumped;
+        if let Some(models) = self.models.as_mut().filter(|_| before.flow == Flow::Branch) {
+            models.branch(counter, before.number, jumped);
+        }
         let calls = match before.flow {
             Flow::Call => Some(before.end),
             _ => self.pending.take(),
@@ -465,9 +483,9 @@ mod tests {
         let loops = block(0, 0x100, 1 << 13, Flow::Jump);
         let mut thread = Thread::new(0, Width::Growing, true);
         (0..2 * MOST_BINS as u64 + 4).for_each(|_| thread.execute(loops));
-        thread.access(0);
-        thread.access(63);
-        thread.access(64);
+        thread.access(0, 0, 8);
+        thread.access(0, 60, 4);
+        thread.access(0, 60, 5);
         thread.end();
         assert_eq!((thread.width, thread.bins.len()), (FIRST_WIDTH * 2, MOST_BINS / 2 + 1));
         let executed: u64 = thread.bins.iter().map(|b| b.counts.iter().map(|c| c.count).sum::<u64>()).sum();

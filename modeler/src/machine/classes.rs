@@ -1,6 +1,5 @@
-//! What kind of instructions a block of machine code holds: x86-64 decoded by iced-x86, AArch64 by yaxpeax-arm. For RISC-V no
-//! maintained decoder under a licence that fits knows the floating-point extensions (raki, the most complete, has neither F
-//! nor D), so there are no classes, only the instructions' lengths.
+//! What kind of instructions a block of machine code holds: x86-64 decoded by iced-x86, AArch64 by yaxpeax-arm,
+//! RISC-V by Capstone.
 //!
 //! An instruction that accesses memory counts as a load or store (or both) besides what it computes, as the micro-operations of
 //! a processor do: `addsd (%rdi), %xmm0` is a scalar load and an FP operation. Moves between registers and shuffles of vectors
@@ -87,7 +86,8 @@ pub fn decode(instruction_set: &str, code: &Code) -> Decoded {
     match instruction_set {
         "x86_64" => x86(code),
         "aarch64" => aarch64(code),
-        _ => Decoded { addresses: riscv(code), classes: None },
+        "riscv64" => riscv(code),
+        _ => Decoded::default(),
     }
 }
 
@@ -237,15 +237,11 @@ fn aarch64_class(instruction: &yaxpeax_arm::armv8::a64::Instruction) -> Class {
     }
 }
 
-/// Addresses of RISC-V instructions, whose two lowest bits tell whether they have 2 or 4 bytes.
-fn riscv(code: &Code) -> Vec<u64> {
-    let mut addresses = Vec::new();
-    let mut at = 0;
-    while let Some(first) = code.bytes.get(at) {
-        addresses.push(code.address + at as u64);
-        at += if first & 3 == 3 { 4 } else { 2 };
-    }
-    addresses
+fn riscv(code: &Code) -> Decoded {
+    let mut classes = Classes::default();
+    let all = super::riscv::classes(code);
+    all.iter().flat_map(|(_, kinds)| kinds).for_each(|&kind| classes[kind as usize] += 1);
+    Decoded { addresses: all.into_iter().map(|(address, _)| address).collect(), classes: Some(classes) }
 }
 
 #[cfg(test)]
@@ -302,9 +298,12 @@ mod tests {
     }
 
     #[test]
-    fn riscv_instructions_have_places_and_no_classes() {
+    fn riscv_instructions_have_places_and_classes() {
+        // nop, addi, ret
         let code =
-            Code { address: 0x100, bytes: vec![0x01, 0x00, 0x13, 0x00, 0x00, 0x00, 0x82, 0x80], ..Code::default() };
-        assert_eq!(decode("riscv64", &code), Decoded { addresses: vec![0x100, 0x102, 0x106], classes: None });
+            Code { address: 0x100, bytes: vec![0x01, 0x00, 0x13, 0x05, 0x15, 0x00, 0x82, 0x80], ..Code::default() };
+        let decoded = decode("riscv64", &code);
+        assert_eq!(decoded.addresses, [0x100, 0x102, 0x106]);
+        assert_eq!(classes("riscv64", &code.bytes), [Class::Int, Class::Branch, Class::Other]);
     }
 }

@@ -2,7 +2,9 @@
 //! addresses; [`resolve`] gives it names, source lines and the shape that profiles of compiled programs have.
 
 pub mod classes;
-mod symbols;
+pub(crate) mod riscv;
+pub mod sources;
+pub(crate) mod symbols;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -47,7 +49,7 @@ struct Mapping {
 }
 
 /// Finds functions by address.
-struct Finder {
+pub(crate) struct Finder {
     mappings: BTreeMap<u64, Mapping>,
     images: HashMap<String, Option<Image>>,
     found: HashMap<u64, Known>,
@@ -239,7 +241,11 @@ pub fn resolve(raw: Profile) -> Profile {
     let phases = raw.phases.relocated(|place| moved[place]);
     let rank = raw.phases.timelines.first().map_or(0, |timeline| timeline.rank);
     let mut metadata = raw.metadata.clone();
-    metadata.remove(MAPPINGS);
+    let mappings = metadata.remove(MAPPINGS);
+    if !raw.phases.modelled.is_empty() {
+        // Lines of single instructions are looked up when they are asked for.
+        metadata.extend(mappings.map(|mappings| (sources::FILES.to_owned(), mappings)));
+    }
     let resolved = Profile { metadata, phases, ..resolver.builder.finish(rank) };
     resolved.canonical().unwrap_or(resolved)
 }

@@ -3,6 +3,7 @@
 //! told, never forced into a place.
 
 mod odd;
+mod repeats;
 
 use std::collections::BTreeSet;
 use std::ops::Deref;
@@ -45,7 +46,8 @@ pub fn largest(runs: &[At]) -> Option<&At> {
 struct Sequence<'a> {
     /// Index of the run.
     run: usize,
-    phases: Vec<&'a Phase>,
+    /// Those of one label each: one phase, or what repeats of it.
+    phases: Vec<Vec<&'a Phase>>,
     labels: Vec<String>,
 }
 
@@ -85,7 +87,11 @@ fn sequences(runs: &[At]) -> Vec<Sequence<'_>> {
         let mut ranks = BTreeSet::new();
         for timeline in run.analysis.timelines.iter().filter(|t| ranks.insert(t.rank)) {
             let labels = timeline.phases.iter().map(|p| run.analysis.name(p.function).to_owned()).collect();
-            sequences.push(Sequence { run: index, phases: timeline.phases.iter().collect(), labels });
+            // Iterations differ in number from run to run: what repeats is matched once, with the sums of all its turns.
+            let turns = repeats::folded(&labels);
+            let phases = turns.iter().map(|turns| turns.iter().map(|&i| &timeline.phases[i]).collect()).collect();
+            let labels = turns.iter().map(|turns| labels[turns[0]].clone()).collect();
+            sequences.push(Sequence { run: index, phases, labels });
         }
     }
     sequences
@@ -105,7 +111,7 @@ fn sums(runs: &[At], sequences: &[Sequence], common: &[String]) -> (Vec<Vec<Sum>
     for Sequence { run, phases, labels } in sequences {
         let places = embedding(common, labels);
         for (sum, &place) in sums[*run].iter_mut().zip(&places) {
-            sum.totals.add(&phases[place].totals);
+            phases[place].iter().for_each(|phase| sum.totals.add(&phase.totals));
             sum.ranks += 1;
         }
         let others: Vec<&str> = (0..labels.len()).filter(|i| !places.contains(i)).map(|i| labels[i].as_str()).collect();
@@ -315,10 +321,32 @@ mod tests {
 
     #[test]
     fn sequences_too_long_to_compare_are_refused() {
-        let phases = |name: &'static str| vec![(name, 1); 5000];
+        let names = |prefix: &str| (0..5000).map(|i| format!("{prefix}{i}")).collect::<Vec<_>>();
+        let all = [names("a"), names("b")];
+        let phases = |name: &str| {
+            let own = all.iter().find(|own| own[0].starts_with(name)).unwrap();
+            own.iter().map(|name| (name.as_str(), 1)).collect::<Vec<_>>()
+        };
         let runs = [run(1.0, &phases("a")), run(2.0, &phases("b"))];
         assert!(matched(&runs).unwrap_err().contains("n2 has 5000 phases, too many"));
         assert_eq!(matched(&[run(1.0, &phases("a")), run(2.0, &phases("a"))]).unwrap().phases.len(), 5000);
+    }
+
+    #[test]
+    fn iterations_match_whatever_their_number() {
+        let iterations = |n: u64| {
+            let mut phases = vec![("read", 7)];
+            (0..n).for_each(|_| phases.extend([("product", 10), ("dot", 1)]));
+            phases.push(("write", 3));
+            phases
+        };
+        let runs = [3, 20, 200].map(|n| run(n as f64, &iterations(n)));
+        let matched = matched(&runs).unwrap();
+        assert_eq!(matched.phases, ["read", "product", "dot", "write"]);
+        assert!(matched.unmatched.is_empty(), "{:?}", matched.unmatched);
+        let experiment = &matched.experiment;
+        let product = experiment.series.iter().find(|s| experiment.path(s.callpath) == ["product"]).unwrap();
+        assert_eq!(experiment.values_of(product), [30.0, 200.0, 2000.0]);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! `regions` finds the phases by the paper's method; `matching` finds the same phases in runs at several points, so that each
 //! can be modelled; `output` writes numbers, `timeline` draws. Nothing here filters data but for pictures.
 
+pub mod gem5;
 pub mod matching;
 mod output;
 pub mod regions;
@@ -170,17 +171,8 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn timeline(&self, timeline: &poise_profile::Timeline) -> Timeline {
-        let bins: Vec<Bin> = timeline.bins.iter().map(|bin| self.bin(bin)).collect();
-        let labels: Vec<Vec<u32>> = bins.iter().map(|bin| bin.labels.clone()).collect();
-        let mut occurrences: HashMap<u32, u32> = HashMap::new();
-        let phases = regions::regions(&labels, self.thresholds).into_iter().map(|region| {
-            let occurrence = occurrences.entry(region.function).or_default();
-            *occurrence += 1;
-            let totals = totals_of(&bins, &region);
-            Phase { function: region.function, occurrence: *occurrence, bins: region.bins, totals }
-        });
-        let phases = phases.collect();
-        Timeline { rank: timeline.rank, thread: timeline.thread, bins, phases }
+        let bins = timeline.bins.iter().map(|bin| self.bin(bin)).collect();
+        timeline_of((timeline.rank, timeline.thread), bins, self.thresholds)
     }
 
     fn bin(&self, bin: &poise_profile::Bin) -> Bin {
@@ -272,6 +264,20 @@ impl Reader<'_> {
     }
 }
 
+/// The timeline of bins that have their labels.
+fn timeline_of((rank, thread): (u32, u32), bins: Vec<Bin>, thresholds: &Thresholds) -> Timeline {
+    let labels: Vec<Vec<u32>> = bins.iter().map(|bin| bin.labels.clone()).collect();
+    let mut occurrences: HashMap<u32, u32> = HashMap::new();
+    let phases = regions::regions(&labels, thresholds).into_iter().map(|region| {
+        let occurrence = occurrences.entry(region.function).or_default();
+        *occurrence += 1;
+        let totals = totals_of(&bins, &region);
+        Phase { function: region.function, occurrence: *occurrence, bins: region.bins, totals }
+    });
+    let phases = phases.collect();
+    Timeline { rank, thread, bins, phases }
+}
+
 /// What belongs to a phase: all that its inner bins hold. Its first and last bin, and those next to them, may hold the end of
 /// the phase before or the beginning of the next; of them counts what the phase's own function did.
 fn totals_of(bins: &[Bin], region: &regions::Region) -> Totals {
@@ -299,6 +305,29 @@ impl Analysis {
         let several = timeline.phases.iter().filter(|p| p.function == phase.function).count() > 1;
         let name = self.name(phase.function);
         if several { format!("{name} #{}", phase.occurrence) } else { name.to_owned() }
+    }
+
+    /// Functions of at least a twentieth of a thread's effort that have no phase, since they alternate with others within bins: their
+    /// part of the effort, and the width of bins at which a call of average length would fill as many as a region needs; 0 where
+    /// calls are shorter than that.
+    #[must_use]
+    pub fn hidden(&self, timeline: &Timeline) -> Vec<(u32, f64, u64)> {
+        const LEAST: f64 = 0.05;
+        let effort = |totals: &Totals| totals.instructions.max(totals.blocks);
+        let mut sums: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
+        for part in timeline.bins.iter().flat_map(|bin| &bin.parts) {
+            let sum = sums.entry(part.function).or_default();
+            *sum = (sum.0 + effort(&part.totals), sum.1 + part.totals.visits);
+        }
+        let all: u64 = sums.values().map(|sum| sum.0).sum();
+        let has_phase = |function: u32| timeline.phases.iter().any(|phase| phase.function == function);
+        let matters =
+            |&(function, (sum, _)): &(u32, (u64, u64))| sum as f64 >= LEAST * all as f64 && !has_phase(function);
+        let bins = self.thresholds.filter.max(1) as u64 + 1;
+        let hidden = sums.into_iter().filter(matters);
+        hidden
+            .map(|(function, (sum, visits))| (function, sum as f64 / all as f64, sum / visits.max(1) / bins))
+            .collect()
     }
 
     /// Whether instructions are told apart by class.

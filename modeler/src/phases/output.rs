@@ -131,12 +131,28 @@ impl Analysis {
             // Phases may overlap; a bin counts once.
             let labelled: BTreeSet<usize> = timeline.phases.iter().flat_map(|phase| phase.bins.clone()).collect();
             let _ = writeln!(out, "{} of {} bins belong to a phase.", labelled.len(), timeline.bins.len());
+            self.hidden(timeline).iter().for_each(|hidden| out.push_str(&self.told(*hidden)));
         }
         let more = self.timelines.len().saturating_sub(SHOWN);
         if more > 0 {
             let _ = writeln!(out, "\n{more} more threads are in --format json.");
         }
         out
+    }
+
+    /// A sentence about a function that matters and has no phase.
+    fn told(&self, (function, share, width): (u32, f64, u64)) -> String {
+        let remedy = match width {
+            // Bins of a handful of blocks tell nothing.
+            0..100 => "its calls are too short for bins of any width; poise model has its call paths".to_owned(),
+            width if width < self.width => format!("--width {width} would tell its calls apart"),
+            _ => "no bins in a row are its own".to_owned(),
+        };
+        let name = self.name(function);
+        format!(
+            "{name} has {:.0} % of the effort and no phase, since it alternates with others; {remedy}.\n",
+            100.0 * share
+        )
     }
 
     fn unit_name(&self) -> &'static str {

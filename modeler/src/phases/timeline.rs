@@ -70,9 +70,10 @@ impl Analysis {
             html lang="en" {
                 head {
                     meta charset="utf-8";
+                    meta name="viewport" content="width=device-width, initial-scale=1";
                     link rel="icon" href="data:,";
                     title { (title) }
-                    style { (PreEscaped(include_str!("../report/style.css"))) }
+                    style { (PreEscaped(include_str!("../report/style.css"))) ".scroll{overflow-x:auto}" }
                 }
                 body {
                     header { h1 { (title) } p.lead { (self.human().lines().next().unwrap_or_default()) } }
@@ -80,11 +81,12 @@ impl Analysis {
                         @for timeline in self.timelines.iter().take(MOST) {
                             section {
                                 h2 { "rank " (timeline.rank) ", thread " (timeline.thread) }
-                                (self.drawing(timeline, smooth))
+                                // Wider than a narrow screen, on which it is moved sideways and stays readable.
+                                div.scroll { (self.drawing(timeline, smooth)) }
                             }
                         }
                         @if self.timelines.len() > MOST { p { (self.timelines.len() - MOST) " more threads are not drawn." } }
-                        pre { (self.human()) }
+                        div.scroll { pre { (self.human()) } }
                     }
                 }
             }

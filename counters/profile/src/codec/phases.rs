@@ -1,7 +1,7 @@
 //! The bytes of a profile's phases.
 
 use super::{Input, put};
-use crate::{Bin, BinUnit, Code, Phases, Place, ProfileError, Share, Timeline};
+use crate::{Bin, BinUnit, Code, Modelled, Phases, Place, ProfileError, Share, Timeline};
 
 /// The units in the order of their codes.
 const UNITS: [BinUnit; 3] = [BinUnit::Blocks, BinUnit::Instructions, BinUnit::Time];
@@ -18,6 +18,17 @@ pub(super) fn put_phases(out: &mut Vec<u8>, phases: &Phases) {
         put(out, timeline.thread.into());
         put(out, timeline.bins.len() as u128);
         timeline.bins.iter().for_each(|bin| put_bin(out, bin));
+    }
+}
+
+/// Appends what models said of places.
+pub(super) fn put_modelled(out: &mut Vec<u8>, modelled: &[Modelled]) {
+    put(out, modelled.len() as u128);
+    for place in modelled {
+        put(out, place.place.into());
+        put(out, place.mispredicted.into());
+        put(out, place.fills.len() as u128);
+        place.fills.iter().flatten().for_each(|&fills| put(out, fills.into()));
     }
 }
 
@@ -52,7 +63,17 @@ impl Input<'_> {
         let width = self.number()?;
         let places = self.list("places", 2, Input::place)?;
         let timelines = self.list("timelines", 3, Input::timeline)?;
-        Ok(Phases { unit, width, places, timelines })
+        Ok(Phases { unit, width, places, timelines, modelled: Vec::new() })
+    }
+
+    /// What models said of places.
+    pub(super) fn modelled(&mut self) -> Result<Vec<Modelled>, ProfileError> {
+        self.list("places that models tell of", 3, |input| {
+            let (place, mispredicted) = (input.number()?, input.number()?);
+            let fills =
+                input.list("instructions that models tell of", 2, |input| Ok([input.number()?, input.number()?]))?;
+            Ok(Modelled { place, mispredicted, fills })
+        })
     }
 
     fn place(&mut self) -> Result<Place, ProfileError> {

@@ -19,7 +19,7 @@ pub fn largest(steps: Vec<Step>) -> Option<Vec<Step>> {
 }
 
 /// Where each instruction continues, by number; jumps out of the function lead nowhere.
-fn successors(steps: &[Step]) -> Vec<Vec<usize>> {
+pub fn successors(steps: &[Step]) -> Vec<Vec<usize>> {
     let at = |address: u64| steps.binary_search_by_key(&address, |step| step.address).ok();
     let next = |i: usize| Some(i + 1).filter(|&next| next < steps.len());
     let of = |(i, step): (usize, &Step)| match step.flow {
@@ -32,7 +32,7 @@ fn successors(steps: &[Step]) -> Vec<Vec<usize>> {
 }
 
 /// The natural loops by their headers.
-fn bodies(successors: &[Vec<usize>]) -> BTreeMap<usize, BTreeSet<usize>> {
+pub fn bodies(successors: &[Vec<usize>]) -> BTreeMap<usize, BTreeSet<usize>> {
     let mut predecessors = vec![Vec::new(); successors.len()];
     for (from, all) in successors.iter().enumerate() {
         all.iter().for_each(|&to| predecessors[to].push(from));
@@ -65,7 +65,7 @@ fn bodies(successors: &[Vec<usize>]) -> BTreeMap<usize, BTreeSet<usize>> {
 
 /// The immediate dominator of each node that can be reached from the first, which is its own (Cooper, Harvey and Kennedy,
 /// A simple, fast dominance algorithm, 2001).
-fn immediate_dominators(successors: &[Vec<usize>], predecessors: &[Vec<usize>]) -> Vec<Option<usize>> {
+pub fn immediate_dominators(successors: &[Vec<usize>], predecessors: &[Vec<usize>]) -> Vec<Option<usize>> {
     let order = postorder(successors);
     let mut number = vec![0; successors.len()];
     order.iter().enumerate().for_each(|(place, &node)| number[node] = place);

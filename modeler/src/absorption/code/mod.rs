@@ -5,9 +5,9 @@
 //! `solve.noise.0.plain` without noise. They are read from the final binary, so that what the compiler's back end did to
 //! them counts too.
 
-mod a64;
-mod cycle;
-mod x86;
+pub(crate) mod a64;
+pub(crate) mod cycle;
+pub(crate) mod x86;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,7 +20,7 @@ use super::{Code, Injected};
 
 /// Where an instruction may continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Flow {
+pub(crate) enum Flow {
     /// Behind itself; calls come back.
     Next,
     /// At this address.
@@ -33,7 +33,7 @@ enum Flow {
 
 /// What an instruction accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Access {
+pub(crate) enum Access {
     None,
     /// The function's own frame.
     Stack,
@@ -43,12 +43,15 @@ enum Access {
 
 /// One decoded instruction.
 #[derive(Clone, Debug)]
-struct Step {
-    address: u64,
-    flow: Flow,
-    access: Access,
+pub(crate) struct Step {
+    /// Where it is.
+    pub address: u64,
+    /// Where it may continue.
+    pub flow: Flow,
+    /// What it accesses.
+    pub access: Access,
     /// Its operation and the kind of its memory operand; the same for all patterns of one mode.
-    key: String,
+    pub key: String,
 }
 
 /// Where a function's code is.

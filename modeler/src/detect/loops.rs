@@ -1,0 +1,262 @@
+//! Loops that wait for their own results, and loops that keep a unit busy (section 4.1 of the paper).
+
+use super::listing::{Line, Listing};
+use super::mca::Schedule;
+use super::noise::{self, Absorbed};
+use super::{Finding, Place, percent};
+use crate::absorption::code::Flow;
+
+/// What binds a loop whose data are at hand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bound {
+    /// The chain of its own results.
+    Dependency,
+    /// A unit of execution.
+    Unit,
+    /// The front end.
+    FrontEnd,
+}
+
+/// How many times longer the chain must be than what units and front end take, or the other way round, for a verdict.
+const CLEAR: f64 = 1.25;
+/// Instructions that are executed in fewer iterations are no part of the loop that is simulated.
+const USUAL: f64 = 0.5;
+/// Lines fetched from beyond the modelled caches in an iteration from which memory is doubted.
+const FAR: f64 = 0.01;
+
+/// An innermost loop.
+#[derive(Clone, Debug, Default)]
+pub struct Loop {
+    /// Its first instruction.
+    pub place: Place,
+    /// Iterations: executions of the first instruction.
+    pub iterations: u64,
+    /// Its part of the run's instructions.
+    pub share: f64,
+    /// The code of the instructions that most iterations execute, in the order of memory.
+    pub code: Vec<Vec<u8>>,
+    /// How many instructions are executed in fewer iterations, and left out.
+    pub rare: usize,
+    /// Lines fetched into the first and into the second level of the caches.
+    pub fills: [u64; 2],
+    /// Why it is not simulated; empty where it is.
+    pub refusal: String,
+    /// What llvm-mca says of it, once somebody has asked: an error says why it says nothing.
+    pub schedule: Option<Result<Schedule, String>>,
+}
+
+/// The loops of at least this share of the instructions, the largest first.
+pub fn find(listings: &[Listing], all: u64, share: f64, place: &mut impl FnMut(u32, &Line) -> Place) -> Vec<Loop> {
+    let mut loops = Vec::new();
+    for listing in listings {
+        for (header, body) in listing.innermost() {
+            let lines: Vec<&Line> = body.iter().map(|&i| &listing.lines[i]).collect();
+            let executed: u64 = lines.iter().map(|line| line.executions).sum();
+            if executed as f64 >= share * all as f64 {
+                let head = &listing.lines[header];
+                loops.push(looked_at(&lines, head, executed as f64 / all as f64, place(listing.region, head)));
+            }
+        }
+    }
+    loops.sort_by(|a, b| b.share.total_cmp(&a.share).then(a.place.address.cmp(&b.place.address)));
+    loops
+}
+
+fn looked_at(lines: &[&Line], head: &Line, share: f64, place: Place) -> Loop {
+    let is_usual = |line: &&&Line| line.executions as f64 >= USUAL * head.executions as f64;
+    let usual: Vec<&&Line> = lines.iter().filter(is_usual).collect();
+    // A loop whose body comes first in memory is entered at its end: it is the same loop, begun elsewhere.
+    let start = usual.iter().position(|line| line.step.address == head.step.address).unwrap_or(0);
+    let code = usual[start..].iter().chain(&usual[..start]).map(|line| line.bytes.clone()).collect();
+    let calls = usual.iter().any(|line| line.step.flow == Flow::Next && is_call(&line.step.key));
+    let fills = [0, 1].map(|level| lines.iter().map(|line| line.fills[level]).sum());
+    Loop {
+        place,
+        iterations: head.executions,
+        share,
+        code,
+        rare: lines.len() - usual.len(),
+        fills,
+        refusal: if calls { "it calls functions".into() } else { String::new() },
+        schedule: None,
+    }
+}
+
+/// Whether an instruction's name is that of a call.
+fn is_call(key: &str) -> bool {
+    let name = key.split(' ').next().unwrap_or_default().to_lowercase();
+    matches!(name.as_str(), "call" | "bl" | "blr" | "jal" | "jalr")
+}
+
+impl Bound {
+    /// What a schedule says; `None` where it is not clear.
+    #[must_use]
+    pub fn of(schedule: &Schedule) -> Option<Self> {
+        let throughput = schedule.units.max(schedule.front_end);
+        match schedule.chain {
+            Some(chain) if chain >= CLEAR * throughput => Some(Self::Dependency),
+            _ if schedule.cycles >= CLEAR * throughput => None,
+            _ if schedule.units >= schedule.front_end => Some(Self::Unit),
+            _ => Some(Self::FrontEnd),
+        }
+    }
+
+    /// The class that noise injection gives such a loop.
+    fn classes(self) -> &'static [&'static str] {
+        match self {
+            Self::Dependency => &["dependency"],
+            Self::Unit => &["compute", "load-store"],
+            Self::FrontEnd => &["front-end"],
+        }
+    }
+
+    /// The public name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Dependency => "dependency",
+            Self::Unit => "unit",
+            Self::FrontEnd => "front-end",
+        }
+    }
+}
+
+impl Loop {
+    /// What binds it, where that is clear.
+    #[must_use]
+    pub fn bound(&self) -> Option<Bound> {
+        self.schedule.as_ref().and_then(|schedule| Bound::of(schedule.as_ref().ok()?))
+    }
+
+    /// Whether it fetches lines from beyond the modelled caches.
+    fn is_far(&self) -> bool {
+        self.fills[1] as f64 >= FAR * self.iterations.max(1) as f64
+    }
+
+    /// What is found of it, or why nothing is.
+    pub(super) fn finding(&self, noise: &[Absorbed], prefix: &str) -> Result<Finding, String> {
+        let place = &self.place;
+        let schedule = match &self.schedule {
+            _ if !self.refusal.is_empty() => {
+                return Err(format!("The loop in {place} is not simulated: {}.", self.refusal));
+            }
+            None => return Err(format!("The loop in {place} was not simulated.")),
+            Some(Err(why)) => return Err(format!("The loop in {place} could not be simulated: {why}.")),
+            Some(Ok(schedule)) => schedule,
+        };
+        let Some(bound) = Bound::of(schedule) else {
+            return Err(format!(
+                "The loop in {place}: no chain and no unit stands out ({:.1} cycles simulated, {:.1} by {}).",
+                schedule.cycles, schedule.units, schedule.unit
+            ));
+        };
+        let absorbed = noise::of(noise, &place.function, &place.line);
+        let mut evidence = self.evidence(schedule);
+        evidence.extend(absorbed.map(|a| {
+            let amounts = a.floating_point.join(", ");
+            format!(
+                "Noise injection: class {} ({}){}{amounts}",
+                a.class,
+                a.place,
+                if amounts.is_empty() { "" } else { ": " }
+            )
+        }));
+        let what = match bound {
+            Bound::Dependency => "waits for its own results",
+            Bound::Unit => "keeps a unit of execution busy",
+            Bound::FrontEnd => "takes all that the front end gives",
+        };
+        Ok(Finding {
+            detector: "dependencies",
+            what: format!(
+                "{prefix}The loop in {place} {what}{}.",
+                if self.is_far() { ", if its data are at hand" } else { "" }
+            ),
+            evidence,
+            doubt: self.doubt(bound, schedule, absorbed),
+        })
+    }
+
+    fn evidence(&self, schedule: &Schedule) -> Vec<String> {
+        let Schedule { cycles, units, unit, front_end, processor, .. } = schedule;
+        let iterations = self.iterations;
+        let mut evidence = vec![
+            format!("{iterations} iterations, {:.0} % of the instructions.", 100.0 * self.share),
+            format!(
+                "llvm-mca for {processor}: {cycles:.1} cycles an iteration; {unit} takes {units:.1} of them, the front end {front_end:.1}."
+            ),
+            format!(
+                "Instructions that wait, on average: {:.1} for operands, {:.1} for a unit.",
+                schedule.waiting, schedule.stalled
+            ),
+        ];
+        if let Some(chain) = schedule.chain {
+            let code = schedule.chain_code.join("; ");
+            evidence.push(format!("The chain from one iteration to the next takes {chain:.0} cycles: {code}."));
+        }
+        evidence
+    }
+
+    fn doubt(&self, bound: Bound, schedule: &Schedule, absorbed: Option<&Absorbed>) -> Vec<String> {
+        let mut doubt = Vec::new();
+        match absorbed.map(|a| a.class.as_str()) {
+            None => doubt.push(
+                "Nothing was measured: poise absorb --format json of a build with poise cc --noise, given with --absorption, would."
+                    .to_owned(),
+            ),
+            Some("undecided") => doubt.push("Noise injection could not decide.".into()),
+            Some(class) if bound.classes().contains(&class) => {}
+            Some(class) => doubt.push(format!("Noise injection says otherwise: {class}. What is measured counts more.")),
+        }
+        if self.is_far() {
+            let part = percent(self.fills[1], self.iterations);
+            doubt.push(format!("Iterations fetch lines from beyond the modelled caches ({part}), and llvm-mca knows no memory: it may be what binds."));
+        }
+        if self.rare > 0 {
+            doubt.push(format!(
+                "{} instructions that fewer than half of the iterations execute are left out.",
+                self.rare
+            ));
+        }
+        doubt.push(format!(
+            "llvm-mca's model of {} may not be this processor; it takes every branch for predicted and every load for a hit.",
+            schedule.processor
+        ));
+        doubt
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn schedule(cycles: f64, units: f64, front_end: f64, chain: Option<f64>) -> Schedule {
+        Schedule { cycles, units, front_end, chain, ..Schedule::default() }
+    }
+
+    #[test]
+    fn the_longer_of_chain_and_units_binds() {
+        let of = |cycles, units, front_end, chain| Bound::of(&schedule(cycles, units, front_end, chain));
+        assert_eq!(of(4.0, 1.0, 0.7, Some(4.0)), Some(Bound::Dependency));
+        assert_eq!(of(10.0, 10.0, 2.0, None), Some(Bound::Unit));
+        assert_eq!(of(2.1, 1.0, 2.0, Some(1.0)), Some(Bound::FrontEnd));
+        assert_eq!(of(5.0, 4.0, 1.0, None), None, "something that is neither");
+        assert_eq!(of(4.4, 4.0, 1.0, Some(4.4)), Some(Bound::Unit), "the chain is not clearly longer");
+    }
+
+    #[test]
+    fn noise_that_says_otherwise_is_doubt() {
+        let looked_at = Loop {
+            place: Place { function: "f".into(), line: "a.c:3".into(), address: 0 },
+            iterations: 100,
+            fills: [0, 50],
+            schedule: Some(Ok(schedule(4.0, 1.0, 0.5, Some(4.0)))),
+            ..Loop::default()
+        };
+        let noise = |class: &str| [Absorbed { function: "f".into(), class: class.into(), ..Absorbed::default() }];
+        let doubts = |noise: &[Absorbed]| looked_at.finding(noise, "").unwrap().doubt.join(" ");
+        assert!(doubts(&noise("compute")).contains("says otherwise: compute"));
+        assert!(!doubts(&noise("dependency")).contains("otherwise"));
+        assert!(doubts(&[]).contains("Nothing was measured") && doubts(&[]).contains("(50 %)"));
+    }
+}

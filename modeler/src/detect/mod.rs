@@ -1,0 +1,155 @@
+//! The three detectors of Falquez, Long, Ho, Suarez and Pleiter, "Processor simulation as a tool for performance engineering",
+//! section 4, by means that exist without a simulator: loops that wait for their own results (4.1), variants of a program
+//! that move unlike amounts of memory (4.2), loads that fetch from far away behind a condition that is hard to predict (4.3).
+//!
+//! What they look at is a run in QEMU's user mode with models of caches and of a branch predictor (`listing`); loops also at what
+//! llvm-mca ([`mca`]) and noise injection ([`noise`]) say of them. Each finding names its evidence and its doubt.
+
+pub mod listing;
+mod loads;
+mod loops;
+pub mod mca;
+pub mod noise;
+mod output;
+mod traffic;
+
+use poise_profile::Profile;
+
+use crate::formats::Names;
+use crate::machine::OUTSIDE;
+use crate::machine::sources::Sources;
+use listing::{Line, listings};
+pub use loads::{Branch, Conditioned};
+pub use loops::{Bound, Loop};
+pub use traffic::Traffic;
+
+/// Where something is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// The function.
+    pub function: String,
+    /// `file.c:41`; empty where there is no debug information.
+    pub line: String,
+    /// The address of the instruction while the program ran.
+    pub address: u64,
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.line.is_empty() {
+            true => write!(f, "{} at {:#x}", self.function, self.address),
+            false => write!(f, "{} ({})", self.function, self.line),
+        }
+    }
+}
+
+/// Something found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// Which detector found it: `dependencies`, `traffic` or `conditioned-loads`.
+    pub detector: &'static str,
+    /// What was found, in a sentence.
+    pub what: String,
+    /// Which numbers say so.
+    pub evidence: Vec<String>,
+    /// What would make it wrong.
+    pub doubt: Vec<String>,
+}
+
+/// One run, looked at.
+#[derive(Clone, Debug, Default)]
+pub struct Variant {
+    /// Its name.
+    pub name: String,
+    /// Its instruction set, as QEMU names it.
+    pub instruction_set: String,
+    /// The modelled caches, such as `32768x8+1048576x16`.
+    pub cache: String,
+    /// The modelled predictor.
+    pub predictor: String,
+    /// Executed instructions, without those outside `main`.
+    pub instructions: u64,
+    /// The innermost loops that matter, the one of the most instructions first.
+    pub loops: Vec<Loop>,
+    /// Conditional branches, the one of the most wrong predictions first.
+    pub branches: Vec<Branch>,
+    /// Loads behind conditions, the dearest first.
+    pub loads: Vec<Conditioned>,
+    /// Memory by function, the whole program first.
+    pub traffic: Vec<Traffic>,
+}
+
+/// What the detectors say of one or more runs.
+#[derive(Clone, Debug, Default)]
+pub struct Detection {
+    /// The runs.
+    pub variants: Vec<Variant>,
+    /// What was found in each run, then between them.
+    pub findings: Vec<Finding>,
+    /// What was looked at and is no finding, and why.
+    pub notes: Vec<String>,
+}
+
+/// Looks at a run. `share` is the least part of its instructions that makes a loop matter, and of what its wrong predictions
+/// and fetched lines cost that makes a branch or load matter.
+///
+/// # Errors
+/// In a sentence: the run was not made for this.
+pub fn variant(name: &str, profile: &Profile, share: f64) -> Result<Variant, String> {
+    if profile.phases.modelled.is_empty() {
+        return Err(format!("{name} has no models of caches and branches; make it with poise detect --keep."));
+    }
+    let fact = |key: &str| profile.metadata.get(key).cloned().unwrap_or_default();
+    let names = Names::of([profile]);
+    let mut sources = Sources::of(profile);
+    let mut place = |region: u32, line: &Line| Place {
+        function: names.show(&profile.regions[region as usize]),
+        line: sources.line(line.step.address).unwrap_or_default(),
+        address: line.step.address,
+    };
+    let mut listings = listings(profile);
+    // What is executed before and after the program is not what anybody wants to know of it.
+    listings.retain(|listing| profile.regions[listing.region as usize].name != OUTSIDE);
+    let instructions = listings.iter().flat_map(|l| &l.lines).map(|line| line.executions).sum();
+    let (branches, loads) = loads::find(&listings, instructions, share, &mut place);
+    Ok(Variant {
+        name: name.to_owned(),
+        instruction_set: fact("instruction_set"),
+        cache: fact("model.cache"),
+        predictor: fact("model.branches"),
+        instructions,
+        loops: loops::find(&listings, instructions, share, &mut place),
+        branches,
+        loads,
+        traffic: traffic::of(profile, &listings, &names),
+    })
+}
+
+/// What is found in the runs, and between them.
+#[must_use]
+pub fn detect(variants: Vec<Variant>, noise: &[noise::Absorbed]) -> Detection {
+    let mut detection = Detection::default();
+    for variant in &variants {
+        // Of several runs each finding says whose it is.
+        let prefix = if variants.len() > 1 { format!("{}: ", variant.name) } else { String::new() };
+        for looked_at in &variant.loops {
+            match looked_at.finding(noise, &prefix) {
+                Ok(finding) => detection.findings.push(finding),
+                Err(note) => detection.notes.push(format!("{prefix}{note}")),
+            }
+        }
+        let found = variant.loads.iter().map(|load| load.finding(variant, &prefix));
+        detection.findings.extend(found);
+    }
+    let (findings, notes) = traffic::compare(&variants);
+    detection.findings.extend(findings);
+    detection.notes.extend(notes);
+    detection.variants = variants;
+    detection
+}
+
+/// `numerator` of `denominator` in percent, for people.
+fn percent(numerator: u64, denominator: u64) -> String {
+    let percent = 100.0 * numerator as f64 / denominator.max(1) as f64;
+    if percent >= 10.0 { format!("{percent:.0} %") } else { format!("{percent:.1} %") }
+}

@@ -1,0 +1,247 @@
+//! Memory traffic of a program's variants (section 4.2 of the paper): which function of which variant moves more or less for the
+//! same work. The paper found a variant with as many loads and half the read requests, for which nobody had looked.
+
+use std::collections::BTreeMap;
+
+use poise_profile::Profile;
+
+use super::listing::Listing;
+use super::{Finding, Variant};
+use crate::formats::Names;
+use crate::phases;
+
+/// What a function did to memory.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Traffic {
+    /// The function; [`WHOLE`] for all of them.
+    pub function: String,
+    /// Executed instructions that access memory.
+    pub accesses: u64,
+    /// Lines fetched into the first and into the second level of the caches.
+    pub fills: [u64; 2],
+    /// Different lines accessed in a bin, on average over the bins that have the function's label; `None` where there is
+    /// none, or lines were not counted.
+    pub lines: Option<f64>,
+    /// Instructions of a bin; 0 where there are no lines.
+    pub width: u64,
+}
+
+/// Stands for the whole program.
+pub const WHOLE: &str = "(whole program)";
+/// How many times more or less than the others makes a finding.
+const UNLIKE: f64 = 1.5;
+/// The least part of a variant's accesses that makes a function matter.
+const SHARE: f64 = 0.05;
+
+impl Traffic {
+    /// Lines fetched from beyond the modelled caches for a thousand accesses.
+    #[must_use]
+    pub fn fetched(&self) -> f64 {
+        1000.0 * self.fills[1] as f64 / self.accesses.max(1) as f64
+    }
+}
+
+/// The traffic of a run: the whole program's, then every function's, the one of the most accesses first.
+pub fn of(profile: &Profile, listings: &[Listing], names: &Names) -> Vec<Traffic> {
+    let analysis = phases::analyse(profile, &phases::default_thresholds(profile));
+    let bins = || analysis.timelines.iter().flat_map(|t| &t.bins);
+    let mean = |belongs: &dyn Fn(&phases::Bin) -> bool| {
+        let lines: Vec<u64> = bins().filter(|bin| belongs(bin)).filter_map(|bin| bin.totals.lines).collect();
+        (!lines.is_empty()).then(|| lines.iter().sum::<u64>() as f64 / lines.len() as f64)
+    };
+    let sum = |function: String, listings: &mut dyn Iterator<Item = &Listing>, lines: Option<f64>| {
+        let width = if lines.is_some() { profile.phases.width } else { 0 };
+        let mut traffic = Traffic { function, lines, width, ..Traffic::default() };
+        for line in listings.flat_map(|listing| &listing.lines).filter(|line| line.is_access) {
+            traffic.accesses += line.executions;
+            traffic.fills = [0, 1].map(|level| traffic.fills[level] + line.fills[level]);
+        }
+        traffic
+    };
+    let mut all: Vec<Traffic> = listings
+        .iter()
+        .map(|listing| {
+            let lines = mean(&|bin| bin.labels == [listing.region]);
+            sum(names.show(&profile.regions[listing.region as usize]), &mut std::iter::once(listing), lines)
+        })
+        .collect();
+    all.sort_by(|a, b| b.accesses.cmp(&a.accesses).then_with(|| a.function.cmp(&b.function)));
+    all.insert(0, sum(WHOLE.to_owned(), &mut listings.iter(), mean(&|_| true)));
+    all
+}
+
+/// The median; of an even number the lower of the two in the middle, so that of two variants the one that moves less is what is
+/// expected.
+fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted.get(sorted.len().saturating_sub(1) / 2).copied().unwrap_or(0.0)
+}
+
+/// Compares the variants; gives findings, and what could not be compared.
+pub fn compare(variants: &[Variant]) -> (Vec<Finding>, Vec<String>) {
+    let (mut findings, mut notes) = (Vec::new(), Vec::new());
+    let Some(first) = variants.first().filter(|_| variants.len() > 1) else { return (findings, notes) };
+    if let Some(other) =
+        variants.iter().find(|v| (&v.cache, &v.instruction_set) != (&first.cache, &first.instruction_set))
+    {
+        let what = format!(
+            "{} and {} have other caches or instruction sets; their traffic is not compared.",
+            first.name, other.name
+        );
+        return (findings, vec![what]);
+    }
+    let mut functions: BTreeMap<&str, Vec<&Traffic>> = BTreeMap::new();
+    variants.iter().flat_map(|v| &v.traffic).for_each(|t| functions.entry(&t.function).or_default().push(t));
+    let whole = |v: &Variant| v.traffic.first().map_or(0, |t| t.accesses);
+    // In the order of the first variant.
+    let ordered = first.traffic.iter().map(|t| t.function.as_str());
+    for function in ordered.filter(|function| functions[function].len() == variants.len()) {
+        let all = &functions[function];
+        if all.iter().zip(variants).any(|(t, v)| t.accesses as f64 >= SHARE * whole(v) as f64) {
+            findings.extend(unlike(variants, all));
+        }
+    }
+    for variant in variants {
+        let is_alone = |t: &&Traffic| functions[t.function.as_str()].len() < variants.len();
+        let matters = |t: &&Traffic| t.accesses as f64 >= SHARE * whole(variant) as f64;
+        let alone: Vec<&str> =
+            variant.traffic.iter().filter(is_alone).filter(matters).map(|t| t.function.as_str()).collect();
+        if !alone.is_empty() {
+            notes.push(format!("{}: not in all variants and not compared: {}.", variant.name, alone.join(", ")));
+        }
+    }
+    (findings, notes)
+}
+
+/// Findings about one function: each variant whose traffic is unlike that of the others.
+fn unlike(variants: &[Variant], all: &[&Traffic]) -> Vec<Finding> {
+    let fetched: Vec<f64> = all.iter().map(|t| t.fetched()).collect();
+    let has_width = |t: &&Traffic| t.lines.is_some() && t.width == all[0].width;
+    let lines: Vec<f64> = all.iter().filter_map(|t| t.lines).collect();
+    let lines = if all.iter().all(|t| has_width(&t)) { lines } else { Vec::new() };
+    let (usual_fetched, usual_lines) = (median(&fetched), median(&lines));
+    // Less than a line for a thousand accesses is nothing to a memory.
+    let is_unlike = |value: f64, usual: f64, least: f64| {
+        let (value, usual) = (value.max(least), usual.max(least));
+        value >= UNLIKE * usual || usual >= UNLIKE * value
+    };
+    let mut findings = Vec::new();
+    for (i, (variant, traffic)) in variants.iter().zip(all).enumerate() {
+        let by_fetched = is_unlike(fetched[i], usual_fetched, 1.0);
+        let by_lines = lines.get(i).is_some_and(|&own| is_unlike(own, usual_lines, 1.0));
+        if by_fetched || by_lines {
+            let ratio = if by_fetched { fetched[i] / usual_fetched } else { lines[i] / usual_lines };
+            findings.push(Finding {
+                detector: "traffic",
+                what: format!(
+                    "{} moves {} the memory of the other variants in {}, for as many accesses.",
+                    variant.name,
+                    times(ratio),
+                    traffic.function
+                ),
+                evidence: evidence(variants, all),
+                doubt: doubt(by_fetched, by_lines, !lines.is_empty(), &variant.cache),
+            });
+        }
+    }
+    findings
+}
+
+fn times(ratio: f64) -> String {
+    if ratio.is_finite() { format!("{ratio:.2} times") } else { "many times".to_owned() }
+}
+
+fn evidence(variants: &[Variant], all: &[&Traffic]) -> Vec<String> {
+    let line = |(variant, t): (&Variant, &&Traffic)| {
+        let lines = t.lines.map(|lines| format!(", {lines:.0} different lines in a bin of {} instructions", t.width));
+        format!(
+            "{}: {} accesses, {:.1} lines fetched from beyond the caches for 1000 of them{}.",
+            variant.name,
+            t.accesses,
+            t.fetched(),
+            lines.unwrap_or_default()
+        )
+    };
+    variants.iter().zip(all).map(line).collect()
+}
+
+fn doubt(by_fetched: bool, by_lines: bool, has_lines: bool, cache: &str) -> Vec<String> {
+    let mut doubt = vec![format!(
+        "The caches are a model ({cache}); a processor that fetches in advance moves as much and waits less, and one with larger caches moves less."
+    )];
+    if !by_lines && has_lines {
+        doubt.push("Bins access as many different lines: the same ones are fetched again and again.".into());
+    }
+    if !by_fetched {
+        doubt.push("The modelled caches hold what it accesses: memory itself need not see a difference.".into());
+    }
+    doubt.push("Accesses are instructions: a variant with wider ones makes fewer of them for the same bytes.".into());
+    doubt
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn variant(name: &str, accesses: u64, fetched: u64, lines: Option<f64>) -> Variant {
+        let of = |function: &str, accesses, fetched| Traffic {
+            function: function.into(),
+            accesses,
+            fills: [fetched, fetched],
+            lines,
+            width: if lines.is_some() { 1000 } else { 0 },
+        };
+        let traffic = vec![of(WHOLE, 2 * accesses, fetched), of("sum", accesses, fetched), of("main", 1, 1)];
+        Variant { name: name.into(), traffic, ..Variant::default() }
+    }
+
+    /// Names in front of each finding.
+    fn found(variants: &[Variant]) -> Vec<String> {
+        compare(variants).0.iter().map(|f| f.what.clone()).collect()
+    }
+
+    #[test]
+    fn the_variant_that_is_unlike_the_others_is_named() {
+        // As in the paper's figure 5: as many loads, half the requests.
+        let variants = [
+            variant("b4", 100_000, 12_500, None),
+            variant("b8", 100_000, 6_250, None),
+            variant("b16", 100_000, 12_600, None),
+        ];
+        let found = found(&variants);
+        assert_eq!(found.len(), 2, "the whole program and the function: {found:?}");
+        assert!(found[1].starts_with("b8 moves 0.50 times the memory of the other variants in sum"), "{found:?}");
+    }
+
+    #[test]
+    fn of_two_the_one_that_moves_more_is_named() {
+        let found = found(&[variant("columns", 100_000, 100_000, None), variant("rows", 100_000, 12_500, None)]);
+        assert!(found.iter().all(|f| f.starts_with("columns moves 8.00 times")), "{found:?}");
+        assert!(
+            compare(&[variant("a", 100_000, 50, None), variant("b", 100_000, 5, None)]).0.is_empty(),
+            "next to nothing"
+        );
+    }
+
+    #[test]
+    fn lines_of_bins_count_where_the_caches_see_nothing() {
+        let (findings, _) = compare(&[variant("a", 100_000, 0, Some(40.0)), variant("b", 100_000, 0, Some(160.0))]);
+        assert!(findings[0].what.starts_with("b moves 4.00 times"), "{findings:?}");
+        assert!(findings[0].doubt.iter().any(|d| d.contains("need not see")), "{findings:?}");
+        let mut other = variant("b", 100_000, 0, Some(160.0));
+        other.traffic.iter_mut().for_each(|t| t.width = 7);
+        assert!(compare(&[variant("a", 100_000, 0, Some(40.0)), other]).0.is_empty(), "bins of another width");
+    }
+
+    #[test]
+    fn functions_that_a_variant_lacks_are_told() {
+        let mut other = variant("b", 100_000, 5, None);
+        other.traffic[1].function = "add".into();
+        let (_, notes) = compare(&[variant("a", 100_000, 5, None), other]);
+        assert_eq!(
+            notes,
+            ["a: not in all variants and not compared: sum.", "b: not in all variants and not compared: add."]
+        );
+    }
+}

@@ -1,0 +1,123 @@
+//! `poise detect`: what of a program's machine code is likely to be slow on any processor, and variants of a program that move unlike
+//! amounts of memory. The program runs in QEMU's user mode; loops are shown to llvm-mca.
+
+mod simulate;
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use modeler::detect::{self, Variant, noise};
+use modeler::formats;
+use poise_profile::Profile;
+
+use super::input;
+use super::phases::once;
+use crate::cli::{OutputArgs, OutputFormat};
+use crate::error::{Error, Result};
+use crate::output;
+use crate::run::{Bins, Cache, Measured, Run};
+
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Three detectors: loops that wait for their own results or keep a unit busy, loads from far away behind a branch that is hard to
+predict, and variants that move unlike amounts of memory. Programs need no special build; -g gives source lines.
+Examples:
+  poise detect -- ./app 1000                              one program: loops and loads
+  poise absorb --format json -o noise.json -- ./noisy 1000        the same loops, measured (built with poise cc --noise)
+  poise detect --absorption noise.json -- ./app 1000      loops by both
+  poise detect --keep runs/rows -- ./rows 1000            keep a variant's run
+  poise detect runs/rows runs/columns --page detect.html  compare the variants' memory traffic")]
+pub struct DetectArgs {
+    /// Runs that were kept: variants of one program, compared with each other.
+    #[arg(value_name = "RUN", required_unless_present = "command", conflicts_with = "command")]
+    pub inputs: Vec<PathBuf>,
+    /// The caches of the model: size and lines of a set of two levels.
+    #[arg(long, value_name = "SIZE:WAYS,SIZE:WAYS", default_value = "32K:8,1M:16")]
+    pub cache: Cache,
+    /// Width of the bins in which different lines of memory are counted: instructions.
+    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..))]
+    pub width: u64,
+    /// Least part of the instructions, wrong predictions or fetched lines that makes a loop, a branch or a load matter.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.01)]
+    pub share: f64,
+    /// The processor whose model llvm-mca uses; this one's for its own instruction set, else neoverse-v2 or sifive-p670.
+    #[arg(long, value_name = "NAME")]
+    pub processor: Option<String>,
+    /// What noise injection found, as poise absorb --format json writes it.
+    #[arg(long, value_name = "FILE.json")]
+    pub absorption: Option<PathBuf>,
+    /// Keep the run's folder; must not exist.
+    #[arg(long, value_name = "DIR", conflicts_with = "inputs")]
+    pub keep: Option<PathBuf>,
+    /// Also write a page; must not exist.
+    #[arg(long, value_name = "FILE.html")]
+    pub page: Option<PathBuf>,
+    #[command(flatten)]
+    pub output: OutputArgs,
+    /// The program and its arguments.
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<String>,
+}
+
+/// Measures or reads, looks, prints.
+pub fn detect(arguments: &DetectArgs) -> Result<()> {
+    for (file, option) in [(&arguments.output.output, "-o"), (&arguments.page, "--page")] {
+        file.as_deref().map_or(Ok(()), |file| output::check_new(file, option))?;
+    }
+    let noise = arguments.absorption.as_deref().map_or(Ok(Vec::new()), absorption)?;
+    let mut variants = match arguments.inputs.is_empty() {
+        true => vec![variant(arguments.command.join(" ").as_str(), &measure(arguments)?, arguments.share)?],
+        false => read(arguments)?,
+    };
+    for variant in &mut variants {
+        simulate::loops(variant, arguments.processor.as_deref());
+    }
+    let detection = detect::detect(variants, &noise);
+    let text = match arguments.output.format {
+        OutputFormat::Human => detection.human(),
+        OutputFormat::Json => detection.json(),
+        OutputFormat::Csv => detection.csv(),
+    };
+    output::deliver(&text, arguments.output.output.as_deref())?;
+    arguments.page.as_deref().map_or(Ok(()), |file| output::write_file(file, detection.page("Detectors").as_bytes()))
+}
+
+fn absorption(file: &Path) -> Result<Vec<noise::Absorbed>> {
+    let unreadable = |what: &str| Error::Input(format!("{}: {what}.", file.display()));
+    let text = std::fs::read_to_string(file).map_err(|e| unreadable(&e.to_string()))?;
+    noise::read(&text).map_err(|e| unreadable(&e))
+}
+
+fn variant(name: &str, profile: &Profile, share: f64) -> Result<Variant> {
+    detect::variant(name, profile, share).map_err(Error::Input)
+}
+
+/// One run of the program with models and bins.
+fn measure(arguments: &DetectArgs) -> Result<Profile> {
+    let bins = Bins { width: Some(arguments.width), is_time: false, lines: true, cache: Some(arguments.cache) };
+    let run = Run {
+        command: arguments.command.clone(),
+        repetition: 1,
+        captured: true,
+        measured: Measured::Emulated,
+        phases: Some(bins),
+        ..Run::default()
+    };
+    once(&run, arguments.keep.as_deref())
+}
+
+/// The runs that were kept.
+fn read(arguments: &DetectArgs) -> Result<Vec<Variant>> {
+    let mut variants = Vec::new();
+    for path in &arguments.inputs {
+        for run in formats::measured_runs(path).map_err(input::unreadable)? {
+            // A run is its folder.
+            let name = run.name.strip_suffix("/run.json").unwrap_or(&run.name);
+            variants.push(variant(name, &run.profile, arguments.share)?);
+        }
+    }
+    match variants.is_empty() {
+        true => Err(Error::Input("There is no run. Make one with poise detect --keep.".into())),
+        false => Ok(variants),
+    }
+}

@@ -1,0 +1,203 @@
+//! `poise detect`: programs of which it is known by construction what binds their loops, what they fetch from memory and which of their
+//! branches can be predicted. Nothing here depends on how fast or busy the machine is.
+
+mod common;
+
+use common::{World, outcome};
+use serde_json::Value;
+
+const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/detect");
+
+/// Builds `examples/detect/NAME.c` as `target`.
+fn build(world: &World, compiler: &[&str], name: &str, target: &str) {
+    let source = format!("{SOURCES}/{name}.c");
+    let arguments = [&compiler[1..], &["-O2", "-g", &source, "-o", target, "-lm"]].concat();
+    outcome(world.command(compiler[0], arguments).output().unwrap()).status(0);
+}
+
+/// `poise detect` as JSON.
+fn detect(world: &World, arguments: &[&str]) -> Value {
+    let done = world.poise([&["detect", "--format", "json"], arguments].concat()).status(0);
+    serde_json::from_str(&done.stdout).unwrap()
+}
+
+/// The first of these in a list of `variants[0]` whose function is `name`.
+fn of<'a>(found: &'a Value, list: &str, name: &str) -> &'a Value {
+    let is_it = |item: &&Value| item["place"]["function"] == name || item["function"] == name;
+    found["variants"][0][list]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(is_it)
+        .unwrap_or_else(|| panic!("{list} {name}: {found:#}"))
+}
+
+/// What the findings of a detector say.
+fn said(found: &Value, detector: &str) -> Vec<String> {
+    let findings = found["findings"].as_array().unwrap().iter().filter(|f| f["detector"] == detector);
+    findings.map(|f| f["what"].as_str().unwrap().to_owned()).collect()
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
+}
+
+#[test]
+fn a_chain_is_told_from_independent_operations() {
+    let world = World::new();
+    build(&world, &["gcc", "-march=x86-64-v3"], "chains", "chains");
+    let found = detect(&world, &["--processor", "znver4", "--", "./chains", "100000"]);
+    let (chain, independent) = (of(&found, "loops", "chain"), of(&found, "loops", "independent"));
+    assert_eq!((&chain["bound"], &independent["bound"]), (&"dependency".into(), &"unit".into()), "{found:#}");
+    assert_eq!((&chain["iterations"], &independent["iterations"]), (&100_000.into(), &100_000.into()));
+    // A fused multiply-add takes four cycles on this processor: so does an iteration that waits for the one before.
+    assert_eq!(number(&chain["schedule"]["chain"]), 4.0);
+    assert!((number(&chain["schedule"]["cycles"]) - 4.0).abs() < 0.2, "{chain:#}");
+    assert_eq!(independent["schedule"]["chain"], Value::Null);
+    // Instructions wait for operands in the chain, and only among the independent ones for a unit.
+    let stalled = |found: &Value| number(&found["schedule"]["stalled"]);
+    assert!(stalled(chain) < 0.5 && stalled(independent) > 1.0, "{found:#}");
+    let said = said(&found, "dependencies");
+    assert!(
+        said.iter().any(|s| s.starts_with("The loop in chain (chains.c:") && s.contains("its own results")),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn what_noise_injection_measured_stands_beside_it() {
+    let world = World::new();
+    build(&world, &["poise", "cc", "--noise", "-march=x86-64-v3"], "chains", "noisy");
+    let options = ["--format", "json", "-o", "noise.json", "--mode", "fma64", "--samples", "4"];
+    world.poise([&["absorb"][..], &options, &["--", "./noisy", "20000000"]].concat()).status(0);
+    let classes: Value = world.json("noise.json");
+    let class = |name: &str| {
+        let is_it = |l: &&Value| l["callpath"].as_array().unwrap().last().unwrap() == name;
+        classes["loops"].as_array().unwrap().iter().find(is_it).map(|l| l["class"].as_str().unwrap().to_owned())
+    };
+    build(&world, &["gcc", "-march=x86-64-v3"], "chains", "chains");
+    let found = detect(&world, &["--absorption", "noise.json", "--", "./chains", "100000"]);
+    for name in ["chain", "independent"] {
+        let finding =
+            found["findings"].as_array().unwrap().iter().find(|f| f["what"].as_str().unwrap().contains(name)).unwrap();
+        let expected = format!("Noise injection: class {}", class(name).unwrap());
+        assert!(finding["evidence"].to_string().contains(&expected), "{expected}: {finding:#}");
+        assert!(!finding["doubt"].to_string().contains("Nothing was measured"), "{finding:#}");
+    }
+}
+
+/// Misses of data in the last level of the caches, reads and writes, as cachegrind simulates them, of a function.
+fn by_cachegrind(world: &World, program: &str, function: &str) -> f64 {
+    let caches = ["--D1=32768,8,64", "--LL=1048576,16,64", "--cache-sim=yes"];
+    let options = [&["--tool=cachegrind", "--cachegrind-out-file=cache.out"][..], &caches, &[program]].concat();
+    outcome(world.command("valgrind", options).output().unwrap()).status(0);
+    let listed =
+        outcome(world.command("cg_annotate", ["--show=DLmr,DLmw", "--threshold=0.01", "cache.out"]).output().unwrap());
+    let line = listed
+        .stdout
+        .lines()
+        .find(|l| l.ends_with(&format!(":{function}")))
+        .unwrap_or_else(|| panic!("{}", listed.stdout));
+    let words = line.split_whitespace().filter(|w| !w.starts_with('('));
+    words.take(2).map(|word| word.replace(',', "").parse::<f64>().unwrap_or(0.0)).sum()
+}
+
+#[test]
+fn the_variant_that_walks_along_columns_moves_eight_times_the_memory() {
+    let world = World::new();
+    for (flag, name) in [("-DROWS", "rows"), ("-DCOLUMNS", "columns")] {
+        build(&world, &["gcc", flag], "matrix", name);
+        let (keep, program) = (format!("runs/{name}"), format!("./{name}"));
+        let found = detect(&world, &["--keep", &keep, "--", &program]);
+        let fills = number(&of(&found, "traffic", "sum")["fills"][1]);
+        // A line holds eight numbers; along columns each is gone when its neighbour is wanted.
+        let expected = f64::from(1 << 20) / if name == "rows" { 8.0 } else { 1.0 };
+        let simulated = by_cachegrind(&world, &program, "sum");
+        assert!(
+            (fills / expected - 1.0).abs() < 0.01 && (fills / simulated - 1.0).abs() < 0.01,
+            "{fills} {simulated} {expected}"
+        );
+    }
+    let done = world.poise(["detect", "runs", "--format", "json", "--page", "page.html"]).status(0);
+    let found: Value = serde_json::from_str(&done.stdout).unwrap();
+    let said = said(&found, "traffic");
+    let expected = ["(whole program)", "sum"].map(|function| {
+        said.iter()
+            .any(|s| s.starts_with("runs/columns moves ") && s.contains(&format!("other variants in {function},")))
+    });
+    assert_eq!(expected, [true, true], "{said:?}");
+    let of_sum = said.iter().find(|s| s.contains(" in sum,")).unwrap();
+    let times: f64 = of_sum.split(' ').nth(2).unwrap().parse().unwrap();
+    assert!((times - 8.0).abs() < 0.1, "{of_sum}");
+    assert!(world.read("page.html").contains("runs/columns moves"));
+    // Both loops make as many accesses, one of each number.
+    for variant in found["variants"].as_array().unwrap() {
+        let sum = variant["traffic"].as_array().unwrap().iter().find(|t| t["function"] == "sum").unwrap();
+        assert!((number(&sum["accesses"]) / f64::from(1 << 20) - 1.0).abs() < 0.01, "{sum:#}");
+        // Along columns each of a bin's loads touches another line until a column is over, 1024 lines of its own.
+        assert!(number(&sum["lines_in_a_bin"]) > 1000.0, "{sum:#}");
+    }
+}
+
+/// Whether each entry of `guarded.c` passes the test, in the order in which it has them.
+fn passes() -> Vec<bool> {
+    let mut state = 1u32;
+    let mut next = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        state >> 31 == 1
+    };
+    (0..1 << 16).map(|_| next()).collect()
+}
+
+#[test]
+fn a_load_behind_a_branch_that_is_chance_is_found_and_one_that_is_sorted_is_not() {
+    let world = World::new();
+    let passing = passes();
+    let count = passing.iter().filter(|&&p| p).count() as f64;
+    let changes = passing.windows(2).filter(|pair| pair[0] != pair[1]).count() as f64;
+    for (compiler, program) in [
+        (&["gcc"][..], "./x86"),
+        (&["aarch64-linux-gnu-gcc", "-static"], "./arm"),
+        (&["riscv64-linux-gnu-gcc", "-static"], "./riscv"),
+    ] {
+        build(&world, compiler, "guarded", program);
+        let found = detect(&world, &["--", program, "0"]);
+        let load = of(&found, "loads", "look");
+        assert_eq!(number(&load["executions"]), count, "{program}: {load:#}");
+        let branch = &load["branch"];
+        assert_eq!(number(&branch["executions"]), 65536.0);
+        let jumps = number(&branch["jumps"]);
+        assert!(jumps == count || jumps == 65536.0 - count, "{jumps} of {count}");
+        // The first outcome may be a change, too.
+        let turns = number(&branch["turns"]);
+        assert!(turns == changes || turns == changes + 1.0, "{turns} {changes}");
+        let p: f64 = count / 65536.0;
+        let entropy = -(p * p.log2() + (1.0 - p) * (1.0 - p).log2());
+        assert!((number(&branch["entropy"]) - entropy).abs() < 1e-12);
+        assert!(number(&branch["mispredicted"]) > 0.4 * 65536.0, "a coin cannot be predicted");
+        // The table has sixteen times as many bytes as the caches, and is looked up anywhere.
+        assert!(number(&load["fills"][1]) > 0.8 * number(&load["executions"]), "{load:#}");
+        assert_eq!(said(&found, "conditioned-loads").len(), 1, "{found:#}");
+        let sorted = detect(&world, &["--", program, "1"]);
+        assert!(sorted["variants"][0]["loads"].as_array().unwrap().iter().all(|l| l["place"]["function"] != "look"));
+    }
+}
+
+#[test]
+fn what_cannot_be_looked_at_is_told() {
+    let world = World::new();
+    build(&world, &["gcc", "-march=x86-64-v3"], "chains", "chains");
+    let refused = |arguments: &[&str], status: i32, expected: &str| {
+        let done = world.poise([&["detect"], arguments].concat()).status(status);
+        assert!(done.stderr.contains(expected), "{}", done.stderr);
+    };
+    refused(&["--cache", "32K:7,1M:16", "--", "./chains", "1"], 2, "two levels are wanted");
+    world.write("noise.json", "{}");
+    refused(&["--absorption", "noise.json", "--", "./chains", "1"], 3, "noise.json: its schema is not");
+    world.poise(["run", "--engine", "qemu", "-o", "plain", "--", "./chains", "1"]).status(0);
+    refused(&["plain"], 3, "has no models of caches and branches");
+    // A processor that llvm-mca does not know: the loops' bounds are unknown, the rest is there.
+    let found = detect(&world, &["--processor", "none-such", "--", "./chains", "1000"]);
+    assert_eq!(of(&found, "loops", "chain")["bound"], Value::Null);
+    assert!(found["notes"].to_string().contains("could not be simulated"), "{found:#}");
+}
