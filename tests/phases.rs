@@ -132,6 +132,205 @@ fn bins_that_widen_are_few_and_the_same_on_a_busy_machine() {
     assert_eq!(names, ["multiply #1", "triad #1", "chase #1", "multiply #2", "triad #2", "chase #2"]);
 }
 
+#[test]
+fn machine_code_is_the_same_on_a_busy_machine() {
+    let world = World::new();
+    build(&world, &["gcc"], "known", "known");
+    let run = |keep: &str| {
+        world.poise(["phases", "--engine", "qemu", "--keep", keep, "--", "./known", "20", "2"]).status(0);
+        std::fs::read(world.path(keep).join("profile.poise")).unwrap()
+    };
+    let idle = run("idle");
+    // As many as take the processor away again and again.
+    let mut burners: Vec<_> =
+        (0..4).map(|_| world.command("sh", ["-c", "while :; do :; done"]).spawn().unwrap()).collect();
+    let busy = run("busy");
+    for burner in &mut burners {
+        burner.kill().unwrap();
+        burner.wait().unwrap();
+    }
+    assert!(idle == busy, "the same bytes");
+    let record: Value = world.json("idle/run.json");
+    assert_eq!(record["clock"], "none", "an emulator measures no time");
+}
+
+/// Two threads that compute, the second four times as long.
+const THREADS: &str = r#"
+    #include <pthread.h>
+    #include <stdio.h>
+    static volatile unsigned sink[2];
+    __attribute__((noinline)) void step(unsigned *state) { *state = *state * 1664525u + 1013904223u; }
+    __attribute__((noinline)) static void *work(void *which) {
+        long number = (long)which;
+        unsigned state = 1;
+        for (long i = 0; i < (number ? 400000 : 100000); ++i) step(&state);
+        sink[number] = state;
+        return 0;
+    }
+    int main(void) {
+        pthread_t threads[2];
+        for (long i = 0; i < 2; ++i) pthread_create(&threads[i], 0, work, (void *)i);
+        for (int i = 0; i < 2; ++i) pthread_join(threads[i], 0);
+        printf("%u\n", sink[0] ^ sink[1]);
+        return 0;
+    }"#;
+
+#[test]
+fn each_thread_of_a_guest_has_its_bins() {
+    let world = World::new();
+    world.write("threads.c", THREADS);
+    for (compiler, program) in [(&["gcc"][..], "./x86"), (&["aarch64-linux-gnu-gcc", "-static"], "./arm")] {
+        let arguments = [&compiler[1..], &["-O2", "-g", "threads.c", "-o", program, "-lpthread"]].concat();
+        outcome(world.command(compiler[0], arguments).output().unwrap()).status(0);
+        let found = phases(&world, &["--engine", "qemu", "--width", "10000"], &[program]);
+        let step = found["functions"].as_array().unwrap().iter().position(|f| f["name"] == "step").unwrap();
+        let calls = |timeline: &Value| -> u64 {
+            let bins = timeline["bins"].as_array().unwrap().iter();
+            let parts = bins.flat_map(|bin| bin["functions"].as_array().unwrap());
+            parts.filter(|part| part[0] == step).map(|part| part[2].as_u64().unwrap()).sum()
+        };
+        let calls: Vec<u64> = found["timelines"].as_array().unwrap().iter().map(calls).collect();
+        assert_eq!(calls, [0, 100_000, 400_000], "{program}");
+    }
+}
+
+#[test]
+fn a_library_where_another_was_keeps_its_own_names() {
+    let world = World::new();
+    // Both want to be at one address.
+    let library = |name: &str| {
+        let code = format!("unsigned {name}(unsigned n) {{ unsigned s = 1; while (n--) s = s * 3 + n; return s; }}");
+        world.write(&format!("{name}.c"), &code);
+        let (source, target) = (format!("{name}.c"), format!("lib{name}.so"));
+        outcome(
+            world
+                .command("gcc", ["-O1", "-shared", "-fPIC", "-Wl,-Ttext-segment=0x3000000000", &source, "-o", &target])
+                .output()
+                .unwrap(),
+        )
+        .status(0);
+    };
+    library("first");
+    library("other");
+    world.write(
+        "main.c",
+        r#"
+        #include <dlfcn.h>
+        #include <stdio.h>
+        static void *call(const char *file, const char *name, unsigned n) {
+            void *library = dlopen(file, RTLD_NOW);
+            unsigned (*function)(unsigned) = (unsigned (*)(unsigned))dlsym(library, name);
+            printf("%u\n", function(n));
+            dlclose(library);
+            return (void *)function;
+        }
+        int main(void) {
+            void *first = call("./libfirst.so", "first", 1000);
+            void *other = call("./libother.so", "other", 3000);
+            return first == other ? 0 : 9;
+        }"#,
+    );
+    outcome(world.command("gcc", ["-O1", "-g", "main.c", "-o", "main", "-ldl"]).output().unwrap()).status(0);
+    world.poise(["run", "--engine", "qemu", "-o", "once", "--", "./main"]).status(0);
+    let profile = Profile::read(world.path("once/profile.poise")).unwrap();
+    // Each turn of the loops is a block or two; both were at the same address, else the program had failed.
+    let blocks = |name: &str| -> u128 {
+        let is_it = |node: u32| profile.regions[profile.nodes[node as usize].region as usize].name == name;
+        let of = profile.values.iter().filter(|((node, metric), _)| *metric == Metric::BasicBlocks && is_it(*node));
+        of.map(|(_, value)| value.sum).sum()
+    };
+    assert!((1000..2500).contains(&blocks("first")), "{}", blocks("first"));
+    assert!((3000..7500).contains(&blocks("other")), "{}", blocks("other"));
+}
+
+#[test]
+fn statistics_of_gem5_are_a_timeline() {
+    let world = World::new();
+    build(&world, &["aarch64-linux-gnu-gcc", "-static"], "known", "simulated");
+    // Where the linker put each function, of which an address is executed most in each of six bins of a dump.
+    let listed = outcome(world.command("aarch64-linux-gnu-nm", ["simulated"]).output().unwrap()).stdout;
+    let address = |name: &str| {
+        let line = listed.lines().find(|line| line.ends_with(&format!(" {name}"))).unwrap();
+        u64::from_str_radix(line.split(' ').next().unwrap(), 16).unwrap()
+    };
+    let mut text = String::new();
+    for (number, name) in KNOWN.iter().flat_map(|name| [name; 6]).enumerate() {
+        let list: Vec<String> = (0..5).map(|i| format!("{:#x},{}", address(name) + 4 * i, 90 - i)).collect();
+        text += &format!(
+            "\n---------- Begin Simulation Statistics ----------\nsimSeconds 0.000005 # s\nsimTicks 5000000 # t\n\
+             finalTick {} # t\nsimInsts 7000 # i\nsystem.cpu.selected | {}; |\n\
+             ---------- End Simulation Statistics   ----------\n",
+            5_000_000 * (number + 1),
+            list.join(";")
+        );
+    }
+    world.write("stats.txt", &text);
+    let arguments = ["phases", "stats.txt", "--program", "simulated", "--format", "json", "-o", "gem5.json"];
+    world.poise([&arguments[..], &["--plot", "gem5.svg", "--page", "gem5.html"]].concat()).status(0);
+    let found = world.json("gem5.json");
+    let expected: Vec<(String, u64, u64)> = (0..).zip(KNOWN).map(|(i, n)| (n.to_owned(), 6 * i, 6 * i + 6)).collect();
+    assert_eq!(regions(&found), expected);
+    assert_eq!((&found["engine"], &found["width"]), (&"gem5".into(), &5000.into()));
+    assert_eq!(found["timelines"][0]["phases"][1]["instructions"], 6 * 7000);
+    assert_eq!(found["timelines"][0]["bins"][3]["instructions"], 7000);
+    assert!(world.read("gem5.svg").contains(">triad<"));
+    // Without the lists there are bins and no phases; HDF5 is told.
+    let plain: Vec<&str> = text.lines().filter(|line| !line.contains("selected")).collect();
+    world.write("stats.txt", &(plain.join("\n") + "\n"));
+    let done = world.poise(["phases", "stats.txt"]).status(0);
+    assert!(done.stderr.contains("No bin has a list of its addresses"), "{}", done.stderr);
+    std::fs::write(world.path("stats.h5"), b"\x89HDF\r\n\x1a\n\0\0").unwrap();
+    assert!(world.poise(["phases", "stats.h5"]).status(3).stderr.contains("HDF5, which is not read"));
+}
+
+/// Rank 0 sleeps before each of five messages, rank 1 waits for them and prints for how long by MPI's clock.
+const LATE: &str = r#"
+    #include <mpi.h>
+    #include <stdio.h>
+    #include <unistd.h>
+    int main(int count, char **values) {
+        int rank, message = 0;
+        double waited = 0;
+        MPI_Init(&count, &values);
+        MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+        MPI_Barrier(MPI_COMM_WORLD);
+        for (int i = 0; i < 5; ++i) {
+            double begin = MPI_Wtime();
+            if (rank == 0) usleep(100000), MPI_Send(&message, 1, MPI_INT, 1, 0, MPI_COMM_WORLD);
+            else MPI_Recv(&message, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            waited += MPI_Wtime() - begin;
+            for (volatile int j = 0; j < 100000; ++j) {}
+        }
+        if (rank == 1) printf("%.9f\n", waited);
+        MPI_Finalize();
+        return 0;
+    }"#;
+
+#[test]
+fn waiting_in_bins_is_what_the_program_itself_measures() {
+    let mut world = World::new();
+    world.write("late.c", LATE);
+    world.set("OMPI_CC", &format!("{} cc", env!("CARGO_BIN_EXE_poise")));
+    outcome(world.command("mpicc.openmpi", ["-O1", "late.c", "-o", "late"]).output().unwrap()).status(0);
+    let command = ["mpirun.openmpi", "--oversubscribe", "-n", "2", "./late"];
+    phases(&world, &["--keep", "kept", "--width", "1000"], &command);
+    let measured: f64 = world.read("kept/stdout.txt").trim().parse().unwrap();
+    let profile = Profile::read(world.path("kept/profile.poise")).unwrap();
+    let timeline = profile.phases.timelines.iter().find(|t| t.rank == 1).unwrap();
+    let is_receive = |place: u32| {
+        let node = &profile.nodes[profile.phases.places[place as usize].node as usize];
+        profile.regions[node.region as usize].name == "MPI_Recv"
+    };
+    let shares = || timeline.bins.iter().flat_map(|bin| &bin.shares).filter(|share| is_receive(share.place));
+    assert!(shares().all(|share| share.wait_time <= share.time), "waiting is a part of the time");
+    let waited = shares().map(|share| share.wait_time).sum::<u64>() as f64 * 1e-9;
+    // Of the time in the calls all was waiting but for what it takes to see that the message is there.
+    assert!(waited <= measured && waited > 0.5 * measured, "{waited} s of {measured} s");
+    // Between two of them is enough effort for bins of their own.
+    let bins = timeline.bins.iter().filter(|bin| bin.shares.iter().any(|s| is_receive(s.place) && s.wait_time > 0));
+    assert!(bins.count() >= 4, "each message has its bin");
+}
+
 fn machine_code(world: &World, program: &str) {
     let found = phases(world, &["--engine", "qemu", "--keep", "kept", "--width", "20000"], &[program, "10"]);
     assert_eq!((&found["engine"], &found["unit"]), (&"qemu".into(), &"instructions".into()));

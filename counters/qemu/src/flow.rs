@@ -50,6 +50,14 @@ impl Isa {
         }
     }
 
+    /// Whether a system call of this number maps or unmaps memory: munmap, mremap and mmap of Linux.
+    pub fn maps(self, number: i64) -> bool {
+        match self {
+            Self::X86_64 => matches!(number, 9 | 11 | 25),
+            Self::Aarch64 | Self::Riscv64 => matches!(number, 215 | 216 | 222),
+        }
+    }
+
     /// What the instruction in `bytes` does.
     pub fn last(self, bytes: &[u8]) -> Last {
         let flow = |flow| Last { flow, repeats: false };

@@ -118,6 +118,14 @@ pub unsafe extern "C" fn qemu_plugin_install(
     let arguments: Vec<String> = (0..count as usize).map(|i| text(unsafe { *arguments.add(i) })).collect();
     // SAFETY: the caller's promise.
     let target = text(unsafe { (*info).target });
+    // SAFETY: the caller's promise.
+    let newest = unsafe { (*info).versions[1] };
+    if newest > api::NEWEST {
+        say(&format!(
+            "this QEMU has version {newest} of the plugin interface; what is counted was checked with versions up to {}.",
+            api::NEWEST
+        ));
+    }
     match settings(&target, &arguments) {
         Ok(settings) => {
             *shared() = Some(Shared::default());
@@ -126,6 +134,7 @@ pub unsafe extern "C" fn qemu_plugin_install(
             unsafe {
                 (settings.api.on_translation)(id, translated);
                 (settings.api.on_exit_of_processor)(id, thread_ends);
+                (settings.api.on_system_call)(id, system_called);
                 (settings.api.at_exit)(id, guest_ends, null_mut());
             }
             0
@@ -208,7 +217,10 @@ unsafe fn block(settings: &Settings, instructions: &[*mut c_void]) -> Option<&'s
     let code = bytes.concat();
     let mut shared = shared();
     let shared = shared.as_mut()?;
-    shared.maps.learn(start, base);
+    if MAPS_CHANGED.swap(false, Ordering::Relaxed) {
+        shared.maps.forget();
+    }
+    let tag = shared.maps.learn(start, base);
     let number = shared.list.len() as u32;
     let make = || {
         &*Box::leak(Box::new(Block {
@@ -216,13 +228,14 @@ unsafe fn block(settings: &Settings, instructions: &[*mut c_void]) -> Option<&'s
             start,
             last: last_address,
             end,
+            tag,
             instructions: instructions.len() as u32,
             flow: known.flow,
             repeats: known.repeats && instructions.len() == 1,
             bytes: code.clone(),
         }))
     };
-    let block = *shared.blocks.entry((start, code.clone())).or_insert_with(make);
+    let block = *shared.blocks.entry((start + tag, code.clone())).or_insert_with(make);
     if block.number == number {
         shared.list.push(block);
     }
@@ -240,6 +253,16 @@ extern "C" fn executed(processor: c_uint, block: *mut c_void) {
             thread.execute(block);
         }
     });
+}
+
+/// Whether the guest has mapped or unmapped memory since the maps were last looked at.
+static MAPS_CHANGED: AtomicBool = AtomicBool::new(false);
+
+/// The guest calls its system; what it maps or unmaps may be code.
+extern "C" fn system_called(_: Id, _: c_uint, number: i64) {
+    if SETTINGS.get().is_some_and(|settings| settings.isa.maps(number)) {
+        MAPS_CHANGED.store(true, Ordering::Relaxed);
+    }
 }
 
 /// A thread of the guest accesses memory.

@@ -15,36 +15,74 @@ pub struct Mapping {
     used: bool,
 }
 
-/// Parts of files by the guest's address at which they begin.
+/// Bits of an address that belong to the guest; those above tell apart what was there at different times.
+const TAG: u32 = 48;
+
+/// Parts of files by the guest's address at which they begin. Where another file comes to an address at which there was one (a
+/// library that was unloaded), its addresses get a tag above the bits that programs use.
 #[derive(Default)]
 pub struct Maps {
+    /// All that there were, by tagged address.
     known: BTreeMap<u64, Mapping>,
+    /// What is there now: the end and the tag, by address.
+    current: BTreeMap<u64, (u64, u64)>,
     /// Pages that are of no file.
     without: std::collections::HashSet<u64>,
+    /// The last tag that was given.
+    tags: u64,
 }
 
 impl Maps {
-    /// Sees to it that the mapping of `address` is known, whose memory is `base` higher in this process.
-    pub fn learn(&mut self, address: u64, base: u64) {
-        if self.without.contains(&(address >> 12)) || self.mark(address) {
-            return;
+    /// Something was mapped or unmapped: what is at an address has to be looked at again.
+    pub fn forget(&mut self) {
+        self.current.clear();
+        self.without.clear();
+    }
+
+    /// Sees to it that the mapping of `address` is known, whose memory is `base` higher in this process; gives the tag of what is
+    /// there now.
+    pub fn learn(&mut self, address: u64, base: u64) -> u64 {
+        if self.without.contains(&(address >> 12)) {
+            return 0;
+        }
+        if let Some(tag) = self.mark(address) {
+            return tag;
         }
         let text = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
         for (start, mapping) in text.lines().filter_map(|line| parsed(line, base)) {
-            self.known.entry(start).or_insert(mapping);
+            self.see(start, mapping);
         }
-        if !self.mark(address) {
+        self.mark(address).unwrap_or_else(|| {
             self.without.insert(address >> 12);
-        }
+            0
+        })
     }
 
-    /// Notes that code at `address` was executed; false where no file is known there.
-    fn mark(&mut self, address: u64) -> bool {
-        let found = self.known.range_mut(..=address).next_back().filter(|(_, mapping)| address < mapping.end);
-        found.is_some_and(|(_, mapping)| {
-            mapping.used = true;
-            true
-        })
+    /// A mapping is there: the one that is known, or a new one with a tag of its own where another was before.
+    fn see(&mut self, start: u64, mapping: Mapping) {
+        // Parts of one file that lie as in the file are one, however they were mapped.
+        let is_same = |at: u64, known: &Mapping, tag: u64| {
+            known.path == mapping.path && (at - tag).wrapping_sub(known.offset) == start.wrapping_sub(mapping.offset)
+        };
+        let fits = |&tag: &u64| {
+            let below = self.known.range(tag..mapping.end + tag);
+            below.filter(|(_, known)| known.end > start + tag).all(|(&at, known)| is_same(at, known, tag))
+        };
+        let tag = (0..=self.tags).map(|tag| tag << TAG).find(fits).unwrap_or_else(|| {
+            self.tags += 1;
+            self.tags << TAG
+        });
+        self.current.insert(start, (mapping.end, tag));
+        let (start, end) = (start + tag, mapping.end + tag);
+        let kept = self.known.entry(start).or_insert(Mapping { end, ..mapping });
+        kept.end = kept.end.max(end);
+    }
+
+    /// Notes that code at `address` was executed; gives its tag, or nothing where no file is known there.
+    fn mark(&mut self, address: u64) -> Option<u64> {
+        let (start, &(_, tag)) = self.current.range(..=address).next_back().filter(|(_, (end, _))| address < *end)?;
+        self.known.get_mut(&(start + tag))?.used = true;
+        Some(tag)
     }
 
     /// A line for each mapping whose code was executed: first address, address behind the last, offset, path.
@@ -76,6 +114,33 @@ mod tests {
         assert_eq!(parsed(line, 0x1000), Some((0x7f0000, mapping)));
         assert_eq!(parsed("7f1000-7f3000 rw-p 00000000 00:00 0 ", 0), None);
         assert_eq!(parsed("7f1000-7f3000 rw-p 00000000 00:00 0                [heap]", 0), None);
+    }
+
+    #[test]
+    fn what_comes_where_something_else_was_is_told_apart() {
+        let mapping = |path: &str| Mapping { end: 0x3000, offset: 0, path: path.into(), used: false };
+        let mut maps = Maps::default();
+        let mut at = |path: &str| {
+            maps.forget();
+            maps.see(0x1000, mapping(path));
+            maps.mark(0x1234)
+        };
+        assert_eq!(
+            [at("/a.so"), at("/b.so"), at("/a.so"), at("/c.so")],
+            [Some(0), Some(1 << TAG), Some(0), Some(2 << TAG)]
+        );
+        // A part of the first, mapped anew.
+        maps.forget();
+        maps.see(0x2000, Mapping { offset: 0x1000, ..mapping("/a.so") });
+        assert_eq!(maps.mark(0x2345), Some(0));
+        let lines = maps.lines();
+        let expected = [
+            "1000 3000 0 /a.so",
+            "2000 3000 1000 /a.so",
+            "1000000001000 1000000003000 0 /b.so",
+            "2000000001000 2000000003000 0 /c.so",
+        ];
+        assert_eq!(lines.lines().collect::<Vec<_>>(), expected);
     }
 
     #[test]

@@ -111,8 +111,8 @@ fn bin_of(bin: &crate::thread::Bin, numbers: &[u32], places: &[(u32, u32)]) -> p
 }
 
 fn code(block: &Block) -> Code {
-    let Block { start, instructions, flow, ref bytes, .. } = *block;
-    Code { address: start, instructions, ends_block: flow != Flow::Next, bytes: bytes.clone() }
+    let Block { start, tag, instructions, flow, ref bytes, .. } = *block;
+    Code { address: start + tag, instructions, ends_block: flow != Flow::Next, bytes: bytes.clone() }
 }
 
 /// Adds each call path's visits, blocks and instructions over all bins.

@@ -18,6 +18,8 @@ pub struct Block {
     pub last: u64,
     /// See `start`.
     pub end: u64,
+    /// What the addresses of the file that is there now are tagged with, as in `maps`; code of two files at one address is two.
+    pub tag: u64,
     /// Number of instructions.
     pub instructions: u32,
     /// What the last instruction does.
@@ -200,7 +202,7 @@ impl Thread {
             Some((before, _)) if block.repeats && before.last == block.start => return,
             Some((before, counter)) => self.follow(before, counter, block),
             None => {
-                self.node = self.callee(None, block.start);
+                self.node = self.callee(None, block.start + block.tag);
                 self.visit();
             }
         }
@@ -270,7 +272,7 @@ impl Thread {
             } else {
                 self.pending = None;
                 self.stack.push(Frame { back, node: self.node });
-                self.node = self.callee(Some(self.node), block.start);
+                self.node = self.callee(Some(self.node), block.start + block.tag);
                 self.visit();
             }
         } else if before.flow == Flow::Return
@@ -373,7 +375,8 @@ mod tests {
     /// Blocks of one instruction of 4 bytes each, unless told otherwise.
     fn block(number: u32, start: u64, instructions: u32, flow: Flow) -> &'static Block {
         let end = start + 4 * u64::from(instructions);
-        let block = Block { number, start, last: end - 4, end, instructions, flow, repeats: false, bytes: Vec::new() };
+        let block =
+            Block { number, start, last: end - 4, end, tag: 0, instructions, flow, repeats: false, bytes: Vec::new() };
         Box::leak(Box::new(block))
     }
 
@@ -463,6 +466,7 @@ mod tests {
                 start: 0x104,
                 last: 0x104,
                 end: 0x108,
+                tag: 0,
                 instructions: 1,
                 flow: Flow::Next,
                 repeats: true,

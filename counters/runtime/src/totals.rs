@@ -13,21 +13,27 @@ type Values = [u64; Metric::ALL.len()];
 
 impl Node {
     /// The counters in the order of [`Metric::ALL`].
-    fn values(&self) -> Values {
-        Metric::ALL.map(|metric| match metric {
-            Metric::Visits => self.visits.get(),
-            Metric::Time => self.ticks.get(),
-            Metric::BasicBlocks => self.blocks.get(),
-            Metric::BytesSent => self.bytes_sent.get(),
-            Metric::BytesReceived => self.bytes_received.get(),
-            Metric::CommSize => self.comm_size.get(),
-            Metric::LogicalWait => self.logical_wait.get(),
-            Metric::WaitTime => self.wait_ticks.get(),
-            Metric::PollingBlocks => self.polling_blocks.get(),
-            // Only an emulator counts them.
-            Metric::Instructions => 0,
-            // Follows of the others when all is known.
-            Metric::CompiledBlocks => 0,
+    ///
+    /// # Safety
+    /// `node` must live. Its thread may change its links meanwhile, so that there is no reference to the whole of it.
+    unsafe fn values(node: *const Self) -> Values {
+        // SAFETY: the caller's promise; counters are atomic, and may be read by any thread.
+        Metric::ALL.map(|metric| unsafe {
+            match metric {
+                Metric::Visits => (*node).visits.get(),
+                Metric::Time => (*node).ticks.get(),
+                Metric::BasicBlocks => (*node).blocks.get(),
+                Metric::BytesSent => (*node).bytes_sent.get(),
+                Metric::BytesReceived => (*node).bytes_received.get(),
+                Metric::CommSize => (*node).comm_size.get(),
+                Metric::LogicalWait => (*node).logical_wait.get(),
+                Metric::WaitTime => (*node).wait_ticks.get(),
+                Metric::PollingBlocks => (*node).polling_blocks.get(),
+                // Only an emulator counts them.
+                Metric::Instructions => 0,
+                // Follows of the others when all is known.
+                Metric::CompiledBlocks => 0,
+            }
         })
     }
 }
@@ -58,12 +64,13 @@ impl Totals {
     pub unsafe fn add(&mut self, tree: *const Tree) {
         // By the number of the tree's node; links have none, so numbers have gaps.
         let mut here: Vec<u32> = Vec::new();
-        let visit = |view: View<'_>| {
+        let visit = |view: View| {
             let parent = view.parent.map(|number| here[number as usize]);
-            let mut values = view.node.values();
+            // SAFETY: nodes that are shown live as long as their tree.
+            let mut values = unsafe { Node::values(view.node) };
             let id = match parent {
                 // What a thread does for another's call path counts for that; the time between two callees does not.
-                Some(parent) if view.node.is_base() => {
+                Some(parent) if view.region.is_null() => {
                     values[Metric::Time as usize] = 0;
                     parent
                 }

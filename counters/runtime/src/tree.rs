@@ -243,15 +243,15 @@ impl Node {
 }
 
 /// What a reader learns of a node.
-pub struct View<'a> {
+pub struct View {
     /// The node's number; callers have smaller ones.
     pub number: u32,
     /// The caller's number; `None` at the root.
     pub parent: Option<u32>,
     /// The region; null at the root and at bases.
     pub region: *const Region,
-    /// The node, for its counters.
-    pub node: &'a Node,
+    /// The node, for its counters. No reference, since its thread may change its links meanwhile.
+    pub node: *const Node,
 }
 
 /// Nodes per allocation.
@@ -480,7 +480,7 @@ impl Tree {
     ///
     /// # Safety
     /// `tree` must live during the call.
-    pub unsafe fn read(tree: *const Self, mut visit: impl FnMut(View<'_>)) {
+    pub unsafe fn read(tree: *const Self, mut visit: impl FnMut(View)) {
         // SAFETY: chunks live as long as the tree; what `used` covers was written before, and `region`, `parent`,
         // `target` and `number` never change after.
         unsafe {
@@ -490,8 +490,9 @@ impl Tree {
                 for index in 0..(*chunk).used.load(Ordering::Acquire) {
                     let node = nodes.add(index);
                     if (*node).target == node {
-                        let parent = (*node).parent.as_ref().map(|parent| parent.number);
-                        visit(View { number: (*node).number, parent, region: (*node).region, node: &*node });
+                        let parent = (*node).parent;
+                        let parent = (!parent.is_null()).then(|| (*parent).number);
+                        visit(View { number: (*node).number, parent, region: (*node).region, node });
                     }
                 }
                 chunk = (*chunk).next.load(Ordering::Acquire);

@@ -58,7 +58,12 @@ pub fn analyse(text: &str, program: Option<&Path>, thresholds: &Thresholds) -> R
     let has_lists = dumps.iter().any(|dump| !dump.lists.is_empty());
     let bins: Vec<Bin> = dumps.iter().flat_map(|dump| bins_of(dump, has_lists, &mut functions, thresholds)).collect();
     let all: u64 = bins.iter().map(|bin| bin.totals.time).sum();
-    let timeline = timeline_of((0, 0), bins, thresholds);
+    let mut timeline = timeline_of((0, 0), bins, thresholds);
+    for phase in &mut timeline.phases {
+        // Lists hold the most frequent addresses alone, so that functions have no sums of their own: whole bins count.
+        phase.totals = Totals::default();
+        timeline.bins[phase.bins.clone()].iter().for_each(|bin| phase.totals.add(&bin.totals));
+    }
     Ok(Analysis {
         engine: "gem5".into(),
         unit: BinUnit::Time,
@@ -283,6 +288,7 @@ mod tests {
         assert_eq!(found, [("0x2000", 0..6), ("0x3000", 6..12)]);
         assert_eq!((timeline.bins[0].totals.instructions, analysis.width), (53, 1000));
         assert_eq!(timeline.bins[0].parts[1].totals.instructions, 3);
+        assert_eq!((timeline.phases[0].totals.instructions, timeline.phases[0].totals.time), (6 * 53, 6000));
     }
 
     #[test]

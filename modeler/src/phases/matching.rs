@@ -86,7 +86,8 @@ fn sequences(runs: &[At]) -> Vec<Sequence<'_>> {
     for (index, run) in runs.iter().enumerate() {
         let mut ranks = BTreeSet::new();
         for timeline in run.analysis.timelines.iter().filter(|t| ranks.insert(t.rank)) {
-            let labels = timeline.phases.iter().map(|p| run.analysis.name(p.function).to_owned()).collect();
+            let labels: Vec<String> =
+                timeline.phases.iter().map(|p| run.analysis.name(p.function).to_owned()).collect();
             // Iterations differ in number from run to run: what repeats is matched once, with the sums of all its turns.
             let turns = repeats::folded(&labels);
             let phases = turns.iter().map(|turns| turns.iter().map(|&i| &timeline.phases[i]).collect()).collect();

@@ -15,6 +15,7 @@ use std::time::Duration;
 use poise_profile::{Bin, BinUnit, Phases, Place, Profile, Region, Share, Timeline};
 
 use crate::clock::{self, Scale};
+use crate::process::say;
 use crate::thread::alone;
 use crate::tree::{Counter, Node};
 use crate::words;
@@ -241,9 +242,17 @@ pub fn collect(rank: u32, profile: &Profile, scale: &Scale) -> Phases {
         let mut patience = 100;
         let mut add =
             |recorder: &mut Recorder| timelines.extend(collected.timeline((rank, local.thread), recorder, scale));
-        while !local.with(&mut add) && patience > 0 {
+        let mut is_added = local.with(&mut add);
+        while !is_added && patience > 0 {
             std::thread::sleep(Duration::from_millis(1));
             patience -= 1;
+            is_added = local.with(&mut add);
+        }
+        if !is_added {
+            say(&format!(
+                "thread {} of rank {rank} was interrupted while it changed its bins; it has none in the profile.",
+                local.thread
+            ));
         }
     }
     let first = settings.in_ticks();

@@ -54,9 +54,18 @@ pub struct Recorder {
 
 /// What a node has counted.
 fn numbers(node: *mut Node) -> Numbers {
-    // SAFETY: nodes that were reached live as long as their thread's tree, and their counters may be read by any thread.
-    let node = unsafe { &*node };
-    [&node.blocks, &node.ticks, &node.visits, &node.bytes_sent, &node.bytes_received, &node.wait_ticks].map(|c| c.get())
+    // SAFETY: nodes that were reached live as long as their thread's tree, and their counters may be read by any thread;
+    // their links may not, so that there is no reference to the whole.
+    unsafe {
+        [
+            (*node).blocks.get(),
+            (*node).ticks.get(),
+            (*node).visits.get(),
+            (*node).bytes_sent.get(),
+            (*node).bytes_received.get(),
+            (*node).wait_ticks.get(),
+        ]
+    }
 }
 
 impl Recorder {
