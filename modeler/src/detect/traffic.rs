@@ -119,7 +119,7 @@ fn unlike(variants: &[Variant], all: &[&Traffic]) -> Vec<Finding> {
     let fetched: Vec<f64> = all.iter().map(|t| t.fetched()).collect();
     let has_width = |t: &&Traffic| t.lines.is_some() && t.width == all[0].width;
     let lines: Vec<f64> = all.iter().filter_map(|t| t.lines).collect();
-    let lines = if all.iter().all(|t| has_width(&t)) { lines } else { Vec::new() };
+    let lines = if all.iter().all(has_width) { lines } else { Vec::new() };
     let (usual_fetched, usual_lines) = (median(&fetched), median(&lines));
     // Less than a line for a thousand accesses is nothing to a memory.
     let is_unlike = |value: f64, usual: f64, least: f64| {
