@@ -79,6 +79,34 @@ fn points_of_an_experiment_are_rows() {
 }
 
 #[test]
+fn a_parameter_that_is_called_as_a_metric_is_told_from_it() {
+    let world = World::new();
+    let points: Vec<u32> = (1..=20).collect();
+    let mut text = String::from("PARAMETER time\nPOINTS");
+    points.iter().for_each(|p| text.push_str(&format!(" {p}")));
+    text.push_str("\nREGION solve\nMETRIC time\n");
+    points.iter().for_each(|p| text.push_str(&format!("DATA {}\n", if *p > 10 { 500 } else { 3 })));
+    world.write("times.txt", &text);
+    let out = world.poise(["analyze", "times.txt", "--categories", "values", "--format", "csv"]).status(0).stdout;
+    assert!(out.starts_with("parameters.time,"), "{out}");
+    // A study's runs: the record's parameter and the profile's metric.
+    let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/echo.c");
+    world.poise(["cc", "-O1", source.to_str().unwrap(), "-o", "echo"]).status(0);
+    world
+        .write("s.toml", "command = [\"./echo\", \"{time}\"]\nrepetitions = 5\n[parameters]\ntime = [100, 200, 300]\n");
+    world.poise(["run", "s.toml"]).status(0);
+    let out = world.poise(["analyze", "s.runs", "--categories", "2", "--format", "csv"]).status(0).stdout;
+    let mut rows = out.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let head = rows.next().unwrap();
+    let column = |name: &str| head.iter().position(|h| *h == name).unwrap_or_else(|| panic!("{name}: {head:?}"));
+    let (parameter, metric) = (column("parameters.time"), column("time"));
+    for row in rows {
+        assert!(["100", "200", "300"].contains(&row[parameter]), "{row:?}");
+        assert!(row[metric].parse::<f64>().unwrap() < 1.0, "seconds: {row:?}");
+    }
+}
+
+#[test]
 fn what_cannot_be_analysed_ends_with_the_contracts_codes() {
     let world = with_rows();
     for (arguments, status, expected) in [

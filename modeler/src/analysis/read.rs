@@ -144,8 +144,12 @@ fn runs(
         has_callpath |= id.flatten().is_some();
         if id != Some(None) {
             let measured = Table::of_experiment(&found.experiment, id.flatten(), selection.over_ranks);
-            let metrics = measured.columns.into_iter().filter(|c| !c.chosen);
-            cells.extend(metrics.map(|c| (c.name.clone(), c.cell(0), c.unit.clone(), false)));
+            let metrics: Vec<Column> = measured.columns.into_iter().filter(|c| !c.chosen).collect();
+            // A metric keeps its name, by which it is asked for.
+            for cell in cells.iter_mut().filter(|cell| metrics.iter().any(|metric| metric.name == cell.0)) {
+                cell.0 = format!("{}.{}", if cell.3 { PARAMETERS } else { "run" }, cell.0);
+            }
+            cells.extend(metrics.iter().map(|c| (c.name.clone(), c.cell(0), c.unit.clone(), false)));
         }
         rows.push(cells);
     }
@@ -169,6 +173,9 @@ fn of_rows(rows: &[Vec<Cell>]) -> Table {
     };
     Table { columns: heads.iter().map(column).collect() }
 }
+
+/// Stands before the name of a parameter that is called as a metric is.
+pub(super) const PARAMETERS: &str = "parameters";
 
 /// Keys of the record that are the same in every complete run, or a path, a digest, an array of words or the time of day.
 const NOT_COLUMNS: [&str; 10] = [

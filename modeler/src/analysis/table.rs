@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::read::PARAMETERS;
 use crate::experiment::{CallPathId, Experiment, MetricId, OverRanks};
 
 /// The values of a column, one per row.
@@ -203,7 +204,9 @@ impl Table {
         };
         let mut columns: Vec<Column> = Vec::new();
         for (l, name) in experiment.parameters.iter().enumerate() {
-            columns.push(number(name, "", true, rows.iter().map(|&(p, _)| experiment.points[p][l]).collect()));
+            let is_metrics = experiment.metrics.iter().any(|metric| metric.name == *name);
+            let name = if is_metrics { format!("{PARAMETERS}.{name}") } else { name.clone() };
+            columns.push(number(&name, "", true, rows.iter().map(|&(p, _)| experiment.points[p][l]).collect()));
         }
         columns.push(number("repetition", "", true, rows.iter().map(|&(_, r)| (r + 1) as f64).collect()));
         for (m, values) in &metrics {
