@@ -56,6 +56,16 @@ fn tau_and_caliper_are_read_as_hatchet_and_caliper_reader_read_them() {
     assert_eq!(compare("hatchet"), 881);
 }
 
+/// hatchet adds the ranks up and follows MPI operations inside MPI; what is compared are their inclusive sums.
+#[test]
+fn a_database_of_hpctoolkit_is_read_as_hatchet_reads_it() {
+    assert_eq!(compare("hpctoolkit"), 3);
+    let ours = read(&dataset("hpctoolkit/ping-pong.p2"));
+    let all: f64 = ours.iter().filter(|((_, _, over), _)| *over == "sum").map(|(_, seconds)| seconds).sum();
+    // What hatchet says of `main`.
+    assert!((all - 0.26207).abs() < 1e-9, "{all}");
+}
+
 #[test]
 fn statistics_of_gem5_are_read_as_a_reader_of_its_own_reads_them() {
     assert_eq!(compare("gem5"), 781);
