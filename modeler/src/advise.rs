@@ -52,7 +52,7 @@ pub struct Step {
 pub enum End {
     /// The prediction is as narrow as asked: enough.
     Enough,
-    /// No candidate narrows it by a noteworthy part.
+    /// No candidate narrows it by a noteworthy part, or what is left comes of models that miss the measured points.
     NothingHelps,
     /// What would help costs more than is left.
     Budget,
@@ -83,7 +83,7 @@ pub struct Advice {
     pub too_expensive: Option<Step>,
 }
 
-/// Least part of the interval that a run must take off; what takes less only costs.
+/// Least part of the interval, without what models miss, that a run must take off; what takes less only costs.
 const NOTEWORTHY: f64 = 0.005;
 /// Least part of what the most helpful run takes off. Runs that cost next to nothing and help next to nothing would come
 /// first otherwise, by the hundred.
@@ -178,7 +178,7 @@ fn disagreement(model: &Model, weights: &[f64], x: &[f64]) -> f64 {
     sum / (1.0 + weights.iter().sum::<f64>())
 }
 
-/// Part of the time at the target from which on a call path counts by itself.
+/// Part of the time at the target from which on a call path counts by itself, or a tenth of the mean part if that is less.
 const LEAST_SHARE: f64 = 0.001;
 
 /// What is known of the whole program: the sum of the times of all call paths.
@@ -203,8 +203,10 @@ impl Program<'_> {
         }
         let shared = self.paths.iter().map(|k| (k, k.model.at(x).max(0.0) / total));
         if self.each {
+            // Of very many call paths none may have such a share; then they count that have a typical one.
+            let least = LEAST_SHARE.min(0.1 / self.paths.len() as f64);
             let counted: Vec<f64> =
-                shared.filter(|(_, share)| *share >= LEAST_SHARE).map(|(k, _)| variance(k).sqrt()).collect();
+                shared.filter(|(_, share)| *share >= least).map(|(k, _)| variance(k).sqrt()).collect();
             return counted.iter().sum::<f64>() / counted.len().max(1) as f64;
         }
         shared.map(|(k, share)| share.powi(2) * variance(k)).sum::<f64>().sqrt()
@@ -218,6 +220,11 @@ impl Program<'_> {
     /// The part of [`Self::error`] that comes of models that miss what was measured.
     fn misfit(&self, x: &[f64]) -> f64 {
         self.combined(x, |k| k.model.uncertainty.misfit.powi(2))
+    }
+
+    /// What [`Self::error`] would be without that: the part that more runs lessen.
+    fn uncertainty(&self, x: &[f64]) -> f64 {
+        self.combined(x, |k| k.variance(x) - k.model.uncertainty.misfit.powi(2))
     }
 
     fn after(&self, x: &[f64]) -> Self {
@@ -256,32 +263,36 @@ pub fn advise(experiment: &Experiment, fits: &Fits, options: &AdviseOptions) -> 
     };
     let (mut known, mut error, mut spent) = (program.clone(), advice.before, 0.0);
     while advice.steps.len() < options.steps {
-        if error <= options.tolerance {
-            advice.end = End::Enough;
+        let uncertainty = width * known.uncertainty(target);
+        if uncertainty <= options.tolerance {
+            advice.end = if error <= options.tolerance { End::Enough } else { End::NothingHelps };
             return Some(advice);
         }
         let step = |(at, was_measured): &(Vec<f64>, bool)| {
-            let after = width * known.after(at).error(target);
-            let core_hours = price(at);
-            Step {
+            let next = known.after(at);
+            let (after, core_hours) = (width * next.error(target), price(at));
+            let step = Step {
                 at: at.clone(),
                 is_repetition: *was_measured || advice.steps.iter().any(|s| s.at == *at),
                 seconds: program.seconds(at),
                 core_hours,
                 after,
                 gain_per_core_hour: (error - after) / core_hours.max(1e-12),
-            }
+            };
+            // What models miss hides what a run is worth, but is no reason not to make it.
+            (uncertainty - width * next.uncertainty(target), step)
         };
-        let helpful: Vec<Step> = candidates.iter().map(step).filter(|s| s.after < (1.0 - NOTEWORTHY) * error).collect();
+        let is_noteworthy = |(gain, _): &(f64, Step)| *gain > NOTEWORTHY * uncertainty;
         let left = options.budget.map_or(f64::INFINITY, |budget| budget - spent);
-        let (affordable, too_expensive): (Vec<Step>, Vec<Step>) =
-            helpful.into_iter().partition(|s| s.core_hours <= left);
-        let most = affordable.iter().map(|s| error - s.after).fold(0.0, f64::max);
-        let comparable = affordable.into_iter().filter(|s| error - s.after >= COMPARABLE * most).rev();
+        let (affordable, too_expensive): (Vec<_>, Vec<_>) =
+            candidates.iter().map(step).filter(is_noteworthy).partition(|(_, s)| s.core_hours <= left);
+        let most = affordable.iter().map(|(gain, _)| *gain).fold(0.0, f64::max);
+        let comparable = affordable.into_iter().filter(|(gain, _)| *gain >= COMPARABLE * most).rev();
+        let worth = |(gain, step): &(f64, Step)| gain / step.core_hours.max(1e-12);
         // Of equals the first, which is the smallest point.
-        let best = comparable.max_by(|a, b| a.gain_per_core_hour.total_cmp(&b.gain_per_core_hour));
-        let Some(best) = best else {
-            advice.too_expensive = too_expensive.into_iter().min_by(|a, b| a.core_hours.total_cmp(&b.core_hours));
+        let Some((_, best)) = comparable.max_by(|a, b| worth(a).total_cmp(&worth(b))) else {
+            let steps = too_expensive.into_iter().map(|(_, step)| step);
+            advice.too_expensive = steps.min_by(|a, b| a.core_hours.total_cmp(&b.core_hours));
             advice.end = if advice.too_expensive.is_some() { End::Budget } else { End::NothingHelps };
             return Some(advice);
         };
@@ -460,6 +471,10 @@ mod tests {
         assert!((before(true, Some(1)) - small).abs() < 1e-12);
         assert!((before(true, None) - 0.5 * (large + small)).abs() < 1e-12, "the tiny one does not count");
         assert!(before(false, None) < 1.5 * large);
+        // However many there are, some count.
+        let all = Program { paths: vec![Knowledge::of(&fits.models[1], &fits); 2000], each: true };
+        let one = Program { paths: vec![all.paths[0].clone()], each: true };
+        assert!((all.error(&target) - one.error(&target)).abs() < 1e-9 && one.error(&target) > 0.01);
     }
 
     #[test]

@@ -14,7 +14,7 @@ fn operations_stand_below_the_functions_that_call_them() {
         let sums = |calls: u64| move |_| Some(Calls { calls, sent: 4 * calls, received: 4 * calls, comm_size: 2 });
         run.expect(&["main", "add", "MPI_Allreduce"], sums(150));
         run.expect(&["main", "shifted", "add", "MPI_Allreduce"], sums(50));
-        run.expect(&["main", "recurse", "add", "MPI_Allreduce"], sums(200));
+        run.expect(&["main", "recurse", "add", "MPI_Allreduce"], sums(200 + 1501));
         run.expect(&["main", "compare", "add", "MPI_Allreduce"], sums(50));
         run.expect(&["main", "MPI_Barrier"], |_| Some(Calls { calls: 50, comm_size: 2, ..Calls::default() }));
         run.expect(&["main", "MPI_Init"], |_| one(0, 0, 0));

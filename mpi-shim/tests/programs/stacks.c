@@ -1,5 +1,5 @@
 /* MPI operations below several call paths of a program that nobody instruments: the same function from two places and
- * two callers, with a part of the stack of its own size each time, and in a recursion. The argument says how often. */
+ * two callers, with a part of the stack of its own size each time, and in a recursion, at last a deep one. The argument says how often. */
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,6 +46,7 @@ int main(int argc, char **argv)
         /* One comparison; libc is between. */
         qsort(pair, 2, sizeof *pair, compare);
     }
+    recurse(1500);
     MPI_Finalize();
     return sum == 0;
 }

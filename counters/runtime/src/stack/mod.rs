@@ -1,7 +1,7 @@
 //! Call paths of MPI operations in programs that nobody instrumented: the functions on the stack, from `main` to the one
 //! that calls MPI.
 //!
-//! A stack is walked by the unwinder, which takes about a microsecond. What a walk found is kept with the places on the stack
+//! A stack is walked by the unwinder, which takes some microseconds. What a walk found is kept with the places on the stack
 //! where it found the return addresses: where these hold the same addresses again, the call path is the same.
 
 mod functions;
@@ -15,12 +15,15 @@ use crate::tree::{Node, Region, Tree};
 
 /// Whether stacks are looked at.
 static ON: AtomicBool = AtomicBool::new(false);
-/// Call paths that a thread keeps, by a hash of where they were found.
-const KEPT: usize = 256;
+/// Call paths that a thread keeps: sets by a hash of where they were found, of so many each.
+const SETS: usize = 64;
+const KEPT: usize = 4;
 /// Operations whose frames' sizes a thread keeps.
 const OPERATIONS: usize = 64;
-/// Frames that are looked at.
-const DEEPEST: usize = 512;
+/// Frames that are looked at; beyond them call paths begin anew.
+const DEEPEST: usize = 1 << 20;
+/// Deeper stacks are walked each time.
+const DEEPEST_KEPT: usize = 512;
 /// A wrapper's frame and those of this library are at most so large.
 const LARGEST_OFFSET: usize = 16 << 10;
 
@@ -54,16 +57,19 @@ struct Kept {
 
 /// What a thread has seen on its stack.
 pub struct Stacks {
-    kept: Vec<Option<Kept>>,
+    /// By a hash of where it was found.
+    kept: Vec<Vec<Kept>>,
     /// By a hash of the operation: how far above the place it is written where the operation returns to the program.
     offsets: [(*const Region, usize); OPERATIONS],
     /// By address.
     places: HashMap<usize, functions::Place>,
+    /// How many libraries had gone when all this was found.
+    gone: u64,
 }
 
 impl Default for Stacks {
     fn default() -> Self {
-        Self { kept: Vec::new(), offsets: [(null(), 0); OPERATIONS], places: HashMap::new() }
+        Self { kept: Vec::new(), offsets: [(null(), 0); OPERATIONS], places: HashMap::new(), gone: 0 }
     }
 }
 
@@ -73,12 +79,12 @@ impl Stacks {
         operation as usize / size_of::<Region>() % OPERATIONS
     }
 
-    /// Where the call path is kept that leads to `operation` from `place` and returns to `address`.
-    fn slot(operation: *const Region, place: usize, address: usize) -> usize {
+    /// In which set the call path is kept that leads to `operation` from `place` and returns to `address`.
+    fn set(operation: *const Region, place: usize, address: usize) -> usize {
         // Fibonacci hashing.
         let mixed =
             (operation as usize ^ place.rotate_left(20) ^ address.rotate_left(40)).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        mixed >> (usize::BITS - KEPT.trailing_zeros())
+        mixed >> (usize::BITS - SETS.trailing_zeros())
     }
 
     /// The node of the call path that the stack shows, if it was seen before.
@@ -90,12 +96,14 @@ impl Stacks {
         if !std::ptr::eq(of, operation) {
             return None;
         }
-        // SAFETY: a frame's offset was found above a place in a frame of the same function, so that the stack goes on there.
+        // SAFETY: the stack goes on from the place to the frame that called the wrapper, which is as far in each of its calls but
+        // for the entry by the other of its two names; and beyond that to what started the thread, which is larger than the
+        // difference. Above a place, what is kept was on the same stack.
         let read = |slot: usize| unsafe { (slot as *const usize).read_volatile() };
         let address = read(place + offset);
-        let kept = self.kept.get(Self::slot(operation, place, address))?.as_ref()?;
-        let is_same = kept.place == place && kept.frames.iter().all(|f| read(f.slot) == f.address);
-        is_same.then_some(kept.node)
+        let is_same = |kept: &&Kept| kept.place == place && kept.frames.iter().all(|f| read(f.slot) == f.address);
+        let kept = self.kept.get(Self::set(operation, place, address))?;
+        kept.iter().find(is_same).map(|kept| kept.node)
     }
 
     /// Walks the stack and gives the node of its call path in `tree`.
@@ -103,6 +111,10 @@ impl Stacks {
     /// # Safety
     /// As [`Stacks::known`]; the tree must be the calling thread's.
     pub unsafe fn find(&mut self, tree: *mut Tree, operation: *const Region, place: usize) -> *mut Node {
+        let gone = functions::gone();
+        if self.gone != gone {
+            *self = Self { gone, ..Self::default() };
+        }
         let frames = walk();
         let functions::Part { first, regions, last } = functions::path(&frames, operation, &mut self.places);
         // SAFETY: the caller's promise; regions of functions live as long as the process.
@@ -110,11 +122,15 @@ impl Stacks {
         let used = &frames[first..last];
         // SAFETY: these are places on the calling thread's stack.
         let can_be_kept = used.iter().all(|f| f.slot > place && unsafe { *(f.slot as *const usize) } == f.address);
-        if let Some(outside) = used.first().filter(|f| can_be_kept && f.slot - place < LARGEST_OFFSET) {
+        if let Some(outside) = used.first().filter(|f| can_be_kept && f.slot - place < LARGEST_OFFSET)
+            && used.len() <= DEEPEST_KEPT
+        {
             self.offsets[Self::offset(operation)] = (operation, outside.slot - place);
-            self.kept.resize_with(KEPT, || None);
-            let kept = Kept { place, frames: used.to_vec(), node };
-            self.kept[Self::slot(operation, place, outside.address)] = Some(kept);
+            self.kept.resize_with(SETS, Vec::new);
+            let set = &mut self.kept[Self::set(operation, place, outside.address)];
+            // The newest are looked at first, and the oldest goes.
+            set.truncate(KEPT - 1);
+            set.insert(0, Kept { place, frames: used.to_vec(), node });
         }
         node
     }
@@ -136,7 +152,7 @@ fn walk() -> Vec<Frame> {
         let frames = unsafe { &mut *frames.cast::<Vec<Frame>>() };
         // SAFETY: the context is the unwinder's.
         let (address, inner) = unsafe { (_Unwind_GetIP(context), _Unwind_GetCFA(context)) };
-        if address == 0 || frames.len() == frames.capacity() {
+        if address == 0 || frames.len() == DEEPEST {
             return STOP;
         }
         // On x86-64 a call leaves its return address below the caller's part of the stack. Elsewhere a function keeps it
@@ -144,7 +160,7 @@ fn walk() -> Vec<Frame> {
         frames.push(Frame { address, slot: if cfg!(target_arch = "x86_64") { inner.wrapping_sub(8) } else { 0 } });
         GO_ON
     }
-    let mut frames: Vec<Frame> = Vec::with_capacity(DEEPEST);
+    let mut frames: Vec<Frame> = Vec::with_capacity(DEEPEST_KEPT);
     // SAFETY: the function has the unwinder's signature and does not unwind; the list outlives the call.
     unsafe { _Unwind_Backtrace(see, (&raw mut frames).cast()) };
     frames
