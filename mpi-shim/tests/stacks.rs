@@ -3,6 +3,7 @@
 mod common;
 
 use common::{BOTH, Calls, Checked, Mode, Run, one};
+use poise_profile::Metric;
 
 /// What was found on the stack before must not be taken for what is there now: each loop comes to the operation by six
 /// ways, and the program says how often.
@@ -16,13 +17,15 @@ fn operations_stand_below_the_functions_that_call_them() {
         run.expect(&["main", "shifted", "add", "MPI_Allreduce"], sums(50));
         run.expect(&["main", "recurse", "add", "MPI_Allreduce"], sums(200 + 1501));
         run.expect(&["main", "compare", "add", "MPI_Allreduce"], sums(50));
-        run.expect(&["main", "MPI_Barrier"], |_| Some(Calls { calls: 50, comm_size: 2, ..Calls::default() }));
+        run.expect(&["main", "MPI_Barrier"], |_| Some(Calls { calls: 51, comm_size: 2, ..Calls::default() }));
         run.expect(&["main", "MPI_Init"], |_| one(0, 0, 0));
         for of_nobody in [&["main"][..], &["main", "add"], &["main", "recurse", "add"]] {
             run.expect(of_nobody, |_| None);
         }
         let names: Vec<_> = run.profile.regions.iter().map(|region| region.name.as_str()).collect();
-        assert_eq!(names.len(), 8, "{names:?}");
+        let outside = run.value(&["(outside MPI)"], Metric::Time).expect("the program slept outside MPI");
+        assert!(outside.minimum.0 >= 300_000_000 && outside.ranks == 2, "{outside:?}");
+        assert_eq!(names.len(), 9, "{names:?}");
     }
 }
 

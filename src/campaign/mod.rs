@@ -46,7 +46,7 @@ pub struct Summary {
 
 /// Said once, at the end.
 const UNINSTRUMENTED: &str = "no basic blocks were counted: the program was not built with poise cc, poise c++ or poise fc; \
-    its times will be modelled without effort.";
+    its own work is one call path, (outside MPI), whose model comes from times alone.";
 
 /// How a campaign is made, beside what its study says.
 #[derive(Clone, Copy, Debug, Default)]

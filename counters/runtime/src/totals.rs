@@ -1,6 +1,7 @@
 //! The sum of several threads' call trees by call path.
 
 use std::collections::HashMap;
+use std::ptr::null;
 
 use poise_profile::{Metric, RankBuilder, RegionKind};
 
@@ -62,6 +63,8 @@ impl Totals {
     /// # Safety
     /// `tree` and its thread must live during the call.
     pub unsafe fn add(&mut self, tree: *const Tree) {
+        let root = self.node(None, null());
+        let before = self.nodes[root as usize].values[Metric::Time as usize];
         // By the number of the tree's node; links have none, so numbers have gaps.
         let mut here: Vec<u32> = Vec::new();
         let visit = |view: View| {
@@ -90,7 +93,12 @@ impl Totals {
             values[Metric::BasicBlocks as usize] = values[Metric::BasicBlocks as usize].saturating_add(pending.blocks);
         }
         // SAFETY: the caller's promise.
-        self.full |= unsafe { (*tree).is_full() };
+        let (is_full, is_from_stack) = unsafe { ((*tree).is_full(), (*tree).is_from_stack()) };
+        self.full |= is_full;
+        if !is_from_stack {
+            // A thread outside its regions has left what is measured, or waits for something to do.
+            self.nodes[root as usize].values[Metric::Time as usize] = before;
+        }
     }
 
     /// Adds all of `other`.
@@ -139,8 +147,9 @@ impl Totals {
         compiled
     }
 
-    /// The profile of rank `rank`. The trees' roots are no call paths: their callees are the profile's roots, their
-    /// time is that of waiting for something to do, and blocks executed outside all regions get a root of their own.
+    /// The profile of rank `rank`. The trees' roots are no call paths: their callees are the profile's roots. Blocks
+    /// executed outside all regions get a root of their own, and so does the time that a program without regions spends
+    /// between its MPI operations.
     /// `waiting` says whether waiting was measured.
     pub fn profile(&self, rank: u32, scale: &Scale, waiting: bool) -> poise_profile::Profile {
         let mut builder = RankBuilder::new();
@@ -149,7 +158,14 @@ impl Totals {
         for (total, compiled) in self.nodes.iter().zip(compiled) {
             if total.region.is_null() {
                 here.push(None);
-                outside(&mut builder, total.values[Metric::BasicBlocks as usize]);
+                let nanoseconds = scale.nanoseconds(total.values[Metric::Time as usize]);
+                outside(
+                    &mut builder,
+                    "(outside all regions)",
+                    Metric::BasicBlocks,
+                    total.values[Metric::BasicBlocks as usize],
+                );
+                outside(&mut builder, "(outside MPI)", Metric::Time, nanoseconds);
                 continue;
             }
             // SAFETY: regions live as long as the process; poise_enter's callers promise it.
@@ -208,12 +224,11 @@ fn add(sums: &mut Values, values: &Values) {
     }
 }
 
-/// Adds the blocks that were executed outside all regions.
-fn outside(builder: &mut RankBuilder, blocks: u64) {
-    if blocks > 0 {
-        let name = "(outside all regions)".to_owned();
-        let region = poise_profile::Region { name, file: String::new(), line: 0, kind: RegionKind::User };
+/// Adds a root for what was counted outside all regions, if there is any.
+fn outside(builder: &mut RankBuilder, name: &str, metric: Metric, value: u64) {
+    if value > 0 {
+        let region = poise_profile::Region { name: name.into(), file: String::new(), line: 0, kind: RegionKind::User };
         let node = builder.node(None, region);
-        builder.add(node, Metric::BasicBlocks, blocks);
+        builder.add(node, metric, value);
     }
 }

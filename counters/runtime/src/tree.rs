@@ -5,7 +5,7 @@
 use std::cell::UnsafeCell;
 use std::ffi::{CStr, c_char};
 use std::ptr::{null, null_mut};
-use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
 use crate::marks::Open;
 use crate::stack::Stacks;
@@ -286,6 +286,8 @@ pub struct Tree {
     count: u32,
     /// Whether [`MAXIMUM`] was reached.
     full: AtomicUsize,
+    /// Whether call paths came from the stack, which makes the root's time the program's.
+    from_stack: AtomicBool,
     /// Regions marked by hand that have begun; the owning thread's alone.
     open: UnsafeCell<Vec<Open>>,
     /// What was seen on the stack; the owning thread's alone.
@@ -305,6 +307,7 @@ impl Tree {
             tail: head,
             count: 0,
             full: AtomicUsize::new(0),
+            from_stack: AtomicBool::new(false),
             open: UnsafeCell::default(),
             stacks: UnsafeCell::default(),
         };
@@ -423,6 +426,16 @@ impl Tree {
             let child = if known.is_null() { self.grow(parent, region) } else { known };
             if child.is_null() { parent } else { child }
         }
+    }
+
+    /// Notes that a call path came from the stack.
+    pub fn note_stack(&self) {
+        self.from_stack.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether call paths came from the stack.
+    pub fn is_from_stack(&self) -> bool {
+        self.from_stack.load(Ordering::Relaxed)
     }
 
     /// Whether call paths were left out because the tree was full.

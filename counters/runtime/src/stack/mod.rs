@@ -118,7 +118,10 @@ impl Stacks {
         let frames = walk();
         let functions::Part { first, regions, last } = functions::path(&frames, operation, &mut self.places);
         // SAFETY: the caller's promise; regions of functions live as long as the process.
-        let node = unsafe { (*tree).path(&regions) };
+        let node = unsafe {
+            (*tree).note_stack();
+            (*tree).path(&regions)
+        };
         let used = &frames[first..last];
         // SAFETY: these are places on the calling thread's stack.
         let can_be_kept = used.iter().all(|f| f.slot > place && unsafe { *(f.slot as *const usize) } == f.address);
