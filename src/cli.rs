@@ -563,6 +563,12 @@ pub fn parse_level(text: &str) -> Result<f64, String> {
     if level > 0.0 && level < 1.0 { Ok(level) } else { Err("give a probability between 0 and 1, such as 0.9".into()) }
 }
 
+/// A part of something, 0 and 1 included.
+pub fn parse_share(text: &str) -> Result<f64, String> {
+    let share: f64 = text.parse().map_err(|_| format!("`{text}` is not a number"))?;
+    if (0.0..=1.0).contains(&share) { Ok(share) } else { Err("a share is from 0 to 1, such as 0.01".into()) }
+}
+
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
@@ -151,8 +151,16 @@ fn examine() -> Vec<Finding> {
         library("MPI shim", "measuring MPI programs", install::SHIM),
         mpi("Open MPI", install::open_mpi()),
         mpi("MPICH", install::mpich()),
-        program("Slurm", "running studies on a cluster", "sbatch", "slurm-client"),
-        program("SimGrid SMPI", "thousands of simulated ranks on one machine", "smpirun", "libsimgrid-dev"),
+        program("Slurm", "running studies on a cluster", "sbatch", "slurm-client", install::find_program),
+        program(
+            "SimGrid SMPI",
+            "thousands of simulated ranks on one machine",
+            "smpirun",
+            "libsimgrid-dev",
+            install::find_program,
+        ),
+        program("llvm-mc", "loops of poise detect", "llvm-mc", "llvm-19", install::llvm_tool),
+        program("llvm-mca", "loops of poise detect", "llvm-mca", "llvm-19", install::llvm_tool),
         clock(),
         cores(),
         huge_pages(),
@@ -174,8 +182,14 @@ fn from_result(name: &'static str, needed_for: &'static str, result: Result<Stri
     Finding { name, needed_for, found, detail: result.unwrap_or_else(|reason| reason.to_string()) }
 }
 
-fn program(name: &'static str, needed_for: &'static str, file: &str, package: &str) -> Finding {
-    let path = install::find_program(file).map(shown);
+fn program(
+    name: &'static str,
+    needed_for: &'static str,
+    file: &str,
+    package: &str,
+    find: fn(&str) -> Option<PathBuf>,
+) -> Finding {
+    let path = find(file).map(shown);
     let missing = || format!("{file} is not on the PATH. Install it (on Debian: apt install {package}).");
     Finding { name, needed_for, found: path.is_some(), detail: path.unwrap_or_else(missing) }
 }

@@ -58,6 +58,12 @@ pub fn find_program(name: &str) -> Option<PathBuf> {
     env::split_paths(&path).map(|folder| folder.join(name)).find(|p| is_program(p))
 }
 
+/// The newest of LLVM's tools of this name.
+pub fn llvm_tool(name: &str) -> Option<PathBuf> {
+    let versions = (16..=25).rev().map(|version| format!("{name}-{version}"));
+    versions.chain([name.to_owned()]).find_map(|name| find_program(&name))
+}
+
 /// A program's output to `arguments`, both streams, or `None` where it cannot be started.
 pub fn output_of(program: &Path, arguments: &[&str]) -> Option<String> {
     let output = Command::new(program).args(arguments).output().ok()?;

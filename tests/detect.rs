@@ -78,8 +78,8 @@ fn what_noise_injection_measured_stands_beside_it() {
     build(&world, &["gcc", "-march=x86-64-v3"], "chains", "chains");
     let found = detect(&world, &["--absorption", "noise.json", "--", "./chains", "100000"]);
     for name in ["chain", "independent"] {
-        let finding =
-            found["findings"].as_array().unwrap().iter().find(|f| f["what"].as_str().unwrap().contains(name)).unwrap();
+        let is_it = |f: &&Value| f["what"].as_str().unwrap().contains(&format!("loop in {name} ("));
+        let finding = found["findings"].as_array().unwrap().iter().find(is_it).unwrap();
         let expected = format!("Noise injection: class {}", class(name).unwrap());
         assert!(finding["evidence"].to_string().contains(&expected), "{expected}: {finding:#}");
         assert!(!finding["doubt"].to_string().contains("Nothing was measured"), "{finding:#}");
@@ -123,13 +123,13 @@ fn the_variant_that_walks_along_columns_moves_eight_times_the_memory() {
     let said = said(&found, "traffic");
     let expected = ["(whole program)", "sum"].map(|function| {
         said.iter()
-            .any(|s| s.starts_with("runs/columns moves ") && s.contains(&format!("other variants in {function},")))
+            .any(|s| s.starts_with("runs/columns fetches ") && s.ends_with(&format!("other variants in {function}.")))
     });
     assert_eq!(expected, [true, true], "{said:?}");
-    let of_sum = said.iter().find(|s| s.contains(" in sum,")).unwrap();
+    let of_sum = said.iter().find(|s| s.ends_with(" in sum.")).unwrap();
     let times: f64 = of_sum.split(' ').nth(2).unwrap().parse().unwrap();
     assert!((times - 8.0).abs() < 0.1, "{of_sum}");
-    assert!(world.read("page.html").contains("runs/columns moves"));
+    assert!(world.read("page.html").contains("runs/columns fetches"));
     // Both loops make as many accesses, one of each number.
     for variant in found["variants"].as_array().unwrap() {
         let sum = variant["traffic"].as_array().unwrap().iter().find(|t| t["function"] == "sum").unwrap();
@@ -191,11 +191,21 @@ fn what_cannot_be_looked_at_is_told() {
         let done = world.poise([&["detect"], arguments].concat()).status(status);
         assert!(done.stderr.contains(expected), "{}", done.stderr);
     };
-    refused(&["--cache", "32K:7,1M:16", "--", "./chains", "1"], 2, "two levels are wanted");
+    // The second size is 1 KiB modulo 2^64.
+    for cache in ["32K:7,1M:16", "18014398509481985K:8,1M:16"] {
+        refused(&["--cache", cache, "--", "./chains", "1"], 2, "two levels are wanted");
+    }
+    for share in ["nan", "7", "-0.1"] {
+        refused(&[&format!("--share={share}"), "--", "./chains", "1"], 2, "a share is from 0 to 1");
+    }
     world.write("noise.json", "{}");
     refused(&["--absorption", "noise.json", "--", "./chains", "1"], 3, "noise.json: its schema is not");
     world.poise(["run", "--engine", "qemu", "-o", "plain", "--", "./chains", "1"]).status(0);
     refused(&["plain"], 3, "has no models of caches and branches");
+    // A run that was made has its caches and bins.
+    for option in [["--cache", "32K:8,1M:16"], ["--width", "1000"]] {
+        refused(&["plain", option[0], option[1]], 2, "cannot be used with");
+    }
     // A processor that llvm-mca does not know: the loops' bounds are unknown, the rest is there.
     let found = detect(&world, &["--processor", "none-such", "--", "./chains", "1000"]);
     assert_eq!(of(&found, "loops", "chain")["bound"], Value::Null);

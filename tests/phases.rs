@@ -283,6 +283,24 @@ fn statistics_of_gem5_are_a_timeline() {
     assert!(world.poise(["phases", "stats.h5"]).status(3).stderr.contains("HDF5, which is not read"));
 }
 
+#[test]
+fn options_that_would_do_nothing_are_refused() {
+    let world = World::new();
+    build(&world, &["gcc"], "known", "known");
+    phases(&world, &["--engine", "qemu", "--keep", "kept", "--width", "20000"], &["./known", "10"]);
+    let refused = |arguments: &[&str], expected: &str| {
+        let done = world.poise([&["phases", "kept"], arguments].concat()).status(2);
+        assert!(done.stderr.contains(expected), "{}", done.stderr);
+    };
+    refused(&["--program", "known"], "no input is gem5's");
+    refused(&["--share", "nan"], "a share is from 0 to 1");
+    for option in
+        [&["--width", "9"][..], &["--keep", "again"], &["--param", "n=1"], &["--engine", "qemu"], &["--lines"]]
+    {
+        refused(option, "cannot be used with");
+    }
+}
+
 /// Rank 0 sleeps before each of five messages, rank 1 waits for them and prints for how long by MPI's clock.
 const LATE: &str = r#"
     #include <mpi.h>

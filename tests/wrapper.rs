@@ -178,4 +178,8 @@ fn a_missing_llvm_or_pass_is_named_with_what_to_do() {
     assert_eq!(finding("C++ compiler")["found"], false);
     assert_eq!(finding("Open MPI")["found"], false);
     assert_eq!(finding("runtime")["found"], true);
+    for tool in ["llvm-mc", "llvm-mca"] {
+        assert_eq!(finding(tool)["found"], false);
+        assert!(finding(tool)["detail"].as_str().unwrap().contains("apt install llvm-19"));
+    }
 }

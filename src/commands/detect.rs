@@ -12,7 +12,7 @@ use poise_profile::Profile;
 
 use super::input;
 use super::phases::once;
-use crate::cli::{OutputArgs, OutputFormat};
+use crate::cli::{OutputArgs, OutputFormat, parse_share};
 use crate::error::{Error, Result};
 use crate::output;
 use crate::run::{Bins, Cache, Measured, Run};
@@ -32,13 +32,13 @@ pub struct DetectArgs {
     #[arg(value_name = "RUN", required_unless_present = "command", conflicts_with = "command")]
     pub inputs: Vec<PathBuf>,
     /// The caches of the model: size and lines of a set of two levels.
-    #[arg(long, value_name = "SIZE:WAYS,SIZE:WAYS", default_value = "32K:8,1M:16")]
+    #[arg(long, value_name = "SIZE:WAYS,SIZE:WAYS", default_value = "32K:8,1M:16", conflicts_with = "inputs")]
     pub cache: Cache,
     /// Width of the bins in which different lines of memory are counted: instructions.
-    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "inputs")]
     pub width: u64,
     /// Least part of the instructions, wrong predictions or fetched lines that makes a loop, a branch or a load matter.
-    #[arg(long, value_name = "SHARE", default_value_t = 0.01)]
+    #[arg(long, value_name = "SHARE", default_value_t = 0.01, value_parser = parse_share)]
     pub share: f64,
     /// The processor whose model llvm-mca uses; this one's for its own instruction set, else neoverse-v2 or sifive-p670.
     #[arg(long, value_name = "NAME")]

@@ -17,7 +17,7 @@ use poise_profile::Profile;
 use super::input;
 use super::model;
 use super::run::Engine;
-use crate::cli::{GlobalArgs, OutputArgs, OutputFormat, parse_assignment};
+use crate::cli::{GlobalArgs, OutputArgs, OutputFormat, parse_assignment, parse_share};
 use crate::error::{Error, Result};
 use crate::interrupt;
 use crate::output;
@@ -41,16 +41,16 @@ pub struct PhasesArgs {
     #[arg(value_name = "INPUT", required_unless_present = "command", conflicts_with = "command")]
     pub inputs: Vec<PathBuf>,
     /// What counts: the counters that poise cc puts into the program, or QEMU's user mode.
-    #[arg(long, value_enum, value_name = "ENGINE", default_value_t)]
+    #[arg(long, value_enum, value_name = "ENGINE", default_value_t, conflicts_with = "inputs")]
     pub engine: Engine,
     /// Whether bins are of equal effort or of equal time.
-    #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
+    #[arg(long, value_enum, default_value_t, value_name = "WHAT", conflicts_with = "inputs")]
     pub by: By,
     /// Width of the bins: basic blocks (with QEMU instructions), or nanoseconds with --by time.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "inputs")]
     pub width: Option<u64>,
     /// Also count the lines of memory that each bin accesses; with --engine qemu and --width.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "inputs")]
     pub lines: bool,
     /// M: the most frequent addresses (or shares of functions) of a bin that its label is taken from.
     #[arg(long, value_name = "N", default_value_t = 5)]
@@ -68,19 +68,19 @@ pub struct PhasesArgs {
     #[arg(long, value_name = "N", default_value_t = 5)]
     pub join: usize,
     /// m_pc: share of the bins that a function's regions must have.
-    #[arg(long, value_name = "SHARE", default_value_t = 0.01)]
+    #[arg(long, value_name = "SHARE", default_value_t = 0.01, value_parser = parse_share)]
     pub share: f64,
     /// Smooth the curves of pictures by a median over as many bins; data never are.
     #[arg(long, value_name = "BINS", default_value_t = 1)]
     pub smooth: usize,
     /// A parameter's value at this run, such as n=1000; may be given several times.
-    #[arg(long = "param", value_name = "NAME=VALUE", value_parser = parse_assignment)]
+    #[arg(long = "param", value_name = "NAME=VALUE", value_parser = parse_assignment, conflicts_with = "inputs")]
     pub parameters: Vec<(String, f64)>,
     /// The program that gem5 simulated, whose symbols name the addresses of its bins.
     #[arg(long, value_name = "FILE", requires = "inputs")]
     pub program: Option<PathBuf>,
     /// Keep the run's folder; must not exist.
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", conflicts_with = "inputs")]
     pub keep: Option<PathBuf>,
     /// Also draw the first thread's timeline into this file; must not exist.
     #[arg(long, value_name = "FILE.svg")]
@@ -117,6 +117,10 @@ pub fn phases(arguments: &PhasesArgs, global: &GlobalArgs) -> Result<()> {
     }
     if let Some(analysis) = simulated(arguments)? {
         return show(&analysis, arguments, &arguments.inputs[0].display().to_string());
+    }
+    if arguments.program.is_some() {
+        let what = "--program names the addresses of gem5's bins, and no input is gem5's: profiles have their functions' names.";
+        return Err(Error::Usage(what.into()));
     }
     let runs = read(arguments)?;
     match &runs[..] {

@@ -129,7 +129,7 @@ impl std::str::FromStr for Cache {
                 Some(number) => (number, 10),
                 None => size.strip_suffix(['M', 'm']).map_or((size, 0), |number| (number, 20)),
             };
-            let (bytes, ways) = (number.parse::<u64>().ok()?.checked_shl(unit)?, ways.parse::<u64>().ok()?);
+            let (bytes, ways) = (number.parse::<u64>().ok()?.checked_mul(1 << unit)?, ways.parse::<u64>().ok()?);
             let sets = (bytes / 64).checked_div(ways)?;
             (sets.is_power_of_two() && sets * ways * 64 == bytes && bytes <= 1 << 30).then_some((bytes, ways))
         };

@@ -35,9 +35,8 @@ macro_rules! api {
 
 /// A callback on a virtual processor.
 pub type OnProcessor = extern "C" fn(Id, c_uint);
-/// A callback before a system call: processor and the call's number. QEMU passes its arguments behind, which a function
-/// of the C calling convention need not take.
-pub type OnSystemCall = extern "C" fn(Id, c_uint, i64);
+/// A callback after a system call: processor, the call's number and what it returned.
+pub type OnSystemCall = extern "C" fn(Id, c_uint, i64, i64);
 /// A callback when a block is translated.
 pub type OnTranslation = extern "C" fn(Id, *mut c_void);
 /// A callback when a block is executed.
@@ -50,8 +49,8 @@ pub type AtExit = extern "C" fn(Id, *mut c_void);
 api! {
     /// Asks to be called when a thread of the guest ends.
     on_exit_of_processor: c"qemu_plugin_register_vcpu_exit_cb" fn(Id, OnProcessor);
-    /// Asks to be called before system calls.
-    on_system_call: c"qemu_plugin_register_vcpu_syscall_cb" fn(Id, OnSystemCall);
+    /// Asks to be called after system calls.
+    on_system_call: c"qemu_plugin_register_vcpu_syscall_ret_cb" fn(Id, OnSystemCall);
     /// Asks to be called when a block is translated.
     on_translation: c"qemu_plugin_register_vcpu_tb_trans_cb" fn(Id, OnTranslation);
     /// Asks to be called when this block is executed.

@@ -217,7 +217,7 @@ unsafe fn block(settings: &Settings, instructions: &[*mut c_void]) -> Option<&'s
     let code = bytes.concat();
     let mut shared = shared();
     let shared = shared.as_mut()?;
-    if MAPS_CHANGED.swap(false, Ordering::Relaxed) {
+    if MAPS_CHANGED.swap(false, Ordering::Acquire) {
         shared.maps.forget();
     }
     let tag = shared.maps.learn(start, base);
@@ -258,10 +258,11 @@ extern "C" fn executed(processor: c_uint, block: *mut c_void) {
 /// Whether the guest has mapped or unmapped memory since the maps were last looked at.
 static MAPS_CHANGED: AtomicBool = AtomicBool::new(false);
 
-/// The guest calls its system; what it maps or unmaps may be code.
-extern "C" fn system_called(_: Id, _: c_uint, number: i64) {
+/// The guest's system has done what it was called for; what it mapped or unmapped may be code. Before the call another thread, which
+/// translates meanwhile, would look at the maps as they were and believe that they are up to date.
+extern "C" fn system_called(_: Id, _: c_uint, number: i64, _: i64) {
     if SETTINGS.get().is_some_and(|settings| settings.isa.maps(number)) {
-        MAPS_CHANGED.store(true, Ordering::Relaxed);
+        MAPS_CHANGED.store(true, Ordering::Release);
     }
 }
 

@@ -11,6 +11,8 @@ pub struct Mapping {
     pub offset: u64,
     /// The file.
     pub path: String,
+    /// Its device and inode, as Linux writes them: another file may get the name of one.
+    identity: String,
     /// Whether code of it was executed.
     used: bool,
 }
@@ -62,7 +64,8 @@ impl Maps {
     fn see(&mut self, start: u64, mapping: Mapping) {
         // Parts of one file that lie as in the file are one, however they were mapped.
         let is_same = |at: u64, known: &Mapping, tag: u64| {
-            known.path == mapping.path && (at - tag).wrapping_sub(known.offset) == start.wrapping_sub(mapping.offset)
+            let is_same_file = (&known.path, &known.identity) == (&mapping.path, &mapping.identity);
+            is_same_file && (at - tag).wrapping_sub(known.offset) == start.wrapping_sub(mapping.offset)
         };
         let fits = |&tag: &u64| {
             let below = self.known.range(tag..mapping.end + tag);
@@ -99,8 +102,9 @@ fn parsed(line: &str, base: u64) -> Option<(u64, Mapping)> {
     let hexadecimal = |text: &str| u64::from_str_radix(text, 16).ok();
     let (start, end) = (hexadecimal(start)?.checked_sub(base)?, hexadecimal(end)?.checked_sub(base)?);
     let offset = hexadecimal(fields.nth(1)?)?;
-    let path = fields.nth(2)?.trim_start();
-    path.starts_with('/').then(|| (start, Mapping { end, offset, path: path.to_owned(), used: false }))
+    let identity = format!("{} {}", fields.next()?, fields.next()?);
+    let path = fields.next()?.trim_start();
+    path.starts_with('/').then(|| (start, Mapping { end, offset, path: path.to_owned(), identity, used: false }))
 }
 
 #[cfg(test)]
@@ -110,7 +114,13 @@ mod tests {
     #[test]
     fn lines_of_files_are_read_and_others_left_out() {
         let line = "7f1000-7f3000 r-xp 00002000 08:01 1234                       /lib/a b.so";
-        let mapping = Mapping { end: 0x7f2000, offset: 0x2000, path: "/lib/a b.so".into(), used: false };
+        let mapping = Mapping {
+            end: 0x7f2000,
+            offset: 0x2000,
+            path: "/lib/a b.so".into(),
+            identity: "08:01 1234".into(),
+            used: false,
+        };
         assert_eq!(parsed(line, 0x1000), Some((0x7f0000, mapping)));
         assert_eq!(parsed("7f1000-7f3000 rw-p 00000000 00:00 0 ", 0), None);
         assert_eq!(parsed("7f1000-7f3000 rw-p 00000000 00:00 0                [heap]", 0), None);
@@ -118,7 +128,10 @@ mod tests {
 
     #[test]
     fn what_comes_where_something_else_was_is_told_apart() {
-        let mapping = |path: &str| Mapping { end: 0x3000, offset: 0, path: path.into(), used: false };
+        let mapping = |path: &str| {
+            let (path, identity) = path.split_once(' ').unwrap_or((path, "08:01 1"));
+            Mapping { end: 0x3000, offset: 0, path: path.into(), identity: identity.into(), used: false }
+        };
         let mut maps = Maps::default();
         let mut at = |path: &str| {
             maps.forget();
@@ -129,6 +142,8 @@ mod tests {
             [at("/a.so"), at("/b.so"), at("/a.so"), at("/c.so")],
             [Some(0), Some(1 << TAG), Some(0), Some(2 << TAG)]
         );
+        // A file that has taken the name of the first, and one of another device.
+        assert_eq!([at("/a.so 08:01 2"), at("/a.so 08:02 1"), at("/a.so")], [Some(3 << TAG), Some(4 << TAG), Some(0)]);
         // A part of the first, mapped anew.
         maps.forget();
         maps.see(0x2000, Mapping { offset: 0x1000, ..mapping("/a.so") });
@@ -139,6 +154,8 @@ mod tests {
             "2000 3000 1000 /a.so",
             "1000000001000 1000000003000 0 /b.so",
             "2000000001000 2000000003000 0 /c.so",
+            "3000000001000 3000000003000 0 /a.so",
+            "4000000001000 4000000003000 0 /a.so",
         ];
         assert_eq!(lines.lines().collect::<Vec<_>>(), expected);
     }

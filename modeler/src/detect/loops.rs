@@ -29,6 +29,8 @@ const FAR: f64 = 0.01;
 pub struct Loop {
     /// Its first instruction.
     pub place: Place,
+    /// Lines of its instructions, the first one's first; empty where there is no debug information.
+    pub lines: Vec<String>,
     /// Iterations: executions of the first instruction.
     pub iterations: u64,
     /// Its part of the run's instructions.
@@ -54,7 +56,12 @@ pub fn find(listings: &[Listing], all: u64, share: f64, place: &mut impl FnMut(u
             let executed: u64 = lines.iter().map(|line| line.executions).sum();
             if executed as f64 >= share * all as f64 {
                 let head = &listing.lines[header];
-                loops.push(looked_at(&lines, head, executed as f64 / all as f64, place(listing.region, head)));
+                let mut found = looked_at(&lines, head, executed as f64 / all as f64, place(listing.region, head));
+                let others = lines.iter().map(|line| place(listing.region, line).line);
+                found.lines =
+                    std::iter::once(found.place.line.clone()).chain(others).filter(|l| !l.is_empty()).collect();
+                found.lines.dedup();
+                loops.push(found);
             }
         }
     }
@@ -72,6 +79,7 @@ fn looked_at(lines: &[&Line], head: &Line, share: f64, place: Place) -> Loop {
     let fills = [0, 1].map(|level| lines.iter().map(|line| line.fills[level]).sum());
     Loop {
         place,
+        lines: Vec::new(),
         iterations: head.executions,
         share,
         code,
@@ -150,7 +158,7 @@ impl Loop {
                 schedule.cycles, schedule.units, schedule.unit
             ));
         };
-        let absorbed = noise::of(noise, &place.function, &place.line);
+        let absorbed = noise::of(noise, &place.function, &self.lines);
         let mut evidence = self.evidence(schedule);
         evidence.extend(absorbed.map(|a| {
             let amounts = a.floating_point.join(", ");

@@ -56,20 +56,31 @@ fn at(place: &str) -> Option<(&str, u32)> {
     Some((file.rsplit('/').next()?, line.parse().ok()?))
 }
 
-/// What is known of the loop of a function whose first line is `place`: of several loops of the function, the one that begins nearest
-/// at or before it.
+/// Lines above a loop's first instruction at which it may begin: `do` and its brace have none.
+const ABOVE: u32 = 2;
+
+/// What is known of the loop of a function whose instructions are of `places`, the first one's first: the loop that begins in one of
+/// their lines, the nearest to the first. Where lines are missing it is the function's only loop.
 #[must_use]
-pub fn of<'a>(all: &'a [Absorbed], function: &str, place: &str) -> Option<&'a Absorbed> {
+pub fn of<'a>(all: &'a [Absorbed], function: &str, places: &[String]) -> Option<&'a Absorbed> {
     // `solve` and `solve(int)`.
     let plain = |name: &str| name.split('(').next().unwrap_or_default().to_owned();
     let same: Vec<&Absorbed> = all.iter().filter(|a| plain(&a.function) == plain(function)).collect();
-    if let [only] = same[..] {
+    let Some((file, line)) = places.first().and_then(|place| at(place)) else {
+        return if let [only] = same[..] { Some(only) } else { None };
+    };
+    if let [only] = same[..]
+        && at(&only.place).is_none()
+    {
         return Some(only);
     }
-    let (file, line) = at(place)?;
-    let distance = |a: &&Absorbed| match at(&a.place) {
-        Some((other, begins)) if other == file && begins <= line => Some(line - begins),
-        _ => None,
+    let lines =
+        || places.iter().filter_map(|place| at(place)).filter(|(other, _)| *other == file).map(|(_, line)| line);
+    let first = lines().min().unwrap_or(line).saturating_sub(ABOVE);
+    let range = first..=lines().max().unwrap_or(line);
+    let distance = |a: &&Absorbed| {
+        let (other, begins) = at(&a.place)?;
+        (other == file && range.contains(&begins)).then(|| begins.abs_diff(line))
     };
     same.into_iter().filter(|a| distance(a).is_some()).min_by_key(|a| distance(a))
 }
@@ -87,10 +98,21 @@ mod tests {
             {"callpath": ["main", "f"], "loop": "a.c:20", "class": "compute", "modes": {}}]}"#;
         let all = read(text).unwrap();
         assert_eq!(all[0].floating_point, ["fma64 12.0 [11.0, 13.0]", "fp_add64 at least 64.0"]);
-        let class = |function, place| of(&all, function, place).map(|a| a.class.as_str());
-        assert_eq!(class("f", "a.c:12"), Some("dependency"));
-        assert_eq!(class("f(int)", "a.c:20"), Some("compute"));
-        assert_eq!((class("f", "a.c:9"), class("g", "a.c:12")), (None, None));
+        let class = |all, function, places: &[&str]| {
+            of(all, function, &places.iter().map(|&p| p.into()).collect::<Vec<_>>()).map(|a: &Absorbed| a.class.clone())
+        };
+        // The header's first instruction is in the body, the loop's line comes with the step or the test.
+        assert_eq!(class(&all, "f", &["a.c:13", "a.c:10", "b.h:1"]).unwrap(), "dependency");
+        assert_eq!(class(&all, "f(int)", &["/src/a.c:20"]).unwrap(), "compute");
+        assert_eq!(class(&all, "f", &["a.c:22", "a.c:23"]).unwrap(), "compute", "do and its brace");
+        assert_eq!((class(&all, "f", &["a.c:9"]), class(&all, "g", &["a.c:10"])), (None, None));
+        assert_eq!((class(&all, "f", &["a.c:90", "a.c:91"]), class(&all, "f", &["b.c:10"])), (None, None));
+        // The only loop is no other one's either, unless nobody knows where it is.
+        assert_eq!(class(&all[..1], "f", &["a.c:90"]), None);
+        assert_eq!(class(&all[..1], "f", &[]).unwrap(), "dependency");
+        let nowhere = [Absorbed { place: String::new(), ..all[0].clone() }];
+        assert_eq!(class(&nowhere, "f", &["a.c:90"]).unwrap(), "dependency");
+        assert_eq!(class(&all, "f", &[]), None, "which of both is not known");
         assert!(read("{}").unwrap_err().contains("schema"));
     }
 }

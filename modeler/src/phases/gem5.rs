@@ -34,8 +34,30 @@ pub fn is_hdf5(head: &[u8]) -> bool {
 #[derive(Default)]
 struct Dump {
     numbers: BTreeMap<String, f64>,
-    /// Addresses and counts of each bin that the dump holds.
-    lists: Vec<Vec<(u64, u64)>>,
+    /// Addresses and counts of each bin, by the statistic that holds them: processors have one each.
+    lists: BTreeMap<String, Vec<Counts>>,
+}
+
+/// Addresses and how often each was executed.
+type Counts = Vec<(u64, u64)>;
+
+impl Dump {
+    /// The counts of each bin, of all statistics together: what they count happened at the same time.
+    fn bins(&self) -> Vec<Counts> {
+        let mut bins: Vec<Counts> = Vec::new();
+        for lists in self.lists.values() {
+            bins.resize(bins.len().max(lists.len()), Vec::new());
+            for (bin, list) in bins.iter_mut().zip(lists) {
+                for &(address, count) in list {
+                    match bin.iter_mut().find(|(known, _)| *known == address) {
+                        Some((_, sum)) => *sum += count,
+                        None => bin.push((address, count)),
+                    }
+                }
+            }
+        }
+        bins
+    }
 }
 
 /// Analyses gem5's statistics; `program` is the executable that it simulated, whose symbols name functions.
@@ -84,8 +106,9 @@ fn dumps(text: &str) -> Vec<Dump> {
             dumps.extend(current.take());
         } else if let Some(dump) = &mut current {
             let line = line.split('#').next().unwrap_or_default();
-            if let Some((_, list)) = line.split_once('|').filter(|(_, list)| list.contains(',') || list.contains(';')) {
-                dump.lists.extend(bars(list));
+            let is_list = |(_, list): &(&str, &str)| list.contains(',') || list.contains(';');
+            if let Some((name, list)) = line.split_once('|').filter(is_list) {
+                dump.lists.entry(name.trim().to_owned()).or_default().extend(bars(list));
                 continue;
             }
             let mut fields = line.split_whitespace();
@@ -98,7 +121,7 @@ fn dumps(text: &str) -> Vec<Dump> {
 }
 
 /// The bins of a list: what stands before each bar but the first, which was taken off.
-fn bars(list: &str) -> Vec<Vec<(u64, u64)>> {
+fn bars(list: &str) -> Vec<Counts> {
     let mut bars: Vec<&str> = list.split('|').collect();
     if bars.last().is_some_and(|last| last.trim().is_empty()) {
         bars.pop();
@@ -165,16 +188,17 @@ impl Functions {
     }
 }
 
-/// The bins of a dump: as many as its list has, or one. What is known of the dump alone is the first's.
+/// The bins of a dump: as many as its lists have, or one. Of a dump with several nobody knows to which of them its instructions and
+/// their classes belong: bins then have the instructions of their lists, no classes, and equal parts of the time.
 fn bins_of(dump: &Dump, has_lists: bool, functions: &mut Functions, thresholds: &Thresholds) -> Vec<Bin> {
     let whole = totals(dump);
     if !has_lists {
         return vec![Bin { totals: whole, parts: Vec::new(), labels: Vec::new() }];
     }
-    let count = dump.lists.len().max(1) as u64;
-    let empty = Vec::new();
-    let lists = if dump.lists.is_empty() { std::slice::from_ref(&empty) } else { &dump.lists[..] };
-    let bin = |list: &Vec<(u64, u64)>| {
+    let mut lists = dump.bins();
+    lists.resize(lists.len().max(1), Counts::new());
+    let count = lists.len() as u64;
+    let bin = |list: &Counts| {
         let mut events = Vec::new();
         let mut parts: Vec<Part> = Vec::new();
         for &(address, count) in list {
@@ -289,6 +313,20 @@ mod tests {
         assert_eq!((timeline.bins[0].totals.instructions, analysis.width), (53, 1000));
         assert_eq!(timeline.bins[0].parts[1].totals.instructions, 3);
         assert_eq!((timeline.phases[0].totals.instructions, timeline.phases[0].totals.time), (6 * 53, 6000));
+    }
+
+    #[test]
+    fn lists_of_several_processors_are_of_the_same_time() {
+        let list = |cpu: u32, bars: &str| format!("system.cpu{cpu}.selected | {bars}\n");
+        let body = list(0, "0x2000,50; | 0x2000,40; |") + &list(1, "0x2000,5;0x3000,7; | 0x4000,1; | 0x2000,2; |");
+        let totals = "simInsts 1000 # i\nsystem.cpu0.committedInstType::IntAlu 9 # c\n";
+        let analysis = analysed(&dump(9_000_000, 9_000_000, &(body + totals)));
+        let bins = &analysis.timelines[0].bins;
+        let sums: Vec<(u64, u64)> = bins.iter().map(|b| (b.totals.instructions, b.totals.time)).collect();
+        assert_eq!(sums, [(62, 3000), (41, 3000), (2, 3000)]);
+        assert_eq!(bins[0].parts[0].totals.instructions, 55, "one address is one event");
+        // What is known of the dump alone is no bin's.
+        assert!(bins.iter().all(|bin| bin.totals.classes.is_none()));
     }
 
     #[test]

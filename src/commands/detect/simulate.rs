@@ -36,12 +36,6 @@ pub fn loops(variant: &mut Variant, processor: Option<&str>) {
     }
 }
 
-/// The newest of LLVM's tools of this name.
-fn newest(name: &str) -> Option<PathBuf> {
-    let versions = (16..=25).rev().map(|version| format!("{name}-{version}"));
-    versions.chain([name.to_owned()]).find_map(|name| install::find_program(&name))
-}
-
 impl Tools {
     fn find(instruction_set: &str, processor: Option<&str>) -> Result<Self, String> {
         let missing = |name: &str| format!("{name} is not on the PATH (on Debian: apt install llvm-19)");
@@ -53,8 +47,8 @@ impl Tools {
         };
         let model = if instruction_set == std::env::consts::ARCH { "native" } else { model };
         Ok(Self {
-            disassembler: newest("llvm-mc").ok_or_else(|| missing("llvm-mc"))?,
-            simulator: newest("llvm-mca").ok_or_else(|| missing("llvm-mca"))?,
+            disassembler: install::llvm_tool("llvm-mc").ok_or_else(|| missing("llvm-mc"))?,
+            simulator: install::llvm_tool("llvm-mca").ok_or_else(|| missing("llvm-mca"))?,
             triple,
             extensions,
             processor: processor.unwrap_or(model).to_owned(),
