@@ -1,7 +1,7 @@
 # What a person types. `make demo` and `make test` install what they need and lack, saying first what that is.
 
 CARGO ?= cargo
-BUILD := target/release
+BUILD := $(or $(CARGO_TARGET_DIR),target)/release
 PREFIX ?= /usr/local
 # `make … SETUP=:` looks for no packages, for those who bring them another way.
 SETUP ?= scripts/setup

@@ -250,7 +250,7 @@ impl<'a> Fitter<'a> {
                 if let Some(model) = self.fit_contradicting(series, &data, left, workspace) {
                     return Ok(model);
                 }
-                let message = format!("The times differ from the shape of the effort by {:.0} %.", 100.0 * left);
+                let message = format!("The times differ from the shape of the effort by {}.", off_by(left));
                 data.warnings.push(warning(warning::PRIOR_MISFIT, message));
             }
             data.warnings.extend(warnings);
@@ -415,9 +415,9 @@ impl<'a> Fitter<'a> {
         let mut model = self.fit_search(series, data, workspace);
         let off = deviation(&model, data);
         let message = format!(
-            "The times differ from the shape of the effort by {:.0} % and from this one, searched in the times, by {:.0} %.",
-            100.0 * left,
-            100.0 * off
+            "The times differ from the shape of the effort by {} and from this one, searched in the times, by {}.",
+            off_by(left),
+            off_by(off)
         );
         model.warnings.push(warning(warning::PRIOR_MISFIT, message));
         (off <= CONTRADICTED * left).then_some(model)
@@ -551,6 +551,11 @@ impl<'a> Fitter<'a> {
         let propose = |weights: &[f64], floor: f64| hypotheses.proposals(y, weights, floor);
         effort::search(count, hypotheses.for_count(y), self.options.maximum_terms, propose, workspace)
     }
+}
+
+/// A relative deviation in words; one of more than ten times is a factor.
+fn off_by(deviation: f64) -> String {
+    if deviation < 10.0 { format!("{:.0} %", 100.0 * deviation) } else { format!("a factor of {:.0}", 1.0 + deviation) }
 }
 
 /// Why a series with so many usable points of those offered has no model, if it needs at least `least`.

@@ -112,8 +112,10 @@ pub fn for_people(experiment: &Experiment, fits: &Fits, shown: &Shown, destinati
 
 fn models_table(experiment: &Experiment, models: &[&Model], noun: &str) -> Table {
     let header = [noun, "growth", "shape from", "model", "error", "noise"].map(str::to_owned).to_vec();
-    let percent = |share: Option<f64>| {
-        share.map_or_else(|| "n/a".to_owned(), |s| format!("{:.1} %", (1000.0 * s).round() / 10.0 + 0.0))
+    let percent = |share: Option<f64>| match share {
+        None => "n/a".to_owned(),
+        Some(s) if s >= 10.0 => "> 1000 %".to_owned(),
+        Some(s) => format!("{:.1} %", (1000.0 * s).round() / 10.0 + 0.0),
     };
     let row = |model: &&Model| {
         let source = match (model.method, model.effort_metric) {

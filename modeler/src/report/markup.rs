@@ -36,7 +36,8 @@ pub(crate) fn shortened(name: &str) -> String {
         depth == 0
     });
     match opening {
-        Some((at, '(')) if name[at + 1..end - 1].chars().count() > LONG_ARGUMENTS => {
+        // A name that is one bracket, such as `(code of libm.so.6)`, has no arguments.
+        Some((at, '(')) if at > 0 && name[at + 1..end - 1].chars().count() > LONG_ARGUMENTS => {
             format!("{}(…){}", &name[..at], &name[end..])
         }
         _ => name.to_owned(),
@@ -153,7 +154,15 @@ mod tests {
         let of = |name: &str| shortened(name);
         assert_eq!(of("void f(const double*, int (*)(int), Domain&) const"), "void f(…) const");
         assert_eq!(of("(anonymous namespace)::g(const double*, const double*)"), "(anonymous namespace)::g(…)");
-        for whole in ["int main(int, char**)", "(a long name in brackets)::g", "!$omp for @x.cc:12", "", ")", "µ)"] {
+        for whole in [
+            "int main(int, char**)",
+            "(a long name in brackets)::g",
+            "(code of the library libm.so.6)",
+            "!$omp for @x.cc:12",
+            "",
+            ")",
+            "µ)",
+        ] {
             assert_eq!(of(whole), whole);
         }
     }

@@ -49,7 +49,7 @@ pub(crate) fn interval(lower: f64, upper: f64, unit: &str) -> String {
     }
 }
 
-/// A share as percent: `12 %`, `3.4 %`, `< 0.1 %`.
+/// A share as percent: `12 %`, `3.4 %`, `< 0.1 %`, `> 1000 %`.
 pub(crate) fn percent(share: f64) -> String {
     let percent = 100.0 * share;
     match percent {
@@ -57,6 +57,7 @@ pub(crate) fn percent(share: f64) -> String {
         p if p.abs() < 0.05 && p <= 0.0 => "0.0 %".into(),
         p if p > 0.0 && p < 0.1 => "< 0.1 %".into(),
         p if p < 9.95 => format!("{p:.1} %"),
+        p if p >= 1000.0 => "> 1000 %".into(),
         p => format!("{p:.0} %"),
     }
 }

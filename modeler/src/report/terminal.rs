@@ -77,7 +77,7 @@ pub struct Screen {
 
 /// Columns that are left out first where the screen is narrow, by their heading.
 const LEAST_NEEDED: [&str; 8] =
-    ["along", "share today", "overtakes", "share then", "measured", "today", "growth", "interval"];
+    ["along", "share today", "overtakes", "share then", "measured", "today", "interval", "growth"];
 /// Narrower than this, names of call paths tell little, and other columns go first.
 const NAME_WIDTH: usize = 28;
 
@@ -229,6 +229,7 @@ fn sparkline(view: &View, ranked: &Ranked, along: usize) -> String {
 /// Leaves out columns and shortens the call paths until the table is at most `width` wide.
 fn fit_to(table: &mut Table, width: usize) {
     let mut least_needed = LEAST_NEEDED.iter();
+    let mut is_without_arguments = false;
     loop {
         let widths = widths(table);
         let path = widths[1];
@@ -236,6 +237,12 @@ fn fit_to(table: &mut Table, width: usize) {
         let room = width.saturating_sub(others);
         if room >= path {
             return;
+        }
+        // Argument lists are what a reader misses least.
+        if !std::mem::replace(&mut is_without_arguments, true) {
+            let names = |path: &str| path.split(" -> ").map(super::markup::shortened).collect::<Vec<_>>().join(" -> ");
+            table.rows.iter_mut().for_each(|row| row[1] = names(&row[1]));
+            continue;
         }
         let next = if room >= NAME_WIDTH { None } else { least_needed.next() };
         let Some(heading) = next else {
@@ -317,7 +324,7 @@ mod tests {
             let text = super::table(&narrow);
             assert!(text.lines().all(|line| line.width() <= width), "{width}:\n{text}");
             assert!(text.contains("solve") && text.contains("predicted"), "{width}:\n{text}");
-            assert_eq!(text.contains("interval"), width >= 60, "{width}:\n{text}");
+            assert_eq!(text.contains("growth"), width >= 60, "{width}:\n{text}");
         }
         let mut same = wide.clone();
         fit_to(&mut same, 120);
