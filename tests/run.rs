@@ -132,6 +132,85 @@ fn what_was_not_measured_is_told_and_makes_way_for_the_next_attempt() {
 }
 
 #[test]
+fn what_was_measured_stays_whatever_stands_in_its_place() {
+    let world = with_sums();
+    let script = "mkdir mine && echo kept > mine/file && exec mpirun.openmpi --oversubscribe -n 3 ./sums 10";
+    for folder in ["mine.1", "mine.2"] {
+        let told = world.poise(["run", "-o", "mine", "--", "sh", "-c", script]).status(2);
+        assert!(told.stderr.contains("mine has come into being meanwhile"), "{}", told.stderr);
+        assert!(told.stderr.contains(&format!("kept in {}.", world.path(folder).canonicalize().unwrap().display())));
+        assert_eq!(world.names("mine"), ["file"]);
+        assert_eq!(Profile::read(world.path(folder).join("profile.poise")).unwrap().ranks, 3);
+        assert_eq!(world.json(&format!("{folder}/run.json"))["status"], "complete");
+        std::fs::remove_dir_all(world.path("mine")).unwrap();
+    }
+    assert!(world.names(".").iter().all(|name| !name.starts_with('.')), "{:?}", world.names("."));
+}
+
+#[test]
+fn folders_with_something_of_somebody_elses_do_not_make_way() {
+    let world = World::new();
+    world.poise(["run", "-o", "out", "--", "false"]).status(1);
+    world.write("out/notes.txt", "mine");
+    let refused = world.poise(["run", "-o", "out", "--", "touch", "started"]).status(2);
+    assert!(refused.stderr.contains("out holds notes.txt, which is not poise's"), "{}", refused.stderr);
+    // Another tool's record.
+    std::fs::create_dir(world.path("other")).unwrap();
+    world.write("other/run.json", "{\"status\": \"failed\"}");
+    world.poise(["run", "-o", "other", "--", "touch", "started"]).status(2);
+    assert_eq!(world.names("."), ["other", "out"]);
+    assert_eq!(
+        (world.names("out"), world.names("other")),
+        (vec!["notes.txt".into(), "run.json".into()], vec!["run.json".into()])
+    );
+}
+
+/// Where poise itself is killed, its program's checkpoints are all that is left.
+#[test]
+fn the_checkpoints_of_a_killed_poise_are_kept_by_the_next() {
+    let mut world = World::new();
+    let text = "static volatile int sum;
+        __attribute__((noinline)) static void work(int n) { for (int i = 0; i < n; i++) sum = i; }
+        int main(void) { for (;;) work(100000); }";
+    world.write("spin.c", text);
+    world.poise(["cc", "-O1", "spin.c", "-o", "spin"]).status(0);
+    world.set("POISE_CHECKPOINT", "0.05");
+    let script = "echo $$ > pid.new; mv pid.new pid; exec ./spin";
+    let mut child =
+        world.command(env!("CARGO_BIN_EXE_poise"), ["run", "-o", "once", "--", "sh", "-c", script]).spawn().unwrap();
+    let begun = Instant::now();
+    let wait = |is_so: &dyn Fn() -> bool| {
+        while !is_so() {
+            assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", world.names("."));
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    };
+    let unfinished = || world.names(".").into_iter().find(|name| name.starts_with(".once-"));
+    wait(&|| unfinished().is_some_and(|name| world.path(&name).join("profile.poise.checkpoint").exists()));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let program = format!("/proc/{}/cmdline", world.read("pid").trim());
+    wait(&|| !std::fs::read_to_string(&program).is_ok_and(|line| line.contains("spin")));
+    let next = world.poise(["run", "-o", "once", "--", "true"]).status(0);
+    assert!(
+        next.stderr.contains("killed-run.1 holds what a run had measured whose poise was killed"),
+        "{}",
+        next.stderr
+    );
+    assert_eq!(next.stderr.matches("killed-run.1").count(), 2, "{}", next.stderr);
+    let partial = Profile::read(world.path("killed-run.1/partial.poise")).unwrap();
+    assert!(partial.metadata.contains_key("partial"));
+    let (visits, ..) = over_ranks(&partial, &["main", "work"], Metric::Visits);
+    assert!(visits >= 1);
+    let table = world.poise(["export", "killed-run.1/partial.poise", "--to", "csv"]).status(0);
+    assert!(table.stdout.contains("work"), "{}", table.stdout);
+    // It is told once.
+    let later = world.poise(["run", "-o", "once", "--", "true"]).status(0);
+    assert!(!later.stderr.contains("killed"), "{}", later.stderr);
+    assert_eq!(world.names("."), ["killed-run.1", "once", "pid", "spin", "spin.c"]);
+}
+
+#[test]
 fn what_a_killed_poise_was_running_ends_and_the_next_removes_its_folder() {
     let world = World::new();
     let script = "echo $$ > pid.new; mv pid.new pid; exec sleep 4713";

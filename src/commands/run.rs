@@ -12,17 +12,21 @@ use crate::interrupt;
 use crate::output;
 use crate::progress::Progress;
 use crate::run::misfortune::Outcome;
-use crate::run::{Measured, ONCE, Run, partial, processes};
+use crate::run::{Measured, ONCE, PROFILE, Run, beside, partial, processes};
 use crate::study::{Clock, Point, SAMPLE, Study, Value};
 
 mod dry;
+
+/// What folders are called, with a number behind, that hold what was measured until poise was killed.
+const KILLED: &str = "killed-run";
 
 #[derive(Args, Debug)]
 #[command(after_help = "\
 A study is called again after an interruption: it runs what is missing and nothing twice. docs/studies.md describes the
 study file. Ends with status 5 if runs failed; the others are kept. One command behind `--` ends with that command's own
 status, 0 also where it ended well and left no profile: that is said on standard error, and `status` in the folder's
-run.json is then `failed`. The next run takes the place of one that failed with nothing measured; others are never overwritten.
+run.json is then `failed`. The next run takes the place of one that failed with nothing measured; others are never overwritten:
+what comes into being while the program runs stays, and the run is kept beside it (FOLDER.1).
 Examples:
   poise run --init                                       write study.toml, with a comment for every key
   poise run --init -o other.toml                         write it under another name
@@ -205,10 +209,7 @@ fn run_once(arguments: &RunArgs, global: &GlobalArgs) -> Result<()> {
         ..Run::default()
     };
     interrupt::watch();
-    for left in processes::remove_dead(folder.parent().filter(|p| *p != Path::new("")).unwrap_or(Path::new(".")), ONCE)
-    {
-        output::say(format!("removed {}, which a poise that was killed had left.", left.display()));
-    }
+    clear_dead(folder.parent().filter(|p| *p != Path::new("")).unwrap_or(Path::new(".")));
     match run.execute(&folder)? {
         Outcome::Complete => {
             if !global.quiet {
@@ -221,6 +222,28 @@ fn run_once(arguments: &RunArgs, global: &GlobalArgs) -> Result<()> {
             output::say(format!("{reason} The record of this failed run is in {}{next}.", folder.display()));
             // The program's own status is the caller's to see; one that ended well without a profile did end well.
             if status == 0 { Ok(()) } else { Err(Error::Forwarded(status)) }
+        }
+    }
+}
+
+/// Takes up what single runs have left in a folder whose poise was killed: what was measured gets a name that is seen, the
+/// rest goes. Where the program still runs, all stays.
+fn clear_dead(parent: &Path) {
+    let has_ended = |left: &PathBuf| left.canonicalize().is_ok_and(|left| !processes::is_measured_into(&left));
+    for left in processes::of_dead(parent, ONCE).into_iter().filter(has_ended) {
+        if partial::is_measured(&left) {
+            let gathered = partial::gather(&left).map(|what| format!(" {what}")).unwrap_or_default();
+            let kept = beside(left, &parent.join(KILLED));
+            let file = [PROFILE, partial::PARTIAL].map(|name| kept.join(name)).into_iter().find(|file| file.exists());
+            let next = file
+                .map(|file| format!(" poise export {} --to csv shows it.", dry::shown(&[file.display().to_string()])));
+            output::say(format!(
+                "{} holds what a run had measured whose poise was killed.{gathered}{} Remove the folder when it is not needed.",
+                kept.display(),
+                next.unwrap_or_default()
+            ));
+        } else if std::fs::remove_dir_all(&left).is_ok() {
+            output::say(format!("removed {}, which a poise that was killed had left.", left.display()));
         }
     }
 }

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::CPUS;
 use crate::error::{Error, Result};
 use crate::output;
+use crate::run::processes::boot;
 use crate::run::record::host;
 
 /// How the names of notes of what was before begin, in the results folder; the machine's name follows.
@@ -36,8 +37,7 @@ struct Note {
 
 impl Note {
     fn of(before: &BTreeMap<PathBuf, String>) -> Self {
-        let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned();
-        Self { host: host(), boot, before: before.clone() }
+        Self { host: host(), boot: boot(), before: before.clone() }
     }
 
     /// Whether it is of this machine since its last start.

@@ -15,7 +15,7 @@ use crate::install::{self, EMULATION};
 use crate::study::Point;
 
 /// What files of the plugin are called in a run's folder, with the rank behind.
-const RAW: &str = "machine.poise";
+pub const RAW: &str = "machine.poise";
 /// The metadata in which the plugin says how many ranks were launched.
 const LAUNCHED: &str = "launched";
 

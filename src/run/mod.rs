@@ -24,6 +24,7 @@ mod supervise;
 use crate::error::{Error, Result};
 use crate::install;
 use crate::machine::{Conditions, State};
+use crate::output;
 use crate::study::{Clock, FOLDER, Point};
 use misfortune::{Cause, Ended, Outcome};
 use record::Record;
@@ -35,6 +36,10 @@ pub const PROFILE: &str = "profile.poise";
 pub const CONFLICT: &str = "profile.poise.conflict";
 /// The record's file name in a run's folder.
 pub const RECORD: &str = "run.json";
+/// All files in the folder of a single run, with those whose names begin with [`OWN_STARTS`].
+const OWN: [&str; 3] = [RECORD, "stdout.txt", "stderr.txt"];
+/// How names begin of files that each rank may have, or that stand under a hidden name while they are written.
+const OWN_STARTS: [&str; 3] = [PROFILE, partial::PARTIAL, emulated::RAW];
 /// The variable that names a run's folder to everything that the run starts.
 pub const RUN: &str = "POISE_RUN";
 /// How the name of a folder begins whose run has not ended.
@@ -202,14 +207,14 @@ impl Run {
     /// Runs the program and leaves the folder `destination`, which must not exist yet.
     ///
     /// # Errors
-    /// The folder cannot be written, the program cannot be started, or the user interrupted: no folder is left then.
-    /// A program that fails is an [`Outcome`], recorded in its folder.
+    /// The folder cannot be written, the program cannot be started, or the user interrupted: no folder is left then. Something
+    /// has come into being at `destination` meanwhile: a single run is then beside it, under a name that is told. A program that fails is an [`Outcome`], recorded in its folder.
     pub fn execute(&self, destination: &Path) -> Result<Outcome> {
         let parent = destination.parent().unwrap_or(Path::new("."));
         let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
-        if destination.symlink_metadata().is_ok() && !self.may_replace(destination) {
+        if let Some(why) = self.obstacle(destination) {
             return Err(Error::Usage(format!(
-                "{} exists; results are never overwritten. Choose another folder with -o.",
+                "{} {why}; results are never overwritten. Choose another folder with -o.",
                 destination.display()
             )));
         }
@@ -250,17 +255,52 @@ impl Run {
         self.settle(folder, &place, outcome)
     }
 
-    /// Puts the finished folder in its place, unless a complete run has come there meanwhile.
+    /// Puts the finished folder in its place, unless what has come there meanwhile stays. A study makes the run again
+    /// then; a single run, which nothing makes again, is kept beside its place.
     fn settle(&self, folder: tempfile::TempDir, place: &Path, outcome: Outcome) -> Result<Outcome> {
-        if keep(folder, place, self.prefix()).map_err(|e| Error::cannot_write(place, &e))? {
+        let is_placed = self.keep(folder.path(), place);
+        if let Ok(true) = is_placed {
+            let _ = folder.keep();
             return Ok(outcome);
         }
-        self.complete_in(place).filter(|_| self.captured).ok_or_else(|| {
+        if self.is_single() {
+            output::say(format!("this run is kept in {}.", beside(folder.keep(), place).display()));
+        }
+        is_placed.map_err(|e| Error::cannot_write(place, &e))?;
+        self.complete_in(place).filter(|_| !self.is_single()).ok_or_else(|| {
             Error::Usage(format!(
                 "{} has come into being meanwhile; results are never overwritten. Choose another folder with -o.",
                 place.display()
             ))
         })
+    }
+
+    /// Makes the finished folder the run's folder: contents on disk first, then the name. An earlier failed run goes. What
+    /// else is there stays; the answer is then false.
+    fn keep(&self, folder: &Path, place: &Path) -> io::Result<bool> {
+        sync(folder)?;
+        if self.obstacle(place).is_some() {
+            return Ok(false);
+        }
+        let parent = place.parent().unwrap_or(Path::new("."));
+        if place.exists() {
+            let mut aside = tempfile::Builder::new().prefix(self.prefix()).tempdir_in(parent)?;
+            let earlier = aside.path().join("run");
+            fs::rename(place, &earlier)?;
+            // It may have become complete since it was looked at.
+            if self.obstacle(&earlier).is_some() {
+                aside.disable_cleanup(true);
+                fs::rename(&earlier, place)?;
+                aside.disable_cleanup(false);
+                return Ok(false);
+            }
+        }
+        if let Err(error) = fs::rename(folder, place) {
+            // A network file system may not have shown before what is there.
+            return if self.obstacle(place).is_some() { Ok(false) } else { Err(error) };
+        }
+        File::open(parent)?.sync_all()?;
+        Ok(true)
     }
 
     /// What a complete run in a folder means for this one, if there is one: it is this one, or another study's that
@@ -343,11 +383,21 @@ impl Run {
         }
     }
 
-    /// A failed run makes way for the next attempt once that has ended. That of a single command does not where it holds
-    /// what was measured until it failed.
-    fn may_replace(&self, destination: &Path) -> bool {
-        let has_failed = record::read(destination).is_some_and(|record| record.status == "failed");
-        has_failed && (self.captured || !partial::is_measured(destination))
+    /// Why what is at a place stays there; none where there is nothing, or a failed run, which makes way for the next
+    /// attempt. That of a single command does not where it holds what was measured until it failed, or anything that is not poise's.
+    fn obstacle(&self, place: &Path) -> Option<String> {
+        place.symlink_metadata().ok()?;
+        let has_failed = record::read(place).is_some_and(|record| record.status == "failed");
+        if !has_failed || self.is_single() && partial::is_measured(place) {
+            return Some("exists".to_owned());
+        }
+        let foreign = self.is_single().then(|| foreign_in(place)).flatten()?;
+        Some(format!("holds {}, which is not poise's", foreign.to_string_lossy()))
+    }
+
+    /// Whether it is no study's.
+    fn is_single(&self) -> bool {
+        self.configuration.is_empty()
     }
 
     /// How the names of folders begin that are not in their place.
@@ -380,37 +430,28 @@ pub struct Cost {
     pub machine: Option<Conditions>,
 }
 
-/// Makes the finished folder the run's folder: contents on disk first, then the name. An earlier failed run goes when
-/// this one is in its place. A complete one stays, and this folder goes; the answer is then false.
-fn keep(folder: tempfile::TempDir, destination: &Path, prefix: &str) -> io::Result<bool> {
-    let is_complete = |folder: &Path| record::read(folder).is_some_and(|record| record.is_complete());
-    sync(folder.path())?;
-    let parent = destination.parent().unwrap_or(Path::new("."));
-    // What is complete stays, and so does what is no run at all.
-    let has_failed = || record::read(destination).is_some_and(|record| !record.is_complete());
-    if destination.exists() && !has_failed() {
-        return Ok(false);
-    }
-    if destination.exists() {
-        let mut aside = tempfile::Builder::new().prefix(prefix).tempdir_in(parent)?;
-        let earlier = aside.path().join("run");
-        fs::rename(destination, &earlier)?;
-        // It may have become complete since it was looked at.
-        if is_complete(&earlier) {
-            aside.disable_cleanup(true);
-            fs::rename(&earlier, destination)?;
-            aside.disable_cleanup(false);
-            return Ok(false);
-        }
-    }
-    let path: PathBuf = folder.keep();
-    if let Err(error) = fs::rename(&path, destination) {
-        let _ = fs::remove_dir_all(&path);
-        // A network file system may not have shown before what is there.
-        return if is_complete(destination) { Ok(false) } else { Err(error) };
-    }
-    File::open(parent)?.sync_all()?;
-    Ok(true)
+/// Gives a folder the first free name beside `place`, which is `place` with a number behind; what it is called then. Its own
+/// name where there is no other.
+pub fn beside(folder: PathBuf, place: &Path) -> PathBuf {
+    let numbered = |number: u32| {
+        let mut name = place.as_os_str().to_owned();
+        name.push(format!(".{number}"));
+        PathBuf::from(name)
+    };
+    // To make the name is to take it; a folder may be moved over an empty one.
+    let free = (1..=9999).map(numbered).find(|name| fs::create_dir(name).is_ok());
+    free.filter(|name| fs::rename(&folder, name).is_ok()).unwrap_or(folder)
+}
+
+/// A file in a run's folder that neither poise nor its runtime writes, if there is one: the first by name.
+fn foreign_in(folder: &Path) -> Option<OsString> {
+    let names = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name());
+    let is_foreign = |name: &OsString| {
+        let name = name.to_string_lossy();
+        let name = name.strip_prefix('.').filter(|name| name.ends_with(".tmp")).unwrap_or(&name);
+        !OWN.contains(&name) && !OWN_STARTS.iter().any(|start| name.starts_with(start))
+    };
+    names.filter(is_foreign).min()
 }
 
 /// Brings a folder with all that is in it onto the disk, but for what the program left unreadable there.
@@ -437,7 +478,7 @@ mod tests {
 
     fn ended(folder: &Path, status: &str, configuration: &str) {
         fs::create_dir_all(folder).unwrap();
-        let record = serde_json::json!({ "status": status, "configuration": configuration });
+        let record = serde_json::json!({ "schema": record::SCHEMA, "status": status, "configuration": configuration });
         fs::write(folder.join(RECORD), record.to_string()).unwrap();
     }
 
@@ -456,12 +497,76 @@ mod tests {
         assert!(matches!(refused(), Outcome::Complete));
         let other = tempfile::tempdir_in(results.path()).unwrap();
         ended(other.path(), "failed", "a");
-        assert!(!keep(other, &place, UNFINISHED).unwrap());
+        assert!(!run.keep(other.path(), &place).unwrap());
+        drop(other);
         assert_eq!(fs::read(place.join(RECORD)).unwrap(), before);
 
         ended(&place, "complete", "b");
         assert!(matches!(refused(), Outcome::Failed { cause: Cause::CannotStart, .. }), "another study's is not ours");
         assert_eq!(record::read(&place).unwrap().configuration.as_deref(), Some("b"));
         assert_eq!(fs::read_dir(results.path()).unwrap().count(), 1, "nothing else is left");
+    }
+
+    #[test]
+    fn only_failed_runs_of_ours_make_way_also_at_the_end() {
+        let results = tempfile::tempdir().unwrap();
+        let place = results.path().join("out");
+        let single = Run { command: vec!["true".into()], ..Run::default() };
+        let studys = Run { configuration: "a".into(), ..single.clone() };
+        let is_kept = |run: &Run| {
+            let made = tempfile::tempdir_in(results.path()).unwrap();
+            fs::write(made.path().join("new"), "").unwrap();
+            let is_placed = run.keep(made.path(), &place).unwrap();
+            assert_eq!(is_placed, place.join("new").exists());
+            assert_eq!(is_placed, !made.path().exists());
+            !is_placed
+        };
+        let with = |schema: &str, file: &str| {
+            let _ = fs::remove_dir_all(&place);
+            fs::create_dir(&place).unwrap();
+            fs::write(place.join(RECORD), serde_json::json!({ "schema": schema, "status": "failed" }).to_string())
+                .unwrap();
+            fs::write(place.join(file), "").unwrap();
+        };
+        for (schema, file, stays_for_single, stays_for_study) in [
+            (record::SCHEMA, "stdout.txt", false, false),
+            (record::SCHEMA, CONFLICT, false, false),
+            (record::SCHEMA, "machine.poise.0", false, false),
+            (record::SCHEMA, ".machine.poise.0.4711.tmp", false, false),
+            (record::SCHEMA, PROFILE, true, false),
+            (record::SCHEMA, partial::PARTIAL, true, false),
+            (record::SCHEMA, "profile.poise.checkpoint.3", true, false),
+            (record::SCHEMA, "cat.png", true, false),
+            ("another/run", "stdout.txt", true, true),
+        ] {
+            with(schema, file);
+            assert_eq!(is_kept(&single), stays_for_single, "{schema} {file}");
+            with(schema, file);
+            assert_eq!(is_kept(&studys), stays_for_study, "{schema} {file}");
+        }
+        with(record::SCHEMA, "cat.png");
+        assert_eq!(single.obstacle(&place).unwrap(), "holds cat.png, which is not poise's");
+    }
+
+    #[test]
+    fn a_single_run_that_cannot_be_placed_is_kept_beside() {
+        let results = tempfile::tempdir().unwrap();
+        let single = Run { command: vec!["true".into()], ..Run::default() };
+        fs::write(results.path().join("out.1"), "a file's name is taken too").unwrap();
+        // Nothing can be renamed to a name that a dangling link has, although nothing seems to be there.
+        let place = results.path().join("out");
+        std::os::unix::fs::symlink("nowhere", &place).unwrap();
+        let made = tempfile::tempdir_in(results.path()).unwrap();
+        fs::write(made.path().join(PROFILE), "measured").unwrap();
+        let told = single.settle(made, &place, Outcome::Complete).unwrap_err();
+        assert!(told.to_string().contains("out"), "{told}");
+        assert_eq!(fs::read_to_string(results.path().join("out.2").join(PROFILE)).unwrap(), "measured");
+        // A folder that cannot be reached any more, as after an error of the disk, is neither placed nor removed.
+        let made = tempfile::tempdir_in(results.path()).unwrap();
+        fs::write(made.path().join(PROFILE), "measured").unwrap();
+        let gone = results.path().join("gone/out");
+        let path = made.path().to_owned();
+        single.settle(made, &gone, Outcome::Complete).unwrap_err();
+        assert_eq!(fs::read_to_string(path.join(PROFILE)).unwrap(), "measured");
     }
 }

@@ -5,37 +5,45 @@ use std::path::{Path, PathBuf};
 
 use poise_profile::{Profile, ProfileError};
 
-use super::PROFILE;
 use super::misfortune::Outcome;
+use super::{CONFLICT, PROFILE};
 
 /// The file name of what a failed run had measured until its last checkpoints.
 pub const PARTIAL: &str = "partial.poise";
 
 /// Whether a run's folder holds anything that was measured.
 pub fn is_measured(folder: &Path) -> bool {
-    [PROFILE, PARTIAL].iter().any(|name| folder.join(name).exists())
+    let names = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name());
+    names
+        .map(|name| name.to_string_lossy().into_owned())
+        .any(|name| name == PARTIAL || name.starts_with(PROFILE) && name != CONFLICT)
 }
 
 /// Takes the checkpoints in a run's folder: into [`PARTIAL`] where the run failed, away where it is complete. The outcome's
 /// reason says so.
 pub fn collect(outcome: Outcome, folder: &Path) -> Outcome {
-    let files = checkpoints(folder);
     let Outcome::Failed { cause, reason, status } = outcome else {
-        remove(&files);
+        remove(&checkpoints(folder));
         return outcome;
     };
+    let reason = gather(folder).map_or_else(|| reason.clone(), |what| format!("{reason} {what}"));
+    Outcome::Failed { cause, reason, status }
+}
+
+/// Merges the checkpoints in the folder of a run that did not end well into [`PARTIAL`]; a sentence that says so, where there are any.
+pub fn gather(folder: &Path) -> Option<String> {
+    let files = checkpoints(folder);
     if files.is_empty() {
-        return Outcome::Failed { cause, reason, status };
+        return None;
     }
-    let what = match merge(&files).and_then(|profile| profile.write(folder.join(PARTIAL))) {
+    Some(match merge(&files).and_then(|profile| profile.write(folder.join(PARTIAL))) {
         Ok(()) => {
             remove(&files);
             let ranks = if files.len() == 1 { "process".to_owned() } else { format!("{} ranks", files.len()) };
             format!("What its {ranks} had measured until the last checkpoint is in {PARTIAL}.")
         }
         Err(error) => format!("Its checkpoints cannot be merged: {error}."),
-    };
-    Outcome::Failed { cause, reason: format!("{reason} {what}"), status }
+    })
 }
 
 /// The profiles in `files` as one.

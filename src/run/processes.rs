@@ -6,9 +6,9 @@ use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::RUN;
+use super::{PROFILE, RUN};
 
-/// How often a process without a readable environment is looked at, a millisecond apart.
+/// How often processes without an environment are looked at, all together, a millisecond apart.
 const REPLACED: usize = 20;
 
 /// Bytes of an environment that are looked at; Linux gives a program at most a quarter of its stack, by default 2 MiB.
@@ -27,28 +27,50 @@ pub struct Process {
 
 /// The living processes of the run in `folder`, this one aside.
 pub fn of_run(folder: &Path) -> Vec<Process> {
-    let mut marker = format!("{RUN}=").into_bytes();
-    marker.extend(folder.as_os_str().as_encoded_bytes());
-    let own = std::process::id();
-    let numbers = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let numbers = numbers.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok()).filter(|&id| id != own);
-    let mut buffer = vec![0; MOST_ENVIRONMENT];
-    let is_ours = |id: &u32| environment(*id, &mut buffer).split(|&byte| byte == 0).any(|entry| entry == marker);
-    numbers.filter(is_ours).filter_map(process).collect()
+    carrying(RUN, folder, &|| std::thread::sleep(Duration::from_millis(1)))
 }
 
-/// The environment of a process; empty where it may not be read. A process that is just replacing its program has none
-/// for a moment, and what is read of it in parts may end early.
-fn environment(id: u32, buffer: &mut [u8]) -> &[u8] {
-    for _ in 0..REPLACED {
-        match File::open(format!("/proc/{id}/environ")).and_then(|mut file| file.read(buffer)) {
-            Ok(bytes) if bytes > 0 => return &buffer[..bytes],
-            Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied) => break,
-            _ if !has_program(id) => break,
-            _ => std::thread::sleep(Duration::from_millis(1)),
+/// Whether a living process is to write the profile of the run in `folder`.
+pub fn is_measured_into(folder: &Path) -> bool {
+    !carrying("POISE_PROFILE", &folder.join(PROFILE), &|| std::thread::sleep(Duration::from_millis(1))).is_empty()
+}
+
+/// The living processes with a variable of this value, this one aside. A process that is just replacing its program has no
+/// environment for a moment, so those without one are looked at again after a pause, which is for all of them.
+fn carrying(name: &str, value: &Path, pause: &dyn Fn()) -> Vec<Process> {
+    let mut marker = format!("{name}=").into_bytes();
+    marker.extend(value.as_os_str().as_encoded_bytes());
+    let own = std::process::id();
+    let numbers = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let numbers = numbers.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let mut open: Vec<u32> = numbers.filter(|&id| id != own).collect();
+    let (mut found, mut buffer) = (Vec::new(), vec![0; MOST_ENVIRONMENT]);
+    for round in 0..REPLACED {
+        if round > 0 {
+            pause();
+        }
+        open.retain(|&id| {
+            let environment = environment(id, &mut buffer);
+            if environment.is_some_and(|bytes| bytes.split(|&byte| byte == 0).any(|entry| entry == marker)) {
+                found.push(id);
+            }
+            environment.is_none()
+        });
+        if open.is_empty() {
+            break;
         }
     }
-    &[]
+    found.into_iter().filter_map(process).collect()
+}
+
+/// The environment of a process; empty where it may not be read, and none where there is none although a program runs.
+/// What is read of it in parts may end early.
+fn environment(id: u32, buffer: &mut [u8]) -> Option<&[u8]> {
+    match File::open(format!("/proc/{id}/environ")).and_then(|mut file| file.read(buffer)) {
+        Ok(bytes) if bytes > 0 => Some(&buffer[..bytes]),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied) => Some(&[]),
+        _ => (!has_program(id)).then_some(&[]),
+    }
 }
 
 /// Whether a process runs a program, as threads of the kernel and what has ended do not.
@@ -121,7 +143,7 @@ pub fn started(process: u32) -> Option<String> {
     (!matches!(*fields.first()?, "Z" | "X")).then(|| fields.get(19).map(|ticks| (*ticks).to_owned()))?
 }
 
-/// The beginning of a hidden folder's name that says whose it is: of this process, for [`remove_dead`].
+/// The beginning of a hidden folder's name that says whose it is: of this process, for [`of_dead`].
 pub fn own_prefix(start: &str) -> String {
     let process = std::process::id();
     format!("{start}{}-{process}-{}-", machine(), started(process).unwrap_or_default())
@@ -132,19 +154,20 @@ fn machine() -> String {
     crate::digest::of_bytes(format!("{}{}", boot(), namespace()).as_bytes())[..12].to_owned()
 }
 
-/// Removes the folders in `parent` that processes of this machine, which have ended, made with [`own_prefix`], and names them.
-pub fn remove_dead(parent: &Path, start: &str) -> Vec<PathBuf> {
-    let (here, mut removed) = (machine(), Vec::new());
-    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let Some(owner) = name.strip_prefix(start) else { continue };
-        let [machine, process, ticks, _] = owner.split('-').collect::<Vec<_>>()[..] else { continue };
-        let Ok(process) = process.parse() else { continue };
-        if machine == here && started(process).as_deref() != Some(ticks) && fs::remove_dir_all(entry.path()).is_ok() {
-            removed.push(entry.path());
-        }
-    }
-    removed
+/// The folders in `parent` that processes of this machine, which have ended, made with [`own_prefix`], by name.
+pub fn of_dead(parent: &Path, start: &str) -> Vec<PathBuf> {
+    let here = machine();
+    let is_dead = |name: &str| {
+        let [machine, process, ticks, _] = name.strip_prefix(start)?.split('-').collect::<Vec<_>>()[..] else {
+            return None;
+        };
+        Some(machine == here && started(process.parse().ok()?).as_deref() != Some(ticks))
+    };
+    let entries = fs::read_dir(parent).into_iter().flatten().flatten();
+    let dead = entries.filter(|entry| is_dead(&entry.file_name().to_string_lossy()) == Some(true));
+    let mut dead: Vec<PathBuf> = dead.map(|entry| entry.path()).collect();
+    dead.sort();
+    dead
 }
 
 /// How often the kernel has killed for want of memory since it started; 0 where it does not say.
@@ -165,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_of_dead_processes_alone_are_removed() {
+    fn folders_of_dead_processes_alone_are_found() {
         let folder = tempfile::tempdir().unwrap();
         let mut child = std::process::Command::new("true").spawn().unwrap();
         child.wait().unwrap();
@@ -175,12 +198,9 @@ mod tests {
         let elsewhere = dead.replace(&machine(), "0123456789ab");
         let names = [own, dead, reused, elsewhere, ".x-".into()].map(|prefix| format!("{prefix}aB3_"));
         names.iter().for_each(|name| fs::create_dir(folder.path().join(name)).unwrap());
-        let mut removed = remove_dead(folder.path(), ".x-");
-        removed.sort();
         let mut expected = [&names[1], &names[2]].map(|name| folder.path().join(name));
         expected.sort();
-        assert_eq!(removed, expected);
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
+        assert_eq!(of_dead(folder.path(), ".x-"), expected);
     }
 
     #[test]
@@ -209,5 +229,22 @@ mod tests {
         end_left(folder.path(), Duration::ZERO);
         child.wait().unwrap();
         assert!(missed.is_empty(), "{missed:?}");
+    }
+
+    #[test]
+    fn processes_without_an_environment_are_waited_for_together() {
+        let sleep = || std::process::Command::new("/bin/sleep").arg("4714").env_clear().spawn().unwrap();
+        let mut without: Vec<_> = (0..5).map(|_| sleep()).collect();
+        let marked = "/marked by this test alone";
+        let mut with = std::process::Command::new("sleep").arg("4714").env(RUN, marked).spawn().unwrap();
+        let pauses = std::cell::Cell::new(0);
+        let count = || pauses.set(pauses.get() + 1);
+        let found = carrying(RUN, Path::new(marked), &count);
+        without.iter_mut().chain([&mut with]).for_each(|child| {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        });
+        assert_eq!(found.iter().map(|process| process.id as u32).collect::<Vec<_>>(), [with.id()]);
+        assert_eq!(pauses.get(), REPLACED - 1, "as many as for one");
     }
 }

@@ -16,6 +16,9 @@ use crate::install;
 use crate::machine::{Concerns, Conditions};
 use crate::study::Point;
 
+/// What says of a record that it is one.
+pub const SCHEMA: &str = "counterpoise/run";
+
 /// A record in the making: what is known before the program starts.
 pub struct Record {
     command: Vec<String>,
@@ -77,6 +80,7 @@ fn texts_in_order<S: Serializer>(texts: &&Vec<(String, String)>, serializer: S) 
 /// What of a record later calls look at.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Read {
+    schema: String,
     /// `complete` or `failed`.
     pub status: String,
     /// Why it failed, by name.
@@ -118,7 +122,8 @@ impl Read {
 
 /// The record in a run's folder, if it has one.
 pub fn read(folder: &Path) -> Option<Read> {
-    serde_json::from_str(&fs::read_to_string(folder.join(RECORD)).ok()?).ok()
+    let read: Read = serde_json::from_str(&fs::read_to_string(folder.join(RECORD)).ok()?).ok()?;
+    Some(read).filter(|read| read.schema == SCHEMA)
 }
 
 impl Record {
@@ -140,7 +145,7 @@ impl Record {
             Outcome::Failed { cause, reason, status } => ("failed", Some(cause.name()), Some(reason.as_str()), *status),
         };
         let record = Written {
-            schema: "counterpoise/run",
+            schema: SCHEMA,
             schema_version: 1,
             tool_version: env!("CARGO_PKG_VERSION"),
             parameters: &run.point,
