@@ -239,6 +239,14 @@ mod tests {
         let mut with = std::process::Command::new("sleep").arg("4714").env(RUN, marked).spawn().unwrap();
         let pauses = std::cell::Cell::new(0);
         let count = || pauses.set(pauses.get() + 1);
+        // A process has its parent's environment until it is the program that it is to become.
+        let environment = |child: &std::process::Child| fs::read(format!("/proc/{}/environ", child.id())).unwrap();
+        let begun = Instant::now();
+        while !without.iter().all(|child| environment(child).is_empty())
+            || !String::from_utf8_lossy(&environment(&with)).contains(marked)
+        {
+            assert!(begun.elapsed() < Duration::from_secs(20));
+        }
         let found = carrying(RUN, Path::new(marked), &count);
         without.iter_mut().chain([&mut with]).for_each(|child| {
             child.kill().unwrap();
