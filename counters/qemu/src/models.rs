@@ -34,7 +34,8 @@ impl FromStr for Level {
             let (bytes, ways) = text.split_once('x')?;
             let (bytes, ways): (usize, usize) = (bytes.parse().ok()?, ways.parse().ok()?);
             let sets = (bytes >> LINE).checked_div(ways)?;
-            (sets.is_power_of_two() && sets * ways << LINE == bytes && bytes <= 1 << 30).then_some(Self { sets, ways })
+            (sets.is_power_of_two() && (sets * ways) << LINE == bytes && bytes <= 1 << 30)
+                .then_some(Self { sets, ways })
         };
         parsed().ok_or_else(|| format!("`{text}` is no cache of a power of two of sets, such as 32768x8"))
     }
