@@ -54,8 +54,9 @@ fn for_people(found: &Comparison, arguments: &CompareArgs, verbose: bool) -> Str
         let _ = writeln!(text, "{hidden} pairs of effort metrics are not shown; -v or --format json has them.");
     }
     for (list, name) in [(&found.only_first, "A"), (&found.only_second, "B")] {
-        for (path, metric) in list {
-            let _ = writeln!(text, "only {name} has {metric} of {}", path.join(" -> "));
+        for of_path in list.chunk_by(|a, b| a.0 == b.0) {
+            let metrics: Vec<&str> = of_path.iter().map(|(_, metric)| *metric).collect();
+            let _ = writeln!(text, "only {name} has {}: {}", of_path[0].0.join(" -> "), metrics.join(", "));
         }
     }
     text
@@ -78,7 +79,7 @@ fn pairs_table(pairs: &[&Pair], parameters: &[String]) -> Table {
     Table { header, rows: pairs.iter().map(row).collect() }
 }
 
-/// Such as `from p = 120 on B is smaller (certain below 90 and above 160)`.
+/// Such as `from p = 120 on B is smaller (certain up to 90 and from 160 on)`.
 fn crossover(c: &Crossover, parameters: &[String]) -> String {
     let name = match c.then {
         Smaller::First => "A",
@@ -88,8 +89,8 @@ fn crossover(c: &Crossover, parameters: &[String]) -> String {
         (None, None) => "uncertain".to_owned(),
         (lower, upper) => {
             let ends = [
-                lower.map(|x| format!("below {}", quantity(x, ""))),
-                upper.map(|x| format!("above {}", quantity(x, ""))),
+                lower.map(|x| format!("up to {}", quantity(x, ""))),
+                upper.map(|x| format!("from {} on", quantity(x, ""))),
             ];
             format!("certain {}", ends.into_iter().flatten().collect::<Vec<_>>().join(" and "))
         }

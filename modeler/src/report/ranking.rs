@@ -123,11 +123,11 @@ fn between(a: f64, b: f64, t: f64) -> f64 {
     if a > 0.0 && b > 0.0 { a * (b / a).powf(t) } else { a + t * (b - a) }
 }
 
-/// The metric that call paths are ranked by: time where it has models, otherwise the first that has.
+/// The metric that call paths are ranked by: time where it has models, or else what stands for it, or else the first that has.
 pub(crate) fn ranked_metric(experiment: &Experiment, fits: &Fits) -> Option<MetricId> {
     let modelled = || fits.models.iter().map(|m| m.metric);
-    let time = modelled().find(|&m| experiment.metrics[m as usize].name == "time");
-    time.or_else(|| modelled().min())
+    let named = |name: &&str| modelled().find(|&m| experiment.metrics[m as usize].name == *name);
+    ["time", "instructions", "basic_blocks"].iter().find_map(named).or_else(|| modelled().min())
 }
 
 /// The largest measured value of each parameter.
