@@ -191,4 +191,24 @@ mod tests {
         assert!((found.at[0] - 60.0).abs() < 1e-6, "{:?}", found.at);
         assert!(overtaking(&experiment, &costs, &ranked, 1, 0.9).is_none());
     }
+
+    #[test]
+    fn what_stands_for_time_ranks_where_no_time_was_measured() {
+        let mut builder = ExperimentBuilder::new(["n"]);
+        let of = |name: &str| Metric { name: name.into(), unit: String::new(), over_ranks: None };
+        let ids = ["visits", "basic_blocks", "instructions"].map(|name| builder.metric(of(name)));
+        let solve = builder.callpath(["solve"]);
+        for n in [1.0, 2.0, 4.0, 8.0, 16.0] {
+            let point = builder.point(&[n]);
+            ids.iter().for_each(|&id| builder.add(solve, id, point, 100.0 * n));
+        }
+        let experiment = builder.finish();
+        let fits = fit(&experiment, &Options::default());
+        let name =
+            |fits: &Fits| ranked_metric(&experiment, fits).map(|id| experiment.metrics[id as usize].name.clone());
+        assert_eq!(name(&fits).as_deref(), Some("instructions"));
+        let mut fewer = fits;
+        fewer.models.retain(|m| m.metric != ids[2]);
+        assert_eq!(name(&fewer).as_deref(), Some("basic_blocks"));
+    }
 }
