@@ -175,7 +175,7 @@ fn the_report_is_well_formed_self_contained_and_the_same_each_time() {
     assert_eq!(page.matches("<script").count(), 2, "the data and the script that draws them");
     assert_eq!(page.matches("http").count(), 1, "the name of SVG, which is no address");
     assert!(page.contains("&lt;script&gt;alert(1)") && page.contains("Title &lt;1&gt;") && page.contains("a &amp; b"));
-    let formula = "n<sup>2/3</sup></span> · <span class=\"factor\">log<sub>2</sub><sup>2</sup> p</span></span> + <wbr>";
+    let formula = "n<sup>2/3</sup> · log<sub>2</sub><sup>2</sup>\u{a0}p + <wbr>";
     assert!(page.contains(formula));
     assert!(page.contains("A warning of the caller."));
     assert_eq!(self::page().2, page);

@@ -13,7 +13,7 @@ use crate::phases;
 /// What a function did to memory.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Traffic {
-    /// The function; [`WHOLE`] for all of them.
+    /// The function; `(whole program)` for all of them.
     pub function: String,
     /// Executed instructions that access memory.
     pub accesses: u64,
