@@ -9,6 +9,7 @@ use crate::commands::advise::AdviseArgs;
 use crate::commands::analyze::AnalyzeArgs;
 use crate::commands::instructions::InstructionsArgs;
 use crate::commands::manual::{CompletionsArgs, ManArgs};
+use crate::output;
 
 /// Scaling models for parallel programs that noise cannot mislead.
 ///
@@ -25,23 +26,27 @@ pub struct Cli {
 
 const AFTER_HELP: &str = "\
 Examples:
-  poise doctor                                      what this machine has and lacks
-  poise demo                                        the whole pipeline on a generated benchmark
-  OMPI_CXX=poise-c++ mpicxx -O2 app.cpp -o app      build an MPI program with the counters
-  poise run study.toml                              measure it over a study's points
+  poise doctor                                      what this machine has
+  poise demo                                        everything, on an example
+  OMPI_CXX=poise-c++ mpicxx app.cpp -o app          build with counters
+  poise run study.toml                              measure a study
   poise model study.runs                            fit models
-  poise predict study.runs --at p=4096,n=48000      evaluate them, with intervals
+  poise predict study.runs --at p=4096,n=48000      evaluate, with intervals
   poise report study.runs -o report.html            one page to look at
-  poise absorb -- ./app                             what binds each loop, by noise injection
-  poise compare old.runs new.runs                   two versions or machines side by side
+  poise absorb -- ./app                             what binds each loop
+  poise compare old.runs new.runs                   two versions side by side
   poise advise study.runs --at p=4096,n=48000       what to measure next
-  poise analyze study.runs                          which factors explain the time
-  poise check study.runs --expect expect.toml       a gate for CI that noise does not fail
+  poise analyze study.runs                          which factors explain time
+  poise check study.runs --expect expect.toml       a gate for CI
 
 Exit codes:
-  0 done   1 done, but a gate failed   2 usage, or a program or folder that cannot be used
-  3 input unreadable or not recognised   4 input valid but not modelable
-  5 some call paths or runs failed, the rest was written   70 a defect of poise";
+   0  done
+   1  done, but a gate failed
+   2  usage, or a program or folder that cannot be used
+   3  input unreadable or not recognised
+   4  input valid but not modelable
+   5  some call paths or runs failed, the rest was written
+  70  a defect of poise";
 
 #[derive(Args, Debug)]
 pub struct GlobalArgs {
@@ -119,6 +124,8 @@ pub enum Command {
     Absorb(crate::commands::absorb::AbsorbArgs),
     /// Effort over time: what each bin of a run holds, which code it belongs to, and how its phases scale.
     Phases(crate::commands::phases::PhasesArgs),
+    /// The MPI operations of measured runs: bytes, waiting, sizes of messages, and who exchanged them.
+    Messages(crate::commands::messages::MessagesArgs),
     /// What of a program's machine code is likely to be slow, and which of its variants moves unlike amounts of memory.
     Detect(crate::commands::detect::DetectArgs),
     /// Generated benchmarks of known complexity, and micro-benchmarks of instructions.
@@ -126,6 +133,8 @@ pub enum Command {
     Bench(BenchCommand),
     /// Read measurements of any known format and write them as one experiment file.
     Import(ImportArgs),
+    /// Merge profiles of ranks, such as checkpoints of a run that was killed, into one.
+    Merge(MergeArgs),
     /// Write measurements in another tool's format.
     Export(ExportArgs),
     /// What will cost most at scale: a table, or one self-contained HTML page.
@@ -140,9 +149,10 @@ pub enum Command {
 
 #[derive(Args, Debug)]
 #[command(after_help = "\
-The folder holds the generated program, its truth, one folder per run, models.json and report.html.
+The folder holds the generated program, its truth, one folder per run, models.json and report.html. \
 Ends with status 1 if the growth of any model deviates from the truth.
-Example: poise demo --out /tmp/demo")]
+Example:
+  poise demo --out /tmp/demo")]
 pub struct DemoArgs {
     /// Folder for everything that the demo makes; must not exist. By default poise-demo, or the next free number.
     #[arg(short, long, value_name = "DIR")]
@@ -167,7 +177,8 @@ pub struct DoctorArgs {
 #[command(
     disable_help_flag = true,
     after_help = "\
---noise puts variants of all loops into the program for poise absorb, --noise=WISH what POISE_NOISE may ask for.
+--noise puts variants of all loops into the program for poise absorb, --noise=WISH what POISE_NOISE may ask for. \
+--filter=FILE, --small=RULE, --weights=loops and --inlined=off choose what is counted and for which call paths (docs/counters.md). \
 POISE_WRAPPER=off forwards everything untouched. POISE_CC, POISE_CXX and POISE_FC name another clang or flang.
 Examples:
   poise c++ -O2 -c solver.cpp
@@ -181,7 +192,9 @@ pub struct CompilerArgs {
 }
 
 #[derive(Args, Debug)]
-#[command(after_help = "Example: POISE_PROFILE=$PWD/profile.poise mpirun -n 4 poise preload ./app 1000")]
+#[command(after_help = "\
+Example:
+  POISE_PROFILE=$PWD/profile.poise mpirun -n 4 poise preload ./app 1000")]
 pub struct PreloadArgs {
     /// The program and its arguments.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true, value_name = "COMMAND")]
@@ -196,6 +209,8 @@ pub enum ClockChoice {
     Cpu,
     /// The clock of the SimGrid simulation that runs the program.
     Simulated,
+    /// None: counts alone.
+    None,
 }
 
 #[derive(Args, Debug, Default)]
@@ -308,6 +323,34 @@ pub struct OutputArgs {
     pub output: Option<PathBuf>,
 }
 
+/// What commands share that look at one run of a program, or at runs that were kept.
+#[derive(Args, Debug)]
+pub struct RunsArgs {
+    /// Runs that were kept, instead of a program: profiles, or folders of runs. Several are compared.
+    #[arg(value_name = "RUN", required_unless_present = "command", conflicts_with = "command")]
+    pub inputs: Vec<PathBuf>,
+    /// Keep the run's folder; must not exist.
+    #[arg(long, value_name = "DIR", conflicts_with = "inputs")]
+    pub keep: Option<PathBuf>,
+    /// Also write a page; must not exist.
+    #[arg(long, value_name = "FILE.html")]
+    pub page: Option<PathBuf>,
+    #[command(flatten)]
+    pub output: OutputArgs,
+    /// The program and its arguments.
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<String>,
+}
+
+impl RunsArgs {
+    /// Refuses to go on if a file that is to be written exists: those that all commands write, and `others` with their options.
+    pub fn check(&self, others: &[(&Option<PathBuf>, &str)]) -> crate::error::Result<()> {
+        let own = [(&self.output.output, "-o"), (&self.page, "--page")];
+        let mut files = own.iter().chain(others).filter_map(|(file, option)| Some((file.as_deref()?, option)));
+        files.try_for_each(|(file, option)| output::check_new(file, option))
+    }
+}
+
 /// What commands share that fit the models of inputs and print something of them.
 #[derive(Args, Debug)]
 pub struct FittedArgs {
@@ -331,15 +374,17 @@ pub struct LevelArgs {
 Examples:
   poise model study.runs
   poise model kripke.txt --format json -o models.json
-  poise model study.runs -v                 also the runners-up and why they lost
-  poise model kripke.txt --method extra-p   the functions that Extra-P itself would choose")]
+  poise model study.runs -v                 also the runners-up and their errors
+  poise model kripke.txt --method extra-p   functions as Extra-P chooses them")]
 pub struct ModelArgs {
     #[command(flatten)]
     pub fitted: FittedArgs,
 }
 
 #[derive(Args, Debug)]
-#[command(after_help = "Example: poise predict study.runs --at p=4096,n=48000 --at p=8192,n=48000")]
+#[command(after_help = "\
+Example:
+  poise predict study.runs --at p=4096,n=48000 --at p=8192,n=48000")]
 pub struct PredictArgs {
     /// Where to evaluate, every parameter once; may be given several times.
     #[arg(long, required = true, value_name = "p=4096,n=48000", value_parser = parse_assignments)]
@@ -391,7 +436,8 @@ A file of expectations:
   metric = \"basic_blocks\"           # time, where nothing is said
   baseline = \"baseline.json\"        # any input; beside this file
   tolerance = 0.05
-Example: poise check study.runs --expect expectations.toml --junit check.xml")]
+Example:
+  poise check study.runs --expect expectations.toml --junit check.xml")]
 pub struct CheckArgs {
     /// The file of expectations.
     #[arg(long, value_name = "FILE.toml")]
@@ -416,9 +462,10 @@ pub enum BenchCommand {
 }
 
 #[derive(Args, Debug)]
-#[command(
-    after_help = "Example: poise bench generate spec.toml --language fortran -o bench && cmake -S bench -B bench/build"
-)]
+#[command(after_help = "\
+Example:
+  poise bench generate spec.toml --language fortran -o bench
+  cmake -S bench -B bench/build")]
 pub struct GenerateArgs {
     /// The specification; without it, the demo's is used.
     #[arg(value_name = "SPEC.toml")]
@@ -445,12 +492,12 @@ pub enum ProgramLanguage {
 
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Called again with the same arguments, it does what is missing and nothing twice. Ends with status 1 if a count is not
+Called again with the same arguments, it does what is missing and nothing twice. Ends with status 1 if a count is not \
 what the truth says, if the exponents of more than 1 % of the call paths deviate, or, with --smpi, if an error is too large.
 Examples:
-  poise bench validate                       200 functions under Open MPI, p = 2 to 32, tested at 64
-  poise bench validate --smpi -o simulated   the same in a simulator, p = 128 to 2048, tested at 4096
-  poise bench validate --quick               12 functions, to see that everything works
+  poise bench validate                       200 functions, p = 2 to 64
+  poise bench validate --smpi -o simulated   in a simulator, p = 128 to 2048
+  poise bench validate --quick               12 functions: does everything work?
   poise bench validate spec.toml             functions of your own")]
 pub struct ValidateArgs {
     /// The specification; without it, functions are drawn.
@@ -485,11 +532,14 @@ pub struct ValidateArgs {
 }
 
 #[derive(Args, Debug)]
-#[command(after_help = "Example: poise import study.runs | poise model -")]
+#[command(after_help = "\
+Examples:
+  poise import study.runs | poise model -
+  poise import profiles --explain           what was found, what is odd")]
 pub struct ImportArgs {
     #[command(flatten)]
     pub input: InputArgs,
-    /// Say what was found: parameters, points, metrics, call paths.
+    /// Say what was found: parameters, points, metrics, call paths; and each input that does not go with the others.
     #[arg(long)]
     pub explain: bool,
     /// Write to this file instead of standard output (`-`); an existing file is not overwritten.
@@ -498,7 +548,22 @@ pub struct ImportArgs {
 }
 
 #[derive(Args, Debug)]
-#[command(after_help = "Example: poise export study.runs --to extrap-jsonl -o study.jsonl")]
+#[command(after_help = "\
+Example:
+  poise merge run.poise.checkpoint.* -o run.poise")]
+pub struct MergeArgs {
+    /// The profiles, each of other ranks of one run.
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Write to this file; an existing file is not overwritten.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Example:
+  poise export study.runs --to extrap-jsonl -o study.jsonl")]
 pub struct ExportArgs {
     #[command(flatten)]
     pub input: InputArgs,
@@ -515,8 +580,9 @@ pub struct ExportArgs {
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  poise report study.runs                                       what will cost most, as a table
-  poise report study.runs -o report.html --at p=4096,n=48000    the same and all the rest as one page")]
+  poise report study.runs                   what will cost most, as a table
+  poise report study.runs -o report.html    that and all the rest as a page
+  poise report study.runs -o report.html --at p=4096,n=48000")]
 pub struct ReportArgs {
     #[command(flatten)]
     pub input: InputArgs,
@@ -531,7 +597,9 @@ pub struct ReportArgs {
 }
 
 #[derive(Args, Debug)]
-#[command(after_help = "Example: poise explain W004")]
+#[command(after_help = "\
+Example:
+  poise explain W004")]
 pub struct ExplainArgs {
     /// The code, such as W004; without it, all are listed.
     #[arg(value_name = "CODE")]
@@ -570,30 +638,4 @@ pub fn parse_share(text: &str) -> Result<f64, String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use clap::CommandFactory;
-
-    use super::*;
-
-    #[test]
-    fn the_argument_table_is_consistent_and_every_argument_has_help() {
-        fn check(command: &clap::Command) {
-            assert!(command.get_about().is_some(), "{} has no help", command.get_name());
-            for argument in command.get_arguments() {
-                assert!(argument.get_help().is_some(), "{} {} has no help", command.get_name(), argument.get_id());
-            }
-            command.get_subcommands().for_each(check);
-        }
-        Cli::command().debug_assert();
-        check(&Cli::command());
-    }
-
-    #[test]
-    fn points_are_read_as_typed() {
-        assert_eq!(parse_assignments("p=4096, n=0.5"), Ok(Assignments(vec![("p".into(), 4096.0), ("n".into(), 0.5)])));
-        assert!(parse_assignments("p").unwrap_err().contains("such as p=4096"));
-        assert!(parse_assignments("p=x").unwrap_err().contains("not a number"));
-        assert!(parse_assignments("p=inf").unwrap_err().contains("finite"));
-        assert!(parse_assignments("=4").unwrap_err().contains("missing"));
-    }
-}
+mod tests;

@@ -27,7 +27,7 @@ struct Variable {
     meaning: &'static str,
 }
 
-const VARIABLES: [Variable; 19] = [
+const VARIABLES: [Variable; 24] = [
     Variable {
         name: "POISE_PROFILE",
         default: "unset",
@@ -36,7 +36,7 @@ const VARIABLES: [Variable; 19] = [
     Variable {
         name: "POISE_CLOCK",
         default: "wall",
-        meaning: "what time means: wall (elapsed), cpu (processor time of the thread) or simulated (SimGrid's clock)",
+        meaning: "what time means: wall (elapsed), cpu (processor time of the thread), none (counts alone) or simulated (SimGrid's clock)",
     },
     Variable {
         name: "POISE_CHECKPOINT",
@@ -52,6 +52,16 @@ const VARIABLES: [Variable; 19] = [
         name: "POISE_WAITING",
         default: "0",
         meaning: "1 measures for what MPI operations wait, by a logical clock and in seconds",
+    },
+    Variable {
+        name: "POISE_RANKS",
+        default: "0",
+        meaning: "1 keeps the values and peers of every single rank in the profile",
+    },
+    Variable {
+        name: "POISE_CLOCK_SKEW",
+        default: "0",
+        meaning: "ticks that a process's clock is wrong by on purpose in what it tells others of waiting; for tests, where one node stands for several",
     },
     Variable {
         name: "POISE_STACK",
@@ -75,8 +85,23 @@ const VARIABLES: [Variable; 19] = [
     },
     Variable {
         name: "POISE_INLINED",
-        default: "off",
-        meaning: "on lets compilers count inlined functions as call paths of their own",
+        default: "on",
+        meaning: "off lets compilers count inlined functions for what they were inlined into, not as call paths of their own",
+    },
+    Variable {
+        name: "POISE_WEIGHTS",
+        default: "blocks",
+        meaning: "what compilers count: blocks, or loops (entries of functions and headers of loops)",
+    },
+    Variable {
+        name: "POISE_SMALL",
+        default: "leaves",
+        meaning: "functions that compilers count for their callers: leaves (no loops, no calls of others), or blocks=N (of at most N blocks)",
+    },
+    Variable {
+        name: "POISE_FILTER",
+        default: "unset",
+        meaning: "file that says which functions are call paths, in the format of Score-P's filters",
     },
     Variable {
         name: "POISE_ABSORB",

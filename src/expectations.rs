@@ -21,10 +21,21 @@ pub struct Expectation {
     pub requirement: Requirement,
     /// Where it is evaluated, by parameter; `None` where the file does not say.
     pub at: Option<Vec<(String, f64)>>,
-    /// Line of the file, for messages.
+    /// Line of the file at which it begins.
     pub line: usize,
-    /// Line that says where it is evaluated, or else `line`.
-    pub at_line: usize,
+    /// Lines that say the call path, what is expected, and where it is evaluated (or else `line`), for messages.
+    pub lines: Lines,
+}
+
+/// Lines of a file of expectations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lines {
+    /// Where the call path is named.
+    pub callpath: usize,
+    /// Where the growth, the limit or the baseline is.
+    pub requirement: usize,
+    /// Where the point is.
+    pub at: usize,
 }
 
 /// What is expected of a model.
@@ -54,11 +65,11 @@ struct File {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Entry {
-    callpath: String,
+    callpath: Spanned<String>,
     metric: Option<String>,
     growth: Option<Spanned<String>>,
     at_most: Option<Spanned<f64>>,
-    baseline: Option<PathBuf>,
+    baseline: Option<Spanned<PathBuf>>,
     tolerance: Option<Spanned<f64>>,
     at: Option<Spanned<BTreeMap<String, f64>>>,
 }
@@ -82,36 +93,39 @@ fn parse(text: &str, file: &str, folder: &Path) -> Result<Vec<Expectation>> {
     let mut all = Vec::new();
     for entry in &raw.expect {
         let line = source.place(entry.span().start).0;
+        let callpath = &entry.get_ref().callpath;
         let at = entry.get_ref().at.as_ref().or(raw.at.as_ref());
-        let at_line = at.map_or(line, |at| source.place(at.span().start).0);
+        let place = |span: Range<usize>| source.place(span.start).0;
+        let at_line = at.map_or(line, |at| place(at.span()));
         let at = at.map(|at| at.get_ref().clone().into_iter().collect());
-        for requirement in requirements(&source, entry, folder)? {
+        for (requirement, span) in requirements(&source, entry, folder)? {
             all.push(Expectation {
-                callpath: entry.get_ref().callpath.clone(),
+                callpath: callpath.get_ref().clone(),
                 metric: entry.get_ref().metric.clone().unwrap_or_else(|| "time".to_owned()),
                 requirement,
                 at: at.clone(),
                 line,
-                at_line,
+                lines: Lines { callpath: place(callpath.span()), requirement: place(span), at: at_line },
             });
         }
     }
     Ok(all)
 }
 
-fn requirements(source: &Source, entry: &Spanned<Entry>, folder: &Path) -> Result<Vec<Requirement>> {
+/// What an entry expects, and where in the file.
+fn requirements(source: &Source, entry: &Spanned<Entry>, folder: &Path) -> Result<Vec<(Requirement, Range<usize>)>> {
     let e = entry.get_ref();
     let mut found = Vec::new();
     if let Some(text) = &e.growth {
         let bound = growth(text.get_ref()).map_err(|what| source.error(text.span(), what))?;
-        found.push(Requirement::Growth(bound));
+        found.push((Requirement::Growth(bound), text.span()));
     }
     if let Some(limit) = &e.at_most {
-        found.push(Requirement::AtMost(source.positive(limit, "at_most")?));
+        found.push((Requirement::AtMost(source.positive(limit, "at_most")?), limit.span()));
     }
     if let Some(path) = &e.baseline {
         let tolerance = e.tolerance.as_ref().map_or(Ok(TOLERANCE), |t| source.positive(t, "tolerance"))?;
-        found.push(Requirement::Baseline { path: folder.join(path), tolerance });
+        found.push((Requirement::Baseline { path: folder.join(path.get_ref()), tolerance }, path.span()));
     } else if let Some(tolerance) = &e.tolerance {
         return Err(source.error(tolerance.span(), "a tolerance belongs to a `baseline`, and there is none"));
     }
@@ -242,8 +256,13 @@ mod tests {
         let all = parse(text, "e.toml", Path::new("dir")).unwrap();
         assert_eq!(all.len(), 3);
         assert!(
-            all.iter()
-                .all(|e| (e.line, e.at_line) == (2, 1) && e.metric == "time" && e.at == Some(vec![("p".into(), 64.0)]))
+            all.iter().all(|e| (e.line, e.lines.at) == (2, 1)
+                && e.metric == "time"
+                && e.at == Some(vec![("p".into(), 64.0)]))
+        );
+        assert_eq!(
+            all.iter().map(|e| (e.lines.callpath, e.lines.requirement)).collect::<Vec<_>>(),
+            [(3, 4), (3, 5), (3, 6)]
         );
         assert_eq!(all[1].requirement, Requirement::AtMost(1.5));
         assert_eq!(all[2].requirement, Requirement::Baseline { path: "dir/b.json".into(), tolerance: 0.05 });

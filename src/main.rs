@@ -72,6 +72,7 @@ fn run() -> Result<()> {
         Command::Check(a) => commands::check::check(&a, &cli.global),
         Command::Absorb(a) => commands::absorb::absorb(&a, &cli.global),
         Command::Phases(a) => commands::phases::phases(&a, &cli.global),
+        Command::Messages(a) => commands::messages::messages(&a),
         Command::Detect(a) => commands::detect::detect(&a),
         Command::Advise(a) => commands::advise::advise(&a, &cli.global),
         Command::Analyze(a) => commands::analyze::analyze(&a, &cli.global, &progress),
@@ -81,6 +82,7 @@ fn run() -> Result<()> {
         }
         Command::Bench(BenchCommand::Validate(a)) => validation::validate(&a, &cli.global, &progress),
         Command::Import(a) => commands::convert::import(&a, &cli.global),
+        Command::Merge(a) => commands::merge::merge(&a),
         Command::Export(a) => commands::convert::export(&a, &cli.global),
         Command::Report(a) => on_ranks(cli.global, |ranks, global| commands::report::report(&a, global, ranks)),
         Command::Explain(a) => commands::explain::explain(&a),

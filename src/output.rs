@@ -76,6 +76,13 @@ pub fn say(message: impl std::fmt::Display) {
     let _ = writeln!(io::stderr(), "{name} {message}");
 }
 
+/// A word as a shell would need it, for reading and pasting.
+pub fn shown(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./=:,+@%^".contains(c);
+    let is_plain = !word.is_empty() && word.chars().all(plain);
+    if is_plain { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+}
+
 /// Writes a new file whole or not at all.
 pub fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
     write_new(path, |out| Ok(out.write_all(bytes)?))

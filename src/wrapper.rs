@@ -1,6 +1,7 @@
 //! The compiler wrappers `poise cc`, `poise c++` and `poise fc`: the user's own command, with our pass put in where
 //! something is compiled and our runtime where something is linked. Everything else is forwarded untouched.
 
+use std::collections::BTreeMap;
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt;
@@ -20,10 +21,8 @@ pub fn exec(language: Language, arguments: &[OsString]) -> Result<std::convert::
     let is_off = env::var_os("POISE_WRAPPER").is_some_and(|v| v == "off");
     let compiler = if is_off { install::any_compiler(language)? } else { install::compiler(language)? };
     let mut command = Command::new(&compiler);
-    let (arguments, noise) = without_noise(arguments);
-    if let Some(wish) = noise {
-        command.env("POISE_NOISE", wish);
-    }
+    let (arguments, wishes) = without_ours(arguments);
+    command.envs(wishes.into_iter().filter(|(variable, _)| env::var_os(variable).is_none()));
     let arguments = if language == Language::Fortran { without_gnus(arguments) } else { arguments };
     let arguments = &arguments[..];
     let plan = Plan::of(&expanded(arguments));
@@ -56,9 +55,13 @@ fn help(language: Language) -> String {
     };
     format!(
         "poise {name}: {compiler} with counters in every basic block. Write it where the compiler stands; all arguments but ours are {compiler}'s.\n
-Usage: poise {name} [--noise[=WISH]] ARGUMENTS...\n
-Options of ours:
-  --noise, --noise=WISH   put noise into loops for poise absorb (docs/absorption.md)
+Usage: poise {name} [OPTIONS OF OURS] ARGUMENTS...\n
+Options of ours, each also a variable (docs/counters.md):
+  --filter=FILE           which functions are call paths, as in Score-P's filter files (POISE_FILTER)
+  --small=RULE            which functions count for their callers: leaves, or blocks=N (POISE_SMALL)
+  --weights=loops         count entries and loop headers alone, not all blocks (POISE_WEIGHTS)
+  --inlined=off           inlined functions count for those that they were inlined into (POISE_INLINED)
+  --noise, --noise=WISH   put noise into loops for poise absorb (docs/absorption.md; POISE_NOISE)
 Environment:
   POISE_WRAPPER=off       call the compiler alone, as configure scripts may need\n
 Examples:
@@ -68,20 +71,32 @@ Examples:
     )
 }
 
-/// The arguments without our own `--noise` and `--noise=WISH`, and what the last of them wishes. A wish in the environment
-/// is left to the pass; it is what `--method rebuild` gives and goes before ours.
-fn without_noise(arguments: &[OsString]) -> (Vec<OsString>, Option<String>) {
+/// Our own options, the variables of the pass that they stand for, and what an option without `=` means.
+const OURS: [(&str, &str, Option<&str>); 5] = [
+    ("--noise", "POISE_NOISE", Some("on")),
+    ("--inlined", "POISE_INLINED", None),
+    ("--weights", "POISE_WEIGHTS", None),
+    ("--small", "POISE_SMALL", None),
+    ("--filter", "POISE_FILTER", None),
+];
+
+/// The arguments without our own, and the variables that those stand for; of several the last is meant. What is in the
+/// environment already goes before: it is what `--method rebuild` gives, and what a user says beside a build that is there.
+fn without_ours(arguments: &[OsString]) -> (Vec<OsString>, BTreeMap<&'static str, String>) {
     let mut rest = Vec::new();
-    let mut wish = None;
+    let mut wishes = BTreeMap::new();
     for argument in arguments {
-        match argument.to_str().and_then(|text| text.strip_prefix("--noise")) {
-            Some("") => wish = Some("on".to_owned()),
-            Some(value) if value.starts_with('=') => wish = Some(value[1..].to_owned()),
-            _ => rest.push(argument.clone()),
+        let text = argument.to_str().unwrap_or_default();
+        let wish = OURS.iter().find_map(|&(option, variable, alone)| match text.strip_prefix(option)? {
+            "" => Some((variable, alone?.to_owned())),
+            value => Some((variable, value.strip_prefix('=')?.to_owned())),
+        });
+        match wish {
+            Some((variable, wish)) => drop(wishes.insert(variable, wish)),
+            None => rest.push(argument.clone()),
         }
     }
-    let wish = wish.filter(|_| env::var_os("POISE_NOISE").is_none());
-    (rest, wish)
+    (rest, wishes)
 }
 
 /// Starts of options of gfortran that Debian's `mpifort.mpich` passes on, that flang refuses, and that change nothing here.
@@ -276,12 +291,14 @@ mod tests {
     }
 
     #[test]
-    fn the_option_for_noise_is_ours() {
+    fn our_options_are_variables() {
         let words = |line: &str| line.split_whitespace().map(OsString::from).collect::<Vec<_>>();
-        let (rest, wish) = without_noise(&words("-O2 --noise=k=1,2 a.c --noise-free"));
-        assert_eq!((rest, wish), (words("-O2 a.c --noise-free"), Some("k=1,2".to_owned())));
-        assert_eq!(without_noise(&words("--noise a.c")), (words("a.c"), Some("on".to_owned())));
-        assert_eq!(without_noise(&words("a.c")), (words("a.c"), None));
+        let wish = |name, value: &str| BTreeMap::from([(name, value.to_owned())]);
+        let (rest, wishes) = without_ours(&words("-O2 --noise=k=1,2 a.c --noise-free"));
+        assert_eq!((rest, wishes), (words("-O2 a.c --noise-free"), wish("POISE_NOISE", "k=1,2")));
+        assert_eq!(without_ours(&words("--noise a.c")), (words("a.c"), wish("POISE_NOISE", "on")));
+        assert_eq!(without_ours(&words("--filter=a --filter=b a.c")), (words("a.c"), wish("POISE_FILTER", "b")));
+        assert_eq!(without_ours(&words("--small a.c")), (words("--small a.c"), BTreeMap::new()));
     }
 
     #[test]

@@ -36,6 +36,27 @@ fn advice_is_ordered_priced_and_within_the_budget() {
     assert!(text.contains("Enough: the prediction is within ± 50 % already"), "{text}");
 }
 
+/// What the report says of far targets, whose shapes come from times alone, is said here too.
+#[test]
+fn far_targets_of_times_alone_are_called_in_doubt() {
+    let world = World::new();
+    world.write("times.txt", &times());
+    let advise =
+        |at: &str, format: &str| world.poise(["advise", "times.txt", "--at", at, "--format", format]).status(0).stdout;
+    let doubt = |at: &str| serde_json::from_str::<serde_json::Value>(&advise(at, "json")).unwrap()["doubt"].clone();
+    let far = doubt("p=256,n=4000");
+    assert!(
+        far.as_str()
+            .is_some_and(|text| text.contains("n = 4000 after 100 to 400") && text.contains("for 100 % of the cost")),
+        "{far}"
+    );
+    assert!(advise("p=256,n=4000", "human").contains("the shapes come from times alone"));
+    let report = world.poise(["report", "times.txt", "--at", "p=256,n=4000"]).status(0).stdout;
+    assert!(report.contains(far.as_str().unwrap()), "{report}");
+    assert!(doubt("p=64,n=400").is_null());
+    assert!(!advise("p=64,n=400", "human").contains("times alone"));
+}
+
 #[test]
 fn a_design_names_fewer_points_than_all_combinations() {
     let world = World::new();

@@ -169,6 +169,49 @@ fn a_baseline_is_judged_by_effort_exactly() {
     world.poise(["check", "new.txt", "--expect", "lenient.toml", "--junit", "out.xml"]).status(2);
 }
 
+/// Of a baseline of 0 no tolerance is a part: that is said, nothing passes as no worse than nothing, and anything fails.
+#[test]
+fn baselines_of_zero_are_judged_and_told() {
+    let world = World::new();
+    world.write("zero.txt", &experiment("bytes_sent", |_, _| 0.0, |_| 0.0));
+    world.write("some.txt", &experiment("bytes_sent", |p, _| 8.0 * p, |_| 0.0));
+    world.write("e.toml", "[[expect]]\ncallpath = \"*\"\nmetric = \"bytes_sent\"\nbaseline = \"zero.txt\"\n");
+    let run = |input: &str, status: i32| {
+        let outcome = world.poise(["check", input, "--expect", "e.toml", "--format", "json"]).status(status);
+        let found: Value = serde_json::from_str(&outcome.stdout).unwrap();
+        let check = &found["checks"][0];
+        (check["verdict"].as_str().unwrap().to_owned(), check["found"].as_str().unwrap().to_owned())
+    };
+    for (input, status, verdict, value) in [("zero.txt", 0, "pass", "0 bytes"), ("some.txt", 1, "fail", "512 B")] {
+        let (judged, found) = run(input, status);
+        assert_eq!(judged, verdict, "{found}");
+        assert!(found.starts_with(value) && found.contains("the baseline is 0"), "{found}");
+    }
+    let compared = world.poise(["compare", "zero.txt", "zero.txt", "-v"]).status(0).stdout;
+    assert!(compared.contains("both 0"), "{compared}");
+}
+
+/// What is wrong with an expectation is told before anything is fitted: here there is nothing that could be.
+#[test]
+fn mistakes_are_told_before_the_fit() {
+    let world = World::new();
+    let few =
+        |parameter: &str| format!("PARAMETER {parameter}\nPOINTS 1 2\nREGION main\nMETRIC time\nDATA 1\nDATA 2\n");
+    world.write("a.txt", &few("p"));
+    world.write("b.txt", &few("n"));
+    let check = |keys: &str, status: i32| {
+        world.write("e.toml", &format!("[[expect]]\ncallpath = \"main\"\n{keys}\n"));
+        let stderr = world.poise(["check", "a.txt", "--expect", "e.toml"]).status(status).stderr;
+        std::fs::remove_file(world.path("e.toml")).unwrap();
+        stderr
+    };
+    assert!(check("at_most = 1.0", 4).contains("can be modelled"), "the fit is tried");
+    assert!(check("growth = \"n\"", 3).contains("e.toml:3: `growth` names n"));
+    assert!(check("baseline = \"b.txt\"", 4).contains("over the parameters n, the input over p"));
+    let compared = world.poise(["compare", "a.txt", "b.txt"]).status(4).stderr;
+    assert!(compared.contains("p in the first and n in the second"), "{compared}");
+}
+
 #[test]
 fn expectations_that_judge_nothing_are_errors_with_their_place() {
     let world = World::new();
@@ -177,14 +220,14 @@ fn expectations_that_judge_nothing_are_errors_with_their_place() {
     let outcome = world.poise(["check", "a.txt", "--expect", "e.toml"]).status(3);
     assert!(
         outcome.stderr.contains(
-            "e.toml:1: no call path with the metric time matches `main -> slove`; the nearest of 1 are `main -> solve`"
+            "e.toml:2: no call path with the metric time matches `main -> slove`; the nearest of 1 are `main -> solve`"
         ),
         "{}",
         outcome.stderr
     );
     world.write("e2.toml", "[[expect]]\ncallpath = \"*\"\ngrowth = \"q\"\n");
     let outcome = world.poise(["check", "a.txt", "--expect", "e2.toml"]).status(3);
-    assert!(outcome.stderr.contains("e2.toml:1: `growth` names q"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("e2.toml:3: `growth` names q"), "{}", outcome.stderr);
     let second = |keys: &str| {
         let first = "[[expect]]\ncallpath = \"*\"\nat_most = 1e9\n\n";
         world.write("e3.toml", &format!("{first}[[expect]]\ncallpath = \"*\"\n{keys}\n"));
@@ -195,7 +238,13 @@ fn expectations_that_judge_nothing_are_errors_with_their_place() {
     let without_n = second("at_most = 1.0\nat = { p = 64 }");
     assert!(without_n.contains("e3.toml:8: `at` lacks n"), "{without_n}");
     let without_file = second("baseline = \"none.json\"");
-    assert!(without_file.contains("e3.toml:5: the baseline cannot be used: none.json"), "{without_file}");
+    assert!(without_file.contains("e3.toml:7: the baseline cannot be used: none.json"), "{without_file}");
+    let without_path = second("at_most = 1.0\n[[expect]]\nat_most = 2.0");
+    assert!(without_path.contains("e3.toml:8:1: missing field `callpath`"), "{without_path}");
+    let misspelt = second("at_mots = 1.0");
+    assert!(misspelt.contains("e3.toml:7:1: unknown field `at_mots`"), "{misspelt}");
+    let not_toml = second("at_most = ");
+    assert!(not_toml.contains("e3.toml:7:"), "{not_toml}");
     let nothing = second("metric = \"time\"");
     assert!(nothing.contains("e3.toml:5:1: nothing is expected of this call path"), "{nothing}");
 }

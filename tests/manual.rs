@@ -40,6 +40,36 @@ fn every_command_has_a_manual_page_with_all_its_flags() {
     assert_eq!(one, world.read("pages/poise.1"));
 }
 
+/// On a terminal of any usual width examples keep their lines, and no command's help is wider than it.
+#[test]
+fn help_fits_the_terminal() {
+    let mut world = World::new();
+    world.poise(["man", "pages"]).status(0);
+    let commands = [
+        "doctor", "run", "model", "predict", "compare", "check", "advise", "analyze", "absorb", "phases", "detect",
+        "import", "export", "report",
+    ];
+    for width in [80, 120] {
+        world.set("COLUMNS", &width.to_string());
+        let examples = |text: &str| {
+            let lines = text.lines().filter(|line| line.starts_with("  poise ")).map(str::to_owned).collect::<Vec<_>>();
+            (lines, text.lines().map(|line| line.chars().count()).max().unwrap_or(0))
+        };
+        for arguments in [vec!["--help"]].into_iter().chain(commands.iter().map(|c| vec![*c, "--help"])) {
+            let help = world.poise(&arguments).status(0).stdout;
+            let (lines, widest) = examples(&help);
+            assert!(widest <= width, "{arguments:?} at {width}: {help}");
+            // The manual page has them as they were written.
+            let name = if arguments.len() == 1 { "poise".to_owned() } else { format!("poise-{}", arguments[0]) };
+            let written =
+                world.read(&format!("pages/{name}.1")).replace("\\-", "-").replace("\\(aq", "'").replace("\\e", "\\");
+            for line in &lines {
+                assert!(written.contains(&format!("\\&{line}\n")), "{arguments:?}: {line}");
+            }
+        }
+    }
+}
+
 /// Bash itself completes with them.
 #[test]
 fn bash_completes_commands_flags_and_values() {

@@ -183,6 +183,86 @@ fn every_code_is_explained() {
     world.poise(["explain", "W999"]).status(2);
 }
 
+/// All inputs are gone through, and each that does not go with the others is named with its reason.
+#[test]
+fn explaining_names_every_odd_input() {
+    let world = World::new();
+    let text = |parameter: &str| {
+        format!(
+            "PARAMETER {parameter}\nPOINTS 2 4 8 16 32\nREGION main\nMETRIC time\nDATA 1\nDATA 2\nDATA 3\nDATA 4\nDATA 5\n"
+        )
+    };
+    world.write("first.json", "{\"params\":{\"p\":2},\"callpath\":\"main\",\"metric\":\"time\",\"value\":1}\n");
+    for (name, content) in
+        [("a.txt", text("p")), ("b.txt", text("q")), ("c.txt", text("p")), ("d.txt", text("p") + "DATA x\n")]
+    {
+        world.write(name, &content);
+    }
+    world.write("garbage", "\u{1}\u{2}\u{3}");
+    let inputs = ["first.json", "a.txt", "b.txt", "garbage", "missing", "c.txt", "d.txt"];
+    let outcome = world.poise(["import", "--explain"].into_iter().chain(inputs)).status(5);
+    let told: Vec<&str> = outcome.stdout.lines().filter_map(|line| line.strip_prefix("left out ")).collect();
+    let expected = [
+        ("first.json: ", "this is extrap-jsonl, while most inputs are extrap"),
+        ("b.txt:1:1: ", "the parameters are `q`, while those of what was read before are `p`"),
+        ("garbage: ", "not recognised"),
+        ("missing: ", "cannot be read"),
+        ("d.txt:10", "x"),
+    ];
+    assert_eq!(told.len(), expected.len(), "{told:?}");
+    for (line, (place, reason)) in told.iter().zip(expected) {
+        assert!(line.starts_with(place) && line.contains(reason), "{line}");
+    }
+    assert!(
+        outcome.stdout.contains("parameter p: 2 4 8 16 32\npoints: 5, with 2 to 2 repetitions"),
+        "{}",
+        outcome.stdout
+    );
+    assert!(outcome.stderr.contains("5 inputs or runs were left out"), "{}", outcome.stderr);
+    world.poise(["import", "--explain", "a.txt", "c.txt"]).status(0);
+    // Where nothing can be read, all is told, and the status is that of an input.
+    let nothing = world.poise(["import", "--explain", "garbage", "missing"]).status(3);
+    assert!(
+        nothing.stderr.contains("garbage: ") && nothing.stderr.contains("missing: cannot be read"),
+        "{}",
+        nothing.stderr
+    );
+}
+
+/// The same for a folder of profiles: one that is cut off, and one whose name says other parameters.
+#[test]
+fn explaining_names_every_odd_profile() {
+    let world = World::new();
+    let matrix = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("datasets/cube/matrix");
+    let mut good = Vec::new();
+    for run in std::fs::read_dir(matrix).unwrap().map(|entry| entry.unwrap()).filter(|e| e.path().is_dir()) {
+        good = std::fs::read(run.path().join("profile.cubex")).unwrap();
+        let folder = world.path("set").join(run.file_name());
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("profile.cubex"), &good).unwrap();
+    }
+    for (run, content) in [("mm.x7y1z1.r1", &good[..good.len() / 2]), ("mm.x8y1z1.r1", &[]), ("mm.n9.r1", &good)] {
+        std::fs::create_dir_all(world.path("set").join(run)).unwrap();
+        std::fs::write(world.path("set").join(run).join("profile.cubex"), content).unwrap();
+    }
+    let outcome = world.poise(["import", "set", "--explain"]).status(5);
+    let told: Vec<&str> = outcome.stdout.lines().filter(|line| line.starts_with("left out ")).collect();
+    assert_eq!(told.len(), 3, "{told:?}");
+    assert!(
+        told[0].contains("mm.n9.r1")
+            && told[0].contains("says the parameters (n), and most names say the parameters (x, y, z)")
+    );
+    assert!(told[1].contains("mm.x7y1z1.r1") && told[2].contains("mm.x8y1z1.r1"), "{told:?}");
+    assert!(outcome.stdout.contains("points: 9,"), "{}", outcome.stdout);
+    // Models are made of such a set only when its names agree, and then without the damaged runs, which is told.
+    world.poise(["model", "set"]).status(3);
+    std::fs::remove_dir_all(world.path("set/mm.n9.r1")).unwrap();
+    let stderr = world.poise(["model", "set"]).status(5).stderr;
+    assert!(stderr.contains("mm.x7y1z1.r1") && stderr.contains("mm.x8y1z1.r1"), "{stderr}");
+    world.poise(["import", "set", "-o", "set.json"]).status(5);
+    assert!(world.read("set.json").contains("counterpoise/experiment"));
+}
+
 /// Profiles of another tool, through the flags that are about them.
 #[test]
 fn points_found_in_names_are_shown_and_profiles_pipe_into_model() {

@@ -301,54 +301,6 @@ fn options_that_would_do_nothing_are_refused() {
     }
 }
 
-/// Rank 0 sleeps before each of five messages, rank 1 waits for them and prints for how long by MPI's clock.
-const LATE: &str = r#"
-    #include <mpi.h>
-    #include <stdio.h>
-    #include <unistd.h>
-    int main(int count, char **values) {
-        int rank, message = 0;
-        double waited = 0;
-        MPI_Init(&count, &values);
-        MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-        MPI_Barrier(MPI_COMM_WORLD);
-        for (int i = 0; i < 5; ++i) {
-            double begin = MPI_Wtime();
-            if (rank == 0) usleep(100000), MPI_Send(&message, 1, MPI_INT, 1, 0, MPI_COMM_WORLD);
-            else MPI_Recv(&message, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-            waited += MPI_Wtime() - begin;
-            for (volatile int j = 0; j < 100000; ++j) {}
-        }
-        if (rank == 1) printf("%.9f\n", waited);
-        MPI_Finalize();
-        return 0;
-    }"#;
-
-#[test]
-fn waiting_in_bins_is_what_the_program_itself_measures() {
-    let mut world = World::new();
-    world.write("late.c", LATE);
-    world.set("OMPI_CC", &format!("{} cc", env!("CARGO_BIN_EXE_poise")));
-    outcome(world.command("mpicc.openmpi", ["-O1", "late.c", "-o", "late"]).output().unwrap()).status(0);
-    let command = ["mpirun.openmpi", "--oversubscribe", "-n", "2", "./late"];
-    phases(&world, &["--keep", "kept", "--width", "1000"], &command);
-    let measured: f64 = world.read("kept/stdout.txt").trim().parse().unwrap();
-    let profile = Profile::read(world.path("kept/profile.poise")).unwrap();
-    let timeline = profile.phases.timelines.iter().find(|t| t.rank == 1).unwrap();
-    let is_receive = |place: u32| {
-        let node = &profile.nodes[profile.phases.places[place as usize].node as usize];
-        profile.regions[node.region as usize].name == "MPI_Recv"
-    };
-    let shares = || timeline.bins.iter().flat_map(|bin| &bin.shares).filter(|share| is_receive(share.place));
-    assert!(shares().all(|share| share.wait_time <= share.time), "waiting is a part of the time");
-    let waited = shares().map(|share| share.wait_time).sum::<u64>() as f64 * 1e-9;
-    // Of the time in the calls all was waiting but for what it takes to see that the message is there.
-    assert!(waited <= measured && waited > 0.5 * measured, "{waited} s of {measured} s");
-    // Between two of them is enough effort for bins of their own.
-    let bins = timeline.bins.iter().filter(|bin| bin.shares.iter().any(|s| is_receive(s.place) && s.wait_time > 0));
-    assert!(bins.count() >= 4, "each message has its bin");
-}
-
 fn machine_code(world: &World, program: &str) {
     let found = phases(world, &["--engine", "qemu", "--keep", "kept", "--width", "20000"], &[program, "10"]);
     assert_eq!((&found["engine"], &found["unit"]), (&"qemu".into(), &"instructions".into()));

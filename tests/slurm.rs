@@ -26,18 +26,19 @@ fn studies_run_as_jobs() {
     what_cannot_run_is_told(&cluster);
     // The controller remembers it, since nothing keeps accounts.
     assert!(cluster.command("sacct", &[]).is_empty());
-    let (found, _) = ends_of_jobs(&cluster, &["failed"], &|_, _| ());
-    assert_eq!(
-        found,
-        [("failed", "cannot-start", "(FAILED, status 7)")].map(|(k, c, r)| (k.into(), c.into(), r.into()))
-    );
+    let (found, _) = ends_of_jobs(&cluster, &["failed", "killed"], &|_, _| ());
+    let expected = [
+        ("failed", "cannot-start", "(FAILED, status 7)"),
+        ("killed", "signal", "9 (SIGKILL), perhaps for want of memory"),
+    ];
+    assert_eq!(found, expected.map(|(k, c, r)| (k.into(), c.into(), r.into())));
 }
 
 /// What accounts alone can know: the commands that ask the controller for jobs that have ended are not there.
 #[test]
 fn accounts_tell_how_jobs_ended_that_left_nothing() {
     let cluster = Cluster::start_with_accounts();
-    let kinds = ["completed", "failed", "memory", "cancelled", "node", "timeout"];
+    let kinds = ["completed", "failed", "memory", "killed", "cancelled", "node", "timeout"];
     let (found, jobs) = ends_of_jobs(&cluster, &kinds, &|kind, job| match kind {
         "cancelled" => drop(cluster.command("scancel", &[job])),
         "timeout" => drop(cluster.command("scontrol", &["update", &format!("JobId={job}"), "TimeLimit=0"])),
@@ -47,17 +48,22 @@ fn accounts_tell_how_jobs_ended_that_left_nothing() {
     let expected = [
         ("completed", "cannot-start", "(COMPLETED)"),
         ("failed", "cannot-start", "(FAILED, status 7)"),
-        ("memory", "out-of-memory", "for want of memory"),
+        ("memory", "out-of-memory", "ended its job for want of memory"),
+        ("killed", "signal", "9 (SIGKILL), perhaps for want of memory"),
         ("cancelled", "killed-by-launcher", "was cancelled"),
         ("node", "node-failed", "A node of its job failed"),
         ("timeout", "time-limit", "at the time limit"),
     ];
     assert_eq!(found, expected.map(|(k, c, r)| (k.into(), c.into(), r.into())));
     // By another question, what Slurm itself has in its books.
-    let states = ["COMPLETED", "FAILED", "FAILED", "CANCELLED", "NODE_FAIL", "TIMEOUT"];
+    let states = ["COMPLETED", "FAILED", "FAILED", "FAILED", "CANCELLED", "NODE_FAIL", "TIMEOUT"];
     for (job, state) in jobs.iter().zip(states) {
         let line = cluster.command("sacct", &["--noheader", "--allocations", "--format=State%20", "--jobs", job]);
         assert!(line.starts_with(state), "{job}: {line}, not {state}");
+    }
+    for job in &jobs[2..4] {
+        let line = cluster.command("sacct", &["--noheader", "--allocations", "--format=ExitCode", "--jobs", job]);
+        assert_eq!(line, "0:9", "what uses too much memory looks like what somebody kills");
     }
 }
 
@@ -70,7 +76,7 @@ fn ends_of_jobs(
 ) -> (Vec<(String, String, String)>, Vec<String>) {
     let mut world = on(cluster);
     // squeue, sbatch and sacct, but not scontrol, where there are accounts.
-    let commands = ["squeue", "sbatch", "scancel", if kinds.len() > 1 { "sacct" } else { "scontrol" }];
+    let commands = ["squeue", "sbatch", "scancel", if cluster.has_accounts() { "sacct" } else { "scontrol" }];
     std::fs::create_dir(world.path("bin")).unwrap();
     for command in commands {
         std::os::unix::fs::symlink(format!("/usr/bin/{command}"), world.path(&format!("bin/{command}"))).unwrap();
@@ -86,7 +92,7 @@ fn ends_of_jobs(
              [slurm]\nsubmit = \"jobs\"\npoll_seconds = 1\n\
              options = [\"--export=ALL,KIND={{kind}}\", \"--no-requeue\", \"--mem=100\", \"--nodelist={{at}}\"]\n\
              preamble = [\"export PATH=/usr/bin:/bin\", \"echo $SLURM_JOB_ID > $KIND.new; mv $KIND.new $KIND.job\", '''case $KIND in \
-             completed) exit 0;; failed) exit 7;; memory) perl -e '$x = \"a\" x 300000000; sleep 300';; *) sleep 300;; esac''']\n",
+             completed) exit 0;; failed) exit 7;; memory) perl -e '$x = \"a\" x 300000000; sleep 300';; killed) kill -9 $$;; *) sleep 300;; esac''']\n",
             named.join(", ")
         ),
     );
@@ -113,7 +119,8 @@ fn ends_of_jobs(
         let known = [
             "(COMPLETED)",
             "(FAILED, status 7)",
-            "for want of memory",
+            "ended its job for want of memory",
+            "9 (SIGKILL), perhaps for want of memory",
             "was cancelled",
             "A node of its job failed",
             "at the time limit",
@@ -129,6 +136,7 @@ fn values_arrive_as_written(cluster: &Cluster) {
     let world = on(cluster);
     let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/echo.c");
     world.poise(["cc", "-O1", source.to_str().unwrap(), "-o", "echo"]).status(0);
+    world.write("input.in", "value = {value}\n");
     let odd = [
         "two  words",
         "it's \"quoted\"",
@@ -141,8 +149,8 @@ fn values_arrive_as_written(cluster: &Cluster) {
         world.write(
             "s.toml",
             &format!(
-                "executor = \"slurm\"\ncommand = [\"./echo\", \"{{value}}\", \"{{n}}\"]\nrepetitions = 2\n\
-                 [environment]\nVALUE = \"<{{value}}>\"\n[parameters]\nn = [7]\nvalue = [{}]\n\
+                "executor = \"slurm\"\ncommand = [\"./echo\", \"{{value}}\", \"{{n}}\", \"@{{input.nml}}\"]\nrepetitions = 2\n\
+                 [environment]\nVALUE = \"<{{value}}>\"\n[files]\n\"input.nml\" = \"input.in\"\n[parameters]\nn = [7]\nvalue = [{}]\n\
                  [slurm]\nsubmit = \"{submit}\"\npoll_seconds = 1\npreamble = [\"export FROM_PREAMBLE='a b'\"]\n",
                 values.join(", ")
             ),
@@ -156,7 +164,10 @@ fn values_arrive_as_written(cluster: &Cluster) {
             let record = world.json(&format!("{results}/{group}/n7.r2/run.json"));
             let value = record["factors"]["value"].as_str().unwrap().to_owned();
             let printed = world.read(&format!("{results}/{group}/n7.r2/stdout.txt"));
-            assert_eq!(printed, format!("{value}\0{}\0<{value}>\0", 7));
+            let words: Vec<&str> = printed.split('\0').collect();
+            let expected = [&value, "7", words[2], &format!("<{value}>"), &format!("value = {value}\n")];
+            assert_eq!(words, expected);
+            assert!(words[2].starts_with('@') && words[2].ends_with("/input.nml"), "{}", words[2]);
             assert!(record["environment"]["SLURM_JOB_ID"].is_string(), "{record}");
             seen.push(value);
         }

@@ -124,6 +124,74 @@ fn several_builds_by_flags_and_defines() {
     );
 }
 
+/// What a compiler gets as `-D` is what the study says, under the compiler wrappers of every MPI; what the value means in
+/// a C string is C's affair.
+#[test]
+fn values_arrive_exactly_as_written_by_define() {
+    let world = World::new();
+    let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/echo.c");
+    std::fs::copy(source, world.path("echo.c")).unwrap();
+    // As a C string writes them, and what C makes of that.
+    let odd = [
+        ("two  words", "two  words"),
+        ("it's \\\"quoted\\\"", "it's \"quoted\""),
+        ("; touch harm && $(touch harm) `touch harm` | * ~", "; touch harm && $(touch harm) `touch harm` | * ~"),
+        ("line\\nbreak {n} #", "line\nbreak {n} #"),
+    ];
+    let values: Vec<String> = odd.iter().map(|(written, _)| toml_text(written)).collect();
+    for mpi in ["none", "openmpi", "mpich", "smpi"] {
+        let executor = if mpi == "smpi" { "smpi" } else { "local" };
+        world.write(
+            "s.toml",
+            &format!(
+                "executor = \"{executor}\"\ncommand = [\"{{program}}\", \"{{n}}\"]\ncollect = \"elapsed\"\n\
+                 [build]\nsources = [\"echo.c\"]\nmpi = \"{mpi}\"\ndefines = {{ DEFINED = '\"{{value}}\"' }}\n\
+                 [parameters]\nn = [1]\nvalue = [{}]\n",
+                values.join(", ")
+            ),
+        );
+        world.poise(["run", "s.toml", "-o", mpi]).status(0);
+        let mut printed: Vec<String> =
+            runs(&world, mpi).iter().map(|run| world.read(&format!("{run}/stdout.txt"))).collect();
+        let mut expected = odd.map(|(_, meant)| format!("1\0\0{meant}\0"));
+        printed.sort();
+        expected.sort();
+        assert_eq!(printed, expected, "{mpi}");
+    }
+    assert!(!world.path("harm").exists(), "no shell has read a value");
+}
+
+#[test]
+fn values_arrive_exactly_as_written_in_a_simulation() {
+    let world = World::new();
+    let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/echo.c");
+    std::fs::copy(source, world.path("echo.c")).unwrap();
+    world.write("input.in", "value = {value}\n");
+    let values: Vec<String> = ODD.iter().map(|text| toml_text(text)).collect();
+    world.write(
+        "s.toml",
+        &format!(
+            "executor = \"smpi\"\ncollect = \"elapsed\"\n\
+             command = [\"{{program}}\", \"{{value}}\", \"--cfg={{value}}\", \"\", \"@{{input.nml}}\"]\n\
+             [build]\nsources = [\"echo.c\"]\n[environment]\nVALUE = \"<{{value}}>\"\n[files]\n\"input.nml\" = \"input.in\"\n\
+             [parameters]\np = [1]\nvalue = [{}]\n",
+            values.join(", ")
+        ),
+    );
+    world.poise(["run", "s.toml"]).status(0);
+    let runs = runs(&world, "s.runs");
+    assert_eq!(runs.len(), ODD.len(), "{runs:?}");
+    for run in &runs {
+        let record = world.json(&format!("{run}/run.json"));
+        let value = record["factors"]["value"].as_str().unwrap();
+        let printed = world.read(&format!("{run}/stdout.txt"));
+        let words: Vec<&str> = printed.split('\0').collect();
+        assert_eq!(words[..3], [value, &format!("--cfg={value}"), ""]);
+        assert_eq!(words[4..], [format!("<{value}>"), format!("value = {value}\n")]);
+    }
+    assert!(!world.path("harm").exists(), "no shell has read a value");
+}
+
 #[test]
 fn a_changed_program_is_noticed() {
     let world = with_echo();
@@ -455,87 +523,6 @@ fn a_core_budget_refuses_and_runs_side_by_side_only_if_asked() {
     assert_eq!(most(&world), Some(2), "two runs of two cores in five");
 }
 
-/// Killed by the signal that cannot be caught, again and again: what is complete stays, what is missing is made.
-#[test]
-fn a_killed_study_goes_on_where_it_was() {
-    let world = World::new();
-    let script = "echo $0 >> made; sleep 0.2";
-    world.write(
-        "s.toml",
-        &format!("command = [\"sh\", \"-c\", \"{script}\", \"{{n}}\"]\ncollect = \"elapsed\"\n[parameters]\nn = {{ from = 1, to = 12, step = 1 }}\n"),
-    );
-    let complete = |world: &World| runs(world, "s.runs").len();
-    for wanted in [2, 5, 8] {
-        let mut child = world.command(env!("CARGO_BIN_EXE_poise"), ["run", "s.toml"]).spawn().unwrap();
-        let begun = Instant::now();
-        while complete(&world) < wanted {
-            assert!(begun.elapsed() < Duration::from_secs(60), "{} runs", complete(&world));
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        child.kill().unwrap();
-        child.wait().unwrap();
-    }
-    let before: Vec<_> = runs(&world, "s.runs").iter().map(|run| world.read(&format!("{run}/run.json"))).collect();
-    let last = world.poise(["run", "s.toml"]).status(0);
-    assert!(
-        last.stdout.contains("12 runs are complete") && last.stdout.contains("from an earlier call"),
-        "{}",
-        last.stdout
-    );
-    let after: Vec<_> = runs(&world, "s.runs").iter().map(|run| world.read(&format!("{run}/run.json"))).collect();
-    assert!(before.iter().all(|record| after.contains(record)), "no complete run was made again");
-    let hidden: Vec<_> = world.names("s.runs").into_iter().filter(|name| name.starts_with('.')).collect();
-    assert_eq!(hidden, Vec::<String>::new(), "nothing half-made is left");
-    // Of the twelve, at most the three that were being made when they were killed were begun twice.
-    assert!(world.read("made").lines().count() <= 15, "{}", world.read("made"));
-}
-
-#[test]
-fn two_at_a_time_do_not_tread_on_each_other() {
-    let world = World::new();
-    world.write("s.toml", "command = [\"sh\", \"-c\", \"sleep 0.5; echo $0 >> made\", \"{n}\"]\ncollect = \"elapsed\"\n[parameters]\nn = [1, 2, 3]\n");
-    let poise = env!("CARGO_BIN_EXE_poise");
-    let first = world.command(poise, ["run", "s.toml"]).stdout(std::process::Stdio::piped()).spawn().unwrap();
-    let begun = Instant::now();
-    while world.names("s.runs").iter().all(|name| !name.starts_with(".run-")) {
-        assert!(begun.elapsed() < Duration::from_secs(30), "the first never began");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    let second = world.poise(["run", "s.toml"]).status(2);
-    assert!(second.stderr.contains(&format!("process {}", first.id())), "{}", second.stderr);
-    let first = outcome(first.wait_with_output().unwrap()).status(0);
-    assert!(first.stdout.contains("3 runs are complete"), "{}", first.stdout);
-    assert_eq!(world.read("made").lines().count(), 3);
-}
-
-#[test]
-fn a_full_disk_leaves_no_half_run() {
-    let world = World::new();
-    let study = "command = [\"sh\", \"-c\", \"head -c $0 /dev/zero\", \"{n}\"]\ncollect = \"elapsed\"\n[parameters]\n";
-    world.write("small.toml", &format!("{study}n = [10]\n"));
-    world.write("large.toml", &format!("{study}n = [10, 9000000]\n"));
-    let run = format!("{} run -o disk/runs", env!("CARGO_BIN_EXE_poise"));
-    let script = format!(
-        "mkdir disk && mount -t tmpfs -o size=1m none disk || exit 77; {run} small.toml || exit 78; {run} large.toml; \
-         echo ended with $?; ls -A disk/runs; mount -o remount,size=40m disk; {run} large.toml"
-    );
-    // In a name space of one's own everybody may make a small disk, where the system allows name spaces at all.
-    let within = |options: &str| outcome(world.command("unshare", [options, "sh", "-c", &script]).output().unwrap());
-    let mut ran = within("-rm");
-    if matches!(ran.status, Some(77 | 1)) {
-        let _ = std::fs::remove_dir_all(world.path("disk"));
-        ran = within("-m");
-    }
-    if matches!(ran.status, Some(77 | 1)) {
-        eprintln!("not tested: this system lets nobody make a small disk: {}", ran.stderr);
-        return;
-    }
-    let (full, roomy) =
-        ran.stdout.split_once("ended with 2\n").unwrap_or_else(|| panic!("{}{}", ran.stdout, ran.stderr));
-    assert!(full.contains("1 run is complete") && ran.stderr.contains("No space left"), "{}", ran.stderr);
-    assert!(roomy.starts_with("n10.r1\n2 runs are complete"), "nothing half-made is left, and room helps: {roomy}");
-}
-
 #[test]
 fn programs_run_in_a_simulated_network() {
     let world = World::new();
@@ -600,52 +587,4 @@ fn the_machine_is_recorded_and_quieted() {
         assert_eq!(printed.lines().next(), Some("-10"), "{printed}");
     }
     assert!(!world.path("quiet/.quiet.json").exists());
-}
-
-/// The kernel's files of this machine are covered by copies, in a mount namespace of the test's own, since many machines have
-/// no governor to set. The values during the run are those that another process sees.
-#[test]
-fn the_governor_is_put_back_after_any_signal() {
-    let world = World::new();
-    let covers = ["--map-root-user", "--mount", "mount", "--bind", ".", "/sys/devices/system/cpu"];
-    let may = world.command("unshare", covers).status();
-    if !may.is_ok_and(|status| status.success()) {
-        let is_known = std::env::var_os("POISE_TEST_NO_NAMESPACES").is_some();
-        assert!(is_known, "this machine allows no mount namespaces; POISE_TEST_NO_NAMESPACES=1 leaves this test out");
-        return;
-    }
-    world.write(
-        "s.toml",
-        "command = [\"sh\", \"-c\", \"touch begun; while [ ! -e over ]; do sleep 0.05; done\", \"{n}\"]\n\
-         collect = \"elapsed\"\n[parameters]\nn = [1]\n",
-    );
-    let script = r#"set -e
-        cpus=/sys/devices/system/cpu
-        mkdir -p tree/cpufreq tree/cpu0/cpufreq tree/cpu1/cpufreq
-        cp $cpus/online tree/ || true
-        echo 1 > tree/cpufreq/boost
-        echo powersave > tree/cpu0/cpufreq/scaling_governor
-        echo schedutil > tree/cpu1/cpufreq/scaling_governor
-        mount --bind tree $cpus
-        show() { echo $1 $(for file in cpu0/cpufreq/scaling_governor cpu1/cpufreq/scaling_governor cpufreq/boost; do cat $cpus/$file; echo; done); }
-        for signal in TERM INT KILL; do
-            rm -f begun
-            poise run s.toml -o runs --quiet-machine 2> said & poise=$!
-            tries=0
-            while [ ! -e begun ]; do sleep 0.05; tries=$((tries + 1)); [ $tries -lt 600 ]; done
-            show during
-            kill -$signal $poise
-            wait $poise || true
-            show $signal
-        done
-        touch over
-        poise run s.toml -o runs >&2
-        show next"#;
-    let ran = world.command("unshare", ["--map-root-user", "--mount", "bash", "-c", script]).output().unwrap();
-    let ran = outcome(ran).status(0);
-    let (quiet, as_before) = ("performance performance 0", "powersave schedutil 1");
-    let expected = format!(
-        "during {quiet}\nTERM {as_before}\nduring {quiet}\nINT {as_before}\nduring {quiet}\nKILL {quiet}\nnext {as_before}\n"
-    );
-    assert_eq!(ran.stdout, expected, "{}", ran.stderr);
 }

@@ -218,18 +218,24 @@ fn the_quick_validation_of_drawn_functions_finds_their_growth() {
 #[test]
 fn one_wrong_model_of_right_counts_fails() {
     let world = World::new();
-    // The specification adds an exponent that no model has: whatever the modeler finds for this one function is wrong.
+    // Two loops, one in the other, whose product has an exponent that no model has: whatever is found for it is wrong. The
+    // exponent that the specification adds is one that models may have.
     let odd = SMALL
-        .replace("[[function]]\nname = \"talk\"", "[sets]\nexponents = [\"5/6\"]\n\n[[function]]\nname = \"talk\"")
+        .replacen("[[function]]", "[sets]\nexponents = [\"5/6\"]\n\n[[function]]", 1)
+        .replace("complexity = \"n\", operation = \"add\"", "complexity = \"n^(1/3)\", operation = \"add\"")
+        .replace("complexity = \"p\", operation = \"multiply\"", "complexity = \"n^(1/4)\", operation = \"multiply\"")
         .replace("n^(3/2)", "100 * n^(5/6)");
     world.write("small.toml", &odd);
     let failed = world.poise(COMMAND.map(|word| if word == "2" { "1" } else { word })).status(1);
     let result = parsed(&failed);
     assert_eq!(result["exactness"]["wrong"], serde_json::json!([]), "every count is right");
     assert_eq!(right(&result, "communication"), (1.0, 3));
-    let why = "Only 1 of 2 computation call paths have the truth's exponents, fewer than 99 %: not talk.";
+    let why = "Only 1 of 2 computation call paths have the truth's exponents, fewer than 99 %: not work.";
     assert_eq!(result["failures"], serde_json::json!([why]));
     assert!(failed.stderr.contains(why), "{}", failed.stderr);
+    let talk =
+        result["callpaths"].as_array().unwrap().iter().find(|c| c["callpath"] == serde_json::json!(["main", "talk"]));
+    assert_eq!(talk.unwrap()["truth"]["n"], "5/6", "as the specification says, and its model is right");
 }
 
 /// Whether SimGrid's SMPI is here; says so where it is not.

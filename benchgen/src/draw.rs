@@ -1,5 +1,6 @@
 //! Draws functions at random: kernels, operations, complexities from the seed paper's F (equation 3) and messages, each
-//! scaled so that its cost at the largest point lies in a given range. The same seed and version draw the same.
+//! scaled so that its cost at the largest point lies in a given range and the training points tell how it grows
+//! ([`crate::distinct`]). The same seed and version draw the same.
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -8,9 +9,11 @@ use rand_distr::{Distribution, Uniform};
 
 use crate::check::{self, Limits};
 use crate::complexity::{Factor, Point, Term};
+use crate::distinct::Distinction;
 use crate::law::Sets;
 use crate::operation::{Element, MpiOperation, Operation};
 use crate::spec::{Arrangement, Function, Kernel, Message, Spec};
+use crate::truth;
 
 /// What to draw.
 pub struct Draw {
@@ -61,6 +64,7 @@ struct Drawer<'a> {
     names: Vec<&'a str>,
     sets: &'a Sets,
     points: &'a [Point],
+    distinction: Distinction<'a>,
     limits: Limits,
     largest: Point,
 }
@@ -75,6 +79,7 @@ pub fn functions(draw: &Draw, spec: &Spec, points: &[Point]) -> Result<Vec<Funct
         names: spec.parameter_names().collect(),
         sets: &spec.sets,
         points,
+        distinction: Distinction::new(&spec.parameters, spec.points(), &spec.sets),
         limits: Limits::of(spec),
         largest: spec.largest_point(),
     };
@@ -139,7 +144,10 @@ impl Drawer<'_> {
     }
 
     fn checked(&self, function: Function) -> Option<Function> {
-        check::function(&function, self.points, self.limits).is_ok().then_some(function)
+        check::function(&function, self.points, self.limits).ok()?;
+        let counts = function.messages.iter().flat_map(truth::counts);
+        let mut all = std::iter::once(truth::iterations(&function).exact).chain(counts);
+        all.all(|count| self.distinction.holds(&count)).then_some(function)
     }
 
     /// Different terms, each with a share of the iterations that can be seen.

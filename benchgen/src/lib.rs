@@ -19,6 +19,7 @@
 mod check;
 pub mod complexity;
 pub mod decomposition;
+mod distinct;
 mod draw;
 pub mod law;
 mod memory;

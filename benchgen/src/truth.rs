@@ -289,7 +289,7 @@ fn of_function(function: &Function, spec: &Spec) -> Vec<CallPathTruth> {
 }
 
 /// All loops of a function: kernels, the loops around MPI calls, and the work within those.
-fn iterations(function: &Function) -> Count {
+pub(crate) fn iterations(function: &Function) -> Count {
     let mut exact: Vec<RoundedProduct> = Vec::new();
     let mut outer: Vec<Term> = Vec::new();
     for kernel in &function.kernels {
@@ -317,6 +317,18 @@ fn of_call(callpath: Vec<String>, message: &Message, call: &MpiCall, spec: &Spec
     let by_rank = |extent: ByRank| rank_bytes(message, call.repeats, extent);
     let bytes = Some(Bytes { sent: by_rank(call.sent), received: by_rank(call.received), transferred });
     CallPathTruth { callpath, kind: Kind::Communication, visits, iterations: None, bytes, waiting, time, growth }
+}
+
+/// What must show how a message's cost grows: bytes, number of calls, and of a wavefront what a stage takes, half a tick of
+/// the shim's clock being the unit and four blocks an iteration.
+pub(crate) fn counts(message: &Message) -> Vec<Vec<RoundedProduct>> {
+    let of = |multiplier, law: &Term| RoundedProduct::new(multiplier, vec![law.clone()]);
+    let bytes = moved(message, 1, message.operation.cost().1).exact;
+    let work = message.work.as_ref().map(|work| of(8, &work.trips));
+    let stage = work.map(|work| {
+        vec![work, of(message.element.bytes() / 4, &message.elements), RoundedProduct::new(2000, Vec::new())]
+    });
+    [bytes, vec![of(1, &message.calls)]].into_iter().chain(stage).collect()
 }
 
 /// Where how many bytes are moved.

@@ -239,6 +239,33 @@ impl Program<'_> {
 /// The runs that are worth most at the target per core-hour, one after the other, each knowing those before it.
 ///
 /// `None` where no time was modelled.
+///
+/// ```
+/// use modeler::experiment::{ExperimentBuilder, Metric};
+/// use modeler::{Options, advise::{AdviseOptions, advise}, fit};
+///
+/// let mut builder = ExperimentBuilder::new(["p"]);
+/// let time = builder.metric(Metric { name: "time".into(), unit: "s".into(), over_ranks: None });
+/// let solve = builder.callpath(["main", "solve"]);
+/// for (p, seconds) in [(2.0, 2.1), (4.0, 3.9), (8.0, 8.3), (16.0, 15.8), (32.0, 32.5)] {
+///     let point = builder.point(&[p]);
+///     builder.add(solve, time, point, seconds);
+/// }
+/// let experiment = builder.finish();
+/// let fits = fit(&experiment, &Options::default());
+/// let options = AdviseOptions {
+///     target: vec![256.0],
+///     ranks: Some(0),
+///     budget: None,
+///     level: 0.9,
+///     tolerance: 0.01,
+///     steps: 2,
+///     each: false,
+/// };
+/// let advice = advise(&experiment, &fits, &options).expect("a time was modelled");
+/// assert!(advice.seconds > 100.0 && advice.before > 0.0);
+/// assert!(advice.steps.len() <= 2);
+/// ```
 #[must_use]
 pub fn advise(experiment: &Experiment, fits: &Fits, options: &AdviseOptions) -> Option<Advice> {
     let time = time_of(experiment, fits)?;
@@ -375,6 +402,14 @@ fn normal_quantile(q: f64) -> f64 {
 ///
 /// With effort beside the times this is enough for the shape: the lines tell each parameter's growth, and the pairs
 /// whether growths add or multiply. It has far fewer points than all combinations, and none of the expensive ones.
+///
+/// ```
+/// let points = modeler::advise::first_design(&[vec![2.0, 4.0, 8.0], vec![10.0, 20.0, 40.0]]);
+/// for on_a_line in [[2.0, 10.0], [4.0, 10.0], [8.0, 10.0], [2.0, 20.0], [2.0, 40.0]] {
+///     assert!(points.contains(&on_a_line.to_vec()));
+/// }
+/// assert!(points.len() < 9 && points.iter().any(|x| x[0] > 2.0 && x[1] > 10.0));
+/// ```
 #[must_use]
 pub fn first_design(axes: &[Vec<f64>]) -> Vec<Vec<f64>> {
     let smallest: Vec<f64> = axes.iter().map(|axis| axis[0]).collect();

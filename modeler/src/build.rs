@@ -14,7 +14,7 @@ use crate::roughness::{self, Lines};
 use crate::shape_search::Candidate;
 use crate::warning::{self, warning};
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Terms below this share of the model at the largest scale do not count as its growth.
 const MATTERS: f64 = 0.01;
@@ -53,6 +53,8 @@ pub(crate) struct Data<'a> {
     /// The points' neighbours.
     pub lines: Arc<Lines>,
     pub warnings: Vec<Warning>,
+    /// See [`Self::relative_noise`].
+    noise: OnceLock<Option<f64>>,
 }
 
 impl<'a> Data<'a> {
@@ -68,6 +70,7 @@ impl<'a> Data<'a> {
             observations: Vec::with_capacity(offered),
             lines: Arc::clone(lines),
             warnings: Vec::new(),
+            noise: OnceLock::new(),
         };
         let (mut unusable, mut usable) = (0, Vec::new());
         for (point, values) in experiment.measurements(series) {
@@ -103,6 +106,7 @@ impl<'a> Data<'a> {
             points,
             medians: kept.iter().map(|&i| self.medians[i]).collect(),
             observations: self.observations.iter().filter_map(|o| Some((new_index[o.0]?, o.1))).collect(),
+            noise: OnceLock::new(),
             ..self.clone()
         }
     }
@@ -131,8 +135,13 @@ impl<'a> Data<'a> {
         if (0..parameters).filter(varies).count() != 1 || n > FEW.1 {
             return 1.0;
         }
+        if n <= FEW.0 || self.relative_noise().is_none_or(|noise| noise < LITTLE_NOISE) { TRUSTING_LARGE } else { 1.0 }
+    }
+
+    /// What the values themselves show of their noise; see [`roughness::relative_noise`].
+    pub fn relative_noise(&self) -> Option<f64> {
         let noise = || roughness::relative_noise(&self.lines, &self.points, &self.medians, &self.observations);
-        if n <= FEW.0 || noise().is_none_or(|noise| noise < LITTLE_NOISE) { TRUSTING_LARGE } else { 1.0 }
+        *self.noise.get_or_init(noise)
     }
 
     /// Whether all repetitions of a point agree.
@@ -169,6 +178,37 @@ impl<'a> Data<'a> {
         (0..parameters).map(ends).collect()
     }
 
+    /// The values of a sum of terms at the points: what [`Term::at`] gives, each factor computed once per coordinate.
+    fn sums<'t>(&self, terms: impl IntoIterator<Item = &'t Term>) -> Vec<f64> {
+        let mut sums = vec![0.0; self.points.len()];
+        let mut known: Vec<(f64, f64)> = Vec::new();
+        for term in terms {
+            let mut values: Vec<f64> = self.points.iter().map(|x| term.scaled_coefficient(x)).collect();
+            for factor in &term.factors {
+                known.clear();
+                for (value, x) in values.iter_mut().zip(&self.points) {
+                    let x = x[factor.parameter];
+                    let of_factor = known.iter().find(|k| k.0 == x).map_or_else(|| factor.at(x), |k| k.1);
+                    if known.len() < MOST_KNOWN && !known.iter().any(|k| k.0 == x) {
+                        known.push((x, of_factor));
+                    }
+                    *value *= of_factor;
+                }
+            }
+            sums.iter_mut().zip(&values).for_each(|(sum, value)| *sum += value);
+        }
+        sums
+    }
+
+    /// The values of each group of a basis at every observation.
+    fn columns(&self, basis: &[Group]) -> Vec<Vec<f64>> {
+        let of = |group: &Group| {
+            let sums = self.sums(&group.terms);
+            self.observations.iter().map(|o| sums[o.0]).collect()
+        };
+        basis.iter().map(of).collect()
+    }
+
     /// `function` at the point of every observation.
     fn column(&self, function: impl Fn(&[f64]) -> f64) -> Vec<f64> {
         let by_point: Vec<f64> = self.points.iter().map(|x| function(x)).collect();
@@ -176,6 +216,8 @@ impl<'a> Data<'a> {
     }
 }
 
+/// Among more coordinates looking for one would cost more than it saves.
+const MOST_KNOWN: usize = 12;
 /// Relative residual up to which a function explains a count.
 const EXPLAINED: f64 = 0.01;
 
@@ -308,7 +350,7 @@ pub(crate) fn prior_residuals(data: &Data, prior: &Prior) -> Option<Vec<f64>> {
 pub(crate) fn searched_residuals(data: &Data, candidates: Vec<Candidate>) -> Option<Vec<f64>> {
     let candidates = robust::chosen_first(candidates, &data.points, &data.medians);
     let basis = candidate_basis(candidates.first()?);
-    let columns: Vec<Vec<f64>> = basis.iter().map(|g| data.column(|x| g.at(x))).collect();
+    let columns = data.columns(&basis);
     let y = data.values();
     if is_no_noise(data, &LeastSquares::of(&columns, &y)) {
         return None;
@@ -327,7 +369,7 @@ pub(crate) fn prior_model(
     runners_up: usize,
 ) -> Model {
     let y = data.values();
-    let columns = |basis: &[Group]| -> Vec<Vec<f64>> { basis.iter().map(|g| data.column(|x| g.at(x))).collect() };
+    let columns = |basis: &[Group]| data.columns(basis);
     let richest = prior.iter().max_by_key(|b| b.len()).map(|b| columns(b)).unwrap_or_default();
     let beliefs = beliefs(&LeastSquares::of(&richest, &y), &y, pool).map(|b| b.0);
     let mut fits: Vec<(CoefficientFit, &Vec<Group>)> =
@@ -467,7 +509,7 @@ pub(crate) fn searched_model(
     };
     let basis = candidate_basis(chosen);
     let y = data.values();
-    let columns: Vec<Vec<f64>> = basis.iter().map(|g| data.column(|x| g.at(x))).collect();
+    let columns = data.columns(&basis);
     let exact = chosen.left_out.sqrt() < 1e-8;
     let mut model = if exact {
         let mut model = skeleton(data, kind, Method::Time, chosen.constant, chosen.terms.clone());
@@ -511,8 +553,7 @@ fn is_no_noise(data: &Data, start: &LeastSquares) -> bool {
     if data.observations.len() > data.points.len() {
         return true;
     }
-    let noise = roughness::relative_noise(&data.lines, &data.points, &data.medians, &data.observations);
-    noise.is_none_or(|noise| noise < 0.7 * start.deviation)
+    data.relative_noise().is_none_or(|noise| noise < 0.7 * start.deviation)
 }
 
 /// A fit that a few values far off do not decide.
@@ -533,20 +574,19 @@ pub(crate) fn misfit(data: &Data, prior: &Prior) -> Option<f64> {
         return None;
     }
     let left = LeastSquares::of(&columns, &data.medians).deviation;
-    let noise = roughness::relative_noise(&data.lines, &data.points, &data.medians, &data.observations)?;
+    let noise = data.relative_noise()?;
     (left > MISFIT.0.max(MISFIT.1 * noise)).then_some(left)
 }
 
-/// What is left of the deviations of a model from the medians at the measured points when the noise is taken off,
-/// relative. The noise is what the measurements themselves show, since a fit takes whatever its function misses for noise;
+/// What is left of the deviations of a model, whose values at the measured points are `fitted`, from the medians there
+/// when the noise is taken off, relative. The noise is what the measurements themselves show, since a fit takes whatever its function misses for noise;
 /// that measurements lie above the undisturbed time on average is no misfit.
-fn missed(model: &Model, data: &Data) -> f64 {
+fn missed(model: &Model, data: &Data, fitted: &[f64]) -> f64 {
     let level = model.uncertainty.mean_level();
-    let ratios = data.points.iter().zip(&data.medians).map(|(x, y)| y / (level * model.at(x)));
+    let ratios = fitted.iter().zip(&data.medians).map(|(f, y)| y / (level * f));
     // Where the model is not above zero no ratio says by how much it misses.
     let squares: Vec<f64> = ratios.filter(|r| r.is_finite() && *r > 0.0).map(|r| (r - 1.0).powi(2)).collect();
-    let noise = roughness::relative_noise(&data.lines, &data.points, &data.medians, &data.observations);
-    let Some(noise) = noise.filter(|n| n.is_finite() && !squares.is_empty()) else { return 0.0 };
+    let Some(noise) = data.relative_noise().filter(|n| n.is_finite() && !squares.is_empty()) else { return 0.0 };
     let square = squares.iter().sum::<f64>() / squares.len() as f64;
     if square > (BEYOND_NOISE * noise).powi(2).max(EXACT * EXACT) { (square - noise.powi(2)).sqrt() } else { 0.0 }
 }
@@ -575,7 +615,7 @@ pub(crate) fn combined(model: &mut Model, data: &Data) {
         noise: mean(&|q| q.noise.map(|n| n * n)).map(f64::sqrt),
         cross_validated_relative_error: mean(&|q| q.cross_validated_relative_error),
     };
-    model.uncertainty.misfit = missed(model, data);
+    model.uncertainty.misfit = missed(model, data, &at_points(model, data));
     model.warnings.retain(|w| w.code != warning::CONSTANT && w.code != warning::TOO_FEW_POINTS);
     let (below, above) = (model.segments[0].to.unwrap_or(f64::NAN), model.segments[1].from.unwrap_or(f64::NAN));
     let message = format!("The behaviour changes between {below} and {above}; the growth is that beyond.");
@@ -598,8 +638,7 @@ fn candidate_basis(candidate: &Candidate) -> Vec<Group> {
 
 /// What the noise estimate did to the level of the chosen shape, so that rivals can be put on the same level.
 fn scale_against(model: &Model, chosen: &Candidate, data: &Data) -> f64 {
-    let before = |x: &[f64]| chosen.constant + chosen.terms.iter().map(|t| t.at(x)).sum::<f64>();
-    let ratios = data.points.iter().map(|x| model.at(x) / before(x));
+    let ratios = at_points(model, data).into_iter().zip(&chosen.fitted).map(|(after, before)| after / before);
     ratios.sum::<f64>() / data.points.len() as f64
 }
 
@@ -643,13 +682,22 @@ fn skeleton(data: &Data, kind: Kind, method: Method, constant: f64, terms: Vec<T
     }
 }
 
+/// The model's values at the points.
+fn at_points(model: &Model, data: &Data) -> Vec<f64> {
+    if !model.segments.is_empty() {
+        return data.points.iter().map(|x| model.at(x)).collect();
+    }
+    data.sums(&model.terms).iter().map(|sum| model.constant + sum).collect()
+}
+
 /// Adds growth, statistics and the warnings that follow from them; `columns` are the fitted ones.
 fn finish(model: &mut Model, data: &Data, columns: &[Vec<f64>], coefficients: usize) {
     let corner: Vec<f64> = model.uncertainty.range.iter().map(|r| r.1).collect();
     model.growth = growth(model, &corner);
-    model.uncertainty.misfit = missed(model, data);
+    let at_points = at_points(model, data);
+    model.uncertainty.misfit = missed(model, data, &at_points);
     let y = data.values();
-    let fitted = data.column(|x| model.at(x));
+    let fitted: Vec<f64> = data.observations.iter().map(|o| at_points[o.0]).collect();
     let u = &model.uncertainty;
     let quality = &mut model.quality;
     quality.smape = smape(&y, &fitted);
@@ -663,6 +711,32 @@ fn finish(model: &mut Model, data: &Data, columns: &[Vec<f64>], coefficients: us
         model.warnings.push(warning(warning::CONSTANT, "No growth was found."));
     } else if model.terms.iter().all(|t| t.coefficient == 0.0) {
         model.warnings.push(warning(warning::CONSTANT, "The times show none of the growth that the effort has."));
+    }
+}
+
+impl Model {
+    /// The leading growth of what the formula shows: [`Model::growth`], but without effort's terms that the times do not
+    /// show.
+    ///
+    /// ```
+    /// use modeler::model::Growth;
+    /// # use modeler::experiment::{ExperimentBuilder, Metric};
+    /// # let mut builder = ExperimentBuilder::new(["p"]);
+    /// # let blocks = builder.metric(Metric { name: "basic_blocks".into(), unit: String::new(), over_ranks: None });
+    /// # let solve = builder.callpath(["main", "solve"]);
+    /// # for p in [2.0_f64, 4.0, 8.0, 16.0, 32.0] {
+    /// #     let point = builder.point(&[p]);
+    /// #     builder.add(solve, blocks, point, 7.0 + 3.0 * p * p.log2());
+    /// # }
+    /// # let fits = modeler::fit(&builder.finish(), &modeler::Options::default());
+    /// let model = &fits.models[0]; // of 7 + 3 p log2(p)
+    /// assert_eq!(model.shown_growth(), [Growth { exponent: 1.into(), log_exponent: 1 }]);
+    /// ```
+    #[must_use]
+    pub fn shown_growth(&self) -> Vec<Growth> {
+        let corner: Vec<f64> = self.uncertainty.range.iter().map(|r| r.1).collect();
+        let hides = self.terms.iter().any(|t| t.coefficient == 0.0) && corner.len() == self.growth.len();
+        if hides { growth(self, &corner) } else { self.growth.clone() }
     }
 }
 

@@ -41,8 +41,12 @@ impl CoefficientFit {
 
 /// Least squares of relative residuals, non-negative: first relative to the measured values, then to the fitted ones.
 pub(crate) fn weighted_fit(columns: &[Vec<f64>], y: &[f64]) -> Vec<f64> {
-    let floor = 1e-3 * y.iter().sum::<f64>() / y.len() as f64;
-    let mut weights: Vec<f64> = y.iter().map(|v| 1.0 / v.max(floor)).collect();
+    let mean = y.iter().sum::<f64>() / y.len() as f64;
+    let floor = 1e-3 * mean;
+    // Zeros say nothing of how large their own errors are; where most values are, they must not decide alone.
+    let mostly_zero = 2 * y.iter().filter(|v| **v == 0.0).count() >= y.len();
+    let size = |v: f64| if mostly_zero && v == 0.0 { mean } else { v.max(floor) };
+    let mut weights: Vec<f64> = y.iter().map(|v| 1.0 / size(*v)).collect();
     let (mut coefficients, mut basis) = (Vec::new(), Orthonormal::default());
     for _ in 0..3 {
         coefficients = all_positive_fit(columns, y, &weights, &mut basis).unwrap_or_else(|| {

@@ -55,6 +55,12 @@ impl Ratio {
     }
 
     /// Whether the interval lies on one side of one.
+    ///
+    /// ```
+    /// use modeler::compare::Ratio;
+    /// assert!(Ratio { value: 1.2, lower: 1.1, upper: 1.3 }.is_decided());
+    /// assert!(!Ratio { value: 1.2, lower: 0.9, upper: 1.6 }.is_decided());
+    /// ```
     #[must_use]
     pub fn is_decided(&self) -> bool {
         self.lower > 1.0 || self.upper < 1.0
@@ -169,7 +175,10 @@ fn key<'a>(experiment: &'a Experiment, model: &Model) -> Key<'a> {
 }
 
 /// For each parameter of the second experiment its index in the first.
-fn parameter_order(first: &Experiment, second: &Experiment) -> Result<Vec<usize>, String> {
+///
+/// # Errors
+/// A sentence, where the parameters of the two differ, which can be asked before anything is fitted.
+pub fn parameter_order(first: &Experiment, second: &Experiment) -> Result<Vec<usize>, String> {
     let order: Option<Vec<usize>> =
         second.parameters.iter().map(|name| first.parameters.iter().position(|p| p == name)).collect();
     order.filter(|order| order.len() == first.parameters.len()).ok_or_else(|| {

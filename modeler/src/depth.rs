@@ -1,28 +1,42 @@
-//! The function behind logical waiting where ranks wait for a sweep to reach them: so many stages as the decomposition is
+//! What the shape of a plane or cuboid of ranks does to counts. Where ranks wait for a sweep to reach them, the function
+//! behind logical waiting is known: so many stages as the decomposition is
 //! deep, times what a stage costs.
 //!
 //! In a plane or cuboid of p ranks a sweep from corner to corner takes as many stages as the extents less one make
-//! together. Divided by that number, exact for the p that were measured, waiting depends on the other parameters alone; few things do so by
-//! chance. The function then has the depth of a perfect square or cube in its place, d·p^(1/d) - d.
+//! together. Divided by that number, exact for the p that were measured, waiting is what a stage costs: the same for all numbers of
+//! ranks, or, where each rank's work or message depends on them, a function of them that has no steps of a
+//! decomposition. The function then has the depth of a perfect square or cube in its place, d·p^(1/d) - d.
 
 use crate::effort::Found;
 use crate::library::Shape;
 use crate::model::{Exponent, Factor};
+use crate::priors::multiply;
 
 /// The least number of different p that tell a depth from chance.
 const LEAST: usize = 3;
 /// How far waiting per stage may differ between numbers of ranks, relatively: ranks at the edges do a little less.
 const TOLERANCE: f64 = 1e-3;
+/// The least number of different p where what a stage costs depends on them.
+const LEAST_OF_STAGES: usize = 5;
+/// Where a stage depends on p and its function is longer than that of the waiting itself without any depth, it must leave at
+/// most this share of what the other does.
+const CLOSER: f64 = 0.25;
 
-/// Sum of the extents less one of the most even cuboid of so many ranks. `MPI_Dims_create` wants them "as close to each
-/// other as possible".
-fn depth(ranks: u64, dimensions: u32) -> u64 {
+/// The extents of the most even cuboid of so many ranks, that with the smallest sum. `MPI_Dims_create` wants them "as close to
+/// each other as possible".
+fn extents(ranks: u64, dimensions: u32) -> Vec<u64> {
     if dimensions <= 1 {
-        return ranks.saturating_sub(1);
+        return vec![ranks];
     }
     let divisors = (1..=ranks).take_while(|x| x.checked_pow(dimensions).is_some_and(|x| x <= ranks));
-    let depths = divisors.filter(|x| ranks.is_multiple_of(*x)).map(|x| x - 1 + depth(ranks / x, dimensions - 1));
-    depths.min().unwrap_or(0)
+    let with = |x: u64| [vec![x], extents(ranks / x, dimensions - 1)].concat();
+    let all = divisors.filter(|x| ranks.is_multiple_of(*x)).map(with);
+    all.min_by_key(|extents| extents.iter().sum::<u64>()).unwrap_or_default()
+}
+
+/// Sum of the extents less one.
+fn depth(ranks: u64, dimensions: u32) -> u64 {
+    extents(ranks, dimensions).iter().map(|x| x - 1).sum()
 }
 
 /// Waiting per stage at each combination of the other parameters, if it is the same for all numbers of ranks.
@@ -56,31 +70,105 @@ fn per_stage<'a>(points: &[&'a [f64]], y: &[f64], ranks: usize, dimensions: u32)
     (different.len() >= LEAST && stages.iter().all(|stage| stage.1 > 0.0)).then_some(stages)
 }
 
+/// What a stage costs at each point if ranks wait for a sweep over so many dimensions; `None` where that cannot be.
+fn divided<'a>(points: &[&'a [f64]], y: &[f64], ranks: usize, dimensions: u32) -> Option<(Vec<&'a [f64]>, Vec<f64>)> {
+    let mut stages = (Vec::new(), Vec::new());
+    for (point, &waited) in points.iter().zip(y) {
+        let depth = depth(point[ranks] as u64, dimensions) as f64;
+        if waited <= 0.0 && depth > 0.0 || waited != 0.0 && depth == 0.0 {
+            return None;
+        }
+        if depth > 0.0 {
+            stages.0.push(*point);
+            stages.1.push(waited / depth);
+        }
+    }
+    Some(stages)
+}
+
 /// The functions of the waiting `y`, best first: a depth in the parameter `ranks` times those that `find` finds for what
-/// a stage costs. `None` where waiting is no such product, or what a stage costs is not found.
+/// a stage costs, or those that it finds without a depth. `None` where nothing is known of what a stage costs.
 pub(crate) fn functions<'a>(
     points: &[&'a [f64]],
     y: &[f64],
     ranks: usize,
-    find: impl FnOnce(Vec<&'a [f64]>, &[f64]) -> Vec<Found>,
+    mut find: impl FnMut(Vec<&'a [f64]>, &[f64]) -> Vec<Found>,
 ) -> Option<Vec<Found>> {
-    let (dimensions, stages) = (2..=3).chain([1]).find_map(|d| Some((d, per_stage(points, y, ranks, d)?)))?;
-    let (points, values): (Vec<&[f64]>, Vec<f64>) = stages.into_iter().unzip();
-    let found = find(points, &values);
-    // With few values of the other parameters nothing may be known of a stage; all values together say more.
-    found.first().filter(|stage| stage.exact || stage.residual < TOLERANCE)?;
-    Some(found.iter().map(|stage| times_depth(stage, ranks, dimensions)).collect())
+    let is_found = |found: &[Found]| found.first().is_some_and(|stage| stage.exact || stage.residual < TOLERANCE);
+    if let Some((dimensions, stages)) = (2..=3).chain([1]).find_map(|d| Some((d, per_stage(points, y, ranks, d)?))) {
+        let (points, values): (Vec<&[f64]>, Vec<f64>) = stages.into_iter().unzip();
+        let found = find(points, &values);
+        // With few values of the other parameters nothing may be known of a stage; all values together say more.
+        return is_found(&found).then(|| found.iter().map(|stage| times_depth(stage, ranks, dimensions)).collect());
+    }
+    let mut different: Vec<f64> = points.iter().map(|x| x[ranks]).collect();
+    different.sort_by(f64::total_cmp);
+    different.dedup();
+    let are_ranks = different.iter().all(|p| *p >= 1.0 && p.fract() == 0.0 && *p <= 1e9);
+    if !are_ranks || different.len() < LEAST_OF_STAGES {
+        return None;
+    }
+    // Waiting that needs no depth to be explained, such as that for the levels of a tree, has none.
+    let direct = find(points.to_vec(), y);
+    if direct.first().is_some_and(|f| f.exact) {
+        return Some(direct);
+    }
+    let swept = (2..=3).filter_map(|dimensions| {
+        let (points, stages) = divided(points, y, ranks, dimensions)?;
+        let found = find(points, &stages);
+        is_found(&found).then_some((dimensions, found))
+    });
+    let closest = swept.min_by(|a, b| a.1[0].residual.total_cmp(&b.1[0].residual));
+    let is_better = |stage: &Found| {
+        let better = |direct: &Found| {
+            let is_simpler = stage.terms.len() <= direct.terms.len() && stage.residual < direct.residual;
+            is_simpler || stage.residual < CLOSER * direct.residual
+        };
+        direct.first().is_none_or(better)
+    };
+    let times_depth = |(d, stages): (u32, Vec<Found>)| stages.iter().map(|s| times_depth(s, ranks, d)).collect();
+    Some(closest.filter(|(_, stages)| is_better(&stages[0])).map_or(direct, times_depth))
+}
+
+/// The dimensions of an open grid of ranks in which each sends as much to its next neighbour in every dimension and those at the
+/// end of one have none: there the mean over ranks is less than the most by the share of the neighbours that exist, exactly
+/// that of the most even cuboid. `None` where the two differ otherwise, or not at all.
+pub(crate) fn open_grid(points: &[&[f64]], most: &[f64], mean: &[f64], ranks: usize) -> Option<u32> {
+    let mut different: Vec<f64> = points.iter().map(|x| x[ranks]).filter(|p| *p > 1.0).collect();
+    different.sort_by(f64::total_cmp);
+    different.dedup();
+    let are_ranks = points.iter().all(|x| x[ranks] >= 1.0 && x[ranks].fract() == 0.0 && x[ranks] <= 1e9);
+    if !are_ranks || different.len() < LEAST || most == mean || most.len() != mean.len() {
+        return None;
+    }
+    let has = |dimensions: u32| {
+        points.iter().zip(most).zip(mean).all(|((x, most), mean)| {
+            let extents = extents(x[ranks] as u64, dimensions);
+            let (existing, possible): (f64, f64) = extents
+                .iter()
+                .filter(|extent| **extent > 1)
+                .fold((0.0, 0.0), |(share, count), &extent| (share + 1.0 - 1.0 / extent as f64, count + 1.0));
+            (mean * possible - most * existing).abs() <= 1e-9 * most * possible
+        })
+    };
+    (2..=3).chain([1]).find(|&dimensions| has(dimensions))
+}
+
+/// The function times 1 - p^(-1/d), the share of neighbours that exist in an open grid.
+pub(crate) fn of_existing(found: &Found, ranks: usize, dimensions: u32) -> Found {
+    let missing = Factor { parameter: ranks, exponent: Exponent::new(-1, dimensions.cast_signed()), log_exponent: 0 };
+    let constant = (found.constant != 0.0).then(|| (Shape::default(), found.constant));
+    let without = found.terms.iter().cloned().chain(constant).map(|(shape, c)| (multiply(&shape, &[missing]), -c));
+    let mut all = found.clone();
+    all.terms.extend(without);
+    all
 }
 
 /// The function times d·p^(1/d) - d.
 fn times_depth(stage: &Found, ranks: usize, dimensions: u32) -> Found {
     let d = f64::from(dimensions);
     let root = Factor { parameter: ranks, exponent: Exponent::new(1, dimensions.cast_signed()), log_exponent: 0 };
-    let with_root = |shape: &Shape| {
-        let mut factors: Vec<Factor> = shape.iter().copied().chain([root]).collect();
-        factors.sort_by_key(|factor| factor.parameter);
-        factors.into_iter().collect::<Shape>()
-    };
+    let with_root = |shape: &Shape| multiply(shape, &[root]);
     let constant = (Shape::default(), stage.constant);
     let mut terms: Vec<(Shape, f64)> = Vec::new();
     for (shape, c) in stage.terms.iter().chain(std::iter::once(&constant)).filter(|term| term.1 != 0.0) {
@@ -105,11 +193,54 @@ mod tests {
     }
 
     #[test]
+    fn neighbours_that_exist_are_counted() {
+        let points: Vec<[f64; 1]> = [4.0, 8.0, 16.0].map(|p| [p]).to_vec();
+        let points: Vec<&[f64]> = points.iter().map(<[f64; 1]>::as_slice).collect();
+        // In planes of 2 x 2, 4 x 2 and 4 x 4 ranks, 4, 10 and 24 links lead on; most ranks have two.
+        let mean = [4.0 / 4.0, 10.0 / 8.0, 24.0 / 16.0].map(|links| 100.0 * links);
+        assert_eq!(open_grid(&points, &[200.0; 3], &mean, 0), Some(2));
+        assert_eq!(open_grid(&points, &[200.0; 3], &[100.0, 125.0, 151.0], 0), None);
+        assert_eq!(open_grid(&points, &[200.0; 3], &[200.0; 3], 0), None, "a ring");
+        assert_eq!(open_grid(&points, &[200.0; 3], &[150.0, 175.0, 187.5], 0), Some(1), "a chain");
+        let bytes = Found { constant: 200.0, terms: Vec::new(), residual: 0.0, exact: true, score: 0.0 };
+        assert!((of_existing(&bytes, 0, 2).at(&[16.0]) - 150.0).abs() < 1e-9);
+    }
+
+    #[test]
     fn waiting_that_is_no_depth_is_refused() {
         let points: Vec<[f64; 1]> = [2.0, 4.0, 8.0, 16.0].map(|p| [p]).to_vec();
         let points: Vec<&[f64]> = points.iter().map(<[f64; 1]>::as_slice).collect();
         let find = |_: Vec<&[f64]>, _: &[f64]| unreachable!("a tree is no cuboid");
         // log2(p) stages, as in a tree.
         assert!(functions(&points, &[100.0, 200.0, 300.0, 400.0], 0, find).is_none());
+    }
+
+    /// The functions of a sweep's waiting with this number of ranks, searched as counts are.
+    fn searched(stages: impl Fn(u64) -> f64, ranks: [f64; 6]) -> Option<Vec<Found>> {
+        let sets = crate::options::ExponentSets::default();
+        let points: Vec<[f64; 1]> = ranks.map(|p| [p]).to_vec();
+        let points: Vec<&[f64]> = points.iter().map(<[f64; 1]>::as_slice).collect();
+        let y: Vec<f64> = ranks.iter().map(|p| stages(*p as u64)).collect();
+        let find = |points: Vec<&[f64]>, y: &[f64]| -> Vec<Found> {
+            let hypotheses = crate::hypotheses::Hypotheses::new(points, &sets);
+            let exact = hypotheses.exact_function(y).map(|(constant, terms)| crate::effort::exact(constant, terms));
+            exact.into_iter().collect()
+        };
+        functions(&points, &y, 0, find)
+    }
+
+    #[test]
+    fn stages_may_depend_on_the_ranks() {
+        let ranks = [8.0, 16.0, 32.0, 64.0, 128.0, 256.0];
+        let factor = |exponent| Factor { parameter: 0, exponent, log_exponent: 0 };
+        let shapes = |found: &[Found]| found[0].terms.clone();
+        // Each stage takes 10 + 3p; a plane of p ranks is depth(p, 2) deep, whose function is 2·p^(1/2) - 2.
+        let found = searched(|p| (10.0 + 3.0 * p as f64) * depth(p, 2) as f64, ranks).expect("a sweep over a plane");
+        let [root, one, both] = [(1, 2), (1, 1), (3, 2)].map(|(n, d)| vec![factor(Exponent::new(n, d))]);
+        assert_eq!(shapes(&found), [(both, 6.0), (one, -6.0), (root, 20.0)]);
+        assert_eq!(found[0].constant, -20.0);
+        // The levels of a tree, with such stages, are found without any depth.
+        let tree = searched(|p| 5.0 * (p as f64) * (p as f64).log2(), ranks).expect("a tree");
+        assert_eq!(shapes(&tree), [(vec![Factor { log_exponent: 1, ..factor(1.into()) }], 5.0)]);
     }
 }

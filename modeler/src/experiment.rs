@@ -106,6 +106,20 @@ pub struct Experiment {
 
 impl Experiment {
     /// The values of `series`, point by point as its layout says.
+    ///
+    /// ```
+    /// use modeler::experiment::{ExperimentBuilder, Metric};
+    ///
+    /// let mut builder = ExperimentBuilder::new(["p"]);
+    /// let time = builder.metric(Metric { name: "time".into(), unit: "s".into(), over_ranks: None });
+    /// let solve = builder.callpath(["main", "solve"]);
+    /// for (p, seconds) in [(2.0, 1.0), (2.0, 1.1), (4.0, 2.0)] {
+    ///     let point = builder.point(&[p]);
+    ///     builder.add(solve, time, point, seconds);
+    /// }
+    /// let experiment = builder.finish();
+    /// assert_eq!(experiment.values_of(&experiment.series[0]), [1.0, 1.1, 2.0]);
+    /// ```
     #[must_use]
     pub fn values_of(&self, series: &Series) -> &[f64] {
         let length = self.layouts[series.layout as usize].len();
@@ -113,6 +127,21 @@ impl Experiment {
     }
 
     /// The values of `series` with their points: one `(coordinates, repetitions)` pair per point.
+    ///
+    /// ```
+    /// use modeler::experiment::{ExperimentBuilder, Metric};
+    ///
+    /// let mut builder = ExperimentBuilder::new(["p"]);
+    /// let time = builder.metric(Metric { name: "time".into(), unit: "s".into(), over_ranks: None });
+    /// let solve = builder.callpath(["main", "solve"]);
+    /// for (p, seconds) in [(2.0, 1.0), (2.0, 1.1), (4.0, 2.0)] {
+    ///     let point = builder.point(&[p]);
+    ///     builder.add(solve, time, point, seconds);
+    /// }
+    /// let experiment = builder.finish();
+    /// let measured: Vec<(&[f64], &[f64])> = experiment.measurements(&experiment.series[0]).collect();
+    /// assert_eq!(measured, [(&[2.0][..], &[1.0, 1.1][..]), (&[4.0], &[2.0])]);
+    /// ```
     pub fn measurements<'a>(&'a self, series: &Series) -> impl Iterator<Item = (&'a [f64], &'a [f64])> {
         let layout = &self.layouts[series.layout as usize];
         let mut rest = self.values_of(series);
@@ -124,24 +153,77 @@ impl Experiment {
     }
 
     /// The series of `metric` at `callpath`, if measured.
+    ///
+    /// ```
+    /// use modeler::experiment::{ExperimentBuilder, Metric};
+    ///
+    /// let mut builder = ExperimentBuilder::new(["p"]);
+    /// let time = builder.metric(Metric { name: "time".into(), unit: "s".into(), over_ranks: None });
+    /// let solve = builder.callpath(["main", "solve"]);
+    /// for (p, seconds) in [(2.0, 1.0), (2.0, 1.1), (4.0, 2.0)] {
+    ///     let point = builder.point(&[p]);
+    ///     builder.add(solve, time, point, seconds);
+    /// }
+    /// let experiment = builder.finish();
+    /// assert_eq!(experiment.series_of(solve, time).map(|s| s.callpath), Some(solve));
+    /// assert_eq!(experiment.series_of(0, time), None); // `main` itself was not measured
+    /// ```
     #[must_use]
     pub fn series_of(&self, callpath: CallPathId, metric: MetricId) -> Option<&Series> {
         self.series.binary_search_by_key(&(callpath, metric), |s| (s.callpath, s.metric)).ok().map(|i| &self.series[i])
     }
 
     /// The metric with this name and reduction over ranks.
+    ///
+    /// ```
+    /// use modeler::experiment::{ExperimentBuilder, Metric};
+    ///
+    /// let mut builder = ExperimentBuilder::new(["p"]);
+    /// let time = builder.metric(Metric { name: "time".into(), unit: "s".into(), over_ranks: None });
+    /// let solve = builder.callpath(["main", "solve"]);
+    /// for (p, seconds) in [(2.0, 1.0), (2.0, 1.1), (4.0, 2.0)] {
+    ///     let point = builder.point(&[p]);
+    ///     builder.add(solve, time, point, seconds);
+    /// }
+    /// let experiment = builder.finish();
+    /// assert_eq!(experiment.metric("time", None), Some(time));
+    /// assert_eq!(experiment.metric("visits", None), None);
+    /// ```
     #[must_use]
     pub fn metric(&self, name: &str, over_ranks: Option<OverRanks>) -> Option<MetricId> {
         self.metrics.iter().position(|m| m.name == name && m.over_ranks == over_ranks).map(|i| i as MetricId)
     }
 
     /// The relative standard deviation of what rounding has done to the values of `metric`; zero where it was not rounded.
+    ///
+    /// ```
+    /// use modeler::experiment::{ExperimentBuilder, Metric};
+    ///
+    /// let mut builder = ExperimentBuilder::new(["p"]);
+    /// let time = builder.metric(Metric { name: "time".into(), unit: "s".into(), over_ranks: None });
+    /// builder.rounded(time, 0.0029); // a report of two digits
+    /// assert_eq!(builder.finish().rounding(time), 0.0029);
+    /// ```
     #[must_use]
     pub fn rounding(&self, metric: MetricId) -> f64 {
         self.rounded.iter().find(|(id, _)| *id == metric).map_or(0.0, |(_, deviation)| *deviation)
     }
 
     /// Names from the root to `callpath`.
+    ///
+    /// ```
+    /// use modeler::experiment::{ExperimentBuilder, Metric};
+    ///
+    /// let mut builder = ExperimentBuilder::new(["p"]);
+    /// let time = builder.metric(Metric { name: "time".into(), unit: "s".into(), over_ranks: None });
+    /// let solve = builder.callpath(["main", "solve"]);
+    /// for (p, seconds) in [(2.0, 1.0), (2.0, 1.1), (4.0, 2.0)] {
+    ///     let point = builder.point(&[p]);
+    ///     builder.add(solve, time, point, seconds);
+    /// }
+    /// let experiment = builder.finish();
+    /// assert_eq!(experiment.path(solve), ["main", "solve"]);
+    /// ```
     #[must_use]
     pub fn path(&self, callpath: CallPathId) -> Vec<&str> {
         let mut names = Vec::new();
@@ -219,6 +301,14 @@ impl ExperimentBuilder {
     }
 
     /// The call path `name` below `parent`, or a root where `parent` is `None`.
+    ///
+    /// ```
+    /// use modeler::experiment::ExperimentBuilder;
+    /// let mut builder = ExperimentBuilder::new(["p"]);
+    /// let main = builder.callee(None, "main");
+    /// let solve = builder.callee(Some(main), "solve");
+    /// assert_eq!(builder.callpath(["main", "solve"]), solve);
+    /// ```
     pub fn callee(&mut self, parent: Option<CallPathId>, name: &str) -> CallPathId {
         *self.callpath_ids.entry((parent, name.to_owned())).or_insert_with(|| {
             self.callpaths.push(CallPath { parent, name: name.to_owned() });

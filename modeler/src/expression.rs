@@ -13,6 +13,20 @@ impl Model {
     /// Coefficients have the digits that their standard errors support: at least two, and only those that are not
     /// zero where a count gave the coefficient exactly. Terms with a coefficient of zero are left out. Where two functions
     /// hold in two ranges of a parameter the formula says so: `3 * n for n <= 64; 5 * n for n >= 128`.
+    ///
+    /// ```
+    /// # use modeler::experiment::{ExperimentBuilder, Metric};
+    /// # let mut builder = ExperimentBuilder::new(["p"]);
+    /// # let blocks = builder.metric(Metric { name: "basic_blocks".into(), unit: String::new(), over_ranks: None });
+    /// # let solve = builder.callpath(["main", "solve"]);
+    /// # for p in [2.0_f64, 4.0, 8.0, 16.0, 32.0] {
+    /// #     let point = builder.point(&[p]);
+    /// #     builder.add(solve, blocks, point, 7.0 + 3.0 * p * p.log2());
+    /// # }
+    /// # let fits = modeler::fit(&builder.finish(), &modeler::Options::default());
+    /// let model = &fits.models[0]; // of 7 + 3 p log2(p)
+    /// assert_eq!(model.expression(&["p".into()]), "7 + 3 * p * log2(p)");
+    /// ```
     #[must_use]
     pub fn expression(&self, parameters: &[String]) -> String {
         if let Some(segments) = self.segments_expression(parameters) {
@@ -146,7 +160,7 @@ fn trim_zeros(text: &str) -> &str {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::model::{Kind, Method, Quality, Uncertainty};
 
@@ -172,7 +186,8 @@ mod tests {
         assert_eq!(factor(-1, 1, 0), ["n^(-1)"]);
     }
 
-    fn model(constant: f64, terms: Vec<Term>) -> Model {
+    /// A model with these terms, and nothing else known of it.
+    pub(crate) fn model(constant: f64, terms: Vec<Term>) -> Model {
         Model {
             callpath: 0,
             metric: 0,

@@ -51,7 +51,7 @@ pub struct Fits {
 }
 
 /// Metrics that count and therefore have no noise.
-const EFFORT: [&str; 9] = [
+const EFFORT: [&str; 10] = [
     "visits",
     "basic_blocks",
     "bytes_sent",
@@ -61,6 +61,7 @@ const EFFORT: [&str; 9] = [
     "polling_blocks",
     "instructions",
     "compiled_blocks",
+    "peers",
 ];
 /// A shape searched in the times replaces that of the effort where it leaves at most this share of the deviation.
 const CONTRADICTED: f64 = 0.25;
@@ -294,7 +295,7 @@ impl<'a> Fitter<'a> {
         let metric = &self.experiment.metrics[series.metric as usize];
         let is_mpi = self.experiment.callpaths[series.callpath as usize].name.starts_with("MPI_");
         match metric.name.as_str() {
-            "wait_time" | "logical_wait" => Kind::Waiting,
+            "wait_time" | "late_sender" | "late_receiver" | "logical_wait" => Kind::Waiting,
             name if name == "time" || name.is_empty() || metric.unit == "s" => {
                 if is_mpi {
                     Kind::Communication
@@ -522,17 +523,24 @@ impl<'a> Fitter<'a> {
         {
             return found;
         }
-        let hypotheses = self.hypotheses(data);
-        match hypotheses.reduced(&data.medians) {
-            Some(reduced) => self.function_of(&reduced.values(&data.medians), &reduced.hypotheses, workspace),
-            None => self.function_of(&data.medians, &hypotheses, workspace),
+        self.function_of_few(&data.medians, &self.hypotheses(data), workspace)
+    }
+
+    /// The functions that explain the counts `y` in those parameters that they depend on, best first.
+    fn function_of_few(&self, y: &[f64], hypotheses: &Hypotheses, workspace: &mut Workspace) -> Vec<Found> {
+        match hypotheses.reduced(y) {
+            Some(reduced) => self.function_of(&reduced.values(y), &reduced.hypotheses, workspace),
+            None => self.function_of(y, hypotheses, workspace),
         }
     }
 
-    /// The functions behind logical waiting that is the depth of a decomposition times a stage, best first.
+    /// The functions behind logical waiting, as the depth of a decomposition times a stage where it is that, best first.
     fn depth_function(&self, data: &Data<'a>, workspace: &mut Workspace) -> Option<Vec<Found>> {
         depth::functions(&data.points, &data.medians, self.ranks?, |points, stage| {
-            self.function_of(stage, &Hypotheses::new(points, &self.options.exponents), workspace)
+            if points.len() == data.points.len() {
+                return self.function_of_few(stage, &self.hypotheses(data), workspace);
+            }
+            self.function_of_few(stage, &Hypotheses::new(points, &self.options.exponents), workspace)
         })
     }
 

@@ -5,8 +5,10 @@ use crate::effort::common_step;
 use crate::library::{FactorColumn, Library, Rounding, Shape, factor_columns};
 use crate::linear::{least_squares, residual};
 use crate::options::{ExponentSets, NegativeExponents, STEEP_SETS};
+use crate::roughness;
 use crate::screen::{Axis, Heads, Screen};
 use crate::separable::Grid;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
@@ -40,6 +42,8 @@ pub(crate) struct Hypotheses<'a> {
     axes: Vec<OnceLock<Axis>>,
     /// Of at most two varying parameters, without and with negative exponents of the first.
     heads: [OnceLock<Heads>; 2],
+    /// By varying parameter: see [`Self::lines`].
+    lines: Vec<OnceLock<Vec<Vec<usize>>>>,
     /// By mask of the varying parameters that a count depends on.
     reduced: Vec<OnceLock<Arc<Reduced<'a>>>>,
 }
@@ -84,7 +88,8 @@ impl<'a> Hypotheses<'a> {
         let reduced = (0..1usize << varying.len().min(MOST_CACHED)).map(|_| OnceLock::new()).collect();
         let axes = (0..2 * varying.len()).map(|_| OnceLock::new()).collect();
         let heads = [OnceLock::new(), OnceLock::new()];
-        Self { points, sets, steep, varying, shared, grid: OnceLock::new(), axes, heads, reduced }
+        let lines = varying.iter().map(|_| OnceLock::new()).collect();
+        Self { points, sets, steep, varying, shared, grid: OnceLock::new(), axes, heads, lines, reduced }
     }
 
     /// The hypotheses in the parameters that the count `y` depends on; `None` if those are all.
@@ -145,8 +150,8 @@ impl<'a> Hypotheses<'a> {
     pub fn steps(&self, y: &[f64]) -> Vec<f64> {
         let anywhere = common_step(y.iter().copied());
         let mut squares = vec![0.0; y.len()];
-        for &l in &self.varying {
-            for line in self.lines(l) {
+        for bit in 0..self.varying.len() {
+            for line in self.lines(bit) {
                 let step = common_step(line.iter().map(|&i| y[i]));
                 line.iter().for_each(|&i| squares[i] += step * step);
             }
@@ -238,8 +243,7 @@ impl<'a> Hypotheses<'a> {
     fn kept_factors(&self, y: &[f64], axes: &[&Axis]) -> Vec<Vec<u16>> {
         let count = KEPT_FACTORS[(axes.len() - MOST_SHARED).min(KEPT_FACTORS.len() - 1)];
         let of_axis = |(bit, axis): (usize, &&Axis)| {
-            let mut lines = self.lines(self.varying[bit]);
-            let mut along = y.to_vec();
+            let (mut lines, mut along) = (Cow::Borrowed(self.lines(bit)), y.to_vec());
             if lines.is_empty() {
                 // Points that share no line are compared after the power of all other parameters was taken out.
                 let slopes = self.slopes(y);
@@ -247,7 +251,7 @@ impl<'a> Hypotheses<'a> {
                     let others = (0..self.varying.len()).filter(|other| *other != bit);
                     *v /= others.map(|other| x[self.varying[other]].powf(slopes[other])).product::<f64>();
                 }
-                lines.push((0..y.len()).collect());
+                lines = Cow::Owned(vec![(0..y.len()).collect()]);
             }
             let mut scored: Vec<(f64, u16)> = Vec::new();
             for j in 0..axis.factors.len() as u16 {
@@ -269,7 +273,7 @@ impl<'a> Hypotheses<'a> {
             let of = |(bit, &l): (usize, &usize)| {
                 let columns = factor_columns(&self.points, l, self.sets_of(l), negative >> bit & 1 == 1, rounding);
                 match kept {
-                    Some(count) => self.best_factors(y, l, columns, count),
+                    Some(count) => self.best_factors(y, bit, columns, count),
                     None => columns,
                 }
             };
@@ -286,18 +290,16 @@ impl<'a> Hypotheses<'a> {
     /// Bits of the varying parameters along which `y` falls by more than a tenth from the lowest to the highest value.
     fn falling(&self, y: &[f64]) -> usize {
         let mut mask = 0;
-        for (bit, &l) in self.varying.iter().enumerate() {
-            let mut logs = Vec::new();
-            for line in self.lines(l) {
+        for bit in 0..self.varying.len() {
+            let (mut logs, mut lines) = (0.0, 0);
+            for line in self.lines(bit) {
                 let (first, last) = (line[0], line[line.len() - 1]);
                 if y[first] > 0.0 && y[last] > 0.0 {
-                    logs.push((y[last] / y[first]).ln());
+                    logs += (y[last] / y[first]).ln();
+                    lines += 1;
                 }
             }
-            let falls = match logs.len() {
-                0 => self.slopes(y)[bit] < -0.1,
-                lines => logs.iter().sum::<f64>() / (lines as f64) < -0.1,
-            };
+            let falls = if lines == 0 { self.slopes(y)[bit] < -0.1 } else { logs / f64::from(lines) < -0.1 };
             mask |= usize::from(falls) << bit;
         }
         mask
@@ -306,9 +308,9 @@ impl<'a> Hypotheses<'a> {
     /// Bits of the varying parameters along which `y` levels off: per doubling of the parameter it rises less than half
     /// as much beyond the middle as before it, as the share `1 - 1/p` that a rank sends to others does.
     fn levelling(&self, y: &[f64]) -> usize {
-        let levels_off = |l: usize| {
+        let levels_off = |bit: usize, l: usize| {
             let mut rises = [0.0, 0.0];
-            for line in self.lines(l) {
+            for line in self.lines(bit) {
                 let [first, middle, last] = [line[0], line[line.len() / 2], line[line.len() - 1]];
                 let rise =
                     |from: usize, to: usize| (y[to] - y[from]) / (self.points[to][l].ln() - self.points[from][l].ln());
@@ -317,7 +319,7 @@ impl<'a> Hypotheses<'a> {
             }
             rises[0] > 0.0 && rises[1] < 0.5 * rises[0]
         };
-        self.varying.iter().enumerate().map(|(bit, &l)| usize::from(levels_off(l)) << bit).sum()
+        self.varying.iter().enumerate().map(|(bit, &l)| usize::from(levels_off(bit, l)) << bit).sum()
     }
 
     /// By varying parameter: the power of it that a product of powers fitted to the logarithms of `y` has; zeros where
@@ -332,22 +334,18 @@ impl<'a> Hypotheses<'a> {
         least_squares(&columns, &logs).split_off(1)
     }
 
-    /// Groups of at least three points that differ in parameter `l` alone, each ascending in it.
-    fn lines(&self, l: usize) -> Vec<Vec<usize>> {
-        let mut order: Vec<usize> = (0..self.points.len()).collect();
-        let others = |i: usize| (0..self.points[i].len()).filter(move |m| *m != l).map(move |m| self.points[i][m]);
-        let compare = |a: &usize, b: &usize| {
-            others(*a).zip(others(*b)).fold(std::cmp::Ordering::Equal, |o, (x, y)| o.then(x.total_cmp(&y)))
-        };
-        order.sort_by(|a, b| compare(a, b).then(self.points[*a][l].total_cmp(&self.points[*b][l])));
-        let lines = order.chunk_by(|a, b| compare(a, b).is_eq());
-        lines.filter(|line| line.len() >= 3).map(<[usize]>::to_vec).collect()
+    /// Groups of at least three points that differ in the varying parameter of this `bit` alone, each ascending in it.
+    fn lines(&self, bit: usize) -> &[Vec<usize>] {
+        self.lines[bit].get_or_init(|| {
+            let l = self.varying[bit];
+            roughness::lines(&self.points, l).into_iter().filter(|line| line.len() >= 3).collect()
+        })
     }
 
     /// The constant factor and the `count` others that leave least when a constant and the factor are fitted to each
     /// line of `y`, plus those that are simplest.
-    fn best_factors(&self, y: &[f64], l: usize, columns: Vec<FactorColumn>, count: usize) -> Vec<FactorColumn> {
-        let lines = self.lines(l);
+    fn best_factors(&self, y: &[f64], bit: usize, columns: Vec<FactorColumn>, count: usize) -> Vec<FactorColumn> {
+        let lines = self.lines(bit);
         let mut scored: Vec<(f64, f64, FactorColumn)> = Vec::new();
         for column in columns {
             let left = lines.iter().map(|line| left_on_line(y, &column.values, line)).sum();

@@ -25,6 +25,7 @@ mod library;
 mod line;
 mod linear;
 pub mod machine;
+pub mod messages;
 pub mod model;
 mod noise;
 mod noise_estimate;

@@ -103,6 +103,16 @@ pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(x, y)| x * y).sum()
 }
 
+/// The same in four sums side by side, as vectors of any width do it.
+fn dot_of_four(a: &[f64], b: &[f64]) -> f64 {
+    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<4>(), b.as_chunks::<4>());
+    let mut sums = [0.0; 4];
+    for (a, b) in a.iter().zip(b) {
+        (0..4).for_each(|j| sums[j] += a[j] * b[j]);
+    }
+    (sums[0] + sums[1]) + (sums[2] + sums[3]) + dot(a_rest, b_rest)
+}
+
 /// Inverse of `AᵀA` for the given columns, row by row; `None` where it does not exist.
 pub(crate) fn inverse_gram(columns: &[Vec<f64>]) -> Option<Vec<f64>> {
     let k = columns.len();
@@ -154,15 +164,15 @@ impl Orthonormal {
         }
         self.columns.extend(column);
         let (before, new) = self.columns.split_at_mut(start);
-        let total = dot(new, new);
+        let total = dot_of_four(new, new);
         let (mut along, mut norm) = ([0.0; MOST_COLUMNS], total);
         for _ in 0..2 {
             for (along, q) in along.iter_mut().zip(before.chunks_exact(self.rows)) {
-                let part = dot(new, q);
+                let part = dot_of_four(new, q);
                 new.iter_mut().zip(q).for_each(|(x, q)| *x -= part * q);
                 *along += part;
             }
-            let left = dot(new, new);
+            let left = dot_of_four(new, new);
             let little_lost = left > 0.5 * norm;
             norm = left;
             if little_lost {
@@ -186,7 +196,7 @@ impl Orthonormal {
     pub fn project(&self, data: &mut [f64]) -> [f64; MOST_COLUMNS] {
         let mut parts = [0.0; MOST_COLUMNS];
         for (part, q) in parts.iter_mut().zip(self.columns()) {
-            *part = dot(data, q);
+            *part = dot_of_four(data, q);
             data.iter_mut().zip(q).for_each(|(x, q)| *x -= *part * q);
         }
         self.solve(parts)

@@ -24,6 +24,12 @@ pub struct Factor {
 
 impl Factor {
     /// The factor's value at `x`.
+    ///
+    /// ```
+    /// use modeler::model::Factor;
+    /// let factor = Factor { parameter: 0, exponent: (1, 2).into(), log_exponent: 1 };
+    /// assert_eq!(factor.at(16.0), 4.0 * 4.0); // √16 · log2(16)
+    /// ```
     #[must_use]
     pub fn at(&self, x: f64) -> f64 {
         x.powf(f64::from(*self.exponent.numer()) / f64::from(*self.exponent.denom())) * x.log2().powi(self.log_exponent)
@@ -207,6 +213,20 @@ impl Uncertainty {
 
 impl Model {
     /// The model's value at `x`, one coordinate per parameter.
+    ///
+    /// ```
+    /// # use modeler::experiment::{ExperimentBuilder, Metric};
+    /// # let mut builder = ExperimentBuilder::new(["p"]);
+    /// # let blocks = builder.metric(Metric { name: "basic_blocks".into(), unit: String::new(), over_ranks: None });
+    /// # let solve = builder.callpath(["main", "solve"]);
+    /// # for p in [2.0_f64, 4.0, 8.0, 16.0, 32.0] {
+    /// #     let point = builder.point(&[p]);
+    /// #     builder.add(solve, blocks, point, 7.0 + 3.0 * p * p.log2());
+    /// # }
+    /// # let fits = modeler::fit(&builder.finish(), &modeler::Options::default());
+    /// let model = &fits.models[0]; // of 7 + 3 p log2(p)
+    /// assert_eq!(model.at(&[64.0]), 7.0 + 3.0 * 64.0 * 6.0);
+    /// ```
     #[must_use]
     pub fn at(&self, x: &[f64]) -> f64 {
         if let Some(segment) = self.segment_at(x) {
@@ -218,13 +238,24 @@ impl Model {
 
 impl Term {
     /// The term's value at `x`, one coordinate per parameter.
+    ///
+    /// ```
+    /// use modeler::model::{Factor, Role, Scale, Term};
+    /// let factors = vec![Factor { parameter: 1, exponent: 2.into(), log_exponent: 0 }];
+    /// let remote = Term { coefficient: 4.0, role: Role::Bandwidth, scale: Scale::Remote(0), factors };
+    /// assert_eq!(remote.at(&[8.0, 10.0]), 4.0 * 7.0 / 8.0 * 100.0); // 4 (p-1)/p n²
+    /// ```
     #[must_use]
     pub fn at(&self, x: &[f64]) -> f64 {
-        let scale = match self.scale {
-            Scale::One => 1.0,
-            Scale::Remote(parameter) => (x[parameter] - 1.0) / x[parameter],
-        };
-        self.factors.iter().fold(self.coefficient * scale, |product, f| product * f.at(x[f.parameter]))
+        self.factors.iter().fold(self.scaled_coefficient(x), |product, f| product * f.at(x[f.parameter]))
+    }
+
+    /// The term at `x` without its factors.
+    pub(crate) fn scaled_coefficient(&self, x: &[f64]) -> f64 {
+        match self.scale {
+            Scale::One => self.coefficient,
+            Scale::Remote(parameter) => self.coefficient * ((x[parameter] - 1.0) / x[parameter]),
+        }
     }
 }
 

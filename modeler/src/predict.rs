@@ -15,6 +15,22 @@ impl Model {
     /// measurements would with that probability be higher. It covers the noise of one measurement, the coefficients'
     /// errors, where the shape was searched in noisy data the disagreement of the shapes that explain them nearly as
     /// well, and what the function misses at the measured points beyond noise.
+    ///
+    /// ```
+    /// # use modeler::experiment::{ExperimentBuilder, Metric};
+    /// # let mut builder = ExperimentBuilder::new(["p"]);
+    /// # let blocks = builder.metric(Metric { name: "basic_blocks".into(), unit: String::new(), over_ranks: None });
+    /// # let solve = builder.callpath(["main", "solve"]);
+    /// # for p in [2.0_f64, 4.0, 8.0, 16.0, 32.0] {
+    /// #     let point = builder.point(&[p]);
+    /// #     builder.add(solve, blocks, point, 7.0 + 3.0 * p * p.log2());
+    /// # }
+    /// # let fits = modeler::fit(&builder.finish(), &modeler::Options::default());
+    /// let model = &fits.models[0]; // of 7 + 3 p log2(p)
+    /// let prediction = model.predict(&[64.0], 0.9);
+    /// assert_eq!(prediction.value, 7.0 + 3.0 * 64.0 * 6.0);
+    /// assert_eq!((prediction.lower, prediction.upper), (prediction.value, prediction.value)); // counts have no noise
+    /// ```
     #[must_use]
     pub fn predict(&self, x: &[f64], level: f64) -> Prediction {
         if let Some(prediction) = self.predict_in_segments(x, level) {

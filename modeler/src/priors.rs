@@ -197,6 +197,16 @@ pub(crate) enum Bytes {
     Received,
 }
 
+impl Bytes {
+    /// The metric that counts them.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sent => "bytes_sent",
+            Self::Received => "bytes_received",
+        }
+    }
+}
+
 /// An MPI operation's cost; `docs/priors.md` gives the formula and source of each.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Operation {
@@ -276,6 +286,11 @@ impl Operation {
         self.bandwidth.is_some()
     }
 
+    /// Whether it is between two ranks, so that the mean over ranks of its time is that of the mean rank's messages.
+    pub fn is_between_two(&self) -> bool {
+        matches!(self.startups, [Once]) && matches!(self.bandwidth, Some(All))
+    }
+
     /// The prior: every subset of the cost's parts and a constant, fewest first. `waiting` holds the parts of the logical
     /// clock's.
     pub fn prior(
@@ -347,7 +362,7 @@ fn product(a: &[Term], b: &[Term]) -> Vec<Term> {
 }
 
 /// The product of two products of factors.
-fn multiply(a: &[Factor], b: &[Factor]) -> Vec<Factor> {
+pub(crate) fn multiply(a: &[Factor], b: &[Factor]) -> Vec<Factor> {
     let mut factors = a.to_vec();
     for factor in b {
         match factors.iter_mut().find(|f| f.parameter == factor.parameter) {

@@ -6,14 +6,19 @@
 /// Median of the absolute value of a standard normal variable.
 const MEDIAN_OF_NORMAL: f64 = 0.674_489_8;
 
-/// By parameter: groups of points that differ in it alone, each ascending in it.
+/// By parameter: groups of points that differ in it alone, each ascending in it; and by point its logarithm, or itself
+/// where it is not above zero everywhere.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Lines(Vec<Vec<Vec<usize>>>);
+pub(crate) struct Lines(Vec<Vec<Vec<usize>>>, Vec<Vec<f64>>);
 
 impl Lines {
     pub fn of(points: &[&[f64]]) -> Self {
         let parameters = points.first().map_or(0, |x| x.len());
-        Self((0..parameters).map(|l| lines(points, l)).collect())
+        let along = |l: usize| -> Vec<f64> {
+            let positive = points.iter().all(|x| x[l] > 0.0);
+            points.iter().map(|x| if positive { x[l].ln() } else { x[l] }).collect()
+        };
+        Self((0..parameters).map(|l| lines(points, l)).collect(), (0..parameters).map(along).collect())
     }
 }
 
@@ -63,8 +68,7 @@ const LEAST: f64 = 1e-3;
 pub(crate) fn offsets(lines: &Lines, points: &[&[f64]], y: &[f64], l: usize) -> Vec<(f64, f64)> {
     let mean = y.iter().map(|v| v.abs()).sum::<f64>() / y.len().max(1) as f64;
     let logs: Vec<f64> = y.iter().map(|v| v.max(LEAST * mean).max(f64::MIN_POSITIVE).ln()).collect();
-    let positive = points.iter().all(|x| x[l] > 0.0);
-    let at = |i: usize| if positive { points[i][l].ln() } else { points[i][l] };
+    let at = |i: usize| lines.1[l][i];
     let mut off = Vec::with_capacity(points.len());
     for line in &lines.0[l] {
         for triple in line.windows(3) {
@@ -101,7 +105,7 @@ fn last_slope(points: &[&[f64]], y: &[f64], l: usize, line: &[usize]) -> Option<
 }
 
 /// Groups of points that differ in parameter `l` alone, each ascending in it.
-fn lines(points: &[&[f64]], l: usize) -> Vec<Vec<usize>> {
+pub(crate) fn lines(points: &[&[f64]], l: usize) -> Vec<Vec<usize>> {
     let others = |i: usize| points[i].iter().enumerate().filter(move |(m, _)| *m != l).map(|(_, x)| *x);
     let compare = |a: &usize, b: &usize| {
         others(*a).zip(others(*b)).fold(std::cmp::Ordering::Equal, |o, (x, y)| o.then(x.total_cmp(&y)))

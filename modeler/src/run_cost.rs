@@ -21,6 +21,16 @@ impl RunCost {
     ///
     /// Ridge regression of the logarithms about their means (Hoerl and Kennard, Technometrics 12, 1970), so that it is
     /// defined for any number of runs, and for parameters that have not been varied yet.
+    ///
+    /// ```
+    /// use modeler::run_cost::RunCost;
+    /// // The work is n; ranks do not matter.
+    /// let runs = [(vec![2.0, 100.0], 1.0), (vec![4.0, 100.0], 1.0), (vec![2.0, 200.0], 2.0), (vec![4.0, 200.0], 2.0)];
+    /// let cost = RunCost::learn(&runs).expect("there are runs");
+    /// let seconds = cost.seconds(&[4.0, 400.0]);
+    /// assert!((3.0..4.5).contains(&seconds), "{seconds}");
+    /// assert!(RunCost::learn(&[]).is_none());
+    /// ```
     #[must_use]
     pub fn learn(runs: &[(Vec<f64>, f64)]) -> Option<Self> {
         let parameters = runs.first()?.0.len();

@@ -9,10 +9,14 @@ use crate::effort::relative_weights;
 use crate::hypotheses::Hypotheses;
 use crate::linear::{MOST_COLUMNS, Orthonormal};
 use crate::model::{Role, Scale, Term};
-use crate::screen::{Base, Buffers, Product, Screen, Screening};
+use crate::screen::{Base, Buffers, COMPLEXITY_PRICE, Product, Screen, Screening};
 
 /// Finalists that are fitted with weights relative to the fitted values.
 const FINALISTS: usize = 8;
+/// So many of them are fitted however much worse than the best they score; further ones only where they are worse by less
+/// than this.
+const ALWAYS_FITTED: usize = 4;
+const WORTH_FITTING: f64 = 12.0;
 /// How many single terms are looked at, with a constant and without.
 const SINGLES: usize = 12;
 /// How many of them are continued.
@@ -25,12 +29,14 @@ const QUIET: f64 = 0.01;
 const MOST_EXCHANGES: usize = 4;
 /// What a coefficient costs in the criterion beside the logarithm of the number of points.
 const COEFFICIENT_PRICE: f64 = 2.0;
-/// What a nat of complexity costs in the criterion, which is twice a description length.
-const COMPLEXITY_PRICE: f64 = 1.25;
 /// Degrees of freedom that a sum of one term is taken to leave at least: with fewer, four points could never show growth.
 const LEAST_FREEDOM: f64 = 4.0;
 /// Weights that change by less make no other fit.
 const SETTLED: f64 = 0.01;
+/// What is left of values below this is their rounding, and a summand of no more than so many times that explains
+/// nothing else.
+const EXACT: f64 = 1e-6;
+const OF_ROUNDING: f64 = 10.0;
 /// Screens cannot tell smaller mean squares of relative residuals from rounding.
 const FINEST_SCREENED: f64 = 1e-14;
 /// Nor can fits.
@@ -43,6 +49,8 @@ pub(crate) struct Candidate {
     pub constant: f64,
     /// Terms with coefficients.
     pub terms: Vec<Term>,
+    /// Its values at the points.
+    pub fitted: Vec<f64>,
     /// Mean squared relative error at points left out one at a time.
     pub left_out: f64,
     /// The search's criterion.
@@ -141,7 +149,9 @@ struct Search<'a> {
 
 impl Search<'_> {
     fn run(&self, w: &mut Workspace) -> Vec<Candidate> {
-        let sums = self.finalists(w);
+        let mut sums = self.finalists(w);
+        let worst = sums.first().map_or(0.0, |best| best.score) + WORTH_FITTING;
+        sums.truncate(sums.partition_point(|s| s.score <= worst).max(ALWAYS_FITTED));
         let mut candidates: Vec<Candidate> = sums.iter().filter_map(|s| self.candidate(s, w)).collect();
         candidates.sort_by(|a, b| a.score.total_cmp(&b.score));
         candidates
@@ -150,23 +160,37 @@ impl Search<'_> {
     fn finalists(&self, w: &mut Workspace) -> Vec<Sum> {
         let constant = Sum { constant: true, products: [None; 2], mean: 0.0, score: 0.0 };
         let nothing = Sum { constant: false, ..constant };
-        let mut singles = self.longer(&nothing, SINGLES, f64::INFINITY, true, w);
-        singles.extend(self.longer(&constant, SINGLES, f64::INFINITY, false, w));
-        singles.sort_by(|a, b| a.score.total_cmp(&b.score));
+        let mut singles = self.singles([&nothing, &constant], FINALISTS, w);
         let mut sums = singles.clone();
         sums.push(self.scored(constant, self.rss(&constant, w), FINEST_SCREENED));
         sums.sort_by(|a, b| a.score.total_cmp(&b.score));
-        for (i, single) in singles.iter().enumerate() {
-            let best = sums.iter().map(|s| s.mean).fold(f64::INFINITY, f64::min);
-            // Where noise does not hide it, the right sum may hold a term that alone is not among the best.
-            if i >= CONTINUED && (best > QUIET * QUIET || best <= FINEST_SCREENED) {
-                break;
+        let mut i = 0;
+        while i < singles.len() {
+            if i >= CONTINUED {
+                let best = sums.iter().map(|s| s.mean).fold(f64::INFINITY, f64::min);
+                // Where noise does not hide it, the right sum may hold a term that alone is not among the best.
+                if best > QUIET * QUIET || best <= FINEST_SCREENED {
+                    break;
+                }
+                if i == CONTINUED {
+                    singles = self.singles([&nothing, &constant], SINGLES, w);
+                }
             }
-            sums.extend(self.longer(single, CONTINUATIONS, last_score(&sums), false, w));
+            sums.extend(self.longer(&singles[i], CONTINUATIONS, last_score(&sums), false, w));
             sums.sort_by(|a, b| a.score.total_cmp(&b.score));
+            i += 1;
         }
         self.exchange(&singles[..singles.len().min(CONTINUED)], &mut sums, w);
         best_different(&sums)
+    }
+
+    /// The best single terms beside each of `sums`, so many of each if all are asked for, and else of both.
+    fn singles(&self, sums: [&Sum; 2], count: usize, w: &mut Workspace) -> Vec<Sum> {
+        let mut singles = self.longer(sums[0], count, f64::INFINITY, true, w);
+        let worst = singles.get(FINALISTS - 1).filter(|_| count == FINALISTS).map_or(f64::INFINITY, |s| s.score);
+        singles.extend(self.longer(sums[1], count, worst, false, w));
+        singles.sort_by(|a, b| a.score.total_cmp(&b.score));
+        singles
     }
 
     /// Exchanges one term of the best sum of two as long as that makes it better. Its terms `continued` were already.
@@ -228,7 +252,7 @@ impl Search<'_> {
         let cost = COMPLEXITY_PRICE / n;
         let price = self.price(sum) + self.coefficient_price();
         let limit = if worst.is_finite() { n * ((worst - price) / n).exp() } else { f64::INFINITY };
-        let best = self.screen.best(base, Screening { cost, fresh, count, limit }, &mut w.buffers);
+        let best = self.screen.best(base, Screening { fresh, count, limit }, &mut w.buffers);
         let extended = |(left, product): &(f64, Product)| {
             let mut longer = *sum;
             if product.head == 0 && product.lane == 0 {
@@ -318,20 +342,40 @@ impl Search<'_> {
         self.judged(&sum, &coefficients, w)
     }
 
+    /// Whether a summand is nowhere more than this share of the sum.
+    fn is_padded(&self, sum: &Sum, coefficients: &[f64], share: f64, w: &mut Workspace) -> bool {
+        let (first, of_terms) = coefficients.split_at(usize::from(sum.constant));
+        let is_small =
+            |values: &[f64], c: f64, fitted: &[f64]| values.iter().zip(fitted).all(|(x, f)| c * x <= share * f);
+        let constant = first.first().is_some_and(|c| w.fitted.iter().all(|f| *c <= share * f));
+        constant
+            || sum.products.iter().flatten().zip(of_terms).any(|(&product, c)| {
+                w.column.clear();
+                self.screen.column(product, &mut w.column);
+                is_small(&w.column, *c, &w.fitted)
+            })
+    }
+
     fn judged(&self, sum: &Sum, coefficients: &[f64], w: &mut Workspace) -> Option<Candidate> {
         let n = self.y.len();
-        let shares = if self.power == 1.0 { vec![1.0; n] } else { shares(&w.fitted, self.power) };
+        let shares = if self.power == 1.0 { Vec::new() } else { shares(&w.fitted, self.power) };
+        let share = |i: usize| shares.get(i).copied().unwrap_or(1.0);
         w.values.clear();
-        for (i, share) in shares.iter().enumerate() {
+        let mut rss = 0.0;
+        for i in 0..n {
             let leverage = w.columns.leverage(i);
             if leverage > 1.0 - 1e-9 || w.fitted[i] <= 0.0 {
                 return None;
             }
-            w.values.push(share * ((self.y[i] / w.fitted[i] - 1.0) / (1.0 - leverage)).powi(2));
+            let off = self.y[i] / w.fitted[i] - 1.0;
+            w.values.push(share(i) * (off / (1.0 - leverage)).powi(2));
+            rss += share(i) * off.powi(2);
         }
         let mean = w.values.iter().sum::<f64>() / n as f64;
-        let square = |((y, f), share): ((&f64, &f64), &f64)| share * (y / f - 1.0).powi(2);
-        let rss = self.y.iter().zip(&w.fitted).zip(&shares).map(square).sum();
+        let off = (rss / n as f64).sqrt();
+        if off < EXACT && self.is_padded(sum, coefficients, OF_ROUNDING * off.max(f64::EPSILON), w) {
+            return None;
+        }
         let products = sum.products.iter().flatten().zip(&coefficients[usize::from(sum.constant)..]);
         let term = |(&product, c): (&Product, &f64)| Term {
             coefficient: c / self.screen.scale(product),
@@ -342,6 +386,7 @@ impl Search<'_> {
         Some(Candidate {
             constant: if sum.constant { coefficients[0] } else { 0.0 },
             terms: products.map(term).collect(),
+            fitted: w.fitted.clone(),
             left_out: mean,
             score: self.scored(*sum, rss, FINEST_FITTED).score,
         })

@@ -47,9 +47,36 @@ pub fn at_most(prediction: Prediction, limit: f64) -> Verdict {
 }
 
 /// Whether the quotient of new over old is at most `1 + tolerance`.
+///
+/// ```
+/// use modeler::{compare::Ratio, verdict::{Verdict, no_worse}};
+/// let slower = Ratio { value: 1.2, lower: 1.1, upper: 1.3 };
+/// assert_eq!(no_worse(slower, 0.05), Verdict::Fail);
+/// assert_eq!(no_worse(slower, 0.2), Verdict::Undecided);
+/// ```
 #[must_use]
 pub fn no_worse(ratio: Ratio, tolerance: f64) -> Verdict {
     decide(ratio.lower, ratio.upper, 1.0 + tolerance)
+}
+
+/// Whether a prediction is no worse than a baseline of zero, of which no tolerance is a part: nothing is no worse than
+/// nothing, and what is certainly more than the baseline may be is worse.
+///
+/// ```
+/// use modeler::{Prediction, verdict::{Verdict, no_worse_than_nothing}};
+/// let interval = |lower, value, upper| Prediction { value, lower, upper, level: 0.9 };
+/// let nothing = interval(0.0, 0.0, 0.0);
+/// assert_eq!(no_worse_than_nothing(nothing, nothing), Verdict::Pass);
+/// assert_eq!(no_worse_than_nothing(interval(0.0, 1.0, 2.0), nothing), Verdict::Undecided);
+/// assert_eq!(no_worse_than_nothing(interval(0.5, 1.0, 2.0), nothing), Verdict::Fail);
+/// ```
+#[must_use]
+pub fn no_worse_than_nothing(new: Prediction, baseline: Prediction) -> Verdict {
+    match (new.upper <= baseline.lower, new.lower > baseline.upper) {
+        (true, _) => Verdict::Pass,
+        (false, true) => Verdict::Fail,
+        (false, false) => Verdict::Undecided,
+    }
 }
 
 /// An interval against a limit. What is undefined is undecided.
@@ -69,6 +96,24 @@ impl Model {
     /// Whether the model grows at most as `bound` in the parameter with this index, over the terms that are at least
     /// 1 % of the model at `corner`, one coordinate per parameter. Where the shape was searched in noisy data, the shapes
     /// that explain them nearly as well must agree, or else it is undecided.
+    ///
+    /// ```
+    /// use modeler::{model::Growth, verdict::Verdict};
+    /// # use modeler::experiment::{ExperimentBuilder, Metric};
+    /// # let mut builder = ExperimentBuilder::new(["p"]);
+    /// # let blocks = builder.metric(Metric { name: "basic_blocks".into(), unit: String::new(), over_ranks: None });
+    /// # let solve = builder.callpath(["main", "solve"]);
+    /// # for p in [2.0_f64, 4.0, 8.0, 16.0, 32.0] {
+    /// #     let point = builder.point(&[p]);
+    /// #     builder.add(solve, blocks, point, 7.0 + 3.0 * p * p.log2());
+    /// # }
+    /// # let fits = modeler::fit(&builder.finish(), &modeler::Options::default());
+    /// let model = &fits.models[0]; // of 7 + 3 p log2(p)
+    /// let linear = Growth { exponent: 1.into(), log_exponent: 0 };
+    /// let quadratic = Growth { exponent: 2.into(), log_exponent: 0 };
+    /// assert_eq!(model.grows_at_most(0, linear, &[1024.0]), Verdict::Fail);
+    /// assert_eq!(model.grows_at_most(0, quadratic, &[1024.0]), Verdict::Pass);
+    /// ```
     #[must_use]
     pub fn grows_at_most(&self, parameter: usize, bound: Growth, corner: &[f64]) -> Verdict {
         let key = |growth: Growth| (growth.exponent, growth.log_exponent);
@@ -124,6 +169,16 @@ mod tests {
         assert_eq!(model.grows_at_most(0, bound(1, 1), &[256.0]), Verdict::Pass);
         assert_eq!(model.grows_at_most(0, bound(2, 0), &[256.0]), Verdict::Pass);
         assert_eq!(model.grows_at_most(0, bound(1, 0), &[256.0]), Verdict::Fail);
+    }
+
+    #[test]
+    fn what_rounding_leaves_of_a_line_is_no_rival_however_far_away() {
+        // Nine decimals of seconds: the smallest value is exact to 2e-7 of itself.
+        let model = model("time", |p| (1.234_567_891e-3 * p * 1e9).round() * 1e-9);
+        assert_eq!(model.grows_at_most(0, bound(1, 0), &[1e12]), Verdict::Pass, "{:?}", model.runners_up);
+        assert_eq!(model.grows_at_most(0, bound(0, 1), &[1e12]), Verdict::Fail);
+        let rivals = &model.uncertainty.rivals;
+        assert!(rivals.iter().all(|(_, _, terms)| leading(0.0, terms, 0, &[1e12]) == bound(1, 0)), "{rivals:?}");
     }
 
     #[test]

@@ -227,6 +227,27 @@ fn allreduce_splits_into_latency_and_bandwidth() {
 }
 
 #[test]
+fn growth_that_the_times_do_not_show_is_not_shown() {
+    let experiment = over_p_and_n(
+        "MPI_Waitall",
+        &[
+            ("visits", &|_, _| 10.0),
+            ("bytes_sent", &|_, n| 80.0 * n),
+            ("bytes_received", &|_, n| 80.0 * n),
+            ("time", &|_, _| 4.8e-5),
+        ],
+    );
+    let fits = fit(&experiment, &Options::default());
+    let model = the_model(&fits, &experiment, "time");
+    assert!(model.terms.iter().any(|t| t.coefficient == 0.0 && !t.factors.is_empty()), "{:?}", model.terms);
+    assert!((model.at(&[32.0, 1e6]) / 4.8e-5 - 1.0).abs() < 1e-6, "{:?}", model.terms);
+    assert_eq!(modeler::report::shape(&experiment.parameters, model), "constant");
+    assert!(model.shown_growth().iter().all(|g| (g.exponent, g.log_exponent) == (Exponent::from_integer(0), 0)));
+    // What the bytes say stays known.
+    assert_eq!(model.growth[1].exponent, Exponent::from_integer(1));
+}
+
+#[test]
 fn constant_effort_means_constant_time() {
     let noise = [1.0, 1.05, 0.98, 1.02, 1.01];
     let time = |p: f64| 0.5 * noise[p.log2() as usize - 1];

@@ -77,3 +77,86 @@ fn without_the_clock_bytes_see_a_constant() {
     assert!(model.growth[1].exponent == Exponent::from_integer(0), "{:?}", model.growth);
     assert!(model.growth[0].exponent < Exponent::new(1, 3), "{:?}", model.growth);
 }
+
+/// Planes of ranks as they are, not as squares: how many, extents, and stages between the first and the last rank.
+const PLANES: [(f64, [f64; 2], f64); 5] = [
+    (8.0, [4.0, 2.0], 4.0),
+    (16.0, [4.0, 4.0], 6.0),
+    (32.0, [8.0, 4.0], 10.0),
+    (64.0, [8.0, 8.0], 14.0),
+    (128.0, [16.0, 8.0], 22.0),
+];
+const SIZES: [f64; 5] = [8000.0, 16000.0, 24000.0, 32000.0, 40000.0];
+
+/// Waiting of one sweep over a plane whose stages take p^(1/4)·n iterations of four blocks: each rank's work depends on how
+/// many there are.
+#[test]
+fn stages_that_depend_on_the_ranks_are_told_from_the_depth() {
+    let mut builder = ExperimentBuilder::new(["p", "n"]);
+    let mut metric = |name: &str, unit: &str| {
+        builder.metric(Metric { name: name.into(), unit: unit.into(), over_ranks: Some(OverRanks::Mean) })
+    };
+    let (clock, visits, bytes) =
+        (metric("logical_wait", "ticks"), metric("visits", ""), metric("bytes_received", "bytes"));
+    let time = metric("time", "s");
+    let receive = builder.callpath(["main", "sweep", "MPI_Recv"]);
+    for (p, extents, depth) in PLANES {
+        for n in SIZES {
+            let point = builder.point(&[p, n]);
+            let waited = 0.5 * depth * (4.0 * (p.powf(0.25) * n).round() + 1021.0);
+            builder.add(receive, clock, point, waited);
+            builder.add(receive, visits, point, 2.0);
+            builder.add(receive, bytes, point, 80.0 * extents.iter().map(|x| 1.0 - 1.0 / x).sum::<f64>());
+            builder.add(receive, time, point, STARTUP + waited * PER_TICK);
+        }
+    }
+    let experiment = builder.finish();
+    let fits = fit(&experiment);
+    for name in ["logical_wait", "time"] {
+        let id = experiment.metric(name, Some(OverRanks::Mean)).unwrap();
+        let model = fits.models.iter().find(|model| model.metric == id).unwrap();
+        let growth: Vec<Exponent> = model.growth.iter().map(|growth| growth.exponent).collect();
+        // 1/4 + 1/2, that of the depth.
+        assert_eq!(growth, [Exponent::new(3, 4), Exponent::from_integer(1)], "{name}");
+    }
+    // A square, of 30 stages.
+    let (p, n) = (256.0_f64, 48000.0);
+    let expected = STARTUP + 0.5 * 30.0 * (4.0 * p.powf(0.25) * n + 1021.0) * PER_TICK;
+    let model = fits.models.iter().find(|model| model.metric == time).unwrap();
+    let predicted = model.predict(&[p, n], 0.9).value;
+    assert!((predicted / expected - 1.0).abs() < 0.01, "{predicted} instead of {expected}");
+}
+
+/// The sends of such a sweep: ranks at two sides of the plane call with MPI_PROC_NULL, and there are fewer of them the more
+/// ranks there are.
+#[test]
+fn calls_without_a_neighbour_are_no_messages() {
+    let mut builder = ExperimentBuilder::new(["p", "n"]);
+    let mut metric = |name: &str, unit: &str, over: OverRanks| {
+        builder.metric(Metric { name: name.into(), unit: unit.into(), over_ranks: Some(over) })
+    };
+    let metrics =
+        [OverRanks::Mean, OverRanks::Maximum].map(|o| [metric("visits", "", o), metric("bytes_sent", "bytes", o)]);
+    let time = metric("time", "s", OverRanks::Mean);
+    let send = builder.callpath(["main", "sweep", "MPI_Send"]);
+    for (p, extents, _) in PLANES {
+        for n in SIZES {
+            let point = builder.point(&[p, n]);
+            let neighbours: f64 = extents.iter().map(|x| 1.0 - 1.0 / x).sum();
+            let message = 0.1 * n;
+            for ([visits, bytes], share) in metrics.iter().zip([neighbours, 2.0]) {
+                builder.add(send, *visits, point, 2.0);
+                builder.add(send, *bytes, point, share * message);
+            }
+            builder.add(send, time, point, neighbours * (STARTUP + message * PER_BYTE));
+        }
+    }
+    let fits = fit(&builder.finish());
+    let model = fits.models.iter().find(|model| model.metric == time).unwrap();
+    let growth: Vec<Exponent> = model.growth.iter().map(|growth| growth.exponent).collect();
+    assert_eq!(growth, [Exponent::from_integer(0), Exponent::from_integer(1)]);
+    // 16 x 16 ranks, each with 15/8 neighbours on average.
+    let expected = 15.0 / 8.0 * (STARTUP + 4800.0 * PER_BYTE);
+    let predicted = model.predict(&[256.0, 48000.0], 0.9).value;
+    assert!((predicted / expected - 1.0).abs() < 0.02, "{predicted} instead of {expected}");
+}

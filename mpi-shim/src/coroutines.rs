@@ -1,12 +1,13 @@
 //! Ranks that share a thread. SimGrid's SMPI runs all ranks of a program in one process, as coroutines that change places
-//! only inside MPI functions. So whatever belongs to the rank that calls, the runtime's block in thread-local storage
+//! only inside MPI functions, and in some that let simulated time pass. So whatever belongs to the rank that calls, the runtime's block in thread-local storage
 //! and our own flag, is laid aside on the rank's own stack while MPI runs, and put back when the function returns.
 
+use std::ffi::c_void;
 use std::sync::{Mutex, PoisonError};
 
 use poise_profile::Profile;
 
-use crate::library::family;
+use crate::library::{Function, family};
 use crate::runtime::{self, Suspended};
 use crate::wrapper::INSIDE;
 
@@ -32,6 +33,38 @@ impl Drop for Others {
             INSIDE.set(inside);
         }
     }
+}
+
+/// Functions in which SMPI lets other ranks run although they are not in the table: those that let simulated time pass, or ask for it.
+macro_rules! time_passes {
+    ($($name:ident $symbol:literal ($($argument:ident: $type:ty),*) -> $result:ty;)*) => {$(
+        /// # Safety
+        /// As the function of this name.
+        #[unsafe(export_name = $symbol)]
+        unsafe extern "C" fn $name($($argument: $type),*) -> $result {
+            static FUNCTION: Function = Function::new(concat!($symbol, "\0"));
+            type Signature = unsafe extern "C" fn($($type),*) -> $result;
+            // SAFETY: SimGrid's headers, and the MPI standard, give the function of this name this signature.
+            let function: Signature = unsafe { std::mem::transmute(FUNCTION.address()) };
+            let _others = runtime::active().then(Others::may_run);
+            // SAFETY: the arguments are the program's.
+            unsafe { function($($argument),*) }
+        }
+    )*};
+}
+
+time_passes! {
+    wtime "MPI_Wtime" () -> f64;
+    profiled_wtime "PMPI_Wtime" () -> f64;
+    sleep "smpi_sleep" (seconds: libc::c_uint) -> libc::c_uint;
+    usleep "smpi_usleep" (microseconds: libc::c_uint) -> libc::c_int;
+    nanosleep "smpi_nanosleep" (time: *const libc::timespec, left: *mut libc::timespec) -> libc::c_int;
+    gettimeofday "smpi_gettimeofday" (time: *mut libc::timeval, zone: *mut c_void) -> libc::c_int;
+    clock_gettime "smpi_clock_gettime" (clock: libc::clockid_t, time: *mut libc::timespec) -> libc::c_int;
+    execute "smpi_execute" (seconds: f64) -> ();
+    execute_benched "smpi_execute_benched" (seconds: f64) -> ();
+    execute_flops "smpi_execute_flops" (operations: f64) -> ();
+    execute_flops_benched "smpi_execute_flops_benched" (operations: f64) -> ();
 }
 
 /// The profiles of the ranks that have reached MPI_Finalize, merged.

@@ -39,7 +39,7 @@ pub fn write_profile() {
     }
     waiting::end(family);
     let Some(world) = World::new(family, rank, size) else {
-        say("MPI_Comm_split of MPI_COMM_WORLD failed; this run has no profile.");
+        runtime::fail("MPI_Comm_split of MPI_COMM_WORLD failed");
         return;
     };
     let is_written = world.reduce().is_some_and(|profile| write(profile, size));
@@ -52,10 +52,9 @@ pub fn write_profile() {
 fn everybody_is_here(family: &Family) -> bool {
     let here = meeting::everybody_is_here(family);
     if let Err(seconds) = here {
-        say(&format!(
-            "no answer from some ranks for {seconds:.0} s in MPI_Finalize: they are not measured, or still at work; this \
-             run has no profile. LD_PRELOAD and POISE_PROFILE must reach every rank; POISE_FINALIZE_SECONDS sets how \
-             long to wait."
+        runtime::fail(&format!(
+            "no answer from some ranks for {seconds:.0} s in MPI_Finalize: they are not measured, or still at work \
+             (LD_PRELOAD and POISE_PROFILE must reach every rank; POISE_FINALIZE_SECONDS sets how long to wait)"
         ));
     }
     here.is_ok()
@@ -178,6 +177,9 @@ fn own(bytes: &[u8], rank: u32) -> Option<Profile> {
     let mut profile = decode(bytes, rank)?;
     if rank == 0 {
         profile.metadata.insert("mpi_library".into(), library_version());
+        if waiting::drift() > 0 {
+            profile.metadata.insert("clock_drift_ns".into(), waiting::drift().to_string());
+        }
     }
     Some(profile)
 }

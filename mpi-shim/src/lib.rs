@@ -6,9 +6,11 @@
 
 mod coroutines;
 mod finalize;
+mod groups;
 mod launch;
 mod library;
 mod meeting;
+mod pending;
 mod requests;
 mod rules;
 mod runtime;

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::coroutines::Others;
-use crate::runtime::say;
+use crate::runtime::{fail, say};
 
 /// `int`.
 pub type Int = c_int;
@@ -143,6 +143,15 @@ pub fn family() -> Option<&'static Family> {
 
 #[cold]
 fn recognise() -> Option<Family> {
+    if !symbol(libc::RTLD_DEFAULT, "ompi_mpi_comm_world\0").is_null()
+        && !symbol(libc::RTLD_DEFAULT, "MPII_Comm_get_attr\0").is_null()
+    {
+        fail(
+            "two MPI libraries are in this process, Open MPI and MPICH, of which only one can be the program's \
+             (see ldd, and what the libraries that it is linked with were built with), so that its MPI calls are not measured",
+        );
+        return None;
+    }
     // The executable has its own copies of data symbols, so they are looked up from there on.
     let data = |name: &str| symbol(libc::RTLD_DEFAULT, name) as usize;
     let world = data("ompi_mpi_comm_world\0");
@@ -334,6 +343,8 @@ calls! {
     fn comm_rank = "Comm_rank" (comm: Handle, rank: &mut Int);
     /// A communicator's ranks, of the local group in an intercommunicator: a handle that is to be freed.
     fn comm_group = "Comm_group" (comm: Handle, group: &mut Handle);
+    /// The ranks of an intercommunicator's other group: a handle that is to be freed.
+    fn comm_remote_group = "Comm_remote_group" (comm: Handle, group: &mut Handle);
     /// Frees that.
     fn group_free = "Group_free" (group: &mut Handle);
     /// What ranks of a group are in another.
@@ -381,6 +392,13 @@ calls! {
     /// Starts to send.
     fn isend = "Isend" (buffer: *const u8, count: Int, datatype: Handle, dest: Int, tag: Int, comm: Handle,
         request: &mut Handle);
+    /// Starts to receive.
+    fn irecv = "Irecv" (buffer: *mut u8, count: Int, datatype: Handle, source: Int, tag: Int, comm: Handle,
+        request: &mut Handle);
+    /// Has a request end without its message, if that has not come.
+    fn cancel = "Cancel" (request: &mut Handle);
+    /// Waits until a request is done, which frees it.
+    fn wait = "Wait" (request: &mut Handle, status: Ptr);
     /// Receives.
     fn recv = "Recv" (buffer: *mut u8, count: Int, datatype: Handle, source: Int, tag: Int, comm: Handle, status: Ptr);
     /// Waits for a message.

@@ -5,86 +5,14 @@
 //! completing call takes the entries of its requests out of the table first, and puts back those that did not
 //! complete. No lock is held while MPI runs.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
-use std::sync::{Mutex, MutexGuard};
-
 use smallvec::{SmallVec, smallvec};
 
+use crate::groups::{NOBODY, Ranks};
 use crate::library::{Family, Handle, Int, Ptr, Wide, family};
-use crate::rules::{ByArguments, Count, Group, Moved, Rule, natural, received, sent};
-use crate::runtime::Stamp;
-use crate::waiting::{self, Source, Wait};
-
-/// What is to be known of a request until it is freed.
-#[derive(Clone, Copy, Default)]
-struct Entry {
-    /// Bytes that it sends each time it starts.
-    sends: u64,
-    /// Bytes that are credited as received each time it starts.
-    arrives: u64,
-    /// Whether its completion brings bytes.
-    receives: bool,
-    /// Whether its status does not say how many: MPICH 4.0's of exchanges that do not wait.
-    uncounted: bool,
-    /// Whether it outlives its completion.
-    persistent: bool,
-    /// Ranks of its communicator; 0 where not known.
-    comm_size: u32,
-    /// Where the message comes from, or, of a persistent send, goes to; of a posted receive, with its place in the order.
-    source: Source,
-}
-
-/// Spreads handles, which are addresses or small numbers, over the bits of a word (Fibonacci hashing).
-#[derive(Default)]
-struct Spread(u64);
-
-impl Hasher for Spread {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.write_usize((self.0 as usize).rotate_left(8) ^ usize::from(byte));
-        }
-    }
-
-    fn write_usize(&mut self, value: usize) {
-        let product = (value as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        self.0 = product ^ (product >> 32);
-    }
-}
-
-type Shard = HashMap<Handle, Entry, BuildHasherDefault<Spread>>;
-
-const SHARDS: usize = 16;
-static TABLE: [Mutex<Shard>; SHARDS] = [const { Mutex::new(HashMap::with_hasher(BuildHasherDefault::new())) }; SHARDS];
-
-fn shard(request: Handle) -> MutexGuard<'static, Shard> {
-    let mut spread = Spread::default();
-    spread.write_usize(request);
-    // Entries stay whole whatever happens to a thread that holds the lock.
-    TABLE[(spread.0 >> 40) as usize % SHARDS].lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-}
-
-fn insert(request: Handle, entry: Entry) {
-    shard(request).insert(request, entry);
-}
-
-fn look_up(request: Handle) -> Option<Entry> {
-    shard(request).get(&request).copied()
-}
-
-/// Takes the entry of a request out; a persistent one's stays, and a copy is returned.
-fn take(request: Handle) -> Option<Entry> {
-    let mut shard = shard(request);
-    let entry = *shard.get(&request)?;
-    if !entry.persistent {
-        shard.remove(&request);
-    }
-    Some(entry)
-}
+use crate::pending::{Entry, drop_joined, insert, look_up, remove, take};
+use crate::rules::{ByArguments, Count, Group, Moved, Rule, natural, ranks_of, received, send, sent};
+use crate::runtime::{self, Stamp};
+use crate::waiting::{self, Needs, Question, Source, Wait};
 
 /// Makes an entry for the request that an accepted call has just returned.
 ///
@@ -95,16 +23,42 @@ unsafe fn register(request: Ptr, comm: Option<Handle>, entry: Entry, wait: &mut 
     // SAFETY: the caller's promise.
     let handle = unsafe { family.read(request, 0) };
     // SAFETY: the caller's promise.
-    let comm_size = comm.map_or(entry.comm_size, |comm| unsafe { Group::of(comm) }.ranks());
+    let group = comm.map(|comm| unsafe { Group::of(comm) });
+    let comm_size = group.map_or(entry.comm_size, |group| group.ranks());
     if entry.receives || entry.persistent {
-        insert(handle, Entry { comm_size, ..entry });
+        insert(handle, Entry { comm_size, ranks: group.map_or(entry.ranks, |group| group.world), ..entry });
     }
     wait.moved.comm_size = comm_size;
 }
 
-/// A receive that is posted now, if it is one.
-fn posted(source: Source, receives: bool) -> Source {
-    if receives && waiting::is_on() { source.posted() } else { Source::default() }
+/// A receive that is posted in this call, if it is one.
+fn posted(source: Source, receives: bool, wait: &Wait<'_>) -> Source {
+    if receives && waiting::is_on() { source.posted(wait.entry.time) } else { Source::default() }
+}
+
+/// The request that an accepted call has just returned is of a send that asked its receiver something.
+///
+/// # Safety
+/// `request` leads to that request.
+pub unsafe fn note_question(request: Ptr, question: Question) {
+    let Some(family) = family() else { return };
+    // SAFETY: the caller's promise.
+    insert(unsafe { family.read(request, 0) }, Entry { question, ..Entry::default() });
+}
+
+/// The request that an accepted call has just returned is of a collective operation that needs this.
+///
+/// # Safety
+/// `request` leads to that request.
+pub unsafe fn note_collective(request: Ptr, comm: Handle, number: u64, needs: &Needs<'_>, moved: &Moved) {
+    let Some(family) = family() else { return };
+    if let Some(joined) = waiting::joined(comm, number, needs, waiting::collective_cost(moved)) {
+        // SAFETY: the caller's promise.
+        insert(
+            unsafe { family.read(request, 0) },
+            Entry { joined: Some(Box::leak(Box::new(joined))), ..Entry::default() },
+        );
+    }
 }
 
 /// Nonblocking receives: credited where they complete. One from MPI_PROC_NULL has a request that MPI shares.
@@ -125,7 +79,7 @@ impl Rule for StartsReceive {
             return;
         }
         let receives = family().is_some_and(|family| self.source != family.proc_null);
-        let source = posted(Source::new(self.comm, self.source, self.tag), receives);
+        let source = posted(Source::new(self.comm, self.source, self.tag), receives, wait);
         let entry = Entry { receives, source, ..Entry::default() };
         // SAFETY: MPI accepted the call.
         unsafe { register(self.request, Some(self.comm), entry, wait) }
@@ -140,9 +94,11 @@ pub struct StartsMatched {
 
 impl Rule for StartsMatched {
     /// Whether there is a message to receive, and which; the call sets the handle to MPI_MESSAGE_NULL.
-    type Scratch = (bool, Source);
+    type Scratch = (bool, Source, Ranks);
 
-    unsafe fn before(&mut self, (receives, source): &mut (bool, Source)) {
+    unsafe fn before(&mut self, (receives, source, ranks): &mut (bool, Source, Ranks)) {
+        // SAFETY: the argument leads to a handle, or is NULL in a wrong program.
+        *ranks = unsafe { ranks_of(self.message) };
         *receives = family().is_some_and(|family| {
             // SAFETY: the argument leads to a handle, or is NULL in a wrong program.
             !self.message.is_null() && unsafe { family.read(self.message, 0) } != family.message_no_proc
@@ -153,10 +109,16 @@ impl Rule for StartsMatched {
         }
     }
 
-    unsafe fn after(&mut self, &mut (receives, source): &mut (bool, Source), accepted: bool, wait: &mut Wait<'_>) {
+    unsafe fn after(
+        &mut self,
+        &mut (receives, source, ranks): &mut (bool, Source, Ranks),
+        accepted: bool,
+        wait: &mut Wait<'_>,
+    ) {
         if accepted {
+            let source = source.since(wait.entry.time);
             // SAFETY: MPI accepted the call.
-            unsafe { register(self.request, None, Entry { receives, source, ..Entry::default() }, wait) }
+            unsafe { register(self.request, None, Entry { receives, source, ranks, ..Entry::default() }, wait) }
         }
     }
 }
@@ -168,6 +130,8 @@ pub struct PreparesSend<C> {
     pub dest: Int,
     pub tag: Int,
     pub comm: Handle,
+    /// Whether it cannot end before its receive begins.
+    pub is_synchronous: bool,
     pub request: Ptr,
 }
 
@@ -184,12 +148,11 @@ impl<C: Count> Rule for PreparesSend<C> {
         // SAFETY: MPI accepted the call.
         unsafe {
             let sends = sent(self.count, self.datatype, self.dest);
-            register(
-                self.request,
-                Some(self.comm),
-                Entry { sends, persistent: true, source, ..Entry::default() },
-                wait,
-            );
+            let is_message = family().is_some_and(|family| self.dest != family.proc_null);
+            let peer = if is_message { Group::of(self.comm).world.of(self.dest) } else { NOBODY };
+            let is_synchronous = self.is_synchronous;
+            let entry = Entry { sends, persistent: true, is_message, peer, is_synchronous, source, ..Entry::default() };
+            register(self.request, Some(self.comm), entry, wait);
         }
     }
 }
@@ -236,8 +199,8 @@ impl<C: Count> Rule for StartsExchange<C> {
 
     unsafe fn before(&mut self, (): &mut ()) {}
 
-    unsafe fn depart(&mut self, (): &mut (), entry: &Stamp, _blocks: bool) {
-        waiting::send(self.comm, self.dest, self.sendtag, self.count.into(), entry);
+    unsafe fn depart(&mut self, (): &mut (), entry: &Stamp, _: Option<Ptr>) {
+        waiting::send(self.comm, self.dest, self.sendtag, self.count.into(), entry, None);
     }
 
     unsafe fn after(&mut self, (): &mut (), accepted: bool, wait: &mut Wait<'_>) {
@@ -246,10 +209,10 @@ impl<C: Count> Rule for StartsExchange<C> {
         unsafe {
             if accepted {
                 let receives = family().is_some_and(|family| source != family.proc_null);
-                let source = posted(Source::new(comm, source, tag), receives);
+                let source = posted(Source::new(comm, source, tag), receives, wait);
                 let entry = Entry { receives, source, uncounted: true, ..Entry::default() };
                 register(request, Some(comm), entry, wait);
-                wait.moved.sent = sent(self.count, self.datatype, self.dest);
+                send(self.count, self.datatype, self.dest, comm, wait);
             }
         }
     }
@@ -304,7 +267,9 @@ impl Rule for PreparesPartitioned {
         unsafe {
             let all = sent(self.count, self.datatype, self.peer).saturating_mul(natural(self.partitions));
             let (sends, arrives) = if self.sends { (all, 0) } else { (0, all) };
-            let entry = Entry { sends, arrives, persistent: true, ..Entry::default() };
+            let is_message = all > 0 && self.peer >= 0;
+            let peer = if is_message { Group::of(self.comm).world.of(self.peer) } else { NOBODY };
+            let entry = Entry { sends, arrives, persistent: true, is_message, peer, ..Entry::default() };
             register(self.request, Some(self.comm), entry, wait);
         }
     }
@@ -337,10 +302,16 @@ impl Rule for Starts {
 
     unsafe fn before(&mut self, (): &mut ()) {}
 
-    unsafe fn depart(&mut self, (): &mut (), entry: &Stamp, _blocks: bool) {
+    unsafe fn depart(&mut self, (): &mut (), entry: &Stamp, _: Option<Ptr>) {
         // SAFETY: passed on.
-        for (_, Entry { source, .. }) in unsafe { self.entries() }.filter(|(_, entry)| !entry.receives) {
-            waiting::send(source.comm, source.rank, source.tag, 0, entry);
+        for (request, known) in unsafe { self.entries() }.filter(|(_, known)| !known.receives) {
+            let Entry { source, is_synchronous, sends, .. } = known;
+            let asks = (is_synchronous || waiting::may_wait(sends)).then_some(is_synchronous);
+            let question =
+                waiting::send(source.comm, source.rank, source.tag, 0, entry, asks.filter(|_| known.is_message));
+            if question.is_some() {
+                insert(request, Entry { question, ..known });
+            }
         }
     }
 
@@ -350,11 +321,14 @@ impl Rule for Starts {
         }
         // SAFETY: MPI accepted the array.
         for (request, entry) in unsafe { self.entries() } {
-            wait.moved.sent = wait.moved.sent.saturating_add(entry.sends);
-            wait.moved.received = wait.moved.received.saturating_add(entry.arrives);
-            wait.moved.comm_size = wait.moved.comm_size.max(entry.comm_size);
+            let Entry { sends, arrives, comm_size, peer, .. } = entry;
+            match entry.is_message {
+                true if arrives > 0 => runtime::received(peer, arrives, comm_size),
+                true => runtime::sent(peer, sends, comm_size),
+                false => runtime::moved(Moved { sent: sends, received: arrives, comm_size }),
+            }
             if entry.receives && waiting::is_on() {
-                insert(request, Entry { source: entry.source.posted(), ..entry });
+                insert(request, Entry { source: entry.source.posted(wait.entry.time), ..entry });
             }
         }
     }
@@ -388,9 +362,15 @@ impl Rule for Frees {
         let Some(family) = family().filter(|_| !self.request.is_null()) else { return };
         // SAFETY: the argument leads to a request.
         let request = unsafe { family.read(self.request, 0) };
-        let removed = shard(request).remove(&request);
+        let removed = remove(request);
         if let Some(entry) = removed.filter(|_| waiting::is_on()) {
             entry.source.abandoned();
+            waiting::forget_question(entry.question);
+            if let Some(joined) = entry.joined {
+                let _ = joined.latest();
+                // SAFETY: the entry is out of the table.
+                unsafe { drop_joined(joined) };
+            }
         }
     }
 
@@ -472,6 +452,19 @@ impl Rule for Completes {
             // SAFETY: MPI has just filled the statuses of what completed, and read all requests.
             unsafe { self.settle(family, taken, wait) };
         }
+        // What the call waited for messages it did not wait for receivers.
+        for taken in pending.taken.iter().filter(|taken| taken.status.is_some()) {
+            let question = taken.entry.question;
+            wait.asked(question);
+            if let Some(joined) = taken.entry.joined {
+                wait.completed(joined);
+                // SAFETY: the request is complete, and its entry out of the table.
+                unsafe { drop_joined(joined) };
+            }
+            if question.is_some() && taken.entry.persistent {
+                insert(taken.request, Entry { question: Question::NONE, ..taken.entry });
+            }
+        }
     }
 
     unsafe fn is_in_vain(&self) -> bool {
@@ -499,8 +492,13 @@ impl Completes {
                     let bytes = received(family, status).map(|bytes| if entry.uncounted { 0 } else { bytes });
                     (bytes, family.source_and_tag(status))
                 };
-                wait.moved.received = wait.moved.received.saturating_add(bytes.unwrap_or(0));
-                wait.moved.comm_size = wait.moved.comm_size.max(entry.comm_size);
+                match bytes {
+                    // The statuses of nobody's messages, and of persistent receives that are not active, name no rank.
+                    Some(bytes) if from >= 0 && !entry.uncounted => {
+                        runtime::received(entry.ranks.of(from), bytes, entry.comm_size);
+                    }
+                    _ => wait.moved.comm_size = wait.moved.comm_size.max(entry.comm_size),
+                }
                 match bytes {
                     Some(bytes) if waiting::is_on() => wait.message(entry.source.complete(from, tag), bytes),
                     Some(_) => {}

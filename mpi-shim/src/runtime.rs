@@ -1,7 +1,7 @@
 //! The runtime's C interface as `counters/runtime/include/poise_runtime.h` declares it. The symbols stay undefined
 //! until both libraries are in one process.
 
-use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
+use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -14,7 +14,8 @@ pub struct Region {
     name: *const c_char,
     file: *const c_char,
     line: u32,
-    kind: u32,
+    kind: u16,
+    flags: u16,
 }
 
 // SAFETY: the pointers lead to literals, which nobody writes to.
@@ -23,9 +24,9 @@ unsafe impl Sync for Region {}
 impl Region {
     /// The region of the MPI operation `name`, which ends with a NUL.
     pub const fn mpi(name: &'static str) -> Self {
-        const POISE_MPI: u32 = 1;
+        const POISE_MPI: u16 = 1;
         assert!(name.as_bytes()[name.len() - 1] == 0);
-        Self { name: name.as_ptr().cast(), file: std::ptr::null(), line: 0, kind: POISE_MPI }
+        Self { name: name.as_ptr().cast(), file: std::ptr::null(), line: 0, kind: POISE_MPI, flags: 0 }
     }
 }
 
@@ -38,9 +39,15 @@ unsafe extern "C" {
     safe fn poise_call_ends();
     fn poise_call_leaves(token: *mut c_void);
     safe fn poise_tested_in_vain(entry: &Stamp);
-    safe fn poise_awaited(entry: &mut Stamp, other: &Stamp, cost: u64);
+    safe fn poise_awaited(entry: &mut Stamp, other: &Stamp, cost: u64, is_message: c_int);
     safe fn poise_measure_waiting();
+    safe fn poise_now() -> u64;
+    fn poise_fail(what: *const c_char, is_waiting: c_int);
+    safe fn poise_call_end() -> u64;
+    safe fn poise_credit() -> *mut c_void;
+    fn poise_credit_late_receiver(credit: *mut c_void, ticks: u64);
     safe fn poise_mpi_moved(bytes_sent: u64, bytes_received: u64, comm_size: u32);
+    safe fn poise_mpi_message(is_received: c_int, peer: u32, bytes: u64, comm_size: u32);
     safe fn poise_claim_output();
     safe fn poise_take_profile(rank: u32, length: &mut usize) -> *mut u8;
     safe fn poise_profile_is_written();
@@ -112,7 +119,7 @@ impl Visit {
     #[inline(always)]
     pub fn leave(self, moved: Moved) {
         if moved != Moved::default() {
-            poise_mpi_moved(moved.sent, moved.received, moved.comm_size);
+            self::moved(moved);
         }
         // SAFETY: the token came from poise_enter on this thread, and is not used again.
         unsafe { poise_call_leaves(self.token) };
@@ -133,9 +140,77 @@ impl Drop for Visit {
     }
 }
 
-/// The current operation, which began at `entry`, needed what was ready at `other`; it costs `cost` ticks.
-pub fn awaited(entry: &mut Stamp, other: &Stamp, cost: u64) {
-    poise_awaited(entry, other, cost);
+/// The current operation, which began at `entry`, needed what was ready at `other`, a message or not; it costs `cost` ticks.
+pub fn awaited(entry: &mut Stamp, other: &Stamp, cost: u64, is_message: bool) {
+    poise_awaited(entry, other, cost, c_int::from(is_message));
+}
+
+/// The current operation moved so much.
+pub fn moved(moved: Moved) {
+    poise_mpi_moved(moved.sent, moved.received, moved.comm_size);
+}
+
+/// The current operation sent a message to `peer`, a rank in MPI_COMM_WORLD or [`crate::groups::NOBODY`].
+#[inline(always)]
+pub fn sent(peer: u32, bytes: u64, comm_size: u32) {
+    poise_mpi_message(0, peer, bytes, comm_size);
+}
+
+/// It received one from there.
+#[inline(always)]
+pub fn received(peer: u32, bytes: u64, comm_size: u32) {
+    poise_mpi_message(1, peer, bytes, comm_size);
+}
+
+/// Says why there is no profile, once for all ranks.
+pub fn fail(what: &str) {
+    let what = CString::new(what).unwrap_or_default();
+    // SAFETY: the text ends with a NUL.
+    unsafe { poise_fail(what.as_ptr(), 0) };
+}
+
+/// Says in a whole line why waiting is not measured, once for all ranks.
+pub fn say_of_waiting(line: &str) {
+    let line = CString::new(line).unwrap_or_default();
+    // SAFETY: as above.
+    unsafe { poise_fail(line.as_ptr(), 1) };
+}
+
+/// The clock, in ticks.
+pub fn now() -> u64 {
+    poise_now()
+}
+
+/// When the current operation ended, in ticks.
+pub fn call_end() -> u64 {
+    poise_call_end()
+}
+
+/// The current operation's call path, to which waiting may be added later, by any thread.
+pub struct Credit(*mut c_void);
+
+// SAFETY: the runtime lets any thread add to it.
+unsafe impl Send for Credit {}
+
+impl Credit {
+    /// Of the current operation.
+    pub fn now() -> Self {
+        Self(poise_credit())
+    }
+
+    /// So many ticks were waited for a receiver.
+    pub fn late_receiver(self, ticks: u64) {
+        // SAFETY: it came from poise_credit, and is given back once.
+        unsafe { poise_credit_late_receiver(self.0, ticks) };
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Credit {
+    fn drop(&mut self) {
+        // SAFETY: as above.
+        unsafe { poise_credit_late_receiver(self.0, 0) };
+    }
 }
 
 /// The profile has waiting.

@@ -5,6 +5,7 @@
 use std::cell::Cell;
 
 use crate::coroutines::Others;
+use crate::groups;
 use crate::library::{Function, Handle, Int, Ints, Ptr, SUCCESS, Wide, Wides, family};
 use crate::requests::{
     Asks, Completes, Frees, Outcome, PreparesCollective, PreparesPartitioned, PreparesReceive, PreparesSend, Starts,
@@ -57,6 +58,59 @@ const fn is_test(name: &str) -> bool {
     )
 }
 
+/// An argument as a word.
+trait Word: Copy {
+    fn word(self) -> usize;
+}
+
+impl Word for Int {
+    fn word(self) -> usize {
+        self as usize
+    }
+}
+
+impl Word for Wide {
+    fn word(self) -> usize {
+        self as usize
+    }
+}
+
+impl Word for Handle {
+    fn word(self) -> usize {
+        self
+    }
+}
+
+impl Word for Ptr {
+    fn word(self) -> usize {
+        self as usize
+    }
+}
+
+impl Word for Ints {
+    fn word(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl Word for Wides {
+    fn word(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Where a nonblocking function puts its request.
+#[inline(always)]
+fn request_among(name: &str, arguments: &[(&str, usize)]) -> Option<Ptr> {
+    let is_request = |argument: &&(&str, usize)| name.starts_with('I') && argument.0 == "request";
+    arguments.iter().find(is_request).map(|argument| argument.1 as Ptr)
+}
+
+/// Whether the MPI function of this name frees a communicator, which it may do while MPI serves another call.
+const fn frees_communicator(name: &str) -> bool {
+    matches!(name.as_bytes(), b"Comm_free" | b"Comm_disconnect")
+}
+
 /// One exported pair of functions per row. The rule sees the arguments before the call, which it may redirect to a
 /// status of its own, and after it; between the visit's two time stamps lies the call alone. A C++ exception that the
 /// program's error handler throws passes.
@@ -74,11 +128,13 @@ macro_rules! wrappers {
                 // pointer, is passed in one register or stack slot, which a word leaves as it is.
                 let call: Signature = unsafe { std::mem::transmute(FUNCTION.address()) };
                 let Some(_inside) = Inside::enter() else {
+                    if frees_communicator(stringify!($name)) && active() {
+                        groups::forget();
+                    }
                     // SAFETY: the arguments are the program's.
                     return unsafe { call($($argument),*) };
                 };
                 const IS_TEST: bool = is_test(stringify!($name));
-                const BLOCKS: bool = stringify!($name).as_bytes()[0] != b'I';
                 let mut rule = $rule $fields;
                 let mut scratch = Default::default();
                 // SAFETY: the rule is made of this call's arguments, just before the call.
@@ -86,9 +142,11 @@ macro_rules! wrappers {
                 let mut visit = Visit::enter(&REGION, IS_TEST);
                 // SAFETY: as above.
                 unsafe { rule.before(&mut scratch) };
+                let mut request = None;
                 if waiting::is_on() {
+                    request = request_among(stringify!($name), &[$((stringify!($argument), $argument.word())),*]);
                     // SAFETY: as above.
-                    unsafe { rule.depart(&mut scratch, &visit.entry, BLOCKS) };
+                    unsafe { rule.depart(&mut scratch, &visit.entry, request) };
                 }
                 if prepares(&rule) || waiting::is_on() {
                     visit.proceed();
@@ -106,7 +164,7 @@ macro_rules! wrappers {
                 unsafe { rule.after(&mut scratch, accepted, &mut wait) };
                 if waiting::is_on() {
                     // SAFETY: as above.
-                    unsafe { rule.arrive(&mut scratch, accepted, BLOCKS, &mut wait) };
+                    unsafe { rule.arrive(&mut scratch, accepted, request, &mut wait) };
                 }
                 let moved = wait.moved;
                 if in_vain {

@@ -84,7 +84,7 @@ impl Lock {
             let others = living(folder, &path).inspect_err(|_| remove(&path))?;
             let Some(other) = others.first() else {
                 owner.holds = true;
-                write(&path, &owner).map_err(|e| Error::cannot_write(&path, &e))?;
+                write(&path, &owner).inspect_err(|_| remove(&path)).map_err(|e| Error::cannot_write(&path, &e))?;
                 return Ok(Self::held(path, owner));
             };
             remove(&path);

@@ -21,7 +21,7 @@ use crate::machine::quiet::{self, Quiet};
 use crate::output;
 use crate::progress::Progress;
 use crate::run::misfortune::Outcome;
-use crate::run::{ONCE, RECORD, Run, UNFINISHED, processes, record};
+use crate::run::{ONCE, RECORD, Run, UNFINISHED, left, processes, record};
 use crate::study::{Judgement, Order, Place, Policy, Study};
 pub use build::{Builds, Made};
 use cost::Costs;
@@ -263,7 +263,8 @@ impl Campaign<'_> {
     }
 }
 
-/// What a killed call has left: folders of runs that have not ended are removed, and what still runs in them is ended.
+/// What a killed call has left: what still runs is ended, and folders of runs that have not ended are removed, but for what
+/// was measured in them.
 fn clear_unfinished(results: &Path) {
     let folders = |folder: &Path| {
         let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
@@ -271,7 +272,7 @@ fn clear_unfinished(results: &Path) {
     };
     let below = folders(results).into_iter().filter(|path| !path.join(RECORD).is_file());
     let groups: Vec<PathBuf> = std::iter::once(results.to_owned()).chain(below).collect();
-    for path in groups.iter().flat_map(|group| folders(group)) {
+    for (group, path) in groups.iter().flat_map(|group| folders(group).into_iter().map(move |path| (group, path))) {
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         if name.starts_with(UNFINISHED) {
             if let Ok(path) = path.canonicalize() {
@@ -280,25 +281,26 @@ fn clear_unfinished(results: &Path) {
                     output::say(format!("ended {} processes of a run that an earlier call had left.", left.len()));
                 }
             }
-            let _ = std::fs::remove_dir_all(&path);
+            match left::keep_measured(&path, group) {
+                Some(kept) => output::say(kept),
+                None => drop(std::fs::remove_dir_all(&path)),
+            }
         }
     }
 }
 
 /// Runs go into a new or empty folder, or to their like; never among other people's files.
 fn refuse_foreign_folder(results: &Path) -> Result<()> {
-    let Ok(entries) = std::fs::read_dir(results) else { return Ok(()) };
-    let is_ours = |path: &Path| {
+    let list = |folder: &Path| std::fs::read_dir(folder).map(|entries| entries.flatten().map(|e| e.path()).collect());
+    let is_left = |path: &PathBuf| {
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        name.starts_with(".lock-")
-            || name.starts_with(UNFINISHED)
-            || name.starts_with(ONCE)
-            || name == ".builds"
-            || name == ".slurm"
-            || is_run(path)
+        let starts = [".lock-", UNFINISHED, ONCE, left::KILLED];
+        starts.iter().any(|start| name.starts_with(start)) || name == ".builds" || name == ".slurm"
     };
-    let mut entries = entries.flatten().map(|e| e.path()).peekable();
-    if entries.peek().is_none() || entries.any(|path| is_ours(&path)) {
+    // A group in which no run has ended yet holds nothing, or what an earlier call has left.
+    let is_begun = |path: &PathBuf| list(path).is_ok_and(|entries: Vec<PathBuf>| entries.iter().all(is_left));
+    let Ok(entries): std::io::Result<Vec<PathBuf>> = list(results) else { return Ok(()) };
+    if entries.is_empty() || entries.iter().any(|path| is_left(path) || is_run(path) || is_begun(path)) {
         return Ok(());
     }
     Err(Error::Usage(format!(

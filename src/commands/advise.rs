@@ -7,7 +7,7 @@ use clap::Args;
 use modeler::advise::{Advice, AdviseOptions, End, Step, advise as plan, first_design};
 use modeler::formats::Input;
 use modeler::report::terminal::table;
-use modeler::report::{Table, default_target, quantity};
+use modeler::report::{Table, default_target, doubt, quantity};
 use serde_json::{Map, Value, json};
 
 use crate::cli::{
@@ -20,10 +20,10 @@ use crate::output;
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  poise advise --design p=2,4,8,16,32 --design n=100,200,400,800,1600    where to begin
-  poise advise study.runs --at p=4096,n=48000                            what to add
-  poise advise study.runs --at p=4096,n=48000 --budget 20                with 20 core-hours
-  poise advise study.runs --at p=4096,n=48000 --each                     for every call path, not their sum
+  poise advise --design p=2,4,8,16 --design n=100,200,400,800   where to begin
+  poise advise study.runs --at p=4096,n=48000                what to add
+  poise advise study.runs --at p=4096,n=48000 --budget 20    with 20 core-hours
+  poise advise study.runs --at p=4096,n=48000 --each         for every call path
 A run's cost is its predicted time, summed over all call paths, times its ranks.")]
 pub struct AdviseArgs {
     /// Files or folders: our runs, profiles of other tools, Extra-P's formats. `-` is standard input.
@@ -142,9 +142,10 @@ pub fn advise(arguments: &AdviseArgs, global: &GlobalArgs) -> Result<()> {
         Error::NotModelable("No time of this input could be modelled, so no run can be priced. See poise model.".into())
     })?;
     let names = &experiment.parameters;
+    let doubt = doubt(&experiment, &fits, &target, arguments.level);
     let text = match arguments.output.format {
-        OutputFormat::Human => for_people(&advice, names, &target, arguments),
-        OutputFormat::Json => as_json(&advice, names, &target, arguments),
+        OutputFormat::Human => for_people(&advice, names, &target, doubt.as_deref(), arguments),
+        OutputFormat::Json => as_json(&advice, names, &target, doubt.as_deref(), arguments),
         OutputFormat::Csv => as_csv(&advice, names),
     };
     output::deliver(&text, arguments.output.output.as_deref())?;
@@ -201,7 +202,7 @@ fn end_name(end: End) -> &'static str {
     }
 }
 
-fn as_json(advice: &Advice, names: &[String], target: &[f64], arguments: &AdviseArgs) -> String {
+fn as_json(advice: &Advice, names: &[String], target: &[f64], doubt: Option<&str>, arguments: &AdviseArgs) -> String {
     let step = |s: &Step| {
         json!({
             "at": point(names, &s.at), "repetition": s.is_repetition, "seconds": s.seconds, "core_hours": s.core_hours,
@@ -213,6 +214,7 @@ fn as_json(advice: &Advice, names: &[String], target: &[f64], arguments: &Advise
         "each": arguments.each, "at": point(names, target), "seconds": advice.seconds, "core_hours_at_target": advice.target_core_hours,
         "relative_half_width": advice.before, "relative_misfit": advice.misfit, "relative_noise": advice.noise, "end": end_name(advice.end),
         "steps": advice.steps.iter().map(step).collect::<Vec<_>>(),
+        "doubt": doubt,
         "too_expensive": advice.too_expensive.as_ref().map(step),
     }))
 }
@@ -235,7 +237,13 @@ fn as_csv(advice: &Advice, names: &[String]) -> String {
     text
 }
 
-fn for_people(advice: &Advice, names: &[String], target: &[f64], arguments: &AdviseArgs) -> String {
+fn for_people(
+    advice: &Advice,
+    names: &[String],
+    target: &[f64],
+    doubt: Option<&str>,
+    arguments: &AdviseArgs,
+) -> String {
     let place = |at: &[f64]| names.iter().zip(at).map(|(n, x)| format!("{n} = {x}")).collect::<Vec<_>>().join(", ");
     let (place_of_target, seconds, before) = (place(target), quantity(advice.seconds, "s"), percent(advice.before));
     let (noise, cost) = (percent(advice.noise), hours(advice.target_core_hours));
@@ -250,6 +258,9 @@ fn for_people(advice: &Advice, names: &[String], target: &[f64], arguments: &Adv
              and costs {cost} core-hours).\n"
         )
     };
+    if let Some(doubt) = doubt {
+        let _ = writeln!(text, "{doubt} Measure nearer to the target, or effort, before trusting the ±.");
+    }
     if !advice.steps.is_empty() {
         let _ =
             write!(text, "\n{}\n{}", heading("Runs to add, in this order", arguments), table(&steps(advice, names)));

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use modeler::analysis::{
-    self, Analysis, AnalysisError, Bandwidth, Filter, Normalization, Picture, Plan, PlotRequest, Rule, Scale,
-    Selection, TableInput, TreeLimits, Values, analysis_csv, analysis_json, findings, page, pictures,
+    self, Analysis, AnalysisError, Bandwidth, Filter, IMPORTANCES, Normalization, Picture, Plan, PlotRequest, Rule,
+    Scale, Selection, TableInput, TreeLimits, Values, analysis_csv, analysis_json, findings, page, pictures,
 };
 use modeler::report::Table;
 use modeler::report::terminal::table;
@@ -19,14 +19,15 @@ use crate::progress::Progress;
 
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Rows are a study's runs with what their records say (parameters, repetition, host, environment), the points and
+Rows are a study's runs with what their records say (parameters, repetition, host, environment), the points and \
 repetitions of any other input, or the lines of a table of comma-separated values.
 Examples:
-  poise analyze study.runs                                  what explains the time of the whole program
+  poise analyze study.runs                  what explains the time of all of it
   poise analyze study.runs --callpath 'main -> solve' --report analysis.html
   poise analyze runs.csv --metric cycles --factors stride,threads,flag
-  poise analyze runs.csv --metric cycles --where 'threads >= 4 and flag in (\"-O2\", \"-O3\")' --categories 4
-  poise analyze study.runs --format csv -o rows.csv         the rows with their categories
+  poise analyze runs.csv --metric cycles --categories 4 \\
+    --where 'threads >= 4 and flag in (\"-O2\", \"-O3\")'
+  poise analyze study.runs --format csv     the rows with their categories
   poise analyze study.runs --plots pictures --plot line:n:p --plot density")]
 pub struct AnalyzeArgs {
     #[command(flatten)]
@@ -201,13 +202,17 @@ fn write_pictures(
 fn for_people(found: &Analysis, destination: Option<&Path>) -> String {
     let mut text = findings(found).join("\n");
     text.push('\n');
-    let mut section = |title: &str, rows: &Table| {
-        let _ = write!(text, "\n{}\n{}", output::heading(title, destination), table(rows));
+    let mut section = |title: &str, meaning: &str, rows: &Table| {
+        let meaning = if meaning.is_empty() { String::new() } else { format!("{meaning}\n\n") };
+        let _ = write!(text, "\n{}\n{meaning}{}", output::heading(title, destination), table(rows));
     };
-    section("Factors", &factors(found));
-    section("Categories", &categories(found));
-    section("Confusion matrix of the rows that the tree had not seen", &confusion(found));
-    let _ = write!(text, "\n{}\n{}", output::heading("Decision tree", destination), tree(found, 0, 0));
+    section("Factors", IMPORTANCES, &factors(found));
+    section("Categories", "", &categories(found));
+    let unseen = "Rows that the tree had not seen: their category on the left, the one that the tree named above.";
+    section("Confusion matrix", unseen, &confusion(found));
+    let counted = "Numbers are of rows that the tree was learnt from.";
+    let title = output::heading("Decision tree", destination);
+    let _ = write!(text, "\n{title}\n{counted}\n\n{}", tree(found, 0, 0));
     if !found.notes.is_empty() {
         let _ = write!(text, "\n{}\n", found.notes.join("\n"));
     }

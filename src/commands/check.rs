@@ -1,8 +1,8 @@
 //! `poise check`: judge models against expectations, with intervals, so that noise does not fail a build.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use modeler::compare::Ratio;
 use modeler::experiment::{CallPathId, MetricId};
@@ -10,7 +10,7 @@ use modeler::formats::Input;
 use modeler::report::terminal::table;
 use modeler::report::{Table, growth, largest, quantity};
 use modeler::verdict::{self, Verdict};
-use modeler::{Experiment, Fits, Model};
+use modeler::{Experiment, Fits, Model, Prediction};
 use serde::Serialize;
 
 use crate::cli::{Assignments, CheckArgs, GlobalArgs, InputArgs, OutputFormat};
@@ -49,9 +49,12 @@ struct CheckFile<'a> {
 pub fn check(arguments: &CheckArgs, global: &GlobalArgs) -> Result<()> {
     let expected = expectations::read(&arguments.expect)?;
     let Input { experiment, .. } = input::read(&arguments.fitted.input, global)?;
+    // Fitting may take long: what is wrong with the expectations is told before.
+    let baselines = read_all(&expected, &experiment, arguments, global)?;
     let named: Vec<CallPathId> = expected.iter().flat_map(|e| named(&experiment, e)).map(|(path, _)| path).collect();
     let fits = input::fit_callpaths(&experiment, &arguments.fitted.fit, &named)?;
-    let mut judge = Judge { arguments, global, experiment: &experiment, fits: &fits, baselines: HashMap::new() };
+    let baselines = fit_all(baselines, &experiment, &fits, arguments)?;
+    let judge = Judge { arguments, experiment: &experiment, fits: &fits, baselines };
     let mut checks = Vec::new();
     for expectation in &expected {
         checks.extend(judge.all(expectation)?);
@@ -89,58 +92,144 @@ fn count(checks: &[Judged], verdict: Verdict) -> usize {
     checks.iter().filter(|c| c.verdict == verdict.name()).count()
 }
 
+/// Reads every baseline once, and refuses expectations that this experiment cannot be judged by.
+fn read_all(
+    expected: &[Expectation],
+    experiment: &Experiment,
+    arguments: &CheckArgs,
+    global: &GlobalArgs,
+) -> Result<BTreeMap<PathBuf, Experiment>> {
+    let mut baselines = BTreeMap::new();
+    for expectation in expected {
+        point(experiment, expectation, arguments)?;
+        if named(experiment, expectation).is_empty() {
+            return Err(no_match(experiment, expectation, arguments));
+        }
+        match &expectation.requirement {
+            Requirement::Growth(bounds) => known_parameters(experiment, expectation, bounds, arguments)?,
+            Requirement::AtMost(_) => {}
+            Requirement::Baseline { path, .. } if baselines.contains_key(path) => {}
+            Requirement::Baseline { path, .. } => {
+                let baseline = read_baseline(path, experiment, expectation, arguments, global)?;
+                baselines.insert(path.clone(), baseline);
+            }
+        }
+    }
+    Ok(baselines)
+}
+
+fn known_parameters(
+    experiment: &Experiment,
+    expectation: &Expectation,
+    bounds: &[(String, modeler::model::Growth)],
+    arguments: &CheckArgs,
+) -> Result<()> {
+    let unknown = bounds.iter().find(|(name, _)| !experiment.parameters.contains(name));
+    unknown.map_or(Ok(()), |(name, _)| {
+        let known = experiment.parameters.join(", ");
+        let what = format!("`growth` names {name}, which is no parameter; there are {known}");
+        Err(at_line(arguments, expectation.lines.requirement, &what))
+    })
+}
+
+fn read_baseline(
+    path: &Path,
+    experiment: &Experiment,
+    expectation: &Expectation,
+    arguments: &CheckArgs,
+    global: &GlobalArgs,
+) -> Result<Experiment> {
+    let input = input::read(&InputArgs::of(path.to_owned(), None), global).map_err(|error| match error {
+        Error::Input(what) => {
+            at_line(arguments, expectation.lines.requirement, &format!("the baseline cannot be used: {what}"))
+        }
+        other => other,
+    })?;
+    let (mut ours, mut theirs) = (experiment.parameters.clone(), input.experiment.parameters.clone());
+    ours.sort();
+    theirs.sort();
+    if ours != theirs {
+        let (ours, theirs) = (ours.join(", "), theirs.join(", "));
+        return Err(Error::NotModelable(format!(
+            "The baseline {} is over the parameters {theirs}, the input over {ours}; they must be the same.",
+            path.display()
+        )));
+    }
+    Ok(input.experiment)
+}
+
+/// Fits the call paths of each baseline that have models here.
+fn fit_all(
+    baselines: BTreeMap<PathBuf, Experiment>,
+    experiment: &Experiment,
+    fits: &Fits,
+    arguments: &CheckArgs,
+) -> Result<HashMap<PathBuf, (Experiment, Fits)>> {
+    let ours: HashSet<Vec<&str>> = fits.models.iter().map(|m| experiment.path(m.callpath)).collect();
+    let fitted = |(path, baseline): (PathBuf, Experiment)| {
+        let all = 0..baseline.callpaths.len() as CallPathId;
+        let same: Vec<CallPathId> = all.filter(|&id| ours.contains(&baseline.path(id))).collect();
+        let fits = input::fit_callpaths(&baseline, &arguments.fitted.fit, &same)?;
+        Ok((path, (baseline, fits)))
+    };
+    baselines.into_iter().map(fitted).collect()
+}
+
+/// Where the expectation is judged: as it says, or at the largest measured values.
+fn point(experiment: &Experiment, expectation: &Expectation, arguments: &CheckArgs) -> Result<Vec<f64>> {
+    match &expectation.at {
+        Some(at) => input::coordinates(experiment, &Assignments(at.clone()))
+            .map_err(|e| at_line(arguments, expectation.lines.at, &e.to_string().replace("--at", "`at`"))),
+        None => Ok(largest(experiment)),
+    }
+}
+
+fn at_line(arguments: &CheckArgs, line: usize, what: &str) -> Error {
+    Error::Input(format!("{}:{line}: {}.", arguments.expect.display(), what.trim_end_matches('.')))
+}
+
+/// The error that an expectation matches nothing: a gate that judges nothing would pass for ever after a function was
+/// renamed. It tells the call paths with the metric whose names are nearest to the pattern.
+fn no_match(experiment: &Experiment, expectation: &Expectation, arguments: &CheckArgs) -> Error {
+    const TOLD: usize = 3;
+    let has_metric = |m: MetricId| experiment.metrics[m as usize].name == expectation.metric;
+    let series = experiment.series.iter().filter(|s| has_metric(s.metric));
+    let mut paths: Vec<String> = series.map(|s| experiment.path(s.callpath).join(" -> ")).collect();
+    paths.dedup();
+    paths.sort_by_cached_key(|path| distance(path, &expectation.callpath));
+    let told: Vec<String> = paths.iter().take(TOLD).map(|path| format!("`{path}`")).collect();
+    let nearest = match told.len() {
+        0 => "the input does not hold that metric".to_owned(),
+        _ => format!("the nearest of {} are {}", paths.len(), told.join(", ")),
+    };
+    let Expectation { metric, callpath, lines, .. } = expectation;
+    at_line(
+        arguments,
+        lines.callpath,
+        &format!("no call path with the metric {metric} matches `{callpath}`; {nearest}"),
+    )
+}
+
 struct Judge<'a> {
     arguments: &'a CheckArgs,
-    global: &'a GlobalArgs,
     experiment: &'a Experiment,
     fits: &'a Fits,
-    /// Read and fitted once each.
     baselines: HashMap<PathBuf, (Experiment, Fits)>,
 }
 
 impl Judge<'_> {
     /// The expectation for every call path that it matches.
-    fn all(&mut self, expectation: &Expectation) -> Result<Vec<Judged>> {
-        let at = self.point(expectation)?;
-        if let Requirement::Baseline { path, .. } = &expectation.requirement {
-            self.read_baseline(path, expectation)?;
-        }
+    fn all(&self, expectation: &Expectation) -> Result<Vec<Judged>> {
+        let at = point(self.experiment, expectation, self.arguments)?;
         let matching = self.matching(expectation)?;
-        matching.into_iter().map(|(callpath, metric)| self.one(expectation, callpath, metric, &at)).collect()
+        Ok(matching.into_iter().map(|(callpath, metric)| self.one(expectation, callpath, metric, &at)).collect())
     }
 
-    /// The call paths with the metric whose names are nearest to the pattern, for the message that none matches.
-    fn nearest(&self, expectation: &Expectation) -> String {
-        const TOLD: usize = 3;
-        let has_metric = |m: MetricId| self.experiment.metrics[m as usize].name == expectation.metric;
-        let series = self.experiment.series.iter().filter(|s| has_metric(s.metric));
-        let mut paths: Vec<String> = series.map(|s| self.experiment.path(s.callpath).join(" -> ")).collect();
-        paths.dedup();
-        paths.sort_by_cached_key(|path| distance(path, &expectation.callpath));
-        let told: Vec<String> = paths.iter().take(TOLD).map(|path| format!("`{path}`")).collect();
-        match told.len() {
-            0 => "the input does not hold that metric".to_owned(),
-            _ => format!("the nearest of {} are {}", paths.len(), told.join(", ")),
-        }
-    }
-
-    /// Series that the expectation names. One that matches nothing is an error: a gate that judges nothing would pass
-    /// for ever after a function was renamed.
+    /// Series that the expectation names, of which there is one at least.
     fn matching(&self, expectation: &Expectation) -> Result<Vec<(CallPathId, MetricId)>> {
         let mut found = named(self.experiment, expectation);
         found.retain(|&(path, metric)| self.is_judged(path, metric));
-        if found.is_empty() {
-            return Err(self.at_line(
-                expectation.line,
-                &format!(
-                    "no call path with the metric {} matches `{}`; {}",
-                    expectation.metric,
-                    expectation.callpath,
-                    self.nearest(expectation)
-                ),
-            ));
-        }
-        Ok(found)
+        if found.is_empty() { Err(no_match(self.experiment, expectation, self.arguments)) } else { Ok(found) }
     }
 
     /// Whether a series has a model, or was to have one: of the statistics over ranks only one is modelled.
@@ -153,35 +242,34 @@ impl Judge<'_> {
         self.fits.models.iter().find(|m| (m.callpath, m.metric) == (callpath, metric))
     }
 
-    fn one(&self, expectation: &Expectation, callpath: CallPathId, metric: MetricId, at: &[f64]) -> Result<Judged> {
+    fn one(&self, expectation: &Expectation, callpath: CallPathId, metric: MetricId, at: &[f64]) -> Judged {
         let (verdict, expected, found) = match self.model(callpath, metric) {
-            Some(model) => self.judge(expectation, model, at)?,
+            Some(model) => self.judge(expectation, model, at),
             None => {
                 let reason = self.fits.skipped.iter().find(|s| (s.callpath, s.metric) == (callpath, metric));
                 let reason = reason.map_or_else(String::new, |s| s.reason.clone());
                 (Verdict::Undecided, "a model".to_owned(), format!("no model: {reason}"))
             }
         };
-        Ok(Judged {
+        Judged {
             callpath: self.experiment.path(callpath).into_iter().map(str::to_owned).collect(),
             metric: expectation.metric.clone(),
             expected,
             verdict: verdict.name(),
             found,
             line: expectation.line,
-        })
+        }
     }
 
-    fn judge(&self, expectation: &Expectation, model: &Model, at: &[f64]) -> Result<(Verdict, String, String)> {
+    fn judge(&self, expectation: &Expectation, model: &Model, at: &[f64]) -> (Verdict, String, String) {
         let unit = &self.experiment.metrics[model.metric as usize].unit;
-        let interval = |p: modeler::Prediction| {
+        let interval = |p: Prediction| {
             format!("{} ({} to {})", quantity(p.value, unit), quantity(p.lower, unit), quantity(p.upper, unit))
         };
         let prediction = model.predict(at, self.arguments.level.level);
-        Ok(match &expectation.requirement {
+        match &expectation.requirement {
             Requirement::Growth(bounds) => {
-                let verdicts = self.growth_verdicts(expectation, model, bounds)?;
-                let worst = verdicts.into_iter().max().unwrap_or(Verdict::Pass);
+                let worst = self.growth_verdicts(model, bounds).max().unwrap_or(Verdict::Pass);
                 let names: Vec<String> = bounds.iter().map(|(name, _)| name.clone()).collect();
                 let growths: Vec<_> = bounds.iter().map(|(_, g)| *g).collect();
                 let found = growth(&self.experiment.parameters, &model.growth);
@@ -192,48 +280,42 @@ impl Judge<'_> {
                 (verdict::at_most(prediction, *limit), expected, interval(prediction))
             }
             Requirement::Baseline { path, tolerance } => {
-                let (ratio, old) = self.against(path, model, at);
                 let percent = 100.0 * tolerance;
                 let expected = format!("no more than {percent} % above {} at {}", path.display(), self.shown(at));
-                match ratio {
-                    Some(ratio) => {
-                        let found = format!(
-                            "{} times {} ({} to {})",
-                            quantity(ratio.value, ""),
-                            quantity(old, unit),
-                            quantity(ratio.lower, ""),
-                            quantity(ratio.upper, "")
-                        );
-                        (verdict::no_worse(ratio, *tolerance), expected, found)
-                    }
-                    None => (Verdict::Undecided, expected, "the baseline has no model of it".to_owned()),
+                let Some(old) = self.baseline(path, model, at) else {
+                    return (Verdict::Undecided, expected, "the baseline has no model of it".to_owned());
+                };
+                if old.value == 0.0 {
+                    let found =
+                        format!("{}; the baseline is 0, and no tolerance is a part of that", interval(prediction));
+                    return (verdict::no_worse_than_nothing(prediction, old), expected, found);
                 }
+                let ratio = Ratio::of(prediction, old);
+                let found = format!(
+                    "{} times {} ({} to {})",
+                    quantity(ratio.value, ""),
+                    quantity(old.value, unit),
+                    quantity(ratio.lower, ""),
+                    quantity(ratio.upper, "")
+                );
+                (verdict::no_worse(ratio, *tolerance), expected, found)
             }
-        })
+        }
     }
 
+    /// A verdict for each parameter that the bound names; all of them exist.
     fn growth_verdicts(
         &self,
-        expectation: &Expectation,
         model: &Model,
         bounds: &[(String, modeler::model::Growth)],
-    ) -> Result<Vec<Verdict>> {
+    ) -> impl Iterator<Item = Verdict> {
         let corner = largest(self.experiment);
-        let one = |(name, bound): &(String, modeler::model::Growth)| {
-            let index = self.experiment.parameters.iter().position(|p| p == name).ok_or_else(|| {
-                let known = self.experiment.parameters.join(", ");
-                self.at_line(
-                    expectation.line,
-                    &format!("`growth` names {name}, which is no parameter; there are {known}"),
-                )
-            })?;
-            Ok(model.grows_at_most(index, *bound, &corner))
-        };
-        bounds.iter().map(one).collect()
+        let index = |name: &String| self.experiment.parameters.iter().position(|p| p == name);
+        bounds.iter().filter_map(move |(name, bound)| Some(model.grows_at_most(index(name)?, *bound, &corner)))
     }
 
-    /// The quotient of this model and the baseline's of the same series at a point, and the baseline's value.
-    fn against(&self, path: &PathBuf, model: &Model, at: &[f64]) -> (Option<Ratio>, f64) {
+    /// What the baseline's model of the same series gives at a point.
+    fn baseline(&self, path: &Path, model: &Model, at: &[f64]) -> Option<Prediction> {
         let (experiment, fits) = &self.baselines[path];
         let names = self.experiment.path(model.callpath);
         let metric = &self.experiment.metrics[model.metric as usize];
@@ -241,56 +323,15 @@ impl Judge<'_> {
             let other = &experiment.metrics[m.metric as usize];
             other.name == metric.name && other.over_ranks == metric.over_ranks && experiment.path(m.callpath) == names
         };
-        let Some(old) = fits.models.iter().find(same) else { return (None, f64::NAN) };
+        let old = fits.models.iter().find(same)?;
         let position = |name: &String| self.experiment.parameters.iter().position(|p| p == name);
         let theirs: Vec<f64> = experiment.parameters.iter().filter_map(position).map(|k| at[k]).collect();
-        let old = old.predict(&theirs, self.arguments.level.level);
-        (Some(Ratio::of(model.predict(at, self.arguments.level.level), old)), old.value)
-    }
-
-    fn read_baseline(&mut self, path: &PathBuf, expectation: &Expectation) -> Result<()> {
-        if self.baselines.contains_key(path) {
-            return Ok(());
-        }
-        let input = input::read(&InputArgs::of(path.clone(), None), self.global).map_err(|error| match error {
-            Error::Input(what) => self.at_line(expectation.line, &format!("the baseline cannot be used: {what}")),
-            other => other,
-        })?;
-        let (mut ours, mut theirs) = (self.experiment.parameters.clone(), input.experiment.parameters.clone());
-        ours.sort();
-        theirs.sort();
-        if ours != theirs {
-            let (ours, theirs) = (ours.join(", "), theirs.join(", "));
-            return Err(Error::NotModelable(format!(
-                "The baseline {} is over the parameters {theirs}, the input over {ours}; they must be the same.",
-                path.display()
-            )));
-        }
-        let ours: HashSet<Vec<&str>> = self.fits.models.iter().map(|m| self.experiment.path(m.callpath)).collect();
-        let all = 0..input.experiment.callpaths.len() as CallPathId;
-        let same: Vec<CallPathId> = all.filter(|&id| ours.contains(&input.experiment.path(id))).collect();
-        let fits = input::fit_callpaths(&input.experiment, &self.arguments.fitted.fit, &same)?;
-        self.baselines.insert(path.clone(), (input.experiment, fits));
-        Ok(())
-    }
-
-    /// Where the expectation is judged: as it says, or at the largest measured values.
-    fn point(&self, expectation: &Expectation) -> Result<Vec<f64>> {
-        match &expectation.at {
-            Some(at) => input::coordinates(self.experiment, &Assignments(at.clone()))
-                .map_err(|e| self.at_line(expectation.at_line, &e.to_string().replace("--at", "`at`"))),
-            None => Ok(largest(self.experiment)),
-        }
+        Some(old.predict(&theirs, self.arguments.level.level))
     }
 
     fn shown(&self, at: &[f64]) -> String {
         let named: Vec<String> = self.experiment.parameters.iter().zip(at).map(|(p, x)| format!("{p} = {x}")).collect();
         named.join(", ")
-    }
-
-    fn at_line(&self, line: usize, what: &str) -> Error {
-        let file = self.arguments.expect.display();
-        Error::Input(format!("{file}:{line}: {}.", what.trim_end_matches('.')))
     }
 }
 

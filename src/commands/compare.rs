@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use modeler::compare::{Comparison, Crossover, Pair, Side, Smaller, compare as compare_models};
+use modeler::compare::{Comparison, Crossover, Pair, Side, Smaller, compare as compare_models, parameter_order};
 use modeler::formats::{self, Input};
 use modeler::report::terminal::table;
 use modeler::report::{Table, default_target, quantity};
@@ -16,16 +16,21 @@ use crate::output;
 pub fn compare(arguments: &CompareArgs, global: &GlobalArgs) -> Result<()> {
     let read = |path: &std::path::PathBuf| {
         let only = InputArgs::of(path.clone(), arguments.input_format.clone());
-        let input = input::read(&only, global)?;
+        input::read(&only, global)
+    };
+    let fit = |input: Input| {
         let fits = input::fit_here(&input.experiment, &arguments.fit)?;
         Ok::<(Input, modeler::Fits), Error>((input, fits))
     };
     let (first, second) = (read(&arguments.first)?, read(&arguments.second)?);
-    let experiment = &first.0.experiment;
+    let experiment = &first.experiment;
+    // Fitting may take long: what cannot be compared is told before.
+    parameter_order(experiment, &second.experiment).map_err(Error::NotModelable)?;
     let target = match &arguments.at {
         Some(at) => input::coordinates(experiment, at)?,
         None => default_target(experiment),
     };
+    let (first, second) = (fit(first)?, fit(second)?);
     let [a, b] = [&first, &second].map(|(input, fits)| Side { experiment: &input.experiment, fits });
     let found = compare_models(a, b, &target, arguments.level.level).map_err(Error::NotModelable)?;
     let text = match arguments.output.format {
@@ -71,12 +76,21 @@ fn pairs_table(pairs: &[&Pair], parameters: &[String]) -> Table {
             p.metric.to_owned(),
             quantity(p.first.1.value, p.unit),
             quantity(p.second.1.value, p.unit),
-            quantity(p.ratio.value, ""),
-            format!("{} to {}", quantity(p.ratio.lower, ""), quantity(p.ratio.upper, "")),
+            if is_nothing(p) { "both 0".to_owned() } else { quantity(p.ratio.value, "") },
+            if is_nothing(p) { String::new() } else { interval(p) },
             if crossovers.is_empty() { "none".to_owned() } else { crossovers.join("; ") },
         ]
     };
     Table { header, rows: pairs.iter().map(row).collect() }
+}
+
+/// Whether both models give 0, which have no ratio.
+fn is_nothing(p: &Pair) -> bool {
+    p.first.1.value == 0.0 && p.second.1.value == 0.0
+}
+
+fn interval(p: &Pair) -> String {
+    format!("{} to {}", quantity(p.ratio.lower, ""), quantity(p.ratio.upper, ""))
 }
 
 /// Such as `from p = 120 on B is smaller (certain up to 90 and from 160 on)`.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use modeler::formats::{self, Format, Input, WriteError};
+use modeler::formats::{self, Format, Input, RUN_LEFT_OUT, ReadError, ReadWarning, WriteError};
 
 use crate::cli::{ExportArgs, GlobalArgs, ImportArgs};
 use crate::commands::input;
@@ -11,14 +11,25 @@ use crate::output::{self, NotWritten};
 
 /// Reads anything and writes our own experiment JSON, or says what was found.
 pub fn import(arguments: &ImportArgs, global: &GlobalArgs) -> Result<()> {
-    let input = input::read(&arguments.input, global)?;
     let destination = arguments.output.as_deref();
     if arguments.explain {
-        return output::deliver(&explain(&input), destination);
+        let (input, odd) = input::survey(&arguments.input, global)?;
+        output::deliver(&explain(&input, &odd), destination)?;
+        return complete(odd.len(), &input.warnings);
     }
+    let input = input::read(&arguments.input, global)?;
     output::stream(destination, |mut out| {
         formats::write(&input.experiment, Format::Experiment, &mut out).map_err(not_written)
-    })
+    })?;
+    complete(0, &input.warnings)
+}
+
+/// The error that runs or whole inputs are not in what was written, if so.
+fn complete(odd: usize, warnings: &[ReadWarning]) -> Result<()> {
+    match odd + warnings.iter().filter(|w| w.code == RUN_LEFT_OUT).count() {
+        0 => Ok(()),
+        count => Err(Error::Partial(format!("{count} inputs or runs were left out, as told; the rest was written."))),
+    }
 }
 
 /// Reads anything and writes another tool's format; into an archive of Extra-P with models.
@@ -27,9 +38,8 @@ pub fn export(arguments: &ExportArgs, global: &GlobalArgs) -> Result<()> {
     let Input { experiment, warnings, .. } = input::read(&arguments.input, global)?;
     let destination = arguments.output.as_deref();
     if format != Format::ExtraPArchive {
-        return output::stream(destination, |mut out| {
-            formats::write(&experiment, format, &mut out).map_err(not_written)
-        });
+        output::stream(destination, |mut out| formats::write(&experiment, format, &mut out).map_err(not_written))?;
+        return complete(0, &warnings);
     }
     let fits = modeler::fit(&experiment, &input::options(&arguments.fit));
     output::stream(destination, |mut out| formats::write_extra_p(&experiment, &fits, &mut out).map_err(not_written))?;
@@ -50,9 +60,15 @@ fn not_written(error: WriteError) -> NotWritten {
     }
 }
 
-fn explain(input: &Input) -> String {
+fn explain(input: &Input, odd: &[ReadError]) -> String {
     let experiment = &input.experiment;
     let mut text = format!("format {}\n", input.format);
+    for error in odd {
+        let _ = writeln!(text, "left out {error}");
+    }
+    for warning in input.warnings.iter().filter(|w| w.code == RUN_LEFT_OUT) {
+        let _ = writeln!(text, "left out {warning}");
+    }
     for run in &input.runs {
         let list = |values: &[(String, f64)]| values.iter().map(|(n, v)| format!("{n} = {v}")).collect::<Vec<_>>();
         let mut said = list(&run.parameters);

@@ -12,25 +12,23 @@ use poise_profile::Profile;
 
 use super::input;
 use super::phases::once;
-use crate::cli::{OutputArgs, OutputFormat, parse_share};
+use crate::cli::{OutputFormat, RunsArgs, parse_share};
 use crate::error::{Error, Result};
 use crate::output;
 use crate::run::{Bins, Cache, Measured, Run};
 
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Three detectors: loops that wait for their own results or keep a unit busy, loads from far away behind a branch that is hard to
+Three detectors: loops that wait for their own results or keep a unit busy, loads from far away behind a branch that is hard to \
 predict, and variants that move unlike amounts of memory. Programs need no special build; -g gives source lines.
 Examples:
-  poise detect -- ./app 1000                              one program: loops and loads
-  poise absorb --format json -o noise.json -- ./noisy 1000        the same loops, measured (built with poise cc --noise)
-  poise detect --absorption noise.json -- ./app 1000      loops by both
-  poise detect --keep runs/rows -- ./rows 1000            keep a variant's run
-  poise detect runs/rows runs/columns --page detect.html  compare the variants' memory traffic")]
+  poise detect -- ./app 1000                          loops and loads
+  poise absorb --format json -o noise.json -- ./noisy 1000
+  poise detect --absorption noise.json -- ./app 1000  the loops by both
+  poise detect --keep runs/rows -- ./rows 1000        keep a variant's run
+  poise detect runs/rows runs/columns                 compared in traffic
+The program of the second is built with poise cc --noise.")]
 pub struct DetectArgs {
-    /// Runs that were kept: variants of one program, compared with each other.
-    #[arg(value_name = "RUN", required_unless_present = "command", conflicts_with = "command")]
-    pub inputs: Vec<PathBuf>,
     /// The caches of the model: size and lines of a set of two levels.
     #[arg(long, value_name = "SIZE:WAYS,SIZE:WAYS", default_value = "32K:8,1M:16", conflicts_with = "inputs")]
     pub cache: Cache,
@@ -46,40 +44,33 @@ pub struct DetectArgs {
     /// What noise injection found, as poise absorb --format json writes it.
     #[arg(long, value_name = "FILE.json")]
     pub absorption: Option<PathBuf>,
-    /// Keep the run's folder; must not exist.
-    #[arg(long, value_name = "DIR", conflicts_with = "inputs")]
-    pub keep: Option<PathBuf>,
-    /// Also write a page; must not exist.
-    #[arg(long, value_name = "FILE.html")]
-    pub page: Option<PathBuf>,
     #[command(flatten)]
-    pub output: OutputArgs,
-    /// The program and its arguments.
-    #[arg(last = true, value_name = "COMMAND")]
-    pub command: Vec<String>,
+    pub runs: RunsArgs,
 }
 
 /// Measures or reads, looks, prints.
 pub fn detect(arguments: &DetectArgs) -> Result<()> {
-    for (file, option) in [(&arguments.output.output, "-o"), (&arguments.page, "--page")] {
-        file.as_deref().map_or(Ok(()), |file| output::check_new(file, option))?;
-    }
+    arguments.runs.check(&[])?;
     let noise = arguments.absorption.as_deref().map_or(Ok(Vec::new()), absorption)?;
-    let mut variants = match arguments.inputs.is_empty() {
-        true => vec![variant(arguments.command.join(" ").as_str(), &measure(arguments)?, arguments.share)?],
+    let mut variants = match arguments.runs.inputs.is_empty() {
+        true => vec![variant(arguments.runs.command.join(" ").as_str(), &measure(arguments)?, arguments.share)?],
         false => read(arguments)?,
     };
     for variant in &mut variants {
         simulate::loops(variant, arguments.processor.as_deref());
     }
     let detection = detect::detect(variants, &noise);
-    let text = match arguments.output.format {
+    let text = match arguments.runs.output.format {
         OutputFormat::Human => detection.human(),
         OutputFormat::Json => detection.json(),
         OutputFormat::Csv => detection.csv(),
     };
-    output::deliver(&text, arguments.output.output.as_deref())?;
-    arguments.page.as_deref().map_or(Ok(()), |file| output::write_file(file, detection.page("Detectors").as_bytes()))
+    output::deliver(&text, arguments.runs.output.output.as_deref())?;
+    arguments
+        .runs
+        .page
+        .as_deref()
+        .map_or(Ok(()), |file| output::write_file(file, detection.page("Detectors").as_bytes()))
 }
 
 fn absorption(file: &Path) -> Result<Vec<noise::Absorbed>> {
@@ -96,20 +87,20 @@ fn variant(name: &str, profile: &Profile, share: f64) -> Result<Variant> {
 fn measure(arguments: &DetectArgs) -> Result<Profile> {
     let bins = Bins { width: Some(arguments.width), is_time: false, lines: true, cache: Some(arguments.cache) };
     let run = Run {
-        command: arguments.command.clone(),
+        command: arguments.runs.command.clone(),
         repetition: 1,
         captured: true,
         measured: Measured::Emulated,
         phases: Some(bins),
         ..Run::default()
     };
-    once(&run, arguments.keep.as_deref())
+    once(&run, arguments.runs.keep.as_deref())
 }
 
 /// The runs that were kept.
 fn read(arguments: &DetectArgs) -> Result<Vec<Variant>> {
     let mut variants = Vec::new();
-    for path in &arguments.inputs {
+    for path in &arguments.runs.inputs {
         for run in formats::measured_runs(path).map_err(input::unreadable)? {
             // A run is its folder.
             let name = run.name.strip_suffix("/run.json").unwrap_or(&run.name);

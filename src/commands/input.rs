@@ -13,6 +13,29 @@ use crate::ranks::Ranks;
 /// Reads the inputs into one experiment; warnings go to standard error.
 pub fn read(arguments: &InputArgs, global: &GlobalArgs) -> Result<Input> {
     let input = formats::read(&arguments.inputs, &read_options(arguments)?).map_err(|e| told(e, global.verbose))?;
+    noted(&input, arguments, global)?;
+    Ok(input)
+}
+
+/// Goes through all inputs, past those that cannot be read, which come beside what the others hold. Where there is nothing
+/// else, they are told on standard error.
+///
+/// # Errors
+/// Not one input can be read.
+pub fn survey(arguments: &InputArgs, global: &GlobalArgs) -> Result<(Input, Vec<ReadError>)> {
+    let formats::Survey { input, mut odd } = formats::survey(&arguments.inputs, &read_options(arguments)?);
+    let input = input.map_err(|error| {
+        // The last one is the command's own error.
+        odd.retain(|other| *other != error);
+        odd.iter().for_each(output::say);
+        told(error, global.verbose)
+    })?;
+    noted(&input, arguments, global)?;
+    Ok((input, odd))
+}
+
+/// Tells what readers noticed.
+fn noted(input: &Input, arguments: &InputArgs, global: &GlobalArgs) -> Result<()> {
     let is_json = matches!(input.format, Format::ExtraPJson | Format::ExtraPJsonLines | Format::Experiment);
     if arguments.json && !is_json {
         return Err(Error::Input(format!("--json was given and the input is {}. Leave the flag out.", input.format)));
@@ -22,7 +45,7 @@ pub fn read(arguments: &InputArgs, global: &GlobalArgs) -> Result<Input> {
             output::say(warning);
         }
     }
-    Ok(input)
+    Ok(())
 }
 
 /// A reader's error with its exit code, and with every reader's reason where all are wanted.

@@ -16,11 +16,11 @@ use crate::progress::Progress;
 
 #[derive(Args, Debug)]
 #[command(after_help = "\
-The instructions are one body, executed over and over, all data in registers or cache. rsi and rdi point to 64 KiB of
+The instructions are one body, executed over and over, all data in registers or cache. rsi and rdi point to 64 KiB of \
 zeros, all other registers but the stack pointer hold zero. With --independent each instruction is a series of its own.
 Examples:
   poise bench instructions 'vfmadd213pd ymm0, ymm14, ymm15'
-  poise bench instructions 'vfmadd213pd ymm0, ymm14, ymm15' --independent 12    1 to 12 of them in flight
+  poise bench instructions 'vfmadd213pd ymm0, ymm14, ymm15' --independent 12
   poise bench instructions 'mov rax, [rsi]' 'add rax, rbx' 'imul rcx, rax'
   poise bench instructions --syntax att 'addq %rbx, %rax'")]
 pub struct InstructionsArgs {

@@ -94,9 +94,13 @@ fn render(command: clap::Command, text: &mut Vec<u8>) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Examples keep their lines, which the formatter would fill.
+/// Examples, which are indented, keep their lines; sentences are filled.
 fn as_typed(text: &str) -> String {
-    let line = |line: &str| format!("\\&{}\n", line.replace('\\', "\\e").replace('-', "\\-").replace('\'', "\\(aq"));
+    let escaped = |line: &str| line.replace('\\', "\\e").replace('-', "\\-").replace('\'', "\\(aq");
+    let line = |line: &str| match line.starts_with(' ') {
+        true => format!(".nf\n\\&{}\n.fi\n", escaped(line)),
+        false => format!(".PP\n\\&{}\n", escaped(line)),
+    };
     let lines: String = text.lines().map(line).collect();
-    format!(".SH EXAMPLES AND NOTES\n.nf\n{lines}.fi\n")
+    format!(".SH EXAMPLES AND NOTES\n{}", lines.replace(".fi\n.nf\n", ""))
 }

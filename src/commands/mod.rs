@@ -11,6 +11,8 @@ pub mod explain;
 pub mod generate;
 pub mod instructions;
 pub mod manual;
+pub mod merge;
+pub mod messages;
 pub mod model;
 pub mod phases;
 pub mod predict;

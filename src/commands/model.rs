@@ -88,6 +88,7 @@ pub fn for_people(experiment: &Experiment, fits: &Fits, shown: &Shown, destinati
         let unit = if metric.unit.is_empty() { String::new() } else { format!(" [{}]", metric.unit) };
         let _ = writeln!(text, "{}", output::heading(&format!("{}{unit}", metric.name), destination));
         text.push_str(&table(&models_table(experiment, &models, noun)));
+        text.push_str(undefined(&models));
         if verbose {
             text.push_str(&noise_level(&models, noun));
         }
@@ -133,6 +134,19 @@ fn models_table(experiment: &Experiment, models: &[&Model], noun: &str) -> Table
         ]
     };
     Table { header, rows: models.iter().map(row).collect() }
+}
+
+/// What it means that a model has no error or no noise, where one has none.
+fn undefined(models: &[&Model]) -> &'static str {
+    let lacks_error = models.iter().any(|m| m.quality.cross_validated_relative_error.is_none());
+    match (lacks_error, models.iter().any(|m| m.quality.noise.is_none())) {
+        (true, _) => {
+            "The error is how far points lie off the model of all others, in the mean; n/a where that is not defined, since points \
+             are too few or all values are 0.\n"
+        }
+        (false, true) => "Noise is n/a where there are too few measurements to tell it from growth.\n",
+        (false, false) => "",
+    }
 }
 
 /// The noise estimated over all call paths, which are called `noun`, in one sentence; nothing where it is unknown everywhere.

@@ -17,7 +17,7 @@ use poise_profile::Profile;
 use super::input;
 use super::model;
 use super::run::Engine;
-use crate::cli::{GlobalArgs, OutputArgs, OutputFormat, parse_assignment, parse_share};
+use crate::cli::{GlobalArgs, OutputFormat, RunsArgs, parse_assignment, parse_share};
 use crate::error::{Error, Result};
 use crate::interrupt;
 use crate::output;
@@ -27,19 +27,16 @@ use crate::study::{Point, Value};
 
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Without --width, bins start at 16384 basic blocks or instructions (100 us with --by time) and double whenever there are
-4096 of them. Runs of a study have phases if its [environment] has POISE_PHASES = \"blocks\".
+Without --width, bins start at 4096 basic blocks or instructions (100 us with --by time) and double whenever there are 4096 of \
+them, or 16384 where wider bins would hide phases. Runs of a study have phases if its [environment] has POISE_PHASES = \"blocks\".
 Examples:
-  poise phases -- ./app 1000                              a program compiled with poise cc, c++ or fc
-  poise phases --engine qemu -- ./app 1000                any program, also for AArch64 and RISC-V
-  poise phases --page app.html --plot app.svg -- ./app    the timeline with the regions of code under it
-  poise phases --keep runs/n100.r1 --param n=100 -- ./app 100     keep the run
-  poise phases runs                                       models of the phases that all kept runs have
-  poise phases m5out/stats.txt --program ./app            gem5's periodic dumps, and the addresses of each bin")]
+  poise phases -- ./app 1000                    compiled with poise cc
+  poise phases --engine qemu -- ./app 1000      any program, also for AArch64
+  poise phases --page app.html -- ./app         a timeline, with the code
+  poise phases --keep runs/n100.r1 --param n=100 -- ./app 100
+  poise phases runs                             models of what kept runs share
+  poise phases m5out/stats.txt --program ./app  gem5's periodic dumps")]
 pub struct PhasesArgs {
-    /// Runs that were kept: profiles, folders of runs; or one stats.txt of gem5. Phases of several runs are matched and modelled.
-    #[arg(value_name = "INPUT", required_unless_present = "command", conflicts_with = "command")]
-    pub inputs: Vec<PathBuf>,
     /// What counts: the counters that poise cc puts into the program, or QEMU's user mode.
     #[arg(long, value_enum, value_name = "ENGINE", default_value_t, conflicts_with = "inputs")]
     pub engine: Engine,
@@ -79,20 +76,11 @@ pub struct PhasesArgs {
     /// The program that gem5 simulated, whose symbols name the addresses of its bins.
     #[arg(long, value_name = "FILE", requires = "inputs")]
     pub program: Option<PathBuf>,
-    /// Keep the run's folder; must not exist.
-    #[arg(long, value_name = "DIR", conflicts_with = "inputs")]
-    pub keep: Option<PathBuf>,
     /// Also draw the first thread's timeline into this file; must not exist.
     #[arg(long, value_name = "FILE.svg")]
     pub plot: Option<PathBuf>,
-    /// Also write a page with all timelines, and with the models of several runs; must not exist.
-    #[arg(long, value_name = "FILE.html")]
-    pub page: Option<PathBuf>,
     #[command(flatten)]
-    pub output: OutputArgs,
-    /// The program and its arguments.
-    #[arg(last = true, value_name = "COMMAND")]
-    pub command: Vec<String>,
+    pub runs: RunsArgs,
 }
 
 /// What bins have the same of.
@@ -107,16 +95,14 @@ pub enum By {
 
 /// Measures or reads, analyses, prints.
 pub fn phases(arguments: &PhasesArgs, global: &GlobalArgs) -> Result<()> {
-    for (file, option) in [(&arguments.output.output, "-o"), (&arguments.plot, "--plot"), (&arguments.page, "--page")] {
-        file.as_deref().map_or(Ok(()), |file| output::check_new(file, option))?;
-    }
-    if arguments.inputs.is_empty() {
+    arguments.runs.check(&[(&arguments.plot, "--plot")])?;
+    if arguments.runs.inputs.is_empty() {
         let profile = measure(arguments)?;
         let analysis = phases::analyse(&profile, &thresholds(&profile, arguments));
-        return show(&analysis, arguments, &arguments.command.join(" "));
+        return show(&analysis, arguments, &arguments.runs.command.join(" "));
     }
     if let Some(analysis) = simulated(arguments)? {
-        return show(&analysis, arguments, &arguments.inputs[0].display().to_string());
+        return show(&analysis, arguments, &arguments.runs.inputs[0].display().to_string());
     }
     if arguments.program.is_some() {
         let what = "--program names the addresses of gem5's bins, and no input is gem5's: profiles have their functions' names.";
@@ -166,7 +152,7 @@ fn measure(arguments: &PhasesArgs) -> Result<Profile> {
     let point: Point = arguments.parameters.iter().map(value).collect();
     let bins = Bins { width: arguments.width, is_time: arguments.by == By::Time, lines: arguments.lines, cache: None };
     let run = Run {
-        command: arguments.command.clone(),
+        command: arguments.runs.command.clone(),
         point,
         repetition: 1,
         captured: true,
@@ -175,7 +161,7 @@ fn measure(arguments: &PhasesArgs) -> Result<Profile> {
         phases: Some(bins),
         ..Run::default()
     };
-    once(&run, arguments.keep.as_deref())
+    once(&run, arguments.runs.keep.as_deref())
 }
 
 /// Makes the run, in `keep` if that is given, and reads its profile, which must have bins.
@@ -211,7 +197,7 @@ const NO_BINS: &str = "The program left no bins: it is not compiled with poise c
 
 /// The bins of gem5's statistics, if that is what the input is.
 fn simulated(arguments: &PhasesArgs) -> Result<Option<Analysis>> {
-    for file in arguments.inputs.iter().filter(|path| path.is_file()) {
+    for file in arguments.runs.inputs.iter().filter(|path| path.is_file()) {
         let unreadable = |what: &dyn std::fmt::Display| Error::Input(format!("{}: {what}.", file.display()));
         let mut head = Vec::new();
         let opened = std::fs::File::open(file).map_err(|e| unreadable(&e))?;
@@ -221,7 +207,7 @@ fn simulated(arguments: &PhasesArgs) -> Result<Option<Analysis>> {
             return Err(unreadable(&what));
         }
         if gem5::is_statistics(&head) {
-            if arguments.inputs.len() > 1 {
+            if arguments.runs.inputs.len() > 1 {
                 return Err(Error::Usage("gem5's statistics are looked at one file at a time.".into()));
             }
             let text = std::fs::read_to_string(file).map_err(|e| unreadable(&e))?;
@@ -243,7 +229,7 @@ fn simulated(arguments: &PhasesArgs) -> Result<Option<Analysis>> {
 /// The inputs' runs that have bins.
 fn read(arguments: &PhasesArgs) -> Result<Vec<At>> {
     let mut found = Vec::new();
-    for path in &arguments.inputs {
+    for path in &arguments.runs.inputs {
         found.extend(formats::measured_runs(path).map_err(input::unreadable)?);
     }
     found.retain(|run| !run.profile.phases.is_empty());
@@ -262,16 +248,16 @@ fn read(arguments: &PhasesArgs) -> Result<Vec<At>> {
 
 /// Prints one run, and draws it where asked to.
 fn show(analysis: &Analysis, arguments: &PhasesArgs, title: &str) -> Result<()> {
-    let text = match arguments.output.format {
+    let text = match arguments.runs.output.format {
         OutputFormat::Human => analysis.human(),
         OutputFormat::Json => analysis.json(),
         OutputFormat::Csv => analysis.csv(),
     };
-    output::deliver(&text, arguments.output.output.as_deref())?;
+    output::deliver(&text, arguments.runs.output.output.as_deref())?;
     if let (Some(file), Some(first)) = (&arguments.plot, analysis.timelines.first()) {
         output::write_file(file, analysis.svg(first, arguments.smooth).as_bytes())?;
     }
-    if let Some(file) = &arguments.page {
+    if let Some(file) = &arguments.runs.page {
         output::write_file(file, analysis.page(title, arguments.smooth).as_bytes())?;
     }
     Ok(())
@@ -284,12 +270,12 @@ fn scale(runs: &[At], arguments: &PhasesArgs, global: &GlobalArgs) -> Result<()>
         matched.unmatched.iter().for_each(output::say);
     }
     if matched.phases.is_empty() {
-        return Err(Error::NotModelable("No phase appears in all of the runs.".into()));
+        return Err(Error::NotModelable("No phase that all of the runs have can be modelled.".into()));
     }
     let options = Options { over_ranks: OverRanks::Mean, ..Options::default() };
     let fits: Fits = modeler::fit(&matched.experiment, &options);
-    let destination = arguments.output.output.as_deref();
-    let text = match arguments.output.format {
+    let destination = arguments.runs.output.output.as_deref();
+    let text = match arguments.runs.output.format {
         OutputFormat::Human => {
             let shown = model::Shown { noun: "phase", all_metrics: true, verbose: global.verbose };
             model::for_people(&matched.experiment, &fits, &shown, destination)
@@ -298,7 +284,7 @@ fn scale(runs: &[At], arguments: &PhasesArgs, global: &GlobalArgs) -> Result<()>
         OutputFormat::Csv => formats::models_csv(&matched.experiment, &fits),
     };
     output::deliver(&text, destination)?;
-    if let Some(file) = &arguments.page {
+    if let Some(file) = &arguments.runs.page {
         let picture = matching::largest(runs).and_then(|run| {
             let first = run.analysis.timelines.first()?;
             Some((run.name.clone(), run.analysis.svg(first, arguments.smooth)))

@@ -12,29 +12,26 @@ use crate::interrupt;
 use crate::output;
 use crate::progress::Progress;
 use crate::run::misfortune::Outcome;
-use crate::run::{Measured, ONCE, PROFILE, Run, beside, partial, processes};
+use crate::run::{Measured, ONCE, Run, left, partial, processes};
 use crate::study::{Clock, Point, SAMPLE, Study, Value};
 
 mod dry;
 
-/// What folders are called, with a number behind, that hold what was measured until poise was killed.
-const KILLED: &str = "killed-run";
-
 #[derive(Args, Debug)]
 #[command(after_help = "\
-A study is called again after an interruption: it runs what is missing and nothing twice. docs/studies.md describes the
-study file. Ends with status 5 if runs failed; the others are kept. One command behind `--` ends with that command's own
-status, 0 also where it ended well and left no profile: that is said on standard error, and `status` in the folder's
-run.json is then `failed`. The next run takes the place of one that failed with nothing measured; others are never overwritten:
+A study is called again after an interruption: it runs what is missing and nothing twice. docs/studies.md describes the \
+study file. Ends with status 5 if runs failed; the others are kept. One command behind `--` ends with that command's own \
+status, 0 also where it ended well and left no profile: that is said on standard error, and `status` in the folder's \
+run.json is then `failed`. The next run takes the place of one that failed with nothing measured; others are never overwritten: \
 what comes into being while the program runs stays, and the run is kept beside it (FOLDER.1).
 Examples:
-  poise run --init                                       write study.toml, with a comment for every key
-  poise run --init -o other.toml                         write it under another name
-  poise run study.toml --dry-run                         print every command and what the runs cost
-  poise run study.toml                                   all points of a study, into study.runs
-  poise run study.toml --format json                     tell progress as one JSON object per line
+  poise run --init                      write study.toml, every key explained
+  poise run --init -o other.toml        write it under another name
+  poise run study.toml --dry-run        print every command and what runs cost
+  poise run study.toml                  all points of a study, into study.runs
+  poise run study.toml --format json    tell progress, an object per line
   poise run -o once --param n=1000 -- mpirun -n 4 ./app 1000
-  poise run --engine qemu -- ./app                       count a program that cannot be compiled with poise cc")]
+  poise run --engine qemu -- ./app      count a program that is compiled already")]
 pub struct RunArgs {
     /// A study file.
     #[arg(value_name = "STUDY.toml", required_unless_present_any = ["command", "init"], conflicts_with = "command")]
@@ -183,7 +180,7 @@ fn report(study: &Study, summary: &Summary, results: &Path, global: &GlobalArgs)
         true => format!("{}/{}", results.display(), study.folder_of(&study.cases[0]).0),
         false => results.display().to_string(),
     };
-    let next = dry::shown(&[next]);
+    let next = output::shown(&next);
     output::deliver(&format!("{complete} complete{earlier}. Next: poise model {next}\n"), None)
 }
 
@@ -201,7 +198,8 @@ fn run_once(arguments: &RunArgs, global: &GlobalArgs) -> Result<()> {
         clock: match arguments.clock {
             Some(ClockChoice::Cpu) => Clock::Cpu,
             Some(ClockChoice::Simulated) => Clock::Simulated,
-            _ => Clock::Wall,
+            Some(ClockChoice::None) => Clock::None,
+            Some(ClockChoice::Wall) | None => Clock::Wall,
         },
         captured: false,
         measured: arguments.engine.measured(),
@@ -229,21 +227,12 @@ fn run_once(arguments: &RunArgs, global: &GlobalArgs) -> Result<()> {
 /// Takes up what single runs have left in a folder whose poise was killed: what was measured gets a name that is seen, the
 /// rest goes. Where the program still runs, all stays.
 fn clear_dead(parent: &Path) {
-    let has_ended = |left: &PathBuf| left.canonicalize().is_ok_and(|left| !processes::is_measured_into(&left));
-    for left in processes::of_dead(parent, ONCE).into_iter().filter(has_ended) {
-        if partial::is_measured(&left) {
-            let gathered = partial::gather(&left).map(|what| format!(" {what}")).unwrap_or_default();
-            let kept = beside(left, &parent.join(KILLED));
-            let file = [PROFILE, partial::PARTIAL].map(|name| kept.join(name)).into_iter().find(|file| file.exists());
-            let next = file
-                .map(|file| format!(" poise export {} --to csv shows it.", dry::shown(&[file.display().to_string()])));
-            output::say(format!(
-                "{} holds what a run had measured whose poise was killed.{gathered}{} Remove the folder when it is not needed.",
-                kept.display(),
-                next.unwrap_or_default()
-            ));
-        } else if std::fs::remove_dir_all(&left).is_ok() {
-            output::say(format!("removed {}, which a poise that was killed had left.", left.display()));
+    let has_ended = |folder: &PathBuf| folder.canonicalize().is_ok_and(|folder| !processes::is_measured_into(&folder));
+    for folder in processes::of_dead(parent, ONCE).into_iter().filter(has_ended) {
+        if let Some(kept) = left::keep_measured(&folder, parent) {
+            output::say(kept);
+        } else if std::fs::remove_dir_all(&folder).is_ok() {
+            output::say(format!("removed {}, which a poise that was killed had left.", folder.display()));
         }
     }
 }

@@ -254,9 +254,13 @@ fn ended_badly(status: ExitStatus, out_of_memory: bool, said: &str) -> (Cause, S
         return (Cause::CannotStart, not_found(&program), number);
     }
     if let Some((cause, why)) = told_by_launcher(said) {
-        let is_memory = cause == Cause::RankKilled && why.contains("signal 9") && out_of_memory;
-        let cause = if is_memory { Cause::OutOfMemory } else { cause };
-        let memory = if is_memory { " The kernel was out of memory at the time." } else { "" };
+        let is_killed = cause == Cause::RankKilled && (why.contains("signal 9") || why.contains(": Killed"));
+        let (cause, memory) = match (is_killed, out_of_memory) {
+            (true, true) => (Cause::OutOfMemory, " The kernel was out of memory at the time."),
+            // The kernel of another node may have been.
+            (true, false) => (cause, " Perhaps there was not enough memory."),
+            (false, _) => (cause, ""),
+        };
         return (cause, format!("It {how}. {why}{memory}"), number);
     }
     let was_killed = own_signal == Some(libc::SIGKILL) || code == Some(137);
@@ -288,13 +292,13 @@ fn program_not_found(said: &str) -> Option<String> {
 }
 
 /// `9 (SIGKILL)`.
-fn signal_name(signal: i32) -> String {
+pub fn signal_name(signal: i32) -> String {
     signal_hook::low_level::signal_name(signal).map_or_else(|| signal.to_string(), |name| format!("{signal} ({name})"))
 }
 
 /// What the launcher, the batch system or the program itself says of the reason, if one of them does.
 fn told_by_launcher(said: &str) -> Option<(Cause, String)> {
-    const NO_MEMORY: [&str; 8] = [
+    const NO_MEMORY: [&str; 10] = [
         "std::bad_alloc",
         "Cannot allocate memory",
         "cannot allocate memory",
@@ -303,6 +307,9 @@ fn told_by_launcher(said: &str) -> Option<(Cause, String)> {
         "Out of memory",
         "oom-kill",
         "MemoryError",
+        // Slurm, where it gathers what jobs use instead of asking cgroups.
+        "exceeded memory limit",
+        "Exceeded job memory limit",
     ];
     const LAUNCHERS_OWN: [&str; 4] = [
         "DUE TO TIME LIMIT",
@@ -464,7 +471,14 @@ mod tests {
         let mpich =
             "=   BAD TERMINATION\nYOUR APPLICATION TERMINATED WITH THE EXIT STRING: Killed (signal 9)\nThis typically";
         assert!(of(mpich).1.contains("by signal 9, and the launcher"), "{}", of(mpich).1);
-        assert_eq!(of("srun: error: n1: task 1: Segmentation fault").0, Cause::RankKilled);
+        assert!(killed.1.ends_with("Perhaps there was not enough memory."), "{}", killed.1);
+        for (said, is_perhaps_memory) in [("task 1: Segmentation fault", false), ("task 0: Killed", true)] {
+            let (cause, why, _) = of(&format!("srun: error: n1: {said}"));
+            assert!(cause == Cause::RankKilled && why.contains("not enough memory") == is_perhaps_memory, "{why}");
+        }
+        // What slurmstepd 22.05 prints without cgroups.
+        let step = "slurmstepd-n1: error: StepId=1.0 exceeded memory limit (570585088 > 104857600), being killed";
+        assert_eq!(of(&format!("{step}\nsrun: error: n1: task 0: Killed")).0, Cause::OutOfMemory);
         assert_eq!(
             of("slurmstepd: error: *** STEP 4.0 ON n1 CANCELLED AT 2024-01-01T00:00:00 DUE TO TIME LIMIT ***").0,
             Cause::KilledByLauncher

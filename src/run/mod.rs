@@ -13,8 +13,10 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
+mod bins;
 mod emulated;
 mod launcher;
+pub mod left;
 pub mod misfortune;
 pub mod partial;
 pub mod processes;
@@ -26,6 +28,7 @@ use crate::install;
 use crate::machine::{Conditions, State};
 use crate::output;
 use crate::study::{Clock, FOLDER, Point};
+pub use bins::{Bins, Cache};
 use misfortune::{Cause, Ended, Outcome};
 use record::Record;
 use supervise::Supervised;
@@ -106,53 +109,6 @@ pub enum Measured {
     Not,
 }
 
-/// Bins of effort over time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Bins {
-    /// How wide they are: basic blocks, in QEMU instructions, nanoseconds where `is_time`; `None` where they widen as needed.
-    pub width: Option<u64>,
-    /// Whether they are of equal time instead of equal effort.
-    pub is_time: bool,
-    /// Whether accessed lines of memory are counted, which QEMU alone can do.
-    pub lines: bool,
-    /// Which caches are modelled, and with them a branch predictor, if any; likewise.
-    pub cache: Option<Cache>,
-}
-
-/// Two levels of caches: bytes and lines of a set of each.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Cache(pub [(u64, u64); 2]);
-
-impl std::str::FromStr for Cache {
-    type Err = String;
-
-    /// Reads `32K:8,1M:16`.
-    fn from_str(text: &str) -> std::result::Result<Self, String> {
-        let level = |text: &str| {
-            let (size, ways) = text.split_once(':')?;
-            let (number, unit) = match size.strip_suffix(['K', 'k']) {
-                Some(number) => (number, 10),
-                None => size.strip_suffix(['M', 'm']).map_or((size, 0), |number| (number, 20)),
-            };
-            let (bytes, ways) = (number.parse::<u64>().ok()?.checked_mul(1 << unit)?, ways.parse::<u64>().ok()?);
-            let sets = (bytes / 64).checked_div(ways)?;
-            (sets.is_power_of_two() && sets * ways * 64 == bytes && bytes <= 1 << 30).then_some((bytes, ways))
-        };
-        let both = text.split_once(',').and_then(|(first, second)| Some([level(first)?, level(second)?]));
-        both.map(Cache).ok_or_else(|| {
-            "two levels are wanted, such as 32K:8,1M:16: size and lines of 64 bytes in a set, a power of two of sets".into()
-        })
-    }
-}
-
-impl Bins {
-    /// What the runtime is asked for by `POISE_PHASES`.
-    fn wish(self) -> String {
-        let unit = if self.is_time { "time" } else { "blocks" };
-        self.width.map_or_else(|| unit.to_owned(), |width| format!("{unit}={width}"))
-    }
-}
-
 /// The environment in which a program is measured: our libraries preloaded, the profile's place named.
 pub fn measuring_environment(
     profile: &Path,
@@ -219,7 +175,7 @@ impl Run {
             )));
         }
         fs::create_dir_all(parent).map_err(|e| Error::cannot_write(parent, &e))?;
-        // Absolute, because the program may run elsewhere; dropped, with all that is in it, unless kept at the end.
+        // Absolute, because the program may run elsewhere; dropped, with all that is in it, unless kept.
         let parent = parent.canonicalize().map_err(|e| Error::cannot_write(parent, &e))?;
         let folder = tempfile::Builder::new()
             .prefix(self.prefix())
@@ -227,14 +183,26 @@ impl Run {
             .tempdir_in(&parent)
             .map_err(|e| Error::cannot_write(&parent, &e))?;
         let place = parent.join(destination.file_name().unwrap_or(OsStr::new("run")));
-        self.write_files(folder.path(), &place).map_err(|e| Error::cannot_write(&parent, &e))?;
-        let record = Record::begin(self, &place);
+        match self.make(folder.path(), &place) {
+            Ok(outcome) => self.settle(folder, &place, outcome),
+            Err(error) => {
+                self.abandon(folder, &parent, &error);
+                Err(error)
+            }
+        }
+    }
+
+    /// Fills the unfinished folder of a run whose place is going to be `place`: runs the program and records how it ended.
+    fn make(&self, folder: &Path, place: &Path) -> Result<Outcome> {
+        let cannot_write = |e: io::Error| Error::cannot_write(place.parent().unwrap_or(place), &e);
+        self.write_files(folder, place).map_err(cannot_write)?;
+        let record = Record::begin(self, place);
         let started = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
         // What is simulated does not depend on the machine.
         let machine = (self.captured && self.clock != Clock::Simulated).then(State::now);
-        let ended = self.supervise(folder.path())?;
+        let ended = self.supervise(folder)?;
         let collected = match self.measured {
-            Measured::Emulated => emulated::collect(folder.path(), &self.point),
+            Measured::Emulated => emulated::collect(folder, &self.point),
             _ => Ok(()),
         };
         let machine = machine.map(|before| before.until_now(self.cores, self.clock == Clock::Wall));
@@ -244,15 +212,29 @@ impl Run {
             processor_seconds: ended.processor_seconds,
             machine,
         };
-        let outcome = match (misfortune::judge(self, &ended, folder.path()), collected) {
+        let outcome = match (misfortune::judge(self, &ended, folder), collected) {
             (Outcome::Failed { cause: Cause::NoProfile | Cause::PrintsNothing, status, .. }, Err(reason)) => {
                 Outcome::Failed { cause: Cause::NoProfile, reason, status }
             }
             (outcome, _) => outcome,
         };
-        let outcome = partial::collect(outcome, folder.path());
-        record.end(self, folder.path(), &outcome, &cost).map_err(|e| Error::cannot_write(&parent, &e))?;
-        self.settle(folder, &place, outcome)
+        let outcome = partial::collect(outcome, folder);
+        record.end(self, folder, &outcome, &cost).map_err(cannot_write)?;
+        Ok(outcome)
+    }
+
+    /// Drops the folder of a run that `error` ended, unless it holds something measured that nobody measures again: what an
+    /// interrupted run had, and all of a single run. That of a job is left for the campaign to find and tell.
+    fn abandon(&self, folder: tempfile::TempDir, parent: &Path, error: &Error) {
+        let is_last = self.is_single() || matches!(error, Error::Interrupted(_));
+        if !is_last || !partial::is_measured(folder.path()) {
+            return;
+        }
+        let folder = folder.keep();
+        let is_jobs = self.captured && !self.unfinished.is_empty();
+        if let Some(kept) = (!is_jobs).then(|| left::keep_measured(&folder, parent)).flatten() {
+            output::say(kept);
+        }
     }
 
     /// Puts the finished folder in its place, unless what has come there meanwhile stays. A study makes the run again
@@ -294,6 +276,7 @@ impl Run {
                 aside.disable_cleanup(false);
                 return Ok(false);
             }
+            partial::hand_down(&earlier, folder)?;
         }
         if let Err(error) = fs::rename(folder, place) {
             // A network file system may not have shown before what is there.

@@ -1,22 +1,44 @@
 //! What a run leaves that did not end well: the checkpoints of its ranks, as one profile that says it is partial.
 
+use std::ffi::OsString;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use poise_profile::{Profile, ProfileError};
 
 use super::misfortune::Outcome;
-use super::{CONFLICT, PROFILE};
+use super::{CONFLICT, PROFILE, record};
 
 /// The file name of what a failed run had measured until its last checkpoints.
 pub const PARTIAL: &str = "partial.poise";
 
 /// Whether a run's folder holds anything that was measured.
 pub fn is_measured(folder: &Path) -> bool {
+    !measured(folder).is_empty()
+}
+
+/// The names of all that was measured in a run's folder: profile, checkpoints, and what they were merged into.
+fn measured(folder: &Path) -> Vec<OsString> {
     let names = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name());
-    names
-        .map(|name| name.to_string_lossy().into_owned())
-        .any(|name| name == PARTIAL || name.starts_with(PROFILE) && name != CONFLICT)
+    let is_measured = |name: &OsString| {
+        let name = name.to_string_lossy();
+        name == PARTIAL || name.starts_with(PROFILE) && name != CONFLICT
+    };
+    names.filter(is_measured).collect()
+}
+
+/// Moves what the failed run in `earlier` had measured into the folder of the next attempt, where that has failed with
+/// nothing measured.
+///
+/// # Errors
+/// A file cannot be moved.
+pub fn hand_down(earlier: &Path, next: &Path) -> io::Result<()> {
+    if is_measured(next) || record::read(next).is_some_and(|record| record.is_complete()) {
+        return Ok(());
+    }
+    measured(earlier).iter().try_for_each(|name| fs::rename(earlier.join(name), next.join(name)))?;
+    fs::File::open(next)?.sync_all()
 }
 
 /// Takes the checkpoints in a run's folder: into [`PARTIAL`] where the run failed, away where it is complete. The outcome's
@@ -78,5 +100,37 @@ fn remove(files: &[PathBuf]) {
     for file in files {
         // What stays is a file more in the folder.
         let _ = fs::remove_file(file);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_failed_run_had_measured_stays_until_an_attempt_measures_more() {
+        let folder = tempfile::tempdir().unwrap();
+        let attempt = |name: &str, status: &str, files: &[&str]| {
+            let path = folder.path().join(name);
+            fs::create_dir(&path).unwrap();
+            let record = serde_json::json!({ "schema": record::SCHEMA, "status": status });
+            fs::write(path.join(super::super::RECORD), record.to_string()).unwrap();
+            files.iter().for_each(|file| fs::write(path.join(file), name).unwrap());
+            path
+        };
+        let of = |path: &Path, file: &str| fs::read_to_string(path.join(file)).ok();
+        let unmerged = "profile.poise.checkpoint.3";
+        let first = attempt("first", "failed", &[PARTIAL, unmerged, "stdout.txt"]);
+        let second = attempt("second", "failed", &["stdout.txt"]);
+        hand_down(&first, &second).unwrap();
+        assert_eq!(of(&second, PARTIAL).as_deref(), Some("first"));
+        assert_eq!(of(&second, unmerged).as_deref(), Some("first"));
+        assert_eq!(of(&second, "stdout.txt").as_deref(), Some("second"), "nothing else is");
+        let third = attempt("third", "failed", &[PARTIAL]);
+        hand_down(&second, &third).unwrap();
+        assert_eq!((of(&third, PARTIAL).as_deref(), of(&third, unmerged)), (Some("third"), None));
+        let last = attempt("last", "complete", &[]);
+        hand_down(&third, &last).unwrap();
+        assert_eq!(measured(&last), Vec::<OsString>::new());
     }
 }

@@ -92,6 +92,8 @@ pub enum Clock {
     Simulated,
     /// Processor time of the thread: right where ranks share cores, since elapsed time would measure the neighbours.
     Cpu,
+    /// None: counts alone.
+    None,
 }
 
 impl Clock {
@@ -101,6 +103,7 @@ impl Clock {
             Self::Wall => "wall",
             Self::Cpu => "cpu",
             Self::Simulated => "simulated",
+            Self::None => "none",
         }
     }
 }

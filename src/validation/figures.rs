@@ -108,7 +108,7 @@ impl Scorer<'_> {
         let subjects: Vec<&Subject> = self.subjects.iter().collect();
         let experiment = times::experiment(self.trained, &subjects, way == Way::Effort, variants);
         let method = if way == Way::Effort { MethodChoice::Effort } else { MethodChoice::Time };
-        let fits = modeler::fit(&experiment, &Options { method, seed: self.plan.seed, ..Options::default() });
+        let fits = modeler::fit(&experiment, &Options { method, ..super::options(&self.plan.spec, self.plan.seed) });
         let test = self.plan.test();
         let score = |subject: &Subject, model: &Model| {
             let predicted = model.predict(&test, LEVEL).value;

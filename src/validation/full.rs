@@ -5,8 +5,8 @@ use std::fs;
 use std::path::Path;
 
 use benchgen::truth::Truth;
+use modeler::fit;
 use modeler::formats;
-use modeler::{Options, fit};
 
 use super::exact::{self, Exactness};
 use super::execute::{self, Launcher, Measurements};
@@ -75,7 +75,7 @@ fn write_models(plan: &Plan, folder: &Path, measurements: &Measurements) -> Resu
     if path.is_file() {
         return Ok(());
     }
-    let fits = fit(&measurements.trained, &Options { seed: plan.seed, ..Options::default() });
+    let fits = fit(&measurements.trained, &super::options(&plan.spec, plan.seed));
     let text = formats::models_json(&measurements.trained, &fits, env!("CARGO_PKG_VERSION"), plan.seed);
     output::write_file(&path, text.as_bytes())
 }

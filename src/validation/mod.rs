@@ -24,7 +24,7 @@ use std::time::Duration;
 use benchgen::{Generated, Spec};
 use modeler::experiment::CallPathId;
 use modeler::formats::{self, ReadOptions};
-use modeler::{Experiment, MethodChoice, Options};
+use modeler::{Experiment, ExponentSets, MethodChoice, Options};
 
 use crate::campaign;
 use crate::cli::{DemoArgs, GlobalArgs, OutputFormat};
@@ -117,7 +117,8 @@ fn validate_spec(
     let study = study(spec, &mpi, folder);
     let trained = measure(&study, &folder.join("runs"), progress)?;
     progress.step("model");
-    let fits = |method| modeler::fit(&trained, &Options { method, seed, ..Options::default() });
+    let options = options(spec, seed);
+    let fits = |method| modeler::fit(&trained, &Options { method, ..options.clone() });
     let (effort, time) = (fits(MethodChoice::Auto), fits(MethodChoice::Time));
     output::write_file(
         &folder.join("models.json"),
@@ -179,6 +180,17 @@ fn study(spec: &Spec, mpi: &Mpi, folder: &Path) -> Study {
     // Ranks share cores, and elapsed time would measure the neighbours.
     let study = Study::of(&spec.name, &command, folder, points_of(spec));
     Study { time_limit: Duration::from_secs(300), clock: Clock::Cpu, waiting: waits(spec), ..study }
+}
+
+/// How everything is modelled: with the exponents that the specification's laws may have.
+fn options(spec: &Spec, seed: u64) -> Options {
+    let sets = &spec.sets;
+    let exponents = ExponentSets {
+        exponents: sets.exponents.clone(),
+        log_exponents: sets.log_exponents.iter().map(|j| j.cast_signed()).collect(),
+        ..ExponentSets::default()
+    };
+    Options { seed, exponents, ..Options::default() }
 }
 
 /// Whether the program has operations whose time is mostly that of waiting.

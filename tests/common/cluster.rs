@@ -56,6 +56,11 @@ impl Cluster {
         self.path("slurm.conf").display().to_string()
     }
 
+    /// Whether what became of jobs is kept.
+    pub fn has_accounts(&self) -> bool {
+        self.has_accounts
+    }
+
     /// What one of Slurm's commands prints, trimmed; nothing where it fails.
     pub fn command(&self, program: &str, arguments: &[&str]) -> String {
         let output = Command::new(program).args(arguments).env("SLURM_CONF", self.configuration()).output();

@@ -26,8 +26,11 @@ int main(int argc, char **argv) {
     fflush(stdout);
     if (!strcmp(misfortune, "crash"))
         abort();
-    if (!strcmp(misfortune, "leave"))
+    if (!strcmp(misfortune, "leave")) {
+        /* The launcher may kill the others once one has left: not before the first has printed. */
+        MPI_Barrier(MPI_COMM_WORLD);
         _Exit(0);
+    }
     while (!strcmp(misfortune, "hang"))
         sleep(1);
     MPI_Finalize();

@@ -17,6 +17,7 @@ Noise::Noise(Module &module)
     if (!thread)
         thread = new GlobalVariable(module, ArrayType::get(word, 2), false, GlobalValue::ExternalLinkage, nullptr,
                                     "poise_noise", nullptr, GlobalValue::InitialExecTLSModel);
+    asked = new GlobalVariable(module, word, false, GlobalValue::PrivateLinkage, ConstantInt::get(word, 0), "poise.asked");
 }
 
 Value *Noise::field(IRBuilder<> &builder, unsigned index) {
@@ -50,7 +51,7 @@ void Noise::enrol() {
     };
     auto length = [&](size_t items) { return ConstantInt::get(word, items); };
     Constant *fields[] = {ConstantPointerNull::get(pointer), list(modes), length(modes.size()), list(loops),
-                          length(loops.size()), list(sites), length(sites.size())};
+                          length(loops.size()), list(sites), length(sites.size()), asked};
     Constant *data = ConstantStruct::getAnon(fields);
     auto *described = new GlobalVariable(module, data->getType(), false, GlobalValue::PrivateLinkage, data, "poise.module");
     auto *nothing = FunctionType::get(Type::getVoidTy(module.getContext()), false);

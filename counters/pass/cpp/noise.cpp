@@ -211,9 +211,14 @@ bool process(Noise &noise, Function &function, const TargetLibraryInfo &library)
     if (poise_noise_is_fixed())
         return injectInPlace(noise, planner);
     std::vector<unsigned> numbers;
+    ValueToValueMapTy map;
+    Function *twin = planner.single.empty() ? nullptr : poise::twinOf(noise, function, map);
+    auto twinned = [&](BasicBlock *block) { return twin && block ? cast<BasicBlock>(map[block]) : block; };
+    for (Target &target : planner.targets)
+        target.header = twinned(target.header);
     auto build = [&](const Plan &plan) {
-        BasicBlock *header = plan.level > 0 ? plan.header : planner.targets[plan.inner[0]].header;
-        return poise::build(noise, header, plan.inner, planner.targets, numbers, plan.level);
+        BasicBlock *header = plan.level > 0 ? twinned(plan.header) : planner.targets[plan.inner[0]].header;
+        return poise::build(noise, function.getName(), header, plan.inner, planner.targets, numbers, plan.level);
     };
     // Numbers are given in advance, since loops in two plans have one number; the reasons come when all is done.
     for (unsigned index = 0; index < planner.targets.size(); index++)
@@ -224,7 +229,7 @@ bool process(Noise &noise, Function &function, const TargetLibraryInfo &library)
         planner.targets[plan.inner[0]].refusal = build(plan);
     for (const Target &target : planner.targets)
         noise.describe(function, target);
-    if (verifyFunction(function, &errs()))
+    if (verifyFunction(function, &errs()) || (twin && verifyFunction(*twin, &errs())))
         report_fatal_error("poise: noise injection broke the function; please report it");
     return true;
 }

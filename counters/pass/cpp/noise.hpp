@@ -4,6 +4,7 @@
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Module.h"
+#include "llvm/Transforms/Utils/ValueMapper.h"
 
 #include <string>
 #include <vector>
@@ -68,6 +69,8 @@ struct Noise {
     llvm::IntegerType *half;
     llvm::PointerType *pointer;
     llvm::GlobalVariable *thread;
+    // What the runtime sets where the process asks for noise.
+    llvm::GlobalVariable *asked;
     std::vector<llvm::Constant *> loops;
     std::vector<llvm::Constant *> sites;
 
@@ -86,8 +89,13 @@ bool inject(Noise &noise, llvm::BasicBlock *header, poise_variant variant);
 void count(Noise &noise, llvm::BasicBlock *header);
 
 // Makes variants of the loop with this header, with noise in the loops `inner` (indices into `targets`), and code that
-// chooses among them; the targets' headers are those of their last copies then. Gives why not, or nothing.
-std::string build(Noise &noise, llvm::BasicBlock *header, llvm::ArrayRef<unsigned> inner,
+// chooses among them; the targets' headers are those of their last copies then. `owner` names the source's function.
+// Gives why not, or nothing.
+std::string build(Noise &noise, llvm::StringRef owner, llvm::BasicBlock *header, llvm::ArrayRef<unsigned> inner,
                   llvm::MutableArrayRef<Target> targets, llvm::ArrayRef<unsigned> numbers, unsigned level);
+
+// Makes a copy of the function, which runs in its place where the process asks for noise; `map` leads from the function's
+// blocks to the copy's. Null where the function cannot be copied.
+llvm::Function *twinOf(Noise &noise, llvm::Function &function, llvm::ValueToValueMapTy &map);
 
 } // namespace poise

@@ -1,7 +1,7 @@
 // One place where a variant of a loop is chosen. The loop stays as it is; beside it stands code that asks the runtime which
 // variant to run for how many iterations, runs it, and asks again until the loop is done:
 //
-//   before ── nobody asks ──▶ the loop ──▶ after        (one load and one branch more than without noise)
+//   before ── nobody asks ──▶ the loop ──▶ after        (one load and one branch more)
 //     └──▶ choose ◀────────────┐
 //            ├▶ variant(state) ┴─ done ──▶ after
 //            └▶ a copy of the loop ──▶ after            (where the runtime declines)
@@ -405,8 +405,8 @@ void describe(Noise &noise, GlobalVariable *site, const Variants &variants, unsi
 
 } // namespace
 
-std::string poise::build(Noise &noise, BasicBlock *header, ArrayRef<unsigned> inner, MutableArrayRef<Target> targets,
-                         ArrayRef<unsigned> numbers, unsigned level) {
+std::string poise::build(Noise &noise, StringRef owner, BasicBlock *header, ArrayRef<unsigned> inner,
+                         MutableArrayRef<Target> targets, ArrayRef<unsigned> numbers, unsigned level) {
     Function &function = *header->getParent();
     DominatorTree tree(function);
     LoopInfo loops(tree);
@@ -425,7 +425,7 @@ std::string poise::build(Noise &noise, BasicBlock *header, ArrayRef<unsigned> in
         return "it cannot be taken out of its function";
     }
     // One for all loops of the function, whose name others can tell the variants by: `solve.noise.0.fp_add64.8`.
-    Variants variants(noise, *base, function.getName().str() + (level ? ".noise.outer." : ".noise."), targets[inner[0]].id);
+    Variants variants(noise, *base, owner.str() + (level ? ".noise.outer." : ".noise."), targets[inner[0]].id);
     for (unsigned target : inner)
         variants.add(site.cloned(targets[target].header), numbers[target], targets[target].id);
     ::describe(noise, site.site, variants, level);

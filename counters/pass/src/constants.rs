@@ -10,37 +10,48 @@ use llvm_sys::prelude::{LLVMMetadataRef, LLVMModuleRef, LLVMValueRef};
 
 use crate::glue::{self, Source};
 use crate::module::{name, pointer_type};
+use crate::options::Weights;
 use crate::paths::Paths;
 
 /// `enum poise_kind` of the runtime's interface.
 const FUNCTION: u64 = 0;
 /// The same, of inlined functions.
 const INLINED: u64 = 3;
+/// `POISE_LOOPS` and `POISE_PARTS` of the runtime's interface.
+const LOOPS: u64 = 1;
+const PARTS: u64 = 2;
 
 /// A module's constants, each once.
 pub struct Constants {
     module: LLVMModuleRef,
+    /// Of `enum poise_flags` of the runtime's interface, what holds for all functions.
+    flags: u64,
     strings: HashMap<Vec<u8>, LLVMValueRef>,
     inlined: HashMap<LLVMMetadataRef, LLVMValueRef>,
 }
 
 impl Constants {
-    /// None yet in `module`.
-    pub fn new(module: LLVMModuleRef) -> Self {
-        Self { module, strings: HashMap::new(), inlined: HashMap::new() }
+    /// None yet in `module`, whose blocks have these weights.
+    pub fn new(module: LLVMModuleRef, weights: Weights) -> Self {
+        let flags = match weights {
+            Weights::Blocks => 0,
+            Weights::Loops => LOOPS,
+        };
+        Self { module, flags, strings: HashMap::new(), inlined: HashMap::new() }
     }
 
-    /// The `struct poise_region` of `function`.
+    /// The `struct poise_region` of `function`, with these functions inlined into it.
     ///
     /// # Safety
     /// The function must be of the module.
-    pub unsafe fn region(&mut self, function: LLVMValueRef) -> LLVMValueRef {
+    pub unsafe fn region(&mut self, function: LLVMValueRef, paths: &Paths) -> LLVMValueRef {
         // SAFETY: the function is valid.
         unsafe {
             let described = described(LLVMGetSubprogram(function));
             let (file, line) = described.map_or((None, 0), |(_, file, line)| (file, line));
             let name = name(function);
-            self.describe(name.trim_start_matches('\u{1}').as_bytes(), file.as_deref(), line, FUNCTION)
+            let flags = if paths.all.iter().any(|path| path.counts) { PARTS } else { 0 };
+            self.describe(name.trim_start_matches('\u{1}').as_bytes(), file.as_deref(), line, FUNCTION, flags)
         }
     }
 
@@ -71,22 +82,28 @@ impl Constants {
         // SAFETY: the function is one that debug information describes.
         unsafe {
             let (name, file, line) = described(function).unwrap_or_default();
-            let region = self.describe(&name, file.as_deref(), line, INLINED);
+            let region = self.describe(&name, file.as_deref(), line, INLINED, 0);
             self.inlined.insert(function, region);
             region
         }
     }
 
-    unsafe fn describe(&mut self, name: &[u8], file: Option<&[u8]>, line: u32, kind: u64) -> LLVMValueRef {
+    unsafe fn describe(&mut self, name: &[u8], file: Option<&[u8]>, line: u32, kind: u64, flags: u64) -> LLVMValueRef {
         // SAFETY: the module is valid.
         unsafe {
             let context = LLVMGetModuleContext(self.module);
-            let half = LLVMInt32TypeInContext(context);
+            let (half, quarter) = (LLVMInt32TypeInContext(context), LLVMInt16TypeInContext(context));
             let file = match file {
                 Some(file) => self.string(file),
                 None => LLVMConstNull(pointer_type(context)),
             };
-            let mut fields = [self.string(name), file, LLVMConstInt(half, line.into(), 0), LLVMConstInt(half, kind, 0)];
+            let mut fields = [
+                self.string(name),
+                file,
+                LLVMConstInt(half, line.into(), 0),
+                LLVMConstInt(quarter, kind, 0),
+                LLVMConstInt(quarter, flags | self.flags, 0),
+            ];
             let data = LLVMConstStructInContext(context, fields.as_mut_ptr(), fields.len() as u32, 0);
             let region = self.constant(data);
             // Not to be merged with an equal one: the address tells the function.
@@ -125,7 +142,10 @@ impl Constants {
 }
 
 /// Name, file and line of a function as debug information has them; `None` for null.
-unsafe fn described(function: LLVMMetadataRef) -> Option<(Vec<u8>, Option<Vec<u8>>, u32)> {
+///
+/// # Safety
+/// `function` must be null or a function's description.
+pub unsafe fn described(function: LLVMMetadataRef) -> Option<(Vec<u8>, Option<Vec<u8>>, u32)> {
     if function.is_null() {
         return None;
     }

@@ -9,6 +9,7 @@ use llvm_sys::prelude::{LLVMBasicBlockRef, LLVMBuilderRef, LLVMTypeRef, LLVMValu
 
 use crate::glue;
 use crate::graph::{self, Edge, Forest};
+use crate::options::Weights;
 use crate::paths::Paths;
 
 /// A declared function of the runtime.
@@ -149,6 +150,11 @@ impl Flow {
             Self { blocks, number, predecessors, forest }
         }
     }
+
+    /// Whether a loop begins with a block: an edge leads back to it, from itself or a block after it.
+    pub fn is_header(&self, block: usize) -> bool {
+        self.predecessors[block].iter().any(|&from| from >= block)
+    }
 }
 
 /// The first instruction of `block` that is no phi and no landing pad: where code may be inserted.
@@ -239,12 +245,13 @@ pub unsafe fn instrument(
     function: LLVMValueRef,
     flow: Flow,
     region: Option<Region>,
+    weights: Weights,
     runtime: &Runtime<'_>,
     analyses: *mut glue::Analyses,
 ) {
     // SAFETY: the caller's promise; everything below walks and extends this one function.
     unsafe {
-        let counters = counters(&flow, region.as_ref());
+        let counters = counters(&flow, region.as_ref(), weights);
         let node = region.as_ref().map(|region| enter(&flow, region.region, runtime));
         let mut counting = Counting { runtime, flow, node, region, counters };
         for block in 0..counting.flow.blocks.len() {
@@ -258,7 +265,7 @@ pub unsafe fn instrument(
 }
 
 /// The accumulators of a function: its own, and those of inlined functions that have one.
-unsafe fn counters(flow: &Flow, region: Option<&Region>) -> Vec<Counter> {
+unsafe fn counters(flow: &Flow, region: Option<&Region>, weights: Weights) -> Vec<Counter> {
     // SAFETY: as in `instrument`.
     unsafe {
         let blocks = 0..flow.blocks.len();
@@ -266,8 +273,9 @@ unsafe fn counters(flow: &Flow, region: Option<&Region>) -> Vec<Counter> {
             flow.blocks.iter().map(|&block| instructions(block).into_iter().any(|i| ends(i))).collect();
         let owner: Vec<Option<usize>> =
             blocks.clone().map(|block| region.and_then(|region| region.paths.counting(flow, block))).collect();
+        let has_weight = |block| weights == Weights::Blocks || block == 0 || flow.is_header(block);
         let of = |path: Option<usize>, site| {
-            let weights = blocks.clone().map(|block| i64::from(owner[block] == path)).collect();
+            let weights = blocks.clone().map(|block| i64::from(owner[block] == path && has_weight(block))).collect();
             Counter::new(site, weights, flow, &flushes)
         };
         let inlined = region.into_iter().flat_map(|region| region.paths.all.iter().zip(&region.sites).enumerate());
@@ -379,7 +387,9 @@ impl Counting<'_> {
         let Some(region) = self.region.as_ref().filter(|region| !region.paths.all.is_empty()) else { return };
         // SAFETY: as in `instrument`.
         unsafe {
-            if !glue::poise_may_not_return(call) && (self.runtime.is_quiet)(LLVMGetCalledValue(call)) {
+            let callee = LLVMGetCalledValue(call);
+            let is_ours = [self.runtime.enter, self.runtime.here].iter().any(|ours| ours.function == callee);
+            if is_ours || !glue::poise_may_not_return(call) && (self.runtime.is_quiet)(callee) {
                 return;
             }
             let site = region.paths.at(call).map_or(self.runtime.nowhere, |path| region.sites[path]);

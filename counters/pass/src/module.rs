@@ -1,6 +1,6 @@
-//! What happens to a module: which functions count, which of them are nodes of the call tree, and what they refer to.
+//! What happens to a module: which functions count, and what they refer to.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::ffi::CStr;
 
 use llvm_sys::LLVMLinkage::LLVMAvailableExternallyLinkage;
@@ -11,6 +11,8 @@ use llvm_sys::prelude::{LLVMContextRef, LLVMModuleRef, LLVMTypeRef, LLVMValueRef
 use crate::constants::Constants;
 use crate::function::{self, Callee, Flow, Region, Runtime, instructions};
 use crate::glue::{self, Analyses};
+use crate::nodes::{self, Ranks, is_library, marks_regions};
+use crate::options::Options;
 use crate::paths::Paths;
 
 /// Attributes of functions that are left alone: they cannot hold a prologue, must not be profiled, or will be split
@@ -20,17 +22,6 @@ const UNTOUCHED: [&CStr; 4] = [c"naked", c"noprofile", c"skipprofile", c"prespli
 /// The attribute of functions that are instrumented: bitcode meets the pass again when it is compiled, perhaps after it
 /// was linked with bitcode that is not instrumented yet. For LLVM itself it has no meaning.
 const INSTRUMENTED: &CStr = c"poise-instrumented";
-
-/// Starts of the reserved names that clang gives to functions which initialise global variables.
-const INITIALISERS: [&str; 2] = ["_GLOBAL__", "__cxx_global_"];
-
-/// What marks regions by hand: the functions that `poise.h` calls, and the module in `poise.f90` as flang names it.
-const MARKS: [&str; 3] = ["poise_region_begin", "poise_region_end", "_QMpoiseP"];
-
-/// Whether `name` is of a function that marks regions: not instrumented, or the region would end with it.
-fn marks_regions(name: &str) -> bool {
-    MARKS.iter().any(|start| name.starts_with(start))
-}
 
 /// Instruments all functions of `module`; gives whether there was any.
 ///
@@ -43,18 +34,23 @@ pub unsafe fn instrument(module: LLVMModuleRef, analyses: *mut Analyses) -> bool
         if functions.is_empty() {
             return false;
         }
-        let Ranks { nodes, small } = ranks(&functions, analyses);
+        let options = Options::get();
+        let Ranks { nodes, quiet } = nodes::ranks(&functions, options, analyses);
         widen(module, &functions, analyses);
-        let is_quiet = |callee: LLVMValueRef| small.contains(&callee) || is_quiet(callee, analyses);
+        let is_quiet = |callee: LLVMValueRef| quiet.contains(&callee) || nodes::is_quiet(callee, analyses);
         let runtime = runtime(module, &is_quiet);
-        let mut constants = Constants::new(module);
+        let mut constants = Constants::new(module, options.weights);
         for &function in &functions {
             let flow = Flow::new(function, analyses);
             let region = nodes.contains(&function).then(|| {
-                let paths = if wants_inlined() { Paths::of(function, &flow, &is_quiet) } else { Paths::none() };
-                Region { region: constants.region(function), sites: constants.sites(&paths), paths }
+                let paths = if options.inlined {
+                    Paths::of(function, &flow, &is_quiet, &options.filter)
+                } else {
+                    Paths::none()
+                };
+                Region { region: constants.region(function, &paths), sites: constants.sites(&paths), paths }
             });
-            function::instrument(function, flow, region, &runtime, analyses);
+            function::instrument(function, flow, region, options.weights, &runtime, analyses);
             mark(function);
         }
         LLVMDisposeBuilder(runtime.builder);
@@ -62,7 +58,11 @@ pub unsafe fn instrument(module: LLVMModuleRef, analyses: *mut Analyses) -> bool
     }
 }
 
-unsafe fn list<T>(first: *mut T, next: unsafe extern "C" fn(*mut T) -> *mut T) -> Vec<*mut T> {
+/// What a list of LLVM's holds.
+///
+/// # Safety
+/// `first` must be null or start the list that `next` follows.
+pub unsafe fn list<T>(first: *mut T, next: unsafe extern "C" fn(*mut T) -> *mut T) -> Vec<*mut T> {
     let some = |item: *mut T| Some(item).filter(|item| !item.is_null());
     // SAFETY: `next` is LLVM's successor function of the list that `first` starts.
     std::iter::successors(some(first), |&item| some(unsafe { next(item) })).collect()
@@ -81,7 +81,11 @@ pub unsafe fn name(value: LLVMValueRef) -> String {
     }
 }
 
-unsafe fn has_attribute(function: LLVMValueRef, attribute: &CStr) -> bool {
+/// Whether `function` has an attribute that LLVM knows.
+///
+/// # Safety
+/// The function must be valid.
+pub unsafe fn has_attribute(function: LLVMValueRef, attribute: &CStr) -> bool {
     // SAFETY: the function is valid; an attribute that this LLVM does not know has kind 0.
     unsafe {
         let kind = LLVMGetEnumAttributeKindForName(attribute.as_ptr(), attribute.count_bytes());
@@ -123,75 +127,6 @@ unsafe fn countable(module: LLVMModuleRef) -> Vec<LLVMValueRef> {
                 && !UNTOUCHED.iter().any(|attribute| has_attribute(function, attribute))
         });
         functions
-    }
-}
-
-/// Whether source-level call paths are wanted: POISE_INLINED=on is in the compiler's environment.
-fn wants_inlined() -> bool {
-    std::env::var_os("POISE_INLINED").is_some_and(|value| value == "on")
-}
-
-/// Whether a called value is a function of the C or C++ library that LLVM knows.
-unsafe fn is_library(callee: LLVMValueRef, analyses: *mut Analyses) -> bool {
-    // SAFETY: the value is valid.
-    unsafe {
-        !LLVMIsAFunction(callee).is_null() && LLVMIsDeclaration(callee) != 0 && glue::poise_is_library(analyses, callee)
-    }
-}
-
-/// Whether a called value of another file enters no node: a function of the C library, one that marks regions, or one that never
-/// returns.
-unsafe fn is_quiet(callee: LLVMValueRef, analyses: *mut Analyses) -> bool {
-    // SAFETY: the value is valid.
-    unsafe {
-        marks_regions(&name(callee))
-            || !LLVMIsAFunction(callee).is_null() && has_attribute(callee, c"noreturn")
-            || is_library(callee, analyses)
-    }
-}
-
-/// What the functions of a module are to the call tree; those that initialise global variables may be neither.
-struct Ranks {
-    nodes: HashSet<LLVMValueRef>,
-    small: HashSet<LLVMValueRef>,
-}
-
-/// The nodes of the call tree. A function is small, and its blocks count for its caller, if it has no loop and calls
-/// nothing but small functions of this module, the C library, marks of regions and what never returns, as asserts do; everything else and `main` is a node, except what
-/// initialises global variables: it runs before `main`, and would be a root for each source file.
-unsafe fn ranks(functions: &[LLVMValueRef], analyses: *mut Analyses) -> Ranks {
-    // SAFETY: the functions are valid and have bodies.
-    unsafe {
-        let is_large = |function: LLVMValueRef| glue::poise_has_cycle(function) || name(function) == "main";
-        let (large, mut open): (Vec<_>, Vec<_>) = functions.iter().copied().partition(|&f| is_large(f));
-        let callees: HashMap<_, _> = open.iter().map(|&function| (function, callees(function))).collect();
-        let mut small = HashSet::new();
-        // From the leaves upwards, so that recursion never becomes small.
-        loop {
-            let is_small = |callee: LLVMValueRef| small.contains(&callee) || is_quiet(callee, analyses);
-            let (now, later): (Vec<_>, Vec<_>) =
-                open.iter().copied().partition(|function| callees[function].iter().all(|&callee| is_small(callee)));
-            if now.is_empty() {
-                let is_initialiser = |&function: &LLVMValueRef| {
-                    let name = name(function);
-                    INITIALISERS.iter().any(|start| name.starts_with(start))
-                };
-                let nodes = large.into_iter().chain(later).filter(|function| !is_initialiser(function)).collect();
-                return Ranks { nodes, small };
-            }
-            small.extend(now);
-            open = later;
-        }
-    }
-}
-
-/// What `function` calls; indirectly called values stand for themselves and are no functions.
-unsafe fn callees(function: LLVMValueRef) -> Vec<LLVMValueRef> {
-    // SAFETY: the function is valid.
-    unsafe {
-        let blocks = list(LLVMGetFirstBasicBlock(function), LLVMGetNextBasicBlock);
-        let all = blocks.into_iter().flat_map(|block| instructions(block));
-        all.filter(|&i| glue::poise_is_call(i)).map(|call| LLVMGetCalledValue(call)).collect()
     }
 }
 

@@ -4,18 +4,24 @@
 //! Those that have loops have an accumulator of their own. What belongs to another one counts for the function that it was inlined
 //! into, as what small functions execute counts for their callers.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ptr::null_mut;
 
 use llvm_sys::core::*;
 use llvm_sys::debuginfo::LLVMGetSubprogram;
 use llvm_sys::prelude::{LLVMMetadataRef, LLVMValueRef};
 
+use crate::constants::described;
+use crate::filter::{Filter, Verdict};
 use crate::function::{Flow, instructions};
-use crate::glue;
+use crate::{glue, nodes};
 
 /// Functions that one instruction can have been inlined from; what is inlined deeper counts for the last of them.
 const DEEPEST: usize = 64;
+
+/// Blocks times accumulators that one function may have, which is what the compiler's time and memory grow with: a function of a thousand
+/// blocks may have 262 accumulators, one of a hundred thousand two.
+const MOST: usize = 1 << 18;
 
 /// An inlined function.
 pub struct Path {
@@ -33,24 +39,35 @@ pub struct Paths {
     pub all: Vec<Path>,
     known: HashMap<(Option<usize>, LLVMMetadataRef), usize>,
     function: LLVMMetadataRef,
+    /// Functions that a filter excludes, which are in no chain.
+    excluded: HashSet<LLVMMetadataRef>,
 }
 
 impl Paths {
     /// No inlined functions.
     pub fn none() -> Self {
-        Self { all: Vec::new(), known: HashMap::new(), function: null_mut() }
+        Self { all: Vec::new(), known: HashMap::new(), function: null_mut(), excluded: HashSet::new() }
     }
 
-    /// Those of `function`. Calls of what `is_quiet` holds for lead to no nodes.
+    /// Those of `function`. Calls of what `is_quiet` holds for lead to no nodes. What the filter excludes belongs to the function that
+    /// it was inlined into, and what it includes has an accumulator, with a loop or without.
     ///
     /// # Safety
     /// The function must be the one that `flow` is of.
-    pub unsafe fn of(function: LLVMValueRef, flow: &Flow, is_quiet: &dyn Fn(LLVMValueRef) -> bool) -> Self {
+    pub unsafe fn of(
+        function: LLVMValueRef,
+        flow: &Flow,
+        is_quiet: &dyn Fn(LLVMValueRef) -> bool,
+        filter: &Filter,
+    ) -> Self {
         // SAFETY: the caller's promise.
         unsafe {
             let mut paths = Self { function: LLVMGetSubprogram(function), ..Self::none() };
             if paths.function.is_null() {
                 return paths;
+            }
+            if !filter.is_empty() {
+                paths.apply(filter, flow);
             }
             for (number, &block) in flow.blocks.iter().enumerate() {
                 let latches = flow.predecessors[number].iter().filter(|&&from| from >= number);
@@ -68,7 +85,38 @@ impl Paths {
                     }
                 }
             }
+            paths.limit(MOST / flow.blocks.len());
             paths
+        }
+    }
+
+    /// Leaves accumulators to the first `most` functions that have one; the others count for those around them, which are before them.
+    fn limit(&mut self, most: usize) {
+        self.all.iter_mut().filter(|path| path.counts).skip(most).for_each(|path| path.counts = false);
+    }
+
+    /// Applies the filter to all functions that were inlined.
+    unsafe fn apply(&mut self, filter: &Filter, flow: &Flow) {
+        // SAFETY: the caller's promise; what was inlined has a description.
+        unsafe {
+            let all = flow.blocks.iter().flat_map(|&block| instructions(block)).flat_map(|i| inlined_from(i));
+            let mut verdicts = HashMap::new();
+            for function in all {
+                verdicts.entry(function).or_insert_with(|| {
+                    let (name, ..) = described(function).unwrap_or_default();
+                    nodes::verdict(filter, &String::from_utf8_lossy(&name), function)
+                });
+            }
+            let with = |verdict| verdicts.iter().filter(move |(_, v)| **v == verdict).map(|(&function, _)| function);
+            self.excluded = with(Verdict::Excluded).collect();
+            let included: HashSet<_> = with(Verdict::Included).collect();
+            for &block in &flow.blocks[1..] {
+                let mut chain = self.chain(glue::poise_first(block));
+                chain.truncate(chain.iter().rposition(|function| included.contains(function)).map_or(0, |at| at + 1));
+                if let Some(path) = self.add(&chain) {
+                    self.all[path].counts = true;
+                }
+            }
         }
     }
 
@@ -88,11 +136,12 @@ impl Paths {
     /// The inlined functions that an instruction is in, outermost first. Recursion folds: a function that was inlined into itself, however
     /// indirectly, is one.
     unsafe fn chain(&self, instruction: LLVMValueRef) -> Vec<LLVMMetadataRef> {
-        let mut functions = [null_mut(); DEEPEST];
-        // SAFETY: the caller gives an instruction of the function.
-        let count = unsafe { glue::poise_inlined_from(instruction, functions.as_mut_ptr(), DEEPEST) };
         let mut chain = Vec::new();
-        for &function in &functions[..count.min(DEEPEST)] {
+        // SAFETY: the caller gives an instruction of the function.
+        for function in unsafe { inlined_from(instruction) } {
+            if self.excluded.contains(&function) {
+                continue;
+            }
             if function == self.function {
                 chain.clear();
             } else if let Some(known) = chain.iter().position(|&outer| outer == function) {
@@ -151,4 +200,13 @@ impl Paths {
         }
         at
     }
+}
+
+/// The functions that an instruction was inlined from, outermost first, as debug information has them.
+unsafe fn inlined_from(instruction: LLVMValueRef) -> Vec<LLVMMetadataRef> {
+    let mut functions = vec![null_mut(); DEEPEST];
+    // SAFETY: the caller gives an instruction; there is room for as many as the call says.
+    let count = unsafe { glue::poise_inlined_from(instruction, functions.as_mut_ptr(), DEEPEST) };
+    functions.truncate(count);
+    functions
 }

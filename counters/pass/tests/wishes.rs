@@ -1,9 +1,13 @@
-//! Runs the tests beside the code of `src/modes.rs` and `src/noise.rs`, which need no LLVM; the library itself cannot be
+//! Runs the tests beside the code of `src/filter.rs`, `src/modes.rs`, `src/noise.rs` and `src/options.rs`, which need no LLVM; the library itself cannot be
 //! linked into a test program.
 
 #![allow(dead_code, reason = "the compiler calls them")]
 
+#[path = "../src/filter.rs"]
+mod filter;
 #[path = "../src/modes.rs"]
 mod modes;
 #[path = "../src/noise.rs"]
 mod noise;
+#[path = "../src/options.rs"]
+mod options;

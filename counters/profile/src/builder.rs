@@ -1,8 +1,8 @@
 //! Collects what one rank measured, in any order, and gives its profile.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
-use crate::{Metric, Node, OverRanks, Profile, Region};
+use crate::{Histogram, Messages, Metric, Node, OfRank, OverRanks, Profile, Region, Traffic};
 
 /// The profile of one rank under construction; what threads or calls measured at the same call path adds up.
 ///
@@ -26,7 +26,12 @@ pub struct RankBuilder {
     nodes: Vec<Node>,
     node_ids: HashMap<(Option<u32>, u32), u32>,
     values: HashMap<(u32, Metric), u64>,
+    messages: BTreeMap<u32, (Messages, Peers)>,
+    keeps_rank: bool,
 }
+
+/// Messages by the rank at the other end.
+type Peers = BTreeMap<Option<u32>, Traffic>;
 
 impl RankBuilder {
     /// Nothing measured yet.
@@ -56,10 +61,45 @@ impl RankBuilder {
         *sum = if metric == Metric::CommSize { value.max(*sum) } else { sum.saturating_add(value) };
     }
 
+    /// Adds messages of `node`, but for their distances, which follow from `peers`: the ranks at the other ends, `None` for those that
+    /// have no number.
+    pub fn add_messages(&mut self, node: u32, messages: &Messages, peers: &BTreeMap<Option<u32>, Traffic>) {
+        let (sum, all) = self.messages.entry(node).or_default();
+        sum.merge(messages);
+        peers.iter().for_each(|(&peer, traffic)| all.entry(peer).or_default().merge(traffic));
+    }
+
+    /// The profile is to have what this rank measured as the rank's own, too.
+    pub fn keep_rank(&mut self) {
+        self.keeps_rank = true;
+    }
+
     /// The profile of rank `rank`.
     #[must_use]
-    pub fn finish(self, rank: u32) -> Profile {
+    pub fn finish(mut self, rank: u32) -> Profile {
+        for (&node, (messages, peers)) in &mut self.messages {
+            let known = peers.iter().filter_map(|(peer, traffic)| Some(((*peer)?, traffic)));
+            for (peer, traffic) in known.clone() {
+                messages.distances.add(Histogram::bucket(u64::from(peer.abs_diff(rank))), traffic.messages());
+            }
+            // Of an operation that has no peers, as a collective one, none is told.
+            if !peers.is_empty() {
+                self.values.insert((node, Metric::Peers), known.count() as u64);
+            }
+        }
+        let mut by_rank: BTreeMap<(u32, u32), OfRank> = BTreeMap::new();
+        if self.keeps_rank {
+            for (&(node, metric), &value) in &self.values {
+                by_rank.entry((node, rank)).or_default().values.insert(metric, value);
+            }
+            for (&node, (messages, peers)) in &self.messages {
+                let of = by_rank.entry((node, rank)).or_default();
+                (of.messages, of.peers) = (messages.clone(), peers.clone());
+            }
+        }
+        let messages = self.messages.into_iter().map(|(node, (messages, _))| (node, messages)).collect();
         let values = self.values.into_iter().map(|(key, value)| (key, OverRanks::of_rank(rank, value))).collect();
-        Profile { ranks: 1, regions: self.regions, nodes: self.nodes, values, ..Profile::default() }
+        let Self { regions, nodes, .. } = self;
+        Profile { ranks: 1, regions, nodes, values, messages, by_rank, ..Profile::default() }
     }
 }

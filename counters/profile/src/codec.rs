@@ -1,15 +1,16 @@
-//! The bytes of a profile, versions 1 to 5. `docs/formats.md` is the specification; what is written there and here agrees.
+//! The bytes of a profile, versions 1 to 6. `docs/formats.md` is the specification; what is written there and here agrees.
 
 use std::collections::BTreeMap;
 
 use crate::{Burst, Loop, Metric, Node, Noise, OverRanks, Phases, Profile, ProfileError, Region, RegionKind, Series};
 
+mod messages;
 mod phases;
 
 /// The first bytes of every profile. The first is no text, and the line ends show a transfer that converted them.
 const MAGIC: [u8; 8] = *b"\x8fPOISE\r\n";
 /// The newest version that this crate reads. It writes the oldest that can hold the profile.
-const VERSION: u32 = 5;
+const VERSION: u32 = 6;
 /// The version that added noise.
 const WITH_NOISE: u32 = 2;
 /// The version that added the metrics from [`Metric::LogicalWait`] on.
@@ -18,6 +19,8 @@ const WITH_WAITING: u32 = 3;
 const WITH_PHASES: u32 = 4;
 /// The version that added what models say of places.
 const WITH_MODELS: u32 = 5;
+/// The version that added messages, values by rank, and the metrics from [`Metric::Peers`] on.
+const WITH_MESSAGES: u32 = 6;
 /// Magic, version, ranks and length.
 const HEADER: usize = 24;
 /// The checksum at the end.
@@ -62,6 +65,10 @@ impl Profile {
         if version >= WITH_MODELS {
             phases::put_modelled(&mut out, &self.phases.modelled);
         }
+        if version >= WITH_MESSAGES {
+            messages::put_messages(&mut out, &self.messages);
+            messages::put_by_rank(&mut out, &self.by_rank);
+        }
         let length = (out.len() + TRAILER) as u64;
         out[HEADER - 8..HEADER].copy_from_slice(&length.to_le_bytes());
         let sum = checksum(&out);
@@ -74,6 +81,8 @@ impl Profile {
         let newest = self.values.keys().map(|&(_, metric)| metric).max();
         let has_inlined = self.regions.iter().any(|region| region.kind == RegionKind::Inlined);
         match newest {
+            Some(metric) if metric >= Metric::Peers => WITH_MESSAGES,
+            _ if !self.messages.is_empty() || !self.by_rank.is_empty() => WITH_MESSAGES,
             _ if !self.phases.modelled.is_empty() => WITH_MODELS,
             Some(metric) if metric >= Metric::Instructions => WITH_PHASES,
             _ if has_inlined || !self.phases.is_empty() => WITH_PHASES,
@@ -99,10 +108,15 @@ impl Profile {
         if version >= WITH_MODELS {
             phases.modelled = input.modelled()?;
         }
+        let mut messages = BTreeMap::new();
+        let mut by_rank = BTreeMap::new();
+        if version >= WITH_MESSAGES {
+            (messages, by_rank) = (input.messages()?, input.by_rank()?);
+        }
         if !input.rest.is_empty() {
             return Err(input.inconsistent("bytes follow the last item"));
         }
-        let profile = Self { metadata, ranks, regions, nodes, values, noise, phases };
+        let profile = Self { metadata, ranks, regions, nodes, values, noise, phases, messages, by_rank };
         profile.check()?;
         Ok(profile)
     }
@@ -320,15 +334,19 @@ impl Input<'_> {
         for _ in 0..self.count("values", 5)? {
             let step = self.number::<u32>()?;
             last = last.checked_add(step).ok_or_else(|| self.inconsistent("a value's node does not exist"))?;
-            let code = self.byte()?;
-            let metric = Metric::ALL.get(usize::from(code)).copied();
-            let metric = metric.ok_or_else(|| self.inconsistent(&format!("there is no metric {code}")))?;
+            let metric = self.metric()?;
             let value = self.over_ranks()?;
             if values.insert((last, metric), value).is_some() {
                 return Err(self.inconsistent("a node has the same metric twice"));
             }
         }
         Ok(values)
+    }
+
+    fn metric(&mut self) -> Result<Metric, ProfileError> {
+        let code = self.byte()?;
+        let metric = Metric::ALL.get(usize::from(code)).copied();
+        metric.ok_or_else(|| self.inconsistent(&format!("there is no metric {code}")))
     }
 
     fn over_ranks(&mut self) -> Result<OverRanks, ProfileError> {

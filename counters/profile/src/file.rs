@@ -78,6 +78,31 @@ impl ProfileError {
     }
 }
 
+/// Of several processes that fail for the same reason one is to say so: leaves the file `PATH.KIND` with `line` in it. False where
+/// another has; true for the first, and where no file can be made, since each must then speak for itself.
+#[must_use]
+pub fn is_first_to_say(path: &Path, kind: &str, line: &str) -> bool {
+    match OpenOptions::new().write(true).create_new(true).open(beside(path, kind)) {
+        Ok(mut file) => {
+            let _ = writeln!(file, "{line}");
+            true
+        }
+        Err(error) => error.kind() != io::ErrorKind::AlreadyExists,
+    }
+}
+
+/// Removes what [`is_first_to_say`] left in an earlier run.
+pub fn forget_what_was_said(path: &Path, kind: &str) {
+    let _ = fs::remove_file(beside(path, kind));
+}
+
+fn beside(path: &Path, kind: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".");
+    name.push(kind);
+    name.into()
+}
+
 /// The folder that holds `path`.
 fn folder(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))

@@ -8,6 +8,7 @@ mod codec;
 mod error;
 mod file;
 mod merge;
+mod messages;
 mod noise;
 mod phases;
 
@@ -15,8 +16,10 @@ use std::collections::BTreeMap;
 
 pub use builder::RankBuilder;
 pub use error::ProfileError;
+pub use file::{forget_what_was_said, is_first_to_say};
+pub use messages::{Histogram, Messages, OfRank, Traffic};
 pub use noise::{Burst, Loop, Noise, Series};
-pub use phases::{Bin, BinUnit, Code, Modelled, Phases, Place, Share, Timeline};
+pub use phases::{Bin, BinUnit, Code, Modelled, Phases, Place, Share, Timeline, joining_hides};
 
 /// What a region of code is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -80,11 +83,17 @@ pub enum Metric {
     /// Executed basic blocks of a function with those of the functions that were inlined into it, which are callees in the
     /// tree; only where there are such. It is what the function's time was spent on.
     CompiledBlocks,
+    /// Ranks that messages were exchanged with, each counted once per rank and call path.
+    Peers,
+    /// Waiting for a message that was sent after its receive had begun, in nanoseconds; a part of [`Metric::WaitTime`].
+    LateSender,
+    /// Waiting of a send for its receive to begin, in nanoseconds; a part of [`Metric::WaitTime`].
+    LateReceiver,
 }
 
 impl Metric {
     /// Every metric, in the order of the file format's codes.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 14] = [
         Self::Visits,
         Self::Time,
         Self::BasicBlocks,
@@ -96,6 +105,9 @@ impl Metric {
         Self::PollingBlocks,
         Self::Instructions,
         Self::CompiledBlocks,
+        Self::Peers,
+        Self::LateSender,
+        Self::LateReceiver,
     ];
 
     /// The metric's public name, such as `basic_blocks`.
@@ -113,6 +125,9 @@ impl Metric {
             Self::PollingBlocks => "polling_blocks",
             Self::Instructions => "instructions",
             Self::CompiledBlocks => "compiled_blocks",
+            Self::Peers => "peers",
+            Self::LateSender => "late_sender",
+            Self::LateReceiver => "late_receiver",
         }
     }
 }
@@ -147,6 +162,10 @@ pub struct Profile {
     pub noise: Noise,
     /// Effort over time; empty in a run that was not asked for it.
     pub phases: Phases,
+    /// Messages of all ranks by node index.
+    pub messages: BTreeMap<u32, Messages>,
+    /// What each rank had, by node index and rank; empty in a run that was not asked for it.
+    pub by_rank: BTreeMap<(u32, u32), OfRank>,
 }
 
 impl OverRanks {
@@ -199,6 +218,7 @@ impl Profile {
                 return inconsistent(format!("{} of node {node} is impossible: {value:?}", metric.name()));
             }
         }
+        messages::check(&self.messages, &self.by_rank, self.nodes.len())?;
         self.noise.check(self.nodes.len())?;
         self.phases.check(self.nodes.len())
     }

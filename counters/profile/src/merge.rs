@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use crate::{Metric, Node, Noise, OverRanks, Phases, Profile, ProfileError, Region};
+use crate::{Messages, Metric, Node, Noise, OfRank, OverRanks, Phases, Profile, ProfileError, Region};
 
 impl Profile {
     /// Adds what `other` measured on other ranks. Nodes are the same if their call paths are equal by the regions'
@@ -26,6 +26,8 @@ impl Profile {
         let (mut merged, moved) = tree.finish();
         let [here, there] = nodes.map(|nodes| renumbered(&nodes, &moved));
         merged.phases = Phases::union([(&self.phases, here.clone()), (&other.phases, there.clone())])?;
+        merged.messages = messages([(&self.messages, &here), (&other.messages, &there)]);
+        merged.by_rank = by_rank([(&self.by_rank, &here), (&other.by_rank, &there)]);
         merged.noise = Noise::union([(&self.noise, here), (&other.noise, there)]);
         merged.ranks = ranks;
         merged.metadata = std::mem::take(&mut self.metadata);
@@ -48,9 +50,33 @@ impl Profile {
         let (canonical, moved) = tree.finish();
         let nodes = renumbered(&here, &moved);
         let phases = Phases::union([(&self.phases, nodes.clone()), (&Phases::default(), Vec::new())])?;
+        let (messages, by_rank) = (messages([(&self.messages, &nodes)]), by_rank([(&self.by_rank, &nodes)]));
         let noise = Noise::union([(&self.noise, nodes)]);
-        Ok(Self { metadata: self.metadata.clone(), ranks: self.ranks, noise, phases, ..canonical })
+        Ok(Self { metadata: self.metadata.clone(), ranks: self.ranks, noise, phases, messages, by_rank, ..canonical })
     }
+}
+
+/// The sum of the profiles' messages, by the nodes' new numbers.
+fn messages<const N: usize>(parts: [(&BTreeMap<u32, Messages>, &Vec<u32>); N]) -> BTreeMap<u32, Messages> {
+    let mut merged: BTreeMap<u32, Messages> = BTreeMap::new();
+    for (part, nodes) in parts {
+        part.iter().for_each(|(&node, messages)| merged.entry(nodes[node as usize]).or_default().merge(messages));
+    }
+    merged
+}
+
+/// By node and rank.
+type ByRank = BTreeMap<(u32, u32), OfRank>;
+
+/// What the profiles' ranks had, by the nodes' new numbers. A rank that is in several is taken for several that did what it did.
+fn by_rank<const N: usize>(parts: [(&ByRank, &Vec<u32>); N]) -> ByRank {
+    let mut merged = ByRank::new();
+    for (part, nodes) in parts {
+        for (&(node, rank), of) in part {
+            merged.entry((nodes[node as usize], rank)).or_default().merge(of);
+        }
+    }
+    merged
 }
 
 /// Each node's number in the finished profile, from its number in the tree.

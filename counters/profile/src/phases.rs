@@ -153,6 +153,21 @@ impl Modelled {
     }
 }
 
+/// Bins in a row that make a phase, as the modeler detects them by default.
+const PHASE: usize = 5;
+/// Part of the bins from which on it matters what they show.
+const MATTERS: f64 = 0.05;
+
+/// Whether phases that can be told apart now could not if each two bins were one: whether at least a twentieth of the bins are in
+/// rows of one label each that are long enough to be a phase and would not be, wherever the pairs begin. `labels` says what
+/// each bin belongs to, if to one thing.
+#[must_use]
+pub fn joining_hides<T: PartialEq>(labels: Vec<Option<T>>) -> bool {
+    let rows = labels.chunk_by(|a, b| a == b).filter(|row| row[0].is_some());
+    let hidden: usize = rows.map(<[_]>::len).filter(|bins| (PHASE..=2 * PHASE).contains(bins)).sum();
+    hidden as f64 >= MATTERS * labels.len() as f64 && hidden > 0
+}
+
 /// Effort over time in a run; empty where nobody asked for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Phases {

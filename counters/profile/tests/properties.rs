@@ -1,8 +1,11 @@
 //! Properties of the format and of merging, on generated profiles.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use poise_profile::{Burst, Loop, Metric, Noise, OverRanks, Profile, RankBuilder, Region, RegionKind, Series};
+use poise_profile::{
+    Burst, Histogram, Loop, Messages, Metric, Noise, OverRanks, Profile, RankBuilder, Region, RegionKind, Series,
+    Traffic,
+};
 use proptest::prelude::*;
 
 /// One generated measurement: a call path of region numbers, a metric, a value.
@@ -32,11 +35,48 @@ fn build(rank: u32, entries: &[Entry]) -> Profile {
     for (path, metric, value) in entries {
         let node = path.iter().fold(None, |parent, &number| Some(builder.node(parent, region(number))));
         builder.add(node.unwrap(), Metric::ALL[usize::from(*metric)], *value);
+        let (messages, peers) = one_message(rank, *metric, *value);
+        builder.add_messages(node.unwrap(), &messages, &peers);
     }
+    builder.keep_rank();
     let mut profile = builder.finish(rank);
     profile.metadata = BTreeMap::from([("host".into(), format!("n{}", rank % 2)), ("clock".into(), "wall".into())]);
     profile.noise = noise(&profile, rank, entries);
     profile
+}
+
+/// A message that follows from an entry: as large as its value, from a rank that follows from its metric.
+fn one_message(rank: u32, metric: u8, value: u64) -> (Messages, BTreeMap<Option<u32>, Traffic>) {
+    let mut messages = Messages::default();
+    messages.received.add(Histogram::bucket(value), 1);
+    let peer = (metric > 0).then(|| rank + u32::from(metric));
+    (messages, BTreeMap::from([(peer, Traffic { sent: (0, 0), received: (1, value) })]))
+}
+
+/// Number of messages, of those with a peer, and of different peers over ranks, by call path, the plain way.
+fn expected_messages(ranks: &[Vec<Entry>]) -> BTreeMap<Vec<Region>, (u64, u64, usize)> {
+    type Found = (u64, u64, BTreeSet<(usize, u8)>);
+    let mut all: BTreeMap<Vec<Region>, Found> = BTreeMap::new();
+    for (rank, (path, metric, _)) in ranks.iter().enumerate().flat_map(|(rank, e)| e.iter().map(move |e| (rank, e))) {
+        let of = all.entry(path.iter().map(|&number| region(number)).collect()).or_default();
+        of.0 += 1;
+        if *metric > 0 {
+            of.1 += 1;
+            of.2.insert((rank, *metric));
+        }
+    }
+    all.into_iter().map(|(path, (all, with_peer, peers))| (path, (all, with_peer, peers.len()))).collect()
+}
+
+/// The same as a profile has it.
+fn messages_by_path(profile: &Profile) -> BTreeMap<Vec<Region>, (u64, u64, usize)> {
+    let of = |(&node, messages): (&u32, &Messages)| {
+        let path = profile.path(node).unwrap().into_iter().cloned().collect();
+        let peers =
+            profile.by_rank.range((node, 0)..=(node, u32::MAX)).map(|(_, of)| of.peers.keys().flatten().count());
+        (path, (messages.received.total(), messages.distances.total(), peers.sum()))
+    };
+    profile.messages.iter().map(of).collect()
 }
 
 /// Noise whose quantities follow from the entries: a series at each node, a burst for each entry.
@@ -119,7 +159,9 @@ fn expected(ranks: &[Vec<Entry>]) -> BTreeMap<(Vec<Region>, Metric), OverRanks> 
 
 fn by_path(profile: &Profile) -> BTreeMap<(Vec<Region>, Metric), OverRanks> {
     let path = |node| profile.path(node).unwrap().into_iter().cloned().collect();
-    profile.values.iter().map(|(&(node, metric), &value)| ((path(node), metric), value)).collect()
+    // Peers follow from the messages.
+    let values = profile.values.iter().filter(|((_, metric), _)| *metric != Metric::Peers);
+    values.map(|(&(node, metric), &value)| ((path(node), metric), value)).collect()
 }
 
 proptest! {
@@ -137,6 +179,11 @@ proptest! {
         let merged = merged(&profiles);
         prop_assert_eq!(merged.ranks as usize, ranks.len());
         prop_assert_eq!(by_path(&merged), expected(&ranks));
+        prop_assert_eq!(messages_by_path(&merged), expected_messages(&ranks));
+        for (&(node, metric), value) in &merged.values {
+            let kept = merged.by_rank.range((node, 0)..=(node, u32::MAX)).filter_map(|(_, of)| of.values.get(&metric));
+            prop_assert_eq!(kept.map(|&value| u128::from(value)).sum::<u128>(), value.sum);
+        }
         let mut bursts: Vec<_> = profiles.iter().flat_map(spelled_out).collect();
         bursts.sort();
         prop_assert_eq!(spelled_out(&merged), bursts);

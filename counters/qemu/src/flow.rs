@@ -58,6 +58,14 @@ impl Isa {
         }
     }
 
+    /// Whether a system call of this number may start a thread: clone and clone3 of Linux.
+    pub fn starts(self, number: i64) -> bool {
+        match self {
+            Self::X86_64 => matches!(number, 56 | 435),
+            Self::Aarch64 | Self::Riscv64 => matches!(number, 220 | 435),
+        }
+    }
+
     /// What the instruction in `bytes` does.
     pub fn last(self, bytes: &[u8]) -> Last {
         let flow = |flow| Last { flow, repeats: false };

@@ -1,6 +1,6 @@
 //! The plugin of QEMU's user mode: counts the machine code that a program executes which nobody can compile anew, or
 //! which is of another instruction set. This file is what QEMU calls; `thread` holds what a thread does, `flow` what
-//! instructions do, `maps` where code comes from, `output` makes the profile of it.
+//! instructions do, `maps` where code comes from, `operations` what is MPI's, `output` makes the profile of it.
 //!
 //! QEMU loads it with `-plugin libpoise_qemu.so,out=FILE,width=0`; `poise run --engine qemu` and `poise phases` do that. The
 //! profile names functions by their addresses: `modeler::machine` finds out which they are.
@@ -9,11 +9,12 @@ mod api;
 mod flow;
 mod maps;
 mod models;
+mod operations;
 mod output;
 mod thread;
 
 use std::cell::Cell;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -25,6 +26,7 @@ use api::{Api, Id, Info};
 use flow::Isa;
 use maps::Maps;
 use models::{Level, Models};
+use operations::Operations;
 use thread::{Block, Thread, Width};
 
 /// The version of the plugin interface that this library is written for, which QEMU reads when it has loaded it.
@@ -64,7 +66,10 @@ struct Shared {
     /// By number.
     list: Vec<&'static Block>,
     maps: Maps,
+    operations: Operations,
     threads: Vec<*mut Thread>,
+    /// Linux's numbers of threads that were started within MPI operations.
+    started_by_mpi: HashSet<i64>,
 }
 
 // SAFETY: threads are read when the guest has stopped; before, only the thread itself uses what is its own.
@@ -222,6 +227,8 @@ unsafe fn block(settings: &Settings, instructions: &[*mut c_void]) -> Option<&'s
     }
     let tag = shared.maps.learn(start, base);
     let number = shared.list.len() as u32;
+    let file = shared.maps.file(start + tag);
+    let is_operation = file.is_some_and(|(path, position)| shared.operations.begins(path, position));
     let make = || {
         &*Box::leak(Box::new(Block {
             number,
@@ -231,6 +238,7 @@ unsafe fn block(settings: &Settings, instructions: &[*mut c_void]) -> Option<&'s
             tag,
             instructions: instructions.len() as u32,
             flow: known.flow,
+            is_operation,
             repeats: known.repeats && instructions.len() == 1,
             bytes: code.clone(),
         }))
@@ -258,11 +266,22 @@ extern "C" fn executed(processor: c_uint, block: *mut c_void) {
 /// Whether the guest has mapped or unmapped memory since the maps were last looked at.
 static MAPS_CHANGED: AtomicBool = AtomicBool::new(false);
 
-/// The guest's system has done what it was called for; what it mapped or unmapped may be code. Before the call another thread, which
+/// The guest's system has done what it was called for. What it mapped or unmapped may be code, and a thread that an MPI operation
+/// started is MPI's. Before the call another thread, which
 /// translates meanwhile, would look at the maps as they were and believe that they are up to date.
-extern "C" fn system_called(_: Id, _: c_uint, number: i64, _: i64) {
-    if SETTINGS.get().is_some_and(|settings| settings.isa.maps(number)) {
+extern "C" fn system_called(_: Id, _: c_uint, number: i64, result: i64) {
+    let Some(settings) = SETTINGS.get() else { return };
+    if settings.isa.maps(number) {
         MAPS_CHANGED.store(true, Ordering::Release);
+    }
+    // SAFETY: as in `executed`.
+    let is_within_mpi = || unsafe { THREAD.get().as_ref() }.is_some_and(Thread::is_within_mpi);
+    if settings.isa.starts(number) && is_within_mpi() {
+        shielded(|| {
+            if let Some(shared) = shared().as_mut() {
+                shared.started_by_mpi.insert(result);
+            }
+        });
     }
 }
 
@@ -286,6 +305,8 @@ fn begin(processor: u32) -> *mut Thread {
         return null_mut();
     };
     let mut thread = Thread::new(processor, settings.width, settings.lines);
+    // SAFETY: the call has no arguments and cannot fail. The guest's threads are threads of this process.
+    thread.system_number = unsafe { libc::syscall(libc::SYS_gettid) };
     thread.models = settings.models.as_ref().map(|(_, levels)| Models::new(*levels));
     let thread = Box::into_raw(Box::new(thread));
     if let Some(shared) = shared().as_mut() {
@@ -309,7 +330,8 @@ extern "C" fn guest_ends(_: Id, _: *mut c_void) {
     shielded(|| {
         let Some(shared) = shared().take() else { return };
         // SAFETY: the threads came from boxes in `begin`, and none of them runs any more.
-        let threads = shared.threads.into_iter().map(|thread| unsafe { Box::from_raw(thread) }).map(|thread| *thread);
+        let threads = shared.threads.into_iter().map(|thread| unsafe { *Box::from_raw(thread) });
+        let threads = threads.filter(|thread| !shared.started_by_mpi.contains(&thread.system_number));
         THREAD.set(null_mut());
         let rank = output::rank();
         let mut profile = output::profile(rank, threads.collect(), &shared.list, &shared.maps, settings.isa);

@@ -88,6 +88,12 @@ impl Maps {
         Some(tag)
     }
 
+    /// Which file is at a tagged address, and where in it that is.
+    pub fn file(&self, address: u64) -> Option<(&str, u64)> {
+        let (start, mapping) = self.known.range(..=address).next_back().filter(|(_, m)| address < m.end)?;
+        Some((&mapping.path, address - start + mapping.offset))
+    }
+
     /// A line for each mapping whose code was executed: first address, address behind the last, offset, path.
     pub fn lines(&self) -> String {
         let line = |(start, m): (&u64, &Mapping)| format!("{start:x} {:x} {:x} {}", m.end, m.offset, m.path);
@@ -148,6 +154,8 @@ mod tests {
         maps.forget();
         maps.see(0x2000, Mapping { offset: 0x1000, ..mapping("/a.so") });
         assert_eq!(maps.mark(0x2345), Some(0));
+        assert_eq!(maps.file((1 << TAG) + 0x1800), Some(("/b.so", 0x800)));
+        assert_eq!(maps.file(0x800), None);
         let lines = maps.lines();
         let expected = [
             "1000 3000 0 /a.so",

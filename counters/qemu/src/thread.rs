@@ -4,6 +4,8 @@
 
 use std::collections::HashMap;
 
+use poise_profile::joining_hides;
+
 use crate::flow::Flow;
 use crate::models::Models;
 
@@ -24,6 +26,8 @@ pub struct Block {
     pub instructions: u32,
     /// What the last instruction does.
     pub flow: Flow,
+    /// Whether it is the first of an MPI operation.
+    pub is_operation: bool,
     /// Whether it is a single string instruction that QEMU repeats.
     pub repeats: bool,
     /// The instructions' bytes.
@@ -33,12 +37,16 @@ pub struct Block {
 /// Most instructions of a stub that only jumps on to where a function is, such as those of procedure linkage tables. The
 /// beginning of a function that jumps to a loop's condition is no harm: it is entered where it goes on.
 const STUB: u32 = 4;
-/// Bins that a thread has before two become one, where the width may grow.
-pub const MOST_BINS: usize = 4096;
-/// The same where the width was asked for: a bound for memory.
+/// Bins that a thread has before two become one, where the width may grow and that hides nothing.
+pub const ENOUGH: usize = 4096;
+/// Bins that it has at most where the width may grow: a bound for memory.
+pub const MOST: usize = 1 << 14;
+/// The same where the width was asked for.
 pub const MOST_FIXED: usize = 1 << 20;
-/// The width of bins that may grow.
-pub const FIRST_WIDTH: u64 = 1 << 14;
+/// The first width of bins that may grow.
+pub const FIRST_WIDTH: u64 = 1 << 12;
+/// No counter: what is not counted.
+const NO_COUNTER: u32 = u32::MAX;
 /// No block: what is counted of a call path itself.
 pub const NO_BLOCK: u32 = u32::MAX;
 
@@ -49,7 +57,7 @@ pub enum Width {
     Whole,
     /// As many instructions as this, doubled should there be [`MOST_FIXED`] bins.
     Fixed(u64),
-    /// From [`FIRST_WIDTH`] on doubled whenever there are [`MOST_BINS`] bins.
+    /// From [`FIRST_WIDTH`] on doubled whenever there are [`ENOUGH`] bins; if that would hide phases, [`MOST`].
     Growing,
 }
 
@@ -62,6 +70,8 @@ pub struct Node {
     pub entry: u64,
     /// The counter of its visits.
     visits: u32,
+    /// Whether it is an MPI operation.
+    is_operation: bool,
 }
 
 /// A call that has not returned.
@@ -129,13 +139,19 @@ pub struct Thread {
     pub processor: u32,
     /// The call paths.
     pub nodes: Vec<Node>,
+    /// Linux's number of the thread.
+    pub system_number: i64,
     /// Node and block of each place.
     pub places: Vec<(u32, u32)>,
+    /// Instructions of each place's block.
+    sizes: Vec<u32>,
     /// The bins that are over.
     pub bins: Vec<Bin>,
     /// Instructions of a bin; 0 where all is one.
     pub width: u64,
     grows: bool,
+    /// Bins at which they are too many.
+    too_many: usize,
     callees: HashMap<(u32, u64), u32>,
     stack: Vec<Frame>,
     node: u32,
@@ -173,10 +189,13 @@ impl Thread {
         Self {
             processor,
             nodes: Vec::new(),
+            system_number: 0,
             places: Vec::new(),
+            sizes: Vec::new(),
             bins: Vec::new(),
             width,
             grows,
+            too_many: if grows { ENOUGH } else { MOST_FIXED },
             callees: HashMap::new(),
             stack: Vec::new(),
             node: 0,
@@ -201,15 +220,16 @@ impl Thread {
             // An iteration of an instruction that was counted when it began.
             Some((before, _)) if block.repeats && before.last == block.start => return,
             Some((before, counter)) => self.follow(before, counter, block),
-            None => {
-                self.node = self.callee(None, block.start + block.tag);
-                self.visit();
-            }
+            None => self.enter(None, block),
+        }
+        if self.is_within_mpi() {
+            self.before = Some((block, NO_COUNTER));
+            return;
         }
         while self.position >= self.next {
             self.close();
         }
-        let counter = self.counter(block.number);
+        let counter = self.counter(block);
         self.touch(counter);
         self.counters[counter as usize].count.count += 1;
         self.position += u64::from(block.instructions);
@@ -224,7 +244,8 @@ impl Thread {
     }
 
     fn access_line(&mut self, instruction: usize, line: u64) {
-        if let (Some(models), Some((_, counter))) = (&mut self.models, self.before) {
+        let Some((_, counter)) = self.before.filter(|&(_, counter)| counter != NO_COUNTER) else { return };
+        if let Some(models) = &mut self.models {
             models.access(counter, instruction, line);
         }
         if self.lines.is_none() {
@@ -251,16 +272,15 @@ impl Thread {
         self.before = None;
     }
 
+    /// Whether it is in an MPI operation, in which nothing is counted and calls are followed only to see where they end.
+    pub fn is_within_mpi(&self) -> bool {
+        self.nodes.get(self.node as usize).is_some_and(|node| node.is_operation)
+    }
+
     /// What it means that `block` follows `before`.
     fn follow(&mut self, before: &'static Block, counter: u32, block: &'static Block) {
-        let jumped = block.start != before.end;
-        self.touch(counter);
-        let known = &mut self.counters[counter as usize];
-        known.count.jumps += u64::from(jumped);
-        known.count.turns += u64::from(jumped != known.jumped);
-        known.jumped = jumped;
-        if let Some(models) = self.models.as_mut().filter(|_| before.flow == Flow::Branch) {
-            models.branch(counter, before.number, jumped);
+        if counter != NO_COUNTER {
+            self.leave(before, counter, block.start != before.end);
         }
         let calls = match before.flow {
             Flow::Call => Some(before.end),
@@ -272,19 +292,41 @@ impl Thread {
             } else {
                 self.pending = None;
                 self.stack.push(Frame { back, node: self.node });
-                self.node = self.callee(Some(self.node), block.start + block.tag);
-                self.visit();
+                self.enter(Some(self.node), block);
             }
         } else if before.flow == Flow::Return
             && let Some(depth) = self.stack.iter().rposition(|frame| frame.back == block.start)
         {
             self.node = self.stack[depth].node;
             self.stack.truncate(depth);
+        } else if block.is_operation {
+            // Jumped to: it returns to where the function that jumps was called.
+            self.enter(Some(self.node), block);
+        }
+    }
+
+    /// A block that was counted has ended, and jumped or not.
+    fn leave(&mut self, block: &'static Block, counter: u32, jumped: bool) {
+        self.touch(counter);
+        let known = &mut self.counters[counter as usize];
+        known.count.jumps += u64::from(jumped);
+        known.count.turns += u64::from(jumped != known.jumped);
+        known.jumped = jumped;
+        if let Some(models) = self.models.as_mut().filter(|_| block.flow == Flow::Branch) {
+            models.branch(counter, block.number, jumped);
+        }
+    }
+
+    /// The function that begins with `block` is called at `parent`. What an MPI operation calls is its own.
+    fn enter(&mut self, parent: Option<u32>, block: &'static Block) {
+        if !self.is_within_mpi() {
+            self.node = self.callee(parent, block.start + block.tag, block.is_operation);
+            self.visit();
         }
     }
 
     /// The call path of the function at `entry` below `parent`; where it is on the path already, that one.
-    fn callee(&mut self, parent: Option<u32>, entry: u64) -> u32 {
+    fn callee(&mut self, parent: Option<u32>, entry: u64, is_operation: bool) -> u32 {
         let key = (parent.unwrap_or(NO_BLOCK), entry);
         if let Some(&known) = self.callees.get(&key) {
             return known;
@@ -295,8 +337,8 @@ impl Thread {
         }
         let node = above.unwrap_or_else(|| {
             let node = self.nodes.len() as u32;
-            let visits = self.place(node, NO_BLOCK);
-            self.nodes.push(Node { parent, entry, visits });
+            let visits = self.place(node, NO_BLOCK, 0);
+            self.nodes.push(Node { parent, entry, visits, is_operation });
             node
         });
         self.callees.insert(key, node);
@@ -310,23 +352,24 @@ impl Thread {
     }
 
     /// The counter of a block at the current call path.
-    fn counter(&mut self, block: u32) -> u32 {
-        let at = block as usize;
+    fn counter(&mut self, block: &Block) -> u32 {
+        let at = block.number as usize;
         if at >= self.recent.len() {
             self.recent.resize(at + 1, (NO_BLOCK, 0));
         }
         if self.recent[at].0 != self.node {
-            self.recent[at] = (self.node, self.place(self.node, block));
+            self.recent[at] = (self.node, self.place(self.node, block.number, block.instructions));
         }
         self.recent[at].1
     }
 
-    /// The counter of a block at a call path.
-    fn place(&mut self, node: u32, block: u32) -> u32 {
+    /// The counter of a block, of so many instructions, at a call path.
+    fn place(&mut self, node: u32, block: u32, instructions: u32) -> u32 {
         let next = self.places.len() as u32;
         let place = *self.index.entry((node, block)).or_insert(next);
         if place == next {
             self.places.push((node, block));
+            self.sizes.push(instructions);
             self.counters.push(Counter { count: Count { place, ..Count::default() }, ..Counter::default() });
         }
         place
@@ -349,10 +392,30 @@ impl Thread {
         self.lines = lines.map(|_| 0);
         self.bins.push(Bin { counts, lines });
         self.bin += 1;
-        if self.bins.len() == if self.grows { MOST_BINS } else { MOST_FIXED } {
-            self.coarsen();
+        if self.bins.len() >= self.too_many {
+            if self.grows && self.too_many < MOST && joining_hides(self.labels()) {
+                self.too_many *= 2;
+            } else {
+                self.coarsen();
+            }
         }
         self.next = self.width.saturating_mul(self.bins.len() as u64 + 1);
+    }
+
+    /// The function that has more than half of each bin's instructions, where one has.
+    fn labels(&self) -> Vec<Option<u64>> {
+        let mut sums: HashMap<u64, u64> = HashMap::new();
+        let label = |bin: &Bin| {
+            sums.clear();
+            for count in &bin.counts {
+                let place = count.place as usize;
+                let entry = self.nodes[self.places[place].0 as usize].entry;
+                *sums.entry(entry).or_default() += count.count * u64::from(self.sizes[place]);
+            }
+            let all: u64 = sums.values().sum();
+            sums.iter().find(|(_, sum)| **sum > all / 2).map(|(&entry, _)| entry)
+        };
+        self.bins.iter().map(label).collect()
     }
 
     /// Makes two bins one.
@@ -375,8 +438,18 @@ mod tests {
     /// Blocks of one instruction of 4 bytes each, unless told otherwise.
     fn block(number: u32, start: u64, instructions: u32, flow: Flow) -> &'static Block {
         let end = start + 4 * u64::from(instructions);
-        let block =
-            Block { number, start, last: end - 4, end, tag: 0, instructions, flow, repeats: false, bytes: Vec::new() };
+        let block = Block {
+            number,
+            start,
+            last: end - 4,
+            end,
+            tag: 0,
+            instructions,
+            flow,
+            is_operation: false,
+            repeats: false,
+            bytes: Vec::new(),
+        };
         Box::leak(Box::new(block))
     }
 
@@ -469,6 +542,7 @@ mod tests {
                 tag: 0,
                 instructions: 1,
                 flow: Flow::Next,
+                is_operation: false,
                 repeats: true,
                 bytes: Vec::new(),
             }
@@ -484,18 +558,80 @@ mod tests {
 
     #[test]
     fn many_bins_become_half_as_many_of_twice_the_width() {
-        let loops = block(0, 0x100, 1 << 13, Flow::Jump);
+        let loops = block(0, 0x100, FIRST_WIDTH as u32 / 2, Flow::Jump);
         let mut thread = Thread::new(0, Width::Growing, true);
-        (0..2 * MOST_BINS as u64 + 4).for_each(|_| thread.execute(loops));
+        (0..2 * ENOUGH as u64 + 4).for_each(|_| thread.execute(loops));
         thread.access(0, 0, 8);
         thread.access(0, 60, 4);
         thread.access(0, 60, 5);
         thread.end();
-        assert_eq!((thread.width, thread.bins.len()), (FIRST_WIDTH * 2, MOST_BINS / 2 + 1));
+        assert_eq!((thread.width, thread.bins.len()), (FIRST_WIDTH * 2, ENOUGH / 2 + 1));
         let executed: u64 = thread.bins.iter().map(|b| b.counts.iter().map(|c| c.count).sum::<u64>()).sum();
-        assert_eq!(executed - 1, 2 * MOST_BINS as u64 + 4, "one of them is the visit");
+        assert_eq!(executed - 1, 2 * ENOUGH as u64 + 4, "one of them is the visit");
         assert_eq!(thread.bins.last().unwrap().lines, Some(2));
         assert_eq!(thread.bins[0].lines, None, "of what was two bins nobody knows it");
+    }
+
+    #[test]
+    fn bins_stay_narrow_while_wider_ones_would_hide_a_function() {
+        // Two functions in turns, each for eight bins of the first width.
+        let main = block(0, 0x100, 1, Flow::Call);
+        let work = [block(1, 0x200, FIRST_WIDTH as u32, Flow::Jump), block(2, 0x20000, FIRST_WIDTH as u32, Flow::Jump)];
+        let back = [block(3, 0x200, 1, Flow::Return), block(4, 0x20000, 1, Flow::Return)];
+        let after = block(5, 0x104, 1, Flow::Jump);
+        let mut thread = Thread::new(0, Width::Growing, false);
+        for turn in 0..2000 {
+            thread.execute(main);
+            (0..8).for_each(|_| thread.execute(work[turn % 2]));
+            thread.execute(back[turn % 2]);
+            thread.execute(after);
+        }
+        thread.end();
+        assert_eq!((thread.width, thread.bins.len() / 100), (FIRST_WIDTH, 160));
+        // The same without the turns.
+        let mut thread = Thread::new(0, Width::Growing, false);
+        thread.execute(main);
+        (0..16000).for_each(|_| thread.execute(work[0]));
+        thread.end();
+        assert!(thread.width >= 4 * FIRST_WIDTH && thread.bins.len() <= ENOUGH, "{}", thread.width);
+    }
+
+    #[test]
+    fn what_mpi_operations_execute_is_not_counted() {
+        let operation = |block: &Block, at: u64, flow: Flow| -> &'static Block {
+            let (last, end) = (at, at + 4);
+            Box::leak(Box::new(Block { start: at, last, end, is_operation: true, flow, bytes: Vec::new(), ..*block }))
+        };
+        let main = block(0, 0x100, 2, Flow::Call);
+        let stub = block(1, 0x200, 2, Flow::IndirectJump);
+        let wait = operation(block(2, 0x300, 1, Flow::Call), 0x300, Flow::Call);
+        let spin = block(3, 0x400, 9, Flow::Return);
+        let again = block(4, 0x304, 1, Flow::Return);
+        let after = block(5, 0x108, 3, Flow::Call);
+        let wrapper = block(6, 0x500, STUB + 1, Flow::Jump);
+        let leave = operation(block(7, 0x600, 1, Flow::Return), 0x600, Flow::Return);
+        let end = block(8, 0x114, 1, Flow::Jump);
+        let run = |spins: usize| {
+            let mut thread = Thread::new(0, Width::Fixed(4), false);
+            [main, stub, wait].into_iter().for_each(|block| thread.execute(block));
+            assert!(thread.is_within_mpi());
+            (0..spins).for_each(|_| [spin, wait].into_iter().for_each(|block| thread.execute(block)));
+            // Back from the innermost call, then from the operation; a wrapper jumps to another.
+            [spin, again, after, wrapper, leave, end].into_iter().for_each(|block| thread.execute(block));
+            assert!(!thread.is_within_mpi());
+            thread.end();
+            thread
+        };
+        let once = run(1);
+        assert_eq!(once.position, 2 + 2 + 3 + 5 + 1);
+        let (m, mw) = (vec![0x100], vec![0x100, 0x300]);
+        let mut expected = vec![(m.clone(), 0, 1), (m.clone(), 1, 1), (m.clone(), 5, 1), (m.clone(), 8, 1)];
+        expected.extend([(m, NO_BLOCK, 1), (mw, NO_BLOCK, 1)]);
+        expected.extend([(vec![0x100, 0x500], 6, 1), (vec![0x100, 0x500], NO_BLOCK, 1)]);
+        expected.push((vec![0x100, 0x500, 0x600], NO_BLOCK, 1));
+        expected.sort();
+        assert_eq!(counted(&once), expected);
+        assert_eq!(run(1000).bins, once.bins, "however long it waits");
     }
 
     #[test]

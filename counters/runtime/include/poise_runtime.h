@@ -20,10 +20,15 @@ struct poise_region {
     const char *name;
     const char *file; /* source file, or NULL where unknown */
     uint32_t line;    /* 0 where unknown */
-    uint32_t kind;    /* enum poise_kind */
+    uint16_t kind;    /* enum poise_kind */
+    uint16_t flags;   /* of enum poise_flags, those that hold */
 };
 
 enum poise_kind { POISE_FUNCTION = 0, POISE_MPI = 1, POISE_USER = 2, POISE_INLINED = 3 };
+
+/* POISE_LOOPS: of the function's blocks its entry and the headers of its loops alone count. POISE_PARTS: functions inlined into it count for
+ * themselves, by poise_inlined. */
+enum poise_flags { POISE_LOOPS = 1, POISE_PARTS = 2 };
 
 /* An inlined function and what it was inlined into, up to the function that was entered, whose place NULL takes. Regions of inlined functions
  * are of the kind POISE_INLINED. */
@@ -48,7 +53,8 @@ extern _Thread_local const struct poise_inlined *poise_site __attribute__((tls_m
 #endif
 
 /* Inlined functions. Before each call, a function that has inlined ones stores into `poise_site` in which of them the call stands, or NULL;
- * the next poise_enter goes below it, and poise_leave clears it. poise_inlined counts `blocks` for one of them below the current call
+ * what poise_enter enters goes below it. poise_enter clears it, and the matching poise_leave puts it back, so that all that one call of a library
+ * calls back goes below. poise_inlined counts `blocks` for one of them below the current call
  * path; they are not to be added to poise_thread.blocks. */
 void poise_inlined(const struct poise_inlined *inlined, uint64_t blocks);
 
@@ -71,6 +77,10 @@ void poise_return_to(void *here);
  * Bytes by the standard's meaning of the arguments; comm_size in ranks, of which the largest seen is kept. */
 void poise_mpi_moved(uint64_t bytes_sent, uint64_t bytes_received, uint32_t comm_size);
 
+/* The same of one message with another rank, in place of poise_mpi_moved: `peer` is its number in MPI_COMM_WORLD, UINT32_MAX where it
+ * has none. */
+void poise_mpi_message(int is_received, uint32_t peer, uint64_t bytes, uint32_t comm_size);
+
 /* Around one MPI call, between poise_enter and poise_call_leaves: poise_call_begins first, then what the shim does itself, then
  * poise_call_proceeds, the call, poise_call_ends, and again what the shim does itself. Only the time between
  * poise_call_proceeds and poise_call_ends is the operation's; the shim's own counts for nobody. Should an exception pass, poise_leave is
@@ -90,11 +100,24 @@ void poise_tested_in_vain(const struct poise_stamp *entry);
 
 /* After poise_call_ends: the operation that began at `entry` could not end before `other`. The logical clock is set to the later
  * of both and then ahead by `cost`; what it was set ahead by the first is logical waiting, and the time between entry and the other's
- * is waiting as far as it lies inside the operation. `entry` moves to where the waiting ended. */
-void poise_awaited(struct poise_stamp *entry, const struct poise_stamp *other, uint64_t cost);
+ * is waiting as far as it lies inside the operation; for a late sender if `is_message`. `entry` moves to where the waiting ended. */
+void poise_awaited(struct poise_stamp *entry, const struct poise_stamp *other, uint64_t cost, int is_message);
+
+/* The clock now; and when the current call path's thread last told that an MPI operation ended (poise_call_ends). In ticks. */
+uint64_t poise_now(void);
+uint64_t poise_call_end(void);
+
+/* The current call path's operation, to which any thread may later add ticks that it waited for a receiver, once: that gives the
+ * credit back. NULL does nothing. */
+void *poise_credit(void);
+void poise_credit_late_receiver(void *credit, uint64_t ticks);
 
 /* Waiting is measured: the profile has logical_wait and wait_time. */
 void poise_measure_waiting(void);
+
+/* Something that concerns all ranks of the run, said by the first of them that gets here: why there is no profile (`what` has neither
+ * capital nor full stop; what is saved is added); or, if `is_waiting`, a whole line on why waiting is not measured. */
+void poise_fail(const char *what, int is_waiting);
 
 /* 1 when this process measures. */
 int poise_active(void);

@@ -18,6 +18,8 @@ pub enum Source {
     ThreadCpu = 2,
     /// The clock of the SimGrid simulation that runs the program, in picoseconds.
     Simulated = 3,
+    /// None: counts alone.
+    None = 4,
 }
 
 /// Picoseconds of a nanosecond.
@@ -55,6 +57,7 @@ impl Source {
             Self::Monotonic => "clock_monotonic",
             Self::ThreadCpu => "clock_thread_cputime",
             Self::Simulated => "simgrid_get_clock",
+            Self::None => "none",
         }
     }
 }
@@ -66,13 +69,19 @@ pub fn now() -> u64 {
         0 => counter(),
         1 => system(libc::CLOCK_MONOTONIC),
         3 => simulated(),
+        4 => 0,
         _ => system(libc::CLOCK_THREAD_CPUTIME_ID),
     }
 }
 
-/// Whether each thread has a clock of its own, which others cannot read.
-pub fn is_of_thread() -> bool {
-    SOURCE.load(Ordering::Relaxed) == Source::ThreadCpu as u8
+/// Whether there is no clock.
+pub fn is_none() -> bool {
+    SOURCE.load(Ordering::Relaxed) == Source::None as u8
+}
+
+/// Whether all threads read one clock, so that their times can be compared.
+pub fn is_shared() -> bool {
+    !matches!(SOURCE.load(Ordering::Relaxed), source if source == Source::ThreadCpu as u8 || source == Source::None as u8)
 }
 
 /// The simulation's clock in picoseconds.

@@ -19,6 +19,7 @@ mod stack;
 mod starts;
 mod thread;
 mod totals;
+mod traffic;
 mod tree;
 mod waiting;
 mod words;
@@ -27,7 +28,10 @@ use std::ffi::{c_char, c_int, c_void};
 use std::panic::catch_unwind;
 use std::ptr::null_mut;
 
+use thread::calls;
+
 pub use inlined::Inlined;
+use inlined::Token;
 pub use marks::{Mark, Marks};
 pub use tree::Region;
 pub use waiting::Stamp;
@@ -48,7 +52,7 @@ fn shielded<T>(default: T, cold: impl FnOnce() -> T + std::panic::UnwindSafe) ->
 /// `region` and its strings must live as long as the process.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn poise_enter(region: *const Region) -> *mut c_void {
-    thread::enter(region).cast()
+    thread::enter(region).into_raw()
 }
 
 /// Leaves everything entered since `token` was given; see `poise_runtime.h`.
@@ -58,7 +62,7 @@ pub unsafe extern "C" fn poise_enter(region: *const Region) -> *mut c_void {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn poise_leave(token: *mut c_void) {
     // SAFETY: the caller's promise.
-    unsafe { thread::leave(token.cast()) };
+    unsafe { thread::leave(Token::of_raw(token)) };
 }
 
 /// Makes the call path of an activation current again; see `poise_runtime.h`.
@@ -68,7 +72,7 @@ pub unsafe extern "C" fn poise_leave(token: *mut c_void) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn poise_resume(token: *mut c_void, region: *const Region) {
     // SAFETY: the caller's promise.
-    unsafe { thread::resume(token.cast(), region) };
+    unsafe { thread::resume(Token::of_raw(token), region) };
 }
 
 /// A program or library whose marks are to be told if this process measures; see `poise.h`.
@@ -125,25 +129,32 @@ pub unsafe extern "C" fn poise_return_to(here: *mut c_void) {
 /// Adds what one MPI call moved to the current call path; see `poise_runtime.h`.
 #[unsafe(no_mangle)]
 pub extern "C" fn poise_mpi_moved(bytes_sent: u64, bytes_received: u64, comm_size: u32) {
-    thread::moved(bytes_sent, bytes_received, comm_size);
+    calls::moved(bytes_sent, bytes_received, comm_size);
+}
+
+/// One message of the current call path's operation; see `poise_runtime.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn poise_mpi_message(is_received: c_int, peer: u32, bytes: u64, comm_size: u32) {
+    let direction = if is_received != 0 { traffic::Direction::Received } else { traffic::Direction::Sent };
+    calls::message(direction, peer, bytes, comm_size);
 }
 
 /// The MPI operation just entered looks at its arguments; see `poise_runtime.h`.
 #[unsafe(no_mangle)]
 pub extern "C" fn poise_call_begins(is_test: c_int, stamp: &mut Stamp) {
-    thread::call_begins(is_test != 0, stamp);
+    calls::call_begins(is_test != 0, stamp);
 }
 
 /// What the time since the last call of the runtime was spent on counts for nothing; see `poise_runtime.h`.
 #[unsafe(no_mangle)]
 pub extern "C" fn poise_call_proceeds() {
-    thread::call_proceeds();
+    calls::call_proceeds();
 }
 
 /// The MPI operation has returned; see `poise_runtime.h`.
 #[unsafe(no_mangle)]
 pub extern "C" fn poise_call_ends() {
-    thread::call_ends();
+    calls::call_ends();
 }
 
 /// Leaves an MPI operation whose end was told before; see `poise_runtime.h`.
@@ -153,19 +164,58 @@ pub extern "C" fn poise_call_ends() {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn poise_call_leaves(token: *mut c_void) {
     // SAFETY: the caller's promise.
-    unsafe { thread::call_leaves(token.cast()) };
+    unsafe { calls::call_leaves(Token::of_raw(token)) };
 }
 
 /// The MPI operation was a test without success; see `poise_runtime.h`.
 #[unsafe(no_mangle)]
 pub extern "C" fn poise_tested_in_vain(entry: &Stamp) {
-    thread::tested_in_vain(entry);
+    calls::tested_in_vain(entry);
 }
 
 /// The MPI operation depended on another thread; see `poise_runtime.h`.
 #[unsafe(no_mangle)]
-pub extern "C" fn poise_awaited(entry: &mut Stamp, other: &Stamp, cost: u64) {
-    thread::awaited(entry, other, cost);
+pub extern "C" fn poise_awaited(entry: &mut Stamp, other: &Stamp, cost: u64, is_message: c_int) {
+    calls::awaited(entry, other, cost, is_message != 0);
+}
+
+/// One line for all ranks; see `poise_runtime.h`.
+///
+/// # Safety
+/// `what` must be NUL-terminated.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn poise_fail(what: *const c_char, is_waiting: c_int) {
+    // SAFETY: the caller's promise.
+    let what = unsafe { std::ffi::CStr::from_ptr(what) }.to_string_lossy().into_owned();
+    shielded((), move || if is_waiting != 0 { process::say_of_waiting(&what) } else { process::fail(&what) });
+}
+
+/// The clock, in ticks; see `poise_runtime.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn poise_now() -> u64 {
+    clock::now()
+}
+
+/// When this thread's last MPI operation ended; see `poise_runtime.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn poise_call_end() -> u64 {
+    calls::last()
+}
+
+/// What waiting may be added to later; see `poise_runtime.h`.
+#[unsafe(no_mangle)]
+pub extern "C" fn poise_credit() -> *mut c_void {
+    calls::credit().cast_mut().cast()
+}
+
+/// Adds it; see `poise_runtime.h`.
+///
+/// # Safety
+/// `credit` must be null or come from [`poise_credit`], and not be used again.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn poise_credit_late_receiver(credit: *mut c_void, ticks: u64) {
+    // SAFETY: the caller's promise.
+    unsafe { traffic::Traffic::credit(credit.cast_const().cast(), ticks) };
 }
 
 /// Waiting is measured and belongs into the profile; see `poise_runtime.h`.

@@ -8,6 +8,7 @@ use std::ffi::{CStr, CString, c_char};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU64, Ordering};
 
+use crate::inlined::Token;
 use crate::process;
 use crate::shielded;
 use crate::thread;
@@ -48,8 +49,8 @@ const MOST: usize = 1 << 20;
 #[derive(Clone, Copy)]
 pub struct Open {
     region: *const Region,
-    /// The node to go back to.
-    before: *mut Node,
+    /// What entering it gave.
+    before: Token,
     /// The region's node.
     inside: *mut Node,
     /// Whether another function has ended it: the one in which it began leads back into it, and is led out by its next mark.
@@ -141,7 +142,7 @@ fn find(name: &CStr) -> *const Region {
         if made.is_null() {
             made = shielded(null_mut(), || {
                 let name = name.to_owned();
-                let region = Region { name: name.as_ptr(), file: std::ptr::null(), line: 0, kind: 2 };
+                let region = Region { name: name.as_ptr(), file: std::ptr::null(), line: 0, kind: 2, flags: 0 };
                 Box::into_raw(Box::new(Named { region, next: null_mut(), name }))
             });
             if made.is_null() {
@@ -167,7 +168,7 @@ pub unsafe fn begin(mark: &Mark) {
     if region.is_null() {
         return;
     }
-    thread::with_open(|open, current| Some(leave_ended(open, current)).filter(|&to| to != current));
+    thread::with_open(|open, current| Some(leave_ended(open, current)).filter(|&to| to != current).map(Token::of_node));
     let before = thread::enter(region);
     let inside = thread::current();
     thread::with_open(move |open, _| {
@@ -191,7 +192,7 @@ pub unsafe fn end(mark: &Mark) {
     }
     thread::with_open(move |open, at| {
         let current = leave_ended(open, at);
-        let moved = Some(current).filter(|&current| current != at);
+        let moved = Some(current).filter(|&current| current != at).map(Token::of_node);
         let Some(index) = open.iter().rposition(|open| std::ptr::eq(open.region, region) && !open.has_ended) else {
             MISMATCH.count(&MISMATCH.ends_alone, region);
             return moved;
@@ -211,7 +212,8 @@ pub unsafe fn end(mark: &Mark) {
         if is_inside {
             return Some(before);
         }
-        if current != before {
+        // SAFETY: tokens are of this thread's tree.
+        if current != unsafe { before.back() }.0 {
             // An exception or a jump out of the region leads back to `before`; here the function has returned.
             MISMATCH.count(&MISMATCH.begins_alone, region);
         }
@@ -224,7 +226,8 @@ pub unsafe fn end(mark: &Mark) {
 fn leave_ended(open: &mut Vec<Open>, mut current: *mut Node) -> *mut Node {
     while let Some(last) = open.last().filter(|last| last.has_ended) {
         if current == last.inside {
-            current = last.before;
+            // SAFETY: tokens are of this thread's tree.
+            current = unsafe { last.before.back() }.0;
         // SAFETY: nodes are of this thread's tree.
         } else if unsafe { Node::is_on_path(current, last.inside) } {
             break;

@@ -9,6 +9,7 @@ use std::arch::global_asm;
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::ptr::null_mut;
 
+use crate::inlined::Token;
 use crate::process;
 use crate::real::Real;
 use crate::tree::Node;
@@ -75,7 +76,7 @@ unsafe extern "C" fn parallel_begins(
     _code: *const c_void,
 ) {
     // SAFETY: the word is the region's, writable and read by its threads later.
-    unsafe { *region = thread::current().cast() };
+    unsafe { *region = thread::origin().cast() };
 }
 
 /// `ompt_callback_implicit_task_t`: a thread begins or ends to work for a region. The region's own thread waits in it for
@@ -94,9 +95,9 @@ unsafe extern "C" fn implicit_task(
     // SAFETY: the words are the region's and the task's; what they hold is what is put there here.
     unsafe {
         if endpoint == SCOPE_BEGIN {
-            *task = if region.is_null() { null_mut() } else { thread::adopt((*region).cast()).cast() };
+            *task = if region.is_null() { null_mut() } else { thread::adopt((*region).cast()).into_raw() };
         } else {
-            thread::leave((*task).cast());
+            thread::leave(Token::of_raw(*task));
             *task = null_mut();
         }
     }
@@ -210,7 +211,7 @@ unsafe extern "C-unwind" fn poise_gomp_region(
     if begin.is_null() {
         real.missing();
     }
-    let mut team = Team { body, argument, origin: thread::current() };
+    let mut team = Team { body, argument, origin: thread::origin() };
     // SAFETY: the address is of a function of this kind. The team lives until the region has ended, when it returns.
     unsafe {
         let begin: Begin = std::mem::transmute(begin);
@@ -229,6 +230,6 @@ unsafe extern "C-unwind" fn member(team: *mut c_void) {
         let before = thread::adopt(origin);
         body(argument);
         // Brought up to date before any thread can pass the barrier that follows.
-        if before.is_null() { thread::settle() } else { thread::leave(before) }
+        if before == Token::NONE { thread::settle() } else { thread::leave(before) }
     }
 }

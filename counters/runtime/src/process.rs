@@ -45,6 +45,8 @@ struct Settings {
     path: CString,
     metadata: BTreeMap<String, String>,
     start: Instant,
+    /// Whether the profile keeps what each rank had.
+    keeps_ranks: bool,
 }
 
 /// The trees of all threads.
@@ -62,6 +64,35 @@ pub fn say(message: &str) {
     let _ = std::io::stderr().write_all(format!("poise: {message}\n").as_bytes());
 }
 
+/// Kinds of lines that one process says for all of a run.
+const SAID: [&str; 2] = ["failed", "waiting"];
+
+/// Says in one line, for all processes of the run, that `what` happened, so that there is no profile; and what there is instead.
+pub fn fail(what: &str) {
+    let Some(settings) = SETTINGS.get().filter(|_| is_active()) else { return };
+    TAKEN.store(true, Ordering::Relaxed);
+    let saved = match checkpoint::last() {
+        Some(path) => format!("what its ranks had is in {}", path.display()),
+        None => "POISE_CHECKPOINT would have saved what there was".into(),
+    };
+    let line = format!("{what}; this run has no profile; {saved}.");
+    say_once(settings, SAID[0], &line);
+}
+
+/// Says in one line, for all processes of the run, that waiting is not measured.
+pub fn say_of_waiting(line: &str) {
+    if let Some(settings) = SETTINGS.get() {
+        say_once(settings, SAID[1], line);
+    }
+}
+
+fn say_once(settings: &Settings, kind: &str, line: &str) {
+    let path = PathBuf::from(OsStr::from_bytes(settings.path.as_bytes()));
+    if poise_profile::is_first_to_say(&path, kind, line) {
+        say(line);
+    }
+}
+
 /// Reads the environment; measuring begins if POISE_PROFILE names a file.
 pub fn start() {
     let Some(path) = std::env::var_os("POISE_PROFILE").filter(|path| !path.is_empty()) else { return };
@@ -69,6 +100,7 @@ pub fn start() {
     let Ok(path) = CString::new(path.as_bytes()) else { return };
     let (clock, source) = match std::env::var("POISE_CLOCK").as_deref() {
         Ok("cpu") => ("cpu", Source::ThreadCpu),
+        Ok("none") => ("none", Source::None),
         Ok("wall" | "") | Err(_) => ("wall", Source::wall()),
         Ok("simulated") if Source::find_simulated() => ("simulated", Source::Simulated),
         Ok("simulated") => {
@@ -76,7 +108,7 @@ pub fn start() {
             ("wall", Source::wall())
         }
         Ok(other) => {
-            say(&format!("POISE_CLOCK={other} is none of wall, cpu and simulated; wall is used."));
+            say(&format!("POISE_CLOCK={other} is none of wall, cpu, none and simulated; wall is used."));
             ("wall", Source::wall())
         }
     };
@@ -84,7 +116,9 @@ pub fn start() {
     let mut metadata = parameters(&std::env::var("POISE_PARAMETERS").unwrap_or_default());
     metadata.insert("tool_version".into(), env!("CARGO_PKG_VERSION").into());
     metadata.insert("clock".into(), clock.into());
-    metadata.insert("clock_source".into(), source.name().into());
+    if source != Source::None {
+        metadata.insert("clock_source".into(), source.name().into());
+    }
     metadata.insert("host".into(), host());
     let mut key = 0;
     // SAFETY: `key` is writable, and both functions are of the kinds that the calls want.
@@ -97,7 +131,18 @@ pub fn start() {
         return;
     }
     KEY.store(key, Ordering::Relaxed);
-    let settings = Settings { path, metadata, start: Instant::now() };
+    let keeps_ranks = match std::env::var("POISE_RANKS").as_deref() {
+        Ok("1") => true,
+        Ok("0" | "") | Err(_) => false,
+        Ok(other) => {
+            say(&format!("POISE_RANKS={other} is neither 0 nor 1; values of single ranks are not kept."));
+            false
+        }
+    };
+    for kind in SAID {
+        poise_profile::forget_what_was_said(&profile, kind);
+    }
+    let settings = Settings { path, metadata, start: Instant::now(), keeps_ranks };
     ACTIVE.store(SETTINGS.set(settings).is_ok(), Ordering::Release);
     let wish = std::env::var("POISE_CHECKPOINT").unwrap_or_default();
     if let Err(what) = checkpoint::start(&wish, &profile) {
@@ -269,8 +314,11 @@ fn profile(rank: u32, settings: &Settings) -> Option<poise_profile::Profile> {
 
 fn described(totals: &Totals, rank: u32, settings: &Settings) -> poise_profile::Profile {
     let waiting = WAITING.load(Ordering::Relaxed);
-    let mut profile = totals.profile(rank, &Scale::since(&settings.start), waiting);
+    let mut profile = totals.profile(rank, &Scale::since(&settings.start), waiting, settings.keeps_ranks);
     profile.metadata.clone_from(&settings.metadata);
+    if let Some(weights) = totals.weights() {
+        profile.metadata.insert("weights".into(), weights);
+    }
     profile
 }
 
@@ -287,6 +335,12 @@ fn with_metadata(totals: &Totals, rank: u32, settings: &Settings) -> poise_profi
     if let Some(mismatch) = marks::mismatch() {
         say(&mismatch);
         profile.metadata.insert("marks_that_do_not_match".into(), "yes".into());
+    }
+    if totals.lacks_messages() {
+        profile.metadata.insert("messages_left_out".into(), "yes".into());
+        say(
+            "the sizes and peers of messages at some call paths are left out, for there are more than fit into 64 MiB.",
+        );
     }
     if totals.is_full() {
         profile.metadata.insert("call_paths_left_out".into(), "yes".into());
@@ -329,7 +383,7 @@ pub fn finish() {
     let Some(settings) = SETTINGS.get().filter(|_| is_active()) else { return };
     if CLAIMED.load(Ordering::Relaxed) {
         if !TAKEN.load(Ordering::Relaxed) {
-            say("MPI_Finalize was never reached; this run has no profile.");
+            fail("MPI_Finalize was never reached");
         }
         return;
     }

@@ -50,7 +50,7 @@ struct Start<F> {
 
 /// The start of a thread that belongs to the current call path; null where there is none, or no memory.
 fn start<F: Copy + std::panic::UnwindSafe>(routine: F, argument: *mut c_void) -> *mut Start<F> {
-    let node = thread::current();
+    let node = thread::origin();
     if node.is_null() {
         return std::ptr::null_mut();
     }

@@ -1,47 +1,35 @@
 //! The calling thread: its block in thread-local storage and what entering and leaving a region do to it. Every
 //! instrumented call runs through here, so nothing but the cold functions allocates, locks or calls the system.
 
-use std::arch::global_asm;
-use std::ptr::null_mut;
+pub mod calls;
 
-use crate::inlined::{self, Inlined, Site};
+use std::arch::global_asm;
+use std::ptr::{null, null_mut};
+
+use crate::inlined::{self, Inlined, Place, Site, Token};
 use crate::marks::Open;
+use crate::phases::Bins;
 use crate::tree::{Node, Region, Tree};
-use crate::waiting::{Polls, Stamp};
+use crate::waiting::Polls;
 use crate::{clock, marks, noise, phases, process, shielded, stack, words};
 
 // `poise_thread` must be an ELF thread-local symbol that instrumented code reaches without a call (initial-exec), which
 // stable Rust cannot declare.
-#[cfg(target_arch = "x86_64")]
-global_asm!(
-    ".pushsection .tbss,\"awT\",@nobits",
-    ".globl poise_thread",
-    ".type poise_thread, @object",
-    ".size poise_thread, 64",
-    ".globl poise_site",
-    ".type poise_site, @object",
-    ".size poise_site, 8",
-    ".balign 64",
-    "poise_thread:",
-    ".zero 64",
-    "poise_site:",
-    ".zero 8",
-    ".popsection",
-);
-#[cfg(target_arch = "aarch64")]
+// What only the runtime looks at lies behind it, at a constant distance. Both assemblers take `%` here.
 global_asm!(
     ".pushsection .tbss,\"awT\",%nobits",
     ".globl poise_thread",
     ".type poise_thread, %object",
     ".size poise_thread, 64",
     ".globl poise_site",
-    ".type poise_site, @object",
+    ".type poise_site, %object",
     ".size poise_site, 8",
     ".balign 64",
     "poise_thread:",
     ".zero 64",
     "poise_site:",
     ".zero 8",
+    ".zero 32",
     ".popsection",
 );
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
@@ -75,6 +63,18 @@ fn site(thread: *mut Thread) -> *mut Site {
     unsafe { thread.add(1).cast() }
 }
 
+/// The bins of the calling thread, which lie behind its `poise_site`.
+#[inline(always)]
+fn bins_of(thread: *mut Thread) -> *mut Bins {
+    // SAFETY: as in `site`.
+    unsafe { site(thread).add(1).cast() }
+}
+
+/// The bins of the calling thread.
+pub fn bins() -> *mut Bins {
+    bins_of(here())
+}
+
 /// The lowest bit of an address, which is always free.
 const ARMED: usize = 1;
 
@@ -89,7 +89,6 @@ impl Thread {
     #[inline(always)]
     fn attribute(&mut self) {
         let now = clock::now();
-        phases::prepare(self.current, &mut self.busy);
         // SAFETY: nodes live as long as their thread, and `current` is one of them.
         let node = unsafe { &*self.current };
         // Clocks of different cores may disagree by a little after a migration.
@@ -105,8 +104,24 @@ impl Thread {
             }
         } else {
             // Not while it may have been polling, which leaves no trace in the bins.
-            phases::advance(self.current, (blocks, ticks), self.blocks, now, &mut self.busy);
+            // SAFETY: the bins are this thread's.
+            let bins = unsafe { &mut *bins_of(self) };
+            phases::advance(bins, self.current, (blocks, ticks), self.blocks, now, &mut self.busy);
         }
+    }
+
+    /// Makes `node` the current one, which always has its part in the current bin.
+    #[inline(always)]
+    fn go(&mut self, node: *mut Node) {
+        self.current = node;
+        self.prepare(node);
+    }
+
+    /// Sees to it that `node`, which is about to count something, has its part in the current bin.
+    #[inline(always)]
+    fn prepare(&mut self, node: *mut Node) {
+        // SAFETY: the bins are this thread's.
+        phases::prepare(unsafe { &*bins_of(self) }, node, &mut self.busy);
     }
 
     /// What may have been polling.
@@ -129,11 +144,51 @@ impl Thread {
         if known.is_null() { self.grow(parent, region) } else { known }
     }
 
-    /// The node of an inlined function below `parent`.
+    /// The place in inlined functions from which the current node calls, which is then in none of them.
+    #[inline(always)]
+    fn token(&mut self) -> Token {
+        // SAFETY: the word is this thread's.
+        let site = unsafe { &mut *site(self) };
+        let inlined = site.get();
+        site.set(null());
+        if inlined.is_null() { Token::of_node(self.current) } else { self.place(inlined) }
+    }
+
+    /// The place `inlined` of the current node.
+    #[inline(always)]
+    fn place(&mut self, inlined: *const Inlined) -> Token {
+        // SAFETY: the current node is of this thread's tree.
+        let known = unsafe { Place::find(self.current, inlined) };
+        if known.is_null() { self.new_place(inlined) } else { Token::of_place(known) }
+    }
+
+    /// The same where it is new; the node itself in a signal handler that interrupted a change of the tree.
+    #[cold]
     #[inline(never)]
-    fn inlined(&mut self, inlined: *const Inlined, parent: *mut Node) -> *mut Node {
+    fn new_place(&mut self, inlined: *const Inlined) -> Token {
+        let current = self.current;
+        if self.busy != 0 {
+            return Token::of_node(current);
+        }
         // SAFETY: instrumented code gives its constants.
-        unsafe { inlined::below(inlined, parent, &mut |parent, region| self.callee(parent, region)) }
+        let inside = unsafe { inlined::below(inlined, current, &mut |parent, region| self.callee(parent, region)) };
+        // SAFETY: both nodes are of this thread's tree.
+        let place = alone(&mut self.busy, null_mut(), move || unsafe { Place::add(current, inlined, inside) });
+        if place.is_null() { Token::of_node(current) } else { Token::of_place(place) }
+    }
+
+    /// Goes back to where `token` was given.
+    ///
+    /// # Safety
+    /// The token must be of this thread's tree.
+    #[inline(always)]
+    unsafe fn back(&mut self, token: Token) {
+        // SAFETY: the caller's promise; the word is this thread's.
+        unsafe {
+            let (node, inlined) = token.back();
+            self.go(node);
+            (*site(self)).set(inlined);
+        }
     }
 
     /// The node of the call path that the stack shows, where `operation` was called from code that is not instrumented.
@@ -189,23 +244,22 @@ pub fn alone<T>(busy: &mut u64, default: T, cold: impl FnOnce() -> T + std::pani
 
 /// See `poise_enter`.
 #[inline(always)]
-pub fn enter(region: *const Region) -> *mut Node {
+pub fn enter(region: *const Region) -> Token {
     // SAFETY: the block is this thread's; no other reference to it exists during this call.
     let thread = unsafe { &mut *here() };
     if thread.current.is_null() && !begin(thread) {
-        return null_mut();
+        return Token::NONE;
     }
     thread.attribute();
-    let token = thread.current;
-    // SAFETY: the word is this thread's.
-    let called_in = unsafe { (*site(thread)).take() };
-    let mut parent = if called_in.is_null() { token } else { thread.inlined(called_in, token) };
+    let token = thread.token();
+    // SAFETY: the token is of this thread's tree.
+    let mut parent = unsafe { token.inside() };
     // SAFETY: `parent` is a node of this thread's tree, and the region is the caller's.
     if unsafe { (*parent).is_root() && (*region).is_mpi() } && stack::is_on() {
         parent = thread.on_stack(region);
     }
-    thread.current = thread.callee(parent, region);
-    phases::prepare(thread.current, &mut thread.busy);
+    let node = thread.callee(parent, region);
+    thread.go(node);
     // SAFETY: `current` is a node of this thread's tree.
     unsafe { (*thread.current).visits.add(1) };
     token
@@ -219,11 +273,12 @@ pub fn inlined(inlined: *const Inlined, blocks: u64) {
     if thread.current.is_null() || blocks == 0 {
         return;
     }
-    let node = thread.inlined(inlined, thread.current);
+    // SAFETY: the token is of this thread's tree.
+    let node = unsafe { thread.place(inlined).inside() };
     // What is counted here is no part of what will be attributed to the current node, and of all else it is.
     thread.blocks = thread.blocks.wrapping_add(blocks);
     thread.mark = thread.mark.wrapping_add(blocks);
-    phases::prepare(node, &mut thread.busy);
+    thread.prepare(node);
     // SAFETY: the node is one of this thread's tree.
     unsafe { (*node).blocks.add(blocks) };
     if thread.polls & ARMED != 0 {
@@ -232,7 +287,10 @@ pub fn inlined(inlined: *const Inlined, blocks: u64) {
         }
     } else {
         // What the current node has counted since it was attributed comes later.
-        phases::advance(node, (blocks, 0), thread.mark, thread.last, &mut thread.busy);
+        // SAFETY: the bins are this thread's.
+        let bins = unsafe { &mut *bins_of(thread) };
+        phases::advance(bins, node, (blocks, 0), thread.mark, thread.last, &mut thread.busy);
+        thread.prepare(thread.current);
     }
 }
 
@@ -245,10 +303,10 @@ pub unsafe fn return_to(node: *mut Node) {
     // SAFETY: as in `enter`.
     let thread = unsafe { &mut *here() };
     // SAFETY: the word is this thread's.
-    unsafe { (*site(thread)).clear() };
+    unsafe { (*site(thread)).set(null()) };
     if !node.is_null() && !thread.current.is_null() {
         thread.attribute();
-        thread.current = node;
+        thread.go(node);
     }
 }
 
@@ -263,17 +321,16 @@ pub fn current() -> *mut Node {
 /// # Safety
 /// `token` must come from [`enter`] on this thread.
 #[inline(always)]
-pub unsafe fn leave(token: *mut Node) {
-    if token.is_null() {
+pub unsafe fn leave(token: Token) {
+    if token == Token::NONE {
         return;
     }
     // SAFETY: as in `enter`.
     let thread = unsafe { &mut *here() };
-    // SAFETY: the word is this thread's.
-    unsafe { (*site(thread)).clear() };
     if !thread.current.is_null() {
         thread.attribute();
-        thread.current = token;
+        // SAFETY: the caller's promise.
+        unsafe { thread.back(token) };
     }
 }
 
@@ -282,123 +339,21 @@ pub unsafe fn leave(token: *mut Node) {
 /// # Safety
 /// `token` must come from [`enter`] of `region` on this thread.
 #[inline(always)]
-pub unsafe fn resume(token: *mut Node, region: *const Region) {
-    if token.is_null() {
+pub unsafe fn resume(token: Token, region: *const Region) {
+    if token == Token::NONE {
         return;
     }
     // SAFETY: as in `enter`.
     let thread = unsafe { &mut *here() };
     if !thread.current.is_null() {
         thread.attribute();
-        thread.current = thread.callee(token, region);
-    }
-}
-
-/// See `poise_mpi_moved`.
-pub fn moved(bytes_sent: u64, bytes_received: u64, comm_size: u32) {
-    // SAFETY: as in `enter`; `current` is null or a node of this thread's tree.
-    let thread = unsafe { &mut *here() };
-    // SAFETY: as above.
-    if let Some(node) = unsafe { thread.current.as_ref() } {
-        phases::prepare(thread.current, &mut thread.busy);
-        node.bytes_sent.add(bytes_sent);
-        node.bytes_received.add(bytes_received);
-        node.comm_size.raise(u64::from(comm_size));
-    }
-}
-
-/// See `poise_call_begins`.
-#[inline(always)]
-pub fn call_begins(is_test: bool, stamp: &mut Stamp) {
-    // SAFETY: as in `enter`.
-    let thread = unsafe { &mut *here() };
-    if thread.polls & ARMED != 0 {
-        thread.end_polling(is_test);
-    }
-    *stamp = Stamp { clock: thread.clock(), time: thread.last };
-}
-
-/// See `poise_call_proceeds`.
-#[inline(always)]
-pub fn call_proceeds() {
-    // SAFETY: as in `enter`.
-    unsafe { (*here()).last = clock::now() };
-}
-
-/// See `poise_call_ends`.
-#[inline(always)]
-pub fn call_ends() {
-    // SAFETY: as in `enter`.
-    let thread = unsafe { &mut *here() };
-    if !thread.current.is_null() {
-        thread.attribute();
-    }
-}
-
-/// See `poise_call_leaves`.
-///
-/// # Safety
-/// `token` must come from [`enter`] on this thread.
-#[inline(always)]
-pub unsafe fn call_leaves(token: *mut Node) {
-    // SAFETY: as in `enter`.
-    let thread = unsafe { &mut *here() };
-    if !token.is_null() && !thread.current.is_null() {
-        thread.last = clock::now();
-        thread.current = token;
-    }
-}
-
-/// See `poise_tested_in_vain`.
-pub fn tested_in_vain(entry: &Stamp) {
-    // SAFETY: as in `enter`.
-    let thread = unsafe { &mut *here() };
-    if thread.current.is_null() || thread.busy != 0 {
-        return;
-    }
-    if thread.polls == 0 {
-        thread.busy = 1;
-        thread.polls = shielded(0, || Box::into_raw(Box::new(Polls::new())) as usize);
-        thread.busy = 0;
-    }
-    if let Some(polls) = thread.polls() {
-        polls.clear();
-        thread.polls |= ARMED;
-    }
-    phases::prepare(thread.current, &mut thread.busy);
-    // SAFETY: `current` is a node of this thread's tree.
-    unsafe { (*thread.current).wait_ticks.add(thread.last.saturating_sub(entry.time)) };
-}
-
-/// See `poise_awaited`.
-pub fn awaited(entry: &mut Stamp, other: &Stamp, cost: u64) {
-    // SAFETY: as in `enter`.
-    let thread = unsafe { &mut *here() };
-    // SAFETY: `current` is null or a node of this thread's tree.
-    let Some(node) = (unsafe { thread.current.as_ref() }) else { return };
-    phases::prepare(thread.current, &mut thread.busy);
-    let waited = other.clock.saturating_sub(thread.clock());
-    node.logical_wait.add(waited);
-    thread.ahead = thread.ahead.wrapping_add(waited).wrapping_add(cost);
-    // Threads' clocks of their own cannot be compared.
-    if !clock::is_of_thread() {
-        let until = other.time.clamp(entry.time, thread.last.max(entry.time));
-        node.wait_ticks.add(until - entry.time);
-        entry.time = until;
+        // SAFETY: the caller's promise.
+        let node = thread.callee(unsafe { token.inside() }, region);
+        thread.go(node);
     }
 }
 
 impl Thread {
-    /// The MPI operation after a test without success: another test shows that the thread polled.
-    #[cold]
-    fn end_polling(&mut self, is_test: bool) {
-        self.polls &= !ARMED;
-        // SAFETY: the nodes noted are of this thread's tree.
-        let blocks = self.polls().map_or(0, |polls| if is_test { unsafe { polls.settle() } } else { 0 });
-        phases::polled(blocks);
-        self.ahead = self.ahead.wrapping_sub(blocks);
-    }
-
     /// The call path from which this thread was started and that [`starts`] noted; once.
     fn started_from(&mut self) -> Vec<*const Region> {
         let noted = self.tree as usize;
@@ -430,29 +385,50 @@ pub fn starts(path: Vec<*const Region>) {
     }
 }
 
-/// Puts this thread below the call path of `origin`, a node of another living tree; gives the node to go back to by
-/// [`leave`], null if the thread is on that call path itself or nothing is measured.
-pub fn adopt(origin: *mut Node) -> *mut Node {
+/// The node of the call path that this thread is on, inlined functions and all: what it starts goes below. Null in a thread that has
+/// entered nothing.
+pub fn origin() -> *mut Node {
     // SAFETY: as in `enter`.
     let thread = unsafe { &mut *here() };
-    if origin.is_null() || origin == thread.current {
-        return null_mut();
+    // SAFETY: the word is this thread's.
+    let inlined = unsafe { (*site(thread)).get() };
+    if thread.current.is_null() || inlined.is_null() {
+        return thread.current;
     }
+    // SAFETY: the token is of this thread's tree.
+    unsafe { thread.place(inlined).inside() }
+}
+
+/// Puts this thread below the call path of `origin`, a node of another living tree; gives what to go back to by
+/// [`leave`], [`Token::NONE`] if the thread is on that call path itself or nothing is measured.
+pub fn adopt(origin: *mut Node) -> Token {
+    if origin.is_null() || origin == self::origin() {
+        return Token::NONE;
+    }
+    // SAFETY: as in `enter`.
+    let thread = unsafe { &mut *here() };
     if thread.busy != 0 || thread.current.is_null() && !begin(thread) {
-        return null_mut();
+        return Token::NONE;
     }
     thread.attribute();
+    let token = thread.token();
     thread.busy = 1;
     let tree = thread.tree;
     // SAFETY: the tree is this thread's; `busy` keeps signal handlers out; the caller's promise of the origin.
     let base = shielded(null_mut(), move || unsafe { (*tree).base_of(origin) });
     thread.busy = 0;
-    if base.is_null() { null_mut() } else { std::mem::replace(&mut thread.current, base) }
+    if base.is_null() {
+        // SAFETY: the token was just given.
+        unsafe { thread.back(token) };
+        return Token::NONE;
+    }
+    thread.go(base);
+    token
 }
 
 /// Lets `change` change the list of this thread's open regions, given with the current node; not in a signal handler that
-/// interrupted such a change. `change` gives the node to [`leave`] to afterwards, if any.
-pub fn with_open(change: impl FnOnce(&mut Vec<Open>, *mut Node) -> Option<*mut Node> + std::panic::UnwindSafe) {
+/// interrupted such a change. `change` gives the token to [`leave`] by afterwards, if any.
+pub fn with_open(change: impl FnOnce(&mut Vec<Open>, *mut Node) -> Option<Token> + std::panic::UnwindSafe) {
     // SAFETY: as in `enter`.
     let thread = unsafe { &mut *here() };
     let current = thread.current;
@@ -533,7 +509,7 @@ pub fn pending(address: usize) -> Option<Pending> {
     };
     // A thread that attributed between two of these reads seems to have gone backwards: then nothing is pending.
     let since = |later: u64, earlier: u64| u64::try_from(later.wrapping_sub(earlier) as i64).unwrap_or(0);
-    let ticks = if clock::is_of_thread() || node.is_base() { 0 } else { since(now, last) };
+    let ticks = if !clock::is_shared() || node.is_base() { 0 } else { since(now, last) };
     Some(Pending { node: node.number(), blocks: since(blocks, mark), ticks })
 }
 
@@ -554,8 +530,8 @@ fn begin(thread: &mut Thread) -> bool {
         thread.current = shielded(unsafe { (*tree).root() }, move || unsafe { (*tree).base_of_regions(&path) });
         thread.last = clock::now();
         shielded((), noise::thread_begins);
-        let mark = thread.mark;
-        shielded((), move || phases::thread_begins(mark));
+        let (mark, node) = (thread.mark, thread.current);
+        shielded((), move || phases::thread_begins(mark, node));
     }
     thread.busy = 0;
     !tree.is_null()

@@ -2,12 +2,14 @@
 
 use std::collections::HashMap;
 use std::ptr::null;
+use std::sync::atomic::Ordering;
 
-use poise_profile::{Metric, RankBuilder, RegionKind};
+use poise_profile::{Messages, Metric, RankBuilder, RegionKind};
 
 use crate::clock::{self, Scale};
 use crate::thread;
-use crate::tree::{Node, Region, Tree, View};
+use crate::traffic::{Peers, Traffic};
+use crate::tree::{LOOPS, Node, PARTS, Region, Tree, View};
 
 /// Values of one call path, in the order of [`Metric::ALL`]; time in ticks.
 type Values = [u64; Metric::ALL.len()];
@@ -18,6 +20,9 @@ impl Node {
     /// # Safety
     /// `node` must live. Its thread may change its links meanwhile, so that there is no reference to the whole of it.
     unsafe fn values(node: *const Self) -> Values {
+        // SAFETY: the caller's promise.
+        let late = unsafe { Self::messages(node) }
+            .map_or([0, 0], |traffic| [traffic.late_sender.get(), traffic.late_receiver.load(Ordering::Relaxed)]);
         // SAFETY: the caller's promise; counters are atomic, and may be read by any thread.
         Metric::ALL.map(|metric| unsafe {
             match metric {
@@ -28,14 +33,25 @@ impl Node {
                 Metric::BytesReceived => (*node).bytes_received.get(),
                 Metric::CommSize => (*node).comm_size.get(),
                 Metric::LogicalWait => (*node).logical_wait.get(),
-                Metric::WaitTime => (*node).wait_ticks.get(),
+                Metric::WaitTime => (*node).wait_ticks.get().saturating_add(late[1]),
                 Metric::PollingBlocks => (*node).polling_blocks.get(),
                 // Only an emulator counts them.
                 Metric::Instructions => 0,
-                // Follows of the others when all is known.
-                Metric::CompiledBlocks => 0,
+                // Follow of the others when all is known.
+                Metric::CompiledBlocks | Metric::Peers => 0,
+                Metric::LateSender => late[0],
+                Metric::LateReceiver => late[1],
             }
         })
+    }
+
+    /// Its messages, if there are any.
+    ///
+    /// # Safety
+    /// As [`Node::values`]; the result lives as long as the node.
+    unsafe fn messages<'a>(node: *const Self) -> Option<&'a Traffic> {
+        // SAFETY: null or from a box that goes with the node.
+        unsafe { (*node).traffic.load(Ordering::Acquire).as_ref() }
     }
 }
 
@@ -43,6 +59,8 @@ struct Total {
     parent: Option<u32>,
     region: *const Region,
     values: Values,
+    /// Messages of an MPI operation.
+    messages: Option<Box<(Messages, Peers)>>,
 }
 
 /// Call paths by the addresses of their regions; regions of equal value but different address (an inline function in
@@ -52,6 +70,7 @@ pub struct Totals {
     nodes: Vec<Total>,
     index: HashMap<(Option<u32>, usize), u32>,
     full: bool,
+    lacks_messages: bool,
 }
 
 // SAFETY: the pointers lead to regions, which are constant and live as long as the process.
@@ -80,7 +99,13 @@ impl Totals {
                 _ => self.node(parent, view.region),
             };
             here.resize(view.number as usize + 1, id);
-            add(&mut self.nodes[id as usize].values, &values);
+            let total = &mut self.nodes[id as usize];
+            add(&mut total.values, &values);
+            // SAFETY: as above.
+            if let Some(traffic) = unsafe { Node::messages(view.node) } {
+                let (messages, peers) = &mut **total.messages.get_or_insert_default();
+                traffic.read(messages, peers);
+            }
         };
         // SAFETY: the caller's promise.
         unsafe { Tree::read(tree, visit) };
@@ -95,6 +120,8 @@ impl Totals {
         // SAFETY: the caller's promise.
         let (is_full, is_from_stack) = unsafe { ((*tree).is_full(), (*tree).is_from_stack()) };
         self.full |= is_full;
+        // SAFETY: the caller's promise.
+        self.lacks_messages |= unsafe { (*tree).lacks_messages() };
         if !is_from_stack {
             // A thread outside its regions has left what is measured, or waits for something to do.
             self.nodes[root as usize].values[Metric::Time as usize] = before;
@@ -108,9 +135,16 @@ impl Totals {
             let parent = node.parent.map(|parent: u32| here[parent as usize]);
             let id = self.node(parent, node.region);
             here.push(id);
-            add(&mut self.nodes[id as usize].values, &node.values);
+            let total = &mut self.nodes[id as usize];
+            add(&mut total.values, &node.values);
+            if let Some(more) = &node.messages {
+                let (messages, peers) = &mut **total.messages.get_or_insert_default();
+                messages.merge(&more.0);
+                more.1.iter().for_each(|(&peer, traffic)| peers.entry(peer).or_default().merge(traffic));
+            }
         }
         self.full |= other.full;
+        self.lacks_messages |= other.lacks_messages;
     }
 
     /// Whether some thread left out call paths because it had too many.
@@ -118,15 +152,34 @@ impl Totals {
         self.full
     }
 
+    /// Whether there was no memory for some messages.
+    pub fn lacks_messages(&self) -> bool {
+        self.lacks_messages
+    }
+
+    /// What the blocks of the functions that were entered are: `blocks`, `loops`, or both in two lines where objects were compiled
+    /// differently. `None` where no function counts.
+    pub fn weights(&self) -> Option<String> {
+        let mut has = [false; 2];
+        for total in self.nodes.iter().filter(|total| total.values[Metric::Visits as usize] > 0) {
+            // SAFETY: null, at the root, or a region, which lives as long as the process.
+            if let Some(region) = unsafe { total.region.as_ref() }.filter(|region| region.kind == 0) {
+                has[usize::from(region.flags & LOOPS != 0)] = true;
+            }
+        }
+        let names: Vec<_> = ["blocks", "loops"].into_iter().zip(has).filter(|(_, has)| *has).map(|(n, _)| n).collect();
+        (!names.is_empty()).then(|| names.join("\n"))
+    }
+
     fn node(&mut self, parent: Option<u32>, region: *const Region) -> u32 {
         let next = self.nodes.len() as u32;
         *self.index.entry((parent, region as usize)).or_insert_with(|| {
-            self.nodes.push(Total { parent, region, values: [0; Metric::ALL.len()] });
+            self.nodes.push(Total { parent, region, values: [0; Metric::ALL.len()], messages: None });
             next
         })
     }
 
-    /// For each function that has inlined ones, its blocks with theirs.
+    /// For each function with inlined ones that count for themselves, its blocks with theirs, also where none of those was executed.
     fn compiled(&self) -> Vec<Option<u64>> {
         let mut compiled = vec![None; self.nodes.len()];
         // The function that was entered, for each node.
@@ -138,6 +191,10 @@ impl Totals {
                 _ => index,
             };
             entered.push(owner);
+            // SAFETY: null, at the root, or a region, which lives as long as the process.
+            if unsafe { total.region.as_ref() }.is_some_and(|region| region.flags & PARTS != 0) {
+                compiled[index].get_or_insert(blocks);
+            }
             if owner != index {
                 let own = self.nodes[owner].values[Metric::BasicBlocks as usize];
                 let sum = compiled[owner].get_or_insert(own);
@@ -150,9 +207,12 @@ impl Totals {
     /// The profile of rank `rank`. The trees' roots are no call paths: their callees are the profile's roots. Blocks
     /// executed outside all regions get a root of their own, and so does the time that a program without regions spends
     /// between its MPI operations.
-    /// `waiting` says whether waiting was measured.
-    pub fn profile(&self, rank: u32, scale: &Scale, waiting: bool) -> poise_profile::Profile {
+    /// `waiting` says whether waiting was measured, `keeps_rank` whether what the rank had is to be kept as its own.
+    pub fn profile(&self, rank: u32, scale: &Scale, waiting: bool, keeps_rank: bool) -> poise_profile::Profile {
         let mut builder = RankBuilder::new();
+        if keeps_rank {
+            builder.keep_rank();
+        }
         let mut here: Vec<Option<u32>> = Vec::with_capacity(self.nodes.len());
         let compiled = self.compiled();
         for (total, compiled) in self.nodes.iter().zip(compiled) {
@@ -188,13 +248,20 @@ impl Totals {
                 }
                 continue;
             }
+            if let Some((messages, peers)) = total.messages.as_deref() {
+                builder.add_messages(node, messages, peers);
+            }
             if let Some(blocks) = compiled {
                 builder.add(node, Metric::CompiledBlocks, blocks);
             }
             for (metric, value) in Metric::ALL.into_iter().zip(total.values) {
                 match metric {
+                    Metric::Time if clock::is_none() => {}
                     Metric::Time => builder.add(node, metric, scale.nanoseconds(value)),
-                    Metric::WaitTime if waiting && !clock::is_of_thread() && (is_mpi || value > 0) => {
+                    Metric::WaitTime if waiting && clock::is_shared() && (is_mpi || value > 0) => {
+                        builder.add(node, metric, scale.nanoseconds(value));
+                    }
+                    Metric::LateSender | Metric::LateReceiver if waiting && value > 0 && clock::is_shared() => {
                         builder.add(node, metric, scale.nanoseconds(value));
                     }
                     Metric::LogicalWait if waiting && is_mpi => builder.add(node, metric, value),

@@ -7,8 +7,10 @@ use std::ffi::{CStr, c_char};
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
+use crate::inlined::Place;
 use crate::marks::Open;
 use crate::stack::Stacks;
+use crate::traffic::Traffic;
 
 /// A function or MPI operation; `struct poise_region` of `poise_runtime.h`.
 #[derive(Debug)]
@@ -21,8 +23,15 @@ pub struct Region {
     /// Source line, or 0.
     pub line: u32,
     /// 0 function, 1 MPI operation, 2 marked by hand, 3 inlined function.
-    pub kind: u32,
+    pub kind: u16,
+    /// [`LOOPS`], [`PARTS`], both or none.
+    pub flags: u16,
 }
+
+/// Of a function's blocks, its entry and the headers of its loops alone count.
+pub const LOOPS: u16 = 1;
+/// Functions inlined into it count for themselves.
+pub const PARTS: u16 = 2;
 
 impl Region {
     /// Whether it is an MPI operation.
@@ -100,6 +109,8 @@ pub struct Node {
     last: *mut Node,
     /// The next of the caller's callees, which form a ring in the order in which they were first entered.
     next: *mut Node,
+    /// The place in inlined functions from which the node called last; null if it has not yet.
+    places: *mut Place,
     /// This node's number in order of creation.
     number: u32,
     /// Times entered.
@@ -122,12 +133,24 @@ pub struct Node {
     pub polling_blocks: Counter,
     /// The last bin of [`crate::phases`] that the node was reached in.
     pub bin: Counter,
+    /// The messages of an MPI operation; null while there are none.
+    pub traffic: AtomicPtr<Traffic>,
 }
 
 impl Node {
     /// The node's number, as in [`View::number`].
     pub fn number(&self) -> u32 {
         self.number
+    }
+
+    /// Where the node's ring of places begins; the owning thread's alone.
+    ///
+    /// # Safety
+    /// `node` must live.
+    #[inline(always)]
+    pub unsafe fn places(node: *mut Self) -> *mut *mut Place {
+        // SAFETY: the caller's promise.
+        unsafe { &raw mut (*node).places }
     }
 
     /// Whether the node is the root, where what is outside all regions is counted.
@@ -288,6 +311,8 @@ pub struct Tree {
     full: AtomicUsize,
     /// Whether call paths came from the stack, which makes the root's time the program's.
     from_stack: AtomicBool,
+    /// Whether there was no memory for some messages.
+    lacks_messages: AtomicBool,
     /// Regions marked by hand that have begun; the owning thread's alone.
     open: UnsafeCell<Vec<Open>>,
     /// What was seen on the stack; the owning thread's alone.
@@ -308,6 +333,7 @@ impl Tree {
             count: 0,
             full: AtomicUsize::new(0),
             from_stack: AtomicBool::new(false),
+            lacks_messages: AtomicBool::new(false),
             open: UnsafeCell::default(),
             stacks: UnsafeCell::default(),
         };
@@ -428,6 +454,16 @@ impl Tree {
         }
     }
 
+    /// Notes that there was no memory for the messages of an operation.
+    pub fn note_messages_left_out(&self) {
+        self.lacks_messages.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether there was no memory for some messages.
+    pub fn lacks_messages(&self) -> bool {
+        self.lacks_messages.load(Ordering::Relaxed)
+    }
+
     /// Notes that a call path came from the stack.
     pub fn note_stack(&self) {
         self.from_stack.store(true, Ordering::Relaxed);
@@ -460,6 +496,7 @@ impl Tree {
                 target: node,
                 last: null_mut(),
                 next: node,
+                places: null_mut(),
                 number: self.count,
                 visits: Counter::default(),
                 blocks: Counter::default(),
@@ -471,6 +508,7 @@ impl Tree {
                 wait_ticks: Counter::default(),
                 polling_blocks: Counter::default(),
                 bin: Counter::default(),
+                traffic: AtomicPtr::new(null_mut()),
             });
             self.count += 1;
             if parent.is_null() {
@@ -518,8 +556,16 @@ impl Drop for Tree {
     fn drop(&mut self) {
         let mut chunk = self.head;
         while !chunk.is_null() {
-            // SAFETY: each chunk came from a box and is freed once; nodes own nothing.
+            // SAFETY: each chunk came from a box and is freed once.
             let owned = unsafe { Box::from_raw(chunk) };
+            for node in &owned.nodes[..owned.used.load(Ordering::Relaxed)] {
+                // SAFETY: nodes that are in use were written; places and traffic are null or this node's, which goes now.
+                unsafe {
+                    let node = node.assume_init_ref();
+                    Place::free(node.places);
+                    Traffic::release(node.traffic.load(Ordering::Relaxed));
+                }
+            }
             chunk = owned.next.load(Ordering::Relaxed);
         }
     }

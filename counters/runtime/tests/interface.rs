@@ -98,8 +98,9 @@ fn inlined_functions_are_below_the_function_they_are_in() {
             // Control comes back here by another way than a return, from a callee.
             void *here = poise_here(); poise_enter(&B); poise_thread.blocks += 7; poise_return_to(here); poise_thread.blocks += 1;
             poise_leave(a);
-            // What is not called from an inlined function goes below the function itself, and so does what follows a call.
-            void *s = poise_enter(&S); poise_leave(s);
+            // What the same call of a library calls back is below it too; what the function itself calls is not.
+            void *back = poise_enter(&B); poise_leave(back);
+            poise_site = 0; void *s = poise_enter(&S); poise_leave(s);
             poise_site = &g; poise_return_to(poise_here()); void *b = poise_enter(&B); poise_leave(b); }");
     let profile = profile.unwrap();
     let value = |path: &[&str], metric| value(&profile, path, metric);
@@ -113,9 +114,10 @@ fn inlined_functions_are_below_the_function_they_are_in() {
     assert_eq!(value(&["main", "g", "h", "a"], Metric::BasicBlocks), Some(4 * 1001));
     assert_eq!(value(&["main", "g", "h", "a"], Metric::Visits), Some(4));
     assert_eq!(value(&["main", "g", "h", "a", "b"], Metric::BasicBlocks), Some(28));
+    assert_eq!(value(&["main", "g", "h", "b"], Metric::Visits), Some(4));
     assert_eq!(value(&["main", "MPI_Send"], Metric::Visits), Some(4));
     assert_eq!(value(&["main", "b"], Metric::Visits), Some(4));
-    assert_eq!(profile.nodes.len(), 7);
+    assert_eq!(profile.nodes.len(), 8);
 }
 
 /// Polling in an inlined function is no effort of it either.
@@ -177,7 +179,7 @@ fn the_logical_clock_takes_the_maximum() {
             poise_thread.blocks += 10;
             void *t = poise_enter(&S); poise_call_begins(i == 1, &s); poise_call_proceeds(); usleep(1000); poise_call_ends();
             clocks[i] = s.clock; other.clock = i == 3 ? 5 : 100; other.time = i == 2 ? ~0ull : 0;
-            if (i == 0) poise_tested_in_vain(&s); else poise_awaited(&s, &other, 7);
+            if (i == 0) poise_tested_in_vain(&s); else poise_awaited(&s, &other, 7, 1);
             poise_call_leaves(t); }
         printf(\"%lu %lu %lu %lu\", clocks[0], clocks[1], clocks[2], clocks[3]);");
     // 10; 10 more are polling; at 10 the other shows 100 and 7 follow; 117, the other's 100 is past; 134.
@@ -229,7 +231,7 @@ fn a_claimed_profile_that_nobody_takes_is_one_line() {
     let (output, profile) = run("poise_claim_output();");
     assert!(profile.is_none());
     assert_eq!(output.status.code(), Some(3));
-    assert_eq!(output.stderr, b"poise: MPI_Finalize was never reached; this run has no profile.\n");
+    assert_eq!(output.stderr, b"poise: MPI_Finalize was never reached; this run has no profile; POISE_CHECKPOINT would have saved what there was.\n");
 }
 
 /// Of several processes that measure into one file the first is kept, and a marker says that there were more.

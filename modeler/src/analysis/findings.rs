@@ -91,7 +91,10 @@ fn place(analysis: &Analysis, what: &str, category: usize) -> Option<String> {
     }
     let (rows, hits) = (tree.nodes[leaf].rows(), tree.nodes[leaf].counts[category]);
     let label = analysis.categories.labels[category].split_once(": ").map_or("", |(_, range)| range);
-    Some(format!("{metric} is {what} ({label}) where {}: {hits} of {rows} rows there.", conditions.join(" and ")))
+    Some(format!(
+        "{metric} is {what} ({label}) where {}: {hits} of the {rows} rows there that the tree was learnt from.",
+        conditions.join(" and ")
+    ))
 }
 
 /// The conditions that hold at a node, those on one factor made one: `p > 8`, `host is node3`.
@@ -135,13 +138,21 @@ pub(crate) fn conditions(analysis: &Analysis, tree: &Tree, node: usize) -> Vec<S
     said
 }
 
+/// What the two importances of a factor mean, for beside the table and the picture.
+pub const IMPORTANCES: &str = "Permutation importance is by how much the share of rows in the right category falls when the factor's \
+    values are shuffled, each row judged by the trees that have not seen it; ± is the standard deviation over 20 shuffles. About zero \
+    means that the factor explains nothing. So does a value clearly below zero: asking for the factor misleads about rows that were not \
+    seen, as where each combination of all factors was measured once, and shuffling it does less harm. Impurity importance is the mean \
+    decrease in impurity, a share of one; it is never below zero and favours factors with many values.";
+
 /// How far the tree is to be trusted.
 fn trust(analysis: &Analysis) -> String {
     let tested = analysis.tree.is_test.iter().filter(|&&t| t).count();
     let (low, high) = interval(analysis.tree.accuracy, tested);
     let percent = |share: f64| format!("{:.0} %", 100.0 * share);
+    let learnt = analysis.tree.is_test.len() - tested;
     format!(
-        "On {tested} rows that it had not seen, the tree named the right one of {} categories for {} (95 % interval {} to {}); always naming the most frequent one gives {}.",
+        "The tree was learnt from {learnt} rows. On the {tested} others, which it had not seen, it named the right one of {} categories for {} (95 % interval {} to {}); always naming the most frequent one gives {}.",
         analysis.categories.labels.len(),
         percent(analysis.tree.accuracy),
         percent(low),

@@ -18,7 +18,7 @@ mod tree;
 pub use categories::{Categories, Rule, Scale};
 pub use density::{Bandwidth, Density};
 pub use filter::{Filter, FilterError};
-pub use findings::findings;
+pub use findings::{IMPORTANCES, findings};
 pub use forest::{ForestResult, Importance};
 pub use output::{analysis_csv, analysis_json};
 pub use page::{Picture, page, pictures};

@@ -2,7 +2,7 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::findings::{by_importance, matters};
+use super::findings::{IMPORTANCES, by_importance, matters};
 use super::plots::{self, PlotRequest};
 use super::{Analysis, AnalysisError, findings};
 
@@ -19,6 +19,9 @@ pub struct Picture {
 }
 
 const STYLE: &str = include_str!("../report/style.css");
+/// Pictures here stand alone: never so wide that their text outgrows the page's, nor so narrow that it cannot be read.
+const WIDTHS: &str = ".scroll > svg.plot { display: block; width: 100%; min-width: 32rem; max-width: 46rem; } \
+    figcaption { padding-left: 0; max-width: 46rem; margin-top: .3rem; }";
 
 impl Picture {
     /// The picture as a file of its own.
@@ -80,7 +83,7 @@ fn picture(analysis: &Analysis, request: &PlotRequest) -> Result<Option<Picture>
         PlotRequest::Importance => (
             "importance".to_owned(),
             "Importance of the factors".to_owned(),
-            "Blue: by how much the share of rows in the right category falls when the factor is shuffled. Grey: mean decrease in impurity, a share of one.".to_owned(),
+            format!("Blue: permutation importance. Grey: impurity importance. {IMPORTANCES}"),
             Some(plots::importance(analysis)),
         ),
         PlotRequest::Density => (
@@ -92,7 +95,7 @@ fn picture(analysis: &Analysis, request: &PlotRequest) -> Result<Option<Picture>
         PlotRequest::Tree => (
             "tree".to_owned(),
             "Decision tree".to_owned(),
-            "Each bar shows the categories of the rows that arrive there, of those that the tree was learnt from.".to_owned(),
+            "Of the rows that the tree was learnt from, each box has the number of those that arrive there, and a bar with their categories.".to_owned(),
             Some(plots::tree(analysis)),
         ),
         PlotRequest::Scatter(x) => (
@@ -122,13 +125,7 @@ pub fn page(analysis: &Analysis, title: &str, pictures: &[Picture], warnings: &[
     let markup = html! {
         (DOCTYPE)
         html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                title { (title) }
-                style { (PreEscaped(STYLE)) }
-            }
+            (head(title, WIDTHS))
             body {
                 header {
                     h1 { (title) }
@@ -173,7 +170,7 @@ fn confusion(analysis: &Analysis) -> Markup {
             p { "Rows that the tree had not seen: their category, and the one that the tree named." }
             div.scroll {
                 table {
-                    thead { tr { th scope="col" { "category" } @for label in labels { th.number scope="col" { "named " (label) } } } }
+                    thead { tr { th scope="col" { "category" } @for label in labels { th.number scope="col" { "named " (label.split(':').next().unwrap_or(label)) } } } }
                     tbody {
                         @for (label, row) in labels.iter().zip(&analysis.tree.confusion) {
                             tr { td { (label) } @for count in row { td.number { (count) } } }

@@ -101,12 +101,14 @@ impl Conditioned {
     pub(super) fn finding(&self, variant: &Variant, prefix: &str) -> Finding {
         let Branch { place, outcomes } = &self.branch;
         let executions = outcomes.executions;
+        let cost = COST.saturating_mul(self.fills[1].saturating_add(outcomes.mispredicted));
         Finding {
             detector: "conditioned-loads",
             what: format!(
                 "{prefix}A load in {} fetches from far away, and waits for a branch in {place} that is hard to predict.",
                 self.place
             ),
+            share: (cost as f64 / variant.instructions.max(1) as f64).min(1.0),
             evidence: vec![
                 format!(
                     "The load was executed {} times; {} of them fetched a line into the first level of the caches, {} into the second.",

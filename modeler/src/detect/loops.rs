@@ -180,6 +180,7 @@ impl Loop {
                 "{prefix}The loop in {place} {what}{}.",
                 if self.is_far() { ", if its data are at hand" } else { "" }
             ),
+            share: self.share,
             evidence,
             doubt: self.doubt(bound, schedule, absorbed),
         })
@@ -200,7 +201,9 @@ impl Loop {
         ];
         if let Some(chain) = schedule.chain {
             let code = schedule.chain_code.join("; ");
-            evidence.push(format!("The chain from one iteration to the next takes {chain:.0} cycles: {code}."));
+            evidence.push(format!(
+                "The chain that llvm-mca names from one iteration to the next takes {chain:.0} cycles: {code}."
+            ));
         }
         evidence
     }
@@ -215,6 +218,12 @@ impl Loop {
             Some("undecided") => doubt.push("Noise injection could not decide.".into()),
             Some(class) if bound.classes().contains(&class) => {}
             Some(class) => doubt.push(format!("Noise injection says otherwise: {class}. What is measured counts more.")),
+        }
+        if schedule.chain.is_some_and(|chain| schedule.cycles >= CLEAR * chain) {
+            doubt.push(format!(
+                "llvm-mca names one chain, and an iteration takes {:.1} cycles: another may be longer.",
+                schedule.cycles
+            ));
         }
         if self.is_far() {
             let part = percent(self.fills[1], self.iterations);

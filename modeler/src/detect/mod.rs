@@ -44,12 +44,14 @@ impl std::fmt::Display for Place {
 }
 
 /// Something found.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
     /// Which detector found it: `dependencies`, `traffic` or `conditioned-loads`.
     pub detector: &'static str,
     /// What was found, in a sentence.
     pub what: String,
+    /// The part of the run's instructions that it is, or that what it costs stands for; 0 between runs.
+    pub share: f64,
     /// Which numbers say so.
     pub evidence: Vec<String>,
     /// What would make it wrong.
@@ -84,7 +86,7 @@ pub struct Variant {
 pub struct Detection {
     /// The runs.
     pub variants: Vec<Variant>,
-    /// What was found in each run, then between them.
+    /// What was found in each run, that of the largest share first, then between them.
     pub findings: Vec<Finding>,
     /// What was looked at and is no finding, and why.
     pub notes: Vec<String>,
@@ -132,14 +134,17 @@ pub fn detect(variants: Vec<Variant>, noise: &[noise::Absorbed]) -> Detection {
     for variant in &variants {
         // Of several runs each finding says whose it is.
         let prefix = if variants.len() > 1 { format!("{}: ", variant.name) } else { String::new() };
+        let mut findings = Vec::new();
         for looked_at in &variant.loops {
             match looked_at.finding(noise, &prefix) {
-                Ok(finding) => detection.findings.push(finding),
+                Ok(finding) => findings.push(finding),
                 Err(note) => detection.notes.push(format!("{prefix}{note}")),
             }
         }
-        let found = variant.loads.iter().map(|load| load.finding(variant, &prefix));
-        detection.findings.extend(found);
+        findings.extend(variant.loads.iter().map(|load| load.finding(variant, &prefix)));
+        let mut findings = merged(findings);
+        findings.sort_by(|a, b| b.share.total_cmp(&a.share));
+        detection.findings.extend(findings);
     }
     let (findings, notes) = traffic::compare(&variants);
     detection.findings.extend(findings);
@@ -148,8 +153,59 @@ pub fn detect(variants: Vec<Variant>, noise: &[noise::Absorbed]) -> Detection {
     detection
 }
 
+/// What is said in the same words is one finding, with the evidence of the first: machine code has several loops or loads of one line
+/// where a compiler copied it.
+fn merged(findings: Vec<Finding>) -> Vec<Finding> {
+    let mut merged: Vec<(Finding, Vec<f64>)> = Vec::new();
+    for finding in findings {
+        match merged.iter_mut().find(|(known, _)| known.what == finding.what) {
+            Some((_, others)) => others.push(finding.share),
+            None => merged.push((finding, Vec::new())),
+        }
+    }
+    let whole = |(mut finding, others): (Finding, Vec<f64>)| {
+        let sum: f64 = others.iter().sum();
+        if !others.is_empty() {
+            finding.share += sum;
+            let (more, are) = (others.len(), if others.len() == 1 { "is" } else { "are" });
+            finding.evidence.push(format!(
+                "{more} more of the machine code {are} like it, {:.1} % of the instructions; the numbers are of the largest.",
+                100.0 * sum
+            ));
+        }
+        finding
+    };
+    merged.into_iter().map(whole).collect()
+}
+
 /// `numerator` of `denominator` in percent, for people.
 fn percent(numerator: u64, denominator: u64) -> String {
     let percent = 100.0 * numerator as f64 / denominator.max(1) as f64;
     if percent >= 10.0 { format!("{percent:.0} %") } else { format!("{percent:.1} %") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_in_the_same_words_is_one_finding() {
+        let finding = |what: &str, share| Finding {
+            detector: "dependencies",
+            what: what.into(),
+            share,
+            evidence: vec![format!("{share}")],
+            doubt: Vec::new(),
+        };
+        let found = merged(vec![finding("a", 0.3), finding("b", 0.25), finding("a", 0.125), finding("a", 0.0625)]);
+        assert_eq!(found.iter().map(|f| (f.what.as_str(), f.share)).collect::<Vec<_>>(), [("a", 0.4875), ("b", 0.25)]);
+        assert_eq!(
+            found[0].evidence,
+            [
+                "0.3",
+                "2 more of the machine code are like it, 18.8 % of the instructions; the numbers are of the largest."
+            ]
+        );
+        assert_eq!(found[1].evidence, ["0.25"]);
+    }
 }

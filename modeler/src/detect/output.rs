@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use maud::{DOCTYPE, PreEscaped, html};
+use maud::html;
 use serde_json::{Value, json};
 
 use super::loads::{Branch, Conditioned};
@@ -10,8 +10,8 @@ use super::loops::Loop;
 use super::mca::Schedule;
 use super::traffic::Traffic;
 use super::{Detection, Finding, Place, Variant, percent};
-use crate::report::Table;
 use crate::report::terminal::table;
+use crate::report::{Table, plain};
 
 /// Rows of the tables for people.
 const SHOWN: usize = 10;
@@ -70,45 +70,30 @@ impl Detection {
     /// A page that needs no network and no script.
     #[must_use]
     pub fn page(&self, title: &str) -> String {
-        let body = html! {
-            (DOCTYPE)
-            html lang="en" {
-                head {
-                    meta charset="utf-8";
-                    meta name="viewport" content="width=device-width, initial-scale=1";
-                    link rel="icon" href="data:,";
-                    title { (title) }
-                    style { (PreEscaped(include_str!("../report/style.css"))) ".scroll{overflow-x:auto}" }
+        let main = html! {
+            @for finding in &self.findings {
+                section {
+                    h2 { (finding.what) }
+                    h3 { "Evidence" }
+                    ul { @for line in &finding.evidence { li { (line) } } }
+                    h3 { "Doubt" }
+                    ul { @for line in &finding.doubt { li { (line) } } }
                 }
-                body {
-                    header { h1 { (title) } p.lead { (self.findings.len()) " findings, each with its evidence and its doubt." } }
-                    main {
-                        @for finding in &self.findings {
-                            section {
-                                h2 { (finding.what) }
-                                h3 { "Evidence" }
-                                ul { @for line in &finding.evidence { li { (line) } } }
-                                h3 { "Doubt" }
-                                ul { @for line in &finding.doubt { li { (line) } } }
-                            }
+            }
+            @for (title, table) in self.tables() {
+                section {
+                    h2 { (title) }
+                    div.scroll {
+                        table {
+                            thead { tr { @for cell in &table.header { th { (cell) } } } }
+                            tbody { @for row in &table.rows { tr { @for cell in row { td { (cell) } } } } }
                         }
-                        @for (title, table) in self.tables() {
-                            section {
-                                h2 { (title) }
-                                div.scroll {
-                                    table {
-                                        thead { tr { @for cell in &table.header { th { (cell) } } } }
-                                        tbody { @for row in &table.rows { tr { @for cell in row { td { (cell) } } } } }
-                                    }
-                                }
-                            }
-                        }
-                        @for note in &self.notes { p { (note) } }
                     }
                 }
             }
+            @for note in &self.notes { p { (note) } }
         };
-        body.into_string() + "\n"
+        plain(title, &format!("{} findings, each with its evidence and its doubt.", self.findings.len()), &main)
     }
 
     /// Loops, branches and memory of each run.
@@ -178,7 +163,7 @@ fn traffic_row(traffic: &Traffic) -> Vec<String> {
 }
 
 fn finding_json(finding: &Finding) -> Value {
-    json!({"detector": finding.detector, "what": finding.what, "evidence": finding.evidence, "doubt": finding.doubt})
+    json!({"detector": finding.detector, "what": finding.what, "share": finding.share, "evidence": finding.evidence, "doubt": finding.doubt})
 }
 
 fn place_json(place: &Place) -> Value {

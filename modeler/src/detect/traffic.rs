@@ -139,6 +139,7 @@ fn unlike(variants: &[Variant], all: &[&Traffic]) -> Vec<Finding> {
         };
         findings.push(Finding {
             detector: "traffic",
+            share: 0.0,
             what: format!("{} {what}.", variant.name),
             evidence: evidence(variants, all),
             doubt: doubt(by_fetched, by_lines, has_lines, &variant.cache),

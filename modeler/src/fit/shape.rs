@@ -1,6 +1,7 @@
 //! The shape that a call path's effort gives its time.
 
 use super::{Effort, Fitter};
+use crate::depth;
 use crate::effort::{Found, Workspace};
 use crate::experiment::{CallPathId, MetricId, OverRanks, Series};
 use crate::model::{Role, Warning};
@@ -78,7 +79,11 @@ impl<'a> Fitter<'a> {
         let over_waiting = [Some(self.options.over_ranks), None, Some(OverRanks::Mean), Some(OverRanks::Maximum)];
         let mut warnings = Vec::new();
         let visits = self.effort(callpath, "visits", &over, workspace);
-        let bytes = self.bytes(callpath, operation.bytes, workspace);
+        let grid = operation.is_between_two().then(|| self.open_grid(callpath, operation.bytes)).flatten();
+        let bytes = match grid {
+            Some(_) => self.effort(callpath, operation.bytes.name(), &[Some(OverRanks::Maximum)], workspace),
+            None => self.bytes(callpath, operation.bytes, workspace),
+        };
         // Without bytes anywhere in the experiment nobody counted them, and a prior of latency alone would be wrong.
         let counted = ["bytes_sent", "bytes_received"].iter().any(|m| self.metrics.contains_key(m));
         if visits.is_none() && bytes.is_none() || operation.moves_bytes() && !counted {
@@ -93,10 +98,26 @@ impl<'a> Fitter<'a> {
         let calls = visits.as_ref().filter(|v| v.0.repeats).and_then(|v| v.0.found.first()).unwrap_or(&once);
         let volume = bytes.as_ref().and_then(|b| b.0.shape());
         let communicator = self.communicator(callpath, workspace);
+        let of_existing = |found: &Found| grid.map(|(ranks, d)| depth::of_existing(found, ranks, d));
+        // Where every rank calls, those without a neighbour name MPI_PROC_NULL, which takes no message.
+        let most = self.effort(callpath, "visits", &[Some(OverRanks::Maximum)], workspace);
+        let messages = of_existing(calls).filter(|_| most.is_some_and(|most| most.0.found.first() == Some(calls)));
+        let moved = volume.and_then(of_existing);
+        let (calls, volume) = (messages.as_ref().unwrap_or(calls), moved.as_ref().or(volume));
         let metric = bytes.as_ref().or(visits.as_ref())?.1;
         let waits = waiting.as_ref().and_then(|w| Some((w.0.shape()?, &self.hypotheses[w.2].points)));
         let waits = waits.map_or_else(Vec::new, |(found, points)| priors::waiting(found, self.ranks, points));
         Some((operation.prior(calls, volume, waits, &communicator), metric, warnings))
+    }
+
+    /// The parameter that is the number of ranks and the dimensions of an open grid, where the bytes that ranks move say that they
+    /// are one, and the mean over ranks is modelled.
+    fn open_grid(&self, callpath: CallPathId, which: Bytes) -> Option<(usize, u32)> {
+        let of = |over| Some(self.data(self.effort_series(callpath, which.name(), &[Some(over)])?));
+        let (ranks, most, mean) = (self.ranks?, of(OverRanks::Maximum)?, of(OverRanks::Mean)?);
+        let is_modelled = self.options.over_ranks == OverRanks::Mean && most.points == mean.points;
+        let dimensions = is_modelled.then(|| depth::open_grid(&most.points, &most.medians, &mean.medians, ranks));
+        Some((ranks, dimensions.flatten()?))
     }
 
     /// The bytes that stand for an operation: those it names, or else the other direction's.

@@ -96,9 +96,9 @@ impl Collector {
         let name = if name.is_empty() { NO_METRIC } else { name };
         // The public interface's metrics have its units in every format.
         let unit = match name {
-            "time" | "wait_time" => "s",
+            "time" | "wait_time" | "late_sender" | "late_receiver" => "s",
             "bytes_sent" | "bytes_received" => "bytes",
-            "comm_size" => "ranks",
+            "comm_size" | "peers" => "ranks",
             _ => "",
         };
         self.builder.metric(Metric { name: name.into(), unit: unit.into(), over_ranks: None })

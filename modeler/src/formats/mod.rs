@@ -22,6 +22,7 @@ mod record;
 mod regions;
 mod runs;
 mod source;
+mod survey;
 mod tables;
 mod text;
 mod write;
@@ -44,6 +45,7 @@ pub use models::{ModelsWriter, PredictionAt, models_csv, models_json, prediction
 pub(crate) use regions::Names;
 pub(crate) use runs::run_folders;
 pub use runs::{MeasuredRun, measured_runs};
+pub use survey::{Survey, survey};
 pub use write::{WriteError, write};
 
 /// A format that is read, written or both.
@@ -307,38 +309,66 @@ fn read_sources(
     sources: impl Iterator<Item = Result<Source, ReadError>>,
     options: &ReadOptions,
 ) -> Result<Input, ReadError> {
-    let mut collector = Collector::default();
-    collector.options = options.clone();
-    let asked = options.format.or(options.columns.as_ref().map(|_| Format::Csv));
-    let mut first: Option<(Format, Place)> = None;
+    let mut gathered = Gathered::new(options);
     for source in sources {
-        let source = source?;
-        let reader = choose(&source, asked)?;
+        gathered.add(source?)?;
+    }
+    gathered.finish()
+}
+
+/// What was read of some inputs.
+struct Gathered<'a> {
+    options: &'a ReadOptions,
+    collector: Collector,
+    /// The format of the first input, which all others must have, and its place.
+    first: Option<(Format, Place)>,
+}
+
+impl<'a> Gathered<'a> {
+    fn new(options: &'a ReadOptions) -> Self {
+        let mut collector = Collector::default();
+        collector.options = options.clone();
+        Self { options, collector, first: None }
+    }
+
+    /// Reads one more input; where that fails, part of it may have been added.
+    fn add(&mut self, source: Source) -> Result<(), ReadError> {
+        let reader = choose(&source, asked(self.options))?;
         let place = source.place();
-        if options.values == Values::Inclusive && !Format::INCLUSIVE.contains(&reader.format()) {
+        if self.options.values == Values::Inclusive && !Format::INCLUSIVE.contains(&reader.format()) {
             return Err(no_inclusive(place, reader.format()));
         }
-        match &first {
+        match &self.first {
             Some((format, other)) if *format != reader.format() => {
                 let what = format!("this is {}, while {other} is {format}", reader.format());
                 let error = ReadError::new(ErrorKind::NotRecognised, place, what).expected("inputs of one format");
                 return Err(error.advice("Convert one of them with poise import"));
             }
             Some(_) => {}
-            None => first = Some((reader.format(), place)),
+            None => self.first = Some((reader.format(), place)),
         }
-        reader.read(source, &mut collector)?;
+        reader.read(source, &mut self.collector)
     }
-    let Some((format, place)) = first else {
-        return Err(ReadError::new(ErrorKind::Unreadable, Place::file("poise"), "no input was given"));
-    };
-    runs::add(std::mem::take(&mut collector.runs), &mut collector)?;
-    profiles::add(std::mem::take(&mut collector.profiles), options, &mut collector)?;
-    let runs = std::mem::take(&mut collector.found);
-    let machine = std::mem::take(&mut collector.machine);
-    let phased = std::mem::take(&mut collector.phased);
-    let (experiment, warnings) = collector.finish(place)?;
-    Ok(Input { experiment, format, warnings, runs, phased, machine })
+
+    /// The experiment of all that was added.
+    fn finish(mut self) -> Result<Input, ReadError> {
+        let Some((format, place)) = self.first else {
+            return Err(ReadError::new(ErrorKind::Unreadable, Place::file("poise"), "no input was given"));
+        };
+        let collector = &mut self.collector;
+        runs::add(std::mem::take(&mut collector.runs), collector)?;
+        profiles::add(std::mem::take(&mut collector.profiles), self.options, collector)?;
+        let runs = std::mem::take(&mut collector.found);
+        let machine = std::mem::take(&mut collector.machine);
+        let phased = std::mem::take(&mut collector.phased);
+        let (experiment, warnings) = self.collector.finish(place)?;
+        Ok(Input { experiment, format, warnings, runs, phased, machine })
+    }
+}
+
+/// The format that all inputs are said to have.
+fn asked(options: &ReadOptions) -> Option<Format> {
+    options.format.or(options.columns.as_ref().map(|_| Format::Csv))
 }
 
 /// The error that values of this format cannot be read with those of the callees.

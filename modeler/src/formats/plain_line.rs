@@ -2,6 +2,8 @@
 //! a meaning, the parameters in one order. Whatever is different is left to the general parser, which knows what is
 //! wrong with it if anything is.
 
+use std::ops::Range;
+
 /// A line taken apart; the texts are parts of the line.
 #[derive(Default)]
 pub(super) struct PlainLine<'a> {
@@ -17,12 +19,69 @@ pub(super) struct Numbers {
     pub coordinates: Vec<f64>,
     /// The repetitions.
     pub values: Vec<f64>,
+    /// Where they are in the line, in its order.
+    places: Vec<Range<usize>>,
+    /// Whether the coordinates come first.
+    coordinates_first: bool,
+}
+
+/// What lies between the numbers of the last line. Most lines differ from the one before in their numbers alone.
+#[derive(Default)]
+pub(super) struct Template {
+    /// Back to back.
+    texts: Vec<u8>,
+    /// Where each ends.
+    ends: Vec<usize>,
+}
+
+impl Template {
+    /// Takes the texts of a line that [`parse`] took apart to these numbers.
+    pub fn learn(&mut self, line: &[u8], numbers: &Numbers) {
+        self.forget();
+        if !numbers.coordinates_first {
+            return;
+        }
+        let mut start = 0;
+        for place in &numbers.places {
+            self.push(&line[start..place.start]);
+            start = place.end;
+        }
+        self.push(&line[start..]);
+    }
+
+    /// Fits no line from now on.
+    pub fn forget(&mut self) {
+        self.texts.clear();
+        self.ends.clear();
+    }
+
+    fn push(&mut self, text: &[u8]) {
+        self.texts.extend_from_slice(text);
+        self.ends.push(self.texts.len());
+    }
+
+    /// The numbers of a line that is otherwise the one learned. `None` is no judgement.
+    pub fn fit(&self, line: &[u8], parameters: usize, numbers: &mut Numbers) -> Option<()> {
+        let (last, ends) = self.ends.split_last()?;
+        let (mut at, mut start) = (Cursor { bytes: line, at: 0 }, 0);
+        numbers.coordinates.clear();
+        numbers.values.clear();
+        for (i, &end) in ends.iter().enumerate() {
+            at.text(&self.texts[start..end])?;
+            let into = if i < parameters { &mut numbers.coordinates } else { &mut numbers.values };
+            into.push(at.number()?);
+            start = end;
+        }
+        at.text(&self.texts[start..*last])?;
+        (at.at == line.len()).then_some(())
+    }
 }
 
 /// Takes a line apart whose coordinates stand under `key` and are those of `names` in this order. `None` is no judgement.
 pub(super) fn parse<'a>(line: &'a [u8], key: &str, names: &[String], numbers: &mut Numbers) -> Option<PlainLine<'a>> {
     let mut at = Cursor { bytes: line, at: 0 };
     let mut found = PlainLine::default();
+    numbers.places.clear();
     let (mut has_point, mut has_callpath, mut has_metric, mut has_value) = (false, false, false, false);
     at.expect(b'{')?;
     loop {
@@ -38,11 +97,11 @@ pub(super) fn parse<'a>(line: &'a [u8], key: &str, names: &[String], numbers: &m
                 &mut has_metric
             }
             b"value" => {
-                at.values(&mut numbers.values)?;
+                at.values(numbers)?;
                 &mut has_value
             }
             name if name == key.as_bytes() => {
-                at.coordinates(names, &mut numbers.coordinates)?;
+                at.coordinates(names, numbers)?;
                 &mut has_point
             }
             _ => return None,
@@ -83,6 +142,13 @@ impl<'a> Cursor<'a> {
 
     fn is_at_end(&self) -> bool {
         self.bytes[self.at..].iter().all(u8::is_ascii_whitespace)
+    }
+
+    /// Steps over this text.
+    fn text(&mut self, text: &[u8]) -> Option<()> {
+        let is_here = self.bytes[self.at..].starts_with(text);
+        self.at += text.len();
+        is_here.then_some(())
     }
 
     /// A string without escapes, control characters and what is not ASCII.
@@ -148,16 +214,16 @@ impl<'a> Cursor<'a> {
     }
 
     /// A number, or an array of at least one.
-    fn values(&mut self, into: &mut Vec<f64>) -> Option<()> {
-        into.clear();
+    fn values(&mut self, into: &mut Numbers) -> Option<()> {
+        into.values.clear();
         let start = self.at;
         if self.separator()? != b'[' {
             self.at = start;
-            into.push(self.number()?);
+            into.values.push(self.placed(&mut into.places)?);
             return Some(());
         }
         loop {
-            into.push(self.number()?);
+            into.values.push(self.placed(&mut into.places)?);
             match self.separator()? {
                 b',' => {}
                 b']' => return Some(()),
@@ -166,8 +232,20 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    fn coordinates(&mut self, names: &[String], into: &mut Vec<f64>) -> Option<()> {
-        into.clear();
+    /// A number, whose place is noted.
+    fn placed(&mut self, places: &mut Vec<Range<usize>>) -> Option<f64> {
+        while matches!(self.bytes.get(self.at), Some(b' ' | b'\t')) {
+            self.at += 1;
+        }
+        let start = self.at;
+        let number = self.number()?;
+        places.push(start..self.at);
+        Some(number)
+    }
+
+    fn coordinates(&mut self, names: &[String], into: &mut Numbers) -> Option<()> {
+        into.coordinates.clear();
+        into.coordinates_first = into.places.is_empty();
         self.expect(b'{')?;
         for (i, name) in names.iter().enumerate() {
             if i > 0 {
@@ -175,7 +253,7 @@ impl<'a> Cursor<'a> {
             }
             (self.string()? == name.as_bytes()).then_some(())?;
             self.expect(b':')?;
-            into.push(self.number()?);
+            into.coordinates.push(self.placed(&mut into.places)?);
         }
         self.expect(b'}')
     }
@@ -196,6 +274,40 @@ mod tests {
         let found = parse(line, "params", &names(), &mut numbers).unwrap();
         assert_eq!((found.callpath, found.metric), (b"main->f".as_slice(), b"time".as_slice()));
         assert_eq!((numbers.coordinates, numbers.values), (vec![128.0, -8000.0], vec![0.5, 100.0, -0.0]));
+    }
+
+    #[test]
+    fn lines_that_differ_in_numbers_alone_are_taken_apart_as_others_are() {
+        let line = |p: &str, n: &str, value: &str| {
+            format!(
+                "{{\"params\":{{\"p\":{p},\"n\": {n}}},\"metric\":\"time\",\"callpath\":\"a\",\"value\":{value}}}\n"
+            )
+            .into_bytes()
+        };
+        let mut numbers = Numbers::default();
+        let mut template = Template::default();
+        assert!(template.fit(&line("1", "2", "3"), 2, &mut numbers).is_none());
+        let first = line("1", "2", "[3,4.5]");
+        parse(&first, "params", &names(), &mut numbers).unwrap();
+        template.learn(&first, &numbers);
+        for (p, n, value) in [("128", "-7e2", "[0.25,1E-3]"), ("1", "2", "[3,4.5]")] {
+            let line = line(p, n, value);
+            template.fit(&line, 2, &mut numbers).unwrap();
+            let quick = (numbers.coordinates.clone(), numbers.values.clone());
+            parse(&line, "params", &names(), &mut numbers).unwrap();
+            assert_eq!(quick, (numbers.coordinates.clone(), numbers.values.clone()));
+        }
+        let others = [line("1", "2", "3"), line("1", "2", "[3]"), line("1", "2", "[3,4,5]"), line("1", "2", "[3,04]")];
+        for other in others.iter().chain([&first[..first.len() - 1].to_vec(), &[first.as_slice(), b" "].concat()]) {
+            assert!(template.fit(other, 2, &mut numbers).is_none(), "{}", String::from_utf8_lossy(other));
+        }
+        template.forget();
+        assert!(template.fit(&first, 2, &mut numbers).is_none());
+        // Values before coordinates are not learned.
+        let swapped = br#"{"value":3,"params":{"p":1,"n":2},"metric":"time","callpath":"a"}"#;
+        parse(swapped, "params", &names(), &mut numbers).unwrap();
+        template.learn(swapped, &numbers);
+        assert!(template.fit(swapped, 2, &mut numbers).is_none());
     }
 
     #[test]

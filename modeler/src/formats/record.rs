@@ -9,7 +9,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess
 
 use super::collect::{Collector, Order, loses_digits};
 use super::error::{IGNORED, Place, ReadError};
-use super::plain_line::{self, Numbers};
+use super::plain_line::{self, Numbers, PlainLine, Template};
 use super::source::{self, RawLine, Source};
 use crate::experiment::{CallPathId, MetricId, PointId};
 
@@ -99,6 +99,8 @@ struct Last {
     callpath: Vec<u8>,
     metric: Vec<u8>,
     ids: Option<(CallPathId, MetricId)>,
+    /// What it had beside its numbers.
+    template: Template,
 }
 
 impl Lines<'_> {
@@ -125,14 +127,20 @@ impl Lines<'_> {
     /// Adds what a line holds that can be taken apart in the quick way.
     fn plain_line(&mut self, line: &[u8], record: &Record) -> Option<()> {
         let order = self.order.as_ref()?;
-        let found = plain_line::parse(line, self.dialect.parameters, &record.names, &mut self.numbers)?;
-        let Numbers { coordinates, values } = &self.numbers;
+        let is_alike = self.last.template.fit(line, record.names.len(), &mut self.numbers).is_some();
+        let found = match is_alike {
+            true => None,
+            false => Some(plain_line::parse(line, self.dialect.parameters, &record.names, &mut self.numbers)?),
+        };
+        let Numbers { coordinates, values, .. } = &self.numbers;
         let point = self.points.expected(coordinates).unwrap_or_else(|| {
             let point = self.into.point(order, coordinates);
             self.points.met(coordinates, point);
             point
         });
-        let known = self.last.ids.filter(|_| self.last.callpath == found.callpath && self.last.metric == found.metric);
+        let is_last = |found: &PlainLine| self.last.callpath == found.callpath && self.last.metric == found.metric;
+        let known = self.last.ids.filter(|_| found.as_ref().is_none_or(is_last));
+        let found = found.unwrap_or_default();
         let (callpath, metric) = known.unwrap_or_else(|| {
             let written = |name| String::from_utf8_lossy(name);
             let callpath = written(found.callpath);
@@ -147,6 +155,9 @@ impl Lines<'_> {
             (callpath, metric)
         });
         self.last.ids = Some((callpath, metric));
+        if !is_alike {
+            self.last.template.learn(line, &self.numbers);
+        }
         for &value in values {
             self.into.add(callpath, metric, point, value);
         }

@@ -2,7 +2,7 @@
 //!
 //! A run folder holds the record `run.json` and the profile that it names. `docs/formats.md` specifies both.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -15,6 +15,7 @@ use super::extrap_json::Pairs;
 use super::json::Document;
 use super::regions::Names;
 use super::source::{Source, text};
+use super::survey::{listed, most_named};
 use super::{Detection, Format, Reader};
 use crate::absorption::scaling;
 use crate::experiment::{CallPathId, Metric, OverRanks};
@@ -361,6 +362,19 @@ pub(super) fn left_out(error: &ReadError) -> String {
     format!("The run was left out because {}{expected}.", error.what)
 }
 
+/// Takes out the runs that have other parameters than most, with the reason for each.
+pub(super) fn odd(runs: &mut Vec<Run>) -> Vec<ReadError> {
+    let set = |run: &Run| run.parameters.iter().map(|(name, _)| name.clone()).collect::<BTreeSet<String>>();
+    let most = most_named(&runs.iter().map(set).collect::<Vec<_>>());
+    let (kept, others): (Vec<Run>, Vec<Run>) = std::mem::take(runs).into_iter().partition(|run| set(run) == most);
+    *runs = kept;
+    let error = |run: Run| {
+        let what = format!("the run has {}, and most have {}", listed(&set(&run)), listed(&most));
+        ReadError::malformed(Place::file(&run.name), what).expected("the same parameters throughout")
+    };
+    others.into_iter().map(error).collect()
+}
+
 /// Adds complete runs, sorted by repetition so that repetitions keep their order.
 pub(super) fn add(mut runs: Vec<Run>, into: &mut Collector) -> Result<(), ReadError> {
     runs.sort_by_key(|run| run.repetition);
@@ -417,9 +431,9 @@ fn callpaths(run: &Run, names: &Names, into: &mut Collector) -> Result<Vec<CallP
 /// The metric of an experiment that `counted` becomes.
 fn metric(counted: Counted, over_ranks: OverRanks) -> Metric {
     let unit = match counted {
-        Counted::Time | Counted::WaitTime => "s",
+        Counted::Time | Counted::WaitTime | Counted::LateSender | Counted::LateReceiver => "s",
         Counted::BytesSent | Counted::BytesReceived => "bytes",
-        Counted::CommSize => "ranks",
+        Counted::CommSize | Counted::Peers => "ranks",
         Counted::LogicalWait => "ticks",
         Counted::Visits
         | Counted::BasicBlocks
@@ -432,7 +446,7 @@ fn metric(counted: Counted, over_ranks: OverRanks) -> Metric {
 
 /// Whether a metric is measured by a clock.
 fn is_time(counted: Counted) -> bool {
-    matches!(counted, Counted::Time | Counted::WaitTime)
+    matches!(counted, Counted::Time | Counted::WaitTime | Counted::LateSender | Counted::LateReceiver)
 }
 
 /// Factor from the profile's unit to the experiment's: nanoseconds to seconds.

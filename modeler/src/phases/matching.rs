@@ -4,6 +4,7 @@
 
 mod odd;
 mod repeats;
+mod swallowed;
 
 use std::collections::BTreeSet;
 use std::ops::Deref;
@@ -27,9 +28,9 @@ pub struct At {
 pub struct Matched {
     /// The phases as call paths: values of each, the mean over ranks, at each point.
     pub experiment: Experiment,
-    /// Names of the matched phases, in their order.
+    /// Names of the matched phases that can be modelled, in their order.
     pub phases: Vec<String>,
-    /// A sentence for each run that has phases beside the matched ones.
+    /// A sentence for each run that has phases beside the matched ones, and for each phase and function that cannot be modelled.
     pub unmatched: Vec<String>,
 }
 
@@ -71,13 +72,23 @@ pub fn matched(runs: &[At]) -> Result<Matched, String> {
         )
     })?;
     let phases = numbered(&common);
-    let (sums, mut unmatched) = sums(runs, &sequences, &common);
+    let (mut sums, mut unmatched) = sums(runs, &sequences, &common);
     if let Some(sentence) = odd::run(runs, &sequences, common.len()) {
         // The other runs only lack what that one lacks.
         unmatched = vec![sentence];
     }
     unmatched.extend(odd::shares(runs, &phases, &sums));
+    let (without, told) = swallowed::swallowed(runs, &common.iter().map(String::as_str).collect());
+    unmatched.extend(told);
+    let is_sound: Vec<bool> = common.iter().map(|label| !without.contains(label)).collect();
+    sums.iter_mut().for_each(|sums| *sums = sound(sums, &is_sound));
+    let phases = sound(&phases, &is_sound);
     Ok(Matched { experiment: experiment(runs, &phases, &sums), phases, unmatched })
+}
+
+/// Those elements that are.
+fn sound<T: Clone>(all: &[T], is_sound: &[bool]) -> Vec<T> {
+    all.iter().zip(is_sound).filter(|(_, is_sound)| **is_sound).map(|(element, _)| element.clone()).collect()
 }
 
 /// The phases of the first thread of each rank: what it does is what others wait for or help with.

@@ -1,12 +1,13 @@
 //! Effort over time: what each bin of a run holds, which code it belongs to, and the phases that follow from it.
 //!
 //! `regions` finds the phases by the paper's method; `matching` finds the same phases in runs at several points, so that each
-//! can be modelled; `output` writes numbers, `timeline` draws. Nothing here filters data but for pictures.
+//! can be modelled; `resolution` says which functions' phases hold less than the functions did; `output` writes numbers, `timeline` draws. Nothing here filters data but for pictures.
 
 pub mod gem5;
 pub mod matching;
 mod output;
 pub mod regions;
+pub mod resolution;
 mod timeline;
 
 use std::collections::{BTreeMap, HashMap};
@@ -42,6 +43,12 @@ pub struct Totals {
 }
 
 impl Totals {
+    /// What was executed: instructions where they are known, else blocks.
+    #[must_use]
+    pub fn effort(&self) -> u64 {
+        self.instructions.max(self.blocks)
+    }
+
     fn add(&mut self, other: &Self) {
         self.blocks += other.blocks;
         self.instructions += other.instructions;
@@ -278,18 +285,23 @@ fn timeline_of((rank, thread): (u32, u32), bins: Vec<Bin>, thresholds: &Threshol
     Timeline { rank, thread, bins, phases }
 }
 
-/// What belongs to a phase: all that its inner bins hold. Its first and last bin, and those next to them, may hold the end of
-/// the phase before or the beginning of the next; of them counts what the phase's own function did.
+/// What belongs to a phase.
 fn totals_of(bins: &[Bin], region: &regions::Region) -> Totals {
     let mut totals = Totals::default();
-    let Range { start, end } = region.bins;
-    for (at, bin) in bins.iter().enumerate().take(end + 1).skip(start.saturating_sub(1)) {
-        let is_inner = at > start && at + 1 < end;
-        let counts = |part: &&Part| is_inner || part.function == region.function;
-        bin.parts.iter().filter(counts).for_each(|part| totals.add(&part.totals));
-    }
-    totals.lines = bins[start..end].iter().map(|bin| bin.totals.lines).sum();
+    parts_of(bins, region.function, &region.bins).for_each(|part| totals.add(&part.totals));
+    totals.lines = bins[region.bins.clone()].iter().map(|bin| bin.totals.lines).sum();
     totals
+}
+
+/// What belongs to a phase of `function`: all that its inner bins hold. Its first and last bin, and those next to them, may hold the
+/// end of the phase before or the beginning of the next; of them counts what the phase's own function did.
+fn parts_of<'a>(bins: &'a [Bin], function: u32, region: &Range<usize>) -> impl Iterator<Item = &'a Part> {
+    let Range { start, end } = *region;
+    let near = bins.iter().enumerate().take(end + 1).skip(start.saturating_sub(1));
+    near.flat_map(move |(at, bin)| {
+        let is_inner = at > start && at + 1 < end;
+        bin.parts.iter().filter(move |part| is_inner || part.function == function)
+    })
 }
 
 impl Analysis {
@@ -305,29 +317,6 @@ impl Analysis {
         let several = timeline.phases.iter().filter(|p| p.function == phase.function).count() > 1;
         let name = self.name(phase.function);
         if several { format!("{name} #{}", phase.occurrence) } else { name.to_owned() }
-    }
-
-    /// Functions of at least a twentieth of a thread's effort that have no phase, since they alternate with others within bins: their
-    /// part of the effort, and the width of bins at which a call of average length would fill as many as a region needs; 0 where
-    /// calls are shorter than that.
-    #[must_use]
-    pub fn hidden(&self, timeline: &Timeline) -> Vec<(u32, f64, u64)> {
-        const LEAST: f64 = 0.05;
-        let effort = |totals: &Totals| totals.instructions.max(totals.blocks);
-        let mut sums: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
-        for part in timeline.bins.iter().flat_map(|bin| &bin.parts) {
-            let sum = sums.entry(part.function).or_default();
-            *sum = (sum.0 + effort(&part.totals), sum.1 + part.totals.visits);
-        }
-        let all: u64 = sums.values().map(|sum| sum.0).sum();
-        let has_phase = |function: u32| timeline.phases.iter().any(|phase| phase.function == function);
-        let matters =
-            |&(function, (sum, _)): &(u32, (u64, u64))| sum as f64 >= LEAST * all as f64 && !has_phase(function);
-        let bins = self.thresholds.filter.max(1) as u64 + 1;
-        let hidden = sums.into_iter().filter(matters);
-        hidden
-            .map(|(function, (sum, visits))| (function, sum as f64 / all as f64, sum / visits.max(1) / bins))
-            .collect()
     }
 
     /// Whether instructions are told apart by class.

@@ -120,7 +120,10 @@ impl Analysis {
     pub fn human(&self) -> String {
         let mut out = match self.width {
             0 => "The whole run is one bin.\n".to_owned(),
-            width => format!("Bins of {width} {}, counted by {}.\n", self.unit_name(), self.engine),
+            width => {
+                let mean = if self.engine == "gem5" { " in the mean" } else { "" };
+                format!("Bins of {width} {}{mean}, counted by {}.\n", self.unit_name(), self.engine)
+            }
         };
         for timeline in self.timelines.iter().take(SHOWN) {
             let _ = writeln!(out, "\nrank {}, thread {}: {} bins", timeline.rank, timeline.thread, timeline.bins.len());
@@ -131,28 +134,13 @@ impl Analysis {
             // Phases may overlap; a bin counts once.
             let labelled: BTreeSet<usize> = timeline.phases.iter().flat_map(|phase| phase.bins.clone()).collect();
             let _ = writeln!(out, "{} of {} bins belong to a phase.", labelled.len(), timeline.bins.len());
-            self.hidden(timeline).iter().for_each(|hidden| out.push_str(&self.told(*hidden)));
+            self.unresolved(timeline).iter().for_each(|found| out.push_str(&(self.told(found) + "\n")));
         }
         let more = self.timelines.len().saturating_sub(SHOWN);
         if more > 0 {
             let _ = writeln!(out, "\n{more} more threads are in --format json.");
         }
         out
-    }
-
-    /// A sentence about a function that matters and has no phase.
-    fn told(&self, (function, share, width): (u32, f64, u64)) -> String {
-        let remedy = match width {
-            // Bins of a handful of blocks tell nothing.
-            0..100 => "its calls are too short for bins of any width; poise model has its call paths".to_owned(),
-            width if width < self.width => format!("--width {width} would tell its calls apart"),
-            _ => "no bins in a row are its own".to_owned(),
-        };
-        let name = self.name(function);
-        format!(
-            "{name} has {:.0} % of the effort and no phase, since it alternates with others; {remedy}.\n",
-            100.0 * share
-        )
     }
 
     fn unit_name(&self) -> &'static str {

@@ -1,14 +1,16 @@
 //! A thread's timeline as a drawing: what happened per bin as curves, below them the regions of code, as figures 2 and 6 of
 //! the paper show them. Curves may be smoothed by a median filter, which data never are.
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, PreEscaped, html};
 
 use super::{Analysis, Bin, Timeline, Totals};
 use crate::machine::classes::Class;
-use crate::report::quantity;
+use crate::report::{plain, quantity};
 
 const WIDTH: f64 = 940.0;
-const LEFT: f64 = 210.0;
+/// Left of the curves: names of functions, of which a letter takes some seven units and a wide one more, or numbers.
+const LEFT: std::ops::RangeInclusive<f64> = 64.0..=210.0;
+const LETTER: f64 = 7.4;
 const RIGHT: f64 = 150.0;
 /// Height of a panel of curves, and of the gap below it.
 const PANEL: f64 = 130.0;
@@ -17,6 +19,8 @@ const GAP: f64 = 26.0;
 const ROW: f64 = 19.0;
 const TOP: f64 = 34.0;
 const BOTTOM: f64 = 40.0;
+/// Height of a line of text below the axis.
+const LINE: f64 = 16.0;
 /// Points of a curve at most.
 const POINTS: usize = 470;
 /// Functions with a row of their own at most, those of the most bins.
@@ -27,11 +31,11 @@ const COLOURS: [&str; 7] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00
 const STYLE: &str = ".timeline{background:#fff;font:12px system-ui,sans-serif;fill:#222}.timeline .grid{stroke:#ddd}\
                      .timeline .axis{stroke:#555}.timeline .curve{fill:none;stroke-width:1.4}.timeline .title{font-weight:600}";
 
-/// A curve: its name, and a value for each bin.
+/// A curve: its name, and for each point its place in bins and its value.
 struct Curve {
     name: &'static str,
     colour: &'static str,
-    values: Vec<f64>,
+    points: Vec<(f64, f64)>,
 }
 
 /// Curves that share an axis.
@@ -65,33 +69,18 @@ impl Analysis {
     #[must_use]
     pub fn page(&self, title: &str, smooth: usize) -> String {
         const MOST: usize = 64;
-        let body = html! {
-            (DOCTYPE)
-            html lang="en" {
-                head {
-                    meta charset="utf-8";
-                    meta name="viewport" content="width=device-width, initial-scale=1";
-                    link rel="icon" href="data:,";
-                    title { (title) }
-                    style { (PreEscaped(include_str!("../report/style.css"))) ".scroll{overflow-x:auto}" }
-                }
-                body {
-                    header { h1 { (title) } p.lead { (self.human().lines().next().unwrap_or_default()) } }
-                    main {
-                        @for timeline in self.timelines.iter().take(MOST) {
-                            section {
-                                h2 { "rank " (timeline.rank) ", thread " (timeline.thread) }
-                                // Wider than a narrow screen, on which it is moved sideways and stays readable.
-                                div.scroll { (self.drawing(timeline, smooth)) }
-                            }
-                        }
-                        @if self.timelines.len() > MOST { p { (self.timelines.len() - MOST) " more threads are not drawn." } }
-                        div.scroll { pre { (self.human()) } }
-                    }
+        let main = html! {
+            @for timeline in self.timelines.iter().take(MOST) {
+                section {
+                    h2 { "rank " (timeline.rank) ", thread " (timeline.thread) }
+                    // Wider than a narrow screen, on which it is moved sideways and stays readable.
+                    div.scroll { (self.drawing(timeline, smooth)) }
                 }
             }
+            @if self.timelines.len() > MOST { p { (self.timelines.len() - MOST) " more threads are not drawn." } }
+            div.scroll { pre { (self.human()) } }
         };
-        body.into_string() + "\n"
+        plain(title, self.human().lines().next().unwrap_or_default(), &main)
     }
 
     fn drawing(&self, timeline: &Timeline, smooth: usize) -> Markup {
@@ -99,18 +88,22 @@ impl Analysis {
         let functions = rows(timeline);
         let regions_top = TOP + panels.len() as f64 * (PANEL + GAP);
         let regions_bottom = regions_top + ROW * functions.len().max(1) as f64;
-        let height = regions_bottom + BOTTOM;
-        let scale = Scale { bins: timeline.bins.len().max(1) };
+        let told = drawn_from(timeline.bins.len(), smooth);
+        let height = regions_bottom + BOTTOM + if told.is_some() { LINE } else { 0.0 };
+        let longest = functions.iter().map(|&function| shortened(self.name(function)).chars().count()).max();
+        let left = (longest.unwrap_or(0) as f64 * LETTER + 16.0).clamp(*LEFT.start(), *LEFT.end()).round();
+        let scale = Scale { bins: timeline.bins.len().max(1), left };
         html! {
             svg.timeline xmlns="http://www.w3.org/2000/svg" viewBox=(format!("0 0 {WIDTH} {height}")) width=(WIDTH) height=(height) role="img" aria-label="Effort over time and the code that it belongs to" {
                 style { (PreEscaped(STYLE)) }
                 @for (i, panel) in panels.iter().enumerate() { (draw_panel(panel, TOP + i as f64 * (PANEL + GAP), scale)) }
-                text.title x=(LEFT) y=(format!("{:.1}", regions_top - 6.0)) { "code" }
+                text.title x=(left) y=(format!("{:.1}", regions_top - 6.0)) { "code" }
                 @for (row, &function) in functions.iter().enumerate() {
                     (self.draw_row(timeline, function, row, regions_top + ROW * row as f64, scale))
                 }
-                @if functions.is_empty() { text x=(LEFT + 8.0) y=(format!("{:.1}", regions_top + 14.0)) { "no phases were found" } }
-                (self.axis(regions_bottom, scale))
+                @if functions.is_empty() { text x=(left + 8.0) y=(format!("{:.1}", regions_top + 14.0)) { "no phases were found" } }
+                (self.axis(timeline, regions_bottom, scale))
+                @if let Some(told) = &told { text x=(left) y=(format!("{:.1}", height - 4.0)) { (told) } }
             }
         }
     }
@@ -120,7 +113,7 @@ impl Analysis {
         let colour = COLOURS[row % COLOURS.len()];
         let name = self.name(function);
         html! {
-            text x=(LEFT - 8.0) y=(format!("{:.1}", top + 13.0)) text-anchor="end" { (shortened(name)) title { (name) } }
+            text x=(scale.left - 8.0) y=(format!("{:.1}", top + 13.0)) text-anchor="end" { (shortened(name)) title { (name) } }
             @for phase in timeline.phases.iter().filter(|p| p.function == function) {
                 @let (from, to) = (scale.x(phase.bins.start as f64), scale.x(phase.bins.end as f64));
                 rect x=(format!("{from:.1}")) y=(format!("{:.1}", top + 2.0)) width=(format!("{:.1}", (to - from).max(1.0))) height=(ROW - 4.0) fill=(colour) {
@@ -130,18 +123,33 @@ impl Analysis {
         }
     }
 
-    fn axis(&self, bottom: f64, scale: Scale) -> Markup {
-        let width = self.width.max(1) as f64;
+    fn axis(&self, timeline: &Timeline, bottom: f64, scale: Scale) -> Markup {
+        let passed = self.passed(timeline);
         let ticks: Vec<f64> = (0..=4).map(|i| (scale.bins as f64 * f64::from(i) / 4.0).round()).collect();
         html! {
-            line.axis x1=(LEFT) x2=(WIDTH - RIGHT) y1=(bottom) y2=(bottom) {}
+            line.axis x1=(scale.left) x2=(WIDTH - RIGHT) y1=(bottom) y2=(bottom) {}
             @for tick in ticks {
                 @let x = scale.x(tick);
                 line.axis x1=(format!("{x:.1}")) x2=(format!("{x:.1}")) y1=(bottom) y2=(bottom + 4.0) {}
-                text x=(format!("{x:.1}")) y=(bottom + 17.0) text-anchor="middle" { (quantity(tick * width, "")) }
+                text x=(format!("{x:.1}")) y=(bottom + 17.0) text-anchor="middle" { (quantity(passed[tick as usize], "")) }
             }
-            text x=(0.5 * (LEFT + WIDTH - RIGHT)) y=(bottom + 33.0) text-anchor="middle" { (self.unit_label()) }
+            text x=(0.5 * (scale.left + WIDTH - RIGHT)) y=(bottom + 33.0) text-anchor="middle" { (self.unit_label()) }
         }
+    }
+
+    /// How much of what bins are made of has passed before each bin, and in all: the last bin is shorter than the others, and
+    /// those of other tools may all differ.
+    fn passed(&self, timeline: &Timeline) -> Vec<f64> {
+        let of = |totals: &Totals| match self.unit {
+            poise_profile::BinUnit::Blocks => totals.blocks,
+            poise_profile::BinUnit::Instructions => totals.instructions,
+            poise_profile::BinUnit::Time => totals.time,
+        };
+        let sums = timeline.bins.iter().scan(0.0, |sum, bin| {
+            *sum += of(&bin.totals) as f64;
+            Some(*sum)
+        });
+        std::iter::once(0.0).chain(sums).collect()
     }
 
     fn unit_label(&self) -> &'static str {
@@ -156,7 +164,7 @@ impl Analysis {
     fn panels(&self, timeline: &Timeline, smooth: usize) -> Vec<Panel> {
         let curve = |name: &'static str, of: &dyn Fn(&Totals) -> f64| {
             let values: Vec<f64> = timeline.bins.iter().map(|bin: &Bin| of(&bin.totals)).collect();
-            Curve { name, colour: COLOURS[0], values: thinned(&median_filter(&values, smooth)) }
+            Curve { name, colour: COLOURS[0], points: thinned(&median_filter(&values, smooth)) }
         };
         let mut panels = Vec::new();
         if self.has_classes() {
@@ -187,49 +195,68 @@ impl Analysis {
             ("lines of memory per bin", lines),
         ];
         for (title, curves) in optional {
-            if curves.iter().any(|c| c.values.iter().any(|&v| v > 0.0)) {
+            if curves.iter().any(Curve::has_something) {
                 panels.push(Panel { title: title.into(), curves });
             }
         }
         for panel in &mut panels {
             // The same thing has the same colour in all pictures, whatever else there is.
             panel.curves.iter_mut().zip(COLOURS).for_each(|(curve, colour)| curve.colour = colour);
-            panel.curves.retain(|c| c.values.iter().any(|&v| v > 0.0));
+            panel.curves.retain(Curve::has_something);
         }
         panels.retain(|panel| !panel.curves.is_empty());
         panels
     }
 }
 
+impl Curve {
+    fn has_something(&self) -> bool {
+        self.points.iter().any(|&(_, value)| value > 0.0)
+    }
+}
+
+/// What a point of a curve stands for, where that is not one bin.
+fn drawn_from(bins: usize, smooth: usize) -> Option<String> {
+    let mean = match each(bins) {
+        1 => None,
+        each => Some(format!("each point is the mean of {each} bins, which lowers peaks")),
+    };
+    let median = (smooth > 1).then(|| format!("medians over {smooth} bins"));
+    let told: Vec<String> = median.into_iter().chain(mean).collect();
+    (!told.is_empty()).then(|| format!("Of {bins} bins curves show: {}.", told.join(", and of these ")))
+}
+
 /// From bins to places.
 #[derive(Clone, Copy)]
 struct Scale {
     bins: usize,
+    /// Where the first one begins.
+    left: f64,
 }
 
 impl Scale {
     fn x(self, bin: f64) -> f64 {
-        LEFT + (WIDTH - LEFT - RIGHT) * bin / self.bins as f64
+        self.left + (WIDTH - self.left - RIGHT) * bin / self.bins as f64
     }
 }
 
 fn draw_panel(panel: &Panel, top: f64, scale: Scale) -> Markup {
-    let highest = panel.curves.iter().flat_map(|c| &c.values).copied().fold(0.0, f64::max).max(f64::MIN_POSITIVE);
+    let values = panel.curves.iter().flat_map(|c| &c.points).map(|&(_, value)| value);
+    let highest = values.fold(0.0, f64::max).max(f64::MIN_POSITIVE);
     let y = |value: f64| top + PANEL * (1.0 - value / highest);
     let path = |curve: &Curve| {
-        let step = scale.bins as f64 / curve.values.len().max(1) as f64;
-        let point = |(i, value): (usize, &f64)| {
+        let point = |(i, &(bin, value)): (usize, &(f64, f64))| {
             let letter = if i == 0 { 'M' } else { 'L' };
-            format!("{letter}{:.1} {:.1}", scale.x((i as f64 + 0.5) * step), y(*value))
+            format!("{letter}{:.1} {:.1}", scale.x(bin), y(value))
         };
-        curve.values.iter().enumerate().map(point).collect::<String>()
+        curve.points.iter().enumerate().map(point).collect::<String>()
     };
     html! {
-        text.title x=(LEFT) y=(format!("{:.1}", top - 6.0)) { (panel.title) }
+        text.title x=(scale.left) y=(format!("{:.1}", top - 6.0)) { (panel.title) }
         @for part in [0.0, 0.5, 1.0] {
             @let at = y(part * highest);
-            line.grid x1=(LEFT) x2=(WIDTH - RIGHT) y1=(format!("{at:.1}")) y2=(format!("{at:.1}")) {}
-            text x=(LEFT - 8.0) y=(format!("{:.1}", at + 4.0)) text-anchor="end" { (quantity(part * highest, "")) }
+            line.grid x1=(scale.left) x2=(WIDTH - RIGHT) y1=(format!("{at:.1}")) y2=(format!("{at:.1}")) {}
+            text x=(scale.left - 8.0) y=(format!("{:.1}", at + 4.0)) text-anchor="end" { (quantity(part * highest, "")) }
         }
         @for (i, curve) in panel.curves.iter().enumerate() {
             @let colour = curve.colour;
@@ -256,10 +283,19 @@ fn rows(timeline: &Timeline) -> Vec<u32> {
     functions.into_iter().filter(|f| f.1 >= least).map(|f| f.0).take(ROWS).collect()
 }
 
-/// At most [`POINTS`] means of values that follow each other.
-fn thinned(values: &[f64]) -> Vec<f64> {
-    let each = values.len().div_ceil(POINTS).max(1);
-    values.chunks(each).map(|chunk| chunk.iter().sum::<f64>() / chunk.len() as f64).collect()
+/// Of how many bins a point of a curve is the mean.
+fn each(bins: usize) -> usize {
+    bins.div_ceil(POINTS).max(1)
+}
+
+/// At most [`POINTS`] means of values that follow each other, each with the middle of its bins.
+fn thinned(values: &[f64]) -> Vec<(f64, f64)> {
+    let each = each(values.len());
+    let mean = |(i, chunk): (usize, &[f64])| {
+        let count = chunk.len() as f64;
+        ((i * each) as f64 + 0.5 * count, chunk.iter().sum::<f64>() / count)
+    };
+    values.chunks(each).enumerate().map(mean).collect()
 }
 
 /// The end of a long name, where names of functions differ.
@@ -291,6 +327,46 @@ mod tests {
         let values: Vec<f64> = (0..1000).map(f64::from).collect();
         let thin = thinned(&values);
         assert!(thin.len() <= POINTS);
-        assert_eq!(thin[..2], [1.0, 4.0]);
+        // Three bins each, the last one alone.
+        assert_eq!((thin[0], thin[1], thin[333]), ((1.5, 1.0), (4.5, 4.0), (999.5, 999.0)));
+    }
+
+    fn analysis(widths: &[u64]) -> Analysis {
+        let bin = |&time: &u64| {
+            let totals = Totals { time, instructions: 1, visits: 1, ..Totals::default() };
+            Bin { totals, parts: Vec::new(), labels: Vec::new() }
+        };
+        Analysis {
+            engine: "gem5".into(),
+            unit: poise_profile::BinUnit::Time,
+            width: widths.iter().sum::<u64>() / widths.len() as u64,
+            thresholds: crate::phases::regions::Thresholds::default(),
+            functions: Vec::new(),
+            timelines: vec![Timeline {
+                rank: 0,
+                thread: 0,
+                bins: widths.iter().map(bin).collect(),
+                phases: Vec::new(),
+            }],
+        }
+    }
+
+    /// The axis adds up what each bin holds: the first and the mean one say nothing of the others.
+    #[test]
+    fn the_axis_is_that_of_all_bins() {
+        let analysis = analysis(&[100, 200, 300, 400]);
+        let svg = analysis.svg(&analysis.timelines[0], 1);
+        let labels: Vec<&str> =
+            svg.split("text-anchor=\"middle\">").skip(1).filter_map(|t| t.split('<').next()).collect();
+        assert_eq!(labels, ["0", "100", "300", "600", "1000", "ns"]);
+        assert!(!svg.contains("Of 4 bins"), "each bin is drawn");
+    }
+
+    #[test]
+    fn curves_of_means_say_of_how_many_bins() {
+        let analysis = analysis(&[7; 1000]);
+        let svg = |smooth| analysis.svg(&analysis.timelines[0], smooth);
+        assert!(svg(1).contains("Of 1000 bins curves show: each point is the mean of 3 bins"));
+        assert!(svg(5).contains("medians over 5 bins, and of these each point is the mean of 3 bins"));
     }
 }

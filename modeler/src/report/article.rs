@@ -50,7 +50,7 @@ impl Article<'_> {
                 }
                 (self.absorption())
                 p.note { (of.quality) }
-                @if let Some(doubt) = &of.doubt { p.warning { (doubt) } }
+                @if let Some(doubt) = &of.doubt { p.warning.doubt { (doubt) } }
                 @if let Some((expression, reason)) = of.runner_up {
                     p.note { "Runner-up: " code { (expression) } ". Why it lost: " (reason) "." }
                 }
@@ -268,6 +268,9 @@ pub(crate) fn signed_percent(share: f64) -> String {
     if !share.is_finite() {
         return "n/a".into();
     }
-    let sign = if share < 0.0 { "−" } else { "+" };
-    format!("{sign}{}", percent(share.abs()))
+    match percent(share.abs()) {
+        // Neither more nor less, as far as the digits go.
+        small if small.starts_with('<') || small.starts_with("0.0") => small,
+        text => format!("{}{text}", if share < 0.0 { "−" } else { "+" }),
+    }
 }

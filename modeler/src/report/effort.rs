@@ -8,6 +8,8 @@ use crate::model::{Kind, Method, Model};
 
 /// Changes of the time per effort by less than this factor are not worth a sentence.
 const LEAST_CHANGE: f64 = 1.5;
+/// Where the time per effort differs by more than this factor without a trend, it is noise that hides whether there is one.
+const SCATTER: f64 = 2.0;
 /// So many standard errors a change has to be away from none.
 const SURE: f64 = 3.0;
 
@@ -110,10 +112,16 @@ fn agreement(what: &str, ratios: &[(&[f64], f64)]) -> String {
         return "Too few points have both a time and a count to compare the two.".into();
     }
     let (low, high) = ratios.iter().fold((f64::INFINITY, 0.0_f64), |(l, h), (_, r)| (l.min(*r), h.max(*r)));
-    format!(
-        "Time follows effort. {what} has no trend; the largest at any point is {} times the smallest.",
-        number(high / low)
-    )
+    let times = number(high / low);
+    match high / low > SCATTER {
+        true => format!(
+            "{what} has no clear trend but scatters: the largest at any point is {times} times the smallest, so that these \
+             measurements cannot tell whether time follows effort."
+        ),
+        false => {
+            format!("Time follows effort. {what} has no trend; the largest at any point is {times} times the smallest.")
+        }
+    }
 }
 
 /// What a trend of the time per effort may come from.
@@ -202,6 +210,17 @@ mod tests {
         assert_eq!((found[0].from, found[0].to), (1.0, 16.0));
         let flat: Vec<(&[f64], f64)> = points.iter().zip(wiggle).map(|(x, w)| (x.as_slice(), w)).collect();
         assert!(changes(&flat, 2).is_empty());
+    }
+
+    #[test]
+    fn what_scatters_is_not_said_to_follow() {
+        let point = [1.0];
+        let ratios = |values: [f64; 4]| values.map(|r| (point.as_slice(), r));
+        let calm = agreement("The time per basic block", &ratios([1.0, 1.5, 1.2, 1.0]));
+        assert!(calm.starts_with("Time follows effort.") && calm.contains("1.50 times"), "{calm}");
+        let wild = agreement("The time per basic block", &ratios([1.0, 11.8, 3.0, 1.0]));
+        assert!(wild.contains("11.8 times the smallest, so that these measurements cannot tell"), "{wild}");
+        assert!(!wild.contains("Time follows"), "{wild}");
     }
 
     #[test]

@@ -20,9 +20,11 @@ mod tree;
 mod view;
 
 pub(crate) use axis::Axis;
+pub(crate) use page::{head, plain};
 pub use phases::Phases;
 pub use quantity::{growth, quantity, shape};
 pub use ranking::{default_target, largest};
+pub use reach::doubt;
 
 use crate::experiment::{CallPathId, Experiment, MetricId};
 use crate::fit::Fits;

@@ -28,6 +28,37 @@ const MOST_ROWS: usize = 200;
 /// The call paths that together make this part of the target's cost are named at the top.
 const MOST_OF_ALL: f64 = 0.8;
 
+/// The head of every page, with `style` beside the style that all have.
+pub(crate) fn head(title: &str, style: &str) -> Markup {
+    html! {
+        head {
+            meta charset="utf-8";
+            meta name="viewport" content="width=device-width, initial-scale=1";
+            meta name="color-scheme" content="light dark";
+            // A page without an icon of its own would ask for one.
+            link rel="icon" href="data:,";
+            title { (title) }
+            style { (PreEscaped(include_str!("style.css"))) (PreEscaped(style)) }
+        }
+    }
+}
+
+/// A page without scripts: its title, a sentence below it, and what follows. What is too wide for the screen may stand in an
+/// element of the class `scroll`, in which it is moved sideways.
+pub(crate) fn plain(title: &str, lead: &str, main: &Markup) -> String {
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            (head(title, ".scroll{overflow-x:auto}"))
+            body {
+                header { h1 { (title) } p.lead { (lead) } }
+                main { (main) }
+            }
+        }
+    };
+    page.into_string() + "\n"
+}
+
 /// The whole page.
 pub(crate) fn page(experiment: &Experiment, fits: &Fits, options: &ReportOptions) -> Markup {
     let asked = options.target.clone().filter(|t| t.len() == experiment.parameters.len());
@@ -36,15 +67,7 @@ pub(crate) fn page(experiment: &Experiment, fits: &Fits, options: &ReportOptions
     html! {
         (DOCTYPE)
         html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                // A page without an icon of its own would ask for one.
-                link rel="icon" href="data:,";
-                title { (options.title) }
-                style { (PreEscaped(include_str!("style.css"))) }
-            }
+            (head(&options.title, ""))
             body {
                 header { h1 { (options.title) } (summary(experiment, fits, view.as_ref(), options.noun)) (contents(view.is_some(), options.phases.is_some())) }
                 main {
@@ -211,7 +234,7 @@ impl Ranking<'_> {
                     @if self.view.costs.is_inclusive { "; here " (self.noun()) "s include the time of what they call" }
                     ". Metric: " (self.view.metric_text(self.view.costs.metric)) "."
                 }
-                @if let Some(doubt) = reach::of_ranking(self.view) { p.warning { (doubt) } }
+                @if let Some(doubt) = reach::of_ranking(self.view.experiment, &self.view.costs) { p.warning { (doubt) } }
                 div.scroll { table.ranking { (ranking_head(columns, self.noun())) tbody { (self.rows(open, 0, columns)) } (self.total(columns)) } }
                 @if !folded.is_empty() {
                     details {

@@ -47,10 +47,11 @@ impl Phases {
         let drawn = (short(&run.name), Analysis { timelines: first, ..run.analysis.clone() });
         let (matched, unmatched) = match matched(&runs) {
             _ if runs.len() == 1 => (None, None),
-            Ok(matched) if matched.phases.is_empty() => (None, Some("No phase appears in all of the runs.".into())),
             Ok(matched) => {
                 let fits = fit(&matched.experiment, options);
-                (Some((matched, fits)), None)
+                let why =
+                    matched.phases.is_empty().then(|| "No phase that all of the runs have can be modelled.".into());
+                (Some((matched, fits)), why)
             }
             Err(why) => (None, Some(format!("Phases of different runs were not matched: {why}."))),
         };
@@ -81,7 +82,9 @@ impl Phases {
                     }
                 }
                 @if let Some((matched, fits)) = &self.matched {
-                    (models(&matched.experiment, fits, &ordered(&matched.experiment, names, target), level))
+                    @if !matched.phases.is_empty() {
+                        (models(&matched.experiment, fits, &ordered(&matched.experiment, names, target), level))
+                    }
                     @if !matched.unmatched.is_empty() { ul { @for told in &matched.unmatched { li.warning { (told) } } } }
                 }
                 @if let Some(told) = &self.unmatched { p.warning { (told) } }

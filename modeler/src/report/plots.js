@@ -35,7 +35,9 @@ function percent(share) {
 }
 
 function signedPercent(share) {
-  return Number.isFinite(share) ? (share < 0 ? "−" : "+") + percent(Math.abs(share)) : "n/a";
+  if (!Number.isFinite(share)) return "n/a";
+  const text = percent(Math.abs(share));
+  return text.startsWith("<") || text.startsWith("0.0") ? text : (share < 0 ? "−" : "+") + text;
 }
 
 function tickLabel(value, unit) {

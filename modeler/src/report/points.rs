@@ -58,7 +58,7 @@ pub(crate) fn quality(view: &View) -> Markup {
             h2 { "Quality of the experiment" }
             p {
                 "Numbers of a point are those in the middle of all " (view.options.noun) "s that make at least 1 % of today's cost. "
-                dfn { "Spread" } " is how far repetitions of the same point lie apart, relative to their median. "
+                dfn { "Spread" } " is how far repetitions of the same point lie apart, relative to their median (n/a where there is one). "
                 dfn { "Off the models" } " is how far measurements lie above (+) or below (−) the models there: where the whole "
                 "point is off, a disturbed machine is more likely than a property of the program."
             }
@@ -113,8 +113,8 @@ impl Drift {
             format!("{} off the models at {name} = {}", signed_percent(off), quantity(value, ""))
         };
         format!(
-            "Measurements are {} and {}: what disturbs them grows with {name}, as where ranks share cores or the network. The \
-             models follow the undisturbed times.",
+            "Measurements are {} and {}: they may be disturbed the more the larger {name} is, as where ranks share cores or the \
+             network. The models follow the lowest times.",
             at(self.largest),
             at(self.smallest)
         )

@@ -75,7 +75,7 @@ pub fn growth(parameters: &[String], growth: &[Growth]) -> String {
 }
 
 /// The leading summands of a model without their coefficients, `p * n^(1/2) + n`, or `constant`: those that have the
-/// leading growth in some parameter and grow no slower than another in all.
+/// leading growth in some parameter and grow no slower than another in all. Terms that the formula does not show have none.
 #[must_use]
 pub fn shape(parameters: &[String], model: &Model) -> String {
     let still = Growth { exponent: 0.into(), log_exponent: 0 };
@@ -85,8 +85,11 @@ pub fn shape(parameters: &[String], model: &Model) -> String {
         (0..parameters.len()).map(|l| factor(l).map_or(still, one)).collect()
     };
     let key = |g: &Growth| (g.exponent, g.log_exponent);
-    let leads = |g: &Vec<Growth>| g.iter().zip(&model.growth).any(|(g, most)| *most != still && g == most);
-    let mut leading: Vec<Vec<Growth>> = model.terms.iter().map(of).filter(leads).collect();
+    let shown = model.shown_growth();
+    let leads = |g: &Vec<Growth>| g.iter().zip(&shown).any(|(g, most)| *most != still && g == most);
+    // A coefficient that was fitted to zero leaves nothing of its term.
+    let terms = model.terms.iter().filter(|term| term.coefficient != 0.0);
+    let mut leading: Vec<Vec<Growth>> = terms.map(of).filter(leads).collect();
     leading.dedup();
     let slower = |a: &Vec<Growth>, b: &Vec<Growth>| a != b && a.iter().zip(b).all(|(a, b)| key(a) <= key(b));
     let summands = leading.iter().filter(|a| !leading.iter().any(|b| slower(a, b)));
@@ -96,13 +99,13 @@ pub fn shape(parameters: &[String], model: &Model) -> String {
             texts.push(text);
         }
     }
-    if texts.is_empty() { growth(parameters, &model.growth) } else { texts.join(" + ") }
+    if texts.is_empty() { growth(parameters, &shown) } else { texts.join(" + ") }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Exponent;
+    use crate::model::{Exponent, Role, Scale};
 
     #[test]
     fn quantities_have_three_significant_digits_and_a_fitting_unit() {
@@ -126,5 +129,22 @@ mod tests {
         let both = Growth { exponent: Exponent::new(2, 3), log_exponent: 2 };
         assert_eq!(growth(&parameters, &[none, both]), "n^(2/3) * log2(n)^2");
         assert_eq!(growth(&parameters, &[none, none]), "constant");
+    }
+
+    #[test]
+    fn terms_that_were_fitted_to_zero_are_no_growth() {
+        let term = |parameter, coefficient| Term {
+            coefficient,
+            role: Role::Computation,
+            scale: Scale::One,
+            factors: vec![Factor { parameter, exponent: Exponent::from_integer(1), log_exponent: 0 }],
+        };
+        let rises = Growth { exponent: Exponent::from_integer(1), log_exponent: 0 };
+        let mut model = crate::expression::tests::model(4.8e-5, vec![term(0, 0.0), term(1, 1.0)]);
+        model.growth = vec![rises, rises];
+        let parameters = ["n".to_owned(), "p".to_owned()];
+        assert_eq!(shape(&parameters, &model), "p");
+        model.terms[0].coefficient = 1e-9;
+        assert_eq!(shape(&parameters, &model), "n + p");
     }
 }

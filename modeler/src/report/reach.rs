@@ -1,7 +1,11 @@
 //! Predictions far beyond what was measured: over a short range a shape that was searched in times alone may be another one's.
 
+use super::costs::Costs;
 use super::quantity::{percent, quantity};
-use super::view::{View, levels};
+use super::ranking::ranked_metric;
+use super::view::levels;
+use crate::experiment::Experiment;
+use crate::fit::Fits;
 use crate::model::{Method, Model};
 
 /// A prediction is far where it goes beyond the measured range by more than this part of that range, both on the scale of
@@ -11,20 +15,20 @@ const FAR: f64 = 1.0 / 3.0;
 const LEAST: f64 = 0.05;
 
 /// The parameters along which the target lies far beyond what was measured: `size = 90 after 25 to 45`.
-fn far(view: &View) -> Vec<String> {
+fn far(experiment: &Experiment, target: &[f64]) -> Vec<String> {
     let along = |(l, values): (usize, Vec<f64>)| {
         let (low, high) = (*values.first()?, *values.last()?);
-        let target = view.costs.target[l];
+        let target = target[l];
         let is_far = low > 0.0 && high > low && (target / high).ln() > FAR * (high / low).ln() + 1e-9;
         let [low, high, target] = [low, high, target].map(|x| quantity(x, ""));
-        is_far.then(|| format!("{} = {target} after {low} to {high}", view.experiment.parameters[l]))
+        is_far.then(|| format!("{} = {target} after {low} to {high}", experiment.parameters[l]))
     };
-    levels(view.experiment).into_iter().enumerate().filter_map(along).collect()
+    levels(experiment).into_iter().enumerate().filter_map(along).collect()
 }
 
 /// What the reader of one call path's prediction should know, where its shape comes from times alone.
-pub(crate) fn of_model(view: &View, model: &Model) -> Option<String> {
-    let far = if model.method == Method::Time { far(view) } else { Vec::new() };
+pub(crate) fn of_model(experiment: &Experiment, target: &[f64], model: &Model) -> Option<String> {
+    let far = if model.method == Method::Time { far(experiment, target) } else { Vec::new() };
     (!far.is_empty()).then(|| {
         format!(
             "The target is far beyond what was measured ({}), and the shape comes from times alone: functions that look alike \
@@ -34,11 +38,19 @@ pub(crate) fn of_model(view: &View, model: &Model) -> Option<String> {
     })
 }
 
-/// The same for the whole ranking, with the part of the predicted cost that it is about.
-pub(crate) fn of_ranking(view: &View) -> Option<String> {
-    let far = far(view);
-    let by_time = view.costs.models.iter().flatten().filter(|m| m.method == Method::Time);
-    let share: f64 = by_time.map(|m| view.costs.share_then(m.callpath)).sum::<f64>().min(1.0);
+/// The same for a prediction of the whole program at `target`, one coordinate per parameter, in a sentence with the part of
+/// the predicted cost that it is about; nothing where the target is near, or hardly any of the cost stands on such shapes.
+#[must_use]
+pub fn doubt(experiment: &Experiment, fits: &Fits, target: &[f64], level: f64) -> Option<String> {
+    let metric = ranked_metric(experiment, fits)?;
+    of_ranking(experiment, &Costs::new(experiment, fits, metric, target.to_vec(), level))
+}
+
+/// [`doubt`] where the costs are known.
+pub(crate) fn of_ranking(experiment: &Experiment, costs: &Costs) -> Option<String> {
+    let far = far(experiment, &costs.target);
+    let by_time = costs.models.iter().flatten().filter(|m| m.method == Method::Time);
+    let share: f64 = by_time.map(|m| costs.share_then(m.callpath)).sum::<f64>().min(1.0);
     (!far.is_empty() && share >= LEAST).then(|| {
         format!(
             "The target is far beyond what was measured ({}), and for {} of the cost there the shapes come from times alone: functions \

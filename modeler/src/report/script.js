@@ -96,7 +96,7 @@ function article(document, model) {
       element("strong", {}, "Effort against time. "), model.effort.verdict) : null,
     model.absorption.length ? absorption(document, model) : null,
     note(model.quality),
-    model.doubt ? element("p", { class: "warning" }, model.doubt) : null,
+    model.doubt ? element("p", { class: "warning doubt" }, model.doubt) : null,
     model.runner_up ? note("Runner-up: ", code(model.runner_up[0]), `. Why it lost: ${model.runner_up[1]}.`) : null,
     model.warnings.map(([code_, message]) => element("p", { class: "warning" }, code(code_), " " + message)),
     values(document, model),

@@ -105,7 +105,7 @@ pub fn ranking(experiment: &Experiment, fits: &Fits, options: &ReportOptions, sc
         at(&view.costs.today),
         columns_of_today(&all)
     ));
-    text.extend(reach::of_ranking(&view).map(|doubt| doubt + "\n"));
+    text.extend(reach::of_ranking(experiment, &view.costs).map(|doubt| doubt + "\n"));
     Some(text)
 }
 
@@ -325,6 +325,7 @@ mod tests {
             assert!(text.lines().all(|line| line.width() <= width), "{width}:\n{text}");
             assert!(text.contains("solve") && text.contains("predicted"), "{width}:\n{text}");
             assert_eq!(text.contains("growth"), width >= 60, "{width}:\n{text}");
+            assert_eq!(text.contains("interval"), width >= 80, "{width}:\n{text}");
         }
         let mut same = wide.clone();
         fit_to(&mut same, 120);

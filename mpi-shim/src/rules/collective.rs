@@ -299,6 +299,10 @@ impl<C: Count> ByArguments for Allgather<C> {
         Some(self.comm)
     }
 
+    fn is_for_all(&self) -> bool {
+        natural(self.recvcount) > 0
+    }
+
     unsafe fn needs(&self, moved: &Moved, then: &mut dyn FnMut(&Needs<'_>)) {
         then(&if_moved(moved, Needs::All));
     }
@@ -367,6 +371,10 @@ impl<C: Count> ByArguments for Alltoall<C> {
 
     fn collective(&self) -> Option<Handle> {
         Some(self.comm)
+    }
+
+    fn is_for_all(&self) -> bool {
+        natural(self.recvcount) > 0
     }
 
     unsafe fn needs(&self, moved: &Moved, then: &mut dyn FnMut(&Needs<'_>)) {
@@ -532,6 +540,10 @@ impl<C: Count> ByArguments for Allreduce<C> {
         Some(self.comm)
     }
 
+    fn is_for_all(&self) -> bool {
+        natural(self.count) > 0
+    }
+
     unsafe fn needs(&self, moved: &Moved, then: &mut dyn FnMut(&Needs<'_>)) {
         then(&if_moved(moved, Needs::All));
     }
@@ -585,6 +597,10 @@ impl<C: Count> ByArguments for ReduceScatterBlock<C> {
 
     fn collective(&self) -> Option<Handle> {
         Some(self.comm)
+    }
+
+    fn is_for_all(&self) -> bool {
+        natural(self.recvcount) > 0
     }
 
     unsafe fn needs(&self, moved: &Moved, then: &mut dyn FnMut(&Needs<'_>)) {

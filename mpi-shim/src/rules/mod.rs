@@ -15,11 +15,14 @@ pub use point_to_point::*;
 
 use smallvec::SmallVec;
 
+use crate::groups;
+pub use crate::groups::Group;
 use crate::library::{self, Handle, Int, Ints, Ptr, Wide, Wides};
+use crate::requests;
 use crate::runtime::Stamp;
 use crate::waiting::{self, Known, Needs, Wait};
 
-/// What one call moved.
+/// What one call moved, but for messages between two ranks, which are told one by one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moved {
     /// Bytes.
@@ -51,14 +54,14 @@ pub trait Rule {
     /// The rule's fields are the arguments of the call that follows.
     unsafe fn before(&mut self, scratch: &mut Self::Scratch);
 
-    /// Where waiting is measured: sends on this thread's moment, if others may depend on the call. `blocks` says
-    /// that a collective operation is no nonblocking one.
+    /// Where waiting is measured: sends on this thread's moment, if others may depend on the call. `request` is
+    /// where a nonblocking call puts its request.
     ///
     /// # Safety
     /// As [`Rule::before`].
     #[inline(always)]
-    unsafe fn depart(&mut self, scratch: &mut Self::Scratch, entry: &Stamp, blocks: bool) {
-        let _ = (scratch, entry, blocks);
+    unsafe fn depart(&mut self, scratch: &mut Self::Scratch, entry: &Stamp, request: Option<Ptr>) {
+        let _ = (scratch, entry, request);
     }
 
     /// Says in `wait` what the call moved; `accepted` if it returned MPI_SUCCESS. Calls that complete receives may say
@@ -73,8 +76,14 @@ pub trait Rule {
     /// # Safety
     /// As [`Rule::after`], which came before.
     #[inline(always)]
-    unsafe fn arrive(&mut self, scratch: &mut Self::Scratch, accepted: bool, blocks: bool, wait: &mut Wait<'_>) {
-        let _ = (scratch, accepted, blocks, wait);
+    unsafe fn arrive(
+        &mut self,
+        scratch: &mut Self::Scratch,
+        accepted: bool,
+        request: Option<Ptr>,
+        wait: &mut Wait<'_>,
+    ) {
+        let _ = (scratch, accepted, request, wait);
     }
 
     /// Whether the call asked for something that was not there.
@@ -99,6 +108,12 @@ pub trait ByArguments {
     #[inline(always)]
     fn collective(&self) -> Option<Handle> {
         None
+    }
+
+    /// Whether each rank needs everybody's data in a collective operation, as far as counts say, which are the same on all ranks.
+    #[inline(always)]
+    fn is_for_all(&self) -> bool {
+        false
     }
 
     /// Where waiting is measured: sends stamps before the call.
@@ -138,12 +153,13 @@ impl<R: ByArguments> Rule for R {
     unsafe fn before(&mut self, _: &mut u64) {}
 
     #[inline(always)]
-    unsafe fn depart(&mut self, number: &mut u64, entry: &Stamp, blocks: bool) {
+    unsafe fn depart(&mut self, number: &mut u64, entry: &Stamp, request: Option<Ptr>) {
         if let Some(comm) = self.collective() {
-            if !blocks {
+            if request.is_some() {
+                *number = waiting::begin_later(comm, entry);
                 return;
             }
-            *number = waiting::depart(comm, entry);
+            *number = waiting::depart(comm, entry, self.is_for_all());
         }
         // SAFETY: the caller's promise.
         unsafe { self.announce(entry) };
@@ -158,12 +174,22 @@ impl<R: ByArguments> Rule for R {
     }
 
     #[inline(always)]
-    unsafe fn arrive(&mut self, number: &mut u64, accepted: bool, blocks: bool, wait: &mut Wait<'_>) {
-        let Some(comm) = self.collective().filter(|_| blocks) else { return };
+    unsafe fn arrive(&mut self, number: &mut u64, accepted: bool, request: Option<Ptr>, wait: &mut Wait<'_>) {
+        let Some(comm) = self.collective() else { return };
+        let moved = wait.moved;
+        if let Some(request) = request {
+            // SAFETY: the caller's promise; an accepted call has made its request.
+            let mut note =
+                |needs: &Needs<'_>| unsafe { requests::note_collective(request, comm, *number, needs, &moved) };
+            return match accepted {
+                // SAFETY: the caller's promise.
+                true => unsafe { self.needs(&moved, &mut note) },
+                false => waiting::complete_later(comm, *number, &Needs::Nothing),
+            };
+        }
         if !accepted {
             return waiting::arrive(comm, *number, &Needs::Nothing, wait);
         }
-        let moved = wait.moved;
         // SAFETY: the caller's promise, and MPI accepted the call.
         unsafe { self.needs(&moved, &mut |needs| waiting::arrive(comm, *number, needs, wait)) };
     }
@@ -234,6 +260,10 @@ impl ByArguments for Synchronises {
         Some(self.comm)
     }
 
+    fn is_for_all(&self) -> bool {
+        true
+    }
+
     unsafe fn needs(&self, _: &Moved, then: &mut dyn FnMut(&Needs<'_>)) {
         then(&Needs::All);
     }
@@ -265,6 +295,7 @@ impl Rule for Unmakes {
     type Scratch = Option<Known>;
 
     unsafe fn before(&mut self, known: &mut Option<Known>) {
+        groups::forget();
         if waiting::is_on() {
             // SAFETY: the argument leads to a handle.
             *known = unsafe { waiting::forget(self.comm) };
@@ -290,6 +321,23 @@ impl ByArguments for Initialises {
     }
 }
 
+/// MPI_Abort, which does not return.
+pub struct Aborts {
+    pub errorcode: Int,
+}
+
+impl Rule for Aborts {
+    type Scratch = ();
+
+    unsafe fn first(&mut self) {
+        crate::runtime::fail(&format!("the program called MPI_Abort with {}", self.errorcode));
+    }
+
+    unsafe fn before(&mut self, (): &mut ()) {}
+
+    unsafe fn after(&mut self, (): &mut (), _accepted: bool, _: &mut Wait<'_>) {}
+}
+
 /// MPI_Finalize.
 pub struct Finalises {}
 
@@ -303,58 +351,6 @@ impl Rule for Finalises {
     unsafe fn before(&mut self, (): &mut ()) {}
 
     unsafe fn after(&mut self, (): &mut (), _accepted: bool, _: &mut Wait<'_>) {}
-}
-
-/// The ranks of a communicator.
-pub struct Group {
-    comm: Handle,
-    local: u64,
-    remote: Option<u64>,
-}
-
-impl Group {
-    /// # Safety
-    /// MPI has accepted `comm`.
-    pub unsafe fn of(comm: Handle) -> Self {
-        let (mut local, mut inter, mut remote) = (0, 0, 0);
-        // SAFETY: the caller's promise; a remote size exists where the communicator says that it is one between groups.
-        unsafe {
-            library::comm_size(comm, &mut local);
-            library::comm_test_inter(comm, &mut inter);
-            if inter != 0 {
-                library::comm_remote_size(comm, &mut remote);
-            }
-        }
-        Self { comm, local: natural(local), remote: (inter != 0).then(|| natural(remote)) }
-    }
-
-    /// All ranks: of both groups in an intercommunicator.
-    pub fn ranks(&self) -> u32 {
-        u32::try_from(self.local + self.remote.unwrap_or(0)).unwrap_or(u32::MAX)
-    }
-
-    /// The ranks that a collective call exchanges data with, this one included where there is one group only.
-    pub fn peers(&self) -> u64 {
-        self.remote.unwrap_or(self.local)
-    }
-
-    /// Ranks of this process's group.
-    pub fn local(&self) -> u64 {
-        self.local
-    }
-
-    /// Whether there are two groups; MPI_IN_PLACE has no meaning then.
-    pub fn is_inter(&self) -> bool {
-        self.remote.is_some()
-    }
-
-    /// This process's rank.
-    pub fn rank(&self) -> Int {
-        let mut rank = 0;
-        // SAFETY: the communicator was accepted before this value could be made.
-        unsafe { library::comm_rank(self.comm, &mut rank) };
-        rank
-    }
 }
 
 /// A count or size as a natural number. MPI's special values are negative.

@@ -3,10 +3,12 @@
 
 use std::ptr::from_mut;
 
-use super::{ByArguments, Count, Group, Moved, Rule, bytes, natural};
+use super::{Count, Group, Rule, bytes, natural};
+use crate::groups::{self, Ranks};
 use crate::library::{self, Family, Handle, Int, Ptr, Wide, family};
-use crate::runtime::Stamp;
-use crate::waiting::{self, Source, Wait};
+use crate::requests;
+use crate::runtime::{self, Stamp};
+use crate::waiting::{self, Question, Source, Wait};
 
 /// The receiver's account: bytes that `status` says arrived; `None` if the receive was cancelled. Counting in MPI_BYTE
 /// gives bytes whatever type received.
@@ -25,7 +27,7 @@ pub unsafe fn received(family: &Family, status: Ptr) -> Option<u64> {
     (cancelled == 0).then(|| natural(count))
 }
 
-/// What a call sends by its count, type and destination.
+/// Bytes that a call sends by its count, type and destination.
 ///
 /// # Safety
 /// MPI has accepted the arguments.
@@ -44,19 +46,57 @@ pub struct Sends<C> {
     pub dest: Int,
     pub tag: Int,
     pub comm: Handle,
+    /// Whether it cannot end before its receive begins.
+    pub is_synchronous: bool,
+    /// Where a nonblocking one's request is.
+    pub request: Option<Ptr>,
 }
 
-impl<C: Count> ByArguments for Sends<C> {
-    unsafe fn moved(&self) -> Moved {
-        // SAFETY: MPI accepted the call.
-        unsafe {
-            let comm_size = Group::of(self.comm).ranks();
-            Moved { sent: sent(self.count, self.datatype, self.dest), received: 0, comm_size }
-        }
+impl<C: Count> Rule for Sends<C> {
+    type Scratch = Question;
+
+    #[inline(always)]
+    unsafe fn before(&mut self, _: &mut Question) {}
+
+    unsafe fn depart(&mut self, question: &mut Question, entry: &Stamp, _: Option<Ptr>) {
+        let count = self.count.into();
+        let asks = (self.is_synchronous || waiting::is_large(self.datatype, count)).then_some(self.is_synchronous);
+        *question = waiting::send(self.comm, self.dest, self.tag, count, entry, asks);
     }
 
-    unsafe fn announce(&self, entry: &Stamp) {
-        waiting::send(self.comm, self.dest, self.tag, self.count.into(), entry);
+    unsafe fn after(&mut self, question: &mut Question, accepted: bool, wait: &mut Wait<'_>) {
+        if accepted {
+            // SAFETY: MPI accepted the call.
+            unsafe { send(self.count, self.datatype, self.dest, self.comm, wait) };
+        }
+        if question.is_some() {
+            match self.request {
+                _ if !accepted => waiting::forget_question(*question),
+                // SAFETY: MPI accepted the call, and made the request.
+                Some(request) => unsafe { requests::note_question(request, *question) },
+                None => wait.asked(*question),
+            }
+        }
+    }
+}
+
+/// Accounts for a message that is sent, by the arguments of the call that sends it.
+///
+/// # Safety
+/// MPI has accepted the arguments.
+pub unsafe fn send(count: impl Count, datatype: Handle, dest: Int, comm: Handle, wait: &mut Wait<'_>) {
+    // SAFETY: the caller's promise.
+    let group = unsafe { Group::of(comm) };
+    match family() {
+        Some(family) if dest != family.proc_null => {
+            // SAFETY: the caller's promise.
+            let bytes = unsafe { bytes(count, datatype) };
+            runtime::sent(group.world.of(dest), bytes, group.ranks());
+            if waiting::is_on() {
+                waiting::note_size(datatype, natural(count), bytes);
+            }
+        }
+        _ => wait.moved.comm_size = group.ranks(),
     }
 }
 
@@ -81,12 +121,16 @@ pub unsafe fn want_status(status: *mut Ptr, own: &mut OwnStatus) {
 /// MPI has just filled the status that `status` leads to.
 unsafe fn receive(source: Source, status: *mut Ptr, wait: &mut Wait<'_>) {
     let Some(family) = family() else { return };
-    // SAFETY: the caller's promise.
-    let (bytes, (from, tag)) = unsafe { (received(family, *status), family.source_and_tag(*status)) };
-    wait.moved.received = bytes.unwrap_or(0);
-    if waiting::is_on() && source.comm != 0 {
-        let stamp = source.complete_now(from, tag);
-        wait.message(stamp, wait.moved.received);
+    // SAFETY: the caller's promise; MPI accepted the communicator.
+    let (bytes, (from, tag), group) =
+        unsafe { (received(family, *status), family.source_and_tag(*status), Group::of(source.comm)) };
+    match bytes {
+        Some(bytes) if from >= 0 => runtime::received(group.world.of(from), bytes, group.ranks()),
+        _ => wait.moved.comm_size = group.ranks(),
+    }
+    if waiting::is_on() {
+        let stamp = source.since(wait.entry.time).complete_now(from, tag);
+        wait.message(stamp, bytes.unwrap_or(0));
     }
 }
 
@@ -111,10 +155,21 @@ impl Rule for Receives {
             return;
         }
         // SAFETY: MPI accepted the call and filled the status, the program's or ours.
-        unsafe {
-            wait.moved.comm_size = Group::of(self.comm).ranks();
-            receive(Source::new(self.comm, self.source, self.tag), self.status, wait);
-        }
+        unsafe { receive(Source::new(self.comm, self.source, self.tag), self.status, wait) }
+    }
+}
+
+/// The ranks of the communicator that a matched message is on.
+///
+/// # Safety
+/// The argument leads to a handle, or is NULL in a wrong program.
+pub unsafe fn ranks_of(message: Ptr) -> Ranks {
+    match family() {
+        // SAFETY: the caller's promise.
+        Some(family) if !message.is_null() => unsafe {
+            groups::take_matched(waiting::key_of(family, family.read(message, 0)))
+        },
+        _ => Ranks::Unknown,
     }
 }
 
@@ -125,23 +180,30 @@ pub struct ReceivesMatched {
 }
 
 impl Rule for ReceivesMatched {
-    type Scratch = (Source, OwnStatus);
+    type Scratch = (Source, Ranks, OwnStatus);
 
-    unsafe fn before(&mut self, (source, own): &mut (Source, OwnStatus)) {
+    unsafe fn before(&mut self, (source, ranks, own): &mut (Source, Ranks, OwnStatus)) {
         // SAFETY: the argument leads to a handle, or is NULL in a wrong program.
-        *source = unsafe { waiting::matched(self.message) };
+        (*source, *ranks) = unsafe { (waiting::matched(self.message), ranks_of(self.message)) };
         // SAFETY: passed on.
         unsafe { want_status(self.status, own) };
     }
 
-    unsafe fn after(&mut self, (source, _): &mut (Source, OwnStatus), accepted: bool, wait: &mut Wait<'_>) {
+    unsafe fn after(
+        &mut self,
+        (source, ranks, _): &mut (Source, Ranks, OwnStatus),
+        accepted: bool,
+        wait: &mut Wait<'_>,
+    ) {
         let Some(family) = family().filter(|_| accepted) else { return };
         // SAFETY: MPI accepted the call and filled the status, the program's or ours.
         let (bytes, (from, tag)) = unsafe { (received(family, *self.status), family.source_and_tag(*self.status)) };
-        wait.moved.received = bytes.unwrap_or(0);
+        if let Some(bytes) = bytes.filter(|_| from >= 0) {
+            runtime::received(ranks.of(from), bytes, 0);
+        }
         if waiting::is_on() {
-            let stamp = source.complete(from, tag);
-            wait.message(stamp, wait.moved.received);
+            let stamp = source.since(wait.entry.time).complete(from, tag);
+            wait.message(stamp, bytes.unwrap_or(0));
         }
     }
 }
@@ -167,10 +229,17 @@ impl Rule for Matches {
         let Some(family) = family().filter(|_| accepted) else { return };
         // SAFETY: MPI accepted the call, and filled handle and status if it found a message.
         unsafe {
-            wait.moved.comm_size = Group::of(self.comm).ranks();
-            if waiting::is_on() && !self.is_in_vain() {
-                let (from, tag) = family.source_and_tag(*self.status);
-                waiting::match_message(family.read(self.message, 0), self.comm, from, tag);
+            let group = Group::of(self.comm);
+            wait.moved.comm_size = group.ranks();
+            if self.is_in_vain() {
+                return;
+            }
+            let (message, (from, tag)) = (family.read(self.message, 0), family.source_and_tag(*self.status));
+            if from >= 0 {
+                groups::matched(waiting::key_of(family, message), group.world);
+            }
+            if waiting::is_on() {
+                waiting::match_message(message, self.comm, from, tag);
             }
         }
     }
@@ -194,25 +263,31 @@ pub struct Exchanges<C> {
 }
 
 impl<C: Count> Rule for Exchanges<C> {
-    type Scratch = OwnStatus;
+    type Scratch = (OwnStatus, Question);
 
-    unsafe fn before(&mut self, own: &mut OwnStatus) {
+    unsafe fn before(&mut self, (own, _): &mut (OwnStatus, Question)) {
         // SAFETY: passed on.
         unsafe { want_status(self.status, own) };
     }
 
-    unsafe fn depart(&mut self, _: &mut OwnStatus, entry: &Stamp, _blocks: bool) {
-        waiting::send(self.comm, self.dest, self.sendtag, self.count.into(), entry);
+    unsafe fn depart(&mut self, (_, question): &mut (OwnStatus, Question), entry: &Stamp, _: Option<Ptr>) {
+        let count = self.count.into();
+        let asks = waiting::is_large(self.datatype, count).then_some(false);
+        *question = waiting::send(self.comm, self.dest, self.sendtag, count, entry, asks);
     }
 
-    unsafe fn after(&mut self, own: &mut OwnStatus, accepted: bool, wait: &mut Wait<'_>) {
+    unsafe fn after(&mut self, (own, question): &mut (OwnStatus, Question), accepted: bool, wait: &mut Wait<'_>) {
         let &mut Self { source, recvtag: tag, comm, status, .. } = self;
         // SAFETY: passed on; the arguments of the send are read only if MPI accepted the call.
         unsafe {
             Receives { source, tag, comm, status }.after(own, accepted, wait);
             if accepted {
-                wait.moved.sent = sent(self.count, self.datatype, self.dest);
+                send(self.count, self.datatype, self.dest, self.comm, wait);
             }
+        }
+        match accepted {
+            true => wait.asked(*question),
+            false => waiting::forget_question(*question),
         }
     }
 }

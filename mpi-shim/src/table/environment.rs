@@ -25,6 +25,7 @@ macro_rules! environment {
                 newintercomm: Ptr)
                 => Takes { comm: local_comm };
             Intercomm_merge(intercomm: Handle, high: Int, newintracomm: Ptr) => Takes { comm: intercomm };
+            Abort(comm: Handle, errorcode: Int) => Aborts { errorcode };
             Comm_free(comm: Ptr) => Unmakes { comm };
             Comm_disconnect(comm: Ptr) => Unmakes { comm };
             // Topologies.

@@ -27,9 +27,9 @@ macro_rules! large_counts {
             Bcast_c(buffer: Ptr, count: Wide, datatype: Handle, root: Int, comm: Handle)
                 => Broadcast { count, datatype, root, comm };
             Bsend_c(buf: Ptr, count: Wide, datatype: Handle, dest: Int, tag: Int, comm: Handle)
-                => Sends { count, datatype, dest, tag, comm };
+                => Sends { count, datatype, dest, tag, comm, is_synchronous: false, request: None };
             Bsend_init_c(buf: Ptr, count: Wide, datatype: Handle, dest: Int, tag: Int, comm: Handle, request: Ptr)
-                => PreparesSend { count, datatype, dest, tag, comm, request };
+                => PreparesSend { count, datatype, dest, tag, comm, is_synchronous: false, request };
             Buffer_detach_c(buffer_addr: Ptr, size: Ptr) => Visits {};
             Exscan_c(sendbuf: Ptr, recvbuf: Ptr, count: Wide, datatype: Handle, op: Handle, comm: Handle)
                 => Exscan { count, datatype, comm };
@@ -120,7 +120,7 @@ macro_rules! large_counts {
             Ibcast_c(buffer: Ptr, count: Wide, datatype: Handle, root: Int, comm: Handle, request: Ptr)
                 => Broadcast { count, datatype, root, comm };
             Ibsend_c(buf: Ptr, count: Wide, datatype: Handle, dest: Int, tag: Int, comm: Handle, request: Ptr)
-                => Sends { count, datatype, dest, tag, comm };
+                => Sends { count, datatype, dest, tag, comm, is_synchronous: false, request: Some(request) };
             Iexscan_c(sendbuf: Ptr, recvbuf: Ptr, count: Wide, datatype: Handle, op: Handle, comm: Handle, request:
                 Ptr)
                 => Exscan { count, datatype, comm };
@@ -159,7 +159,7 @@ macro_rules! large_counts {
                 Handle, request: Ptr)
                 => ReduceScatter { recvcounts, datatype, comm };
             Irsend_c(buf: Ptr, count: Wide, datatype: Handle, dest: Int, tag: Int, comm: Handle, request: Ptr)
-                => Sends { count, datatype, dest, tag, comm };
+                => Sends { count, datatype, dest, tag, comm, is_synchronous: false, request: Some(request) };
             Iscan_c(sendbuf: Ptr, recvbuf: Ptr, count: Wide, datatype: Handle, op: Handle, comm: Handle, request: Ptr)
                 => Scan { count, datatype, comm };
             Iscatter_c(sendbuf: Ptr, sendcount: Wide, sendtype: Handle, recvbuf: Ptr, recvcount: Wide, recvtype:
@@ -169,9 +169,9 @@ macro_rules! large_counts {
                 recvtype: Handle, root: Int, comm: Handle, request: Ptr)
                 => Scatterv { sendcounts, sendtype, recvbuf, recvcount, recvtype, root, comm };
             Isend_c(buf: Ptr, count: Wide, datatype: Handle, dest: Int, tag: Int, comm: Handle, request: Ptr)
-                => Sends { count, datatype, dest, tag, comm };
+                => Sends { count, datatype, dest, tag, comm, is_synchronous: false, request: Some(request) };
             Issend_c(buf: Ptr, count: Wide, datatype: Handle, dest: Int, tag: Int, comm: Handle, request: Ptr)
-                => Sends { count, datatype, dest, tag, comm };
+                => Sends { count, datatype, dest, tag, comm, is_synchronous: true, request: Some(request) };
             Mrecv_c(buf: Ptr, count: Wide, datatype: Handle, message: Ptr, status: Ptr)
                 => ReceivesMatched { message, status: &raw mut status };
             Neighbor_allgather_c(sendbuf: Ptr, sendcount: Wide, sendtype: Handle, recvbuf: Ptr, recvcount: Wide,
@@ -218,9 +218,9 @@ macro_rules! large_counts {
                 target_count: Wide, target_datatype: Handle, win: Handle, request: Ptr)
                 => Puts { count: origin_count, datatype: origin_datatype, target_rank };
             Rsend_c(buf: Ptr, count: Wide, datatype: Handle, dest: Int, tag: Int, comm: Handle)
-                => Sends { count, datatype, dest, tag, comm };
+                => Sends { count, datatype, dest, tag, comm, is_synchronous: false, request: None };
             Rsend_init_c(buf: Ptr, count: Wide, datatype: Handle, dest: Int, tag: Int, comm: Handle, request: Ptr)
-                => PreparesSend { count, datatype, dest, tag, comm, request };
+                => PreparesSend { count, datatype, dest, tag, comm, is_synchronous: false, request };
             Scan_c(sendbuf: Ptr, recvbuf: Ptr, count: Wide, datatype: Handle, op: Handle, comm: Handle)
                 => Scan { count, datatype, comm };
             Scatter_c(sendbuf: Ptr, sendcount: Wide, sendtype: Handle, recvbuf: Ptr, recvcount: Wide, recvtype:
@@ -230,9 +230,9 @@ macro_rules! large_counts {
                 recvtype: Handle, root: Int, comm: Handle)
                 => Scatterv { sendcounts, sendtype, recvbuf, recvcount, recvtype, root, comm };
             Send_c(buf: Ptr, count: Wide, datatype: Handle, dest: Int, tag: Int, comm: Handle)
-                => Sends { count, datatype, dest, tag, comm };
+                => Sends { count, datatype, dest, tag, comm, is_synchronous: false, request: None };
             Send_init_c(buf: Ptr, count: Wide, datatype: Handle, dest: Int, tag: Int, comm: Handle, request: Ptr)
-                => PreparesSend { count, datatype, dest, tag, comm, request };
+                => PreparesSend { count, datatype, dest, tag, comm, is_synchronous: false, request };
             Sendrecv_c(sendbuf: Ptr, sendcount: Wide, sendtype: Handle, dest: Int, sendtag: Int, recvbuf: Ptr,
                 recvcount: Wide, recvtype: Handle, source: Int, recvtag: Int, comm: Handle, status: Ptr)
                 => Exchanges { count: sendcount, datatype: sendtype, dest, sendtag, source, recvtag, comm, status: &raw mut status };
@@ -240,9 +240,9 @@ macro_rules! large_counts {
                 Int, comm: Handle, status: Ptr)
                 => Exchanges { count, datatype, dest, sendtag, source, recvtag, comm, status: &raw mut status };
             Ssend_c(buf: Ptr, count: Wide, datatype: Handle, dest: Int, tag: Int, comm: Handle)
-                => Sends { count, datatype, dest, tag, comm };
+                => Sends { count, datatype, dest, tag, comm, is_synchronous: true, request: None };
             Ssend_init_c(buf: Ptr, count: Wide, datatype: Handle, dest: Int, tag: Int, comm: Handle, request: Ptr)
-                => PreparesSend { count, datatype, dest, tag, comm, request };
+                => PreparesSend { count, datatype, dest, tag, comm, is_synchronous: true, request };
             Win_allocate_c(size: Wide, disp_unit: Wide, info: Handle, comm: Handle, baseptr: Ptr, win: Ptr)
                 => Takes { comm };
             Win_allocate_shared_c(size: Wide, disp_unit: Wide, info: Handle, comm: Handle, baseptr: Ptr, win: Ptr)

@@ -5,21 +5,21 @@ macro_rules! point_to_point {
         $generate! {
             // Messages.
             Send(buf: Ptr, count: Int, datatype: Handle, dest: Int, tag: Int, comm: Handle)
-                => Sends { count, datatype, dest, tag, comm };
+                => Sends { count, datatype, dest, tag, comm, is_synchronous: false, request: None };
             Bsend(buf: Ptr, count: Int, datatype: Handle, dest: Int, tag: Int, comm: Handle)
-                => Sends { count, datatype, dest, tag, comm };
+                => Sends { count, datatype, dest, tag, comm, is_synchronous: false, request: None };
             Ssend(buf: Ptr, count: Int, datatype: Handle, dest: Int, tag: Int, comm: Handle)
-                => Sends { count, datatype, dest, tag, comm };
+                => Sends { count, datatype, dest, tag, comm, is_synchronous: true, request: None };
             Rsend(buf: Ptr, count: Int, datatype: Handle, dest: Int, tag: Int, comm: Handle)
-                => Sends { count, datatype, dest, tag, comm };
+                => Sends { count, datatype, dest, tag, comm, is_synchronous: false, request: None };
             Isend(buf: Ptr, count: Int, datatype: Handle, dest: Int, tag: Int, comm: Handle, request: Ptr)
-                => Sends { count, datatype, dest, tag, comm };
+                => Sends { count, datatype, dest, tag, comm, is_synchronous: false, request: Some(request) };
             Ibsend(buf: Ptr, count: Int, datatype: Handle, dest: Int, tag: Int, comm: Handle, request: Ptr)
-                => Sends { count, datatype, dest, tag, comm };
+                => Sends { count, datatype, dest, tag, comm, is_synchronous: false, request: Some(request) };
             Issend(buf: Ptr, count: Int, datatype: Handle, dest: Int, tag: Int, comm: Handle, request: Ptr)
-                => Sends { count, datatype, dest, tag, comm };
+                => Sends { count, datatype, dest, tag, comm, is_synchronous: true, request: Some(request) };
             Irsend(buf: Ptr, count: Int, datatype: Handle, dest: Int, tag: Int, comm: Handle, request: Ptr)
-                => Sends { count, datatype, dest, tag, comm };
+                => Sends { count, datatype, dest, tag, comm, is_synchronous: false, request: Some(request) };
             Recv(buf: Ptr, count: Int, datatype: Handle, source: Int, tag: Int, comm: Handle, status: Ptr)
                 => Receives { source, tag, comm, status: &raw mut status };
             Mrecv(buf: Ptr, count: Int, datatype: Handle, message: Ptr, status: Ptr)
@@ -43,13 +43,13 @@ macro_rules! point_to_point {
                 => Matches { comm, flag: Some(flag), message, status: &raw mut status };
             // Persistent requests.
             Send_init(buf: Ptr, count: Int, datatype: Handle, dest: Int, tag: Int, comm: Handle, request: Ptr)
-                => PreparesSend { count, datatype, dest, tag, comm, request };
+                => PreparesSend { count, datatype, dest, tag, comm, is_synchronous: false, request };
             Bsend_init(buf: Ptr, count: Int, datatype: Handle, dest: Int, tag: Int, comm: Handle, request: Ptr)
-                => PreparesSend { count, datatype, dest, tag, comm, request };
+                => PreparesSend { count, datatype, dest, tag, comm, is_synchronous: false, request };
             Ssend_init(buf: Ptr, count: Int, datatype: Handle, dest: Int, tag: Int, comm: Handle, request: Ptr)
-                => PreparesSend { count, datatype, dest, tag, comm, request };
+                => PreparesSend { count, datatype, dest, tag, comm, is_synchronous: true, request };
             Rsend_init(buf: Ptr, count: Int, datatype: Handle, dest: Int, tag: Int, comm: Handle, request: Ptr)
-                => PreparesSend { count, datatype, dest, tag, comm, request };
+                => PreparesSend { count, datatype, dest, tag, comm, is_synchronous: false, request };
             Recv_init(buf: Ptr, count: Int, datatype: Handle, source: Int, tag: Int, comm: Handle, request: Ptr)
                 => PreparesReceive { source, tag, comm, request };
             Start(request: Ptr) => Starts { requests: request, count: 1 };

@@ -5,6 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
 use super::communicators::Known;
+use super::messages::Wire;
 use crate::library::Int;
 use crate::runtime::Stamp;
 
@@ -23,7 +24,7 @@ struct Board {
 
 #[derive(Default)]
 struct Boards {
-    queues: HashMap<Envelope, VecDeque<Stamp>>,
+    queues: HashMap<Envelope, VecDeque<Wire>>,
     /// By communicator and rank: the operations that it has entered.
     entered: HashMap<(u64, Int), u64>,
     /// By communicator and number of the operation.
@@ -37,20 +38,20 @@ fn with<T>(then: impl FnOnce(&mut Boards) -> T) -> T {
 }
 
 /// Puts the stamp of a message into its queue.
-pub fn send(known: &Known, dest: Int, tag: Int, stamp: Stamp) {
-    with(|boards| boards.queues.entry((known.number, known.rank, dest, tag)).or_default().push_back(stamp));
+pub fn send(known: &Known, dest: Int, tag: Int, wire: Wire) {
+    with(|boards| boards.queues.entry((known.number, known.rank, dest, tag)).or_default().push_back(wire));
 }
 
 /// Takes the next stamp of a message from `source`.
-pub fn take(known: &Known, source: Int, tag: Int) -> Option<Stamp> {
+pub fn take(known: &Known, source: Int, tag: Int) -> Option<Wire> {
     let key = (known.number, source, known.rank, tag);
     with(|boards| {
         let queue = boards.queues.get_mut(&key)?;
-        let stamp = queue.pop_front();
+        let wire = queue.pop_front();
         if queue.is_empty() {
             boards.queues.remove(&key);
         }
-        stamp
+        wire
     })
 }
 

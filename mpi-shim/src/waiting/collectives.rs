@@ -3,11 +3,13 @@
 //! maximum; it makes nobody wait who would not have waited in the program's own.
 
 use super::communicators::{Known, known};
-use super::{Wait, board, messages};
+use super::replies::Question;
+use super::{Wait, board, messages, offsets};
 use crate::library::{self, Family, Handle, Int, Ptr, SUCCESS, family};
 use crate::runtime::Stamp;
 
 /// Whose data a rank needs in a collective operation.
+#[derive(Clone, Copy)]
 pub enum Needs<'a> {
     /// Nobody's, as far as this rank's.
     Nothing,
@@ -22,15 +24,84 @@ pub enum Needs<'a> {
     /// Those of the ranks before itself.
     Before,
     /// Everybody needs the data of the same ranks: those of which this says so.
-    FromSome(&'a dyn Fn(usize) -> bool),
+    FromSome(&'a (dyn Fn(usize) -> bool + Sync)),
     /// These ranks', each of which has called [`send_pairs`] before.
     Ranks(&'a [Int]),
 }
 
-/// A collective operation begins. Where stamps lie in memory this rank's is written now; the operation's number there.
-pub fn depart(comm: Handle, entry: &Stamp) -> u64 {
-    let known = family().filter(|family| family.has_coroutines).and_then(|family| known(family, comm));
-    known.map_or(0, |known| board::enter(&known, *entry))
+/// A collective operation begins. Where stamps lie in memory this rank's is written now; the operation's number there. `is_for_all`
+/// says that no rank leaves before all have entered.
+pub fn depart(comm: Handle, entry: &Stamp, is_for_all: bool) -> u64 {
+    let Some(family) = family() else { return 0 };
+    let Some(known) = known(family, comm) else { return 0 };
+    match known.board {
+        Some(board) if is_for_all => board.meet(entry),
+        _ if family.has_coroutines => board::enter(&known, *entry),
+        _ => 0,
+    }
+}
+
+/// A nonblocking collective operation begins; its number, 0 where its stamps do not travel.
+pub fn begin_later(comm: Handle, entry: &Stamp) -> u64 {
+    let Some(family) = family() else { return 0 };
+    let Some(known) = known(family, comm) else { return 0 };
+    match known.board {
+        Some(board) => board.begin(entry),
+        None if family.has_coroutines => board::enter(&known, *entry),
+        None => 0,
+    }
+}
+
+/// A nonblocking collective operation that is to be completed.
+pub struct Joined {
+    known: Known,
+    number: u64,
+    needs: Needs<'static>,
+    /// What it costs, in ticks.
+    pub cost: u64,
+}
+
+impl Joined {
+    /// It is complete: the latest stamp of the ranks that it needed. Once.
+    pub fn latest(&self) -> Option<Stamp> {
+        let Self { known, number, needs, .. } = *self;
+        let family = family()?;
+        let Some(board) = known.board else { return from_board(family, &known, number, &needs) };
+        let own = known.rank.unsigned_abs() as usize;
+        match needs {
+            Needs::All => board.complete(number, |_| true),
+            Needs::FromRoot(root) => board.complete(number, |rank| rank == root.unsigned_abs() as usize),
+            Needs::AtRoot(root) => board.complete(number, |_| root == known.rank),
+            Needs::Below => board.complete(number, |rank| rank <= own),
+            Needs::Before => board.complete(number, |rank| rank < own),
+            Needs::Nothing | Needs::FromSome(_) | Needs::Ranks(_) => board.complete(number, |_| false),
+        }
+    }
+}
+
+/// The nonblocking operation of this number needs this when it completes; `None` where nothing is to be done then.
+pub fn joined(comm: Handle, number: u64, needs: &Needs<'_>, cost: u64) -> Option<Joined> {
+    let known = family().and_then(|family| known(family, comm)).filter(|_| number != 0)?;
+    let needs = match *needs {
+        Needs::All => Needs::All,
+        Needs::FromRoot(root) => Needs::FromRoot(root),
+        Needs::AtRoot(root) => Needs::AtRoot(root),
+        Needs::Below => Needs::Below,
+        Needs::Before => Needs::Before,
+        Needs::Nothing | Needs::FromSome(_) | Needs::Ranks(_) => {
+            complete_later(comm, number, &Needs::Nothing);
+            return None;
+        }
+    };
+    Some(Joined { known, number, needs, cost })
+}
+
+/// The nonblocking operation of this number is not looked at any more.
+pub fn complete_later(comm: Handle, number: u64, needs: &Needs<'_>) {
+    let known = family().and_then(|family| known(family, comm)).filter(|_| number != 0);
+    if let (Some(known), Needs::Nothing) = (known, needs) {
+        let _ = Joined { known, number, needs: Needs::Nothing, cost: 0 }.latest();
+    }
 }
 
 /// Sends this rank's stamp to each of `ranks` before the operation: those that need its data where others do not.
@@ -38,7 +109,7 @@ pub fn send_pairs(comm: Handle, ranks: impl IntoIterator<Item = Int>, entry: &St
     let Some(family) = family().filter(|family| !family.has_coroutines) else { return };
     let Some(known) = known(family, comm) else { return };
     let others = ranks.into_iter().filter(|&rank| rank != family.proc_null && rank != known.rank);
-    others.for_each(|rank| messages::post(family.byte, known.pairs, rank, 0, entry));
+    others.for_each(|rank| messages::post(family.byte, known.pairs, rank, 0, entry, Question::NONE));
 }
 
 /// Number of ranks of a communicator with stamps; 0 of any other.
@@ -63,10 +134,18 @@ pub fn has_topology(comm: Handle) -> bool {
 pub fn arrive(comm: Handle, number: u64, needs: &Needs<'_>, wait: &mut Wait<'_>) {
     let Some(family) = family() else { return };
     let Some(known) = known(family, comm) else { return };
-    let latest = if known.shadow == 0 {
+    let latest = if let (Some(board), true) = (known.board, number != 0) {
+        // Where nothing moved, all ranks take the same number for the next.
+        if matches!(needs, Needs::All) { board.met(number) } else { None }
+    } else if known.shadow == 0 {
         from_board(family, &known, number, needs)
     } else {
-        Exchange { family, known, own: *wait.entry }.latest(needs)
+        let own = Stamp { time: offsets::to_wire(wait.entry.time), ..*wait.entry };
+        let exchange = Exchange { family, known, own };
+        match needs {
+            Needs::Ranks(ranks) => exchange.of_pairs(ranks),
+            _ => exchange.latest(needs).map(|latest| Stamp { time: offsets::from_wire(latest.time), ..latest }),
+        }
     };
     if let Some(latest) = latest {
         wait.collective(latest);
@@ -135,7 +214,7 @@ impl Exchange {
                 latest.filter(|_| self.known.rank > 0)
             }
             Needs::FromSome(from) => self.of_some(from),
-            Needs::Ranks(ranks) => self.of_pairs(ranks),
+            Needs::Ranks(_) => None,
         }
     }
 
@@ -157,6 +236,6 @@ impl Exchange {
 
     fn of_pairs(&self, ranks: &[Int]) -> Option<Stamp> {
         let others = ranks.iter().filter(|&&rank| rank != self.family.proc_null && rank != self.known.rank);
-        others.filter_map(|&rank| messages::receive(self.known.pairs, rank, 0)).reduce(Stamp::later)
+        others.filter_map(|&rank| Some(messages::receive(self.known.pairs, rank, 0)?.stamp)).reduce(Stamp::later)
     }
 }

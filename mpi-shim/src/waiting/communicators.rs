@@ -6,9 +6,11 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use super::shared::Board;
 use super::{key_of, streams};
+use crate::groups;
 use crate::library::{self, Family, Handle, Int, Ptr, SUCCESS, family};
-use crate::runtime::say;
+use crate::runtime;
 
 /// What is known of a communicator with stamps.
 #[derive(Clone, Copy)]
@@ -17,6 +19,8 @@ pub struct Known {
     pub shadow: Handle,
     /// Where stamps between the ranks that need each other's data in a collective operation go.
     pub pairs: Handle,
+    /// Memory that its ranks share, where they can.
+    pub board: Option<&'static Board>,
     /// The same number on all its ranks, for stamps that lie in memory.
     pub number: u64,
     /// This rank.
@@ -86,14 +90,14 @@ fn in_memory(comm: Handle, number: u64) -> Known {
         library::comm_rank(comm, &mut rank);
         library::comm_size(comm, &mut size);
     }
-    Known { shadow: 0, pairs: 0, number, rank, size: size.unsigned_abs() }
+    Known { shadow: 0, pairs: 0, board: None, number, rank, size: size.unsigned_abs() }
 }
 
 /// Makes the world's. `false`, said on standard error, where that fails, and then on all ranks.
 pub fn begin(family: &Family) -> bool {
     for comm in [family.world, family.itself] {
         let Some(known) = accompany(family, comm) else {
-            say("MPI_Comm_split of MPI_COMM_WORLD failed, so that waiting is not measured.");
+            runtime::say_of_waiting("MPI_Comm_split of MPI_COMM_WORLD failed, so that waiting is not measured.");
             return false;
         };
         insert(key_of(family, comm), known);
@@ -112,6 +116,10 @@ pub fn end(family: &Family) {
 }
 
 fn free(known: &Known) {
+    if let Some(board) = known.board {
+        // SAFETY: the communicator is out of the table, and the program uses it no more.
+        unsafe { board.release() };
+    }
     for mut shadow in [known.shadow, known.pairs] {
         if shadow != 0 {
             // SAFETY: the communicator is ours; its other ranks free it too.
@@ -147,7 +155,8 @@ fn accompany(family: &Family, comm: Handle) -> Option<Known> {
         free(&Known { shadow, ..known });
         return None;
     };
-    Some(Known { shadow, pairs, ..known })
+    let known = Known { shadow, pairs, ..known };
+    Some(Known { board: Board::make(family, &known), ..known })
 }
 
 /// The program has made a communicator from `parent`; `new` leads to its handle.
@@ -180,32 +189,13 @@ fn mixed(numbers: impl IntoIterator<Item = u64>) -> u64 {
 /// ranks have counted that, since each of them took part, also where others of the parent's did not.
 fn numbered(family: &Family, parent: Handle, of: &Known, comm: Handle) -> Option<Known> {
     let known = in_memory(comm, 0);
-    let ranks = mixed(in_world(family, comm, known.size)?.iter().map(|&rank| u64::from(rank.cast_unsigned())));
+    // SAFETY: MPI made the communicator.
+    let there = unsafe { groups::translated(family, comm, false, known.size) }?;
+    let ranks = mixed(there.iter().map(|&rank| u64::from(rank.cast_unsigned())));
     let mut table = table();
     let count = table.as_mut()?.get_mut(&key_of(family, parent))?.children.entry(ranks).or_default();
     *count += 1;
     Some(Known { number: mixed([of.number, ranks, *count]), ..known })
-}
-
-/// The ranks of a communicator of `size` ranks, by what they are in the world.
-fn in_world(family: &Family, comm: Handle, size: u32) -> Option<Vec<Int>> {
-    let (mut group, mut world): (Handle, Handle) = (0, 0);
-    let ranks: Vec<Int> = (0..size).map(u32::cast_signed).collect();
-    let mut there = ranks.clone();
-    // SAFETY: MPI made both communicators, and there is room for all ranks.
-    let code = unsafe {
-        if library::comm_group(comm, &mut group) != SUCCESS {
-            return None;
-        }
-        let mut code = library::comm_group(family.world, &mut world);
-        if code == SUCCESS {
-            code = library::group_translate_ranks(group, size.cast_signed(), ranks.as_ptr(), world, there.as_mut_ptr());
-            library::group_free(&mut world);
-        }
-        library::group_free(&mut group);
-        code
-    };
-    (code == SUCCESS).then_some(there)
 }
 
 /// Takes the communicator out of the table, which `comm` leads to and the program is about to free.

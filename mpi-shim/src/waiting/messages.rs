@@ -3,16 +3,27 @@
 use std::cell::RefCell;
 
 use super::communicators::{Known, known};
-use super::{board, key_of};
+use super::replies::{self, Question};
+use super::{board, key_of, offsets};
 use crate::library::{self, Handle, Int, SUCCESS, Wide, family};
 use crate::runtime::Stamp;
 
-/// Bytes of a stamp.
-const LENGTH: Int = size_of::<Stamp>() as Int;
+/// What is sent: a stamp, its time by the clock of all, and the number of a question to the receiver, or 0.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Wire {
+    /// The stamp.
+    pub stamp: Stamp,
+    /// See [`Question::number`].
+    pub question: u64,
+}
+
+/// Bytes of it.
+pub const LENGTH: Int = size_of::<Wire>() as Int;
 
 /// A stamp under way. MPI has sent so small a message when the call returns, but does not promise it.
 struct Slot {
-    stamp: Stamp,
+    wire: Wire,
     request: Handle,
 }
 
@@ -26,28 +37,31 @@ const FIRST: usize = 8;
 /// Slots that are looked at for one whose message is sent before there is one more.
 const TRIES: usize = 4;
 
-/// Announces a message of the program's. Arguments that MPI will refuse are refused for the stamp too, or end here.
-pub fn send(comm: Handle, dest: Int, tag: Int, count: Wide, stamp: &Stamp) {
-    let Some(family) = family() else { return };
-    if dest == family.proc_null || count < 0 {
-        return;
-    }
-    let Some(known) = known(family, comm) else { return };
+/// Announces a message of the program's. Arguments that MPI will refuse are refused for the stamp too, or end here. `asks` says
+/// that the sender is to learn when the receive began, and whether it is a synchronous one.
+pub fn send(comm: Handle, dest: Int, tag: Int, count: Wide, stamp: &Stamp, asks: Option<bool>) -> Question {
+    let Some(family) = family().filter(|family| dest != family.proc_null && count >= 0) else { return Question::NONE };
+    let Some(known) = known(family, comm) else { return Question::NONE };
+    let is_rank = dest >= 0 && dest.unsigned_abs() < known.size;
+    let asks = asks.filter(|_| is_rank && dest != known.rank);
+    let question = asks.map_or(Question::NONE, |is_synchronous| replies::ask(family, &known, dest, is_synchronous));
     if known.shadow == 0 {
-        board::send(&known, dest, tag, *stamp);
+        board::send(&known, dest, tag, Wire { stamp: *stamp, question: question.number() });
     } else {
-        post(family.byte, known.shadow, dest, tag, stamp);
+        post(family.byte, known.shadow, dest, tag, stamp, question);
     }
+    question
 }
 
 /// Sends a stamp on a communicator of stamps.
-pub fn post(byte: Handle, comm: Handle, dest: Int, tag: Int, stamp: &Stamp) {
+pub fn post(byte: Handle, comm: Handle, dest: Int, tag: Int, stamp: &Stamp, question: Question) {
     SLOTS.with_borrow_mut(|(slots, next)| {
         let slot = free_slot(slots, next);
-        slot.stamp = *stamp;
+        let stamp = Stamp { time: offsets::to_wire(stamp.time), ..*stamp };
+        slot.wire = Wire { stamp, question: question.number() };
         // SAFETY: the stamp stays where it is until the request is complete. Errors are returned.
         let sent =
-            unsafe { library::isend((&raw const slot.stamp).cast(), LENGTH, byte, dest, tag, comm, &mut slot.request) };
+            unsafe { library::isend((&raw const slot.wire).cast(), LENGTH, byte, dest, tag, comm, &mut slot.request) };
         if sent != SUCCESS {
             slot.request = 0;
         }
@@ -67,7 +81,7 @@ fn free_slot<'a>(slots: &'a mut Vec<&'static mut Slot>, next: &mut usize) -> &'a
         }
     }
     // Never freed: MPI may still read it when the thread has ended.
-    slots.push(Box::leak(Box::new(Slot { stamp: Stamp::default(), request: 0 })));
+    slots.push(Box::leak(Box::new(Slot { wire: Wire::default(), request: 0 })));
     let last = slots.len() - 1;
     if *next == last {
         *next = slots.len() % FIRST.max(slots.len());
@@ -91,18 +105,19 @@ fn is_sent(slot: &mut Slot) -> bool {
 
 /// The stamp of a message from `source` with `tag` on a communicator of stamps. The message itself has arrived and was sent
 /// after it.
-pub fn fetch(known: &Known, source: Int, tag: Int) -> Option<Stamp> {
+pub fn fetch(known: &Known, source: Int, tag: Int) -> Option<Wire> {
     if known.shadow == 0 { board::take(known, source, tag) } else { receive(known.shadow, source, tag) }
 }
 
 /// Receives a stamp on a communicator of stamps.
-pub fn receive(comm: Handle, source: Int, tag: Int) -> Option<Stamp> {
+pub fn receive(comm: Handle, source: Int, tag: Int) -> Option<Wire> {
     let family = family()?;
-    let mut stamp = Stamp::default();
+    let mut wire = Wire::default();
     let ignore = family.status_ignore as crate::library::Ptr;
     // SAFETY: there is room for a stamp, and nobody sends anything else.
-    let received = unsafe { library::recv((&raw mut stamp).cast(), LENGTH, family.byte, source, tag, comm, ignore) };
-    (received == SUCCESS).then_some(stamp)
+    let received = unsafe { library::recv((&raw mut wire).cast(), LENGTH, family.byte, source, tag, comm, ignore) };
+    wire.stamp.time = offsets::from_wire(wire.stamp.time);
+    (received == SUCCESS).then_some(wire)
 }
 
 /// What streams are told apart by.

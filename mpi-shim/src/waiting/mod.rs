@@ -11,19 +11,26 @@ mod board;
 mod collectives;
 mod communicators;
 mod messages;
+mod offsets;
+mod replies;
+mod shared;
 mod streams;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-pub use collectives::{Needs, arrive, depart, has_topology, rank, send_pairs, size};
+pub use collectives::{
+    Joined, Needs, arrive, begin_later, complete_later, depart, has_topology, joined, rank, send_pairs, size,
+};
 pub use communicators::{Known, forget, made, release};
 pub use messages::send;
+pub use offsets::drift;
+pub use replies::{Question, forget as forget_question, is_large, may_wait, note_size};
 pub use streams::{Source, match_message, matched};
 
 use crate::library::{Family, Handle, family};
 use crate::meeting;
 use crate::rules::Moved;
-use crate::runtime::{self, Stamp, say};
+use crate::runtime::{self, Credit, Stamp, say};
 
 static ON: AtomicBool = AtomicBool::new(false);
 
@@ -46,7 +53,7 @@ fn message_cost(bytes: u64) -> u64 {
 
 /// What a collective operation costs, in ticks: start-ups along a tree, and the bytes that this rank receives; where it
 /// receives none, those that it sends.
-fn collective_cost(moved: &Moved) -> u64 {
+pub fn collective_cost(moved: &Moved) -> u64 {
     let levels = u64::from(moved.comm_size.max(1).next_power_of_two().trailing_zeros());
     let bytes = if moved.received > 0 { moved.received } else { moved.sent };
     STARTUP * levels + bytes / BYTES_PER_TICK
@@ -65,14 +72,28 @@ impl Wait<'_> {
     pub fn message(&mut self, sent: Option<Stamp>, bytes: u64) {
         if let Some(sent) = sent {
             let there = Stamp { clock: sent.clock + message_cost(bytes), ..sent };
-            runtime::awaited(self.entry, &there, 0);
+            runtime::awaited(self.entry, &there, 0, true);
+        }
+    }
+
+    /// The call was of a send that asked when its receive began: what the call has not waited for otherwise it may have waited for that.
+    pub fn asked(&mut self, question: Question) {
+        if question.is_some() {
+            replies::waited(question, self.entry, runtime::call_end(), Credit::now());
+        }
+    }
+
+    /// The call completed a nonblocking collective operation.
+    pub fn completed(&mut self, joined: &Joined) {
+        if let Some(latest) = joined.latest() {
+            runtime::awaited(self.entry, &latest, joined.cost, false);
         }
     }
 
     /// The call needed everything that `latest` is the latest moment of.
     pub fn collective(&mut self, latest: Stamp) {
         let cost = collective_cost(&self.moved);
-        runtime::awaited(self.entry, &latest, cost);
+        runtime::awaited(self.entry, &latest, cost, false);
     }
 }
 
@@ -84,6 +105,9 @@ pub fn begin() {
         return; // Another rank of this process was first.
     }
     if family.has_coroutines || (everybody_is_here(family) && communicators::begin(family)) {
+        if let Some(world) = nodes(family) {
+            world.begin(family);
+        }
         runtime::measure_waiting();
         ON.store(true, Ordering::Relaxed);
     }
@@ -103,7 +127,7 @@ fn is_asked_for() -> bool {
 fn everybody_is_here(family: &Family) -> bool {
     let here = meeting::everybody_is_here(family);
     if let Err(seconds) = here {
-        say(&format!(
+        runtime::say_of_waiting(&format!(
             "no answer from some ranks for {seconds:.0} s in MPI_Init, so that waiting is not measured: LD_PRELOAD, \
              POISE_PROFILE and POISE_WAITING must reach every rank."
         ));
@@ -114,8 +138,18 @@ fn everybody_is_here(family: &Family) -> bool {
 /// MPI ends, and all ranks are here.
 pub fn end(family: &Family) {
     if is_on() && !family.has_coroutines {
+        replies::end(family);
+        if let Some(world) = nodes(family) {
+            world.end(family);
+        }
         communicators::end(family);
     }
+}
+
+/// The ranks whose clocks are compared; `None` where all ranks share one.
+fn nodes(family: &Family) -> Option<offsets::World> {
+    let known = communicators::known(family, family.world).filter(|known| known.shadow != 0)?;
+    Some(offsets::World { comm: known.shadow, rank: known.rank, size: known.size.cast_signed() })
 }
 
 /// Whose state it is: this process's, or the calling rank's where several share the process.
@@ -130,6 +164,6 @@ fn owner(family: &Family) -> u64 {
 }
 
 /// A communicator as tables know it: whose it is, and its handle.
-fn key_of(family: &Family, comm: Handle) -> (u64, Handle) {
+pub fn key_of(family: &Family, comm: Handle) -> (u64, Handle) {
     (owner(family), family.handle(comm))
 }

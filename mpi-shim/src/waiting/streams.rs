@@ -11,8 +11,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use smallvec::SmallVec;
 
-use super::communicators::known;
-use super::messages::{fetch, stream_key};
+use super::communicators::{Known, known};
+use super::messages::{Wire, fetch, stream_key};
+use super::replies;
 use crate::library::{Handle, Int, Ptr, family};
 use crate::runtime::Stamp;
 
@@ -27,6 +28,8 @@ pub struct Source {
     pub tag: Int,
     /// The receive's number, once it is posted; 0 for none.
     ticket: u64,
+    /// When it was posted.
+    since: u64,
 }
 
 type Key = (u64, Handle, Int, Int);
@@ -42,7 +45,7 @@ struct Stream {
     fetched: u64,
     completed: u64,
     /// Stamps fetched for receives that are not complete, by place.
-    kept: SmallVec<[(u64, Stamp); 2]>,
+    kept: SmallVec<[(u64, Wire); 2]>,
 }
 
 static STREAMS: Mutex<Option<HashMap<Key, Stream>>> = Mutex::new(None);
@@ -61,17 +64,29 @@ fn streams() -> MutexGuard<'static, Option<HashMap<Key, Stream>>> {
 }
 
 impl Source {
+    /// Of nothing.
+    pub const NONE: Self = Self { comm: 0, rank: 0, tag: 0, ticket: 0, since: 0 };
+
     /// Of a receive that is not posted yet.
     pub fn new(comm: Handle, rank: Int, tag: Int) -> Self {
-        Self { comm, rank, tag, ticket: 0 }
+        Self { comm, rank, tag, ticket: 0, since: 0 }
     }
 
     fn has_wildcard(&self) -> bool {
         family().is_none_or(|family| self.rank == family.any_source || self.tag == family.any_tag)
     }
 
-    /// The same receive, posted.
-    pub fn posted(self) -> Self {
+    /// The same receive, begun at this time.
+    pub fn since(self, time: u64) -> Self {
+        Self { since: time, ..self }
+    }
+
+    /// The same receive, posted at this time.
+    pub fn posted(self, time: u64) -> Self {
+        self.since(time).numbered()
+    }
+
+    fn numbered(self) -> Self {
         let Some(key) = stream_key(self.comm, self.rank, self.tag).filter(|_| self.comm != 0 && !self.has_wildcard())
         else {
             return self;
@@ -93,6 +108,7 @@ impl Source {
     /// The stamp of the message that completed the receive; `from` and `tag` as the status has them.
     pub fn complete(self, from: Int, tag: Int) -> Option<Stamp> {
         let family = family()?;
+        let sender = from;
         let (from, tag) = if self.ticket == 0 { (from, tag) } else { (self.rank, self.tag) };
         // The statuses of nobody's messages, and of persistent receives that are not active, name no rank.
         if self.comm == 0 || from < 0 {
@@ -101,7 +117,7 @@ impl Source {
         let of = known(family, self.comm)?;
         // Another thread's receives are no concern of this one's, whose own it has seen.
         if self.ticket == 0 && ACTIVE.load(Ordering::Relaxed) == 0 {
-            return fetch(&of, from, tag);
+            return self.answered(fetch(&of, from, tag)?, &of, sender);
         }
         let key = stream_key(self.comm, from, tag)?;
         let plan = match streams().as_mut().and_then(|streams| streams.get_mut(&key)) {
@@ -112,15 +128,23 @@ impl Source {
         let (first, place) = match plan {
             Plan::Have(stamp) => {
                 settle(&key, &[]);
-                return stamp;
+                return self.answered(stamp?, &of, sender);
             }
             Plan::Fetch { first, place } => (first, place),
         };
-        let fetched: SmallVec<[(u64, Stamp); 2]> =
+        let fetched: SmallVec<[(u64, Wire); 2]> =
             (first..=place).filter_map(|place| Some((place, fetch(&of, from, tag)?))).collect();
         let (own, others): (SmallVec<[_; 2]>, SmallVec<[_; 2]>) = fetched.into_iter().partition(|f| f.0 == place);
         settle(&key, &others);
-        own.first().map(|own: &(u64, Stamp)| own.1)
+        self.answered(own.first()?.1, &of, sender)
+    }
+
+    /// The stamp of the message that the receive got; its sender's question is answered.
+    fn answered(self, wire: Wire, of: &Known, sender: Int) -> Option<Stamp> {
+        if wire.question != 0 {
+            replies::answer(family()?, of, sender, wire.question, self.since);
+        }
+        Some(wire.stamp)
     }
 
     /// The receive is blocking and names rank and tag: its place in the order is behind those posted before it.
@@ -130,7 +154,7 @@ impl Source {
         }
         let waits = |key: Key| streams().as_ref().is_some_and(|streams| streams.contains_key(&key));
         let late = !self.has_wildcard() && stream_key(self.comm, from, tag).is_some_and(waits);
-        if late { self.posted().complete(from, tag) } else { self.complete(from, tag) }
+        if late { self.numbered().complete(from, tag) } else { self.complete(from, tag) }
     }
 
     /// The receive was cancelled: no message was for it.
@@ -163,7 +187,7 @@ impl Source {
 /// What is to be done for a receive that completed.
 enum Plan {
     /// Its stamp was fetched before; or is with another thread.
-    Have(Option<Stamp>),
+    Have(Option<Wire>),
     /// Stamps are to be fetched from the first of these places to the last, which is its own.
     Fetch { first: u64, place: u64 },
 }
@@ -198,7 +222,7 @@ impl Stream {
 }
 
 /// Keeps stamps that were fetched for others, and forgets the stream where nobody waits for any.
-fn settle(key: &Key, others: &[(u64, Stamp)]) {
+fn settle(key: &Key, others: &[(u64, Wire)]) {
     let mut streams = streams();
     let Some(table) = streams.as_mut() else { return };
     let Some(stream) = table.get_mut(key) else { return };
@@ -223,7 +247,7 @@ pub fn forget(comm: (u64, Handle)) {
 /// A probe matched a message, which `handle` stands for now: its place in the order is taken.
 pub fn match_message(handle: Handle, comm: Handle, from: Int, tag: Int) {
     let Some(family) = family().filter(|_| from >= 0) else { return };
-    let source = Source::new(comm, from, tag).posted();
+    let source = Source::new(comm, from, tag).numbered();
     if source.ticket != 0 {
         let key = (super::owner(family), family.handle(handle));
         let mut matched = MATCHED.lock().unwrap_or_else(PoisonError::into_inner);

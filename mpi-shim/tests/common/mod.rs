@@ -124,6 +124,8 @@ pub enum Mode {
     Waiting,
     /// With it, measuring, and with the call paths that the stack shows.
     OnStacks,
+    /// With it, measuring, and keeping what each rank had.
+    EachRank,
 }
 
 /// A finished run.
@@ -178,7 +180,7 @@ impl Run {
         if mode != Mode::Bare {
             command.arg(format!("LD_PRELOAD={}", preload()));
         }
-        if matches!(mode, Mode::Measured | Mode::Waiting | Mode::OnStacks) {
+        if !matches!(mode, Mode::Bare | Mode::Inert) {
             command.arg(format!("POISE_PROFILE={}", profile_path.display()));
         }
         if mode != Mode::OnStacks {
@@ -186,6 +188,9 @@ impl Run {
         }
         if mode == Mode::Waiting {
             command.arg("POISE_WAITING=1");
+        }
+        if mode == Mode::EachRank {
+            command.arg("POISE_RANKS=1");
         }
         let output = command.arg(program).args(arguments).output().expect("timeout, from coreutils");
         Self {
@@ -212,7 +217,15 @@ impl Run {
         let [profile_path, program, platform] =
             ["run.poise", name, "platform.xml"].map(|name| folder.path().join(name));
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/programs/{name}.c"));
-        run(Command::new("/usr/bin/smpicc").args(["-O1", "-fPIC", "-o"]).arg(&program).arg(source));
+        // As `poise cc` links them: the library comes before SimGrid's.
+        let (runtime, shim) = preload().split_once(':').expect("two libraries");
+        let libraries = Path::new(shim).parent().expect("the folder of the build").display().to_string();
+        run(Command::new("/usr/bin/smpicc").args(["-O1", "-fPIC", "-o"]).arg(&program).arg(source).args([
+            "-Wl,--no-as-needed",
+            shim,
+            runtime,
+            &format!("-Wl,-rpath,{libraries}"),
+        ]));
         let nodes = format!(
             "<?xml version='1.0'?>\n<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n\
              <platform version=\"4.1\"><cluster id=\"machine\" prefix=\"n\" suffix=\"\" radical=\"0-{}\" \
@@ -222,9 +235,8 @@ impl Run {
         std::fs::write(&platform, nodes).expect("writing a file");
         let mut command = Command::new("timeout");
         command.args(["60", "/usr/bin/smpirun", "-np", &ranks.to_string(), "-platform"]).arg(&platform);
-        command.args(["--log=root.thres:critical", "--cfg=smpi/simulate-computation:no", "-wrapper"]);
-        // The launcher, which is a script, runs without the library.
-        command.arg(format!("env LD_PRELOAD={}", preload())).arg(program).current_dir(folder.path());
+        command.args(["--log=root.thres:critical", "--cfg=smpi/simulate-computation:no"]);
+        command.arg(program).current_dir(folder.path());
         command.env("POISE_PROFILE", &profile_path).env("POISE_WAITING", "1");
         command.envs(environment.iter().copied());
         let output = command.output().expect("timeout, from coreutils");

@@ -10,14 +10,14 @@ struct poise_region {
     const char *name;
     const char *file;
     uint32_t line;
-    uint32_t kind;
+    uint16_t kind, flags;
 };
 void *poise_enter(const struct poise_region *region) __attribute__((weak));
 void poise_leave(void *token) __attribute__((weak));
 
 #define CASE(NAME, ...)                                             \
     do {                                                            \
-        static const struct poise_region region = {NAME, 0, 0, 2};  \
+        static const struct poise_region region = {NAME, 0, 0, 2, 0};\
         void *token = poise_enter ? poise_enter(&region) : NULL;    \
         __VA_ARGS__;                                                \
         if (poise_leave) poise_leave(token);                        \

@@ -74,7 +74,8 @@ static void collective(enum operation operation, char needs[MOST][MOST], const i
 
 static void ring(int kind, int bytes)
 {
-    int next = (rank + 1) % size, before = (rank + size - 1) % size, flag, tag = (int)draw(3);
+    int next = (rank + 1) % size, before = (rank + size - 1) % size, flag, tag = (int)draw(3), root = (int)draw(size);
+    uint64_t latest;
     uint64_t then[MOST];
     MPI_Request requests[4];
     MPI_Message message;
@@ -117,6 +118,31 @@ static void ring(int kind, int bytes)
         }
         MPI_Request_free(&requests[0]);
         MPI_Request_free(&requests[1]);
+        break;
+    case 6: /* three that do not wait, completed in another order */
+        MPI_Iallreduce(in, out, bytes, MPI_BYTE, MPI_BOR, MPI_COMM_WORLD, &requests[0]);
+        if (blocks) *blocks += 3000 * (uint64_t)rank;
+        MPI_Ibarrier(MPI_COMM_WORLD, &requests[1]);
+        MPI_Ibcast(in + LENGTH, bytes + 8, MPI_BYTE, root, MPI_COMM_WORLD, &requests[2]);
+        MPI_Wait(&requests[2], MPI_STATUS_IGNORE);
+        MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+        for (int r = 0; r < size; r++) clocks[r] += 3000 * (uint64_t)r;
+        latest = 0;
+        for (int r = 0; r < size; r++)
+            if (clocks[r] > latest) latest = clocks[r];
+        uint64_t at_root = clocks[root], first = 0;
+        for (int r = 0; r < size; r++)
+            if (then[r] > first) first = then[r];
+        for (int r = 0; r < size; r++) {
+            wait_for(WAIT, r, at_root);
+            clocks[r] += 1000 * levels(size) + (uint64_t)(bytes + 8) / 8;
+            if (bytes) {
+                wait_for(WAITALL, r, first);
+                clocks[r] += 1000 * levels(size) + (uint64_t)bytes / 8;
+            }
+            wait_for(WAITALL, r, latest);
+            clocks[r] += 1000 * levels(size);
+        }
         break;
     default: /* asked for until it is there, with work that is none in between, from whomever */
         MPI_Isend(in, bytes, MPI_BYTE, next, tag, MPI_COMM_WORLD, &requests[1]);
@@ -277,7 +303,7 @@ int main(int argc, char **argv)
         work();
         unsigned kind = draw(8);
         if (kind == 0) blocking_ring(8 * (int)draw(400));
-        else if (kind <= 3) ring(1 + (int)draw(5), 8 * (int)draw(400));
+        else if (kind <= 3) ring(1 + (int)draw(6), 8 * (int)draw(400));
         else if (kind == 4) halves(half);
         else everybody((enum operation)(BARRIER + (int)draw(OPERATIONS - BARRIER)), grid);
     }

@@ -22,14 +22,15 @@ use crate::study::Clock;
 
 #[derive(Args, Debug)]
 #[command(after_help = "\
-The program is built with poise cc, c++ or fc and --noise, which puts copies of its loops beside them that carry noise
+The program is built with poise cc, c++ or fc and --noise, which puts copies of its loops beside them that carry noise \
 of every mode and quantity. Without this command the copies never run.
 Examples:
   poise cc --noise -O3 -march=native app.c -o app
-  poise absorb -- ./app 1000                                  every loop that runs long enough
-  poise absorb --profile study.runs/p4.n100.r1 -- mpirun -n 4 ./app 1000    hot loops only
-  poise absorb --mode fp_add64,l1_ld64 --loops solve.c:41 --format json -- ./app
-  poise absorb --method rebuild --build 'make -B CC=poise-cc' -- ./app      the slow way, as a check")]
+  poise absorb -- ./app 1000                every loop that runs long enough
+  poise absorb --profile study.runs/p4.n100.r1 -- mpirun -n 4 ./app 1000
+  poise absorb --mode fp_add64,l1_ld64 --loops solve.c:41 -- ./app
+  poise absorb --method rebuild --build 'make -B CC=poise-cc' -- ./app
+The third measures the hot loops of an earlier run only, the last is the slow way, as a check.")]
 pub struct AbsorbArgs {
     /// Noise modes to measure; all that the program was built with unless given.
     #[arg(long, value_delimiter = ',', value_name = "MODE,…")]

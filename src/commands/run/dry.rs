@@ -69,15 +69,7 @@ fn line(study: &Study, builds: &Builds, costs: &Costs, case: usize, done: &[Done
 
 /// A command as a shell would need it, for reading and pasting.
 pub fn shown(words: &[String]) -> String {
-    let is_plain = |word: &String| {
-        let plain = |c: char| c.is_ascii_alphanumeric() || "_-./=:,+@%^".contains(c);
-        !word.is_empty() && word.chars().all(plain)
-    };
-    let quoted = |word: &String| match is_plain(word) {
-        true => word.clone(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
-    };
-    words.iter().map(quoted).collect::<Vec<_>>().join(" ")
+    words.iter().map(|word| output::shown(word)).collect::<Vec<_>>().join(" ")
 }
 
 fn for_people(study: &Study, builds: &Builds, lines: &[Line], quiet: bool) -> String {

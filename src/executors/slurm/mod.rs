@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::interrupt;
 use crate::output;
 use crate::run::misfortune::{Cause, Outcome};
-use crate::run::{RECORD, Run, record};
+use crate::run::{RECORD, Run, left, record};
 use crate::study::{SlurmPlace, Study, Submit};
 use submission::{Geometry, Item, Submission};
 pub use submission::{WORKERS, work};
@@ -223,16 +223,19 @@ fn pause(time: Duration, is_over: bool) -> Result<()> {
     interrupt::check()
 }
 
-/// Removes the unfinished folders of tasks that were killed on their nodes.
+/// Removes the unfinished folders of tasks that were killed on their nodes, but for what was measured in them.
 fn clear(results: &Path) {
     let folders = |folder: &Path| {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
         entries.filter(|path| path.is_dir()).collect::<Vec<PathBuf>>()
     };
     let groups = std::iter::once(results.to_owned()).chain(folders(results));
-    for path in groups.flat_map(|group| folders(&group)) {
+    for (group, path) in groups.flat_map(|group| folders(&group).into_iter().map(move |path| (group.clone(), path))) {
         if path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(WORKERS)) {
-            let _ = fs::remove_dir_all(path);
+            match left::keep_measured(&path, &group) {
+                Some(kept) => output::say(kept),
+                None => drop(fs::remove_dir_all(path)),
+            }
         }
     }
 }

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use super::submission::Submission;
 use crate::error::{Error, Result};
-use crate::run::misfortune::Cause;
+use crate::run::misfortune::{Cause, signal_name};
 
 /// Jobs in the queue: by the job's name and the array's index, why they wait.
 pub struct Queue {
@@ -159,16 +159,28 @@ fn meaning(state: Option<&State>, said: &str) -> (Cause, String) {
              results folder's file system."
                 .to_owned(),
         ),
-        other => (Cause::CannotStart, format!("Its job ended ({other}{}) and left no run.", how(exit))),
+        other => match exit.split_once(':').map(|(_, signal)| signal).filter(|&signal| signal != "0") {
+            Some(signal) => (Cause::Signal, format!("Its job was killed by signal {} and left no run.", named(signal))),
+            None => (Cause::CannotStart, format!("Its job ended ({other}{}) and left no run.", how(exit))),
+        },
     }
 }
 
-/// `7:0`, a status and a signal, in words.
+/// A signal's number as Slurm writes it, with its name, and what sends it most.
+fn named(signal: &str) -> String {
+    match signal.parse() {
+        // Where Slurm or the kernel ends what uses too much memory and no cgroup tells, this is all that is known.
+        Ok(libc::SIGKILL) => format!("{}, perhaps for want of memory,", signal_name(libc::SIGKILL)),
+        Ok(number) => signal_name(number),
+        Err(_) => signal.to_owned(),
+    }
+}
+
+/// The status of `7:0`, a status and a signal, in words.
 fn how(exit: &str) -> String {
     match exit.split_once(':') {
         Some((status, "0")) => format!(", status {status}"),
-        Some((_, signal)) => format!(", signal {signal}"),
-        None => String::new(),
+        _ => String::new(),
     }
 }
 
@@ -191,7 +203,9 @@ mod tests {
         assert_eq!(of("TIMEOUT", "0:0", "").0, Cause::TimeLimit);
         let failed = (Cause::CannotStart, "Its job ended (FAILED, status 7) and left no run.".to_owned());
         assert_eq!(of("FAILED", "7:0", "DUE TO TIME LIMIT"), failed, "a state that is known counts");
-        assert!(of("FAILED", "0:9", "").1.contains("(FAILED, signal 9)"));
+        let killed = "Its job was killed by signal 9 (SIGKILL), perhaps for want of memory, and left no run.";
+        assert_eq!(of("FAILED", "0:9", ""), (Cause::Signal, killed.to_owned()));
+        assert!(of("FAILED", "0:11", "").1.contains("signal 11 (SIGSEGV) and left no run"));
         // What slurmstepd 22.05 prints where memory is watched without cgroups.
         let memory = "slurmstepd-n1: error: StepId=1.batch exceeded memory limit (570585088 > 104857600), being killed";
         assert_eq!(of("FAILED", "0:9", memory).0, Cause::OutOfMemory);

@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use poise_profile::{Metric, Profile, RegionKind};
 
 use crate::counts::everywhere;
+use crate::threads::visits_below;
 use crate::tools::{Bench, Source, at, succeed, total};
 
 const NESTED: Source<'_> = Source { text: include_str!("programs/nested.cpp"), language: "cpp" };
@@ -125,13 +126,13 @@ fn calls_are_below_the_inlined_functions_that_make_them() {
     }
 }
 
-/// Without debug information, and where nobody asks, everything counts for what was compiled.
+/// Without debug information, and where that is asked for, everything counts for what was compiled.
 #[test]
-fn no_paths_without_debug_information_or_wish() {
+fn no_paths_without_debug_information_or_on_request() {
     let bench = Bench::new();
     let with = bench.measure(&bench.counted(&NESTED, &["-O2"]), &[]);
     let mut plain = bench.counting(&NESTED, &["-O2"]);
-    succeed(plain.env_remove("POISE_INLINED").arg("-o").arg(bench.path("plain")));
+    succeed(plain.env("POISE_INLINED", "off").arg("-o").arg(bench.path("plain")));
     let plain = bench.measure(&bench.path("plain"), &[]);
     let without = bench.measure(&bench.counted(&NESTED, &["-O2", "-g0"]), &[]);
     for run in [&plain, &without] {
@@ -140,4 +141,105 @@ fn no_paths_without_debug_information_or_wish() {
         let of_main = |run: &crate::tools::Run, metric| at(run.profile(), &["main"], metric);
         assert_eq!(of_main(run, Metric::BasicBlocks), of_main(&with, Metric::CompiledBlocks));
     }
+}
+
+/// What starts in an inlined function: callbacks of one call, threads of two kinds, and teams of two OpenMP runtimes.
+const STARTING: &str = r#"
+#include <cstdio>
+#include <cstdlib>
+#include <pthread.h>
+#include <thread>
+#define INLINED __attribute__((always_inline)) static inline
+static volatile long sum;
+static long comparisons;
+extern "C" void twice(void (*f)(int));
+extern "C" __attribute__((noinline)) void work(long n) { for (long i = 0; i < n; i++) sum = i; }
+extern "C" void task(int n) { for (int i = 0; i < n; i++) sum = i; }
+static int compare(const void *a, const void *b) { comparisons++; work(2); return *(const int *)a - *(const int *)b; }
+static void *body(void *n) { work((long)n); return n; }
+INLINED void sort() { int v[] = {5, 3, 8, 1, 9, 2, 7}; qsort(v, 7, sizeof *v, compare); }
+INLINED void start(long n) { for (long i = 0; i < n; i++) { pthread_t t; pthread_create(&t, 0, body, (void *)i); pthread_join(t, 0); } }
+INLINED void modern(long n) { std::thread t([n] { work(n); }); t.join(); }
+INLINED void team() {
+#pragma omp parallel num_threads(3)
+    work(50);
+}
+INLINED void library() { twice(task); }
+int main() {
+    for (int i = 0; i < 5; i++) { sort(); team(); library(); }
+    start(6);
+    modern(3);
+    work(1);
+    std::printf("%ld\n", comparisons);
+}
+"#;
+
+/// All of it is below the inlined function.
+#[test]
+fn what_inlined_functions_start_is_below_them() {
+    let bench = Bench::new();
+    let twice = "void twice(void (*f)(int)) {\n#pragma omp parallel num_threads(2)\n f(9);\n#pragma omp parallel num_threads(2)\n f(8);\n}";
+    std::fs::write(bench.path("twice.c"), twice).unwrap();
+    succeed(
+        Command::new("gcc").args(["-O2", "-fopenmp", "-c", "twice.c", "-o", "twice.o"]).current_dir(bench.path("")),
+    );
+    let object = bench.path("twice.o").display().to_string();
+    let source = Source { text: STARTING, language: "cpp" };
+    for level in ["-O0", "-O2"] {
+        let flags = [level, "-fopenmp", "-pthread", "-fdebug-info-for-profiling", &object];
+        let run = bench.measure(&bench.counted(&source, &flags), &[]);
+        assert_eq!(run.output.status.code(), Some(0), "{}", String::from_utf8_lossy(&run.output.stderr));
+        let profile = run.profile();
+        let comparisons: u128 = String::from_utf8_lossy(&run.output.stdout).trim().parse().unwrap();
+        let visits = |inlined: &str, last: &str| visits_below(profile, &["main", inlined], last);
+        assert_eq!(visits("_ZL4sortv", "_ZL7comparePKvS0_"), comparisons, "{level}");
+        assert_eq!(visits("_ZL4sortv", "work"), comparisons, "{level}");
+        assert_eq!(visits("_ZL4teamv", "work"), 5 * 3, "{level}");
+        assert_eq!(visits("_ZL7libraryv", "task"), 5 * 2 * 2, "{level}");
+        assert_eq!(visits("_ZL5startl", "work"), 6, "{level}");
+        assert_eq!(visits("_ZL6modernl", "work"), 1, "{level}");
+        // What main calls itself is below main alone, after all that.
+        assert_eq!(at(profile, &["main", "work"], Metric::Visits), Some(1), "{level}");
+        assert_eq!(visits_below(profile, &["main"], "work"), comparisons + 5 * 3 + 6 + 1 + 1, "{level}");
+    }
+}
+
+/// A function whose inlined loops do not execute has the metric of functions with such loops all the same.
+#[test]
+fn functions_are_as_compiled_also_where_inlined_loops_do_not_execute() {
+    let text = "static volatile int sink;
+        static inline int skipped(int n) { int s = 0; for (int i = 0; i < n; i++) s += sink; return s; }
+        __attribute__((noinline)) int entered(int n) { while (sink > n) n++; return n > 100 ? skipped(n) : n; }
+        int main(int c, char **v) { return entered(c) == 1000; }";
+    let bench = Bench::new();
+    let run = bench.measure(&bench.counted(&Source { text, language: "c" }, &["-O2"]), &[]);
+    let of_entered = |metric| at(run.profile(), &["main", "entered"], metric);
+    assert_eq!(at(run.profile(), &["main", "entered", "skipped"], Metric::BasicBlocks), None);
+    assert!(of_entered(Metric::BasicBlocks).is_some_and(|blocks| blocks > 0));
+    assert_eq!(of_entered(Metric::CompiledBlocks), of_entered(Metric::BasicBlocks));
+}
+
+/// A function of very many blocks and inlined loops has as many accumulators as the compiler has time for; nothing is lost.
+#[test]
+fn very_large_functions_count_right() {
+    let parts = 300;
+    let mut text = "static volatile int sink;\n".to_owned();
+    for part in 0..parts {
+        text += &format!(
+            "__attribute__((always_inline)) static inline void part{part}(int n) {{ for (int i = 0; i < n; i++) if (sink + i & {}) sink = i; }}\n",
+            part % 7 + 1
+        );
+    }
+    text += "int main(int c, char **v) {\n";
+    (0..parts).for_each(|part| text += &format!("part{part}(c + {});\n", part % 5));
+    text += "return 0; }\n";
+    let (bench, source) = (Bench::new(), Source { text: &text, language: "c" });
+    let run = bench.measure(&bench.counted(&source, &["-O1"]), &[]);
+    let profile = run.profile();
+    assert_eq!(total(profile), bench.covered(&source, &["-O1"], &[]));
+    let chains = profiled(profile);
+    let counted = chains.keys().filter(|chain| chain.len() == 2).count();
+    // Each part has at least a header, an arm and a latch, and the entry is before them.
+    assert!((100..=(1 << 18) / (3 * parts)).contains(&counted), "{counted}");
+    assert!(chains[&vec!["main".to_owned()]] > 1000);
 }

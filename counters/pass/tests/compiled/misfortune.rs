@@ -118,3 +118,86 @@ fn libraries_that_come_and_go_keep_their_names() {
         files.len() == 3 && ["one.c", "two.c", "three.c"].iter().all(|f| files.iter().any(|file| file.ends_with(f)))
     );
 }
+
+/// Ten thousand threads that live at the same time, within a bounded memory for each.
+#[test]
+fn ten_thousand_threads_at_once_are_counted() {
+    let text = format!(
+        "#define _GNU_SOURCE\n#include <pthread.h>\n#include <stdio.h>\n#include <string.h>\n{WORK}
+        enum {{ N = 10000 }};
+        static pthread_t threads[N]; static pthread_barrier_t all;
+        static void *body(void *n) {{ work(1 + (int)(long)n % 7); pthread_barrier_wait(&all); work(2); return n; }}
+        static long resident(void) {{ char line[256]; long kilobytes = 0; FILE *file = fopen(\"/proc/self/status\", \"r\");
+            while (fgets(line, sizeof line, file)) if (sscanf(line, \"VmRSS: %ld\", &kilobytes) == 1) break;
+            fclose(file); return kilobytes; }}
+        int main(void) {{
+            pthread_attr_t small; pthread_attr_init(&small); pthread_attr_setstacksize(&small, 1 << 16);
+            if (pthread_barrier_init(&all, 0, N + 1)) return 9;
+            for (int i = 0; i < N; i++) if (pthread_create(&threads[i], &small, body, (void *)(long)i)) return 1;
+            long most = resident();
+            pthread_barrier_wait(&all);
+            for (int i = 0; i < N; i++) if (pthread_join(threads[i], 0)) return 1;
+            printf(\"%ld\\n\", most);
+            return 0; }}"
+    );
+    let (bench, source) = (Bench::new(), Source { text: &text, language: "c" });
+    let program = bench.counted(&source, &["-O1", "-pthread"]);
+    let alone = Command::new(&program).output().unwrap();
+    let run = bench.measure(&program, &[]);
+    assert_eq!((run.output.status.code(), errors(&run).as_str()), (Some(0), ""));
+    let visits = |path: &[&str]| at(run.profile(), path, Metric::Visits);
+    assert_eq!(visits(&["main", "body"]), Some(10_000));
+    assert_eq!(visits(&["main", "body", "work"]), Some(20_000));
+    let kilobytes =
+        |output: &std::process::Output| -> u64 { String::from_utf8_lossy(&output.stdout).trim().parse().unwrap() };
+    // A tree's first nodes take some 5 KiB, and touching them a page or two more.
+    let each = kilobytes(&run.output).saturating_sub(kilobytes(&alone)) / 10_000;
+    assert!(each <= 16, "{each} KiB");
+}
+
+/// Objects do not care which LLVM made them; bitcode of a newer one counts once where the older compiler can read it, and else is refused in one line.
+#[test]
+fn parts_of_different_llvms_make_one_program_or_are_refused() {
+    let bench = Bench::new();
+    let plugin = format!("-fpass-plugin={}/libpoise_pass.so", libraries().display());
+    let part = "int part(int n) { static volatile int s; for (int i = 0; i < n; i++) s += i; return s; }";
+    std::fs::write(bench.path("part.c"), part).unwrap();
+    let compile = |compiler: &str, arguments: &[&str]| {
+        Command::new(compiler).args(arguments).arg(&plugin).current_dir(bench.path("")).output().unwrap()
+    };
+    let main = "int part(int n); int main(int c, char **v) { int s = 0; for (int i = 0; i < 5; i++) s += part(c + i); return s == 0; }";
+    let source = Source { text: main, language: "c" };
+    let object = bench.path("part.o");
+    assert!(compile("clang-16", &["-O1", "-c", "part.c", "-o", "part.o"]).status.success());
+    let program = bench.path("both");
+    succeed(bench.counting(&source, &["-O1"]).arg(&object).arg("-o").arg(&program));
+    let run = bench.measure(&program, &[]);
+    assert_eq!(at(run.profile(), &["main", "part"], Metric::Visits), Some(5));
+    // The part has its entry, its iterations and its end, as LLVM 19 compiles it too.
+    assert!(compile("clang-19", &["-O1", "-c", "part.c", "-o", "part.o"]).status.success());
+    succeed(bench.counting(&source, &["-O1"]).arg(&object).arg("-o").arg(&program));
+    assert_eq!(total(bench.measure(&program, &[]).profile()), total(run.profile()));
+    assert!(compile("clang-19", &["-O1", "-c", "-emit-llvm", "part.c", "-o", "part.bc"]).status.success());
+    // What an older LLVM can read of it is instrumented already, and stays so.
+    let older = compile("clang-16", &["-O1", "-c", "part.bc", "-o", "part.o"]);
+    let told = String::from_utf8_lossy(&older.stderr).into_owned();
+    if older.status.success() {
+        succeed(bench.counting(&source, &["-O1"]).arg(&object).arg("-o").arg(&program));
+        assert_eq!(total(bench.measure(&program, &[]).profile()), total(run.profile()));
+    } else {
+        assert!(told.lines().filter(|line| line.contains("error: ")).count() == 1, "{told}");
+    }
+}
+
+/// An instrumented object that is linked without the runtime: the linker says which functions of ours are missing.
+#[test]
+fn a_missing_runtime_is_told_by_the_linker() {
+    let bench = Bench::new();
+    let source =
+        Source { text: "int main(int c, char **v) { for (int i = 0; i < c; i++) c--; return 0; }", language: "c" };
+    let object = bench.path("main.o");
+    succeed(bench.counting(&source, &["-O1", "-c", "-Wno-unused-command-line-argument"]).arg("-o").arg(&object));
+    let output = Command::new("clang-19").arg(&object).arg("-o").arg(bench.path("main")).output().unwrap();
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && told.contains("poise_enter"), "{told}");
+}

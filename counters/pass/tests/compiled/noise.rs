@@ -77,6 +77,44 @@ fn exceptions_threads_and_jumps_survive_noise() {
     same_for_all(&throwing, &["-O2"], &[]);
 }
 
+#[test]
+fn arguments_and_results_of_all_kinds_reach_functions_with_noise() {
+    let twins = Source { text: include_str!("programs/twins.c"), language: "c" };
+    for flags in [&["-O0"][..], &["-O2"], &["-O3", "-fno-pic", "-no-pie"]] {
+        same_for_all(&twins, flags, &["12"]);
+    }
+}
+
+/// Instructions that a run executes, as valgrind counts them.
+fn executed(program: &Path, arguments: &[&str]) -> f64 {
+    let mut command = Command::new("valgrind");
+    command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]).arg(program).args(arguments);
+    let output = command.output().expect("valgrind is not installed");
+    let told = String::from_utf8_lossy(&output.stderr);
+    let count = told.lines().find_map(|line| line.split_once("Collected : ")).expect("valgrind says no count").1;
+    count.trim().parse().expect("valgrind's count is no number")
+}
+
+/// The kernels of docs/absorption.md, small.
+#[test]
+fn noise_that_nobody_asks_for_costs_less_than_a_percent() {
+    let kernels = [
+        (include_str!("../../../../examples/absorption/matmul.c"), &["60", "20"][..]),
+        (include_str!("../../../../examples/absorption/stream.c"), &["1", "20", "1"]),
+        (include_str!("../../../../examples/absorption/chase.c"), &["1", "1000000"]),
+        (include_str!("../../../../examples/absorption/compute.c"), &["1000", "100"]),
+        (include_str!("../../../../examples/absorption/spmxv.c"), &["2000", "0", "50", "1"]),
+    ];
+    for (text, arguments) in kernels {
+        let flags = ["-O3", "-march=x86-64-v3", "-pthread"];
+        let source = Source { text, language: "c" };
+        let bench = Bench::new();
+        let without = executed(&build(&bench, &source, "off", &flags), arguments);
+        let with = executed(&build(&bench, &source, "modes=fp_add64,memory_ld64,nop;k=2,8", &flags), arguments);
+        assert!(with < 1.01 * without, "{with} against {without} instructions of\n{text}");
+    }
+}
+
 fn at<'a>(noise: &'a Noise, function: &str) -> Vec<&'a poise_profile::Series> {
     noise.series.iter().filter(|series| noise.loops[series.target as usize].function == function).collect()
 }

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use proptest::prelude::*;
+use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, TestRunner};
 
 use crate::tools::{Bench, LLVMS, Source, total};
@@ -173,6 +174,15 @@ fn nests(bodies: &[Vec<Statement>]) -> String {
 /// Almost three thousand nests of loops, most of them with trip counts known when they are entered, some with breaks.
 #[test]
 fn random_loop_nests_count_the_same() {
-    let bodies = prop::collection::vec(statements(), BATCH);
-    agree(bodies.prop_map(|bodies| nests(&bodies)), &["-O0", "-O1", "-O2", "-O3"]);
+    agree(loop_nests(BATCH), &["-O0", "-O1", "-O2", "-O3"]);
+}
+
+/// Programs of so many functions with loop nests.
+pub fn loop_nests(functions: usize) -> impl Strategy<Value = String> {
+    prop::collection::vec(statements(), functions).prop_map(|bodies| nests(&bodies))
+}
+
+/// One of what `strategy` may give, the same on every run.
+pub fn one_of(strategy: impl Strategy<Value = String>) -> String {
+    strategy.new_tree(&mut TestRunner::deterministic()).unwrap().current()
 }

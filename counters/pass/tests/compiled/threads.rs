@@ -15,7 +15,7 @@ fn roots(profile: &Profile) -> Vec<String> {
 }
 
 /// Visits of `last` below the call path that starts with `above`, whatever the compiler calls the functions between.
-fn visits_below(profile: &Profile, above: &[&str], last: &str) -> u128 {
+pub fn visits_below(profile: &Profile, above: &[&str], last: &str) -> u128 {
     let is_meant = |&node: &u32| {
         let path = profile.path(node).unwrap();
         let names: Vec<_> = path.iter().map(|region| region.name.as_str()).collect();

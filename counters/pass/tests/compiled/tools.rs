@@ -107,7 +107,6 @@ impl Bench {
         let libraries = libraries();
         let folder = libraries.display();
         let mut command = self.compiler(source.language);
-        command.env("POISE_INLINED", "on");
         // The runtime comes before the libraries in front of which it stands.
         command.arg(format!("-L{folder}")).arg("-lpoise_runtime").arg(format!("-Wl,-rpath,{folder}"));
         command.args(flags).arg(self.file(source));

@@ -2,7 +2,8 @@
 //!
 //! This file is what compiled loops call and what `counters/pass/cpp` describes of them; `local` decides, per thread,
 //! `sweep` which quantities come next, `settings` what is asked for, `buffer` has the memory that noise loads from.
-//! Without POISE_ABSORB every thread's state stays null, and no loop ever calls anything of this.
+//! Without POISE_ABSORB no module is asked for noise and every thread's state stays null, so that no loop ever calls
+//! anything of this.
 
 mod buffer;
 mod collect;
@@ -13,13 +14,13 @@ mod sweep;
 use std::ffi::{CStr, c_char, c_void};
 use std::ptr::null_mut;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 pub use collect::collect;
 use local::Local;
 use settings::Settings;
 
-use crate::words;
+use crate::{clock, words};
 
 // `poise_noise` must be reached without a call, as `poise_thread` of `../thread.rs`.
 words::define!("poise_noise", 16);
@@ -63,9 +64,21 @@ pub struct Module {
     modes: Table<*const c_char>,
     loops: Table<Loop>,
     sites: Table<*const Site>,
+    /// Whether its functions go on in their copies with noise; read by them alone.
+    asked: *const AtomicU64,
 }
 
-// SAFETY: apart from `next`, which is atomic, modules are constant.
+impl Module {
+    /// From now on its functions run with noise.
+    fn ask(&self) {
+        // SAFETY: the pass emits the variable with the module, or nothing.
+        if let Some(asked) = unsafe { self.asked.as_ref() } {
+            asked.store(1, Ordering::Relaxed);
+        }
+    }
+}
+
+// SAFETY: apart from what is atomic, modules are constant.
 unsafe impl Sync for Module {}
 
 /// What the pass tells of a loop.
@@ -145,7 +158,12 @@ fn modules() -> impl Iterator<Item = &'static Module> {
 /// Reads the environment, in a process that measures; says what is wrong with it.
 pub fn start(text: &str) -> Result<(), String> {
     if let Some(settings) = Settings::parse(text)? {
+        if clock::is_none() {
+            return Err("there is no time by POISE_CLOCK=none".into());
+        }
         let _ = SETTINGS.set(settings);
+        // Those whose start-up code ran before the runtime's.
+        modules().for_each(Module::ask);
     }
     Ok(())
 }
@@ -197,9 +215,12 @@ pub unsafe extern "C" fn poise_noise_enrol(module: *mut Module) {
     loop {
         enrolled.next.store(head, Ordering::Release);
         match MODULES.compare_exchange(head, module, Ordering::AcqRel, Ordering::Acquire) {
-            Ok(_) => return,
+            Ok(_) => break,
             Err(other) => head = other,
         }
+    }
+    if SETTINGS.get().is_some() {
+        enrolled.ask();
     }
 }
 
@@ -219,7 +240,7 @@ pub unsafe extern "C" fn poise_noise_begin(site: *const Site) -> Choice {
 /// Tells that the variant chosen last is done with `iterations` iterations, and whether the loop has ended.
 #[unsafe(no_mangle)]
 pub extern "C" fn poise_noise_end(iterations: u64, done: u64) {
-    let now = crate::clock::now();
+    let now = clock::now();
     // SAFETY: as in `poise_noise_begin`.
     let block = unsafe { &mut *here() };
     // SAFETY: as in `poise_noise_begin`.

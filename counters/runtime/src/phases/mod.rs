@@ -1,41 +1,52 @@
 //! Effort over time: bins of each thread, where POISE_PHASES asks for them. This file is what the hooks call and what
 //! becomes of it in the profile; `recorder` holds a thread's bins.
 //!
-//! Without POISE_PHASES each hook reads one word and goes on; with it, mostly three.
+//! A hook compares the blocks and the clock with where the current bin ends, and the bin of a call path that it comes to with the
+//! current one; it does so without POISE_PHASES, too, where no bin ever ends.
 
 mod recorder;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::panic::AssertUnwindSafe;
 use std::ptr::null;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use poise_profile::{Bin, BinUnit, Phases, Place, Profile, Region, Share, Timeline};
+use poise_profile::{Bin, BinUnit, Metric, Phases, Place, Profile, Region, Share, Timeline};
 
 use crate::clock::{self, Scale};
 use crate::process::say;
-use crate::thread::alone;
-use crate::tree::{Counter, Node};
-use crate::words;
+use crate::thread::{self, alone};
+use crate::tree::Node;
 use recorder::{Path, Recorder};
 
-// `poise_bins` must be reached without a call, as `poise_thread` of `../thread.rs`.
-words::define!("poise_bins", 8);
-
-/// Where the calling thread's pointer to its bins is; null where it has none.
-#[inline(always)]
-fn here() -> *mut *const Local {
-    words::address!("poise_bins")
+/// What a thread's hooks look at, behind its `poise_thread`. All zero in a thread that has entered nothing, whose hooks do not
+/// look at it. The thread alone does.
+#[repr(C)]
+pub struct Bins {
+    /// The blocks at which the current bin is full; more than there can be where that does not depend on them.
+    limit: u64,
+    /// The clock at which it is, likewise.
+    until: u64,
+    /// Number of the current bin, from 1; 0 where there are none.
+    bin: u64,
+    /// Null where there are none.
+    local: *const Local,
 }
 
-/// The bins of a thread: what its hooks look at, and behind a lock what changes from bin to bin.
+impl Bins {
+    /// No bins: none ever ends.
+    const NONE: Self = Self { limit: u64::MAX, until: u64::MAX, bin: 0, local: null() };
+
+    /// Where the current bin ends, in its unit.
+    fn end(&mut self, is_time: bool) -> &mut u64 {
+        if is_time { &mut self.until } else { &mut self.limit }
+    }
+}
+
+/// The bins of a thread, which others may read.
 struct Local {
-    /// Number of the current bin, from 1.
-    bin: Counter,
-    /// The blocks or the time at which it is full.
-    limit: Counter,
     is_time: bool,
     /// Number of the thread in its process.
     thread: u32,
@@ -45,7 +56,7 @@ struct Local {
 // SAFETY: what the recorder points to are regions, which are constant, and nodes, which other threads only read while their
 // tree lives: `thread_ends` makes the recorder forget them.
 unsafe impl Send for Local {}
-// SAFETY: as above; the counters are atomic, and only the thread itself writes them.
+// SAFETY: as above.
 unsafe impl Sync for Local {}
 
 impl Local {
@@ -70,7 +81,7 @@ struct Settings {
 }
 
 /// Blocks of the first bins where they widen as needed.
-const FIRST_BLOCKS: u64 = 1 << 14;
+const FIRST_BLOCKS: u64 = 1 << 12;
 /// Nanoseconds of the first bins.
 const FIRST_TIME: u64 = 100_000;
 
@@ -117,6 +128,9 @@ impl Settings {
 /// Reads the environment, in a process that measures; says what is wrong with it.
 pub fn start(text: &str) -> Result<(), String> {
     if let Some(settings) = Settings::parse(text)? {
+        if settings.unit == BinUnit::Time && clock::is_none() {
+            return Err("there is no time by POISE_CLOCK=none".into());
+        }
         let _ = SETTINGS.set(settings);
     }
     Ok(())
@@ -136,136 +150,139 @@ pub fn stop() -> bool {
 #[inline]
 pub fn forget() {
     // SAFETY: the word is this thread's.
-    unsafe { *here() = null() };
+    unsafe { *thread::bins() = Bins::NONE };
 }
 
-/// Gives the calling thread bins, if it is to have some; its blocks are attributed up to `mark`.
-pub fn thread_begins(mark: u64) {
+/// Gives the calling thread bins, if it is to have some; its blocks are attributed up to `mark`, and it is at `node`.
+pub fn thread_begins(mark: u64, node: *mut Node) {
     static THREADS: AtomicU32 = AtomicU32::new(0);
+    // SAFETY: the word is this thread's.
+    let bins = unsafe { &mut *thread::bins() };
+    *bins = Bins::NONE;
     let Some(settings) = settings() else { return };
     let width = settings.in_ticks();
     let is_time = settings.unit == BinUnit::Time;
-    let local = Arc::new(Local {
-        bin: Counter::default(),
-        limit: Counter::default(),
-        is_time,
-        thread: THREADS.fetch_add(1, Ordering::Relaxed),
-        recorder: Mutex::new(Recorder::new(settings.unit, width, settings.width.is_none())),
-    });
-    local.bin.add(1);
-    local.limit.add(if is_time { clock::now() } else { mark }.saturating_add(width));
+    let mut recorder = Recorder::new(settings.unit, width, settings.width.is_none());
+    recorder.reach(node);
+    let thread = THREADS.fetch_add(1, Ordering::Relaxed);
+    let local = Arc::new(Local { is_time, thread, recorder: Mutex::new(recorder) });
+    *bins.end(is_time) = if is_time { clock::now() } else { mark }.saturating_add(width);
+    bins.bin = 1;
     // The list keeps it alive as long as the process.
-    let pointer = Arc::as_ptr(&local);
+    bins.local = Arc::as_ptr(&local);
+    // SAFETY: the caller's promise.
+    unsafe { (*node).bin.set(bins.bin) };
     all().push(local);
-    // SAFETY: the word is this thread's.
-    unsafe { *here() = pointer };
 }
 
 /// The calling thread's tree is about to go. What it did is kept.
 pub fn thread_ends() {
-    // SAFETY: the word is this thread's; what it points to lives as long as the process.
-    if let Some(local) = unsafe { std::mem::replace(&mut *here(), null()).as_ref() } {
+    // SAFETY: the words are this thread's; what they point to lives as long as the process.
+    if let Some(local) = unsafe { std::mem::replace(&mut *thread::bins(), Bins::NONE).local.as_ref() } {
         // Waits for the thread that makes the profile, which looks at nodes that are about to go.
         local.recorder.lock().unwrap_or_else(PoisonError::into_inner).end();
     }
 }
 
-/// The calling thread's bins; `None` where it has none.
+/// The calling thread comes to `node`, of its tree, and will count there. `busy` is the thread's, as for [`alone`].
 #[inline(always)]
-fn local() -> Option<&'static Local> {
-    // SAFETY: as in `thread_ends`.
-    unsafe { (*here()).as_ref() }
-}
-
-/// `node`, of the calling thread's tree, is about to count something. `busy` is the thread's, as for [`alone`].
-#[inline(always)]
-pub fn prepare(node: *mut Node, busy: &mut u64) {
-    if let Some(local) = local() {
-        // SAFETY: the caller's promise.
-        let node_bin = unsafe { &(*node).bin };
-        if node_bin.get() != local.bin.get() {
-            reach(local, node, busy);
-        }
+pub fn prepare(bins: &Bins, node: *mut Node, busy: &mut u64) {
+    // SAFETY: the caller's promise.
+    if unsafe { &(*node).bin }.get() != bins.bin {
+        reach(bins, node, busy);
     }
 }
 
 #[cold]
 #[inline(never)]
-fn reach(local: &'static Local, node: *mut Node, busy: &mut u64) {
-    let reach = move |recorder: &mut Recorder| recorder.reach(node, [0, 0]);
-    if alone(busy, false, move || local.with(reach)) {
+fn reach(bins: &Bins, node: *mut Node, busy: &mut u64) {
+    // SAFETY: what is pointed to lives as long as the process.
+    let local = unsafe { bins.local.as_ref() };
+    let reach = move |recorder: &mut Recorder| recorder.reach(node);
+    if local.is_none_or(|local| alone(busy, false, move || local.with(reach))) {
         // SAFETY: the caller's promise.
-        unsafe { (*node).bin.set(local.bin.get()) };
+        unsafe { (*node).bin.set(bins.bin) };
     }
 }
 
-/// `node` has just counted `blocks` in `ticks`: the thread has executed `all` blocks, and it is `now`. `busy` is the thread's,
-/// as for [`alone`].
+/// `node`, which was prepared, has just counted `blocks` in `ticks`: the thread has executed `all` blocks, and it is `now`. `busy`
+/// is the thread's, as for [`alone`].
 #[inline(always)]
-pub fn advance(node: *mut Node, (blocks, ticks): (u64, u64), all: u64, now: u64, busy: &mut u64) {
-    if let Some(local) = local() {
-        let at = if local.is_time { now } else { all };
-        if at >= local.limit.get() {
-            close(local, node, (blocks, ticks), at, busy);
-        }
+pub fn advance(bins: &mut Bins, node: *mut Node, (blocks, ticks): (u64, u64), all: u64, now: u64, busy: &mut u64) {
+    if all >= bins.limit || now >= bins.until {
+        close(bins, node, (blocks, ticks), (all, now), busy);
     }
 }
 
 #[cold]
 #[inline(never)]
-fn close(local: &'static Local, node: *mut Node, (blocks, ticks): (u64, u64), at: u64, busy: &mut u64) {
+fn close(bins: &mut Bins, node: *mut Node, (blocks, ticks): (u64, u64), (all, now): (u64, u64), busy: &mut u64) {
+    // SAFETY: as in `reach`.
+    let Some(local) = (unsafe { bins.local.as_ref() }) else { return };
+    let at = if local.is_time { now } else { all };
+    let end = bins.end(local.is_time);
+    let excess = at.saturating_sub(*end);
     let close = move |recorder: &mut Recorder| {
-        let left = recorder.close(node, blocks, ticks, at - local.limit.get());
-        local.limit.set((at - left).saturating_add(recorder.width));
-        local.bin.add(1);
+        let left = recorder.close(node, blocks, ticks, excess);
+        *end = (at - left).saturating_add(recorder.width);
     };
     if alone(busy, false, AssertUnwindSafe(move || local.with(close))) {
+        bins.bin += 1;
         // SAFETY: the caller's promise.
-        unsafe { (*node).bin.set(local.bin.get()) };
+        unsafe { (*node).bin.set(bins.bin) };
     }
 }
 
 /// The last `blocks` were polling and leave the effort: the bin ends that much later.
-pub fn polled(blocks: u64) {
-    if let Some(local) = local().filter(|local| !local.is_time) {
-        local.limit.set(local.limit.get().saturating_add(blocks));
-    }
+pub fn polled(bins: &mut Bins, blocks: u64) {
+    bins.limit = bins.limit.saturating_add(blocks);
 }
+
+/// How long the profile waits for a thread that is changing its bins, which is done in no time unless it is kept from running.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The bins of all threads, for a profile of one rank whose nodes are known. Empty where none were asked for.
 pub fn collect(rank: u32, profile: &Profile, scale: &Scale) -> Phases {
     let Some(settings) = settings() else { return Phases::default() };
     let mut collected = Collected::new(profile);
     let mut timelines: Vec<(u64, Timeline)> = Vec::new();
+    let mut left_out = Vec::new();
+    // SAFETY: the words are this thread's.
+    let own = unsafe { (*thread::bins()).local };
     for local in all().iter() {
-        // A thread that is recording right now is done in no time, unless it is this one, interrupted by a handler.
-        let mut patience = 100;
         let mut add =
             |recorder: &mut Recorder| timelines.extend(collected.timeline((rank, local.thread), recorder, scale));
+        let begin = Instant::now();
         let mut is_added = local.with(&mut add);
-        while !is_added && patience > 0 {
+        // This thread itself, interrupted by a handler that ends the process, is never done.
+        while !is_added && Arc::as_ptr(local) != own && begin.elapsed() < PATIENCE {
             std::thread::sleep(Duration::from_millis(1));
-            patience -= 1;
             is_added = local.with(&mut add);
         }
         if !is_added {
-            say(&format!(
-                "thread {} of rank {rank} was interrupted while it changed its bins; it has none in the profile.",
-                local.thread
-            ));
+            left_out.push(local.thread);
         }
     }
     let first = settings.in_ticks();
     let widest = timelines.iter().map(|(width, _)| *width).max().unwrap_or(first);
-    let mut phases = Phases { unit: settings.unit, places: collected.places, ..Phases::default() };
-    for (width, timeline) in timelines {
-        let mut own = Phases { timelines: vec![timeline], ..Phases::default() };
-        own.coarsen(widest / width);
-        phases.timelines.append(&mut own.timelines);
+    let mut timelines: Vec<Timeline> = timelines
+        .into_iter()
+        .flat_map(|(width, timeline)| {
+            let mut own = Phases { timelines: vec![timeline], ..Phases::default() };
+            own.coarsen(widest / width);
+            own.timelines
+        })
+        .collect();
+    if let Some(&thread) = left_out.first() {
+        say(&format!(
+            "{} of rank {rank} could not be asked for bins, since a signal handler ended the process in the middle of a change; all that is in no other bin is one bin of thread {thread}.",
+            if left_out.len() == 1 { format!("thread {thread}") } else { format!("{} threads", left_out.len()) }
+        ));
+        timelines.push(Timeline { rank, thread, bins: vec![collected.rest(&timelines)] });
     }
     let nominal = settings.width.unwrap_or(if settings.unit == BinUnit::Time { FIRST_TIME } else { FIRST_BLOCKS });
-    phases.width = nominal.saturating_mul(widest / first);
-    phases
+    let width = nominal.saturating_mul(widest / first);
+    Phases { unit: settings.unit, width, places: collected.places, timelines, ..Phases::default() }
 }
 
 /// Places of a profile that is being made.
@@ -294,7 +311,7 @@ impl<'a> Collected<'a> {
         };
         let bin =
             |shares: &Vec<recorder::Share>| Bin { shares: shares.iter().filter_map(share).collect(), lines: None };
-        let bins: Vec<Bin> = recorder.all_bins().iter().map(bin).collect();
+        let bins: Vec<Bin> = recorder.bins().iter().map(bin).collect();
         (!bins.is_empty()).then_some((recorder.width, Timeline { rank, thread, bins }))
     }
 
@@ -312,12 +329,45 @@ impl<'a> Collected<'a> {
             let mut roots = nodes.filter(|(_, node)| node.parent.is_none());
             roots.find(|(_, n)| self.profile.regions[n.region as usize].name == "(outside all regions)").map(|(i, _)| i)
         };
-        let node = node.or_else(outside)?;
+        Some(self.at(node.or_else(outside)?))
+    }
+
+    /// The place of a node of the profile.
+    fn at(&mut self, node: u32) -> u32 {
         let next = self.places.len() as u32;
-        Some(*self.index.entry(node).or_insert_with(|| {
+        *self.index.entry(node).or_insert_with(|| {
             self.places.push(Place { node, code: None });
             next
-        }))
+        })
+    }
+
+    /// What the profile has and none of the timelines.
+    fn rest(&mut self, timelines: &[Timeline]) -> Bin {
+        let mut binned: BTreeMap<u32, Share> = BTreeMap::new();
+        for share in timelines.iter().flat_map(|timeline| &timeline.bins).flat_map(|bin| &bin.shares) {
+            binned.entry(share.place).or_insert_with(|| Share { place: share.place, ..Share::default() }).add(share);
+        }
+        let profile = self.profile;
+        let mut shares = Vec::new();
+        for node in 0..profile.nodes.len() as u32 {
+            let place = self.at(node);
+            let value = |metric| profile.values.get(&(node, metric)).map_or(0, |value| value.sum as u64);
+            let known = binned.get(&place).copied().unwrap_or_default();
+            let rest = |metric, known| value(metric).saturating_sub(known);
+            shares.push(Share {
+                place,
+                count: rest(Metric::BasicBlocks, known.count),
+                visits: rest(Metric::Visits, known.visits),
+                bytes_sent: rest(Metric::BytesSent, known.bytes_sent),
+                bytes_received: rest(Metric::BytesReceived, known.bytes_received),
+                time: rest(Metric::Time, known.time),
+                wait_time: rest(Metric::WaitTime, known.wait_time),
+                ..Share::default()
+            });
+        }
+        // Times are rounded in each bin, so that a little of them is left of what others did.
+        shares.retain(|share| share.count > 0 || share.visits > 0);
+        Bin { shares, lines: None }
     }
 }
 
@@ -334,5 +384,30 @@ mod tests {
         assert!(parse("cycles").unwrap_err().contains("neither blocks nor time"));
         assert!(parse("blocks=0").unwrap_err().contains("no width"));
         assert!(parse("blocks=many").is_err());
+    }
+
+    #[test]
+    fn what_a_thread_did_whose_bins_cannot_be_asked_for_is_one_bin() {
+        let region =
+            Region { name: "f".into(), file: String::new(), line: 0, kind: poise_profile::RegionKind::Function };
+        let mut builder = poise_profile::RankBuilder::new();
+        let node = builder.node(None, region);
+        builder.add(node, Metric::BasicBlocks, 70);
+        builder.add(node, Metric::Visits, 3);
+        let profile = builder.finish(5);
+        SETTINGS.set(Settings { unit: BinUnit::Blocks, width: Some(10) }).unwrap();
+        let recorder = Recorder::new(BinUnit::Blocks, 10, false);
+        let local = Arc::new(Local { is_time: false, thread: 2, recorder: Mutex::new(recorder) });
+        all().push(local.clone());
+        // As where a signal handler ends the process that this thread interrupted in the middle of a change.
+        let held = local.recorder.lock().unwrap();
+        // SAFETY: the words are this thread's.
+        unsafe { (*thread::bins()).local = Arc::as_ptr(&local) };
+        let phases = collect(5, &profile, &Scale::since(&clock::Instant::now()));
+        drop(held);
+        let share = Share { place: 0, count: 70, visits: 3, ..Share::default() };
+        let bins = vec![Bin { shares: vec![share], lines: None }];
+        assert_eq!(phases.timelines, [Timeline { rank: 5, thread: 2, bins }]);
+        assert_eq!((phases.places[0].node, phases.width), (0, 10));
     }
 }

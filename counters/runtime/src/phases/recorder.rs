@@ -1,18 +1,21 @@
-//! The bins of one thread. Call paths count in the tree anyway; a bin is the difference of two looks at those that were reached
-//! in it. So a hook only asks whether its node was looked at in this bin already, and whether the bin is full.
+//! The bins of one thread. Call paths count in the tree anyway; a bin is what those that were reached in it have counted since
+//! the bins before. So a hook only asks whether its node was looked at in this bin already, and whether the bin is full.
+//! What a call path counted in a bin in which it could not be looked at is in the next: nothing is lost.
 //!
 //! Between two hooks a thread is on one call path, so that effort counted there fills bins exactly, however late it
 //! is told. Time is shared out in proportion to it, and effort in proportion to time where bins are of equal time.
 
 use std::collections::HashMap;
 
-use poise_profile::BinUnit;
+use poise_profile::{BinUnit, joining_hides};
 
 use crate::tree::{Node, Region};
 
-/// Bins that a thread has before two become one, where the width may grow.
-pub const MOST_BINS: usize = 4096;
-/// The same where the width was asked for: a bound for memory.
+/// Bins that a thread has before two become one, where the width may grow and that hides nothing.
+pub const ENOUGH: usize = 4096;
+/// Bins that it has at most where the width may grow: a bound for memory.
+pub const MOST: usize = 1 << 14;
+/// The same where the width was asked for.
 const MOST_FIXED: usize = 1 << 20;
 
 /// What is counted: basic blocks, ticks, visits, bytes sent, bytes received, ticks of waiting.
@@ -30,12 +33,14 @@ pub struct Share {
 /// A call path: its regions, outermost first.
 pub type Path = Vec<*const Region>;
 
-/// A node that was reached in the current bin, with what it had counted before.
-struct Reached {
+/// A node, and what of its counts is in bins.
+struct Seen {
     node: *mut Node,
-    path: u32,
-    before: Numbers,
+    binned: Numbers,
 }
+
+/// No call path.
+const NONE: u32 = u32::MAX;
 
 /// One thread's bins.
 pub struct Recorder {
@@ -44,12 +49,23 @@ pub struct Recorder {
     /// Blocks or ticks of a bin.
     pub width: u64,
     grows: bool,
+    /// Bins at which they are too many.
+    too_many: usize,
     /// The call paths.
     pub paths: Vec<Path>,
-    /// The bins that are over.
-    pub bins: Vec<Vec<Share>>,
-    index: HashMap<usize, u32>,
-    reached: Vec<Reached>,
+    /// By call path, the number of its innermost region.
+    regions: Vec<u32>,
+    region_numbers: HashMap<usize, u32>,
+    /// By call path.
+    seen: Vec<Seen>,
+    /// The call path by the number of its node.
+    index: Vec<u32>,
+    /// Call paths that were reached in the current bin, in this order.
+    reached: Vec<u32>,
+    /// Those of all bins that are over, one after the other.
+    shares: Vec<Share>,
+    /// Where in them each bin ends.
+    ends: Vec<usize>,
 }
 
 /// What a node has counted.
@@ -71,23 +87,46 @@ fn numbers(node: *mut Node) -> Numbers {
 impl Recorder {
     /// A thread without bins; `width` is at least 1.
     pub fn new(unit: BinUnit, width: u64, grows: bool) -> Self {
-        let (paths, bins, index, reached) = (Vec::new(), Vec::new(), HashMap::new(), Vec::new());
-        Self { unit, width, grows, paths, bins, index, reached }
+        Self {
+            unit,
+            width,
+            grows,
+            too_many: if grows { ENOUGH } else { MOST_FIXED },
+            paths: Vec::new(),
+            regions: Vec::new(),
+            region_numbers: HashMap::new(),
+            seen: Vec::new(),
+            index: Vec::new(),
+            reached: Vec::new(),
+            shares: Vec::new(),
+            ends: Vec::new(),
+        }
     }
 
-    /// `node`, of the calling thread's tree, is reached for the first time in this bin and has counted nothing in it but
-    /// `uncounted`.
-    pub fn reach(&mut self, node: *mut Node, uncounted: [u64; 2]) {
-        let next = self.paths.len() as u32;
-        let path = *self.index.entry(node as usize).or_insert(next);
-        if path == next {
-            // SAFETY: the caller's promise.
-            self.paths.push(unsafe { Node::regions(node) });
+    /// `node`, of the calling thread's tree, is reached for the first time in this bin.
+    pub fn reach(&mut self, node: *mut Node) {
+        let path = self.path(node);
+        self.reached.push(path);
+    }
+
+    /// The call path of a node.
+    fn path(&mut self, node: *mut Node) -> u32 {
+        // SAFETY: the caller's promise.
+        let number = unsafe { (*node).number() } as usize;
+        if number >= self.index.len() {
+            self.index.resize(number + 1, NONE);
         }
-        let mut before = numbers(node);
-        before[0] -= uncounted[0];
-        before[1] -= uncounted[1];
-        self.reached.push(Reached { node, path, before });
+        if self.index[number] == NONE {
+            self.index[number] = self.paths.len() as u32;
+            // SAFETY: the caller's promise.
+            let path = unsafe { Node::regions(node) };
+            let innermost = path.last().map_or(0, |region| *region as usize);
+            let next = self.region_numbers.len() as u32;
+            self.regions.push(*self.region_numbers.entry(innermost).or_insert(next));
+            self.paths.push(path);
+            self.seen.push(Seen { node, binned: Numbers::default() });
+        }
+        self.index[number]
     }
 
     /// The bin is full: of what `node` counted last, `blocks` in `ticks`, the last `excess` of the bins' unit belong to later
@@ -97,78 +136,130 @@ impl Recorder {
         let mut left = excess.min(whole);
         // The part of the last counts that a number of units stands for.
         let part = |units: u64| {
-            let of = |count: u64| (u128::from(count) * u128::from(units) / u128::from(whole.max(1))) as u64;
+            let of = |count: u64| match units {
+                0 => 0,
+                _ => (u128::from(count) * u128::from(units) / u128::from(whole.max(1))) as u64,
+            };
             [of(blocks), of(ticks)]
         };
+        let own = self.path(node);
         let mut rest = part(left);
-        let mut bin = self.current();
-        let path = self.index.get(&(node as usize)).copied();
-        if let Some(own) = bin.iter_mut().find(|share| Some(share.path) == path) {
-            own.numbers[0] = own.numbers[0].saturating_sub(rest[0]);
-            own.numbers[1] = own.numbers[1].saturating_sub(rest[1]);
-        }
-        self.push(bin);
-        while left >= self.width {
-            left -= self.width;
-            let after = part(left);
-            let numbers = [rest[0] - after[0], rest[1] - after[1], 0, 0, 0, 0];
-            rest = after;
-            self.push(path.map(|path| Share { path, numbers }).into_iter().collect());
+        for at in 0..self.reached.len() {
+            let reached = self.reached[at];
+            self.share(reached, if reached == own { rest } else { [0, 0] });
         }
         self.reached.clear();
-        self.reach(node, rest);
+        self.end_bin();
+        while left >= self.width {
+            left -= self.width;
+            rest = part(left);
+            self.share(own, rest);
+            self.end_bin();
+        }
+        self.reached.push(own);
         left
     }
 
-    /// The bins that are over, and the current one as it is.
-    pub fn all_bins(&self) -> Vec<Vec<Share>> {
-        let mut bins = self.bins.clone();
-        let current = self.current();
-        if current.iter().any(|share| share.numbers != Numbers::default()) {
-            bins.push(current);
+    /// Puts into the current bin what a call path has counted since the bins before, without the blocks and ticks that belong
+    /// to later ones.
+    fn share(&mut self, path: u32, later: [u64; 2]) {
+        let seen = &mut self.seen[path as usize];
+        let mut now = numbers(seen.node);
+        now[0] = now[0].wrapping_sub(later[0]);
+        now[1] = now[1].wrapping_sub(later[1]);
+        let numbers = std::array::from_fn(|i| now[i].wrapping_sub(seen.binned[i]));
+        if numbers != Numbers::default() {
+            seen.binned = now;
+            self.shares.push(Share { path, numbers });
         }
-        bins
+    }
+
+    /// The bins that are over, and the current one as it is, if there is something in it.
+    pub fn bins(&self) -> Vec<Vec<Share>> {
+        let begin = |bin: usize| if bin == 0 { 0 } else { self.ends[bin - 1] };
+        let over = self.ends.iter().enumerate().map(|(bin, &end)| self.shares[begin(bin)..end].to_vec());
+        let current = self.current();
+        over.chain((!current.is_empty()).then_some(current)).collect()
+    }
+
+    /// What no bin has yet: what the call paths did that were reached in the current one, then the others.
+    fn current(&self) -> Vec<Share> {
+        let mut is_reached = vec![false; self.seen.len()];
+        self.reached.iter().for_each(|&path| is_reached[path as usize] = true);
+        let others = (0..self.seen.len() as u32).filter(|&path| !is_reached[path as usize]);
+        let share = |path: u32| {
+            let seen = &self.seen[path as usize];
+            let now = numbers(seen.node);
+            Share { path, numbers: std::array::from_fn(|i| now[i].wrapping_sub(seen.binned[i])) }
+        };
+        let all = self.reached.iter().copied().chain(others).map(share);
+        all.filter(|share| share.numbers != Numbers::default()).collect()
     }
 
     /// The thread's tree ends: nodes are looked at for the last time.
     pub fn end(&mut self) {
-        self.bins = self.all_bins();
-        self.reached.clear();
-        self.index.clear();
-    }
-
-    fn current(&self) -> Vec<Share> {
-        let share = |r: &Reached| {
-            let now = numbers(r.node);
-            Share { path: r.path, numbers: std::array::from_fn(|i| now[i].wrapping_sub(r.before[i])) }
-        };
-        self.reached.iter().map(share).collect()
-    }
-
-    /// Adds a bin that is over, and makes two bins one where there are too many.
-    fn push(&mut self, shares: Vec<Share>) {
-        self.bins.push(shares);
-        if self.bins.len() >= if self.grows { MOST_BINS } else { MOST_FIXED } {
-            self.width = self.width.saturating_mul(2);
-            self.bins = coarsened(&self.bins);
+        let last = self.current();
+        if !last.is_empty() {
+            self.shares.extend(last);
+            self.ends.push(self.shares.len());
         }
+        (self.reached, self.seen, self.index) = (Vec::new(), Vec::new(), Vec::new());
     }
-}
 
-/// Each two bins as one, in the order in which call paths were reached.
-fn coarsened(bins: &[Vec<Share>]) -> Vec<Vec<Share>> {
-    let joined = |pair: &[Vec<Share>]| {
-        let mut sums = pair[0].clone();
-        let known: HashMap<u32, usize> = sums.iter().map(|share| share.path).zip(0..).collect();
-        for share in pair.iter().skip(1).flatten() {
-            match known.get(&share.path) {
-                Some(&at) => sums[at].numbers.iter_mut().zip(share.numbers).for_each(|(sum, number)| *sum += number),
-                None => sums.push(*share),
+    /// The current bin is over. Where there are too many, two become one; where that would hide phases there may be more, as
+    /// long as there is room.
+    fn end_bin(&mut self) {
+        self.ends.push(self.shares.len());
+        if self.ends.len() >= self.too_many {
+            if self.grows && self.too_many < MOST && joining_hides(self.labels()) {
+                self.too_many *= 2;
+            } else {
+                self.coarsen();
             }
         }
-        sums
-    };
-    bins.chunks(2).map(joined).collect()
+    }
+
+    /// The region that has more than half of each bin's effort or time, where one has.
+    fn labels(&self) -> Vec<Option<u32>> {
+        let counted = usize::from(self.unit == BinUnit::Time);
+        let mut sums = vec![0_u64; self.region_numbers.len()];
+        let mut begin = 0;
+        let label = |&end: &usize| {
+            let shares = &self.shares[std::mem::replace(&mut begin, end)..end];
+            let region = |share: &Share| self.regions[share.path as usize];
+            shares.iter().for_each(|share| sums[region(share) as usize] += share.numbers[counted]);
+            let all: u64 = shares.iter().map(|share| share.numbers[counted]).sum();
+            let most = shares.iter().map(region).find(|&region| sums[region as usize] > all / 2);
+            shares.iter().for_each(|share| sums[region(share) as usize] = 0);
+            most
+        };
+        self.ends.iter().map(label).collect()
+    }
+
+    /// Makes each two bins one, in the order in which call paths were reached.
+    fn coarsen(&mut self) {
+        self.width = self.width.saturating_mul(2);
+        let (shares, ends) = (std::mem::take(&mut self.shares), std::mem::take(&mut self.ends));
+        self.shares.reserve(shares.len());
+        // By call path, where its share of the current bin would be.
+        let mut places = vec![usize::MAX; self.paths.len()];
+        let mut from = 0;
+        for pair in ends.chunks(2) {
+            let (begin, to) = (self.shares.len(), pair[pair.len() - 1]);
+            for share in &shares[from..to] {
+                let place = &mut places[share.path as usize];
+                match self.shares[begin..].get_mut(place.wrapping_sub(begin)).filter(|known| known.path == share.path) {
+                    Some(known) => known.numbers.iter_mut().zip(share.numbers).for_each(|(sum, n)| *sum += n),
+                    None => {
+                        *place = self.shares.len();
+                        self.shares.push(*share);
+                    }
+                }
+            }
+            from = to;
+            self.ends.push(self.shares.len());
+        }
+    }
 }
 
 #[cfg(test)]
@@ -189,7 +280,7 @@ mod tests {
 
     impl Thread {
         fn new(unit: BinUnit, width: u64, grows: bool) -> Self {
-            let region = || Box::leak(Box::new(Region { name: null(), file: null(), line: 1, kind: 0 }));
+            let region = || Box::leak(Box::new(Region { name: null(), file: null(), line: 1, kind: 0, flags: 0 }));
             let mut tree = Box::new(Tree::new(0));
             // SAFETY: the root is the tree's, and has no callees yet.
             let nodes = unsafe { [tree.grow(tree.root(), region()), tree.grow(tree.root(), region())] };
@@ -200,7 +291,7 @@ mod tests {
         fn run(&mut self, which: usize, blocks: u64, ticks: u64) {
             let node = self.nodes[which];
             if !std::mem::replace(&mut self.reached[which], true) {
-                self.recorder.reach(node, [0, 0]);
+                self.recorder.reach(node);
             }
             // SAFETY: the node is of this test's tree.
             unsafe { ((*node).blocks.add(blocks), (*node).ticks.add(ticks)) };
@@ -215,7 +306,7 @@ mod tests {
         /// Blocks and ticks by bin and path.
         fn bins(&self) -> Vec<Vec<(u32, u64, u64)>> {
             assert!(!self.tree.is_full());
-            let bins = self.recorder.all_bins();
+            let bins = self.recorder.bins();
             bins.iter().map(|b| b.iter().map(|s| (s.path, s.numbers[0], s.numbers[1])).collect()).collect()
         }
     }
@@ -237,7 +328,7 @@ mod tests {
         thread.run(1, 0, 20);
         assert_eq!(thread.bins(), [vec![(0, 20, 100)], vec![(0, 10, 50), (1, 0, 20)]]);
         thread.recorder.end();
-        assert_eq!(thread.recorder.bins.len(), 2);
+        assert_eq!(thread.recorder.bins().len(), 2);
     }
 
     #[test]
@@ -246,10 +337,37 @@ mod tests {
         thread.run(0, 10_000_000, 5);
         thread.run(1, 1, 0);
         let bins = thread.bins();
-        assert!(bins.len() <= MOST_BINS && bins.len() >= MOST_BINS / 2, "{}", bins.len());
+        assert!(bins.len() <= ENOUGH && bins.len() >= ENOUGH / 2, "{}", bins.len());
         assert!(thread.recorder.width.is_power_of_two());
         assert_eq!(bins.iter().flatten().map(|b| b.1).sum::<u64>(), 10_000_001);
         let width = thread.recorder.width;
         assert!(bins[..bins.len() - 2].iter().all(|bin| bin.len() == 1 && bin[0].1 == width));
+    }
+
+    #[test]
+    fn bins_stay_narrow_while_wider_ones_would_hide_a_call_path() {
+        let mut thread = Thread::new(BinUnit::Blocks, 10, true);
+        (0..2000).for_each(|turn| thread.run(turn % 2, 80, 5));
+        assert_eq!((thread.recorder.width, thread.bins().len()), (10, 16_000));
+        // From here on they hide nothing but what is over.
+        thread.run(0, 10 * MOST as u64, 5);
+        assert!(thread.bins().len() <= MOST && thread.recorder.width == 20, "{}", thread.recorder.width);
+        // A call path that holds less than a twentieth of the bins does not keep all others narrow.
+        let mut thread = Thread::new(BinUnit::Blocks, 10, true);
+        (0..200).for_each(|turn| thread.run(turn % 2, if turn % 2 == 0 { 2000 } else { 80 }, 5));
+        assert!(thread.bins().len() <= ENOUGH && thread.recorder.width > 10, "{}", thread.recorder.width);
+    }
+
+    #[test]
+    fn what_was_counted_while_nobody_could_look_is_in_the_next_bin() {
+        let mut thread = Thread::new(BinUnit::Blocks, 10, false);
+        thread.run(0, 10, 1);
+        // Not prepared, as in a signal handler that interrupted a change.
+        thread.reached[1] = true;
+        thread.run(1, 5, 1);
+        thread.run(0, 5, 1);
+        thread.reached[1] = false;
+        thread.run(1, 2, 1);
+        assert_eq!(thread.bins(), [vec![(0, 10, 1)], vec![(0, 5, 1)], vec![(1, 7, 2)]]);
     }
 }

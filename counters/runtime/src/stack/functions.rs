@@ -168,7 +168,7 @@ fn region(name: &[u8]) -> *const Region {
     let mut regions = REGIONS.lock().unwrap_or_else(PoisonError::into_inner);
     let made = regions.get_or_insert_default().entry(name).or_insert_with_key(|name| {
         let name = Box::leak(name.clone().into_boxed_c_str());
-        let region = Region { name: name.as_ptr(), file: null(), line: 0, kind: 0 };
+        let region = Region { name: name.as_ptr(), file: null(), line: 0, kind: 0, flags: 0 };
         Box::into_raw(Box::new(region)) as usize
     });
     *made as *const Region

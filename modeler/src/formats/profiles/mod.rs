@@ -24,6 +24,7 @@ use std::path::{Path, PathBuf};
 use super::collect::Collector;
 use super::error::{ErrorKind, Place, RUN_LEFT_OUT, ReadError};
 use super::source::Source;
+use super::survey::{listed, most_named};
 use super::{Detection, Format, ReadOptions, Reader, RunFound, Scaling, Values};
 use crate::experiment::{CallPathId, Metric, OverRanks};
 use names::{Pattern, Said};
@@ -56,6 +57,10 @@ pub(super) trait ProfileFormat: Sync {
     fn format(&self) -> Format;
     /// Whether a file that begins with `head` (which is all of it if `complete`) has this format.
     fn detect(&self, name: &str, head: &[u8], complete: bool) -> Detection;
+    /// The extension that no files but its own have, if there is one.
+    fn extension(&self) -> Option<&'static str> {
+        None
+    }
     /// Whether `folder` as a whole is one profile.
     fn is_profile(&self, folder: &Path) -> bool {
         let _ = folder;
@@ -141,11 +146,16 @@ impl Set {
                 } else if depth > 1 {
                     found.extend(self.find(&path, depth - 1, any).unwrap_or_default());
                 }
-            } else if self.is_mine(&path) {
+            } else if self.is_mine(&path) || (!any && self.is_named_so(&path)) {
                 found.push(path);
             }
         }
         Some(found)
+    }
+
+    /// Whether a file has the format's own extension: whatever is wrong in it, it was meant to be read.
+    fn is_named_so(&self, path: &Path) -> bool {
+        self.0.extension().is_some_and(|own| path.extension().is_some_and(|e| e == own))
     }
 
     fn is_mine(&self, path: &Path) -> bool {
@@ -172,6 +182,16 @@ impl Measured {
             true => Place::file("<standard input>"),
             false => Place::file(self.path.display().to_string()),
         }
+    }
+
+    /// What the name of the folder that it lies in says.
+    fn said_by_folder(&self) -> Said {
+        names::extrap(self.path.parent().map_or("", name_of))
+    }
+
+    /// What its own name says.
+    fn said_by_file(&self) -> Said {
+        names::extrap(names::stem(name_of(&self.path)))
     }
 }
 
@@ -239,9 +259,8 @@ fn parameters(runs: &[Measured], pattern: Option<&str>) -> Result<Vec<Said>, Rea
         let pattern = Pattern::new(pattern)?;
         return runs.iter().map(|run| pattern.find(&run.path)).collect();
     }
-    let folder = |run: &Measured| names::extrap(run.path.parent().map_or("", name_of));
-    let by_folder: Vec<Said> = runs.iter().map(folder).collect();
-    let by_file: Vec<Said> = runs.iter().map(|run| names::extrap(names::stem(name_of(&run.path)))).collect();
+    let by_folder: Vec<Said> = runs.iter().map(Measured::said_by_folder).collect();
+    let by_file: Vec<Said> = runs.iter().map(Measured::said_by_file).collect();
     // Extra-P takes the folder's name wherever profiles lie in folders of their own. Other folders have names for other
     // reasons, and count only where the files' names say less, or say no repetition where the folders' do.
     let in_scheme = |said: &[Said]| said.iter().all(|s| s.repetition.is_some());
@@ -266,36 +285,78 @@ fn parameters(runs: &[Measured], pattern: Option<&str>) -> Result<Vec<Said>, Rea
     // Numbers in names that do not vary, such as a version, say less than what profiles tell of themselves.
     let best = best.filter(|said| score(said) > Some(0) || score(&own).is_none());
     best.or_else(inside).ok_or_else(|| {
-        let said = |run: &Measured| names::extrap(names::stem(name_of(&run.path)));
-        let twice = runs.iter().find_map(|run| Some((run, said(run).twice()?)));
-        let silent = runs.iter().find(|run| said(run).parameters.is_empty());
+        let twice = runs.iter().find_map(|run| Some((run, run.said_by_file().twice()?)));
+        let silent = runs.iter().find(|run| run.said_by_file().parameters.is_empty());
         let (run, what) = match twice {
             Some((run, name)) => (run, format!("its name says the parameter `{name}` twice")),
             None => (silent.unwrap_or(&runs[0]), "its name says no parameter".to_owned()),
         };
-        ReadError::new(ErrorKind::NotRecognised, run.place(), what)
-            .expected("a file or folder named as app.p4.n10.r1")
-            .advice("Describe the names with --pattern, for example --pattern '*_{p}ranks'")
+        malnamed(run.place(), what).advice("Describe the names with --pattern, for example --pattern '*_{p}ranks'")
     })
 }
 
 /// The error that two runs do not name the same parameters, where names are in Extra-P's scheme up to the repetition and
 /// say none twice: such names are no accident, and falling back to the number of ranks would lose what they say.
 fn contradiction(runs: &[Measured], said: &[Said]) -> Result<(), ReadError> {
-    let set = |said: &Said| said.parameters.iter().map(|(name, _)| name.clone()).collect::<BTreeSet<String>>();
     let Some(first) = said.iter().position(|s| s.repetition.is_some() && s.twice().is_none()) else { return Ok(()) };
-    let Some(other) = said.iter().position(|s| set(s) != set(&said[first]) && s.twice().is_none()) else {
+    let Some(other) = said.iter().position(|s| s.names() != said[first].names() && s.twice().is_none()) else {
         return Ok(());
     };
-    let listed = |at: usize| match set(&said[at]).into_iter().collect::<Vec<_>>() {
-        names if names.is_empty() => "no parameter".to_owned(),
-        names => format!("the parameters ({})", names.join(", ")),
-    };
-    let (here, there) = (runs[other].place(), runs[first].place());
-    let what = format!("the name says {}, and that of {there} says {}", listed(other), listed(first));
-    Err(ReadError::new(ErrorKind::NotRecognised, here, what)
+    let (here, there) = (listed(&said[other].names()), listed(&said[first].names()));
+    let what = format!("the name says {here}, and that of {} says {there}", runs[first].place());
+    Err(ReadError::new(ErrorKind::NotRecognised, runs[other].place(), what)
         .expected("names of runs that all say the same parameters")
         .advice("Give the runs of one program alone, or describe the names with --pattern"))
+}
+
+/// Takes out the profiles whose names do not say the parameters that those of most do, with the reason for each.
+pub(super) fn odd(profiles: &mut Vec<Measured>, options: &ReadOptions) -> Vec<ReadError> {
+    let said: Vec<Result<Said, ReadError>> = match (parameters(profiles, options.pattern.as_deref()), &options.pattern)
+    {
+        (Ok(said), _) => said.into_iter().map(Ok).collect(),
+        (Err(error), Some(pattern)) => match Pattern::new(pattern) {
+            Ok(pattern) => profiles.iter().map(|run| pattern.find(&run.path)).collect(),
+            Err(_) => return vec![error],
+        },
+        (Err(_), None) => {
+            let in_folder: Vec<Said> = profiles.iter().map(Measured::said_by_folder).collect();
+            let in_file: Vec<Said> = profiles.iter().map(Measured::said_by_file).collect();
+            // Whichever says the same of more runs is what they were named by.
+            let agreeing = |said: &[Said]| {
+                let sets: Vec<BTreeSet<String>> = said.iter().map(Said::names).collect();
+                let most = most_named(&sets);
+                if most.is_empty() { 0 } else { sets.iter().filter(|set| **set == most).count() }
+            };
+            let by_folder = agreeing(&in_folder) > agreeing(&in_file);
+            (if by_folder { in_folder } else { in_file }).into_iter().map(Ok).collect()
+        }
+    };
+    let names = |said: &Result<Said, ReadError>| said.as_ref().map_or_else(|_| BTreeSet::new(), Said::names);
+    let most = most_named(&said.iter().map(names).collect::<Vec<_>>());
+    let (mut kept, mut odd) = (Vec::new(), Vec::new());
+    for (run, said) in std::mem::take(profiles).into_iter().zip(said) {
+        let what = match (said, run.place()) {
+            (Err(error), _) => error,
+            (Ok(said), place) => match said.twice() {
+                Some(name) => malnamed(place, format!("its name says the parameter `{name}` twice")),
+                None if said.names() == most => {
+                    kept.push(run);
+                    continue;
+                }
+                None => {
+                    let (own, most) = (listed(&said.names()), listed(&most));
+                    malnamed(place, format!("its name says {own}, and most names say {most}"))
+                }
+            },
+        };
+        odd.push(what);
+    }
+    *profiles = kept;
+    odd
+}
+
+fn malnamed(place: Place, what: String) -> ReadError {
+    ReadError::new(ErrorKind::NotRecognised, place, what).expected("a file or folder named as app.p4.n10.r1")
 }
 
 fn name_of(path: &Path) -> &str {

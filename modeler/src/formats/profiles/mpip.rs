@@ -47,6 +47,10 @@ impl ProfileFormat for MpiP {
         Format::MpiP
     }
 
+    fn extension(&self) -> Option<&'static str> {
+        Some("mpiP")
+    }
+
     fn detect(&self, _name: &str, head: &[u8], _complete: bool) -> Detection {
         if head.starts_with(b"@ mpiP") { Detection::Yes } else { Detection::no("it does not begin with `@ mpiP`") }
     }

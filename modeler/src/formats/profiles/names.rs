@@ -1,5 +1,6 @@
 //! Parameters in the names of files and folders: Extra-P's scheme `prefix.p4.n10.r1`, or a pattern that the user gives.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::formats::error::{ErrorKind, Place, ReadError};
@@ -14,6 +15,11 @@ pub(crate) struct Said {
 }
 
 impl Said {
+    /// The parameters' names.
+    pub fn names(&self) -> BTreeSet<String> {
+        self.parameters.iter().map(|(name, _)| name.clone()).collect()
+    }
+
     /// The first parameter that is said twice.
     pub fn twice(&self) -> Option<String> {
         let names: Vec<&String> = self.parameters.iter().map(|(name, _)| name).collect();
@@ -37,6 +43,10 @@ pub(crate) fn extrap(name: &str) -> Said {
             let name = rest[..start].trim_matches(|c: char| !c.is_alphanumeric());
             let number = &rest[start..];
             let end = number.find(|c: char| !c.is_ascii_digit() && c != '.' && c != ',').unwrap_or(number.len());
+            if let Some(length) = cache_level(&rest[..start], &number[..end], &number[end..]) {
+                rest = &number[end + length..];
+                continue;
+            }
             let text = number[..end].trim_end_matches(['.', ',']).replace(',', ".");
             // What stands apart from the number says nothing of it where a word behind it does.
             let is_apart = !rest[..start].ends_with(char::is_alphanumeric);
@@ -67,6 +77,34 @@ fn counted(rest: &str) -> Option<(&'static str, usize)> {
     let end = rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(rest.len());
     let word = rest[..end].to_ascii_lowercase();
     WORDS.iter().find(|(_, words)| words.contains(&word.as_str())).map(|(parameter, _)| (*parameter, end))
+}
+
+/// Whether `before`, `digits` and `after` are a metric of a cache's level, as in `PAPI_L2_DCM`, `L1D_MISSES` and `L3-misses`:
+/// a number inside a word is no parameter's. The result is how much of `after` belongs to the word.
+fn cache_level(before: &str, digits: &str, after: &str) -> Option<usize> {
+    /// How names in small letters go on, as those of perf do.
+    const EVENTS: [&str; 10] =
+        ["cache", "dcache", "icache", "miss", "hit", "load", "store", "access", "prefetch", "bandwidth"];
+    let is_level = matches!(digits, "1" | "2" | "3" | "4");
+    let is_word = before.strip_suffix('L').is_some_and(|b| !b.ends_with(char::is_alphanumeric));
+    let (first, event) = word(after)?;
+    let is_event = event.bytes().all(|b| b.is_ascii_uppercase()) || EVENTS.iter().any(|name| event.starts_with(name));
+    let mut length = first;
+    while let Some((more, _)) = word(&after[length..]) {
+        length += more;
+    }
+    (is_level && is_word && is_event).then_some(length)
+}
+
+/// The letters that `text` begins with, behind one separator at most, and where they end; none where a number follows
+/// them, which makes them the name of a parameter.
+fn word(text: &str) -> Option<(usize, &str)> {
+    let start = usize::from(text.starts_with(['_', '-']));
+    let letters = &text[start..];
+    let length = letters.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(letters.len());
+    let (word, behind) = letters.split_at(length);
+    let is_parameter = behind.trim_start_matches(['=', '_', '-']).starts_with(|c: char| c.is_ascii_digit());
+    (!word.is_empty() && !is_parameter).then_some((start + length, word))
 }
 
 /// A pattern such as `{name}.p{p}.n{n}.r{repetition}`: `{name}` and `*` stand for anything, `{repetition}` for a whole
@@ -242,6 +280,31 @@ mod tests {
             // Attached to its name, the number has it already; and a longer word is another word.
             ("app.p4cores", said(&[("p", 4.0)], None)),
             ("app-4corespeed", said(&[("app", 4.0)], None)),
+            ("app.x4.y2.r1", said(&[("x", 4.0), ("y", 2.0)], Some(1))),
+            ("x10.p8.n100", said(&[("p", 8.0), ("n", 100.0)], None)),
+        ];
+        for (name, expected) in cases {
+            assert_eq!(extrap(name), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn levels_of_caches_in_names_of_metrics_are_no_parameters() {
+        let p4 = said(&[("p", 4.0)], None);
+        for name in
+            ["app.L2_DCM.p4", "app.p4.PAPI_L2_DCM", "app.p4_L3_TCM", "app.L1D_MISSES.p4", "app.p4.L1-dcache-loads"]
+        {
+            assert_eq!(extrap(name), p4, "{name}");
+        }
+        assert_eq!(extrap("app.L1_DCM.r1"), said(&[], None));
+        // A parameter that happens to be called L.
+        let cases = [
+            ("app.L2.p4", said(&[("L", 2.0), ("p", 4.0)], None)),
+            ("app.L2p4", said(&[("L", 2.0), ("p", 4.0)], None)),
+            ("app.L2_N4.r3", said(&[("L", 2.0), ("N", 4.0)], Some(3))),
+            ("app.L16_DCM", said(&[("L", 16.0)], None)),
+            ("app.L2_final", said(&[("L", 2.0)], None)),
+            ("app.XL2_DCM", said(&[("XL", 2.0)], None)),
         ];
         for (name, expected) in cases {
             assert_eq!(extrap(name), expected, "{name}");

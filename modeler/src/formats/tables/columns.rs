@@ -310,7 +310,7 @@ impl Table<'_> {
             let scale = seconds(&unit).unwrap_or(1.0);
             let unit = match (unit.as_str(), metric.as_str()) {
                 (unit, _) if seconds(unit).is_some() => "s".to_owned(),
-                ("", "time" | "wait_time") => "s".into(),
+                ("", "time" | "wait_time" | "late_sender" | "late_receiver") => "s".into(),
                 ("", "bytes_sent" | "bytes_received") => "bytes".into(),
                 (unit, _) => unit.to_owned(),
             };

@@ -25,6 +25,10 @@ impl ProfileFormat for Cali {
         Format::Cali
     }
 
+    fn extension(&self) -> Option<&'static str> {
+        Some("cali")
+    }
+
     fn detect(&self, _name: &str, head: &[u8], _complete: bool) -> Detection {
         if head.starts_with(b"__rec=") { Detection::Yes } else { Detection::no("it does not begin with `__rec=`") }
     }

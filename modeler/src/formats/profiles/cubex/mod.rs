@@ -26,6 +26,10 @@ impl ProfileFormat for Cubex {
         Format::Cubex
     }
 
+    fn extension(&self) -> Option<&'static str> {
+        Some("cubex")
+    }
+
     fn detect(&self, name: &str, head: &[u8], _complete: bool) -> Detection {
         if !tar::is_archive(head) {
             return Detection::no("it does not begin as a ustar archive");

@@ -1,0 +1,95 @@
+//! Inputs gone through to the end, past those that cannot be read: what `poise import --explain` shows. Nothing is modelled
+//! from a survey, so it may leave out what [`super::read`] refuses.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use super::error::ReadError;
+use super::source::Source;
+use super::{Format, Gathered, Input, ReadOptions, asked, choose, profiles, runs};
+
+/// What is in a number of inputs.
+#[derive(Debug)]
+pub struct Survey {
+    /// What those that go together hold, or why not even they can be read.
+    pub input: Result<Input, ReadError>,
+    /// The others, each with its reason, in the order of the inputs.
+    pub odd: Vec<ReadError>,
+}
+
+/// Reads `inputs` as [`super::read`] does, but leaves out those that cannot be read, have another format than most, or have
+/// other parameters. Standard input can be read only once, so with it the first error is the only one.
+#[must_use]
+pub fn survey(inputs: &[PathBuf], options: &ReadOptions) -> Survey {
+    if inputs.iter().any(|path| path == Path::new("-")) {
+        return Survey { input: super::read(inputs, options), odd: Vec::new() };
+    }
+    let format = asked(options).or_else(|| most_common(inputs));
+    // So the first input does not decide what the others should be.
+    let (mut wanted, others): (Vec<&PathBuf>, Vec<&PathBuf>) =
+        inputs.iter().partition(|path| format.is_none() || detected(path) == format || asked(options).is_some());
+    let mut odd: Vec<(usize, ReadError)> = Vec::new();
+    let place_of = |path: &PathBuf| inputs.iter().position(|p| p == path).unwrap_or(usize::MAX);
+    for path in others {
+        let error = match Source::open(path).and_then(|source| Ok((source.place(), choose(&source, None)?.format()))) {
+            Err(error) => error,
+            Ok((place, own)) => {
+                let what = format!("this is {own}, while most inputs are {}", format.map_or("", Format::name));
+                ReadError::new(super::ErrorKind::NotRecognised, place, what).expected("inputs of one format")
+            }
+        };
+        odd.push((place_of(path), error));
+    }
+    let input = loop {
+        let mut gathered = Gathered::new(options);
+        let (mut good, mut bad) = (Vec::new(), Vec::new());
+        for path in wanted {
+            match Source::open(path).and_then(|source| gathered.add(source)) {
+                Ok(()) => good.push(path),
+                Err(error) => bad.push((place_of(path), error)),
+            }
+        }
+        if bad.is_empty() {
+            let last = |error| (usize::MAX, error);
+            odd.extend(runs::odd(&mut gathered.collector.runs).into_iter().map(last));
+            odd.extend(profiles::odd(&mut gathered.collector.profiles, options).into_iter().map(last));
+            break gathered.finish();
+        }
+        // What a failed input may have added goes with everything else: the good ones are read again.
+        odd.append(&mut bad);
+        wanted = good;
+        if wanted.is_empty() {
+            break Err(odd[0].1.clone());
+        }
+    };
+    odd.sort_by_key(|(place, _)| *place);
+    Survey { input, odd: odd.into_iter().map(|(_, error)| error).collect() }
+}
+
+fn detected(path: &Path) -> Option<Format> {
+    let source = Source::open(path).ok()?;
+    Some(choose(&source, None).ok()?.format())
+}
+
+/// The format of most inputs, of several the one that comes first.
+fn most_common(inputs: &[PathBuf]) -> Option<Format> {
+    let found: Vec<Format> = inputs.iter().filter_map(|path| detected(path)).collect();
+    let count = |format: &Format| found.iter().filter(|f| *f == format).count();
+    found.iter().rev().max_by_key(|format| count(format)).copied()
+}
+
+/// The names that most of `sets` consist of, of several sets the first in their order; none where all are empty.
+pub(super) fn most_named(sets: &[BTreeSet<String>]) -> BTreeSet<String> {
+    let mut users: BTreeMap<&BTreeSet<String>, usize> = BTreeMap::new();
+    sets.iter().filter(|set| !set.is_empty()).for_each(|set| *users.entry(set).or_default() += 1);
+    let most = users.into_iter().max_by_key(|(names, count)| (*count, std::cmp::Reverse(*names)));
+    most.map_or_else(BTreeSet::new, |(names, _)| names.clone())
+}
+
+/// `the parameters (n, p)`, or `no parameter`.
+pub(super) fn listed(names: &BTreeSet<String>) -> String {
+    match names.iter().map(String::as_str).collect::<Vec<_>>() {
+        names if names.is_empty() => "no parameter".to_owned(),
+        names => format!("the parameters ({})", names.join(", ")),
+    }
+}

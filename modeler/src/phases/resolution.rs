@@ -1,0 +1,197 @@
+//! Whether bins are narrow enough: what a function did against what the phases that belong to it hold. A function that alternates
+//! with others within bins has no phase, or only some of what it did has; the rest is in phases of its neighbours.
+
+use std::collections::BTreeMap;
+
+use super::{Analysis, Phase, Timeline};
+
+/// Part of a thread's effort from which on a function matters.
+const MATTERS: f64 = 0.05;
+/// Part of its effort that a function's own phases must hold.
+pub const RESOLVED: f64 = 0.8;
+
+/// What a function did in a thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Done {
+    /// Its effort.
+    pub effort: u64,
+    /// Its calls.
+    pub visits: u64,
+    /// How much of its effort is in phases that belong to it.
+    pub within: u64,
+    /// Whether there are such phases.
+    pub has_phase: bool,
+}
+
+impl Done {
+    /// The part of its effort that its own phases hold; 1 where it did nothing.
+    #[must_use]
+    pub fn part(&self) -> f64 {
+        if self.effort == 0 { 1.0 } else { self.within as f64 / self.effort as f64 }
+    }
+
+    /// The width of bins at which a call of average length would fill as many as a region must have, and one more.
+    #[must_use]
+    pub fn width(&self, bins: usize) -> u64 {
+        self.effort / self.visits.max(1) / (bins.max(1) as u64 + 1)
+    }
+
+    /// Adds what the function did in another thread.
+    pub fn add(&mut self, other: &Self) {
+        self.effort += other.effort;
+        self.visits += other.visits;
+        self.within += other.within;
+        self.has_phase |= other.has_phase;
+    }
+}
+
+/// What each function did in a thread.
+#[must_use]
+pub fn done(timeline: &Timeline) -> BTreeMap<u32, Done> {
+    let mut all: BTreeMap<u32, Done> = BTreeMap::new();
+    for part in timeline.bins.iter().flat_map(|bin| &bin.parts) {
+        let done = all.entry(part.function).or_default();
+        done.effort += part.totals.effort();
+        done.visits += part.totals.visits;
+    }
+    for phase in &timeline.phases {
+        let done = all.entry(phase.function).or_default();
+        done.within += held(timeline, phase).get(&phase.function).copied().unwrap_or(0);
+        done.has_phase = true;
+    }
+    all
+}
+
+/// The effort that a phase holds, by function: all of its inner bins', and its own function's in those at its ends, as
+/// the phase's totals have it.
+#[must_use]
+pub fn held(timeline: &Timeline, phase: &Phase) -> BTreeMap<u32, u64> {
+    let mut held: BTreeMap<u32, u64> = BTreeMap::new();
+    for part in super::parts_of(&timeline.bins, phase.function, &phase.bins) {
+        *held.entry(part.function).or_default() += part.totals.effort();
+    }
+    held
+}
+
+/// A function that matters and whose phases do not stand for it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Unresolved {
+    /// Index into [`Analysis::functions`].
+    pub function: u32,
+    /// Its part of the thread's effort.
+    pub share: f64,
+    /// What it did.
+    pub done: Done,
+}
+
+impl Analysis {
+    /// Functions of at least a twentieth of a thread's effort of which less than four fifths is in phases of their own.
+    #[must_use]
+    pub fn unresolved(&self, timeline: &Timeline) -> Vec<Unresolved> {
+        let done = done(timeline);
+        let all: u64 = done.values().map(|done| done.effort).sum();
+        let functions = done.into_iter().map(|(function, done)| {
+            let share = done.effort as f64 / all.max(1) as f64;
+            Unresolved { function, share, done }
+        });
+        functions.filter(|found| found.share >= MATTERS && found.done.part() < RESOLVED).collect()
+    }
+
+    /// A sentence about such a function.
+    #[must_use]
+    pub fn told(&self, found: &Unresolved) -> String {
+        let name = self.name(found.function);
+        let share = format!("{name} has {} of the effort", percent(found.share));
+        let remedy = self.remedy(&found.done);
+        match found.done.has_phase {
+            false => format!("{share} and no phase, since it alternates with others; {remedy}."),
+            true => {
+                let part = percent(found.done.part());
+                format!("{share}, {part} of it in phases of its own, since it alternates with others; {remedy}.")
+            }
+        }
+    }
+
+    /// What would tell a function's calls apart.
+    pub(super) fn remedy(&self, done: &Done) -> String {
+        match done.width(self.thresholds.filter) {
+            // Bins of a handful of blocks tell nothing.
+            0..100 => "its calls are too short for bins of any width; poise model has its call paths".to_owned(),
+            width if width < self.width => format!("--width {width} would tell its calls apart"),
+            _ => "the others' bins are among its own".to_owned(),
+        }
+    }
+}
+
+/// A part of one, for people.
+pub(super) fn percent(part: f64) -> String {
+    let percent = 100.0 * part;
+    if percent >= 10.0 || percent == 0.0 { format!("{percent:.0} %") } else { format!("{percent:.1} %") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::phases::regions::Thresholds;
+    use crate::phases::{Bin, Part, Totals, timeline_of};
+
+    /// Bins of 1000 blocks with the parts that are not function 0's, which has the rest. A bin that both share is labelled
+    /// as function 0's, whose blocks are the more frequent ones.
+    fn timeline(bins: &[u64]) -> Timeline {
+        let bin = |&other: &u64| {
+            let part = |function, blocks, visits| {
+                let totals = Totals { blocks, visits, ..Totals::default() };
+                (blocks > 0).then_some(Part { function, totals })
+            };
+            let parts: Vec<Part> = [part(0, 1000 - other, 0), part(1, other, 1)].into_iter().flatten().collect();
+            Bin { totals: Totals::default(), labels: vec![u32::from(other == 1000)], parts }
+        };
+        timeline_of((0, 0), bins.iter().map(bin).collect(), &Thresholds::default())
+    }
+
+    fn analysis(timeline: Timeline) -> Analysis {
+        let function = |name: &str| (name.to_owned(), String::new(), 0);
+        Analysis {
+            engine: "counters".into(),
+            unit: poise_profile::BinUnit::Blocks,
+            width: 1000,
+            thresholds: Thresholds::default(),
+            functions: vec![function("product"), function("dot")],
+            timelines: vec![timeline],
+        }
+    }
+
+    #[test]
+    fn functions_whose_phases_hold_what_they_did_are_not_told() {
+        let analysis = analysis(timeline(&[[0; 10], [1000; 10], [0; 10]].concat()));
+        assert_eq!(analysis.timelines[0].phases.len(), 3);
+        assert_eq!(analysis.unresolved(&analysis.timelines[0]), []);
+    }
+
+    #[test]
+    fn functions_that_alternate_within_bins_are_told_with_the_width_that_would_help() {
+        // 600 of every 3000 blocks.
+        let analysis = analysis(timeline(&[0, 600, 0].repeat(20)));
+        let found = analysis.unresolved(&analysis.timelines[0]);
+        assert_eq!(found.len(), 1);
+        assert_eq!((found[0].function, found[0].share, found[0].done.part()), (1, 0.2, 0.0));
+        // A call would fill six bins of it, of which five are its own wherever they begin.
+        assert_eq!(
+            analysis.told(&found[0]),
+            "dot has 20 % of the effort and no phase, since it alternates with others; --width 100 would tell its calls apart."
+        );
+    }
+
+    #[test]
+    fn a_function_that_is_a_phase_once_and_alternates_later_is_told_with_both_parts() {
+        let analysis = analysis(timeline(&[vec![1000; 6], [0, 600, 0].repeat(20)].concat()));
+        let found = analysis.unresolved(&analysis.timelines[0]);
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].done, Done { effort: 18_000, visits: 26, within: 6000, has_phase: true });
+        assert!(
+            analysis.told(&found[0]).starts_with("dot has 27 % of the effort, 33 % of it in phases of its own"),
+            "{}",
+            analysis.told(&found[0])
+        );
+    }
+}

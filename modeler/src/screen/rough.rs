@@ -1,0 +1,304 @@
+//! Rules out products of factors in single precision.
+//!
+//! Everything is relative: weights to the largest one, the residual to its own length. A sum of n products of numbers
+//! that were rounded is off by at most (n + 2) units in the last place times the sum of their sizes, which Cauchy and
+//! Schwarz's inequality bounds by the lengths of the two vectors. A product is ruled out only where it would leave too
+//! much even then; where squares come near the least numbers of the format, it is not.
+
+use super::{Base, PAD, Screen};
+use crate::wide::wide;
+
+/// Smaller square sums of columns may have lost digits below the least numbers.
+const TINY: f32 = 1e-25;
+/// The same for square sums of one value of the lane.
+const TINY_PART: f32 = 1e-30;
+/// Bounds whose equations come closer to having no solution than this are not used.
+const SINGULAR: f32 = 1e-3;
+/// The largest relative error of rounding to single precision.
+const ROUNDING: f32 = f32::EPSILON / 2.0;
+
+/// A vector of lanes or heads.
+type Lanes = [f32; PAD];
+
+/// What is known of all products in single precision.
+#[derive(Debug, Default)]
+pub(super) struct Rough {
+    /// By head: which share of the residual's square sum every product with it leaves at least.
+    pub left: Vec<f32>,
+    /// By point: weights relative to the largest one; those times a vector of the base.
+    weights: Vec<f32>,
+    products: Vec<f32>,
+    /// By vector of the base, the residual first, then value of the lane and head: sums over the points.
+    folded: Vec<f32>,
+    /// By value of the lane, then head: square sums of the heads.
+    head_squares: Vec<f32>,
+    /// By head, then lane: square sums, where they are known.
+    squares: Vec<f32>,
+    /// By head: whether they are.
+    squared: Vec<bool>,
+    /// Of one head: its sums by vector, then value of the lane.
+    of_head: Vec<f32>,
+    /// Relative error of sums over all points.
+    error: f32,
+    shape: Shape,
+}
+
+/// Sizes of the matrices.
+#[derive(Clone, Copy, Debug, Default)]
+struct Shape {
+    levels: usize,
+    heads: usize,
+    lanes: usize,
+    vectors: usize,
+}
+
+impl Rough {
+    /// Takes new weights.
+    pub fn weigh(&mut self, screen: &Screen, weights: &[f64]) {
+        let (lane, heads) = (screen.lane(), screen.heads);
+        self.shape = Shape { levels: lane.levels, heads: heads.width, lanes: lane.width, vectors: 0 };
+        self.error = (weights.len() + lane.levels + 8) as f32 * ROUNDING;
+        let largest = weights.iter().copied().fold(0.0, f64::max);
+        self.weights.clear();
+        self.weights.extend(weights.iter().map(|w| (w / largest) as f32));
+        self.products.clear();
+        self.products.extend(self.weights.iter().map(|w| w * w));
+        self.head_squares.clear();
+        self.head_squares.resize(lane.levels * heads.width, 0.0);
+        fold(&lane.level, heads.width, &heads.rough, &self.products, true, &mut self.head_squares);
+        self.squares.resize(heads.factors.len() * lane.width, 0.0);
+        self.squared.clear();
+        self.squared.resize(heads.factors.len(), false);
+    }
+
+    /// Folds the vectors of `base` over the points with equal values of the lane.
+    pub fn fold(&mut self, screen: &Screen, base: Base) {
+        let (lane, heads, size) = (screen.lane(), screen.heads, self.shape.levels * self.shape.heads);
+        self.shape.vectors = 1 + base.columns.len();
+        self.folded.clear();
+        self.folded.resize(size * self.shape.vectors, 0.0);
+        let scale = if base.rss > 0.0 { base.rss.sqrt().recip() } else { 0.0 };
+        let vectors = std::iter::once((base.residual, scale)).chain(base.columns.columns().map(|c| (c, 1.0)));
+        for ((vector, scale), folded) in vectors.zip(self.folded.chunks_exact_mut(size)) {
+            self.products.clear();
+            self.products.extend(self.weights.iter().zip(vector).map(|(w, v)| w * (v * scale) as f32));
+            fold(&lane.level, heads.width, &heads.rough, &self.products, false, folded);
+        }
+    }
+
+    /// Finds what each head leaves at least beside so many columns.
+    pub fn bounds(&mut self, columns: usize) {
+        self.left.clear();
+        self.left.resize(self.shape.heads, 0.0);
+        let of = (self.folded.as_slice(), self.head_squares.as_slice());
+        match columns {
+            0 => bounds_0(&self.shape, of, self.error, &mut self.left),
+            1 => bounds_1(&self.shape, of, self.error, &mut self.left),
+            // Bounds of zero rule nothing out.
+            2 => bounds_2(&self.shape, of, self.error, &mut self.left),
+            _ => {}
+        }
+    }
+
+    /// The next block of lanes from `from` on, in which products with `head` may leave less than the share `most` times
+    /// what their lane's complexity costs, and bits of those lanes.
+    pub fn possible(&mut self, screen: &Screen, head: usize, from: usize, most: f64) -> Option<(usize, u32)> {
+        let (shape, lane) = (self.shape, screen.lane());
+        let squares = &mut self.squares[head * shape.lanes..(head + 1) * shape.lanes];
+        if !std::mem::replace(&mut self.squared[head], true) {
+            self.of_head.clear();
+            self.of_head.extend(self.head_squares[head..].iter().step_by(shape.heads));
+            lane_squares(&self.of_head, &lane.rough_squares, squares);
+        }
+        if from == 0 {
+            self.of_head.clear();
+            self.of_head.extend(self.folded[head..].iter().step_by(shape.heads));
+        }
+        let most = (most * (1.0 + 1e-6)) as f32;
+        let of = Lane { values: &lane.rough, squares, cheapness: &lane.cheapness };
+        match shape.vectors {
+            1 => possible_0(&self.of_head, of, self.error, from, most),
+            2 => possible_1(&self.of_head, of, self.error, from, most),
+            3 => possible_2(&self.of_head, of, self.error, from, most),
+            _ => (from * PAD < shape.lanes).then_some((from, (1 << PAD) - 1)),
+        }
+    }
+}
+
+/// What is known of the lanes.
+#[derive(Clone, Copy)]
+struct Lane<'a> {
+    /// The factors by block, value and lane.
+    values: &'a [f32],
+    /// The products' square sums by lane.
+    squares: &'a [f32],
+    cheapness: &'a [f32],
+}
+
+wide! {
+    /// Sums over the points of each level: `sums[level][head] += a · value`, or `a · value²` where those are `squared`.
+    fn fold(level: &[u32], width: usize, values: &[f32], a: &[f32], squared: bool, sums: &mut [f32]) {
+        for ((&level, values), a) in level.iter().zip(values.chunks_exact(width)).zip(a) {
+            let sums = &mut sums[level as usize * width..(level as usize + 1) * width];
+            if squared {
+                sums.iter_mut().zip(values).for_each(|(s, v)| *s += a * (v * v));
+            } else {
+                sums.iter_mut().zip(values).for_each(|(s, v)| *s += a * v);
+            }
+        }
+    }
+}
+
+/// By lane of a block: `Σ_level sums[level] · values[level][lane]`.
+#[inline(always)]
+fn along(sums: &[f32], values: &[Lanes]) -> Lanes {
+    // Five values of a parameter are what most experiments have; a loop of known length costs half.
+    match (<&[f32; 5]>::try_from(sums), <&[Lanes; 5]>::try_from(values)) {
+        (Ok(sums), Ok(values)) => std::array::from_fn(|j| {
+            (1..5).fold(sums[0] * values[0][j], |sum, level| sum + sums[level] * values[level][j])
+        }),
+        _ => {
+            let mut sum = [0.0; PAD];
+            for (along, values) in sums.iter().zip(values) {
+                (0..PAD).for_each(|j| sum[j] += along * values[j]);
+            }
+            sum
+        }
+    }
+}
+
+wide! {
+    /// [`along`] for all lanes.
+    fn lane_squares(sums: &[f32], values: &[f32], squares: &mut [f32]) {
+        let blocks = values.chunks_exact(sums.len() * PAD);
+        for (squares, values) in squares.as_chunks_mut::<PAD>().0.iter_mut().zip(blocks) {
+            *squares = along(sums, values.as_chunks().0);
+            // What is not a number is never ruled out.
+            squares.iter_mut().for_each(|s| *s = if *s > 0.0 && *s < TINY { f32::NAN } else { *s });
+        }
+    }
+}
+
+/// One function per number of columns.
+macro_rules! beside {
+    ($($columns:literal $bounds:ident $possible:ident,)*) => {$(
+        wide! {
+            fn $bounds(shape: &Shape, of: (&[f32], &[f32]), error: f32, left: &mut [f32]) {
+                bounds_beside::<$columns>(shape, of, error, left)
+            }
+        }
+        wide! {
+            fn $possible(sums: &[f32], lane: Lane, error: f32, from: usize, most: f32) -> Option<(usize, u32)> {
+                possible_beside::<$columns>(sums, lane, error, from, most)
+            }
+        }
+    )*};
+}
+
+beside! { 0 bounds_0 possible_0, 1 bounds_1 possible_1, 2 bounds_2 possible_2, }
+
+/// By head: the share of the residual's square sum that any function of the lane's parameter in the place of the lane's
+/// factor would leave at least, so that products need not be looked at where that is too much.
+///
+/// Beside a basis Q of `K` columns, such functions are all x = H u with H the head where the lane has each of its
+/// values; HᵀH = D is diagonal, and with g = Hᵀr and P = HᵀQ the most that x beside Q explains of r is
+/// gᵀ (D - P Pᵀ)⁻¹ g = gᵀD⁻¹g + bᵀ (1 - PᵀD⁻¹P)⁻¹ b with b = PᵀD⁻¹g (Sherman, Morrison and Woodbury).
+#[inline(always)]
+// Indices name the triangle's entries; iterators over its rows would hide which.
+#[allow(clippy::needless_range_loop)]
+fn bounds_beside<const K: usize>(
+    shape: &Shape,
+    (folded, head_squares): (&[f32], &[f32]),
+    error: f32,
+    left: &mut [f32],
+) {
+    let size = shape.levels * shape.heads;
+    for (block, left) in left.as_chunks_mut::<PAD>().0.iter_mut().enumerate() {
+        let (mut explained, mut along, mut gram) = ([0.0; PAD], [[0.0; PAD]; K], [[[0.0; PAD]; K]; K]);
+        let mut least: Lanes = [1.0; PAD];
+        for level in 0..shape.levels {
+            let at = level * shape.heads + block * PAD;
+            let of = |vector: usize| -> &Lanes { folded[vector * size + at..][..PAD].try_into().expect("as long") };
+            let squares: &Lanes = head_squares[at..][..PAD].try_into().expect("as long");
+            let gains = of(0);
+            let columns: [&Lanes; K] = std::array::from_fn(|k| of(k + 1));
+            for j in 0..PAD {
+                // A bound that cannot be relied on becomes zero.
+                least[j] = if squares[j] < TINY_PART { 0.0 } else { least[j] };
+                let inverse = 1.0 / squares[j];
+                explained[j] += gains[j] * gains[j] * inverse;
+                for k in 0..K {
+                    let part = columns[k][j] * inverse;
+                    along[k][j] += gains[j] * part;
+                    for l in 0..=k {
+                        gram[k][l][j] -= part * columns[l][j];
+                    }
+                }
+            }
+        }
+        for k in 0..K {
+            for j in 0..PAD {
+                let pivot = 1.0 + gram[k][k][j];
+                least[j] = least[j].min(pivot);
+                explained[j] += along[k][j] * along[k][j] / pivot;
+                for i in k + 1..K {
+                    let factor = gram[i][k][j] / pivot;
+                    along[i][j] -= factor * along[k][j];
+                    for l in k + 1..=i {
+                        gram[i][l][j] -= factor * gram[l][k][j];
+                    }
+                }
+            }
+        }
+        for j in 0..PAD {
+            let slack = 16.0 * error / least[j].max(SINGULAR);
+            let bound = (1.0 - explained[j] * (1.0 + slack) - slack).max(0.0);
+            left[j] = if least[j] < SINGULAR { 0.0 } else { bound };
+        }
+    }
+}
+
+/// The search of [`Rough::possible`] beside a basis of `K` columns, of whose products with the head `sums` are those
+/// of the residual by value of the lane, then those of each column.
+#[inline(always)]
+// One index runs over all the lanes' arrays at once.
+#[allow(clippy::needless_range_loop)]
+fn possible_beside<const K: usize>(
+    sums: &[f32],
+    lane: Lane,
+    error: f32,
+    from: usize,
+    most: f32,
+) -> Option<(usize, u32)> {
+    let levels = sums.len() / (K + 1);
+    let columns: [&[f32]; K] = std::array::from_fn(|k| &sums[(k + 1) * levels..(k + 2) * levels]);
+    let blocks = lane.squares.as_chunks::<PAD>().0;
+    let prices = lane.cheapness.as_chunks::<PAD>().0;
+    let values = lane.values.chunks_exact(levels * PAD);
+    for (block, ((values, squares), cheapness)) in values.zip(blocks).zip(prices).enumerate().skip(from) {
+        let values = values.as_chunks().0;
+        let gain = along(&sums[..levels], values);
+        let mut norms = [0.0; PAD];
+        for j in 0..PAD {
+            norms[j] = squares[j] + (2 * K + 2) as f32 * error * squares[j];
+        }
+        for column in columns {
+            let part = along(column, values);
+            (0..PAD).for_each(|j| norms[j] -= part[j] * part[j]);
+        }
+        let mut bits = [0_u32; PAD];
+        for j in 0..PAD {
+            let unsure = squares[j] * error;
+            let needed = 1.0 - most * cheapness[j] - error;
+            let explained = gain[j] * gain[j];
+            let too_little = explained + 2.1 * unsure <= norms[j].max(0.0) * needed;
+            let negative = (gain[j] < 0.0) & (explained > 4.0 * error * unsure);
+            bits[j] = if too_little | negative { 0 } else { 1 << j };
+        }
+        let bits = bits.iter().fold(0, |all, bit| all | bit);
+        if bits != 0 {
+            return Some((block, bits));
+        }
+    }
+    None
+}

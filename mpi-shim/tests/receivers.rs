@@ -1,0 +1,106 @@
+//! Whom ranks wait for: late receivers, late senders, and the last at a collective operation, told apart and compared with the
+//! program's own clocks; also where the clocks of nodes disagree.
+
+mod common;
+
+use common::{BOTH, Mode, Run, preload};
+use poise_profile::{Metric, Profile};
+
+/// The program comes 200 ms late; a call may begin so much later than the program's own look at its clock, on a busy machine.
+const SLACK: f64 = 60.0;
+
+/// Milliseconds of a metric at a call path, over all ranks.
+fn milliseconds(profile: &Profile, path: &[&str], metric: Metric) -> f64 {
+    let is_it =
+        |node: &u32| profile.path(*node).unwrap().iter().map(|region| &region.name[..]).eq(path.iter().copied());
+    let node = (0..profile.nodes.len() as u32).find(is_it).unwrap_or_else(|| panic!("no {path:?}"));
+    profile.values.get(&(node, metric)).map_or(0.0, |value| value.sum as f64 * 1e-6)
+}
+
+/// In each case of the program, where somebody waits, and what for.
+const CASES: [([&str; 2], Option<Metric>); 7] = [
+    (["ssend", "MPI_Ssend"], Some(Metric::LateReceiver)),
+    (["large", "MPI_Send"], Some(Metric::LateReceiver)),
+    (["issend", "MPI_Wait"], Some(Metric::LateReceiver)),
+    (["persistent", "MPI_Wait"], Some(Metric::LateReceiver)),
+    (["posted", "MPI_Wait"], Some(Metric::LateSender)),
+    (["small", "MPI_Send"], None),
+    (["collective", "MPI_Allreduce"], Some(Metric::WaitTime)),
+];
+
+/// What the program says that was waited in each case, in milliseconds.
+fn waited(printed: &str) -> Vec<f64> {
+    let waited: Vec<f64> = printed.lines().map(|line| line.split(' ').nth(1).unwrap().parse().unwrap()).collect();
+    assert_eq!(waited.len(), CASES.len(), "{printed}");
+    waited
+}
+
+/// Who waited at which operation, in each case of the program.
+fn are_told_apart(profile: &Profile, printed: &str, what: &str) {
+    for (&expected, (ref path, kind)) in waited(printed).iter().zip(CASES) {
+        assert!(expected > 150.0, "somebody is late: {printed}");
+        let [late_sender, late_receiver, all] = [Metric::LateSender, Metric::LateReceiver, Metric::WaitTime]
+            .map(|metric| milliseconds(profile, path, metric));
+        let is = |found: f64, kind_here: Metric| {
+            let expected = if kind == Some(kind_here) { expected } else { 0.0 };
+            assert!((found - expected).abs() < SLACK, "{what}: {kind_here:?} at {path:?} is {found}, not {expected}");
+        };
+        is(late_sender, Metric::LateSender);
+        is(late_receiver, Metric::LateReceiver);
+        let of_all = if kind.is_some() { expected } else { 0.0 };
+        assert!((all - of_all).abs() < SLACK, "{what}: waiting at {path:?} is {all}, not {of_all}");
+    }
+    // The other side of each: nobody waited there.
+    for path in [
+        ["ssend", "MPI_Recv"],
+        ["large", "MPI_Recv"],
+        ["issend", "MPI_Recv"],
+        ["posted", "MPI_Ssend"],
+        ["small", "MPI_Recv"],
+    ] {
+        assert!(milliseconds(profile, &path, Metric::WaitTime) < SLACK, "{what}: {path:?}");
+    }
+}
+
+#[test]
+fn late_receivers_and_late_senders_are_told_apart() {
+    for mpi in BOTH {
+        let run = Run::of("receivers", mpi, 2, Mode::Waiting);
+        are_told_apart(&run.profile(), &run.stdout, &format!("{mpi:?}"));
+    }
+}
+
+/// A process whose clock is some minutes wrong stands for a node of its own.
+#[test]
+fn clocks_of_nodes_are_compared_first() {
+    for mpi in BOTH {
+        let folder = tempfile::tempdir().expect("a folder for temporary files");
+        let profile = folder.path().join("run.poise");
+        let program = mpi.compile("receivers", folder.path());
+        let mut command = mpi.launcher(1);
+        for rank in 0..2 {
+            if rank > 0 {
+                command.args([":", "-n", "1"]);
+            }
+            command.arg("env").arg(format!("LD_PRELOAD={}", preload()));
+            command.arg(format!("POISE_PROFILE={}", profile.display())).args(["POISE_WAITING=1", "POISE_STACK=off"]);
+            command.arg(format!("POISE_CLOCK_SKEW={}", 700_000_000_000_i64 * (1 - 2 * rank))).arg(&program);
+        }
+        let output = command.output().expect("timeout, from coreutils");
+        let [printed, said] = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+        assert!(output.status.success() && !said.contains("poise:"), "{said}");
+        let profile = Profile::read(&profile).expect("a profile");
+        are_told_apart(&profile, &printed, &format!("{mpi:?} with clocks apart"));
+        // Both are the same clock in truth: what it moved is how far the two measurements differ.
+        let drift: u64 = profile.metadata.get("clock_drift_ns").map_or(0, |drift| drift.parse().unwrap());
+        assert!(drift < 20_000_000, "{drift} ns");
+    }
+}
+
+/// Ranks of a simulation change places when they sleep, too.
+#[test]
+fn late_receivers_are_told_apart_under_smpi() {
+    if let Some(run) = Run::simulated_with("receivers", 2, &[("POISE_CLOCK", "simulated")]) {
+        are_told_apart(&run.profile(), &run.stdout, "SMPI");
+    }
+}

@@ -1,0 +1,54 @@
+//! `poise messages`: the MPI operations of measured runs, with the sizes and peers of their messages.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use modeler::formats;
+use modeler::messages::Operations;
+
+use super::input;
+use crate::cli::{OutputArgs, OutputFormat};
+use crate::error::{Error, Result};
+use crate::output;
+
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Numbers are sums over ranks. Sizes are powers of two; distances are differences of ranks in MPI_COMM_WORLD; peers are the \
+fewest and the most ranks that one rank exchanged messages with.
+Examples:
+  poise messages runs/p8.n100.r1                       one run
+  POISE_RANKS=1 poise run -o out -- mpirun -n 4 ./app  keep what each rank had
+  poise messages out --ranks --format json             the communication matrix")]
+pub struct MessagesArgs {
+    /// Profiles, or folders of runs.
+    #[arg(value_name = "INPUT", required = true)]
+    pub inputs: Vec<PathBuf>,
+    /// Also what each rank had, where runs were measured with POISE_RANKS=1.
+    #[arg(long)]
+    pub ranks: bool,
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+/// Reads, prints.
+pub fn messages(arguments: &MessagesArgs) -> Result<()> {
+    arguments.output.output.as_deref().map_or(Ok(()), |file| output::check_new(file, "-o"))?;
+    let mut runs = Vec::new();
+    for path in &arguments.inputs {
+        runs.extend(formats::measured_runs(path).map_err(input::unreadable)?);
+    }
+    if runs.is_empty() {
+        return Err(Error::Input("There is no complete run. poise run makes them.".into()));
+    }
+    if arguments.ranks && runs.iter().all(|run| run.profile.by_rank.is_empty()) {
+        let what = "No run kept what single ranks had. Measure with POISE_RANKS=1, in a study under [environment].";
+        return Err(Error::Input(what.into()));
+    }
+    let operations = Operations { runs: &runs, by_rank: arguments.ranks };
+    let text = match arguments.output.format {
+        OutputFormat::Human => operations.human(),
+        OutputFormat::Json => operations.json(),
+        OutputFormat::Csv => operations.csv(),
+    };
+    output::deliver(&text, arguments.output.output.as_deref())
+}

@@ -1,0 +1,198 @@
+//! What bins hold: over all of them what the call tree holds, waiting as the program itself measures it, of MPI programs that wait the
+//! same in each run, and phases of iterations as long as they can be told apart. Nothing here depends on how busy the machine is.
+
+mod common;
+
+use std::collections::BTreeMap;
+
+use common::{World, outcome};
+use poise_profile::{Metric, Profile};
+use serde_json::Value;
+
+/// Rank 0 sleeps before each of five messages, rank 1 waits for them and prints for how long by MPI's clock.
+const LATE: &str = r#"
+    #include <mpi.h>
+    #include <stdio.h>
+    #include <unistd.h>
+    int main(int count, char **values) {
+        int rank, message = 0;
+        double waited = 0;
+        MPI_Init(&count, &values);
+        MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+        MPI_Barrier(MPI_COMM_WORLD);
+        for (int i = 0; i < 5; ++i) {
+            double begin = MPI_Wtime();
+            if (rank == 0) usleep(100000), MPI_Send(&message, 1, MPI_INT, 1, 0, MPI_COMM_WORLD);
+            else MPI_Recv(&message, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            waited += MPI_Wtime() - begin;
+            for (volatile int j = 0; j < 100000; ++j) {}
+        }
+        // A last one, for which rank 1 asks again and again.
+        MPI_Request request;
+        int has_come = rank == 0;
+        if (rank == 0) usleep(20000), MPI_Send(&message, 1, MPI_INT, 1, 1, MPI_COMM_WORLD);
+        else MPI_Irecv(&message, 1, MPI_INT, 0, 1, MPI_COMM_WORLD, &request);
+        while (!has_come) MPI_Test(&request, &has_come, MPI_STATUS_IGNORE);
+        if (rank == 1) printf("%.9f\n", waited);
+        MPI_Finalize();
+        return 0;
+    }"#;
+
+#[test]
+fn waiting_in_bins_is_what_the_program_itself_measures() {
+    let mut world = World::new();
+    world.write("late.c", LATE);
+    world.set("OMPI_CC", &format!("{} cc", env!("CARGO_BIN_EXE_poise")));
+    outcome(world.command("mpicc.openmpi", ["-O1", "late.c", "-o", "late"]).output().unwrap()).status(0);
+    let command = ["mpirun.openmpi", "--oversubscribe", "-n", "2", "./late"];
+    world.poise([&["phases", "--keep", "kept", "--width", "1000", "--"][..], &command].concat()).status(0);
+    let measured: f64 = world.read("kept/stdout.txt").trim().parse().unwrap();
+    let profile = Profile::read(world.path("kept/profile.poise")).unwrap();
+    let timeline = profile.phases.timelines.iter().find(|t| t.rank == 1).unwrap();
+    let is_receive = |place: u32| {
+        let node = &profile.nodes[profile.phases.places[place as usize].node as usize];
+        profile.regions[node.region as usize].name == "MPI_Recv"
+    };
+    let shares = || timeline.bins.iter().flat_map(|bin| &bin.shares).filter(|share| is_receive(share.place));
+    assert!(shares().all(|share| share.wait_time <= share.time), "waiting is a part of the time");
+    let waited = shares().map(|share| share.wait_time).sum::<u64>() as f64 * 1e-9;
+    // Of the time in the calls all was waiting but for what it takes to see that the message is there.
+    assert!(waited <= measured && waited > 0.5 * measured, "{waited} s of {measured} s");
+    // Between two of them is enough effort for bins of their own.
+    let bins = timeline.bins.iter().filter(|bin| bin.shares.iter().any(|s| is_receive(s.place) && s.wait_time > 0));
+    assert!(bins.count() >= 4, "each message has its bin");
+    let asked = profile.values.iter().find(|((_, metric), _)| *metric == Metric::PollingBlocks);
+    assert!(asked.is_some_and(|(_, value)| value.sum > 0), "rank 1 has polled");
+    check_sums(&profile);
+}
+
+/// Over all bins, each call path did what the call tree says that it did.
+fn check_sums(profile: &Profile) {
+    let mut sums: BTreeMap<u32, ([u64; 6], u64)> = BTreeMap::new();
+    for share in profile.phases.timelines.iter().flat_map(|t| &t.bins).flat_map(|bin| &bin.shares) {
+        let (sums, shares) = sums.entry(profile.phases.places[share.place as usize].node).or_default();
+        sums.iter_mut().zip(share.numbers()).for_each(|(sum, number)| *sum += number);
+        *shares += 1;
+    }
+    let metrics =
+        [Metric::BasicBlocks, Metric::Visits, Metric::BytesSent, Metric::BytesReceived, Metric::Time, Metric::WaitTime];
+    for node in 0..profile.nodes.len() as u32 {
+        let (sums, shares) = sums.get(&node).copied().unwrap_or_default();
+        for (metric, sum) in metrics.into_iter().zip(sums) {
+            let expected = profile.values.get(&(node, metric)).map_or(0, |value| value.sum as u64);
+            // Nanoseconds are rounded down in each share, and the scale is that of another moment.
+            let rounding = if metric == Metric::Time || metric == Metric::WaitTime { 1000 * (shares + 1) } else { 0 };
+            assert!(sum.abs_diff(expected) <= rounding, "{:?} {metric:?}: {sum} {expected}", profile.path(node));
+        }
+    }
+}
+
+#[test]
+fn bins_of_emulated_ranks_do_not_depend_on_how_long_they_wait() {
+    let world = World::new();
+    // The time that it prints differs; what it executes for that does not belong here.
+    let silent = LATE.replace("if (rank == 1) printf(\"%.9f\\n\", waited);", "");
+    // And how often it asks is its own effort.
+    let asks = "while (!has_come) MPI_Test(&request, &has_come, MPI_STATUS_IGNORE);";
+    assert!(silent != LATE && silent.contains(asks));
+    world.write("late.c", &silent.replace(asks, "if (!has_come) MPI_Wait(&request, MPI_STATUS_IGNORE);"));
+    outcome(world.command("mpicc.openmpi", ["-O1", "late.c", "-o", "late"]).output().unwrap()).status(0);
+    let run = |keep: &str| {
+        let launched = ["--", "mpirun.openmpi", "--oversubscribe", "-n", "2", "./late"];
+        let options = ["phases", "--engine", "qemu", "--width", "10000", "--keep", keep];
+        world.poise([&options[..], &launched].concat()).status(0);
+        Profile::read(world.path(keep).join("profile.poise")).unwrap()
+    };
+    let idle = run("idle");
+    let mut burners: Vec<_> =
+        (0..2).map(|_| world.command("sh", ["-c", "while :; do :; done"]).spawn().unwrap()).collect();
+    let busy = run("busy");
+    for burner in &mut burners {
+        burner.kill().unwrap();
+        burner.wait().unwrap();
+    }
+    assert_eq!(idle.phases.timelines.len(), 2, "one of each rank, and none of threads that MPI started");
+    // What runs before main looks at the environment, in which launchers put other values each time.
+    let is_before = |profile: &Profile, node: u32| profile.path(node).unwrap()[0].name == "(outside main)";
+    let values = |profile: &Profile| -> Vec<_> {
+        let of_main = profile.values.iter().filter(|((node, _), _)| !is_before(profile, *node));
+        of_main.map(|((node, metric), value)| (profile.path(*node).unwrap().len(), *metric, *value)).collect()
+    };
+    assert_eq!(values(&idle), values(&busy));
+    let bins = |profile: &Profile| profile.phases.timelines.iter().map(|t| t.bins.len()).collect::<Vec<_>>();
+    for (idle, busy) in bins(&idle).into_iter().zip(bins(&busy)) {
+        assert!(idle.abs_diff(busy) <= 1, "{idle} and {busy} bins");
+    }
+    // The loop of 100,000 turns stands five times between operations.
+    let executed = |rank: u32| -> u64 {
+        let timeline = idle.phases.timelines.iter().find(|t| t.rank == rank).unwrap();
+        let of = |share: &poise_profile::Share| {
+            let code = idle.phases.places[share.place as usize].code.as_ref();
+            share.count * code.map_or(0, |code| u64::from(code.instructions))
+        };
+        timeline.bins.iter().flat_map(|bin| &bin.shares).map(of).sum()
+    };
+    for rank in [0, 1] {
+        assert!((1_500_000..10_000_000).contains(&executed(rank)), "{}", executed(rank));
+    }
+}
+
+/// As many iterations as the first argument says, of which each is 83 parts `product` and 17 parts `dot`; of all iterations together
+/// always as much.
+const ALTERNATE: &str = r#"
+    #include <stdio.h>
+    #include <stdlib.h>
+    __attribute__((noinline)) unsigned product(unsigned s, long n) {
+        while (n--) s = s * 1664525u + 1013904223u;
+        return s;
+    }
+    __attribute__((noinline)) unsigned dot(unsigned s, long n) {
+        while (n--) s = s * 22695477u + 1u;
+        return s;
+    }
+    int main(int count, char **values) {
+        long iterations = atol(values[1]), work = 400000 / iterations;
+        unsigned s = count;
+        for (long i = 0; i < iterations; ++i) {
+            s = product(s, 83 * work);
+            s = dot(s, 17 * work);
+        }
+        printf("%u\n", s);
+        return 0;
+    }"#;
+
+#[test]
+fn phases_of_iterations_hold_what_the_functions_did_or_are_not_modelled() {
+    let world = World::new();
+    world.write("alternate.c", ALTERNATE);
+    outcome(world.command("poise", ["cc", "-O1", "alternate.c", "-o", "alternate"]).output().unwrap()).status(0);
+    let run = |n: u32| {
+        let (parameter, keep, n) = (format!("n={n}"), format!("runs/n{n}"), n.to_string());
+        world.poise(["phases", "--param", &parameter, "--keep", &keep, "--", "./alternate", &n]).status(0)
+    };
+    // Up to where a call of dot fills five bins of the default width.
+    for n in [10, 20, 50, 100, 200] {
+        let done = run(n);
+        assert!(done.stdout.contains("dot #") && !done.stdout.contains("alternates"), "{}", done.stdout);
+        check_sums(&Profile::read(world.path(&format!("runs/n{n}/profile.poise"))).unwrap());
+    }
+    let done = world.poise(["phases", "runs", "--format", "json"]).status(0);
+    assert_eq!(done.stderr, "");
+    let models: Value = serde_json::from_str(&done.stdout).unwrap();
+    for (name, parts) in [("product", 83.0), ("dot", 17.0)] {
+        let is_it = |m: &&Value| m["callpath"] == serde_json::json!([name]) && m["metric"] == "basic_blocks";
+        let model = models["models"].as_array().unwrap().iter().find(is_it).unwrap_or_else(|| panic!("{name}"));
+        let value = model["constant"].as_f64().unwrap_or_else(|| panic!("{model:#}"));
+        assert!((value / (parts * 400_000.0) - 1.0).abs() < 0.01, "{name}: {value}");
+    }
+    // Shorter ones are told with the width that would do, and nobody believes that product grows.
+    let done = run(2000);
+    assert!(done.stdout.contains("dot has 17 % of the effort and no phase, since it alternates"), "{}", done.stdout);
+    let width = done.stdout.split("--width ").nth(1).unwrap().split(' ').next().unwrap();
+    let refused = world.poise(["phases", "runs"]);
+    assert_ne!(refused.status, Some(0), "{}", refused.stdout);
+    assert!(refused.stderr.contains("product: 17 % of its phases is what dot did in"), "{}", refused.stderr);
+    assert!(refused.stderr.contains(&format!("--width {width} would tell its calls apart")), "{}", refused.stderr);
+    let narrow = world.poise(["phases", "--width", width, "--", "./alternate", "2000"]).status(0);
+    assert!(narrow.stdout.contains("dot #2000") && !narrow.stdout.contains("alternates"));
+}
