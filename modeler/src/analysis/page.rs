@@ -1,10 +1,11 @@
 //! The analysis as one HTML page without network or scripts, and its pictures as files.
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{DOCTYPE, Markup, html};
 
 use super::findings::{IMPORTANCES, by_importance, matters};
 use super::plots::{self, PlotRequest};
 use super::{Analysis, AnalysisError, findings};
+use crate::report::head;
 
 /// One picture.
 #[derive(Clone, Debug)]
