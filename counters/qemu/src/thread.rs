@@ -301,7 +301,8 @@ impl Thread {
             _ => self.pending.take(),
         };
         if let Some(back) = calls {
-            if matches!(block.flow, Flow::IndirectJump | Flow::Jump) && block.instructions <= STUB {
+            let is_stub = matches!(block.flow, Flow::IndirectJump | Flow::Jump) && block.instructions <= STUB;
+            if is_stub && !block.is_main {
                 self.pending = Some(back);
             } else {
                 self.pending = None;
