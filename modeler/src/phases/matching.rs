@@ -318,8 +318,9 @@ mod tests {
 
     #[test]
     fn what_several_runs_have_beside_the_others_is_told_once() {
-        let with = |n| run(n, &[("fill", 5), ("solve", 100)]);
-        let runs = [with(1.0), with(2.0), run(4.0, &[("solve", 100)]), with(8.0)];
+        let with = |n| run(n, &[("read", 9), ("fill", 5), ("solve", 100), ("write", 9)]);
+        let without = |n| run(n, &[("read", 9), ("solve", 100), ("write", 9)]);
+        let runs = [with(1.0), with(2.0), without(4.0), with(8.0)];
         assert_eq!(
             matched(&runs).unwrap().unmatched,
             ["3 of 4 runs, such as n1: 1 phase has no counterpart in all other runs: fill."]
