@@ -48,7 +48,8 @@ fn measured(world: &World, program: &str, launcher: &[&str]) -> impl Fn(&str) ->
     move |name| {
         let is_meant = |&node: &u32| profile.path(node).unwrap().last().unwrap().name == name;
         let nodes: Vec<u32> = (0..profile.nodes.len() as u32).filter(is_meant).collect();
-        let sum = |metric| nodes.iter().map(|&node| profile.values[&(node, metric)].sum).sum();
+        let of = |node, metric| profile.values.get(&(node, metric)).map_or(0, |value| value.sum);
+        let sum = |metric| nodes.iter().map(|&node| of(node, metric)).sum();
         (sum(Metric::Visits), sum(Metric::BasicBlocks))
     }
 }
