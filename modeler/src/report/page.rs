@@ -244,9 +244,11 @@ impl Ranking<'_> {
                 }
                 p.note {
                     @if rest > 0 { "The call tree has the other " (rest) " " (self.noun()) "s. " }
-                    "As files: " a download="ranking.csv" href=(address("text/csv", &self.csv(shown))) { "this ranking (CSV)" }
-                    span.script hidden { ", " button type="button" data-save="csv" { "all " (self.noun()) "s (CSV)" } ", " button type="button" data-save="json" { "all numbers of this page (JSON)" } }
-                    "."
+                    span.files {
+                        "As files: " a download="ranking.csv" href=(address("text/csv", &self.csv(shown))) { "this ranking (CSV)" }
+                        span.script hidden { ", " button type="button" data-save="csv" { "all " (self.noun()) "s (CSV)" } ", " button type="button" data-save="json" { "all numbers of this page (JSON)" } }
+                        "."
+                    }
                 }
             }
         }
@@ -418,8 +420,8 @@ fn ranking_head(columns: Columns, noun: &str) -> Markup {
             th.number.wide scope="col" { "today, model" }
             th.number scope="col" { "predicted" }
             th.interval.wide scope="col" { "interval" }
-            th.wide scope="col" { "share today" }
-            th scope="col" { "share, target" }
+            th.share.wide scope="col" { "share, today" }
+            th.share scope="col" { "share, target" }
             @if columns.overtakes { th.wide scope="col" { "overtakes" } }
         } }
     }
