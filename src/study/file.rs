@@ -37,6 +37,8 @@ pub struct StudyFile {
     #[serde(default)]
     pub waiting: bool,
     #[serde(default)]
+    pub absorption: bool,
+    #[serde(default)]
     pub collect: Collect,
     pub ranks: Option<toml::Value>,
     pub threads: Option<toml::Value>,
