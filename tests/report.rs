@@ -151,8 +151,8 @@ fn grid(parameters: &[(&str, &[f64])], time: impl Fn(&[f64]) -> f64) -> String {
 #[test]
 fn three_parameters_have_slices() {
     let world = World::new();
-    let (p, n, m) = ([2.0, 4.0, 8.0, 16.0, 32.0], [10.0, 20.0, 30.0, 40.0, 50.0, 60.0], [1.0, 2.0, 3.0, 4.0, 5.0]);
-    world.write("three.jsonl", &grid(&[("p", &p), ("n", &n), ("m", &m)], |x| 1e-3 * x[0] * x[1] * x[2]));
+    let (m, n, p) = ([1.0, 2.0, 3.0, 4.0, 5.0], [10.0, 20.0, 30.0, 40.0, 50.0, 60.0], [2.0, 4.0, 8.0, 16.0, 32.0]);
+    world.write("three.jsonl", &grid(&[("m", &m), ("n", &n), ("p", &p)], |x| 1e-3 * x[0] * x[1] * x[2]));
     world.poise(["report", "three.jsonl", "-o", "three.html"]).status(0);
     let mut browser = Browser::start(&world.path(""));
     browser.open(&world.path("three.html"), "");
@@ -166,8 +166,9 @@ fn three_parameters_have_slices() {
            look();
          })",
     );
-    assert_eq!(menus, json!([["p and n", "p and m", "n and m"], ["1", "2", "3", "4", "5"]]));
-    // What the map shows after a choice: its caption, its circles, and the largest value on its scale of colours.
+    // The target, twice the largest measured value, can be chosen too.
+    assert_eq!(menus, json!([["m and n", "n and p", "m and p"], ["2", "4", "8", "16", "32", "64"]]));
+    // What the map says and how many circles it has after a choice.
     let mut chosen = |menu: usize, option: usize| {
         browser.value(&format!(
             "(() => {{
@@ -179,10 +180,11 @@ fn three_parameters_have_slices() {
              }})()"
         ))
     };
-    assert_eq!(chosen(1, 1), json!(["over p and n, at m = 2", 30]));
-    assert_eq!(chosen(0, 2), json!(["over n and m, at p = 32", 30]));
-    assert_eq!(chosen(1, 0), json!(["over n and m, at p = 2", 30]));
-    assert_eq!(chosen(0, 1), json!(["over p and m, at n = 60", 25]));
+    assert_eq!(chosen(1, 1), json!(["over m and n, at p = 4", 30]));
+    assert_eq!(chosen(1, 5), json!(["over m and n, at p = 64", 0]));
+    assert_eq!(chosen(0, 1), json!(["over n and p, at m = 5", 30]));
+    assert_eq!(chosen(1, 0), json!(["over n and p, at m = 1", 30]));
+    assert_eq!(chosen(0, 2), json!(["over m and p, at n = 60", 25]));
     assert_eq!(browser.errors(), Vec::<&Value>::new());
 }
 
