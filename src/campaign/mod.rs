@@ -96,6 +96,7 @@ pub fn execute_with(study: &Study, results: &Path, progress: &Progress, options:
         costs: Costs::of(study, &done),
         concerns: BTreeMap::new(),
         rests: vec![false; study.cases.len()],
+        last: None,
         summary: Summary { found: done.iter().map(Vec::len).sum(), ..Summary::default() },
         done,
         lock,
@@ -119,6 +120,8 @@ struct Campaign<'a> {
     done: Vec<Vec<Done>>,
     /// Cases that have failed and are not tried again by this call.
     rests: Vec<bool>,
+    /// The case of the run that was made last.
+    last: Option<usize>,
     summary: Summary,
     lock: Lock,
     events: Events,
@@ -155,6 +158,11 @@ impl Campaign<'_> {
         if self.study.order == Order::Interleaved {
             batch.shuffle(&mut StdRng::seed_from_u64(round));
             batch.sort_by_key(|task| task.repetition);
+            // The point that ended the round before does not begin this one, if there is another.
+            let other = batch.iter().position(|task| Some(task.case) != self.last);
+            if let Some(other) = other {
+                batch.swap(0, other);
+            }
         }
         batch
     }
@@ -215,6 +223,7 @@ impl Campaign<'_> {
     }
 
     fn ended(&mut self, task: &Task, outcome: &Outcome) {
+        self.last = Some(task.case);
         let record = record::read(&task.folder);
         let seconds = record.as_ref().map_or(0.0, |record| record.seconds);
         let machine = record.as_ref().and_then(|record| record.machine.clone()).unwrap_or_default();

@@ -85,7 +85,8 @@ fn for_people(study: &Study, builds: &Builds, lines: &[Line], quiet: bool) -> St
         };
         let _ = writeln!(text, "{}", shown(&line.command));
         if !quiet {
-            let _ = writeln!(text, "    {} runs{done}, {each} each, {:.4} core-hours", line.runs, line.core_hours);
+            let runs = if line.runs == 1 { "run" } else { "runs" };
+            let _ = writeln!(text, "    {} {runs}{done}, {each} each, {:.4} core-hours", line.runs, line.core_hours);
         }
     }
     if quiet {
