@@ -498,6 +498,7 @@ Examples:
   poise bench validate                       200 functions, p = 2 to 64
   poise bench validate --smpi -o simulated   in a simulator, p = 128 to 2048
   poise bench validate --quick               12 functions: does everything work?
+  poise bench validate --quick --advised     and how good is poise advise?
   poise bench validate spec.toml             functions of your own")]
 pub struct ValidateArgs {
     /// The specification; without it, functions are drawn.
@@ -521,6 +522,11 @@ pub struct ValidateArgs {
     /// Draws of each kind of artificial noise; by default 100, and 5 with --quick. Models of times alone get a 20th.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub draws: Option<u32>,
+    /// Also follow `poise advise`: how accurate models of advised points are beside those of the full grid, with so many draws of
+    /// each kind of noise, 5 if no number is given.
+    #[arg(long, value_name = "DRAWS", num_args = 0..=1, require_equals = true, default_missing_value = "5",
+          value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub advised: Option<u32>,
     /// The Extra-P program to compare with; by default the one on the PATH, if any. `off` leaves it out.
     #[arg(long, value_name = "PROGRAM")]
     pub extrap: Option<String>,

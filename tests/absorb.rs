@@ -60,6 +60,50 @@ fn one_build_and_one_run_measure_every_loop_mode_and_quantity() {
 }
 
 #[test]
+fn a_study_measures_times_and_with_noise_what_loops_absorb() {
+    let world = World::new();
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/loops.c");
+    world.write(
+        "s.toml",
+        &format!(
+            "build = {{ sources = [\"{source}\"], flags = [\"-O2\", \"-pthread\"] }}\nlauncher = \"openmpi\"\nabsorption = true\n\
+             repetitions = 2\nclock = \"cpu\"\ncommand = [\"{{program}}\", \"{{n}}\", \"1\"]\n\
+             [parameters]\np = [1, 2]\nn = [2000, 4000]\n"
+        ),
+    );
+    let planned = world.poise(["run", "s.toml", "--dry-run"]).status(0);
+    assert!(planned.stdout.contains("12 runs are to be made at 4 points"), "{}", planned.stdout);
+    world.poise(["run", "s.toml"]).status(0);
+    let at = |run: &str| Profile::read(world.path(&format!("s.runs/{run}/profile.poise"))).unwrap();
+    for point in ["p1.n2000", "p1.n4000", "p2.n2000", "p2.n4000"] {
+        assert!(at(&format!("{point}.r2")).noise.series.is_empty());
+        assert!(!at(&format!("{point}.noise.r1")).noise.series.is_empty());
+        assert!(!world.path(&format!("s.runs/{point}.noise.r2")).exists());
+    }
+    // Two times at each point, as the run with noise gives none, but three counts; and one class.
+    let told = world.poise(["export", "s.runs", "--to", "csv"]).status(0).stdout;
+    let lines = |metric: &str| told.lines().filter(|l| l.contains("dot,") && l.contains(metric)).count();
+    assert_eq!([",time,mean,", ",visits,mean,", ",bound."].map(lines), [8, 12, 4], "{told}");
+    let again = world.poise(["run", "s.toml"]).status(0);
+    assert!(again.stdout.contains("12 runs are complete"), "{}{}", again.stdout, again.stderr);
+}
+
+#[test]
+fn a_study_without_loops_for_noise_says_so() {
+    let world = World::new();
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/echo.c");
+    world.write(
+        "s.toml",
+        &format!("build = {{ sources = [\"{source}\"], mpi = \"none\" }}\nabsorption = true\ncommand = [\"{{program}}\", \"{{n}}\"]\n[parameters]\nn = [1]\n"),
+    );
+    let done = world.poise(["run", "s.toml"]).status(0);
+    assert!(done.stderr.contains("no loop had noise injected"), "{}", done.stderr);
+    world.write("t.toml", "absorption = true\ncollect = \"elapsed\"\ncommand = [\"true\"]\n[parameters]\nn = [1]\n");
+    let refused = world.poise(["run", "t.toml"]).status(3);
+    assert!(refused.stderr.contains("`absorption` compares times of loops"), "{}", refused.stderr);
+}
+
+#[test]
 fn only_the_chosen_ranks_threads_and_loops_get_noise() {
     let world = World::new();
     build(&world, "modes=nop;k=1");

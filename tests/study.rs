@@ -333,6 +333,31 @@ fn the_interval_policy_ends_when_it_is_narrow_or_the_budget_is_spent() {
     );
 }
 
+/// Four points twelve times: by chance alone, some rounds would begin with the point that ended the one before.
+#[test]
+fn repetitions_of_a_point_are_not_made_back_to_back_unless_asked() {
+    let world = World::new();
+    let study =
+        "command = [\"sh\", \"-c\", \"echo $0 >> $1\", \"{n}\", \"made\"]\ncollect = \"elapsed\"\nrepetitions = 12\n";
+    let made = |order: &str, name: &str| {
+        world.write("s.toml", &(study.replace("made", name) + order + "[parameters]\nn = [1, 2, 3, 4]\n"));
+        world.poise(["run", "s.toml", "-o", &format!("{name}.runs")]).status(0);
+        world.read(name).lines().map(|line| line.parse().unwrap()).collect::<Vec<u32>>()
+    };
+    let interleaved = made("", "made");
+    assert_eq!(interleaved.len(), 48);
+    for round in interleaved.chunks(4) {
+        let mut points = round.to_vec();
+        points.sort_unstable();
+        assert_eq!(points, [1, 2, 3, 4], "each point once: {interleaved:?}");
+    }
+    assert!(interleaved.windows(2).all(|two| two[0] != two[1]), "{interleaved:?}");
+    assert!(interleaved.chunks(4).any(|round| round != &interleaved[..4]), "rounds differ: {interleaved:?}");
+    assert_eq!(made("order = \"interleaved\"\n", "again"), interleaved, "the order is always the same");
+    let one_by_one: Vec<u32> = [1, 2, 3, 4].into_iter().flat_map(|n| [n; 12]).collect();
+    assert_eq!(made("order = \"point-by-point\"\n", "one"), one_by_one);
+}
+
 #[test]
 fn effort_once_takes_effort_from_the_first_run() {
     let world = with_echo();

@@ -247,6 +247,65 @@ fn has_smpi() -> bool {
     found
 }
 
+/// What the runs of a folder cost: the time of the truth's call paths, summed over ranks, by points and repetitions.
+fn cost(world: &World, folder: &str) -> Vec<(String, f64)> {
+    let of = |run: &String| {
+        let profile = Profile::read(world.path(&format!("v/{folder}/{run}/profile.poise"))).unwrap();
+        let is_known = |node: u32| {
+            let path = profile.path(node).unwrap();
+            let first = path.get(1).map_or("", |region| region.name.as_str());
+            ["work", "talk"].iter().any(|name| first.contains(name))
+        };
+        let times = profile.values.iter().filter(|((node, metric), _)| *metric == Metric::Time && is_known(*node));
+        times.map(|(_, over_ranks)| over_ranks.sum as f64).sum::<f64>()
+    };
+    let runs = world.names(&format!("v/{folder}")).into_iter().filter(|name| name.starts_with('p'));
+    runs.map(|run| (run.clone(), of(&run))).collect()
+}
+
+#[test]
+fn advised_points_are_measured_and_compared_with_the_full_grid() {
+    let world = World::new();
+    world.write("small.toml", SMALL);
+    let command = COMMAND.map(|word| if word == "2" { "1" } else { word });
+    let result = parsed(&world.poise(command.into_iter().chain(["--advised=1"])));
+    let lines = result["advised"].as_array().unwrap();
+    let number = |value: &Value| value.as_f64().unwrap();
+    let [grid, advised] = ["runs", "advised"].map(|folder| cost(&world, folder));
+    let of_grid: f64 = grid.iter().filter(|(run, _)| run.ends_with(".r1")).map(|(_, cost)| cost).sum();
+    // The first design: lines along p and n, and three points in which both grow.
+    let design: Vec<String> = [2, 4, 6, 8, 12]
+        .map(|p| (p, 1000))
+        .into_iter()
+        .chain([2000, 3000, 4000, 5000].map(|n| (2, n)))
+        .chain([(4, 2000), (6, 3000), (8, 4000)])
+        .map(|(p, n)| format!("p{p}.n{n}.r1"))
+        .collect();
+    let of_design: f64 = advised.iter().filter(|(run, _)| design.contains(run)).map(|(_, cost)| cost).sum();
+    assert_eq!(lines.len(), 4 * 3, "four noises and three ways");
+    for three in lines.chunks(3) {
+        assert_eq!(["full-grid", "first-design", "advised"], [0, 1, 2].map(|i| three[i]["choice"].as_str().unwrap()));
+        assert_eq!((number(&three[0]["runs"]), number(&three[0]["core_hours_percent"])), (25.0, 100.0));
+        assert_eq!(number(&three[1]["runs"]), 12.0);
+        assert!(
+            (number(&three[1]["core_hours_percent"]) / (100.0 * of_design / of_grid) - 1.0).abs() < 1e-9,
+            "{three:?}"
+        );
+        assert!(number(&three[2]["runs"]) >= 12.0 && number(&three[2]["core_hours_percent"]) <= 50.0, "{three:?}");
+    }
+    // Runs of a point are shared by all noises as far as they go.
+    let most = lines.iter().map(|line| number(&line["runs"])).fold(0.0, f64::max);
+    assert!(advised.len() as f64 >= most && advised.iter().all(|(_, cost)| *cost > 0.0), "{most} {advised:?}");
+    assert!(world.read("v/validation.html").contains("Advised points beside the full grid"));
+
+    // It goes on from a validation without it, and makes no run twice.
+    let record = world.read("v/advised/p2.n1000.r1/run.json");
+    let again = parsed(&world.poise(command.into_iter().chain(["--advised=1"])));
+    assert_eq!(again, result);
+    assert_eq!(world.read("v/advised/p2.n1000.r1/run.json"), record);
+    assert!(parsed(&world.poise(command))["advised"].is_null());
+}
+
 #[test]
 fn smpi_counts_what_open_mpi_counts_and_its_times_repeat() {
     if !has_smpi() {

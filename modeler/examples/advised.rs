@@ -2,9 +2,9 @@
 //! --example advised [programs [seed [each|whole]]]`.
 //!
 //! A program has three computations and three MPI operations of `programs`. The full grid measures 25 points once. The
-//! advised way measures the first design, then follows the advice in rounds of five runs, refitting after each, until it
+//! advised way measures the first design, then follows the advice in rounds of twelve runs, refitting after each, until it
 //! says enough, nothing helps any more or half the grid's core-hours are spent. The advice is for call paths, each alike,
-//! or for the whole program.
+//! or for the whole program. `poise bench validate --advised` does the same with programs that it compiles and runs.
 
 #[path = "programs/mod.rs"]
 mod programs;
@@ -58,15 +58,14 @@ fn errors(program: &[Program], runs: &[Run]) -> (f64, Vec<f64>) {
     ((values.iter().sum::<f64>() / truth(program, &TEST) - 1.0).abs(), paths)
 }
 
-/// Rounds, at most, and runs in each.
-const ROUNDS: usize = 8;
-const IN_ROUND: usize = 5;
+/// Runs in a round, as many as `poise advise` lists.
+const IN_ROUND: usize = 12;
 
 /// Follows the advice from the first design on.
 fn advised(rng: &mut StdRng, program: &[Program], pattern: Pattern, level: f64, budget: f64, each: bool) -> Vec<Run> {
     let mut at = |x: &[f64]| run(rng, program, [x[0], x[1]], pattern, level);
     let mut runs: Vec<Run> = first_design(&[P.to_vec(), N.to_vec()]).iter().map(|x| at(x)).collect();
-    for _round in 0..ROUNDS {
+    loop {
         let left = budget - core_hours(program, &runs);
         let experiment = experiment(program, &runs);
         let fits = fit(&experiment, &Options::default());
@@ -142,9 +141,10 @@ fn main() {
     );
     let cases = [(Pattern::None, 0.0), (Pattern::Uniform, 0.1), (Pattern::Uniform, 0.5), (Pattern::Exponential, 0.5)];
     for (pattern, level) in cases {
-        let rng = &mut StdRng::seed_from_u64(seed);
         let mut tallies = [Tally::default(), Tally::default(), Tally::default()];
-        for _ in 0..count {
+        for number in 0..count as u64 {
+            // The same programs whatever was measured of those before.
+            let rng = &mut StdRng::seed_from_u64(seed << 32 | number);
             let draw = |i| if i < 3 { computation } else { communication };
             let program: Vec<Program> = (0..6).map(|i| draw(i)(rng)).collect();
             let grid: Vec<Run> =

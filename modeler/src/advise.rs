@@ -83,8 +83,9 @@ pub struct Advice {
     pub too_expensive: Option<Step>,
 }
 
-/// Least part of the interval, without what models miss, that a run must take off; what takes less only costs.
-const NOTEWORTHY: f64 = 0.005;
+/// Least part of the interval, without what models miss, that a run must take off; what takes less only costs. Of a thousand runs
+/// alike each takes off half of a thousandth: with much noise hundreds are worth their cost.
+const NOTEWORTHY: f64 = 0.001;
 /// Least part of what the most helpful run takes off. Runs that cost next to nothing and help next to nothing would come
 /// first otherwise, by the hundred.
 const COMPARABLE: f64 = 0.6;

@@ -193,6 +193,9 @@ fn make(study: &Study, step: &Step, progress: &Progress) -> Result<()> {
     }
     let mut command = Command::new(&step.words[0]);
     command.args(&step.words[1..]).current_dir(directory(study)).stdin(std::process::Stdio::null());
+    if study.cases.iter().any(|case| case.absorbs) {
+        command.env("POISE_NOISE", std::env::var_os("POISE_NOISE").unwrap_or_else(|| "on".into()));
+    }
     command.envs(step.environment.iter().map(|(name, value)| (name, value)));
     let status = command.status();
     interrupt::check()?;

@@ -22,7 +22,7 @@ use crate::output;
 use crate::progress::Progress;
 use crate::run::misfortune::Outcome;
 use crate::run::{ONCE, RECORD, Run, UNFINISHED, left, processes, record};
-use crate::study::{Judgement, Order, Place, Policy, Study};
+use crate::study::{Case, Judgement, Order, Place, Policy, Study};
 pub use build::{Builds, Made};
 use cost::Costs;
 use events::Events;
@@ -47,6 +47,9 @@ pub struct Summary {
 /// Said once, at the end.
 const UNINSTRUMENTED: &str = "no basic blocks were counted: the program was not built with poise cc, poise c++ or poise fc; \
     its own work is one call path, (outside MPI), whose model comes from times alone.";
+
+const WITHOUT_NOISE: &str = "no loop had noise injected: `absorption` needs a program built with poise cc --noise (or with POISE_NOISE=on \
+    in the environment of the build), and loops that run for some milliseconds.";
 
 /// How a campaign is made, beside what its study says.
 #[derive(Clone, Copy, Debug, Default)]
@@ -93,6 +96,7 @@ pub fn execute_with(study: &Study, results: &Path, progress: &Progress, options:
         costs: Costs::of(study, &done),
         concerns: BTreeMap::new(),
         rests: vec![false; study.cases.len()],
+        last: None,
         summary: Summary { found: done.iter().map(Vec::len).sum(), ..Summary::default() },
         done,
         lock,
@@ -116,6 +120,8 @@ struct Campaign<'a> {
     done: Vec<Vec<Done>>,
     /// Cases that have failed and are not tried again by this call.
     rests: Vec<bool>,
+    /// The case of the run that was made last.
+    last: Option<usize>,
     summary: Summary,
     lock: Lock,
     events: Events,
@@ -152,17 +158,22 @@ impl Campaign<'_> {
         if self.study.order == Order::Interleaved {
             batch.shuffle(&mut StdRng::seed_from_u64(round));
             batch.sort_by_key(|task| task.repetition);
+            // The point that ended the round before does not begin this one, if there is another.
+            let other = batch.iter().position(|task| Some(task.case) != self.last);
+            if let Some(other) = other {
+                batch.swap(0, other);
+            }
         }
         batch
     }
 
     fn judgements(&self) -> Vec<Judgement> {
         let is_spent = self.is_spent();
-        let judge = |done: &Vec<Done>| {
+        let judge = |(case, done): (&Case, &Vec<Done>)| {
             let times: Vec<f64> = done.iter().map(|done| done.time).collect();
-            self.study.repetitions.policy.judge(&times, is_spent)
+            self.study.judge(case, &times, is_spent)
         };
-        self.done.iter().map(judge).collect()
+        self.study.cases.iter().zip(&self.done).map(judge).collect()
     }
 
     /// Whether the policy's budget is spent.
@@ -212,6 +223,7 @@ impl Campaign<'_> {
     }
 
     fn ended(&mut self, task: &Task, outcome: &Outcome) {
+        self.last = Some(task.case);
         let record = record::read(&task.folder);
         let seconds = record.as_ref().map_or(0.0, |record| record.seconds);
         let machine = record.as_ref().and_then(|record| record.machine.clone()).unwrap_or_default();
@@ -246,20 +258,29 @@ impl Campaign<'_> {
         }
         let made = self.summary.complete - self.summary.found + self.summary.failed.len();
         let told = self.concerns.iter().map(|(concern, runs)| format!("{runs} of {made} runs: {concern}."));
-        self.summary.warnings = told.chain(self.uninstrumented()).collect();
+        self.summary.warnings = told.chain(self.uninstrumented()).chain(self.without_noise()).collect();
         self.events.end(&self.summary);
         self.summary
     }
 
-    /// What is to be said where profiles hold no effort at all; one run of each point is looked at until one does.
+    /// What is to be said where profiles hold no effort at all.
     fn uninstrumented(&self) -> Option<String> {
-        let first = |(case, done): (usize, &Vec<Done>)| {
-            let run = Task::of(self.study, case, done.first()?.repetition, self.results);
-            record::counts_blocks(&run.folder)
+        self.lack(record::counts_blocks, |_| true).then(|| UNINSTRUMENTED.to_owned())
+    }
+
+    /// What is to be said where noise was asked for, and no loop had any.
+    fn without_noise(&self) -> Option<String> {
+        self.lack(record::has_noise, |case| case.absorbs).then(|| WITHOUT_NOISE.to_owned())
+    }
+
+    /// Whether no run of such cases holds something; one of each is looked at until one does.
+    fn lack(&self, holds: impl Fn(&Path) -> Option<bool>, of: impl Fn(&Case) -> bool) -> bool {
+        let cases = self.study.cases.iter().zip(&self.done).enumerate().filter(|(_, (case, _))| of(case));
+        let first = |(i, (_, done)): (usize, (&Case, &Vec<Done>))| {
+            holds(&Task::of(self.study, i, done.first()?.repetition, self.results).folder)
         };
-        let mut counts = self.done.iter().enumerate().filter_map(first).peekable();
-        counts.peek()?;
-        (!counts.any(|counts| counts)).then(|| UNINSTRUMENTED.to_owned())
+        let mut found = cases.filter_map(first).peekable();
+        found.peek().is_some() && !found.any(|holds| holds)
     }
 }
 

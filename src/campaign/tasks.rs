@@ -98,6 +98,9 @@ fn described(study: &Study, case: &Case, repetition: u32, place: &dyn Fn(&str) -
         unfinished: if matches!(study.place, Place::Slurm(_)) { WORKERS.to_owned() } else { String::new() },
         configuration: String::new(),
     };
+    if case.absorbs {
+        run.environment.push(("POISE_ABSORB".to_owned(), "on".to_owned()));
+    }
     if let Place::Smpi(place) = &study.place {
         smpi::extend(&mut run, place, study.cores(case).0, &words)?;
     }

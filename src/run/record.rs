@@ -259,3 +259,9 @@ pub fn counts_blocks(folder: &Path) -> Option<bool> {
     let profile = Profile::read(folder.join(PROFILE)).ok()?;
     Some(profile.values.iter().any(|((_, metric), over_ranks)| *metric == Metric::BasicBlocks && over_ranks.sum > 0))
 }
+
+/// Whether noise was injected into any loop of the run in this folder; none where it left no profile.
+pub fn has_noise(folder: &Path) -> Option<bool> {
+    let profile = Profile::read(folder.join(PROFILE)).ok()?;
+    Some(!profile.noise.series.is_empty())
+}

@@ -37,6 +37,8 @@ pub struct StudyFile {
     #[serde(default)]
     pub waiting: bool,
     #[serde(default)]
+    pub absorption: bool,
+    #[serde(default)]
     pub collect: Collect,
     pub ranks: Option<toml::Value>,
     pub threads: Option<toml::Value>,
@@ -217,9 +219,9 @@ fn located(text: &str, file: &str, error: &toml::de::Error) -> String {
     let before = &text[..start];
     let line = before.matches('\n').count() + 1;
     let column = before.chars().rev().take_while(|&c| c != '\n').count() + 1;
-    let message = error.message().trim_end_matches('.');
-    let meant = meant(message).unwrap_or_default();
-    format!("{file}:{line}:{column}: {message}{meant}.")
+    let message = error.message().trim().trim_end_matches('.');
+    let end = meant(message).unwrap_or_else(|| ".".to_owned());
+    format!("{file}:{line}:{column}: {message}{end}")
 }
 
 /// The suggestion for ``unknown field `x`, expected one of `a`, `b` ``.

@@ -65,6 +65,8 @@ pub struct Case {
     pub factors: Vec<(String, Factor)>,
     /// What follows from them, as `[derived]` says.
     pub derived: Point,
+    /// Whether noise is injected, to measure what loops absorb and not how long they take.
+    pub absorbs: bool,
 }
 
 impl Case {
@@ -239,6 +241,18 @@ impl Study {
         self.command.iter().chain(environment).chain(files).flat_map(Template::names).collect()
     }
 
+    /// What the runs of a case that are done say of it, by their times. One run with noise has bursts enough for its loops.
+    pub fn judge(&self, case: &Case, times: &[f64], is_spent: bool) -> Judgement {
+        let once = Policy::Fixed(1);
+        let policy = if case.absorbs { &once } else { &self.repetitions.policy };
+        policy.judge(times, is_spent)
+    }
+
+    /// Number of points, each once, whether noise is injected there too or not.
+    pub fn points(&self) -> usize {
+        self.cases.iter().filter(|case| !case.absorbs).count()
+    }
+
     /// Whether cases have parameters that are no coordinates, so that results lie in one folder for each combination.
     pub fn has_groups(&self) -> bool {
         self.cases.iter().any(|case| !case.factors.is_empty())
@@ -249,7 +263,7 @@ impl Study {
         let group: Vec<String> =
             case.factors.iter().map(|(name, factor)| format!("{name}={}", file_name(&factor.to_string()))).collect();
         let stem: String = case.point.iter().map(|(name, value)| format!("{name}{}.", value.text)).collect();
-        (group.join(","), stem)
+        (group.join(","), if case.absorbs { stem + "noise." } else { stem })
     }
 }
 

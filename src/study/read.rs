@@ -51,9 +51,18 @@ fn checked(raw: StudyFile, folder: &Path, stem: &str) -> Result<Study, String> {
         .iter()
         .map(|text| Expression::parse(text).map_err(|what| format!("`where` has {what}")))
         .collect::<Result<_, _>>()?;
-    let cases = cases(&parameters, &derived, &conditions, &raw.points)?;
+    let mut cases = cases(&parameters, &derived, &conditions, &raw.points)?;
     if cases.is_empty() {
         return Err("`where` leaves no point".into());
+    }
+    if raw.absorption {
+        if raw.collect != Collect::Profile || raw.executor == ExecutorKind::Smpi {
+            return Err(
+                "`absorption` compares times of loops, which neither a simulation nor collect = \"elapsed\" has".into(),
+            );
+        }
+        let noisy: Vec<Case> = cases.iter().map(|case| Case { absorbs: true, ..case.clone() }).collect();
+        cases.extend(noisy);
     }
     let (is_smpi, name) = (raw.executor == ExecutorKind::Smpi, raw.name.unwrap_or_else(|| stem.to_owned()));
     if name.is_empty() || name.contains('/') || name.starts_with('.') {

@@ -20,7 +20,7 @@ use crate::interrupt;
 use crate::output;
 use crate::progress::Progress;
 use crate::run::{Measured, RECORD};
-use crate::study::{Case, Clock, Repetitions, SmpiPlace, Study, Template};
+use crate::study::{Case, Clock, Repetitions, SmpiPlace, Study, Template, Value};
 
 /// What starts the ranks.
 pub enum Launcher {
@@ -100,6 +100,35 @@ pub fn measure(plan: &Plan, launcher: &Launcher, folder: &Path, progress: &Progr
         instrumented: cost(&runs, 1)?,
         plain: cost(&uncounted, 1)?,
     })
+}
+
+/// What is measured beside the plan's points lies in this folder.
+const MORE: &str = "advised";
+
+/// Runs whatever is missing of further points, each as often as it says, beside those of the plan; all that was measured so.
+pub fn more(
+    plan: &Plan,
+    launcher: &Launcher,
+    folder: &Path,
+    points: &[(Vec<f64>, u32)],
+    progress: &Progress,
+) -> Result<Experiment> {
+    let results = folder.join(MORE);
+    let study = study(plan, launcher, folder, &plan.spec.name)?;
+    let most = points.iter().map(|(_, repetitions)| *repetitions).max().unwrap_or(0);
+    for repetitions in 1..=most {
+        let these = points.iter().filter(|(_, wanted)| *wanted == repetitions);
+        let case = |at: &Vec<f64>| {
+            let names = plan.spec.parameters.iter().map(|p| p.name.clone());
+            Case::of(names.zip(at.iter().map(|&x| Value::of(x))).collect())
+        };
+        let mut cases: Vec<Case> = these.map(|(at, _)| case(at)).collect();
+        cases.dedup();
+        if !cases.is_empty() {
+            run(&Study { cases, repetitions: Repetitions::fixed(repetitions), ..study.clone() }, &results, progress)?;
+        }
+    }
+    read(&[&results])
 }
 
 /// Compiles to a temporary name first: a program under its own name is complete.

@@ -8,6 +8,7 @@ use benchgen::truth::Truth;
 use modeler::fit;
 use modeler::formats;
 
+use super::advised;
 use super::exact::{self, Exactness};
 use super::execute::{self, Launcher, Measurements};
 use super::extrap;
@@ -15,8 +16,8 @@ use super::figures::Scorer;
 use super::plan::{Executor, Plan};
 use super::result::Outcome;
 use super::score::Way;
-use super::times::{self, Subject, Times};
-use super::{page, text, write_program_into};
+use super::times::{self, Subject};
+use super::{median, page, text, write_program_into};
 use crate::cli::{GlobalArgs, OutputFormat, ValidateArgs};
 use crate::error::{Error, Result};
 use crate::interrupt;
@@ -36,7 +37,12 @@ pub fn validate(arguments: &ValidateArgs, global: &GlobalArgs, progress: &Progre
     let measurements = execute::measure(&plan, &launcher, folder, progress)?;
     progress.step("compare the counts with the truth");
     let exactness = exact::check(&generated.truth, &measurements.all)?;
-    let outcome = score(&plan, folder, &generated.truth, &measurements, exactness, extrap.as_deref(), progress)?;
+    let subjects = subjects(&plan, &generated.truth, &measurements)?;
+    let mut outcome = score(&plan, folder, &subjects, &measurements, exactness, extrap.as_deref(), progress)?;
+    if let Some(draws) = arguments.advised {
+        let lines = advised::compare(&plan, &launcher, folder, &measurements.trained, &subjects, draws, progress)?;
+        outcome.advised = Some(lines);
+    }
     deliver(&outcome, arguments, global)?;
     outcome.gate()
 }
@@ -45,14 +51,13 @@ pub fn validate(arguments: &ValidateArgs, global: &GlobalArgs, progress: &Progre
 fn score<'a>(
     plan: &'a Plan,
     folder: &Path,
-    truth: &'a Truth,
+    subjects: &[Subject],
     measurements: &'a Measurements,
     exactness: Exactness,
     extrap: Option<&Path>,
     progress: &Progress,
 ) -> Result<Outcome<'a>> {
-    let subjects = subjects(plan, truth, measurements)?;
-    let scorer = Scorer { plan, trained: &measurements.trained, subjects: &subjects };
+    let scorer = Scorer { plan, trained: &measurements.trained, subjects };
     progress.step("model");
     let effort = scorer.models(Way::Effort, |s| s.times.chosen(&[0]));
     let time = scorer.models(Way::Time, |s| s.times.clone());
@@ -66,7 +71,7 @@ fn score<'a>(
     };
     write_models(plan, folder, measurements)?;
     let figures = scorer.figures(&folder.join("scores"), progress)?;
-    Ok(Outcome::new(plan, measurements, exactness, &subjects, [Some(effort), Some(time), extrap], figures))
+    Ok(Outcome::new(plan, measurements, exactness, subjects, [Some(effort), Some(time), extrap], figures))
 }
 
 /// The models as `poise model --format json` prints them, for whoever wants to look closer.
@@ -82,33 +87,16 @@ fn write_models(plan: &Plan, folder: &Path, measurements: &Measurements) -> Resu
 
 /// Every call path of the truth with its times.
 fn subjects<'a>(plan: &Plan, truth: &'a Truth, measurements: &Measurements) -> Result<Vec<Subject<'a>>> {
-    let parameters = &measurements.trained.parameters;
-    let is_simulated = plan.executor == Executor::Smpi;
     let subject = |truth: &'a benchgen::truth::CallPathTruth| {
-        let lost = || Error::Partial(format!("{}: its times were not measured.", truth.callpath.join(" -> ")));
-        let mut measured = times::measured(&measurements.trained, &truth.callpath).ok_or_else(lost)?;
-        let unseen = times::measured(&measurements.unseen, &truth.callpath).ok_or_else(lost)?;
-        let mut unseen = median(unseen.0.first().ok_or_else(lost)?);
-        if is_simulated {
-            if truth.iterations.is_some() {
-                let at = |x: &Vec<f64>| vec![times::simulated(truth, plan.seed, parameters, x)];
-                measured = Times(measurements.trained.points.iter().map(at).collect());
-                unseen = times::simulated(truth, plan.seed, parameters, &plan.test());
-            }
+        let mut times = times::undisturbed(plan, truth, &measurements.trained)?;
+        let unseen = times::undisturbed(plan, truth, &measurements.unseen)?;
+        if plan.executor == Executor::Smpi {
             let mut random = times::generator(plan.seed, &truth.callpath, "repetitions");
-            let first = measured.clone();
-            measured = first.with_exact_first(&measured.repeated(plan.repetitions, &mut random));
+            times = times.with_exact_first(&times.repeated(plan.repetitions, &mut random));
         }
-        Ok(Subject { truth, times: measured, unseen })
+        Ok(Subject { truth, times, unseen: median(unseen.0.first().map_or(&[], Vec::as_slice)) })
     };
     truth.callpaths.iter().map(subject).collect()
-}
-
-fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let (low, high) = (sorted[(sorted.len() - 1) / 2], sorted[sorted.len() / 2]);
-    0.5 * (low + high)
 }
 
 /// Writes the result's files anew, and prints it.

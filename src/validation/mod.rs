@@ -2,6 +2,7 @@
 //! measure, model, measure a larger point that no model has seen, and compare with the truth. The demo shows it on five
 //! functions, call path by call path; the validation ([`full`]) scores hundreds.
 
+mod advised;
 mod comparison;
 mod exact;
 mod execute;
@@ -222,6 +223,17 @@ fn find(experiment: &Experiment, names: &[String]) -> Option<CallPathId> {
     let is_it =
         |&id: &CallPathId| named(id, last) && experiment.path(id).iter().copied().eq(names.iter().map(String::as_str));
     (0..experiment.callpaths.len() as CallPathId).find(is_it)
+}
+
+/// The median; of nothing, not a number.
+fn median(values: &[f64]) -> f64 {
+    if values.is_empty() {
+        return f64::NAN;
+    }
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let (low, high) = (sorted[(sorted.len() - 1) / 2], sorted[sorted.len() / 2]);
+    0.5 * (low + high)
 }
 
 /// Open MPI refuses to start as root unless told that this is meant; what we start here is our own program.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::advised;
 use super::exact::Exactness;
 use super::execute::{Cost, Measurements};
 use super::figures::{Cell, Figures, Noise};
@@ -78,6 +79,9 @@ pub struct Outcome<'a> {
     pub exactness: Exactness,
     /// Every call path.
     pub callpaths: Vec<Row>,
+    /// Models of advised points beside those of the full grid, where asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub advised: Option<Vec<advised::Line>>,
     /// Why the gate fails; empty where it does not.
     pub failures: Vec<String>,
 }
@@ -112,6 +116,7 @@ impl<'a> Outcome<'a> {
             cost: BTreeMap::from([("with_counters", measurements.instrumented), ("without", measurements.plain)]),
             exactness,
             callpaths,
+            advised: None,
             failures: Vec::new(),
         };
         outcome.failures = outcome.failures();

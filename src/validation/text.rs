@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use modeler::report::Table;
 use modeler::report::terminal::table;
 
+use super::advised;
 use super::figures::Cell;
 use super::plan::Executor;
 use super::result::Outcome;
@@ -28,14 +29,18 @@ pub fn for_people(outcome: &Outcome) -> String {
 
 /// Title, explanation and tables, for the terminal and for the page.
 pub fn sections<'a>(outcome: &Outcome) -> Vec<(&'a str, String, Vec<Table>)> {
-    vec![
+    let mut sections = vec![
         ("Deviations from the truth (Table II)", about_table(outcome), vec![deviations(outcome)]),
         ("Artificial noise (figure 4)", about_noise(outcome), Group::ALL.map(|g| noise(outcome, g)).to_vec()),
         ("Fewer repetitions (figure 5)", about_repetitions(outcome), vec![repetitions(outcome)]),
         ("What the measurements cost", about_cost(outcome), vec![cost(outcome)]),
-        ("Counts against the truth", about_counts(outcome), Vec::new()),
-        ("What must hold", about_gate(outcome), Vec::new()),
-    ]
+    ];
+    if let Some(lines) = &outcome.advised {
+        sections.push(("Advised points beside the full grid", about_advised(outcome), vec![advised(lines)]));
+    }
+    sections.push(("Counts against the truth", about_counts(outcome), Vec::new()));
+    sections.push(("What must hold", about_gate(outcome), Vec::new()));
+    sections
 }
 
 fn about_table(outcome: &Outcome) -> String {
@@ -170,6 +175,47 @@ fn cost(outcome: &Outcome) -> Table {
         ),
     ];
     table_of(&["measurements", "runs", "core-seconds", "elapsed"], rows)
+}
+
+fn about_advised(outcome: &Outcome) -> String {
+    let source = match outcome.executor {
+        Executor::OpenMpi => "All runs are measured ones; artificial noise comes on top.",
+        Executor::Smpi => "Counts are of simulated runs; their times vary by 3 %, and artificial noise comes on top.",
+    };
+    format!(
+        "The full grid has one run of each point. The advised way measures the first design, then what poise advise --each adds, \
+         {} runs at a time, until that says enough or half of the full grid's core-hours are spent. Errors are those of \
+         predictions at {}; core-hours are the program's time times its ranks. {source}",
+        advised::STEPS,
+        outcome.at_text(&outcome.test)
+    )
+}
+
+fn advised(lines: &[advised::Line]) -> Table {
+    let header = [
+        "noise",
+        "points",
+        "draws",
+        "runs",
+        "core-hours",
+        "whole program: mean",
+        "median",
+        "call paths: mean",
+        "median",
+    ];
+    let row = |line: &advised::Line| {
+        let mut row = vec![
+            advised::named(line.noise),
+            line.choice.name().to_owned(),
+            line.draws.to_string(),
+            format!("{:.0}", line.runs),
+            format!("{:.0} %", line.core_hours_percent),
+        ];
+        let errors = [line.whole_program, line.call_paths].into_iter().flat_map(|e| [e.mean, e.median]);
+        row.extend(errors.map(|error| format!("{error:.2} %")));
+        row
+    };
+    table_of(&header, lines.iter().map(row).collect())
 }
 
 fn about_counts(outcome: &Outcome) -> String {

@@ -12,6 +12,8 @@ use rand_distr::{Distribution, Exp1, Poisson, StandardNormal};
 use serde::{Deserialize, Serialize};
 
 use super::find;
+use super::plan::{Executor, Plan};
+use crate::error::{Error, Result};
 
 /// The paper's patterns of noise (section V-A.6), each a distribution clipped to 0 to 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -134,10 +136,20 @@ pub fn simulated(truth: &CallPathTruth, seed: u64, parameters: &[String], at: &[
 }
 
 /// The measured times of a call path, the mean over ranks, by point.
-pub fn measured(experiment: &Experiment, callpath: &[String]) -> Option<Times> {
+fn measured(experiment: &Experiment, callpath: &[String]) -> Option<Times> {
     let metric = experiment.metric("time", Some(OverRanks::Mean))?;
     let series = experiment.series_of(find(experiment, callpath)?, metric)?;
     Some(Times(experiment.measurements(series).map(|(_, values)| values.to_vec()).collect()))
+}
+
+/// The times of a call path without artificial noise: as measured, but where a machine was simulated, what the loops cost there.
+pub fn undisturbed(plan: &Plan, truth: &CallPathTruth, experiment: &Experiment) -> Result<Times> {
+    if plan.executor == Executor::Smpi && truth.iterations.is_some() {
+        let at = |x: &Vec<f64>| vec![simulated(truth, plan.seed, &experiment.parameters, x)];
+        return Ok(Times(experiment.points.iter().map(at).collect()));
+    }
+    let lost = || Error::Partial(format!("{}: its times were not measured.", truth.callpath.join(" -> ")));
+    measured(experiment, &truth.callpath).ok_or_else(lost)
 }
 
 /// One call path with everything that is modelled of it.
@@ -163,7 +175,7 @@ pub fn experiment(
     for (subject, variants) in subjects.iter().zip(variants) {
         let callpath = builder.callpath(&subject.truth.callpath);
         if with_effort {
-            copy_effort(&mut builder, measured, subject);
+            copy_effort(&mut builder, measured, subject, |_| true);
         }
         for (number, times) in variants.iter().enumerate() {
             let unit = format!("{VARIANT}{number}");
@@ -185,7 +197,13 @@ pub fn variant(metric: &Metric) -> Option<usize> {
     metric.unit.strip_prefix(VARIANT)?.parse().ok()
 }
 
-fn copy_effort(builder: &mut ExperimentBuilder, measured: &Experiment, subject: &Subject) {
+/// The efforts of the first repetition at the points that are wanted.
+pub fn copy_effort(
+    builder: &mut ExperimentBuilder,
+    measured: &Experiment,
+    subject: &Subject,
+    is_wanted: impl Fn(&[f64]) -> bool,
+) {
     let Some(id) = find(measured, &subject.truth.callpath) else { return };
     let callpath = builder.callpath(&subject.truth.callpath);
     for series in measured.series.iter().filter(|s| s.callpath == id) {
@@ -194,7 +212,7 @@ fn copy_effort(builder: &mut ExperimentBuilder, measured: &Experiment, subject: 
             continue;
         }
         let metric = builder.metric(metric.clone());
-        for (at, values) in measured.measurements(series) {
+        for (at, values) in measured.measurements(series).filter(|(at, _)| is_wanted(at)) {
             let point = builder.point(at);
             values.iter().take(1).for_each(|&count| builder.add(callpath, metric, point, count));
         }

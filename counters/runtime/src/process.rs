@@ -367,6 +367,7 @@ pub fn take_coroutine(rank: u32) -> Option<Vec<u8>> {
     threads_are_shared();
     TAKEN.store(true, Ordering::Relaxed);
     let tree = thread::detach();
+    thread::close();
     let mut totals = Totals::default();
     if !tree.is_null() {
         threads().live.retain(|&live| live != tree);

@@ -24,7 +24,7 @@ pub struct Region {
     pub line: u32,
     /// 0 function, 1 MPI operation, 2 marked by hand, 3 inlined function.
     pub kind: u16,
-    /// [`LOOPS`], [`PARTS`], both or none.
+    /// `LOOPS`, `PARTS`, both or none.
     pub flags: u16,
 }
 

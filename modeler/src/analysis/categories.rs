@@ -161,13 +161,14 @@ fn peaks(metric: &Column, values: &[f64], bandwidth: Bandwidth, scale: Scale) ->
         ));
     }
     if borders.is_empty() {
-        let mut found = bins(metric, values, BINS, scale)?;
-        found.notes.push(format!(
+        notes.push(format!(
             "The density ({rule}) has one peak and no valley to split it at, so {BINS} bins of equal width were taken."
         ));
-        return Ok(found);
     }
-    let mut categories = split(metric, &scaled, borders, is_logarithmic, rule.to_owned());
+    let mut categories = match borders.is_empty() {
+        true => Categories { rule: format!("{rule}, {BINS} bins"), ..bins(metric, values, BINS, scale)? },
+        false => split(metric, &scaled, borders, is_logarithmic, rule.to_owned()),
+    };
     categories.peaks = peaks.iter().map(|&x| unscaled(x, is_logarithmic)).collect();
     categories.density = Some(density);
     categories.notes.extend(notes);
@@ -274,6 +275,9 @@ mod tests {
         let bell: Vec<f64> = (1..100).map(|i| (f64::from(i) / (100.0 - f64::from(i))).ln() + 20.0).collect();
         let found = Categories::of(&metric(&bell), Rule::Peaks(Bandwidth::Silverman), Scale::Auto).unwrap();
         assert!(found.labels.len() == 3 && found.notes[0].contains("one peak"), "{:?}", found.notes);
+        // The density that shows it is kept, with its peak in the middle of the bell.
+        assert!(found.density.is_some() && found.peaks.len() == 1, "{:?}", found.peaks);
+        assert!((found.peaks[0] - 20.0).abs() < 0.1, "{:?}", found.peaks);
     }
 
     #[test]

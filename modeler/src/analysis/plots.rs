@@ -313,8 +313,8 @@ pub(crate) fn importance(analysis: &Analysis) -> Markup {
     }
 }
 
-const BOX: (f64, f64) = (138.0, 62.0);
-const STEP: (f64, f64) = (150.0, 100.0);
+const BOX: (f64, f64) = (172.0, 62.0);
+const STEP: (f64, f64) = (184.0, 100.0);
 
 /// The tree: a box per node with its question or category, and a bar of the categories of its rows.
 pub(crate) fn tree(analysis: &Analysis) -> Markup {

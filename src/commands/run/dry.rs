@@ -45,7 +45,7 @@ pub fn run(study: &Study, results: &Path, format: OutputFormat, quiet: bool) -> 
 
 fn line(study: &Study, builds: &Builds, costs: &Costs, case: usize, done: &[Done]) -> Result<Line> {
     let times: Vec<f64> = done.iter().map(|done| done.time).collect();
-    let runs = study.repetitions.policy.judge(&times, false).wanted;
+    let runs = study.judge(&study.cases[case], &times, false).wanted;
     let (seconds, source) = costs.estimate(case);
     let run = tasks::run(study, &study.cases[case], 1, &builds.of_case[case])?;
     let (group, stem) = study.folder_of(&study.cases[case]);
@@ -85,7 +85,8 @@ fn for_people(study: &Study, builds: &Builds, lines: &[Line], quiet: bool) -> St
         };
         let _ = writeln!(text, "{}", shown(&line.command));
         if !quiet {
-            let _ = writeln!(text, "    {} runs{done}, {each} each, {:.4} core-hours", line.runs, line.core_hours);
+            let runs = if line.runs == 1 { "run" } else { "runs" };
+            let _ = writeln!(text, "    {} {runs}{done}, {each} each, {:.4} core-hours", line.runs, line.core_hours);
         }
     }
     if quiet {
@@ -99,8 +100,7 @@ fn for_people(study: &Study, builds: &Builds, lines: &[Line], quiet: bool) -> St
         Some(Source::Expected) => "by `expected_seconds`",
         _ => "at most, by `time_limit`; `expected_seconds` or the first runs tell more",
     };
-    let _ =
-        writeln!(text, "{runs} runs are to be made at {} points: {total:.4} core-hours, {basis}.", study.cases.len());
+    let _ = writeln!(text, "{runs} runs are to be made at {} points: {total:.4} core-hours, {basis}.", study.points());
     if study.repetitions.policy.name() != "fixed" {
         let _ = writeln!(text, "The policy \"{}\" may ask for more.", study.repetitions.policy.name());
     }

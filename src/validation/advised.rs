@@ -1,0 +1,340 @@
+//! `poise bench validate --advised`: how accurate models of advised points are, beside those of the full grid. The program is
+//! measured anew as a user of `poise advise` does it: at the points of a first design, then at those that the advice
+//! names, until that says enough or half of the full grid's core-hours are spent. Every run is a run of the program.
+
+use std::path::Path;
+
+use modeler::advise::{AdviseOptions, advise, first_design};
+use modeler::experiment::{ExperimentBuilder, Metric};
+use modeler::{Experiment, fit};
+use rand::rngs::StdRng;
+use rand_distr::{Distribution as _, StandardNormal};
+use serde::Serialize;
+
+use super::execute::{self, Launcher};
+use super::plan::{Executor, Plan};
+use super::times::{self, Pattern, Subject, Times};
+use super::{find, median};
+use crate::error::Result;
+use crate::interrupt;
+use crate::progress::Progress;
+
+/// Patterns and percent of the noise that is put on top of what was measured.
+const NOISES: [(Pattern, u32); 4] =
+    [(Pattern::None, 0), (Pattern::Uniform, 10), (Pattern::Uniform, 50), (Pattern::Exponential, 50)];
+
+/// Relative deviation of simulated times, which are otherwise the same in every run.
+const BACKGROUND: f64 = 0.03;
+
+/// Share of the full grid's core-hours that may be spent.
+const BUDGET: f64 = 0.5;
+/// Half the interval from which on it is enough, as `--tolerance` says.
+const TOLERANCE: f64 = 0.01;
+/// Runs that are made before advice is asked again, as `--steps` says by default.
+pub const STEPS: usize = 12;
+
+/// A way of choosing the points.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Choice {
+    /// All combinations, once.
+    FullGrid,
+    /// The first design, once.
+    FirstDesign,
+    /// That and what the advice adds.
+    Advised,
+}
+
+impl Choice {
+    const ALL: [Self; 3] = [Self::FullGrid, Self::FirstDesign, Self::Advised];
+
+    /// For tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::FullGrid => "full grid",
+            Self::FirstDesign => "first design",
+            Self::Advised => "advised",
+        }
+    }
+}
+
+/// Mean and median, in percent.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Errors {
+    /// The mean.
+    pub mean: f64,
+    /// The median.
+    pub median: f64,
+}
+
+/// A line of the table: over all draws of one noise.
+#[derive(Debug, Serialize)]
+pub struct Line {
+    /// Pattern of the noise, and percent.
+    pub noise: (Pattern, u32),
+    /// How points were chosen.
+    pub choice: Choice,
+    /// Draws of the noise.
+    pub draws: u32,
+    /// Runs, in the mean.
+    pub runs: f64,
+    /// Core-hours in percent of the full grid's, in the mean.
+    pub core_hours_percent: f64,
+    /// Relative error of the whole program's predicted time at the unseen point.
+    pub whole_program: Errors,
+    /// Likewise of each call path.
+    pub call_paths: Errors,
+}
+
+/// Measures, advises and scores, with so many draws of each noise; `trained` is the full grid.
+///
+/// # Errors
+/// A run failed, or the user interrupted.
+pub fn compare(
+    plan: &Plan,
+    launcher: &Launcher,
+    folder: &Path,
+    trained: &Experiment,
+    subjects: &[Subject],
+    draws: u32,
+    progress: &Progress,
+) -> Result<Vec<Line>> {
+    let ranks = trained.parameters.iter().position(|name| name == "p");
+    let grid = Seen::of(plan, trained.clone(), subjects)?;
+    let axes: Vec<Vec<f64>> = plan.spec.parameters.iter().map(|p| p.values.clone()).collect();
+    let design = first_design(&axes);
+    let once: Vec<(Vec<f64>, u32)> = design.iter().map(|at| (at.clone(), 1)).collect();
+    let seen = Seen::of(plan, execute::more(plan, launcher, folder, &once, progress)?, subjects)?;
+    let mut work = Work { plan, launcher, folder, subjects, ranks, progress, seen };
+    let mut lines = Vec::new();
+    for noise in NOISES {
+        let mut tallies = Choice::ALL.map(|_| Tally::default());
+        for draw in 0..draws {
+            progress.step(&format!("follow the advice with {}, draw {} of {draws}", named(noise), draw + 1));
+            let mut random = times::generator(plan.seed, &[], &format!("advised, {}, {draw}", named(noise)));
+            let all: Vec<Run> =
+                trained.points.iter().map(|at| work.disturbed(&grid, at, 0, noise, &mut random)).collect();
+            let cost = work.core_hours(&all);
+            let (first, advised) = work.follow(&design, noise, BUDGET * cost, &mut random)?;
+            let of = [(&all, &grid), (&first, &work.seen), (&advised, &work.seen)];
+            for (tally, (runs, seen)) in tallies.iter_mut().zip(of) {
+                work.score(runs, seen, cost, tally);
+            }
+        }
+        lines.extend(Choice::ALL.into_iter().zip(&tallies).map(|(choice, tally)| tally.line(noise, choice, draws)));
+    }
+    Ok(lines)
+}
+
+/// The noise in words.
+pub fn named((pattern, level): (Pattern, u32)) -> String {
+    if level == 0 { pattern.name().to_owned() } else { format!("{}, up to {level} %", pattern.name()) }
+}
+
+/// One run, as models get it.
+#[derive(Clone)]
+struct Run {
+    at: Vec<f64>,
+    /// The time of each subject without artificial noise.
+    seconds: Vec<f64>,
+    /// With it.
+    noisy: Vec<f64>,
+}
+
+/// What was measured so far, and the times of all subjects in it, by point and repetition.
+struct Seen {
+    experiment: Experiment,
+    times: Vec<Times>,
+}
+
+impl Seen {
+    fn of(plan: &Plan, experiment: Experiment, subjects: &[Subject]) -> Result<Self> {
+        let times = subjects.iter().map(|s| times::undisturbed(plan, s.truth, &experiment)).collect::<Result<_>>()?;
+        Ok(Self { experiment, times })
+    }
+
+    /// How often a point was measured, and the number of the point.
+    fn runs(&self, at: &[f64]) -> Option<(usize, usize)> {
+        let point = self.experiment.points.iter().position(|known| known == at)?;
+        Some((self.times.iter().map(|times| times.0[point].len()).min()?, point))
+    }
+}
+
+/// The way of a user who follows the advice.
+struct Work<'a> {
+    plan: &'a Plan,
+    launcher: &'a Launcher,
+    folder: &'a Path,
+    subjects: &'a [Subject<'a>],
+    /// Which parameter is the number of ranks.
+    ranks: Option<usize>,
+    progress: &'a Progress,
+    seen: Seen,
+}
+
+impl Work<'_> {
+    /// The runs of the first design, and those with what the advice added for at most `budget` core-hours.
+    fn follow(
+        &mut self,
+        design: &[Vec<f64>],
+        noise: (Pattern, u32),
+        budget: f64,
+        random: &mut StdRng,
+    ) -> Result<(Vec<Run>, Vec<Run>)> {
+        let mut runs = self.make(design, &[], noise, random)?;
+        let first = runs.clone();
+        loop {
+            interrupt::check()?;
+            let experiment = self.experiment(&runs, &self.seen);
+            let options = AdviseOptions {
+                target: self.plan.test(),
+                ranks: self.ranks,
+                budget: Some(budget - self.core_hours(&runs)),
+                level: 0.9,
+                tolerance: TOLERANCE,
+                steps: STEPS,
+                each: true,
+            };
+            let Some(advice) = advise(&experiment, &fit(&experiment, &self.options()), &options) else { break };
+            let steps: Vec<Vec<f64>> = advice.steps.into_iter().map(|step| step.at).collect();
+            let made = self.make(&steps, &runs, noise, random)?;
+            let known = runs.len();
+            for run in made {
+                // What a run costs may be more than was predicted.
+                let next = std::slice::from_ref(&run);
+                if self.core_hours(&runs) + self.core_hours(next) > budget {
+                    return Ok((first, runs));
+                }
+                runs.push(run);
+            }
+            if runs.len() == known {
+                break;
+            }
+        }
+        Ok((first, runs))
+    }
+
+    /// Runs at these points, further repetitions where `before` has some already; what was not measured yet is.
+    fn make(
+        &mut self,
+        points: &[Vec<f64>],
+        before: &[Run],
+        noise: (Pattern, u32),
+        random: &mut StdRng,
+    ) -> Result<Vec<Run>> {
+        let is_simulated = self.plan.executor == Executor::Smpi;
+        let times_before = |i: usize| {
+            let earlier = before.iter().map(|run| &run.at).chain(&points[..i]).filter(|at| **at == points[i]).count();
+            // What is simulated is the same in every run.
+            if is_simulated { 0 } else { earlier }
+        };
+        let repetitions: Vec<usize> = (0..points.len()).map(times_before).collect();
+        let is_missing = |(at, repetition): &(&Vec<f64>, &usize)| {
+            self.seen.runs(at).is_none_or(|(measured, _)| measured <= **repetition)
+        };
+        let missing: Vec<(Vec<f64>, u32)> = points
+            .iter()
+            .zip(&repetitions)
+            .filter(is_missing)
+            .map(|(at, repetition)| (at.clone(), *repetition as u32 + 1))
+            .collect();
+        if !missing.is_empty() {
+            let measured = execute::more(self.plan, self.launcher, self.folder, &missing, self.progress)?;
+            self.seen = Seen::of(self.plan, measured, self.subjects)?;
+        }
+        let both = points.iter().zip(repetitions);
+        Ok(both.map(|(at, repetition)| self.disturbed(&self.seen, at, repetition, noise, random)).collect())
+    }
+
+    /// A run that was measured, with a draw of the noise.
+    fn disturbed(
+        &self,
+        seen: &Seen,
+        at: &[f64],
+        repetition: usize,
+        (pattern, level): (Pattern, u32),
+        random: &mut StdRng,
+    ) -> Run {
+        let is_simulated = self.plan.executor == Executor::Smpi;
+        let point = seen.runs(at).map_or(0, |(_, point)| point);
+        let mut background = |seconds: f64| {
+            let z: f64 = if is_simulated { StandardNormal.sample(random) } else { 0.0 };
+            seconds * (1.0 + BACKGROUND * z).max(0.1)
+        };
+        let seconds: Vec<f64> = seen.times.iter().map(|times| background(times.0[point][repetition])).collect();
+        let noisy = Times(vec![seconds.clone()]).disturbed(pattern, level, random).0.remove(0);
+        Run { at: at.to_vec(), seconds, noisy }
+    }
+
+    /// What runs cost: the program's time without artificial noise, times its ranks.
+    fn core_hours(&self, runs: &[Run]) -> f64 {
+        let cores = |run: &Run| self.ranks.map_or(1.0, |l| run.at[l]);
+        runs.iter().map(|run| run.seconds.iter().sum::<f64>() * cores(run) / 3600.0).sum()
+    }
+
+    fn options(&self) -> modeler::Options {
+        super::options(&self.plan.spec, self.plan.seed)
+    }
+
+    /// These runs and nothing else.
+    fn experiment(&self, runs: &[Run], seen: &Seen) -> Experiment {
+        let mut builder = ExperimentBuilder::new(seen.experiment.parameters.clone());
+        let time = builder.metric(Metric { name: "time".into(), unit: "s".into(), over_ranks: None });
+        let is_run = |at: &[f64]| runs.iter().any(|run| run.at == at);
+        for (i, subject) in self.subjects.iter().enumerate() {
+            let callpath = builder.callpath(&subject.truth.callpath);
+            for run in runs {
+                let point = builder.point(&run.at);
+                builder.add(callpath, time, point, run.noisy[i]);
+            }
+            times::copy_effort(&mut builder, &seen.experiment, subject, is_run);
+        }
+        builder.finish()
+    }
+
+    /// Adds the errors of the models of these runs; `grid` is what the full grid cost.
+    fn score(&self, runs: &[Run], seen: &Seen, grid: f64, tally: &mut Tally) {
+        let experiment = self.experiment(runs, seen);
+        let fits = fit(&experiment, &self.options());
+        let test = self.plan.test();
+        let predicted = |subject: &Subject| {
+            let id = find(&experiment, &subject.truth.callpath);
+            let is_time =
+                |m: &&modeler::Model| Some(m.callpath) == id && experiment.metrics[m.metric as usize].name == "time";
+            // What has no model is predicted to take no time.
+            fits.models.iter().find(is_time).map_or(0.0, |model| model.predict(&test, 0.9).value)
+        };
+        let both: Vec<(f64, f64)> = self.subjects.iter().map(|s| (predicted(s), s.unseen)).collect();
+        let error = |predicted: f64, unseen: f64| 100.0 * (predicted / unseen - 1.0).abs();
+        let [all, unseen] = [both.iter().map(|b| b.0).sum(), both.iter().map(|b| b.1).sum()];
+        tally.whole.push(error(all, unseen));
+        tally.paths.extend(both.iter().filter(|b| b.1 > 0.0).map(|b| error(b.0, b.1)));
+        tally.runs.push(runs.len() as f64);
+        tally.cost.push(100.0 * self.core_hours(runs) / grid);
+    }
+}
+
+/// Errors in percent, numbers of runs, and costs in percent of the full grid's.
+#[derive(Default)]
+struct Tally {
+    whole: Vec<f64>,
+    paths: Vec<f64>,
+    runs: Vec<f64>,
+    cost: Vec<f64>,
+}
+
+impl Tally {
+    fn line(&self, noise: (Pattern, u32), choice: Choice, draws: u32) -> Line {
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+        let errors = |values: &[f64]| Errors { mean: mean(values), median: median(values) };
+        Line {
+            noise,
+            choice,
+            draws,
+            runs: mean(&self.runs),
+            core_hours_percent: mean(&self.cost),
+            whole_program: errors(&self.whole),
+            call_paths: errors(&self.paths),
+        }
+    }
+}
