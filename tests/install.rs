@@ -39,6 +39,9 @@ fn everything_works_from_the_prefix_and_after_moving_it() {
     let (first, second) = (world.path("first"), world.path("second"));
     install(&world, &first);
     let installed = files(&first);
+    // A newer version goes over an older one.
+    install(&world, &first);
+    assert_eq!(files(&first), installed);
     for file in [
         "bin/poise",
         "bin/poise-c++",
@@ -67,6 +70,7 @@ fn everything_works_from_the_prefix_and_after_moving_it() {
     std::fs::rename(&first, &second).unwrap();
     world.set("PATH", &format!("{}:/usr/local/bin:/usr/bin:/bin", second.join("bin").display()));
     compile(&world, "after");
+    the_moved_program_writes_what_was_installed(&world, &second);
     let loaded = outcome(world.command("ldd", ["./after"]).output().unwrap()).status(0).stdout;
     let runtime = second.join("lib/counterpoise/libpoise_runtime.so");
     assert!(loaded.contains(&runtime.display().to_string()), "{loaded}");
@@ -82,6 +86,26 @@ fn everything_works_from_the_prefix_and_after_moving_it() {
         let table = outcome(table).status(0).stdout;
         let counted = |metric: &str| table.lines().any(|l| l.contains("main") && l.contains(metric));
         assert!(counted("basic_blocks") && counted("bytes_sent"), "{table}");
+    }
+}
+
+/// Manual pages and completions of the program in the moved prefix are those that lie there, and it finds its own parts.
+fn the_moved_program_writes_what_was_installed(world: &World, prefix: &Path) {
+    let poise = |arguments: &[&str]| outcome(world.command("poise", arguments).output().unwrap()).status(0).stdout;
+    poise(&["man", "pages"]);
+    let pages = files(&world.path("pages"));
+    assert_eq!(pages, files(&prefix.join("share/man/man1")));
+    for page in pages {
+        let installed = std::fs::read_to_string(prefix.join("share/man/man1").join(&page)).unwrap();
+        assert!(world.read(&format!("pages/{page}")) == installed, "{page}");
+        assert!(!installed.contains(world.path("first").to_str().unwrap()), "{page} names the prefix");
+    }
+    let completions = std::fs::read_to_string(prefix.join("share/bash-completion/completions/poise")).unwrap();
+    assert!(poise(&["completions", "bash"]) == completions, "completions differ");
+    let found = poise(&["doctor"]);
+    for part in ["libpoise_pass.so", "libpoise_runtime.so", "libpoise_mpi.so", "libpoise_qemu.so"] {
+        let place = prefix.join("lib/counterpoise").join(part);
+        assert!(found.contains(place.to_str().unwrap()), "{part}: {found}");
     }
 }
 

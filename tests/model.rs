@@ -288,3 +288,58 @@ fn points_found_in_names_are_shown_and_profiles_pipe_into_model() {
     let direct = world.poise(["model", &table, "--columns", roles, "--format", "csv"]).status(0).stdout;
     assert_eq!(world.poise(["model", "ls1.json", "--format", "csv"]).status(0).stdout, direct);
 }
+
+/// One input of each format, as it is found in the data sets: what is a single run stands at five points, copied. A pipe
+/// between `import` and `model` changes nothing.
+#[test]
+fn what_every_reader_reads_pipes_into_model() {
+    let world = World::new();
+    let dataset = |name: &str| std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("datasets").join(name);
+    let roles = "density=parameter,cutoff=parameter,time=metric,vectorize_code=callpath";
+    for (name, format, ending) in [
+        ("cube/matrix", "cubex", None),
+        ("hatchet/lulesh.p1.cali", "cali", Some("cali")),
+        ("hatchet/annotation.p8.json", "caliper-json", Some("json")),
+        ("hatchet/cpi.p4", "tau", Some("")),
+        ("hpctoolkit/ping-pong.p2", "hpctoolkit", Some("")),
+        ("tools/mpip", "mpip", None),
+        ("gem5/hello-sparc.p1.txt", "gem5", Some("txt")),
+        ("tools/simpoint", "simpoint", None),
+        ("tools/spin.n200000.pb.gz", "pprof", Some("pb.gz")),
+        ("tools/spin.n200000.folded", "folded", Some("folded")),
+        ("tools/google_benchmark.json", "google-benchmark", None),
+        ("tools/hyperfine.json", "hyperfine", None),
+        ("tools/criterion", "criterion", None),
+        ("ls1_mardyn/ls1-bench1.csv", "csv", None),
+        ("extrap_formats/two_parameters.txt", "extrap", None),
+        ("mpi_collectives/mpi_collectives.jsonl", "extrap-jsonl", None),
+        ("extrap_formats/nested.json", "extrap-json", None),
+        ("extrap_formats/numbered.json", "extrap-json", None),
+        ("extrap_formats/talpas.txt", "talpas", None),
+        ("extrap_formats/values.extra-p", "extra-p", None),
+    ] {
+        let mut input = dataset(name);
+        if let Some(ending) = ending {
+            let set = world.path(format);
+            std::fs::create_dir(&set).unwrap();
+            for p in [1, 2, 4, 8, 16] {
+                let copy = set.join(format!("run.p{p}.{ending}").trim_end_matches('.'));
+                let copied = std::process::Command::new("cp").arg("-r").arg(&input).arg(copy).status().unwrap();
+                assert!(copied.success());
+            }
+            input = set;
+        }
+        let input = input.display().to_string();
+        let columns: &[&str] = if format == "csv" { &["--columns", roles] } else { &[] };
+        let explained = world.poise([&["import", &input, "--explain"], columns].concat()).status(0).stdout;
+        assert!(explained.starts_with(&format!("format {format}\n")), "{explained}");
+        let direct = world.poise([&["model", &input, "--format", "json"], columns].concat());
+        let pipe = "poise import \"$@\" | poise model - --format json";
+        let piped = world.command("bash", [&["-c", pipe, "bash", &input], columns].concat()).output().unwrap();
+        let piped = outcome(piped);
+        assert_eq!(piped.status, direct.status, "{name}: {} {}", direct.stderr, piped.stderr);
+        assert!(matches!(piped.status, Some(0 | 5)), "{name}: {}", piped.stderr);
+        assert!(!json(&direct)["models"].as_array().unwrap().is_empty(), "{name}");
+        assert!(piped.stdout == direct.stdout, "{name}: other models through a pipe");
+    }
+}

@@ -55,22 +55,3 @@ fn what_the_readme_links_to_is_there() {
         }
     }
 }
-
-/// Notebooks are as they were when all of their cells had run: outputs, no errors, and no folder of somebody's machine.
-#[test]
-fn notebooks_hold_the_outputs_of_a_whole_run() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let text = std::fs::read_to_string(root.join("examples/notebook/models.ipynb")).unwrap();
-    assert!(text.len() < 100_000, "{} bytes", text.len());
-    for folder in ["/home/", "/tmp/", "/root/", "/Users/"] {
-        assert!(!text.contains(folder), "{folder}");
-    }
-    let notebook: serde_json::Value = serde_json::from_str(&text).unwrap();
-    let cells = notebook["cells"].as_array().unwrap();
-    let code: Vec<_> = cells.iter().filter(|c| c["cell_type"] == "code").collect();
-    for (number, cell) in code.iter().enumerate() {
-        assert_eq!(cell["execution_count"], number + 1, "{cell}");
-        assert!(cell["outputs"].as_array().unwrap().iter().all(|o| o["output_type"] != "error"), "{cell}");
-    }
-    assert!(code.len() >= 5);
-}

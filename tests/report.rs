@@ -133,6 +133,83 @@ fn the_page_opens_from_a_file_and_fetches_nothing() {
     tables_need_no_script(&mut browser, &page);
 }
 
+/// Exact times over the given parameters, each with its values, as JSON Lines.
+fn grid(parameters: &[(&str, &[f64])], time: impl Fn(&[f64]) -> f64) -> String {
+    let mut points: Vec<Vec<f64>> = vec![vec![]];
+    for (_, values) in parameters {
+        points = points.iter().flat_map(|at| values.iter().map(|&v| [&at[..], &[v]].concat())).collect();
+    }
+    let line = |at: &Vec<f64>| {
+        let point: serde_json::Map<_, _> =
+            parameters.iter().zip(at).map(|((name, _), v)| ((*name).to_owned(), json!(v))).collect();
+        format!("{}\n", json!({"params": point, "callpath": "main->solve", "metric": "time", "value": time(at)}))
+    };
+    points.iter().map(line).collect()
+}
+
+/// With three parameters a heat map shows two of them; menus choose which, and where the third stays.
+#[test]
+fn three_parameters_have_slices() {
+    let world = World::new();
+    let (m, n, p) = ([1.0, 2.0, 3.0, 4.0, 5.0], [10.0, 20.0, 30.0, 40.0, 50.0, 60.0], [2.0, 4.0, 8.0, 16.0, 32.0]);
+    world.write("three.jsonl", &grid(&[("m", &m), ("n", &n), ("p", &p)], |x| 1e-3 * x[0] * x[1] * x[2]));
+    world.poise(["report", "three.jsonl", "-o", "three.html"]).status(0);
+    let mut browser = Browser::start(&world.path(""));
+    browser.open(&world.path("three.html"), "");
+    let menus = browser.value(
+        "new Promise(done => {
+           document.querySelector('figure.heat').scrollIntoView();
+           const look = () => {
+             const menus = [...document.querySelectorAll('figure.heat select')];
+             if (menus.length) done(menus.map(m => [...m.options].map(o => o.textContent))); else setTimeout(look, 50);
+           };
+           look();
+         })",
+    );
+    // The target, twice the largest measured value, can be chosen too.
+    assert_eq!(menus, json!([["m and n", "n and p", "m and p"], ["2", "4", "8", "16", "32", "64"]]));
+    // What the map says and how many circles it has after a choice.
+    let mut chosen = |menu: usize, option: usize| {
+        browser.value(&format!(
+            "(() => {{
+               const menu = document.querySelectorAll('figure.heat select')[{menu}];
+               menu.selectedIndex = {option};
+               menu.dispatchEvent(new Event('change'));
+               const heat = document.querySelector('figure.heat');
+               return [heat.querySelector('figcaption').textContent.split(':')[0], heat.querySelectorAll('svg .cell').length];
+             }})()"
+        ))
+    };
+    assert_eq!(chosen(1, 1), json!(["over m and n, at p = 4", 30]));
+    assert_eq!(chosen(1, 5), json!(["over m and n, at p = 64", 0]));
+    assert_eq!(chosen(0, 1), json!(["over n and p, at m = 5", 30]));
+    assert_eq!(chosen(1, 0), json!(["over n and p, at m = 1", 30]));
+    assert_eq!(chosen(0, 2), json!(["over m and p, at n = 60", 25]));
+    assert_eq!(browser.errors(), Vec::<&Value>::new());
+}
+
+/// On paper, what is said of a call path with one plot stands beside it, and both are on one page.
+#[test]
+fn text_stands_beside_a_lone_plot_on_paper() {
+    let world = World::new();
+    world.write("one.jsonl", &grid(&[("p", &[2.0, 4.0, 8.0, 16.0, 32.0])], |x| 1e-3 * x[0]));
+    world.poise(["report", "one.jsonl", "-o", "one.html"]).status(0);
+    let mut browser = Browser::start(&world.path(""));
+    browser.open(&world.path("one.html"), "");
+    let page = json!({"width": 720, "height": 1000, "deviceScaleFactor": 1, "mobile": false});
+    browser.call("Emulation.setDeviceMetricsOverride", page);
+    browser.call("Emulation.setEmulatedMedia", json!({"media": "print"}));
+    let places = browser.value(
+        "(() => {
+           const [plot, text, article] = ['article figure', 'article .note', 'article'].map(s => document.querySelector(s));
+           const [a, b] = [plot.getBoundingClientRect(), text.getClientRects()[0]];
+           return [article.querySelectorAll('figure').length, b.top < a.bottom, getComputedStyle(article).breakInside,
+             getComputedStyle(document.querySelector('.files')).display, article.getBoundingClientRect().height < 220];
+         })()",
+    );
+    assert_eq!(places, json!([1, true, "avoid", "none", true]));
+}
+
 /// A page of ten thousand call paths is whole and can be searched. How long that takes is printed; `docs/report.md` has the
 /// numbers.
 #[test]

@@ -3,7 +3,7 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -47,12 +47,16 @@ fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Reads, and how many bytes were allocated at the same time at most.
-fn measured(bytes: Vec<u8>, options: &ReadOptions) -> (Result<Input, ReadError>, usize) {
+/// What `read` gives, and how many bytes were allocated at the same time at most.
+fn metered<T>(read: impl FnOnce() -> T) -> (T, usize) {
     let before = NOW.load(Ordering::Relaxed);
     PEAK.store(before, Ordering::Relaxed);
-    let read = formats::read_bytes("input.p4.n8", bytes, options);
-    (read, PEAK.load(Ordering::Relaxed).saturating_sub(before))
+    let value = read();
+    (value, PEAK.load(Ordering::Relaxed).saturating_sub(before))
+}
+
+fn measured(bytes: Vec<u8>, options: &ReadOptions) -> (Result<Input, ReadError>, usize) {
+    metered(|| formats::read_bytes("input.p4.n8", bytes, options))
 }
 
 fn dataset(file: &str) -> Vec<u8> {
@@ -247,6 +251,67 @@ fn no_mutation_of_a_real_file_makes_a_reader_panic_or_fill_the_memory() {
         }
     }
     assert!(refused > accepted / 10 && accepted > refused / 100, "{refused} refused, {accepted} accepted");
+}
+
+/// All files below a folder.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut entries: Vec<PathBuf> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    entries.sort();
+    entries.iter().flat_map(|path| if path.is_dir() { files(path) } else { vec![path.clone()] }).collect()
+}
+
+/// The same for profiles that are folders: one of their files is changed, cut off or gone.
+#[test]
+fn no_mutation_in_a_real_folder_makes_a_reader_panic_or_fill_the_memory() {
+    let _alone = alone();
+    let count: u64 = std::env::var("POISE_MUTATIONS").ok().and_then(|n| n.parse().ok()).unwrap_or(100);
+    for (number, (folder, format)) in [
+        ("tools/criterion", Format::Criterion),
+        ("hpctoolkit/ping-pong.p2", Format::HpcToolkit),
+        ("hatchet/cpi.p4", Format::Tau),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../datasets").join(folder);
+        let kept = tempfile::tempdir().unwrap();
+        let copy = kept.path().join("run.p4.n8");
+        for file in files(&from) {
+            let to = copy.join(file.strip_prefix(&from).unwrap());
+            std::fs::create_dir_all(to.parent().unwrap()).unwrap();
+            std::fs::copy(file, to).unwrap();
+        }
+        let all = files(&copy);
+        let size: u64 = all.iter().map(|file| file.metadata().unwrap().len()).sum();
+        let mut random = StdRng::seed_from_u64(1000 + number as u64);
+        let (mut refused, mut accepted) = (0, 0);
+        for _ in 0..count {
+            let file = &all[random.random_range(0..all.len())];
+            let whole = std::fs::read(file).unwrap();
+            match random.random_range(0..20) {
+                0 => std::fs::remove_file(file).unwrap(),
+                _ => std::fs::write(file, changed(&whole, Wrapping::Plain, &mut random)).unwrap(),
+            }
+            let options = ReadOptions { format: random.random::<bool>().then_some(format), ..ReadOptions::default() };
+            let (read, memory) = metered(|| formats::read(std::slice::from_ref(&copy), &options));
+            std::fs::write(file, whole).unwrap();
+            assert!(
+                memory < HARMLESS + LARGEST * usize::try_from(size).unwrap(),
+                "{folder}: {memory} bytes for {size}"
+            );
+            match read {
+                Ok(input) => {
+                    assert!(input.experiment.values.iter().all(|v| v.is_finite()), "{folder}");
+                    accepted += 1;
+                }
+                Err(error) => {
+                    assert!(matches!(error.exit_code(), 3 | 4), "{folder}: {error}");
+                    refused += 1;
+                }
+            }
+        }
+        assert!(refused > 0 && accepted > 0, "{folder}: {refused} refused, {accepted} accepted");
+    }
 }
 
 fn changed(original: &[u8], wrapping: Wrapping, random: &mut StdRng) -> Vec<u8> {

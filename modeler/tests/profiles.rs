@@ -172,6 +172,29 @@ mod cube {
         }
     }
 
+    /// Folders are searched three levels deep; what lies deeper is told, not forgotten.
+    #[test]
+    fn profiles_that_lie_too_deep_are_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let add = |run: &str| {
+            std::fs::create_dir_all(folder.path().join(run)).unwrap();
+            let from = dataset("cube/matrix/mm.x10y1z1.r1/profile.cubex");
+            std::fs::copy(from, folder.path().join(run).join("profile.cubex")).unwrap();
+        };
+        (1..=5).for_each(|p| add(&format!("monday/mm.p{p}.r1")));
+        add("tuesday/again/mm.p6.r1");
+        add("tuesday/again/deep/mm.p7.r1");
+        std::fs::create_dir_all(folder.path().join("tuesday/again/nothing/in/it")).unwrap();
+        let read = |path: &std::path::Path| formats::read(&[path.to_owned()], &ReadOptions::default()).unwrap();
+        let input = read(folder.path());
+        assert_eq!(input.experiment.points.len(), 5);
+        let told: Vec<String> = input.warnings.iter().map(|w| w.place.to_string()).collect();
+        assert_eq!((codes(&input), told.len()), (vec!["W101"; 2], 2), "{:?}", input.warnings);
+        assert!(told[0].ends_with("tuesday/again/deep") && told[1].ends_with("tuesday/again/mm.p6.r1"), "{told:?}");
+        let nearer = read(&folder.path().join("tuesday/again"));
+        assert_eq!((nearer.experiment.points.len(), codes(&nearer).len()), (2, 0), "{:?}", nearer.warnings);
+    }
+
     #[test]
     fn a_wrong_checksum_is_mentioned_and_a_file_cut_off_is_refused() {
         let good = std::fs::read(dataset("cube/matrix/mm.x10y1z1.r1/profile.cubex")).unwrap();

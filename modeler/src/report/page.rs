@@ -193,7 +193,9 @@ fn reading(view: &View, cut: bool) -> Markup {
             "enough, so that powers are straight lines. A model made by "
             dfn { "effort" } " takes its shape from counts that do not depend on noise (executed basic blocks, bytes moved by MPI) and "
             "only its coefficients from time. A " dfn { "basic block" } " is a stretch of code without branches. The "
-            dfn { "runner-up" } " is the function that came closest to being chosen."
+            dfn { "runner-up" } " is the function that came closest to being chosen. Of the numbers below the plots, the error at "
+            dfn { "points left out" } " is how far a model of all other points misses a point; " dfn { "adjusted R²" }
+            " is the part of the differences between points that the model explains, 1 being all."
             @if held_out { " " dfn { "Held-out" } " measurements took no part in the fit: they show whether the prediction was right." }
             @if cut { " The most expensive " (view.options.noun) "s are drawn here; " span.script hidden { "a name in the call tree adds any other." } span.noscript { "the others are drawn where scripts run." } }
         }
@@ -244,9 +246,11 @@ impl Ranking<'_> {
                 }
                 p.note {
                     @if rest > 0 { "The call tree has the other " (rest) " " (self.noun()) "s. " }
-                    "As files: " a download="ranking.csv" href=(address("text/csv", &self.csv(shown))) { "this ranking (CSV)" }
-                    span.script hidden { ", " button type="button" data-save="csv" { "all " (self.noun()) "s (CSV)" } ", " button type="button" data-save="json" { "all numbers of this page (JSON)" } }
-                    "."
+                    span.files {
+                        "As files: " a download="ranking.csv" href=(address("text/csv", &self.csv(shown))) { "this ranking (CSV)" }
+                        span.script hidden { ", " button type="button" data-save="csv" { "all " (self.noun()) "s (CSV)" } ", " button type="button" data-save="json" { "all numbers of this page (JSON)" } }
+                        "."
+                    }
                 }
             }
         }
@@ -418,8 +422,8 @@ fn ranking_head(columns: Columns, noun: &str) -> Markup {
             th.number.wide scope="col" { "today, model" }
             th.number scope="col" { "predicted" }
             th.interval.wide scope="col" { "interval" }
-            th.wide scope="col" { "share today" }
-            th scope="col" { "share, target" }
+            th.share.wide scope="col" { "share, today" }
+            th.share scope="col" { "share, target" }
             @if columns.overtakes { th.wide scope="col" { "overtakes" } }
         } }
     }

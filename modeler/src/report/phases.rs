@@ -123,7 +123,7 @@ fn models(experiment: &Experiment, fits: &Fits, target: &[f64], level: f64) -> M
             thead { tr {
                 th scope="col" { "phase" } th scope="col" { "growth" } th.number.wide scope="col" { "today, model" }
                 th.number scope="col" { "predicted" } th.interval.wide scope="col" { "interval" }
-                th.wide scope="col" { "share today" } th scope="col" { "share, target" } th.wide scope="col" { "model" }
+                th.share.wide scope="col" { "share, today" } th.share scope="col" { "share, target" } th.wide scope="col" { "model" }
             } }
             tbody { @for r in rank(&costs) {
                 @let id = r.model.callpath;

@@ -72,7 +72,7 @@ impl Tree<'_> {
     fn head(&self) -> Markup {
         html! {
             div.row.head {
-                span { (self.view.options.noun) } span { "growth" } span { "own cost, target" } span { "own share today" }
+                span { (self.view.options.noun) } span { "growth" } span { "own cost, target" } span { "own share, today" }
                 span { "own share, target" } span { "with callees, target" }
             }
         }

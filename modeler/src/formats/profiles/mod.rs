@@ -86,11 +86,7 @@ impl Reader for Set {
     fn detect(&self, source: &Source) -> Detection {
         match (&source.path, source.head()) {
             (_, Some((head, complete))) => self.0.detect(&source.name, head, complete),
-            (Some(folder), None)
-                if self.0.is_profile(folder) || self.find(folder, DEPTH, true).is_some_and(|f| !f.is_empty()) =>
-            {
-                Detection::Yes
-            }
+            (Some(folder), None) if self.0.is_profile(folder) || self.holds(folder) => Detection::Yes,
             _ => Detection::no("no file in it has this format"),
         }
     }
@@ -110,7 +106,8 @@ impl Reader for Set {
             });
             return Ok(());
         }
-        let found = self.find(folder, DEPTH, false);
+        let mut below = Vec::new();
+        let found = self.find(folder, DEPTH, &mut |deep| below.push(deep.to_owned()), false);
         let unreadable = || ReadError::new(ErrorKind::Unreadable, place.clone(), "the folder cannot be listed");
         for path in found.ok_or_else(unreadable)? {
             let depth = path.components().count() - folder.components().count();
@@ -119,14 +116,20 @@ impl Reader for Set {
                 Err(error) => into.warn(RUN_LEFT_OUT, error.place.clone(), super::runs::left_out(&error)),
             }
         }
+        for deep in below {
+            let what = format!(
+                "The profiles in this folder were left out because they lie more than {DEPTH} levels below {place}. Name a folder nearer to them."
+            );
+            into.warn(RUN_LEFT_OUT, Place::file(deep.display().to_string()), what);
+        }
         Ok(())
     }
 }
 
 impl Set {
     /// The profiles of this format in `folder`, in the order of their names; one is enough if only `any` is asked for.
-    /// Names that begin with a dot are left out, as Extra-P does.
-    fn find(&self, folder: &Path, depth: usize, any: bool) -> Option<Vec<PathBuf>> {
+    /// Names that begin with a dot are left out, as Extra-P does. `below` is told of folders that are too deep and hold some.
+    fn find(&self, folder: &Path, depth: usize, below: &mut dyn FnMut(&Path), any: bool) -> Option<Vec<PathBuf>> {
         let mut entries = Vec::new();
         for entry in fs::read_dir(folder).ok()? {
             let entry = entry.ok()?;
@@ -144,13 +147,20 @@ impl Set {
                 if self.0.is_profile(&path) {
                     found.push(path);
                 } else if depth > 1 {
-                    found.extend(self.find(&path, depth - 1, any).unwrap_or_default());
+                    found.extend(self.find(&path, depth - 1, below, any).unwrap_or_default());
+                } else if !any && self.holds(&path) {
+                    below(&path);
                 }
             } else if self.is_mine(&path) || (!any && self.is_named_so(&path)) {
                 found.push(path);
             }
         }
         Some(found)
+    }
+
+    /// Whether there is a profile of this format in `folder`, not too deep.
+    fn holds(&self, folder: &Path) -> bool {
+        self.find(folder, DEPTH, &mut |_| {}, true).is_some_and(|found| !found.is_empty())
     }
 
     /// Whether a file has the format's own extension: whatever is wrong in it, it was meant to be read.
