@@ -51,17 +51,28 @@ fn before(found: &Value) -> u64 {
     sum
 }
 
+/// In which bin so much has been executed, and how far into it.
+fn place(bins: &[Value], mut effort: u64) -> f64 {
+    for (number, bin) in bins.iter().enumerate() {
+        let held: u64 = bin["functions"].as_array().unwrap().iter().map(|part| part[1].as_u64().unwrap()).sum();
+        if effort < held {
+            return number as f64 + effort as f64 / held as f64;
+        }
+        effort -= held;
+    }
+    bins.len() as f64
+}
+
 /// Checks the three phases of `known` against where the profile's own counts say that they are: the functions run one
 /// after the other, so their sums are the boundaries.
 fn check_known(found: &Value, effort: [u64; 3]) {
-    let width = found["width"].as_u64().unwrap();
     let regions = regions(found);
     let names: Vec<&str> = regions.iter().map(|r| r.0.as_str()).collect();
     assert_eq!(names, KNOWN, "{regions:?}");
     let bins = found["timelines"][0]["bins"].as_array().unwrap();
     let mut start = before(found);
     for ((name, first, end), effort) in regions.iter().zip(effort) {
-        let (from, to) = (start as f64 / width as f64, (start + effort) as f64 / width as f64);
+        let (from, to) = (place(bins, start), place(bins, start + effort));
         let is_near = |bin: u64, at: f64| (bin as f64 - at).abs() <= 1.0;
         assert!(is_near(*first, from) && is_near(*end, to), "{name}: {from} to {to}, {regions:?}");
         // Every bin that holds nothing else has the label.
@@ -332,6 +343,21 @@ fn machine_code_of_three_instruction_sets_has_the_known_phases() {
         build(&world, compiler, "known", program);
         machine_code(&world, program);
     }
+}
+
+#[test]
+fn what_the_loader_does_moves_no_bin_of_main() {
+    let mut world = World::new();
+    build(&world, &["gcc"], "known", "known");
+    let run = |world: &World| phases(world, &["--engine", "qemu", "--width", "1000"], &["./known", "2"]);
+    let found = run(&world);
+    // The loader looks for libraries in each of these.
+    world.set("LD_LIBRARY_PATH", "/nowhere:/nor/here:/nor/there");
+    let other = run(&world);
+    let bins = |found: &Value| found["timelines"][0]["bins"].as_array().unwrap().clone();
+    let (found, other) = (bins(&found), bins(&other));
+    assert!(found.len() > 100 && found[1..] == other[1..], "the same bins from main on");
+    assert_ne!(found[0]["instructions"], other[0]["instructions"]);
 }
 
 /// Instructions of a function as callgrind counts them, which executes the same machine code in another way.

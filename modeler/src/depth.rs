@@ -154,6 +154,20 @@ pub(crate) fn open_grid(points: &[&[f64]], most: &[f64], mean: &[f64], ranks: us
     (2..=3).chain([1]).find(|&dimensions| has(dimensions))
 }
 
+/// In which share of its dimensions the most even grid of so many ranks has more than one; `None` where it has in none.
+pub(crate) fn share_of_dimensions(ranks: f64, dimensions: u32) -> Option<f64> {
+    let longer = extents(ranks as u64, dimensions).iter().filter(|extent| **extent > 1).count();
+    (longer > 0).then(|| longer as f64 / f64::from(dimensions))
+}
+
+/// The function times the number of ranks.
+pub(crate) fn times_ranks(found: &Found, ranks: usize) -> Found {
+    let rank = Factor { parameter: ranks, exponent: Exponent::from_integer(1), log_exponent: 0 };
+    let constant = (found.constant != 0.0).then(|| (Shape::default(), found.constant));
+    let all = found.terms.iter().cloned().chain(constant);
+    Found { constant: 0.0, terms: all.map(|(shape, c)| (multiply(&shape, &[rank]), c)).collect(), ..found.clone() }
+}
+
 /// The function times 1 - p^(-1/d), the share of neighbours that exist in an open grid.
 pub(crate) fn of_existing(found: &Found, ranks: usize, dimensions: u32) -> Found {
     let missing = Factor { parameter: ranks, exponent: Exponent::new(-1, dimensions.cast_signed()), log_exponent: 0 };
@@ -204,6 +218,9 @@ mod tests {
         assert_eq!(open_grid(&points, &[200.0; 3], &[150.0, 175.0, 187.5], 0), Some(1), "a chain");
         let bytes = Found { constant: 200.0, terms: Vec::new(), residual: 0.0, exact: true, score: 0.0 };
         assert!((of_existing(&bytes, 0, 2).at(&[16.0]) - 150.0).abs() < 1e-9);
+        // 2 x 1 ranks have one of two dimensions, and one rank has none.
+        assert_eq!([1.0, 2.0, 4.0].map(|p| share_of_dimensions(p, 2)), [None, Some(0.5), Some(1.0)]);
+        assert!((times_ranks(&bytes, 0).at(&[16.0]) - 3200.0).abs() < 1e-9);
     }
 
     #[test]

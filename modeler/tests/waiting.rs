@@ -160,3 +160,60 @@ fn calls_without_a_neighbour_are_no_messages() {
     let predicted = model.predict(&[256.0, 48000.0], 0.9).value;
     assert!((predicted / expected - 1.0).abs() < 0.02, "{predicted} instead of {expected}");
 }
+
+/// The same with so few ranks that planes are lines, and messages that grow with the ranks.
+#[test]
+fn messages_of_ranks_in_a_line_are_those_of_ranks_in_a_plane() {
+    let mut builder = ExperimentBuilder::new(["p", "n"]);
+    let mut metric = |name: &str, unit: &str, over: OverRanks| {
+        builder.metric(Metric { name: name.into(), unit: unit.into(), over_ranks: Some(over) })
+    };
+    let metrics =
+        [OverRanks::Mean, OverRanks::Maximum].map(|o| [metric("visits", "", o), metric("bytes_sent", "bytes", o)]);
+    let time = metric("time", "s", OverRanks::Mean);
+    let send = builder.callpath(["main", "sweep", "MPI_Send"]);
+    for (p, [wide, high]) in
+        [(2.0_f64, [2.0, 1.0]), (4.0, [2.0, 2.0]), (6.0, [3.0, 2.0]), (8.0, [4.0, 2.0]), (12.0, [4.0, 3.0])]
+    {
+        for n in SIZES {
+            let point = builder.point(&[p, n]);
+            let neighbours: f64 = [wide, high].iter().map(|x| 1.0 - 1.0 / x).sum();
+            let most: f64 = [wide, high].map(|x: f64| f64::from(u8::from(x > 1.0))).iter().sum();
+            let message = 8.0 * (605.0 * p.powf(0.25)).floor();
+            for ([visits, bytes], share) in metrics.iter().zip([neighbours, most]) {
+                builder.add(send, *visits, point, 2.0);
+                builder.add(send, *bytes, point, share * message);
+            }
+            builder.add(send, time, point, neighbours * (STARTUP + message * PER_BYTE));
+        }
+    }
+    let fits = fit(&builder.finish());
+    let model = fits.models.iter().find(|model| model.metric == time).unwrap();
+    assert_eq!(model.growth[0].exponent, Exponent::new(1, 4), "{model:?}");
+    assert_eq!(model.growth[1].exponent, Exponent::from_integer(0), "{model:?}");
+}
+
+/// What one rank gathers from all is p times the mean, also where the mean alone has a simple function.
+#[test]
+fn what_a_root_gathers_grows_with_the_ranks() {
+    let mut builder = ExperimentBuilder::new(["p", "n"]);
+    let mut metric = |name: &str, unit: &str, over: OverRanks| {
+        builder.metric(Metric { name: name.into(), unit: unit.into(), over_ranks: Some(over) })
+    };
+    let [mean, most] = [OverRanks::Mean, OverRanks::Maximum].map(|over| metric("bytes_received", "bytes", over));
+    let (visits, time) = (metric("visits", "", OverRanks::Mean), metric("time", "s", OverRanks::Mean));
+    let gather = builder.callpath(["main", "f", "MPI_Gather"]);
+    for p in [2.0_f64, 4.0, 6.0, 8.0, 12.0] {
+        for n in SIZES {
+            let point = builder.point(&[p, n]);
+            let each = 24.0 * (p * p * p.log2()).floor();
+            builder.add(gather, visits, point, 3.0);
+            builder.add(gather, mean, point, each);
+            builder.add(gather, most, point, p * each);
+            builder.add(gather, time, point, p.log2() * STARTUP + (p - 1.0) * each * PER_BYTE);
+        }
+    }
+    let fits = fit(&builder.finish());
+    let model = fits.models.iter().find(|model| model.metric == time).unwrap();
+    assert_eq!(model.growth[0].exponent, Exponent::from_integer(3), "{model:?}");
+}

@@ -26,8 +26,8 @@ struct Variant {
     /// What is added to the compilers of C and C++; that of Fortran gets it only for what is ours or nothing.
     flags: String,
     is_ours: bool,
-    /// POISE_CLOCK, where it runs with POISE_PROFILE.
-    clock: Option<&'static str>,
+    /// What it is asked for, where it runs with POISE_PROFILE.
+    wishes: &'static [(&'static str, &'static str)],
 }
 
 /// A program and how it is built and run, by the shell.
@@ -105,16 +105,18 @@ fn variants(scratch: &Path) -> Vec<Variant> {
     let archived = Command::new("ar").arg("rc").arg(&archive).arg(&object).status();
     assert!(archived.expect("ar is installed").success(), "{}", archive.display());
     let hooked = format!("-finstrument-functions -L{} -lhooks", scratch.display());
-    let theirs = |title, flags: &str| Variant { title, flags: flags.to_owned(), is_ours: false, clock: None };
+    let theirs = |title, flags: &str| Variant { title, flags: flags.to_owned(), is_ours: false, wishes: &[] };
+    let counted = |title, wishes| Variant { title, flags: ours.clone(), is_ours: true, wishes };
     let wanted = std::env::var("POISE_OVERHEAD_VARIANTS").unwrap_or_default();
     let is_wanted = |variant: &Variant| {
         variant.flags.is_empty() || wanted.is_empty() || wanted.split(',').any(|title| title == variant.title)
     };
     let all = vec![
         theirs("native", ""),
-        Variant { title: "idle", flags: ours.clone(), is_ours: true, clock: None },
-        Variant { title: "counts", flags: ours.clone(), is_ours: true, clock: Some("none") },
-        Variant { title: "measured", flags: ours, is_ours: true, clock: Some("wall") },
+        counted("idle", &[]),
+        counted("counts", &[("POISE_CLOCK", "none")]),
+        counted("measured", &[("POISE_CLOCK", "wall")]),
+        counted("phases", &[("POISE_CLOCK", "wall"), ("POISE_PHASES", "blocks")]),
         theirs("naive", coverage),
         theirs("ir-profile", "-fprofile-generate"),
         theirs("fe-profile", "-fprofile-instr-generate"),
@@ -180,8 +182,8 @@ fn build(scratch: &Path, program: &Program, variant: &Variant) -> Option<Built> 
 fn runs_in(folder: &Path, line: &str, variant: &Variant) -> Command {
     let mut command = shell(folder, line, variant);
     command.stdout(Stdio::null()).env("LLVM_PROFILE_FILE", folder.join("default.profraw"));
-    if let Some(clock) = variant.clock {
-        command.env("POISE_CLOCK", clock);
+    command.env_remove("POISE_PHASES").envs(variant.wishes.iter().copied());
+    if !variant.wishes.is_empty() {
         let profile = folder.join("overhead.poise");
         let _ = std::fs::remove_file(&profile);
         command.env("POISE_PROFILE", profile);

@@ -1,7 +1,8 @@
 //! Effort over time: what each thread did in bins of equal effort or equal time. The runtime and QEMU's plugin write it,
 //! `modeler::phases` reads it.
 //!
-//! A *bin* is a stretch of a thread's execution of the same width as all others, but for the thread's last. What was
+//! A *bin* is a stretch of a thread's execution of the same width as all others, but for the thread's last, and under QEMU the
+//! first, which holds what ran before `main`. What was
 //! counted in it is kept by *place*: a call path, or a block of machine code at a call path.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -215,10 +216,16 @@ impl Phases {
 
     /// Makes each `factor` bins one, which widens bins and loses nothing but when things happened.
     pub fn coarsen(&mut self, factor: u64) {
+        self.coarsen_behind(factor, |_| 0);
+    }
+
+    /// The same but for the first bins of each thread, as many as `apart` says, which have a width of their own.
+    pub fn coarsen_behind(&mut self, factor: u64, apart: impl Fn(&Timeline) -> usize) {
         let factor_of_bins = usize::try_from(factor).unwrap_or(usize::MAX).max(1);
         self.width = self.width.saturating_mul(factor.max(1));
         for timeline in &mut self.timelines {
-            timeline.bins = timeline.bins.chunks(factor_of_bins).map(joined).collect();
+            let (first, others) = timeline.bins.split_at(apart(timeline).min(timeline.bins.len()));
+            timeline.bins = first.iter().cloned().chain(others.chunks(factor_of_bins).map(joined)).collect();
         }
     }
 

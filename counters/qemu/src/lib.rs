@@ -26,7 +26,7 @@ use api::{Api, Id, Info};
 use flow::Isa;
 use maps::Maps;
 use models::{Level, Models};
-use operations::Operations;
+use operations::{Beginning, Operations};
 use thread::{Block, Thread, Width};
 
 /// The version of the plugin interface that this library is written for, which QEMU reads when it has loaded it.
@@ -228,7 +228,7 @@ unsafe fn block(settings: &Settings, instructions: &[*mut c_void]) -> Option<&'s
     let tag = shared.maps.learn(start, base);
     let number = shared.list.len() as u32;
     let file = shared.maps.file(start + tag);
-    let is_operation = file.is_some_and(|(path, position)| shared.operations.begins(path, position));
+    let begins = file.and_then(|(path, position)| shared.operations.begins(path, position));
     let make = || {
         &*Box::leak(Box::new(Block {
             number,
@@ -238,7 +238,8 @@ unsafe fn block(settings: &Settings, instructions: &[*mut c_void]) -> Option<&'s
             tag,
             instructions: instructions.len() as u32,
             flow: known.flow,
-            is_operation,
+            is_operation: begins == Some(Beginning::Operation),
+            is_main: begins == Some(Beginning::Main),
             repeats: known.repeats && instructions.len() == 1,
             bytes: code.clone(),
         }))

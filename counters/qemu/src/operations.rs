@@ -1,40 +1,52 @@
-//! Where MPI operations begin. What they execute inside depends on how long they wait, so that it is no effort of the program's:
-//! it is not counted, and neither are threads that MPI starts for itself.
+//! Where MPI operations begin, and `main`. What operations execute inside depends on how long they wait, so that it is no effort of the
+//! program's: it is not counted, and neither are threads that MPI starts for itself.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use object::{Object, ObjectSegment, ObjectSymbol, SymbolKind};
 
-/// Operations by the files that define them.
+/// What begins somewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Beginning {
+    /// An MPI operation.
+    Operation,
+    /// The program's own code.
+    Main,
+}
+
+/// Operations and `main` by the files that define them.
 #[derive(Default)]
 pub struct Operations {
-    /// By path, the positions in the file of the operations' first instructions.
-    files: HashMap<String, HashSet<u64>>,
+    /// By path, the positions in the file of first instructions.
+    files: HashMap<String, HashMap<u64, Beginning>>,
 }
 
 impl Operations {
-    /// Whether an MPI operation begins at `position` of the file at `path`.
-    pub fn begins(&mut self, path: &str, position: u64) -> bool {
+    /// What begins at `position` of the file at `path`.
+    pub fn begins(&mut self, path: &str, position: u64) -> Option<Beginning> {
         if !self.files.contains_key(path) {
             let content = std::fs::read(path).unwrap_or_default();
             self.files.insert(path.to_owned(), positions(&content).unwrap_or_default());
         }
-        self.files[path].contains(&position)
+        self.files[path].get(&position).copied()
     }
 }
 
-/// Where the MPI operations of an executable or a shared library begin in it.
-fn positions(content: &[u8]) -> Option<HashSet<u64>> {
+/// Where the MPI operations of an executable or a shared library begin in it, and `main`.
+fn positions(content: &[u8]) -> Option<HashMap<u64, Beginning>> {
     let file = object::File::parse(content).ok()?;
     let position = |address: u64| {
         let segment = file.segments().find(|s| (s.address()..s.address() + s.file_range().1).contains(&address))?;
         Some(address - segment.address() + segment.file_range().0)
     };
     let symbols = file.symbols().chain(file.dynamic_symbols());
-    let operations = symbols
-        .filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.is_definition())
-        .filter(|symbol| symbol.name().is_ok_and(is_operation));
-    Some(operations.filter_map(|symbol| position(symbol.address())).collect())
+    let beginning = |name| match name {
+        "main" => Some(Beginning::Main),
+        name => is_operation(name).then_some(Beginning::Operation),
+    };
+    let functions = symbols.filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.is_definition());
+    let found = functions.filter_map(|symbol| Some((position(symbol.address())?, beginning(symbol.name().ok()?)?)));
+    Some(found.collect())
 }
 
 /// Whether MPI names an operation so: `MPI_Send`, or `PMPI_Send` by its name for tools.
@@ -68,8 +80,10 @@ mod tests {
             is_here.then(|| here - number(start) + number(fields.nth(1).unwrap()))
         });
         let mut operations = Operations::default();
-        assert!(operations.begins(program.to_str().unwrap(), at.unwrap()));
-        assert!(!operations.begins(program.to_str().unwrap(), at.unwrap() + 1));
-        assert!(!operations.begins("/none", 0));
+        assert_eq!(operations.begins(program.to_str().unwrap(), at.unwrap()), Some(Beginning::Operation));
+        assert_eq!(operations.begins(program.to_str().unwrap(), at.unwrap() + 1), None);
+        assert_eq!(operations.begins("/none", 0), None);
+        let begun = operations.files[program.to_str().unwrap()].values();
+        assert_eq!(begun.filter(|beginning| **beginning == Beginning::Main).count(), 1);
     }
 }

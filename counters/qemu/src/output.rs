@@ -66,6 +66,9 @@ pub fn profile(rank: u32, mut threads: Vec<Thread>, blocks: &[&'static Block], m
         ("mappings", maps.lines()),
     ];
     profile.metadata = facts.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+    let apart =
+        (0..).zip(&threads).filter(|(_, thread)| thread.has_main()).map(|(number, _): (u32, _)| number.to_string());
+    profile.metadata.insert("apart".into(), apart.collect::<Vec<_>>().join(" "));
     profile.metadata.extend(launched().map(|count| ("launched".to_owned(), count.to_string())));
     profile
 }

@@ -28,6 +28,8 @@ pub struct Block {
     pub flow: Flow,
     /// Whether it is the first of an MPI operation.
     pub is_operation: bool,
+    /// Whether it is the first of `main`.
+    pub is_main: bool,
     /// Whether it is a single string instruction that QEMU repeats.
     pub repeats: bool,
     /// The instructions' bytes.
@@ -152,6 +154,8 @@ pub struct Thread {
     grows: bool,
     /// Bins at which they are too many.
     too_many: usize,
+    /// These two at first.
+    first: (u64, usize),
     callees: HashMap<(u32, u64), u32>,
     stack: Vec<Frame>,
     node: u32,
@@ -170,6 +174,8 @@ pub struct Thread {
     position: u64,
     /// The position at which the current bin ends.
     next: u64,
+    /// The position at which `main` began, and the bins before that: one, or none.
+    main: (u64, usize),
     /// By line of memory, the bin in which it was accessed last.
     accessed: HashMap<u64, u64>,
     /// Of the current bin, where they are counted.
@@ -186,6 +192,7 @@ impl Thread {
             Width::Fixed(width) => (width, false),
             Width::Growing => (FIRST_WIDTH, true),
         };
+        let too_many = if grows { ENOUGH } else { MOST_FIXED };
         Self {
             processor,
             nodes: Vec::new(),
@@ -195,7 +202,8 @@ impl Thread {
             bins: Vec::new(),
             width,
             grows,
-            too_many: if grows { ENOUGH } else { MOST_FIXED },
+            too_many,
+            first: (width, too_many),
             callees: HashMap::new(),
             stack: Vec::new(),
             node: 0,
@@ -208,6 +216,7 @@ impl Thread {
             bin: 1,
             position: 0,
             next: if width == 0 { u64::MAX } else { width },
+            main: (0, 0),
             accessed: HashMap::new(),
             lines: lines.then_some(0),
             models: None,
@@ -272,6 +281,11 @@ impl Thread {
         self.before = None;
     }
 
+    /// Whether its first bin holds what ran before `main`, and is no wider than that.
+    pub fn has_main(&self) -> bool {
+        self.main.1 > 0
+    }
+
     /// Whether it is in an MPI operation, in which nothing is counted and calls are followed only to see where they end.
     pub fn is_within_mpi(&self) -> bool {
         self.nodes.get(self.node as usize).is_some_and(|node| node.is_operation)
@@ -287,7 +301,8 @@ impl Thread {
             _ => self.pending.take(),
         };
         if let Some(back) = calls {
-            if matches!(block.flow, Flow::IndirectJump | Flow::Jump) && block.instructions <= STUB {
+            let is_stub = matches!(block.flow, Flow::IndirectJump | Flow::Jump) && block.instructions <= STUB;
+            if is_stub && !block.is_main {
                 self.pending = Some(back);
             } else {
                 self.pending = None;
@@ -319,10 +334,30 @@ impl Thread {
 
     /// The function that begins with `block` is called at `parent`. What an MPI operation calls is its own.
     fn enter(&mut self, parent: Option<u32>, block: &'static Block) {
+        if block.is_main {
+            self.begin_main();
+        }
         if !self.is_within_mpi() {
             self.node = self.callee(parent, block.start + block.tag, block.is_operation);
             self.visit();
         }
+    }
+
+    /// `main` begins, and bins anew. What the loader did before depends on the environment, which launchers make another one each time, so it
+    /// is one bin, and those behind it are the same in each run.
+    fn begin_main(&mut self) {
+        if self.width == 0 || self.main.1 > 0 || self.position == 0 {
+            return;
+        }
+        self.close();
+        let mut bins = std::mem::take(&mut self.bins).into_iter();
+        let mut before = bins.next().unwrap_or_default();
+        bins.for_each(|bin| before.append(bin));
+        before.lines = self.lines.map(|_| self.accessed.len() as u64);
+        self.bins.push(before);
+        (self.width, self.too_many) = self.first;
+        self.main = (self.position, 1);
+        self.next = self.position.saturating_add(self.width);
     }
 
     /// The call path of the function at `entry` below `parent`; where it is on the path already, that one.
@@ -399,7 +434,8 @@ impl Thread {
                 self.coarsen();
             }
         }
-        self.next = self.width.saturating_mul(self.bins.len() as u64 + 1);
+        let (begin, before) = self.main;
+        self.next = begin.saturating_add(self.width.saturating_mul((self.bins.len() - before) as u64 + 1));
     }
 
     /// The function that has more than half of each bin's instructions, where one has.
@@ -418,10 +454,11 @@ impl Thread {
         self.bins.iter().map(label).collect()
     }
 
-    /// Makes two bins one.
+    /// Makes two bins one, from where `main` begins.
     pub fn coarsen(&mut self) {
         self.width = self.width.saturating_mul(2);
         let mut bins = std::mem::take(&mut self.bins).into_iter();
+        self.bins.extend(bins.by_ref().take(self.main.1));
         while let Some(mut bin) = bins.next() {
             if let Some(next) = bins.next() {
                 bin.append(next);
@@ -447,6 +484,7 @@ mod tests {
             instructions,
             flow,
             is_operation: false,
+            is_main: false,
             repeats: false,
             bytes: Vec::new(),
         };
@@ -543,6 +581,7 @@ mod tests {
                 instructions: 1,
                 flow: Flow::Next,
                 is_operation: false,
+                is_main: false,
                 repeats: true,
                 bytes: Vec::new(),
             }
@@ -594,6 +633,35 @@ mod tests {
         (0..16000).for_each(|_| thread.execute(work[0]));
         thread.end();
         assert!(thread.width >= 4 * FIRST_WIDTH && thread.bins.len() <= ENOUGH, "{}", thread.width);
+    }
+
+    #[test]
+    fn bins_of_main_do_not_depend_on_what_was_before() {
+        let start = block(0, 0x100, 10, Flow::Jump);
+        let call = block(1, 0x200, 1, Flow::Call);
+        let main = block(2, 0x300, 4, Flow::Jump);
+        let main: &'static Block = Box::leak(Box::new(Block { is_main: true, bytes: Vec::new(), ..*main }));
+        let run = |before: usize, width: Width| {
+            let mut thread = Thread::new(0, width, true);
+            (0..before).for_each(|_| thread.execute(start));
+            thread.access(0, 0, 256);
+            thread.execute(call);
+            (0..3 * ENOUGH).for_each(|_| thread.execute(main));
+            thread.end();
+            thread
+        };
+        for width in [Width::Fixed(7), Width::Fixed(4), Width::Growing] {
+            let (few, many) = (run(3, width), run(2_000_000, width));
+            assert_eq!(few.width, many.width);
+            assert_eq!(few.bins[1..], many.bins[1..]);
+            let before = |thread: &Thread| thread.bins[0].counts.iter().map(|c| (c.place, c.count)).collect::<Vec<_>>();
+            // Each began with a visit.
+            assert_eq!(before(&few), [(0, 1), (1, 3), (2, 1)]);
+            assert_eq!(before(&many), [(0, 1), (1, 2_000_000), (2, 1)]);
+            assert_eq!((few.bins[0].lines, many.bins[0].lines), (Some(4), Some(4)));
+        }
+        assert_eq!(run(3, Width::Fixed(4)).bins.len(), 1 + 3 * ENOUGH);
+        assert_eq!(run(3, Width::Whole).bins.len(), 1);
     }
 
     #[test]

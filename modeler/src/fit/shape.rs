@@ -80,8 +80,9 @@ impl<'a> Fitter<'a> {
         let mut warnings = Vec::new();
         let visits = self.effort(callpath, "visits", &over, workspace);
         let grid = operation.is_between_two().then(|| self.open_grid(callpath, operation.bytes)).flatten();
-        let bytes = match grid {
-            Some(_) => self.effort(callpath, operation.bytes.name(), &[Some(OverRanks::Maximum)], workspace),
+        let inside = grid.and_then(|grid| self.bytes_inside(callpath, operation.bytes, grid, workspace));
+        let bytes = match &inside {
+            Some((effort, metric, layout)) => Some((effort, *metric, *layout)),
             None => self.bytes(callpath, operation.bytes, workspace),
         };
         // Without bytes anywhere in the experiment nobody counted them, and a prior of latency alone would be wrong.
@@ -102,7 +103,11 @@ impl<'a> Fitter<'a> {
         // Where every rank calls, those without a neighbour name MPI_PROC_NULL, which takes no message.
         let most = self.effort(callpath, "visits", &[Some(OverRanks::Maximum)], workspace);
         let messages = of_existing(calls).filter(|_| most.is_some_and(|most| most.0.found.first() == Some(calls)));
-        let moved = volume.and_then(of_existing);
+        let of_root = |found: &Found| {
+            let ranks = self.ranks.filter(|_| bytes.is_some_and(|b| self.is_of_root(callpath, b.1)))?;
+            Some(depth::times_ranks(found, ranks))
+        };
+        let moved = volume.and_then(|found| of_existing(found).or_else(|| of_root(found)));
         let (calls, volume) = (messages.as_ref().unwrap_or(calls), moved.as_ref().or(volume));
         let metric = bytes.as_ref().or(visits.as_ref())?.1;
         let waits = waiting.as_ref().and_then(|w| Some((w.0.shape()?, &self.hypotheses[w.2].points)));
@@ -118,6 +123,39 @@ impl<'a> Fitter<'a> {
         let is_modelled = self.options.over_ranks == OverRanks::Mean && most.points == mean.points;
         let dimensions = is_modelled.then(|| depth::open_grid(&most.points, &most.medians, &mean.medians, ranks));
         Some((ranks, dimensions.flatten()?))
+    }
+
+    /// The function of the bytes that a rank inside an open grid moves. Where the grid has an extent of one, as for few ranks, no
+    /// rank has neighbours in all dimensions, and the most that one moves is less by their share.
+    fn bytes_inside(
+        &self,
+        callpath: CallPathId,
+        which: Bytes,
+        (ranks, dimensions): (usize, u32),
+        workspace: &mut Workspace,
+    ) -> Option<(Effort, MetricId, usize)> {
+        let series = self.effort_series(callpath, which.name(), &[Some(OverRanks::Maximum)])?;
+        let data = self.data(series);
+        if data.medians.len() < self.options.minimum_points {
+            return None;
+        }
+        let all = |x: &[f64], most: f64| most / depth::share_of_dimensions(x[ranks], dimensions).unwrap_or(1.0);
+        let inside: Vec<f64> = data.points.iter().zip(&data.medians).map(|(x, most)| all(x, *most)).collect();
+        let found = self.function_of_few(&inside, &self.hypotheses(&data), workspace);
+        Some((Effort { found, repeats: data.repeats_exactly() }, series.metric, data.layout))
+    }
+
+    /// Whether `metric` is the mean over ranks of bytes that one rank alone moves, so that this one's are as many times as many as there
+    /// are ranks.
+    fn is_of_root(&self, callpath: CallPathId, metric: MetricId) -> bool {
+        let mean = &self.experiment.metrics[metric as usize];
+        let of = |over| Some(self.data(self.effort_series(callpath, &mean.name, &[Some(over)])?));
+        let (Some(ranks), Some(most), Some(each)) = (self.ranks, of(OverRanks::Maximum), of(OverRanks::Mean)) else {
+            return false;
+        };
+        let is_all = |((x, most), mean): ((&&[f64], &f64), &f64)| (mean * x[ranks] - most).abs() <= 1e-9 * most;
+        let mut values = each.points.iter().zip(&most.medians).zip(&each.medians);
+        mean.over_ranks == Some(OverRanks::Mean) && most.points == each.points && values.all(is_all)
     }
 
     /// The bytes that stand for an operation: those it names, or else the other direction's.

@@ -33,15 +33,70 @@ pub fn is_hdf5(head: &[u8]) -> bool {
 /// What one dump says.
 #[derive(Default)]
 struct Dump {
-    numbers: BTreeMap<String, f64>,
+    /// What the simulator says of itself: its clock, and instructions.
+    simulation: BTreeMap<&'static str, f64>,
+    /// Instructions and their classes by processor, and by the statistic that says so: some are said twice.
+    instructions: BTreeMap<Said, f64>,
+    classes: BTreeMap<Said, [f64; Class::ALL.len()]>,
     /// Addresses and counts of each bin, by the statistic that holds them: processors have one each.
     lists: BTreeMap<String, Vec<Counts>>,
 }
 
+/// A processor, and which of its statistics it is, without the numbers of threads.
+type Said = (String, String);
+
 /// Addresses and how often each was executed.
 type Counts = Vec<(u64, u64)>;
 
+/// Old and new names of what the simulator says of itself.
+const SIMULATION: [[&str; 2]; 5] = [
+    ["simInsts", "sim_insts"],
+    ["simTicks", "sim_ticks"],
+    ["finalTick", "final_tick"],
+    ["simFreq", "sim_freq"],
+    ["simSeconds", "sim_seconds"],
+];
+/// Parts of a processor that tell what it committed; the numbers of threads follow.
+const COMMITS: [&str; 4] = ["commit", "commitStats", "thread_", "exec_context"];
+/// Numbers of instructions by class.
+const CLASSES: [&str; 3] = ["committedInstType", "statExecutedInstType", "op_class"];
+
 impl Dump {
+    /// Takes in a statistic that is of interest here.
+    fn take(&mut self, name: &str, value: f64) {
+        if let Some([known, _]) = SIMULATION.iter().find(|names| names.contains(&name)) {
+            self.simulation.insert(known, value);
+            return;
+        }
+        let (name, kind) = name.split_once("::").unwrap_or((name, "total"));
+        let Some((group, last)) = name.rsplit_once('.') else { return };
+        let processor = processor(group);
+        let said = || (processor.to_owned(), without_digits(&name[processor.len()..]));
+        let is_committed = last == "committedInsts" || last == "numInsts" && processor != group;
+        if is_committed && kind == "total" {
+            *self.instructions.entry(said()).or_default() += value;
+        } else if CLASSES.iter().any(|known| last.starts_with(known)) && kind != "total" {
+            self.classes.entry(said()).or_default()[class(kind) as usize] += value;
+        }
+    }
+
+    /// Where the simulation's clock was when counting began.
+    fn begin(&self) -> Option<f64> {
+        Some(self.simulation.get("finalTick")? - self.simulation.get("simTicks")?)
+    }
+
+    /// Leaves what happened since `before`, which has counted from the same moment on.
+    fn subtract(&mut self, before: &Self) {
+        for (name, value) in self.simulation.iter_mut().filter(|(name, _)| !["simFreq", "finalTick"].contains(*name)) {
+            *value -= before.simulation.get(name).unwrap_or(&0.0);
+        }
+        self.instructions.iter_mut().for_each(|(said, value)| *value -= before.instructions.get(said).unwrap_or(&0.0));
+        for (said, values) in &mut self.classes {
+            let before = before.classes.get(said).copied().unwrap_or_default();
+            values.iter_mut().zip(before).for_each(|(value, before)| *value -= before);
+        }
+    }
+
     /// The counts of each bin, of all statistics together: what they count happened at the same time.
     fn bins(&self) -> Vec<Counts> {
         let mut bins: Vec<Counts> = Vec::new();
@@ -70,6 +125,13 @@ pub fn analyse(text: &str, program: Option<&Path>, thresholds: &Thresholds) -> R
         return Err("there is no complete dump of statistics in it".into());
     }
     take_apart(&mut dumps);
+    choose_lists(&mut dumps);
+    if dumps.iter().any(|dump| !dump.instructions.is_empty()) {
+        // Where processors say it, one that says nothing has executed nothing.
+        for dump in &mut dumps {
+            dump.simulation.remove("simInsts");
+        }
+    }
     let image = match program {
         Some(path) => {
             Some(Image::open(path).ok_or_else(|| format!("{} is no program that can be read", path.display()))?)
@@ -106,18 +168,33 @@ fn dumps(text: &str) -> Vec<Dump> {
             dumps.extend(current.take());
         } else if let Some(dump) = &mut current {
             let line = line.split('#').next().unwrap_or_default();
-            let is_list = |(_, list): &(&str, &str)| list.contains(',') || list.contains(';');
+            // Bars are in histograms, too, pairs of numbers in sparse ones.
+            let is_list = |(name, list): &(&str, &str)| list.contains(';') || name.trim_end().ends_with("selected");
             if let Some((name, list)) = line.split_once('|').filter(is_list) {
                 dump.lists.entry(name.trim().to_owned()).or_default().extend(bars(list));
                 continue;
             }
             let mut fields = line.split_whitespace();
             if let (Some(name), Some(value)) = (fields.next(), fields.next().and_then(|v| v.parse::<f64>().ok())) {
-                dump.numbers.insert(name.to_owned(), value);
+                dump.take(name, value);
             }
         }
     }
     dumps
+}
+
+/// The processor that a group of statistics belongs to.
+fn processor(mut group: &str) -> &str {
+    while let Some((outer, last)) = group.rsplit_once('.')
+        && COMMITS.contains(&last.trim_end_matches(|c: char| c.is_ascii_digit()))
+    {
+        group = outer;
+    }
+    group
+}
+
+fn without_digits(text: &str) -> String {
+    text.chars().filter(|c| !c.is_ascii_digit()).collect()
 }
 
 /// The bins of a list: what stands before each bar but the first, which was taken off.
@@ -137,22 +214,26 @@ fn bars(list: &str) -> Vec<Counts> {
     bars.into_iter().map(|bar| bar.split(';').filter_map(pair).collect()).collect()
 }
 
-/// Makes dumps that count from the beginning of the simulation dumps of what happened since the one before: the ticks simulated
-/// in the last are then all of them.
+/// Makes dumps that count from the same moment as the one before dumps of what happened since that. The clock tells: it does not
+/// begin at 0 where a checkpoint was restored.
 fn take_apart(dumps: &mut [Dump]) {
-    let of = |dump: &Dump, names: [&str; 2]| names.iter().find_map(|name| dump.numbers.get(*name).copied());
-    let Some(last) = dumps.last().filter(|_| dumps.len() > 1) else { return };
-    let is_cumulative = match (of(last, ["simTicks", "sim_ticks"]), of(last, ["finalTick", "final_tick"])) {
-        (Some(simulated), Some(end)) => simulated >= end,
-        _ => false,
-    };
-    if is_cumulative {
-        for at in (1..dumps.len()).rev() {
-            let (before, after) = dumps.split_at_mut(at);
-            for (name, value) in &mut after[0].numbers {
-                *value -= before[at - 1].numbers.get(name).copied().unwrap_or(0.0);
-            }
+    for at in (1..dumps.len()).rev() {
+        let (before, after) = dumps.split_at_mut(at);
+        if before[at - 1].begin().is_some() && before[at - 1].begin() == after[0].begin() {
+            after[0].subtract(&before[at - 1]);
         }
+    }
+}
+
+/// Leaves lists of one kind, that which counts most: what is executed is executed more often than anything that happens to it.
+fn choose_lists(dumps: &mut [Dump]) {
+    let mut sums: BTreeMap<String, u64> = BTreeMap::new();
+    for (name, lists) in dumps.iter().flat_map(|dump| &dump.lists) {
+        let sum: u64 = lists.iter().flatten().map(|(_, count)| count).sum();
+        *sums.entry(without_digits(name)).or_default() += sum;
+    }
+    if let Some((most, _)) = sums.into_iter().rev().max_by_key(|(_, sum)| *sum) {
+        dumps.iter_mut().for_each(|dump| dump.lists.retain(|name, _| without_digits(name) == most));
     }
 }
 
@@ -222,22 +303,38 @@ fn bins_of(dump: &Dump, has_lists: bool, functions: &mut Functions, thresholds: 
     lists.iter().map(bin).collect()
 }
 
-/// Instructions, time and classes of a dump, over all processors.
+/// Instructions, time and classes of a dump, over all processors. What the simulator says of all instructions it does not reset in
+/// most versions, and it rounds seconds to microseconds; so both are taken only where there is nothing else.
 fn totals(dump: &Dump) -> Totals {
-    let of = |names: [&str; 2]| names.iter().find_map(|name| dump.numbers.get(*name)).map_or(0.0, |v| v.max(0.0));
+    let of = |name| dump.simulation.get(name).copied();
+    let seconds = match (of("simTicks"), of("simFreq")) {
+        (Some(ticks), Some(frequency)) if frequency > 0.0 => ticks / frequency,
+        _ => of("simSeconds").unwrap_or(0.0),
+    };
+    let instructions: Vec<f64> = once(&dump.instructions, |value| *value);
     let mut classes = Classes::default();
-    for (name, value) in &dump.numbers {
-        let Some((statistic, kind)) = name.split_once("::") else { continue };
-        if statistic.contains("committedInstType") && kind != "total" {
-            classes[class(kind) as usize] += value.max(0.0) as u64;
-        }
+    for counts in once(&dump.classes, |counts| counts.iter().sum()) {
+        classes.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count.max(0.0) as u64);
     }
     Totals {
-        instructions: of(["simInsts", "sim_insts"]) as u64,
-        time: (of(["simSeconds", "sim_seconds"]) * 1e9).round() as u64,
+        instructions: if instructions.is_empty() { of("simInsts").unwrap_or(0.0) } else { instructions.iter().sum() }
+            as u64,
+        time: (seconds * 1e9).round() as u64,
         classes: (classes != Classes::default()).then_some(classes),
         ..Totals::default()
     }
+}
+
+/// What is said of each processor, once: of several statistics that which says most, as others may say nothing.
+fn once<V: Copy>(all: &BTreeMap<Said, V>, size: impl Fn(&V) -> f64) -> Vec<V> {
+    let mut most: BTreeMap<&str, V> = BTreeMap::new();
+    for ((processor, _), value) in all {
+        let known = most.entry(processor).or_insert(*value);
+        if size(value) > size(known) {
+            *known = *value;
+        }
+    }
+    most.into_values().collect()
 }
 
 /// The class of gem5's `OpClass` of this name. gem5 counts branches with integer arithmetic.
@@ -299,6 +396,73 @@ mod tests {
         let text = dump(5_000_000, 5_000_000, "simInsts 10 # i\n") + &dump(9_000_000, 9_000_000, "simInsts 30 # i\n");
         let bins: Vec<u64> = analysed(&text).timelines[0].bins.iter().map(|b| b.totals.instructions).collect();
         assert_eq!(bins, [10, 20]);
+    }
+
+    /// A checkpoint was restored, so that the clock does not begin at 0; between the second and the third dump statistics were reset.
+    #[test]
+    fn the_clock_tells_which_dumps_were_reset() {
+        let insts = |n: u64| format!("system.cpu.committedInsts {n} # i\nsimFreq 1000000000000 # f\n");
+        let text = dump(5_000_000, 105_000_000, &insts(10))
+            + &dump(9_000_000, 109_000_000, &insts(30))
+            + &dump(2_000_000, 111_000_000, &insts(7))
+            + &dump(6_000_000, 115_000_000, &insts(8));
+        let analysis = analysed(&text);
+        let bins = analysis.timelines[0].bins.iter().map(|b| (b.totals.instructions, b.totals.time));
+        assert_eq!(bins.collect::<Vec<_>>(), [(10, 5000), (20, 4000), (7, 2000), (1, 4000)]);
+    }
+
+    /// The names are those of gem5 24.0, whose out-of-order processors say by two statistics what they committed; one processor is
+    /// simple, and one is switched off. `simInsts` goes on when statistics are reset, `simSeconds` has six digits.
+    #[test]
+    fn what_a_processor_says_twice_counts_once() {
+        let body = |all: u64| {
+            let class = |place: &str| {
+                format!(
+                    "{place}::IntAlu 4 80.00% 80.00% # c\n{place}::FloatAdd 1 20.00% 100.00% # c\n{place}::total 5 # c\n"
+                )
+            };
+            let fast = "board.processor.cores0.core";
+            format!("simFreq 1000000000000 # f\nsimInsts {all} # i\n{fast}.executeStats0.numInsts 9 # i\n")
+                + &class(&format!("{fast}.commit.committedInstType_0"))
+                + &class(&format!("{fast}.commitStats0.committedInstType"))
+                + &class(&format!("{fast}.statIssuedInstType_0"))
+                + &format!("{fast}.commitStats0.numInsts 3 # i\n{fast}.thread_0.numInsts 3 # i\n")
+                + &class("board.processor.cores1.core.exec_context.thread_0.statExecutedInstType")
+                + "board.processor.cores1.core.exec_context.thread_0.numInsts 2 # i\n"
+                + "board.processor.cores1.core.thread_0.numInsts 0 # i\n"
+        };
+        let text = dump(72_927, 72_927, &body(5)) + &dump(2_927, 75_854, &body(10));
+        let rounded = |line: &str| {
+            if line.starts_with("simSeconds") { "simSeconds 0.000000 # s\n".into() } else { format!("{line}\n") }
+        };
+        let analysis = analysed(&text.lines().map(rounded).collect::<String>());
+        for (bin, time) in analysis.timelines[0].bins.iter().zip([73, 3]) {
+            assert_eq!((bin.totals.instructions, bin.totals.time), (5, time));
+            let classes = bin.totals.classes.unwrap();
+            assert_eq!((classes[Class::Int as usize], classes[Class::Fp as usize]), (8, 2));
+        }
+    }
+
+    /// Statistics of two machines that gem5's own tests hold. `sim_insts` is not reset: its difference is what the processors did.
+    #[test]
+    fn real_statistics_have_what_their_processors_executed() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../datasets/gem5/netperf-alpha.p1.txt");
+        let analysis = analysed(&std::fs::read_to_string(path).unwrap());
+        let bins: Vec<Totals> = analysis.timelines[0].bins.iter().map(|bin| bin.totals).collect();
+        let found: Vec<(u64, u64)> = bins.iter().map(|b| (b.instructions, b.time)).collect();
+        assert_eq!(found, [(19_050_784 + 20_257_044, 200_409_271), (523_853_183 - 523_780_905, 407_342)]);
+        let operations: Vec<u64> = bins.iter().map(|b| b.classes.unwrap().iter().sum()).collect();
+        assert_eq!(operations, [19_051_393 + 20_261_020, 36_152 + 36_126], "the totals that it says itself");
+    }
+
+    #[test]
+    fn lists_of_what_happened_to_instructions_are_not_those_of_what_was_executed() {
+        let body = "system.cpu.squashed::selected | 0x9000,40; | 0x9000,7; |\nsystem.cpu.latency::values | 3,900 | 5,90 |\n\
+                    system.cpu.committed::selected | 0x2000,50; | 0x3000,60; |\n";
+        let analysis = analysed(&dump(2_000_000, 2_000_000, body));
+        let names: Vec<&str> = analysis.functions.iter().map(|function| function.0.as_str()).collect();
+        assert_eq!(names, ["0x2000", "0x3000"]);
+        assert_eq!(analysis.timelines[0].bins.len(), 2);
     }
 
     #[test]

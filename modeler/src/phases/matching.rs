@@ -119,10 +119,10 @@ struct Sum {
     ranks: usize,
 }
 
-/// By run and phase, the sum over the run's ranks; a sentence for each run with phases beside these.
+/// By run and phase, the sum over the run's ranks; a sentence for runs with phases beside these, one where they have the same.
 fn sums(runs: &[At], sequences: &[Sequence], common: &[String]) -> (Vec<Vec<Sum>>, Vec<String>) {
     let mut sums = vec![vec![Sum::default(); common.len()]; runs.len()];
-    let mut unmatched = Vec::new();
+    let mut unmatched: Vec<(Vec<&str>, Vec<usize>)> = Vec::new();
     for Sequence { run, phases, labels } in sequences {
         let places = embedding(common, labels);
         for (sum, &place) in sums[*run].iter_mut().zip(&places) {
@@ -130,12 +130,21 @@ fn sums(runs: &[At], sequences: &[Sequence], common: &[String]) -> (Vec<Vec<Sum>
             sum.ranks += 1;
         }
         let others: Vec<&str> = (0..labels.len()).filter(|i| !places.contains(i)).map(|i| labels[i].as_str()).collect();
-        if !others.is_empty() {
-            unmatched.push(told(&runs[*run].name, &others));
+        match unmatched.iter_mut().find(|(known, _)| *known == others) {
+            _ if others.is_empty() => {}
+            Some((_, having)) if having.contains(run) => {}
+            Some((_, having)) => having.push(*run),
+            None => unmatched.push((others, vec![*run])),
         }
     }
-    unmatched.dedup();
-    (sums, unmatched)
+    let sentence = |(others, having): &(Vec<&str>, Vec<usize>)| {
+        let first = &runs[having[0]].name;
+        match having.len() {
+            1 => told(first, others),
+            count => told(&format!("{count} of {} runs, such as {first}", runs.len()), others),
+        }
+    };
+    (sums, unmatched.iter().map(sentence).collect())
 }
 
 /// A value of an experiment: its metric's name and unit, and what it is of a phase's totals.
@@ -304,6 +313,17 @@ mod tests {
                 "n2: 1 phase has no counterpart in all other runs: repair.",
                 "n4: 1 phase has no counterpart in all other runs: solve."
             ]
+        );
+    }
+
+    #[test]
+    fn what_several_runs_have_beside_the_others_is_told_once() {
+        let with = |n| run(n, &[("read", 9), ("fill", 5), ("solve", 100), ("write", 9)]);
+        let without = |n| run(n, &[("read", 9), ("solve", 100), ("write", 9)]);
+        let runs = [with(1.0), with(2.0), without(4.0), with(8.0)];
+        assert_eq!(
+            matched(&runs).unwrap().unmatched,
+            ["3 of 4 runs, such as n1: 1 phase has no counterpart in all other runs: fill."]
         );
     }
 

@@ -17,6 +17,7 @@ use poise_profile::{BinUnit, Code, Profile, Share};
 
 use crate::formats::Names;
 use crate::machine::classes::{Class, Classes, Decoded, decode};
+use crate::report::markup::shortened;
 use regions::{Event, Thresholds};
 
 /// What was counted in a bin or a phase.
@@ -314,9 +315,24 @@ impl Analysis {
     /// Name of a phase: its function, and which of that function's phases it is if there are several.
     #[must_use]
     pub fn phase_name(&self, timeline: &Timeline, phase: &Phase) -> String {
+        self.number(timeline, phase, self.name(phase.function).to_owned())
+    }
+
+    /// The name of a phase whose function is called so.
+    fn number(&self, timeline: &Timeline, phase: &Phase, name: String) -> String {
         let several = timeline.phases.iter().filter(|p| p.function == phase.function).count() > 1;
-        let name = self.name(phase.function);
-        if several { format!("{name} #{}", phase.occurrence) } else { name.to_owned() }
+        if several { format!("{name} #{}", phase.occurrence) } else { name }
+    }
+
+    /// Name of a function for people in at most so many characters, unless another one's of the timeline's phases were the same.
+    fn brief(&self, timeline: &Timeline, function: u32, most: usize) -> String {
+        let name = |function: u32| brief(self.name(function), most);
+        let is_another = |phase: &&Phase| phase.function != function && name(phase.function) == name(function);
+        if timeline.phases.iter().any(|phase| is_another(&phase)) {
+            self.name(function).to_owned()
+        } else {
+            name(function)
+        }
     }
 
     /// Whether instructions are told apart by class.
@@ -324,6 +340,44 @@ impl Analysis {
     pub fn has_classes(&self) -> bool {
         self.timelines.iter().flat_map(|t| &t.bins).any(|bin| bin.totals.classes.is_some())
     }
+}
+
+/// A name in at most so many characters: without the arguments of templates and functions where that is enough, else without its
+/// middle.
+fn brief(name: &str, most: usize) -> String {
+    if name.chars().count() <= most {
+        return name.to_owned();
+    }
+    let name = shortened(&without_template_arguments(name));
+    let count = name.chars().count();
+    if count <= most {
+        return name;
+    }
+    let head = name.chars().take(most / 2);
+    head.chain(['…']).chain(name.chars().skip(count + 1 + most / 2 - most)).collect()
+}
+
+/// `sort<A, B<C> >(int)` as `sort<…>(int)`.
+fn without_template_arguments(name: &str) -> String {
+    let (mut short, mut depth, mut before) = (String::new(), 0_usize, ' ');
+    for c in name.chars() {
+        // Operators have such signs, too.
+        let is_bracket = !short.ends_with("operator") && !short.ends_with("operator<") && before != '-';
+        if c == '>' && is_bracket {
+            depth = depth.saturating_sub(1);
+        }
+        if depth == 0 {
+            short.push(c);
+        }
+        if c == '<' && is_bracket {
+            if depth == 0 {
+                short.push('…');
+            }
+            depth += 1;
+        }
+        before = c;
+    }
+    short
 }
 
 /// How often each class occurs, by its public name.
@@ -351,6 +405,16 @@ mod tests {
         assert_eq!(analyse(&one, &thresholds).name(0), "solve");
         let runs = analyse_all(&[(&one, thresholds), (&both, thresholds)]);
         assert_eq!([runs[0].name(0), runs[1].name(0)], ["solve(int)", "solve(int)"]);
+    }
+
+    #[test]
+    fn long_names_lose_what_is_missed_least() {
+        assert_eq!(brief("solve(int)", 10), "solve(int)");
+        let sort = "std::sort<std::vector<Body, std::allocator<Body> >::iterator>(int)";
+        assert_eq!(brief(sort, 30), "std::sort<…>(int)");
+        assert_eq!(brief("Matrix::operator<<(std::basic_ostream<char>&)", 30), "Matrix::operator<<(…)");
+        assert_eq!(brief("Pointer::operator->(a_type_of_numbers)", 30), "Pointer::operator->(…)");
+        assert_eq!(brief("0123456789abcdefghij", 10), "01234…ghij");
     }
 
     #[test]

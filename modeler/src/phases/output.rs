@@ -11,6 +11,8 @@ use crate::report::terminal::table;
 
 /// Timelines shown to people; the others are counted.
 const SHOWN: usize = 4;
+/// Characters of names in tables, where templates of C++ would have hundreds.
+const WIDEST: usize = 60;
 
 impl Totals {
     /// The numbers that were measured, by their public names; zeros of what was not are left out.
@@ -167,8 +169,8 @@ impl Analysis {
         let mut header = vec!["phase".to_owned(), "first bin".to_owned(), "last bin".to_owned()];
         header.extend(columns.iter().map(|(name, _)| (*name).to_owned()));
         let row = |phase: &Phase| {
-            let mut row =
-                vec![self.phase_name(timeline, phase), phase.bins.start.to_string(), (phase.bins.end - 1).to_string()];
+            let name = self.number(timeline, phase, self.brief(timeline, phase.function, WIDEST));
+            let mut row = vec![name, phase.bins.start.to_string(), (phase.bins.end - 1).to_string()];
             row.extend(columns.iter().map(|(_, of)| of(&phase.totals).to_string()));
             row
         };

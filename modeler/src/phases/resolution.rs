@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::{Analysis, Phase, Timeline};
+use crate::machine::OUTSIDE;
 
 /// Part of a thread's effort from which on a function matters.
 const MATTERS: f64 = 0.05;
@@ -45,9 +46,9 @@ impl Done {
     }
 }
 
-/// What each function did in a thread.
+/// What each function of the program did in a thread; what ran outside of `main` is the loader's.
 #[must_use]
-pub fn done(timeline: &Timeline) -> BTreeMap<u32, Done> {
+pub fn done(analysis: &Analysis, timeline: &Timeline) -> BTreeMap<u32, Done> {
     let mut all: BTreeMap<u32, Done> = BTreeMap::new();
     for part in timeline.bins.iter().flat_map(|bin| &bin.parts) {
         let done = all.entry(part.function).or_default();
@@ -59,6 +60,7 @@ pub fn done(timeline: &Timeline) -> BTreeMap<u32, Done> {
         done.within += held(timeline, phase).get(&phase.function).copied().unwrap_or(0);
         done.has_phase = true;
     }
+    all.retain(|&function, _| analysis.name(function) != OUTSIDE);
     all
 }
 
@@ -85,10 +87,10 @@ pub struct Unresolved {
 }
 
 impl Analysis {
-    /// Functions of at least a twentieth of a thread's effort of which less than four fifths is in phases of their own.
+    /// Functions of at least a twentieth of what a thread did in the program of which less than four fifths is in phases of their own.
     #[must_use]
     pub fn unresolved(&self, timeline: &Timeline) -> Vec<Unresolved> {
-        let done = done(timeline);
+        let done = done(self, timeline);
         let all: u64 = done.values().map(|done| done.effort).sum();
         let functions = done.into_iter().map(|(function, done)| {
             let share = done.effort as f64 / all.max(1) as f64;

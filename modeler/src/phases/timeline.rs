@@ -21,6 +21,8 @@ const TOP: f64 = 34.0;
 const BOTTOM: f64 = 40.0;
 /// Height of a line of text below the axis.
 const LINE: f64 = 16.0;
+/// Characters of a function's name at most.
+const NAME: usize = 30;
 /// Points of a curve at most.
 const POINTS: usize = 470;
 /// Functions with a row of their own at most, those of the most bins.
@@ -90,7 +92,7 @@ impl Analysis {
         let regions_bottom = regions_top + ROW * functions.len().max(1) as f64;
         let told = drawn_from(timeline.bins.len(), smooth);
         let height = regions_bottom + BOTTOM + if told.is_some() { LINE } else { 0.0 };
-        let longest = functions.iter().map(|&function| shortened(self.name(function)).chars().count()).max();
+        let longest = functions.iter().map(|&function| self.brief(timeline, function, NAME).chars().count()).max();
         let left = (longest.unwrap_or(0) as f64 * LETTER + 16.0).clamp(*LEFT.start(), *LEFT.end()).round();
         let scale = Scale { bins: timeline.bins.len().max(1), left };
         html! {
@@ -113,7 +115,7 @@ impl Analysis {
         let colour = COLOURS[row % COLOURS.len()];
         let name = self.name(function);
         html! {
-            text x=(scale.left - 8.0) y=(format!("{:.1}", top + 13.0)) text-anchor="end" { (shortened(name)) title { (name) } }
+            text x=(scale.left - 8.0) y=(format!("{:.1}", top + 13.0)) text-anchor="end" { (self.brief(timeline, function, NAME)) title { (name) } }
             @for phase in timeline.phases.iter().filter(|p| p.function == function) {
                 @let (from, to) = (scale.x(phase.bins.start as f64), scale.x(phase.bins.end as f64));
                 rect x=(format!("{from:.1}")) y=(format!("{:.1}", top + 2.0)) width=(format!("{:.1}", (to - from).max(1.0))) height=(ROW - 4.0) fill=(colour) {
@@ -296,17 +298,6 @@ fn thinned(values: &[f64]) -> Vec<(f64, f64)> {
         ((i * each) as f64 + 0.5 * count, chunk.iter().sum::<f64>() / count)
     };
     values.chunks(each).enumerate().map(mean).collect()
-}
-
-/// The end of a long name, where names of functions differ.
-fn shortened(name: &str) -> String {
-    const MOST: usize = 30;
-    let count = name.chars().count();
-    if count <= MOST {
-        name.to_owned()
-    } else {
-        std::iter::once('…').chain(name.chars().skip(count - MOST + 1)).collect()
-    }
 }
 
 #[cfg(test)]

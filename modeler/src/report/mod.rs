@@ -6,7 +6,7 @@ mod costs;
 mod data;
 mod effort;
 mod heat;
-mod markup;
+pub(crate) mod markup;
 mod notes;
 mod page;
 mod phases;

@@ -23,7 +23,7 @@ impl<'a> Run<'a> {
         let mut run = Self { at, effort: 0, done: BTreeMap::new(), held: BTreeMap::new() };
         let mut ranks = BTreeSet::new();
         for timeline in at.analysis.timelines.iter().filter(|t| ranks.insert(t.rank)) {
-            for (function, done) in done(timeline) {
+            for (function, done) in done(&at.analysis, timeline) {
                 run.effort += done.effort;
                 run.done.entry(at.analysis.name(function)).or_default().add(&done);
             }
