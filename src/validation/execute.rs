@@ -117,13 +117,14 @@ pub fn more(
     let study = study(plan, launcher, folder, &plan.spec.name)?;
     let most = points.iter().map(|(_, repetitions)| *repetitions).max().unwrap_or(0);
     for repetitions in 1..=most {
-        let these = points.iter().filter(|(_, wanted)| *wanted == repetitions);
-        let case = |at: &Vec<f64>| {
+        let mut cases: Vec<Case> = Vec::new();
+        for (at, _) in points.iter().filter(|(_, wanted)| *wanted == repetitions) {
             let names = plan.spec.parameters.iter().map(|p| p.name.clone());
-            Case::of(names.zip(at.iter().map(|&x| Value::of(x))).collect())
-        };
-        let mut cases: Vec<Case> = these.map(|(at, _)| case(at)).collect();
-        cases.dedup();
+            let case = Case::of(names.zip(at.iter().map(|&x| Value::of(x))).collect());
+            if !cases.contains(&case) {
+                cases.push(case);
+            }
+        }
         if !cases.is_empty() {
             run(&Study { cases, repetitions: Repetitions::fixed(repetitions), ..study.clone() }, &results, progress)?;
         }

@@ -118,7 +118,7 @@ impl Reader for Set {
         }
         for deep in below {
             let what = format!(
-                "The profiles in this folder were left out because they lie more than {DEPTH} levels below {place}. Name a folder nearer to them."
+                "The profiles in folders of this one were left out because they lie more than {DEPTH} levels below {place}. Name a folder nearer to them."
             );
             into.warn(RUN_LEFT_OUT, Place::file(deep.display().to_string()), what);
         }
@@ -128,7 +128,8 @@ impl Reader for Set {
 
 impl Set {
     /// The profiles of this format in `folder`, in the order of their names; one is enough if only `any` is asked for.
-    /// Names that begin with a dot are left out, as Extra-P does. `below` is told of folders that are too deep and hold some.
+    /// Names that begin with a dot are left out, as Extra-P does. `below` is told of folders whose
+    /// folders hold some that are too deep.
     fn find(&self, folder: &Path, depth: usize, below: &mut dyn FnMut(&Path), any: bool) -> Option<Vec<PathBuf>> {
         let mut entries = Vec::new();
         for entry in fs::read_dir(folder).ok()? {
@@ -138,7 +139,7 @@ impl Set {
             }
         }
         entries.sort();
-        let mut found = Vec::new();
+        let (mut found, mut too_deep) = (Vec::new(), false);
         for path in entries {
             if any && !found.is_empty() {
                 break;
@@ -148,8 +149,9 @@ impl Set {
                     found.push(path);
                 } else if depth > 1 {
                     found.extend(self.find(&path, depth - 1, below, any).unwrap_or_default());
-                } else if !any && self.holds(&path) {
-                    below(&path);
+                } else if !any && !too_deep && self.holds(&path) {
+                    too_deep = true;
+                    below(folder);
                 }
             } else if self.is_mine(&path) || (!any && self.is_named_so(&path)) {
                 found.push(path);
