@@ -101,6 +101,10 @@ fn a_study_without_loops_for_noise_says_so() {
     world.write("t.toml", "absorption = true\ncollect = \"elapsed\"\ncommand = [\"true\"]\n[parameters]\nn = [1]\n");
     let refused = world.poise(["run", "t.toml"]).status(3);
     assert!(refused.stderr.contains("`absorption` compares times of loops"), "{}", refused.stderr);
+    let own = "absorption = true\ncommand = [\"true\"]\n[environment]\nPOISE_ABSORB = \"k=1\"\n[parameters]\nn = [1]\n";
+    world.write("u.toml", own);
+    let refused = world.poise(["run", "u.toml"]).status(3);
+    assert!(refused.stderr.contains("leave it out of [environment]"), "{}", refused.stderr);
 }
 
 #[test]

@@ -217,3 +217,28 @@ fn what_a_root_gathers_grows_with_the_ranks() {
     let model = fits.models.iter().find(|model| model.metric == time).unwrap();
     assert_eq!(model.growth[0].exponent, Exponent::from_integer(3), "{model:?}");
 }
+
+/// What one rank sends to another is in the mean over ranks as its time is: both are less by the number of ranks.
+#[test]
+fn what_one_rank_sends_is_no_more_than_its_mean() {
+    let mut builder = ExperimentBuilder::new(["p", "n"]);
+    let mut metric = |name: &str, unit: &str, over: OverRanks| {
+        builder.metric(Metric { name: name.into(), unit: unit.into(), over_ranks: Some(over) })
+    };
+    let [mean, most] = [OverRanks::Mean, OverRanks::Maximum].map(|over| metric("bytes_sent", "bytes", over));
+    let (visits, time) = (metric("visits", "", OverRanks::Mean), metric("time", "s", OverRanks::Mean));
+    let send = builder.callpath(["main", "f", "MPI_Send"]);
+    for p in [2.0_f64, 4.0, 8.0, 16.0, 32.0] {
+        for n in SIZES {
+            let point = builder.point(&[p, n]);
+            builder.add(send, visits, point, 1.0 / p);
+            builder.add(send, mean, point, n);
+            builder.add(send, most, point, p * n);
+            builder.add(send, time, point, STARTUP / p + n * PER_BYTE);
+        }
+    }
+    let fits = fit(&builder.finish());
+    let model = fits.models.iter().find(|model| model.metric == time).unwrap();
+    let (predicted, expected) = (model.predict(&[1024.0, 1e6], 0.9).value, STARTUP / 1024.0 + 1e6 * PER_BYTE);
+    assert!((predicted / expected - 1.0).abs() < 0.01, "{predicted} instead of {expected}: {model:?}");
+}

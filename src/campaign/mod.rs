@@ -159,7 +159,9 @@ impl Campaign<'_> {
             batch.shuffle(&mut StdRng::seed_from_u64(round));
             batch.sort_by_key(|task| task.repetition);
             // The point that ended the round before does not begin this one, if there is another.
-            let other = batch.iter().position(|task| Some(task.case) != self.last);
+            let point = |case: usize| (&self.study.cases[case].point, &self.study.cases[case].factors);
+            let is_other = |task: &Task| self.last.is_none_or(|last| point(task.case) != point(last));
+            let other = batch.iter().position(is_other);
             if let Some(other) = other {
                 batch.swap(0, other);
             }

@@ -58,7 +58,9 @@ pub fn write(study: &Study, done: &[Vec<Done>], judgements: &[Judgement], result
             let times = judgements[i].dropped.iter();
             dropped.extend(times.map(|(index, reason)| Dropped { run: run(*index), metrics: "time", reason }));
             if study.repetitions.effort_once {
-                let later = (1..done[i].len()).map(run);
+                // A run with noise is one more than those that are timed.
+                let first = usize::from(!study.cases[i].absorbs);
+                let later = (first..done[i].len()).map(run);
                 let reason = "effort is taken from the point's first run";
                 dropped.extend(later.map(|run| Dropped { run, metrics: "effort", reason }));
             }

@@ -61,6 +61,9 @@ fn checked(raw: StudyFile, folder: &Path, stem: &str) -> Result<Study, String> {
                 "`absorption` compares times of loops, which neither a simulation nor collect = \"elapsed\" has".into(),
             );
         }
+        if raw.environment.contains_key("POISE_ABSORB") {
+            return Err("`absorption` sets POISE_ABSORB in the runs with noise; leave it out of [environment]".into());
+        }
         let noisy: Vec<Case> = cases.iter().map(|case| Case { absorbs: true, ..case.clone() }).collect();
         cases.extend(noisy);
     }

@@ -83,7 +83,7 @@ impl<'a> Fitter<'a> {
         let inside = grid.and_then(|grid| self.bytes_inside(callpath, operation.bytes, grid, workspace));
         let bytes = match &inside {
             Some((effort, metric, layout)) => Some((effort, *metric, *layout)),
-            None => self.bytes(callpath, operation.bytes, workspace),
+            None => self.bytes(callpath, operation, workspace),
         };
         // Without bytes anywhere in the experiment nobody counted them, and a prior of latency alone would be wrong.
         let counted = ["bytes_sent", "bytes_received"].iter().any(|m| self.metrics.contains_key(m));
@@ -104,7 +104,9 @@ impl<'a> Fitter<'a> {
         let most = self.effort(callpath, "visits", &[Some(OverRanks::Maximum)], workspace);
         let messages = of_existing(calls).filter(|_| most.is_some_and(|most| most.0.found.first() == Some(calls)));
         let of_root = |found: &Found| {
-            let ranks = self.ranks.filter(|_| bytes.is_some_and(|b| self.is_of_root(callpath, b.1)))?;
+            // Where others take no part, the mean of the time is that of the mean bytes.
+            let is_of_root = || bytes.is_some_and(|b| self.is_of_root(callpath, b.1));
+            let ranks = self.ranks.filter(|_| !operation.is_between_two() && is_of_root())?;
             Some(depth::times_ranks(found, ranks))
         };
         let moved = volume.and_then(|found| of_existing(found).or_else(|| of_root(found)));
@@ -162,11 +164,15 @@ impl<'a> Fitter<'a> {
     fn bytes(
         &self,
         callpath: CallPathId,
-        which: Bytes,
+        operation: Operation,
         workspace: &mut Workspace,
     ) -> Option<(&Effort, MetricId, usize)> {
-        let over = [Some(OverRanks::Maximum), None, Some(OverRanks::Mean), Some(OverRanks::Sum)];
-        let names = match which {
+        let mut over = [Some(OverRanks::Maximum), None, Some(OverRanks::Mean), Some(OverRanks::Sum)];
+        // Of messages between two ranks the mean time is that of the mean bytes, whoever sends none.
+        if operation.is_between_two() && self.options.over_ranks == OverRanks::Mean {
+            over.swap(0, 2);
+        }
+        let names = match operation.bytes {
             Bytes::Sent => ["bytes_sent", "bytes_received"],
             Bytes::Received => ["bytes_received", "bytes_sent"],
         };
