@@ -291,9 +291,9 @@ fn advised_points_are_measured_and_compared_with_the_full_grid() {
             (number(&three[1]["core_hours_percent"]) / (100.0 * of_design / of_grid) - 1.0).abs() < 1e-9,
             "{three:?}"
         );
-        // A machine that disturbs the runs of the first design may make that alone cost more.
-        let most = f64::max(50.0, number(&three[1]["core_hours_percent"]));
-        assert!(number(&three[2]["runs"]) >= 12.0 && number(&three[2]["core_hours_percent"]) <= most, "{three:?}");
+        // Nothing is added to a first design that alone costs more, as on a machine that disturbs its runs.
+        let (runs, percent) = (number(&three[2]["runs"]), number(&three[2]["core_hours_percent"]));
+        assert!(runs >= 12.0 && (percent <= 50.0 || runs == 12.0), "{three:?}");
     }
     // Runs of a point are shared by all noises as far as they go.
     let chosen = lines.iter().filter(|line| line["choice"] != "full-grid");
