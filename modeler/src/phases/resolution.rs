@@ -37,7 +37,8 @@ impl Done {
     #[must_use]
     pub fn is_resolved(&self) -> bool {
         let missed = self.effort - self.within.min(self.effort);
-        let is_turn_missed = self.phases > 1 && missed as f64 >= ONE_MORE * self.within as f64 / self.phases as f64;
+        let is_turn_missed =
+            missed > 0 && self.phases > 1 && missed as f64 >= ONE_MORE * self.within as f64 / self.phases as f64;
         self.part() >= RESOLVED && !is_turn_missed
     }
 
