@@ -517,3 +517,36 @@ fn tables_need_no_script(browser: &mut Browser, page: &std::path::Path) {
     browser.value("document.querySelectorAll('details').forEach(d => { d.open = true; })");
     assert_eq!(browser.value(&visible(".tree [id]")), json!(KERNELS + 4));
 }
+
+/// However deep the call tree is, names keep room beside their numbers, headings stay short, and the whole path is one hover away.
+#[test]
+fn deep_call_paths_leave_room_for_their_names() {
+    const DEPTH: usize = 60;
+    let world = World::new();
+    let names: Vec<String> = (0..DEPTH).map(|i| format!("solver::Level<double>::descend_{i}")).collect();
+    let line = |p: f64| {
+        let params = json!({"p": p});
+        format!("{}\n", json!({"params": params, "callpath": names.join("->"), "metric": "time", "value": 0.1 * p}))
+    };
+    world.write("deep.jsonl", &[2.0, 4.0, 8.0, 16.0, 32.0].map(line).concat());
+    world.poise(["report", "deep.jsonl", "-o", "deep.html"]).status(0);
+    let mut browser = Browser::start(&world.path(""));
+    let wide = json!({"width": 1280, "height": 1000, "deviceScaleFactor": 1, "mobile": false});
+    browser.call("Emulation.setDeviceMetricsOverride", wide);
+    browser.open(&world.path("deep.html"), "");
+    let seen = browser.value(
+        "(() => {
+           document.querySelectorAll('.tree details').forEach(d => { d.open = true; });
+           const rows = [...document.querySelectorAll('.tree summary, .tree div[id]')];
+           const width = row => row.firstElementChild.getBoundingClientRect().width;
+           const scroll = document.querySelector('#tree .scroll');
+           const [h3, link] = ['article h3', '#ranking td.path a'].map(s => document.querySelector(s));
+           return [rows.length, Math.min(...rows.map(width)) > 250, scroll.scrollWidth <= scroll.clientWidth,
+             h3.textContent.split(' → ').length, link.textContent.split(' → ').length,
+             h3.title.split(' → ').length, link.title.split(' → ').length, link.textContent.includes('52 callers')];
+         })()",
+    );
+    // Two callers, a count of 52, five callers and the name.
+    assert_eq!(seen, json!([DEPTH, true, true, 9, 9, DEPTH, DEPTH, true]));
+    assert_eq!(browser.errors(), Vec::<&Value>::new());
+}

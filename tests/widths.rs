@@ -88,8 +88,9 @@ fn tables_are_as_wide_as_columns_says() {
             // What is said of columns is about those that are there.
             let header = text.lines().find(|line| line.contains("call path")).unwrap();
             assert_eq!(text.contains("`measured` the median"), header.contains("measured"), "{command:?}:\n{text}");
-            // The last name of the deep call path stays, and what is missing is said.
-            assert!(text.contains(&format!("solver_level_number_{}", DEPTH - 1)), "{command:?}:\n{text}");
+            // The last name of the deep call path stays, or at least its end, and what is missing is said.
+            let end = format!("solver_level_number_{}", DEPTH - 1);
+            assert!(text.contains(if width < 80 { &end[end.len() - 4..] } else { &end }), "{command:?}:\n{text}");
             assert!(text.contains(&format!("To fit {width} columns: … stands for")), "{command:?}:\n{text}");
         }
     }
@@ -103,7 +104,8 @@ fn tables_are_as_wide_as_columns_says() {
 fn a_terminal_has_its_own_width() {
     let world = world();
     for command in ["poise report deep.jsonl", "poise model deep.jsonl"] {
-        let mut terminal = world.command("script", ["-qec", &format!("stty columns 90; {command}"), "/dev/null"]);
+        let mut terminal =
+            world.command("script", ["-qec", &format!("stty rows 40 columns 90; {command}"), "/dev/null"]);
         terminal.env("TERM", "xterm").stdin(std::process::Stdio::null());
         let seen = outcome(terminal.output().unwrap()).status(0).stdout.replace('\r', "");
         let rows = rows(&seen);

@@ -130,25 +130,22 @@ mod tests {
         let has_constant = expression.contains(" + ");
         let mut total = 0.0;
         for left_out in 0..measured.len() {
-            // Normal equations of relative errors, weights of the measurements themselves.
-            let (mut m, mut r) = ([[0.0; 2]; 2], [0.0; 2]);
-            for (i, &(p, y)) in measured.iter().enumerate().filter(|(i, _)| *i != left_out) {
-                let _ = i;
-                let row = [if has_constant { 1.0 / y } else { 0.0 }, shape(p) / y];
-                for a in 0..2 {
-                    r[a] += row[a];
-                    for b in 0..2 {
-                        m[a][b] += row[a] * row[b];
-                    }
-                }
+            // Normal equations of relative errors, weighted by the measurements themselves: sums of 1, f, f², 1 and f over y.
+            let (mut ones, mut mixed, mut squares, mut one, mut own) = (0.0, 0.0, 0.0, 0.0, 0.0);
+            for (_, &(p, y)) in measured.iter().enumerate().filter(|(i, _)| *i != left_out) {
+                let (a, b) = (if has_constant { 1.0 / y } else { 0.0 }, shape(p) / y);
+                ones += a * a;
+                mixed += a * b;
+                squares += b * b;
+                one += a;
+                own += b;
             }
             let (p, y) = measured[left_out];
             let value = if has_constant {
-                let d = m[0][0] * m[1][1] - m[0][1] * m[1][0];
-                let c = [(r[0] * m[1][1] - r[1] * m[0][1]) / d, (m[0][0] * r[1] - m[1][0] * r[0]) / d];
-                c[0] + c[1] * shape(p)
+                let d = ones * squares - mixed * mixed;
+                (one * squares - own * mixed) / d + (ones * own - mixed * one) / d * shape(p)
             } else {
-                r[1] / m[1][1] * shape(p)
+                own / squares * shape(p)
             };
             total += (y / value - 1.0).abs();
         }

@@ -312,8 +312,10 @@ fn fit_to(table: &mut Table, width: usize, narrow: Narrow) -> Vec<String> {
         if let Some(column) = broken(table) {
             break_cells(table, column, formula);
         }
-        let room = width.saturating_sub(fixed + formula).max(8);
-        let last = table.header.len() - 1;
+        // Lines that were broken may be shorter than they had to be.
+        let widths = self::widths(table);
+        let last = widths.len() - 1;
+        let room = width.saturating_sub(widths[..last].iter().sum::<usize>() + gaps).max(8);
         table.rows.iter_mut().for_each(|row| row[last] = shortened(&row[last], room));
         return left_out;
     }
@@ -447,8 +449,8 @@ mod tests {
     /// Without a width nothing is cut, and one deep call path or long formula makes no other line long.
     #[test]
     fn long_cells_are_whole_and_lengthen_their_own_lines_alone() {
-        let deep = vec!["a_name_of_a_function"; 300].join(" -> ");
-        let long = vec!["1.25e-6 * n^2 * log2(p)"; 20].join(" + ");
+        let deep = ["a_name_of_a_function"; 300].join(" -> ");
+        let long = ["1.25e-6 * n^2 * log2(p)"; 20].join(" + ");
         let rows = vec![cells(&["1 s", "n", "main"]), cells(&["2 s", &long, &deep]), cells(&["3 s", "p", "main -> b"])];
         let text = table(&Table { header: cells(&["time", "model", "call path"]), rows });
         let lines: Vec<&str> = text.lines().collect();
