@@ -101,7 +101,7 @@ mod cube {
     /// The sum over ranks of an inclusive value is that of the exclusive ones below it, whichever of them is stored.
     #[test]
     fn inclusive_values_are_those_of_whole_subtrees() {
-        let options = ReadOptions { values: Values::Inclusive, ..ReadOptions::default() };
+        let options = ReadOptions { values: Some(Values::Inclusive), ..ReadOptions::default() };
         for folder in ["matrix", "threads", "big_endian"] {
             let path = dataset("cube").join(folder);
             let (own, whole) = (read(&format!("cube/{folder}")), read_with(&path, &options));

@@ -1,6 +1,8 @@
 //! Plain text tables: aligned columns, numbers to the right, nothing that a pipe would have to strip; and the ranking
 //! of call paths as such a table.
 
+use std::collections::HashSet;
+
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::quantity::{interval, percent, quantity, shape};
@@ -8,8 +10,7 @@ use super::ranking::{Overtaking, Ranked, default_target, name_among, overtaking,
 use super::reach;
 use super::view::View;
 use super::{ReportOptions, Table};
-use crate::experiment::Experiment;
-use crate::experiment::median;
+use crate::experiment::{CallPathId, Experiment, median};
 use crate::fit::Fits;
 
 /// Spaces between columns.
@@ -76,8 +77,8 @@ pub struct Screen {
 }
 
 /// Columns that are left out first where the screen is narrow, by their heading.
-const LEAST_NEEDED: [&str; 8] =
-    ["along", "share today", "overtakes", "share then", "measured", "today", "interval", "growth"];
+const LEAST_NEEDED: [&str; 9] =
+    ["along", "share today", "overtakes", "own then", "share then", "measured", "today", "interval", "growth"];
 /// Narrower than this, names of call paths tell little, and other columns go first.
 const NAME_WIDTH: usize = 28;
 
@@ -105,6 +106,7 @@ pub fn ranking(experiment: &Experiment, fits: &Fits, options: &ReportOptions, sc
         at(&view.costs.today),
         columns_of_today(&all)
     ));
+    text.extend(view.costs.callees.sentence(experiment).map(|sentence| sentence + "\n"));
     text.extend(reach::of_ranking(experiment, &view.costs).map(|doubt| doubt + "\n"));
     Some(text)
 }
@@ -131,6 +133,7 @@ fn ranking_table(view: &View, ranked: &[Ranked], count: usize, sparklines: bool)
         "interval",
         "share today",
         "share then",
+        "own then",
         "overtakes",
     ]
     .map(str::to_owned)
@@ -138,7 +141,7 @@ fn ranking_table(view: &View, ranked: &[Ranked], count: usize, sparklines: bool)
     if sparklines {
         header.push(format!("along {}", view.experiment.parameters[along]));
     }
-    let unit = view.unit();
+    let (unit, is_inclusive) = (view.unit(), view.costs.is_inclusive());
     let row = |(place, r): (usize, &Ranked)| {
         let id = r.model.callpath;
         let found = overtaking(view.experiment, &view.costs, ranked, place, view.options.level);
@@ -152,6 +155,8 @@ fn ranking_table(view: &View, ranked: &[Ranked], count: usize, sparklines: bool)
             interval(r.prediction.lower, r.prediction.upper, unit).replace('–', "to"),
             percent(view.costs.share_now(id)),
             percent(view.costs.share_then(id)),
+            // Exclusive values are what a call path does itself: its share is its own.
+            view.costs.own(id).filter(|_| is_inclusive).map_or_else(String::new, |own| percent(own.share_then)),
             found.map_or_else(String::new, |f| overtakes(view, &f)),
         ];
         if sparklines {
@@ -160,7 +165,7 @@ fn ranking_table(view: &View, ranked: &[Ranked], count: usize, sparklines: bool)
         cells
     };
     let mut table = Table { header, rows: ranked.iter().take(count).enumerate().map(row).collect() };
-    for heading in ["measured", "overtakes"] {
+    for heading in ["measured", "own then", "overtakes"] {
         if let Some(column) = table.header.iter().position(|h| h == heading)
             && table.rows.iter().all(|row| row[column].is_empty())
         {
@@ -187,12 +192,11 @@ fn total(view: &View, ranked: &[Ranked], header: &[String]) -> Vec<String> {
     header.iter().map(cell).collect()
 }
 
-/// What was measured of the whole program today, where all of its call paths were and no value holds another.
+/// What was measured of the whole program today, where all of the call paths were that make it up.
 pub(super) fn measured_total(view: &View, ranked: &[Ranked]) -> Option<f64> {
-    if view.costs.is_inclusive {
-        return None;
-    }
-    ranked.iter().map(|r| view.costs.measured(view.experiment, r.model.callpath)).sum()
+    let parts: HashSet<CallPathId> = view.costs.callees.parts(view.experiment, view.costs.metric).into_iter().collect();
+    let counted = ranked.iter().filter(|r| parts.contains(&r.model.callpath));
+    counted.map(|r| view.costs.measured(view.experiment, r.model.callpath)).sum()
 }
 
 /// `sweep and 2 more from p = 61`, with a question mark where intervals leave a doubt.
