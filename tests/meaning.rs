@@ -254,8 +254,11 @@ fn an_undecided_growth_names_its_rival_and_what_would_decide() {
     let at = number(reason, "at p = ");
     assert!([128.0, 256.0, 512.0].contains(&at), "{reason}");
     let off = fitted(&|p| p.powf(4.0 / 3.0), at) / fitted(&|p| p * p.log2(), at) - 1.0;
-    assert!((number(reason, "differ by ") / 100.0 / off - 1.0).abs() < 0.3, "{reason}, and {off}");
-    assert!(reason.contains("there would tell them apart (noise "), "{reason}");
+    // Coefficients are not those of the middle, since noise adds more than it takes away.
+    let (told, noise) = (number(reason, "differ by ") / 100.0, number(reason, "(noise ") / 100.0);
+    assert!((told - off).abs() < 0.05, "{reason}, and {off}");
+    let runs = (3.0 * noise / told.ln_1p()).powi(2).ceil();
+    assert!(reason.contains(&format!(": {runs} runs there would tell them apart")), "{reason}, and {runs}");
     assert!(growth("p^3")["reason"].is_null(), "what is decided needs no reason");
     world.write("e.toml", "[[expect]]\ncallpath = \"*\"\ngrowth = \"p * log2(p)\"\n");
     let people = world.poise(["check", "noisy.txt", "--expect", "e.toml"]).status(0).stdout;

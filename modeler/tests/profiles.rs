@@ -122,7 +122,7 @@ mod cube {
         assert_eq!(values(&one, "main", "time", Some(OverRanks::Mean))[0].1, [1.7147e-05]);
         assert_eq!(values(&one, "main", "PAPI_L2_TCM", Some(OverRanks::Mean))[0].1, [249.0]);
         let folded = formats::read(&[dataset("tools/spin.n200000.folded")], &options).map(|_| ()).unwrap_err();
-        assert!(folded.to_string().contains("values of folded cannot be read with those of the callees"), "{folded}");
+        assert!(folded.to_string().contains("values of folded are read without those of the callees"), "{folded}");
     }
 
     /// Sums over ranks by call path and point.
