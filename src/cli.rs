@@ -3,7 +3,9 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use modeler::formats::Format;
 
 use crate::commands::advise::AdviseArgs;
 use crate::commands::analyze::AnalyzeArgs;
@@ -379,8 +381,12 @@ Examples:
   poise model study.runs
   poise model kripke.txt --format json -o models.json
   poise model study.runs -v                 also the runners-up and their errors
+  poise model study.runs --metric visits    how often call paths are called
   poise model kripke.txt --method extra-p   functions as Extra-P chooses them")]
 pub struct ModelArgs {
+    /// Only models of this metric, such as time or bytes_sent; by default all, of which people are shown time.
+    #[arg(long, value_name = "NAME")]
+    pub metric: Option<String>,
     #[command(flatten)]
     pub fitted: FittedArgs,
 }
@@ -579,7 +585,7 @@ pub struct ExportArgs {
     #[command(flatten)]
     pub input: InputArgs,
     /// Format to write; an archive of Extra-P, `extra-p`, also holds the models of poise.
-    #[arg(long, value_name = "FORMAT")]
+    #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(Format::WRITTEN))]
     pub to: String,
     #[command(flatten)]
     pub fit: FitArgs,
@@ -593,8 +599,12 @@ pub struct ExportArgs {
 Examples:
   poise report study.runs                   what will cost most, as a table
   poise report study.runs -o report.html    that and all the rest as a page
-  poise report study.runs -o report.html --at p=4096,n=48000")]
+  poise report study.runs -o report.html --at p=4096,n=48000
+  poise report study.runs --metric bytes_sent")]
 pub struct ReportArgs {
+    /// The metric to rank by, such as time or bytes_sent; by default time, or what stands for it.
+    #[arg(long, value_name = "NAME")]
+    pub metric: Option<String>,
     #[command(flatten)]
     pub input: InputArgs,
     /// The scale at which call paths are ranked; by default twice the largest measured value of each parameter.

@@ -41,6 +41,7 @@ mod robust;
 mod roughness;
 mod rounded;
 pub mod run_cost;
+mod runner_up;
 mod screen;
 mod segments;
 mod separable;

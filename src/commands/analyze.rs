@@ -185,7 +185,7 @@ fn write_pictures(
     if let Some(path) = &arguments.report {
         let inputs: Vec<_> = arguments.input.inputs.iter().map(|path| path.display().to_string()).collect();
         let title = format!("What explains {} in {}", arguments.metric, inputs.join(", "));
-        output::deliver(&page(found, &title, drawn, warnings), Some(path))?;
+        output::deliver_by("--report", &page(found, &title, drawn, warnings), path)?;
         if !global.quiet {
             output::say(format!("the report is {}.", path.display()));
         }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use modeler::compare::Ratio;
 use modeler::experiment::{CallPathId, MetricId};
 use modeler::formats::Input;
-use modeler::report::terminal::table;
+use modeler::report::terminal::{Narrow, fitted};
 use modeler::report::{Table, growth, largest, quantity};
 use modeler::verdict::{self, Apart, Verdict};
 use modeler::{Experiment, Fits, Model, Prediction};
@@ -51,6 +51,11 @@ struct CheckFile<'a> {
 /// Reads, fits, judges, prints.
 pub fn check(arguments: &CheckArgs, global: &GlobalArgs) -> Result<()> {
     let expected = expectations::read(&arguments.expect)?;
+    let files = [(&arguments.junit, "--junit"), (&arguments.fitted.output.output, "-o")];
+    files
+        .iter()
+        .filter_map(|(file, option)| Some((file.as_deref()?, option)))
+        .try_for_each(|(file, option)| output::check_new(file, option))?;
     let Input { experiment, .. } = input::read(&arguments.fitted.input, global)?;
     // Fitting may take long: what is wrong with the expectations is told before.
     let baselines = read_all(&expected, &experiment, arguments, global)?;
@@ -63,12 +68,12 @@ pub fn check(arguments: &CheckArgs, global: &GlobalArgs) -> Result<()> {
         checks.extend(judge.all(expectation)?);
     }
     let text = match arguments.fitted.output.format {
-        OutputFormat::Human => for_people(&checks),
+        OutputFormat::Human => for_people(&checks, output::width(arguments.fitted.output.output.as_deref())),
         OutputFormat::Json => json(&checks, arguments.level.level),
         OutputFormat::Csv => csv(&checks),
     };
     if let Some(path) = &arguments.junit {
-        output::deliver(&junit(&checks), Some(path))?;
+        output::deliver_by("--junit", &junit(&checks), path)?;
     }
     output::deliver(&text, arguments.fitted.output.output.as_deref())?;
     match count(&checks, Verdict::Fail) {
@@ -426,12 +431,13 @@ fn matches(pattern: &str, text: &str) -> bool {
     rest.ends_with(last)
 }
 
-fn for_people(checks: &[Judged]) -> String {
-    let header = ["verdict", "call path", "metric", "expected", "found"].map(str::to_owned).to_vec();
+fn for_people(checks: &[Judged], width: Option<usize>) -> String {
+    let header = ["verdict", "metric", "expected", "found", "call path"].map(str::to_owned).to_vec();
     let row = |c: &Judged| {
-        vec![c.verdict.to_owned(), c.callpath.join(" -> "), c.metric.clone(), c.expected.clone(), c.found.clone()]
+        vec![c.verdict.to_owned(), c.metric.clone(), c.expected.clone(), c.found.clone(), c.callpath.join(" -> ")]
     };
-    let mut text = table(&Table { header, rows: checks.iter().map(row).collect() });
+    let narrow = Narrow { least_needed: &["metric"], broken: Some("found") };
+    let mut text = fitted(&Table { header, rows: checks.iter().map(row).collect() }, width, narrow);
     let [pass, fail, open] = [Verdict::Pass, Verdict::Fail, Verdict::Undecided].map(|v| count(checks, v));
     let _ = writeln!(text, "{pass} pass, {fail} fail, {open} undecided.");
     if open > 0 {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use modeler::compare::{Comparison, Crossover, Pair, Side, Smaller, compare as compare_models, parameter_order};
 use modeler::formats::{self, Input};
-use modeler::report::terminal::table;
+use modeler::report::terminal::{Narrow, fitted};
 use modeler::report::{Table, default_target, quantity};
 
 use crate::cli::{CompareArgs, GlobalArgs, OutputFormat};
@@ -60,7 +60,9 @@ fn for_people(found: &Comparison, arguments: &CompareArgs, verbose: bool) -> Str
     // What costs most in either comes first.
     let cost = |p: &Pair| p.first.1.value.max(p.second.1.value);
     pairs.sort_by(|a, b| cost(b).total_cmp(&cost(a)).then_with(|| a.callpath.cmp(&b.callpath)));
-    text.push_str(&table(&pairs_table(&pairs, found.parameters)));
+    let narrow = Narrow { least_needed: &["metric", "interval"], broken: Some("crossover") };
+    let width = output::width(arguments.output.output.as_deref());
+    text.push_str(&fitted(&pairs_table(&pairs, found.parameters), width, narrow));
     if hidden > 0 {
         let _ = writeln!(text, "{hidden} pairs of effort metrics are not shown; -v or --format json has them.");
     }
@@ -74,17 +76,17 @@ fn for_people(found: &Comparison, arguments: &CompareArgs, verbose: bool) -> Str
 }
 
 fn pairs_table(pairs: &[&Pair], parameters: &[String]) -> Table {
-    let header = ["call path", "metric", "A", "B", "B / A", "interval", "crossover"].map(str::to_owned).to_vec();
+    let header = ["A", "B", "B / A", "interval", "metric", "crossover", "call path"].map(str::to_owned).to_vec();
     let row = |p: &&Pair| {
         let crossovers: Vec<String> = p.crossovers.iter().map(|c| crossover(c, parameters)).collect();
         vec![
-            p.callpath.join(" -> "),
-            p.metric.to_owned(),
             quantity(p.first.1.value, p.unit),
             quantity(p.second.1.value, p.unit),
             if is_nothing(p) { "both 0".to_owned() } else { quantity(p.ratio.value, "") },
             if is_nothing(p) { String::new() } else { interval(p) },
+            p.metric.to_owned(),
             if crossovers.is_empty() { "none".to_owned() } else { crossovers.join("; ") },
+            p.callpath.join(" -> "),
         ]
     };
     Table { header, rows: pairs.iter().map(row).collect() }

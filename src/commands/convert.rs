@@ -35,7 +35,8 @@ fn complete(odd: usize, warnings: &[ReadWarning]) -> Result<()> {
 
 /// Reads anything and writes another tool's format; into an archive of Extra-P with models.
 pub fn export(arguments: &ExportArgs, global: &GlobalArgs) -> Result<()> {
-    let format = written(&arguments.to)?;
+    // The argument table has the names of formats that are written, and no others pass.
+    let format: Format = arguments.to.parse().map_err(Error::Usage)?;
     let Input { experiment, warnings, .. } = input::read(&arguments.input, global)?;
     let destination = arguments.output.as_deref();
     if format != Format::ExtraPArchive {
@@ -45,13 +46,6 @@ pub fn export(arguments: &ExportArgs, global: &GlobalArgs) -> Result<()> {
     let fits = modeler::fit(&experiment, &input::options(&arguments.fit));
     output::stream(destination, |mut out| formats::write_extra_p(&experiment, &fits, &mut out).map_err(not_written))?;
     input::partial(&warnings, &fits)
-}
-
-/// The format of this name, if it is one that is written.
-fn written(name: &str) -> Result<Format> {
-    let known = name.parse().ok().filter(|_| Format::WRITTEN.contains(&name));
-    let all = Format::WRITTEN.join(", ");
-    known.ok_or_else(|| Error::Usage(format!("--to names `{name}`, which is not written; what is written is {all}.")))
 }
 
 fn not_written(error: WriteError) -> NotWritten {

@@ -16,6 +16,7 @@ use crate::cli::{
 use crate::error::{Error, Result};
 use crate::output;
 use crate::ranks::Ranks;
+use crate::study::suggestion;
 
 /// Reads the inputs into one experiment; warnings go to standard error.
 pub fn read(arguments: &InputArgs, global: &GlobalArgs) -> Result<Input> {
@@ -211,6 +212,25 @@ pub fn nothing_modelled(skipped: &[Skipped]) -> Error {
     Error::NotModelable(format!("No call path of this input can be modelled: {reason}."))
 }
 
+/// Refuses a name that `--metric` gives and no measured metric has. Asked before fitting, which may take long.
+pub fn known_metric(experiment: &Experiment, asked: Option<&str>) -> Result<()> {
+    let mut known: Vec<&str> = Vec::new();
+    for metric in &experiment.metrics {
+        if !known.contains(&metric.name.as_str()) {
+            known.push(&metric.name);
+        }
+    }
+    match asked.filter(|name| !known.contains(name)) {
+        None => Ok(()),
+        Some(name) => {
+            let meant = suggestion(name, known.iter().copied());
+            let (end, known) = (if meant.is_empty() { "." } else { "" }, known.join(", "));
+            let what = format!("--metric names `{name}`, which was not measured{meant}{end} The metrics are {known}.");
+            Err(Error::Usage(what))
+        }
+    }
+}
+
 /// What a partly successful command ends with: an error of its own exit code where runs were left out or call paths
 /// skipped.
 pub fn partial(warnings: &[ReadWarning], fits: &Fits) -> Result<()> {
@@ -257,6 +277,23 @@ pub fn coordinates(experiment: &Experiment, at: &Assignments) -> Result<Vec<f64>
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_metric_that_was_not_measured_is_refused_with_the_nearest() {
+        let mut builder = modeler::ExperimentBuilder::new(["p"]);
+        for (name, over_ranks) in
+            [("time", Some(OverRanks::Mean)), ("time", Some(OverRanks::Sum)), ("bytes_sent", None)]
+        {
+            builder.metric(modeler::experiment::Metric { name: name.into(), unit: String::new(), over_ranks });
+        }
+        let experiment = builder.finish();
+        assert!(known_metric(&experiment, None).is_ok() && known_metric(&experiment, Some("bytes_sent")).is_ok());
+        let told = known_metric(&experiment, Some("byte_sent")).unwrap_err().to_string();
+        let expected = "--metric names `byte_sent`, which was not measured; did you mean `bytes_sent`? The metrics are time, bytes_sent.";
+        assert_eq!(told, expected);
+        let far = known_metric(&experiment, Some("xyz")).unwrap_err().to_string();
+        assert!(far.contains("was not measured. The metrics are"), "{far}");
+    }
 
     #[test]
     fn every_parameter_is_given_exactly_once() {

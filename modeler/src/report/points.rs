@@ -114,7 +114,7 @@ impl Drift {
         };
         format!(
             "Measurements are {} and {}: they may be disturbed the more the larger {name} is, as where ranks share cores or the \
-             network. The models follow the lowest times.",
+             network. The models follow the lowest measurements.",
             at(self.largest),
             at(self.smallest)
         )
@@ -223,6 +223,10 @@ fn next(view: &View) -> Vec<String> {
 /// What the runs would do for the prediction of the whole program at the target that `poise advise` would name first.
 fn advice(view: &View) -> Option<String> {
     let (experiment, costs) = (view.experiment, &view.costs);
+    // Runs are chosen for the time that they narrow, and a report in counts or bytes says nothing of time.
+    if view.unit() != "s" {
+        return None;
+    }
     let options = AdviseOptions {
         target: costs.target.clone(),
         ranks: experiment.parameters.iter().position(|name| RANKS.contains(&name.to_ascii_lowercase().as_str())),
