@@ -3,7 +3,9 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use modeler::formats::Format;
 
 use crate::commands::advise::AdviseArgs;
 use crate::commands::analyze::AnalyzeArgs;
@@ -213,11 +215,18 @@ pub enum ClockChoice {
     None,
 }
 
-#[derive(Args, Debug, Default)]
+#[derive(Args, Debug)]
 pub struct InputArgs {
     /// Files or folders: our runs, profiles of other tools, Extra-P's formats. `-` is standard input.
     #[arg(required = true, value_name = "INPUT")]
     pub inputs: Vec<PathBuf>,
+    #[command(flatten)]
+    pub read: ReadArgs,
+}
+
+/// How inputs are read.
+#[derive(Args, Debug, Default)]
+pub struct ReadArgs {
     /// Read as this format instead of detecting it.
     #[arg(long, value_name = "NAME")]
     pub input_format: Option<String>,
@@ -246,9 +255,13 @@ pub struct InputArgs {
     /// What values over ranks and threads mean in profiles of other tools (Extra-P's own flag).
     #[arg(long, value_enum, default_value_t = ScalingChoice::Weak, value_name = "HOW")]
     pub scaling: ScalingChoice,
-    /// Read values of call paths with those of their callees (cubex and hpctoolkit).
-    #[arg(long)]
+    /// Values of call paths hold those of their callees: profiles of cubex and hpctoolkit are read so, and values of formats
+    /// that do not tell are taken to be so.
+    #[arg(long, conflicts_with = "exclusive")]
     pub inclusive: bool,
+    /// Values of call paths do not hold those of their callees, even if they look so.
+    #[arg(long)]
+    pub exclusive: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -261,13 +274,6 @@ pub enum ScalingChoice {
     WeakThreaded,
     /// The sum over all ranks and threads.
     Strong,
-}
-
-impl InputArgs {
-    /// One input, without flags of its own.
-    pub fn of(path: PathBuf, input_format: Option<String>) -> Self {
-        Self { inputs: vec![path], input_format, ..Self::default() }
-    }
 }
 
 #[derive(Args, Debug)]
@@ -375,8 +381,12 @@ Examples:
   poise model study.runs
   poise model kripke.txt --format json -o models.json
   poise model study.runs -v                 also the runners-up and their errors
+  poise model study.runs --metric visits    how often call paths are called
   poise model kripke.txt --method extra-p   functions as Extra-P chooses them")]
 pub struct ModelArgs {
+    /// Only models of this metric, such as time or bytes_sent; by default all, of which people are shown time.
+    #[arg(long, value_name = "NAME")]
+    pub metric: Option<String>,
     #[command(flatten)]
     pub fitted: FittedArgs,
 }
@@ -397,9 +407,11 @@ pub struct PredictArgs {
 
 #[derive(Args, Debug)]
 #[command(after_help = "\
-The ratio is the second's prediction over the first's: above one, the second is the slower.
+The ratio is the second's prediction over the first's: above one, the second is the slower. What says how inputs are \
+read counts for both.
 Examples:
   poise compare old.runs new.runs
+  poise compare old.csv new.csv --columns 'p=parameter,t=metric:time[ms]'
   poise compare laptop.json cluster.json --at p=4096,n=48000 --format json")]
 pub struct CompareArgs {
     /// The first experiment: a file or folder of any known format.
@@ -408,9 +420,8 @@ pub struct CompareArgs {
     /// The second experiment, over the same parameters.
     #[arg(value_name = "B")]
     pub second: PathBuf,
-    /// Read both as this format instead of detecting it.
-    #[arg(long, value_name = "NAME")]
-    pub input_format: Option<String>,
+    #[command(flatten)]
+    pub read: ReadArgs,
     /// The scale to compare at; by default twice the largest measured value of each parameter of A.
     #[arg(long, value_name = "p=4096,n=48000", value_parser = parse_assignments)]
     pub at: Option<Assignments>,
@@ -574,7 +585,7 @@ pub struct ExportArgs {
     #[command(flatten)]
     pub input: InputArgs,
     /// Format to write; an archive of Extra-P, `extra-p`, also holds the models of poise.
-    #[arg(long, value_name = "FORMAT")]
+    #[arg(long, value_name = "FORMAT", value_parser = PossibleValuesParser::new(Format::WRITTEN))]
     pub to: String,
     #[command(flatten)]
     pub fit: FitArgs,
@@ -588,8 +599,12 @@ pub struct ExportArgs {
 Examples:
   poise report study.runs                   what will cost most, as a table
   poise report study.runs -o report.html    that and all the rest as a page
-  poise report study.runs -o report.html --at p=4096,n=48000")]
+  poise report study.runs -o report.html --at p=4096,n=48000
+  poise report study.runs --metric bytes_sent")]
 pub struct ReportArgs {
+    /// The metric to rank by, such as time or bytes_sent; by default time, or what stands for it.
+    #[arg(long, value_name = "NAME")]
+    pub metric: Option<String>,
     #[command(flatten)]
     pub input: InputArgs,
     /// The scale at which call paths are ranked; by default twice the largest measured value of each parameter.

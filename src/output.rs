@@ -13,6 +13,11 @@ pub fn deliver(text: &str, destination: Option<&Path>) -> Result<()> {
     stream(destination, |out| Ok(out.write_all(text.as_bytes())?))
 }
 
+/// [`deliver`] to the file that `option` names, such as `--junit`.
+pub fn deliver_by(option: &str, text: &str, path: &Path) -> Result<()> {
+    stream_by(option, Some(path), |out| Ok(out.write_all(text.as_bytes())?))
+}
+
 /// Why something was not written to where it should go.
 pub enum NotWritten {
     /// The destination refused.
@@ -32,8 +37,16 @@ pub fn stream(
     destination: Option<&Path>,
     content: impl FnOnce(&mut dyn Write) -> Result<(), NotWritten>,
 ) -> Result<()> {
+    stream_by("-o", destination, content)
+}
+
+fn stream_by(
+    option: &str,
+    destination: Option<&Path>,
+    content: impl FnOnce(&mut dyn Write) -> Result<(), NotWritten>,
+) -> Result<()> {
     if let Some(path) = destination.filter(|path| *path != Path::new("-")) {
-        return write_new(path, content);
+        return write_new(path, option, content);
     }
     let mut out = BufWriter::with_capacity(BUFFER, io::stdout().lock());
     match content(&mut out).and_then(|()| Ok(out.flush()?)) {
@@ -70,6 +83,21 @@ pub fn heading(text: &str, destination: Option<&Path>) -> String {
     if is_stdout && is_colored(&io::stdout()) { format!("\u{1b}[1m{text}\u{1b}[0m") } else { text.to_owned() }
 }
 
+/// How many columns a text for `destination` may have: COLUMNS where that is set, or else the terminal's; nothing where nobody
+/// knows, as in a pipe, and in files, which are kept.
+pub fn width(destination: Option<&Path>) -> Option<usize> {
+    let is_stdout = destination.is_none_or(|path| path == Path::new("-"));
+    let set = || std::env::var("COLUMNS").ok()?.parse().ok().filter(|&columns: &usize| columns > 0);
+    let of_terminal = || {
+        let known = terminal_size::terminal_size().map(|(terminal_size::Width(columns), _)| usize::from(columns));
+        io::stdout().is_terminal().then(|| known.unwrap_or(USUAL_WIDTH))
+    };
+    is_stdout.then(|| set().or_else(of_terminal)).flatten()
+}
+
+/// Columns of a terminal that does not tell.
+const USUAL_WIDTH: usize = 80;
+
 /// Says something on standard error in a line of our own. Where that is closed there is nobody to tell.
 pub fn say(message: impl std::fmt::Display) {
     let name = if is_colored(&io::stderr()) { "\u{1b}[1;33mpoise:\u{1b}[0m" } else { "poise:" };
@@ -85,11 +113,11 @@ pub fn shown(word: &str) -> String {
 
 /// Writes a new file whole or not at all.
 pub fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
-    write_new(path, |out| Ok(out.write_all(bytes)?))
+    write_new(path, "-o", |out| Ok(out.write_all(bytes)?))
 }
 
-/// Writes what `content` gives to a new file, whole or not at all.
-fn write_new(path: &Path, content: impl FnOnce(&mut dyn Write) -> Result<(), NotWritten>) -> Result<()> {
+/// Writes what `content` gives to a new file, which `option` names, whole or not at all.
+fn write_new(path: &Path, option: &str, content: impl FnOnce(&mut dyn Write) -> Result<(), NotWritten>) -> Result<()> {
     // Devices and pipes, such as /dev/null, are written to, not replaced.
     let written = if path.metadata().is_ok_and(|m| !m.is_file() && !m.is_dir()) {
         File::options().write(true).open(path).map_err(NotWritten::Io).and_then(|file| fill(file, content).map(|_| ()))
@@ -97,12 +125,15 @@ fn write_new(path: &Path, content: impl FnOnce(&mut dyn Write) -> Result<(), Not
         write_beside(path, content)
     };
     written.map_err(|error| match error {
-        NotWritten::Io(e) if e.kind() == io::ErrorKind::AlreadyExists => {
-            Error::Usage(format!("{} exists and is not overwritten. Choose another name with -o.", path.display()))
-        }
+        NotWritten::Io(e) if e.kind() == io::ErrorKind::AlreadyExists => exists(path, option),
         NotWritten::Io(e) => Error::cannot_write(path, &e),
         NotWritten::Other(error) => error,
     })
+}
+
+/// The error that there is a file at `path`, which `option` names, already.
+fn exists(path: &Path, option: &str) -> Error {
+    Error::Usage(format!("{} exists and is not overwritten. Choose another name with {option}.", path.display()))
 }
 
 /// Whether a new file can come to be at `path`, which `option` names; asked before work that takes long.
@@ -111,10 +142,7 @@ pub fn check_new(path: &Path, option: &str) -> Result<()> {
     if path == Path::new("-") && option == "-o" || path.metadata().is_ok_and(|m| !m.is_file() && !m.is_dir()) {
         Ok(())
     } else if path.symlink_metadata().is_ok() {
-        Err(Error::Usage(format!(
-            "{} exists and is not overwritten. Choose another name with {option}.",
-            path.display()
-        )))
+        Err(exists(path, option))
     } else {
         folder.metadata().map(|_| ()).map_err(|e| Error::cannot_write(path, &e))
     }
@@ -164,7 +192,9 @@ mod tests {
         let path = folder.path().join("out.json");
         deliver("first", Some(&path)).unwrap();
         let second = deliver("second", Some(&path)).unwrap_err();
-        assert!(second.to_string().contains("is not overwritten"), "{second}");
+        assert!(second.to_string().contains("is not overwritten. Choose another name with -o."), "{second}");
+        let other = deliver_by("--junit", "second", &path).unwrap_err();
+        assert!(other.to_string().ends_with("Choose another name with --junit."), "{other}");
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "first");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "no temporary file is left");
         deliver("gone", Some(Path::new("/dev/null"))).unwrap();

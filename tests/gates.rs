@@ -166,7 +166,13 @@ fn a_baseline_is_judged_by_effort_exactly() {
     assert_eq!(counts_of_valid_junit(&xml), [1, 1, 0], "{xml}");
     world.poise(["check", "new.txt", "--expect", "lenient.toml"]).status(0);
     // Nothing is overwritten.
-    world.poise(["check", "new.txt", "--expect", "lenient.toml", "--junit", "out.xml"]).status(2);
+    let again = world.poise(["check", "new.txt", "--expect", "lenient.toml", "--junit", "out.xml"]).status(2);
+    assert!(
+        again.stderr.contains("out.xml exists") && again.stderr.contains("another name with --junit."),
+        "{}",
+        again.stderr
+    );
+    assert_eq!(again.stdout, "", "nothing is judged first");
 }
 
 /// Of a baseline of 0 no tolerance is a part: that is said, nothing passes as no worse than nothing, and anything fails.

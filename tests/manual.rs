@@ -89,6 +89,24 @@ fn bash_completes_commands_flags_and_values() {
     assert_eq!(complete(&["poise", "model", "--input-f"]), "--input-format");
     assert_eq!(complete(&["poise", "predict", "--method", ""]), "auto effort time extra-p");
     assert_eq!(complete(&["poise", "bench", "validate", "--qui"]), "--quick --quiet");
+    // What the shell offers is what is written, and help lists it.
+    let formats = complete(&["poise", "export", "--to", ""]);
+    let help = world.poise(["export", "--help"]).status(0).stdout;
+    world.write(
+        "one.txt",
+        "PARAMETER p\nPOINTS 1 2 4 8 16\nREGION main\nMETRIC time\nDATA 1\nDATA 2\nDATA 4\nDATA 8\nDATA 16\n",
+    );
+    for format in formats.split(' ') {
+        assert!(help.contains(format), "{format}");
+        let written = world.poise(["export", "one.txt", "--to", format, "-o", &format!("one.{format}")]);
+        assert!(written.status == Some(0) || format == "parquet", "{format}: {}", written.stderr);
+    }
+    assert!(formats.contains("extrap-jsonl") && formats.contains("csv"), "{formats}");
+    let unknown = world.poise(["export", "one.txt", "--to", "extrap-jsonlines"]).status(2).stderr;
+    assert!(
+        unknown.contains("a similar value exists: 'extrap-jsonl'") || unknown.contains("extrap-jsonl"),
+        "{unknown}"
+    );
     for (shell, mark) in [("zsh", "#compdef poise"), ("fish", "complete -c poise")] {
         assert!(world.poise(["completions", shell]).status(0).stdout.contains(mark), "{shell}");
     }

@@ -66,13 +66,81 @@ fn without_a_file_the_ranking_is_a_plain_table() {
     assert_eq!(rows.len(), KERNELS);
     totals_and_measurements_are_told(&text, &rows);
     // Predictions at the target are a multiple of the blocks there; some are the same and may stand in any order.
-    let kernel = |row: &&str| match row.split("kernel").nth(1) {
-        Some(rest) => rest.split(' ').next().unwrap().parse().unwrap(),
-        None => 0,
-    };
+    let kernel = |row: &&str| cells(row).last().unwrap().rsplit_once("kernel").map_or(0, |(_, k)| k.parse().unwrap());
     let costs: Vec<f64> = rows.iter().map(|row| blocks(kernel(row), 256.0, 500.0)).collect();
     assert!(costs.is_sorted_by(|a, b| a >= b), "{text}");
     assert!(costs[0] > 100.0 * costs[KERNELS - 1], "{text}");
+}
+
+/// Another metric is ranked on request, by its own values; each report says what else there is.
+#[test]
+fn any_metric_can_be_ranked() {
+    let world = World::new();
+    let mut text = measurements();
+    // Visits order the call paths the other way round.
+    for kernel in 1..KERNELS {
+        for p in [2.0, 4.0, 8.0, 16.0, 32.0] {
+            for n in [100.0, 200.0, 300.0, 400.0, 500.0] {
+                let (params, callpath) =
+                    (json!({"p": p, "n": n}), format!("main->group{}->kernel{kernel}", kernel % 3));
+                let visits = json!({"params": params, "callpath": callpath, "metric": "visits", "value": (KERNELS - kernel) as f64 * p});
+                let _ = writeln!(text, "{visits}");
+            }
+        }
+    }
+    world.write("times.jsonl", &text);
+    let report = |more: &[&str]| world.poise([&["report", "times.jsonl", "--at", "p=256,n=500"], more].concat());
+    let by_time = report(&[]).status(0).stdout;
+    assert!(by_time.starts_with("What will cost most at n = 500, p = 256: time\n"), "{by_time}");
+    assert!(
+        by_time.contains("\nAlso modelled: basic_blocks, visits; --metric NAME ranks by one of them.\n"),
+        "{by_time}"
+    );
+    let by_visits = report(&["--metric", "visits"]).status(0).stdout;
+    assert!(by_visits.contains("\nAlso modelled: basic_blocks, time; --metric NAME"), "{by_visits}");
+    let rows: Vec<&str> = by_visits.lines().skip(3).take(KERNELS - 1).collect();
+    for (place, row) in rows.iter().enumerate() {
+        assert!(row.ends_with(&format!("kernel{}", place + 1)), "{by_visits}");
+        let predicted: f64 = ((KERNELS - place - 1) * 256) as f64;
+        assert!(row.contains(&format!("  {predicted}  ")), "{row}");
+    }
+    let unknown = report(&["--metric", "visit"]).status(2);
+    assert!(unknown.stderr.contains("which was not measured; did you mean `visits`?"), "{}", unknown.stderr);
+    report(&["--metric", "visits", "-o", "visits.html"]).status(0);
+    let page = world.read("visits.html");
+    assert!(page.contains("Metric: <strong>visits</strong>. Also modelled: basic_blocks, time;"), "the page says so");
+    // The same name means the same for `poise model`, in every format.
+    let models = world.poise(["model", "times.jsonl", "--metric", "visits", "--format", "json"]).status(0).stdout;
+    let models: Value = serde_json::from_str(&models).unwrap();
+    let models = models["models"].as_array().unwrap();
+    assert!(models.len() == KERNELS - 1 && models.iter().all(|m| m["metric"] == "visits"));
+    let table = world.poise(["model", "times.jsonl", "--metric", "visits"]).status(0).stdout;
+    assert!(table.starts_with("visits\n") && !table.contains("\ntime"), "{table}");
+    world.poise(["model", "times.jsonl", "--metric", "visit"]).status(2);
+}
+
+/// The page has one number for how far functions miss points left out, of the model and of its runner-up.
+#[test]
+fn the_page_judges_model_and_runner_up_by_the_same_number() {
+    let world = World::new();
+    let wiggle = |x: &[f64]| 1.0 + 0.02 * ((x[0] * 7.3).sin() + (x[0] * 1.9).cos());
+    let p: Vec<f64> = (1..=12).map(|i| f64::from(i) * 4.0).collect();
+    world.write("one.jsonl", &grid(&[("p", &p)], |x| 1e-3 * (4.0 + x[0]) * wiggle(x)));
+    world.poise(["report", "one.jsonl", "-o", "one.html"]).status(0);
+    let page = world.read("one.html");
+    let after = |text: &str| page.split_once(text).unwrap_or_else(|| panic!("{text}: {page}")).1;
+    let told = after("mean error at points left out ").split(" ·").next().unwrap();
+    let why = after("Why it lost: ").split(".</p>").next().unwrap();
+    assert!(why.starts_with("it misses points left out of the fit by "), "{why}");
+    assert!(
+        why.contains(&format!("the chosen one by {told}"))
+            || why.contains(&format!("{told} on average, as the chosen")),
+        "{why}: {told}"
+    );
+    assert!(page.contains("is how far the function misses a measurement when it is fitted to all the others"));
+    let shown = world.poise(["model", "one.jsonl", "-v"]).status(0).stdout;
+    assert!(shown.contains("; why it lost: it misses points left out"), "{shown}");
+    assert!(shown.contains("Error: how far the function misses a measurement"), "{shown}");
 }
 
 /// The cells of a line of a table.
@@ -82,7 +150,7 @@ fn cells(line: &str) -> Vec<&str> {
 
 /// What the ranking says of today and of the whole, beside the sums of what was measured.
 fn totals_and_measurements_are_told(text: &str, rows: &[&str]) {
-    assert_eq!(cells(text.lines().nth(1).unwrap())[3..5], ["measured", "today"], "{text}");
+    assert_eq!(cells(text.lines().nth(1).unwrap())[2..4], ["measured", "today"], "{text}");
     let seconds = |cell: &str| {
         let (number, unit) = cell.split_once(' ').unwrap();
         let unit = [("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)].into_iter().find(|u| u.0 == unit).unwrap().1;
@@ -91,16 +159,16 @@ fn totals_and_measurements_are_told(text: &str, rows: &[&str]) {
     let close = |cell: &str, expected: f64| (seconds(cell) / expected - 1.0).abs() < 0.006;
     // Of two repetitions that are 1 and 1.01 ns per block.
     let measured = |kernel| 1.005e-9 * blocks(kernel, 32.0, 500.0);
-    let row = rows.iter().find(|row| row.contains("kernel8 ")).unwrap();
-    assert!(close(cells(row)[3], measured(8)), "{row}");
+    let row = rows.iter().find(|row| row.ends_with("kernel8")).unwrap();
+    assert!(close(cells(row)[2], measured(8)), "{row}");
     let total = cells(text.lines().nth(3 + KERNELS).unwrap());
-    assert_eq!(total[0], "total", "{text}");
-    assert!(close(total[1], (0..KERNELS).map(measured).sum()), "{total:?}");
-    assert!(close(total[3], (0..KERNELS).map(|k| 1e-9 * blocks(k, 256.0, 500.0)).sum()), "{total:?}");
-    let (low, high) = total[4].split_once(" to ").unwrap();
+    assert_eq!(*total.last().unwrap(), "total", "{text}");
+    assert!(close(total[0], (0..KERNELS).map(measured).sum()), "{total:?}");
+    assert!(close(total[2], (0..KERNELS).map(|k| 1e-9 * blocks(k, 256.0, 500.0)).sum()), "{total:?}");
+    let (low, high) = total[3].split_once(" to ").unwrap();
     let unit = high.split_once(' ').unwrap().1;
     let low = if low.contains(' ') { low.to_owned() } else { format!("{low} {unit}") };
-    assert!(seconds(&low) <= seconds(total[3]) && seconds(total[3]) <= seconds(high), "{total:?}");
+    assert!(seconds(&low) <= seconds(total[2]) && seconds(total[2]) <= seconds(high), "{total:?}");
     assert!(text.contains("`today` is the model there, `measured` the median"), "{text}");
 }
 
@@ -326,6 +394,8 @@ fn the_script_draws_what_the_program_draws(browser: &mut Browser) {
            for (const drawn of [...document.querySelectorAll('#callpaths article')].slice(0, 30)) {
              const made = poise.article(content, content.byId.get(Number(drawn.id.slice(1))));
              const [a, b] = [parts(drawn), parts(made)];
+             const texts = of => ['h3', '.facts .tag:nth-child(2)', '.note'].map(s => of.querySelector(s).textContent).join('|');
+             if (texts(drawn) !== texts(made)) found.push(`${texts(drawn)} is not ${texts(made)}`);
              if (a.length !== b.length || a.length < 200) { found.push(`${drawn.id}: ${a.length} and ${b.length} parts`); continue; }
              a.forEach((one, i) => {
                const [x, y] = [one.match(numbers) ?? [], b[i].match(numbers) ?? []];
@@ -416,6 +486,14 @@ fn dark_narrow_and_printed(browser: &mut Browser) {
     let heights = "[...document.querySelectorAll('article')].map(a => a.getBoundingClientRect().height).sort((a, b) => a - b)[20]";
     let height = browser.value(heights).as_f64().unwrap();
     assert!(height < 600.0, "four plots and their text take less than two thirds of a page: {height}");
+    // Text stands beside the fourth plot, which begins a row of its own.
+    let beside = "[...document.querySelectorAll('article')].filter(a => a.querySelectorAll('figure').length === 4).map(a => {
+         const [plot, text] = [a.querySelector('figure:nth-child(4)'), a.querySelector('.note')].map(e => e.getBoundingClientRect());
+         const words = a.querySelector('.verdict').getClientRects()[0];
+         return words.top < plot.bottom && plot.top >= a.querySelector('figure').getBoundingClientRect().bottom && text.bottom < a.getBoundingClientRect().bottom;
+       })";
+    let beside = browser.value(beside);
+    assert!(beside.as_array().is_some_and(|all| all.len() > 20 && all.iter().all(|b| *b == true)), "{beside}");
     let broken = "getComputedStyle(document.querySelector('article')).breakInside";
     assert_eq!(browser.value(broken), "auto", "no page ends early because a call path does not fit");
     browser.call("Emulation.setEmulatedMedia", json!({"media": ""}));
@@ -438,4 +516,37 @@ fn tables_need_no_script(browser: &mut Browser, page: &std::path::Path) {
     assert_eq!(browser.value(&visible("#quality tbody tr")), json!(25));
     browser.value("document.querySelectorAll('details').forEach(d => { d.open = true; })");
     assert_eq!(browser.value(&visible(".tree [id]")), json!(KERNELS + 4));
+}
+
+/// However deep the call tree is, names keep room beside their numbers, headings stay short, and the whole path is one hover away.
+#[test]
+fn deep_call_paths_leave_room_for_their_names() {
+    const DEPTH: usize = 60;
+    let world = World::new();
+    let names: Vec<String> = (0..DEPTH).map(|i| format!("solver::Level<double>::descend_{i}")).collect();
+    let line = |p: f64| {
+        let params = json!({"p": p});
+        format!("{}\n", json!({"params": params, "callpath": names.join("->"), "metric": "time", "value": 0.1 * p}))
+    };
+    world.write("deep.jsonl", &[2.0, 4.0, 8.0, 16.0, 32.0].map(line).concat());
+    world.poise(["report", "deep.jsonl", "-o", "deep.html"]).status(0);
+    let mut browser = Browser::start(&world.path(""));
+    let wide = json!({"width": 1280, "height": 1000, "deviceScaleFactor": 1, "mobile": false});
+    browser.call("Emulation.setDeviceMetricsOverride", wide);
+    browser.open(&world.path("deep.html"), "");
+    let seen = browser.value(
+        "(() => {
+           document.querySelectorAll('.tree details').forEach(d => { d.open = true; });
+           const rows = [...document.querySelectorAll('.tree summary, .tree div[id]')];
+           const width = row => row.firstElementChild.getBoundingClientRect().width;
+           const scroll = document.querySelector('#tree .scroll');
+           const [h3, link] = ['article h3', '#ranking td.path a'].map(s => document.querySelector(s));
+           return [rows.length, Math.min(...rows.map(width)) > 250, scroll.scrollWidth <= scroll.clientWidth,
+             h3.textContent.split(' → ').length, link.textContent.split(' → ').length,
+             h3.title.split(' → ').length, link.title.split(' → ').length, link.textContent.includes('52 callers')];
+         })()",
+    );
+    // Two callers, a count of 52, five callers and the name.
+    assert_eq!(seen, json!([DEPTH, true, true, 9, 9, DEPTH, DEPTH, true]));
+    assert_eq!(browser.errors(), Vec::<&Value>::new());
 }

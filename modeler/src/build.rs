@@ -8,9 +8,10 @@ use crate::noise::{Noise, PossibleNoise};
 use crate::noise_estimate::{Beliefs, DEFAULT, NoiseEstimate};
 use crate::noise_pool::NoisePool;
 use crate::priors::{Group, Prior, terms_of};
-use crate::quality::{adjusted_r2, left_out_errors, mean_absolute, smape};
+use crate::quality::{adjusted_r2, left_out_error, smape};
 use crate::robust;
 use crate::roughness::{self, Lines};
+use crate::runner_up::{Although, percent, runner_up};
 use crate::shape_search::Candidate;
 use crate::warning::{self, warning};
 use std::borrow::Cow;
@@ -149,7 +150,8 @@ impl<'a> Data<'a> {
         self.observations.iter().all(|&(i, v)| (v - self.medians[i]).abs() <= 1e-9 * self.medians[i].abs())
     }
 
-    fn values(&self) -> Vec<f64> {
+    /// Every usable value.
+    pub fn values(&self) -> Vec<f64> {
         self.observations.iter().map(|o| o.1).collect()
     }
 
@@ -210,7 +212,7 @@ impl<'a> Data<'a> {
     }
 
     /// `function` at the point of every observation.
-    fn column(&self, function: impl Fn(&[f64]) -> f64) -> Vec<f64> {
+    pub fn column(&self, function: impl Fn(&[f64]) -> f64) -> Vec<f64> {
         let by_point: Vec<f64> = self.points.iter().map(|x| function(x)).collect();
         self.observations.iter().map(|o| by_point[o.0]).collect()
     }
@@ -307,14 +309,12 @@ fn count_runner_up(experiment: &Experiment, data: &Data, best: &Found, found: &F
     let terms = terms_of(found, Role::Computation).into_iter().filter(|t| !t.factors.is_empty()).collect();
     let model = skeleton(data, Kind::Other, Method::Effort, found.constant, terms);
     let reason = if found.exact {
-        "explains the counts as exactly but is not as simple".to_owned()
+        "it gives the counts as exactly but is less simple".to_owned()
     } else if found.residual > best.residual {
-        format!(
-            "differs from the counts by {:.2e} where the chosen one differs by {:.2e}",
-            found.residual, best.residual
-        )
+        let [own, chosen] = [found.residual, best.residual].map(percent);
+        format!("it misses the counts by {own}, the chosen one by {chosen}")
     } else {
-        "needs more or less likely terms for the little it comes closer".to_owned()
+        "it comes hardly closer to the counts and is less simple".to_owned()
     };
     RunnerUp { expression: model.expression(&experiment.parameters), score: found.residual, reason }
 }
@@ -381,16 +381,6 @@ pub(crate) fn prior_model(
     let mut model = model_of(data, kind, Method::Effort, &fit, basis);
     model.effort_metric = Some(effort_metric);
     model.uncertainty.rivals = fits.iter().map(|f| rival(&fit, f)).filter(|r| r.0 > 0.01).collect();
-    if runners_up > 0 {
-        let describe = |f: &(CoefficientFit, &Vec<Group>)| prior_runner_up(experiment, data, kind, (&fit, &model), f);
-        let mut losers: Vec<RunnerUp> = fits.iter().map(describe).collect();
-        // Shapes that differ in terms without a coefficient are one function.
-        losers.dedup_by(|a, b| a.expression == b.expression);
-        let own = model.expression(&experiment.parameters);
-        losers.retain(|r| r.expression != own);
-        losers.truncate(runners_up);
-        model.runners_up = losers;
-    }
     let used: Vec<Vec<f64>> = fit.active().iter().map(|&k| data.column(|x| basis[k].at(x))).collect();
     let k = used.len();
     add_hidden_terms(&mut model, prior);
@@ -405,6 +395,16 @@ pub(crate) fn prior_model(
         terms.retain(|t| !is_waiting(t));
     }
     model.growth = leading_growth(&terms.into_iter().chain(constant).collect::<Vec<_>>(), &corner);
+    if runners_up > 0 {
+        let describe = |f: &(CoefficientFit, &Vec<Group>)| prior_runner_up(experiment, data, (&fit, &model), f);
+        let mut losers: Vec<RunnerUp> = fits.iter().map(describe).collect();
+        // Shapes that differ in terms without a coefficient are one function.
+        losers.dedup_by(|a, b| a.expression == b.expression);
+        let own = model.expression(&experiment.parameters);
+        losers.retain(|r| r.expression != own);
+        losers.truncate(runners_up);
+        model.runners_up = losers;
+    }
     model
 }
 
@@ -442,18 +442,14 @@ fn rival(best: &CoefficientFit, (fit, basis): &(CoefficientFit, &Vec<Group>)) ->
 fn prior_runner_up(
     experiment: &Experiment,
     data: &Data,
-    kind: Kind,
     (best, chosen): (&CoefficientFit, &Model),
     (fit, basis): &(CoefficientFit, &Vec<Group>),
 ) -> RunnerUp {
-    let model = model_of(data, kind, Method::Effort, fit, basis);
-    let more = fit.active().len() > best.active().len();
-    let score = coefficients::deviation(&data.values(), &data.column(|x| model.at(x)), 0);
-    let percent = 100.0 * score;
-    let chosen = 100.0 * coefficients::deviation(&data.values(), &data.column(|x| chosen.at(x)), 0);
-    let why = if more { "its further coefficients explain no more than noise" } else { "it is less probable" };
-    let reason = format!("{why}; the times differ from it by {percent:.2} %, from the chosen one by {chosen:.2} %");
-    RunnerUp { expression: model.expression(&experiment.parameters), score, reason }
+    let loser = model_of(data, chosen.kind, Method::Effort, fit, basis);
+    let active = fit.active();
+    let columns: Vec<Vec<f64>> = active.iter().map(|&k| data.column(|x| basis[k].at(x))).collect();
+    let although = if active.len() > best.active().len() { Although::LessSimple } else { Although::MissesSome };
+    runner_up(experiment, data, chosen, &loser, &columns, although)
 }
 
 /// All terms of a fitted basis with their coefficients.
@@ -543,13 +539,15 @@ pub(crate) fn searched_model(
     if !exact {
         model.uncertainty.rivals = candidates[1..].iter().map(scaled).filter(|r| r.0 > 0.01).collect();
     }
-    model.runners_up = candidates[1..]
-        .iter()
-        .take(runners_up)
-        .map(|c| searched_runner_up(experiment, data, kind, chosen, c))
-        .collect();
     let k = columns.len();
     finish(&mut model, data, &columns, k);
+    let describe = |c: &Candidate| {
+        let (_, constant, terms) = scaled(c);
+        let loser = skeleton(data, kind, Method::Time, constant, terms);
+        let although = if c.left_out > chosen.left_out { Although::MissesSome } else { Although::LessSimple };
+        runner_up(experiment, data, &model, &loser, &data.columns(&candidate_basis(c)), although)
+    };
+    model.runners_up = candidates[1..].iter().take(runners_up).map(describe).collect();
     model
 }
 
@@ -623,6 +621,10 @@ pub(crate) fn combined(model: &mut Model, data: &Data) {
     model.uncertainty.misfit = missed(model, data, &at_points(model, data));
     model.warnings.retain(|w| w.code != warning::CONSTANT && w.code != warning::TOO_FEW_POINTS);
     let (below, above) = (model.segments[0].to.unwrap_or(f64::NAN), model.segments[1].from.unwrap_or(f64::NAN));
+    // They competed for the upper segment alone.
+    for loser in &mut model.runners_up {
+        loser.reason = format!("from {above} on {}", loser.reason);
+    }
     let message = format!("The behaviour changes between {below} and {above}; the growth is that beyond.");
     model.warnings.push(warning(warning::CHANGE, message));
 }
@@ -645,20 +647,6 @@ fn candidate_basis(candidate: &Candidate) -> Vec<Group> {
 fn scale_against(model: &Model, chosen: &Candidate, data: &Data) -> f64 {
     let ratios = at_points(model, data).into_iter().zip(&chosen.fitted).map(|(after, before)| after / before);
     ratios.sum::<f64>() / data.points.len() as f64
-}
-
-fn searched_runner_up(experiment: &Experiment, data: &Data, kind: Kind, best: &Candidate, c: &Candidate) -> RunnerUp {
-    let model = skeleton(data, kind, Method::Time, c.constant, c.terms.clone());
-    let (chosen, error) = (100.0 * best.left_out.sqrt(), 100.0 * c.left_out.sqrt());
-    let reason = if c.left_out > best.left_out {
-        format!("its errors at points left out are larger, {error:.2} % against {chosen:.2} %")
-    } else {
-        format!(
-            "its errors at points left out are smaller, {error:.2} % against {chosen:.2} %, by less than its \
-             complexity costs"
-        )
-    };
-    RunnerUp { expression: model.expression(&experiment.parameters), score: c.left_out.sqrt(), reason }
 }
 
 /// A model that has no statistics yet.
@@ -708,7 +696,7 @@ fn finish(model: &mut Model, data: &Data, columns: &[Vec<f64>], coefficients: us
     quality.smape = smape(&y, &fitted);
     quality.adjusted_r2 = adjusted_r2(&y, &fitted, coefficients.saturating_sub(1));
     quality.noise = (y.len() > coefficients).then(|| u.noise_level());
-    quality.cross_validated_relative_error = left_out_errors(columns, &y, &fitted).map(|e| mean_absolute(&e));
+    quality.cross_validated_relative_error = left_out_error(columns, &y, &fitted);
     if quality.noise.is_some_and(|noise| noise > NOISY) {
         model.warnings.push(warning(warning::NOISY, "The estimated noise exceeds 30 %."));
     }

@@ -110,6 +110,11 @@ fn format_term(term: &Term, digits: usize, parameters: &[String]) -> String {
     parts.join(" * ")
 }
 
+/// A term without its coefficient: `(p-1)/p * n^(2/3)`; `1` where it does not grow.
+pub(crate) fn format_shape(term: &Term, parameters: &[String]) -> String {
+    format_term(&Term { coefficient: 1.0, ..term.clone() }, DEFAULT_DIGITS, parameters)
+}
+
 /// `n^(2/3)` and `log2(n)^2`, each only where its exponent is not zero.
 pub(crate) fn format_factor(factor: &Factor, parameters: &[String]) -> Vec<String> {
     let name = &parameters[factor.parameter];

@@ -171,7 +171,8 @@ pub struct Model {
 pub struct RunnerUp {
     /// The function with its fitted coefficients, as [`Model::expression`] prints it.
     pub expression: String,
-    /// Its mean relative error at points left out one at a time, or in the fit where that is undefined.
+    /// How far it misses the measurements: [`Quality::cross_validated_relative_error`] of it; in the fit where that is
+    /// undefined, and for counts, root mean square.
     pub score: f64,
     /// Why it lost, in one clause.
     pub reason: String,

@@ -53,9 +53,10 @@ pub(crate) fn left_out_errors(columns: &[Vec<f64>], y: &[f64], fitted: &[f64]) -
     Some(errors)
 }
 
-/// Mean absolute value.
-pub(crate) fn mean_absolute(errors: &[f64]) -> f64 {
-    errors.iter().map(|e| e.abs()).sum::<f64>() / errors.len().max(1) as f64
+/// The mean of the absolute values of [`left_out_errors`].
+pub(crate) fn left_out_error(columns: &[Vec<f64>], y: &[f64], fitted: &[f64]) -> Option<f64> {
+    let errors = left_out_errors(columns, y, fitted)?;
+    Some(errors.iter().map(|e| e.abs()).sum::<f64>() / errors.len().max(1) as f64)
 }
 
 #[cfg(test)]

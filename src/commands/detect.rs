@@ -70,7 +70,7 @@ pub fn detect(arguments: &DetectArgs) -> Result<()> {
         .runs
         .page
         .as_deref()
-        .map_or(Ok(()), |file| output::write_file(file, detection.page("Detectors").as_bytes()))
+        .map_or(Ok(()), |file| output::deliver_by("--page", &detection.page("Detectors"), file))
 }
 
 fn absorption(file: &Path) -> Result<Vec<noise::Absorbed>> {

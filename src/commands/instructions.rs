@@ -80,7 +80,7 @@ pub fn instructions(arguments: &InstructionsArgs, global: &GlobalArgs, progress:
             .map(|(i, name)| (name.clone(), per_cycle(&rows, i).into_iter().map(|(n, y)| (n as f64, y)).collect()))
             .collect();
         let picture = lines("independent instructions in flight", "per cycle", &series);
-        output::deliver(&picture.unwrap_or_default(), Some(path))?;
+        output::deliver_by("--plot", &picture.unwrap_or_default(), path)?;
         if !global.quiet {
             output::say(format!("the plot is {}.", path.display()));
         }

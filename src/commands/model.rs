@@ -5,9 +5,9 @@ use std::path::Path;
 
 use modeler::experiment::MetricId;
 use modeler::formats::{Input, ModelsWriter};
-use modeler::model::{Method, Model};
-use modeler::report::terminal::table;
-use modeler::report::{Table, shape};
+use modeler::model::Model;
+use modeler::report::terminal::{Narrow, callpath, fitted};
+use modeler::report::{Table, origin, shape};
 use modeler::{Experiment, Fits, Options};
 
 use crate::cli::{GlobalArgs, ModelArgs, OutputFormat};
@@ -20,9 +20,15 @@ use crate::ranks::Ranks;
 pub fn model(arguments: &ModelArgs, global: &GlobalArgs, ranks: &Ranks) -> Result<()> {
     let Input { experiment, warnings, .. } = input::read(&arguments.fitted.input, global)?;
     let destination = arguments.fitted.output.output.as_deref();
+    let asked = arguments.metric.as_deref();
+    input::known_metric(&experiment, asked)?;
     if arguments.fitted.output.format == OutputFormat::Human {
-        let fits = input::fit(&experiment, &arguments.fitted.fit, ranks)?;
-        let shown = Shown { noun: "call path", all_metrics: global.verbose, verbose: global.verbose };
+        let fits = of_metric(&experiment, input::fit(&experiment, &arguments.fitted.fit, ranks)?, asked);
+        if fits.models.is_empty() {
+            return Err(input::nothing_modelled(&fits.skipped));
+        }
+        let metrics = if asked.is_some() || global.verbose { Metrics::All } else { Metrics::Time };
+        let shown = Shown { noun: "call path", metrics, verbose: global.verbose };
         output::deliver(&for_people(&experiment, &fits, &shown, destination), destination)?;
         return input::partial(&warnings, &fits);
     }
@@ -41,7 +47,7 @@ pub fn model(arguments: &ModelArgs, global: &GlobalArgs, ranks: &Ranks) -> Resul
             OutputFormat::Csv => ModelsWriter::csv(&experiment, out),
             _ => ModelsWriter::json(&experiment, env!("CARGO_PKG_VERSION"), options.seed, out),
         };
-        ranks.fit_in_parts(&experiment, &options, |part| Ok(writer.add(&part)?))?;
+        ranks.fit_in_parts(&experiment, &options, |part| Ok(writer.add(&of_metric(&experiment, part, asked))?))?;
         (models, skipped) = (writer.written().0, writer.written().1.len());
         if models == 0 {
             return Err(NotWritten::Other(input::nothing_modelled(writer.written().1)));
@@ -55,56 +61,75 @@ pub fn model(arguments: &ModelArgs, global: &GlobalArgs, ranks: &Ranks) -> Resul
     input::partial_of(&warnings, models, skipped)
 }
 
-/// The metric that people come for; the others are shown only where asked for, or where there is no time.
-fn is_shown(experiment: &Experiment, metric: MetricId, all: bool) -> bool {
+/// What belongs to the metric of this name; everything where none was asked for.
+fn of_metric(experiment: &Experiment, mut fits: Fits, asked: Option<&str>) -> Fits {
+    let is_asked = |metric: MetricId| asked.is_none_or(|name| experiment.metrics[metric as usize].name == name);
+    fits.models.retain(|model| is_asked(model.metric));
+    fits.skipped.retain(|skipped| is_asked(skipped.metric));
+    fits
+}
+
+/// Which metrics people are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Metrics {
+    /// Time, which they come for; all where it was not measured.
+    Time,
+    /// All.
+    All,
+}
+
+fn is_shown(experiment: &Experiment, metric: MetricId, metrics: Metrics) -> bool {
     let has_time = experiment.metrics.iter().any(|m| m.name == "time");
-    all || !has_time || experiment.metrics[metric as usize].name == "time"
+    metrics == Metrics::All || !has_time || experiment.metrics[metric as usize].name == "time"
 }
 
 /// What people are shown of models.
 pub struct Shown {
     /// What call paths are, in the singular.
     pub noun: &'static str,
-    /// Whether all metrics are shown, and not time alone.
-    pub all_metrics: bool,
+    /// The metrics that are shown.
+    pub metrics: Metrics,
     /// Whether noise and the hypotheses that lost are shown.
     pub verbose: bool,
 }
 
 /// The models as tables, with the notes on each.
 pub fn for_people(experiment: &Experiment, fits: &Fits, shown: &Shown, destination: Option<&Path>) -> String {
-    let &Shown { noun, all_metrics, verbose } = shown;
+    let &Shown { noun, metrics, verbose } = shown;
+    let width = output::width(destination);
     let mut text = String::new();
-    let mut hidden = 0;
+    let mut hidden: Vec<&str> = Vec::new();
+    let mut explained = false;
     for (id, metric) in experiment.metrics.iter().enumerate() {
         let models: Vec<&Model> = fits.models.iter().filter(|m| m.metric as usize == id).collect();
         if models.is_empty() {
             continue;
         }
-        if !is_shown(experiment, id as MetricId, all_metrics) {
-            hidden += models.len();
+        if !is_shown(experiment, id as MetricId, metrics) {
+            hidden.push(&metric.name);
             continue;
         }
         let unit = if metric.unit.is_empty() { String::new() } else { format!(" [{}]", metric.unit) };
         let _ = writeln!(text, "{}", output::heading(&format!("{}{unit}", metric.name), destination));
-        text.push_str(&table(&models_table(experiment, &models, noun)));
-        text.push_str(undefined(&models));
+        let narrow = Narrow { least_needed: &["noise", "shape from", "growth"], broken: Some("model") };
+        text.push_str(&fitted(&models_table(experiment, &models, noun), width, narrow));
+        text.push_str(&explanation(experiment, &models, std::mem::replace(&mut explained, true)));
         if verbose {
             text.push_str(&noise_level(&models, noun));
         }
         for model in &models {
-            notes(&mut text, experiment, model, verbose);
+            notes(&mut text, experiment, model, verbose, width.map(|columns| columns / 2));
         }
         text.push('\n');
     }
     for (callpath, sentence) in modeler::absorption::scaling::sentences(experiment) {
         let _ = writeln!(text, "{}: {sentence}", experiment.path(callpath).join(" -> "));
     }
-    if hidden > 0 {
-        let _ = writeln!(text, "{hidden} models of effort metrics are not shown; -v or --format json has them.");
+    if !hidden.is_empty() {
+        let _ = writeln!(text, "Also modelled: {}; --metric NAME shows one of them, -v all.", hidden.join(", "));
     }
     for skipped in &fits.skipped {
-        let path = experiment.path(skipped.callpath).join(" -> ");
+        let path = callpath(&experiment.path(skipped.callpath), width.map(|columns| columns / 2));
         let metric = &experiment.metrics[skipped.metric as usize].name;
         let _ = writeln!(text, "skipped {path}, {metric}: {} [{}]", skipped.reason, skipped.code);
     }
@@ -112,41 +137,45 @@ pub fn for_people(experiment: &Experiment, fits: &Fits, shown: &Shown, destinati
 }
 
 fn models_table(experiment: &Experiment, models: &[&Model], noun: &str) -> Table {
-    let header = [noun, "growth", "shape from", "model", "error", "noise"].map(str::to_owned).to_vec();
+    let header = ["growth", "shape from", "error", "noise", "model", noun].map(str::to_owned).to_vec();
     let percent = |share: Option<f64>| match share {
         None => "n/a".to_owned(),
         Some(s) if s >= 10.0 => "> 1000 %".to_owned(),
         Some(s) => format!("{:.1} %", (1000.0 * s).round() / 10.0 + 0.0),
     };
     let row = |model: &&Model| {
-        let source = match (model.method, model.effort_metric) {
-            (Method::Effort, Some(id)) => experiment.metrics[id as usize].name.clone(),
-            (Method::Effort, None) => "effort".to_owned(),
-            (Method::Time, _) => experiment.metrics[model.metric as usize].name.clone(),
-        };
         vec![
-            experiment.path(model.callpath).join(" -> "),
             shape(&experiment.parameters, model),
-            source,
-            model.expression(&experiment.parameters),
+            origin(experiment, model),
             percent(model.quality.cross_validated_relative_error),
             percent(model.quality.noise),
+            model.expression(&experiment.parameters),
+            experiment.path(model.callpath).join(" -> "),
         ]
     };
     Table { header, rows: models.iter().map(row).collect() }
 }
 
-/// What it means that a model has no error or no noise, where one has none.
-fn undefined(models: &[&Model]) -> &'static str {
+/// What the table's columns mean, in a line each where the table has them; the error once for all tables.
+fn explanation(experiment: &Experiment, models: &[&Model], is_known: bool) -> String {
+    let mut text = String::new();
+    if !is_known {
+        text.push_str(
+            "Error: how far the function misses a measurement when it is fitted to all the others, on average over the points left out.\n",
+        );
+    }
     let lacks_error = models.iter().any(|m| m.quality.cross_validated_relative_error.is_none());
     match (lacks_error, models.iter().any(|m| m.quality.noise.is_none())) {
-        (true, _) => {
-            "The error is how far points lie off the model of all others, in the mean; n/a where that is not defined, since points \
-             are too few or all values are 0.\n"
-        }
-        (false, true) => "Noise is n/a where there are too few measurements to tell it from growth.\n",
-        (false, false) => "",
+        (true, _) => text.push_str("It is n/a where points are too few or all values are 0.\n"),
+        (false, true) => text.push_str("Noise is n/a where there are too few measurements to tell it from growth.\n"),
+        (false, false) => {}
     }
+    if models.iter().any(|m| origin(experiment, m).ends_with("cost model")) {
+        text.push_str(
+            "Cost model: how calls and bytes of an MPI operation become time over its ranks, such as log2(p) for a tree (docs/priors.md).\n",
+        );
+    }
+    text
 }
 
 /// The noise estimated over all call paths, which are called `noun`, in one sentence; nothing where it is unknown everywhere.
@@ -162,8 +191,8 @@ fn noise_level(models: &[&Model], noun: &str) -> String {
 }
 
 /// Warnings, and with `-v` the hypotheses that lost.
-fn notes(text: &mut String, experiment: &Experiment, model: &Model, verbose: bool) {
-    let path = experiment.path(model.callpath).join(" -> ");
+fn notes(text: &mut String, experiment: &Experiment, model: &Model, verbose: bool, width: Option<usize>) {
+    let path = callpath(&experiment.path(model.callpath), width);
     for warning in &model.warnings {
         let _ = writeln!(text, "  {path}: {} [{}]", warning.message, warning.code);
     }
@@ -172,7 +201,7 @@ fn notes(text: &mut String, experiment: &Experiment, model: &Model, verbose: boo
             let _ = writeln!(text, "  {path}: {}", unopposed(model));
         }
         for loser in &model.runners_up {
-            let _ = writeln!(text, "  {path}: not {}: {}", loser.expression, loser.reason);
+            let _ = writeln!(text, "  {path}: runner-up {}; why it lost: {}", loser.expression, loser.reason);
         }
     }
 }

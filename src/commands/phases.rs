@@ -255,10 +255,10 @@ fn show(analysis: &Analysis, arguments: &PhasesArgs, title: &str) -> Result<()> 
     };
     output::deliver(&text, arguments.runs.output.output.as_deref())?;
     if let (Some(file), Some(first)) = (&arguments.plot, analysis.timelines.first()) {
-        output::write_file(file, analysis.svg(first, arguments.smooth).as_bytes())?;
+        output::deliver_by("--plot", &analysis.svg(first, arguments.smooth), file)?;
     }
     if let Some(file) = &arguments.runs.page {
-        output::write_file(file, analysis.page(title, arguments.smooth).as_bytes())?;
+        output::deliver_by("--page", &analysis.page(title, arguments.smooth), file)?;
     }
     Ok(())
 }
@@ -277,7 +277,7 @@ fn scale(runs: &[At], arguments: &PhasesArgs, global: &GlobalArgs) -> Result<()>
     let destination = arguments.runs.output.output.as_deref();
     let text = match arguments.runs.output.format {
         OutputFormat::Human => {
-            let shown = model::Shown { noun: "phase", all_metrics: true, verbose: global.verbose };
+            let shown = model::Shown { noun: "phase", metrics: model::Metrics::All, verbose: global.verbose };
             model::for_people(&matched.experiment, &fits, &shown, destination)
         }
         OutputFormat::Json => formats::models_json(&matched.experiment, &fits, env!("CARGO_PKG_VERSION"), 0),
@@ -296,7 +296,7 @@ fn scale(runs: &[At], arguments: &PhasesArgs, global: &GlobalArgs) -> Result<()>
             pictures: picture.into_iter().collect(),
             ..ReportOptions::default()
         };
-        output::write_file(file, report::html(&matched.experiment, &fits, &options).as_bytes())?;
+        output::deliver_by("--page", &report::html(&matched.experiment, &fits, &options), file)?;
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! `poise predict`: evaluate models at other points, with intervals.
 
 use modeler::formats::{self, Input, PredictionAt};
-use modeler::report::terminal::table;
+use modeler::report::terminal::{Narrow, fitted};
 use modeler::report::{Table, quantity};
 use modeler::{Experiment, Fits};
 
@@ -17,12 +17,16 @@ pub fn predict(arguments: &PredictArgs, global: &GlobalArgs, ranks: &Ranks) -> R
     let points = arguments.at.iter().map(|at| input::coordinates(&experiment, at)).collect::<Result<Vec<_>>>()?;
     let fits = input::fit(&experiment, &arguments.fitted.fit, ranks)?;
     let predictions = evaluate(&fits, &points, arguments.level.level);
+    let destination = arguments.fitted.output.output.as_deref();
     let text = match arguments.fitted.output.format {
-        OutputFormat::Human => table(&for_people(&experiment, &predictions, arguments.level.level)),
+        OutputFormat::Human => {
+            let table = for_people(&experiment, &predictions, arguments.level.level);
+            fitted(&table, output::width(destination), Narrow::default())
+        }
         OutputFormat::Json => formats::predictions_json(&experiment, &predictions, arguments.level.level),
         OutputFormat::Csv => formats::predictions_csv(&experiment, &predictions),
     };
-    output::deliver(&text, arguments.fitted.output.output.as_deref())?;
+    output::deliver(&text, destination)?;
     input::partial(&warnings, &fits)
 }
 
@@ -42,16 +46,16 @@ fn evaluate(fits: &Fits, points: &[Vec<f64>], level: f64) -> Vec<PredictionAt> {
 
 fn for_people(experiment: &Experiment, predictions: &[PredictionAt], level: f64) -> Table {
     let interval = format!("{} % interval", 100.0 * level);
-    let fixed = ["call path".to_owned(), "metric".to_owned(), "prediction".to_owned(), interval];
+    let fixed = ["prediction".to_owned(), interval, "metric".to_owned(), "call path".to_owned()];
     let header = experiment.parameters.iter().cloned().chain(fixed).collect();
     let row = |p: &PredictionAt| {
         let metric = &experiment.metrics[p.metric as usize];
         let shown = |value: f64| quantity(value, &metric.unit);
         let cells = [
-            experiment.path(p.callpath).join(" -> "),
-            metric.name.clone(),
             shown(p.prediction.value),
             format!("{} to {}", shown(p.prediction.lower), shown(p.prediction.upper)),
+            metric.name.clone(),
+            experiment.path(p.callpath).join(" -> "),
         ];
         p.at.iter().map(f64::to_string).chain(cells).collect()
     };

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::path::PathBuf;
 
+use modeler::experiment::MetricId;
 use modeler::formats::Input;
 use modeler::report::terminal::{Screen, ranking};
 use modeler::report::{Phases, ReportOptions, html};
-use terminal_size::{Width, terminal_size};
+use modeler::{Experiment, Fits, Skipped};
 
 use crate::cli::{GlobalArgs, ReportArgs};
 use crate::commands::input;
@@ -22,10 +23,16 @@ const ROWS: usize = 20;
 pub fn report(arguments: &ReportArgs, global: &GlobalArgs, ranks: &Ranks) -> Result<()> {
     let Input { experiment, warnings, machine, phased, .. } = input::read(&arguments.input, global)?;
     let target = arguments.at.as_ref().map(|at| input::coordinates(&experiment, at)).transpose()?;
+    let asked = arguments.metric.as_deref();
+    input::known_metric(&experiment, asked)?;
+    if let Some(path) = &arguments.output {
+        output::check_new(path, "-o")?;
+    }
     let fits = input::fit(&experiment, &arguments.fit, ranks)?;
     let phases = || Phases::of(phased, &input::options(&arguments.fit));
     let options = ReportOptions {
         title: title(&arguments.input.inputs),
+        metric: asked.map(|name| of_name(&experiment, &fits, name)).transpose()?,
         target,
         warnings: warnings.iter().map(ToString::to_string).collect(),
         machine: by_concern(machine),
@@ -45,6 +52,16 @@ pub fn report(arguments: &ReportArgs, global: &GlobalArgs, ranks: &Ranks) -> Res
         }
     }
     input::partial(&warnings, &fits)
+}
+
+/// The metric of this name that has models.
+fn of_name(experiment: &Experiment, fits: &Fits, name: &str) -> Result<MetricId> {
+    let has_name = |id: MetricId| experiment.metrics[id as usize].name == name;
+    let found = fits.models.iter().map(|m| m.metric).find(|&id| has_name(id));
+    found.ok_or_else(|| {
+        let skipped: Vec<Skipped> = fits.skipped.iter().filter(|s| has_name(s.metric)).cloned().collect();
+        input::nothing_modelled(&skipped)
+    })
 }
 
 /// The names of the inputs, without the folders that they lie in, which are of no interest to others.
@@ -75,11 +92,9 @@ fn by_concern(machine: Vec<(String, String)>) -> Vec<String> {
     runs.into_iter().map(told).collect()
 }
 
-/// How much fits onto standard output: everything, unless that is a terminal.
+/// How much fits onto standard output: as many columns as are known, and on a terminal rows that it shows.
 fn screen(all_rows: bool) -> Screen {
-    if !std::io::stdout().is_terminal() {
-        return Screen::default();
-    }
-    let width = terminal_size().map_or(80, |(Width(columns), _)| usize::from(columns));
-    Screen { width: Some(width), rows: (!all_rows).then_some(ROWS), sparklines: true }
+    let is_terminal = std::io::stdout().is_terminal();
+    let rows = (is_terminal && !all_rows).then_some(ROWS);
+    Screen { width: output::width(None), rows, sparklines: is_terminal }
 }

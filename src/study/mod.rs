@@ -16,6 +16,8 @@ mod read;
 mod template;
 mod values;
 
+pub use file::suggestion;
+
 pub use build::{Build, MpiChoice, Sources};
 pub use expression::Expression;
 pub use places::{Local, SlurmPlace, SmpiPlace, Submit, Topology};

@@ -33,7 +33,7 @@ impl Article<'_> {
         let of = &self.of;
         html! {
             article id=(format!("c{}", of.id)) {
-                h3 { (path(self.view.experiment, of.id)) }
+                h3 title=(path_text(self.view.experiment, of.id)) { (path(self.view.experiment, of.id)) }
                 p.facts {
                     span.tag { (of.kind) } " " span.tag { (of.shape) } " "
                     span.tag { (percent(of.shares[0])) " today, " (percent(of.shares[1])) " at the target" }
@@ -49,6 +49,7 @@ impl Article<'_> {
                     p.verdict.disagrees[effort.disagrees] { strong { "Effort against time. " } (effort.verdict) }
                 }
                 (self.absorption())
+                @if let Some(parts) = &of.parts { p.note { (parts) } }
                 p.note { (of.quality) }
                 @if let Some(doubt) = &of.doubt { p.warning.doubt { (doubt) } }
                 @if let Some((expression, reason)) = of.runner_up {

@@ -6,18 +6,36 @@ use super::Table;
 use super::quantity::{percent, quantity};
 use crate::experiment::{CallPathId, Experiment};
 
+/// Paths of more callers are shown with the first and the last of them; what shows them has the whole path as its title, and
+/// the call tree has all.
+const MOST_CALLERS: usize = 12;
+const FIRST_CALLERS: usize = 2;
+const LAST_CALLERS: usize = 5;
+
 /// The path with its last name first in weight: callers are faint.
 pub(crate) fn path(experiment: &Experiment, callpath: CallPathId) -> Markup {
-    let names = experiment.path(callpath);
-    let (last, callers) = names.split_last().unwrap_or((&"", &[]));
-    html! { @for caller in callers { span.caller { (breakable(caller)) " → " wbr; } } span { (breakable(last)) } }
+    chain(&experiment.path(callpath))
 }
 
 /// As [`path`], with long argument lists left out.
 pub(crate) fn short_path(experiment: &Experiment, callpath: CallPathId) -> Markup {
     let names: Vec<String> = experiment.path(callpath).into_iter().map(shortened).collect();
+    chain(&names.iter().map(String::as_str).collect::<Vec<_>>())
+}
+
+/// Callers, of many only some, and the last name.
+fn chain(names: &[&str]) -> Markup {
     let Some((last, callers)) = names.split_last() else { return html! {} };
-    html! { @for caller in callers { span.caller { (breakable(caller)) " → " wbr; } } span { (breakable(last)) } }
+    let hidden = if callers.len() > MOST_CALLERS { callers.len() - FIRST_CALLERS - LAST_CALLERS } else { 0 };
+    html! {
+        @for (i, caller) in callers.iter().enumerate() {
+            @if hidden > 0 && i == FIRST_CALLERS { span.caller { "… " (hidden) " callers … → " wbr; } }
+            @if hidden == 0 || i < FIRST_CALLERS || i >= FIRST_CALLERS + hidden {
+                span.caller { (breakable(caller)) " → " wbr; }
+            }
+        }
+        span { (breakable(last)) }
+    }
 }
 
 /// Argument lists of more characters are left out where room is short.
@@ -165,6 +183,20 @@ mod tests {
         ] {
             assert_eq!(of(whole), whole);
         }
+    }
+
+    #[test]
+    fn of_many_callers_some_are_shown_and_the_others_counted() {
+        let names: Vec<String> = (0..40).map(|i| format!("f{i}")).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let text = |markup: Markup| {
+            let html = markup.into_string();
+            html.split('<').filter_map(|tag| Some(tag.split_once('>')?.1)).collect::<String>()
+        };
+        assert_eq!(text(chain(&names)), "f0 → f1 → … 32 callers … → f34 → f35 → f36 → f37 → f38 → f39");
+        let few = text(chain(&names[..13]));
+        assert_eq!(few.matches('→').count(), 12, "{few}");
+        assert_eq!(text(chain(&names[..1])), "f0");
     }
 
     #[test]

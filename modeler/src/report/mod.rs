@@ -8,6 +8,7 @@ mod effort;
 mod heat;
 pub(crate) mod markup;
 mod notes;
+mod origin;
 mod page;
 mod phases;
 mod plot;
@@ -20,6 +21,7 @@ mod tree;
 mod view;
 
 pub(crate) use axis::Axis;
+pub use origin::origin;
 pub(crate) use page::{head, plain};
 pub use phases::Phases;
 pub use quantity::{growth, quantity, shape};
@@ -37,6 +39,8 @@ pub struct ReportOptions {
     pub title: String,
     /// What the experiment's call paths are, in the singular: `call path`, or `phase`.
     pub noun: &'static str,
+    /// The metric that call paths are ranked by; time, or what stands for it, where nothing is given or it has no model.
+    pub metric: Option<MetricId>,
     /// The point that call paths are ranked at, one coordinate per parameter; twice the largest measured value of each
     /// parameter where nothing is given.
     pub target: Option<Vec<f64>>,
@@ -63,6 +67,7 @@ impl Default for ReportOptions {
         Self {
             title: "Scaling models".into(),
             noun: "call path",
+            metric: None,
             target: None,
             level: 0.9,
             plots: 40,
@@ -103,7 +108,8 @@ impl Table {
         let cells = || self.rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.trim());
         let number = |cell: &str| {
             let digits = cell.trim_start_matches(['+', '-', '−', '±', '<', '>', '≤', '≥', '~', '≈', ' ', '×', '.']);
-            digits.starts_with(|c: char| c.is_ascii_digit())
+            // A formula is text that begins like a number.
+            digits.starts_with(|c: char| c.is_ascii_digit()) && !cell.contains('*')
         };
         cells().any(number) && cells().all(|c| number(c) || matches!(c, "" | "-" | "–" | "n/a" | "null"))
     }

@@ -9,7 +9,7 @@ use super::notes::{bound, warnings};
 use super::plot::legend;
 use super::points::quality;
 use super::quantity::{interval, percent, quantity, shape};
-use super::ranking::{Overtaking, Ranked, default_target, name_among, overtaking, rank, ranked_metric};
+use super::ranking::{Overtaking, Ranked, default_target, name_among, other_metrics, overtaking, rank, ranked_by};
 use super::reach;
 use super::terminal::measured_total;
 use super::tree::tree;
@@ -63,7 +63,7 @@ pub(crate) fn plain(title: &str, lead: &str, main: &Markup) -> String {
 pub(crate) fn page(experiment: &Experiment, fits: &Fits, options: &ReportOptions) -> Markup {
     let asked = options.target.clone().filter(|t| t.len() == experiment.parameters.len());
     let target = asked.unwrap_or_else(|| default_target(experiment));
-    let view = ranked_metric(experiment, fits).map(|metric| View::new(experiment, fits, options, metric, target));
+    let view = ranked_by(experiment, fits, options).map(|metric| View::new(experiment, fits, options, metric, target));
     html! {
         (DOCTYPE)
         html lang="en" {
@@ -192,9 +192,11 @@ fn reading(view: &View, cut: bool) -> Markup {
             "A plot along one parameter keeps the others at the value that its caption names; axes are logarithmic where values span "
             "enough, so that powers are straight lines. A model made by "
             dfn { "effort" } " takes its shape from counts that do not depend on noise (executed basic blocks, bytes moved by MPI) and "
-            "only its coefficients from time. A " dfn { "basic block" } " is a stretch of code without branches. The "
+            "only its coefficients from time. A " dfn { "basic block" } " is a stretch of code without branches. How often an MPI operation is called and "
+            "what it moves is measured, too; its " dfn { "cost model" } " says how that becomes time over so many ranks, such as log2(p) for the levels of a tree. The "
             dfn { "runner-up" } " is the function that came closest to being chosen. Of the numbers below the plots, the error at "
-            dfn { "points left out" } " is how far a model of all other points misses a point; " dfn { "adjusted R²" }
+            dfn { "points left out" } " is how far the function misses a measurement when it is fitted to all the others, on average; the "
+            "runner-up is judged by the same number. " dfn { "Adjusted R²" }
             " is the part of the differences between points that the model explains, 1 being all."
             @if held_out { " " dfn { "Held-out" } " measurements took no part in the fit: they show whether the prediction was right." }
             @if cut { " The most expensive " (view.options.noun) "s are drawn here; " span.script hidden { "a name in the call tree adds any other." } span.noscript { "the others are drawn where scripts run." } }
@@ -221,7 +223,7 @@ impl Ranking<'_> {
         let rest = self.ranked.len() - shown.len();
         html! {
             section #ranking {
-                h2 { "What will cost most at " (self.at(&self.view.costs.target)) }
+                h2 { "What will cost most at " (self.at(&self.view.costs.target)) (self.unless_time()) }
                 (self.answer())
                 p {
                     @if self.noun() == "call path" { "A " dfn { "call path" } " is a function with the chain of its callers. " } @else { "A " dfn { (self.noun()) } " is a stretch of the run that belongs to one function. " }
@@ -233,9 +235,11 @@ impl Ranking<'_> {
                     dfn { "target" } " is the scale asked for. The prediction comes with an interval that is to hold "
                     (format!("{:.0}", 100.0 * self.view.options.level)) " of 100 new measurements under the same conditions. " dfn { "Share" }
                     " is the part of the whole program's cost"
-                    @if self.view.costs.is_inclusive { "; here " (self.noun()) "s include the time of what they call" }
-                    ". Metric: " (self.view.metric_text(self.view.costs.metric)) "."
+                    @if self.view.costs.is_inclusive() { "; here " (self.noun()) "s include the time of what they call" }
+                    "."
                 }
+                (self.metric())
+                @if let Some(sentence) = self.view.costs.callees.sentence(self.view.experiment) { p.note { (sentence) } }
                 @if let Some(doubt) = reach::of_ranking(self.view.experiment, &self.view.costs) { p.warning { (doubt) } }
                 div.scroll { table.ranking { (ranking_head(columns, self.noun())) tbody { (self.rows(open, 0, columns)) } (self.total(columns)) } }
                 @if !folded.is_empty() {
@@ -256,12 +260,33 @@ impl Ranking<'_> {
         }
     }
 
-    /// The answer that people come for, in two or three sentences.
     /// What call paths are here, in the singular.
     fn noun(&self) -> &'static str {
         self.view.options.noun
     }
 
+    /// What cost is meant, where it is not time.
+    fn unless_time(&self) -> String {
+        match self.view.experiment.metrics[self.view.costs.metric as usize].name.as_str() {
+            "time" => String::new(),
+            other => format!(": {other}"),
+        }
+    }
+
+    /// What is ranked, and what could be.
+    fn metric(&self) -> Markup {
+        let others = other_metrics(self.view.experiment, self.view.fits, self.view.costs.metric);
+        html! {
+            p #metric {
+                "Metric: " strong { (self.view.metric_text(self.view.costs.metric)) } "."
+                @if !others.is_empty() {
+                    " Also modelled: " (others.join(", ")) "; a report with " code { "--metric NAME" } " ranks by one of them."
+                }
+            }
+        }
+    }
+
+    /// The answer that people come for, in two or three sentences.
     fn answer(&self) -> Markup {
         let costs = &self.view.costs;
         let mut sum = 0.0;
@@ -275,7 +300,7 @@ impl Ranking<'_> {
         let leader = self.ranked.iter().min_by_key(|r| r.place_now);
         html! {
             p.answer {
-                @if !costs.is_inclusive && few.len() < 6 {
+                @if !costs.is_inclusive() && few.len() < 6 {
                     (few.len()) " " (self.noun()) @if few.len() == 1 { " makes " } @else { "s make " } (percent(part)) " of the cost at the target. "
                 }
                 @if let (Some(first), Some(leader)) = (self.ranked.first(), leader) {

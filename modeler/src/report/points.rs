@@ -114,7 +114,7 @@ impl Drift {
         };
         format!(
             "Measurements are {} and {}: they may be disturbed the more the larger {name} is, as where ranks share cores or the \
-             network. The models follow the lowest times.",
+             network. The models follow the lowest measurements.",
             at(self.largest),
             at(self.smallest)
         )
@@ -223,6 +223,10 @@ fn next(view: &View) -> Vec<String> {
 /// What the runs would do for the prediction of the whole program at the target that `poise advise` would name first.
 fn advice(view: &View) -> Option<String> {
     let (experiment, costs) = (view.experiment, &view.costs);
+    // Runs are chosen for the time that they narrow, and a report in counts or bytes says nothing of time.
+    if view.unit() != "s" {
+        return None;
+    }
     let options = AdviseOptions {
         target: costs.target.clone(),
         ranks: experiment.parameters.iter().position(|name| RANKS.contains(&name.to_ascii_lowercase().as_str())),
@@ -258,12 +262,11 @@ fn advice(view: &View) -> Option<String> {
     })
 }
 
-/// The models of the call paths that cost most at the target, which decide how well the whole is known. Of values that
-/// include callees those of the roots are the whole.
+/// The models of the call paths that cost most at the target, of those that make up the whole: they decide how well it is known.
 fn largest_fits(view: &View) -> Fits {
     let costs = &view.costs;
-    let counts = |id: &CallPathId| !costs.is_inclusive || view.experiment.callpaths[*id as usize].parent.is_none();
-    let mut largest: Vec<CallPathId> = costs.models.iter().flatten().map(|m| m.callpath).filter(counts).collect();
+    let mut largest = costs.callees.parts(view.experiment, costs.metric);
+    largest.retain(|id| costs.models[*id as usize].is_some());
     largest.sort_by(|a, b| costs.value_then(*b).total_cmp(&costs.value_then(*a)).then(a.cmp(b)));
     let chosen: HashSet<CallPathId> = largest.into_iter().take(MOST_ADVISED).collect();
     let models = view.fits.models.iter().filter(|m| chosen.contains(&m.callpath));

@@ -1,5 +1,8 @@
 //! Which call paths cost most at the target point, and where they overtake those that cost most today.
 
+use std::collections::BTreeSet;
+
+use super::ReportOptions;
 use super::costs::Costs;
 use crate::compare::Ratio;
 use crate::experiment::{CallPathId, Experiment, MetricId};
@@ -57,7 +60,10 @@ pub(crate) fn overtaking(
     let one = &ranked[place];
     let id = one.model.callpath as usize;
     // A caller that holds its callees is not in a race with them.
-    let related = |other: CallPathId| costs.is_inclusive && is_related(experiment, other, one.model.callpath);
+    let related = |other: CallPathId| {
+        let (one, whole) = (one.model.callpath, costs.callees.whole);
+        costs.is_inclusive() && (is_related(experiment, other, one) || whole == Some(other) || whole == Some(one))
+    };
     let behind = ranked[place + 1..].iter().filter(|r| {
         let other = r.model.callpath;
         costs.now[other as usize] > costs.now[id] && r.prediction.value < one.prediction.value && !related(other)
@@ -128,6 +134,25 @@ pub(crate) fn ranked_metric(experiment: &Experiment, fits: &Fits) -> Option<Metr
     let modelled = || fits.models.iter().map(|m| m.metric);
     let named = |name: &&str| modelled().find(|&m| experiment.metrics[m as usize].name == *name);
     ["time", "instructions", "basic_blocks"].iter().find_map(named).or_else(|| modelled().min())
+}
+
+/// The metric that a report is in: the one asked for where it has models, or else that of [`ranked_metric`].
+pub(crate) fn ranked_by(experiment: &Experiment, fits: &Fits, options: &ReportOptions) -> Option<MetricId> {
+    let asked = options.metric.filter(|&metric| fits.models.iter().any(|m| m.metric == metric));
+    asked.or_else(|| ranked_metric(experiment, fits))
+}
+
+/// The names of the metrics that have models, without that of `metric`, in the experiment's order.
+pub(crate) fn other_metrics<'a>(experiment: &'a Experiment, fits: &Fits, metric: MetricId) -> Vec<&'a str> {
+    let own = experiment.metrics[metric as usize].name.as_str();
+    let modelled: BTreeSet<MetricId> = fits.models.iter().map(|m| m.metric).collect();
+    let mut names: Vec<&str> = Vec::new();
+    for name in modelled.into_iter().map(|id| experiment.metrics[id as usize].name.as_str()) {
+        if name != own && !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
 }
 
 /// The largest measured value of each parameter.

@@ -79,11 +79,20 @@ function breakable(name) {
   return pieces.flatMap((piece, i) => [i ? element("wbr") : "", piece.length > 40 ? element("span", { class: "long" }, piece) : piece]);
 }
 
+/** Callers, of many the first two and the last five, and the last name; `chain` in markup.rs. */
+function chain(names) {
+  const callers = names.slice(0, -1), hidden = callers.length > 12 ? callers.length - 7 : 0;
+  const caller = (...content) => element("span", { class: "caller" }, content, " → ", element("wbr"));
+  const shown = callers.flatMap((name, i) => [
+    hidden && i === 2 ? caller(`… ${hidden} callers …`) : "",
+    hidden && i >= 2 && i < 2 + hidden ? "" : caller(breakable(name))]);
+  return [...shown, element("span", {}, breakable(names[names.length - 1] ?? ""))];
+}
+
 /** The article of a call path that the program did not draw. */
 function article(document, model) {
   const names = path(document, model.id);
-  const heading = element("h3", {}, names.flatMap((name, i) => i + 1 < names.length
-    ? [element("span", { class: "caller" }, breakable(name), " → "), element("wbr")] : [element("span", {}, breakable(name))]));
+  const heading = element("h3", { title: names.join(" → ") }, chain(names));
   const tag = label => element("span", { class: "tag" }, label);
   const facts = element("p", { class: "facts" }, tag(model.kind), " ", tag(model.shape), " ",
     tag(`${percent(model.shares[0])} today, ${percent(model.shares[1])} at the target`));
@@ -95,6 +104,7 @@ function article(document, model) {
     model.effort ? element("p", { class: model.effort.disagrees ? "verdict disagrees" : "verdict" },
       element("strong", {}, "Effort against time. "), model.effort.verdict) : null,
     model.absorption.length ? absorption(document, model) : null,
+    model.parts ? note(model.parts) : null,
     note(model.quality),
     model.doubt ? element("p", { class: "warning doubt" }, model.doubt) : null,
     model.runner_up ? note("Runner-up: ", code(model.runner_up[0]), `. Why it lost: ${model.runner_up[1]}.`) : null,

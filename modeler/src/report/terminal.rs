@@ -1,25 +1,33 @@
 //! Plain text tables: aligned columns, numbers to the right, nothing that a pipe would have to strip; and the ranking
-//! of call paths as such a table.
+//! of call paths as such a table. Call paths are the last column, which is not padded: however deep the deepest is, lines of the
+//! others stay short, and what stands before lines up.
+
+use std::collections::HashSet;
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::quantity::{interval, percent, quantity, shape};
-use super::ranking::{Overtaking, Ranked, default_target, name_among, overtaking, rank, ranked_metric};
+use super::ranking::{Overtaking, Ranked, default_target, name_among, other_metrics, overtaking, rank, ranked_by};
 use super::reach;
 use super::view::View;
 use super::{ReportOptions, Table};
-use crate::experiment::Experiment;
-use crate::experiment::median;
+use crate::experiment::{CallPathId, Experiment, median};
 use crate::fit::Fits;
 
 /// Spaces between columns.
 const GAP: &str = "  ";
+/// Longer cells push the rest of their own line to the right and leave the other lines as they are.
+const MOST_PADDING: usize = 48;
 
 /// The table as lines of text, each ended by a line feed. Text columns are aligned to the left and columns of numbers to
-/// the right; wide and combining characters count with their width on a terminal. The last column is not padded.
+/// the right; wide and combining characters count with their width on a terminal. The last column is not padded, others at
+/// most to 48 columns: nothing is cut.
 #[must_use]
 pub fn table(table: &Table) -> String {
-    let widths = widths(table);
+    lines(table, widths(table).into_iter().map(|width| width.min(MOST_PADDING)).collect())
+}
+
+fn lines(table: &Table, widths: Vec<usize>) -> String {
     let columns = widths.len();
     let rule: Vec<String>;
     let mut lines: Vec<&[String]> = Vec::new();
@@ -47,7 +55,7 @@ fn line(cells: &[String], widths: &[usize], right: &[bool]) -> String {
     let mut text = String::new();
     for (column, cell) in cells.iter().enumerate() {
         let cell = shown(cell);
-        let blanks = " ".repeat(widths[column] - cell.width());
+        let blanks = " ".repeat(widths[column].saturating_sub(cell.width()));
         if column > 0 {
             text.push_str(GAP);
         }
@@ -75,37 +83,93 @@ pub struct Screen {
     pub sparklines: bool,
 }
 
-/// Columns that are left out first where the screen is narrow, by their heading.
-const LEAST_NEEDED: [&str; 8] =
-    ["along", "share today", "overtakes", "share then", "measured", "today", "interval", "growth"];
+/// Columns of the ranking that are left out first where the screen is narrow, by their heading.
+const LEAST_NEEDED: [&str; 9] =
+    ["along", "share today", "overtakes", "own then", "share then", "measured", "today", "interval", "growth"];
 /// Narrower than this, names of call paths tell little, and other columns go first.
 const NAME_WIDTH: usize = 28;
+/// Formulas are not broken into narrower lines than this.
+const FORMULA_WIDTH: usize = 36;
+
+/// What a table whose last column is call paths may do without where the screen is narrow.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Narrow<'a> {
+    /// Columns that are left out, first those that are needed least, by how their heading begins.
+    pub least_needed: &'a [&'a str],
+    /// The column whose long cells are broken into several lines, at spaces.
+    pub broken: Option<&'a str>,
+}
+
+/// [`table`] in at most `width` columns, where that is given: call paths, the last column, lose callers, and columns are left
+/// out. A last line says what is missing.
+#[must_use]
+pub fn fitted(all: &Table, width: Option<usize>, narrow: Narrow) -> String {
+    shown_and_text(all.clone(), width, narrow).1
+}
+
+/// The table as it is shown, and its text.
+fn shown_and_text(mut shown: Table, width: Option<usize>, narrow: Narrow) -> (Table, String) {
+    let Some(width) = width else {
+        let text = table(&shown);
+        return (shown, text);
+    };
+    let left_out = fit_to(&mut shown, width, narrow);
+    let mut text = lines(&shown, widths(&shown));
+    let mut missing: Vec<String> = Vec::new();
+    if shown.rows.iter().any(|row| row.last().is_some_and(|path| path.contains('…'))) {
+        missing.push("… stands for what was cut from names".into());
+    }
+    if !left_out.is_empty() {
+        missing.push(format!("left out: {}", left_out.join(", ")));
+    }
+    if !missing.is_empty() {
+        let missing = missing.join("; ");
+        text.push_str(&format!("To fit {width} columns: {missing}. In a pipe or a file there is everything.\n"));
+    }
+    (shown, text)
+}
+
+/// The names of a call path, in at most `width` columns where that is given.
+#[must_use]
+pub fn callpath(names: &[&str], width: Option<usize>) -> String {
+    let whole = names.join(" -> ");
+    match width {
+        Some(width) if whole.width() > width => {
+            let short: Vec<String> = names.iter().map(|name| super::markup::shortened(name)).collect();
+            shortened(&short.join(" -> "), width)
+        }
+        _ => whole,
+    }
+}
 
 /// The ranking of call paths at the target of `options`, the most expensive first; nothing where there is no model.
 #[must_use]
 pub fn ranking(experiment: &Experiment, fits: &Fits, options: &ReportOptions, screen: Screen) -> Option<String> {
-    let metric = ranked_metric(experiment, fits)?;
+    let metric = ranked_by(experiment, fits, options)?;
     let asked = options.target.clone().filter(|t| t.len() == experiment.parameters.len());
     let target = asked.unwrap_or_else(|| default_target(experiment));
     let view = View::new(experiment, fits, options, metric, target);
     let ranked = rank(&view.costs);
     let count = ranked.len().min(screen.rows.unwrap_or(usize::MAX));
-    let mut all = ranking_table(&view, &ranked, count, screen.sparklines);
-    if let Some(width) = screen.width {
-        fit_to(&mut all, width);
-    }
+    let all = ranking_table(&view, &ranked, count, screen.sparklines);
     let at = |x: &[f64]| super::markup::at(&experiment.parameters, x).replace('\u{a0}', " ");
     let mut text = format!("What will cost most at {}: {}\n", at(&view.costs.target), view.metric_text(metric));
-    text.push_str(&table(&all));
+    let (shown, of_table) = shown_and_text(all, screen.width, Narrow { least_needed: &LEAST_NEEDED, broken: None });
+    text.push_str(&of_table);
     if count < ranked.len() {
-        text.push_str(&format!("and {} more\n", ranked.len() - count));
+        text.push_str(&format!("and {} more; -v shows all\n", ranked.len() - count));
     }
     text.push_str(&format!(
         "Today is the largest measured scale, {}{}\n",
         at(&view.costs.today),
-        columns_of_today(&all)
+        columns_of_today(&shown)
     ));
+    text.extend(view.costs.callees.sentence(experiment).map(|sentence| sentence + "\n"));
     text.extend(reach::of_ranking(experiment, &view.costs).map(|doubt| doubt + "\n"));
+    let others = other_metrics(experiment, fits, metric);
+    if !others.is_empty() {
+        text.push_str(&format!("Also modelled: {}; --metric NAME ranks by one of them.\n", others.join(", ")));
+    }
     Some(text)
 }
 
@@ -123,7 +187,6 @@ fn ranking_table(view: &View, ranked: &[Ranked], count: usize, sparklines: bool)
     let along = along(view);
     let mut header: Vec<String> = [
         "#",
-        "call path",
         "growth",
         "measured",
         "today",
@@ -131,6 +194,7 @@ fn ranking_table(view: &View, ranked: &[Ranked], count: usize, sparklines: bool)
         "interval",
         "share today",
         "share then",
+        "own then",
         "overtakes",
     ]
     .map(str::to_owned)
@@ -138,13 +202,13 @@ fn ranking_table(view: &View, ranked: &[Ranked], count: usize, sparklines: bool)
     if sparklines {
         header.push(format!("along {}", view.experiment.parameters[along]));
     }
-    let unit = view.unit();
+    header.push(view.options.noun.to_owned());
+    let (unit, is_inclusive) = (view.unit(), view.costs.is_inclusive());
     let row = |(place, r): (usize, &Ranked)| {
         let id = r.model.callpath;
         let found = overtaking(view.experiment, &view.costs, ranked, place, view.options.level);
         let mut cells = vec![
             (place + 1).to_string(),
-            view.experiment.path(id).join(" -> "),
             shape(&view.experiment.parameters, r.model),
             view.costs.measured(view.experiment, id).map_or_else(String::new, |value| quantity(value, unit)),
             quantity(view.costs.now[id as usize], unit),
@@ -152,15 +216,18 @@ fn ranking_table(view: &View, ranked: &[Ranked], count: usize, sparklines: bool)
             interval(r.prediction.lower, r.prediction.upper, unit).replace('–', "to"),
             percent(view.costs.share_now(id)),
             percent(view.costs.share_then(id)),
+            // Exclusive values are what a call path does itself: its share is its own.
+            view.costs.own(id).filter(|_| is_inclusive).map_or_else(String::new, |own| percent(own.share_then)),
             found.map_or_else(String::new, |f| overtakes(view, &f)),
         ];
         if sparklines {
             cells.push(sparkline(view, r, along));
         }
+        cells.push(view.experiment.path(id).join(" -> "));
         cells
     };
     let mut table = Table { header, rows: ranked.iter().take(count).enumerate().map(row).collect() };
-    for heading in ["measured", "overtakes"] {
+    for heading in ["measured", "own then", "overtakes"] {
         if let Some(column) = table.header.iter().position(|h| h == heading)
             && table.rows.iter().all(|row| row[column].is_empty())
         {
@@ -176,7 +243,7 @@ fn ranking_table(view: &View, ranked: &[Ranked], count: usize, sparklines: bool)
 fn total(view: &View, ranked: &[Ranked], header: &[String]) -> Vec<String> {
     let (costs, unit) = (&view.costs, view.unit());
     let cell = |heading: &String| match heading.as_str() {
-        "call path" => "total".to_owned(),
+        name if name == view.options.noun => "total".to_owned(),
         "measured" => measured_total(view, ranked).map_or_else(String::new, |value| quantity(value, unit)),
         "today" => quantity(costs.total.0, unit),
         "predicted" => quantity(costs.total.1, unit),
@@ -187,12 +254,11 @@ fn total(view: &View, ranked: &[Ranked], header: &[String]) -> Vec<String> {
     header.iter().map(cell).collect()
 }
 
-/// What was measured of the whole program today, where all of its call paths were and no value holds another.
+/// What was measured of the whole program today, where all of the call paths were that make it up.
 pub(super) fn measured_total(view: &View, ranked: &[Ranked]) -> Option<f64> {
-    if view.costs.is_inclusive {
-        return None;
-    }
-    ranked.iter().map(|r| view.costs.measured(view.experiment, r.model.callpath)).sum()
+    let parts: HashSet<CallPathId> = view.costs.callees.parts(view.experiment, view.costs.metric).into_iter().collect();
+    let counted = ranked.iter().filter(|r| parts.contains(&r.model.callpath));
+    counted.map(|r| view.costs.measured(view.experiment, r.model.callpath)).sum()
 }
 
 /// `sweep and 2 more from p = 61`, with a question mark where intervals leave a doubt.
@@ -226,33 +292,91 @@ fn sparkline(view: &View, ranked: &Ranked, along: usize) -> String {
     values.iter().map(block).collect()
 }
 
-/// Leaves out columns and shortens the call paths until the table is at most `width` wide.
-fn fit_to(table: &mut Table, width: usize) {
-    let mut least_needed = LEAST_NEEDED.iter();
-    let mut is_without_arguments = false;
+/// Leaves out columns, breaks lines and shortens the call paths until the table is at most `width` wide; the headings that
+/// were left out.
+fn fit_to(table: &mut Table, width: usize, narrow: Narrow) -> Vec<String> {
+    let mut left_out = Vec::new();
+    let mut least_needed = narrow.least_needed.iter();
+    let broken = |table: &Table| narrow.broken.and_then(|name| table.header.iter().position(|h| h == name));
     loop {
         let widths = widths(table);
-        let path = widths[1];
-        let others: usize = widths.iter().sum::<usize>() - path + GAP.len() * (widths.len() - 1);
-        let room = width.saturating_sub(others);
-        if room >= path {
-            return;
+        let Some((&path, others)) = widths.split_last() else { return left_out };
+        let gaps = GAP.len() * others.len();
+        let others: usize = others.iter().sum();
+        if others + gaps + path <= width {
+            return left_out;
         }
         // Argument lists are what a reader misses least.
-        if !std::mem::replace(&mut is_without_arguments, true) {
-            let names = |path: &str| path.split(" -> ").map(super::markup::shortened).collect::<Vec<_>>().join(" -> ");
-            table.rows.iter_mut().for_each(|row| row[1] = names(&row[1]));
+        without_arguments(table);
+        let path = self::widths(table).pop().unwrap_or_default();
+        let least = path.min(NAME_WIDTH);
+        let formula = broken(table).map_or(0, |column| widths[column]);
+        let fixed = others - formula + gaps;
+        if fixed + formula.min(FORMULA_WIDTH) + least > width
+            && let Some(heading) = least_needed.next()
+        {
+            if let Some(column) = table.header.iter().position(|h| h.starts_with(heading)) {
+                left_out.push(table.header[column].clone());
+                leave_out(table, column);
+            }
             continue;
         }
-        let next = if room >= NAME_WIDTH { None } else { least_needed.next() };
-        let Some(heading) = next else {
-            table.rows.iter_mut().for_each(|row| row[1] = shortened(&row[1], room.max(8)));
-            return;
-        };
-        if let Some(column) = table.header.iter().position(|h| h.starts_with(heading)) {
-            leave_out(table, column);
+        let formula = formula.min(width.saturating_sub(fixed + least).max(FORMULA_WIDTH));
+        if let Some(column) = broken(table) {
+            break_cells(table, column, formula);
+        }
+        // Lines that were broken may be shorter than they had to be.
+        let widths = self::widths(table);
+        let last = widths.len() - 1;
+        let room = width.saturating_sub(widths[..last].iter().sum::<usize>() + gaps).max(8);
+        table.rows.iter_mut().for_each(|row| row[last] = shortened(&row[last], room));
+        return left_out;
+    }
+}
+
+/// Takes the arguments off the names of the last column.
+fn without_arguments(table: &mut Table) {
+    let names = |path: &str| path.split(" -> ").map(super::markup::shortened).collect::<Vec<_>>().join(" -> ");
+    table.rows.iter_mut().filter_map(|row| row.last_mut()).for_each(|cell| *cell = names(cell));
+}
+
+/// Breaks cells of a column that are wider than `width` into lines: rows of their own in which the other columns are empty.
+fn break_cells(table: &mut Table, column: usize, width: usize) {
+    let rows = std::mem::take(&mut table.rows);
+    for mut row in rows {
+        let mut pieces = broken(&row[column], width).into_iter();
+        row[column] = pieces.next().unwrap_or_default();
+        let columns = row.len();
+        table.rows.push(row);
+        table.rows.extend(pieces.map(|piece| {
+            let mut more = vec![String::new(); columns];
+            more[column] = format!("  {piece}");
+            more
+        }));
+    }
+}
+
+/// Text in lines of at most `width` columns, broken before a plus where that is possible, or else at spaces; further lines
+/// leave room for an indentation of two. Words that are longer stay whole.
+fn broken(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for (i, summand) in text.split(" + ").enumerate() {
+        let summand = if i > 0 { format!("+ {summand}") } else { summand.to_owned() };
+        let room = |lines: &[String]| if lines.len() > 1 { width.saturating_sub(2) } else { width };
+        match lines.last_mut().map(|line| (line.width() + 1 + summand.width(), line)) {
+            Some((together, line)) if together <= width.saturating_sub(2) => *line += &format!(" {summand}"),
+            _ => {
+                for (i, word) in summand.split(' ').enumerate() {
+                    let most = room(&lines);
+                    match lines.last_mut() {
+                        Some(line) if i > 0 && line.width() + 1 + word.width() <= most => *line += &format!(" {word}"),
+                        _ => lines.push(word.to_owned()),
+                    }
+                }
+            }
         }
     }
+    lines
 }
 
 fn leave_out(table: &mut Table, column: usize) {
@@ -313,23 +437,56 @@ mod tests {
         assert_eq!(shortened("計算計算計算", 7).width(), 7);
     }
 
+    const NARROW: Narrow = Narrow { least_needed: &LEAST_NEEDED, broken: None };
+
     #[test]
     fn a_narrow_screen_keeps_what_matters() {
-        let header = cells(&["#", "call path", "growth", "today", "predicted", "interval"]);
-        let row = cells(&["1", "main -> a_long_caller -> a_longer_caller -> solve", "p", "1 s", "2 s", "1.5 s to 3 s"]);
+        let header = cells(&["#", "growth", "today", "predicted", "interval", "call path"]);
+        let row = cells(&["1", "p", "1 s", "2 s", "1.5 s to 3 s", "main -> a_long_caller -> a_longer_caller -> solve"]);
         let wide = Table { header, rows: vec![row] };
         for width in [120, 80, 60, 45] {
-            let mut narrow = wide.clone();
-            fit_to(&mut narrow, width);
-            let text = super::table(&narrow);
-            assert!(text.lines().all(|line| line.width() <= width), "{width}:\n{text}");
-            assert!(text.contains("solve") && text.contains("predicted"), "{width}:\n{text}");
-            assert_eq!(text.contains("growth"), width >= 60, "{width}:\n{text}");
-            assert_eq!(text.contains("interval"), width >= 80, "{width}:\n{text}");
+            let text = fitted(&wide, Some(width), NARROW);
+            let (table, said) = text.split_once("To fit").unwrap_or((&text, ""));
+            assert!(table.lines().all(|line| line.width() <= width), "{width}:\n{text}");
+            assert!(table.contains("solve") && table.contains("predicted"), "{width}:\n{text}");
+            for (heading, least) in [("growth", 60), ("interval", 60), ("today", 60)] {
+                assert_eq!(table.contains(heading), width >= least, "{width} {heading}:\n{text}");
+                assert_eq!(said.contains(heading), width < least, "what is left out is said at {width}:\n{text}");
+            }
+            assert_eq!(said.contains('…'), width < 120 && table.contains('…'), "{width}:\n{text}");
         }
-        let mut same = wide.clone();
-        fit_to(&mut same, 120);
-        assert_eq!(same, wide);
+        assert_eq!(fitted(&wide, Some(120), NARROW), table(&wide));
+        assert_eq!(fitted(&wide, None, NARROW), table(&wide));
+    }
+
+    /// Without a width nothing is cut, and one deep call path or long formula makes no other line long.
+    #[test]
+    fn long_cells_are_whole_and_lengthen_their_own_lines_alone() {
+        let deep = ["a_name_of_a_function"; 300].join(" -> ");
+        let long = ["1.25e-6 * n^2 * log2(p)"; 20].join(" + ");
+        let rows = vec![cells(&["1 s", "n", "main"]), cells(&["2 s", &long, &deep]), cells(&["3 s", "p", "main -> b"])];
+        let text = table(&Table { header: cells(&["time", "model", "call path"]), rows });
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines[3].contains(&long) && lines[3].ends_with(&deep));
+        let others = [0, 1, 2, 4].map(|i| lines[i].len());
+        assert!(others.iter().all(|&length| length < 80), "{others:?}");
+        assert_eq!(lines[2].find("main"), lines[4].find("main"), "what is not too long lines up");
+    }
+
+    #[test]
+    fn formulas_are_broken_before_a_plus_and_nothing_of_them_is_lost() {
+        let formula = "4.65e-5 + 1.1e-6 * n^2 * log2(p) + 2.5e-7 * n^(2/3) * log2(n)^2 + 1.75e-9 * p";
+        let header = cells(&["growth", "model", "error", "call path"]);
+        let rows = vec![cells(&["n^2 * log2(p)", formula, "3.1 %", "main -> caller -> other_caller -> solve"])];
+        let narrow = Narrow { least_needed: &["growth"], broken: Some("model") };
+        let text = fitted(&Table { header, rows }, Some(80), narrow);
+        let (table, said) = text.split_once("To fit").unwrap();
+        assert!(table.lines().all(|line| line.width() <= 80), "{text}");
+        assert!(said.contains("left out: growth"), "{text}");
+        let words: Vec<&str> = table.split_whitespace().collect();
+        let found = formula.split(' ').filter(|word| words.contains(word)).count();
+        assert_eq!(found, formula.split(' ').count(), "{text}");
+        assert!(table.lines().skip(3).all(|line| line.trim_start().starts_with('+')), "{text}");
     }
 
     #[test]

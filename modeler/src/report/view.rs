@@ -8,12 +8,13 @@ use serde::Serialize;
 use super::ReportOptions;
 use super::costs::Costs;
 use super::effort::effort;
+use super::origin::{parts, phrase};
 use super::quantity::{percent, shape};
 use super::reach;
 use crate::experiment::median;
 use crate::experiment::{CallPathId, Experiment, Layout, MetricId, OverRanks};
 use crate::fit::Fits;
-use crate::model::{Kind, Method, Model, Scale, Term};
+use crate::model::{Kind, Model, Scale, Term};
 
 /// How the names of metrics with absorption begin; the mode follows.
 const ABSORPTION: &str = "absorption.";
@@ -54,6 +55,9 @@ pub(crate) struct CallPathView<'a> {
     pub kind: &'static str,
     /// Where the shape of the model came from.
     pub shape: String,
+    /// Where each part of an MPI operation's shape came from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parts: Option<String>,
     /// Leading growth.
     pub growth: String,
     /// The model as a formula.
@@ -74,6 +78,9 @@ pub(crate) struct CallPathView<'a> {
     pub then: [f64; 3],
     /// Shares of the program's cost today, at the target, and at the target with all callees.
     pub shares: [f64; 3],
+    /// Without callees: cost at the target, shares today and at the target; only where values hold those of callees.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub own: Option<[f64; 3]>,
     /// The effort beside the time.
     pub effort: Option<EffortView<'a>>,
     /// Absorption by mode.
@@ -178,7 +185,8 @@ impl<'a> View<'a> {
         CallPathView {
             id,
             kind: kind(model.kind),
-            shape: self.shape_source(model),
+            shape: phrase(self.experiment, model),
+            parts: parts(self.experiment, self.fits, model),
             growth: shape(&self.experiment.parameters, model),
             expression: model.expression(&self.experiment.parameters),
             function: function(model),
@@ -189,6 +197,10 @@ impl<'a> View<'a> {
             measured: costs.measured(self.experiment, id).map(rounded),
             then: then.map_or([f64::NAN; 3], |p| [p.value, p.lower, p.upper].map(rounded)),
             shares: [costs.share_now(id), costs.share_then(id), costs.share_with_callees(id)].map(rounded),
+            own: costs
+                .own(id)
+                .filter(|_| costs.is_inclusive())
+                .map(|own| [own.then, own.share_now, own.share_then].map(rounded)),
             effort: effort(self.experiment, model).map(|e| EffortView {
                 metric: &self.experiment.metrics[e.metric as usize].name,
                 counts: e.counts.into_iter().map(rounded).collect(),
@@ -201,16 +213,6 @@ impl<'a> View<'a> {
             runner_up: model.runners_up.first().map(|r| (r.expression.as_str(), r.reason.as_str())),
             warnings: model.warnings.iter().map(|w| (w.code, w.message.as_str())).collect(),
             others: self.others(model),
-        }
-    }
-
-    fn shape_source(&self, model: &Model) -> String {
-        match (model.method, model.effort_metric) {
-            (Method::Effort, Some(id)) => {
-                format!("shape from effort: {}", self.experiment.metrics[id as usize].name)
-            }
-            (Method::Effort, None) => "shape from effort".into(),
-            (Method::Time, _) => "shape searched in the measurements".into(),
         }
     }
 
@@ -359,7 +361,7 @@ fn quality_text(model: &Model) -> String {
         format!("at least {} repetitions", q.repetitions)
     });
     if let Some(error) = q.cross_validated_relative_error {
-        parts.push(format!("mean error at points left out one at a time {}", percent(error)));
+        parts.push(format!("mean error at points left out {}", percent(error)));
     }
     if let Some(smape) = q.smape {
         parts.push(format!("mean error of the fit (SMAPE) {}", percent(smape / 100.0)));

@@ -121,7 +121,7 @@ pub fn absorb(arguments: &AbsorbArgs, global: &GlobalArgs) -> Result<()> {
     };
     output::deliver(&text, arguments.output.output.as_deref())?;
     if let Some(file) = &arguments.plot {
-        output::write_file(file, report.svg().as_bytes())?;
+        output::deliver_by("--plot", &report.svg(), file)?;
     }
     match report.loops.len() {
         0 => Err(Error::NotModelable("No loop ran long enough to be measured; the reasons are above.".into())),
