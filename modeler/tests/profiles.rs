@@ -601,6 +601,7 @@ mod by_hand {
         };
         assert_eq!(instructions(&[(100, 100, 70), (50, 150, 90), (10, 160, 95)]), 95.0);
         assert_eq!(instructions(&[(100, 100, 70), (50, 150, 20), (90, 240, 80)]), 170.0);
+        assert_eq!(instructions(&[(100, 100, 70), (50, 150, 70)]), 140.0, "a dump after so many instructions each");
     }
 
     #[test]

@@ -31,8 +31,9 @@ struct Statistic {
     /// The highest that any said.
     highest: f64,
     is_count: bool,
-    /// Whether it fell where others were reset, so that it was reset with them.
+    /// Whether it fell where others were reset, so that it was reset with them; and whether it rose there.
     falls: bool,
+    rises: bool,
 }
 
 /// All dumps of a file.
@@ -55,7 +56,9 @@ impl Dumps {
         if begin.is_none() || begin != self.begin {
             self.resets += 1;
             for (name, known) in &mut self.statistics {
-                known.falls |= dump.get(name).is_some_and(|(value, _)| *value < known.highest);
+                let value = dump.get(name).map_or(known.highest, |(value, _)| *value);
+                known.falls |= value < known.highest;
+                known.rises |= value > known.highest;
                 known.before += std::mem::take(&mut known.last);
             }
         }
@@ -69,11 +72,11 @@ impl Dumps {
     /// What a statistic is over all dumps: the sum of a count, or what the last one says of anything else; nothing where that has
     /// been counted anew, so that the last one says nothing of the others.
     fn value(&self, name: &str, statistic: &Statistic) -> Option<f64> {
-        if GOES_ON.contains(&name) && !statistic.falls {
-            return Some(statistic.highest);
-        }
         if self.resets == 1 {
             return Some(statistic.last);
+        }
+        if GOES_ON.contains(&name) && statistic.rises && !statistic.falls {
+            return Some(statistic.highest);
         }
         statistic.is_count.then_some(statistic.before + statistic.last)
     }
