@@ -215,11 +215,18 @@ pub enum ClockChoice {
     None,
 }
 
-#[derive(Args, Debug, Default)]
+#[derive(Args, Debug)]
 pub struct InputArgs {
     /// Files or folders: our runs, profiles of other tools, Extra-P's formats. `-` is standard input.
     #[arg(required = true, value_name = "INPUT")]
     pub inputs: Vec<PathBuf>,
+    #[command(flatten)]
+    pub read: ReadArgs,
+}
+
+/// How inputs are read.
+#[derive(Args, Debug, Default)]
+pub struct ReadArgs {
     /// Read as this format instead of detecting it.
     #[arg(long, value_name = "NAME")]
     pub input_format: Option<String>,
@@ -248,9 +255,13 @@ pub struct InputArgs {
     /// What values over ranks and threads mean in profiles of other tools (Extra-P's own flag).
     #[arg(long, value_enum, default_value_t = ScalingChoice::Weak, value_name = "HOW")]
     pub scaling: ScalingChoice,
-    /// Read values of call paths with those of their callees (cubex and hpctoolkit).
-    #[arg(long)]
+    /// Values of call paths hold those of their callees: profiles of cubex and hpctoolkit are read so, and values of formats
+    /// that do not tell are taken to be so.
+    #[arg(long, conflicts_with = "exclusive")]
     pub inclusive: bool,
+    /// Values of call paths do not hold those of their callees, even if they look so.
+    #[arg(long)]
+    pub exclusive: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -263,13 +274,6 @@ pub enum ScalingChoice {
     WeakThreaded,
     /// The sum over all ranks and threads.
     Strong,
-}
-
-impl InputArgs {
-    /// One input, without flags of its own.
-    pub fn of(path: PathBuf, input_format: Option<String>) -> Self {
-        Self { inputs: vec![path], input_format, ..Self::default() }
-    }
 }
 
 #[derive(Args, Debug)]
@@ -403,9 +407,11 @@ pub struct PredictArgs {
 
 #[derive(Args, Debug)]
 #[command(after_help = "\
-The ratio is the second's prediction over the first's: above one, the second is the slower.
+The ratio is the second's prediction over the first's: above one, the second is the slower. What says how inputs are \
+read counts for both.
 Examples:
   poise compare old.runs new.runs
+  poise compare old.csv new.csv --columns 'p=parameter,t=metric:time[ms]'
   poise compare laptop.json cluster.json --at p=4096,n=48000 --format json")]
 pub struct CompareArgs {
     /// The first experiment: a file or folder of any known format.
@@ -414,9 +420,8 @@ pub struct CompareArgs {
     /// The second experiment, over the same parameters.
     #[arg(value_name = "B")]
     pub second: PathBuf,
-    /// Read both as this format instead of detecting it.
-    #[arg(long, value_name = "NAME")]
-    pub input_format: Option<String>,
+    #[command(flatten)]
+    pub read: ReadArgs,
     /// The scale to compare at; by default twice the largest measured value of each parameter of A.
     #[arg(long, value_name = "p=4096,n=48000", value_parser = parse_assignments)]
     pub at: Option<Assignments>,

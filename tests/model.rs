@@ -214,7 +214,7 @@ fn explaining_names_every_odd_input() {
         assert!(line.starts_with(place) && line.contains(reason), "{line}");
     }
     assert!(
-        outcome.stdout.contains("parameter p: 2 4 8 16 32\npoints: 5, with 2 to 2 repetitions"),
+        outcome.stdout.contains("parameter p: 2 4 8 16 32\npoints: 5, with 2 repetitions of each\n"),
         "{}",
         outcome.stdout
     );

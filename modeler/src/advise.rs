@@ -6,7 +6,10 @@
 //! least squares (Plackett, Biometrika 37, 1950), whatever its value will be. A rival function that is off by d there
 //! keeps exp(-d²/2σ²) of its weight if the model is right. So what a run is worth is known before it is paid for.
 
-use crate::experiment::{Experiment, MetricId};
+use std::collections::HashSet;
+
+use crate::callees::Callees;
+use crate::experiment::{CallPathId, Experiment, MetricId};
 use crate::fit::Fits;
 use crate::model::{Method, Model, Term};
 
@@ -63,7 +66,7 @@ pub enum End {
 /// What to measure next.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Advice {
-    /// Predicted time at the target in seconds, the sum over all call paths.
+    /// Predicted time of the whole program at the target in seconds.
     pub seconds: f64,
     /// Half the interval's relative width there now, without the noise of a single run. Where call paths count, this and all
     /// other widths are means over them.
@@ -102,6 +105,8 @@ struct Knowledge<'a> {
     /// Weights of the rivals of the model, and of its effort's model.
     weights: [Vec<f64>; 2],
     noise: f64,
+    /// Whether its time is one of those that add up to the whole program's.
+    is_part: bool,
 }
 
 impl<'a> Knowledge<'a> {
@@ -112,7 +117,7 @@ impl<'a> Knowledge<'a> {
             [Some(model), effort].map(|m| m.map_or(Vec::new(), |m| m.uncertainty.rivals.iter().map(|r| r.0).collect()));
         let noise = model.uncertainty.noise_level().max(LEAST_NOISE);
         let covariance = model.uncertainty.covariance.clone();
-        Self { model, effort, covariance, weights, noise }
+        Self { model, effort, covariance, weights, noise, is_part: true }
     }
 
     /// How the coefficients enter at `x`, relative to the value there.
@@ -182,7 +187,7 @@ fn disagreement(model: &Model, weights: &[f64], x: &[f64]) -> f64 {
 /// Part of the time at the target from which on a call path counts by itself, or a tenth of the mean part if that is less.
 const LEAST_SHARE: f64 = 0.001;
 
-/// What is known of the whole program: the sum of the times of all call paths.
+/// What is known of the whole program: the sum of the times of its parts.
 #[derive(Clone)]
 struct Program<'a> {
     paths: Vec<Knowledge<'a>>,
@@ -192,7 +197,7 @@ struct Program<'a> {
 
 impl Program<'_> {
     fn seconds(&self, x: &[f64]) -> f64 {
-        self.paths.iter().map(|k| k.model.at(x).max(0.0)).sum()
+        self.paths.iter().filter(|k| k.is_part).map(|k| k.model.at(x).max(0.0)).sum()
     }
 
     /// Of relative variances of call paths at `x`: the standard error of their sum over the sum, since they err independently
@@ -270,8 +275,13 @@ impl Program<'_> {
 #[must_use]
 pub fn advise(experiment: &Experiment, fits: &Fits, options: &AdviseOptions) -> Option<Advice> {
     let time = time_of(experiment, fits)?;
+    let parts: HashSet<CallPathId> = Callees::of(experiment, time).parts(experiment, time).into_iter().collect();
     let timed = fits.models.iter().filter(|m| m.metric == time);
-    let paths: Vec<Knowledge> = timed.map(|m| Knowledge::of(m, fits)).collect();
+    // What lies in another call path's time is of interest only where each counts by itself.
+    let paths: Vec<Knowledge> = timed
+        .filter(|m| options.each || parts.contains(&m.callpath))
+        .map(|m| Knowledge { is_part: parts.contains(&m.callpath), ..Knowledge::of(m, fits) })
+        .collect();
     let program = Program { paths, each: options.each };
     let target = &options.target;
     // The interval at this level is so many standard errors wide on each side.

@@ -388,8 +388,13 @@ pub(crate) fn prior_model(
     let corner: Vec<f64> = model.uncertainty.range.iter().map(|r| r.1).collect();
     let one = term_of_one();
     let constant = (model.constant >= MATTERS * model.at(&corner)).then_some(&one);
-    let terms: Vec<&Term> = prior_terms(prior, &corner).into_iter().chain(constant).collect();
-    model.growth = leading_growth(&terms, &corner);
+    let mut terms = prior_terms(prior, &corner);
+    // That an operation could wait is no growth of its time where the times show nothing of it.
+    let is_waiting = |t: &&Term| t.role == Role::Waiting;
+    if !terms.iter().all(is_waiting) && !model.terms.iter().any(|t| is_waiting(&t) && t.coefficient != 0.0) {
+        terms.retain(|t| !is_waiting(t));
+    }
+    model.growth = leading_growth(&terms.into_iter().chain(constant).collect::<Vec<_>>(), &corner);
     if runners_up > 0 {
         let describe = |f: &(CoefficientFit, &Vec<Group>)| prior_runner_up(experiment, data, (&fit, &model), f);
         let mut losers: Vec<RunnerUp> = fits.iter().map(describe).collect();

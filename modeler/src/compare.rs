@@ -1,5 +1,7 @@
 //! Two experiments side by side: how their models differ at a scale, and from which scale one overtakes the other.
 
+use std::fmt;
+
 use crate::experiment::{Experiment, OverRanks};
 use crate::fit::Fits;
 use crate::model::{Model, Prediction};
@@ -110,6 +112,24 @@ pub struct Pair<'a> {
     pub crossovers: Vec<Crossover>,
 }
 
+/// A metric that both experiments have in units of which none can be converted into the other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OtherUnits<'a> {
+    /// The metric's name.
+    pub metric: &'a str,
+    /// Its unit in the first experiment; empty where none is told.
+    pub first: &'a str,
+    /// Its unit in the second experiment.
+    pub second: &'a str,
+}
+
+impl fmt::Display for OtherUnits<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let unit = |unit: &str| if unit.is_empty() { "without a unit".to_owned() } else { format!("in {unit}") };
+        write!(f, "{} is {} in the first and {} in the second", self.metric, unit(self.first), unit(self.second))
+    }
+}
+
 /// A series by its names.
 pub type SeriesName<'a> = (Vec<&'a str>, &'a str);
 
@@ -122,6 +142,8 @@ pub struct Comparison<'a> {
     pub target: Vec<f64>,
     /// Series modelled in both, in the first experiment's order.
     pub pairs: Vec<Pair<'a>>,
+    /// Metrics whose models are in units that cannot be compared, in the first experiment's order.
+    pub other_units: Vec<OtherUnits<'a>>,
     /// Call path and metric of models that only the first has.
     pub only_first: Vec<SeriesName<'a>>,
     /// Call path and metric of models that only the second has.
@@ -142,8 +164,17 @@ pub fn compare<'a>(first: Side<'a>, second: Side<'a>, target: &[f64], level: f64
     let find = |all: &[(Key<'a>, &'a Model)], key: &Key| all.iter().find(|(k, _)| k == key).map(|&(_, m)| m);
     let names = |key: &Key<'a>| (key.0.clone(), key.1);
     let range = Range { first: first.experiment, second: second.experiment, order: &order };
+    let unit = |side: Side<'a>, model: &Model| side.experiment.metrics[model.metric as usize].unit.as_str();
+    let mut other_units: Vec<OtherUnits> = Vec::new();
+    for (key, model) in &ours {
+        let Some(other) = find(&theirs, key) else { continue };
+        let units = OtherUnits { metric: key.1, first: unit(first, model), second: unit(second, other) };
+        if units.first != units.second && !other_units.contains(&units) {
+            other_units.push(units);
+        }
+    }
     let pair = |(key, model): &(Key<'a>, &'a Model)| {
-        find(&theirs, key).map(|other| {
+        find(&theirs, key).filter(|other| unit(first, model) == unit(second, other)).map(|other| {
             let both = Both { first: model, second: other, order: &order, level };
             let (a, b) = both.at(target);
             Pair {
@@ -161,6 +192,7 @@ pub fn compare<'a>(first: Side<'a>, second: Side<'a>, target: &[f64], level: f64
         parameters: &first.experiment.parameters,
         target: target.to_vec(),
         pairs: ours.iter().filter_map(pair).collect(),
+        other_units,
         only_first: ours.iter().filter(|(k, _)| find(&theirs, k).is_none()).map(|(k, _)| names(k)).collect(),
         only_second: theirs.iter().filter(|(k, _)| find(&ours, k).is_none()).map(|(k, _)| names(k)).collect(),
     })
@@ -311,6 +343,18 @@ mod tests {
         assert!((crossover.at - 100.0).abs() < 1e-3, "{crossover:?}");
         assert!(crossover.lower.unwrap() < 100.0 && crossover.upper.unwrap() > 100.0, "{crossover:?}");
         assert!(crossover.upper.unwrap() < 103.0, "{crossover:?}");
+    }
+
+    #[test]
+    fn what_is_in_other_units_is_no_pair() {
+        let (a, fa) = experiment(["p", "n"], |_, n| n);
+        let (mut b, fb) = experiment(["p", "n"], |_, n| n);
+        b.metrics[0].unit = "cycles".into();
+        let side = |experiment, fits| Side { experiment, fits };
+        let found = compare(side(&a, &fa), side(&b, &fb), &[1.0, 1.0], 0.9).unwrap();
+        assert!(found.pairs.is_empty() && found.only_first.is_empty() && found.only_second.is_empty());
+        let [only] = &found.other_units[..] else { panic!("{:?}", found.other_units) };
+        assert_eq!(only.to_string(), "basic_blocks is without a unit in the first and in cycles in the second");
     }
 
     #[test]

@@ -29,6 +29,16 @@ pub struct Metric {
     pub over_ranks: Option<OverRanks>,
 }
 
+/// What the value of a call path includes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Values {
+    /// What the call path does itself.
+    #[default]
+    Exclusive,
+    /// Also what its callees do.
+    Inclusive,
+}
+
 /// Index of a call path in [`Experiment::callpaths`].
 pub type CallPathId = u32;
 /// Index of a measurement point in [`Experiment::points`].
@@ -99,6 +109,9 @@ pub struct Experiment {
     pub series: Vec<Series>,
     /// Metrics whose values a report has rounded, and the relative standard deviation of that, ascending.
     pub rounded: Vec<(MetricId, f64)>,
+    /// What the values of call paths include, where the input, its reader or the user says; [`crate::callees`] judges the
+    /// others.
+    pub included: Option<Values>,
     /// The values of all series, back to back; per series point by point, repetitions of a point next to each other
     /// in the order they were added.
     pub values: Vec<f64>,
@@ -264,6 +277,8 @@ pub struct ExperimentBuilder {
     metrics: Vec<Metric>,
     /// See [`Experiment::rounded`].
     rounded: BTreeMap<MetricId, f64>,
+    /// See [`Experiment::included`].
+    included: Option<Values>,
     /// `(callpath, metric, point, value)` in the order they were added.
     records: Vec<(CallPathId, MetricId, PointId, f64)>,
 }
@@ -331,6 +346,18 @@ impl ExperimentBuilder {
         *known = known.max(deviation);
     }
 
+    /// Says what the values of call paths include.
+    ///
+    /// ```
+    /// use modeler::experiment::{ExperimentBuilder, Values};
+    /// let mut builder = ExperimentBuilder::new(["p"]);
+    /// builder.include(Values::Inclusive);
+    /// assert_eq!(builder.finish().included, Some(Values::Inclusive));
+    /// ```
+    pub fn include(&mut self, values: Values) {
+        self.included = Some(values);
+    }
+
     /// Adds one measured value; several at one point are its repetitions.
     pub fn add(&mut self, callpath: CallPathId, metric: MetricId, point: PointId, value: f64) {
         self.records.push((callpath, metric, point, value));
@@ -339,7 +366,7 @@ impl ExperimentBuilder {
     /// Sorts everything into columns.
     #[must_use]
     pub fn finish(self) -> Experiment {
-        let Self { parameters, points, callpaths, metrics, rounded, mut records, .. } = self;
+        let Self { parameters, points, callpaths, metrics, rounded, included, mut records, .. } = self;
         let mut order: Vec<usize> = (0..points.len()).collect();
         order.sort_by(|&a, &b| {
             points[a].iter().zip(&points[b]).fold(std::cmp::Ordering::Equal, |o, (x, y)| o.then(x.total_cmp(y)))
@@ -360,6 +387,7 @@ impl ExperimentBuilder {
             callpaths,
             metrics,
             rounded: rounded.into_iter().collect(),
+            included,
             values: records.iter().map(|r| r.3).collect(),
             ..Experiment::default()
         };

@@ -9,6 +9,7 @@ pub mod advise;
 pub mod analysis;
 mod axis;
 mod build;
+pub mod callees;
 mod coefficients;
 pub mod compare;
 mod decompose;

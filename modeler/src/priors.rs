@@ -264,6 +264,81 @@ const OPERATIONS: &[(&str, Operation)] = &[
 /// Any other MPI function: a start-up per call and one per level of a tree, since some of them synchronise.
 const OTHER: Operation = operation(&[Once, Tree], None, None, Bytes::Received);
 
+/// A function that only looks into its own process, whatever the communicator: each call costs the same.
+const LOCAL: Operation = operation(&[Once], None, None, Bytes::Received);
+
+/// Functions that MPI 4.1 calls local and that move no message: their completion depends on the calling process alone.
+/// Names as in [`OPERATIONS`].
+const LOCAL_NAMES: [&str; 44] = [
+    "address",
+    "aint_add",
+    "aint_diff",
+    "alloc_mem",
+    "attr_get",
+    "buffer_attach",
+    "cart_coords",
+    "cart_get",
+    "cart_rank",
+    "cart_shift",
+    "cartdim_get",
+    "comm_compare",
+    "comm_get_attr",
+    "comm_get_errhandler",
+    "comm_get_name",
+    "comm_group",
+    "comm_rank",
+    "comm_remote_group",
+    "comm_remote_size",
+    "comm_set_attr",
+    "comm_set_errhandler",
+    "comm_set_name",
+    "comm_size",
+    "comm_test_inter",
+    "dims_create",
+    "error_class",
+    "error_string",
+    "finalized",
+    "free_mem",
+    "get_address",
+    "get_library_version",
+    "get_processor_name",
+    "get_version",
+    "initialized",
+    "is_thread_main",
+    "pcontrol",
+    "query_thread",
+    "reduce_local",
+    "topo_test",
+    "win_get_attr",
+    "win_get_group",
+    "win_get_name",
+    "wtick",
+    "wtime",
+];
+/// Beginnings of names that only local functions have: data types, groups, statuses, operators and infos are objects of one
+/// process, and sizes of packed data are computed from them.
+const LOCAL_BEGINNINGS: [&str; 14] = [
+    "type_",
+    "group_",
+    "status_",
+    "op_",
+    "info_",
+    "get_count",
+    "get_elements",
+    "pack",
+    "unpack",
+    "graph_get",
+    "graphdims_get",
+    "graph_neighbors",
+    "dist_graph_neighbors",
+    "errhandler_",
+];
+
+/// Whether the function of this plain name is local.
+fn is_local(plain: &str) -> bool {
+    LOCAL_NAMES.contains(&plain) || LOCAL_BEGINNINGS.iter().any(|beginning| plain.starts_with(beginning))
+}
+
 impl Operation {
     /// The operation that a call path's last name denotes, if it begins with `MPI_`.
     ///
@@ -278,7 +353,7 @@ impl Operation {
             .or_else(|| blocking.and_then(find))
             .or_else(|| without_counts(plain))
             .or_else(|| blocking.and_then(without_counts));
-        Some(found.unwrap_or(OTHER))
+        Some(found.unwrap_or(if is_local(plain) { LOCAL } else { OTHER }))
     }
 
     /// Whether its cost depends on how many bytes it moves.
@@ -403,6 +478,31 @@ mod tests {
         assert_eq!(Operation::named("MPI_Isend"), Operation::named("MPI_Send"));
         assert_eq!(Operation::named("MPI_Init"), Some(OTHER));
         assert_eq!(Operation::named("solve"), None);
+    }
+
+    #[test]
+    fn local_functions_cost_the_same_however_large_the_communicator() {
+        let at = |name: &str, visits: &Found| {
+            let prior = Operation::named(name).unwrap().prior(visits, None, Vec::new(), &Communicator::world(0));
+            groups_at(&prior, &[1024.0, 100.0])
+        };
+        // Three calls at every scale: one constant; five calls for each of n = 100: 500 and a constant.
+        let local =
+            ["MPI_Comm_rank", "mpi_comm_size_", "MPI_Wtime", "MPI_Get_count", "MPI_Type_commit", "MPI_Pack_size"];
+        for name in local.into_iter().chain([
+            "MPI_Group_incl",
+            "MPI_Initialized",
+            "MPI_Cart_coords",
+            "MPI_Status_set_cancelled",
+        ]) {
+            assert_eq!(at(name, &count(3.0, &[])), [1.0], "{name}");
+            assert_eq!(at(name, &count(0.0, &[(5.0, 1, 1)])), [500.0, 1.0], "{name}");
+        }
+        // These synchronise, or may: three calls times log2(1024).
+        for name in ["MPI_Comm_split", "MPI_Comm_free", "MPI_Win_create", "MPI_Init", "MPI_Cart_create", "MPI_Comm_dup"]
+        {
+            assert_eq!(at(name, &count(3.0, &[])), [30.0, 1.0], "{name}");
+        }
     }
 
     #[test]

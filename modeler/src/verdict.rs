@@ -7,6 +7,14 @@ use crate::model::{Growth, Model, Prediction, Term};
 const MATTERS: f64 = 0.01;
 /// Shapes that explain the measurements less than this times as well as the chosen one are not held against it.
 const PLAUSIBLE: f64 = 0.05;
+/// Two shapes can be told apart where they differ by this many standard errors of the mean of some runs...
+const APART: f64 = 3.0;
+/// ... whose noise is at least this, since nothing is measured more exactly beyond the measured range ...
+const LEAST_NOISE: f64 = 0.02;
+/// ... and so many runs at most.
+const MOST_RUNS: f64 = 5.0;
+/// How often the parameter is doubled in the search for such a place.
+const DOUBLINGS: i32 = 6;
 
 /// The outcome of one expectation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -92,7 +100,56 @@ fn decide(lower: f64, upper: f64, limit: f64) -> Verdict {
     }
 }
 
+/// Why a growth is undecided: another shape that explains the measurements nearly as well and gives the other answer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rival {
+    /// Its leading growth in the parameter.
+    pub growth: Growth,
+    /// How probable it is beside the model, whose own probability is 1.
+    pub weight: f64,
+    /// Relative noise of a measurement.
+    pub noise: f64,
+    /// What would tell the two apart; `None` where a few runs at up to 64 times the corner's value of the parameter do not.
+    pub apart: Option<Apart>,
+}
+
+/// A place at which a few runs tell two shapes apart: the first of twice, four times, eight times the corner's value of a
+/// parameter at which five runs at most do.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Apart {
+    /// The parameter's value.
+    pub at: f64,
+    /// By how much the rival differs from the model there, relative to the model.
+    pub off: f64,
+    /// How many runs make the standard error of their mean a third of the difference, on the scale of logarithms.
+    pub runs: u32,
+}
+
 impl Model {
+    /// The most probable shape because of which [`Model::grows_at_most`] leaves the growth in this parameter undecided.
+    #[must_use]
+    pub fn rival_of_growth(&self, parameter: usize, bound: Growth, corner: &[f64]) -> Option<Rival> {
+        let key = |growth: Growth| (growth.exponent, growth.log_exponent);
+        let complies = |growth: Growth| key(growth) <= key(bound);
+        let own = complies(self.growth[parameter]);
+        let rivals = self.uncertainty.rivals.iter().filter(|rival| rival.0 >= PLAUSIBLE);
+        let others = rivals.map(|rival| (rival, leading(rival.1, &rival.2, parameter, corner)));
+        let ((weight, constant, terms), growth) =
+            others.filter(|(_, growth)| complies(*growth) != own).max_by(|(a, _), (b, _)| a.0.total_cmp(&b.0))?;
+        let noise = self.uncertainty.noise_level();
+        let apart = |doubling: i32| {
+            let mut x = corner.to_vec();
+            x[parameter] *= 2_f64.powi(doubling);
+            let ratio = (constant + terms.iter().map(|t| t.at(&x)).sum::<f64>()) / self.at(&x);
+            // What falls to nothing, or below, is as far away as can be.
+            let distance = if ratio > 0.0 { ratio.ln().abs() } else { f64::INFINITY };
+            let runs = (APART * noise.max(LEAST_NOISE) / distance).powi(2).ceil().max(1.0);
+            (runs <= MOST_RUNS).then(|| Apart { at: x[parameter], off: (ratio - 1.0).abs(), runs: runs as u32 })
+        };
+        let apart = (1..=DOUBLINGS).find_map(apart);
+        Some(Rival { growth, weight: *weight, noise, apart })
+    }
+
     /// Whether the model grows at most as `bound` in the parameter with this index, over the terms that are at least
     /// 1 % of the model at `corner`, one coordinate per parameter. Where the shape was searched in noisy data, the shapes
     /// that explain them nearly as well must agree, or else it is undecided.
@@ -190,6 +247,21 @@ mod tests {
         let near: Vec<Verdict> =
             [bound(1, 0), bound(1, 1)].map(|b| model.grows_at_most(0, b, &[256.0])).into_iter().collect();
         assert!(near.contains(&Verdict::Undecided), "{near:?} {:?}", model.growth);
+        for (bound, verdict) in [bound(1, 0), bound(1, 1)].into_iter().zip(near) {
+            let rival = model.rival_of_growth(0, bound, &[256.0]);
+            assert_eq!(rival.is_some(), verdict == Verdict::Undecided);
+            let Some(rival) = rival else { continue };
+            let complies = |g: Growth| (g.exponent, g.log_exponent) <= (bound.exponent, bound.log_exponent);
+            assert_ne!(complies(rival.growth), complies(model.growth[0]), "the rival gives the other answer");
+            assert!(rival.weight >= 0.05 && rival.noise > 0.1, "{rival:?}");
+            let Some(Apart { at, off, runs }) = rival.apart else { continue };
+            assert!(at >= 512.0 && (at / 256.0).log2().fract() == 0.0, "{rival:?}");
+            // Nearer to one the ratio's logarithm is its distance from one; five runs halve the noise at least.
+            assert!(
+                off.max((1.0 - off.min(0.99)).ln().abs()) * f64::from(runs).sqrt() >= 3.0 * rival.noise,
+                "{rival:?}"
+            );
+        }
     }
 
     #[test]

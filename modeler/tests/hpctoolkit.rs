@@ -271,7 +271,7 @@ fn write(folder: &Path, meta: &[u8], profile: &[u8]) {
 }
 
 fn read(path: &Path, values: Values) -> Input {
-    let options = ReadOptions { values, ..ReadOptions::default() };
+    let options = ReadOptions { values: Some(values), ..ReadOptions::default() };
     formats::read(&[path.to_owned()], &options).unwrap_or_else(|e| panic!("{e}"))
 }
 

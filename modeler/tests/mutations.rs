@@ -235,7 +235,7 @@ fn no_mutation_of_a_real_file_makes_a_reader_panic_or_fill_the_memory() {
             let length = bytes.len();
             let format = told.filter(|_| random.random());
             let inclusive = format.is_some_and(|f| Format::INCLUSIVE.contains(&f)) && random.random();
-            let values = if inclusive { Values::Inclusive } else { Values::Exclusive };
+            let values = inclusive.then_some(Values::Inclusive);
             let (read, memory) = measured(bytes, &ReadOptions { format, values, ..options.clone() });
             assert!(memory < HARMLESS + LARGEST * length, "{file}: {memory} bytes for {length}");
             match read {

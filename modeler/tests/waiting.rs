@@ -242,3 +242,34 @@ fn what_one_rank_sends_is_no_more_than_its_mean() {
     let (predicted, expected) = (model.predict(&[1024.0, 1e6], 0.9).value, STARTUP / 1024.0 + 1e6 * PER_BYTE);
     assert!((predicted / expected - 1.0).abs() < 0.01, "{predicted} instead of {expected}: {model:?}");
 }
+
+/// The clock says that a scatter could wait for work of n², the times that it never does: its time grows as its bytes.
+#[test]
+fn waiting_that_times_do_not_show_is_no_growth() {
+    let mut builder = ExperimentBuilder::new(["p", "n"]);
+    let mut metric = |name: &str, unit: &str| {
+        builder.metric(Metric { name: name.into(), unit: unit.into(), over_ranks: Some(OverRanks::Mean) })
+    };
+    let (clock, visits, bytes) =
+        (metric("logical_wait", "ticks"), metric("visits", ""), metric("bytes_received", "bytes"));
+    let time = metric("time", "s");
+    let scatter = builder.callpath(["main", "share", "MPI_Scatter"]);
+    let received = |p: f64, n: f64| 8.0 * n * p.sqrt();
+    let seconds = |p: f64, n: f64| p.log2() * STARTUP + received(p, n) * PER_BYTE * (1.0 - 1.0 / p);
+    for p in [4.0_f64, 16.0, 64.0, 256.0, 1024.0] {
+        for n in SIZES {
+            let point = builder.point(&[p, n]);
+            builder.add(scatter, clock, point, 4.0 * n * n);
+            builder.add(scatter, visits, point, 1.0);
+            builder.add(scatter, bytes, point, received(p, n));
+            builder.add(scatter, time, point, seconds(p, n));
+        }
+    }
+    let experiment = builder.finish();
+    let fits = fit(&experiment);
+    let model = fits.models.iter().find(|model| model.metric == time).unwrap();
+    let growth: Vec<Exponent> = model.growth.iter().map(|growth| growth.exponent).collect();
+    assert_eq!(growth, [Exponent::new(1, 2), Exponent::from_integer(1)], "{:?}", model.terms);
+    let (expected, predicted) = (seconds(4096.0, 48000.0), model.predict(&[4096.0, 48000.0], 0.9).value);
+    assert!((predicted / expected - 1.0).abs() < 0.01, "{predicted} instead of {expected}");
+}

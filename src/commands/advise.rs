@@ -11,7 +11,7 @@ use modeler::report::{Table, default_target, doubt, quantity};
 use serde_json::{Map, Value, json};
 
 use crate::cli::{
-    Assignments, FitArgs, GlobalArgs, InputArgs, OutputArgs, OutputFormat, parse_assignments, parse_level,
+    Assignments, FitArgs, GlobalArgs, OutputArgs, OutputFormat, ReadArgs, parse_assignments, parse_level,
 };
 use crate::commands::input;
 use crate::error::{Error, Result};
@@ -24,17 +24,13 @@ Examples:
   poise advise study.runs --at p=4096,n=48000                what to add
   poise advise study.runs --at p=4096,n=48000 --budget 20    with 20 core-hours
   poise advise study.runs --at p=4096,n=48000 --each         for every call path
-A run's cost is its predicted time, summed over all call paths, times its ranks.")]
+A run's cost is its predicted time, that of the whole program, times its ranks.")]
 pub struct AdviseArgs {
     /// Files or folders: our runs, profiles of other tools, Extra-P's formats. `-` is standard input.
     #[arg(value_name = "INPUT", required_unless_present = "design")]
     pub inputs: Vec<PathBuf>,
-    /// Read as this format instead of detecting it.
-    #[arg(long, value_name = "NAME")]
-    pub input_format: Option<String>,
-    /// Read tables whose columns have these roles, as in poise model.
-    #[arg(long, value_name = "p=parameter,time=metric,…", conflicts_with = "input_format")]
-    pub columns: Option<String>,
+    #[command(flatten)]
+    pub read: ReadArgs,
     /// A parameter and the values that it may take; once per parameter. Prints the smallest first design over them; no
     /// input is read.
     #[arg(long, value_name = "p=2,4,8,16,32", value_parser = parse_axis, conflicts_with = "inputs")]
@@ -110,13 +106,7 @@ pub fn advise(arguments: &AdviseArgs, global: &GlobalArgs) -> Result<()> {
     if !arguments.design.is_empty() {
         return design(arguments);
     }
-    let inputs = InputArgs {
-        inputs: arguments.inputs.clone(),
-        input_format: arguments.input_format.clone(),
-        columns: arguments.columns.clone(),
-        ..InputArgs::default()
-    };
-    let Input { experiment, warnings, .. } = input::read(&inputs, global)?;
+    let Input { experiment, warnings, .. } = input::read_paths(&arguments.inputs, &arguments.read, global)?;
     let target = match &arguments.at {
         Some(at) => input::coordinates(&experiment, at)?,
         None => default_target(&experiment),

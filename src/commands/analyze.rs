@@ -50,7 +50,7 @@ pub struct AnalyzeArgs {
     /// Bring every column of numbers to one range first.
     #[arg(long, value_enum, value_name = "HOW")]
     pub normalize: Option<NormalizationChoice>,
-    /// Metrics of this call path, such as `main -> solve`; by default the sum over all call paths.
+    /// Metrics of this call path, such as `main -> solve`; by default of the whole program.
     #[arg(long, value_name = "PATH")]
     pub callpath: Option<String>,
     /// Which rank's value, where profiles have several.
@@ -121,7 +121,7 @@ fn parse_rule(text: &str) -> Result<Rule, String> {
 
 /// Reads, analyses, draws, prints.
 pub fn analyze(arguments: &AnalyzeArgs, global: &GlobalArgs, progress: &Progress) -> Result<()> {
-    let options = input::read_options(&arguments.input)?;
+    let options = input::read_options(&arguments.input.read)?;
     let selection =
         Selection { callpath: arguments.callpath.clone(), over_ranks: input::over_ranks(arguments.over_ranks) };
     progress.step("reading the rows");

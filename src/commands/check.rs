@@ -9,11 +9,11 @@ use modeler::experiment::{CallPathId, MetricId};
 use modeler::formats::Input;
 use modeler::report::terminal::{Narrow, fitted};
 use modeler::report::{Table, growth, largest, quantity};
-use modeler::verdict::{self, Verdict};
+use modeler::verdict::{self, Apart, Verdict};
 use modeler::{Experiment, Fits, Model, Prediction};
 use serde::Serialize;
 
-use crate::cli::{Assignments, CheckArgs, GlobalArgs, InputArgs, OutputFormat};
+use crate::cli::{Assignments, CheckArgs, GlobalArgs, OutputFormat};
 use crate::commands::input;
 use crate::error::{Error, Result};
 use crate::expectations::{self, Expectation, Requirement};
@@ -30,6 +30,9 @@ struct Judged {
     verdict: &'static str,
     /// What was found.
     found: String,
+    /// Why it is undecided and what would decide it, where that is more than an interval.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
     /// Line in the file of expectations.
     line: usize,
 }
@@ -113,10 +116,12 @@ fn read_all(
         match &expectation.requirement {
             Requirement::Growth(bounds) => known_parameters(experiment, expectation, bounds, arguments)?,
             Requirement::AtMost(_) => {}
-            Requirement::Baseline { path, .. } if baselines.contains_key(path) => {}
             Requirement::Baseline { path, .. } => {
-                let baseline = read_baseline(path, experiment, expectation, arguments, global)?;
-                baselines.insert(path.clone(), baseline);
+                if !baselines.contains_key(path) {
+                    let baseline = read_baseline(path, experiment, expectation, arguments, global)?;
+                    baselines.insert(path.clone(), baseline);
+                }
+                same_unit(experiment, &baselines[path], expectation, arguments)?;
             }
         }
     }
@@ -144,10 +149,9 @@ fn read_baseline(
     arguments: &CheckArgs,
     global: &GlobalArgs,
 ) -> Result<Experiment> {
-    let input = input::read(&InputArgs::of(path.to_owned(), None), global).map_err(|error| match error {
-        Error::Input(what) => {
-            at_line(arguments, expectation.lines.requirement, &format!("the baseline cannot be used: {what}"))
-        }
+    let here = |what: &str| at_line(arguments, expectation.lines.requirement, what);
+    let input = input::read_baseline(path, &arguments.fitted.input.read, global).map_err(|error| match error {
+        Error::Input(what) => here(&format!("the baseline cannot be used: {what}")),
         other => other,
     })?;
     let (mut ours, mut theirs) = (experiment.parameters.clone(), input.experiment.parameters.clone());
@@ -160,7 +164,27 @@ fn read_baseline(
             path.display()
         )));
     }
+    input::check_included(experiment, &input.experiment)?;
     Ok(input.experiment)
+}
+
+/// Refuses a baseline that has the metric in a unit that cannot be converted.
+fn same_unit(
+    experiment: &Experiment,
+    baseline: &Experiment,
+    expectation: &Expectation,
+    arguments: &CheckArgs,
+) -> Result<()> {
+    let metric = &expectation.metric;
+    let unit = |of: &Experiment| of.metrics.iter().find(|m| m.name == *metric).map(|m| m.unit.clone());
+    match (unit(experiment), unit(baseline)) {
+        (Some(ours), Some(theirs)) if ours != theirs => {
+            let what =
+                format!("the baseline has {metric} in `{theirs}` and the input in `{ours}`, which cannot be compared");
+            Err(at_line(arguments, expectation.lines.requirement, &what))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Fits the call paths of each baseline that have models here.
@@ -256,7 +280,14 @@ impl Judge<'_> {
                 (Verdict::Undecided, "a model".to_owned(), format!("no model: {reason}"))
             }
         };
+        let reason = match &expectation.requirement {
+            Requirement::Growth(bounds) if verdict == Verdict::Undecided => {
+                self.model(callpath, metric).and_then(|model| self.doubt(model, bounds))
+            }
+            _ => None,
+        };
         Judged {
+            reason,
             callpath: self.experiment.path(callpath).into_iter().map(str::to_owned).collect(),
             metric: expectation.metric.clone(),
             expected,
@@ -306,6 +337,40 @@ impl Judge<'_> {
                 (verdict::no_worse(ratio, *tolerance), expected, found)
             }
         }
+    }
+
+    /// Why the growth of a model is undecided, and what would decide it, a sentence.
+    fn doubt(&self, model: &Model, bounds: &[(String, modeler::model::Growth)]) -> Option<String> {
+        let (parameters, corner) = (&self.experiment.parameters, largest(self.experiment));
+        let of = |(name, bound): &(String, modeler::model::Growth)| {
+            let index = parameters.iter().position(|p| p == name)?;
+            Some((index, model.rival_of_growth(index, *bound, &corner)?))
+        };
+        let (index, rival) = bounds.iter().find_map(of)?;
+        let name = &parameters[index..=index];
+        let percent = |share: f64| format!("{} %", quantity(100.0 * share, ""));
+        let decide = match rival.apart {
+            Some(Apart { at, off, runs }) => format!(
+                "the two differ by {} at {} = {}: {} there would tell them apart (noise {})",
+                percent(off),
+                name[0],
+                quantity(at, ""),
+                if runs == 1 { "one run".to_owned() } else { format!("{runs} runs") },
+                percent(rival.noise)
+            ),
+            None => format!(
+                "with noise of {} no few runs at up to 64 times the largest {} would tell them apart: measure with less noise, or effort",
+                percent(rival.noise),
+                name[0]
+            ),
+        };
+        Some(format!(
+            "growth as {} in {} is {} times as probable as the model's {}, and {decide}.",
+            growth(name, &[rival.growth]),
+            name[0],
+            quantity(rival.weight, ""),
+            growth(name, &model.growth[index..=index])
+        ))
     }
 
     /// A verdict for each parameter that the bound names; all of them exist.
@@ -378,6 +443,9 @@ fn for_people(checks: &[Judged], width: Option<usize>) -> String {
     if open > 0 {
         let _ = writeln!(text, "Undecided is what noise leaves open; more points or repetitions decide it.");
     }
+    for (check, reason) in checks.iter().filter_map(|check| Some((check, check.reason.as_ref()?))) {
+        let _ = writeln!(text, "{}: {reason}", check.callpath.join(" -> "));
+    }
     text
 }
 
@@ -398,10 +466,11 @@ fn json(checks: &[Judged], level: f64) -> String {
 
 fn csv(checks: &[Judged]) -> String {
     let quoted = |field: &str| format!("\"{}\"", field.replace('"', "\"\""));
-    let mut text = String::from("verdict,callpath,metric,expected,found,line\n");
+    let mut text = String::from("verdict,callpath,metric,expected,found,line,reason\n");
     for c in checks {
         let fields = [&c.callpath.join("->"), &c.metric, &c.expected, &c.found].map(|f| quoted(f));
-        let _ = writeln!(text, "{},{},{}", c.verdict, fields.join(","), c.line);
+        let reason = c.reason.as_deref().map_or_else(String::new, quoted);
+        let _ = writeln!(text, "{},{},{},{reason}", c.verdict, fields.join(","), c.line);
     }
     text
 }
@@ -412,7 +481,10 @@ fn junit(checks: &[Judged]) -> String {
         class: c.metric.clone(),
         outcome: match c.verdict {
             "fail" => Outcome::Failed(format!("{}; expected: {}", c.found, c.expected)),
-            "undecided" => Outcome::Skipped(format!("undecided: {}; expected: {}", c.found, c.expected)),
+            "undecided" => {
+                let reason = c.reason.as_ref().map_or_else(String::new, |reason| format!("; {reason}"));
+                Outcome::Skipped(format!("undecided: {}; expected: {}{reason}", c.found, c.expected))
+            }
             _ => Outcome::Passed,
         },
     };

@@ -1,23 +1,21 @@
 //! `poise compare`: the models of two experiments side by side.
 
 use std::fmt::Write as _;
+use std::path::PathBuf;
 
 use modeler::compare::{Comparison, Crossover, Pair, Side, Smaller, compare as compare_models, parameter_order};
 use modeler::formats::{self, Input};
 use modeler::report::terminal::{Narrow, fitted};
 use modeler::report::{Table, default_target, quantity};
 
-use crate::cli::{CompareArgs, GlobalArgs, InputArgs, OutputFormat};
+use crate::cli::{CompareArgs, GlobalArgs, OutputFormat};
 use crate::commands::input;
 use crate::error::{Error, Result};
 use crate::output;
 
 /// Reads and fits both, compares, prints.
 pub fn compare(arguments: &CompareArgs, global: &GlobalArgs) -> Result<()> {
-    let read = |path: &std::path::PathBuf| {
-        let only = InputArgs::of(path.clone(), arguments.input_format.clone());
-        input::read(&only, global)
-    };
+    let read = |path: &PathBuf| input::read_paths(std::slice::from_ref(path), &arguments.read, global);
     let fit = |input: Input| {
         let fits = input::fit_here(&input.experiment, &arguments.fit)?;
         Ok::<(Input, modeler::Fits), Error>((input, fits))
@@ -26,6 +24,7 @@ pub fn compare(arguments: &CompareArgs, global: &GlobalArgs) -> Result<()> {
     let experiment = &first.experiment;
     // Fitting may take long: what cannot be compared is told before.
     parameter_order(experiment, &second.experiment).map_err(Error::NotModelable)?;
+    input::check_included(experiment, &second.experiment)?;
     let target = match &arguments.at {
         Some(at) => input::coordinates(experiment, at)?,
         None => default_target(experiment),
@@ -33,12 +32,19 @@ pub fn compare(arguments: &CompareArgs, global: &GlobalArgs) -> Result<()> {
     let (first, second) = (fit(first)?, fit(second)?);
     let [a, b] = [&first, &second].map(|(input, fits)| Side { experiment: &input.experiment, fits });
     let found = compare_models(a, b, &target, arguments.level.level).map_err(Error::NotModelable)?;
+    let other_units: Vec<String> = found.other_units.iter().map(ToString::to_string).collect();
+    if found.pairs.is_empty() && !other_units.is_empty() {
+        return Err(Error::NotModelable(format!("Nothing can be compared: {}.", other_units.join("; "))));
+    }
     let text = match arguments.output.format {
         OutputFormat::Human => for_people(&found, arguments, global.verbose),
         OutputFormat::Json => formats::comparison_json(&found, &second.0.experiment.parameters, arguments.level.level),
         OutputFormat::Csv => formats::comparison_csv(&found),
     };
     output::deliver(&text, arguments.output.output.as_deref())?;
+    if !other_units.is_empty() {
+        return Err(Error::Partial(format!("Not compared: {}.", other_units.join("; "))));
+    }
     input::partial(&first.0.warnings, &first.1)?;
     input::partial(&second.0.warnings, &second.1)
 }

@@ -1,11 +1,12 @@
 //! `poise import` and `poise export`: measurements from one format into another.
 
+use std::cmp::Ordering;
 use std::fmt::Write as _;
 
-use modeler::formats::{self, Format, Input, RUN_LEFT_OUT, ReadError, ReadWarning, WriteError};
+use modeler::formats::{self, Format, Input, RUN_LEFT_OUT, ReadWarning, RunFound, Values, WriteError};
 
 use crate::cli::{ExportArgs, GlobalArgs, ImportArgs};
-use crate::commands::input;
+use crate::commands::input::{self, Left};
 use crate::error::{Error, Result};
 use crate::output::{self, NotWritten};
 
@@ -13,9 +14,9 @@ use crate::output::{self, NotWritten};
 pub fn import(arguments: &ImportArgs, global: &GlobalArgs) -> Result<()> {
     let destination = arguments.output.as_deref();
     if arguments.explain {
-        let (input, odd) = input::survey(&arguments.input, global)?;
-        output::deliver(&explain(&input, &odd), destination)?;
-        return complete(odd.len(), &input.warnings);
+        let (input, left) = input::survey(&arguments.input, global)?;
+        output::deliver(&explain(&input, &left), destination)?;
+        return complete(left.odd.len(), &input.warnings);
     }
     let input = input::read(&arguments.input, global)?;
     output::stream(destination, |mut out| {
@@ -54,16 +55,17 @@ fn not_written(error: WriteError) -> NotWritten {
     }
 }
 
-fn explain(input: &Input, odd: &[ReadError]) -> String {
+fn explain(input: &Input, left: &Left) -> String {
     let experiment = &input.experiment;
     let mut text = format!("format {}\n", input.format);
-    for error in odd {
+    for error in &left.odd {
         let _ = writeln!(text, "left out {error}");
     }
     for warning in input.warnings.iter().filter(|w| w.code == RUN_LEFT_OUT) {
         let _ = writeln!(text, "left out {warning}");
     }
-    for run in &input.runs {
+    text.push_str(&passed_over(left));
+    for run in in_order(input) {
         let list = |values: &[(String, f64)]| values.iter().map(|(n, v)| format!("{n} = {v}")).collect::<Vec<_>>();
         let mut said = list(&run.parameters);
         said.extend(run.repetition.map(|r| format!("repetition {r}")));
@@ -79,13 +81,78 @@ fn explain(input: &Input, odd: &[ReadError]) -> String {
     }
     let repetitions = experiment.layouts.iter().flat_map(|l| &l.repetitions);
     let (least, most) = repetitions.fold((u32::MAX, 0), |(least, most), &r| (least.min(r), most.max(r)));
-    let _ = writeln!(text, "points: {}, with {least} to {most} repetitions", experiment.points.len());
+    let repetitions = match (least, most) {
+        (1, 1) => "1 repetition of each".to_owned(),
+        _ if least == most => format!("{most} repetitions of each"),
+        _ => format!("{least} to {most} repetitions"),
+    };
+    let _ = writeln!(text, "points: {}, with {repetitions}", experiment.points.len());
     for (id, metric) in experiment.metrics.iter().enumerate() {
         let count = experiment.series.iter().filter(|s| s.metric as usize == id).count();
         let unit = if metric.unit.is_empty() { String::new() } else { format!(" [{}]", metric.unit) };
         let over = metric.over_ranks.map_or_else(String::new, |o| format!(", {o:?} over ranks").to_lowercase());
         let _ = writeln!(text, "metric {}{unit}{over}: {count} call paths", metric.name);
     }
-    let _ = writeln!(text, "values: {}", experiment.values.len());
+    let included = match experiment.included {
+        Some(Values::Exclusive) => "without those of callees",
+        Some(Values::Inclusive) => "with those of callees",
+        None => "whether with those of callees is not told (--inclusive or --exclusive says it)",
+    };
+    let _ = writeln!(text, "values: {}, {included}", experiment.values.len());
     text
+}
+
+/// The runs by their parameters as numbers, in the order of the experiment's, then by repetition.
+fn in_order(input: &Input) -> Vec<&RunFound> {
+    let names = &input.experiment.parameters;
+    let value = |run: &RunFound, name: &String| {
+        run.parameters.iter().find(|(own, _)| own == name).map_or(f64::NAN, |(_, value)| *value)
+    };
+    let mut runs: Vec<&RunFound> = input.runs.iter().collect();
+    runs.sort_by(|a, b| {
+        let parameters = names.iter().map(|name| value(a, name).total_cmp(&value(b, name)));
+        parameters.fold(Ordering::Equal, Ordering::then).then(a.repetition.cmp(&b.repetition))
+    });
+    runs
+}
+
+/// A line about files in folders that are no measurements; those with the commonest names are named.
+fn passed_over(left: &Left) -> String {
+    const NAMED: usize = 8;
+    if left.unknown.is_empty() {
+        return String::new();
+    }
+    let mut names: Vec<(&String, &usize)> = left.unknown.iter().collect();
+    names.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+    let named = names.iter().take(NAMED).map(|(name, count)| match count {
+        1 => (*name).clone(),
+        count => format!("{name} ({count} times)"),
+    });
+    let mut named: Vec<String> = named.collect();
+    if names.len() > NAMED {
+        named.push(format!("{} more names", names.len() - NAMED));
+    }
+    let count: usize = left.unknown.values().sum();
+    let files = if count == 1 { "1 file that is" } else { &format!("{count} files that are") };
+    format!("passed over {files} no measurements: {}\n", named.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_that_are_nothing_are_told_by_their_names_the_commonest_first() {
+        let left = |list: &[(&str, usize)]| Left {
+            odd: Vec::new(),
+            unknown: list.iter().map(|&(name, count)| (name.to_owned(), count)).collect(),
+        };
+        assert_eq!(passed_over(&left(&[])), "");
+        assert_eq!(passed_over(&left(&[("a.md", 1)])), "passed over 1 file that is no measurements: a.md\n");
+        let two = left(&[("a.md", 1), ("scorep.cfg", 25)]);
+        assert_eq!(passed_over(&two), "passed over 26 files that are no measurements: scorep.cfg (25 times), a.md\n");
+        let many: Vec<String> = (0..11).map(|i| format!("n{i:02}")).collect();
+        let many: Vec<(&str, usize)> = many.iter().map(|name| (name.as_str(), 1)).collect();
+        assert!(passed_over(&left(&many)).ends_with("n06, n07, 3 more names\n"));
+    }
 }

@@ -1,11 +1,18 @@
 //! What the commands that read measurements share: reading inputs, fitting them, finding a point's coordinates.
 
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
 use modeler::experiment::{CallPathId, OverRanks};
-use modeler::formats::{self, Format, Input, RUN_LEFT_OUT, ReadError, ReadOptions, ReadWarning, Scaling, Values};
+use modeler::formats::{
+    self, ErrorKind, Format, Input, RUN_LEFT_OUT, ReadError, ReadOptions, ReadWarning, Scaling, Values,
+};
 use modeler::{Experiment, Fits, MethodChoice, Options, Skipped};
 
 use crate::cli::ScalingChoice;
-use crate::cli::{Assignments, FitArgs, GlobalArgs, InputArgs, MethodChoice as MethodArgument, OverRanksChoice};
+use crate::cli::{
+    Assignments, FitArgs, GlobalArgs, InputArgs, MethodChoice as MethodArgument, OverRanksChoice, ReadArgs,
+};
 use crate::error::{Error, Result};
 use crate::output;
 use crate::ranks::Ranks;
@@ -13,9 +20,51 @@ use crate::study::suggestion;
 
 /// Reads the inputs into one experiment; warnings go to standard error.
 pub fn read(arguments: &InputArgs, global: &GlobalArgs) -> Result<Input> {
-    let input = formats::read(&arguments.inputs, &read_options(arguments)?).map_err(|e| told(e, global.verbose))?;
-    noted(&input, arguments, global)?;
+    read_paths(&arguments.inputs, &arguments.read, global)
+}
+
+/// [`read`] of these paths.
+pub fn read_paths(inputs: &[PathBuf], how: &ReadArgs, global: &GlobalArgs) -> Result<Input> {
+    let input = formats::read(inputs, &read_options(how)?).map_err(|e| told(e, global.verbose))?;
+    noted(&input, how, global)?;
     Ok(input)
+}
+
+/// Reads a baseline, which may be of another format than the inputs: it is detected, and a table that cannot be has the
+/// columns of the inputs. Its names and values mean what those of the inputs do.
+pub fn read_baseline(path: &Path, how: &ReadArgs, global: &GlobalArgs) -> Result<Input> {
+    let all = read_options(how)?;
+    let detected = ReadOptions { format: None, columns: None, ..all.clone() };
+    let inputs = [path.to_owned()];
+    let input = match (formats::read(&inputs, &detected), &how.columns) {
+        (Err(error), Some(_)) if error.kind == ErrorKind::NotRecognised => formats::read(&inputs, &all),
+        (input, _) => input,
+    };
+    let input = input.map_err(|e| told(e, global.verbose))?;
+    noted(&input, &ReadArgs::default(), global)?;
+    Ok(input)
+}
+
+/// The error that two experiments cannot be set side by side because values hold those of callees in only one of them.
+pub fn check_included(first: &Experiment, second: &Experiment) -> Result<()> {
+    match (first.included, second.included) {
+        (Some(a), Some(b)) if a != b => {
+            let (with, without) = if a == Values::Inclusive { ("first", "second") } else { ("second", "first") };
+            Err(Error::NotModelable(format!(
+                "Values of call paths hold those of callees in the {with} experiment and not in the {without}, so they cannot be compared. Read \
+                 both with --inclusive or both with --exclusive."
+            )))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What a survey did not read.
+pub struct Left {
+    /// Measurements, each with its reason.
+    pub odd: Vec<ReadError>,
+    /// Names of files that are none, each with how many there are.
+    pub unknown: BTreeMap<String, usize>,
 }
 
 /// Goes through all inputs, past those that cannot be read, which come beside what the others hold. Where there is nothing
@@ -23,20 +72,21 @@ pub fn read(arguments: &InputArgs, global: &GlobalArgs) -> Result<Input> {
 ///
 /// # Errors
 /// Not one input can be read.
-pub fn survey(arguments: &InputArgs, global: &GlobalArgs) -> Result<(Input, Vec<ReadError>)> {
-    let formats::Survey { input, mut odd } = formats::survey(&arguments.inputs, &read_options(arguments)?);
+pub fn survey(arguments: &InputArgs, global: &GlobalArgs) -> Result<(Input, Left)> {
+    let formats::Survey { input, mut odd, unknown } =
+        formats::survey(&arguments.inputs, &read_options(&arguments.read)?);
     let input = input.map_err(|error| {
         // The last one is the command's own error.
         odd.retain(|other| *other != error);
         odd.iter().for_each(output::say);
         told(error, global.verbose)
     })?;
-    noted(&input, arguments, global)?;
-    Ok((input, odd))
+    noted(&input, &arguments.read, global)?;
+    Ok((input, Left { odd, unknown }))
 }
 
 /// Tells what readers noticed.
-fn noted(input: &Input, arguments: &InputArgs, global: &GlobalArgs) -> Result<()> {
+fn noted(input: &Input, arguments: &ReadArgs, global: &GlobalArgs) -> Result<()> {
     let is_json = matches!(input.format, Format::ExtraPJson | Format::ExtraPJsonLines | Format::Experiment);
     if arguments.json && !is_json {
         return Err(Error::Input(format!("--json was given and the input is {}. Leave the flag out.", input.format)));
@@ -66,7 +116,7 @@ pub fn unreadable(error: ReadError) -> Error {
 }
 
 /// How inputs are read, as typed.
-pub fn read_options(arguments: &InputArgs) -> Result<ReadOptions> {
+pub fn read_options(arguments: &ReadArgs) -> Result<ReadOptions> {
     Ok(ReadOptions {
         format: format(arguments)?,
         pattern: arguments.pattern.clone(),
@@ -76,13 +126,17 @@ pub fn read_options(arguments: &InputArgs) -> Result<ReadOptions> {
             ScalingChoice::WeakThreaded => Scaling::WeakThreaded,
             ScalingChoice::Strong => Scaling::Strong,
         },
-        values: if arguments.inclusive { Values::Inclusive } else { Values::Exclusive },
+        values: match (arguments.inclusive, arguments.exclusive) {
+            (true, _) => Some(Values::Inclusive),
+            (false, true) => Some(Values::Exclusive),
+            (false, false) => None,
+        },
     })
 }
 
 /// The format that the command line names, if it does. Extra-P's `--json` means any of its JSON files, which are told
 /// apart by what is in them.
-fn format(arguments: &InputArgs) -> Result<Option<Format>> {
+fn format(arguments: &ReadArgs) -> Result<Option<Format>> {
     let aliases = [
         (arguments.text, Format::ExtraPText),
         (arguments.talpas, Format::Talpas),

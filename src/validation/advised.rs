@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use modeler::advise::{AdviseOptions, advise, first_design};
-use modeler::experiment::{ExperimentBuilder, Metric};
+use modeler::experiment::{ExperimentBuilder, Metric, Values};
 use modeler::{Experiment, fit};
 use rand::rngs::StdRng;
 use rand_distr::{Distribution as _, StandardNormal};
@@ -279,6 +279,7 @@ impl Work<'_> {
     /// These runs and nothing else.
     fn experiment(&self, runs: &[Run], seen: &Seen) -> Experiment {
         let mut builder = ExperimentBuilder::new(seen.experiment.parameters.clone());
+        builder.include(Values::Exclusive);
         let time = builder.metric(Metric { name: "time".into(), unit: "s".into(), over_ranks: None });
         let is_run = |at: &[f64]| runs.iter().any(|run| run.at == at);
         for (i, subject) in self.subjects.iter().enumerate() {

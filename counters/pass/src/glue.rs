@@ -141,6 +141,20 @@ fn host() -> Option<u32> {
     Some(major)
 }
 
+/// Registers what reads assembly in this LLVM, where it is: clang does so itself; flang does not, and ends at the first
+/// instruction of noise.
+pub fn register_assembly_parsers() {
+    for name in [c"LLVMInitializeX86AsmParser", c"LLVMInitializeAArch64AsmParser"] {
+        // SAFETY: these functions of LLVM take and return nothing, and may be called again.
+        unsafe {
+            let address = libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr());
+            if !address.is_null() {
+                std::mem::transmute::<*mut c_void, unsafe extern "C" fn()>(address)();
+            }
+        }
+    }
+}
+
 fn mismatch(major: Option<u32>) -> String {
     let (this, install) = match major {
         Some(major) => (format!("LLVM {major}"), format!("or install llvm-{major}-dev and build Counterpoise again")),

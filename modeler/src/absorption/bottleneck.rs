@@ -19,6 +19,14 @@ const MEMORY_SATURATED: f64 = 0.5;
 /// A nop that costs more than this, in nanoseconds, does not wait for the front end: every core that this program knows
 /// takes four and more a cycle, at 1 GHz and more.
 const SLOWEST_NOP: f64 = 0.25;
+/// Nor does an addition, a multiplication or an access that costs more than this wait for its unit: such cores do one and
+/// more a cycle, at 1.7 GHz and more. Division has no such bound, nor have loads from memory.
+const SLOWEST: f64 = 0.6;
+/// A front end that binds a loop takes about as long for each of the loop's instructions as for a nop: longer by a few times
+/// where instructions are taken apart and nops are not, but not by more than this.
+const MOST_NOPS: f64 = 8.0;
+/// A window that is full, and no unit, is what further instructions cost most with.
+const FULL_WINDOW: &str = "the window of instructions in flight is full, which no class says";
 /// Modes that occupy arithmetic units. Some processors have units of their own for each.
 const ARITHMETIC: [&str; 5] = ["fp_add64", "fp_mul64", "fma64", "fp_div64", "int64_add"];
 /// Modes that occupy the units for loads and stores, with data that the first-level cache holds.
@@ -45,15 +53,16 @@ pub(crate) struct Verdict {
 }
 
 /// The class that `modes` tell, of a loop whose machine code has so many instructions and, among them, memory accesses
-/// per iteration.
-pub(crate) fn verdict(modes: &[Mode], code: Option<(u32, u32)>) -> Verdict {
+/// per iteration, which takes so many nanoseconds.
+pub(crate) fn verdict(modes: &[Mode], code: Option<(u32, u32)>, nanoseconds: f64) -> Verdict {
     let (instructions, accesses) = (code.map(|c| c.0), code.map(|c| c.1));
+    let per_instruction = instructions.map(|n| nanoseconds / f64::from(n.max(1)));
     let known: Vec<&Mode> = modes.iter().take(VARIED).collect();
     let mut answers: Vec<(Bottleneck, &'static str)> = Vec::new();
     for choice in 0..1u32 << known.len() {
         let evidence: Vec<Evidence> =
             known.iter().enumerate().map(|(i, mode)| end(mode, instructions, choice >> i & 1 == 1)).collect();
-        let answer = rules(&evidence, accesses);
+        let answer = rules(&evidence, accesses, per_instruction);
         if !answers.contains(&answer) {
             answers.push(answer);
         }
@@ -91,21 +100,37 @@ fn end(mode: &Mode, instructions: Option<u32>, upper: bool) -> Evidence<'_> {
     let binds = most >= SLOWED;
     let little = !binds && instructions.map_or(largest < LEAST, |n| largest < n / LITTLE);
     let saturated = binds && (absorbed < 1.0 || slack < SATURATED) || (little && !upper);
-    let absorbed = if binds || upper { absorbed } else { absorbed.max(f64::from(largest)) };
+    let absorbed = if binds { absorbed } else { absorbed.max(f64::from(largest)) };
     let slack = if binds || (little && !upper) { slack } else { 1.0 };
     Evidence { mode: &mode.name, saturated, absorbed, slack, slope: mode.slope_ns }
 }
 
-/// The decision rules.
-fn rules(evidence: &[Evidence], accesses: Option<u32>) -> (Bottleneck, &'static str) {
+impl Evidence<'_> {
+    /// Whether what is saturated cannot be the mode's unit, which is faster than that.
+    fn fills_the_window(&self) -> bool {
+        let slowest = match self.mode {
+            "nop" => SLOWEST_NOP,
+            "fp_div64" | "memory_ld64" => f64::INFINITY,
+            _ => SLOWEST,
+        };
+        self.saturated && self.slope.is_some_and(|slope| slope > slowest)
+    }
+}
+
+/// The decision rules, for a loop that has so many memory accesses and takes so many nanoseconds for each of its own
+/// instructions.
+fn rules(evidence: &[Evidence], accesses: Option<u32>, per_instruction: Option<f64>) -> (Bottleneck, &'static str) {
     let of =
         |names: &[&str]| -> Vec<Evidence> { evidence.iter().filter(|e| names.contains(&e.mode)).copied().collect() };
     let (arithmetic, access, memory) = (of(&ARITHMETIC), of(&ACCESS), of(&["memory_ld64"]).first().copied());
     let busy = |of: &[Evidence]| of.iter().any(|e| e.saturated);
+    if evidence.iter().any(Evidence::fills_the_window) {
+        return (Bottleneck::Undecided, FULL_WINDOW);
+    }
     if let Some(nop) = of(&["nop"]).first().filter(|nop| nop.saturated) {
-        return match nop.slope {
-            Some(slope) if slope > SLOWEST_NOP => {
-                (Bottleneck::Undecided, "the window of instructions in flight is full, which no class says")
+        return match (nop.slope, per_instruction) {
+            (Some(slope), Some(own)) if own > MOST_NOPS * slope => {
+                (Bottleneck::Undecided, "nops are not absorbed, but the front end is idle for most of the time")
             }
             _ => (Bottleneck::FrontEnd, "not even nops are absorbed"),
         };

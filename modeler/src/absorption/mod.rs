@@ -338,7 +338,8 @@ impl Analysis<'_> {
         present.dedup();
         let mut modes: Vec<Mode> = present.into_iter().map(|mode| self.mode(class, mode, &draws)).collect();
         modes.sort_by(|a, b| a.name.cmp(&b.name));
-        let verdict = bottleneck::verdict(&modes, self.code.map(|code| (code.instructions, code.accesses)));
+        let body = self.code.map(|code| (code.instructions, code.accesses));
+        let verdict = bottleneck::verdict(&modes, body, class.nanoseconds);
         LoopReport {
             node: self.group.node,
             callpath: callpath.to_vec(),
@@ -350,7 +351,7 @@ impl Analysis<'_> {
             per_iteration: self.group.per_iteration,
             nanoseconds: class.nanoseconds,
             total_ns: class.per_execution * self.group.executions as f64 * class.share,
-            code: self.code.map(|code| (code.instructions, code.accesses)),
+            code: body,
             class: verdict.class,
             reason: verdict.reason,
             modes,

@@ -1,8 +1,9 @@
 //! Tables of rows and columns, whatever they were read from: a study's runs, an experiment, or comma-separated values.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use super::read::PARAMETERS;
+use crate::callees::Callees;
 use crate::experiment::{CallPathId, Experiment, MetricId, OverRanks};
 
 /// The values of a column, one per row.
@@ -186,7 +187,7 @@ impl Table {
     }
 
     /// An experiment's measurements as rows: one per point and repetition, parameters and repetition as factors, metrics as
-    /// measured. Each metric is of the call path `callpath`, or the sum over all call paths.
+    /// measured. Each metric is of the call path `callpath`, or of the whole program.
     #[must_use]
     pub fn of_experiment(experiment: &Experiment, callpath: Option<CallPathId>, over_ranks: OverRanks) -> Self {
         let metrics: Vec<(MetricId, Vec<Vec<f64>>)> = (0..experiment.metrics.len() as MetricId)
@@ -228,10 +229,14 @@ impl Column {
     }
 }
 
-/// The values of one metric at each point, repetition by repetition: of one call path, or summed over all.
+/// The values of one metric at each point, repetition by repetition: of one call path, or of the whole program.
 fn by_point(experiment: &Experiment, metric: MetricId, callpath: Option<CallPathId>) -> Vec<Vec<f64>> {
     let mut values: Vec<Vec<f64>> = vec![Vec::new(); experiment.points.len()];
-    let wanted = |s: &&crate::experiment::Series| s.metric == metric && callpath.is_none_or(|c| c == s.callpath);
+    let parts: HashSet<CallPathId> = match callpath {
+        Some(one) => HashSet::from([one]),
+        None => Callees::of(experiment, metric).parts(experiment, metric).into_iter().collect(),
+    };
+    let wanted = |s: &&crate::experiment::Series| s.metric == metric && parts.contains(&s.callpath);
     for series in experiment.series.iter().filter(wanted) {
         let points = &experiment.layouts[series.layout as usize].points;
         for (&point, (_, measured)) in points.iter().zip(experiment.measurements(series)) {

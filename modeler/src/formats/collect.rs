@@ -3,7 +3,7 @@
 use super::error::{ErrorKind, LOST_DIGITS, Place, ReadError, ReadWarning};
 use super::profiles::Measured;
 use super::runs::{MeasuredRun, Run};
-use super::{ReadOptions, RunFound};
+use super::{ReadOptions, RunFound, Values, units};
 use crate::experiment::{CallPathId, Experiment, ExperimentBuilder, Metric, MetricId, PointId};
 
 /// The call path of a measurement that names none, and the metric of one that names none, as Extra-P prints them.
@@ -16,6 +16,8 @@ pub(crate) const NO_METRIC: &str = "<default>";
 pub(crate) struct Collector {
     parameters: Option<Vec<String>>,
     builder: ExperimentBuilder,
+    /// See [`Collector::include`].
+    included: Option<Values>,
     values: usize,
     lost_digits: usize,
     first_lost: Option<Place>,
@@ -33,6 +35,13 @@ pub(crate) struct Collector {
     pub phased: Vec<MeasuredRun>,
     /// Runs, and what was noticed about the machine while they went on.
     pub machine: Vec<(String, String)>,
+}
+
+/// A metric as an input has it: which of the experiment it is, and the factor from the input's unit to the experiment's.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Quantity {
+    id: MetricId,
+    factor: f64,
 }
 
 /// Which of an input's coordinates belongs to each parameter of the experiment.
@@ -92,33 +101,50 @@ impl Collector {
     }
 
     /// The metric that an imported file calls `name`; it tells neither unit nor reduction over ranks.
-    pub fn metric_named(&mut self, name: &str) -> MetricId {
+    pub fn metric_named(&mut self, name: &str) -> Quantity {
         let name = if name.is_empty() { NO_METRIC } else { name };
-        // The public interface's metrics have its units in every format.
-        let unit = match name {
-            "time" | "wait_time" | "late_sender" | "late_receiver" => "s",
-            "bytes_sent" | "bytes_received" => "bytes",
-            "comm_size" | "peers" => "ranks",
-            _ => "",
-        };
-        self.builder.metric(Metric { name: name.into(), unit: unit.into(), over_ranks: None })
+        self.metric(Metric { name: name.into(), unit: default_unit(name).into(), over_ranks: None })
     }
 
-    /// The index of this metric.
-    pub fn metric(&mut self, metric: Metric) -> MetricId {
-        self.builder.metric(metric)
+    /// This metric, whose values are in its unit; where that is a time or a size, they become seconds or bytes.
+    pub fn metric(&mut self, metric: Metric) -> Quantity {
+        let (unit, factor) = match units::base(&metric.unit) {
+            Some((kind, factor)) => (kind.base().to_owned(), factor),
+            None => (metric.unit, 1.0),
+        };
+        Quantity { id: self.builder.metric(Metric { unit, ..metric }), factor }
     }
 
     /// Says that the values of `metric` were rounded; see [`Experiment::rounded`].
-    pub fn rounded(&mut self, metric: MetricId, deviation: f64) {
-        self.builder.rounded(metric, deviation);
+    pub fn rounded(&mut self, metric: Quantity, deviation: f64) {
+        self.builder.rounded(metric.id, deviation);
     }
 
-    /// Adds one measured value, which is finite.
-    pub fn add(&mut self, callpath: CallPathId, metric: MetricId, point: PointId, value: f64) {
+    /// Adds one measured value, which is finite and in the input's unit.
+    pub fn add(&mut self, callpath: CallPathId, metric: Quantity, point: PointId, value: f64) {
         debug_assert!(value.is_finite(), "readers refuse what is not finite");
         self.values += 1;
-        self.builder.add(callpath, metric, point, value);
+        self.builder.add(callpath, metric.id, point, value * metric.factor);
+    }
+
+    /// Says what the values of the input at `place` include. All inputs must agree, and agree with what the user says.
+    pub fn include(&mut self, values: Values, place: &Place) -> Result<(), ReadError> {
+        match self.included {
+            Some(known) if known != values => {
+                let what = format!(
+                    "the values of call paths {} those of callees here, and {} them by what was read before or by the command line",
+                    included(values),
+                    included(known)
+                );
+                Err(ReadError::malformed(place.clone(), what)
+                    .expected("values of one kind")
+                    .advice("Leave --inclusive and --exclusive out, or read the inputs one by one"))
+            }
+            _ => {
+                self.included = Some(values);
+                Ok(())
+            }
+        }
     }
 
     /// Notes that the whole number at `place` cannot be held exactly; of all such places the first is told.
@@ -148,7 +174,24 @@ impl Collector {
             }
             return Err(error);
         }
+        self.included.into_iter().for_each(|values| self.builder.include(values));
         Ok((self.builder.finish(), self.warnings))
+    }
+}
+
+fn included(values: Values) -> &'static str {
+    match values {
+        Values::Exclusive => "exclude",
+        Values::Inclusive => "include",
+    }
+}
+
+/// The unit of the public interface's metric of this name, which it has in every format; empty for others.
+pub(crate) fn default_unit(metric: &str) -> &'static str {
+    match (units::kind_of(metric), metric) {
+        (Some(kind), _) => kind.base(),
+        (None, "comm_size" | "peers") => "ranks",
+        _ => "",
     }
 }
 

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::models::{ByParameter, Number, json};
-use crate::compare::{Comparison, Crossover, Pair, Ratio, SeriesName, Smaller};
+use crate::compare::{Comparison, Crossover, OtherUnits, Pair, Ratio, SeriesName, Smaller};
 use crate::model::Prediction;
 
 #[derive(Serialize)]
@@ -13,8 +13,16 @@ struct ComparisonFile<'a> {
     level: f64,
     at: ByParameter<'a, Number>,
     pairs: Vec<PairEntry<'a>>,
+    other_units: Vec<UnitsEntry<'a>>,
     only_first: Vec<SeriesEntry<'a>>,
     only_second: Vec<SeriesEntry<'a>>,
+}
+
+#[derive(Serialize)]
+struct UnitsEntry<'a> {
+    metric: &'a str,
+    first: &'a str,
+    second: &'a str,
 }
 
 #[derive(Serialize)]
@@ -85,6 +93,7 @@ pub fn comparison_json(comparison: &Comparison, second_parameters: &[String], le
         level,
         at: ByParameter(comparison.parameters, comparison.target.iter().map(|&x| Number(x)).collect()),
         pairs: comparison.pairs.iter().map(pair).collect(),
+        other_units: comparison.other_units.iter().map(units).collect(),
         only_first: comparison.only_first.iter().map(series).collect(),
         only_second: comparison.only_second.iter().map(series).collect(),
     })
@@ -113,6 +122,10 @@ fn pair_entry<'a>(comparison: &'a Comparison, second: &[String], pair: &'a Pair)
         ratio: IntervalEntry::ratio(pair.ratio),
         crossovers: pair.crossovers.iter().map(crossover).collect(),
     }
+}
+
+fn units<'a>(of: &OtherUnits<'a>) -> UnitsEntry<'a> {
+    UnitsEntry { metric: of.metric, first: of.first, second: of.second }
 }
 
 fn smaller(which: Smaller) -> &'static str {

@@ -109,14 +109,13 @@ fn read_numbered(document: &Document, into: &mut Collector) -> Result<(), ReadEr
     let metrics = content.metrics.iter().map(|m| (m.id, into.metric_named(&m.name))).collect::<Vec<_>>();
     let metrics = by_id(document, "metrics", metrics.into_iter())?;
     for (index, m) in content.measurements.iter().enumerate() {
-        let find = |ids: &HashMap<i64, u32>, key: &'static str, id: i64| {
-            ids.get(&id).copied().ok_or_else(|| {
-                let steps = [Step::Key("measurements"), Step::Index(index), Step::Key(key)];
-                document.error(&steps, format!("nothing has the number {id}")).expected(format!("a `{key}` in use"))
-            })
+        let unknown = |key: &'static str, id: i64| {
+            let steps = [Step::Key("measurements"), Step::Index(index), Step::Key(key)];
+            document.error(&steps, format!("nothing has the number {id}")).expected(format!("a `{key}` in use"))
         };
+        let find = |ids: &HashMap<i64, u32>, key, id| ids.get(&id).copied().ok_or_else(|| unknown(key, id));
         let callpath = find(&callpaths, "callpath_id", m.callpath_id)?;
-        let metric = find(&metrics, "metric_id", m.metric_id)?;
+        let metric = metrics.get(&m.metric_id).copied().ok_or_else(|| unknown("metric_id", m.metric_id))?;
         into.add(callpath, metric, find(&points, "coordinate_id", m.coordinate_id)?, m.value);
     }
     Ok(())

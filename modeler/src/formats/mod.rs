@@ -8,6 +8,7 @@ mod error;
 mod extra_p;
 mod extra_p_write;
 mod extrap_json;
+mod folders;
 mod guess;
 mod json;
 mod json_lines;
@@ -25,6 +26,7 @@ mod source;
 mod survey;
 mod tables;
 mod text;
+mod units;
 mod write;
 mod write_json;
 
@@ -36,6 +38,7 @@ use crate::experiment::Experiment;
 use collect::Collector;
 use source::{Content, Source};
 
+pub use crate::experiment::Values;
 pub use comparison::comparison_json;
 pub use csv::{comparison_csv, predictions_csv};
 pub use error::{EXPLANATIONS, ErrorKind, Place, RUN_LEFT_OUT, ReadError, ReadWarning, Reasons};
@@ -143,6 +146,17 @@ impl Format {
     /// Formats whose values may be read with those of the callees: [`Values::Inclusive`].
     pub const INCLUSIVE: [Self; 2] = [Self::Cubex, Self::HpcToolkit];
 
+    /// Formats that do not tell what values include (our own JSON may), so that the user may say it.
+    pub const UNTOLD: [Self; 7] = [
+        Self::Experiment,
+        Self::ExtraPText,
+        Self::ExtraPJsonLines,
+        Self::ExtraPJson,
+        Self::Talpas,
+        Self::ExtraPArchive,
+        Self::Csv,
+    ];
+
     /// The name on the command line.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -229,16 +243,6 @@ pub enum Scaling {
     Strong,
 }
 
-/// What the value of a call path includes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Values {
-    /// What the call path does itself.
-    #[default]
-    Exclusive,
-    /// Also what its callees do.
-    Inclusive,
-}
-
 /// How inputs are read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReadOptions {
@@ -248,8 +252,10 @@ pub struct ReadOptions {
     pub pattern: Option<String>,
     /// What values over ranks and threads mean.
     pub scaling: Scaling,
-    /// What a call path's values include; only some formats, [`Format::INCLUSIVE`], may be read inclusively.
-    pub values: Values,
+    /// What a call path's values include, or `None` for what the format has. Profiles are read exclusively, those of
+    /// [`Format::INCLUSIVE`] also inclusively; in the formats of [`Format::UNTOLD`] values stay as they are, and this says
+    /// what they are.
+    pub values: Option<Values>,
     /// Roles of a table's columns, such as `p=parameter,time=metric,region=callpath`; with it inputs are tables.
     pub columns: Option<String>,
 }
@@ -322,21 +328,32 @@ struct Gathered<'a> {
     collector: Collector,
     /// The format of the first input, which all others must have, and its place.
     first: Option<(Format, Place)>,
+    /// Whether this is a [`survey()`], which goes on where several formats lie in one folder.
+    is_survey: bool,
 }
 
 impl<'a> Gathered<'a> {
     fn new(options: &'a ReadOptions) -> Self {
         let mut collector = Collector::default();
         collector.options = options.clone();
-        Self { options, collector, first: None }
+        Self { options, collector, first: None, is_survey: false }
     }
 
     /// Reads one more input; where that fails, part of it may have been added.
     fn add(&mut self, source: Source) -> Result<(), ReadError> {
-        let reader = choose(&source, asked(self.options))?;
+        let reader = match asked(self.options) {
+            Some(format) => reader_of(format, &source)?,
+            None if self.is_survey => folders::choose_most(&source)?,
+            None => folders::choose(&source)?,
+        };
         let place = source.place();
-        if self.options.values == Values::Inclusive && !Format::INCLUSIVE.contains(&reader.format()) {
+        let said = self.options.values;
+        let is_untold = Format::UNTOLD.contains(&reader.format());
+        if said == Some(Values::Inclusive) && !is_untold && !Format::INCLUSIVE.contains(&reader.format()) {
             return Err(no_inclusive(place, reader.format()));
+        }
+        if let Some(values) = said.or((!is_untold).then_some(Values::Exclusive)) {
+            self.collector.include(values, &place)?;
         }
         match &self.first {
             Some((format, other)) if *format != reader.format() => {
@@ -346,6 +363,9 @@ impl<'a> Gathered<'a> {
             }
             Some(_) => {}
             None => self.first = Some((reader.format(), place)),
+        }
+        if asked(self.options).is_none() && !self.is_survey {
+            folders::tell(&source, reader.format(), &mut self.collector);
         }
         reader.read(source, &mut self.collector)
     }
@@ -374,7 +394,9 @@ fn asked(options: &ReadOptions) -> Option<Format> {
 /// The error that values of this format cannot be read with those of the callees.
 fn no_inclusive(place: Place, format: Format) -> ReadError {
     let known = Format::INCLUSIVE.map(Format::name).join(" and ");
-    let what = format!("values of {format} cannot be read with those of the callees, only values of {known}");
+    let what = format!(
+        "values of {format} are read without those of the callees; with them only values of {known} can be read"
+    );
     ReadError::new(ErrorKind::NotRecognised, place, what).advice("Leave --inclusive out")
 }
 
@@ -391,16 +413,18 @@ fn study(source: &Source) -> Option<String> {
     named.map(str::to_owned).or_else(|| Some(path.file_stem()?.to_str()?.to_owned()))
 }
 
-/// The reader for `source`: the one asked for, the one that says yes, or the only one that cannot tell.
-fn choose(source: &Source, asked: Option<Format>) -> Result<&'static dyn Reader, ReadError> {
-    if let Some(format) = asked {
-        let format = if format == Format::ExtraPJsonNumbered { Format::ExtraPJson } else { format };
-        let reader = READERS.iter().find(|r| r.format() == format).copied();
-        return reader.ok_or_else(|| {
-            let what = format!("the format `{format}` is written and not read");
-            ReadError::new(ErrorKind::NotRecognised, source.place(), what)
-        });
-    }
+/// The reader of the format that was asked for.
+fn reader_of(format: Format, source: &Source) -> Result<&'static dyn Reader, ReadError> {
+    let format = if format == Format::ExtraPJsonNumbered { Format::ExtraPJson } else { format };
+    let reader = READERS.iter().find(|r| r.format() == format).copied();
+    reader.ok_or_else(|| {
+        let what = format!("the format `{format}` is written and not read");
+        ReadError::new(ErrorKind::NotRecognised, source.place(), what)
+    })
+}
+
+/// The reader for `source`: the one that says yes, or the only one that cannot tell.
+fn choose_any(source: &Source) -> Result<&'static dyn Reader, ReadError> {
     if matches!(&source.content, Content::Bytes { head, complete: true, .. } if head.is_empty()) {
         return Err(ReadError::new(ErrorKind::NotRecognised, source.place(), "the input is empty"));
     }

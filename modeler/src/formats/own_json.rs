@@ -4,11 +4,11 @@ use std::io::{self, Write};
 
 use serde::{Deserialize, Serialize};
 
-use super::collect::Collector;
-use super::error::ReadError;
+use super::collect::{Collector, Quantity};
+use super::error::{Place, ReadError};
 use super::json::{Document, Step, first_object_string, is_json_object};
 use super::source::Source;
-use super::{Detection, Format, Reader};
+use super::{Detection, Format, Reader, Values};
 use crate::experiment::{Experiment, Metric, MetricId, OverRanks, PointId};
 
 /// Reads our own experiment JSON.
@@ -22,6 +22,9 @@ struct File {
     schema: String,
     schema_version: u32,
     parameters: Vec<String>,
+    /// Whether values of call paths hold those of their callees, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    callees: Option<FileCallees>,
     /// Coordinates, one array per point.
     points: Vec<Vec<f64>>,
     metrics: Vec<FileMetric>,
@@ -43,6 +46,13 @@ struct FileMetric {
     /// Relative standard deviation of what rounding did to the values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     rounding: Option<f64>,
+}
+
+#[derive(Clone, Copy, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum FileCallees {
+    Included,
+    Excluded,
 }
 
 #[derive(Clone, Copy, Deserialize, Serialize)]
@@ -116,6 +126,10 @@ pub(super) fn write(experiment: &Experiment, out: &mut impl Write) -> io::Result
         schema: SCHEMA.into(),
         schema_version: VERSION,
         parameters: experiment.parameters.clone(),
+        callees: experiment.included.map(|values| match values {
+            Values::Inclusive => FileCallees::Included,
+            Values::Exclusive => FileCallees::Excluded,
+        }),
         points: experiment.points.clone(),
         metrics: experiment.metrics.iter().enumerate().map(metric).collect(),
         callpaths: experiment
@@ -167,12 +181,17 @@ impl Reader for OwnJson {
 /// What the indices of a file stand for in the experiment.
 struct Ids {
     points: Vec<PointId>,
-    metrics: Vec<MetricId>,
+    metrics: Vec<Quantity>,
     callpaths: Vec<u32>,
 }
 
 fn add(file: &File, document: &Document, into: &mut Collector) -> Result<(), ReadError> {
     let ids = declare(file, document, into)?;
+    let included = |callees| match callees {
+        FileCallees::Included => Values::Inclusive,
+        FileCallees::Excluded => Values::Exclusive,
+    };
+    file.callees.map_or(Ok(()), |callees| into.include(included(callees), &Place::file(document.name)))?;
     for column in ["metric", "layout"] {
         let length = if column == "metric" { file.series.metric.len() } else { file.series.layout.len() };
         if length != file.series.callpath.len() {

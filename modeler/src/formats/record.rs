@@ -7,11 +7,11 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::collect::{Collector, Order, loses_digits};
+use super::collect::{Collector, Order, Quantity, loses_digits};
 use super::error::{IGNORED, Place, ReadError};
 use super::plain_line::{self, Numbers, PlainLine, Template};
 use super::source::{self, RawLine, Source};
-use crate::experiment::{CallPathId, MetricId, PointId};
+use crate::experiment::{CallPathId, PointId};
 
 /// How a format of one object per line names and separates things.
 pub(crate) struct Dialect {
@@ -52,7 +52,7 @@ struct Lines<'a> {
     points: Points,
     last: Last,
     callpaths: HashMap<String, CallPathId>,
-    metrics: HashMap<String, MetricId>,
+    metrics: HashMap<String, Quantity>,
     numbers: Numbers,
 }
 
@@ -98,7 +98,7 @@ impl Points {
 struct Last {
     callpath: Vec<u8>,
     metric: Vec<u8>,
-    ids: Option<(CallPathId, MetricId)>,
+    ids: Option<(CallPathId, Quantity)>,
     /// What it had beside its numbers.
     template: Template,
 }

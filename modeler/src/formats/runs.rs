@@ -24,7 +24,7 @@ use crate::experiment::{CallPathId, Metric, OverRanks};
 pub(crate) struct Runs;
 
 /// The record's file name.
-const RECORD: &str = "run.json";
+pub(super) const RECORD: &str = "run.json";
 /// The file that says which measurements are not to be used.
 const SELECTION: &str = "selection.json";
 /// How every profile begins.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::error::ReadError;
 use super::source::Source;
-use super::{Format, Gathered, Input, ReadOptions, asked, choose, profiles, runs};
+use super::{Format, Gathered, Input, ReadOptions, asked, folders, profiles, runs};
 
 /// What is in a number of inputs.
 #[derive(Debug)]
@@ -15,6 +15,8 @@ pub struct Survey {
     pub input: Result<Input, ReadError>,
     /// The others, each with its reason, in the order of the inputs.
     pub odd: Vec<ReadError>,
+    /// Names of files in folders that are no measurements, each with how many there are.
+    pub unknown: BTreeMap<String, usize>,
 }
 
 /// Reads `inputs` as [`super::read`] does, but leaves out those that cannot be read, have another format than most, or have
@@ -22,7 +24,7 @@ pub struct Survey {
 #[must_use]
 pub fn survey(inputs: &[PathBuf], options: &ReadOptions) -> Survey {
     if inputs.iter().any(|path| path == Path::new("-")) {
-        return Survey { input: super::read(inputs, options), odd: Vec::new() };
+        return Survey { input: super::read(inputs, options), odd: Vec::new(), unknown: BTreeMap::new() };
     }
     let format = asked(options).or_else(|| most_common(inputs));
     // So the first input does not decide what the others should be.
@@ -31,19 +33,20 @@ pub fn survey(inputs: &[PathBuf], options: &ReadOptions) -> Survey {
     let mut odd: Vec<(usize, ReadError)> = Vec::new();
     let place_of = |path: &PathBuf| inputs.iter().position(|p| p == path).unwrap_or(usize::MAX);
     for path in others {
-        let error = match Source::open(path).and_then(|source| Ok((source.place(), choose(&source, None)?.format()))) {
-            Err(error) => error,
-            Ok((place, own)) => {
-                let what = format!("this is {own}, while most inputs are {}", format.map_or("", Format::name));
-                ReadError::new(super::ErrorKind::NotRecognised, place, what).expected("inputs of one format")
-            }
-        };
+        let error =
+            match Source::open(path).and_then(|source| Ok((source.place(), folders::choose_most(&source)?.format()))) {
+                Err(error) => error,
+                Ok((place, own)) => {
+                    let what = format!("this is {own}, while most inputs are {}", format.map_or("", Format::name));
+                    ReadError::new(super::ErrorKind::NotRecognised, place, what).expected("inputs of one format")
+                }
+            };
         odd.push((place_of(path), error));
     }
     let input = loop {
-        let mut gathered = Gathered::new(options);
+        let mut gathered = Gathered { is_survey: true, ..Gathered::new(options) };
         let (mut good, mut bad) = (Vec::new(), Vec::new());
-        for path in wanted {
+        for &path in &wanted {
             match Source::open(path).and_then(|source| gathered.add(source)) {
                 Ok(()) => good.push(path),
                 Err(error) => bad.push((place_of(path), error)),
@@ -62,13 +65,20 @@ pub fn survey(inputs: &[PathBuf], options: &ReadOptions) -> Survey {
             break Err(odd[0].1.clone());
         }
     };
+    let mut unknown = BTreeMap::new();
+    for path in wanted {
+        let Ok(Input { format, .. }) = &input else { break };
+        let left = folders::left_out(path, *format);
+        odd.extend(left.odd.into_iter().map(|error| (place_of(path), error)));
+        left.unknown.into_iter().for_each(|(name, count)| *unknown.entry(name).or_default() += count);
+    }
     odd.sort_by_key(|(place, _)| *place);
-    Survey { input, odd: odd.into_iter().map(|(_, error)| error).collect() }
+    Survey { input, odd: odd.into_iter().map(|(_, error)| error).collect(), unknown }
 }
 
 fn detected(path: &Path) -> Option<Format> {
     let source = Source::open(path).ok()?;
-    Some(choose(&source, None).ok()?.format())
+    Some(folders::choose_most(&source).ok()?.format())
 }
 
 /// The format of most inputs, of several the one that comes first.

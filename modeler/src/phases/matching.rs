@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::ops::Deref;
 
 use super::{Analysis, Phase, Totals};
-use crate::experiment::{Experiment, ExperimentBuilder, Metric};
+use crate::experiment::{Experiment, ExperimentBuilder, Metric, Values};
 
 /// A run at a point.
 #[derive(Clone, Debug)]
@@ -167,6 +167,7 @@ fn experiment(runs: &[At], phases: &[String], sums: &[Vec<Sum>]) -> Experiment {
     let parameters: Option<Vec<String>> =
         runs.first().map(|run| run.parameters.iter().map(|(name, _)| name.clone()).collect());
     let mut builder = ExperimentBuilder::new(parameters.unwrap_or_default());
+    builder.include(Values::Exclusive);
     let all = || sums.iter().flatten();
     let measured: Vec<&Value> =
         VALUES.iter().filter(|(name, _, of)| *name == "basic_blocks" || all().any(|s| of(&s.totals) > 0.0)).collect();

@@ -3,15 +3,10 @@
 use rayon::prelude::*;
 
 use super::ranking::largest;
+use crate::callees::{Callees, INCLUDES};
 use crate::experiment::{CallPathId, Experiment, MetricId, median};
 use crate::fit::Fits;
 use crate::model::{Model, Prediction};
-
-/// How much larger than its callees together a caller has to be, at least, if its values include them. Noise may make
-/// it a little smaller.
-const INCLUDES: f64 = 0.95;
-/// So many callers with callees tell whether values are inclusive; fewer could be so by chance.
-const CALLERS: usize = 3;
 
 /// The costs of all call paths in one metric.
 pub(crate) struct Costs<'a> {
@@ -34,8 +29,11 @@ pub(crate) struct Costs<'a> {
     /// The ends of the whole program's interval at the target: the sums of the ends of its parts, which is as wide as it can
     /// be, since call paths need not err in the same direction.
     pub total_interval: (f64, f64),
-    /// Whether the values of a call path hold those of its callees already, as some tools write them.
-    pub is_inclusive: bool,
+    /// By call path, what it costs without what it calls, today and at the target; unknown where values hold those of callees
+    /// and nothing tells who calls whom.
+    pub own: Option<Vec<(f64, f64)>>,
+    /// Whether the values of a call path hold those of its callees already, as some tools write them, and which are the whole.
+    pub callees: Callees,
 }
 
 impl<'a> Costs<'a> {
@@ -48,15 +46,19 @@ impl<'a> Costs<'a> {
         let today = largest(experiment);
         let now: Vec<f64> = models.iter().map(|m| m.map_or(0.0, |m| finite(m.at(&today)))).collect();
         let then: Vec<Option<Prediction>> = models.par_iter().map(|m| m.map(|m| m.predict(&target, level))).collect();
-        // Our own runs tell how values became one over ranks, and their times are exclusive.
-        let is_inclusive = experiment.metrics[metric as usize].over_ranks.is_none() && includes(experiment, &now);
-        let own = |id: usize| (now[id], then[id].map_or(0.0, |p| finite(p.value)));
-        let with_callees = with_callees(experiment, own, is_inclusive);
-        let total = whole(experiment, &with_callees);
+        let callees = Callees::of(experiment, metric);
+        let value = |id: usize| (now[id], then[id].map_or(0.0, |p| finite(p.value)));
+        let with_callees = with_callees(experiment, value, callees.is_inclusive());
+        let total = whole(experiment, &callees, &with_callees);
         let end = |value: f64| if value.is_nan() { 0.0 } else { value.max(0.0) };
         let ends = |id: usize| then[id].map_or((0.0, 0.0), |p| (end(p.lower), end(p.upper)));
-        let total_interval = whole(experiment, &self::with_callees(experiment, ends, is_inclusive));
-        Self { metric, models, today, target, now, then, with_callees, total, total_interval, is_inclusive }
+        let of_ends = self::with_callees(experiment, ends, callees.is_inclusive());
+        let total_interval = whole(experiment, &callees, &of_ends);
+        let own = match callees.is_inclusive() {
+            false => Some((0..now.len()).map(value).collect()),
+            true => own(experiment, &with_callees),
+        };
+        Self { metric, models, today, target, now, then, with_callees, total, total_interval, own, callees }
     }
 
     /// The middle of what was measured at the point that stands for today, where it was measured.
@@ -75,6 +77,17 @@ impl<'a> Costs<'a> {
         part(self.value_then(id), self.total.1)
     }
 
+    /// What the call path costs without what it calls, today and at the target, and which parts of the whole that is.
+    pub fn own(&self, id: CallPathId) -> Option<Own> {
+        let &(now, then) = self.own.as_ref()?.get(id as usize)?;
+        Some(Own { then, share_now: part(now, self.total.0), share_then: part(then, self.total.1) })
+    }
+
+    /// Whether values hold those of callees.
+    pub fn is_inclusive(&self) -> bool {
+        self.callees.is_inclusive()
+    }
+
     /// The part that the call path and all that it calls are at the target.
     pub fn share_with_callees(&self, id: CallPathId) -> f64 {
         part(self.with_callees[id as usize].1, self.total.1)
@@ -86,8 +99,21 @@ impl<'a> Costs<'a> {
     }
 }
 
-/// The sum over the roots.
-fn whole(experiment: &Experiment, with_callees: &[(f64, f64)]) -> (f64, f64) {
+/// A call path's cost without what it calls.
+pub(crate) struct Own {
+    /// At the target.
+    pub then: f64,
+    /// As part of the whole today.
+    pub share_now: f64,
+    /// As part of the whole at the target.
+    pub share_then: f64,
+}
+
+/// The call path that holds all others, or the sum over the roots.
+fn whole(experiment: &Experiment, callees: &Callees, with_callees: &[(f64, f64)]) -> (f64, f64) {
+    if let Some(whole) = callees.whole {
+        return with_callees[whole as usize];
+    }
     let roots = experiment.callpaths.iter().zip(with_callees).filter(|(c, _)| c.parent.is_none());
     roots.fold((0.0, 0.0), |sum, (_, of)| (sum.0 + of.0, sum.1 + of.1))
 }
@@ -101,16 +127,22 @@ fn part(value: f64, total: f64) -> f64 {
     if total > 0.0 { value / total } else { 0.0 }
 }
 
-/// Whether callers are as large as their callees together throughout.
-fn includes(experiment: &Experiment, now: &[f64]) -> bool {
-    let mut callees = vec![0.0; now.len()];
-    for (id, callpath) in experiment.callpaths.iter().enumerate() {
-        if let Some(parent) = callpath.parent {
-            callees[parent as usize] += now[id];
-        }
+/// Inclusive costs less those of the callees, which models may take below zero; `None` where no call path calls another.
+fn own(experiment: &Experiment, with_callees: &[(f64, f64)]) -> Option<Vec<(f64, f64)>> {
+    let mut own = with_callees.to_vec();
+    let mut calls = false;
+    for (callpath, &(now, then)) in experiment.callpaths.iter().zip(with_callees) {
+        let Some(parent) = callpath.parent else { continue };
+        let of = &mut own[parent as usize];
+        (*of, calls) = ((of.0 - now, of.1 - then), true);
     }
-    let callers: Vec<(f64, f64)> = now.iter().copied().zip(callees).filter(|(_, callees)| *callees > 0.0).collect();
-    callers.len() >= CALLERS && callers.iter().all(|(own, callees)| *own >= INCLUDES * callees)
+    calls.then(|| own.into_iter().map(|(now, then)| (now.max(0.0), then.max(0.0))).collect())
+}
+
+/// What a caller costs whose model may fall below those of its callees: it cannot cost less than they do, but for the little
+/// that models differ by.
+fn at_least(own: f64, callees: f64) -> f64 {
+    if own >= INCLUDES * callees { own } else { callees }
 }
 
 /// Sums from the leaves to the roots.
@@ -119,7 +151,7 @@ fn with_callees(experiment: &Experiment, own: impl Fn(usize) -> (f64, f64), is_i
     for (id, callpath) in experiment.callpaths.iter().enumerate().rev() {
         let (own, below) = (own(id), sums[id]);
         sums[id] = match is_inclusive {
-            true => (if own.0 > 0.0 { own.0 } else { below.0 }, if own.1 > 0.0 { own.1 } else { below.1 }),
+            true => (at_least(own.0, below.0), at_least(own.1, below.1)),
             false => (own.0 + below.0, own.1 + below.1),
         };
         if let Some(parent) = callpath.parent {
@@ -134,16 +166,27 @@ fn with_callees(experiment: &Experiment, own: impl Fn(usize) -> (f64, f64), is_i
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::{ExperimentBuilder, Metric};
+    use crate::experiment::{ExperimentBuilder, Metric, OverRanks, Values};
     use crate::{Options, fit};
 
-    /// main -> (a -> (b, c), d), with counts that are multiples of p.
+    /// main -> (a -> b -> c, d), with times that are multiples of p.
     fn costs(own: [f64; 5], check: impl Fn(&Costs)) {
-        let mut builder = ExperimentBuilder::new(["p"]);
-        let metric = builder.metric(Metric { name: "time".into(), unit: "s".into(), over_ranks: None });
         let paths: [&[&str]; 5] =
             [&["main"], &["main", "a"], &["main", "a", "b"], &["main", "a", "b", "c"], &["main", "d"]];
-        for (path, own) in paths.iter().zip(own) {
+        costs_of(&paths, &own, None, None, check);
+    }
+
+    fn costs_of(
+        paths: &[&[&str]],
+        values: &[f64],
+        included: Option<Values>,
+        over_ranks: Option<OverRanks>,
+        check: impl Fn(&Costs),
+    ) {
+        let mut builder = ExperimentBuilder::new(["p"]);
+        included.iter().for_each(|included| builder.include(*included));
+        let metric = builder.metric(Metric { name: "time".into(), unit: "s".into(), over_ranks });
+        for (path, own) in paths.iter().zip(values) {
             let callpath = builder.callpath(path.iter().copied());
             for p in [1.0, 2.0, 4.0, 8.0, 16.0] {
                 let point = builder.point(&[p]);
@@ -158,7 +201,7 @@ mod tests {
     #[test]
     fn exclusive_costs_add_up_to_the_whole() {
         costs([1.0, 2.0, 4.0, 8.0, 16.0], |costs| {
-            assert!(!costs.is_inclusive);
+            assert!(!costs.is_inclusive());
             assert!((costs.total.0 - 31.0 * 16.0).abs() < 1e-6 && (costs.total.1 - 31.0 * 32.0).abs() < 1e-6);
             assert!(costs.total_interval.0 <= costs.total.1 && costs.total.1 <= costs.total_interval.1);
             assert!((costs.total_interval.1 / costs.total.1 - 1.0).abs() < 1e-3, "{:?}", costs.total_interval);
@@ -170,11 +213,63 @@ mod tests {
     #[test]
     fn inclusive_costs_are_told_by_callers_that_hold_their_callees() {
         costs([31.0, 14.0, 12.0, 8.0, 16.0], |costs| {
-            assert!(costs.is_inclusive);
+            assert!(costs.is_inclusive());
             assert!((costs.total.1 - 31.0 * 32.0).abs() < 1e-6);
             assert!((costs.total_interval.1 / costs.total.1 - 1.0).abs() < 1e-3, "{:?}", costs.total_interval);
             assert!((costs.share_then(1) - 14.0 / 31.0).abs() < 1e-9);
             assert_eq!(costs.share_then(1), costs.share_with_callees(1));
+        });
+    }
+    /// By hand: main 31 = own 1 + a 14 (own 2 + b 12 (own 4 + c 8)) + d 16.
+    #[test]
+    fn own_costs_are_inclusive_ones_less_those_of_callees() {
+        let check = |costs: &Costs| {
+            for (id, own) in [1.0, 2.0, 4.0, 8.0, 16.0].into_iter().enumerate() {
+                let found = costs.own(id as CallPathId).unwrap();
+                assert!((found.then - 32.0 * own).abs() < 1e-6, "{id}: {}", found.then);
+                assert!((found.share_then - own / 31.0).abs() < 1e-9 && (found.share_now - own / 31.0).abs() < 1e-9);
+            }
+            assert!((costs.total.1 - 31.0 * 32.0).abs() < 1e-6);
+        };
+        costs([1.0, 2.0, 4.0, 8.0, 16.0], check);
+        costs([31.0, 14.0, 12.0, 8.0, 16.0], check);
+        // Statistics over ranks are inclusive only where somebody says so, two callers are enough then.
+        let paths: [&[&str]; 3] = [&["main"], &["main", "a"], &["main", "a", "b"]];
+        let mean = Some(OverRanks::Mean);
+        costs_of(&paths, &[9.0, 5.0, 2.0], Some(Values::Inclusive), mean, |costs| {
+            assert!((costs.total.0 - 9.0 * 16.0).abs() < 1e-6);
+            assert!((costs.own(1).unwrap().then - 3.0 * 32.0).abs() < 1e-6);
+        });
+        costs_of(&paths, &[9.0, 5.0, 2.0], None, mean, |costs| assert!((costs.total.0 - 16.0 * 16.0).abs() < 1e-6));
+    }
+
+    #[test]
+    fn callers_whose_models_fall_below_their_callees_cost_what_these_do() {
+        // main's own model says 9 where its callees say 10 + 2, as models of noisy sums do.
+        let paths: [&[&str]; 3] = [&["main"], &["main", "a"], &["main", "b"]];
+        costs_of(&paths, &[9.0, 10.0, 2.0], Some(Values::Inclusive), None, |costs| {
+            assert!((costs.total.1 - 12.0 * 32.0).abs() < 1e-6);
+            assert!((costs.share_then(1) - 10.0 / 12.0).abs() < 1e-9 && costs.own(0).unwrap().then == 0.0);
+        });
+    }
+
+    #[test]
+    fn flat_names_with_a_main_that_holds_all_others_are_not_added_up() {
+        let paths: [&[&str]; 4] = [&["read"], &["main(int, char**)"], &["loop"], &["solve"]];
+        let values = [1.0, 9.0, 8.0, 7.5];
+        costs_of(&paths, &values, None, None, |costs| {
+            assert_eq!(costs.callees.whole, Some(1));
+            assert!((costs.total.1 - 9.0 * 32.0).abs() < 1e-6 && (costs.share_then(2) - 8.0 / 9.0).abs() < 1e-9);
+            assert!(costs.own(2).is_none(), "nothing tells who calls whom");
+        });
+        costs_of(&paths, &values, Some(Values::Exclusive), None, |costs| {
+            assert!((costs.total.1 - 25.5 * 32.0).abs() < 1e-6 && costs.own(2).is_some());
+        });
+        // The largest of all by another name holds nothing unless somebody says so.
+        let paths: [&[&str]; 4] = [&["read"], &["sweep"], &["loop"], &["solve"]];
+        costs_of(&paths, &values, None, None, |costs| assert!((costs.total.1 - 25.5 * 32.0).abs() < 1e-6));
+        costs_of(&paths, &values, Some(Values::Inclusive), None, |costs| {
+            assert!((costs.total.1 - 9.0 * 32.0).abs() < 1e-6);
         });
     }
 }

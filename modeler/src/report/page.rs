@@ -235,10 +235,11 @@ impl Ranking<'_> {
                     dfn { "target" } " is the scale asked for. The prediction comes with an interval that is to hold "
                     (format!("{:.0}", 100.0 * self.view.options.level)) " of 100 new measurements under the same conditions. " dfn { "Share" }
                     " is the part of the whole program's cost"
-                    @if self.view.costs.is_inclusive { "; here " (self.noun()) "s include the time of what they call" }
+                    @if self.view.costs.is_inclusive() { "; here " (self.noun()) "s include the time of what they call" }
                     "."
                 }
                 (self.metric())
+                @if let Some(sentence) = self.view.costs.callees.sentence(self.view.experiment) { p.note { (sentence) } }
                 @if let Some(doubt) = reach::of_ranking(self.view.experiment, &self.view.costs) { p.warning { (doubt) } }
                 div.scroll { table.ranking { (ranking_head(columns, self.noun())) tbody { (self.rows(open, 0, columns)) } (self.total(columns)) } }
                 @if !folded.is_empty() {
@@ -299,7 +300,7 @@ impl Ranking<'_> {
         let leader = self.ranked.iter().min_by_key(|r| r.place_now);
         html! {
             p.answer {
-                @if !costs.is_inclusive && few.len() < 6 {
+                @if !costs.is_inclusive() && few.len() < 6 {
                     (few.len()) " " (self.noun()) @if few.len() == 1 { " makes " } @else { "s make " } (percent(part)) " of the cost at the target. "
                 }
                 @if let (Some(first), Some(leader)) = (self.ranked.first(), leader) {

@@ -262,12 +262,11 @@ fn advice(view: &View) -> Option<String> {
     })
 }
 
-/// The models of the call paths that cost most at the target, which decide how well the whole is known. Of values that
-/// include callees those of the roots are the whole.
+/// The models of the call paths that cost most at the target, of those that make up the whole: they decide how well it is known.
 fn largest_fits(view: &View) -> Fits {
     let costs = &view.costs;
-    let counts = |id: &CallPathId| !costs.is_inclusive || view.experiment.callpaths[*id as usize].parent.is_none();
-    let mut largest: Vec<CallPathId> = costs.models.iter().flatten().map(|m| m.callpath).filter(counts).collect();
+    let mut largest = costs.callees.parts(view.experiment, costs.metric);
+    largest.retain(|id| costs.models[*id as usize].is_some());
     largest.sort_by(|a, b| costs.value_then(*b).total_cmp(&costs.value_then(*a)).then(a.cmp(b)));
     let chosen: HashSet<CallPathId> = largest.into_iter().take(MOST_ADVISED).collect();
     let models = view.fits.models.iter().filter(|m| chosen.contains(&m.callpath));

@@ -60,7 +60,10 @@ pub(crate) fn overtaking(
     let one = &ranked[place];
     let id = one.model.callpath as usize;
     // A caller that holds its callees is not in a race with them.
-    let related = |other: CallPathId| costs.is_inclusive && is_related(experiment, other, one.model.callpath);
+    let related = |other: CallPathId| {
+        let (one, whole) = (one.model.callpath, costs.callees.whole);
+        costs.is_inclusive() && (is_related(experiment, other, one) || whole == Some(other) || whole == Some(one))
+    };
     let behind = ranked[place + 1..].iter().filter(|r| {
         let other = r.model.callpath;
         costs.now[other as usize] > costs.now[id] && r.prediction.value < one.prediction.value && !related(other)

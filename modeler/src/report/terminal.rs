@@ -2,6 +2,8 @@
 //! of call paths as such a table. Call paths are the last column, which is not padded: however deep the deepest is, lines of the
 //! others stay short, and what stands before lines up.
 
+use std::collections::HashSet;
+
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::quantity::{interval, percent, quantity, shape};
@@ -9,8 +11,7 @@ use super::ranking::{Overtaking, Ranked, default_target, name_among, other_metri
 use super::reach;
 use super::view::View;
 use super::{ReportOptions, Table};
-use crate::experiment::Experiment;
-use crate::experiment::median;
+use crate::experiment::{CallPathId, Experiment, median};
 use crate::fit::Fits;
 
 /// Spaces between columns.
@@ -83,8 +84,8 @@ pub struct Screen {
 }
 
 /// Columns of the ranking that are left out first where the screen is narrow, by their heading.
-const LEAST_NEEDED: [&str; 8] =
-    ["along", "share today", "overtakes", "share then", "measured", "today", "interval", "growth"];
+const LEAST_NEEDED: [&str; 9] =
+    ["along", "share today", "overtakes", "own then", "share then", "measured", "today", "interval", "growth"];
 /// Narrower than this, names of call paths tell little, and other columns go first.
 const NAME_WIDTH: usize = 28;
 /// Formulas are not broken into narrower lines than this, or their part of it where several columns are broken.
@@ -163,6 +164,7 @@ pub fn ranking(experiment: &Experiment, fits: &Fits, options: &ReportOptions, sc
         at(&view.costs.today),
         columns_of_today(&shown)
     ));
+    text.extend(view.costs.callees.sentence(experiment).map(|sentence| sentence + "\n"));
     text.extend(reach::of_ranking(experiment, &view.costs).map(|doubt| doubt + "\n"));
     let others = other_metrics(experiment, fits, metric);
     if !others.is_empty() {
@@ -183,15 +185,25 @@ fn columns_of_today(table: &Table) -> &'static str {
 
 fn ranking_table(view: &View, ranked: &[Ranked], count: usize, sparklines: bool) -> Table {
     let along = along(view);
-    let mut header: Vec<String> =
-        ["#", "growth", "measured", "today", "predicted", "interval", "share today", "share then", "overtakes"]
-            .map(str::to_owned)
-            .to_vec();
+    let mut header: Vec<String> = [
+        "#",
+        "growth",
+        "measured",
+        "today",
+        "predicted",
+        "interval",
+        "share today",
+        "share then",
+        "own then",
+        "overtakes",
+    ]
+    .map(str::to_owned)
+    .to_vec();
     if sparklines {
         header.push(format!("along {}", view.experiment.parameters[along]));
     }
     header.push(view.options.noun.to_owned());
-    let unit = view.unit();
+    let (unit, is_inclusive) = (view.unit(), view.costs.is_inclusive());
     let row = |(place, r): (usize, &Ranked)| {
         let id = r.model.callpath;
         let found = overtaking(view.experiment, &view.costs, ranked, place, view.options.level);
@@ -204,6 +216,8 @@ fn ranking_table(view: &View, ranked: &[Ranked], count: usize, sparklines: bool)
             interval(r.prediction.lower, r.prediction.upper, unit).replace('–', "to"),
             percent(view.costs.share_now(id)),
             percent(view.costs.share_then(id)),
+            // Exclusive values are what a call path does itself: its share is its own.
+            view.costs.own(id).filter(|_| is_inclusive).map_or_else(String::new, |own| percent(own.share_then)),
             found.map_or_else(String::new, |f| overtakes(view, &f)),
         ];
         if sparklines {
@@ -213,7 +227,7 @@ fn ranking_table(view: &View, ranked: &[Ranked], count: usize, sparklines: bool)
         cells
     };
     let mut table = Table { header, rows: ranked.iter().take(count).enumerate().map(row).collect() };
-    for heading in ["measured", "overtakes"] {
+    for heading in ["measured", "own then", "overtakes"] {
         if let Some(column) = table.header.iter().position(|h| h == heading)
             && table.rows.iter().all(|row| row[column].is_empty())
         {
@@ -240,12 +254,11 @@ fn total(view: &View, ranked: &[Ranked], header: &[String]) -> Vec<String> {
     header.iter().map(cell).collect()
 }
 
-/// What was measured of the whole program today, where all of its call paths were and no value holds another.
+/// What was measured of the whole program today, where all of the call paths were that make it up.
 pub(super) fn measured_total(view: &View, ranked: &[Ranked]) -> Option<f64> {
-    if view.costs.is_inclusive {
-        return None;
-    }
-    ranked.iter().map(|r| view.costs.measured(view.experiment, r.model.callpath)).sum()
+    let parts: HashSet<CallPathId> = view.costs.callees.parts(view.experiment, view.costs.metric).into_iter().collect();
+    let counted = ranked.iter().filter(|r| parts.contains(&r.model.callpath));
+    counted.map(|r| view.costs.measured(view.experiment, r.model.callpath)).sum()
 }
 
 /// `sweep and 2 more from p = 61`, with a question mark where intervals leave a doubt.

@@ -2,6 +2,7 @@
 
 use maud::{Markup, PreEscaped, html};
 
+use super::costs::Own;
 use super::markup::{breakable, shortened, sum};
 use super::quantity::{percent, quantity, shape};
 use super::view::View;
@@ -37,7 +38,8 @@ pub(crate) fn tree(view: &View) -> Markup {
             h2 { "Call tree" }
             p {
                 "Who calls whom, the most expensive at the target first. " dfn { "Own" } " is what a " (view.options.noun) " costs without what it calls"
-                @if view.costs.is_inclusive { " (here the measurements already contain what is called)" }
+                @if view.costs.own.is_none() { " (not known here, since measurements contain what is called and nothing tells who calls whom)" }
+                @else if view.costs.is_inclusive() { " (here the difference, since measurements contain what is called)" }
                 "; " dfn { "with callees" } " includes that. "
                 "A name leads to the plots and numbers of its " (view.options.noun) "."
             }
@@ -126,14 +128,16 @@ impl Tree<'_> {
         // What is shown whole needs no title, which thousands of call paths would make long to load.
         let title = (short != *name).then_some(name);
         let with_callees = costs.share_with_callees(id);
+        let own = costs.own(id);
+        let of_own = |text: &dyn Fn(&Own) -> String| own.as_ref().map_or_else(String::new, text);
         html! {
             @match costs.models[id as usize] {
                 Some(model) => {
                     span { a href=(format!("#c{id}")) title=[title] { (breakable(&short)) } }
                     span { (sum(&shape(&self.view.experiment.parameters, model))) }
-                    span { (quantity(costs.value_then(id), self.view.unit())) }
-                    span { (percent(costs.share_now(id))) }
-                    span { (percent(costs.share_then(id))) }
+                    span { (of_own(&|own| quantity(own.then, self.view.unit()))) }
+                    span { (of_own(&|own| percent(own.share_now))) }
+                    span { (of_own(&|own| percent(own.share_then))) }
                 }
                 None => { span.caller title=[title] { (breakable(&short)) } span {} span {} span {} span {} }
             }

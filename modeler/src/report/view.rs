@@ -78,6 +78,9 @@ pub(crate) struct CallPathView<'a> {
     pub then: [f64; 3],
     /// Shares of the program's cost today, at the target, and at the target with all callees.
     pub shares: [f64; 3],
+    /// Without callees: cost at the target, shares today and at the target; only where values hold those of callees.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub own: Option<[f64; 3]>,
     /// The effort beside the time.
     pub effort: Option<EffortView<'a>>,
     /// Absorption by mode.
@@ -194,6 +197,10 @@ impl<'a> View<'a> {
             measured: costs.measured(self.experiment, id).map(rounded),
             then: then.map_or([f64::NAN; 3], |p| [p.value, p.lower, p.upper].map(rounded)),
             shares: [costs.share_now(id), costs.share_then(id), costs.share_with_callees(id)].map(rounded),
+            own: costs
+                .own(id)
+                .filter(|_| costs.is_inclusive())
+                .map(|own| [own.then, own.share_now, own.share_then].map(rounded)),
             effort: effort(self.experiment, model).map(|e| EffortView {
                 metric: &self.experiment.metrics[e.metric as usize].name,
                 counts: e.counts.into_iter().map(rounded).collect(),

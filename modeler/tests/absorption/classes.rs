@@ -26,10 +26,21 @@ const COST: [(&str, f64); 6] =
     [("fp_add64", 0.34), ("fma64", 0.34), ("int64_add", 0.11), ("l1_ld64", 0.17), ("memory_ld64", 8.0), ("nop", 0.065)];
 
 fn class(bound: &Bound, rounds: u32, disturbance: Disturbance, seed: u64) -> (Bottleneck, String) {
+    class_of(bound, &COST, 20, rounds, disturbance, seed)
+}
+
+fn class_of(
+    bound: &Bound,
+    cost: &[(&'static str, f64); 6],
+    instructions: u32,
+    rounds: u32,
+    disturbance: Disturbance,
+    seed: u64,
+) -> (Bottleneck, String) {
     let truths: Vec<Truth> =
-        COST.iter().zip(bound.3).map(|(&(mode, ns), idle)| resource(mode, bound.1, idle, ns)).collect();
+        cost.iter().zip(bound.3).map(|(&(mode, ns), idle)| resource(mode, bound.1, idle, ns)).collect();
     let profile = profile_of(bound.1, &truths, &QUANTITIES, rounds, disturbance, seed);
-    let code = Code { instructions: 20, accesses: bound.2, ..Code::default() };
+    let code = Code { instructions, accesses: bound.2, ..Code::default() };
     let report = analyse(&profile, &|_| Some(code.clone()), &Options { replicates: 120, ..Options::default() });
     (report.loops[0].class, report.loops[0].reason.clone())
 }
@@ -42,6 +53,35 @@ fn each_resource_is_found() {
             assert_eq!(class, bound.0, "{bound:?} {disturbance:?}: {reason}");
         }
     }
+}
+
+/// A product with a sparse matrix that waits for memory with as many loads in flight as the processor can hold: further
+/// instructions of any kind take room there, and cost many times what their units take.
+#[test]
+fn a_full_window_is_no_unit() {
+    let cost = [
+        ("fp_add64", 1.05),
+        ("fma64", 1.0),
+        ("int64_add", 1.0),
+        ("l1_ld64", 1.65),
+        ("memory_ld64", 4.3),
+        ("nop", 0.13),
+    ];
+    let bound = (Bottleneck::Undecided, 7.5, 3, [0.4, 0.4, 0.4, 0.06, 0.0, 0.4]);
+    let (class, reason) = class_of(&bound, &cost, 7, 40, QUIET, 21);
+    assert_eq!(class, bound.0, "{reason}");
+    assert!(reason.contains("window"), "{reason}");
+}
+
+/// Nops that add to the time from the first on, where the front end needs a tenth of it: 7 instructions in 5 ns.
+#[test]
+fn a_front_end_that_is_idle_binds_nothing() {
+    let bound = (Bottleneck::Undecided, 5.0, 3, [0.02, 0.02, 0.02, 0.02, 0.02, 0.02]);
+    let (class, reason) = class_of(&bound, &COST, 7, 40, QUIET, 21);
+    assert_eq!(class, bound.0, "{reason}");
+    assert!(reason.contains("idle"), "{reason}");
+    let (class, reason) = class_of(&bound, &COST, 40, 40, QUIET, 21);
+    assert_eq!(class, Bottleneck::FrontEnd, "{reason}");
 }
 
 /// With few rounds and most bursts disturbed, the class is the right one or none.
@@ -57,4 +97,14 @@ fn load_never_gives_another_class() {
         }
     }
     assert!(decided >= 4, "{decided} of 24");
+}
+
+/// A chase of eight loads an iteration: further loads from memory overlap with it, at a cost of their own that is next to
+/// nothing beside 1290 ns and that no quantity makes a quarter of it.
+#[test]
+fn a_chase_waits_for_the_latency_of_its_loads() {
+    let cost =
+        [("fp_add64", 0.2), ("fma64", 0.2), ("int64_add", 0.2), ("l1_ld64", 0.2), ("memory_ld64", 1.8), ("nop", 0.1)];
+    let (class, reason) = class_of(&(Bottleneck::Latency, 1290.0, 8, [0.0; 6]), &cost, 13, 40, QUIET, 21);
+    assert_eq!(class, Bottleneck::Latency, "{reason}");
 }

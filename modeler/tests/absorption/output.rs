@@ -2,12 +2,12 @@
 
 use modeler::absorption::Report;
 
-use crate::synthetic::{QUANTITIES, Truth, profile};
+use crate::synthetic::{QUANTITIES, Truth, profile_of};
 use crate::{QUIET, report, sharp};
 
 fn example() -> Report {
     let truths: [Truth; 3] = [sharp("fp_add64", 24.0, 0.03), sharp("l1_ld64", 0.0, 0.1), sharp("nop", 900.0, 0.01)];
-    let mut profile = profile(&truths, &QUANTITIES, 30, QUIET, 4);
+    let mut profile = profile_of(2.0, &truths, &QUANTITIES, 30, QUIET, 4);
     let mut other = profile.noise.loops[0].clone();
     (other.id, other.line, other.refusal) = (1, 77, "it has exception edges".into());
     profile.noise.loops.push(other);

@@ -85,6 +85,41 @@ fn arguments_and_results_of_all_kinds_reach_functions_with_noise() {
     }
 }
 
+/// flang reads no assembly unless it is asked to.
+#[test]
+fn fortran_prints_the_same_with_all_noise() {
+    let text = "program main\n implicit none\n real(8) :: x(100), y(100)\n integer :: i, r\n
+        x = [(mod(i, 7) * 1.0d0, i = 1, 100)]\n y = 1\n do r = 1, 20000\n call axpy(x, y, 1.0d-3)\n end do\n print *, sum(y)\n
+        contains\n subroutine axpy(x, y, c)\n real(8), intent(in) :: x(:), c\n real(8), intent(inout) :: y(:)\n
+        do i = 1, size(x)\n y(i) = y(i) + c * x(i)\n end do\n end subroutine\n end program";
+    let bench = Bench::new();
+    std::fs::write(bench.path("noisy.f90"), text).unwrap();
+    let folder = libraries().display().to_string();
+    let compile = |program: &str, with: &[String]| {
+        let mut flang = Command::new("flang-new-19");
+        flang
+            .args(["-O2", "-g1", "noisy.f90", "-o", program])
+            .args(with)
+            .env("POISE_NOISE", "modes=fp_add64,l1_ld64;k=1,8");
+        succeed(flang.current_dir(bench.path("")));
+        bench.path(program)
+    };
+    let native = succeed(&mut Command::new(compile("native", &[]))).stdout;
+    let flags = [
+        format!("-fpass-plugin={folder}/libpoise_pass.so"),
+        "-lpoise_runtime".into(),
+        format!("-L{folder}"),
+        format!("-Wl,-rpath,{folder}"),
+    ];
+    let program = compile("noisy", &flags);
+    for wish in ["off", "force=fp_add64:8;seed=1", "force=l1_ld64:1;seed=2", "samples=3;burst=5"] {
+        let (status, printed, profile) = run(&bench, &program, wish, &[]);
+        assert_eq!((status, printed.as_bytes()), (Some(0), native.as_slice()), "{wish}");
+        let bursts = profile.noise.series.iter().flat_map(|series| &series.bursts).filter(|burst| burst.k == 8);
+        assert_eq!(bursts.count() > 0, wish.contains("burst"), "{wish}");
+    }
+}
+
 /// Instructions that a run executes, as valgrind counts them.
 fn executed(program: &Path, arguments: &[&str]) -> f64 {
     let mut command = Command::new("valgrind");

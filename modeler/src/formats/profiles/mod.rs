@@ -51,6 +51,24 @@ pub(super) const PPROF: Set = Set(&pprof::Pprof);
 /// Folded stacks.
 pub(super) const FOLDED: Set = Set(&folded::Folded);
 
+/// All of them.
+const ALL: [&Set; 10] = [&CUBEX, &CALI, &CALIPERJSON, &HPCTOOLKIT, &TAU, &MPIP, &GEM5, &SIMPOINT, &PPROF, &FOLDED];
+
+/// Whether this is a format of profiles.
+pub(super) fn is_one(format: Format) -> bool {
+    ALL.iter().any(|set| set.0.format() == format)
+}
+
+/// The format of which `folder` as a whole is one profile.
+pub(super) fn folder_format(folder: &Path) -> Option<Format> {
+    ALL.iter().find(|set| set.0.is_profile(folder)).map(|set| set.0.format())
+}
+
+/// The format whose own extension `path` has.
+pub(super) fn promised(path: &Path) -> Option<Format> {
+    ALL.iter().find(|set| set.is_named_so(path)).map(|set| set.0.format())
+}
+
 /// Reads one format of which a file or folder is one run.
 pub(super) trait ProfileFormat: Sync {
     /// Which.
@@ -74,7 +92,7 @@ pub(super) trait ProfileFormat: Sync {
 pub(super) struct Set(&'static dyn ProfileFormat);
 
 /// How deep in a folder profiles are looked for.
-const DEPTH: usize = 3;
+pub(super) const DEPTH: usize = 3;
 /// How much of a file decides whether it is a profile.
 const HEAD: u64 = 4096;
 
@@ -95,14 +113,18 @@ impl Reader for Set {
         let place = source.place();
         let (Some(folder), None) = (&source.path, source.head()) else {
             let path = source.path.clone().unwrap_or_default();
-            into.profiles.push(Measured { path, depth: 0, profile: self.0.read(source, into.options.values)? });
+            into.profiles.push(Measured {
+                path,
+                depth: 0,
+                profile: self.0.read(source, into.options.values.unwrap_or_default())?,
+            });
             return Ok(());
         };
         if self.0.is_profile(folder) {
             into.profiles.push(Measured {
                 path: folder.clone(),
                 depth: 0,
-                profile: self.0.read(source, into.options.values)?,
+                profile: self.0.read(source, into.options.values.unwrap_or_default())?,
             });
             return Ok(());
         }
@@ -111,7 +133,7 @@ impl Reader for Set {
         let unreadable = || ReadError::new(ErrorKind::Unreadable, place.clone(), "the folder cannot be listed");
         for path in found.ok_or_else(unreadable)? {
             let depth = path.components().count() - folder.components().count();
-            match Source::open(&path).and_then(|source| self.0.read(source, into.options.values)) {
+            match Source::open(&path).and_then(|source| self.0.read(source, into.options.values.unwrap_or_default())) {
                 Ok(profile) => into.profiles.push(Measured { path, depth, profile }),
                 Err(error) => into.warn(RUN_LEFT_OUT, error.place.clone(), super::runs::left_out(&error)),
             }

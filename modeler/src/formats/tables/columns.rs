@@ -4,12 +4,12 @@ use std::collections::{BTreeSet, HashMap};
 use std::io::{Cursor, Read};
 
 use super::suggest::is_repetition;
-use super::{Row, add, seconds};
+use super::{Row, add};
 use crate::experiment::OverRanks;
-use crate::formats::collect::{Collector, split_path};
+use crate::formats::collect::{Collector, default_unit, split_path};
 use crate::formats::error::{ErrorKind, IGNORED, Place, ReadError};
 use crate::formats::source::Source;
-use crate::formats::{Detection, Format, Reader};
+use crate::formats::{Detection, Format, Reader, units};
 
 /// Reads tables.
 pub(in crate::formats) struct Columns;
@@ -122,6 +122,7 @@ fn roles(text: &str) -> Result<Vec<(String, Role)>, ReadError> {
             None => (name.unwrap_or(column).trim(), ""),
         };
         let role = match role.trim() {
+            "metric" if !fits(name, unit) => return Err(wrong(no_such_unit(name, unit))),
             "parameter" => Role::Parameter(name.to_owned()),
             "metric" => Role::Metric(name.to_owned(), unit.to_owned()),
             "callpath" => Role::CallPath,
@@ -285,7 +286,15 @@ impl Table<'_> {
                     Place { file: self.name.into(), line: Some(line), column: Some(column + 1) },
                     what,
                 );
-                error.expected("a finite number").advice("Give a column of texts the role callpath")
+                // Only a column whose cells are no numbers at all may be a part of the call path.
+                let advice = match (&self.roles[column], cell.parse::<f64>().is_ok() || is_nothing(cell)) {
+                    (Some(Role::Metric(..) | Role::Value), true) => {
+                        "Leave the cell empty where nothing was measured, or take the row out"
+                    }
+                    (_, true) => "Take the row out",
+                    (_, false) => "Give a column of texts the role callpath",
+                };
+                error.expected("a finite number").advice(advice)
             })
         };
         let (mut row, mut values) = (Row::default(), Vec::new());
@@ -307,26 +316,53 @@ impl Table<'_> {
         for (metric, unit, value) in values {
             let metric = if metric.is_empty() { row.metric.clone() } else { metric };
             let unit = if unit.is_empty() { row.unit.clone() } else { unit };
-            let scale = seconds(&unit).unwrap_or(1.0);
-            let unit = match (unit.as_str(), metric.as_str()) {
-                (unit, _) if seconds(unit).is_some() => "s".to_owned(),
-                ("", "time" | "wait_time" | "late_sender" | "late_receiver") => "s".into(),
-                ("", "bytes_sent" | "bytes_received") => "bytes".into(),
-                (unit, _) => unit.to_owned(),
-            };
-            let unit = self.units.entry(metric.clone()).or_insert(unit).clone();
+            let unit = self.unit(line, &metric, unit)?;
             let (parameters, callpath) = (row.parameters.clone(), row.callpath.clone());
-            self.rows.push(Row {
-                parameters,
-                callpath,
-                metric,
-                unit,
-                over_ranks: row.over_ranks,
-                values: vec![value * scale],
-            });
+            self.rows.push(Row { parameters, callpath, metric, unit, over_ranks: row.over_ranks, values: vec![value] });
         }
         Ok(())
     }
+
+    /// The unit of a value: as told, or that of the metric's first value, which must be of the same kind.
+    fn unit(&mut self, line: usize, metric: &str, told: String) -> Result<String, ReadError> {
+        let place = || Place { file: self.name.into(), line: Some(line), column: None };
+        if !fits(metric, &told) {
+            return Err(ReadError::malformed(place(), no_such_unit(metric, &told)));
+        }
+        let told = if told.is_empty() { default_unit(metric).to_owned() } else { told };
+        let Some(first) = self.units.get(metric) else {
+            self.units.insert(metric.to_owned(), told.clone());
+            return Ok(told);
+        };
+        if told.is_empty() {
+            return Ok(first.clone());
+        }
+        let kind = |unit: &str| units::base(unit).map(|(kind, _)| kind);
+        if told != *first && (kind(&told).is_none() || kind(&told) != kind(first)) {
+            let what = format!("`{metric}` is in `{told}` here and in `{first}` above");
+            return Err(ReadError::malformed(place(), what)
+                .expected("one unit, or units of one kind")
+                .advice("Give metrics that are not alike different names"));
+        }
+        Ok(told)
+    }
+}
+
+/// Whether values of this metric may be in this unit: times in one of time, bytes in one of data, others in any.
+fn fits(metric: &str, unit: &str) -> bool {
+    let kind = units::base(unit).map(|(kind, _)| kind);
+    unit.is_empty() || units::kind_of(metric).is_none_or(|wanted| kind == Some(wanted))
+}
+
+/// The clause that a unit does not [`fit`](fits) its metric.
+fn no_such_unit(metric: &str, unit: &str) -> String {
+    let known = units::kind_of(metric).map_or("", units::Kind::known);
+    format!("`{unit}` is no unit of `{metric}`, which may be in {known}")
+}
+
+/// Whether a cell says that there is no value.
+fn is_nothing(cell: &str) -> bool {
+    ["", "-", "na", "n/a", "none", "null", "nan"].contains(&cell.to_ascii_lowercase().as_str())
 }
 
 fn over_ranks(cell: &str) -> Option<OverRanks> {

@@ -2,12 +2,12 @@
 
 use serde_json::{Map, Value};
 
-use super::{Row, add_listed, seconds};
+use super::{Row, add_listed};
 use crate::formats::collect::Collector;
 use crate::formats::error::{Place, ReadError};
 use crate::formats::json::{first_object_keys, is_json_object};
 use crate::formats::source::Source;
-use crate::formats::{Detection, Format, Reader};
+use crate::formats::{Detection, Format, Reader, units};
 
 /// Reads Google Benchmark's results.
 pub(in crate::formats) struct GoogleBenchmark;
@@ -58,7 +58,10 @@ fn rows(
     let full = string("run_name").or(string("name"));
     let full = full.ok_or_else(|| wrong("this benchmark has no `name`".into()))?;
     let unit = string("time_unit").unwrap_or("ns");
-    let scale = seconds(unit).ok_or_else(|| wrong(format!("the time unit `{unit}` is unknown")))?;
+    let scale = units::base(unit)
+        .filter(|(kind, _)| *kind == units::Kind::Time)
+        .map(|(_, factor)| factor)
+        .ok_or_else(|| wrong(format!("the time unit `{unit}` is unknown")))?;
     let (callpath, parameters) = split(full);
     let mut rows = Vec::new();
     for (key, value) in &benchmark {

@@ -83,9 +83,15 @@ fn add(rows: Vec<Row>, file: &str, into: &mut Collector) -> Result<(), ReadError
     let most = users.iter().max_by_key(|(names, count)| (**count, std::cmp::Reverse((*names).clone())));
     let Some(chosen) = most.map(|(names, _)| names.clone()) else { return Ok(()) };
     if chosen.is_empty() {
-        return Err(ReadError::malformed(place, "neither its rows nor its name say a parameter")
-            .expected("benchmarks with arguments, or a file named as app.p4.n10")
-            .advice("Describe the name with --pattern"));
+        let error = ReadError::malformed(place, "neither its rows nor its name say a parameter");
+        return Err(match &into.options.columns {
+            Some(_) => error
+                .expected("a column with the role parameter, or a file named as app.p4.n10")
+                .advice("Add it to --columns, as in p=parameter, or describe the name with --pattern"),
+            None => error
+                .expected("benchmarks with arguments, or a file named as app.p4.n10")
+                .advice("Describe the name with --pattern"),
+        });
     }
     let (mut left_out, mut metrics) = (BTreeMap::new(), HashMap::new());
     for row in rows {
@@ -113,17 +119,4 @@ fn add(rows: Vec<Row>, file: &str, into: &mut Collector) -> Result<(), ReadError
         into.warn(IGNORED, place.clone(), message);
     }
     Ok(())
-}
-
-/// The factor from a unit of time to seconds.
-fn seconds(unit: &str) -> Option<f64> {
-    Some(match unit {
-        "ns" => 1e-9,
-        "us" | "µs" => 1e-6,
-        "ms" => 1e-3,
-        "s" | "sec" => 1.0,
-        "min" => 60.0,
-        "h" => 3600.0,
-        _ => return None,
-    })
 }

@@ -1,0 +1,266 @@
+//! What data that comes in means: whether values hold those of callees, in which unit they are, and what else lies in a
+//! folder. Expected numbers are computed here from the files themselves.
+
+mod common;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use common::World;
+use serde_json::Value;
+
+fn dataset(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("datasets").join(name)
+}
+
+/// Means of the two repetitions at the last point, which is the largest, by region of a file of Extra-P text.
+fn at_the_largest_point(text: &str) -> Vec<(String, f64)> {
+    let regions = text.split("REGION").skip(1);
+    let of = |region: &str| {
+        let (name, data) = region.split_once('\n').unwrap();
+        let last = data.lines().rfind(|line| line.starts_with("DATA")).unwrap();
+        let values: Vec<f64> = last.split_whitespace().skip(1).map(|v| v.parse().unwrap()).collect();
+        (name.trim().to_owned(), values.iter().sum::<f64>() / values.len() as f64)
+    };
+    regions.map(of).collect()
+}
+
+/// The cell of a column in the row of a plain table that begins so.
+fn cell(text: &str, row: &str, heading: &str) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    let head = lines.iter().position(|line| line.trim_start().starts_with('#')).unwrap();
+    // Numbers are aligned to the right, so a column ends where its rule does.
+    let rule = lines[head + 1];
+    let from = lines[head].find(heading).unwrap();
+    let start = rule[..from].rfind("  ").map_or(0, |at| at + 2);
+    let end = rule[from..].find(' ').map_or(usize::MAX, |at| from + at);
+    let line: Vec<char> = lines.iter().find(|line| line.contains(row)).unwrap().chars().collect();
+    line[start..end.min(line.len())].iter().collect::<String>().trim().to_owned()
+}
+
+fn seconds(cell: &str) -> f64 {
+    let (number, unit) = cell.split_once(' ').unwrap();
+    let factor = match unit {
+        "s" => 1.0,
+        "µs" => 1e-6,
+        "ms" => 1e-3,
+        "min" => 60.0,
+        "h" => 3600.0,
+        other => panic!("{other}"),
+    };
+    number.parse::<f64>().unwrap() * factor
+}
+
+#[test]
+fn flat_names_below_a_main_are_not_added_up_unless_that_is_said() {
+    let world = World::new();
+    let file = dataset("relearn2p/relearn_data.txt");
+    let measured = at_the_largest_point(&fs::read_to_string(&file).unwrap());
+    let main = measured.iter().find(|(name, _)| name == "main()").unwrap().1;
+    let sum: f64 = measured.iter().map(|(_, value)| value).sum();
+    assert!(sum > 2.0 * main, "the example's point: {sum} and {main}");
+    let report = |flags: &[&str]| world.poise([&["report", file.to_str().unwrap()], flags].concat()).status(0).stdout;
+    for (flags, expected, sentence) in [
+        (&[][..], main, "since main() is the largest at every point: it is the total"),
+        (&["--inclusive"], main, "the total is that of main()"),
+        (&["--exclusive"], sum, ""),
+    ] {
+        let text = report(flags);
+        let found = seconds(&cell(&text, " total", "measured"));
+        assert!((found / expected - 1.0).abs() < 0.006, "{flags:?}: {found} and {expected}\n{text}");
+        assert!(text.contains(sentence), "{text}");
+        assert_eq!(text.contains("Values"), !sentence.is_empty(), "{text}");
+        assert_eq!(cell(&text, "main()", "share today") == "100 %", expected == main, "{text}");
+    }
+    // Without a main nothing tells, which is told.
+    let headless = fs::read_to_string(&file).unwrap().replace("main()", "part of it");
+    world.write("headless.txt", &headless);
+    let text = world.poise(["report", "headless.txt"]).status(0).stdout;
+    assert!(text.contains("Values are taken to be exclusive") && text.contains("Give --inclusive"), "{text}");
+}
+
+#[test]
+fn inclusive_profiles_have_the_root_as_their_total_and_differences_as_own_shares() {
+    let world = World::new();
+    let folder = dataset("cube/matrix");
+    let folder = folder.to_str().unwrap();
+    // The total is the same, whichever way it is told: exclusive values add up to the root's inclusive one.
+    let total = |arguments: &[&str]| {
+        let text = world.poise(arguments).status(0).stdout;
+        (seconds(&cell(&text, " total", "measured")), text)
+    };
+    let (exclusive, text) = total(&["report", folder]);
+    assert!(!text.contains("own then") && !text.contains("Values"), "{text}");
+    let (inclusive, text) = total(&["report", folder, "--inclusive"]);
+    assert!((inclusive / exclusive - 1.0).abs() < 0.006, "{inclusive} {exclusive}\n{text}");
+    assert!(text.contains("own then") && text.contains("the sum of the outermost call paths"), "{text}");
+    // What is written as our own JSON keeps its meaning.
+    world.poise(["import", folder, "--inclusive", "-o", "inclusive.json"]).status(0);
+    assert_eq!(world.json("inclusive.json")["callees"], "included");
+    let (kept, again) = total(&["report", "inclusive.json"]);
+    assert_eq!((kept, &again), (inclusive, &text));
+    let refused = world.poise(["report", "inclusive.json", "--exclusive"]).status(3).stderr;
+    assert!(refused.contains("include those of callees here, and exclude them"), "{refused}");
+    world.poise(["import", folder, "-o", "exclusive.json"]).status(0);
+    let refused = world.poise(["compare", "inclusive.json", "exclusive.json"]).status(4).stderr;
+    assert!(refused.contains("in the first experiment and not in the second"), "{refused}");
+}
+
+/// A table of 3 p and its repetition, in a unit of `factor` seconds.
+fn table(factor: f64) -> String {
+    let rows = [2, 4, 8, 16, 32].map(|p| format!("{p},{}\n", 3.0 * f64::from(p) / factor));
+    format!("p,t\n{}", rows.concat())
+}
+
+#[test]
+fn times_are_compared_in_seconds_whatever_unit_they_come_in() {
+    let world = World::new();
+    world.write("hours.csv", &table(3600.0));
+    let read = |columns: &str, status: i32| {
+        let outcome = world.poise(["import", "other.csv", "--columns", columns]).status(status);
+        (outcome.stdout, outcome.stderr)
+    };
+    for (unit, factor) in [("msec", 1e-3), ("usec", 1e-6), ("minutes", 60.0), ("s", 1.0), ("ns", 1e-9)] {
+        world.write("other.csv", &table(factor));
+        let (text, _) = read(&format!("p=parameter,t=metric:time[{unit}]"), 0);
+        let found: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(found["metrics"][0]["unit"], "s");
+        for (value, p) in found["values"].as_array().unwrap().iter().zip([2.0, 4.0, 8.0, 16.0, 32.0]) {
+            assert!((value.as_f64().unwrap() / (3.0 * p) - 1.0).abs() < 1e-12, "{unit} {value}");
+        }
+        world.write("other.json", &text);
+    }
+    // The options of reading count for both, and the first is in hours.
+    world.write("a.csv", &table(1e-3));
+    world.write("b.csv", &table(0.5e-3));
+    let columns = ["--columns", "p=parameter,t=metric:time[ms]"];
+    let outcome = world.poise(["compare", "a.csv", "b.csv", "--format", "json"].iter().chain(&columns)).status(0);
+    let found: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    assert!((found["pairs"][0]["ratio"]["value"].as_f64().unwrap() - 2.0).abs() < 1e-6, "{found}");
+    assert!((found["pairs"][0]["first"]["value"].as_f64().unwrap() - 192.0).abs() < 1e-3, "{found}");
+    let (_, error) = read("p=parameter,t=metric:time[parsec]", 3);
+    assert!(error.contains("`parsec` is no unit of `time`, which may be in ns, us, ms"), "{error}");
+}
+
+#[test]
+fn what_is_in_other_units_is_refused() {
+    let world = World::new();
+    world.write("t.csv", &table(1.0));
+    for unit in ["J", "ms"] {
+        let columns = format!("p=parameter,t=metric:cost[{unit}]");
+        world.poise(["import", "t.csv", "--columns", &columns, "-o", &format!("{unit}.json")]).status(0);
+    }
+    let error = world.poise(["compare", "J.json", "ms.json"]).status(4).stderr;
+    assert!(error.contains("cost is in J in the first and in s in the second"), "{error}");
+    world.write("e.toml", "[[expect]]\ncallpath = \"*\"\nmetric = \"cost\"\nbaseline = \"J.json\"\n");
+    let error = world.poise(["check", "ms.json", "--expect", "e.toml"]).status(3).stderr;
+    assert!(error.contains("e.toml:4: ") && error.contains("cost in `J` and the input in `s`"), "{error}");
+}
+
+#[test]
+fn hints_about_cells_and_roles_are_about_what_is_wrong() {
+    let world = World::new();
+    world.write("t.csv", "p,t\n2,1\n4,NaN\n");
+    let hint = |columns: &str| world.poise(["import", "t.csv", "--columns", columns]).status(3).stderr;
+    let error = hint("p=parameter,t=metric:time");
+    assert!(error.contains("t.csv:3:2") && error.contains("Leave the cell empty"), "{error}");
+    assert!(!error.contains("role callpath"), "{error}");
+    world.write("t.csv", "p,t\n2,1\nfour,2\n");
+    assert!(hint("p=parameter,t=metric:time").contains("role callpath"));
+    world.write("t.csv", "p,t\n2,1\n4,2\n");
+    let error = hint("t=metric:time");
+    assert!(error.contains("a column with the role parameter") && error.contains("as in p=parameter"), "{error}");
+}
+
+/// Copies profiles of hatchet's and Score-P's into one folder.
+fn mixed(world: &World) {
+    for p in [1, 8, 27] {
+        let name = format!("lulesh.p{p}.n4.r1");
+        fs::create_dir_all(world.path(&format!("mixed/{name}"))).unwrap();
+        let from = dataset("cube/lulesh").join(&name);
+        let file = fs::read_dir(&from).unwrap().map(|e| e.unwrap().path()).find(|p| p.extension().is_some());
+        fs::copy(file.unwrap(), world.path(&format!("mixed/{name}/profile.cubex"))).unwrap();
+        world.write(&format!("mixed/{name}/scorep.cfg"), "SCOREP_ENABLE_PROFILING=true\n");
+    }
+    fs::copy(dataset("hatchet/lulesh.p1.cali"), world.path("mixed/odd.p1.cali")).unwrap();
+}
+
+#[test]
+fn folders_of_several_formats_are_refused_and_explained() {
+    let world = World::new();
+    mixed(&world);
+    let error = world.poise(["model", "mixed"]).status(3).stderr;
+    assert!(
+        error.contains("3 of cubex (such as lulesh.p1.n4.r1/profile.cubex) and 1 of cali (odd.p1.cali)"),
+        "{error}"
+    );
+    assert!(error.contains("--input-format cubex"), "{error}");
+    let told = world.poise(["import", "mixed", "--explain"]).status(5).stdout;
+    assert!(told.starts_with("format cubex\n"), "{told}");
+    assert!(told.contains("left out mixed/odd.p1.cali: this is cali, and of this folder cubex is read."), "{told}");
+    assert!(told.contains("passed over 3 files that are no measurements: scorep.cfg (3 times)"), "{told}");
+    let runs: Vec<&str> = told.lines().filter(|line| line.starts_with("run ")).collect();
+    assert_eq!(runs.len(), 3);
+    // 8 before 27, which texts order the other way round.
+    assert!(runs[1].contains("p = 8") && runs[2].contains("p = 27"), "{told}");
+    assert!(told.contains("points: 3, with 1 repetition of each\n"), "{told}");
+    world.poise(["import", "mixed", "--input-format", "cubex", "-o", "chosen.json"]).status(0);
+    // Another measurement beside more profiles is told, and more of them than profiles are an error.
+    fs::remove_file(world.path("mixed/odd.p1.cali")).unwrap();
+    let text = "PARAMETER p\nPOINTS 1 2 4 8 16\nREGION f\nMETRIC time\nDATA 1\nDATA 2\nDATA 3\nDATA 4\nDATA 5\n";
+    world.write("mixed/a.txt", text);
+    let outcome = world.poise(["import", "mixed", "-o", "with-text.json"]).status(0);
+    assert!(outcome.stderr.contains("left out: 1 of extrap (a.txt)"), "{}", outcome.stderr);
+    assert_eq!(world.read("with-text.json"), world.read("chosen.json"));
+    for name in ["b.txt", "c.txt", "d.txt"] {
+        world.write(&format!("mixed/{name}"), text);
+    }
+    let error = world.poise(["import", "mixed"]).status(3).stderr;
+    assert!(error.contains("4 of extrap (such as a.txt) and 3 of cubex"), "{error}");
+}
+
+/// The number behind `before` in a text.
+fn number(text: &str, before: &str) -> f64 {
+    let rest = text.split_once(before).unwrap_or_else(|| panic!("no `{before}` in: {text}")).1;
+    rest.split([' ', ':']).next().unwrap().parse().unwrap()
+}
+
+#[test]
+fn an_undecided_growth_names_its_rival_and_what_would_decide() {
+    let world = World::new();
+    let points = [4.0_f64, 8.0, 16.0, 32.0, 64.0];
+    let mut text = String::from("PARAMETER p\nPOINTS 4 8 16 32 64\nREGION main->solve\nMETRIC time\n");
+    // p log2(p) with errors of 8 %, which neighbouring powers explain as well.
+    let noisy = |p: f64| 1e-3 * p * p.log2() * (1.0 + 0.08 * (p.log2() * 2.1).sin());
+    points.iter().for_each(|&p| text.push_str(&format!("DATA {}\n", noisy(p))));
+    world.write("noisy.txt", &text);
+    let growth = |bound: &str| {
+        world.write("e.toml", &format!("[[expect]]\ncallpath = \"*\"\ngrowth = \"{bound}\"\n"));
+        let found = world.poise(["check", "noisy.txt", "--expect", "e.toml", "--format", "json"]).status(0).stdout;
+        serde_json::from_str::<Value>(&found).unwrap()["checks"][0].clone()
+    };
+    let open = growth("p * log2(p)");
+    assert_eq!(open["verdict"], "undecided");
+    let reason = open["reason"].as_str().unwrap();
+    assert!(
+        reason.starts_with("growth as p^(4/3) in p is 0.") && reason.contains("the model's p * log2(p),"),
+        "{reason}"
+    );
+    // Both shapes through the middle of the measurements, on the scale of logarithms, differ as much as is said.
+    let fitted = |shape: &dyn Fn(f64) -> f64, at: f64| {
+        let level = points.iter().map(|&p| (noisy(p) / shape(p)).ln()).sum::<f64>() / points.len() as f64;
+        level.exp() * shape(at)
+    };
+    let at = number(reason, "at p = ");
+    assert!([128.0, 256.0, 512.0].contains(&at), "{reason}");
+    let off = fitted(&|p| p.powf(4.0 / 3.0), at) / fitted(&|p| p * p.log2(), at) - 1.0;
+    // Coefficients are not those of the middle, since noise adds more than it takes away.
+    let (told, noise) = (number(reason, "differ by ") / 100.0, number(reason, "(noise ") / 100.0);
+    assert!((told - off).abs() < 0.05, "{reason}, and {off}");
+    let runs = (3.0 * noise / told.ln_1p()).powi(2).ceil();
+    assert!(reason.contains(&format!(": {runs} runs there would tell them apart")), "{reason}, and {runs}");
+    assert!(growth("p^3")["reason"].is_null(), "what is decided needs no reason");
+    world.write("e.toml", "[[expect]]\ncallpath = \"*\"\ngrowth = \"p * log2(p)\"\n");
+    let people = world.poise(["check", "noisy.txt", "--expect", "e.toml"]).status(0).stdout;
+    assert!(people.contains(&format!("main -> solve: {reason}\n")), "{people}");
+}
