@@ -455,7 +455,7 @@ mod tests {
     #[test]
     fn a_narrow_screen_keeps_what_matters() {
         let header = cells(&["#", "growth", "today", "predicted", "interval", "call path"]);
-        let row = cells(&["1", "p", "1 s", "2 s", "1.5 s to 3 s", "main -> a_long_caller -> a_longer_caller -> solve"]);
+        let row = cells(&["1", "p", "1 s", "2 s", "1.5 s to 3 s", "main -> a_caller -> a_longer_caller -> solve"]);
         let wide = Table { header, rows: vec![row] };
         for width in [120, 80, 60, 45] {
             let text = fitted(&wide, Some(width), NARROW);
