@@ -355,9 +355,33 @@ fn what_the_loader_does_moves_no_bin_of_main() {
     world.set("LD_LIBRARY_PATH", "/nowhere:/nor/here:/nor/there");
     let other = run(&world);
     let bins = |found: &Value| found["timelines"][0]["bins"].as_array().unwrap().clone();
+    for found in [&found, &other] {
+        let width = &found["timelines"][0]["first_width"];
+        assert!(*width == bins(found)[0]["instructions"] && width.as_u64() > Some(10_000), "{width}");
+    }
     let (found, other) = (bins(&found), bins(&other));
     assert!(found.len() > 100 && found[1..] == other[1..], "the same bins from main on");
     assert_ne!(found[0]["instructions"], other[0]["instructions"]);
+}
+
+/// Two loops of as many turns with a branch each, which in the first goes another way each time.
+const BRANCHES: &str = r#"
+    static volatile long odd, even;
+    __attribute__((noinline)) void alternate(long n) { for (long i = 0; i < n; ++i) if (i & 1) ++odd; else ++even; }
+    __attribute__((noinline)) void steady(long n) { for (long i = 0; i < n; ++i) if (n & 1) ++odd; else ++even; }
+    int main(void) { alternate(20000); steady(20000); return 0; }"#;
+
+#[test]
+fn branches_that_change_their_mind_are_counted_and_drawn() {
+    let world = World::new();
+    world.write("branches.c", BRANCHES);
+    outcome(world.command("gcc", ["-O1", "-g", "branches.c", "-o", "branches"]).output().unwrap()).status(0);
+    let found = phases(&world, &["--engine", "qemu", "--width", "5000", "--plot", "turns.svg"], &["./branches"]);
+    let phases = found["timelines"][0]["phases"].as_array().unwrap();
+    let turns = |name: &str| phases.iter().find(|phase| phase["name"] == name).unwrap()["turns"].as_u64().unwrap_or(0);
+    // Each time but the first, and the loop's end.
+    assert!((19_999..20_010).contains(&turns("alternate")) && turns("steady") < 10, "{phases:?}");
+    assert!(world.read("turns.svg").contains("branches that do other than the time before"));
 }
 
 /// Instructions of a function as callgrind counts them, which executes the same machine code in another way.
@@ -419,6 +443,36 @@ fn phases_are_matched_over_runs_and_modelled() {
     phases(&world, &["--keep", "runs/n60", "--param", "n=60", "--width", "20000"], &["./known", "60", "2"]);
     let done = world.poise(["phases", "runs"]).status(0);
     assert!(done.stderr.contains("3 phases have no counterpart in all other runs"), "{}", done.stderr);
+}
+
+/// At the default width a call of `add` fills four or five bins, so that it is a phase in some iterations and in others not, and those of
+/// `dot` fill too few in all.
+#[test]
+fn iterations_that_lack_a_phase_are_told_and_the_others_are_matched() {
+    let world = World::new();
+    build(&world, &["poise", "cc"], "solver", "solver");
+    let mut each = 0;
+    for iterations in [10, 20, 40, 80, 160] {
+        let (parameter, keep) = (format!("i={iterations}"), format!("runs/i{iterations}"));
+        phases(&world, &["--keep", &keep, "--param", &parameter], &["./solver", "100", &iterations.to_string()]);
+        let profile = Profile::read(world.path(&keep).join("profile.poise")).unwrap();
+        let [blocks, ..] = values(&profile, ["multiply", "precondition", "add"], Metric::BasicBlocks);
+        each = blocks / iterations;
+    }
+    let done = world.poise(["phases", "runs", "--format", "json"]).status(0);
+    for told in ["add: its phases hold ", "dot"] {
+        assert!(done.stderr.contains(told), "{told}: {}", done.stderr);
+    }
+    let models: Value = serde_json::from_str(&done.stdout).unwrap();
+    let of = |name: &str| {
+        let is_it = |m: &&Value| m["callpath"] == serde_json::json!([name]) && m["metric"] == "basic_blocks";
+        models["models"].as_array().unwrap().iter().find(is_it).cloned()
+    };
+    let multiply = of("multiply").expect("a model of what repeats");
+    assert_eq!(multiply["growth"]["i"]["exponent"], "1", "{multiply:#}");
+    let slope = multiply["terms"][0]["coefficient"].as_f64().unwrap();
+    assert!((slope / each as f64 - 1.0).abs() < 0.01, "{slope} against {each}");
+    assert!(of("add").is_none() && of("dot").is_none(), "what is swallowed has no model");
 }
 
 /// The report of the runs has the timeline of the largest of them, with a row of regions for each function, and the models

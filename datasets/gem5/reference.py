@@ -1,7 +1,8 @@
 """What a reader of its own says of the statistics beside this file, as rows of reference.tsv: python reference.py > reference.tsv
 
 With two dumps, counts (whole numbers, but for rates, clocks, sizes and what is never reset) and the simulated seconds are the sums
-over both; everything else is left out.
+over both; the simulator's own numbers of instructions and operations, which these versions do not reset, are those of the last; everything
+else is left out.
 """
 
 import math
@@ -43,5 +44,7 @@ for file in ["hello-sparc.p1.txt", "mcf-x.p1.txt", "netperf-alpha.p1.txt"]:
         texts = [part[name] for part in parts if name in part]
         text, _, is_rate = texts[-1]
         is_count = text.isdigit() and not is_rate and not name.endswith(NEVER) or name == "sim_seconds"
-        if len(parts) == 1 or is_count:
+        if name in ("sim_insts", "sim_ops"):
+            print(file, *place(name), repr(parts[-1][name][1]), sep="\t")
+        elif len(parts) == 1 or is_count:
             print(file, *place(name), repr(sum(value for _, value, _ in texts)), sep="\t")

@@ -79,17 +79,15 @@ fn advised(rng: &mut StdRng, program: &[Program], pattern: Pattern, level: f64, 
             each,
         };
         let Some(advice) = advise(&experiment, &fits, &options) else { break };
-        let mut is_spent = advice.steps.is_empty();
-        for step in advice.steps {
-            let next = at(&step.at);
-            // What a run really costs may exceed what was predicted.
-            is_spent |= core_hours(program, &runs) + core_hours(program, std::slice::from_ref(&next)) > budget;
-            if !is_spent {
-                runs.push(next);
-            }
-        }
-        if is_spent {
+        if advice.steps.is_empty() {
             break;
+        }
+        for step in advice.steps {
+            runs.push(at(&step.at));
+            // A run may cost more than was predicted: it is made and paid for, and the last one.
+            if core_hours(program, &runs) >= budget {
+                return runs;
+            }
         }
     }
     runs

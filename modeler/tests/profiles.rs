@@ -574,6 +574,34 @@ mod by_hand {
         let running = read_named("run.n4.txt", &(dump(100, 100) + &dump(150, 150)));
         assert_eq!(of(&running, "system->cpu", "numCycles"), 150.0);
         assert_eq!(of(&running, "system->cpu", "ipc"), 0.25);
+        // A checkpoint at tick 1000 was restored; the third dump was reset, the others after the first were not.
+        let restored = [(100, 1100), (150, 1150), (30, 1180), (40, 1190)].map(|(ticks, end)| dump(ticks, end)).concat();
+        let restored = read_named("run.n4.txt", &restored);
+        assert_eq!(of(&restored, "system->cpu", "numCycles"), 190.0);
+        assert_eq!(of(&restored, "<root>", "time"), 1.0);
+        assert_eq!(codes(&restored), ["W103"]);
+        let only = read_named("run.n4.txt", &(dump(100, 1100) + &dump(150, 1150)));
+        assert_eq!((of(&only, "system->cpu", "numCycles"), of(&only, "system->cpu", "ipc")), (150.0, 0.25));
+    }
+
+    /// Before version 24.1 gem5 does not reset `simInsts` with all else, from then on it does.
+    #[test]
+    fn instructions_of_gem5_are_added_only_where_they_were_reset() {
+        let dump = |(ticks, end, instructions): (u64, u64, u64)| {
+            format!(
+                "\n---------- Begin Simulation Statistics ----------\nsimTicks {ticks} # Number of ticks simulated (Tick)\n\
+                 finalTick {end} # Number of ticks from beginning of simulation (Tick)\n\
+                 simInsts {instructions} # Number of instructions simulated (Count)\n\
+                 ---------- End Simulation Statistics   ----------\n"
+            )
+        };
+        let instructions = |dumps: &[(u64, u64, u64)]| {
+            let input = read_named("run.n4.txt", &dumps.iter().map(|d| dump(*d)).collect::<String>());
+            values(&input, "<root>", "simInsts", None)[0].1[0]
+        };
+        assert_eq!(instructions(&[(100, 100, 70), (50, 150, 90), (10, 160, 95)]), 95.0);
+        assert_eq!(instructions(&[(100, 100, 70), (50, 150, 20), (90, 240, 80)]), 170.0);
+        assert_eq!(instructions(&[(100, 100, 70), (50, 150, 70)]), 140.0, "a dump after so many instructions each");
     }
 
     #[test]

@@ -10,8 +10,9 @@ pub struct Costs<'a> {
     study: &'a Study,
     /// Case and elapsed seconds of each run that was made.
     made: Vec<(usize, f64)>,
-    learned: Option<RunCost>,
-    /// Core-seconds of runs that failed.
+    /// Of runs of the program as it is, and of those with noise, which take longer.
+    learned: [Option<RunCost>; 2],
+    /// Core-seconds of runs that failed, but for those with noise.
     lost: f64,
 }
 
@@ -33,7 +34,7 @@ impl<'a> Costs<'a> {
     pub fn of(study: &'a Study, done: &[Vec<Done>]) -> Self {
         let made = |(case, done): (usize, &Vec<Done>)| done.iter().map(|done| (case, done.seconds)).collect::<Vec<_>>();
         let mut costs =
-            Self { study, made: done.iter().enumerate().flat_map(made).collect(), learned: None, lost: 0.0 };
+            Self { study, made: done.iter().enumerate().flat_map(made).collect(), learned: [None, None], lost: 0.0 };
         costs.fit();
         costs
     }
@@ -46,14 +47,23 @@ impl<'a> Costs<'a> {
 
     /// A run of a case has failed, which costs the budget as much.
     pub fn lose(&mut self, case: usize, seconds: f64) {
-        self.lost += f64::from(self.cores(case)) * seconds;
+        if self.is_budgeted(case) {
+            self.lost += f64::from(self.cores(case)) * seconds;
+        }
+    }
+
+    /// Whether a policy's budget pays for runs of a case. Runs with noise are one more of each point, whatever the policy says.
+    fn is_budgeted(&self, case: usize) -> bool {
+        !self.study.cases[case].absorbs
     }
 
     fn fit(&mut self) {
         let coordinates = |case: usize| self.study.cases[case].point.iter().map(|(_, value)| value.number).collect();
-        let runs: Vec<(Vec<f64>, f64)> =
-            self.made.iter().map(|&(case, seconds)| (coordinates(case), seconds)).collect();
-        self.learned = RunCost::learn(&runs);
+        self.learned = [false, true].map(|absorbs| {
+            let alike = self.made.iter().filter(|(case, _)| self.study.cases[*case].absorbs == absorbs);
+            let runs: Vec<(Vec<f64>, f64)> = alike.map(|&(case, seconds)| (coordinates(case), seconds)).collect();
+            RunCost::learn(&runs)
+        });
     }
 
     /// How long a run of a case probably takes, s; none where nothing but the limit is known.
@@ -72,7 +82,10 @@ impl<'a> Costs<'a> {
         }
         let place = &self.study.cases[case];
         let coordinates: Vec<f64> = place.point.iter().map(|(_, value)| value.number).collect();
-        if let Some(learned) = &self.learned {
+        // Until there is one with noise, what others take says more than nothing, and the other way round.
+        let [alike, others] =
+            [place.absorbs, !place.absorbs].map(|absorbs| self.learned[usize::from(absorbs)].as_ref());
+        if let Some(learned) = alike.or(others) {
             // A run that takes longer is ended.
             return (learned.seconds(&coordinates).min(limit), Source::Learned);
         }
@@ -94,11 +107,55 @@ impl<'a> Costs<'a> {
         }
     }
 
-    /// Core-hours of all runs done, and of those that failed in this call.
+    /// Core-hours of all runs done that a policy's budget pays for, and of those of them that failed in this call.
     pub fn spent_core_hours(&self, done: &[Vec<Done>]) -> f64 {
         let of_case = |(case, done): (usize, &Vec<Done>)| {
             f64::from(self.cores(case)) * done.iter().map(|done| done.seconds).sum::<f64>()
         };
-        (self.lost + done.iter().enumerate().map(of_case).sum::<f64>()) / 3600.0
+        (self.lost + done.iter().enumerate().filter(|(case, _)| self.is_budgeted(*case)).map(of_case).sum::<f64>())
+            / 3600.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A study of a program on one core, at these values of n, with a run with noise at each.
+    fn study(folder: &std::path::Path) -> Study {
+        let text = "command = [\"true\", \"{n}\"]\nabsorption = true\ntime_limit = 1000\nranks = 1\n[parameters]\nn = [10, 20, 40]\n";
+        let path = folder.join("study.toml");
+        std::fs::write(&path, text).unwrap();
+        Study::read(&path).unwrap()
+    }
+
+    #[test]
+    fn runs_with_noise_are_learned_apart_and_no_budget_pays_for_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let study = study(folder.path());
+        let case = |absorbs: bool, n: f64| {
+            let is_it = |case: &crate::study::Case| case.absorbs == absorbs && case.point[0].1.number == n;
+            study.cases.iter().position(is_it).unwrap()
+        };
+        let mut done: Vec<Vec<Done>> = vec![Vec::new(); study.cases.len()];
+        let mut made = |absorbs, n, seconds| {
+            done[case(absorbs, n)].push(Done { repetition: 1, time: seconds, seconds });
+            (Costs::of(&study, &done), done.clone())
+        };
+        // Runs take n seconds, those with noise ten times as long.
+        made(false, 10.0, 10.0);
+        let (mut costs, _) = made(false, 20.0, 20.0);
+        let (before, source) = costs.estimate(case(true, 40.0));
+        assert!((20.0..45.0).contains(&before) && source == Source::Learned, "{before}");
+        costs.learn(case(true, 10.0), 100.0);
+        costs.learn(case(true, 20.0), 200.0);
+        let estimates = [false, true].map(|absorbs| costs.estimate(case(absorbs, 40.0)).0);
+        assert!((estimates[1] / estimates[0] - 10.0).abs() < 1e-6, "{estimates:?}");
+        let (mut costs, done) = made(true, 10.0, 100.0);
+        let cores = f64::from(costs.cores(0));
+        assert!((costs.spent_core_hours(&done) - 30.0 * cores / 3600.0).abs() < 1e-12);
+        costs.lose(case(true, 20.0), 500.0);
+        costs.lose(case(false, 40.0), 6.0);
+        assert!((costs.spent_core_hours(&done) - 36.0 * cores / 3600.0).abs() < 1e-12);
     }
 }

@@ -436,7 +436,7 @@ fn for_people(checks: &[Judged], width: Option<usize>) -> String {
     let row = |c: &Judged| {
         vec![c.verdict.to_owned(), c.metric.clone(), c.expected.clone(), c.found.clone(), c.callpath.join(" -> ")]
     };
-    let narrow = Narrow { least_needed: &["metric"], broken: Some("found") };
+    let narrow = Narrow { least_needed: &["metric"], broken: &["expected", "found"] };
     let mut text = fitted(&Table { header, rows: checks.iter().map(row).collect() }, width, narrow);
     let [pass, fail, open] = [Verdict::Pass, Verdict::Fail, Verdict::Undecided].map(|v| count(checks, v));
     let _ = writeln!(text, "{pass} pass, {fail} fail, {open} undecided.");

@@ -60,7 +60,7 @@ fn for_people(found: &Comparison, arguments: &CompareArgs, verbose: bool) -> Str
     // What costs most in either comes first.
     let cost = |p: &Pair| p.first.1.value.max(p.second.1.value);
     pairs.sort_by(|a, b| cost(b).total_cmp(&cost(a)).then_with(|| a.callpath.cmp(&b.callpath)));
-    let narrow = Narrow { least_needed: &["metric", "interval"], broken: Some("crossover") };
+    let narrow = Narrow { least_needed: &["metric", "interval"], broken: &["crossover"] };
     let width = output::width(arguments.output.output.as_deref());
     text.push_str(&fitted(&pairs_table(&pairs, found.parameters), width, narrow));
     if hidden > 0 {

@@ -111,7 +111,7 @@ pub fn for_people(experiment: &Experiment, fits: &Fits, shown: &Shown, destinati
         }
         let unit = if metric.unit.is_empty() { String::new() } else { format!(" [{}]", metric.unit) };
         let _ = writeln!(text, "{}", output::heading(&format!("{}{unit}", metric.name), destination));
-        let narrow = Narrow { least_needed: &["noise", "shape from", "growth"], broken: Some("model") };
+        let narrow = Narrow { least_needed: &["noise", "shape from", "growth"], broken: &["model"] };
         text.push_str(&fitted(&models_table(experiment, &models, noun), width, narrow));
         text.push_str(&explanation(experiment, &models, std::mem::replace(&mut explained, true)));
         if verbose {

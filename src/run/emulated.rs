@@ -1,13 +1,13 @@
 //! Programs that run in QEMU's user mode with our plugin in it: the command that does so, and the profile that comes of it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use modeler::machine;
-use poise_profile::{Phases, Profile};
+use poise_profile::Profile;
 
 use super::{Bins, Cache, PROFILE, launcher};
 use crate::error::{Error, Result};
@@ -18,8 +18,6 @@ use crate::study::Point;
 pub const RAW: &str = "machine.poise";
 /// The metadata in which the plugin says how many ranks were launched.
 const LAUNCHED: &str = "launched";
-/// That in which it numbers the threads whose first bin holds what ran before `main`.
-const APART: &str = "apart";
 
 /// An instruction set that QEMU and the plugin know: its number in ELF files, QEMU's program for it, the compilers' name.
 const MACHINES: [(u16, &str, &str); 3] = [
@@ -137,20 +135,14 @@ pub fn collect(folder: &Path, point: &Point) -> std::result::Result<(), String> 
     let failed = |path: &Path, what: &dyn Display| format!("{} cannot be used: {what}.", path.display());
     let mut whole: Option<Profile> = None;
     let mut launched = 0;
-    let mut apart: BTreeSet<(u32, u32)> = BTreeSet::new();
     for (rank, path) in &raw {
         let mut profile = Profile::read(path).map_err(|e| failed(path, &e))?;
         let count = profile.metadata.remove(LAUNCHED).and_then(|count| count.parse().ok());
         launched = launched.max(count.unwrap_or(0)).max(rank + 1);
-        let threads = profile.metadata.remove(APART).unwrap_or_default();
-        apart.extend(threads.split(' ').filter_map(|thread| Some((*rank, thread.parse().ok()?))));
-        let mut profile = machine::resolve(profile);
+        let profile = machine::resolve(profile);
         match &mut whole {
             None => whole = Some(profile),
-            Some(sum) => {
-                make_even([&mut sum.phases, &mut profile.phases], &apart);
-                sum.merge(profile).map_err(|e| failed(path, &e))?;
-            }
+            Some(sum) => sum.merge(profile).map_err(|e| failed(path, &e))?,
         }
     }
     let Some(mut whole) = whole else { return Ok(()) };
@@ -170,15 +162,6 @@ pub fn collect(folder: &Path, point: &Point) -> std::result::Result<(), String> 
     Ok(())
 }
 
-/// Makes the bins of both as wide as the wider ones, but for the first of those threads for which that is apart.
-fn make_even(mut both: [&mut Phases; 2], apart: &BTreeSet<(u32, u32)>) {
-    both.sort_by_key(|phases| phases.width);
-    let [narrow, wide] = both;
-    if narrow.width > 0 && narrow.width < wide.width {
-        narrow.coarsen_behind(wide.width / narrow.width, |t| usize::from(apart.contains(&(t.rank, t.thread))));
-    }
-}
-
 /// The plugin's files in `folder`, by rank.
 fn raw(folder: &Path) -> std::io::Result<BTreeMap<u32, PathBuf>> {
     let mut raw = BTreeMap::new();
@@ -192,7 +175,7 @@ fn raw(folder: &Path) -> std::io::Result<BTreeMap<u32, PathBuf>> {
 
 #[cfg(test)]
 mod tests {
-    use poise_profile::{Bin, BinUnit, Place, Region, RegionKind, Share, Timeline};
+    use poise_profile::{Bin, BinUnit, Phases, Place, Region, RegionKind, Share, Timeline};
 
     use super::*;
 
@@ -226,11 +209,10 @@ mod tests {
             let node = builder.node(None, region);
             let bin = |&count: &u64| Bin { shares: vec![Share { place: 0, count, ..Share::default() }], lines: None };
             let bins = counts.iter().map(bin).collect();
-            let timelines = vec![Timeline { rank, thread: 0, bins }];
+            let timelines = vec![Timeline { rank, bins, first_apart: true, ..Timeline::default() }];
             let places = vec![Place { node, code: None }];
             let mut profile = builder.finish(rank);
             profile.phases = Phases { unit: BinUnit::Instructions, width, places, timelines, modelled: Vec::new() };
-            profile.metadata.insert(APART.into(), "0".into());
             profile.write(folder.path().join(format!("{RAW}.{rank}"))).unwrap();
         };
         leave(0, 4, &[1000, 4, 4, 4]);
@@ -241,7 +223,7 @@ mod tests {
         let of = |t: &Timeline| t.bins.iter().map(|bin| bin.shares[0].count).collect::<Vec<_>>();
         let found: Vec<_> = whole.phases.timelines.iter().map(of).collect();
         assert_eq!(found, [vec![1000, 8, 4], vec![3, 8, 8], vec![70, 8, 2]]);
-        assert_eq!((whole.phases.width, whole.metadata.get(APART)), (8, None));
+        assert!(whole.phases.width == 8 && whole.phases.timelines.iter().all(|timeline| timeline.first_apart));
     }
 
     #[test]

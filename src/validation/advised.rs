@@ -15,7 +15,7 @@ use super::execute::{self, Launcher};
 use super::plan::{Executor, Plan};
 use super::times::{self, Pattern, Subject, Times};
 use super::{find, median};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::interrupt;
 use crate::progress::Progress;
 
@@ -112,8 +112,8 @@ pub fn compare(
         for draw in 0..draws {
             progress.step(&format!("follow the advice with {}, draw {} of {draws}", named(noise), draw + 1));
             let mut random = times::generator(plan.seed, &[], &format!("advised, {}, {draw}", named(noise)));
-            let all: Vec<Run> =
-                trained.points.iter().map(|at| work.disturbed(&grid, at, 0, noise, &mut random)).collect();
+            let all = trained.points.iter().map(|at| work.disturbed(&grid, at, 0, noise, &mut random));
+            let all: Vec<Run> = all.collect::<Result<_>>()?;
             let cost = work.core_hours(&all);
             let (first, advised) = work.follow(&design, noise, BUDGET * cost, &mut random)?;
             let of = [(&all, &grid), (&first, &work.seen), (&advised, &work.seen)];
@@ -200,12 +200,11 @@ impl Work<'_> {
             let made = self.make(&steps, &runs, noise, random)?;
             let known = runs.len();
             for run in made {
-                // What a run costs may be more than was predicted.
-                let next = std::slice::from_ref(&run);
-                if self.core_hours(&runs) + self.core_hours(next) > budget {
+                runs.push(run);
+                // A run may cost more than was predicted: it is made and paid for, and the last one.
+                if self.core_hours(&runs) >= budget {
                     return Ok((first, runs));
                 }
-                runs.push(run);
             }
             if runs.len() == known {
                 break;
@@ -243,10 +242,13 @@ impl Work<'_> {
             self.seen = Seen::of(self.plan, measured, self.subjects)?;
         }
         let both = points.iter().zip(repetitions);
-        Ok(both.map(|(at, repetition)| self.disturbed(&self.seen, at, repetition, noise, random)).collect())
+        both.map(|(at, repetition)| self.disturbed(&self.seen, at, repetition, noise, random)).collect()
     }
 
     /// A run that was measured, with a draw of the noise.
+    ///
+    /// # Errors
+    /// It was not measured, which is a defect: what is missing stands for nothing else.
     fn disturbed(
         &self,
         seen: &Seen,
@@ -254,16 +256,19 @@ impl Work<'_> {
         repetition: usize,
         (pattern, level): (Pattern, u32),
         random: &mut StdRng,
-    ) -> Run {
+    ) -> Result<Run> {
         let is_simulated = self.plan.executor == Executor::Smpi;
-        let point = seen.runs(at).map_or(0, |(_, point)| point);
+        let point = seen.runs(at).filter(|(measured, _)| *measured > repetition).map(|(_, point)| point);
+        let point = point.ok_or_else(|| {
+            Error::Defect(format!("There is no run {} of the point {at:?}, which was to be measured.", repetition + 1))
+        })?;
         let mut background = |seconds: f64| {
             let z: f64 = if is_simulated { StandardNormal.sample(random) } else { 0.0 };
             seconds * (1.0 + BACKGROUND * z).max(0.1)
         };
         let seconds: Vec<f64> = seen.times.iter().map(|times| background(times.0[point][repetition])).collect();
         let noisy = Times(vec![seconds.clone()]).disturbed(pattern, level, random).0.remove(0);
-        Run { at: at.to_vec(), seconds, noisy }
+        Ok(Run { at: at.to_vec(), seconds, noisy })
     }
 
     /// What runs cost: the program's time without artificial noise, times its ranks.

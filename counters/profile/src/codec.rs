@@ -1,4 +1,4 @@
-//! The bytes of a profile, versions 1 to 6. `docs/formats.md` is the specification; what is written there and here agrees.
+//! The bytes of a profile, versions 1 to 7. `docs/formats.md` is the specification; what is written there and here agrees.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ mod phases;
 /// The first bytes of every profile. The first is no text, and the line ends show a transfer that converted them.
 const MAGIC: [u8; 8] = *b"\x8fPOISE\r\n";
 /// The newest version that this crate reads. It writes the oldest that can hold the profile.
-const VERSION: u32 = 6;
+const VERSION: u32 = 7;
 /// The version that added noise.
 const WITH_NOISE: u32 = 2;
 /// The version that added the metrics from [`Metric::LogicalWait`] on.
@@ -21,6 +21,8 @@ const WITH_PHASES: u32 = 4;
 const WITH_MODELS: u32 = 5;
 /// The version that added messages, values by rank, and the metrics from [`Metric::Peers`] on.
 const WITH_MESSAGES: u32 = 6;
+/// The version that added which timelines have a first bin that is apart.
+const WITH_APART: u32 = 7;
 /// Magic, version, ranks and length.
 const HEADER: usize = 24;
 /// The checksum at the end.
@@ -69,6 +71,9 @@ impl Profile {
             messages::put_messages(&mut out, &self.messages);
             messages::put_by_rank(&mut out, &self.by_rank);
         }
+        if version >= WITH_APART {
+            phases::put_apart(&mut out, &self.phases.timelines);
+        }
         let length = (out.len() + TRAILER) as u64;
         out[HEADER - 8..HEADER].copy_from_slice(&length.to_le_bytes());
         let sum = checksum(&out);
@@ -81,6 +86,7 @@ impl Profile {
         let newest = self.values.keys().map(|&(_, metric)| metric).max();
         let has_inlined = self.regions.iter().any(|region| region.kind == RegionKind::Inlined);
         match newest {
+            _ if self.phases.timelines.iter().any(|timeline| timeline.first_apart) => WITH_APART,
             Some(metric) if metric >= Metric::Peers => WITH_MESSAGES,
             _ if !self.messages.is_empty() || !self.by_rank.is_empty() => WITH_MESSAGES,
             _ if !self.phases.modelled.is_empty() => WITH_MODELS,
@@ -112,6 +118,9 @@ impl Profile {
         let mut by_rank = BTreeMap::new();
         if version >= WITH_MESSAGES {
             (messages, by_rank) = (input.messages()?, input.by_rank()?);
+        }
+        if version >= WITH_APART {
+            input.apart(&mut phases.timelines)?;
         }
         if !input.rest.is_empty() {
             return Err(input.inconsistent("bytes follow the last item"));

@@ -128,6 +128,8 @@ pub struct Timeline {
     pub thread: u32,
     /// Its bins, first to last.
     pub bins: Vec<Bin>,
+    /// Whether the first bin is as wide as what it holds, which is what ran before `main`, and no part of what bins are compared for.
+    pub first_apart: bool,
 }
 
 /// What models of caches and of a branch predictor said of one place over the whole run, where they were asked for. The
@@ -214,17 +216,12 @@ impl Phases {
         Self { unit: self.unit, width: self.width, timelines, places, modelled }
     }
 
-    /// Makes each `factor` bins one, which widens bins and loses nothing but when things happened.
+    /// Makes each `factor` bins one, which widens bins and loses nothing but when things happened. A first bin that is apart stays.
     pub fn coarsen(&mut self, factor: u64) {
-        self.coarsen_behind(factor, |_| 0);
-    }
-
-    /// The same but for the first bins of each thread, as many as `apart` says, which have a width of their own.
-    pub fn coarsen_behind(&mut self, factor: u64, apart: impl Fn(&Timeline) -> usize) {
         let factor_of_bins = usize::try_from(factor).unwrap_or(usize::MAX).max(1);
         self.width = self.width.saturating_mul(factor.max(1));
         for timeline in &mut self.timelines {
-            let (first, others) = timeline.bins.split_at(apart(timeline).min(timeline.bins.len()));
+            let (first, others) = timeline.bins.split_at(usize::from(timeline.first_apart).min(timeline.bins.len()));
             timeline.bins = first.iter().cloned().chain(others.chunks(factor_of_bins).map(joined)).collect();
         }
     }
@@ -338,7 +335,7 @@ mod tests {
             unit: BinUnit::Blocks,
             width,
             places,
-            timelines: vec![Timeline { rank, thread: 0, bins }],
+            timelines: vec![Timeline { rank, bins, ..Timeline::default() }],
             modelled: Vec::new(),
         }
     }
@@ -350,6 +347,19 @@ mod tests {
         let joined = Bin { lines: None, ..bin(&[(1, 3), (0, 7)]) };
         assert_eq!(phases.timelines[0].bins, [joined, bin(&[(0, 2)])]);
         assert_eq!(phases.width, 10);
+    }
+
+    #[test]
+    fn a_first_bin_that_is_apart_stays_so_however_wide_those_of_other_ranks_are() {
+        let of = |rank, width, counts: &[u64]| {
+            let mut phases = phases(width, rank, counts.iter().map(|&count| bin(&[(0, count)])).collect());
+            phases.timelines[0].first_apart = true;
+            (phases, vec![0, 1])
+        };
+        let both = Phases::union([&of(0, 4, &[1000, 4, 4, 4]), &of(1, 8, &[3, 8, 8])].map(|(p, n)| (p, n.clone())));
+        let counts = |t: &Timeline| t.bins.iter().map(|bin| bin.shares[0].count).collect::<Vec<_>>();
+        let found: Vec<_> = both.unwrap().timelines.iter().map(counts).collect();
+        assert_eq!(found, [vec![1000, 8, 4], vec![3, 8, 8]]);
     }
 
     #[test]

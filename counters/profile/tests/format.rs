@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use poise_profile::{
-    Burst, Histogram, Loop, Messages, Metric, Node, Noise, OfRank, OverRanks, Profile, ProfileError, RankBuilder,
-    Region, RegionKind, Series, Traffic,
+    Bin, Burst, Histogram, Loop, Messages, Metric, Node, Noise, OfRank, OverRanks, Profile, ProfileError, RankBuilder,
+    Region, RegionKind, Series, Timeline, Traffic,
 };
 
 fn example() -> Profile {
@@ -133,6 +133,28 @@ fn messages_and_ranks_are_version_six() {
     assert!(matches!(Profile::decode(&profile.encode()), Err(ProfileError::Inconsistent { .. })));
 }
 
+/// A first bin that is apart makes it version 7, which says so at the end.
+#[test]
+fn bins_apart_are_version_seven() {
+    let mut profile = example();
+    let timeline = |first_apart| Timeline { first_apart, bins: vec![Bin::default()], ..Timeline::default() };
+    profile.phases.timelines = vec![timeline(false), timeline(true)];
+    let (plain, encoded) = (example().encode(), profile.encode());
+    let mut bytes = plain[..plain.len() - 8].to_vec();
+    bytes[8] = 7;
+    // No noise; phases without a width and places, two timelines of one empty bin each; no models, no messages, no ranks; the second.
+    bytes.extend(b"\x00\x00\x00\x00\x00\x00\x02\x00\x00\x01\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x01\x01");
+    let length = bytes.len() as u64 + 8;
+    bytes[16..24].copy_from_slice(&length.to_le_bytes());
+    assert_eq!(encoded[..encoded.len() - 8], bytes);
+    assert_eq!(Profile::decode(&encoded).unwrap(), profile);
+    let last = bytes.len() - 1;
+    bytes[last] = 2;
+    let end = bytes.iter().fold(0xcbf2_9ce4_8422_2325_u64, |h, &b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));
+    bytes.extend(end.to_le_bytes());
+    assert!(matches!(Profile::decode(&bytes), Err(ProfileError::Inconsistent { .. })));
+}
+
 #[test]
 fn each_kind_of_damage_has_its_own_error() {
     let good = example().encode();
@@ -143,7 +165,7 @@ fn each_kind_of_damage_has_its_own_error() {
     };
     assert!(matches!(decode(&|b| b.clear()), ProfileError::NotAProfile));
     assert!(matches!(decode(&|b| b[0] = b'P'), ProfileError::NotAProfile));
-    assert!(matches!(decode(&|b| b[8] = 9), ProfileError::NewerVersion { found: 9, known: 6 }));
+    assert!(matches!(decode(&|b| b[8] = 9), ProfileError::NewerVersion { found: 9, known: 7 }));
     for length in 1..good.len() {
         let error = decode(&|b| b.truncate(length));
         assert!(matches!(error, ProfileError::Truncated { found, .. } if found == length as u64), "{length}: {error}");

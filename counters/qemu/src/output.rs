@@ -42,7 +42,7 @@ pub fn profile(rank: u32, mut threads: Vec<Thread>, blocks: &[&'static Block], m
         let numbers: Vec<u32> =
             thread.places.iter().map(|&(node, block)| places.number(nodes[node as usize], block)).collect();
         let bins = thread.bins.iter().map(|bin| bin_of(bin, &numbers, &thread.places)).collect();
-        timelines.push(Timeline { rank, thread: number, bins });
+        timelines.push(Timeline { rank, thread: number, bins, first_apart: thread.has_main() });
         for (counter, found) in thread.models.take().into_iter().flat_map(Models::found) {
             let place = numbers[counter as usize];
             modelled.entry(place).or_insert_with(|| Modelled { place, ..Modelled::default() }).add(&found);
@@ -66,9 +66,6 @@ pub fn profile(rank: u32, mut threads: Vec<Thread>, blocks: &[&'static Block], m
         ("mappings", maps.lines()),
     ];
     profile.metadata = facts.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
-    let apart =
-        (0..).zip(&threads).filter(|(_, thread)| thread.has_main()).map(|(number, _): (u32, _)| number.to_string());
-    profile.metadata.insert("apart".into(), apart.collect::<Vec<_>>().join(" "));
     profile.metadata.extend(launched().map(|count| ("launched".to_owned(), count.to_string())));
     profile
 }

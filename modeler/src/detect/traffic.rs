@@ -46,7 +46,8 @@ impl Traffic {
 /// The traffic of a run: the whole program's, then every function's, the one of the most accesses first.
 pub fn of(profile: &Profile, listings: &[Listing], names: &Names) -> Vec<Traffic> {
     let analysis = phases::analyse(profile, &phases::default_thresholds(profile));
-    let bins = || analysis.timelines.iter().flat_map(|t| &t.bins);
+    // The bin of what ran before `main` has a width of its own.
+    let bins = || analysis.timelines.iter().flat_map(|t| t.alike().1);
     let mean = |belongs: &dyn Fn(&phases::Bin) -> bool| {
         let lines: Vec<u64> = bins().filter(|bin| belongs(bin)).filter_map(|bin| bin.totals.lines).collect();
         (!lines.is_empty()).then(|| (lines.iter().sum::<u64>() as f64 / lines.len() as f64, lines.len()))
@@ -232,6 +233,20 @@ mod tests {
     /// Names in front of each finding.
     fn found(variants: &[Variant]) -> Vec<String> {
         compare(variants).0.iter().map(|f| f.what.clone()).collect()
+    }
+
+    #[test]
+    fn lines_of_what_ran_before_main_are_in_no_mean() {
+        let bin = |lines| poise_profile::Bin { shares: Vec::new(), lines: Some(lines) };
+        let bins = [1000, 10, 20].map(bin).to_vec();
+        let timeline = |first_apart| poise_profile::Timeline { bins: bins.clone(), first_apart, ..Default::default() };
+        let whole = |first_apart| {
+            let mut profile = Profile::default();
+            profile.phases.timelines = vec![timeline(first_apart)];
+            let all = of(&profile, &[], &Names::of([&profile]));
+            (all[0].lines.unwrap(), all[0].bins)
+        };
+        assert_eq!((whole(true), whole(false)), ((15.0, 2), (1030.0 / 3.0, 3)));
     }
 
     #[test]

@@ -87,7 +87,8 @@ impl Dump {
 
     /// Leaves what happened since `before`, which has counted from the same moment on.
     fn subtract(&mut self, before: &Self) {
-        for (name, value) in self.simulation.iter_mut().filter(|(name, _)| !["simFreq", "finalTick"].contains(*name)) {
+        let is_reset = |name: &str| !["simFreq", "finalTick", "simInsts"].contains(&name);
+        for (name, value) in self.simulation.iter_mut().filter(|(name, _)| is_reset(name)) {
             *value -= before.simulation.get(name).unwrap_or(&0.0);
         }
         self.instructions.iter_mut().for_each(|(said, value)| *value -= before.instructions.get(said).unwrap_or(&0.0));
@@ -124,6 +125,7 @@ pub fn analyse(text: &str, program: Option<&Path>, thresholds: &Thresholds) -> R
     if dumps.is_empty() {
         return Err("there is no complete dump of statistics in it".into());
     }
+    take_instructions_apart(&mut dumps);
     take_apart(&mut dumps);
     choose_lists(&mut dumps);
     if dumps.iter().any(|dump| !dump.instructions.is_empty()) {
@@ -225,6 +227,21 @@ fn take_apart(dumps: &mut [Dump]) {
     }
 }
 
+/// Makes the simulator's own numbers of instructions those of each dump. Before version 24.1 gem5 does not reset them with all else
+/// (its issue 1443): where they rise and never fall, they were not reset.
+fn take_instructions_apart(dumps: &mut [Dump]) {
+    let all: Vec<Option<f64>> = dumps.iter().map(|dump| dump.simulation.get("simInsts").copied()).collect();
+    let begins: Vec<Option<f64>> = dumps.iter().map(Dump::begin).collect();
+    let known: Vec<f64> = all.iter().flatten().copied().collect();
+    let only_rises = known.is_sorted() && known.first() < known.last();
+    for (at, dump) in dumps.iter_mut().enumerate().skip(1) {
+        let goes_on = only_rises || begins[at].is_some() && begins[at] == begins[at - 1];
+        if let (Some(value), Some(before), true) = (dump.simulation.get_mut("simInsts"), all[at - 1], goes_on) {
+            *value -= before;
+        }
+    }
+}
+
 /// Leaves lists of one kind, that which counts most: what is executed is executed more often than anything that happens to it.
 fn choose_lists(dumps: &mut [Dump]) {
     let mut sums: BTreeMap<String, u64> = BTreeMap::new();
@@ -303,8 +320,8 @@ fn bins_of(dump: &Dump, has_lists: bool, functions: &mut Functions, thresholds: 
     lists.iter().map(bin).collect()
 }
 
-/// Instructions, time and classes of a dump, over all processors. What the simulator says of all instructions it does not reset in
-/// most versions, and it rounds seconds to microseconds; so both are taken only where there is nothing else.
+/// Instructions, time and classes of a dump, over all processors. What the simulator says of all instructions may hold what was
+/// executed before the first dump, and it rounds seconds to microseconds; so both are taken only where there is nothing else.
 fn totals(dump: &Dump) -> Totals {
     let of = |name| dump.simulation.get(name).copied();
     let seconds = match (of("simTicks"), of("simFreq")) {
@@ -385,7 +402,7 @@ mod tests {
         assert_eq!((analysis.width, analysis.unit, analysis.engine.as_str()), (5000, BinUnit::Time, "gem5"));
         let bins = &analysis.timelines[0].bins;
         let found: Vec<(u64, u64)> = bins.iter().map(|b| (b.totals.instructions, b.totals.time)).collect();
-        assert_eq!(found, [(10, 5000), (30, 5000)]);
+        assert_eq!(found, [(10, 5000), (20, 5000)], "instructions go on");
         let classes = bins[1].totals.classes.unwrap();
         assert_eq!((classes[Class::SimdFp as usize], classes[Class::ScalarLoad as usize]), (60, 7));
         assert_eq!(classes.iter().sum::<u64>(), 67, "without the total");
@@ -396,6 +413,27 @@ mod tests {
         let text = dump(5_000_000, 5_000_000, "simInsts 10 # i\n") + &dump(9_000_000, 9_000_000, "simInsts 30 # i\n");
         let bins: Vec<u64> = analysed(&text).timelines[0].bins.iter().map(|b| b.totals.instructions).collect();
         assert_eq!(bins, [10, 20]);
+    }
+
+    /// Where the simulator alone says how many there were: before version 24.1 it does not reset them, from then on it does.
+    #[test]
+    fn instructions_that_go_on_behind_a_reset_are_taken_apart() {
+        let found = |dumps: &[(u64, u64, u64)]| {
+            let text = dumps.iter().map(|&(ticks, end, n)| dump(ticks, end, &format!("simInsts {n} # i\n")));
+            let bins = analysed(&text.collect::<String>()).timelines.remove(0).bins;
+            bins.iter().map(|bin| bin.totals.instructions).collect::<Vec<_>>()
+        };
+        assert_eq!(found(&[(9, 9, 10), (9, 18, 30), (9, 27, 75)]), [10, 20, 45]);
+        assert_eq!(found(&[(9, 9, 10), (9, 18, 7), (9, 27, 75)]), [10, 7, 75]);
+        assert_eq!(found(&[(9, 9, 10), (9, 18, 10)]), [10, 10], "a dump after so many instructions each");
+        assert_eq!(found(&[(9, 9, 10), (9, 18, 7), (18, 27, 17)]), [10, 7, 10], "the last was not reset");
+        // The real ones, whose processors say the same as the difference.
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../datasets/gem5/netperf-alpha.p1.txt");
+        let text = std::fs::read_to_string(path).unwrap();
+        let alone: String =
+            text.lines().filter(|l| l.starts_with("sim_") || l.contains('-')).map(|l| format!("{l}\n")).collect();
+        let bins = analysed(&alone).timelines.remove(0).bins;
+        assert_eq!(bins[1].totals.instructions, analysed(&text).timelines[0].bins[1].totals.instructions);
     }
 
     /// A checkpoint was restored, so that the clock does not begin at 0; between the second and the third dump statistics were reset.

@@ -6,11 +6,12 @@ mod odd;
 mod repeats;
 mod swallowed;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
 
 use super::{Analysis, Phase, Totals};
 use crate::experiment::{Experiment, ExperimentBuilder, Metric, Values};
+use swallowed::Swallowed;
 
 /// A run at a point.
 #[derive(Clone, Debug)]
@@ -62,7 +63,9 @@ pub fn matched(runs: &[At]) -> Result<Matched, String> {
     if let Some(other) = runs.iter().find(|run| names(run) != names(first)) {
         return Err(format!("{} and {} have different parameters", first.name, other.name));
     }
-    let sequences = sequences(runs);
+    let swallowed = Swallowed::of(runs);
+    let in_part = swallowed.in_part();
+    let sequences = sequences(runs, |name| !in_part.contains_key(name));
     let labels: Vec<&[String]> = sequences.iter().map(|s| s.labels.deref()).collect();
     let common = common(&labels).map_err(|number| {
         format!(
@@ -78,9 +81,9 @@ pub fn matched(runs: &[At]) -> Result<Matched, String> {
         unmatched = vec![sentence];
     }
     unmatched.extend(odd::shares(runs, &phases, &sums));
-    let (without, told) = swallowed::swallowed(runs, &common.iter().map(String::as_str).collect());
-    unmatched.extend(told);
-    let is_sound: Vec<bool> = common.iter().map(|label| !without.contains(label)).collect();
+    let with_others = swallowed.with_others(common.iter().map(String::as_str));
+    unmatched.extend(in_part.values().chain(with_others.values()).cloned().chain(swallowed.without_phase()));
+    let is_sound: Vec<bool> = common.iter().map(|label| !with_others.contains_key(label.as_str())).collect();
     sums.iter_mut().for_each(|sums| *sums = sound(sums, &is_sound));
     let phases = sound(&phases, &is_sound);
     Ok(Matched { experiment: experiment(runs, &phases, &sums), phases, unmatched })
@@ -91,22 +94,24 @@ fn sound<T: Clone>(all: &[T], is_sound: &[bool]) -> Vec<T> {
     all.iter().zip(is_sound).filter(|(_, is_sound)| **is_sound).map(|(element, _)| element.clone()).collect()
 }
 
-/// The phases of the first thread of each rank: what it does is what others wait for or help with.
-fn sequences(runs: &[At]) -> Vec<Sequence<'_>> {
+/// The phases of the first thread of each rank that belong to `known` functions: what it does is what others wait for or help with.
+fn sequences(runs: &[At], known: impl Fn(&str) -> bool) -> Vec<Sequence<'_>> {
     let mut all = Vec::new();
     for (index, run) in runs.iter().enumerate() {
         let mut ranks = BTreeSet::new();
         for timeline in run.analysis.timelines.iter().filter(|t| ranks.insert(t.rank)) {
-            let name = |phase: &Phase| run.analysis.name(phase.function).to_owned();
-            all.push((index, &timeline.phases, timeline.phases.iter().map(name).collect::<Vec<String>>()));
+            let name = |phase: &Phase| run.analysis.name(phase.function);
+            let phases: Vec<&Phase> = timeline.phases.iter().filter(|phase| known(name(phase))).collect();
+            let labels: Vec<String> = phases.iter().map(|phase| name(phase).to_owned()).collect();
+            all.push((index, phases, labels));
         }
     }
     // Iterations differ in number from run to run: what repeats is matched once, with the sums of all its turns.
     let labels: Vec<&[String]> = all.iter().map(|(_, _, labels)| labels.deref()).collect();
     let folded = repeats::folded(&labels);
-    let sequences = all.iter().zip(folded).map(|(&(run, phases, ref labels), turns)| Sequence {
-        run,
-        phases: turns.iter().map(|turns| turns.iter().map(|&i| &phases[i]).collect()).collect(),
+    let sequences = all.iter().zip(folded).map(|((run, phases, labels), turns)| Sequence {
+        run: *run,
+        phases: turns.iter().map(|turns| turns.iter().map(|&i| phases[i]).collect()).collect(),
         labels: turns.iter().map(|turns| labels[turns[0]].clone()).collect(),
     });
     sequences.collect()
@@ -129,7 +134,8 @@ fn sums(runs: &[At], sequences: &[Sequence], common: &[String]) -> (Vec<Vec<Sum>
             phases[place].iter().for_each(|phase| sum.totals.add(&phase.totals));
             sum.ranks += 1;
         }
-        let others: Vec<&str> = (0..labels.len()).filter(|i| !places.contains(i)).map(|i| labels[i].as_str()).collect();
+        let others: Vec<&str> =
+            (0..labels.len()).filter(|i| places.binary_search(i).is_err()).map(|i| labels[i].as_str()).collect();
         match unmatched.iter_mut().find(|(known, _)| *known == others) {
             _ if others.is_empty() => {}
             Some((_, having)) if having.contains(run) => {}
@@ -188,24 +194,33 @@ fn experiment(runs: &[At], phases: &[String], sums: &[Vec<Sum>]) -> Experiment {
 
 /// `run: 3 phases have no counterpart in all other runs: a (twice), b.`
 fn told(run: &str, others: &[&str]) -> String {
-    let distinct: BTreeSet<&str> = others.iter().copied().collect();
-    let one = |name: &&str| match others.iter().filter(|o| o == &name).count() {
-        1 => (*name).to_owned(),
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    others.iter().for_each(|&name| *counts.entry(name).or_default() += 1);
+    let one = |(&name, &count): (&&str, &usize)| match count {
+        1 => name.to_owned(),
         count => format!("{name} ({count} times)"),
     };
-    let names: Vec<String> = distinct.iter().map(one).collect();
+    let names: Vec<String> = counts.iter().map(one).collect();
     let phases = if others.len() == 1 { "1 phase has".to_owned() } else { format!("{} phases have", others.len()) };
     format!("{run}: {phases} no counterpart in all other runs: {}.", names.join(", "))
 }
 
 /// Labels with a number where one appears several times.
 fn numbered(labels: &[String]) -> Vec<String> {
-    let name = |(i, label): (usize, &String)| {
-        let all = labels.iter().filter(|l| *l == label).count();
-        let before = labels[..i].iter().filter(|l| *l == label).count();
-        if all > 1 { format!("{label} #{}", before + 1) } else { label.clone() }
+    let mut all: BTreeMap<&str, usize> = BTreeMap::new();
+    labels.iter().for_each(|label| *all.entry(label).or_default() += 1);
+    let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
+    let number = |label| {
+        let number = seen.entry(label).or_default();
+        *number += 1;
+        *number
     };
-    labels.iter().enumerate().map(name).collect()
+    let named = |(label, number): (&String, usize)| match all[label.as_str()] {
+        1 => label.clone(),
+        _ => format!("{label} #{number}"),
+    };
+    let numbers: Vec<usize> = labels.iter().map(String::as_str).map(number).collect();
+    labels.iter().zip(numbers).map(named).collect()
 }
 
 /// Elements of the table that finds the longest common sequence of two, at most: 64 MiB.
@@ -284,7 +299,7 @@ mod tests {
             Phase { function: function as u32, occurrence: 1, bins: 0..5, totals }
         });
         let phases = phases.collect();
-        let timelines = vec![Timeline { rank: 0, thread: 0, bins: Vec::new(), phases }];
+        let timelines = vec![Timeline { rank: 0, thread: 0, bins: Vec::new(), phases, first_apart: false }];
         let analysis = Analysis {
             engine: "counters".into(),
             unit: poise_profile::BinUnit::Blocks,

@@ -1,10 +1,11 @@
 //! Effort over time: what each bin of a run holds, which code it belongs to, and the phases that follow from it.
 //!
 //! `regions` finds the phases by the paper's method; `matching` finds the same phases in runs at several points, so that each
-//! can be modelled; `resolution` says which functions' phases hold less than the functions did; `output` writes numbers, `timeline` draws. Nothing here filters data but for pictures.
+//! can be modelled; `resolution` says which functions' phases hold less than the functions did; `names` says what they are called, `output` writes numbers, `timeline` draws. Nothing here filters data but for pictures.
 
 pub mod gem5;
 pub mod matching;
+mod names;
 mod output;
 pub mod regions;
 pub mod resolution;
@@ -17,7 +18,6 @@ use poise_profile::{BinUnit, Code, Profile, Share};
 
 use crate::formats::Names;
 use crate::machine::classes::{Class, Classes, Decoded, decode};
-use crate::report::markup::shortened;
 use regions::{Event, Thresholds};
 
 /// What was counted in a bin or a phase.
@@ -39,6 +39,9 @@ pub struct Totals {
     pub wait_time: u64,
     /// Different lines of memory, each bin's added up; of bins and phases alone.
     pub lines: Option<u64>,
+    /// How often blocks of machine code ended otherwise than the time before: with a jump, or without. A predictor that expects of
+    /// each branch what it did last is wrong as often.
+    pub turns: u64,
     /// Instructions by class.
     pub classes: Option<Classes>,
 }
@@ -50,6 +53,16 @@ impl Totals {
         self.instructions.max(self.blocks)
     }
 
+    /// How much there is of what bins have the same of.
+    #[must_use]
+    pub fn of(&self, unit: BinUnit) -> u64 {
+        match unit {
+            BinUnit::Blocks => self.blocks,
+            BinUnit::Instructions => self.instructions,
+            BinUnit::Time => self.time,
+        }
+    }
+
     fn add(&mut self, other: &Self) {
         self.blocks += other.blocks;
         self.instructions += other.instructions;
@@ -58,6 +71,7 @@ impl Totals {
         self.bytes_received += other.bytes_received;
         self.time += other.time;
         self.wait_time += other.wait_time;
+        self.turns += other.turns;
         if let Some(counts) = &other.classes {
             let sums = self.classes.get_or_insert_default();
             sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
@@ -109,6 +123,17 @@ pub struct Timeline {
     pub bins: Vec<Bin>,
     /// The phases, by their first bin.
     pub phases: Vec<Phase>,
+    /// Whether the first bin has a width of its own, as it holds what ran before `main`.
+    pub first_apart: bool,
+}
+
+impl Timeline {
+    /// The bins of the same width, and how many stand before them. What is compared from bin to bin is compared over these.
+    #[must_use]
+    pub fn alike(&self) -> (usize, &[Bin]) {
+        let before = usize::from(self.first_apart).min(self.bins.len());
+        (before, &self.bins[before..])
+    }
 }
 
 /// A run's effort over time.
@@ -180,7 +205,8 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn timeline(&self, timeline: &poise_profile::Timeline) -> Timeline {
         let bins = timeline.bins.iter().map(|bin| self.bin(bin)).collect();
-        timeline_of((timeline.rank, timeline.thread), bins, self.thresholds)
+        let found = timeline_of((timeline.rank, timeline.thread), bins, self.thresholds);
+        Timeline { first_apart: timeline.first_apart, ..found }
     }
 
     fn bin(&self, bin: &poise_profile::Bin) -> Bin {
@@ -217,6 +243,7 @@ impl Reader<'_> {
             bytes_received: share.bytes_received,
             time: share.time,
             wait_time: share.wait_time,
+            turns: share.turns,
             ..Totals::default()
         };
         match self.code(share) {
@@ -283,7 +310,7 @@ fn timeline_of((rank, thread): (u32, u32), bins: Vec<Bin>, thresholds: &Threshol
         Phase { function: region.function, occurrence: *occurrence, bins: region.bins, totals }
     });
     let phases = phases.collect();
-    Timeline { rank, thread, bins, phases }
+    Timeline { rank, thread, bins, phases, first_apart: false }
 }
 
 /// What belongs to a phase.
@@ -312,72 +339,11 @@ impl Analysis {
         self.functions.get(function as usize).map_or("?", |f| f.0.as_str())
     }
 
-    /// Name of a phase: its function, and which of that function's phases it is if there are several.
-    #[must_use]
-    pub fn phase_name(&self, timeline: &Timeline, phase: &Phase) -> String {
-        self.number(timeline, phase, self.name(phase.function).to_owned())
-    }
-
-    /// The name of a phase whose function is called so.
-    fn number(&self, timeline: &Timeline, phase: &Phase, name: String) -> String {
-        let several = timeline.phases.iter().filter(|p| p.function == phase.function).count() > 1;
-        if several { format!("{name} #{}", phase.occurrence) } else { name }
-    }
-
-    /// Name of a function for people in at most so many characters, unless another one's of the timeline's phases were the same.
-    fn brief(&self, timeline: &Timeline, function: u32, most: usize) -> String {
-        let name = |function: u32| brief(self.name(function), most);
-        let is_another = |phase: &&Phase| phase.function != function && name(phase.function) == name(function);
-        if timeline.phases.iter().any(|phase| is_another(&phase)) {
-            self.name(function).to_owned()
-        } else {
-            name(function)
-        }
-    }
-
     /// Whether instructions are told apart by class.
     #[must_use]
     pub fn has_classes(&self) -> bool {
         self.timelines.iter().flat_map(|t| &t.bins).any(|bin| bin.totals.classes.is_some())
     }
-}
-
-/// A name in at most so many characters: without the arguments of templates and functions where that is enough, else without its
-/// middle.
-fn brief(name: &str, most: usize) -> String {
-    if name.chars().count() <= most {
-        return name.to_owned();
-    }
-    let name = shortened(&without_template_arguments(name));
-    let count = name.chars().count();
-    if count <= most {
-        return name;
-    }
-    let head = name.chars().take(most / 2);
-    head.chain(['…']).chain(name.chars().skip(count + 1 + most / 2 - most)).collect()
-}
-
-/// `sort<A, B<C> >(int)` as `sort<…>(int)`.
-fn without_template_arguments(name: &str) -> String {
-    let (mut short, mut depth, mut before) = (String::new(), 0_usize, ' ');
-    for c in name.chars() {
-        // Operators have such signs, too.
-        let is_bracket = !short.ends_with("operator") && !short.ends_with("operator<") && before != '-';
-        if c == '>' && is_bracket {
-            depth = depth.saturating_sub(1);
-        }
-        if depth == 0 {
-            short.push(c);
-        }
-        if c == '<' && is_bracket {
-            if depth == 0 {
-                short.push('…');
-            }
-            depth += 1;
-        }
-        before = c;
-    }
-    short
 }
 
 /// How often each class occurs, by its public name.
@@ -405,16 +371,6 @@ mod tests {
         assert_eq!(analyse(&one, &thresholds).name(0), "solve");
         let runs = analyse_all(&[(&one, thresholds), (&both, thresholds)]);
         assert_eq!([runs[0].name(0), runs[1].name(0)], ["solve(int)", "solve(int)"]);
-    }
-
-    #[test]
-    fn long_names_lose_what_is_missed_least() {
-        assert_eq!(brief("solve(int)", 10), "solve(int)");
-        let sort = "std::sort<std::vector<Body, std::allocator<Body> >::iterator>(int)";
-        assert_eq!(brief(sort, 30), "std::sort<…>(int)");
-        assert_eq!(brief("Matrix::operator<<(std::basic_ostream<char>&)", 30), "Matrix::operator<<(…)");
-        assert_eq!(brief("Pointer::operator->(a_type_of_numbers)", 30), "Pointer::operator->(…)");
-        assert_eq!(brief("0123456789abcdefghij", 10), "01234…ghij");
     }
 
     #[test]

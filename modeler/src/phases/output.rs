@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Map, Value, json};
 
+use super::names::PhaseNames;
 use super::{Analysis, Bin, Phase, Timeline, Totals, by_class};
 use crate::report::Table;
 use crate::report::terminal::table;
@@ -25,6 +26,7 @@ impl Totals {
             ("time_ns", self.time),
             ("wait_time_ns", self.wait_time),
             ("lines", self.lines.unwrap_or(0)),
+            ("turns", self.turns),
         ];
         always.into_iter().chain(sometimes.into_iter().filter(|(_, number)| *number > 0)).collect()
     }
@@ -70,9 +72,10 @@ impl Analysis {
             object.insert("functions".into(), bin.parts.iter().map(part).collect());
             Value::Object(object)
         };
+        let names = PhaseNames::new(self, timeline, WIDEST);
         let phase = |phase: &Phase| {
             let mut object = phase.totals.json();
-            object.insert("name".into(), self.phase_name(timeline, phase).into());
+            object.insert("name".into(), names.full(phase).into());
             object.insert("function".into(), phase.function.into());
             object.insert("occurrence".into(), phase.occurrence.into());
             object.insert("bins".into(), json!([phase.bins.start, phase.bins.end]));
@@ -81,6 +84,7 @@ impl Analysis {
         json!({
             "rank": timeline.rank,
             "thread": timeline.thread,
+            "first_width": self.first_width(timeline),
             "phases": timeline.phases.iter().map(phase).collect::<Vec<_>>(),
             "bins": timeline.bins.iter().map(bin).collect::<Vec<_>>(),
         })
@@ -90,7 +94,7 @@ impl Analysis {
     #[must_use]
     pub fn csv(&self) -> String {
         let mut out =
-            "rank,thread,bin,basic_blocks,instructions,visits,bytes_sent,bytes_received,time_ns,wait_time_ns,lines"
+            "rank,thread,bin,basic_blocks,instructions,visits,bytes_sent,bytes_received,time_ns,wait_time_ns,lines,turns"
                 .to_owned();
         let has_classes = self.has_classes();
         if has_classes {
@@ -106,7 +110,11 @@ impl Analysis {
                     timeline.rank, timeline.thread, t.blocks, t.instructions, t.visits
                 );
                 let lines = t.lines.map(|lines| lines.to_string()).unwrap_or_default();
-                let _ = write!(out, ",{},{},{},{},{lines}", t.bytes_sent, t.bytes_received, t.time, t.wait_time);
+                let _ = write!(
+                    out,
+                    ",{},{},{},{},{lines},{}",
+                    t.bytes_sent, t.bytes_received, t.time, t.wait_time, t.turns
+                );
                 if has_classes {
                     by_class(&t.classes.unwrap_or_default()).for_each(|(_, count)| out.push_str(&format!(",{count}")));
                 }
@@ -129,6 +137,9 @@ impl Analysis {
         };
         for timeline in self.timelines.iter().take(SHOWN) {
             let _ = writeln!(out, "\nrank {}, thread {}: {} bins", timeline.rank, timeline.thread, timeline.bins.len());
+            if let Some(width) = self.first_width(timeline).filter(|_| self.width > 0) {
+                let _ = writeln!(out, "Bin 0 is what ran before main, {width} {}.", self.unit_name());
+            }
             match timeline.phases.is_empty() {
                 true => out.push_str("No phase was found: no function has enough bins of its own in a row.\n"),
                 false => out.push_str(&table(&self.phases_table(timeline))),
@@ -143,6 +154,12 @@ impl Analysis {
             let _ = writeln!(out, "\n{more} more threads are in --format json.");
         }
         out
+    }
+
+    /// The width of the first bin, where it has one of its own.
+    fn first_width(&self, timeline: &Timeline) -> Option<u64> {
+        let first = timeline.bins.first().filter(|_| timeline.first_apart)?;
+        Some(first.totals.of(self.unit))
     }
 
     fn unit_name(&self) -> &'static str {
@@ -168,9 +185,9 @@ impl Analysis {
         let columns: Vec<&Column> = columns.iter().filter(|(_, of)| all(*of)).collect();
         let mut header = vec!["phase".to_owned(), "first bin".to_owned(), "last bin".to_owned()];
         header.extend(columns.iter().map(|(name, _)| (*name).to_owned()));
+        let names = PhaseNames::new(self, timeline, WIDEST);
         let row = |phase: &Phase| {
-            let name = self.number(timeline, phase, self.brief(timeline, phase.function, WIDEST));
-            let mut row = vec![name, phase.bins.start.to_string(), (phase.bins.end - 1).to_string()];
+            let mut row = vec![names.short(phase), phase.bins.start.to_string(), (phase.bins.end - 1).to_string()];
             row.extend(columns.iter().map(|(_, of)| of(&phase.totals).to_string()));
             row
         };

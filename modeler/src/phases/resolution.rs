@@ -9,7 +9,9 @@ use crate::machine::OUTSIDE;
 /// Part of a thread's effort from which on a function matters.
 const MATTERS: f64 = 0.05;
 /// Part of its effort that a function's own phases must hold.
-pub const RESOLVED: f64 = 0.8;
+const RESOLVED: f64 = 0.8;
+/// Part of the mean of its phases from which on what they miss may be one more phase.
+const ONE_MORE: f64 = 0.5;
 
 /// What a function did in a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -20,8 +22,8 @@ pub struct Done {
     pub visits: u64,
     /// How much of its effort is in phases that belong to it.
     pub within: u64,
-    /// Whether there are such phases.
-    pub has_phase: bool,
+    /// How many such phases there are.
+    pub phases: u64,
 }
 
 impl Done {
@@ -29,6 +31,15 @@ impl Done {
     #[must_use]
     pub fn part(&self) -> f64 {
         if self.effort == 0 { 1.0 } else { self.within as f64 / self.effort as f64 }
+    }
+
+    /// Whether its phases stand for it: they hold most of what it did, and not some of its turns only.
+    #[must_use]
+    pub fn is_resolved(&self) -> bool {
+        let missed = self.effort - self.within.min(self.effort);
+        let is_turn_missed =
+            missed > 0 && self.phases > 1 && missed as f64 >= ONE_MORE * self.within as f64 / self.phases as f64;
+        self.part() >= RESOLVED && !is_turn_missed
     }
 
     /// The width of bins at which a call of average length would fill as many as a region must have, and one more.
@@ -42,7 +53,7 @@ impl Done {
         self.effort += other.effort;
         self.visits += other.visits;
         self.within += other.within;
-        self.has_phase |= other.has_phase;
+        self.phases += other.phases;
     }
 }
 
@@ -58,7 +69,7 @@ pub fn done(analysis: &Analysis, timeline: &Timeline) -> BTreeMap<u32, Done> {
     for phase in &timeline.phases {
         let done = all.entry(phase.function).or_default();
         done.within += held(timeline, phase).get(&phase.function).copied().unwrap_or(0);
-        done.has_phase = true;
+        done.phases += 1;
     }
     all.retain(|&function, _| analysis.name(function) != OUTSIDE);
     all
@@ -87,7 +98,8 @@ pub struct Unresolved {
 }
 
 impl Analysis {
-    /// Functions of at least a twentieth of what a thread did in the program of which less than four fifths is in phases of their own.
+    /// Functions of at least a twentieth of what a thread did in the program of which less than four fifths is in phases of their own, or
+    /// that have phases in some of their turns only.
     #[must_use]
     pub fn unresolved(&self, timeline: &Timeline) -> Vec<Unresolved> {
         let done = done(self, timeline);
@@ -96,7 +108,7 @@ impl Analysis {
             let share = done.effort as f64 / all.max(1) as f64;
             Unresolved { function, share, done }
         });
-        functions.filter(|found| found.share >= MATTERS && found.done.part() < RESOLVED).collect()
+        functions.filter(|found| found.share >= MATTERS && !found.done.is_resolved()).collect()
     }
 
     /// A sentence about such a function.
@@ -105,9 +117,9 @@ impl Analysis {
         let name = self.name(found.function);
         let share = format!("{name} has {} of the effort", percent(found.share));
         let remedy = self.remedy(&found.done);
-        match found.done.has_phase {
-            false => format!("{share} and no phase, since it alternates with others; {remedy}."),
-            true => {
+        match found.done.phases {
+            0 => format!("{share} and no phase, since it alternates with others; {remedy}."),
+            _ => {
                 let part = percent(found.done.part());
                 format!("{share}, {part} of it in phases of its own, since it alternates with others; {remedy}.")
             }
@@ -128,7 +140,8 @@ impl Analysis {
 /// A part of one, for people.
 pub(super) fn percent(part: f64) -> String {
     let percent = 100.0 * part;
-    if percent >= 10.0 || percent == 0.0 { format!("{percent:.0} %") } else { format!("{percent:.1} %") }
+    let is_plain = (10.0..99.0).contains(&percent) || percent == 0.0 || percent == 100.0;
+    if is_plain { format!("{percent:.0} %") } else { format!("{percent:.1} %") }
 }
 
 #[cfg(test)]
@@ -185,11 +198,23 @@ mod tests {
     }
 
     #[test]
+    fn a_function_that_lacks_a_phase_in_some_of_its_turns_is_told() {
+        // Each turn is as long; of one of them a bin is labelled as function 0's, so that too few are left in a row.
+        let turn = [vec![0; 10], vec![1000; 5]].concat();
+        let blurred = [vec![0; 10], vec![400], vec![1000; 4], vec![600]].concat();
+        let analysis = analysis(timeline(&[turn.repeat(9), blurred, turn.repeat(10), vec![0; 10]].concat()));
+        let found = analysis.unresolved(&analysis.timelines[0]);
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].done, Done { effort: 100_000, visits: 101, within: 95_000, phases: 19 });
+        assert!(analysis.told(&found[0]).contains("95 % of it in phases of its own"), "{}", analysis.told(&found[0]));
+    }
+
+    #[test]
     fn a_function_that_is_a_phase_once_and_alternates_later_is_told_with_both_parts() {
         let analysis = analysis(timeline(&[vec![1000; 6], [0, 600, 0].repeat(20)].concat()));
         let found = analysis.unresolved(&analysis.timelines[0]);
         assert_eq!(found.len(), 1);
-        assert_eq!(found[0].done, Done { effort: 18_000, visits: 26, within: 6000, has_phase: true });
+        assert_eq!(found[0].done, Done { effort: 18_000, visits: 26, within: 6000, phases: 1 });
         assert!(
             analysis.told(&found[0]).starts_with("dot has 27 % of the effort, 33 % of it in phases of its own"),
             "{}",

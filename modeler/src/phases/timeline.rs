@@ -1,9 +1,12 @@
 //! A thread's timeline as a drawing: what happened per bin as curves, below them the regions of code, as figures 2 and 6 of
 //! the paper show them. Curves may be smoothed by a median filter, which data never are.
 
+use std::collections::HashMap;
+
 use maud::{Markup, PreEscaped, html};
 
-use super::{Analysis, Bin, Timeline, Totals};
+use super::names::PhaseNames;
+use super::{Analysis, Timeline, Totals};
 use crate::machine::classes::Class;
 use crate::report::{plain, quantity};
 
@@ -90,9 +93,10 @@ impl Analysis {
         let functions = rows(timeline);
         let regions_top = TOP + panels.len() as f64 * (PANEL + GAP);
         let regions_bottom = regions_top + ROW * functions.len().max(1) as f64;
-        let told = drawn_from(timeline.bins.len(), smooth);
-        let height = regions_bottom + BOTTOM + if told.is_some() { LINE } else { 0.0 };
-        let longest = functions.iter().map(|&function| self.brief(timeline, function, NAME).chars().count()).max();
+        let names = PhaseNames::new(self, timeline, NAME);
+        let told = drawn_from(timeline, smooth);
+        let height = regions_bottom + BOTTOM + LINE * told.len() as f64;
+        let longest = functions.iter().map(|&function| names.function(function).chars().count()).max();
         let left = (longest.unwrap_or(0) as f64 * LETTER + 16.0).clamp(*LEFT.start(), *LEFT.end()).round();
         let scale = Scale { bins: timeline.bins.len().max(1), left };
         html! {
@@ -101,25 +105,12 @@ impl Analysis {
                 @for (i, panel) in panels.iter().enumerate() { (draw_panel(panel, TOP + i as f64 * (PANEL + GAP), scale)) }
                 text.title x=(left) y=(format!("{:.1}", regions_top - 6.0)) { "code" }
                 @for (row, &function) in functions.iter().enumerate() {
-                    (self.draw_row(timeline, function, row, regions_top + ROW * row as f64, scale))
+                    (draw_row(timeline, (function, self.name(function), names.function(function)), row, regions_top + ROW * row as f64, scale))
                 }
                 @if functions.is_empty() { text x=(left + 8.0) y=(format!("{:.1}", regions_top + 14.0)) { "no phases were found" } }
                 (self.axis(timeline, regions_bottom, scale))
-                @if let Some(told) = &told { text x=(left) y=(format!("{:.1}", height - 4.0)) { (told) } }
-            }
-        }
-    }
-
-    /// The regions of a function.
-    fn draw_row(&self, timeline: &Timeline, function: u32, row: usize, top: f64, scale: Scale) -> Markup {
-        let colour = COLOURS[row % COLOURS.len()];
-        let name = self.name(function);
-        html! {
-            text x=(scale.left - 8.0) y=(format!("{:.1}", top + 13.0)) text-anchor="end" { (self.brief(timeline, function, NAME)) title { (name) } }
-            @for phase in timeline.phases.iter().filter(|p| p.function == function) {
-                @let (from, to) = (scale.x(phase.bins.start as f64), scale.x(phase.bins.end as f64));
-                rect x=(format!("{from:.1}")) y=(format!("{:.1}", top + 2.0)) width=(format!("{:.1}", (to - from).max(1.0))) height=(ROW - 4.0) fill=(colour) {
-                    title { (name) ": bins " (phase.bins.start) " to " (phase.bins.end - 1) }
+                @for (below, told) in told.iter().rev().enumerate() {
+                    text x=(left) y=(format!("{:.1}", height - 4.0 - LINE * below as f64)) { (told) }
                 }
             }
         }
@@ -142,13 +133,8 @@ impl Analysis {
     /// How much of what bins are made of has passed before each bin, and in all: the last bin is shorter than the others, and
     /// those of other tools may all differ.
     fn passed(&self, timeline: &Timeline) -> Vec<f64> {
-        let of = |totals: &Totals| match self.unit {
-            poise_profile::BinUnit::Blocks => totals.blocks,
-            poise_profile::BinUnit::Instructions => totals.instructions,
-            poise_profile::BinUnit::Time => totals.time,
-        };
         let sums = timeline.bins.iter().scan(0.0, |sum, bin| {
-            *sum += of(&bin.totals) as f64;
+            *sum += bin.totals.of(self.unit) as f64;
             Some(*sum)
         });
         std::iter::once(0.0).chain(sums).collect()
@@ -162,11 +148,13 @@ impl Analysis {
         }
     }
 
-    /// What is drawn: instruction classes where there are any, else calls, bytes and times.
+    /// What is drawn: instruction classes where there are any, else calls, bytes and times. A first bin of another width than the
+    /// others has no point in curves.
     fn panels(&self, timeline: &Timeline, smooth: usize) -> Vec<Panel> {
+        let (before, alike) = timeline.alike();
         let curve = |name: &'static str, of: &dyn Fn(&Totals) -> f64| {
-            let values: Vec<f64> = timeline.bins.iter().map(|bin: &Bin| of(&bin.totals)).collect();
-            Curve { name, colour: COLOURS[0], points: thinned(&median_filter(&values, smooth)) }
+            let values: Vec<f64> = alike.iter().map(|bin| of(&bin.totals)).collect();
+            Curve { name, colour: COLOURS[0], points: thinned(before, &median_filter(&values, smooth)) }
         };
         let mut panels = Vec::new();
         if self.has_classes() {
@@ -178,12 +166,17 @@ impl Analysis {
             panels.push(Panel { title: "loads and stores per instruction".into(), curves: memory.into() });
             let compute = [Class::Fp, Class::SimdFp, Class::Int, Class::SimdInt, Class::Branch].map(of);
             panels.push(Panel { title: "operations per instruction".into(), curves: compute.into() });
+            let turns = curve("turns", &|t| t.turns as f64 / t.instructions.max(1) as f64);
+            panels.push(Panel {
+                title: "branches that do other than the time before, per instruction".into(),
+                curves: vec![turns],
+            });
         } else {
             let calls = curve("calls", &|t| t.visits as f64);
             panels.push(Panel { title: "calls per bin".into(), curves: vec![calls] });
         }
         // Of bins that became one the number is not known; a curve with zeros in its place would be wrong.
-        let is_known = timeline.bins.iter().all(|bin| bin.totals.lines.is_some());
+        let is_known = alike.iter().all(|bin| bin.totals.lines.is_some());
         let lines = if is_known { vec![curve("lines", &|t| t.lines.unwrap_or(0) as f64)] } else { Vec::new() };
         let optional: [(&str, Vec<Curve>); 3] = [
             (
@@ -217,15 +210,19 @@ impl Curve {
     }
 }
 
-/// What a point of a curve stands for, where that is not one bin.
-fn drawn_from(bins: usize, smooth: usize) -> Option<String> {
-    let mean = match each(bins) {
+/// What a point of a curve stands for, where that is not one bin, and which bin has none; a line each.
+fn drawn_from(timeline: &Timeline, smooth: usize) -> Vec<String> {
+    let (before, alike) = timeline.alike();
+    let mean = match each(alike.len()) {
         1 => None,
         each => Some(format!("each point is the mean of {each} bins, which lowers peaks")),
     };
     let median = (smooth > 1).then(|| format!("medians over {smooth} bins"));
-    let told: Vec<String> = median.into_iter().chain(mean).collect();
-    (!told.is_empty()).then(|| format!("Of {bins} bins curves show: {}.", told.join(", and of these ")))
+    let curves: Vec<String> = median.into_iter().chain(mean).collect();
+    let curves = (!curves.is_empty())
+        .then(|| format!("Of {} bins curves show: {}.", alike.len(), curves.join(", and of these ")));
+    let apart = (before > 0).then(|| "Bin 0, before main, is as wide as that is and in no curve.".to_owned());
+    apart.into_iter().chain(curves).collect()
 }
 
 /// From bins to places.
@@ -239,6 +236,26 @@ struct Scale {
 impl Scale {
     fn x(self, bin: f64) -> f64 {
         self.left + (WIDTH - self.left - RIGHT) * bin / self.bins as f64
+    }
+}
+
+/// The regions of a function, which has a name and a short one.
+fn draw_row(
+    timeline: &Timeline,
+    (function, name, short): (u32, &str, &str),
+    row: usize,
+    top: f64,
+    scale: Scale,
+) -> Markup {
+    let colour = COLOURS[row % COLOURS.len()];
+    html! {
+        text x=(scale.left - 8.0) y=(format!("{:.1}", top + 13.0)) text-anchor="end" { (short) title { (name) } }
+        @for phase in timeline.phases.iter().filter(|p| p.function == function) {
+            @let (from, to) = (scale.x(phase.bins.start as f64), scale.x(phase.bins.end as f64));
+            rect x=(format!("{from:.1}")) y=(format!("{:.1}", top + 2.0)) width=(format!("{:.1}", (to - from).max(1.0))) height=(ROW - 4.0) fill=(colour) {
+                title { (name) ": bins " (phase.bins.start) " to " (phase.bins.end - 1) }
+            }
+        }
     }
 }
 
@@ -273,8 +290,10 @@ fn draw_panel(panel: &Panel, top: f64, scale: Scale) -> Markup {
 /// The functions with phases, those of the most bins, in the order in which they first appear.
 fn rows(timeline: &Timeline) -> Vec<u32> {
     let mut functions: Vec<(u32, usize)> = Vec::new();
+    let mut index: HashMap<u32, usize> = HashMap::new();
     for phase in &timeline.phases {
-        match functions.iter_mut().find(|(function, _)| *function == phase.function) {
+        let at = *index.entry(phase.function).or_insert(functions.len());
+        match functions.get_mut(at) {
             Some((_, bins)) => *bins += phase.bins.len(),
             None => functions.push((phase.function, phase.bins.len())),
         }
@@ -290,12 +309,12 @@ fn each(bins: usize) -> usize {
     bins.div_ceil(POINTS).max(1)
 }
 
-/// At most [`POINTS`] means of values that follow each other, each with the middle of its bins.
-fn thinned(values: &[f64]) -> Vec<(f64, f64)> {
+/// At most [`POINTS`] means of values that follow each other, each with the middle of its bins, of which so many stand before.
+fn thinned(before: usize, values: &[f64]) -> Vec<(f64, f64)> {
     let each = each(values.len());
     let mean = |(i, chunk): (usize, &[f64])| {
         let count = chunk.len() as f64;
-        ((i * each) as f64 + 0.5 * count, chunk.iter().sum::<f64>() / count)
+        ((before + i * each) as f64 + 0.5 * count, chunk.iter().sum::<f64>() / count)
     };
     values.chunks(each).enumerate().map(mean).collect()
 }
@@ -303,6 +322,7 @@ fn thinned(values: &[f64]) -> Vec<(f64, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::phases::Bin;
 
     /// Values as `scipy.signal.medfilt` gives them inside; at the ends it pads with zeros, which invents data.
     #[test]
@@ -316,7 +336,7 @@ mod tests {
     #[test]
     fn thinned_curves_keep_their_mean() {
         let values: Vec<f64> = (0..1000).map(f64::from).collect();
-        let thin = thinned(&values);
+        let thin = thinned(0, &values);
         assert!(thin.len() <= POINTS);
         // Three bins each, the last one alone.
         assert_eq!((thin[0], thin[1], thin[333]), ((1.5, 1.0), (4.5, 4.0), (999.5, 999.0)));
@@ -338,6 +358,7 @@ mod tests {
                 thread: 0,
                 bins: widths.iter().map(bin).collect(),
                 phases: Vec::new(),
+                first_apart: false,
             }],
         }
     }
@@ -351,6 +372,30 @@ mod tests {
             svg.split("text-anchor=\"middle\">").skip(1).filter_map(|t| t.split('<').next()).collect();
         assert_eq!(labels, ["0", "100", "300", "600", "1000", "ns"]);
         assert!(!svg.contains("Of 4 bins"), "each bin is drawn");
+    }
+
+    /// The paths of the drawing's curves.
+    fn paths(svg: &str) -> Vec<&str> {
+        svg.split("<path class=\"curve\"").skip(1).filter_map(|t| t.split("d=\"").nth(1)?.split('"').next()).collect()
+    }
+
+    #[test]
+    fn a_first_bin_that_is_apart_is_in_no_curve_and_no_scale() {
+        let mut analysis = analysis(&[9000, 2, 2, 1]);
+        let (all, timeline) = (analysis.svg(&analysis.timelines[0], 1), &mut analysis.timelines[0]);
+        timeline.first_apart = true;
+        let apart = analysis.svg(&analysis.timelines[0], 1);
+        let points = |svg: &str| paths(svg).iter().map(|path| path.matches(['M', 'L']).count()).collect::<Vec<_>>();
+        // Calls, and the time.
+        assert_eq!((points(&all), points(&apart)), (vec![4, 4], vec![3, 3]));
+        let highest = "text-anchor=\"end\">9</text>";
+        assert!(all.contains(highest) && !apart.contains(highest), "{all}");
+        assert!(apart.contains("Bin 0, before main, is as wide as that is and in no curve."));
+        // What the axis adds up is all.
+        assert!(apart.contains(">9005</text>"));
+        let json: serde_json::Value = serde_json::from_str(&analysis.json()).unwrap();
+        assert_eq!(json["timelines"][0]["first_width"], 9000);
+        assert!(analysis.human().contains("Bin 0 is what ran before main, 9000 ns."));
     }
 
     #[test]

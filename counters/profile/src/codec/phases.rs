@@ -21,6 +21,13 @@ pub(super) fn put_phases(out: &mut Vec<u8>, phases: &Phases) {
     }
 }
 
+/// Appends which timelines, by their numbers, have a first bin that is apart.
+pub(super) fn put_apart(out: &mut Vec<u8>, timelines: &[Timeline]) {
+    let apart: Vec<u128> = (0..).zip(timelines).filter(|(_, timeline)| timeline.first_apart).map(|(i, _)| i).collect();
+    put(out, apart.len() as u128);
+    apart.into_iter().for_each(|number| put(out, number));
+}
+
 /// Appends what models said of places.
 pub(super) fn put_modelled(out: &mut Vec<u8>, modelled: &[Modelled]) {
     put(out, modelled.len() as u128);
@@ -66,6 +73,15 @@ impl Input<'_> {
         Ok(Phases { unit, width, places, timelines, modelled: Vec::new() })
     }
 
+    /// Marks the timelines whose first bin is apart.
+    pub(super) fn apart(&mut self, timelines: &mut [Timeline]) -> Result<(), ProfileError> {
+        for number in self.list("timelines with a first bin apart", 1, Input::number::<usize>)? {
+            let timeline = timelines.get_mut(number);
+            timeline.ok_or_else(|| self.inconsistent(&format!("there is no timeline {number}")))?.first_apart = true;
+        }
+        Ok(())
+    }
+
     /// What models said of places.
     pub(super) fn modelled(&mut self) -> Result<Vec<Modelled>, ProfileError> {
         self.list("places that models tell of", 3, |input| {
@@ -91,7 +107,7 @@ impl Input<'_> {
 
     fn timeline(&mut self) -> Result<Timeline, ProfileError> {
         let (rank, thread) = (self.number()?, self.number()?);
-        Ok(Timeline { rank, thread, bins: self.list("bins", 2, Input::bin)? })
+        Ok(Timeline { rank, thread, bins: self.list("bins", 2, Input::bin)?, first_apart: false })
     }
 
     fn bin(&mut self) -> Result<Bin, ProfileError> {

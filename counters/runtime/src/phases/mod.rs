@@ -278,7 +278,7 @@ pub fn collect(rank: u32, profile: &Profile, scale: &Scale) -> Phases {
             "{} of rank {rank} could not be asked for bins, since a signal handler ended the process in the middle of a change; all that is in no other bin is one bin of thread {thread}.",
             if left_out.len() == 1 { format!("thread {thread}") } else { format!("{} threads", left_out.len()) }
         ));
-        timelines.push(Timeline { rank, thread, bins: vec![collected.rest(&timelines)] });
+        timelines.push(Timeline { rank, thread, bins: vec![collected.rest(&timelines)], first_apart: false });
     }
     let nominal = settings.width.unwrap_or(if settings.unit == BinUnit::Time { FIRST_TIME } else { FIRST_BLOCKS });
     let width = nominal.saturating_mul(widest / first);
@@ -312,7 +312,7 @@ impl<'a> Collected<'a> {
         let bin =
             |shares: &Vec<recorder::Share>| Bin { shares: shares.iter().filter_map(share).collect(), lines: None };
         let bins: Vec<Bin> = recorder.bins().iter().map(bin).collect();
-        (!bins.is_empty()).then_some((recorder.width, Timeline { rank, thread, bins }))
+        (!bins.is_empty()).then_some((recorder.width, Timeline { rank, thread, bins, first_apart: false }))
     }
 
     /// The place of a call path.
@@ -407,7 +407,7 @@ mod tests {
         drop(held);
         let share = Share { place: 0, count: 70, visits: 3, ..Share::default() };
         let bins = vec![Bin { shares: vec![share], lines: None }];
-        assert_eq!(phases.timelines, [Timeline { rank: 5, thread: 2, bins }]);
+        assert_eq!(phases.timelines, [Timeline { rank: 5, thread: 2, bins, first_apart: false }]);
         assert_eq!((phases.places[0].node, phases.width), (0, 10));
     }
 }

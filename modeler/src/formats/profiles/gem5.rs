@@ -18,15 +18,72 @@ pub(super) struct Gem5;
 const BEGIN: &str = "Begin Simulation Statistics";
 const END: &str = "End Simulation Statistics";
 
+/// What a dump says of a statistic: its value, and whether its unit says that it counts something.
+type Dump = BTreeMap<String, (f64, bool)>;
+
 /// A statistic over the dumps.
 #[derive(Default)]
 struct Statistic {
-    sum: f64,
+    /// What was counted until it was last reset.
+    before: f64,
+    /// What the last dump said.
     last: f64,
-    dumps: u32,
-    /// Whether its unit says that it counts something.
+    /// The highest that any said.
+    highest: f64,
     is_count: bool,
+    /// Whether it fell where others were reset, so that it was reset with them; and whether it rose there.
+    falls: bool,
+    rises: bool,
 }
+
+/// All dumps of a file.
+#[derive(Default)]
+struct Dumps {
+    statistics: BTreeMap<String, Statistic>,
+    /// Where the simulation's clock was when the last one began to count.
+    begin: Option<f64>,
+    count: u32,
+    /// How often counting began.
+    resets: u32,
+}
+
+impl Dumps {
+    /// Takes in the next dump. One that began to count at the same tick as the one before holds what that held: it takes its place. The
+    /// clock does not begin at 0 where a checkpoint was restored.
+    fn take(&mut self, dump: Dump) {
+        let of = |names: [&str; 2]| names.iter().find_map(|name| dump.get(*name)).map(|(value, _)| *value);
+        let begin = of(["finalTick", "final_tick"]).zip(of(["simTicks", "sim_ticks"])).map(|(end, ticks)| end - ticks);
+        if begin.is_none() || begin != self.begin {
+            self.resets += 1;
+            for (name, known) in &mut self.statistics {
+                let value = dump.get(name).map_or(known.highest, |(value, _)| *value);
+                known.falls |= value < known.highest;
+                known.rises |= value > known.highest;
+                known.before += std::mem::take(&mut known.last);
+            }
+        }
+        (self.begin, self.count) = (begin, self.count + 1);
+        for (name, (value, is_count)) in dump {
+            let known = self.statistics.entry(name).or_default();
+            (known.last, known.highest, known.is_count) = (value, known.highest.max(value), is_count);
+        }
+    }
+
+    /// What a statistic is over all dumps: the sum of a count, or what the last one says of anything else; nothing where that has
+    /// been counted anew, so that the last one says nothing of the others.
+    fn value(&self, name: &str, statistic: &Statistic) -> Option<f64> {
+        if self.resets == 1 {
+            return Some(statistic.last);
+        }
+        if GOES_ON.contains(&name) && statistic.rises && !statistic.falls {
+            return Some(statistic.highest);
+        }
+        statistic.is_count.then_some(statistic.before + statistic.last)
+    }
+}
+
+/// What gem5 before version 24.1 did not reset with all else (its issue 1443).
+const GOES_ON: [&str; 4] = ["simInsts", "simOps", "sim_insts", "sim_ops"];
 
 impl ProfileFormat for Gem5 {
     fn format(&self) -> Format {
@@ -44,48 +101,42 @@ impl ProfileFormat for Gem5 {
 
     fn read(&self, source: Source, _values: Values) -> Result<Profile, ReadError> {
         let name = source.name.clone();
-        let mut statistics: BTreeMap<String, Statistic> = BTreeMap::new();
-        let (mut dumps, mut inside) = (0_u32, false);
+        let (mut dumps, mut current) = (Dumps::default(), None);
         lines::each(source, |line| {
             if line.text.contains(BEGIN) {
-                (dumps, inside) = (dumps + 1, true);
+                current.replace(Dump::new()).into_iter().for_each(|cut| dumps.take(cut));
             } else if line.text.contains(END) {
-                inside = false;
-            } else if inside {
+                current.take().into_iter().for_each(|whole| dumps.take(whole));
+            } else if let Some(dump) = &mut current {
                 let (fields, comment) = line.text.split_once('#').unwrap_or((line.text, ""));
                 let mut fields = fields.split_whitespace();
-                if let (Some(statistic), Some(value)) = (fields.next(), fields.next()) {
+                if let (Some(statistic), Some(text)) = (fields.next(), fields.next()) {
                     // Quotients of nothing are `nan`, and some statistics are not numbers.
-                    let text = value;
-                    let Some(value) = value.parse::<f64>().ok().filter(|v| v.is_finite()) else { return Ok(()) };
-                    let known = statistics.entry(statistic.to_owned()).or_default();
-                    known.sum += value;
-                    known.last = value;
-                    known.dumps += 1;
-                    known.is_count = is_count(statistic, text, comment);
+                    let Some(value) = text.parse::<f64>().ok().filter(|v| v.is_finite()) else { return Ok(()) };
+                    dump.insert(statistic.to_owned(), (value, is_count(statistic, text, comment)));
                 }
             }
             Ok(())
         })?;
         let mut profile = Profile::default();
-        if inside {
+        if let Some(cut) = current {
             let message = "The last dump is not complete; what it holds was read.".to_owned();
             profile.warn(IGNORED, Place::file(&name), message);
+            dumps.take(cut);
         }
-        let cumulative = is_cumulative(&statistics);
         let mut left_out = BTreeSet::new();
-        for (statistic, values) in &statistics {
-            if dumps > 1 && !cumulative && !values.is_count {
-                left_out.insert(statistic);
-                continue;
+        for (name, statistic) in &dumps.statistics {
+            match dumps.value(name, statistic) {
+                Some(value) => add(&mut profile, name, value),
+                None => drop(left_out.insert(name)),
             }
-            add(&mut profile, statistic, if cumulative { values.last } else { values.sum });
         }
         if let Some(first) = left_out.first() {
             let message = format!(
-                "{} statistics, such as `{first}`, are no counts, so their values in {dumps} dumps do not add up; \
+                "{} statistics, such as `{first}`, are no counts, so their values in {} dumps do not add up; \
                  they were left out.",
-                left_out.len()
+                left_out.len(),
+                dumps.count
             );
             profile.warn(IGNORED, Place::file(&name), message);
         }
@@ -110,16 +161,6 @@ fn is_count(statistic: &str, value: &str, comment: &str) -> bool {
         }
         // In versions without units a remark may stand in their place, such as `(bytes)` or `(log2)`.
         _ => value.bytes().all(|b| b.is_ascii_digit()) || statistic == "sim_seconds",
-    }
-}
-
-/// Whether dumps hold what happened since the simulation began, and not since the dump before: the ticks simulated in
-/// the last dump are then all of them.
-fn is_cumulative(statistics: &BTreeMap<String, Statistic>) -> bool {
-    let of = |names: [&str; 2]| names.iter().find_map(|n| statistics.get(*n));
-    match (of(["simTicks", "sim_ticks"]), of(["finalTick", "final_tick"])) {
-        (Some(simulated), Some(end)) => simulated.dumps > 1 && simulated.last >= end.last,
-        _ => false,
     }
 }
 

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::At;
-use crate::phases::resolution::{Done, RESOLVED, done, held, percent};
+use crate::phases::resolution::{Done, done, held, percent};
 
 /// Part of a phase's effort from which on what another function did in it matters.
 const MATTERS: f64 = 0.05;
@@ -42,6 +42,17 @@ impl<'a> Run<'a> {
         self.done.get(name).map_or(1.0, Done::part)
     }
 
+    /// Whether its phases stand for a function, as those of one that did nothing do.
+    fn is_resolved(&self, name: &str) -> bool {
+        self.done.get(name).is_none_or(Done::is_resolved)
+    }
+
+    /// Whether a function has no phase and is a smaller part of the run than phases must be.
+    fn is_small(&self, name: &str) -> bool {
+        let is_less = |done: &Done| (done.effort as f64) < self.at.analysis.thresholds.share * self.effort as f64;
+        self.done.get(name).is_none_or(|done| done.phases == 0 && is_less(done))
+    }
+
     /// What part of the phases of `name` the function `other` did.
     fn share(&self, name: &str, other: &str) -> f64 {
         let Some(held) = self.held.get(name) else { return 0.0 };
@@ -50,20 +61,37 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Names of functions whose phases are not to be modelled, of those that `matched` names; and a sentence for each of them, and for
-/// each function that matters and has no phase in any run.
-pub fn swallowed(runs: &[At], matched: &BTreeSet<&str>) -> (BTreeSet<String>, Vec<String>) {
-    let runs: Vec<Run> = runs.iter().map(Run::new).collect();
-    let labels: BTreeSet<&str> = runs.iter().flat_map(|run| run.held.keys().copied()).collect();
-    let (mut without, mut told) = (BTreeSet::new(), Vec::new());
-    for &name in matched {
-        if let Some(sentence) = in_part(&runs, name).or_else(|| with_others(&runs, name, &labels)) {
-            without.insert(name.to_owned());
-            told.push(sentence);
-        }
+/// What the runs' phases do not show.
+pub struct Swallowed<'a> {
+    runs: Vec<Run<'a>>,
+    /// Functions with phases.
+    labels: BTreeSet<&'a str>,
+}
+
+impl<'a> Swallowed<'a> {
+    /// What is not to be seen in the phases of these runs.
+    pub fn of(runs: &'a [At]) -> Self {
+        let runs: Vec<Run> = runs.iter().map(Run::new).collect();
+        let labels = runs.iter().flat_map(|run| run.held.keys().copied()).collect();
+        Self { runs, labels }
     }
-    told.extend(without_phase(&runs, &labels));
-    (without, told)
+
+    /// Functions whose phases hold in some run only some of what they did, each with a sentence. Where they have a phase in one
+    /// iteration and none in the next, nothing repeats: without them the phases of others do.
+    pub fn in_part(&self) -> BTreeMap<&'a str, String> {
+        self.labels.iter().filter_map(|&name| Some((name, in_part(&self.runs, name)?))).collect()
+    }
+
+    /// Those of these functions whose phases hold in some run what others tell apart, each with a sentence.
+    pub fn with_others<'b>(&self, names: impl IntoIterator<Item = &'b str>) -> BTreeMap<&'b str, String> {
+        let told = |name| Some((name, with_others(&self.runs, name, &self.labels)?));
+        names.into_iter().filter_map(told).collect()
+    }
+
+    /// A sentence for each function that matters and has no phase in any run.
+    pub fn without_phase(&self) -> impl Iterator<Item = String> {
+        without_phase(&self.runs, &self.labels)
+    }
 }
 
 /// The run in which something is least.
@@ -71,13 +99,17 @@ fn least<'a, 'b>(runs: &'b [Run<'a>], of: impl Fn(&Run<'a>) -> f64) -> Option<&'
     runs.iter().min_by(|a, b| of(a).total_cmp(&of(b)))
 }
 
-/// A function whose phases hold only some of what it did.
+/// A function whose phases hold only some of what it did. Where it is too small a part of a run to have a phase, it lacks nothing.
 fn in_part(runs: &[Run], name: &str) -> Option<String> {
-    let run = least(runs, |run| run.part(name)).filter(|run| run.part(name) < RESOLVED)?;
+    let blurred = runs.iter().filter(|run| !run.is_resolved(name) && !run.is_small(name));
+    let run = blurred.min_by(|a, b| a.part(name).total_cmp(&b.part(name)))?;
+    let at = &run.at.name;
+    let what = match run.part(name) {
+        0.0 => format!("it has phases in other runs and none in {at}"),
+        part => format!("its phases hold {} of what it did in {at}", percent(part)),
+    };
     Some(format!(
-        "{name}: its phases hold {} of what it did in {}, where it alternates with others within bins; they have no model. {}",
-        percent(run.part(name)),
-        run.at.name,
+        "{name}: {what}, where it alternates with others within bins; they have no model. {}",
         remedy(run, name)
     ))
 }
@@ -85,12 +117,11 @@ fn in_part(runs: &[Run], name: &str) -> Option<String> {
 /// Phases that hold in some run what another run tells apart.
 fn with_others(runs: &[Run], name: &str, labels: &BTreeSet<&str>) -> Option<String> {
     let is_apart = |other: &str| {
-        let has_phase = |run: &Run| run.done.get(other).is_some_and(|done| done.has_phase);
-        runs.iter().any(|run| has_phase(run) && run.part(other) >= RESOLVED)
+        runs.iter().any(|run| run.done.get(other).is_some_and(|done| done.phases > 0 && done.is_resolved()))
     };
     let others = labels.iter().filter(|&&other| other != name && is_apart(other));
     let found = others.flat_map(|&other| {
-        let blurred = runs.iter().filter(move |run| run.part(other) < RESOLVED);
+        let blurred = runs.iter().filter(move |run| !run.is_resolved(other));
         blurred.map(move |run| (run.share(name, other), other, run))
     });
     let (share, other, run) = found.max_by(|a, b| a.0.total_cmp(&b.0)).filter(|found| found.0 >= MATTERS)?;
@@ -113,10 +144,20 @@ fn without_phase<'a>(runs: &'a [Run<'a>], labels: &'a BTreeSet<&str>) -> impl It
         let run = least(runs, |run| -share(run, name)).filter(|run| share(run, name) >= MATTERS)?;
         let share = percent(share(run, name));
         Some(format!(
-            "{name} has {share} of the effort of {} and no phase in any run. {}",
+            "{name} has {share} of the effort of {} and no phase in any run.{} {}",
             run.at.name,
+            holder(runs, labels, name),
             remedy(run, name)
         ))
+    })
+}
+
+/// Whose phases hold most of what a function without a phase did, as a sentence with a blank before it, where that matters to them.
+fn holder(runs: &[Run], labels: &BTreeSet<&str>, name: &str) -> String {
+    let held = runs.iter().flat_map(|run| labels.iter().map(move |&label| (run.share(label, name), label, run)));
+    let most = held.max_by(|a, b| a.0.total_cmp(&b.0)).filter(|(share, ..)| *share >= MATTERS);
+    most.map_or_else(String::new, |(share, label, run)| {
+        format!(" It did {} of what the phases of {label} hold in {}.", percent(share), run.at.name)
     })
 }
 
