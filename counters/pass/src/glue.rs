@@ -121,6 +121,7 @@ pub fn load() -> Result<(), String> {
     let library = open(bytes).map_err(|what| format!("the plugin's part for this LLVM cannot be loaded: {what}"))?;
     // SAFETY: the library was just loaded and stays so.
     let table = unsafe { Table::of(library)? };
+    register_assembly_parsers();
     // Should another thread have been faster, its table is the same.
     let _ = TABLE.set(table);
     Ok(())
@@ -141,9 +142,9 @@ fn host() -> Option<u32> {
     Some(major)
 }
 
-/// Registers what reads assembly in this LLVM, where it is: clang does so itself; flang does not, and ends at the first
+/// Registers what reads assembly in this LLVM, where it is: clang does so itself; flang does not, and would end at the first
 /// instruction of noise.
-pub fn register_assembly_parsers() {
+fn register_assembly_parsers() {
     for name in [c"LLVMInitializeX86AsmParser", c"LLVMInitializeAArch64AsmParser"] {
         // SAFETY: these functions of LLVM take and return nothing, and may be called again.
         unsafe {

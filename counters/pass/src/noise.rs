@@ -134,14 +134,10 @@ fn quantity(text: &str) -> Result<u32, String> {
 fn wish() -> Option<&'static Wish> {
     static WISH: OnceLock<Option<Wish>> = OnceLock::new();
     let read = || {
-        let wish = Wish::parse(&std::env::var("POISE_NOISE").unwrap_or_default()).unwrap_or_else(|what| {
+        Wish::parse(&std::env::var("POISE_NOISE").unwrap_or_default()).unwrap_or_else(|what| {
             eprintln!("poise: POISE_NOISE: {what}.");
             std::process::exit(1);
-        });
-        if wish.is_some() {
-            crate::glue::register_assembly_parsers();
-        }
-        wish
+        })
     };
     WISH.get_or_init(read).as_ref()
 }
