@@ -130,6 +130,16 @@ fn times_are_compared_in_seconds_whatever_unit_they_come_in() {
         }
         world.write("other.json", &text);
     }
+    // A header's unit is that of its values, whatever the column is called then.
+    for header in ["t [ms]", "t (ms)"] {
+        world.write("other.csv", &table(1e-3).replacen("p,t\n", &format!("p,{header}\n"), 1));
+        for role in ["metric", "metric:time", "metric:wall"] {
+            let (text, _) = read(&format!("p=parameter,{header}={role}"), 0);
+            let found: Value = serde_json::from_str(&text).unwrap();
+            assert_eq!(found["metrics"][0]["unit"], "s", "{header} {role}");
+            assert!((found["values"][0].as_f64().unwrap() - 6.0).abs() < 1e-9, "{header} {role}: {found}");
+        }
+    }
     // The options of reading count for both, and the first is in hours.
     world.write("a.csv", &table(1e-3));
     world.write("b.csv", &table(0.5e-3));
@@ -263,4 +273,48 @@ fn an_undecided_growth_names_its_rival_and_what_would_decide() {
     world.write("e.toml", "[[expect]]\ncallpath = \"*\"\ngrowth = \"p * log2(p)\"\n");
     let people = world.poise(["check", "noisy.txt", "--expect", "e.toml"]).status(0).stdout;
     assert!(people.contains(&format!("main -> solve: {reason}\n")), "{people}");
+}
+
+/// JSON Lines of `main`, and of what it calls, at the first so many of five points.
+fn lines(callpaths: &[(&str, usize, fn(f64) -> f64)]) -> String {
+    let of = |&(path, count, seconds): &(&str, usize, fn(f64) -> f64)| -> String {
+        let line = |&p: &f64| {
+            let value = seconds(p);
+            format!(r#"{{"params":{{"p":{p}}},"callpath":"{path}","metric":"time","value":{value}}}"#) + "\n"
+        };
+        [1.0, 2.0, 4.0, 8.0, 16.0][..count].iter().map(line).collect()
+    };
+    callpaths.iter().map(of).collect()
+}
+
+/// By hand: at p = 512 a caller costs 612 s by its own model, and its callees 0.05 p² and 10 s together.
+#[test]
+fn advice_and_report_are_about_the_same_program() {
+    let world = World::new();
+    let callees: [(&str, usize, fn(f64) -> f64); 2] =
+        [("main->a", 5, |p| 0.05 * p * p), ("main->a->b", 5, |p| 0.02 * p * p)];
+    let below: (&str, usize, fn(f64) -> f64) = ("main->c", 5, |_| 10.0);
+    let expected = 0.05 * 512.0 * 512.0 + 10.0;
+    let with_model: (&str, usize, fn(f64) -> f64) = ("main", 5, |p| 100.0 + p);
+    // Two points are too few for a model.
+    let without: (&str, usize, fn(f64) -> f64) = ("main", 2, |p| 100.0 + p);
+    for main in [with_model, without] {
+        world.write("all.jsonl", &lines(&[main, callees[0], callees[1], below]));
+        let advice = world.poise(["advise", "all.jsonl", "--inclusive", "--at", "p=512", "--format", "json"]);
+        let told: Value = serde_json::from_str(&advice.stdout).unwrap_or_else(|_| panic!("{}", advice.stderr));
+        let seconds = told["seconds"].as_f64().unwrap_or_else(|| panic!("{told}"));
+        assert!((seconds / expected - 1.0).abs() < 1e-3, "{seconds} for {expected}");
+        let text = world.poise(["report", "all.jsonl", "--inclusive", "--at", "p=512"]).stdout;
+        let total = self::seconds(&cell(&text, " total", "predicted"));
+        assert!((total / expected - 1.0).abs() < 1e-2, "{total} for {expected}\n{text}");
+    }
+}
+
+#[test]
+fn times_that_no_number_holds_in_seconds_are_refused() {
+    let world = World::new();
+    world.write("huge.csv", "p,t\n1,1\n2,2\n4,1e308\n8,3\n16,4\n");
+    let refused = world.poise(["import", "huge.csv", "--columns", "p=parameter,t=metric:time[d]", "-o", "huge.json"]);
+    assert!(refused.status(3).stderr.contains("1e308"));
+    assert!(!world.path("huge.json").exists());
 }

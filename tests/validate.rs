@@ -282,6 +282,8 @@ fn advised_points_are_measured_and_compared_with_the_full_grid() {
         .map(|(p, n)| format!("p{p}.n{n}.r1"))
         .collect();
     let of_design: f64 = advised.iter().filter(|(run, _)| design.contains(run)).map(|(_, cost)| cost).sum();
+    let added = advised.iter().filter(|(run, _)| !design.contains(run));
+    let dearest = added.map(|(_, cost)| *cost).fold(0.0, f64::max);
     assert_eq!(lines.len(), 4 * 3, "four noises and three ways");
     for three in lines.chunks(3) {
         assert_eq!(["full-grid", "first-design", "advised"], [0, 1, 2].map(|i| three[i]["choice"].as_str().unwrap()));
@@ -291,9 +293,11 @@ fn advised_points_are_measured_and_compared_with_the_full_grid() {
             (number(&three[1]["core_hours_percent"]) / (100.0 * of_design / of_grid) - 1.0).abs() < 1e-9,
             "{three:?}"
         );
-        // Nothing is added to a first design that alone costs more, as on a machine that disturbs its runs.
+        // Only the last run may cost more than what was left, and nothing is added to a first design that alone costs more, as
+        // on a machine that disturbs its runs.
         let (runs, percent) = (number(&three[2]["runs"]), number(&three[2]["core_hours_percent"]));
-        assert!(runs >= 12.0 && (percent <= 50.0 || runs == 12.0), "{three:?}");
+        let most = 50.0 + 100.0 * dearest / of_grid;
+        assert!(runs >= 12.0 && (percent <= most || runs == 12.0), "{most} {three:?}");
     }
     // Runs of a point are shared by all noises as far as they go.
     let chosen = lines.iter().filter(|line| line["choice"] != "full-grid");

@@ -6,7 +6,7 @@
 //! least squares (Plackett, Biometrika 37, 1950), whatever its value will be. A rival function that is off by d there
 //! keeps exp(-d²/2σ²) of its weight if the model is right. So what a run is worth is known before it is paid for.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use crate::callees::Callees;
 use crate::experiment::{CallPathId, Experiment, MetricId};
@@ -275,10 +275,12 @@ impl Program<'_> {
 #[must_use]
 pub fn advise(experiment: &Experiment, fits: &Fits, options: &AdviseOptions) -> Option<Advice> {
     let time = time_of(experiment, fits)?;
-    let parts: HashSet<CallPathId> = Callees::of(experiment, time).parts(experiment, time).into_iter().collect();
-    let timed = fits.models.iter().filter(|m| m.metric == time);
+    let timed = || fits.models.iter().filter(|m| m.metric == time);
+    let at_target: HashMap<CallPathId, f64> = timed().map(|m| (m.callpath, m.at(&options.target).max(0.0))).collect();
+    let value = |id: CallPathId| at_target.get(&id).copied().unwrap_or(0.0);
+    let parts: HashSet<CallPathId> = Callees::of(experiment, time).parts_by(experiment, value).into_iter().collect();
     // What lies in another call path's time is of interest only where each counts by itself.
-    let paths: Vec<Knowledge> = timed
+    let paths: Vec<Knowledge> = timed()
         .filter(|m| options.each || parts.contains(&m.callpath))
         .map(|m| Knowledge { is_part: parts.contains(&m.callpath), ..Knowledge::of(m, fits) })
         .collect();

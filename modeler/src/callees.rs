@@ -123,6 +123,34 @@ impl Callees {
         }
     }
 
+    /// The call paths that make up the whole program where each has this `value`, by a model say: a caller that falls below its
+    /// callees together, or that has no value, is replaced by them.
+    pub(crate) fn parts_by(&self, experiment: &Experiment, value: impl Fn(CallPathId) -> f64) -> Vec<CallPathId> {
+        let ids = 0..experiment.callpaths.len() as CallPathId;
+        if self.values == Values::Exclusive {
+            return ids.collect();
+        }
+        let mut below: Vec<(f64, Vec<CallPathId>)> = vec![(0.0, Vec::new()); experiment.callpaths.len()];
+        let mut roots: Vec<(f64, Vec<CallPathId>)> = Vec::new();
+        // Callers stand before callees.
+        for id in ids.rev() {
+            let (own, callees) = (value(id), std::mem::take(&mut below[id as usize]));
+            let part = if own > 0.0 && own >= INCLUDES * callees.0 { (own, vec![id]) } else { callees };
+            match experiment.callpaths[id as usize].parent {
+                Some(parent) => {
+                    below[parent as usize].0 += part.0;
+                    below[parent as usize].1.extend(part.1);
+                }
+                None => roots.push(part),
+            }
+        }
+        let Some(whole) = self.whole else { return roots.into_iter().flat_map(|(_, part)| part).collect() };
+        let largest =
+            (0..experiment.callpaths.len() as CallPathId).rev().max_by(|&a, &b| value(a).total_cmp(&value(b)));
+        let most = largest.map_or(0.0, &value);
+        if value(whole) >= INCLUDES * most { vec![whole] } else { largest.into_iter().collect() }
+    }
+
     /// What was taken for granted about totals and shares, in full sentences; nothing where the input says that values are
     /// exclusive, or where there is only one call path.
     #[must_use]
@@ -190,7 +218,8 @@ impl<'a> Table<'a> {
         let sum = |id: &CallPathId| self.medians[id].values().sum::<f64>();
         let largest = self.medians.keys().copied().max_by(|a, b| sum(a).total_cmp(&sum(b)).then(b.cmp(a)))?;
         let own = &self.medians[&largest];
-        let is_held = |(point, value): (&PointId, &f64)| own.get(point).is_some_and(|most| most >= value);
+        // A call path that holds nearly all of another's time may be measured below it by noise.
+        let is_held = |(point, value): (&PointId, &f64)| own.get(point).is_some_and(|most| *most >= INCLUDES * value);
         self.medians.values().all(|of| of.iter().all(is_held)).then_some(largest)
     }
 

@@ -178,7 +178,7 @@ fn same_unit(
     let metric = &expectation.metric;
     let unit = |of: &Experiment| of.metrics.iter().find(|m| m.name == *metric).map(|m| m.unit.clone());
     match (unit(experiment), unit(baseline)) {
-        (Some(ours), Some(theirs)) if ours != theirs => {
+        (Some(ours), Some(theirs)) if modeler::compare::differ(&ours, &theirs) => {
             let what =
                 format!("the baseline has {metric} in `{theirs}` and the input in `{ours}`, which cannot be compared");
             Err(at_line(arguments, expectation.lines.requirement, &what))
@@ -309,7 +309,12 @@ impl Judge<'_> {
                 let names: Vec<String> = bounds.iter().map(|(name, _)| name.clone()).collect();
                 let growths: Vec<_> = bounds.iter().map(|(_, g)| *g).collect();
                 let found = growth(&self.experiment.parameters, &model.growth);
-                (worst, format!("grows at most as {}", growth(&names, &growths)), format!("grows as {found}"))
+                let is_still = growths.iter().all(|g| *g.exponent.numer() == 0 && g.log_exponent == 0);
+                let expected = match is_still {
+                    true => format!("does not grow with {}", names.join(" and ")),
+                    false => format!("grows at most as {}", growth(&names, &growths)),
+                };
+                (worst, expected, format!("grows as {found}"))
             }
             Requirement::AtMost(limit) => {
                 let expected = format!("at most {} at {}", quantity(*limit, unit), self.shown(at));

@@ -21,6 +21,8 @@ pub(crate) struct Collector {
     values: usize,
     lost_digits: usize,
     first_lost: Option<Place>,
+    /// A value that is beyond any number once it is converted.
+    too_large: Option<f64>,
     /// Warnings in the order in which they were noticed.
     pub warnings: Vec<ReadWarning>,
     /// Runs of all inputs, which are added together because how a region is named depends on all of them.
@@ -123,8 +125,13 @@ impl Collector {
     /// Adds one measured value, which is finite and in the input's unit.
     pub fn add(&mut self, callpath: CallPathId, metric: Quantity, point: PointId, value: f64) {
         debug_assert!(value.is_finite(), "readers refuse what is not finite");
+        let converted = value * metric.factor;
+        if !converted.is_finite() {
+            self.too_large.get_or_insert(value);
+            return;
+        }
         self.values += 1;
-        self.builder.add(callpath, metric.id, point, value * metric.factor);
+        self.builder.add(callpath, metric.id, point, converted);
     }
 
     /// Says what the values of the input at `place` include. All inputs must agree, and agree with what the user says.
@@ -166,6 +173,10 @@ impl Collector {
                 count => format!("{count} whole numbers beyond 2^53 have lost their last digits; this is the first."),
             };
             self.warn(LOST_DIGITS, first, message);
+        }
+        if let Some(value) = self.too_large {
+            let what = format!("{value:e} in its unit is beyond any number in seconds or bytes");
+            return Err(ReadError::malformed(place, what).expected("times and sizes that can be converted"));
         }
         if self.values == 0 {
             let mut error = ReadError::new(ErrorKind::NotModelable, place, "there is not one measurement");

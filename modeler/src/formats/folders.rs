@@ -71,6 +71,10 @@ fn folder_format(folder: &Path) -> Option<Format> {
 
 /// The format of a file: that of its extension, whatever is wrong in it, or what its beginning says.
 fn file_format(path: &Path) -> Option<Format> {
+    // A pipe would wait for a writer.
+    if !path.is_file() {
+        return None;
+    }
     if let Some(format) = profiles::promised(path) {
         return Some(format);
     }

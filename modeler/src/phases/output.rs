@@ -94,13 +94,13 @@ impl Analysis {
     #[must_use]
     pub fn csv(&self) -> String {
         let mut out =
-            "rank,thread,bin,basic_blocks,instructions,visits,bytes_sent,bytes_received,time_ns,wait_time_ns,lines,turns"
+            "rank,thread,bin,basic_blocks,instructions,visits,bytes_sent,bytes_received,time_ns,wait_time_ns,lines"
                 .to_owned();
         let has_classes = self.has_classes();
         if has_classes {
             by_class(&Default::default()).for_each(|(name, _)| out.push_str(&format!(",{name}")));
         }
-        out.push_str(",labels\n");
+        out.push_str(",labels,turns\n");
         for timeline in &self.timelines {
             for (number, bin) in timeline.bins.iter().enumerate() {
                 let t = &bin.totals;
@@ -110,16 +110,12 @@ impl Analysis {
                     timeline.rank, timeline.thread, t.blocks, t.instructions, t.visits
                 );
                 let lines = t.lines.map(|lines| lines.to_string()).unwrap_or_default();
-                let _ = write!(
-                    out,
-                    ",{},{},{},{},{lines},{}",
-                    t.bytes_sent, t.bytes_received, t.time, t.wait_time, t.turns
-                );
+                let _ = write!(out, ",{},{},{},{},{lines}", t.bytes_sent, t.bytes_received, t.time, t.wait_time);
                 if has_classes {
                     by_class(&t.classes.unwrap_or_default()).for_each(|(_, count)| out.push_str(&format!(",{count}")));
                 }
                 let labels: Vec<&str> = bin.labels.iter().map(|&label| self.name(label)).collect();
-                let _ = writeln!(out, ",\"{}\"", labels.join("; ").replace('"', "\"\""));
+                let _ = writeln!(out, ",\"{}\",{}", labels.join("; ").replace('"', "\"\""), t.turns);
             }
         }
         out
@@ -172,23 +168,25 @@ impl Analysis {
 
     fn phases_table(&self, timeline: &Timeline) -> Table {
         let all = |of: fn(&Totals) -> u64| timeline.phases.iter().any(|phase| of(&phase.totals) > 0);
-        type Column = (&'static str, fn(&Totals) -> u64);
+        type Column = (&'static str, fn(&Totals) -> u64, fn(u64) -> String);
+        let count = |count: u64| count.to_string();
+        let milliseconds = |nanoseconds: u64| format!("{:.3}", nanoseconds as f64 / 1e6);
         let columns: [Column; 7] = [
-            ("basic blocks", |t| t.blocks),
-            ("instructions", |t| t.instructions),
-            ("calls", |t| t.visits),
-            ("bytes sent", |t| t.bytes_sent),
-            ("bytes received", |t| t.bytes_received),
-            ("time [ms]", |t| t.time / 1_000_000),
-            ("waiting [ms]", |t| t.wait_time / 1_000_000),
+            ("basic blocks", |t| t.blocks, count),
+            ("instructions", |t| t.instructions, count),
+            ("calls", |t| t.visits, count),
+            ("bytes sent", |t| t.bytes_sent, count),
+            ("bytes received", |t| t.bytes_received, count),
+            ("time [ms]", |t| t.time, milliseconds),
+            ("waiting [ms]", |t| t.wait_time, milliseconds),
         ];
-        let columns: Vec<&Column> = columns.iter().filter(|(_, of)| all(*of)).collect();
+        let columns: Vec<&Column> = columns.iter().filter(|(_, of, _)| all(*of)).collect();
         let mut header = vec!["phase".to_owned(), "first bin".to_owned(), "last bin".to_owned()];
-        header.extend(columns.iter().map(|(name, _)| (*name).to_owned()));
+        header.extend(columns.iter().map(|(name, ..)| (*name).to_owned()));
         let names = PhaseNames::new(self, timeline, WIDEST);
         let row = |phase: &Phase| {
             let mut row = vec![names.short(phase), phase.bins.start.to_string(), (phase.bins.end - 1).to_string()];
-            row.extend(columns.iter().map(|(_, of)| of(&phase.totals).to_string()));
+            row.extend(columns.iter().map(|(_, of, shown)| shown(of(&phase.totals))));
             row
         };
         Table { header, rows: timeline.phases.iter().map(row).collect() }

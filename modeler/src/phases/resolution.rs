@@ -24,6 +24,8 @@ pub struct Done {
     pub within: u64,
     /// How many such phases there are.
     pub phases: u64,
+    /// Whether what the phases of some thread miss may be one more of them.
+    pub lacks_one: bool,
 }
 
 impl Done {
@@ -36,10 +38,13 @@ impl Done {
     /// Whether its phases stand for it: they hold most of what it did, and not some of its turns only.
     #[must_use]
     pub fn is_resolved(&self) -> bool {
+        self.part() >= RESOLVED && !self.lacks_one
+    }
+
+    /// Whether what the phases of one thread miss is at least half of what they hold on average.
+    fn may_lack_one(&self) -> bool {
         let missed = self.effort - self.within.min(self.effort);
-        let is_turn_missed =
-            missed > 0 && self.phases > 1 && missed as f64 >= ONE_MORE * self.within as f64 / self.phases as f64;
-        self.part() >= RESOLVED && !is_turn_missed
+        missed > 0 && self.phases > 1 && missed as f64 >= ONE_MORE * self.within as f64 / self.phases as f64
     }
 
     /// The width of bins at which a call of average length would fill as many as a region must have, and one more.
@@ -54,6 +59,7 @@ impl Done {
         self.visits += other.visits;
         self.within += other.within;
         self.phases += other.phases;
+        self.lacks_one |= other.lacks_one;
     }
 }
 
@@ -72,6 +78,7 @@ pub fn done(analysis: &Analysis, timeline: &Timeline) -> BTreeMap<u32, Done> {
         done.phases += 1;
     }
     all.retain(|&function, _| analysis.name(function) != OUTSIDE);
+    all.values_mut().for_each(|done| done.lacks_one = done.may_lack_one());
     all
 }
 
@@ -205,8 +212,20 @@ mod tests {
         let analysis = analysis(timeline(&[turn.repeat(9), blurred, turn.repeat(10), vec![0; 10]].concat()));
         let found = analysis.unresolved(&analysis.timelines[0]);
         assert_eq!(found.len(), 1);
-        assert_eq!(found[0].done, Done { effort: 100_000, visits: 101, within: 95_000, phases: 19 });
+        assert_eq!(found[0].done, Done { effort: 100_000, visits: 101, within: 95_000, phases: 19, lacks_one: true });
         assert!(analysis.told(&found[0]).contains("95 % of it in phases of its own"), "{}", analysis.told(&found[0]));
+    }
+
+    /// One phase of each thread, of which it misses a hundredth: 64 of these are more than half of a phase, and no thread lacks one.
+    #[test]
+    fn what_many_threads_miss_is_no_phase_of_one() {
+        let mut all = Done::default();
+        for _ in 0..64 {
+            let mut done = Done { effort: 100, visits: 1, within: 99, phases: 1, lacks_one: false };
+            done.lacks_one = done.may_lack_one();
+            all.add(&done);
+        }
+        assert!(all.is_resolved(), "{all:?}");
     }
 
     #[test]
@@ -214,7 +233,7 @@ mod tests {
         let analysis = analysis(timeline(&[vec![1000; 6], [0, 600, 0].repeat(20)].concat()));
         let found = analysis.unresolved(&analysis.timelines[0]);
         assert_eq!(found.len(), 1);
-        assert_eq!(found[0].done, Done { effort: 18_000, visits: 26, within: 6000, phases: 1 });
+        assert_eq!(found[0].done, Done { effort: 18_000, visits: 26, within: 6000, phases: 1, lacks_one: false });
         assert!(
             analysis.told(&found[0]).starts_with("dot has 27 % of the effort, 33 % of it in phases of its own"),
             "{}",

@@ -48,11 +48,11 @@ impl<'a> Costs<'a> {
         let then: Vec<Option<Prediction>> = models.par_iter().map(|m| m.map(|m| m.predict(&target, level))).collect();
         let callees = Callees::of(experiment, metric);
         let value = |id: usize| (now[id], then[id].map_or(0.0, |p| finite(p.value)));
-        let with_callees = with_callees(experiment, value, callees.is_inclusive());
+        let with_callees = with_callees(experiment, value, &callees);
         let total = whole(experiment, &callees, &with_callees);
         let end = |value: f64| if value.is_nan() { 0.0 } else { value.max(0.0) };
         let ends = |id: usize| then[id].map_or((0.0, 0.0), |p| (end(p.lower), end(p.upper)));
-        let of_ends = self::with_callees(experiment, ends, callees.is_inclusive());
+        let of_ends = self::with_callees(experiment, ends, &callees);
         let total_interval = whole(experiment, &callees, &of_ends);
         let own = match callees.is_inclusive() {
             false => Some((0..now.len()).map(value).collect()),
@@ -145,12 +145,12 @@ fn at_least(own: f64, callees: f64) -> f64 {
     if own >= INCLUDES * callees { own } else { callees }
 }
 
-/// Sums from the leaves to the roots.
-fn with_callees(experiment: &Experiment, own: impl Fn(usize) -> (f64, f64), is_inclusive: bool) -> Vec<(f64, f64)> {
+/// Sums from the leaves to the roots; of names without callers the one that holds all others is as large as each of them.
+fn with_callees(experiment: &Experiment, own: impl Fn(usize) -> (f64, f64), callees: &Callees) -> Vec<(f64, f64)> {
     let mut sums = vec![(0.0, 0.0); experiment.callpaths.len()];
     for (id, callpath) in experiment.callpaths.iter().enumerate().rev() {
         let (own, below) = (own(id), sums[id]);
-        sums[id] = match is_inclusive {
+        sums[id] = match callees.is_inclusive() {
             true => (at_least(own.0, below.0), at_least(own.1, below.1)),
             false => (own.0 + below.0, own.1 + below.1),
         };
@@ -159,6 +159,11 @@ fn with_callees(experiment: &Experiment, own: impl Fn(usize) -> (f64, f64), is_i
             let of = &mut sums[parent as usize];
             *of = (of.0 + now, of.1 + then);
         }
+    }
+    if let Some(whole) = callees.whole {
+        let most = sums.iter().fold((0.0_f64, 0.0_f64), |most, of| (most.0.max(of.0), most.1.max(of.1)));
+        let of = &mut sums[whole as usize];
+        *of = (at_least(of.0, most.0), at_least(of.1, most.1));
     }
     sums
 }
@@ -251,6 +256,28 @@ mod tests {
             assert!((costs.total.1 - 12.0 * 32.0).abs() < 1e-6);
             assert!((costs.share_then(1) - 10.0 / 12.0).abs() < 1e-9 && costs.own(0).unwrap().then == 0.0);
         });
+    }
+
+    #[test]
+    fn a_whole_whose_model_falls_below_a_part_costs_what_that_does() {
+        // main is 1000 + p and solve 0.9 p², which is less up to p = 16.
+        let mut builder = ExperimentBuilder::new(["p"]);
+        let time = builder.metric(Metric { name: "time".into(), unit: "s".into(), over_ranks: None });
+        let (main, solve) = (builder.callpath(["main"]), builder.callpath(["solve"]));
+        for p in [1.0, 2.0, 4.0, 8.0, 16.0] {
+            let point = builder.point(&[p]);
+            builder.add(main, time, point, 1000.0 + p);
+            builder.add(solve, time, point, 0.9 * p * p);
+        }
+        let experiment = builder.finish();
+        let fits = fit(&experiment, &Options::default());
+        let costs = Costs::new(&experiment, &fits, time, vec![1024.0], 0.9);
+        let of_solve = 0.9 * 1024.0 * 1024.0;
+        assert_eq!(costs.callees.whole, Some(main));
+        assert!((costs.total.1 / of_solve - 1.0).abs() < 1e-6, "{:?}", costs.total);
+        assert!((costs.total.0 / 1016.0 - 1.0).abs() < 1e-3, "{:?}", costs.total);
+        let at = |id: CallPathId| fits.models.iter().find(|m| m.callpath == id).map_or(0.0, |m| m.at(&[1024.0]));
+        assert_eq!(costs.callees.parts_by(&experiment, at), [solve]);
     }
 
     #[test]

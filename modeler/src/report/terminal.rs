@@ -256,9 +256,11 @@ fn total(view: &View, ranked: &[Ranked], header: &[String]) -> Vec<String> {
 
 /// What was measured of the whole program today, where all of the call paths were that make it up.
 pub(super) fn measured_total(view: &View, ranked: &[Ranked]) -> Option<f64> {
-    let parts: HashSet<CallPathId> = view.costs.callees.parts(view.experiment, view.costs.metric).into_iter().collect();
+    let costs = &view.costs;
+    let parts: HashSet<CallPathId> =
+        costs.callees.parts_by(view.experiment, |id| costs.now[id as usize]).into_iter().collect();
     let counted = ranked.iter().filter(|r| parts.contains(&r.model.callpath));
-    counted.map(|r| view.costs.measured(view.experiment, r.model.callpath)).sum()
+    counted.map(|r| costs.measured(view.experiment, r.model.callpath)).sum()
 }
 
 /// `sweep and 2 more from p = 61`, with a question mark where intervals leave a doubt.

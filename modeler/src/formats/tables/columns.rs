@@ -117,9 +117,12 @@ fn roles(text: &str) -> Result<Vec<(String, Role)>, ReadError> {
         let (column, role) = entry.rsplit_once('=').ok_or_else(|| wrong(format!("`{entry}` gives no role")))?;
         let column = column.trim();
         let (role, name) = role.split_once(':').map_or((role, None), |(role, name)| (role, Some(name)));
-        let (name, unit) = match name.unwrap_or(column).split_once('[') {
-            Some((name, unit)) => (name.trim(), unit.trim_end_matches(']').trim()),
-            None => (name.unwrap_or(column).trim(), ""),
+        let of_column = name_and_unit(column);
+        let (name, unit) = match name.map(name_and_unit) {
+            // The name is another, the values are those of the column.
+            Some((name, "")) => (name, of_column.1),
+            Some(told) => told,
+            None => of_column,
         };
         let role = match role.trim() {
             "metric" if !fits(name, unit) => return Err(wrong(no_such_unit(name, unit))),
@@ -143,6 +146,18 @@ fn roles(text: &str) -> Result<Vec<(String, Role)>, ReadError> {
         return Err(wrong("no column is a metric".into()));
     }
     Ok(found)
+}
+
+/// `wall [ms]` and, where that is a unit, `wall (ms)`: the name and the unit, which is empty where none is told.
+fn name_and_unit(text: &str) -> (&str, &str) {
+    if let Some((name, unit)) = text.split_once('[') {
+        return (name.trim(), unit.trim_end_matches(']').trim());
+    }
+    let in_parentheses = text.trim_end().strip_suffix(')').and_then(|text| text.rsplit_once('('));
+    match in_parentheses.filter(|(_, unit)| units::base(unit.trim()).is_some()) {
+        Some((name, unit)) => (name.trim(), unit.trim()),
+        None => (text.trim(), ""),
+    }
 }
 
 fn own_roles(header: &[String]) -> Vec<Option<Role>> {
