@@ -13,18 +13,6 @@ const REACH: f64 = 1024.0;
 /// Models closer than this are the same: coefficients have their own rounding.
 const SAME: f64 = 1e-9;
 
-/// Whether two units are known and not the same. Where an input tells none, its values are taken for what the other's are.
-///
-/// ```
-/// use modeler::compare::differ;
-///
-/// assert!(differ("s", "bytes") && !differ("s", "s") && !differ("", "s"));
-/// ```
-#[must_use]
-pub fn differ(first: &str, second: &str) -> bool {
-    !first.is_empty() && !second.is_empty() && first != second
-}
-
 /// One of the two experiments with its models.
 #[derive(Clone, Copy, Debug)]
 pub struct Side<'a> {
@@ -181,12 +169,12 @@ pub fn compare<'a>(first: Side<'a>, second: Side<'a>, target: &[f64], level: f64
     for (key, model) in &ours {
         let Some(other) = find(&theirs, key) else { continue };
         let units = OtherUnits { metric: key.1, first: unit(first, model), second: unit(second, other) };
-        if differ(units.first, units.second) && !other_units.contains(&units) {
+        if units.first != units.second && !other_units.contains(&units) {
             other_units.push(units);
         }
     }
     let pair = |(key, model): &(Key<'a>, &'a Model)| {
-        find(&theirs, key).filter(|other| !differ(unit(first, model), unit(second, other))).map(|other| {
+        find(&theirs, key).filter(|other| unit(first, model) == unit(second, other)).map(|other| {
             let both = Both { first: model, second: other, order: &order, level };
             let (a, b) = both.at(target);
             Pair {

@@ -178,7 +178,7 @@ fn same_unit(
     let metric = &expectation.metric;
     let unit = |of: &Experiment| of.metrics.iter().find(|m| m.name == *metric).map(|m| m.unit.clone());
     match (unit(experiment), unit(baseline)) {
-        (Some(ours), Some(theirs)) if modeler::compare::differ(&ours, &theirs) => {
+        (Some(ours), Some(theirs)) if ours != theirs => {
             let what =
                 format!("the baseline has {metric} in `{theirs}` and the input in `{ours}`, which cannot be compared");
             Err(at_line(arguments, expectation.lines.requirement, &what))

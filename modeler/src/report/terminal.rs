@@ -2,8 +2,6 @@
 //! of call paths as such a table. Call paths are the last column, which is not padded: however deep the deepest is, lines of the
 //! others stay short, and what stands before lines up.
 
-use std::collections::HashSet;
-
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::quantity::{interval, percent, quantity, shape};
@@ -257,10 +255,12 @@ fn total(view: &View, ranked: &[Ranked], header: &[String]) -> Vec<String> {
 /// What was measured of the whole program today, where all of the call paths were that make it up.
 pub(super) fn measured_total(view: &View, ranked: &[Ranked]) -> Option<f64> {
     let costs = &view.costs;
-    let parts: HashSet<CallPathId> =
-        costs.callees.parts_by(view.experiment, |id| costs.now[id as usize]).into_iter().collect();
-    let counted = ranked.iter().filter(|r| parts.contains(&r.model.callpath));
-    counted.map(|r| costs.measured(view.experiment, r.model.callpath)).sum()
+    let measured = |id: CallPathId| costs.measured(view.experiment, id);
+    if !costs.is_inclusive() {
+        return ranked.iter().map(|r| measured(r.model.callpath)).sum();
+    }
+    let parts = costs.callees.parts_by(view.experiment, |id| measured(id).unwrap_or(0.0));
+    if parts.is_empty() { None } else { parts.into_iter().map(measured).sum() }
 }
 
 /// `sweep and 2 more from p = 61`, with a question mark where intervals leave a doubt.
