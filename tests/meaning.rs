@@ -275,9 +275,12 @@ fn an_undecided_growth_names_its_rival_and_what_would_decide() {
     assert!(people.contains(&format!("main -> solve: {reason}\n")), "{people}");
 }
 
+/// A call path, at how many points it was measured, and its seconds over p.
+type Measured<'a> = (&'a str, usize, fn(f64) -> f64);
+
 /// JSON Lines of `main`, and of what it calls, at the first so many of five points.
-fn lines(callpaths: &[(&str, usize, fn(f64) -> f64)]) -> String {
-    let of = |&(path, count, seconds): &(&str, usize, fn(f64) -> f64)| -> String {
+fn lines(callpaths: &[Measured]) -> String {
+    let of = |&(path, count, seconds): &Measured| -> String {
         let line = |&p: &f64| {
             let value = seconds(p);
             format!(r#"{{"params":{{"p":{p}}},"callpath":"{path}","metric":"time","value":{value}}}"#) + "\n"
@@ -291,13 +294,12 @@ fn lines(callpaths: &[(&str, usize, fn(f64) -> f64)]) -> String {
 #[test]
 fn advice_and_report_are_about_the_same_program() {
     let world = World::new();
-    let callees: [(&str, usize, fn(f64) -> f64); 2] =
-        [("main->a", 5, |p| 0.05 * p * p), ("main->a->b", 5, |p| 0.02 * p * p)];
-    let below: (&str, usize, fn(f64) -> f64) = ("main->c", 5, |_| 10.0);
+    let callees: [Measured; 2] = [("main->a", 5, |p| 0.05 * p * p), ("main->a->b", 5, |p| 0.02 * p * p)];
+    let below: Measured = ("main->c", 5, |_| 10.0);
     let expected = 0.05 * 512.0 * 512.0 + 10.0;
-    let with_model: (&str, usize, fn(f64) -> f64) = ("main", 5, |p| 100.0 + p);
+    let with_model: Measured = ("main", 5, |p| 100.0 + p);
     // Two points are too few for a model.
-    let without: (&str, usize, fn(f64) -> f64) = ("main", 2, |p| 100.0 + p);
+    let without: Measured = ("main", 2, |p| 100.0 + p);
     for main in [with_model, without] {
         world.write("all.jsonl", &lines(&[main, callees[0], callees[1], below]));
         let advice = world.poise(["advise", "all.jsonl", "--inclusive", "--at", "p=512", "--format", "json"]);
