@@ -287,7 +287,9 @@ fn advised_points_are_measured_and_compared_with_the_full_grid() {
     assert_eq!(lines.len(), 4 * 3, "four noises and three ways");
     for three in lines.chunks(3) {
         assert_eq!(["full-grid", "first-design", "advised"], [0, 1, 2].map(|i| three[i]["choice"].as_str().unwrap()));
-        assert_eq!((number(&three[0]["runs"]), number(&three[0]["core_hours_percent"])), (25.0, 100.0));
+        assert_eq!(number(&three[0]["runs"]), 25.0);
+        // A sum over a sum of the same costs, in whatever order.
+        assert!((number(&three[0]["core_hours_percent"]) / 100.0 - 1.0).abs() < 1e-9, "{three:?}");
         assert_eq!(number(&three[1]["runs"]), 12.0);
         assert!(
             (number(&three[1]["core_hours_percent"]) / (100.0 * of_design / of_grid) - 1.0).abs() < 1e-9,
