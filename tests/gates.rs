@@ -283,3 +283,15 @@ fn what_is_named_is_judged_as_among_all() {
     let expected: Vec<_> = all.iter().filter(named).map(without_line).collect();
     assert_eq!(few.iter().map(without_line).collect::<Vec<_>>(), expected);
 }
+
+#[test]
+fn a_bound_of_no_growth_names_its_parameter() {
+    let world = World::new();
+    world.write(
+        "a.txt",
+        "PARAMETER p\nPOINTS 1 2 4 8 16\nREGION main\nMETRIC time\nDATA 3\nDATA 3\nDATA 3\nDATA 3\nDATA 3\n",
+    );
+    world.write("e.toml", "[[expect]]\ncallpath = \"main\"\ngrowth = \"p^0\"\n");
+    let told = world.poise(["check", "a.txt", "--expect", "e.toml"]).status(0).stdout;
+    assert!(told.contains("does not grow with p"), "{told}");
+}

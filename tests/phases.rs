@@ -460,7 +460,7 @@ fn iterations_that_lack_a_phase_are_told_and_the_others_are_matched() {
         each = blocks / iterations;
     }
     let done = world.poise(["phases", "runs", "--format", "json"]).status(0);
-    for told in ["add: its phases hold ", "dot"] {
+    for told in ["add: its phases hold ", "dot: "] {
         assert!(done.stderr.contains(told), "{told}: {}", done.stderr);
     }
     let models: Value = serde_json::from_str(&done.stdout).unwrap();

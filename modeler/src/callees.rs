@@ -105,22 +105,14 @@ impl Callees {
     /// The call paths whose values add up to the whole program: all, or of inclusive values those that no other holds.
     #[must_use]
     pub fn parts(&self, experiment: &Experiment, metric: MetricId) -> Vec<CallPathId> {
-        let measured = || experiment.series.iter().filter(|s| s.metric == metric).map(|s| s.callpath);
-        match (self.values, self.whole) {
-            (_, Some(whole)) => vec![whole],
-            (Values::Exclusive, None) => measured().collect(),
-            (Values::Inclusive, None) => {
-                let mut has_values = vec![false; experiment.callpaths.len()];
-                measured().for_each(|id| has_values[id as usize] = true);
-                // Callers stand before callees, so each knows whether one above has values.
-                let mut is_held = vec![false; experiment.callpaths.len()];
-                for (id, callpath) in experiment.callpaths.iter().enumerate() {
-                    let parent = callpath.parent.map(|p| p as usize);
-                    is_held[id] = parent.is_some_and(|p| has_values[p] || is_held[p]);
-                }
-                measured().filter(|&id| !is_held[id as usize]).collect()
-            }
-        }
+        let mut is_measured = vec![false; experiment.callpaths.len()];
+        let of_metric = experiment.series.iter().filter(|s| s.metric == metric);
+        of_metric.for_each(|series| is_measured[series.callpath as usize] = true);
+        // What was measured stands for itself, however large its callees are.
+        let value = |id: CallPathId| if is_measured[id as usize] { f64::INFINITY } else { 0.0 };
+        let mut parts = self.parts_by(experiment, value);
+        parts.retain(|&id| is_measured[id as usize]);
+        parts
     }
 
     /// The call paths that make up the whole program where each has this `value`, by a model say: a caller that falls below its
@@ -132,7 +124,7 @@ impl Callees {
         }
         let mut below: Vec<(f64, Vec<CallPathId>)> = vec![(0.0, Vec::new()); experiment.callpaths.len()];
         let mut roots: Vec<(f64, Vec<CallPathId>)> = Vec::new();
-        // Callers stand before callees.
+        // Callers stand before callees, so from the back each knows what stands for its own.
         for id in ids.rev() {
             let (own, callees) = (value(id), std::mem::take(&mut below[id as usize]));
             let part = if own > 0.0 && own >= INCLUDES * callees.0 { (own, vec![id]) } else { callees };

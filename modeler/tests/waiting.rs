@@ -1,6 +1,6 @@
 //! What the logical clock says of waiting gives the time of an MPI operation its shape.
 
-use modeler::experiment::{ExperimentBuilder, Metric, OverRanks};
+use modeler::experiment::{ExperimentBuilder, Metric, MetricId, OverRanks};
 use modeler::model::{Exponent, Kind, Method, Role};
 use modeler::{Experiment, Fits, Options};
 
@@ -37,6 +37,13 @@ fn wavefront(with_clock: bool) -> Experiment {
         }
     }
     builder.finish()
+}
+
+/// Logical waiting, visits, bytes received and time, as means over the ranks.
+fn metrics(builder: &mut ExperimentBuilder) -> [MetricId; 4] {
+    [("logical_wait", "ticks"), ("visits", ""), ("bytes_received", "bytes"), ("time", "s")].map(|(name, unit)| {
+        builder.metric(Metric { name: name.into(), unit: unit.into(), over_ranks: Some(OverRanks::Mean) })
+    })
 }
 
 fn fit(experiment: &Experiment) -> Fits {
@@ -93,12 +100,7 @@ const SIZES: [f64; 5] = [8000.0, 16000.0, 24000.0, 32000.0, 40000.0];
 #[test]
 fn stages_that_depend_on_the_ranks_are_told_from_the_depth() {
     let mut builder = ExperimentBuilder::new(["p", "n"]);
-    let mut metric = |name: &str, unit: &str| {
-        builder.metric(Metric { name: name.into(), unit: unit.into(), over_ranks: Some(OverRanks::Mean) })
-    };
-    let (clock, visits, bytes) =
-        (metric("logical_wait", "ticks"), metric("visits", ""), metric("bytes_received", "bytes"));
-    let time = metric("time", "s");
+    let [clock, visits, bytes, time] = metrics(&mut builder);
     let receive = builder.callpath(["main", "sweep", "MPI_Recv"]);
     for (p, extents, depth) in PLANES {
         for n in SIZES {
@@ -247,12 +249,7 @@ fn what_one_rank_sends_is_no_more_than_its_mean() {
 #[test]
 fn waiting_that_times_do_not_show_is_no_growth() {
     let mut builder = ExperimentBuilder::new(["p", "n"]);
-    let mut metric = |name: &str, unit: &str| {
-        builder.metric(Metric { name: name.into(), unit: unit.into(), over_ranks: Some(OverRanks::Mean) })
-    };
-    let (clock, visits, bytes) =
-        (metric("logical_wait", "ticks"), metric("visits", ""), metric("bytes_received", "bytes"));
-    let time = metric("time", "s");
+    let [clock, visits, bytes, time] = metrics(&mut builder);
     let scatter = builder.callpath(["main", "share", "MPI_Scatter"]);
     let received = |p: f64, n: f64| 8.0 * n * p.sqrt();
     let seconds = |p: f64, n: f64| p.log2() * STARTUP + received(p, n) * PER_BYTE * (1.0 - 1.0 / p);

@@ -106,8 +106,8 @@ fn listed(counts: &[(Format, usize, &Path)], folder: &Path) -> String {
 }
 
 /// The reader for an input; a folder that holds profiles of several formats, or fewer profiles than other measurements, is
-/// refused. What else is left out is told when the folder is [read](tell).
-pub(super) fn choose(source: &Source) -> Result<&'static dyn Reader, ReadError> {
+/// refused. Of other measurements in it, which are left out, `into` is warned.
+pub(super) fn choose(source: &Source, into: &mut Collector) -> Result<&'static dyn Reader, ReadError> {
     let reader = choose_any(source)?;
     let Some(folder) = several(source, reader.format()) else { return Ok(reader) };
     let contents = Contents::of(folder);
@@ -115,6 +115,15 @@ pub(super) fn choose(source: &Source) -> Result<&'static dyn Reader, ReadError> 
     let of_runs = counts.iter().filter(|(format, ..)| is_of_runs(*format)).count();
     let most = counts.first().map_or(reader.format(), |(format, ..)| *format);
     if of_runs < 2 && is_of_runs(most) {
+        let others: Vec<_> = counts.into_iter().filter(|(other, ..)| *other != reader.format()).collect();
+        if !others.is_empty() {
+            let message = format!(
+                "The folder's {} profiles were read and other measurements in it left out: {}.",
+                reader.format(),
+                listed(&others, folder)
+            );
+            into.warn(IGNORED, source.place(), message);
+        }
         return Ok(reader);
     }
     let what = format!("this folder holds several formats: {}", listed(&counts, folder));
@@ -141,20 +150,6 @@ pub(super) fn choose_most(source: &Source) -> Result<&'static dyn Reader, ReadEr
     let most = counts_with_runs(&contents, folder).into_iter().find(|(format, ..)| is_of_runs(*format));
     let most = most.and_then(|(format, ..)| READERS.iter().find(|reader| reader.format() == format));
     Ok(most.copied().unwrap_or(reader))
-}
-
-/// Warns of measurements in the folder `source` that are no runs, when its runs of `format` are read.
-pub(super) fn tell(source: &Source, format: Format, into: &mut Collector) {
-    let Some(folder) = several(source, format) else { return };
-    let contents = Contents::of(folder);
-    let others: Vec<_> = contents.counts().into_iter().filter(|(other, ..)| *other != format).collect();
-    if !others.is_empty() {
-        let message = format!(
-            "The folder's {format} profiles were read and other measurements in it left out: {}.",
-            listed(&others, folder)
-        );
-        into.warn(IGNORED, source.place(), message);
-    }
 }
 
 /// What was not read of a folder whose runs of `format` were.

@@ -344,7 +344,7 @@ impl<'a> Gathered<'a> {
         let reader = match asked(self.options) {
             Some(format) => reader_of(format, &source)?,
             None if self.is_survey => folders::choose_most(&source)?,
-            None => folders::choose(&source)?,
+            None => folders::choose(&source, &mut self.collector)?,
         };
         let place = source.place();
         let said = self.options.values;
@@ -363,9 +363,6 @@ impl<'a> Gathered<'a> {
             }
             Some(_) => {}
             None => self.first = Some((reader.format(), place)),
-        }
-        if asked(self.options).is_none() && !self.is_survey {
-            folders::tell(&source, reader.format(), &mut self.collector);
         }
         reader.read(source, &mut self.collector)
     }
