@@ -99,10 +99,10 @@ pub fn phases(arguments: &PhasesArgs, global: &GlobalArgs) -> Result<()> {
     if arguments.runs.inputs.is_empty() {
         let profile = measure(arguments)?;
         let analysis = phases::analyse(&profile, &thresholds(&profile, arguments));
-        return show(&analysis, arguments, &arguments.runs.command.join(" "));
+        return show(&analysis, arguments, global, &arguments.runs.command.join(" "));
     }
     if let Some(analysis) = simulated(arguments)? {
-        return show(&analysis, arguments, &arguments.runs.inputs[0].display().to_string());
+        return show(&analysis, arguments, global, &arguments.runs.inputs[0].display().to_string());
     }
     if arguments.program.is_some() {
         let what = "--program names the addresses of gem5's bins, and no input is gem5's: profiles have their functions' names.";
@@ -110,7 +110,7 @@ pub fn phases(arguments: &PhasesArgs, global: &GlobalArgs) -> Result<()> {
     }
     let runs = read(arguments)?;
     match &runs[..] {
-        [only] => show(&only.analysis, arguments, &only.name),
+        [only] => show(&only.analysis, arguments, global, &only.name),
         _ => scale(&runs, arguments, global),
     }
 }
@@ -247,9 +247,9 @@ fn read(arguments: &PhasesArgs) -> Result<Vec<At>> {
 }
 
 /// Prints one run, and draws it where asked to.
-fn show(analysis: &Analysis, arguments: &PhasesArgs, title: &str) -> Result<()> {
+fn show(analysis: &Analysis, arguments: &PhasesArgs, global: &GlobalArgs, title: &str) -> Result<()> {
     let text = match arguments.runs.output.format {
-        OutputFormat::Human => analysis.human(),
+        OutputFormat::Human => analysis.human(global.verbose),
         OutputFormat::Json => analysis.json(),
         OutputFormat::Csv => analysis.csv(),
     };

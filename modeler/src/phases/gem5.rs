@@ -38,6 +38,8 @@ struct Dump {
     /// Instructions and their classes by processor, and by the statistic that says so: some are said twice.
     instructions: BTreeMap<Said, f64>,
     classes: BTreeMap<Said, [f64; Class::ALL.len()]>,
+    /// Instructions that were begun and thrown away, since a branch went another way.
+    squashed: f64,
     /// Addresses and counts of each bin, by the statistic that holds them: processors have one each.
     lists: BTreeMap<String, Vec<Counts>>,
 }
@@ -58,6 +60,8 @@ const SIMULATION: [[&str; 2]; 5] = [
 ];
 /// Parts of a processor that tell what it committed; the numbers of threads follow.
 const COMMITS: [&str; 4] = ["commit", "commitStats", "thread_", "exec_context"];
+/// Instructions that a processor's commit found squashed: gem5's `commit.cc`, of its out-of-order processor only.
+const SQUASHED: &str = "commitSquashedInsts";
 /// Numbers of instructions by class.
 const CLASSES: [&str; 3] = ["committedInstType", "statExecutedInstType", "op_class"];
 
@@ -73,7 +77,9 @@ impl Dump {
         let processor = processor(group);
         let said = || (processor.to_owned(), without_digits(&name[processor.len()..]));
         let is_committed = last == "committedInsts" || last == "numInsts" && processor != group;
-        if is_committed && kind == "total" {
+        if last == SQUASHED && kind == "total" {
+            self.squashed += value;
+        } else if is_committed && kind == "total" {
             *self.instructions.entry(said()).or_default() += value;
         } else if CLASSES.iter().any(|known| last.starts_with(known)) && kind != "total" {
             self.classes.entry(said()).or_default()[class(kind) as usize] += value;
@@ -91,6 +97,7 @@ impl Dump {
         for (name, value) in self.simulation.iter_mut().filter(|(name, _)| is_reset(name)) {
             *value -= before.simulation.get(name).unwrap_or(&0.0);
         }
+        self.squashed -= before.squashed;
         self.instructions.iter_mut().for_each(|(said, value)| *value -= before.instructions.get(said).unwrap_or(&0.0));
         for (said, values) in &mut self.classes {
             let before = before.classes.get(said).copied().unwrap_or_default();
@@ -336,6 +343,7 @@ fn totals(dump: &Dump) -> Totals {
     Totals {
         instructions: if instructions.is_empty() { of("simInsts").unwrap_or(0.0) } else { instructions.iter().sum() }
             as u64,
+        squashed: dump.squashed as u64,
         time: (seconds * 1e9).round() as u64,
         classes: (classes != Classes::default()).then_some(classes),
         ..Totals::default()
@@ -465,6 +473,9 @@ mod tests {
                 + &class(&format!("{fast}.commitStats0.committedInstType"))
                 + &class(&format!("{fast}.statIssuedInstType_0"))
                 + &format!("{fast}.commitStats0.numInsts 3 # i\n{fast}.thread_0.numInsts 3 # i\n")
+                + &format!(
+                    "{fast}.commit.commitSquashedInsts 4 # s\nboard.processor.cores2.core.commit.commitSquashedInsts 3 # s\n"
+                )
                 + &class("board.processor.cores1.core.exec_context.thread_0.statExecutedInstType")
                 + "board.processor.cores1.core.exec_context.thread_0.numInsts 2 # i\n"
                 + "board.processor.cores1.core.thread_0.numInsts 0 # i\n"
@@ -475,7 +486,7 @@ mod tests {
         };
         let analysis = analysed(&text.lines().map(rounded).collect::<String>());
         for (bin, time) in analysis.timelines[0].bins.iter().zip([73, 3]) {
-            assert_eq!((bin.totals.instructions, bin.totals.time), (5, time));
+            assert_eq!((bin.totals.instructions, bin.totals.squashed, bin.totals.time), (5, 7, time));
             let classes = bin.totals.classes.unwrap();
             assert_eq!((classes[Class::Int as usize], classes[Class::Fp as usize]), (8, 2));
         }

@@ -157,7 +157,7 @@ fn sums(runs: &[At], sequences: &[Sequence], common: &[String]) -> (Vec<Vec<Sum>
 type Value = (&'static str, &'static str, fn(&Totals) -> f64);
 
 /// A phase's values as an experiment has them.
-const VALUES: [Value; 7] = [
+const VALUES: [Value; 8] = [
     ("basic_blocks", "", |t| t.blocks as f64),
     ("instructions", "", |t| t.instructions as f64),
     ("visits", "", |t| t.visits as f64),
@@ -165,6 +165,7 @@ const VALUES: [Value; 7] = [
     ("bytes_received", "bytes", |t| t.bytes_received as f64),
     ("time", "s", |t| t.time as f64 * 1e-9),
     ("wait_time", "s", |t| t.wait_time as f64 * 1e-9),
+    ("lines", "", |t| t.lines.unwrap_or(0) as f64),
 ];
 
 /// The mean over ranks of each value of each phase at each point. What is 0 in all phases of all runs was not measured, or is

@@ -42,6 +42,8 @@ pub struct Totals {
     /// How often blocks of machine code ended otherwise than the time before: with a jump, or without. A predictor that expects of
     /// each branch what it did last is wrong as often.
     pub turns: u64,
+    /// Instructions that were begun and thrown away, as gem5 says of its out-of-order processors.
+    pub squashed: u64,
     /// Instructions by class.
     pub classes: Option<Classes>,
 }
@@ -72,6 +74,8 @@ impl Totals {
         self.time += other.time;
         self.wait_time += other.wait_time;
         self.turns += other.turns;
+        self.squashed += other.squashed;
+        self.lines = self.lines.into_iter().chain(other.lines).reduce(|a, b| a + b);
         if let Some(counts) = &other.classes {
             let sums = self.classes.get_or_insert_default();
             sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);

@@ -12,6 +12,8 @@ use crate::report::terminal::table;
 
 /// Timelines shown to people; the others are counted.
 const SHOWN: usize = 4;
+/// Phases of a thread that are shown one by one; of more than these, sums by function.
+const ONE_BY_ONE: usize = 100;
 /// Characters of names in tables, where templates of C++ would have hundreds.
 const WIDEST: usize = 60;
 
@@ -27,6 +29,7 @@ impl Totals {
             ("wait_time_ns", self.wait_time),
             ("lines", self.lines.unwrap_or(0)),
             ("turns", self.turns),
+            ("squashed", self.squashed),
         ];
         always.into_iter().chain(sometimes.into_iter().filter(|(_, number)| *number > 0)).collect()
     }
@@ -100,7 +103,7 @@ impl Analysis {
         if has_classes {
             by_class(&Default::default()).for_each(|(name, _)| out.push_str(&format!(",{name}")));
         }
-        out.push_str(",labels,turns\n");
+        out.push_str(",labels,turns,squashed\n");
         for timeline in &self.timelines {
             for (number, bin) in timeline.bins.iter().enumerate() {
                 let t = &bin.totals;
@@ -115,15 +118,17 @@ impl Analysis {
                     by_class(&t.classes.unwrap_or_default()).for_each(|(_, count)| out.push_str(&format!(",{count}")));
                 }
                 let labels: Vec<&str> = bin.labels.iter().map(|&label| self.name(label)).collect();
-                let _ = writeln!(out, ",\"{}\",{}", labels.join("; ").replace('"', "\"\""), t.turns);
+                let labels = labels.join("; ").replace('"', "\"\"");
+                let _ = writeln!(out, ",\"{labels}\",{},{}", t.turns, t.squashed);
             }
         }
         out
     }
 
-    /// The phases of the first threads as tables.
+    /// The phases of the first threads as tables; of a thread with very many of them the sums by function, or all of them where
+    /// `every` one is asked for.
     #[must_use]
-    pub fn human(&self) -> String {
+    pub fn human(&self, every: bool) -> String {
         let mut out = match self.width {
             0 => "The whole run is one bin.\n".to_owned(),
             width => {
@@ -138,7 +143,14 @@ impl Analysis {
             }
             match timeline.phases.is_empty() {
                 true => out.push_str("No phase was found: no function has enough bins of its own in a row.\n"),
-                false => out.push_str(&table(&self.phases_table(timeline))),
+                false if every || timeline.phases.len() <= ONE_BY_ONE => {
+                    out.push_str(&table(&self.phases_table(timeline)));
+                }
+                false => {
+                    let count = timeline.phases.len();
+                    let _ = writeln!(out, "{count} phases, added up by function; -v shows each, as JSON and CSV do.");
+                    out.push_str(&table(&self.functions_table(timeline)));
+                }
             }
             // Phases may overlap; a bin counts once.
             let labelled: BTreeSet<usize> = timeline.phases.iter().flat_map(|phase| phase.bins.clone()).collect();
@@ -167,28 +179,108 @@ impl Analysis {
     }
 
     fn phases_table(&self, timeline: &Timeline) -> Table {
-        let all = |of: fn(&Totals) -> u64| timeline.phases.iter().any(|phase| of(&phase.totals) > 0);
-        type Column = (&'static str, fn(&Totals) -> u64, fn(u64) -> String);
-        let count = |count: u64| count.to_string();
-        let milliseconds = |nanoseconds: u64| format!("{:.3}", nanoseconds as f64 / 1e6);
-        let columns: [Column; 7] = [
-            ("basic blocks", |t| t.blocks, count),
-            ("instructions", |t| t.instructions, count),
-            ("calls", |t| t.visits, count),
-            ("bytes sent", |t| t.bytes_sent, count),
-            ("bytes received", |t| t.bytes_received, count),
-            ("time [ms]", |t| t.time, milliseconds),
-            ("waiting [ms]", |t| t.wait_time, milliseconds),
-        ];
-        let columns: Vec<&Column> = columns.iter().filter(|(_, of, _)| all(*of)).collect();
-        let mut header = vec!["phase".to_owned(), "first bin".to_owned(), "last bin".to_owned()];
-        header.extend(columns.iter().map(|(name, ..)| (*name).to_owned()));
+        let columns = columns(timeline);
         let names = PhaseNames::new(self, timeline, WIDEST);
         let row = |phase: &Phase| {
             let mut row = vec![names.short(phase), phase.bins.start.to_string(), (phase.bins.end - 1).to_string()];
             row.extend(columns.iter().map(|(_, of, shown)| shown(of(&phase.totals))));
             row
         };
-        Table { header, rows: timeline.phases.iter().map(row).collect() }
+        let header = ["phase", "first bin", "last bin"].into_iter().chain(columns.iter().map(|(name, ..)| *name));
+        Table { header: header.map(str::to_owned).collect(), rows: timeline.phases.iter().map(row).collect() }
+    }
+
+    /// The sums over each function's phases, the function with the first one first.
+    fn functions_table(&self, timeline: &Timeline) -> Table {
+        let mut sums: Vec<(u32, usize, usize, Totals)> = Vec::new();
+        for phase in &timeline.phases {
+            let known = sums.iter().position(|(function, ..)| *function == phase.function);
+            let at = known.unwrap_or_else(|| {
+                sums.push((phase.function, 0, 0, Totals::default()));
+                sums.len() - 1
+            });
+            let (_, phases, bins, totals) = &mut sums[at];
+            (*phases, *bins) = (*phases + 1, *bins + phase.bins.len());
+            totals.add(&phase.totals);
+        }
+        let columns = columns(timeline);
+        let names = PhaseNames::new(self, timeline, WIDEST);
+        let row = |(function, phases, bins, totals): &(u32, usize, usize, Totals)| {
+            let mut row = vec![names.function(*function).to_owned(), phases.to_string(), bins.to_string()];
+            row.extend(columns.iter().map(|(_, of, shown)| shown(of(totals))));
+            row
+        };
+        let header = ["function", "phases", "bins"].into_iter().chain(columns.iter().map(|(name, ..)| *name));
+        Table { header: header.map(str::to_owned).collect(), rows: sums.iter().map(row).collect() }
+    }
+}
+
+/// A column of numbers: its header, the number, and how it is written.
+type Column = (&'static str, fn(&Totals) -> u64, fn(u64) -> String);
+
+/// The columns in which some phase has a number.
+fn columns(timeline: &Timeline) -> Vec<Column> {
+    let count = |count: u64| count.to_string();
+    let milliseconds = |nanoseconds: u64| format!("{:.3}", nanoseconds as f64 / 1e6);
+    let columns: [Column; 8] = [
+        ("basic blocks", |t| t.blocks, count),
+        ("instructions", |t| t.instructions, count),
+        ("calls", |t| t.visits, count),
+        ("bytes sent", |t| t.bytes_sent, count),
+        ("bytes received", |t| t.bytes_received, count),
+        ("time [ms]", |t| t.time, milliseconds),
+        ("waiting [ms]", |t| t.wait_time, milliseconds),
+        ("lines of memory", |t| t.lines.unwrap_or(0), count),
+    ];
+    let has_some = |of: fn(&Totals) -> u64| timeline.phases.iter().any(|phase| of(&phase.totals) > 0);
+    columns.into_iter().filter(|(_, of, _)| has_some(*of)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::phases::regions::Thresholds;
+    use crate::phases::{Analysis, Bin, Part, Totals, timeline_of};
+
+    /// Two functions that take turns, five bins of each; a bin has 10 blocks, a call and 3 lines.
+    fn analysis(turns: usize) -> Analysis {
+        let bin = |function: u32| {
+            let totals = Totals { blocks: 10, visits: 1, ..Totals::default() };
+            Bin {
+                totals: Totals { lines: Some(3), ..totals },
+                parts: vec![Part { function, totals }],
+                labels: vec![function],
+            }
+        };
+        let bins = (0..2 * turns).flat_map(|turn| vec![bin(turn as u32 % 2); 5]);
+        let thresholds = Thresholds { gap: 0, join: 0, ..Thresholds::default() };
+        Analysis {
+            engine: "qemu".into(),
+            unit: poise_profile::BinUnit::Blocks,
+            width: 10,
+            thresholds,
+            functions: ["product", "dot"].map(|name| (name.to_owned(), String::new(), 0)).into(),
+            timelines: vec![timeline_of((0, 0), bins.collect(), &thresholds)],
+        }
+    }
+
+    #[test]
+    fn a_few_phases_are_shown_one_by_one() {
+        let told = analysis(2).human(false);
+        let rows: Vec<Vec<&str>> = told.lines().map(|line| line.split_whitespace().collect()).collect();
+        assert!(rows.contains(&vec!["dot", "#2", "15", "19", "50", "5", "15"]), "{told}");
+        assert!(told.contains("lines of memory"), "{told}");
+    }
+
+    #[test]
+    fn very_many_are_added_up_by_function_unless_each_is_asked_for() {
+        let analysis = analysis(60);
+        let told = analysis.human(false);
+        let rows: Vec<Vec<&str>> = told.lines().map(|line| line.split_whitespace().collect()).collect();
+        for function in ["product", "dot"] {
+            assert!(rows.contains(&vec![function, "60", "300", "3000", "300", "900"]), "{told}");
+        }
+        assert!(told.contains("120 phases, added up by function") && told.lines().count() < 12, "{told}");
+        let each = analysis.human(true);
+        assert!(each.lines().filter(|line| line.starts_with("dot #")).count() == 60, "{each}");
     }
 }

@@ -74,6 +74,7 @@ impl Analysis {
     #[must_use]
     pub fn page(&self, title: &str, smooth: usize) -> String {
         const MOST: usize = 64;
+        let text = self.human(false);
         let main = html! {
             @for timeline in self.timelines.iter().take(MOST) {
                 section {
@@ -83,9 +84,9 @@ impl Analysis {
                 }
             }
             @if self.timelines.len() > MOST { p { (self.timelines.len() - MOST) " more threads are not drawn." } }
-            div.scroll { pre { (self.human()) } }
+            div.scroll { pre { (text.as_str()) } }
         };
-        plain(title, self.human().lines().next().unwrap_or_default(), &main)
+        plain(title, text.lines().next().unwrap_or_default(), &main)
     }
 
     fn drawing(&self, timeline: &Timeline, smooth: usize) -> Markup {
@@ -171,6 +172,8 @@ impl Analysis {
                 title: "branches that do other than the time before, per instruction".into(),
                 curves: vec![turns],
             });
+            let squashed = curve("squashed", &|t| t.squashed as f64 / t.instructions.max(1) as f64);
+            panels.push(Panel { title: "squashed instructions per instruction".into(), curves: vec![squashed] });
         } else {
             let calls = curve("calls", &|t| t.visits as f64);
             panels.push(Panel { title: "calls per bin".into(), curves: vec![calls] });
@@ -395,7 +398,7 @@ mod tests {
         assert!(apart.contains(">9005</text>"));
         let json: serde_json::Value = serde_json::from_str(&analysis.json()).unwrap();
         assert_eq!(json["timelines"][0]["first_width"], 9000);
-        assert!(analysis.human().contains("Bin 0 is what ran before main, 9000 ns."));
+        assert!(analysis.human(false).contains("Bin 0 is what ran before main, 9000 ns."));
     }
 
     #[test]
