@@ -146,12 +146,12 @@ impl<'a> Knowledge<'a> {
         [Some(self.model), self.effort].into_iter().zip(&self.weights).filter_map(|(m, w)| Some((m?, w)))
     }
 
-    /// The same after so many more measurements at `x`.
-    fn after(&self, x: &[f64], runs: f64) -> Self {
+    /// The same after one more measurement at `x`.
+    fn after(&self, x: &[f64]) -> Self {
         let mut next = self.clone();
         let g = self.gradient(x);
         let cg = self.times(&g);
-        let known = self.noise.powi(2) / runs + g.iter().zip(&cg).map(|(a, b)| a * b).sum::<f64>();
+        let known = self.noise.powi(2) + g.iter().zip(&cg).map(|(a, b)| a * b).sum::<f64>();
         for (i, a) in cg.iter().enumerate() {
             for (j, b) in cg.iter().enumerate() {
                 next.covariance[i * cg.len() + j] -= a * b / known;
@@ -161,7 +161,7 @@ impl<'a> Knowledge<'a> {
             // Effort has no noise beyond that of counting.
             let noise = if which == 0 { self.noise } else { LEAST_NOISE };
             for (weight, d) in weights.iter_mut().zip(deviations(model, x)) {
-                *weight *= (-0.5 * runs * (d / noise).powi(2)).exp();
+                *weight *= (-0.5 * (d / noise).powi(2)).exp();
             }
         }
         next
@@ -233,8 +233,8 @@ impl Program<'_> {
         self.combined(x, |k| k.variance(x) - k.model.uncertainty.misfit.powi(2))
     }
 
-    fn after(&self, x: &[f64], runs: f64) -> Self {
-        Self { paths: self.paths.iter().map(|k| k.after(x, runs)).collect(), each: self.each }
+    fn after(&self, x: &[f64]) -> Self {
+        Self { paths: self.paths.iter().map(|k| k.after(x)).collect(), each: self.each }
     }
 
     fn noise(&self, x: &[f64]) -> f64 {
@@ -309,7 +309,7 @@ pub fn advise(experiment: &Experiment, fits: &Fits, options: &AdviseOptions) -> 
             return Some(advice);
         }
         let step = |(at, was_measured): &(Vec<f64>, bool)| {
-            let next = known.after(at, 1.0);
+            let next = known.after(at);
             let (after, core_hours) = (width * next.error(target), price(at));
             let step = Step {
                 at: at.clone(),
@@ -327,26 +327,16 @@ pub fn advise(experiment: &Experiment, fits: &Fits, options: &AdviseOptions) -> 
         let (affordable, too_expensive): (Vec<_>, Vec<_>) =
             candidates.iter().map(step).filter(is_noteworthy).partition(|(_, s)| s.core_hours <= left);
         let most = affordable.iter().map(|(gain, _)| *gain).fold(0.0, f64::max);
-        let rule = std::env::var("POISE_RULE").unwrap_or_default();
-        let money = affordable.iter().max_by(|a, b| a.0.total_cmp(&b.0)).map_or(0.0, |(_, step)| step.core_hours);
-        let comparable = affordable.into_iter().filter(|(gain, _)| !rule.is_empty() || *gain >= COMPARABLE * most).rev();
-        let worth = |(gain, step): &(f64, Step)| {
-            if rule.is_empty() {
-                return gain / step.core_hours.max(1e-12);
-            }
-            let most = if rule == "left" && left.is_finite() { left } else { money };
-            let runs = (most / step.core_hours.max(1e-12)).floor().clamp(1.0, 100.0);
-            uncertainty - width * known.after(&step.at, runs).uncertainty(target)
-        };
-        let ranked: Vec<(f64, (f64, Step))> = comparable.map(|c| (worth(&c), c)).collect();
+        let comparable = affordable.into_iter().filter(|(gain, _)| *gain >= COMPARABLE * most).rev();
+        let worth = |(gain, step): &(f64, Step)| gain / step.core_hours.max(1e-12);
         // Of equals the first, which is the smallest point.
-        let Some((_, (_, best))) = ranked.into_iter().max_by(|a, b| a.0.total_cmp(&b.0)) else {
+        let Some((_, best)) = comparable.max_by(|a, b| worth(a).total_cmp(&worth(b))) else {
             let steps = too_expensive.into_iter().map(|(_, step)| step);
             advice.too_expensive = steps.min_by(|a, b| a.core_hours.total_cmp(&b.core_hours));
             advice.end = if advice.too_expensive.is_some() { End::Budget } else { End::NothingHelps };
             return Some(advice);
         };
-        known = known.after(&best.at, 1.0);
+        known = known.after(&best.at);
         (error, spent) = (best.after, spent + best.core_hours);
         advice.steps.push(best);
     }
@@ -633,7 +623,7 @@ mod tests {
         let fits = fit(&experiment, &Options { method: MethodChoice::Time, ..Options::default() });
         let known = Knowledge::of(&fits.models[0], &fits);
         let x = [64.0, 500.0];
-        let after = known.after(&x, 1.0);
+        let after = known.after(&x);
         let g = nalgebra::DVector::from_vec(known.gradient(&x));
         let k = g.len();
         let matrix = |c: &[f64]| nalgebra::DMatrix::from_row_slice(k, k, c);
