@@ -180,7 +180,7 @@ fn phases_of_iterations_hold_what_the_functions_did_or_are_not_modelled() {
     outcome(world.command("poise", ["cc", "-O1", "alternate.c", "-o", "alternate"]).output().unwrap()).status(0);
     let run = |n: u32| {
         let (parameter, keep, n) = (format!("n={n}"), format!("runs/n{n}"), n.to_string());
-        world.poise(["phases", "--param", &parameter, "--keep", &keep, "--", "./alternate", &n]).status(0)
+        world.poise(["phases", "-v", "--param", &parameter, "--keep", &keep, "--", "./alternate", &n]).status(0)
     };
     // Up to where a call of dot fills five bins of the default width.
     for n in [10, 20, 50, 100, 200] {
@@ -205,6 +205,6 @@ fn phases_of_iterations_hold_what_the_functions_did_or_are_not_modelled() {
     assert_ne!(refused.status, Some(0), "{}", refused.stdout);
     assert!(refused.stderr.contains("product: 17 % of its phases is what dot did in"), "{}", refused.stderr);
     assert!(refused.stderr.contains(&format!("--width {width} would tell its calls apart")), "{}", refused.stderr);
-    let narrow = world.poise(["phases", "--width", width, "--", "./alternate", "2000"]).status(0);
+    let narrow = world.poise(["phases", "-v", "--width", width, "--", "./alternate", "2000"]).status(0);
     assert!(narrow.stdout.contains("dot #2000") && !narrow.stdout.contains("alternates"));
 }

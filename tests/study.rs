@@ -333,6 +333,76 @@ fn the_interval_policy_ends_when_it_is_narrow_or_the_budget_is_spent() {
     );
 }
 
+/// The budget ends a round in its middle: all runs but the one that crosses it cost less.
+#[test]
+fn a_budget_is_crossed_by_one_run_at_most() {
+    let world = World::new();
+    let budget = 0.8 / 3600.0;
+    world.write(
+        "s.toml",
+        &format!(
+            "command = [\"sleep\", \"0.1\"]\ncollect = \"elapsed\"\n\
+             repetitions = {{ policy = \"interval\", width = 0.0001, core_hours = {budget} }}\n\
+             [parameters]\nn = [1, 2, 3, 4, 5, 6]\n"
+        ),
+    );
+    world.poise(["run", "s.toml"]).status(0);
+    let runs: Vec<String> = world.names("s.runs").into_iter().filter(|name| name.starts_with('n')).collect();
+    let seconds = |run: &String| world.json(&format!("s.runs/{run}/run.json"))["seconds"].as_f64().unwrap();
+    let times: Vec<f64> = runs.iter().map(seconds).collect();
+    let longest = times.iter().copied().fold(0.0, f64::max);
+    for n in 1..=6 {
+        assert!(runs.contains(&format!("n{n}.r1")), "a point has one run at least: {runs:?}");
+    }
+    assert!(runs.len() == 6 || times.iter().sum::<f64>() - longest < 0.8, "{times:?}");
+}
+
+/// A command of which nothing but its elapsed time is known is modelled by that.
+#[test]
+fn elapsed_times_are_read_as_those_of_the_whole_run() {
+    let world = World::new();
+    world.write(
+        "s.toml",
+        "command = [\"sleep\", \"0.0{n}\"]\ncollect = \"elapsed\"\n[parameters]\np = [1]\nn = [1, 2, 3, 4, 5]\n",
+    );
+    world.poise(["run", "s.toml"]).status(0);
+    let exported = world.poise(["export", "s.runs", "--to", "csv"]).status(0);
+    assert_eq!(exported.stderr.lines().filter(|line| line.contains("ranks")).count(), 0, "{}", exported.stderr);
+    for n in 1..=5 {
+        let seconds = world.json(&format!("s.runs/p1.n{n}.r1/run.json"))["seconds"].as_f64().unwrap();
+        let values: Vec<f64> = exported
+            .stdout
+            .lines()
+            .filter(|line| line.contains("(whole run)") && line.contains("time"))
+            .flat_map(|line| line.split(',').filter_map(|cell| cell.parse().ok()))
+            .collect();
+        assert!(values.iter().any(|value| (value / seconds - 1.0).abs() < 1e-8), "{seconds}: {}", exported.stdout);
+    }
+    let modelled = world.poise(["model", "s.runs"]).status(0).stdout;
+    assert!(modelled.contains("(whole run)"), "{modelled}");
+    let table = world.poise(["analyze", "s.runs", "--metric", "time", "--format", "json"]).status(0).stdout;
+    assert!(table.contains("\"time\""), "{table}");
+    world.write("t.toml", &(world.read("s.toml").replace("[param", "clock = \"cpu\"\n[param")));
+    let refused = world.poise(["run", "t.toml"]).status(2);
+    assert!(refused.stderr.contains("`clock` says what profiles measure"), "{}", refused.stderr);
+}
+
+#[test]
+fn runs_of_another_environment_are_told() {
+    let mut world = World::new();
+    let mut run = |threads: &str, values: &str| {
+        let text = format!("command = [\"true\"]\ncollect = \"elapsed\"\n[parameters]\nn = {values}\n");
+        world.write("s.toml", &text);
+        world.set("OMP_NUM_THREADS", threads);
+        world.poise(["run", "s.toml"]).status(0).stderr
+    };
+    let alone = run("1", "[1, 2]");
+    assert!(!alone.contains("OMP_NUM_THREADS"), "{alone}");
+    let told = "OMP_NUM_THREADS was `1` when s.runs/n1.r1 was measured and is `4` now";
+    let others = run("4", "[1, 2, 3]");
+    assert_eq!(others.matches(told).count(), 1, "{others}");
+}
+
 /// Four points twelve times: by chance alone, some rounds would begin with the point that ended the one before.
 #[test]
 fn repetitions_of_a_point_are_not_made_back_to_back_unless_asked() {

@@ -53,7 +53,7 @@ impl<'a> Costs<'a> {
     }
 
     /// Whether a policy's budget pays for runs of a case. Runs with noise are one more of each point, whatever the policy says.
-    fn is_budgeted(&self, case: usize) -> bool {
+    pub fn is_budgeted(&self, case: usize) -> bool {
         !self.study.cases[case].absorbs
     }
 

@@ -85,7 +85,7 @@ pub fn execute_with(study: &Study, results: &Path, progress: &Progress, options:
     }
     let builds = Builds::plan(study, results)?;
     let made = builds.make(study, progress)?;
-    let done = tasks::found(study, &builds.of_case, &made, results, options.accepts_changes)?;
+    let (done, other_environment) = tasks::found(study, &builds.of_case, &made, results, options.accepts_changes)?;
     made.settle()?;
     let quiet = options.quiets.then(|| Quiet::begin(results)).transpose()?;
     let mut campaign = Campaign {
@@ -95,6 +95,7 @@ pub fn execute_with(study: &Study, results: &Path, progress: &Progress, options:
         builds,
         costs: Costs::of(study, &done),
         concerns: BTreeMap::new(),
+        other_environment,
         rests: vec![false; study.cases.len()],
         last: None,
         summary: Summary { found: done.iter().map(Vec::len).sum(), ..Summary::default() },
@@ -116,6 +117,8 @@ struct Campaign<'a> {
     pins: bool,
     /// What disturbed runs, and how many.
     concerns: BTreeMap<String, usize>,
+    /// What is to be said where a run that was there had another environment.
+    other_environment: Option<String>,
     costs: Costs<'a>,
     done: Vec<Vec<Done>>,
     /// Cases that have failed and are not tried again by this call.
@@ -184,6 +187,11 @@ impl Campaign<'_> {
         self.costs.spent_core_hours(&self.done) >= budget
     }
 
+    /// Whether the budget was spent since the round began, and a case that it pays for has times already.
+    fn is_too_much(&self, case: usize) -> bool {
+        self.costs.is_budgeted(case) && !self.done[case].is_empty() && self.is_spent()
+    }
+
     /// How long what is still to be made probably takes, s, and how many runs it is.
     fn left(&self) -> (usize, Option<f64>) {
         let judgements = self.judgements();
@@ -212,7 +220,7 @@ impl Campaign<'_> {
                 executors::Step::Begins(task) => {
                     self.lock.check()?;
                     // A point that cannot run costs its other repetitions nothing.
-                    if self.rests[task.case] {
+                    if self.rests[task.case] || self.is_too_much(task.case) {
                         return Ok(false);
                     }
                     self.events.begins(&task.name);
@@ -260,7 +268,8 @@ impl Campaign<'_> {
         }
         let made = self.summary.complete - self.summary.found + self.summary.failed.len();
         let told = self.concerns.iter().map(|(concern, runs)| format!("{runs} of {made} runs: {concern}."));
-        self.summary.warnings = told.chain(self.uninstrumented()).chain(self.without_noise()).collect();
+        let told = told.chain(self.uninstrumented()).chain(self.without_noise());
+        self.summary.warnings = self.other_environment.take().into_iter().chain(told).collect();
         self.events.end(&self.summary);
         self.summary
     }
@@ -344,7 +353,8 @@ fn with_last_words(reason: &str, folder: &Path) -> String {
     let text = std::fs::read(&path).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
     match text.lines().rev().map(str::trim).find(|line| line.chars().any(char::is_alphanumeric)) {
-        Some(line) if !reason.contains(line.trim_end_matches('.')) => {
+        // What a launcher says last is advice about its own options.
+        Some(line) if !reason.contains(line.trim_end_matches('.')) && !reason.contains("MPI_Finalize") => {
             format!("{reason} It said last: \"{line}\" (all of it is in {}).", path.display())
         }
         _ => reason.to_owned(),

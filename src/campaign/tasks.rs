@@ -107,7 +107,7 @@ fn described(study: &Study, case: &Case, repetition: u32, place: &dyn Fn(&str) -
     Ok(run)
 }
 
-/// The complete runs of each case, by repetition.
+/// The complete runs of each case, by repetition, and a sentence where one inherited another environment.
 ///
 /// # Errors
 /// A run was measured by another study, or with a program that has changed since, unless that is accepted.
@@ -117,9 +117,10 @@ pub fn found(
     made: &Made,
     results: &Path,
     accepts_changes: bool,
-) -> Result<Vec<Vec<Done>>> {
+) -> Result<(Vec<Vec<Done>>, Option<String>)> {
     let mut programs: HashMap<String, Option<String>> = made.digests().collect();
     let mut found = Vec::new();
+    let mut warning = None;
     for (i, case) in study.cases.iter().enumerate() {
         let run = run(study, case, 1, &builds[i])?;
         let mut done = Vec::new();
@@ -127,6 +128,9 @@ pub fn found(
             let folder = Task::of(study, i, repetition, results).folder;
             let Some(record) = record::read(&folder).filter(|record| record.status == "complete") else { continue };
             check_study(&run, &record, &folder)?;
+            if warning.is_none() {
+                warning = record::changed_variable(&run, &record).map(|changed| other_environment(changed, &folder));
+            }
             if !accepts_changes {
                 check_programs(&record.programs, &folder, &mut programs)?;
             }
@@ -134,7 +138,18 @@ pub fn found(
         }
         found.push(done);
     }
-    Ok(found)
+    Ok((found, warning))
+}
+
+fn other_environment((name, then, now): (String, Option<String>, Option<String>), folder: &Path) -> String {
+    let shown = |value: Option<String>| value.map_or("not set".to_owned(), |value| format!("`{value}`"));
+    format!(
+        "{name} was {} when {} was measured and is {} now; the runs are not alike unless the program ignores it. Give it in the \
+         study's [environment].",
+        shown(then),
+        folder.display(),
+        shown(now)
+    )
 }
 
 /// The repetitions of a case that have a folder, in order.

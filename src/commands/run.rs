@@ -161,8 +161,19 @@ fn run_study(file: &Path, arguments: &RunArgs, global: &GlobalArgs, progress: &P
 }
 
 fn report(study: &Study, summary: &Summary, results: &Path, global: &GlobalArgs) -> Result<()> {
-    for (folder, reason) in &summary.failed {
-        output::say(format!("{} failed. {reason}", folder.display()));
+    for (at, (folder, reason)) in summary.failed.iter().enumerate() {
+        // What is wrong with all points is said once.
+        let is_alike = |(_, other): &&(PathBuf, String)| other == reason;
+        if summary.failed[..at].iter().any(|other| is_alike(&other)) {
+            continue;
+        }
+        match summary.failed[at + 1..].iter().filter(is_alike).count() {
+            0 => output::say(format!("{} failed. {reason}", folder.display())),
+            others => {
+                let others = counted(others, "other run", "other runs");
+                output::say(format!("{} and {others} failed. {reason}", folder.display()));
+            }
+        }
     }
     for (point, reason) in &summary.unsettled {
         output::say(format!("{point} is not as steady as asked: {reason}."));

@@ -113,7 +113,7 @@ fn concerns(before: &State, after: &State, steal: Option<f64>, cores: u32, by_wa
     }
     if by_wall && cores as usize > before.cores {
         concerns.push(format!(
-            "{cores} ranks and threads share {} cores, so that elapsed time measures the neighbours; `clock = \"cpu\"` does not",
+            "{cores} ranks and threads share {} cores, so that elapsed time measures the neighbours; profiles with `clock = \"cpu\"` do not",
             before.cores
         ));
     }

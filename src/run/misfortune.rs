@@ -223,6 +223,13 @@ fn ended_well(run: &Run, ended: &Ended, folder: &Path) -> Outcome {
     if run.measured == Measured::Not || folder.join(PROFILE).is_file() {
         return Outcome::Complete;
     }
+    let said = last_words(folder);
+    if said.contains("Oops! Deadlock detected") {
+        return failed(Cause::Hangs, "Its ranks wait for each other for ever: the simulator found a deadlock.".into());
+    }
+    if is_unfinalized(&said) {
+        return failed(Cause::NoProfile, format!("It ended well but left no profile. {UNFINALIZED}"));
+    }
     let is_empty = |name: &str| folder.join(name).metadata().is_ok_and(|file| file.len() == 0);
     if is_empty("stdout.txt") && is_empty("stderr.txt") {
         let reason = "It ended well, printed nothing and left no profile: perhaps the command does nothing at all.";
@@ -236,6 +243,14 @@ const NOT_COUNTED: &str = "It ended well, but QEMU's plugin left no profile; wha
 const NO_PROFILE: &str = "It ended well but was not measured, since it left no profile: it is neither an MPI program that reached MPI_Finalize \
                           nor a program compiled with poise cc, c++ or fc. A program that cannot be compiled anew runs \
                           with --engine qemu.";
+
+const UNFINALIZED: &str = "A rank ended without MPI_Finalize.";
+
+/// Whether our shim or Open MPI says that a rank ended without `MPI_Finalize`.
+fn is_unfinalized(said: &str) -> bool {
+    said.contains("poise: MPI_Finalize was never reached")
+        || said.contains("exiting improperly") && said.contains("exited without calling \"finalize\"")
+}
 
 /// Why, in words, and the status as shells have it. The text is what it said last on standard error.
 fn ended_badly(status: ExitStatus, out_of_memory: bool, said: &str) -> (Cause, String, u8) {
@@ -267,12 +282,11 @@ fn ended_badly(status: ExitStatus, out_of_memory: bool, said: &str) -> (Cause, S
     if was_killed && out_of_memory {
         return (Cause::OutOfMemory, format!("It {how}; the kernel was out of memory at the time."), number);
     }
-    let cause = if own_signal.is_some() || code.is_some_and(|c| (129..=192).contains(&c)) {
-        Cause::Signal
-    } else {
-        Cause::ExitStatus
-    };
-    (cause, format!("It {how}."), number)
+    if own_signal.is_some() || code.is_some_and(|c| (129..=192).contains(&c)) {
+        return (Cause::Signal, format!("It {how}."), number);
+    }
+    let why = if is_unfinalized(said) { format!(" {UNFINALIZED}") } else { String::new() };
+    (Cause::ExitStatus, format!("It {how}.{why}"), number)
 }
 
 /// The program that a launcher could not start because it does not exist or is not executable, in the words of Open MPI,
@@ -332,7 +346,10 @@ fn told_by_launcher(said: &str) -> Option<(Cause, String)> {
     if let Some(line) = line_with(&LAUNCHERS_OWN) {
         return Some((Cause::KilledByLauncher, format!("The launcher ended it: \"{}\".", quoted(line))));
     }
-    if let Some(line) = line_with(&["MPI_ABORT was invoked on rank", "application called MPI_Abort("]) {
+    // Launchers sometimes fail to say it, and our shim does.
+    const ABORTED: [&str; 3] =
+        ["MPI_ABORT was invoked on rank", "application called MPI_Abort(", "poise: the program called MPI_Abort with"];
+    if let Some(line) = line_with(&ABORTED) {
         return Some((Cause::Aborted, format!("The program ended all ranks itself: \"{}\".", quoted(line))));
     }
     rank_killed(said).map(|why| (Cause::RankKilled, why))
@@ -376,11 +393,18 @@ fn rank_killed(said: &str) -> Option<String> {
     srun.map(|line| format!("srun ended it: \"{}\".", line.trim_start_matches("srun: error: ").trim()))
 }
 
-/// The end of what the program and its launcher wrote to standard error.
+/// The end of what the program and its launcher wrote to standard error, and what MPICH's launcher writes to standard output
+/// where a rank was killed.
 fn last_words(folder: &Path) -> String {
     const MOST: usize = 1 << 16;
-    let text = fs::read(folder.join("stderr.txt")).unwrap_or_default();
-    String::from_utf8_lossy(&text[text.len().saturating_sub(MOST)..]).into_owned()
+    const MPICH: &str = "=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES";
+    let end_of = |name: &str| {
+        let text = fs::read(folder.join(name)).unwrap_or_default();
+        String::from_utf8_lossy(&text[text.len().saturating_sub(MOST)..]).into_owned()
+    };
+    let printed = end_of("stdout.txt");
+    let of_mpich = printed.rfind(MPICH).map_or("", |at| &printed[at..]);
+    end_of("stderr.txt") + of_mpich
 }
 
 #[cfg(test)]
@@ -458,6 +482,44 @@ mod tests {
             Outcome::Complete => panic!("status 137 is no success"),
         };
         assert_eq!((of("/usr/bin/mpirun.openmpi"), of("./script")), (Cause::RankKilled, Cause::Signal));
+    }
+
+    /// What MPICH 4.0.2 prints to standard output, Open MPI 4.1.4 and SimGrid 3.32 to standard error.
+    #[test]
+    fn a_rank_that_was_killed_never_finalized_or_waits_for_ever_is_told_wherever_it_is_said() {
+        let of = |status: i32, stdout: &str, stderr: &str| {
+            let folder = tempfile::tempdir().unwrap();
+            fs::write(folder.path().join("stdout.txt"), stdout).unwrap();
+            fs::write(folder.path().join("stderr.txt"), stderr).unwrap();
+            let ended =
+                Ended { how: End::Itself(ExitStatus::from_raw(status << 8)), ..Ended::not_started(String::new()) };
+            match judge(&Run { command: vec!["mpirun.mpich".into()], ..Run::default() }, &ended, folder.path()) {
+                Outcome::Failed { cause, reason, .. } => (cause, reason),
+                Outcome::Complete => panic!("it has no profile"),
+            }
+        };
+        let mpich = "n = 4\n\n====\n=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES\n=   EXIT CODE: 9\n====\n\
+                     YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Killed (signal 9)\nThis typically refers to\n";
+        let (cause, reason) = of(9, mpich, "");
+        assert_eq!(cause, Cause::RankKilled);
+        assert!(reason.contains("by signal 9") && reason.ends_with("Perhaps there was not enough memory."), "{reason}");
+        let open_mpi = "mpirun has exited due to process rank 0 with PID 0 on\nnode vm exiting improperly. There are three\n\
+                        2. this process called \"init\", but exited without calling \"finalize\".\n";
+        let unfinalized = of(1, "", open_mpi);
+        assert_eq!(
+            unfinalized,
+            (Cause::ExitStatus, "It ended with status 1. A rank ended without MPI_Finalize.".into())
+        );
+        let ours =
+            "poise: MPI_Finalize was never reached; this run has no profile; POISE_CHECKPOINT would have saved\n";
+        let (cause, reason) = of(0, "x", ours);
+        assert_eq!((cause, reason.contains("without MPI_Finalize")), (Cause::NoProfile, true), "{reason}");
+        let deadlock =
+            format!("[0.00] [ker_engine/CRITICAL] Oops! Deadlock detected, some activities are still\n{ours}");
+        assert_eq!(of(0, "", &deadlock).0, Cause::Hangs);
+        let aborted =
+            "poise: the program called MPI_Abort with 3; this run has no profile\n[vm] ORTE_ERROR_LOG: Out of resource";
+        assert_eq!(of(3, "", aborted).0, Cause::Aborted);
     }
 
     #[test]

@@ -361,7 +361,11 @@ impl Run {
                 Supervised::new(child, marker, oom_kills, begun).wait(self.time_limit)
             }
             // In a study, a command that only this point has is this point's failure.
-            Err(e) if self.captured => Ok(Ended::not_started(format!("Cannot start {}: {e}.", words[0]))),
+            Err(e) if self.captured => {
+                let is_beside = self.own_folder && words[0].contains('/') && !words[0].starts_with('/');
+                let looked = if is_beside { " With own_folder it is looked for in the run's own folder." } else { "" };
+                Ok(Ended::not_started(format!("Cannot start {}: {e}.{looked}", words[0])))
+            }
             Err(e) => Err(Error::Usage(format!("Cannot start {}: {e}.", words[0]))),
         }
     }

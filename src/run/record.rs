@@ -1,6 +1,6 @@
 //! The record beside every profile, schema `counterpoise/run`; `docs/formats.md` specifies it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
@@ -90,6 +90,9 @@ pub struct Read {
     /// The command as it was started.
     #[serde(default)]
     pub command: Vec<String>,
+    /// The recorded variables of its environment.
+    #[serde(default)]
+    pub environment: BTreeMap<String, String>,
     /// What time meant.
     #[serde(default)]
     pub clock: String,
@@ -129,11 +132,7 @@ pub fn read(folder: &Path) -> Option<Read> {
 impl Record {
     /// What is known before the program starts; `place` is the folder that the run is going to have.
     pub fn begin(run: &Run, place: &Path) -> Self {
-        let lossy = |text: &OsStr| text.to_string_lossy().into_owned();
-        let mut environment: BTreeMap<String, String> = std::env::vars_os()
-            .map(|(name, value)| (lossy(&name), lossy(&value)))
-            .filter(|(name, _)| is_recorded(name))
-            .collect();
+        let mut environment = inherited();
         environment.extend(run.environment.iter().map(|(name, value)| (name.clone(), super::in_folder(value, place))));
         Self { command: run.command_in(place), environment, programs: programs(run), versions: versions(run) }
     }
@@ -182,6 +181,28 @@ impl Record {
 /// This machine's name.
 pub fn host() -> String {
     fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned()
+}
+
+/// The variables of this process that runs inherit and that are recorded.
+fn inherited() -> BTreeMap<String, String> {
+    let lossy = |text: &OsStr| text.to_string_lossy().into_owned();
+    let all = std::env::vars_os().map(|(name, value)| (lossy(&name), lossy(&value)));
+    all.filter(|(name, _)| is_recorded(name)).collect()
+}
+
+/// A variable that changes how threads, memory or messages work and that a run inherited with another value than it would
+/// now, with both values.
+pub fn changed_variable(run: &Run, record: &Read) -> Option<(String, Option<String>, Option<String>)> {
+    const PREFIXES: [&str; 10] =
+        ["OMP_", "GOMP_", "KMP_", "MALLOC_", "GLIBC_", "CUDA_", "OMPI_MCA_", "MPICH_", "I_MPI_", "UCX_"];
+    let is_of_interest = |name: &&String| {
+        let is_set = run.environment.iter().any(|(set, _)| set == *name);
+        !is_set && PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+    };
+    let (then, now) = (&record.environment, inherited());
+    let names: BTreeSet<&String> = then.keys().chain(now.keys()).filter(is_of_interest).collect();
+    let changed = names.into_iter().find(|name| then.get(*name) != now.get(*name))?;
+    Some((changed.clone(), then.get(changed).cloned(), now.get(changed).cloned()))
 }
 
 /// Variables that change what is measured. The whole environment is not recorded, since it may hold passwords.

@@ -219,9 +219,22 @@ fn located(text: &str, file: &str, error: &toml::de::Error) -> String {
     let before = &text[..start];
     let line = before.matches('\n').count() + 1;
     let column = before.chars().rev().take_while(|&c| c != '\n').count() + 1;
-    let message = error.message().trim().trim_end_matches('.');
-    let end = meant(message).unwrap_or_else(|| ".".to_owned());
+    let message = in_words_of_toml(error.message().trim().trim_end_matches('.'));
+    let end = meant(&message).unwrap_or_else(|| ".".to_owned());
     format!("{file}:{line}:{column}: {message}{end}")
+}
+
+/// The parser's message with the file format's words for types instead of the programming language's.
+fn in_words_of_toml(message: &str) -> String {
+    const WORDS: [(&str, &str); 6] = [
+        ("expected a sequence", "expected a list in brackets, such as [\"a\", \"b\"]"),
+        ("expected u64", "expected a whole number"),
+        ("expected u32", "expected a whole number"),
+        ("expected usize", "expected a whole number"),
+        ("expected f64", "expected a number"),
+        ("expected a map", "expected a table"),
+    ];
+    WORDS.iter().fold(message.to_owned(), |message, (word, meant)| message.replace(word, meant))
 }
 
 /// The suggestion for ``unknown field `x`, expected one of `a`, `b` ``.

@@ -67,6 +67,11 @@ fn checked(raw: StudyFile, folder: &Path, stem: &str) -> Result<Study, String> {
         let noisy: Vec<Case> = cases.iter().map(|case| Case { absorbs: true, ..case.clone() }).collect();
         cases.extend(noisy);
     }
+    if raw.collect == Collect::Elapsed && raw.clock.is_some_and(|clock| clock != Clock::Wall) {
+        return Err(
+            "`clock` says what profiles measure, and collect = \"elapsed\" makes none; leave one of them out".into()
+        );
+    }
     let (is_smpi, name) = (raw.executor == ExecutorKind::Smpi, raw.name.unwrap_or_else(|| stem.to_owned()));
     if name.is_empty() || name.contains('/') || name.starts_with('.') {
         return Err(format!("`name` is \"{name}\"; it names the results folder and holds no `/`"));

@@ -161,9 +161,11 @@ fn peaks(metric: &Column, values: &[f64], bandwidth: Bandwidth, scale: Scale) ->
         ));
     }
     if borders.is_empty() {
-        notes.push(format!(
-            "The density ({rule}) has one peak and no valley to split it at, so {BINS} bins of equal width were taken."
-        ));
+        let why = match peaks.len() {
+            0 | 1 => "has one peak and no valley to split it at".to_owned(),
+            count => format!("has {count} peaks, of which all but one hold too few rows to be learnt"),
+        };
+        notes.push(format!("The density ({rule}) {why}, so {BINS} bins of equal width were taken."));
     }
     let mut categories = match borders.is_empty() {
         true => Categories { rule: format!("{rule}, {BINS} bins"), ..bins(metric, values, BINS, scale)? },
@@ -278,6 +280,16 @@ mod tests {
         // The density that shows it is kept, with its peak in the middle of the bell.
         assert!(found.density.is_some() && found.peaks.len() == 1, "{:?}", found.peaks);
         assert!((found.peaks[0] - 20.0).abs() < 0.1, "{:?}", found.peaks);
+    }
+
+    #[test]
+    fn a_peak_of_one_row_is_told_and_not_called_none() {
+        let mut values: Vec<f64> = (0..24).map(|i| 40.0 + f64::from(i * 7 % 24) * 0.05).collect();
+        values.push(150.0);
+        let found = Categories::of(&metric(&values), Rule::Peaks(Bandwidth::Silverman), Scale::Linear).unwrap();
+        assert!(found.peaks.len() > 1, "{:?}", found.peaks);
+        let told = format!("{} peaks, of which all but one hold too few rows", found.peaks.len());
+        assert!(found.notes.iter().any(|note| note.contains(&told)), "{:?}", found.notes);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use poise_profile::{Metric as Counted, OverRanks as Counts, Profile};
+use poise_profile::{Metric as Counted, Node, OverRanks as Counts, Profile, Region, RegionKind};
 use serde::Deserialize;
 
 use super::collect::Collector;
@@ -273,7 +273,32 @@ struct Record {
     status: String,
     reason: Option<String>,
     profile: Option<String>,
+    /// Elapsed time of the command, s.
+    seconds: Option<f64>,
     machine: Option<Machine>,
+}
+
+impl Record {
+    /// What a run without a profile is known to have taken, if it never had one.
+    fn elapsed(&self, default: &Path) -> Option<f64> {
+        self.seconds.filter(|seconds| self.profile.is_none() && !default.exists() && seconds.is_finite())
+    }
+}
+
+/// The call path of a run of which nothing but its elapsed time is known.
+const WHOLE_RUN: &str = "(whole run)";
+
+/// A run as the profile that says how long the command took, and nothing else.
+fn of_elapsed(seconds: f64) -> Profile {
+    let region = Region { name: WHOLE_RUN.into(), file: String::new(), line: 0, kind: RegionKind::Function };
+    let nanoseconds = Counts::of_rank(0, (seconds.max(0.0) * 1e9).round() as u64);
+    Profile {
+        ranks: 1,
+        regions: vec![region],
+        nodes: vec![Node { parent: None, region: 0 }],
+        values: [((0, Counted::Time), nanoseconds)].into(),
+        ..Profile::default()
+    }
 }
 
 /// What was noticed about the machine while the run went on.
@@ -308,14 +333,18 @@ fn recorded(folder: &Path, into: &mut Collector) -> Result<Option<Run>, ReadErro
     into.machine.extend(record.machine.into_iter().flat_map(|m| m.concerns).map(|concern| (run.clone(), concern)));
     let profile_path = folder.join(record.profile.as_deref().unwrap_or("profile.poise"));
     let profile_name = profile_path.display().to_string();
-    let profile = decode(&profile_name, &fs::read(&profile_path).map_err(|e| unreadable(&profile_name, &e))?)?;
+    let elapsed = record.elapsed(&profile_path);
+    let profile = match elapsed {
+        Some(seconds) => of_elapsed(seconds),
+        None => decode(&profile_name, &fs::read(&profile_path).map_err(|e| unreadable(&profile_name, &e))?)?,
+    };
     let parameters =
         if record.parameters.0.is_empty() { own_parameters(&profile_name, &profile)? } else { record.parameters.0 };
     for (parameter, value) in &parameters {
         if !value.is_finite() {
             return Err(ReadError::malformed(Place::file(&name), format!("the parameter `{parameter}` is not finite")));
         }
-        if parameter == "p" && *value != f64::from(profile.ranks) {
+        if elapsed.is_none() && parameter == "p" && *value != f64::from(profile.ranks) {
             let message = format!("The record says p = {value}, and the profile holds {} ranks.", profile.ranks);
             into.warn(CONTRADICTION, Place::file(&name), message);
         }

@@ -29,7 +29,7 @@ pub fn run(study: &Study, results: &Path, format: OutputFormat, quiet: bool) -> 
     let builds = Builds::plan(study, results)?;
     // Runs of an earlier call teach what the others cost. Whether they fit is for the run itself to say.
     let found = tasks::found(study, &builds.of_case, &Made::default(), results, true);
-    let found = found.unwrap_or_else(|_| vec![Vec::new(); study.cases.len()]);
+    let found = found.map_or_else(|_| vec![Vec::new(); study.cases.len()], |(found, _)| found);
     let costs = Costs::of(study, &found);
     let mut lines = Vec::new();
     for (case, done) in found.iter().enumerate() {
