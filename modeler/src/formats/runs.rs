@@ -330,10 +330,10 @@ fn recorded(folder: &Path, into: &mut Collector) -> Result<Option<Run>, ReadErro
         return Ok(None);
     }
     let run = folder.file_name().map_or_else(|| name.clone(), |n| n.to_string_lossy().into_owned());
-    into.machine.extend(record.machine.into_iter().flat_map(|m| m.concerns).map(|concern| (run.clone(), concern)));
     let profile_path = folder.join(record.profile.as_deref().unwrap_or("profile.poise"));
     let profile_name = profile_path.display().to_string();
     let elapsed = record.elapsed(&profile_path);
+    into.machine.extend(record.machine.into_iter().flat_map(|m| m.concerns).map(|concern| (run.clone(), concern)));
     let profile = match elapsed {
         Some(seconds) => of_elapsed(seconds),
         None => decode(&profile_name, &fs::read(&profile_path).map_err(|e| unreadable(&profile_name, &e))?)?,
