@@ -187,8 +187,8 @@ impl Campaign<'_> {
         self.costs.spent_core_hours(&self.done) >= budget
     }
 
-    /// Whether the budget was spent since the round began, and a case that it pays for has times already.
-    fn is_too_much(&self, case: usize) -> bool {
+    /// Whether the budget was spent since the round began, so that a case that it pays for gets no further times if it has some.
+    fn is_beyond_budget(&self, case: usize) -> bool {
         self.costs.is_budgeted(case) && !self.done[case].is_empty() && self.is_spent()
     }
 
@@ -220,7 +220,7 @@ impl Campaign<'_> {
                 executors::Step::Begins(task) => {
                     self.lock.check()?;
                     // A point that cannot run costs its other repetitions nothing.
-                    if self.rests[task.case] || self.is_too_much(task.case) {
+                    if self.rests[task.case] || self.is_beyond_budget(task.case) {
                         return Ok(false);
                     }
                     self.events.begins(&task.name);
@@ -269,7 +269,9 @@ impl Campaign<'_> {
         let made = self.summary.complete - self.summary.found + self.summary.failed.len();
         let told = self.concerns.iter().map(|(concern, runs)| format!("{runs} of {made} runs: {concern}."));
         let told = told.chain(self.uninstrumented()).chain(self.without_noise());
-        self.summary.warnings = self.other_environment.take().into_iter().chain(told).collect();
+        // Where nothing was made all runs are of the environments that they were of.
+        let other_environment = self.other_environment.take().filter(|_| made > 0);
+        self.summary.warnings = other_environment.into_iter().chain(told).collect();
         self.events.end(&self.summary);
         self.summary
     }
@@ -348,13 +350,27 @@ fn is_run(path: &Path) -> bool {
 }
 
 /// The reason, and the last line that the program wrote to standard error.
+/// The lines that the program and its libraries wrote: without Open MPI's blocks of explanation, which stand between lines of
+/// dashes and end with advice about its own options, and without what the reason says of a missing `MPI_Finalize`. All lines
+/// where there are no others.
+fn programs_own(text: &str) -> Vec<&str> {
+    let is_rule = |line: &str| line.len() > 40 && line.bytes().all(|b| b == b'-');
+    let lines = || text.lines().map(str::trim);
+    let mut is_within = false;
+    let own = lines().filter(|line| {
+        is_within ^= is_rule(line);
+        !is_within && !line.starts_with("poise: MPI_Finalize was never reached")
+    });
+    let own: Vec<&str> = own.filter(|line| line.chars().any(char::is_alphanumeric)).collect();
+    if own.is_empty() { lines().collect() } else { own }
+}
+
 fn with_last_words(reason: &str, folder: &Path) -> String {
     let path = folder.join("stderr.txt");
     let text = std::fs::read(&path).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
-    match text.lines().rev().map(str::trim).find(|line| line.chars().any(char::is_alphanumeric)) {
-        // What a launcher says last is advice about its own options.
-        Some(line) if !reason.contains(line.trim_end_matches('.')) && !reason.contains("MPI_Finalize") => {
+    match programs_own(&text).into_iter().rev().find(|line| line.chars().any(char::is_alphanumeric)) {
+        Some(line) if !reason.contains(line.trim_end_matches('.')) => {
             format!("{reason} It said last: \"{line}\" (all of it is in {}).", path.display())
         }
         _ => reason.to_owned(),

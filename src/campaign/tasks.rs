@@ -128,7 +128,8 @@ pub fn found(
             let folder = Task::of(study, i, repetition, results).folder;
             let Some(record) = record::read(&folder).filter(|record| record.status == "complete") else { continue };
             check_study(&run, &record, &folder)?;
-            if warning.is_none() {
+            // Jobs of a batch system have what their preamble and the system set, and not this process's variables.
+            if warning.is_none() && !matches!(study.place, Place::Slurm(_)) {
                 warning = record::changed_variable(&run, &record).map(|changed| other_environment(changed, &folder));
             }
             if !accepts_changes {

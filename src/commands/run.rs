@@ -163,16 +163,17 @@ fn run_study(file: &Path, arguments: &RunArgs, global: &GlobalArgs, progress: &P
 fn report(study: &Study, summary: &Summary, results: &Path, global: &GlobalArgs) -> Result<()> {
     for (at, (folder, reason)) in summary.failed.iter().enumerate() {
         // What is wrong with all points is said once.
-        let is_alike = |(_, other): &&(PathBuf, String)| other == reason;
-        if summary.failed[..at].iter().any(|other| is_alike(&other)) {
+        let without_place = |(folder, reason): &(PathBuf, String)| reason.replace(&folder.display().to_string(), "");
+        let alike = without_place(&(folder.clone(), reason.clone()));
+        if summary.failed[..at].iter().any(|other| without_place(other) == alike) {
             continue;
         }
-        match summary.failed[at + 1..].iter().filter(is_alike).count() {
-            0 => output::say(format!("{} failed. {reason}", folder.display())),
-            others => {
-                let others = counted(others, "other run", "other runs");
-                output::say(format!("{} and {others} failed. {reason}", folder.display()));
-            }
+        let others = summary.failed[at + 1..].iter().filter(|other| without_place(other) == alike);
+        let name = |(other, _): &(PathBuf, String)| Some(other.file_name()?.to_string_lossy().into_owned());
+        let others: Vec<String> = others.filter_map(name).collect();
+        output::say(format!("{} failed. {reason}", folder.display()));
+        if !others.is_empty() {
+            output::say(format!("So did {}: {}.", counted(others.len(), "other run", "other runs"), others.join(", ")));
         }
     }
     for (point, reason) in &summary.unsettled {

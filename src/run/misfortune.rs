@@ -2,6 +2,7 @@
 //! launcher say of it.
 
 use std::fs;
+use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -49,7 +50,7 @@ pub enum Cause {
     TooManyRanks,
     /// It was still computing at its time limit.
     TimeLimit,
-    /// It did nothing any more when its time limit came.
+    /// It did nothing any more when its time limit came, or its ranks wait for each other in a simulator.
     Hangs,
     /// It ended well, but processes that it had started ran on.
     LeftChildren,
@@ -220,12 +221,13 @@ fn ended_well(run: &Run, ended: &Ended, folder: &Path) -> Outcome {
         let reason = format!("Several of its processes would each write the profile: {}", line.trim());
         return failed(Cause::SeveralProfiles, reason);
     }
-    if run.measured == Measured::Not || folder.join(PROFILE).is_file() {
-        return Outcome::Complete;
-    }
     let said = last_words(folder);
+    // SimGrid's words; its launcher may end well then.
     if said.contains("Oops! Deadlock detected") {
         return failed(Cause::Hangs, "Its ranks wait for each other for ever: the simulator found a deadlock.".into());
+    }
+    if run.measured == Measured::Not || folder.join(PROFILE).is_file() {
+        return Outcome::Complete;
     }
     if is_unfinalized(&said) {
         return failed(Cause::NoProfile, format!("It ended well but left no profile. {UNFINALIZED}"));
@@ -396,12 +398,17 @@ fn rank_killed(said: &str) -> Option<String> {
 /// The end of what the program and its launcher wrote to standard error, and what MPICH's launcher writes to standard output
 /// where a rank was killed.
 fn last_words(folder: &Path) -> String {
-    const MOST: usize = 1 << 16;
+    const MOST: u64 = 1 << 16;
     const MPICH: &str = "=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES";
-    let end_of = |name: &str| {
-        let text = fs::read(folder.join(name)).unwrap_or_default();
-        String::from_utf8_lossy(&text[text.len().saturating_sub(MOST)..]).into_owned()
+    let read_end = |name: &str| -> io::Result<String> {
+        let mut file = fs::File::open(folder.join(name))?;
+        let length = file.seek(SeekFrom::End(0))?;
+        file.seek(SeekFrom::Start(length.saturating_sub(MOST)))?;
+        let mut text = Vec::new();
+        file.take(MOST).read_to_end(&mut text)?;
+        Ok(String::from_utf8_lossy(&text).into_owned())
     };
+    let end_of = |name: &str| read_end(name).unwrap_or_default();
     let printed = end_of("stdout.txt");
     let of_mpich = printed.rfind(MPICH).map_or("", |at| &printed[at..]);
     end_of("stderr.txt") + of_mpich

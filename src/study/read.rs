@@ -90,7 +90,11 @@ fn checked(raw: StudyFile, folder: &Path, stem: &str) -> Result<Study, String> {
         time_limit: Duration::from_secs(raw.time_limit),
         memory_limit: raw.memory_limit,
         expected_seconds: raw.expected_seconds.as_ref().map(expression).transpose()?,
-        clock: raw.clock.unwrap_or(if is_smpi { Clock::Simulated } else { Clock::Wall }),
+        // Elapsed time is the command's own, which is a simulator's too.
+        clock: raw.clock.unwrap_or(match (is_smpi, raw.collect) {
+            (true, Collect::Profile) => Clock::Simulated,
+            _ => Clock::Wall,
+        }),
         measured: match (raw.collect, raw.linked || is_smpi) {
             (Collect::Elapsed, _) => Measured::Not,
             (Collect::Profile, true) => Measured::Linked,

@@ -280,8 +280,8 @@ struct Record {
 
 impl Record {
     /// What a run without a profile is known to have taken, if it never had one.
-    fn elapsed(&self, default: &Path) -> Option<f64> {
-        self.seconds.filter(|seconds| self.profile.is_none() && !default.exists() && seconds.is_finite())
+    fn elapsed(&self, profile: &Path) -> Option<f64> {
+        self.seconds.filter(|seconds| self.profile.is_none() && !profile.exists() && seconds.is_finite())
     }
 }
 

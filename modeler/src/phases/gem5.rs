@@ -317,7 +317,7 @@ fn bins_of(dump: &Dump, has_lists: bool, functions: &mut Functions, thresholds: 
         }
         let mut totals = match count {
             1 => whole,
-            _ => Totals { time: whole.time / count, ..Totals::default() },
+            _ => Totals { time: whole.time / count, squashed: whole.squashed / count, ..Totals::default() },
         };
         if totals.instructions == 0 {
             totals.instructions = parts.iter().map(|part| part.totals.instructions).sum();
@@ -418,9 +418,17 @@ mod tests {
 
     #[test]
     fn dumps_that_are_not_reset_are_taken_apart() {
-        let text = dump(5_000_000, 5_000_000, "simInsts 10 # i\n") + &dump(9_000_000, 9_000_000, "simInsts 30 # i\n");
-        let bins: Vec<u64> = analysed(&text).timelines[0].bins.iter().map(|b| b.totals.instructions).collect();
-        assert_eq!(bins, [10, 20]);
+        let body = |insts: u64, squashed: u64| {
+            format!("simInsts {insts} # i\nsystem.cpu.commit.commitSquashedInsts {squashed} # s\n")
+        };
+        let text = dump(5_000_000, 5_000_000, &body(10, 4)) + &dump(9_000_000, 9_000_000, &body(30, 7));
+        let analysis = analysed(&text);
+        let bins = analysis.timelines[0].bins.iter().map(|b| (b.totals.instructions, b.totals.squashed));
+        assert_eq!(bins.collect::<Vec<_>>(), [(10, 4), (20, 3)]);
+        let rows: Vec<String> =
+            analysis.csv().lines().skip(1).map(|line| line.rsplit(',').next().unwrap().into()).collect();
+        assert_eq!(rows, ["4", "3"], "the last column");
+        assert!(analysis.svg(&analysis.timelines[0], 1).contains("squashed instructions per instruction"));
     }
 
     /// Where the simulator alone says how many there were: before version 24.1 it does not reset them, from then on it does.

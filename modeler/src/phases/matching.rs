@@ -176,8 +176,16 @@ fn experiment(runs: &[At], phases: &[String], sums: &[Vec<Sum>]) -> Experiment {
     let mut builder = ExperimentBuilder::new(parameters.unwrap_or_default());
     builder.include(Values::Exclusive);
     let all = || sums.iter().flatten();
-    let measured: Vec<&Value> =
-        VALUES.iter().filter(|(name, _, of)| *name == "basic_blocks" || all().any(|s| of(&s.totals) > 0.0)).collect();
+    // Lines of memory are counted anew in each bin, so that they compare only where bins are alike.
+    let width = runs.first().map(|run| run.analysis.width);
+    let has_lines =
+        runs.iter().all(|run| Some(run.analysis.width) == width) && all().all(|sum| sum.totals.lines.is_some());
+    let is_measured = |(name, _, of): &&Value| match *name {
+        "basic_blocks" => true,
+        "lines" => has_lines,
+        _ => all().any(|sum| of(&sum.totals) > 0.0),
+    };
+    let measured: Vec<&Value> = VALUES.iter().filter(is_measured).collect();
     for (run, sums) in runs.iter().zip(sums) {
         let coordinates: Vec<f64> = run.parameters.iter().map(|(_, value)| *value).collect();
         let point = builder.point(&coordinates);

@@ -66,6 +66,11 @@ impl Totals {
     }
 
     fn add(&mut self, other: &Self) {
+        // A sum of which a part is not known is not known; nothing at all is where sums begin.
+        self.lines = match *self == Self::default() {
+            true => other.lines,
+            false => self.lines.zip(other.lines).map(|(a, b)| a + b),
+        };
         self.blocks += other.blocks;
         self.instructions += other.instructions;
         self.visits += other.visits;
@@ -75,7 +80,6 @@ impl Totals {
         self.wait_time += other.wait_time;
         self.turns += other.turns;
         self.squashed += other.squashed;
-        self.lines = self.lines.into_iter().chain(other.lines).reduce(|a, b| a + b);
         if let Some(counts) = &other.classes {
             let sums = self.classes.get_or_insert_default();
             sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);

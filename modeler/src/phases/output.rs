@@ -148,7 +148,7 @@ impl Analysis {
                 }
                 false => {
                     let count = timeline.phases.len();
-                    let _ = writeln!(out, "{count} phases, added up by function; -v shows each, as JSON and CSV do.");
+                    let _ = writeln!(out, "{count} phases, added up by function; -v shows each, as JSON does.");
                     out.push_str(&table(&self.functions_table(timeline)));
                 }
             }
@@ -218,7 +218,9 @@ impl Analysis {
 /// A column of numbers: its header, the number, and how it is written.
 type Column = (&'static str, fn(&Totals) -> u64, fn(u64) -> String);
 
-/// The columns in which some phase has a number.
+const LINES: &str = "lines of memory";
+
+/// The columns in which some phase has a number; of lines of memory, all of them, since some may not be known.
 fn columns(timeline: &Timeline) -> Vec<Column> {
     let count = |count: u64| count.to_string();
     let milliseconds = |nanoseconds: u64| format!("{:.3}", nanoseconds as f64 / 1e6);
@@ -230,10 +232,12 @@ fn columns(timeline: &Timeline) -> Vec<Column> {
         ("bytes received", |t| t.bytes_received, count),
         ("time [ms]", |t| t.time, milliseconds),
         ("waiting [ms]", |t| t.wait_time, milliseconds),
-        ("lines of memory", |t| t.lines.unwrap_or(0), count),
+        (LINES, |t| t.lines.unwrap_or(0), count),
     ];
-    let has_some = |of: fn(&Totals) -> u64| timeline.phases.iter().any(|phase| of(&phase.totals) > 0);
-    columns.into_iter().filter(|(_, of, _)| has_some(*of)).collect()
+    let all = || timeline.phases.iter().map(|phase| &phase.totals);
+    let has_lines = all().all(|totals| totals.lines.is_some());
+    let is_shown = |&(name, of, _): &Column| all().any(|t| of(t) > 0) && (name != LINES || has_lines);
+    columns.into_iter().filter(is_shown).collect()
 }
 
 #[cfg(test)]

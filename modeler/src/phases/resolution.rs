@@ -2,6 +2,7 @@
 //! with others within bins has no phase, or only some of what it did has; the rest is in phases of its neighbours.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use super::{Analysis, Phase, Timeline};
 use crate::machine::OUTSIDE;
@@ -10,7 +11,7 @@ use crate::machine::OUTSIDE;
 const MATTERS: f64 = 0.05;
 /// Part of its effort that a function's own phases must hold.
 const RESOLVED: f64 = 0.8;
-/// Part of the mean of its phases from which on what lies between two of them may be one more phase.
+/// Part of the mean of its phases from which on what a function did outside of them may be one more.
 const ONE_MORE: f64 = 0.5;
 
 /// What a function did in a thread.
@@ -24,7 +25,7 @@ pub struct Done {
     pub within: u64,
     /// How many such phases there are.
     pub phases: u64,
-    /// Whether what some thread did between two of the phases, or before the first, or after the last, may be one more of them.
+    /// Whether what some thread did outside of the phases, within as many bins as they have on average, may be one more of them.
     pub lacks_one: bool,
 }
 
@@ -81,30 +82,38 @@ pub fn done(analysis: &Analysis, timeline: &Timeline) -> BTreeMap<u32, Done> {
     all
 }
 
-/// Of each function with phases, the most that it did in a row of bins that are in none of them. What it did here and there
-/// is no phase that it lacks, however much that adds up to beside very short ones.
+/// Of each function with phases, the most that it did outside of all of them in a row of as many bins as its phases have on
+/// average: what a phase that is lacking would have done. What it did here and there is none, however much that adds up to.
 fn longest_without_phase(timeline: &Timeline) -> BTreeMap<u32, u64> {
-    let mut ends: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
-    for Phase { function, bins, .. } in &timeline.phases {
-        // What it did in the bins next to a phase counts as that phase's.
-        ends.entry(*function).or_default().extend([bins.start.saturating_sub(1), bins.end + 1]);
-    }
-    let mut without: BTreeMap<(u32, usize), u64> = BTreeMap::new();
+    let mut phases: BTreeMap<u32, Vec<&Range<usize>>> = BTreeMap::new();
+    timeline.phases.iter().for_each(|phase| phases.entry(phase.function).or_default().push(&phase.bins));
+    let mut without: BTreeMap<u32, Vec<(usize, u64)>> = BTreeMap::new();
     for (at, bin) in timeline.bins.iter().enumerate() {
         for part in &bin.parts {
-            // An even number of ends lies behind where no phase has begun that has not ended.
-            let behind = ends.get(&part.function).map(|ends| ends.partition_point(|&end| end <= at));
-            if let Some(behind) = behind.filter(|behind| behind % 2 == 0) {
-                *without.entry((part.function, behind)).or_default() += part.totals.effort();
+            // What it did in the bins next to a phase counts as that phase's.
+            let is_held = |phases: &Vec<&Range<usize>>| {
+                let next = phases.partition_point(|bins| bins.end < at);
+                phases.get(next).is_some_and(|bins| bins.start <= at + 1)
+            };
+            if phases.get(&part.function).is_some_and(|phases| !is_held(phases)) {
+                without.entry(part.function).or_default().push((at, part.totals.effort()));
             }
         }
     }
-    let mut longest: BTreeMap<u32, u64> = BTreeMap::new();
-    for ((function, _), effort) in without {
-        let most = longest.entry(function).or_default();
-        *most = effort.max(*most);
-    }
-    longest
+    let longest = |(function, bins): (u32, Vec<(usize, u64)>)| {
+        let length = phases[&function].iter().map(|bins| bins.len()).sum::<usize>().div_ceil(phases[&function].len());
+        let (mut first, mut sum, mut most) = (0, 0, 0);
+        for &(at, effort) in &bins {
+            sum += effort;
+            while bins[first].0 + length <= at {
+                sum -= bins[first].1;
+                first += 1;
+            }
+            most = most.max(sum);
+        }
+        (function, most)
+    };
+    without.into_iter().map(longest).collect()
 }
 
 /// The effort that a phase holds, by function: all of its inner bins', and its own function's in those at its ends, as
@@ -251,6 +260,15 @@ mod tests {
         let done = done(&analysis(timeline.clone()), &timeline)[&1];
         assert_eq!(done, Done { effort: 300_000, visits: 450, within: 250_000, phases: 50, lacks_one: false });
         assert!(done.is_resolved());
+    }
+
+    /// Ten phases of ten bins, and a thousand bins of which it has a two-hundredth each: half of a phase together.
+    #[test]
+    fn what_is_spread_over_a_long_time_is_no_phase_that_is_lacking() {
+        let turns = [vec![0; 10], vec![1000; 10]].concat().repeat(10);
+        let timeline = timeline(&[turns, vec![5; 1000]].concat());
+        let done = done(&analysis(timeline.clone()), &timeline)[&1];
+        assert_eq!((done.phases, done.effort - done.within, done.lacks_one), (10, 4995, false));
     }
 
     #[test]

@@ -74,7 +74,7 @@ impl Analysis {
     #[must_use]
     pub fn page(&self, title: &str, smooth: usize) -> String {
         const MOST: usize = 64;
-        let text = self.human(false);
+        let text = self.human(true);
         let main = html! {
             @for timeline in self.timelines.iter().take(MOST) {
                 section {
@@ -172,12 +172,12 @@ impl Analysis {
                 title: "branches that do other than the time before, per instruction".into(),
                 curves: vec![turns],
             });
-            let squashed = curve("squashed", &|t| t.squashed as f64 / t.instructions.max(1) as f64);
-            panels.push(Panel { title: "squashed instructions per instruction".into(), curves: vec![squashed] });
         } else {
             let calls = curve("calls", &|t| t.visits as f64);
             panels.push(Panel { title: "calls per bin".into(), curves: vec![calls] });
         }
+        let squashed = curve("squashed", &|t| t.squashed as f64 / t.instructions.max(1) as f64);
+        panels.push(Panel { title: "squashed instructions per instruction".into(), curves: vec![squashed] });
         // Of bins that became one the number is not known; a curve with zeros in its place would be wrong.
         let is_known = alike.iter().all(|bin| bin.totals.lines.is_some());
         let lines = if is_known { vec![curve("lines", &|t| t.lines.unwrap_or(0) as f64)] } else { Vec::new() };
