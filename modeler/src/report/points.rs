@@ -6,9 +6,9 @@ use maud::{Markup, html};
 
 use super::article::signed_percent;
 use super::markup::at;
-use super::quantity::{number, percent, quantity};
+use super::quantity::{coordinate, number, percent, quantity};
 use super::view::{View, levels};
-use crate::advise::{AdviseOptions, End, Step, advise};
+use crate::advise::{AdviseOptions, End, Step, advise, time_of};
 use crate::experiment::{CallPathId, median};
 use crate::fit::{Fits, RANKS};
 use crate::model::Model;
@@ -86,7 +86,7 @@ pub(crate) fn quality(view: &View) -> Markup {
                     } }
                     tbody { @for point in &points {
                         tr.disturbed[is_disturbed(point)] {
-                            @for x in point.coordinates { td.number { (quantity(*x, "")) } }
+                            @for x in point.coordinates { td.number { (coordinate(*x)) } }
                             td.number { (point.repetitions) }
                             td.number { (point.spread.map_or("n/a".into(), percent)) }
                             td.number { (signed_percent(point.off)) }
@@ -110,7 +110,7 @@ struct Drift {
 impl Drift {
     fn sentence(&self, name: &str) -> String {
         let at = |(value, off): (f64, f64)| {
-            format!("{} off the models at {name} = {}", signed_percent(off), quantity(value, ""))
+            format!("{} off the models at {name} = {}", signed_percent(off), coordinate(value))
         };
         format!(
             "Measurements are {} and {}: they may be disturbed the more the larger {name} is, as where ranks share cores or the \
@@ -223,8 +223,8 @@ fn next(view: &View) -> Vec<String> {
 /// What the runs would do for the prediction of the whole program at the target that `poise advise` would name first.
 fn advice(view: &View) -> Option<String> {
     let (experiment, costs) = (view.experiment, &view.costs);
-    // Runs are chosen for the time that they narrow, and a report in counts or bytes says nothing of time.
-    if view.unit() != "s" {
+    // Runs are chosen for the time that they narrow, and a report in counts, bytes or waiting says nothing of that.
+    if time_of(experiment, view.fits) != Some(costs.metric) {
         return None;
     }
     let options = AdviseOptions {
