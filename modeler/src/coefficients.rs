@@ -4,11 +4,10 @@
 //! decided by the probability of the residuals, so that few coefficients are fitted to noisy data and all to quiet.
 
 use crate::linear::{Orthonormal, dot, inverse_gram, non_negative_least_squares};
+use crate::nelder_mead;
 use crate::noise::{Noise, PossibleNoise, Tabulated};
 use crate::noise_estimate::{Beliefs, NoiseEstimate, estimate};
 use crate::shape_search::shares;
-use argmin::core::{CostFunction, Executor};
-use argmin::solver::neldermead::NelderMead;
 
 /// Relative deviation below which residuals are too small to hold one-sided noise worth looking for.
 const QUIET: f64 = 0.012;
@@ -203,53 +202,40 @@ pub(crate) fn typical_residuals(shapes: &[Vec<Vec<f64>>], y: &[f64], beliefs: &B
     Some(residuals(y, &combine(&used, &fit.coefficients), k))
 }
 
-/// Negative log likelihood of the logarithms of the coefficients in use.
-struct Likelihood<'a> {
-    columns: Vec<&'a Vec<f64>>,
-    y: &'a [f64],
-    noise: &'a Tabulated,
-}
-
-impl CostFunction for Likelihood<'_> {
-    type Param = Vec<f64>;
-    type Output = f64;
-
-    fn cost(&self, logs: &Self::Param) -> Result<f64, argmin::core::Error> {
-        let coefficients: Vec<f64> = logs.iter().map(|l| l.clamp(-600.0, 600.0).exp()).collect();
-        let mut cost = 0.0;
-        for (i, y) in self.y.iter().enumerate() {
-            let fitted: f64 = self.columns.iter().zip(&coefficients).map(|(x, c)| x[i] * c).sum();
-            if fitted <= 0.0 || fitted.is_nan() {
-                return Ok(1e12);
-            }
-            cost -= self.noise.log_density((y.max(f64::MIN_POSITIVE) / fitted).ln());
-        }
-        Ok(cost)
-    }
-}
-
 /// Moves several coefficients to where the residuals are most likely under the noise found so far; least squares
 /// gives their sum well and their ratio badly when noise is one-sided.
 fn refine(columns: &[Vec<f64>], y: &[f64], coefficients: &mut [f64], noise: &NoiseEstimate) {
     let active: Vec<usize> = (0..coefficients.len()).filter(|&k| coefficients[k] > 0.0).collect();
     let likeliest = noise.likeliest();
     let start: Vec<f64> = active.iter().map(|&k| coefficients[k].ln() + likeliest.log_scale).collect();
-    let columns = active.iter().map(|&k| &columns[k]).collect();
-    let cost = Likelihood { columns, y, noise: &likeliest.noise };
+    let columns: Vec<&[f64]> = active.iter().map(|&k| columns[k].as_slice()).collect();
     let mut simplex = vec![start.clone()];
     for k in 0..active.len() {
         let mut corner = start.clone();
         corner[k] += 0.2;
         simplex.push(corner);
     }
-    let Ok(solver) = NelderMead::new(simplex).with_sd_tolerance(1e-3) else { return };
-    let Ok(result) = Executor::new(cost, solver).configure(|s| s.max_iters(60 * active.len() as u64)).run() else {
-        return;
-    };
-    let Some(best) = result.state.best_param else { return };
+    let mut fitted = Vec::with_capacity(y.len());
+    let cost = |logs: &[f64]| unlikelihood(&columns, y, &likeliest.noise, logs, &mut fitted);
+    let best = nelder_mead::minimise(simplex, cost, 1e-3, 60 * active.len());
     for (&k, log) in active.iter().zip(&best) {
         coefficients[k] = log.clamp(-600.0, 600.0).exp();
     }
+}
+
+/// Negative log likelihood of the coefficients of `columns` with these logarithms; `fitted` is room for their sum.
+fn unlikelihood(columns: &[&[f64]], y: &[f64], noise: &Tabulated, logs: &[f64], fitted: &mut Vec<f64>) -> f64 {
+    fitted.clear();
+    fitted.resize(y.len(), 0.0);
+    for (column, log) in columns.iter().zip(logs) {
+        let c = log.clamp(-600.0, 600.0).exp();
+        fitted.iter_mut().zip(*column).for_each(|(f, x)| *f += x * c);
+    }
+    if fitted.iter().any(|f| *f <= 0.0 || f.is_nan()) {
+        return 1e12;
+    }
+    fitted.iter_mut().zip(y).for_each(|(f, y)| *f = (y.max(f64::MIN_POSITIVE) / *f).ln());
+    -noise.log_likelihood(fitted, 0.0)
 }
 
 /// Covariance of the coefficients in use when every relative residual has this variance.

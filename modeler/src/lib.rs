@@ -28,6 +28,7 @@ mod linear;
 pub mod machine;
 pub mod messages;
 pub mod model;
+mod nelder_mead;
 mod noise;
 mod noise_estimate;
 mod noise_pool;

@@ -1,5 +1,7 @@
 //! Small dense least squares, with and without signs. nalgebra's decompositions are the tests' oracle.
 
+use crate::wide::wide;
+
 /// Minimises `|Σ_k c_k columns_k - data|` by Householder reflections; columns without a share of their own get zero.
 ///
 /// `columns` are k vectors as long as `data`.
@@ -104,13 +106,52 @@ pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
 }
 
 /// The same in four sums side by side, as vectors of any width do it.
+#[inline(always)]
 fn dot_of_four(a: &[f64], b: &[f64]) -> f64 {
     let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<4>(), b.as_chunks::<4>());
     let mut sums = [0.0; 4];
     for (a, b) in a.iter().zip(b) {
-        (0..4).for_each(|j| sums[j] += a[j] * b[j]);
+        for j in 0..4 {
+            sums[j] += a[j] * b[j];
+        }
     }
-    (sums[0] + sums[1]) + (sums[2] + sums[3]) + dot(a_rest, b_rest)
+    let mut rest = 0.0;
+    for (a, b) in a_rest.iter().zip(b_rest) {
+        rest += a * b;
+    }
+    (sums[0] + sums[1]) + (sums[2] + sums[3]) + rest
+}
+
+wide! {
+    /// Takes the part out of `data` that it has in each of the orthonormal `columns`, which are as long as it and lie back to
+    /// back, one after the other; adds these parts to `parts`.
+    fn take_out(columns: &[f64], data: &mut [f64], parts: &mut [f64; MOST_COLUMNS]) {
+        for (part, q) in parts.iter_mut().zip(columns.chunks_exact(data.len().max(1))) {
+            let along = dot_of_four(data, q);
+            for (x, q) in data.iter_mut().zip(q) {
+                *x -= along * q;
+            }
+            *part += along;
+        }
+    }
+}
+
+wide! {
+    /// The same, done again where much of the `column` was lost; its square sum before and after.
+    fn make_orthogonal(columns: &[f64], column: &mut [f64], parts: &mut [f64; MOST_COLUMNS]) -> (f64, f64) {
+        let total = dot_of_four(column, column);
+        let mut norm = total;
+        for _ in 0..2 {
+            take_out(columns, column, parts);
+            let left = dot_of_four(column, column);
+            let little_lost = left > 0.5 * norm;
+            norm = left;
+            if little_lost {
+                break;
+            }
+        }
+        (total, norm)
+    }
 }
 
 /// Inverse of `AᵀA` for the given columns, row by row; `None` where it does not exist.
@@ -164,21 +205,8 @@ impl Orthonormal {
         }
         self.columns.extend(column);
         let (before, new) = self.columns.split_at_mut(start);
-        let total = dot_of_four(new, new);
-        let (mut along, mut norm) = ([0.0; MOST_COLUMNS], total);
-        for _ in 0..2 {
-            for (along, q) in along.iter_mut().zip(before.chunks_exact(self.rows)) {
-                let part = dot_of_four(new, q);
-                new.iter_mut().zip(q).for_each(|(x, q)| *x -= part * q);
-                *along += part;
-            }
-            let left = dot_of_four(new, new);
-            let little_lost = left > 0.5 * norm;
-            norm = left;
-            if little_lost {
-                break;
-            }
-        }
+        let mut along = [0.0; MOST_COLUMNS];
+        let (total, norm) = make_orthogonal(before, new, &mut along);
         let norm = norm.sqrt();
         if norm.is_nan() || norm <= 1e-13 * total.sqrt() {
             self.columns.truncate(start);
@@ -195,10 +223,7 @@ impl Orthonormal {
     /// Takes the columns' part out of `data`, and gives their coefficients.
     pub fn project(&self, data: &mut [f64]) -> [f64; MOST_COLUMNS] {
         let mut parts = [0.0; MOST_COLUMNS];
-        for (part, q) in parts.iter_mut().zip(self.columns()) {
-            *part = dot_of_four(data, q);
-            data.iter_mut().zip(q).for_each(|(x, q)| *x -= *part * q);
-        }
+        take_out(&self.columns, data, &mut parts);
         self.solve(parts)
     }
 

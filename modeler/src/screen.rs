@@ -38,6 +38,8 @@ pub(crate) struct Axis {
     level: Vec<u32>,
     /// How many values there are.
     levels: usize,
+    /// Whether each value follows the one before from point to point, and the first the last.
+    in_turn: bool,
     /// Number of factors, padded.
     width: usize,
     /// By value, then factor: the factor divided by its largest absolute value.
@@ -80,10 +82,14 @@ impl Axis {
         }
         let complexity: Vec<f64> = factors.iter().map(|f| f.map_or(0.0, |f| complexity(&[f]))).collect();
         let costs = costs(&complexity, points.len(), width);
+        let level: Vec<u32> = points.iter().map(level).collect();
+        let is_next = |(i, level): (usize, &u32)| *level as usize == i % distinct.len();
+        let in_turn = points.len().is_multiple_of(distinct.len()) && level.iter().enumerate().all(is_next);
         Self {
             complexity,
             factors,
-            level: points.iter().map(level).collect(),
+            level,
+            in_turn,
             levels: distinct.len(),
             width,
             rough: by_block(&values, width, |v| v as f32),
@@ -99,6 +105,21 @@ impl Axis {
     /// Number of different values.
     pub fn levels(&self) -> usize {
         self.levels
+    }
+
+    /// Sums of `a b` over the points of each value, in the order of the points.
+    fn fold(&self, sums: &mut [f64], a: &[f64], b: &[f64]) {
+        sums.fill(0.0);
+        // Full grids have their values in turn.
+        if let (true, Ok(sums)) = (self.in_turn, <&mut [f64; 5]>::try_from(&mut *sums)) {
+            for (a, b) in a.as_chunks::<5>().0.iter().zip(b.as_chunks::<5>().0) {
+                (0..5).for_each(|level| sums[level] += a[level] * b[level]);
+            }
+            return;
+        }
+        for ((level, a), b) in self.level.iter().zip(a).zip(b) {
+            sums[*level as usize] += a * b;
+        }
     }
 
     /// The scaled value of factor `j` at point `i`.

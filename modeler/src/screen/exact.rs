@@ -19,8 +19,35 @@ pub(super) struct Exact {
     /// By head, then value of the lane: weighted square sums of the head.
     squares: Vec<f64>,
     is_squared: Vec<bool>,
+    /// By point: the square of its weight; the square of a head.
+    weights: Vec<f64>,
+    column_squares: Vec<f64>,
     /// The triangle that makes the columns of the basis, inverted.
     inverse: [[f64; MOST_COLUMNS]; MOST_COLUMNS],
+    products: Products,
+}
+
+/// A vector of lanes.
+type Lanes = [f64; PAD];
+
+/// Of the products of a head and a block of lanes: what they have of the residual, of each column and of themselves, and
+/// what they would leave of the residual's square sum, times their cost.
+#[derive(Debug, Default)]
+struct Products {
+    gains: Lanes,
+    parts: [Lanes; MOST_COLUMNS],
+    norms: Lanes,
+    left: Lanes,
+}
+
+/// What products are judged by.
+#[derive(Clone, Copy)]
+struct With<'a> {
+    /// Square sum of the residual.
+    rss: f64,
+    /// Cost of the head, and of each lane.
+    cost: f64,
+    costs: &'a Lanes,
 }
 
 impl Exact {
@@ -35,6 +62,8 @@ impl Exact {
         self.is_folded.clear();
         self.is_folded.resize(heads, false);
         if fresh {
+            self.weights.clear();
+            self.weights.extend(base.weights.iter().map(|w| w * w));
             self.squares.resize(levels * heads, 0.0);
             self.is_squared.clear();
             self.is_squared.resize(heads, false);
@@ -51,21 +80,21 @@ impl Exact {
         let folded = &self.folded[head * vectors * levels..(head + 1) * vectors * levels];
         let squares = &self.squares[head * levels..(head + 1) * levels];
         let values = lane.blocks[block * levels * PAD..(block + 1) * levels * PAD].as_chunks().0;
-        let mut sums = [[0.0; PAD]; MOST_COLUMNS + 2];
-        products(values, folded, squares, &mut sums);
-        let [gains, parts @ .., norms] = &sums;
-        let cost = screen.heads.costs[head];
-        for j in (0..PAD).filter(|j| lanes >> j & 1 == 1) {
-            let (gain, square) = (gains[j], norms[j]);
-            let norm = parts.iter().fold(square, |norm, part| norm - part[j] * part[j]);
-            let left = (base.rss - gain * gain / norm).max(0.0) * (cost * lane.costs[block * PAD + j]);
-            if !(gain > 0.0 && norm > CONTAINED * square && left < best.limit) {
+        let costs: &[f64; PAD] = lane.costs[block * PAD..][..PAD].try_into().expect("whole blocks");
+        let with = With { rss: base.rss, cost: screen.heads.costs[head], costs };
+        let mut possible = lanes & products(values, folded, squares, with, &mut self.products);
+        let Products { gains, parts, norms, left } = &self.products;
+        while possible != 0 {
+            let j = possible.trailing_zeros() as usize;
+            possible &= possible - 1;
+            if left[j] >= best.limit {
                 continue;
             }
-            let part_of =
-                |row: &[f64; MOST_COLUMNS]| row.iter().zip(parts).fold(0.0, |sum, (of, part)| sum + of * part[j]);
-            if base.coefficients.iter().zip(&self.inverse).all(|(a, row)| a * norm >= gain * part_of(row)) {
-                best.insert(Product { head: head as u32, lane: (block * PAD + j) as u32 }, left);
+            let part_of = |row: &[f64; MOST_COLUMNS]| {
+                row.iter().zip(&parts[..vectors - 1]).fold(0.0, |sum, (of, part)| sum + of * part[j])
+            };
+            if base.coefficients.iter().zip(&self.inverse).all(|(a, row)| a * norms[j] >= gains[j] * part_of(row)) {
+                best.insert(Product { head: head as u32, lane: (block * PAD + j) as u32 }, left[j]);
             }
         }
     }
@@ -77,39 +106,59 @@ impl Exact {
         if !std::mem::replace(&mut self.is_folded[head], true) {
             let vectors = self.weighed.len() / points;
             let folded = &mut self.folded[head * vectors * lane.levels..(head + 1) * vectors * lane.levels];
-            folded.fill(0.0);
             for (sums, weighed) in folded.chunks_exact_mut(lane.levels).zip(self.weighed.chunks_exact(points)) {
-                for ((level, weight), v) in lane.level.iter().zip(weighed).zip(column) {
-                    sums[*level as usize] += weight * v;
-                }
+                lane.fold(sums, weighed, column);
             }
         }
         if !std::mem::replace(&mut self.is_squared[head], true) {
-            let squares = &mut self.squares[head * lane.levels..(head + 1) * lane.levels];
-            squares.fill(0.0);
-            for ((level, weight), v) in lane.level.iter().zip(base.weights).zip(column) {
-                squares[*level as usize] += weight * weight * (v * v);
-            }
+            self.column_squares.clear();
+            self.column_squares.extend(column.iter().map(|v| v * v));
+            lane.fold(
+                &mut self.squares[head * lane.levels..(head + 1) * lane.levels],
+                &self.weights,
+                &self.column_squares,
+            );
         }
     }
 }
 
 wide! {
-    /// By lane of a block: the sum over values of the lane of `folded` times the factor for each vector, and behind
-    /// [`MOST_COLUMNS`] of them that of `squares` times its square.
-    fn products(values: &[[f64; PAD]], folded: &[f64], squares: &[f64], out: &mut [[f64; PAD]; MOST_COLUMNS + 2]) {
-        for (out, sums) in out.iter_mut().zip(folded.chunks_exact(values.len())) {
-            *out = along(sums, values, |v| v);
+    /// Sums over values of the lane of `folded` times the factor, for the residual and each column, and of `squares` times
+    /// its square; bits of those products that have a part of the residual and are not contained in the columns.
+    fn products(values: &[Lanes], folded: &[f64], squares: &[f64], with: With, out: &mut Products) -> u32 {
+        let (gains, columns) = folded.split_at(values.len());
+        out.gains = along(gains, values);
+        let mut square = [0.0; PAD];
+        for (sum, values) in squares.iter().zip(values) {
+            for j in 0..PAD {
+                square[j] += sum * (values[j] * values[j]);
+            }
         }
-        out[MOST_COLUMNS + 1] = along(squares, values, |v| v * v);
+        out.norms = square;
+        for (part, sums) in out.parts.iter_mut().zip(columns.chunks_exact(values.len())) {
+            *part = along(sums, values);
+            for j in 0..PAD {
+                out.norms[j] -= part[j] * part[j];
+            }
+        }
+        let mut bits = 0;
+        for j in 0..PAD {
+            let (gain, norm) = (out.gains[j], out.norms[j]);
+            out.left[j] = (with.rss - gain * gain / norm).max(0.0) * (with.cost * with.costs[j]);
+            let is_possible = (gain > 0.0) & (norm > CONTAINED * square[j]);
+            bits |= u32::from(is_possible) << j;
+        }
+        bits
     }
 }
 
 #[inline(always)]
-fn along(sums: &[f64], values: &[[f64; PAD]], map: impl Fn(f64) -> f64) -> [f64; PAD] {
+fn along(sums: &[f64], values: &[Lanes]) -> Lanes {
     let mut sum = [0.0; PAD];
     for (along, values) in sums.iter().zip(values) {
-        (0..PAD).for_each(|j| sum[j] += along * map(values[j]));
+        for j in 0..PAD {
+            sum[j] += along * values[j];
+        }
     }
     sum
 }

@@ -107,12 +107,12 @@ impl Rough {
         let squares = &mut self.squares[head * shape.lanes..(head + 1) * shape.lanes];
         if !std::mem::replace(&mut self.squared[head], true) {
             self.of_head.clear();
-            self.of_head.extend(self.head_squares[head..].iter().step_by(shape.heads));
+            self.of_head.extend(self.head_squares.chunks_exact(shape.heads).map(|of_level| of_level[head]));
             lane_squares(&self.of_head, &lane.rough_squares, squares);
         }
         if from == 0 {
             self.of_head.clear();
-            self.of_head.extend(self.folded[head..].iter().step_by(shape.heads));
+            self.of_head.extend(self.folded.chunks_exact(shape.heads).map(|of_level| of_level[head]));
         }
         let most = (most * (1.0 + 1e-6)) as f32;
         let of = Lane { values: &lane.rough, squares, cheapness: &lane.cheapness };
@@ -149,22 +149,26 @@ wide! {
     }
 }
 
-/// By lane of a block: `Σ_level sums[level] · values[level][lane]`.
+/// By lane of a block: `Σ_level sums[level] · values[level][lane]`. Loops and no closures, which would not be compiled for
+/// wide vectors with their caller.
 #[inline(always)]
 fn along(sums: &[f32], values: &[Lanes]) -> Lanes {
+    let mut sum = [0.0; PAD];
     // Five values of a parameter are what most experiments have; a loop of known length costs half.
-    match (<&[f32; 5]>::try_from(sums), <&[Lanes; 5]>::try_from(values)) {
-        (Ok(sums), Ok(values)) => std::array::from_fn(|j| {
-            (1..5).fold(sums[0] * values[0][j], |sum, level| sum + sums[level] * values[level][j])
-        }),
-        _ => {
-            let mut sum = [0.0; PAD];
-            for (along, values) in sums.iter().zip(values) {
-                (0..PAD).for_each(|j| sum[j] += along * values[j]);
+    if let (Ok(sums), Ok(values)) = (<&[f32; 5]>::try_from(sums), <&[Lanes; 5]>::try_from(values)) {
+        for (along, values) in sums.iter().zip(values) {
+            for j in 0..PAD {
+                sum[j] += along * values[j];
             }
-            sum
+        }
+        return sum;
+    }
+    for (along, values) in sums.iter().zip(values) {
+        for j in 0..PAD {
+            sum[j] += along * values[j];
         }
     }
+    sum
 }
 
 wide! {
