@@ -315,8 +315,14 @@ fn a_set_of_profiles_is_the_same_as_its_own_export() {
         let is_own = format == "json";
         assert_eq!(outcome.stderr.contains("taken for the same: time is the mean over ranks in the first"), !is_own);
         assert_eq!(found["assumed"].as_array().unwrap().is_empty(), is_own);
-        let ranked = |input: &str| world.poise(["report", input]).status(0).stdout;
+        // Between the title and what is said of it, which tell the statistic: the table.
+        let ranked = |input: &str| -> Vec<String> {
+            let text = world.poise(["report", input]).status(0).stdout;
+            assert!(text.lines().next().unwrap().contains(": time"), "{text}");
+            text.lines().skip(1).take_while(|line| !line.starts_with("Today")).map(str::to_owned).collect()
+        };
         assert_eq!(ranked(file), ranked(set), "{file}: time is what is ranked");
+        assert_eq!(ranked(set).len(), 2 + 4 + 1);
         world.write("e.toml", &format!("[[expect]]\ncallpath = \"*\"\nbaseline = \"{file}\"\n"));
         let judged = world.poise(["check", set, "--expect", "e.toml", "--format", "json"]).status(0);
         let judged_json: Value = serde_json::from_str(&judged.stdout).unwrap();
@@ -357,6 +363,13 @@ fn blanks_around_the_arrows_of_an_expectation_do_not_matter() {
         let told = world.poise(["check", "a.txt", "--expect", &file]).status(0).stdout;
         assert!(told.contains("1 pass, 0 fail, 0 undecided."), "{callpath}: {told}");
     }
+    // A name that holds stars is that call path alone.
+    let text = experiment("time", |p, n| p * n, |_| 0.0);
+    let other = text[text.find("REGION").unwrap()..].replace("main->solve", "main(int, char**)->solve");
+    world.write("stars.txt", &(text.replace("main->solve", "main(int, char**)") + &other));
+    world.write("stars.toml", "[[expect]]\ncallpath = \"main(int, char**)\"\nat_most = 1e9\n");
+    let told = world.poise(["check", "stars.txt", "--expect", "stars.toml"]).status(0).stdout;
+    assert!(told.contains("1 pass, 0 fail, 0 undecided."), "{told}");
     world.write("wrong.toml", "[[expect]]\ncallpath = \"main->slove\"\nat_most = 1.0\n");
     let told = world.poise(["check", "a.txt", "--expect", "wrong.toml"]).status(3).stderr;
     assert!(told.contains("the nearest of 1 are `main -> solve`"), "{told}");

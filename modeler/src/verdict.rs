@@ -269,6 +269,15 @@ mod tests {
     }
 
     #[test]
+    fn shapes_that_both_give_nothing_are_nowhere_apart() {
+        let mut model = model("time", |p| 1e-3 * p * (1.0 + 0.1 * (p.log2() * 2.1).sin()));
+        assert_eq!(model.growth[0], bound(1, 0));
+        (model.constant, model.terms, model.uncertainty.rivals) = (0.0, Vec::new(), vec![(0.5, 0.0, Vec::new())]);
+        let rival = model.rival_of_growth(0, bound(0, 0), &[256.0]).expect("a shape without growth");
+        assert_eq!(rival.apart, None, "zero over zero is no distance");
+    }
+
+    #[test]
     fn regressions_are_judged_by_the_whole_interval() {
         let ratio = |lower, value, upper| Ratio { value, lower, upper };
         assert_eq!(no_worse(ratio(0.9, 1.0, 1.04), 0.05), Verdict::Pass);

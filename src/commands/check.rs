@@ -432,7 +432,10 @@ fn named(experiment: &Experiment, expectation: &Expectation) -> Vec<(CallPathId,
     let has_metric = |id: MetricId| experiment.metrics[id as usize].name == expectation.metric;
     let series = experiment.series.iter().map(|s| (s.callpath, s.metric)).filter(|&(_, metric)| has_metric(metric));
     let pattern = arrows(&expectation.callpath, "->");
-    let is_named = |path: CallPathId| matches(&pattern, &experiment.path(path).join("->"));
+    let text = |path: CallPathId| experiment.path(path).join("->");
+    // Names in C++ have stars of their own: `main(int, char**)` is that call path, if there is one.
+    let is_literal = pattern.contains('*') && experiment.series.iter().any(|s| text(s.callpath) == pattern);
+    let is_named = |path: CallPathId| if is_literal { text(path) == pattern } else { matches(&pattern, &text(path)) };
     let mut found: Vec<(CallPathId, MetricId)> = series.filter(|&(path, _)| is_named(path)).collect();
     found.dedup();
     found
