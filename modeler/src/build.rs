@@ -530,7 +530,8 @@ pub(crate) fn searched_model(
         };
         model_of(data, kind, Method::Time, &fit, &basis)
     };
-    let scale = scale_against(&model, chosen, data);
+    let at_points = at_points(&model, data);
+    let scale = scale_against(&at_points, chosen);
     let weight = |c: &Candidate| (0.5 * (chosen.score - c.score)).exp().min(1.0);
     let scaled = |c: &Candidate| {
         let terms = c.terms.iter().map(|t| Term { coefficient: t.coefficient * scale, ..t.clone() }).collect();
@@ -540,7 +541,7 @@ pub(crate) fn searched_model(
         model.uncertainty.rivals = candidates[1..].iter().map(scaled).filter(|r| r.0 > 0.01).collect();
     }
     let k = columns.len();
-    finish(&mut model, data, &columns, k);
+    finish_with(&mut model, data, &columns, k, &at_points);
     let describe = |c: &Candidate| {
         let (_, constant, terms) = scaled(c);
         let loser = skeleton(data, kind, Method::Time, constant, terms);
@@ -644,9 +645,9 @@ fn candidate_basis(candidate: &Candidate) -> Vec<Group> {
 }
 
 /// What the noise estimate did to the level of the chosen shape, so that rivals can be put on the same level.
-fn scale_against(model: &Model, chosen: &Candidate, data: &Data) -> f64 {
-    let ratios = at_points(model, data).into_iter().zip(&chosen.fitted).map(|(after, before)| after / before);
-    ratios.sum::<f64>() / data.points.len() as f64
+fn scale_against(at_points: &[f64], chosen: &Candidate) -> f64 {
+    let ratios = at_points.iter().zip(&chosen.fitted).map(|(after, before)| after / before);
+    ratios.sum::<f64>() / at_points.len() as f64
 }
 
 /// A model that has no statistics yet.
@@ -685,10 +686,15 @@ fn at_points(model: &Model, data: &Data) -> Vec<f64> {
 
 /// Adds growth, statistics and the warnings that follow from them; `columns` are the fitted ones.
 fn finish(model: &mut Model, data: &Data, columns: &[Vec<f64>], coefficients: usize) {
+    let at_points = at_points(model, data);
+    finish_with(model, data, columns, coefficients, &at_points);
+}
+
+/// The same where the model's values at the points are known.
+fn finish_with(model: &mut Model, data: &Data, columns: &[Vec<f64>], coefficients: usize, at_points: &[f64]) {
     let corner: Vec<f64> = model.uncertainty.range.iter().map(|r| r.1).collect();
     model.growth = growth(model, &corner);
-    let at_points = at_points(model, data);
-    model.uncertainty.misfit = missed(model, data, &at_points);
+    model.uncertainty.misfit = missed(model, data, at_points);
     let y = data.values();
     let fitted: Vec<f64> = data.observations.iter().map(|o| at_points[o.0]).collect();
     let u = &model.uncertainty;
@@ -698,7 +704,7 @@ fn finish(model: &mut Model, data: &Data, columns: &[Vec<f64>], coefficients: us
     quality.noise = (y.len() > coefficients).then(|| u.noise_level());
     quality.cross_validated_relative_error = left_out_error(columns, &y, &fitted);
     if quality.noise.is_some_and(|noise| noise > NOISY) {
-        model.warnings.push(warning(warning::NOISY, "The estimated noise exceeds 30 %."));
+        model.warnings.push(warning(warning::NOISY, "The measurements scatter by more than 30 % about the model."));
     }
     if model.terms.is_empty() {
         model.warnings.push(warning(warning::CONSTANT, "No growth was found."));

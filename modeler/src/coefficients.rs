@@ -4,6 +4,7 @@
 //! decided by the probability of the residuals, so that few coefficients are fitted to noisy data and all to quiet.
 
 use crate::linear::{Orthonormal, dot, inverse_gram, non_negative_least_squares};
+use crate::logarithm::logarithms;
 use crate::nelder_mead;
 use crate::noise::{Noise, PossibleNoise, Tabulated};
 use crate::noise_estimate::{Beliefs, NoiseEstimate, estimate};
@@ -177,14 +178,16 @@ pub(crate) fn trusting_large(columns: &[Vec<f64>], y: &[f64], coefficients: Vec<
 /// would be had the coefficients not been fitted to them.
 pub(crate) fn residuals(y: &[f64], fitted: &[f64], k: usize) -> Vec<f64> {
     let floor = 1e-6 * y.iter().sum::<f64>() / y.len() as f64;
-    let logs: Vec<f64> = y.iter().zip(fitted).map(|(y, f)| (y.max(floor) / f).ln()).collect();
+    let mut logs: Vec<f64> = y.iter().zip(fitted).map(|(y, f)| y.max(floor) / f).collect();
+    logarithms(&mut logs);
     let n = logs.len() as f64;
     let mean = logs.iter().sum::<f64>() / n;
     let stretch = ((n - 1.0) / (n - k as f64)).max(1.0).sqrt();
     if !stretch.is_finite() {
         return logs;
     }
-    logs.iter().map(|l| mean + (l - mean) * stretch).collect()
+    logs.iter_mut().for_each(|l| *l = mean + (*l - mean) * stretch);
+    logs
 }
 
 /// The residuals of the shape among `shapes` that the times speak for most, for an estimate of their noise; `None`
@@ -234,7 +237,8 @@ fn unlikelihood(columns: &[&[f64]], y: &[f64], noise: &Tabulated, logs: &[f64], 
     if fitted.iter().any(|f| *f <= 0.0 || f.is_nan()) {
         return 1e12;
     }
-    fitted.iter_mut().zip(y).for_each(|(f, y)| *f = (y.max(f64::MIN_POSITIVE) / *f).ln());
+    fitted.iter_mut().zip(y).for_each(|(f, y)| *f = y.max(f64::MIN_POSITIVE) / *f);
+    logarithms(fitted);
     -noise.log_likelihood(fitted, 0.0)
 }
 

@@ -25,6 +25,7 @@ mod hypotheses;
 mod library;
 mod line;
 mod linear;
+mod logarithm;
 pub mod machine;
 pub mod messages;
 pub mod model;

@@ -248,9 +248,13 @@ impl Orthonormal {
         inverse
     }
 
-    /// How much of the `i`th fitted value its own observation makes: the diagonal of the hat matrix.
-    pub fn leverage(&self, i: usize) -> f64 {
-        self.columns().map(|q| q[i] * q[i]).sum()
+    /// By observation: how much of its fitted value it makes itself, the diagonal of the hat matrix.
+    pub fn leverages(&self, out: &mut Vec<f64>) {
+        out.clear();
+        out.resize(self.rows, 0.0);
+        for q in self.columns() {
+            out.iter_mut().zip(q).for_each(|(leverage, q)| *leverage += q * q);
+        }
     }
 }
 
@@ -331,8 +335,10 @@ mod tests {
             let wanted = residual(&columns, &data, oracle.as_slice());
             prop_assert!(left.iter().zip(&wanted).all(|(a, b)| (a - b).abs() < 1e-6));
             let hat = &matrix * (matrix.transpose() * &matrix).try_inverse().unwrap() * matrix.transpose();
-            for i in 0..data.len() {
-                prop_assert!((q.leverage(i) - hat[(i, i)]).abs() < 1e-6);
+            let mut leverages = Vec::new();
+            q.leverages(&mut leverages);
+            for (i, leverage) in leverages.iter().enumerate() {
+                prop_assert!((leverage - hat[(i, i)]).abs() < 1e-6);
             }
         }
     }

@@ -169,6 +169,9 @@ impl Noise {
     }
 }
 
+/// Deviations beyond which a normal distribution is one, or less than 1e-18.
+const CERTAIN: f64 = 9.0;
+
 /// The background of this deviation: the logarithm of `1 + σ Z`, whose skewness of `-3 σ` thousands of residuals see.
 /// Where σ is so large that `1 + σ Z` could be negative it is normal in the logarithm.
 struct Background(f64);
@@ -186,7 +189,12 @@ impl Background {
 
     fn distribution(&self, t: f64) -> f64 {
         let s = self.0;
-        normal_distribution(if s > Self::LARGE { t / s + 0.5 * s } else { t.exp_m1() / s })
+        // What is so many deviations away is certain to the last bit, and tables ask for it more than for all else.
+        if t > CERTAIN * s {
+            return 1.0;
+        }
+        let z = if s > Self::LARGE { t / s + 0.5 * s } else { t.exp_m1() / s };
+        if z < -CERTAIN { 0.0 } else { normal_distribution(z) }
     }
 }
 
@@ -213,6 +221,8 @@ impl PossibleNoise {
 pub(crate) struct Tabulated {
     /// The distribution.
     pub noise: Noise,
+    /// Logarithm of one and the mean of the one-sided part.
+    pub log_mean: f64,
     table: OnceLock<Table>,
 }
 
@@ -222,6 +232,8 @@ struct Table {
     per_unit: f64,
     /// Each entry but the last, and how much higher the next one is.
     entries: Vec<[f64; 2]>,
+    /// No log density is above this.
+    highest: f64,
     stray: Stray,
 }
 
@@ -250,15 +262,21 @@ impl Stray {
 
 impl Tabulated {
     pub fn new(noise: Noise) -> Self {
-        Self { noise, table: OnceLock::new() }
+        Self { noise, log_mean: noise.mean().ln_1p(), table: OnceLock::new() }
     }
 
     /// Sum of the log densities at `logs` less `shift`.
     pub fn log_likelihood(&self, logs: &[f64], shift: f64) -> f64 {
-        sum(self.table(), logs, shift)
+        sum(self.table(), logs, shift, f64::NEG_INFINITY)
+    }
+
+    /// The same, or minus infinity where it is less than `least`.
+    pub fn log_likelihood_from(&self, logs: &[f64], shift: f64, least: f64) -> f64 {
+        sum(self.table(), logs, shift, least)
     }
 
     /// Log density at `t`.
+    #[cfg(test)]
     pub fn log_density(&self, t: f64) -> f64 {
         self.table().at(t)
     }
@@ -284,7 +302,9 @@ impl Table {
         let values: Vec<f64> =
             (0..entries).map(|i| if inner(i) { exact[i] - correction(i) } else { exact[i] }).collect();
         let entries = values.windows(2).map(|pair| [pair[0], pair[1] - pair[0]]).collect();
-        Self { start, per_unit, entries, stray: noise.stray() }
+        let stray = noise.stray();
+        let highest = values.iter().copied().fold(stray.top, f64::max);
+        Self { start, per_unit, entries, highest, stray }
     }
 
     fn at(&self, t: f64) -> f64 {
@@ -301,12 +321,17 @@ impl Table {
 const SIDE_BY_SIDE: usize = 8;
 
 wide! {
-    /// Sum of the table's log densities at `logs` less `shift`.
-    fn sum(table: &Table, logs: &[f64], shift: f64) -> f64 {
+    /// Sum of the table's log densities at `logs` less `shift`; minus infinity once it can no longer reach `least`.
+    fn sum(table: &Table, logs: &[f64], shift: f64, least: f64) -> f64 {
         let (chunks, rest) = logs.as_chunks::<SIDE_BY_SIDE>();
         let mut sums = [0.0; SIDE_BY_SIDE];
         let end = table.entries.len() as f64;
+        let mut missing = logs.len();
         for logs in chunks {
+            if total_of(&sums) + table.highest * (missing as f64) < least {
+                return f64::NEG_INFINITY;
+            }
+            missing -= SIDE_BY_SIDE;
             let mut positions = [0.0; SIDE_BY_SIDE];
             for j in 0..SIDE_BY_SIDE {
                 positions[j] = (logs[j] - shift - table.start) * table.per_unit;
@@ -332,9 +357,13 @@ wide! {
                 sums[j] += value + step * (positions[j] - f64::from(indices[j]));
             }
         }
-        let of_chunks = ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]));
-        rest.iter().fold(of_chunks, |sum, log| sum + table.at(log - shift))
+        rest.iter().fold(total_of(&sums), |sum, log| sum + table.at(log - shift))
     }
+}
+
+#[inline(always)]
+fn total_of(sums: &[f64; SIDE_BY_SIDE]) -> f64 {
+    ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]))
 }
 
 /// Standard deviation of the logarithm of a log-normal variable whose own, relative to its mean, is `deviation`.

@@ -141,13 +141,15 @@ pub(crate) fn evidences(logs: &[f64], beliefs: &Beliefs, hopeless: f64) -> Vec<O
     sorted.sort_by(f64::total_cmp);
     let median = sorted[sorted.len() / 2];
     // Most are out of the question at once, wherever exactly their best scale is.
+    let mut top = f64::NEG_INFINITY;
     let at_start = |(noise, prior): &Belief| {
-        let start = median - noise.noise.mean().ln_1p();
-        (start, noise.log_likelihood(logs, start), *prior)
+        let start = median - noise.log_mean;
+        let value = noise.log_likelihood_from(logs, start, top - HOPELESS - prior);
+        top = top.max(value + prior);
+        (start, value, *prior)
     };
     let starts: Vec<(f64, f64, f64)> = beliefs.0.iter().map(at_start).collect();
     let probability = |i: usize| starts[i].1 + starts[i].2;
-    let mut top = (0..starts.len()).map(probability).fold(f64::NEG_INFINITY, f64::max);
     // The best first: what is known of them rules out others.
     let mut order: Vec<usize> = (0..starts.len()).filter(|&i| probability(i) >= top - HOPELESS).collect();
     order.sort_by(|a, b| probability(*b).total_cmp(&probability(*a)));

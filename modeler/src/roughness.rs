@@ -3,6 +3,8 @@
 //! Noise is what repetitions of a point differ by, or how far points are off the line between their neighbours. A
 //! residual that is much larger is not noise: the hypothesis does not fit.
 
+use crate::logarithm::logarithms;
+
 /// Median of the absolute value of a standard normal variable.
 const MEDIAN_OF_NORMAL: f64 = 0.674_489_8;
 
@@ -52,12 +54,15 @@ fn of_repetitions(medians: &[f64], observations: &[(usize, f64)]) -> Option<f64>
 
 /// From triples of neighbours along each parameter; `None` with fewer than three triples.
 fn of_neighbours(lines: &Lines, points: &[&[f64]], y: &[f64]) -> Option<f64> {
-    let mut off: Vec<f64> = (0..lines.0.len()).flat_map(|l| offsets(lines, points, y, l)).map(|o| o.1).collect();
+    let logs = logs_of(y);
+    let mut off: Vec<f64> = (0..lines.0.len()).flat_map(|l| offsets_of(lines, points, &logs, l)).map(|o| o.1).collect();
     if off.len() < 3 {
         return None;
     }
-    off.sort_by(f64::total_cmp);
-    Some((0.5 * (off[(off.len() - 1) / 2] + off[off.len() / 2])) / MEDIAN_OF_NORMAL)
+    let (half, is_even) = (off.len() / 2, off.len() % 2 == 0);
+    let (below, middle, _) = off.select_nth_unstable_by(half, f64::total_cmp);
+    let before = if is_even { below.iter().copied().fold(f64::NEG_INFINITY, f64::max) } else { *middle };
+    Some((0.5 * (before + *middle)) / MEDIAN_OF_NORMAL)
 }
 
 /// Values below this share of the mean count as that, so that zeros have a logarithm.
@@ -66,39 +71,50 @@ const LEAST: f64 = 1e-3;
 /// By point with two neighbours in parameter `l`: its coordinate, and how far the logarithm of its value is off the line
 /// between theirs, divided by what independent errors of deviation one would make it.
 pub(crate) fn offsets(lines: &Lines, points: &[&[f64]], y: &[f64], l: usize) -> Vec<(f64, f64)> {
+    offsets_of(lines, points, &logs_of(y), l).collect()
+}
+
+/// Logarithms of these values, or of the least that counts.
+fn logs_of(y: &[f64]) -> Vec<f64> {
     let mean = y.iter().map(|v| v.abs()).sum::<f64>() / y.len().max(1) as f64;
-    let logs: Vec<f64> = y.iter().map(|v| v.max(LEAST * mean).max(f64::MIN_POSITIVE).ln()).collect();
-    let at = |i: usize| lines.1[l][i];
-    let mut off = Vec::with_capacity(points.len());
-    for line in &lines.0[l] {
-        for triple in line.windows(3) {
-            let [a, b, c] = [triple[0], triple[1], triple[2]];
-            let t = (at(b) - at(a)) / (at(c) - at(a));
-            let between = (1.0 - t) * logs[a] + t * logs[c];
-            off.push((points[b][l], (logs[b] - between).abs() / (1.0 + t * t + (1.0 - t) * (1.0 - t)).sqrt()));
-        }
-    }
-    off
+    let mut logs: Vec<f64> = y.iter().map(|v| v.max(LEAST * mean).max(f64::MIN_POSITIVE)).collect();
+    logarithms(&mut logs);
+    logs
+}
+
+/// [`offsets`] of values with these logarithms.
+fn offsets_of(lines: &Lines, points: &[&[f64]], logs: &[f64], l: usize) -> impl Iterator<Item = (f64, f64)> {
+    let at = move |i: usize| lines.1[l][i];
+    let of_triple = move |triple: &[usize]| {
+        let [a, b, c] = [triple[0], triple[1], triple[2]];
+        let t = (at(b) - at(a)) / (at(c) - at(a));
+        let between = (1.0 - t) * logs[a] + t * logs[c];
+        (points[b][l], (logs[b] - between).abs() / (1.0 + t * t + (1.0 - t) * (1.0 - t)).sqrt())
+    };
+    lines.0[l].iter().flat_map(|line| line.windows(3)).map(of_triple)
 }
 
 /// Bits of the parameters in which `y` grows faster than the power `most`: the middle slope, over all lines along the
 /// parameter, of the logarithms of the last three values.
 pub(crate) fn grows_beyond(lines: &Lines, points: &[&[f64]], y: &[f64], most: f64) -> usize {
     let parameters = lines.0.len().min(usize::BITS as usize);
+    let mut logs = y.to_vec();
+    logarithms(&mut logs);
     let is_steep = |l: &usize| {
         let l = *l;
-        let mut slopes: Vec<f64> = lines.0[l].iter().filter_map(|line| last_slope(points, y, l, line)).collect();
+        let mut slopes: Vec<f64> = lines.0[l].iter().filter_map(|line| last_slope(points, &logs, l, line)).collect();
         slopes.sort_by(f64::total_cmp);
         slopes.get(slopes.len() / 2).is_some_and(|slope| *slope > most)
     };
     (0..parameters).filter(is_steep).map(|l| 1 << l).sum()
 }
 
-fn last_slope(points: &[&[f64]], y: &[f64], l: usize, line: &[usize]) -> Option<f64> {
-    let last = &line[line.len().checked_sub(3)?..];
-    let logs: Vec<(f64, f64)> = last.iter().map(|&i| (points[i][l].ln(), y[i].ln())).collect();
-    let mean = |of: &dyn Fn(&(f64, f64)) -> f64| logs.iter().map(of).sum::<f64>() / 3.0;
-    let (x, v) = (mean(&|p| p.0), mean(&|p| p.1));
+/// The slope over the last three points of a line of values with these logarithms.
+fn last_slope(points: &[&[f64]], logs: &[f64], l: usize, line: &[usize]) -> Option<f64> {
+    let last: [usize; 3] = *line.last_chunk()?;
+    let logs = last.map(|i| (points[i][l].ln(), logs[i]));
+    let mean = |of: [f64; 3]| of.iter().sum::<f64>() / 3.0;
+    let (x, v) = (mean(logs.map(|p| p.0)), mean(logs.map(|p| p.1)));
     let slope =
         logs.iter().map(|p| (p.0 - x) * (p.1 - v)).sum::<f64>() / logs.iter().map(|p| (p.0 - x).powi(2)).sum::<f64>();
     slope.is_finite().then_some(slope)

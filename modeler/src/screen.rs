@@ -44,14 +44,16 @@ pub(crate) struct Axis {
     width: usize,
     /// By value, then factor: the factor divided by its largest absolute value.
     values: Vec<f64>,
+    /// By factor, then point: the same.
+    columns: Vec<f64>,
     /// The same and their squares in single precision, by block of [`PAD`] factors, value and factor.
     rough: Vec<f32>,
     rough_squares: Vec<f32>,
     /// The same in double precision.
     blocks: Vec<f64>,
-    /// By factor: what its complexity costs, and one over that. Lanes behind the last factor cost everything.
+    /// By factor: what its complexity costs. Lanes behind the last factor cost everything.
     costs: Vec<f64>,
-    cheapness: Vec<f32>,
+    rough_costs: Vec<f32>,
     /// Largest absolute value of each factor.
     scales: Vec<f64>,
 }
@@ -84,18 +86,22 @@ impl Axis {
         let costs = costs(&complexity, points.len(), width);
         let level: Vec<u32> = points.iter().map(level).collect();
         let is_next = |(i, level): (usize, &u32)| *level as usize == i % distinct.len();
+        let column = |j: usize| level.iter().map(move |&at| (at, j));
+        let at = |(at, j): (u32, usize)| values[at as usize * width + j];
+        let columns = (0..factors.len()).flat_map(|j| column(j).map(at)).collect();
         let in_turn = points.len().is_multiple_of(distinct.len()) && level.iter().enumerate().all(is_next);
         Self {
             complexity,
             factors,
             level,
+            columns,
             in_turn,
             levels: distinct.len(),
             width,
             rough: by_block(&values, width, |v| v as f32),
             rough_squares: by_block(&values, width, |v| (v * v) as f32),
             blocks: by_block(&values, width, |v| v),
-            cheapness: costs.iter().map(|c| (1.0 / c) as f32).collect(),
+            rough_costs: costs.iter().map(|c| *c as f32).collect(),
             costs,
             values,
             scales,
@@ -261,11 +267,9 @@ impl<'a> Screen<'a> {
 
     /// The scaled values of a product at the points.
     pub fn column(&self, product: Product, out: &mut Vec<f64>) {
-        let (lane, heads) = (self.lane(), self.heads);
-        let levels = lane.level.iter().map(|&level| lane.values[level as usize * lane.width + product.lane as usize]);
-        out.extend(
-            heads.column(product.head as usize, self.points()).iter().zip(levels).map(|(head, lane)| head * lane),
-        );
+        let (points, of_lane) = (self.points(), product.lane as usize);
+        let lane = &self.lane().columns[of_lane * points..(of_lane + 1) * points];
+        out.extend(self.heads.column(product.head as usize, points).iter().zip(lane).map(|(head, lane)| head * lane));
     }
 
     /// The largest values by which the product's factors were divided.
@@ -312,14 +316,20 @@ impl<'a> Screen<'a> {
         b.order.extend(heads.filter(|&head| b.bounds[head] < best.limit).map(key));
         b.order.sort_unstable();
         for head in b.order.iter().map(|key| (key & u64::from(u32::MAX)) as usize) {
-            let (cost, mut from) = (costs[head], 0);
             // So much is left by every product with it.
             if b.bounds[head] >= best.limit {
                 continue;
             }
-            while let Some(lanes) = b.rough.possible(self, head, from, best.limit / (cost * base.rss)) {
-                b.exact.block(self, base, head, lanes, &mut best);
-                from = lanes.0 + 1;
+            // Limits are relative to this, and fall as products are found.
+            let unit = costs[head] * base.rss;
+            if !b.rough.least(self, head, best.limit / unit) {
+                continue;
+            }
+            for block in 0..self.lane().width / PAD {
+                let lanes = b.rough.block(block, best.limit / unit);
+                if lanes != 0 {
+                    b.exact.block(self, base, head, (block, lanes), &mut best);
+                }
             }
         }
         best.found

@@ -67,6 +67,7 @@ pub(crate) struct Workspace {
     weights: Vec<f64>,
     fitted: Vec<f64>,
     values: Vec<f64>,
+    leverages: Vec<f64>,
 }
 
 /// A sum of the constant and products, or of products alone.
@@ -87,6 +88,14 @@ impl Sum {
 
     fn is_like(&self, other: &Self) -> bool {
         self.constant == other.constant && self.products == other.products
+    }
+}
+
+/// Adds sums to some in the order of their criterion, those that are equal behind.
+fn sort_in(sums: &mut Vec<Sum>, more: impl IntoIterator<Item = Sum>) {
+    for sum in more {
+        let at = sums.partition_point(|s| s.score.total_cmp(&sum.score).is_le());
+        sums.insert(at, sum);
     }
 }
 
@@ -161,9 +170,9 @@ impl Search<'_> {
         let constant = Sum { constant: true, products: [None; 2], mean: 0.0, score: 0.0 };
         let nothing = Sum { constant: false, ..constant };
         let mut singles = self.singles([&nothing, &constant], FINALISTS, w);
-        let mut sums = singles.clone();
-        sums.push(self.scored(constant, self.rss(&constant, w), FINEST_SCREENED));
-        sums.sort_by(|a, b| a.score.total_cmp(&b.score));
+        let mut sums = Vec::with_capacity(4 * FINALISTS);
+        sums.extend_from_slice(&singles);
+        sort_in(&mut sums, [self.scored(constant, self.rss(&constant, w), FINEST_SCREENED)]);
         let mut i = 0;
         while i < singles.len() {
             if i >= CONTINUED {
@@ -176,8 +185,8 @@ impl Search<'_> {
                     singles = self.singles([&nothing, &constant], SINGLES, w);
                 }
             }
-            sums.extend(self.longer(&singles[i], CONTINUATIONS, last_score(&sums), false, w));
-            sums.sort_by(|a, b| a.score.total_cmp(&b.score));
+            let longer = self.longer(&singles[i], CONTINUATIONS, last_score(&sums), false, w);
+            sort_in(&mut sums, longer);
             i += 1;
         }
         self.exchange(&singles[..singles.len().min(CONTINUED)], &mut sums, w);
@@ -186,10 +195,10 @@ impl Search<'_> {
 
     /// The best single terms beside each of `sums`, so many of each if all are asked for, and else of both.
     fn singles(&self, sums: [&Sum; 2], count: usize, w: &mut Workspace) -> Vec<Sum> {
-        let mut singles = self.longer(sums[0], count, f64::INFINITY, true, w);
+        let mut singles = Vec::with_capacity(2 * SINGLES);
+        sort_in(&mut singles, self.longer(sums[0], count, f64::INFINITY, true, w));
         let worst = singles.get(FINALISTS - 1).filter(|_| count == FINALISTS).map_or(f64::INFINITY, |s| s.score);
-        singles.extend(self.longer(sums[1], count, worst, false, w));
-        singles.sort_by(|a, b| a.score.total_cmp(&b.score));
+        sort_in(&mut singles, self.longer(sums[1], count, worst, false, w));
         singles
     }
 
@@ -205,10 +214,10 @@ impl Search<'_> {
                 return;
             }
             for part in &untried {
-                sums.extend(self.longer(part, CONTINUATIONS, last_score(sums), false, w));
+                let longer = self.longer(part, CONTINUATIONS, last_score(sums), false, w);
+                sort_in(sums, longer);
             }
             tried.extend(untried);
-            sums.sort_by(|a, b| a.score.total_cmp(&b.score));
         }
     }
 
@@ -323,13 +332,15 @@ impl Search<'_> {
                 coefficients = self.project(&sum, &weights, w);
             }
             w.fitted.clear();
-            w.fitted.extend((0..n).map(|i| self.y[i] - w.residual[i] / weights[i]));
+            let left = w.residual.iter().zip(&weights).map(|(r, u)| r / u);
+            w.fitted.extend(self.y.iter().zip(left).map(|(y, left)| y - left));
             if w.fitted.iter().any(|f| *f <= floor) {
                 break;
             }
             w.values.clone_from(&weights);
             reweigh(&w.fitted, self.power, &mut weights);
-            if w.values.iter().zip(&weights).all(|(before, after)| (before / after - 1.0).abs() < SETTLED) {
+            let change = |(before, after): (&f64, &f64)| (before / after - 1.0).abs();
+            if w.values.iter().zip(&weights).map(change).fold(true, |settled, c| settled & (c < SETTLED)) {
                 break;
             }
         }
@@ -358,20 +369,22 @@ impl Search<'_> {
 
     fn judged(&self, sum: &Sum, coefficients: &[f64], w: &mut Workspace) -> Option<Candidate> {
         let n = self.y.len();
-        let shares = if self.power == 1.0 { Vec::new() } else { shares(&w.fitted, self.power) };
-        let share = |i: usize| shares.get(i).copied().unwrap_or(1.0);
-        w.values.clear();
-        let mut rss = 0.0;
-        for i in 0..n {
-            let leverage = w.columns.leverage(i);
-            if leverage > 1.0 - 1e-9 || w.fitted[i] <= 0.0 {
-                return None;
-            }
-            let off = self.y[i] / w.fitted[i] - 1.0;
-            w.values.push(share(i) * (off / (1.0 - leverage)).powi(2));
-            rss += share(i) * off.powi(2);
+        w.columns.leverages(&mut w.leverages);
+        if w.leverages.iter().any(|l| *l > 1.0 - 1e-9) || w.fitted.iter().any(|f| *f <= 0.0) {
+            return None;
         }
-        let mean = w.values.iter().sum::<f64>() / n as f64;
+        // The squares of the relative residuals, and of those that refits without the point would leave there.
+        w.values.clear();
+        w.values.extend(self.y.iter().zip(&w.fitted).map(|(y, f)| y / f - 1.0));
+        w.leverages.iter_mut().zip(&w.values).for_each(|(l, off)| *l = (off / (1.0 - *l)).powi(2));
+        w.values.iter_mut().for_each(|off| *off = off.powi(2));
+        if self.power != 1.0 {
+            let shares = shares(&w.fitted, self.power);
+            w.values.iter_mut().zip(&shares).for_each(|(square, share)| *square *= share);
+            w.leverages.iter_mut().zip(&shares).for_each(|(square, share)| *square *= share);
+        }
+        let rss = w.values.iter().sum::<f64>();
+        let mean = w.leverages.iter().sum::<f64>() / n as f64;
         let off = (rss / n as f64).sqrt();
         if off < EXACT && self.is_padded(sum, coefficients, OF_ROUNDING * off.max(f64::EPSILON), w) {
             return None;

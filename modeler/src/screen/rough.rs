@@ -38,6 +38,8 @@ pub(super) struct Rough {
     squared: Vec<bool>,
     /// Of one head: its sums by vector, then value of the lane.
     of_head: Vec<f32>,
+    /// Of one head, by lane: see [`Self::least`].
+    least: Vec<f32>,
     /// Relative error of sums over all points.
     error: f32,
     shape: Shape,
@@ -57,14 +59,14 @@ impl Rough {
     pub fn weigh(&mut self, screen: &Screen, weights: &[f64]) {
         let (lane, heads) = (screen.lane(), screen.heads);
         self.shape = Shape { levels: lane.levels, heads: heads.width, lanes: lane.width, vectors: 0 };
-        self.error = (weights.len() + lane.levels + 8) as f32 * ROUNDING;
+        self.error = (weights.len() + lane.levels + 12) as f32 * ROUNDING;
         let largest = weights.iter().copied().fold(0.0, f64::max);
         self.weights.clear();
         self.weights.extend(weights.iter().map(|w| (w / largest) as f32));
         self.products.clear();
         self.products.extend(self.weights.iter().map(|w| w * w));
-        self.head_squares.clear();
         self.head_squares.resize(lane.levels * heads.width, 0.0);
+        self.head_squares.fill(0.0);
         fold(&lane.level, heads.width, &heads.rough, &self.products, true, &mut self.head_squares);
         self.squares.resize(heads.factors.len() * lane.width, 0.0);
         self.squared.clear();
@@ -75,8 +77,8 @@ impl Rough {
     pub fn fold(&mut self, screen: &Screen, base: Base) {
         let (lane, heads, size) = (screen.lane(), screen.heads, self.shape.levels * self.shape.heads);
         self.shape.vectors = 1 + base.columns.len();
-        self.folded.clear();
         self.folded.resize(size * self.shape.vectors, 0.0);
+        self.folded.fill(0.0);
         let scale = if base.rss > 0.0 { base.rss.sqrt().recip() } else { 0.0 };
         let vectors = std::iter::once((base.residual, scale)).chain(base.columns.columns().map(|c| (c, 1.0)));
         for ((vector, scale), folded) in vectors.zip(self.folded.chunks_exact_mut(size)) {
@@ -100,9 +102,9 @@ impl Rough {
         }
     }
 
-    /// The next block of lanes from `from` on, in which products with `head` may leave less than the share `most` times
-    /// what their lane's complexity costs, and bits of those lanes.
-    pub fn possible(&mut self, screen: &Screen, head: usize, from: usize, most: f64) -> Option<(usize, u32)> {
+    /// Finds what products with `head` leave at least, and whether that is less than the share `most` of the residual's square
+    /// sum times what their lane's complexity costs, for any of them.
+    pub fn least(&mut self, screen: &Screen, head: usize, most: f64) -> bool {
         let (shape, lane) = (self.shape, screen.lane());
         let squares = &mut self.squares[head * shape.lanes..(head + 1) * shape.lanes];
         if !std::mem::replace(&mut self.squared[head], true) {
@@ -110,18 +112,42 @@ impl Rough {
             self.of_head.extend(self.head_squares.chunks_exact(shape.heads).map(|of_level| of_level[head]));
             lane_squares(&self.of_head, &lane.rough_squares, squares);
         }
-        if from == 0 {
-            self.of_head.clear();
-            self.of_head.extend(self.folded.chunks_exact(shape.heads).map(|of_level| of_level[head]));
-        }
-        let most = (most * (1.0 + 1e-6)) as f32;
-        let of = Lane { values: &lane.rough, squares, cheapness: &lane.cheapness };
+        self.of_head.clear();
+        self.of_head.extend(self.folded.chunks_exact(shape.heads).map(|of_level| of_level[head]));
+        let of = Lane { values: &lane.rough, squares, costs: &lane.rough_costs };
+        self.least.resize(shape.lanes, 0.0);
+        let most = rounded(most);
         match shape.vectors {
-            1 => possible_0(&self.of_head, of, self.error, from, most),
-            2 => possible_1(&self.of_head, of, self.error, from, most),
-            3 => possible_2(&self.of_head, of, self.error, from, most),
-            _ => (from * PAD < shape.lanes).then_some((from, (1 << PAD) - 1)),
+            1 => least_0(&self.of_head, of, self.error, most, &mut self.least),
+            2 => least_1(&self.of_head, of, self.error, most, &mut self.least),
+            3 => least_2(&self.of_head, of, self.error, most, &mut self.least),
+            _ => {
+                self.least.fill(0.0);
+                true
+            }
         }
+    }
+
+    /// Bits of those lanes of a block in which products with the head of the last [`Self::least`] may leave less than the
+    /// share `most` times what their lane's complexity costs.
+    pub fn block(&self, block: usize, most: f64) -> u32 {
+        below(&self.least.as_chunks().0[block], rounded(most))
+    }
+}
+
+/// `most` in single precision, and no less.
+fn rounded(most: f64) -> f32 {
+    (most * (1.0 + 1e-6)) as f32
+}
+
+wide! {
+    /// Bits of those lanes that are below `most`.
+    fn below(least: &Lanes, most: f32) -> u32 {
+        let mut bits = 0;
+        for j in 0..PAD {
+            bits |= u32::from(least[j] < most) << j;
+        }
+        bits
     }
 }
 
@@ -132,7 +158,8 @@ struct Lane<'a> {
     values: &'a [f32],
     /// The products' square sums by lane.
     squares: &'a [f32],
-    cheapness: &'a [f32],
+    /// What their complexity costs; infinite for those behind the last.
+    costs: &'a [f32],
 }
 
 wide! {
@@ -185,21 +212,21 @@ wide! {
 
 /// One function per number of columns.
 macro_rules! beside {
-    ($($columns:literal $bounds:ident $possible:ident,)*) => {$(
+    ($($columns:literal $bounds:ident $least:ident,)*) => {$(
         wide! {
             fn $bounds(shape: &Shape, of: (&[f32], &[f32]), error: f32, left: &mut [f32]) {
                 bounds_beside::<$columns>(shape, of, error, left)
             }
         }
         wide! {
-            fn $possible(sums: &[f32], lane: Lane, error: f32, from: usize, most: f32) -> Option<(usize, u32)> {
-                possible_beside::<$columns>(sums, lane, error, from, most)
+            fn $least(sums: &[f32], lane: Lane, error: f32, most: f32, least: &mut [f32]) -> bool {
+                least_beside::<$columns>(sums, lane, error, most, least)
             }
         }
     )*};
 }
 
-beside! { 0 bounds_0 possible_0, 1 bounds_1 possible_1, 2 bounds_2 possible_2, }
+beside! { 0 bounds_0 least_0, 1 bounds_1 least_1, 2 bounds_2 least_2, }
 
 /// By head: the share of the residual's square sum that any function of the lane's parameter in the place of the lane's
 /// factor would leave at least, so that products need not be looked at where that is too much.
@@ -262,47 +289,42 @@ fn bounds_beside<const K: usize>(
     }
 }
 
-/// The search of [`Rough::possible`] beside a basis of `K` columns, of whose products with the head `sums` are those
-/// of the residual by value of the lane, then those of each column.
+/// [`Rough::least`] beside a basis of `K` columns, of whose products with the head `sums` are those of the residual by
+/// value of the lane, then those of each column.
 #[inline(always)]
 // One index runs over all the lanes' arrays at once.
 #[allow(clippy::needless_range_loop)]
-fn possible_beside<const K: usize>(
-    sums: &[f32],
-    lane: Lane,
-    error: f32,
-    from: usize,
-    most: f32,
-) -> Option<(usize, u32)> {
+fn least_beside<const K: usize>(sums: &[f32], lane: Lane, error: f32, most: f32, least: &mut [f32]) -> bool {
     let levels = sums.len() / (K + 1);
-    let columns: [&[f32]; K] = std::array::from_fn(|k| &sums[(k + 1) * levels..(k + 2) * levels]);
-    let blocks = lane.squares.as_chunks::<PAD>().0;
-    let prices = lane.cheapness.as_chunks::<PAD>().0;
-    let values = lane.values.chunks_exact(levels * PAD);
-    for (block, ((values, squares), cheapness)) in values.zip(blocks).zip(prices).enumerate().skip(from) {
+    let squares = lane.squares.as_chunks::<PAD>().0.iter();
+    let costs = lane.costs.as_chunks::<PAD>().0.iter();
+    let blocks = lane.values.chunks_exact(levels * PAD).zip(squares.zip(costs));
+    let mut any = false;
+    for (least, (values, (squares, costs))) in least.as_chunks_mut::<PAD>().0.iter_mut().zip(blocks) {
         let values = values.as_chunks().0;
         let gain = along(&sums[..levels], values);
         let mut norms = [0.0; PAD];
         for j in 0..PAD {
             norms[j] = squares[j] + (2 * K + 2) as f32 * error * squares[j];
         }
-        for column in columns {
-            let part = along(column, values);
-            (0..PAD).for_each(|j| norms[j] -= part[j] * part[j]);
+        for k in 1..=K {
+            let part = along(&sums[k * levels..(k + 1) * levels], values);
+            for j in 0..PAD {
+                norms[j] -= part[j] * part[j];
+            }
         }
-        let mut bits = [0_u32; PAD];
         for j in 0..PAD {
             let unsure = squares[j] * error;
-            let needed = 1.0 - most * cheapness[j] - error;
             let explained = gain[j] * gain[j];
-            let too_little = explained + 2.1 * unsure <= norms[j].max(0.0) * needed;
             let negative = (gain[j] < 0.0) & (explained > 4.0 * error * unsure);
-            bits[j] = if too_little | negative { 0 } else { 1 << j };
+            let left = 1.0 - error - (explained + 2.1 * unsure) / norms[j].max(0.0);
+            // The larger of zero and what is not a number is zero, which rules out nothing.
+            let cost = left.max(0.0) * costs[j];
+            least[j] = if negative | (squares[j] == 0.0) { f32::INFINITY } else { cost };
         }
-        let bits = bits.iter().fold(0, |all, bit| all | bit);
-        if bits != 0 {
-            return Some((block, bits));
+        for least in least {
+            any |= *least < most;
         }
     }
-    None
+    any
 }
