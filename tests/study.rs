@@ -341,7 +341,7 @@ fn a_budget_is_crossed_by_one_run_at_most() {
     world.write(
         "s.toml",
         &format!(
-            "command = [\"sleep\", \"0.1\"]\ncollect = \"elapsed\"\n\
+            "command = [\"sh\", \"-c\", \"sleep 0.1\", \"{{n}}\"]\ncollect = \"elapsed\"\n\
              repetitions = {{ policy = \"interval\", width = 0.0001, core_hours = {budget} }}\n\
              [parameters]\nn = [1, 2, 3, 4, 5, 6]\n"
         ),
@@ -363,7 +363,7 @@ fn elapsed_times_are_read_as_those_of_the_whole_run() {
     let world = World::new();
     world.write(
         "s.toml",
-        "command = [\"sleep\", \"0.0{n}\"]\ncollect = \"elapsed\"\n[parameters]\np = [2]\nn = [1, 2, 3, 4, 5]\n",
+        "command = [\"sh\", \"-c\", \"sleep 0.0$1\", \"{p}\", \"{n}\"]\ncollect = \"elapsed\"\n[parameters]\np = [2]\nn = [1, 2, 3, 4, 5]\n",
     );
     world.poise(["run", "s.toml"]).status(0);
     let exported = world.poise(["export", "s.runs", "--to", "csv"]).status(0);
@@ -388,7 +388,7 @@ fn elapsed_times_are_read_as_those_of_the_whole_run() {
 fn runs_of_another_environment_are_told() {
     let mut world = World::new();
     let mut run = |threads: &str, values: &str| {
-        let text = format!("command = [\"true\"]\ncollect = \"elapsed\"\n[parameters]\nn = {values}\n");
+        let text = format!("command = [\"true\", \"{{n}}\"]\ncollect = \"elapsed\"\n[parameters]\nn = {values}\n");
         world.write("s.toml", &text);
         world.set("OMP_NUM_THREADS", threads);
         world.poise(["run", "s.toml"]).status(0).stderr
