@@ -76,7 +76,7 @@ impl Exact {
     /// columns, and a their coefficients before, those after are a - c b.
     pub fn block(&mut self, screen: &Screen, base: Base, head: usize, (block, lanes): (usize, u32), best: &mut Best) {
         let (lane, levels, vectors) = (screen.lane(), screen.lane().levels, 1 + base.columns.len());
-        self.fold(screen, base, head);
+        self.fold(screen, head);
         let folded = &self.folded[head * vectors * levels..(head + 1) * vectors * levels];
         let squares = &self.squares[head * levels..(head + 1) * levels];
         let values = lane.blocks[block * levels * PAD..(block + 1) * levels * PAD].as_chunks().0;
@@ -100,7 +100,7 @@ impl Exact {
     }
 
     /// Folds the vectors of the base, and the squares, over the points with equal values of the lane.
-    fn fold(&mut self, screen: &Screen, base: Base, head: usize) {
+    fn fold(&mut self, screen: &Screen, head: usize) {
         let (lane, points) = (screen.lane(), screen.points());
         let column = screen.heads.column(head, points);
         if !std::mem::replace(&mut self.is_folded[head], true) {
