@@ -61,7 +61,7 @@ fn of_neighbours(lines: &Lines, points: &[&[f64]], y: &[f64]) -> Option<f64> {
     if off.len() < 3 {
         return None;
     }
-    let (half, is_even) = (off.len() / 2, off.len() % 2 == 0);
+    let (half, is_even) = (off.len() / 2, off.len().is_multiple_of(2));
     let (below, middle, _) = off.select_nth_unstable_by(half, f64::total_cmp);
     let before = if is_even { below.iter().copied().fold(f64::NEG_INFINITY, f64::max) } else { *middle };
     Some((0.5 * (before + *middle)) / MEDIAN_OF_NORMAL)

@@ -137,15 +137,15 @@ wide! {
         out.norms = square;
         for (part, sums) in out.parts.iter_mut().zip(columns.chunks_exact(values.len())) {
             *part = along(sums, values);
-            for j in 0..PAD {
-                out.norms[j] -= part[j] * part[j];
+            for (norm, part) in out.norms.iter_mut().zip(part) {
+                *norm -= *part * *part;
             }
         }
         let mut bits = 0;
-        for j in 0..PAD {
+        for (j, square) in square.iter().enumerate() {
             let (gain, norm) = (out.gains[j], out.norms[j]);
             out.left[j] = (with.rss - gain * gain / norm).max(0.0) * (with.cost * with.costs[j]);
-            let is_possible = (gain > 0.0) & (norm > CONTAINED * square[j]);
+            let is_possible = (gain > 0.0) & (norm > CONTAINED * square);
             bits |= u32::from(is_possible) << j;
         }
         bits
