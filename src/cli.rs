@@ -55,6 +55,10 @@ pub struct GlobalArgs {
     /// When to colour the output; NO_COLOR is respected.
     #[arg(long, global = true, value_enum, default_value_t = ColorChoice::Auto, value_name = "WHEN")]
     pub color: ColorChoice,
+    /// Columns that tables for people may have; by default those of the terminal (or COLUMNS there), and elsewhere as many
+    /// as they need.
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(20..))]
+    pub table_width: Option<u16>,
     /// Print results and errors only.
     #[arg(short, long, global = true)]
     pub quiet: bool,
@@ -228,7 +232,7 @@ pub struct InputArgs {
 #[derive(Args, Debug, Default)]
 pub struct ReadArgs {
     /// Read as this format instead of detecting it.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", hide_possible_values = true, value_parser = PossibleValuesParser::new(Format::read_names()))]
     pub input_format: Option<String>,
     /// Read as Extra-P text (Extra-P's own flag).
     #[arg(long, conflicts_with = "input_format")]

@@ -55,6 +55,7 @@ fn run() -> Result<()> {
     }
     let cli = Cli::parse_from(arguments);
     output::set_color(cli.global.color);
+    output::set_width(cli.global.table_width);
     set_threads(cli.global.threads)?;
     let progress = Progress::new(!cli.global.quiet && !cli.global.no_progress);
     match cli.command {

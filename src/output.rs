@@ -83,16 +83,23 @@ pub fn heading(text: &str, destination: Option<&Path>) -> String {
     if is_stdout && is_colored(&io::stdout()) { format!("\u{1b}[1m{text}\u{1b}[0m") } else { text.to_owned() }
 }
 
-/// How many columns a text for `destination` may have: COLUMNS where that is set, or else the terminal's; nothing where nobody
-/// knows, as in a pipe, and in files, which are kept.
+static WIDTH: OnceLock<Option<u16>> = OnceLock::new();
+
+/// Remembers how many columns the command line allows.
+pub fn set_width(columns: Option<u16>) {
+    let _ = WIDTH.set(columns);
+}
+
+/// How many columns a text for `destination` may have: as the command line says; on a terminal COLUMNS where that is set, or
+/// else the terminal's; nothing in a pipe, even where COLUMNS is exported, and in files, which are kept.
 pub fn width(destination: Option<&Path>) -> Option<usize> {
+    if let Some(columns) = WIDTH.get().copied().flatten() {
+        return Some(usize::from(columns));
+    }
     let is_stdout = destination.is_none_or(|path| path == Path::new("-"));
     let set = || std::env::var("COLUMNS").ok()?.parse().ok().filter(|&columns: &usize| columns > 0);
-    let of_terminal = || {
-        let known = terminal_size::terminal_size().map(|(terminal_size::Width(columns), _)| usize::from(columns));
-        io::stdout().is_terminal().then(|| known.unwrap_or(USUAL_WIDTH))
-    };
-    is_stdout.then(|| set().or_else(of_terminal)).flatten()
+    let of_terminal = || terminal_size::terminal_size().map(|(terminal_size::Width(columns), _)| usize::from(columns));
+    (is_stdout && io::stdout().is_terminal()).then(|| set().or_else(of_terminal).unwrap_or(USUAL_WIDTH))
 }
 
 /// Columns of a terminal that does not tell.

@@ -295,3 +295,82 @@ fn a_bound_of_no_growth_names_its_parameter() {
     let told = world.poise(["check", "a.txt", "--expect", "e.toml"]).status(0).stdout;
     assert!(told.contains("does not grow with p"), "{told}");
 }
+
+/// Formats of Extra-P tell no statistic over ranks, and Score-P has a metric `min_time` of its own: neither keeps a set of profiles
+/// from being compared with what was exported from it, nor from being judged by it.
+#[test]
+fn a_set_of_profiles_is_the_same_as_its_own_export() {
+    let world = World::new();
+    let set = concat!(env!("CARGO_MANIFEST_DIR"), "/datasets/cube/matrix");
+    for (format, file) in [("extrap", "m.txt"), ("extrap-jsonl", "m.jsonl"), ("json", "m.json")] {
+        world.poise(["export", set, "--to", format, "-o", file]).status(0);
+        let outcome = world.poise(["compare", set, file, "--format", "json"]).status(0);
+        let found: Value = serde_json::from_str(&outcome.stdout).unwrap();
+        let pairs = found["pairs"].as_array().unwrap();
+        // Four call paths with time, visits and Score-P's own maximum and minimum of time.
+        assert_eq!(pairs.len() % 4, 0);
+        assert_eq!(pairs.iter().filter(|pair| pair["metric"] == "time").count(), 4, "{file}");
+        assert!(pairs.iter().all(|p| p["first"] == p["second"] && p["ratio"]["value"] == 1.0), "{file}");
+        assert_eq!(found["only_first"], serde_json::json!([]), "{file}");
+        let is_own = format == "json";
+        assert_eq!(outcome.stderr.contains("taken for the same: time is the mean over ranks in the first"), !is_own);
+        assert_eq!(found["assumed"].as_array().unwrap().is_empty(), is_own);
+        // Between the title and what is said of it, which tell the statistic: the table.
+        let ranked = |input: &str| -> Vec<String> {
+            let text = world.poise(["report", input]).status(0).stdout;
+            assert!(text.lines().next().unwrap().contains(": time"), "{text}");
+            text.lines().skip(1).take_while(|line| !line.starts_with("Today")).map(str::to_owned).collect()
+        };
+        assert_eq!(ranked(file), ranked(set), "{file}: time is what is ranked");
+        assert_eq!(ranked(set).len(), 2 + 4 + 1);
+        world.write("e.toml", &format!("[[expect]]\ncallpath = \"*\"\nbaseline = \"{file}\"\n"));
+        let judged = world.poise(["check", set, "--expect", "e.toml", "--format", "json"]).status(0);
+        let judged_json: Value = serde_json::from_str(&judged.stdout).unwrap();
+        let of_1 = |c: &Value| c["found"].as_str().unwrap().starts_with("1 times");
+        assert!(judged_json["checks"].as_array().unwrap().iter().all(of_1), "{}", judged.stdout);
+        assert_eq!(judged.stderr.contains("does not tell which value over ranks time is"), !is_own);
+        std::fs::remove_file(world.path("e.toml")).unwrap();
+    }
+}
+
+#[test]
+fn a_comparison_that_pairs_nothing_says_what_each_side_has() {
+    let world = World::new();
+    world.write("a.txt", &experiment("time", |p, n| p * n, |_| 0.0));
+    world.write("b.txt", &experiment("time", |p, n| p * n, |_| 0.0).replace("main->solve", "main->solve_all"));
+    world.write("c.txt", &experiment("visits", |p, n| p * n, |_| 0.0));
+    // What is in common is compared, and the rest told in a line for a metric that the other has nowhere.
+    let both = experiment("time", |p, n| 2.0 * p * n, |_| 0.0) + "METRIC energy\n" + &"DATA 1\n".repeat(25);
+    world.write("d.txt", &both);
+    let compared = world.poise(["compare", "a.txt", "d.txt"]).status(0).stdout;
+    assert!(compared.ends_with("only B has the metrics energy\n"), "{compared}");
+    let told = |b: &str| world.poise(["compare", "a.txt", b, "--format", "json"]).status(4).stderr;
+    assert!(
+        told("b.txt").contains("A has time at main -> solve; B has time at main -> solve_all."),
+        "{}",
+        told("b.txt")
+    );
+    assert!(told("c.txt").contains("B has visits at main -> solve."), "{}", told("c.txt"));
+}
+
+#[test]
+fn blanks_around_the_arrows_of_an_expectation_do_not_matter() {
+    let world = World::new();
+    world.write("a.txt", &experiment("time", |p, n| p * n, |_| 0.0));
+    for (i, callpath) in ["main->solve", "main -> solve", "main-> s*", "*->solve"].iter().enumerate() {
+        let file = format!("e{i}.toml");
+        world.write(&file, &format!("[[expect]]\ncallpath = \"{callpath}\"\nat_most = 1e9\n"));
+        let told = world.poise(["check", "a.txt", "--expect", &file]).status(0).stdout;
+        assert!(told.contains("1 pass, 0 fail, 0 undecided."), "{callpath}: {told}");
+    }
+    // A name that holds stars is that call path alone.
+    let text = experiment("time", |p, n| p * n, |_| 0.0);
+    let other = text[text.find("REGION").unwrap()..].replace("main->solve", "main(int, char**)->solve");
+    world.write("stars.txt", &(text.replace("main->solve", "main(int, char**)") + &other));
+    world.write("stars.toml", "[[expect]]\ncallpath = \"main(int, char**)\"\nat_most = 1e9\n");
+    let told = world.poise(["check", "stars.txt", "--expect", "stars.toml"]).status(0).stdout;
+    assert!(told.contains("1 pass, 0 fail, 0 undecided."), "{told}");
+    world.write("wrong.toml", "[[expect]]\ncallpath = \"main->slove\"\nat_most = 1.0\n");
+    let told = world.poise(["check", "a.txt", "--expect", "wrong.toml"]).status(3).stderr;
+    assert!(told.contains("the nearest of 1 are `main -> solve`"), "{told}");
+}

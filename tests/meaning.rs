@@ -205,8 +205,13 @@ fn folders_of_several_formats_are_refused_and_explained() {
         "{error}"
     );
     assert!(error.contains("--input-format cubex"), "{error}");
-    let told = world.poise(["import", "mixed", "--explain"]).status(5).stdout;
-    assert!(told.starts_with("format cubex\n"), "{told}");
+    // What explains it refuses it in the same words, and shows what the choice that it names would read.
+    let explained = world.poise(["import", "mixed", "--explain"]).status(3);
+    assert_eq!(explained.stderr, error);
+    let told = explained.stdout;
+    assert!(told.starts_with("format cubex, if --input-format cubex chooses it"), "{told}");
+    let chosen = world.poise(["import", "mixed", "--explain", "--input-format", "cubex"]).status(5).stdout;
+    assert!(chosen.starts_with("format cubex\n") && chosen.lines().skip(1).eq(told.lines().skip(1)), "{chosen}");
     assert!(told.contains("left out mixed/odd.p1.cali: this is cali, and of this folder cubex is read."), "{told}");
     assert!(told.contains("passed over 3 files that are no measurements: scorep.cfg (3 times)"), "{told}");
     let runs: Vec<&str> = told.lines().filter(|line| line.starts_with("run ")).collect();
@@ -227,6 +232,99 @@ fn folders_of_several_formats_are_refused_and_explained() {
     }
     let error = world.poise(["import", "mixed"]).status(3).stderr;
     assert!(error.contains("4 of extrap (such as a.txt) and 3 of cubex"), "{error}");
+}
+
+/// A pattern that fits no name is one mistake, and is told once.
+#[test]
+fn a_wrong_pattern_is_told_once() {
+    let world = World::new();
+    let set = dataset("cube/matrix");
+    let arguments = ["import", set.to_str().unwrap(), "--explain", "--pattern", "foo.{p}.x{n}"];
+    let told = world.poise(arguments).status(3).stderr;
+    assert_eq!(told.lines().count(), 1, "{told}");
+    let runs = fs::read_dir(&set).unwrap().filter(|e| e.as_ref().unwrap().path().is_dir()).count();
+    assert!(told.contains(&format!("`foo.{{p}}.x{{n}}`, nor of {} others. Change --pattern", runs - 1)), "{told}");
+}
+
+#[test]
+fn names_of_columns_tell_the_unit_of_times() {
+    let world = World::new();
+    let read = |columns: &str, status: i32| {
+        let outcome = world.poise(["import", "t.csv", "--columns", columns]).status(status);
+        (serde_json::from_str::<Value>(&outcome.stdout).unwrap_or_default(), outcome.stderr)
+    };
+    for (header, factor, name) in [
+        ("time_ms", 1e-3, "time"),
+        ("wall_us", 1e-6, "wall"),
+        ("time_s", 1.0, "time"),
+        ("t_nsec", 1e-9, "t"),
+        ("time[ms]", 1e-3, "time"),
+    ] {
+        world.write("t.csv", &table(factor).replacen("p,t\n", &format!("p,{header}\n"), 1));
+        let (found, _) = read(&format!("p=parameter,{header}=metric"), 0);
+        assert_eq!(
+            (&found["metrics"][0]["name"], &found["metrics"][0]["unit"]),
+            (&name.into(), &"s".into()),
+            "{header}"
+        );
+        assert!((found["values"][0].as_f64().unwrap() / 6.0 - 1.0).abs() < 1e-12, "{header}: {found}");
+    }
+    // What the hint proposes reads it so.
+    world.write("t.csv", &table(1e-3).replacen("p,t\n", "p,time_ms\n", 1));
+    let hint = world.poise(["model", "t.csv"]).status(3).stderr;
+    assert!(hint.contains("--columns 'p=parameter,time_ms=metric'"), "{hint}");
+    // One column in two units is not two repetitions, unless somebody says so.
+    world.write("t.csv", "p,time_ms,time_us\n2,1,1000\n4,2,2000\n");
+    let (_, error) = read("p=parameter,time_ms=metric,time_us=metric", 3);
+    assert!(error.contains("`time_us` and another column are both the metric `time`"), "{error}");
+    let (found, _) = read("p=parameter,time_ms=metric:time,time_us=metric:time", 0);
+    assert_eq!(found["values"], serde_json::json!([0.001, 0.001, 0.002, 0.002]));
+}
+
+#[test]
+fn a_table_with_a_row_for_each_value_is_read_as_its_hint_says() {
+    let world = World::new();
+    let rows = [2, 4, 8, 16, 32].map(|p| {
+        // The unit is told once for each p, or once at all.
+        format!("{p},time,{},{},solve\n{p},visits,,{p},solve\n", if p == 2 { "ms" } else { "" }, 10 * p)
+    });
+    world.write("long.csv", &format!("p,metric,unit,value,region\n{}", rows.concat()));
+    let hint = world.poise(["model", "long.csv"]).status(3).stderr;
+    let columns = hint.split('\'').nth(1).unwrap().to_owned() + ",region=callpath";
+    assert_eq!(columns, "p=parameter,metric=name,value=value,unit=unit,region=callpath");
+    let text = world.poise(["import", "long.csv", "--columns", &columns]).status(0).stdout;
+    let found: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(found["callpaths"], serde_json::json!([{"name": "solve"}]));
+    assert_eq!(found["metrics"][0]["unit"], "s");
+    let values: Vec<f64> = found["values"].as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect();
+    let expected = [0.02, 0.04, 0.08, 0.16, 0.32, 2.0, 4.0, 8.0, 16.0, 32.0];
+    assert!(values.iter().zip(expected).all(|(a, b)| (a / b - 1.0).abs() < 1e-12) && values.len() == 10, "{values:?}");
+}
+
+/// Our own JSON without a unit means the unit that the metric has everywhere; and one that does not tell what its values hold does
+/// not take that from another.
+#[test]
+fn our_own_json_tells_what_it_tells_and_no_more() {
+    let world = World::new();
+    world.write("t.csv", &table(1.0));
+    let text = world.poise(["import", "t.csv", "--columns", "p=parameter,t=metric:time"]).status(0).stdout;
+    world.write("told.json", &text);
+    world.write("bare.json", &text.replace("\"unit\":\"s\"", "\"unit\":\"\""));
+    let found = world.poise(["compare", "told.json", "bare.json", "--format", "json"]).status(0).stdout;
+    let found: Value = serde_json::from_str(&found).unwrap();
+    assert_eq!(
+        (found["pairs"][0]["ratio"]["value"].as_f64(), found["pairs"][0]["unit"].as_str()),
+        (Some(1.0), Some("s"))
+    );
+    let said =
+        world.poise(["import", "t.csv", "--columns", "p=parameter,t=metric:time", "--exclusive"]).status(0).stdout;
+    assert!(said.contains("\"callees\":\"excluded\"") && !text.contains("callees"));
+    world.write("said.json", &said);
+    let both = world.poise(["import", "said.json", "told.json"]).status(0);
+    assert!(!both.stdout.contains("callees"), "{}", both.stdout);
+    assert!(both.stderr.contains("told.json: It does not tell whether values"), "{}", both.stderr);
+    let both = world.poise(["import", "said.json", "told.json", "--exclusive"]).status(0);
+    assert!(both.stdout.contains("\"callees\":\"excluded\"") && both.stderr.is_empty(), "{}", both.stderr);
 }
 
 /// The number behind `before` in a text.
@@ -265,7 +363,7 @@ fn an_undecided_growth_names_its_rival_and_what_would_decide() {
     assert!([128.0, 256.0, 512.0].contains(&at), "{reason}");
     let off = fitted(&|p| p.powf(4.0 / 3.0), at) / fitted(&|p| p * p.log2(), at) - 1.0;
     // Coefficients are not those of the middle, since noise adds more than it takes away.
-    let (told, noise) = (number(reason, "differ by ") / 100.0, number(reason, "(noise ") / 100.0);
+    let (told, noise) = (number(reason, "differ by ") / 100.0, number(reason, "(measurements scatter by ") / 100.0);
     assert!((told - off).abs() < 0.05, "{reason}, and {off}");
     let runs = (3.0 * noise / told.ln_1p()).powi(2).ceil();
     assert!(reason.contains(&format!(": {runs} runs there would tell them apart")), "{reason}, and {runs}");

@@ -56,6 +56,38 @@ fn with_page() -> World {
     world
 }
 
+/// What models miss is not what repetitions scatter, and both are told where there are repetitions.
+#[test]
+fn scatter_about_models_is_told_apart_from_that_of_repetitions() {
+    let world = World::new();
+    // Two repetitions half a percent above and below what no function here follows.
+    let rows = |repetitions: &[f64]| -> String {
+        let points = [2.0_f64, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0].into_iter().enumerate();
+        let one = |(i, p): (usize, f64)| {
+            let missed = 1.0 + 0.2 * [1.0, -0.6, 0.8, -1.0, 0.5, 0.9, -0.9, -0.7][i];
+            repetitions.iter().map(|off| format!("{p},{}\n", p * missed * (1.0 + off))).collect::<String>()
+        };
+        format!("p,time\n{}", points.map(one).collect::<String>())
+    };
+    let told = |file: &str, repetitions: &[f64]| {
+        world.write(&format!("{file}.csv"), &rows(repetitions));
+        let page = format!("{file}.html");
+        let arguments = ["report", &format!("{file}.csv"), "--columns", "p=parameter,time=metric", "-o", &page];
+        world.poise(arguments).status(0);
+        world.read(&page)
+    };
+    let twice = told("twice", &[-0.005, 0.005]);
+    // Of two values at ± d the standard deviation is d times the root of two: 0.71 %.
+    assert!(
+        twice.contains("and repetitions about their mean by at most 0.7 %: the rest is what the models miss"),
+        "{twice}"
+    );
+    assert!(twice.contains("repetitions by 0.7 % about their mean"), "at the call path");
+    let once = told("once", &[0.0]);
+    assert!(once.contains("which only repetitions would tell apart") && !once.contains("repetitions about their mean"));
+    assert!(!once.contains("Noise, which is"), "what is not known is not called so");
+}
+
 #[test]
 fn without_a_file_the_ranking_is_a_plain_table() {
     let world = World::new();

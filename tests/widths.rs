@@ -1,5 +1,5 @@
-//! Tables as people see them: as wide as the terminal or COLUMNS allows, and in pipes whole, with nothing padded to the deepest
-//! call path.
+//! Tables as people see them: as wide as the terminal, COLUMNS there or --table-width allows, and in pipes whole, with nothing
+//! padded to the deepest call path.
 
 mod common;
 
@@ -61,9 +61,12 @@ fn rows(text: &str) -> Vec<&str> {
 
 #[test]
 fn in_a_pipe_every_call_path_is_a_whole_line_and_makes_no_other_line_long() {
-    let world = world();
+    let mut world = world();
     for command in COMMANDS {
         let text = world.poise(command).status(0).stdout;
+        // Shells that export it mean their terminal.
+        world.set("COLUMNS", "70");
+        assert_eq!(world.poise(command).status(0).stdout, text, "{command:?}");
         let rows = rows(&text);
         let whole = deep().replace("->", " -> ");
         let of_deep: Vec<&&str> = rows.iter().filter(|row| row.ends_with(&whole)).collect();
@@ -76,12 +79,13 @@ fn in_a_pipe_every_call_path_is_a_whole_line_and_makes_no_other_line_long() {
 }
 
 #[test]
-fn tables_are_as_wide_as_columns_says() {
-    let mut world = world();
+fn tables_are_as_wide_as_the_option_says() {
+    let world = world();
     for width in [60, 80, 120] {
-        world.set("COLUMNS", &width.to_string());
+        let option = ["--table-width".to_owned(), width.to_string()];
         for command in COMMANDS {
-            let text = world.poise(command).status(0).stdout;
+            let arguments = command.iter().map(|&word| word.to_owned()).chain(option.clone());
+            let text = world.poise(arguments).status(0).stdout;
             for row in rows(&text) {
                 assert!(row.chars().count() <= width, "{command:?} at {width}: {row}\n{text}");
             }
@@ -103,11 +107,15 @@ fn tables_are_as_wide_as_columns_says() {
 #[test]
 fn a_terminal_has_its_own_width() {
     let world = world();
-    for command in ["poise report deep.jsonl", "poise model deep.jsonl"] {
+    let seen_by = |command: &str| {
         let mut terminal =
             world.command("script", ["-qec", &format!("stty rows 40 columns 90; {command}"), "/dev/null"]);
         terminal.env("TERM", "xterm").stdin(std::process::Stdio::null());
-        let seen = outcome(terminal.output().unwrap()).status(0).stdout.replace('\r', "");
+        outcome(terminal.output().unwrap()).status(0).stdout.replace('\r', "")
+    };
+    assert!(seen_by("COLUMNS=70 poise model deep.jsonl").contains("To fit 70 columns:"));
+    for command in ["poise report deep.jsonl", "poise model deep.jsonl"] {
+        let seen = seen_by(command);
         let rows = rows(&seen);
         assert!(rows.len() >= 3 && rows.iter().all(|row| row.chars().count() <= 90), "{command}:\n{seen}");
         assert!(rows.iter().any(|row| row.chars().count() > 60), "the width is used: {seen}");

@@ -347,7 +347,7 @@ pub fn advise(experiment: &Experiment, fits: &Fits, options: &AdviseOptions) -> 
 }
 
 /// The metric in which runs are priced: the time, or where none is called so the first that is measured in seconds.
-fn time_of(experiment: &Experiment, fits: &Fits) -> Option<MetricId> {
+pub(crate) fn time_of(experiment: &Experiment, fits: &Fits) -> Option<MetricId> {
     let modelled = || fits.models.iter().map(|m| m.metric);
     let metric = |id: MetricId| &experiment.metrics[id as usize];
     let named = modelled().find(|&id| metric(id).name == "time");
@@ -375,22 +375,70 @@ fn candidates(experiment: &Experiment, target: &[f64]) -> Vec<(Vec<f64>, bool)> 
     others.map(|at| (is_measured(&at), at)).map(|(m, at)| (at, m)).collect()
 }
 
-/// The measured values of parameter `l`, and those that go on as the last two do while they stay below the target.
+/// The measured values of parameter `l`, and those that go on as they do while they stay below the target.
 fn axis(experiment: &Experiment, l: usize, target: f64) -> Vec<f64> {
     let mut values: Vec<f64> = experiment.points.iter().map(|point| point[l]).collect();
     values.sort_by(f64::total_cmp);
     values.dedup();
     let measured = values.len();
+    let family = Family::of(&values);
     while let [.., a, b] = values[..] {
-        // A constant factor where that is what the user chose, a constant step otherwise.
-        let is_geometric = measured > 2 && (values[1] / values[0] - values[2] / values[1]).abs() < 1e-9;
-        let next = if is_geometric { b * b / a } else { b + (b - a) };
+        let next = family.next(a, b);
         if !(next <= target && values.len() < measured + 4) {
             break;
         }
         values.push(next);
     }
     values
+}
+
+/// What the values of a parameter have in common, which those to measure next should share: a program may run on cubes alone.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Family {
+    /// A constant factor.
+    Geometric,
+    /// Powers of two, some of them left out.
+    PowersOfTwo,
+    /// Cubes or squares of whole numbers.
+    Powers(i32),
+    /// Anything else: the last step goes on.
+    Steps,
+}
+
+impl Family {
+    /// The family of `values`, which ascend and are different.
+    fn of(values: &[f64]) -> Self {
+        let factor = |pair: &[f64]| pair[1] / pair[0];
+        let all = |is_one: &dyn Fn(f64) -> bool| values.iter().all(|&x| x >= 1.0 && is_one(x));
+        if values.len() < 3 {
+            return Self::Steps;
+        }
+        if values.windows(2).all(|pair| (factor(pair) / factor(values) - 1.0).abs() < 1e-9) {
+            return Self::Geometric;
+        }
+        if all(&|x| x.log2().fract() == 0.0) {
+            return Self::PowersOfTwo;
+        }
+        let is_power = |power: i32| move |x: f64| root(x, power).powi(power) == x;
+        [3, 2].into_iter().find(|&power| all(&is_power(power))).map_or(Self::Steps, Self::Powers)
+    }
+
+    /// What comes after `a` and `b`, the last two.
+    fn next(self, a: f64, b: f64) -> f64 {
+        let next = match self {
+            Self::Geometric => b * b / a,
+            Self::PowersOfTwo => 2.0 * b,
+            Self::Powers(power) => (2.0 * root(b, power) - root(a, power)).powi(power),
+            Self::Steps => b + (b - a),
+        };
+        // Steps of 0.1 do not add up to tenths.
+        format!("{next:.11e}").parse().unwrap_or(next)
+    }
+}
+
+/// The whole number nearest to this root of `x`.
+fn root(x: f64, power: i32) -> f64 {
+    x.powf(1.0 / f64::from(power)).round()
 }
 
 /// All combinations, the last parameter varying fastest.
@@ -640,6 +688,26 @@ mod tests {
         let all = candidates(&experiment, &[16.0, 300.0]);
         assert_eq!(all.len(), 8, "the target itself is not a candidate: {all:?}");
         assert!(all.iter().all(|(_, was_measured)| *was_measured));
+    }
+
+    #[test]
+    fn values_to_measure_next_are_of_the_family_of_those_before() {
+        let next = |values: &[f64], target: f64| {
+            let mut builder = ExperimentBuilder::new(["p"]);
+            for &x in values {
+                builder.point(&[x]);
+            }
+            axis(&builder.finish(), 0, target)[values.len()..].to_vec()
+        };
+        assert_eq!(next(&[27.0, 64.0, 125.0, 216.0, 343.0], 2000.0), [512.0, 729.0, 1000.0, 1331.0]);
+        assert_eq!(next(&[8.0, 64.0, 216.0], 600.0), [512.0], "even edges stay even");
+        assert_eq!(next(&[4.0, 16.0, 36.0, 64.0], 200.0), [100.0, 144.0, 196.0]);
+        assert_eq!(next(&[1.0, 2.0, 8.0, 32.0], 200.0), [64.0, 128.0]);
+        assert_eq!(next(&[1.0, 8.0, 64.0], 600.0), [512.0], "a constant factor comes first");
+        assert_eq!(next(&[32.0, 64.0, 128.0, 256.0], 1024.0), [512.0, 1024.0]);
+        assert_eq!(next(&[10.0, 20.0, 40.0, 50.0], 70.0), [60.0, 70.0]);
+        let tenths: Vec<f64> = (1..=9).map(|i| f64::from(i) * 0.1).collect();
+        assert_eq!(next(&tenths, 1.35), [1.0, 1.1, 1.2, 1.3], "and no 1.3000000000000003");
     }
 
     #[test]

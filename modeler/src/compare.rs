@@ -1,8 +1,9 @@
 //! Two experiments side by side: how their models differ at a scale, and from which scale one overtakes the other.
 
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 
-use crate::experiment::{Experiment, OverRanks};
+use crate::experiment::{CallPathId, Experiment, MetricId, OverRanks};
 use crate::fit::Fits;
 use crate::model::{Model, Prediction};
 
@@ -130,6 +131,29 @@ impl fmt::Display for OtherUnits<'_> {
     }
 }
 
+/// A metric of which only one experiment tells the statistic over ranks, and which was taken for the same in both.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Assumed<'a> {
+    /// The metric's name.
+    pub metric: &'a str,
+    /// What the first experiment says.
+    pub first: Option<OverRanks>,
+    /// What the second experiment says.
+    pub second: Option<OverRanks>,
+}
+
+impl fmt::Display for Assumed<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let side = |over: Option<OverRanks>| {
+            over.map_or_else(
+                || "does not tell which value over ranks it is".to_owned(),
+                |o| format!("is the {} over ranks", o.name()),
+            )
+        };
+        write!(f, "{} {} in the first and {} in the second", self.metric, side(self.first), side(self.second))
+    }
+}
+
 /// A series by its names.
 pub type SeriesName<'a> = (Vec<&'a str>, &'a str);
 
@@ -142,6 +166,8 @@ pub struct Comparison<'a> {
     pub target: Vec<f64>,
     /// Series modelled in both, in the first experiment's order.
     pub pairs: Vec<Pair<'a>>,
+    /// Metrics that were taken for the same although only one experiment tells the statistic over ranks.
+    pub assumed: Vec<Assumed<'a>>,
     /// Metrics whose models are in units that cannot be compared, in the first experiment's order.
     pub other_units: Vec<OtherUnits<'a>>,
     /// Call path and metric of models that only the first has.
@@ -157,53 +183,90 @@ pub struct Comparison<'a> {
 /// A sentence, where the parameters of the two differ.
 pub fn compare<'a>(first: Side<'a>, second: Side<'a>, target: &[f64], level: f64) -> Result<Comparison<'a>, String> {
     let order = parameter_order(first.experiment, second.experiment)?;
-    let models = |side: Side<'a>| -> Vec<(Key<'a>, &'a Model)> {
-        side.fits.models.iter().map(|model| (key(side.experiment, model), model)).collect()
-    };
-    let (ours, theirs) = (models(first), models(second));
-    let find = |all: &[(Key<'a>, &'a Model)], key: &Key| all.iter().find(|(k, _)| k == key).map(|&(_, m)| m);
-    let names = |key: &Key<'a>| (key.0.clone(), key.1);
-    let range = Range { first: first.experiment, second: second.experiment, order: &order };
-    let unit = |side: Side<'a>, model: &Model| side.experiment.metrics[model.metric as usize].unit.as_str();
-    let mut other_units: Vec<OtherUnits> = Vec::new();
-    for (key, model) in &ours {
-        let Some(other) = find(&theirs, key) else { continue };
-        let units = OtherUnits { metric: key.1, first: unit(first, model), second: unit(second, other) };
-        if units.first != units.second && !other_units.contains(&units) {
-            other_units.push(units);
+    let (ours, theirs) = (Models::of(first), Models::of(second));
+    // Each must be the other's counterpart: what pairs exactly with one does not pair with a third that tells less.
+    let matched: Vec<(&Model, &Model)> = (first.fits.models.iter())
+        .filter_map(|model| Some((model, theirs.counterpart(first, model)?)))
+        .filter(|(model, other)| ours.counterpart(second, other).is_some_and(|back| std::ptr::eq(back, *model)))
+        .collect();
+    let metric = |side: Side<'a>, model: &Model| &side.experiment.metrics[model.metric as usize];
+    let (mut assumed, mut other_units): (Vec<Assumed>, Vec<OtherUnits>) = (Vec::new(), Vec::new());
+    let mut comparable = Vec::new();
+    for &(model, other) in &matched {
+        let (a, b) = (metric(first, model), metric(second, other));
+        if a.unit != b.unit {
+            let units = OtherUnits { metric: &a.name, first: &a.unit, second: &b.unit };
+            if !other_units.contains(&units) {
+                other_units.push(units);
+            }
+            continue;
+        }
+        comparable.push((model, other));
+        let taken = Assumed { metric: &a.name, first: a.over_ranks, second: b.over_ranks };
+        if a.over_ranks != b.over_ranks && !assumed.contains(&taken) {
+            assumed.push(taken);
         }
     }
-    let pair = |(key, model): &(Key<'a>, &'a Model)| {
-        find(&theirs, key).filter(|other| unit(first, model) == unit(second, other)).map(|other| {
-            let both = Both { first: model, second: other, order: &order, level };
-            let (a, b) = both.at(target);
-            Pair {
-                callpath: key.0.clone(),
-                metric: key.1,
-                unit: &first.experiment.metrics[model.metric as usize].unit,
-                first: (model, a),
-                second: (other, b),
-                ratio: Ratio::of(b, a),
-                crossovers: (0..target.len()).filter_map(|l| both.crossover(l, target, range.of(l))).collect(),
-            }
-        })
+    let range = Range { first: first.experiment, second: second.experiment, order: &order };
+    let pair = |(model, other): (&'a Model, &'a Model)| {
+        let both = Both { first: model, second: other, order: &order, level };
+        let (a, b) = both.at(target);
+        let (callpath, metric) = names(first, model);
+        Pair {
+            callpath,
+            metric,
+            unit: &first.experiment.metrics[model.metric as usize].unit,
+            first: (model, a),
+            second: (other, b),
+            ratio: Ratio::of(b, a),
+            crossovers: (0..target.len()).filter_map(|l| both.crossover(l, target, range.of(l))).collect(),
+        }
+    };
+    let series = |model: &Model| (model.callpath, model.metric);
+    let alone = |side: Side<'a>, matched: HashSet<(CallPathId, MetricId)>| {
+        side.fits.models.iter().filter(|m| !matched.contains(&series(m))).map(|m| names(side, m)).collect()
     };
     Ok(Comparison {
         parameters: &first.experiment.parameters,
         target: target.to_vec(),
-        pairs: ours.iter().filter_map(pair).collect(),
+        only_first: alone(first, matched.iter().map(|(m, _)| series(m)).collect()),
+        only_second: alone(second, matched.iter().map(|(_, m)| series(m)).collect()),
+        pairs: comparable.into_iter().map(pair).collect(),
+        assumed,
         other_units,
-        only_first: ours.iter().filter(|(k, _)| find(&theirs, k).is_none()).map(|(k, _)| names(k)).collect(),
-        only_second: theirs.iter().filter(|(k, _)| find(&ours, k).is_none()).map(|(k, _)| names(k)).collect(),
     })
 }
 
-/// What makes two series the same: call path, metric, and the statistic over ranks.
-type Key<'a> = (Vec<&'a str>, &'a str, Option<OverRanks>);
+fn names<'a>(side: Side<'a>, model: &Model) -> SeriesName<'a> {
+    (side.experiment.path(model.callpath), side.experiment.metrics[model.metric as usize].name.as_str())
+}
 
-fn key<'a>(experiment: &'a Experiment, model: &Model) -> Key<'a> {
-    let metric = &experiment.metrics[model.metric as usize];
-    (experiment.path(model.callpath), metric.name.as_str(), metric.over_ranks)
+/// The models of one experiment by the names of their series.
+#[derive(Debug)]
+pub struct Models<'a>(HashMap<SeriesName<'a>, Vec<(Option<OverRanks>, &'a Model)>>);
+
+impl<'a> Models<'a> {
+    /// Those of `side`.
+    #[must_use]
+    pub fn of(side: Side<'a>) -> Self {
+        let mut all: HashMap<SeriesName, Vec<_>> = HashMap::new();
+        for model in &side.fits.models {
+            let over_ranks = side.experiment.metrics[model.metric as usize].over_ranks;
+            all.entry(names(side, model)).or_default().push((over_ranks, model));
+        }
+        Self(all)
+    }
+
+    /// The model of the series that `model` is of in the experiment `side`: with the same call path, metric and statistic over
+    /// ranks. Where one of the two does not tell the statistic, as most formats do not, it is the only candidate.
+    #[must_use]
+    pub fn counterpart(&self, side: Side, model: &Model) -> Option<&'a Model> {
+        let candidates = self.0.get(&names(side, model))?;
+        let wanted = side.experiment.metrics[model.metric as usize].over_ranks;
+        let exact = candidates.iter().find(|(over, _)| *over == wanted);
+        let mut untold = candidates.iter().filter(|(over, _)| over.is_none() || wanted.is_none());
+        exact.or_else(|| untold.next().filter(|_| untold.next().is_none())).map(|(_, model)| *model)
+    }
 }
 
 /// For each parameter of the second experiment its index in the first.
@@ -355,6 +418,44 @@ mod tests {
         assert!(found.pairs.is_empty() && found.only_first.is_empty() && found.only_second.is_empty());
         let [only] = &found.other_units[..] else { panic!("{:?}", found.other_units) };
         assert_eq!(only.to_string(), "basic_blocks is without a unit in the first and in cycles in the second");
+    }
+
+    /// The same times as the statistics over ranks that `metrics` names.
+    fn over_ranks(metrics: &[Option<OverRanks>]) -> (Experiment, Fits) {
+        let mut builder = ExperimentBuilder::new(["p"]);
+        let solve = builder.callpath(["main", "solve"]);
+        for (i, over_ranks) in metrics.iter().enumerate() {
+            let time = builder.metric(Metric { name: "time".into(), unit: "s".into(), over_ranks: *over_ranks });
+            for p in [2.0, 4.0, 8.0, 16.0, 32.0] {
+                let point = builder.point(&[p]);
+                builder.add(solve, time, point, (i + 1) as f64 * p);
+            }
+        }
+        let experiment = builder.finish();
+        let fits = fit(&experiment, &Options::default());
+        (experiment, fits)
+    }
+
+    #[test]
+    fn a_statistic_that_one_side_does_not_tell_pairs_with_the_only_candidate() {
+        let mean = Some(OverRanks::Mean);
+        let of = |a: &[Option<OverRanks>], b: &[Option<OverRanks>]| {
+            let ((a, fa), (b, fb)) = (over_ranks(a), over_ranks(b));
+            let side = |experiment, fits| Side { experiment, fits };
+            let found = compare(side(&a, &fa), side(&b, &fb), &[64.0], 0.9).unwrap();
+            let values: Vec<[f64; 2]> =
+                found.pairs.iter().map(|p| [p.first.1.value, p.second.1.value].map(f64::round)).collect();
+            let assumed: Vec<String> = found.assumed.iter().map(ToString::to_string).collect();
+            (values, assumed, found.only_first.len(), found.only_second.len())
+        };
+        let told =
+            "time is the mean over ranks in the first and does not tell which value over ranks it is in the second";
+        assert_eq!(of(&[mean], &[None]), (vec![[64.0, 64.0]], vec![told.to_owned()], 0, 0));
+        assert_eq!(of(&[None], &[mean]).0, [[64.0, 64.0]]);
+        assert_eq!(of(&[mean], &[mean]), (vec![[64.0, 64.0]], vec![], 0, 0));
+        // What pairs exactly is not taken by another; that one is alone.
+        assert_eq!(of(&[None, mean], &[mean]), (vec![[128.0, 64.0]], vec![], 1, 0));
+        assert_eq!(of(&[mean], &[None, mean]), (vec![[64.0, 128.0]], vec![], 0, 1));
     }
 
     #[test]

@@ -18,6 +18,19 @@ pub enum OverRanks {
     Sum,
 }
 
+impl OverRanks {
+    /// `mean`, `maximum`, `minimum` or `sum`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Mean => "mean",
+            Self::Maximum => "maximum",
+            Self::Minimum => "minimum",
+            Self::Sum => "sum",
+        }
+    }
+}
+
 /// A measured quantity.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Metric {
@@ -220,6 +233,36 @@ impl Experiment {
     #[must_use]
     pub fn rounding(&self, metric: MetricId) -> f64 {
         self.rounded.iter().find(|(id, _)| *id == metric).map_or(0.0, |(_, deviation)| *deviation)
+    }
+
+    /// How far repetitions of `series` scatter: their standard deviation relative to the mean of their point, pooled over the
+    /// points by degrees of freedom. `None` where no point with a positive mean was repeated.
+    ///
+    /// ```
+    /// use modeler::experiment::{ExperimentBuilder, Metric};
+    ///
+    /// let mut builder = ExperimentBuilder::new(["p"]);
+    /// let time = builder.metric(Metric { name: "time".into(), unit: "s".into(), over_ranks: None });
+    /// let solve = builder.callpath(["main", "solve"]);
+    /// for (p, seconds) in [(2.0, 0.9), (2.0, 1.1), (4.0, 2.0)] {
+    ///     let point = builder.point(&[p]);
+    ///     builder.add(solve, time, point, seconds);
+    /// }
+    /// let experiment = builder.finish();
+    /// let scatter = experiment.scatter_of_repetitions(&experiment.series[0]).unwrap();
+    /// assert!((scatter - 0.02_f64.sqrt()).abs() < 1e-12); // 0.1² + 0.1², over one degree of freedom
+    /// ```
+    #[must_use]
+    pub fn scatter_of_repetitions(&self, series: &Series) -> Option<f64> {
+        let (mut squares, mut freedom) = (0.0, 0);
+        for (_, values) in self.measurements(series) {
+            let mean = values.iter().sum::<f64>() / values.len() as f64;
+            if values.len() > 1 && mean > 0.0 && mean.is_finite() {
+                squares += values.iter().map(|v| (v / mean - 1.0).powi(2)).sum::<f64>();
+                freedom += values.len() - 1;
+            }
+        }
+        (freedom > 0).then(|| (squares / freedom as f64).sqrt())
     }
 
     /// Names from the root to `callpath`.

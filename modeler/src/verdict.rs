@@ -141,8 +141,12 @@ impl Model {
             let mut x = corner.to_vec();
             x[parameter] *= 2_f64.powi(doubling);
             let ratio = (constant + terms.iter().map(|t| t.at(&x)).sum::<f64>()) / self.at(&x);
-            // What falls to nothing, or below, is as far away as can be.
-            let distance = if ratio > 0.0 { ratio.ln().abs() } else { f64::INFINITY };
+            // What falls to nothing, or below, is as far away as can be; two that both do are not apart.
+            let distance = match ratio {
+                r if r.is_nan() => 0.0,
+                r if r > 0.0 => r.ln().abs(),
+                _ => f64::INFINITY,
+            };
             let runs = (APART * noise.max(LEAST_NOISE) / distance).powi(2).ceil().max(1.0);
             (runs <= MOST_RUNS).then(|| Apart { at: x[parameter], off: (ratio - 1.0).abs(), runs: runs as u32 })
         };
@@ -262,6 +266,15 @@ mod tests {
                 "{rival:?}"
             );
         }
+    }
+
+    #[test]
+    fn shapes_that_both_give_nothing_are_nowhere_apart() {
+        let mut model = model("time", |p| 1e-3 * p * (1.0 + 0.1 * (p.log2() * 2.1).sin()));
+        assert_eq!(model.growth[0], bound(1, 0));
+        (model.constant, model.terms, model.uncertainty.rivals) = (0.0, Vec::new(), vec![(0.5, 0.0, Vec::new())]);
+        let rival = model.rival_of_growth(0, bound(0, 0), &[256.0]).expect("a shape without growth");
+        assert_eq!(rival.apart, None, "zero over zero is no distance");
     }
 
     #[test]

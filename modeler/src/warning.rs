@@ -91,11 +91,12 @@ pub const ALL: &[Explanation] = &[
     Explanation {
         code: PRIOR_MISFIT,
         title: "the times do not follow the effort",
-        text: "The times differ from every multiple of the effort model by far more than they differ among \
-               themselves. Work that is not counted may set the time here, such as memcpy and other functions of \
-               libraries that were not built with poise cc, or waiting, caches or contention. The shape of a \
-               computation is then searched in the times, if one is found that comes much closer; with \
-               `--method effort` it stays that of the effort.",
+        text: "However the effort's model is scaled, the times lie further from it than repetitions scatter and \
+               neighbouring points lie apart. So something that is not counted sets part of the time: memcpy and other \
+               functions of libraries that were not built with poise cc, waiting, caches or contention. Look at effort \
+               against time in poise report, along which parameter they part. The shape of a computation is then \
+               searched in the times, if one is found that comes much closer; with `--method effort` it stays that of \
+               the effort.",
     },
     Explanation {
         code: NO_EFFORT,
@@ -106,7 +107,8 @@ pub const ALL: &[Explanation] = &[
     Explanation {
         code: NOISY,
         title: "very noisy measurements",
-        text: "The estimated noise exceeds 30 %. The interval says what can be known; more repetitions narrow it.",
+        text: "The measurements scatter by more than 30 % about the model, by noise or because no function follows them, which \
+               repetitions tell apart. The interval says what can be known; where it is noise, more repetitions narrow it.",
     },
     Explanation {
         code: CONSTANT,

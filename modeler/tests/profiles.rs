@@ -602,6 +602,25 @@ mod by_hand {
         assert_eq!(instructions(&[(100, 100, 70), (50, 150, 90), (10, 160, 95)]), 95.0);
         assert_eq!(instructions(&[(100, 100, 70), (50, 150, 20), (90, 240, 80)]), 170.0);
         assert_eq!(instructions(&[(100, 100, 70), (50, 150, 70)]), 140.0, "a dump after so many instructions each");
+        // Where processors count, they tell: dumps of more instructions each are no counter that goes on.
+        let told = |simulated: [u64; 3], processor: &str| {
+            let own = [70, 90, 95];
+            let text: String = (0..3)
+                .map(|i| {
+                    let whole = dump((100, 100 * (i as u64 + 1), simulated[i]));
+                    let (one, other) = (own[i] - 20, 20);
+                    let counted = format!(
+                        "system.cpu0.{processor} {one} # Number (Count)\nsystem.cpu1.{processor} {other} # Number (Count)\n---------- End"
+                    );
+                    whole.replace("---------- End", &counted)
+                })
+                .collect();
+            values(&read_named("run.n4.txt", &text), "<root>", "simInsts", None)[0].1[0]
+        };
+        for processor in ["commitStats0.numInsts", "committedInsts"] {
+            assert_eq!(told([70, 90, 95], processor), 255.0, "reset: 70 + 90 + 95");
+            assert_eq!(told([70, 160, 255], processor), 255.0, "never reset: the last");
+        }
     }
 
     #[test]

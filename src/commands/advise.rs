@@ -7,7 +7,8 @@ use clap::Args;
 use modeler::advise::{Advice, AdviseOptions, End, Step, advise as plan, first_design};
 use modeler::formats::Input;
 use modeler::report::terminal::table;
-use modeler::report::{Table, default_target, doubt, quantity};
+use modeler::report::{Table, coordinate, default_target, doubt, quantity};
+use modeler::warning::PRIOR_MISFIT;
 use serde_json::{Map, Value, json};
 
 use crate::cli::{
@@ -41,7 +42,7 @@ pub struct AdviseArgs {
     /// Core-hours that may be spent; by default as many as help.
     #[arg(long, value_name = "CORE-HOURS", value_parser = parse_positive)]
     pub budget: Option<f64>,
-    /// Enough is when the interval at the target, without the noise of a single run, is this narrow on each side, relative
+    /// Enough is when the interval at the target, without the scatter of a single run, is this narrow on each side, relative
     /// to the prediction.
     #[arg(long, value_name = "SHARE", default_value_t = 0.05, value_parser = parse_positive)]
     pub tolerance: f64,
@@ -134,7 +135,11 @@ pub fn advise(arguments: &AdviseArgs, global: &GlobalArgs) -> Result<()> {
     let names = &experiment.parameters;
     let doubt = doubt(&experiment, &fits, &target, arguments.level);
     let text = match arguments.output.format {
-        OutputFormat::Human => for_people(&advice, names, &target, doubt.as_deref(), arguments),
+        OutputFormat::Human => {
+            let misses_effort = fits.models.iter().flat_map(|m| &m.warnings).any(|w| w.code == PRIOR_MISFIT);
+            let known = Known { doubt: doubt.as_deref(), misses_effort };
+            for_people(&advice, names, &target, &known, arguments)
+        }
         OutputFormat::Json => as_json(&advice, names, &target, doubt.as_deref(), arguments),
         OutputFormat::Csv => as_csv(&advice, names),
     };
@@ -227,28 +232,33 @@ fn as_csv(advice: &Advice, names: &[String]) -> String {
     text
 }
 
-fn for_people(
-    advice: &Advice,
-    names: &[String],
-    target: &[f64],
-    doubt: Option<&str>,
-    arguments: &AdviseArgs,
-) -> String {
-    let place = |at: &[f64]| names.iter().zip(at).map(|(n, x)| format!("{n} = {x}")).collect::<Vec<_>>().join(", ");
+/// What is known of the prediction beside the advice.
+struct Known<'a> {
+    /// Why more is uncertain than the interval says.
+    doubt: Option<&'a str>,
+    /// Whether there are times that do not follow their effort.
+    misses_effort: bool,
+}
+
+fn for_people(advice: &Advice, names: &[String], target: &[f64], known: &Known, arguments: &AdviseArgs) -> String {
+    let place = |at: &[f64]| {
+        names.iter().zip(at).map(|(n, x)| format!("{n} = {}", coordinate(*x))).collect::<Vec<_>>().join(", ")
+    };
     let (place_of_target, seconds, before) = (place(target), quantity(advice.seconds, "s"), percent(advice.before));
     let (noise, cost) = (percent(advice.noise), hours(advice.target_core_hours));
     let mut text = if arguments.each {
         format!(
             "At {place_of_target} the program is predicted to take {seconds}, and each of its call paths ± {before} in the mean over \
-             them (in a run there they have {noise} of noise beside that; it costs {cost} core-hours).\n"
+             them. A single run there may be {noise} off that as well, which is how far measurements scatter about their models; it \
+             costs {cost} core-hours.\n"
         )
     } else {
         format!(
-            "At {place_of_target} the program is predicted to take {seconds} ± {before} (a run there has {noise} of noise beside that, \
-             and costs {cost} core-hours).\n"
+            "At {place_of_target} the program is predicted to take {seconds} ± {before}. A single run there may be {noise} off that as \
+             well, which is how far measurements scatter about their models; it costs {cost} core-hours.\n"
         )
     };
-    if let Some(doubt) = doubt {
+    if let Some(doubt) = known.doubt {
         let _ = writeln!(text, "{doubt} Measure nearer to the target, or effort, before trusting the ±.");
     }
     if !advice.steps.is_empty() {
@@ -256,7 +266,7 @@ fn for_people(
             write!(text, "\n{}\n{}", heading("Runs to add, in this order", arguments), table(&steps(advice, names)));
     }
     text.push('\n');
-    text.push_str(&ending(advice, arguments, place));
+    text.push_str(&ending(advice, arguments, known.misses_effort, place));
     text
 }
 
@@ -271,13 +281,13 @@ fn steps(advice: &Advice, names: &[String]) -> Table {
         spent += s.core_hours;
         let kind = if s.is_repetition { "again" } else { "new" };
         let cells = [kind.to_owned(), quantity(s.seconds, "s"), hours(s.core_hours), hours(spent), percent(s.after)];
-        s.at.iter().map(f64::to_string).chain(cells).collect()
+        s.at.iter().map(|x| coordinate(*x)).chain(cells).collect()
     };
     Table { header: names.iter().cloned().chain(fixed).collect(), rows: advice.steps.iter().map(row).collect() }
 }
 
 /// What the plan's end means.
-fn ending(advice: &Advice, arguments: &AdviseArgs, place: impl Fn(&[f64]) -> String) -> String {
+fn ending(advice: &Advice, arguments: &AdviseArgs, misses_effort: bool, place: impl Fn(&[f64]) -> String) -> String {
     let tolerance = percent(arguments.tolerance);
     match (advice.end, &advice.too_expensive) {
         (End::Enough, _) if advice.steps.is_empty() => {
@@ -287,12 +297,14 @@ fn ending(advice: &Advice, arguments: &AdviseArgs, place: impl Fn(&[f64]) -> Str
         }
         (End::Enough, _) => format!("Then it is enough: the prediction is within ± {tolerance}.\n"),
         (End::NothingHelps, _) if advice.misfit > 0.5 * advice.before => format!(
-            "The models miss the measured points by more than noise explains, which is {} of the ±: more runs do not lessen \
-             that. See poise model -v for which call paths, and poise explain W008 for what it may be.\n",
-            percent(advice.misfit)
+            "Most of these ± {}, ± {} alone, is how far models miss the points that were measured, beyond their noise: more runs do \
+             not lessen that. In poise model the column error shows which call paths{}.\n",
+            percent(advice.before),
+            percent(advice.misfit),
+            if misses_effort { ", and poise explain W008 why times may not follow their effort" } else { "" }
         ),
         (End::NothingHelps, _) => {
-            "No run among the candidates would narrow the interval noticeably; measure larger points, or less noise.\n"
+            "No run among the candidates would narrow the interval noticeably; measure nearer to the target, or on a quieter machine.\n"
                 .into()
         }
         (End::Budget, Some(next)) => {

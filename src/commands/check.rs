@@ -1,14 +1,14 @@
 //! `poise check`: judge models against expectations, with intervals, so that noise does not fail a build.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use modeler::compare::Ratio;
+use modeler::compare::{Models, Ratio, Side};
 use modeler::experiment::{CallPathId, MetricId};
 use modeler::formats::Input;
 use modeler::report::terminal::{Narrow, fitted};
-use modeler::report::{Table, growth, largest, quantity};
+use modeler::report::{Table, coordinate, growth, largest, quantity};
 use modeler::verdict::{self, Apart, Verdict};
 use modeler::{Experiment, Fits, Model, Prediction};
 use serde::Serialize;
@@ -62,6 +62,10 @@ pub fn check(arguments: &CheckArgs, global: &GlobalArgs) -> Result<()> {
     let named: Vec<CallPathId> = expected.iter().flat_map(|e| named(&experiment, e)).map(|(path, _)| path).collect();
     let fits = input::fit_callpaths(&experiment, &arguments.fitted.fit, &named)?;
     let baselines = fit_all(baselines, &experiment, &fits, arguments)?;
+    let baselines = baselines
+        .iter()
+        .map(|(path, (experiment, fits))| (path.as_path(), (experiment, Models::of(Side { experiment, fits }))))
+        .collect();
     let judge = Judge { arguments, experiment: &experiment, fits: &fits, baselines };
     let mut checks = Vec::new();
     for expectation in &expected {
@@ -107,7 +111,7 @@ fn read_all(
     arguments: &CheckArgs,
     global: &GlobalArgs,
 ) -> Result<BTreeMap<PathBuf, Experiment>> {
-    let mut baselines = BTreeMap::new();
+    let (mut baselines, mut notes) = (BTreeMap::new(), BTreeSet::new());
     for expectation in expected {
         point(experiment, expectation, arguments)?;
         if named(experiment, expectation).is_empty() {
@@ -121,11 +125,28 @@ fn read_all(
                     let baseline = read_baseline(path, experiment, expectation, arguments, global)?;
                     baselines.insert(path.clone(), baseline);
                 }
-                same_unit(experiment, &baselines[path], expectation, arguments)?;
+                let baseline = &baselines[path];
+                same_unit(experiment, baseline, expectation, arguments)?;
+                let note = assumed(experiment, baseline, path, &expectation.metric);
+                notes.extend(note.filter(|_| !global.quiet));
             }
         }
     }
+    notes.iter().for_each(output::say);
     Ok(baselines)
+}
+
+/// That a metric was taken for the same although only one of the two tells which value over ranks it is, if so.
+fn assumed(experiment: &Experiment, baseline: &Experiment, path: &Path, metric: &str) -> Option<String> {
+    let is_told = |of: &Experiment| of.metrics.iter().any(|m| m.name == metric && m.over_ranks.is_some());
+    let silent = match (is_told(experiment), is_told(baseline)) {
+        (true, false) => format!("the baseline {}", path.display()),
+        (false, true) => "the input".to_owned(),
+        _ => return None,
+    };
+    Some(format!(
+        "{silent} does not tell which value over ranks {metric} is; it was taken for the same as in the other."
+    ))
 }
 
 fn known_parameters(
@@ -225,7 +246,8 @@ fn no_match(experiment: &Experiment, expectation: &Expectation, arguments: &Chec
     let series = experiment.series.iter().filter(|s| has_metric(s.metric));
     let mut paths: Vec<String> = series.map(|s| experiment.path(s.callpath).join(" -> ")).collect();
     paths.dedup();
-    paths.sort_by_cached_key(|path| distance(path, &expectation.callpath));
+    let pattern = arrows(&expectation.callpath, " -> ");
+    paths.sort_by_cached_key(|path| distance(path, &pattern));
     let told: Vec<String> = paths.iter().take(TOLD).map(|path| format!("`{path}`")).collect();
     let nearest = match told.len() {
         0 => "the input does not hold that metric".to_owned(),
@@ -243,7 +265,7 @@ struct Judge<'a> {
     arguments: &'a CheckArgs,
     experiment: &'a Experiment,
     fits: &'a Fits,
-    baselines: HashMap<PathBuf, (Experiment, Fits)>,
+    baselines: HashMap<&'a Path, (&'a Experiment, Models<'a>)>,
 }
 
 impl Judge<'_> {
@@ -356,7 +378,7 @@ impl Judge<'_> {
         let percent = |share: f64| format!("{} %", quantity(100.0 * share, ""));
         let decide = match rival.apart {
             Some(Apart { at, off, runs }) => format!(
-                "the two differ by {} at {} = {}: {} there would tell them apart (noise {})",
+                "the two differ by {} at {} = {}: {} there would tell them apart (measurements scatter by {} about the model)",
                 percent(off),
                 name[0],
                 quantity(at, ""),
@@ -364,7 +386,7 @@ impl Judge<'_> {
                 percent(rival.noise)
             ),
             None => format!(
-                "with noise of {} no few runs at up to 64 times the largest {} would tell them apart: measure with less noise, or effort",
+                "measurements scatter by {} about the model, so that no few runs at up to 64 times the largest {} would tell them apart: measure on a quieter machine, or effort",
                 percent(rival.noise),
                 name[0]
             ),
@@ -391,21 +413,16 @@ impl Judge<'_> {
 
     /// What the baseline's model of the same series gives at a point.
     fn baseline(&self, path: &Path, model: &Model, at: &[f64]) -> Option<Prediction> {
-        let (experiment, fits) = &self.baselines[path];
-        let names = self.experiment.path(model.callpath);
-        let metric = &self.experiment.metrics[model.metric as usize];
-        let same = |m: &&Model| {
-            let other = &experiment.metrics[m.metric as usize];
-            other.name == metric.name && other.over_ranks == metric.over_ranks && experiment.path(m.callpath) == names
-        };
-        let old = fits.models.iter().find(same)?;
+        let (experiment, models) = &self.baselines[path];
+        let old = models.counterpart(Side { experiment: self.experiment, fits: self.fits }, model)?;
         let position = |name: &String| self.experiment.parameters.iter().position(|p| p == name);
         let theirs: Vec<f64> = experiment.parameters.iter().filter_map(position).map(|k| at[k]).collect();
         Some(old.predict(&theirs, self.arguments.level.level))
     }
 
     fn shown(&self, at: &[f64]) -> String {
-        let named: Vec<String> = self.experiment.parameters.iter().zip(at).map(|(p, x)| format!("{p} = {x}")).collect();
+        let named: Vec<String> =
+            self.experiment.parameters.iter().zip(at).map(|(p, x)| format!("{p} = {}", coordinate(*x))).collect();
         named.join(", ")
     }
 }
@@ -414,10 +431,19 @@ impl Judge<'_> {
 fn named(experiment: &Experiment, expectation: &Expectation) -> Vec<(CallPathId, MetricId)> {
     let has_metric = |id: MetricId| experiment.metrics[id as usize].name == expectation.metric;
     let series = experiment.series.iter().map(|s| (s.callpath, s.metric)).filter(|&(_, metric)| has_metric(metric));
-    let is_named = |path: CallPathId| matches(&expectation.callpath, &experiment.path(path).join(" -> "));
+    let pattern = arrows(&expectation.callpath, "->");
+    let text = |path: CallPathId| experiment.path(path).join("->");
+    // Names in C++ have stars of their own: `main(int, char**)` is that call path, if there is one.
+    let is_literal = pattern.contains('*') && experiment.series.iter().any(|s| text(s.callpath) == pattern);
+    let is_named = |path: CallPathId| if is_literal { text(path) == pattern } else { matches(&pattern, &text(path)) };
     let mut found: Vec<(CallPathId, MetricId)> = series.filter(|&(path, _)| is_named(path)).collect();
     found.dedup();
     found
+}
+
+/// A call path or a pattern with this arrow between its names, whatever blanks were around the arrows.
+fn arrows(written: &str, arrow: &str) -> String {
+    written.split("->").map(str::trim).collect::<Vec<_>>().join(arrow)
 }
 
 /// Whether the text is the pattern, `*` standing for any text, also none.
@@ -446,7 +472,10 @@ fn for_people(checks: &[Judged], width: Option<usize>) -> String {
     let [pass, fail, open] = [Verdict::Pass, Verdict::Fail, Verdict::Undecided].map(|v| count(checks, v));
     let _ = writeln!(text, "{pass} pass, {fail} fail, {open} undecided.");
     if open > 0 {
-        let _ = writeln!(text, "Undecided is what noise leaves open; more points or repetitions decide it.");
+        let _ = writeln!(
+            text,
+            "Undecided is what the scatter of the measurements leaves open; more points or repetitions decide it."
+        );
     }
     for (check, reason) in checks.iter().filter_map(|check| Some((check, check.reason.as_ref()?))) {
         let _ = writeln!(text, "{}: {reason}", check.callpath.join(" -> "));
@@ -498,7 +527,15 @@ fn junit(checks: &[Judged]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::matches;
+    use super::{arrows, matches};
+
+    #[test]
+    fn blanks_around_arrows_do_not_matter() {
+        for written in ["main->solve", "main -> solve", " main  ->solve "] {
+            assert_eq!(arrows(written, " -> "), "main -> solve");
+        }
+        assert_eq!(arrows("main->*", "->"), "main->*");
+    }
 
     #[test]
     fn a_star_stands_for_any_text() {

@@ -1,12 +1,15 @@
 //! `poise compare`: the models of two experiments side by side.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use modeler::compare::{Comparison, Crossover, Pair, Side, Smaller, compare as compare_models, parameter_order};
+use modeler::compare::{
+    Comparison, Crossover, Pair, SeriesName, Side, Smaller, compare as compare_models, parameter_order,
+};
 use modeler::formats::{self, Input};
 use modeler::report::terminal::{Narrow, fitted};
-use modeler::report::{Table, default_target, quantity};
+use modeler::report::{Table, coordinate, default_target, quantity};
 
 use crate::cli::{CompareArgs, GlobalArgs, OutputFormat};
 use crate::commands::input;
@@ -33,8 +36,12 @@ pub fn compare(arguments: &CompareArgs, global: &GlobalArgs) -> Result<()> {
     let [a, b] = [&first, &second].map(|(input, fits)| Side { experiment: &input.experiment, fits });
     let found = compare_models(a, b, &target, arguments.level.level).map_err(Error::NotModelable)?;
     let other_units: Vec<String> = found.other_units.iter().map(ToString::to_string).collect();
-    if found.pairs.is_empty() && !other_units.is_empty() {
-        return Err(Error::NotModelable(format!("Nothing can be compared: {}.", other_units.join("; "))));
+    if found.pairs.is_empty() {
+        let why = if other_units.is_empty() { no_pair(a, b) } else { other_units.join("; ") };
+        return Err(Error::NotModelable(format!("Nothing can be compared: {why}.")));
+    }
+    if !global.quiet {
+        found.assumed.iter().for_each(|taken| output::say(format!("taken for the same: {taken}.")));
     }
     let text = match arguments.output.format {
         OutputFormat::Human => for_people(&found, arguments, global.verbose),
@@ -49,8 +56,33 @@ pub fn compare(arguments: &CompareArgs, global: &GlobalArgs) -> Result<()> {
     input::partial(&second.0.warnings, &second.1)
 }
 
+/// That no series is in both, and what each has.
+fn no_pair(a: Side, b: Side) -> String {
+    format!("no call path has a model of the same metric in both. A has {}; B has {}", contents(a), contents(b))
+}
+
+/// Such as `time (mean over ranks), visits at main, main -> solve and 10 more call paths`.
+fn contents(of: Side) -> String {
+    const NAMED: usize = 3;
+    let (mut metrics, mut paths): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
+    for model in &of.fits.models {
+        let metric = &of.experiment.metrics[model.metric as usize];
+        let over = metric.over_ranks.map_or_else(String::new, |over| format!(" ({} over ranks)", over.name()));
+        let names = [
+            (format!("{}{over}", metric.name), &mut metrics),
+            (of.experiment.path(model.callpath).join(" -> "), &mut paths),
+        ];
+        names.into_iter().filter(|(name, all)| !all.contains(name)).for_each(|(name, all)| all.push(name));
+    }
+    let more = paths.len().saturating_sub(NAMED);
+    let more = if more == 0 { String::new() } else { format!(" and {more} more call paths") };
+    paths.truncate(NAMED);
+    format!("{} at {}{more}", metrics.join(", "), paths.join(", "))
+}
+
 fn for_people(found: &Comparison, arguments: &CompareArgs, verbose: bool) -> String {
-    let at: Vec<String> = found.parameters.iter().zip(&found.target).map(|(p, x)| format!("{p} = {x}")).collect();
+    let at: Vec<String> =
+        found.parameters.iter().zip(&found.target).map(|(p, x)| format!("{p} = {}", coordinate(*x))).collect();
     let (first, second) = (arguments.first.display(), arguments.second.display());
     let mut text = format!("A is {first}, B is {second}; at {}:\n", at.join(", "));
     let has_time = found.pairs.iter().any(|p| p.metric == "time");
@@ -66,13 +98,26 @@ fn for_people(found: &Comparison, arguments: &CompareArgs, verbose: bool) -> Str
     if hidden > 0 {
         let _ = writeln!(text, "{hidden} pairs of effort metrics are not shown; -v or --format json has them.");
     }
-    for (list, name) in [(&found.only_first, "A"), (&found.only_second, "B")] {
-        for of_path in list.chunk_by(|a, b| a.0 == b.0) {
-            let metrics: Vec<&str> = of_path.iter().map(|(_, metric)| *metric).collect();
+    only(&mut text, found, (&found.only_first, &found.only_second), "A");
+    only(&mut text, found, (&found.only_second, &found.only_first), "B");
+    text
+}
+
+/// What only the experiment `name` has: metrics that the other has nowhere in one line, and others by call path.
+fn only(text: &mut String, found: &Comparison, (list, other): (&[SeriesName], &[SeriesName]), name: &str) {
+    let theirs: BTreeSet<&str> =
+        found.pairs.iter().map(|pair| pair.metric).chain(other.iter().map(|(_, metric)| *metric)).collect();
+    let nowhere: BTreeSet<&str> = list.iter().map(|(_, metric)| *metric).filter(|m| !theirs.contains(m)).collect();
+    if !nowhere.is_empty() {
+        let _ =
+            writeln!(text, "only {name} has the metrics {}", nowhere.iter().copied().collect::<Vec<_>>().join(", "));
+    }
+    for of_path in list.chunk_by(|a, b| a.0 == b.0) {
+        let metrics: Vec<&str> = of_path.iter().map(|(_, m)| *m).filter(|m| !nowhere.contains(m)).collect();
+        if !metrics.is_empty() {
             let _ = writeln!(text, "only {name} has {}: {}", of_path[0].0.join(" -> "), metrics.join(", "));
         }
     }
-    text
 }
 
 fn pairs_table(pairs: &[&Pair], parameters: &[String]) -> Table {

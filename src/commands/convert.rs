@@ -14,8 +14,9 @@ use crate::output::{self, NotWritten};
 pub fn import(arguments: &ImportArgs, global: &GlobalArgs) -> Result<()> {
     let destination = arguments.output.as_deref();
     if arguments.explain {
-        let (input, left) = input::survey(&arguments.input, global)?;
+        let (input, mut left) = input::survey(&arguments.input, global)?;
         output::deliver(&explain(&input, &left), destination)?;
+        left.refused.take().map_or(Ok(()), Err)?;
         return complete(left.odd.len(), &input.warnings);
     }
     let input = input::read(&arguments.input, global)?;
@@ -57,7 +58,13 @@ fn not_written(error: WriteError) -> NotWritten {
 
 fn explain(input: &Input, left: &Left) -> String {
     let experiment = &input.experiment;
-    let mut text = format!("format {}\n", input.format);
+    let mut text = match left.refused {
+        None => format!("format {}\n", input.format),
+        Some(_) => format!(
+            "format {0}, if --input-format {0} chooses it: without that, this folder is refused\n",
+            input.format
+        ),
+    };
     for error in &left.odd {
         let _ = writeln!(text, "left out {error}");
     }
@@ -90,7 +97,7 @@ fn explain(input: &Input, left: &Left) -> String {
     for (id, metric) in experiment.metrics.iter().enumerate() {
         let count = experiment.series.iter().filter(|s| s.metric as usize == id).count();
         let unit = if metric.unit.is_empty() { String::new() } else { format!(" [{}]", metric.unit) };
-        let over = metric.over_ranks.map_or_else(String::new, |o| format!(", {o:?} over ranks").to_lowercase());
+        let over = metric.over_ranks.map_or_else(String::new, |o| format!(", {} over ranks", o.name()));
         let _ = writeln!(text, "metric {}{unit}{over}: {count} call paths", metric.name);
     }
     let included = match experiment.included {
@@ -145,6 +152,7 @@ mod tests {
     fn files_that_are_nothing_are_told_by_their_names_the_commonest_first() {
         let left = |list: &[(&str, usize)]| Left {
             odd: Vec::new(),
+            refused: None,
             unknown: list.iter().map(|&(name, count)| (name.to_owned(), count)).collect(),
         };
         assert_eq!(passed_over(&left(&[])), "");

@@ -65,6 +65,8 @@ pub struct Left {
     pub odd: Vec<ReadError>,
     /// Names of files that are none, each with how many there are.
     pub unknown: BTreeMap<String, usize>,
+    /// Why other commands refuse the inputs as they are.
+    pub refused: Option<Error>,
 }
 
 /// Goes through all inputs, past those that cannot be read, which come beside what the others hold. Where there is nothing
@@ -73,7 +75,7 @@ pub struct Left {
 /// # Errors
 /// Not one input can be read.
 pub fn survey(arguments: &InputArgs, global: &GlobalArgs) -> Result<(Input, Left)> {
-    let formats::Survey { input, mut odd, unknown } =
+    let formats::Survey { input, mut odd, unknown, refused } =
         formats::survey(&arguments.inputs, &read_options(&arguments.read)?);
     let input = input.map_err(|error| {
         // The last one is the command's own error.
@@ -82,7 +84,7 @@ pub fn survey(arguments: &InputArgs, global: &GlobalArgs) -> Result<(Input, Left
         told(error, global.verbose)
     })?;
     noted(&input, &arguments.read, global)?;
-    Ok((input, Left { odd, unknown }))
+    Ok((input, Left { odd, unknown, refused: refused.map(unreadable) }))
 }
 
 /// Tells what readers noticed.

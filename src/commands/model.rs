@@ -89,7 +89,7 @@ pub struct Shown {
     pub noun: &'static str,
     /// The metrics that are shown.
     pub metrics: Metrics,
-    /// Whether noise and the hypotheses that lost are shown.
+    /// Whether the scatter and the hypotheses that lost are shown.
     pub verbose: bool,
 }
 
@@ -111,7 +111,7 @@ pub fn for_people(experiment: &Experiment, fits: &Fits, shown: &Shown, destinati
         }
         let unit = if metric.unit.is_empty() { String::new() } else { format!(" [{}]", metric.unit) };
         let _ = writeln!(text, "{}", output::heading(&format!("{}{unit}", metric.name), destination));
-        let narrow = Narrow { least_needed: &["noise", "shape from", "growth"], broken: &["model"] };
+        let narrow = Narrow { least_needed: &["scatter", "shape from", "growth"], broken: &["model"] };
         text.push_str(&fitted(&models_table(experiment, &models, noun), width, narrow));
         text.push_str(&explanation(experiment, &models, std::mem::replace(&mut explained, true)));
         if verbose {
@@ -137,7 +137,7 @@ pub fn for_people(experiment: &Experiment, fits: &Fits, shown: &Shown, destinati
 }
 
 fn models_table(experiment: &Experiment, models: &[&Model], noun: &str) -> Table {
-    let header = ["growth", "shape from", "error", "noise", "model", noun].map(str::to_owned).to_vec();
+    let header = ["growth", "shape from", "error", "scatter", "model", noun].map(str::to_owned).to_vec();
     let percent = |share: Option<f64>| match share {
         None => "n/a".to_owned(),
         Some(s) if s >= 10.0 => "> 1000 %".to_owned(),
@@ -161,13 +161,14 @@ fn explanation(experiment: &Experiment, models: &[&Model], is_known: bool) -> St
     let mut text = String::new();
     if !is_known {
         text.push_str(
-            "Error: how far the function misses a measurement when it is fitted to all the others, on average over the points left out.\n",
+            "Error: how far the function misses a measurement when it is fitted to all the others, on average over the points left out.\n\
+             Scatter: how far measurements lie about the model as a standard deviation, by noise or because it misses something.\n",
         );
     }
     let lacks_error = models.iter().any(|m| m.quality.cross_validated_relative_error.is_none());
     match (lacks_error, models.iter().any(|m| m.quality.noise.is_none())) {
         (true, _) => text.push_str("It is n/a where points are too few or all values are 0.\n"),
-        (false, true) => text.push_str("Noise is n/a where there are too few measurements to tell it from growth.\n"),
+        (false, true) => text.push_str("Scatter is n/a where there are too few measurements to tell it from growth.\n"),
         (false, false) => {}
     }
     if models.iter().any(|m| origin(experiment, m).ends_with("cost model")) {
@@ -185,8 +186,8 @@ fn noise_level(models: &[&Model], noun: &str) -> String {
     let (Some(least), Some(most)) = (noise.first(), noise.last()) else { return String::new() };
     let middle = noise[noise.len() / 2];
     match noise.len() {
-        1 => format!("Noise: {middle:.1} %.\n"),
-        count => format!("Noise: {middle:.1} % at the middle one of {count} {noun}s, {least:.1} % to {most:.1} %.\n"),
+        1 => format!("Scatter: {middle:.1} %.\n"),
+        count => format!("Scatter: {middle:.1} % at the middle one of {count} {noun}s, {least:.1} % to {most:.1} %.\n"),
     }
 }
 

@@ -1,6 +1,6 @@
 //! What all readers fill: one experiment over one set of parameters, however many inputs it comes from.
 
-use super::error::{ErrorKind, LOST_DIGITS, Place, ReadError, ReadWarning};
+use super::error::{ErrorKind, IGNORED, LOST_DIGITS, Place, ReadError, ReadWarning};
 use super::profiles::Measured;
 use super::runs::{MeasuredRun, Run};
 use super::{ReadOptions, RunFound, Values, units};
@@ -18,6 +18,8 @@ pub(crate) struct Collector {
     builder: ExperimentBuilder,
     /// See [`Collector::include`].
     included: Option<Values>,
+    /// Inputs, and whether each says what its values include.
+    inputs: Vec<(Place, bool)>,
     values: usize,
     lost_digits: usize,
     first_lost: Option<Place>,
@@ -134,6 +136,11 @@ impl Collector {
         self.builder.add(callpath, metric.id, point, converted);
     }
 
+    /// The next input, and whether the user or its format says what its values include. Where neither does, the input may.
+    pub fn begin(&mut self, place: Place, is_told: bool) {
+        self.inputs.push((place, is_told));
+    }
+
     /// Says what the values of the input at `place` include. All inputs must agree, and agree with what the user says.
     pub fn include(&mut self, values: Values, place: &Place) -> Result<(), ReadError> {
         match self.included {
@@ -149,6 +156,7 @@ impl Collector {
             }
             _ => {
                 self.included = Some(values);
+                self.inputs.last_mut().into_iter().for_each(|(_, is_told)| *is_told = true);
                 Ok(())
             }
         }
@@ -185,7 +193,14 @@ impl Collector {
             }
             return Err(error);
         }
-        self.included.into_iter().for_each(|values| self.builder.include(values));
+        match self.inputs.iter().find(|(_, is_told)| !is_told).map(|(place, _)| place.clone()) {
+            Some(silent) if self.included.is_some() => {
+                let message = "It does not tell whether values of call paths hold those of callees, and others of the inputs do, so it is \
+                               judged by the values of all. --inclusive or --exclusive says it.";
+                self.warn(IGNORED, silent, message);
+            }
+            _ => self.included.into_iter().for_each(|values| self.builder.include(values)),
+        }
         Ok((self.builder.finish(), self.warnings))
     }
 }

@@ -3,7 +3,8 @@
 use serde::Serialize;
 
 use super::models::{ByParameter, Number, json};
-use crate::compare::{Comparison, Crossover, OtherUnits, Pair, Ratio, SeriesName, Smaller};
+use crate::compare::{Assumed, Comparison, Crossover, OtherUnits, Pair, Ratio, SeriesName, Smaller};
+use crate::experiment::OverRanks;
 use crate::model::Prediction;
 
 #[derive(Serialize)]
@@ -13,9 +14,17 @@ struct ComparisonFile<'a> {
     level: f64,
     at: ByParameter<'a, Number>,
     pairs: Vec<PairEntry<'a>>,
+    assumed: Vec<AssumedEntry<'a>>,
     other_units: Vec<UnitsEntry<'a>>,
     only_first: Vec<SeriesEntry<'a>>,
     only_second: Vec<SeriesEntry<'a>>,
+}
+
+#[derive(Serialize)]
+struct AssumedEntry<'a> {
+    metric: &'a str,
+    first: Option<&'static str>,
+    second: Option<&'static str>,
 }
 
 #[derive(Serialize)]
@@ -93,6 +102,7 @@ pub fn comparison_json(comparison: &Comparison, second_parameters: &[String], le
         level,
         at: ByParameter(comparison.parameters, comparison.target.iter().map(|&x| Number(x)).collect()),
         pairs: comparison.pairs.iter().map(pair).collect(),
+        assumed: comparison.assumed.iter().map(assumed).collect(),
         other_units: comparison.other_units.iter().map(units).collect(),
         only_first: comparison.only_first.iter().map(series).collect(),
         only_second: comparison.only_second.iter().map(series).collect(),
@@ -122,6 +132,10 @@ fn pair_entry<'a>(comparison: &'a Comparison, second: &[String], pair: &'a Pair)
         ratio: IntervalEntry::ratio(pair.ratio),
         crossovers: pair.crossovers.iter().map(crossover).collect(),
     }
+}
+
+fn assumed<'a>(of: &Assumed<'a>) -> AssumedEntry<'a> {
+    AssumedEntry { metric: of.metric, first: of.first.map(OverRanks::name), second: of.second.map(OverRanks::name) }
 }
 
 fn units<'a>(of: &OtherUnits<'a>) -> UnitsEntry<'a> {

@@ -114,7 +114,8 @@ pub(super) fn choose(source: &Source, into: &mut Collector) -> Result<&'static d
     let counts = counts_with_runs(&contents, folder);
     let of_runs = counts.iter().filter(|(format, ..)| is_of_runs(*format)).count();
     let most = counts.first().map_or(reader.format(), |(format, ..)| *format);
-    if of_runs < 2 && is_of_runs(most) {
+    // What `poise run` left cannot be meant otherwise, however much was exported from it.
+    if of_runs < 2 && (is_of_runs(most) || reader.format() == Format::Runs) {
         let others: Vec<_> = counts.into_iter().filter(|(other, ..)| *other != reader.format()).collect();
         if !others.is_empty() {
             let message = format!(

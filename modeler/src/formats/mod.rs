@@ -157,6 +157,11 @@ impl Format {
         Self::Csv,
     ];
 
+    /// Names of the formats that are read.
+    pub fn read_names() -> impl Iterator<Item = &'static str> {
+        Self::ALL.iter().filter(|(format, _)| *format != Self::Parquet).map(|(_, name)| *name)
+    }
+
     /// The name on the command line.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -362,8 +367,9 @@ impl<'a> Gathered<'a> {
                 return Err(error.advice("Convert one of them with poise import"));
             }
             Some(_) => {}
-            None => self.first = Some((reader.format(), place)),
+            None => self.first = Some((reader.format(), place.clone())),
         }
+        self.collector.begin(place, said.is_some() || !is_untold);
         reader.read(source, &mut self.collector)
     }
 
@@ -483,8 +489,8 @@ fn not_recognised(source: &Source, reasons: Vec<(Format, String)>) -> ReadError 
         let what = "the format was not recognised: this is a table, and the roles of its columns are not known";
         return ReadError::new(ErrorKind::NotRecognised, source.place(), what)
             .advice(format!(
-                "Give those that matter, for example --columns '{roles}'; times in another unit than seconds need it, \
-                 as in wall=metric:time[ms]"
+                "Give those that matter, for example --columns '{roles}'; times in another unit than seconds need it: in the name, \
+                 as in time_ms and time [ms], in a column with the role unit, or as in wall=metric:time[ms]"
             ))
             .reasons(reasons);
     }

@@ -422,12 +422,7 @@ fn prediction_entry<'a>(experiment: &'a Experiment, prediction: &PredictionAt) -
 }
 
 pub(super) fn over_ranks(metric: &Metric) -> Option<&'static str> {
-    metric.over_ranks.map(|over_ranks| match over_ranks {
-        OverRanks::Mean => "mean",
-        OverRanks::Maximum => "maximum",
-        OverRanks::Minimum => "minimum",
-        OverRanks::Sum => "sum",
-    })
+    metric.over_ranks.map(OverRanks::name)
 }
 
 pub(super) fn kind(kind: Kind) -> &'static str {

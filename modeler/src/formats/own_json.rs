@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use serde::{Deserialize, Serialize};
 
-use super::collect::{Collector, Quantity};
+use super::collect::{Collector, Quantity, default_unit};
 use super::error::{Place, ReadError};
 use super::json::{Document, Step, first_object_string, is_json_object};
 use super::source::Source;
@@ -242,7 +242,8 @@ fn declare(file: &File, document: &Document, into: &mut Collector) -> Result<Ids
     }
     for m in &file.metrics {
         let over_ranks = m.over_ranks.map(OverRanks::from);
-        let id = into.metric(Metric { name: m.name.clone(), unit: m.unit.clone(), over_ranks });
+        let unit = if m.unit.is_empty() { default_unit(&m.name) } else { &m.unit };
+        let id = into.metric(Metric { name: m.name.clone(), unit: unit.to_owned(), over_ranks });
         m.rounding.filter(|d| d.is_finite() && *d > 0.0).iter().for_each(|deviation| into.rounded(id, *deviation));
         ids.metrics.push(id);
     }

@@ -4,7 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use super::error::ReadError;
+use super::collect::Collector;
+use super::error::{ErrorKind, ReadError};
 use super::source::Source;
 use super::{Format, Gathered, Input, ReadOptions, asked, folders, profiles, runs};
 
@@ -17,6 +18,8 @@ pub struct Survey {
     pub odd: Vec<ReadError>,
     /// Names of files in folders that are no measurements, each with how many there are.
     pub unknown: BTreeMap<String, usize>,
+    /// Why [`super::read`] refuses a folder of which this shows what one format in it holds, if there is one.
+    pub refused: Option<ReadError>,
 }
 
 /// Reads `inputs` as [`super::read`] does, but leaves out those that cannot be read, have another format than most, or have
@@ -24,7 +27,12 @@ pub struct Survey {
 #[must_use]
 pub fn survey(inputs: &[PathBuf], options: &ReadOptions) -> Survey {
     if inputs.iter().any(|path| path == Path::new("-")) {
-        return Survey { input: super::read(inputs, options), odd: Vec::new(), unknown: BTreeMap::new() };
+        return Survey {
+            input: super::read(inputs, options),
+            odd: Vec::new(),
+            unknown: BTreeMap::new(),
+            refused: None,
+        };
     }
     let format = asked(options).or_else(|| most_common(inputs));
     // So the first input does not decide what the others should be.
@@ -38,7 +46,7 @@ pub fn survey(inputs: &[PathBuf], options: &ReadOptions) -> Survey {
                 Err(error) => error,
                 Ok((place, own)) => {
                     let what = format!("this is {own}, while most inputs are {}", format.map_or("", Format::name));
-                    ReadError::new(super::ErrorKind::NotRecognised, place, what).expected("inputs of one format")
+                    ReadError::new(ErrorKind::NotRecognised, place, what).expected("inputs of one format")
                 }
             };
         odd.push((place_of(path), error));
@@ -56,7 +64,10 @@ pub fn survey(inputs: &[PathBuf], options: &ReadOptions) -> Survey {
             let last = |error| (usize::MAX, error);
             odd.extend(runs::odd(&mut gathered.collector.runs).into_iter().map(last));
             odd.extend(profiles::odd(&mut gathered.collector.profiles, options).into_iter().map(last));
-            break gathered.finish();
+            break gathered.finish().map_err(|nothing| match odd.first() {
+                Some((_, error)) if nothing.kind == ErrorKind::NotModelable => error.clone(),
+                _ => nothing,
+            });
         }
         // What a failed input may have added goes with everything else: the good ones are read again.
         odd.append(&mut bad);
@@ -66,6 +77,8 @@ pub fn survey(inputs: &[PathBuf], options: &ReadOptions) -> Survey {
         }
     };
     let mut unknown = BTreeMap::new();
+    let refused = |path: &&PathBuf| folders::choose(&Source::open(path).ok()?, &mut Collector::default()).err();
+    let refused = if asked(options).is_some() { None } else { wanted.iter().find_map(refused) };
     for path in wanted {
         let Ok(Input { format, .. }) = &input else { break };
         let left = folders::left_out(path, *format);
@@ -73,7 +86,7 @@ pub fn survey(inputs: &[PathBuf], options: &ReadOptions) -> Survey {
         left.unknown.into_iter().for_each(|(name, count)| *unknown.entry(name).or_default() += count);
     }
     odd.sort_by_key(|(place, _)| *place);
-    Survey { input, odd: odd.into_iter().map(|(_, error)| error).collect(), unknown }
+    Survey { input, odd: odd.into_iter().map(|(_, error)| error).collect(), unknown, refused }
 }
 
 fn detected(path: &Path) -> Option<Format> {

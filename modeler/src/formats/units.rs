@@ -27,8 +27,14 @@ impl Kind {
     }
 }
 
-/// What kind of quantity the public interface's metric of this name is, where it is one of these kinds.
+/// What kind of quantity the public interface's metric of this name is, or the least, most or sum of one over ranks or calls as
+/// Score-P and our own exports name it (`max_time`, `time_minimum`), where it is one of these kinds.
 pub(crate) fn kind_of(metric: &str) -> Option<Kind> {
+    let prefixed = ["min_", "max_", "sum_"].iter().find_map(|prefix| metric.strip_prefix(prefix));
+    let suffixed = || ["_minimum", "_maximum", "_sum"].iter().find_map(|suffix| metric.strip_suffix(suffix));
+    if let Some(plain) = prefixed.or_else(suffixed) {
+        return kind_of(plain);
+    }
     match metric {
         "time" | "wait_time" | "late_sender" | "late_receiver" => Some(Kind::Time),
         "bytes_sent" | "bytes_received" => Some(Kind::Data),
@@ -76,9 +82,69 @@ pub(crate) fn base(unit: &str) -> Option<(Kind, f64)> {
     })
 }
 
+/// Endings of names that are a unit of time. Others, such as `_min` and `_d`, mean something else more often.
+const ENDINGS: [&str; 14] = [
+    "ns",
+    "us",
+    "\u{b5}s",
+    "\u{3bc}s",
+    "ms",
+    "s",
+    "nsec",
+    "usec",
+    "msec",
+    "sec",
+    "secs",
+    "seconds",
+    "milliseconds",
+    "microseconds",
+];
+/// Ends of names behind which `_s` is part of a rate, as in `flop_s` and `bytes_per_sec`.
+const RATES: [&str; 8] = ["per", "flop", "flops", "ops", "rate", "bandwidth", "throughput", "byte"];
+
+/// The name and the unit of a metric such as `time_ms` or `wall_usec`: times whose name ends in their unit.
+pub(crate) fn in_name(name: &str) -> Option<(&str, &str)> {
+    let (rest, unit) = name.rsplit_once('_')?;
+    let last = rest.rsplit('_').next()?.to_ascii_lowercase();
+    let is_rate = base(&last).is_some() || base(rest).is_some() || RATES.iter().any(|rate| last.ends_with(rate));
+    let known =
+        ENDINGS.iter().find(|ending| unit == **ending || unit.len() > 2 && unit.eq_ignore_ascii_case(ending))?;
+    (!rest.is_empty() && !is_rate).then_some((rest, *known))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_of_times_end_in_their_unit() {
+        for (name, expected) in [
+            ("time_ms", ("time", "ms")),
+            ("wall_usec", ("wall", "usec")),
+            ("solve_time_s", ("solve_time", "s")),
+            ("Time_SEC", ("Time", "sec")),
+            ("t_ns", ("t", "ns")),
+        ] {
+            assert_eq!(in_name(name), Some(expected));
+            assert_eq!(base(expected.1).unwrap().0, Kind::Time);
+        }
+        // Rates, a minimum, a size, a name that is no more than a unit.
+        for name in ["bytes_per_s", "flops_s", "GB_s", "bytes_s", "time_min", "time_MS", "size_kb", "_ms", "ms", "time"]
+        {
+            assert_eq!(in_name(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn statistics_of_a_time_are_times() {
+        for name in ["time", "max_time", "min_time_minimum", "sum_wait_time", "min_min_time"] {
+            assert_eq!(kind_of(name), Some(Kind::Time), "{name}");
+        }
+        assert_eq!(kind_of("max_bytes_sent"), Some(Kind::Data));
+        for name in ["max_visits", "time_max", "runtime_sum", "min_"] {
+            assert_eq!(kind_of(name), None, "{name}");
+        }
+    }
 
     #[test]
     fn one_hour_is_the_same_in_every_unit() {

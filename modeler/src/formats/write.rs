@@ -60,19 +60,22 @@ pub(super) fn cannot(format: Format, reason: impl Into<String>) -> WriteError {
 
 /// Names for the metrics in formats that know nothing of ranks: different for different metrics.
 pub(super) fn metric_names(metrics: &[Metric], format: Format) -> Result<Vec<String>, WriteError> {
-    let prefixed = |m: &Metric, mean: &str| match m.over_ranks {
-        None => m.name.clone(),
-        Some(OverRanks::Mean) => format!("{mean}{}", m.name),
+    let prefixed = |m: &Metric| match m.over_ranks {
+        None | Some(OverRanks::Mean) => m.name.clone(),
         Some(OverRanks::Maximum) => format!("max_{}", m.name),
         Some(OverRanks::Minimum) => format!("min_{}", m.name),
         Some(OverRanks::Sum) => format!("sum_{}", m.name),
     };
-    // Score-P has metrics of its own that are named as the minimum and maximum of another.
+    // Score-P has metrics of its own that are named as the minimum and maximum of another. The mean keeps its name even
+    // then: `time` is what people model.
     let suffixed = |m: &Metric| match m.over_ranks {
-        None => m.name.clone(),
-        Some(over) => format!("{}_{}", m.name, format!("{over:?}").to_lowercase()),
+        None | Some(OverRanks::Mean) => m.name.clone(),
+        Some(over) => format!("{}_{}", m.name, over.name()),
     };
-    let ways: [&dyn Fn(&Metric) -> String; 3] = [&|m| prefixed(m, ""), &|m| prefixed(m, "mean_"), &suffixed];
+    // A metric may be there both as it is and as a mean.
+    let all_suffixed =
+        |m: &Metric| m.over_ranks.map_or_else(|| m.name.clone(), |over| format!("{}_{}", m.name, over.name()));
+    let ways: [&dyn Fn(&Metric) -> String; 3] = [&prefixed, &suffixed, &all_suffixed];
     for way in ways {
         let names: Vec<String> = metrics.iter().map(way).collect();
         let distinct: std::collections::BTreeSet<&String> = names.iter().collect();

@@ -8,7 +8,7 @@ use super::heat::Heat;
 use super::markup::path;
 use super::page::path_text;
 use super::plot::{Plot, Scatter};
-use super::quantity::{percent, quantity};
+use super::quantity::{coordinate, percent, quantity};
 use super::view::{CallPathView, View, levels};
 use crate::experiment::median;
 use crate::model::Model;
@@ -192,7 +192,7 @@ impl Article<'_> {
                     tbody { @for (point, values) in self.measurements() {
                         @let model = self.model.at(point);
                         tr {
-                            @for x in point { td.number { (quantity(*x, "")) } }
+                            @for x in point { td.number { (coordinate(*x)) } }
                             td { @for (i, v) in values.iter().enumerate() { @if i > 0 { ", " } (quantity(*v, unit)) } }
                             td.number { (quantity(model, unit)) }
                             td.number { (signed_percent(median(values) / model - 1.0)) }
@@ -260,7 +260,7 @@ fn plane_caption(parameters: &[String], plane: (usize, usize), fixed: &[f64]) ->
 
 fn others(parameters: &[String], shown: &[usize], fixed: &[f64]) -> String {
     let others = (0..fixed.len()).filter(|l| !shown.contains(l));
-    let texts: Vec<String> = others.map(|l| format!("{} = {}", parameters[l], quantity(fixed[l], ""))).collect();
+    let texts: Vec<String> = others.map(|l| format!("{} = {}", parameters[l], coordinate(fixed[l]))).collect();
     if texts.is_empty() { String::new() } else { format!(", at {}", texts.join(", ")) }
 }
 

@@ -1,6 +1,6 @@
 //! Effort against time: whether a call path's time follows what it does, and what it may be that it follows instead.
 
-use super::quantity::{number, quantity};
+use super::quantity::{coordinate, number};
 use crate::experiment::{Experiment, MetricId, median};
 use crate::fit::RANKS;
 use crate::linear::{inverse_gram, least_squares};
@@ -95,7 +95,7 @@ fn verdict(
         let rises = change.factor > 1.0;
         let factor = number(if rises { change.factor } else { 1.0 / change.factor });
         let verb = if rises { "rises" } else { "falls" };
-        let (from, to) = (quantity(change.from, ""), quantity(change.to, ""));
+        let (from, to) = (coordinate(change.from), coordinate(change.to));
         sentences.push(format!("{what} {verb} {factor}-fold from {name} = {from} to {name} = {to}."));
         let reason = reason(model.kind, name, rises);
         if !reasons.contains(&reason) {

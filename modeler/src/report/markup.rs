@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::Table;
-use super::quantity::{percent, quantity};
+use super::quantity::{coordinate, percent};
 use crate::experiment::{CallPathId, Experiment};
 
 /// Paths of more callers are shown with the first and the last of them; what shows them has the whole path as its title, and
@@ -82,7 +82,7 @@ pub(crate) fn breakable(name: &str) -> Markup {
 
 /// `a::b<c, d>(e&)` as `a::`, `b<`, `c, `, `d>(`, `e&)`.
 fn pieces(name: &str) -> Vec<&str> {
-    let is_mark = |c: char| "<>,()[]{}&*+-=|/:; ".contains(c);
+    let is_mark = |c: char| "<>,()[]{}&*+-=|/:;→ ".contains(c);
     let mut pieces = Vec::new();
     let (mut start, mut before) = (0, false);
     for (at, c) in name.char_indices() {
@@ -99,7 +99,7 @@ fn pieces(name: &str) -> Vec<&str> {
 
 /// `p = 64, n = 3200`, each pair on one line.
 pub(crate) fn at(parameters: &[String], point: &[f64]) -> String {
-    let pairs = parameters.iter().zip(point).map(|(name, &x)| format!("{name}\u{a0}=\u{a0}{}", quantity(x, "")));
+    let pairs = parameters.iter().zip(point).map(|(name, &x)| format!("{name}\u{a0}=\u{a0}{}", coordinate(x)));
     pairs.collect::<Vec<_>>().join(", ")
 }
 

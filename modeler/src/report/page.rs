@@ -8,15 +8,16 @@ use super::markup::{at, breakable, counted, data_table, share_bar, short_path, s
 use super::notes::{bound, warnings};
 use super::plot::legend;
 use super::points::quality;
-use super::quantity::{interval, percent, quantity, shape};
+use super::quantity::{coordinate, interval, percent, quantity, shape};
 use super::ranking::{Overtaking, Ranked, default_target, name_among, other_metrics, overtaking, rank, ranked_by};
 use super::reach;
 use super::terminal::measured_total;
 use super::tree::tree;
-use super::view::{View, kind};
+use super::view::{View, kind, scatter_of_repetitions};
 use super::{ReportOptions, Section};
 use crate::experiment::{CallPathId, Experiment};
 use crate::fit::Fits;
+use crate::model::Model;
 
 /// What the page does beyond showing tables.
 const SCRIPT: &str =
@@ -121,12 +122,20 @@ fn extra_section(section: &Section) -> Markup {
 fn summary(experiment: &Experiment, fits: &Fits, view: Option<&View>, noun: &str) -> Markup {
     let range = |(i, name): (usize, &String)| range(experiment, i, name);
     let ranges: Vec<String> = experiment.parameters.iter().enumerate().map(range).collect();
-    let noise = view.and_then(usual_noise);
+    let noise = view.and_then(|view| usual(view, |model| model.quality.noise));
+    let repeated = view.and_then(|view| usual(view, |model| scatter_of_repetitions(view.experiment, model)));
     html! {
         p.lead {
             (counted(experiment.points.len(), "point")) " over " (ranges.join(" and ")) ", "
             (counted(experiment.callpaths.len(), noun)) ", " (counted(fits.models.len(), "model")) "."
-            @if let Some(noise) = noise { " Noise, which is how far repeated measurements scatter, is at most " (percent(noise)) " for half of the cost." }
+            @if let Some(noise) = noise {
+                " For half of the cost, measurements scatter about their models by at most " (percent(noise))
+                @if let Some(repeated) = repeated {
+                    ", and repetitions about their mean by at most " (percent(repeated))
+                    @if noise > MISSED * repeated { ": the rest is what the models miss, or whole points that were disturbed" }
+                } @else { ", by noise or because the models miss something, which only repetitions would tell apart" }
+                "."
+            }
         }
     }
 }
@@ -137,17 +146,20 @@ fn range(experiment: &Experiment, parameter: usize, name: &str) -> String {
     values.dedup();
     match values[..] {
         [] => name.to_owned(),
-        [only] => format!("{name} = {}", quantity(only, "")),
+        [only] => format!("{name} = {}", coordinate(only)),
         [first, .., last] => {
-            format!("{name} = {}…{} ({} values)", quantity(first, ""), quantity(last, ""), values.len())
+            format!("{name} = {}…{} ({} values)", coordinate(first), coordinate(last), values.len())
         }
     }
 }
 
-/// The noise that call paths with half of the cost today do not exceed: small call paths are often far noisier.
-fn usual_noise(view: &View) -> Option<f64> {
+/// What models are off by is no noise where it is so many times what repetitions scatter.
+const MISSED: f64 = 2.0;
+
+/// The scatter that call paths with half of the cost today do not exceed: small call paths scatter far more, often.
+fn usual(view: &View, scatter: impl Fn(&Model) -> Option<f64>) -> Option<f64> {
     let weighted = |r: Ranked| {
-        let noise = r.model.quality.noise.filter(|n| n.is_finite())?;
+        let noise = scatter(r.model).filter(|n| n.is_finite())?;
         Some((noise, view.costs.share_now(r.model.callpath)))
     };
     let mut noises: Vec<(f64, f64)> = rank(&view.costs).into_iter().filter_map(weighted).collect();
@@ -380,7 +392,7 @@ impl Ranking<'_> {
     fn overtakes(&self, found: &Overtaking) -> Markup {
         let name = name_among(self.view.experiment, found.other);
         html! {
-            span title=(name) { (breakable(&name.split(" -> ").map(shortened).collect::<Vec<_>>().join(" -> "))) } @if found.more > 0 { " and " (found.more) " more" }
+            span title=(name) { (breakable(&name.split(" -> ").map(shortened).collect::<Vec<_>>().join(" → "))) } @if found.more > 0 { " and " (found.more) " more" }
             " from " (self.at_changing(&found.at))
             @if !found.is_certain { " " span.caller { "(not certain)" } }
         }
@@ -390,9 +402,9 @@ impl Ranking<'_> {
     fn at_changing(&self, point: &[f64]) -> String {
         let costs = &self.view.costs;
         let changes = |l: &usize| costs.today[*l] != costs.target[*l];
-        let (names, values): (Vec<String>, Vec<f64>) =
-            (0..point.len()).filter(changes).map(|l| (self.view.experiment.parameters[l].clone(), point[l])).unzip();
-        at(&names, &values)
+        let names = &self.view.experiment.parameters;
+        let one = |l: usize| format!("{}\u{a0}=\u{a0}{}", names[l], quantity(point[l], ""));
+        (0..point.len()).filter(changes).map(one).collect::<Vec<_>>().join(", ")
     }
 
     fn csv(&self, ranked: &[Ranked]) -> String {

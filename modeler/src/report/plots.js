@@ -28,6 +28,11 @@ function quantity(value, unit) {
   return `${number(value / size)} ${name}`;
 }
 
+function coordinate(value) {
+  const size = Math.abs(value);
+  return size >= 1e-4 && size < 1e9 ? String(Number(value.toPrecision(12))) : quantity(value, "");
+}
+
 function percent(share) {
   const value = 100 * share;
   if (value > 0 && value < 0.1) return "< 0.1 %";

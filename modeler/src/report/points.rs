@@ -6,9 +6,9 @@ use maud::{Markup, html};
 
 use super::article::signed_percent;
 use super::markup::at;
-use super::quantity::{number, percent, quantity};
+use super::quantity::{coordinate, number, percent, quantity};
 use super::view::{View, levels};
-use crate::advise::{AdviseOptions, End, Step, advise};
+use crate::advise::{AdviseOptions, End, Step, advise, time_of};
 use crate::experiment::{CallPathId, median};
 use crate::fit::{Fits, RANKS};
 use crate::model::Model;
@@ -17,6 +17,8 @@ use crate::model::Model;
 const LARGE: f64 = 0.01;
 /// A point is named where it is off the models by more than this, and by more than three times the usual.
 const DISTURBED: f64 = 0.1;
+/// Repetitions agree that spread by less than this part of what they are off the models.
+const AGREEING: f64 = 1.0 / 3.0;
 /// What disturbs measurements is told to grow with a parameter where they are this much further above the models at its end.
 const DRIFT: f64 = 0.25;
 /// Missing combinations are listed where at least this part of all was measured.
@@ -46,6 +48,19 @@ struct Point<'a> {
     missing: usize,
 }
 
+impl Point<'_> {
+    /// What to do about a point that is off the models; where its repetitions agree, more of them hardly say another thing.
+    fn remedy(&self) -> String {
+        match self.spread {
+            Some(spread) if spread < AGREEING * self.off.abs() => format!(
+                ", and its repetitions lie only {} apart: the models miss what happens there, or all its runs were disturbed alike.",
+                percent(spread)
+            ),
+            _ => "; measure this point again.".to_owned(),
+        }
+    }
+}
+
 /// The section on the experiment's quality.
 pub(crate) fn quality(view: &View) -> Markup {
     let points = points(view);
@@ -64,7 +79,7 @@ pub(crate) fn quality(view: &View) -> Markup {
             }
             ul {
                 @for point in &disturbed {
-                    li.warning { "At " (at(parameters, point.coordinates)) " everything is " (signed_percent(point.off)) " off the models; measure this point again." }
+                    li.warning { "At " (at(parameters, point.coordinates)) " everything is " (signed_percent(point.off)) " off the models" (point.remedy()) }
                 }
                 @for (l, name) in parameters.iter().enumerate() {
                     @if let Some(drift) = drift(&points, l) { li.warning { (drift.sentence(name)) } }
@@ -86,7 +101,7 @@ pub(crate) fn quality(view: &View) -> Markup {
                     } }
                     tbody { @for point in &points {
                         tr.disturbed[is_disturbed(point)] {
-                            @for x in point.coordinates { td.number { (quantity(*x, "")) } }
+                            @for x in point.coordinates { td.number { (coordinate(*x)) } }
                             td.number { (point.repetitions) }
                             td.number { (point.spread.map_or("n/a".into(), percent)) }
                             td.number { (signed_percent(point.off)) }
@@ -110,7 +125,7 @@ struct Drift {
 impl Drift {
     fn sentence(&self, name: &str) -> String {
         let at = |(value, off): (f64, f64)| {
-            format!("{} off the models at {name} = {}", signed_percent(off), quantity(value, ""))
+            format!("{} off the models at {name} = {}", signed_percent(off), coordinate(value))
         };
         format!(
             "Measurements are {} and {}: they may be disturbed the more the larger {name} is, as where ranks share cores or the \
@@ -223,8 +238,8 @@ fn next(view: &View) -> Vec<String> {
 /// What the runs would do for the prediction of the whole program at the target that `poise advise` would name first.
 fn advice(view: &View) -> Option<String> {
     let (experiment, costs) = (view.experiment, &view.costs);
-    // Runs are chosen for the time that they narrow, and a report in counts or bytes says nothing of time.
-    if view.unit() != "s" {
+    // Runs are chosen for the time that they narrow, and a report in counts, bytes or waiting says nothing of that.
+    if time_of(experiment, view.fits) != Some(costs.metric) {
         return None;
     }
     let options = AdviseOptions {
@@ -295,6 +310,17 @@ mod tests {
         assert_eq!(found, Drift { smallest: (2.0, 0.045), largest: (32.0, 0.8) });
         assert!(found.sentence("p").starts_with("Measurements are +80 % off the models at p = 32 and +4.5 % off"));
         assert_eq!(drift(&points, 1), None, "along n the middle is 0.3 and 0.4");
+    }
+
+    #[test]
+    fn points_whose_repetitions_agree_are_not_to_be_measured_again() {
+        let point = |spread, off| Point { coordinates: &[2.0], repetitions: 5, spread, off, missing: 0 }.remedy();
+        for again in [point(None, 0.6), point(Some(0.3), 0.6), point(Some(0.3), -0.6)] {
+            assert_eq!(again, "; measure this point again.");
+        }
+        for missed in [point(Some(0.037), 0.64), point(Some(0.037), -0.64)] {
+            assert!(missed.starts_with(", and its repetitions lie only 3.7 % apart: the models miss"), "{missed}");
+        }
     }
 
     #[test]

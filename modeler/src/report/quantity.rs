@@ -24,6 +24,21 @@ pub fn quantity(value: f64, unit: &str) -> String {
     }
 }
 
+/// A coordinate as somebody would type it: `0.1`, `343`, `1.7` without what arithmetic left in the last digits.
+///
+/// ```
+/// use modeler::report::coordinate;
+/// assert_eq!([0.1, 343.0, 0.9 + 0.8, 1e6, 0.125].map(coordinate), ["0.1", "343", "1.7", "1000000", "0.125"]);
+/// assert_eq!([1e-7, 1e12].map(coordinate), ["1.00e-7", "1.00e12"]);
+/// ```
+#[must_use]
+pub fn coordinate(value: f64) -> String {
+    let is_typed = (1e-4..1e9).contains(&value.abs());
+    // Twelve digits, as in the page's script.
+    let short = format!("{value:.11e}").parse::<f64>().ok().filter(|_| is_typed);
+    short.map_or_else(|| quantity(value, ""), |short| short.to_string())
+}
+
 /// `value` at three significant digits; whole numbers below a million as they are.
 pub(crate) fn number(value: f64) -> String {
     let magnitude = value.abs();

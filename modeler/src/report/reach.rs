@@ -1,7 +1,7 @@
 //! Predictions far beyond what was measured: over a short range a shape that was searched in times alone may be another one's.
 
 use super::costs::Costs;
-use super::quantity::{percent, quantity};
+use super::quantity::{coordinate, percent};
 use super::ranking::ranked_metric;
 use super::view::levels;
 use crate::experiment::Experiment;
@@ -20,7 +20,7 @@ fn far(experiment: &Experiment, target: &[f64]) -> Vec<String> {
         let (low, high) = (*values.first()?, *values.last()?);
         let target = target[l];
         let is_far = low > 0.0 && high > low && (target / high).ln() > FAR * (high / low).ln() + 1e-9;
-        let [low, high, target] = [low, high, target].map(|x| quantity(x, ""));
+        let [low, high, target] = [low, high, target].map(coordinate);
         is_far.then(|| format!("{} = {target} after {low} to {high}", experiment.parameters[l]))
     };
     levels(experiment).into_iter().enumerate().filter_map(along).collect()

@@ -69,7 +69,7 @@ function median(values) {
 // ---- Call paths; article.rs
 
 const fixedText = (document, shown, at) => {
-  const others = document.parameters.flatMap((name, l) => shown.includes(l) ? [] : [`${name} = ${quantity(at[l], "")}`]);
+  const others = document.parameters.flatMap((name, l) => shown.includes(l) ? [] : [`${name} = ${coordinate(at[l])}`]);
   return others.length ? `, at ${others.join(", ")}` : "";
 };
 
@@ -157,7 +157,7 @@ function table(header, rows) {
 }
 
 function absorption(document, model) {
-  const pointText = point => document.parameters.map((name, l) => `${name} = ${quantity(document.points[point][l], "")}`).join(", ");
+  const pointText = point => document.parameters.map((name, l) => `${name} = ${coordinate(document.points[point][l])}`).join(", ");
   const header = [["instructions", false], ...model.absorption[0].at.map(([point]) => [pointText(point), true])];
   return element("div", {}, element("p", { class: "note" }, element("strong", {}, "Absorption. "),
     "So many extra instructions of a kind fit into one iteration before it becomes slower. Where few of a kind fit, what executes them is already full: that is the bottleneck."),
@@ -168,7 +168,7 @@ function values(document, model) {
   const header = [...document.parameters.map(name => [name, true]), ["repetitions", false], ["model", true], ["median off by", true]];
   const rows = measurements(document, model).map(([x, values]) => {
     const fitted = evaluate(model.function, x);
-    return [...x.map(v => quantity(v, "")), values.map(v => quantity(v, document.unit)).join(", "),
+    return [...x.map(coordinate), values.map(v => quantity(v, document.unit)).join(", "),
       quantity(fitted, document.unit), signedPercent(median(values) / fitted - 1)];
   });
   const button = element("button", { type: "button" }, "These values as CSV");
@@ -249,7 +249,7 @@ async function choose(within, id) {
     controls.replaceChildren(select("over", planes.map(([a, b]) => `${content.parameters[a]} and ${content.parameters[b]}`),
       planes.indexOf(shown), i => { shown = planes[i]; }),
       ...content.parameters.flatMap((name, l) => shown.includes(l) ? [] :
-        [select(`${name} =`, levels[l].map(v => quantity(v, "")), levels[l].indexOf(at[l]), i => { at[l] = levels[l][i]; })]));
+        [select(`${name} =`, levels[l].map(coordinate), levels[l].indexOf(at[l]), i => { at[l] = levels[l][i]; })]));
     offer(heat);
   };
   heat.append(controls);

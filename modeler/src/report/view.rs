@@ -208,7 +208,7 @@ impl<'a> View<'a> {
                 disagrees: e.disagrees,
             }),
             absorption: self.absorption(id),
-            quality: quality_text(model),
+            quality: quality_text(model, scatter_of_repetitions(self.experiment, model)),
             doubt: reach::of_model(self.experiment, &costs.target, model),
             runner_up: model.runners_up.first().map(|r| (r.expression.as_str(), r.reason.as_str())),
             warnings: model.warnings.iter().map(|w| (w.code, w.message.as_str())).collect(),
@@ -352,7 +352,12 @@ pub(crate) fn levels(experiment: &Experiment) -> Vec<Vec<f64>> {
     (0..experiment.parameters.len()).map(of).collect()
 }
 
-fn quality_text(model: &Model) -> String {
+/// How far repetitions of what `model` is of scatter; see [`Experiment::scatter_of_repetitions`].
+pub(crate) fn scatter_of_repetitions(experiment: &Experiment, model: &Model) -> Option<f64> {
+    experiment.scatter_of_repetitions(experiment.series_of(model.callpath, model.metric)?)
+}
+
+fn quality_text(model: &Model, repeated: Option<f64>) -> String {
     let q = &model.quality;
     let mut parts = vec![format!("{} points", q.points)];
     parts.push(if q.repetitions == 1 {
@@ -370,7 +375,10 @@ fn quality_text(model: &Model) -> String {
         parts.push(format!("adjusted R² {r2:.3}"));
     }
     if let Some(noise) = q.noise {
-        parts.push(format!("noise {}", percent(noise)));
+        parts.push(format!("measurements scatter by {} about the model", percent(noise)));
+    }
+    if let Some(scatter) = repeated {
+        parts.push(format!("repetitions by {} about their mean", percent(scatter)));
     }
     format!("{}.", parts.join(" · "))
 }

@@ -75,10 +75,27 @@ impl Dumps {
         if self.resets == 1 {
             return Some(statistic.last);
         }
-        if GOES_ON.contains(&name) && statistic.rises && !statistic.falls {
+        if GOES_ON.contains(&name) && !self.resets_instructions().unwrap_or(statistic.falls || !statistic.rises) {
             return Some(statistic.highest);
         }
         statistic.is_count.then_some(statistic.before + statistic.last)
+    }
+}
+
+impl Dumps {
+    /// Whether the simulated instructions began anew where all else did, as the instructions of the processors tell, which always
+    /// do: a last dump of as many as these have in it, and not of all that they ever had. `None` where no processor counts them.
+    fn resets_instructions(&self) -> Option<bool> {
+        let simulated = ["simInsts", "sim_insts"].iter().find_map(|name| self.statistics.get(*name))?.last;
+        let of = |counted: &dyn Fn(&str) -> bool| {
+            let counts = self.statistics.iter().filter(|(name, _)| counted(name));
+            let (last, all) = counts.fold((0.0, 0.0), |(last, all), (_, s)| (last + s.last, all + s.before + s.last));
+            (all > last && last > 0.0).then_some((last, all))
+        };
+        // By version; several of these count the same.
+        let is_committed = |name: &str| name.ends_with(".numInsts") && name.contains(".commitStats");
+        let (last, all) = of(&is_committed).or_else(|| of(&|name| name.ends_with(".committedInsts")))?;
+        Some((simulated - last).abs() < (simulated - all).abs())
     }
 }
 

@@ -349,6 +349,12 @@ pub(super) fn odd(profiles: &mut Vec<Measured>, options: &ReadOptions) -> Vec<Re
     {
         (Ok(said), _) => said.into_iter().map(Ok).collect(),
         (Err(error), Some(pattern)) => match Pattern::new(pattern) {
+            // A pattern that is wrong for all is one mistake.
+            Ok(pattern) if profiles.iter().all(|run| pattern.find(&run.path).is_err()) => {
+                let count = profiles.len();
+                profiles.clear();
+                return vec![if count > 1 { pattern.matches_none(count, &error) } else { error }];
+            }
             Ok(pattern) => profiles.iter().map(|run| pattern.find(&run.path)).collect(),
             Err(_) => return vec![error],
         },

@@ -172,6 +172,13 @@ impl Pattern {
         Ok(Self { text: text.to_owned(), components })
     }
 
+    /// The error that it matches none of `count` names, the first of which gave `error`.
+    pub fn matches_none(&self, count: usize, error: &ReadError) -> ReadError {
+        let what = format!("no part of this name matches the pattern `{}`, nor of {} others", self.text, count - 1);
+        ReadError::new(ErrorKind::NotRecognised, error.place.clone(), what)
+            .advice("Change --pattern; * stands for anything")
+    }
+
     /// What the innermost part of `path` that matches says.
     pub fn find(&self, path: &Path) -> Result<Said, ReadError> {
         let names: Vec<&str> = path.iter().filter_map(|c| c.to_str()).collect();

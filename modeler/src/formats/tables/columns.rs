@@ -113,17 +113,26 @@ fn roles(text: &str) -> Result<Vec<(String, Role)>, ReadError> {
             .expected("a list such as p=parameter,time=metric,wall=metric:time[ms],region=callpath,run=repetition")
     };
     let mut found: Vec<(String, Role)> = Vec::new();
+    let mut by_unit: Vec<&str> = Vec::new();
     for entry in text.split(',').map(str::trim).filter(|e| !e.is_empty()) {
         let (column, role) = entry.rsplit_once('=').ok_or_else(|| wrong(format!("`{entry}` gives no role")))?;
         let column = column.trim();
         let (role, name) = role.split_once(':').map_or((role, None), |(role, name)| (role, Some(name)));
-        let of_column = name_and_unit(column);
-        let (name, unit) = match name.map(name_and_unit) {
+        let (is_metric, is_renamed) = (role.trim() == "metric", name.is_some());
+        let of_column = name_and_unit(column, is_metric);
+        let (name, unit) = match name.map(|name| name_and_unit(name, is_metric)) {
             // The name is another, the values are those of the column.
             Some((name, "")) => (name, of_column.1),
             Some(told) => told,
             None => of_column,
         };
+        let is_named = |(_, role): &(String, Role)| matches!(role, Role::Metric(known, _) if known == name);
+        let is_implied = is_metric && !is_renamed && units::in_name(column).is_some();
+        if is_metric && by_unit.contains(&name) || is_implied && found.iter().any(is_named) {
+            return Err(wrong(format!("`{column}` and another column are both the metric `{name}` in a unit"))
+                .advice(format!("Name one of them otherwise, as in {column}=metric:other")));
+        }
+        by_unit.extend(Some(name).filter(|_| is_implied));
         let role = match role.trim() {
             "metric" if !fits(name, unit) => return Err(wrong(no_such_unit(name, unit))),
             "parameter" => Role::Parameter(name.to_owned()),
@@ -148,15 +157,16 @@ fn roles(text: &str) -> Result<Vec<(String, Role)>, ReadError> {
     Ok(found)
 }
 
-/// `wall [ms]` and, where that is a unit, `wall (ms)`: the name and the unit, which is empty where none is told.
-fn name_and_unit(text: &str) -> (&str, &str) {
+/// `wall [ms]` and, where that is a unit, `wall (ms)` and for a metric `wall_ms`: the name and the unit, which is empty where
+/// none is told.
+fn name_and_unit(text: &str, is_metric: bool) -> (&str, &str) {
     if let Some((name, unit)) = text.split_once('[') {
         return (name.trim(), unit.trim_end_matches(']').trim());
     }
     let in_parentheses = text.trim_end().strip_suffix(')').and_then(|text| text.rsplit_once('('));
     match in_parentheses.filter(|(_, unit)| units::base(unit.trim()).is_some()) {
         Some((name, unit)) => (name.trim(), unit.trim()),
-        None => (text.trim(), ""),
+        None => units::in_name(text.trim()).filter(|_| is_metric).unwrap_or((text.trim(), "")),
     }
 }
 
@@ -338,16 +348,17 @@ impl Table<'_> {
         Ok(())
     }
 
-    /// The unit of a value: as told, or that of the metric's first value, which must be of the same kind.
+    /// The unit of a value: as told, or that of the metric's first value, which must be of the same kind. An empty cell below
+    /// one with a unit has that: nobody leaves out `s` below `ms`.
     fn unit(&mut self, line: usize, metric: &str, told: String) -> Result<String, ReadError> {
         let place = || Place { file: self.name.into(), line: Some(line), column: None };
         if !fits(metric, &told) {
             return Err(ReadError::malformed(place(), no_such_unit(metric, &told)));
         }
-        let told = if told.is_empty() { default_unit(metric).to_owned() } else { told };
         let Some(first) = self.units.get(metric) else {
-            self.units.insert(metric.to_owned(), told.clone());
-            return Ok(told);
+            let first = if told.is_empty() { default_unit(metric).to_owned() } else { told };
+            self.units.insert(metric.to_owned(), first.clone());
+            return Ok(first);
         };
         if told.is_empty() {
             return Ok(first.clone());

@@ -38,6 +38,10 @@ const PARAMETERS: [&str; 22] = [
 /// What the names of measured columns hold, the best first.
 const METRICS: [&str; 10] =
     ["mean", "time", "runtime", "duration", "seconds", "elapsed", "wall", "median", "cycles", "value"];
+/// Columns of tables with a row for each value: what the value is of, and the value.
+const NAMES: [&str; 6] = ["metric", "measure", "measurement", "quantity", "event", "counter"];
+/// See [`NAMES`].
+const VALUES: [&str; 2] = ["value", "val"];
 /// Columns beside which `n` is how many values a mean is of, and no size of a problem.
 const STATISTICS: [&str; 6] = ["sd", "std", "stddev", "stdev", "variance", "stderr"];
 /// Names of columns that say which repetition a row is.
@@ -104,7 +108,11 @@ fn roles(columns: &[Column]) -> String {
     let is_repetition = |c: &Column| is_repetition(c.name);
     let are_statistics = columns.iter().any(|c| STATISTICS.contains(&c.lower.as_str()));
     let counts_values = |c: &Column| are_statistics && c.lower == "n";
-    let metric = METRICS.iter().find_map(|word| numbers().find(|c| c.lower.contains(word)));
+    let named = |names: &[&str]| columns.iter().find(|c| names.contains(&c.lower.as_str()));
+    let name = named(&NAMES).filter(|c| !c.is_number && named(&VALUES).is_some_and(|value| value.is_number));
+    let unit = named(&["unit", "units"]).filter(|c| !c.is_number);
+    let metric = name.and_then(|_| named(&VALUES));
+    let metric = metric.or_else(|| METRICS.iter().find_map(|word| numbers().find(|c| c.lower.contains(word))));
     let metric = metric.or_else(|| numbers().next_back());
     let is_free = |c: &&Column| !is_metric(c) && !is_repetition(c) && metric.is_none_or(|m| m.name != c.name);
     let is_known = |c: &Column| PARAMETERS.contains(&c.lower.as_str()) && c.varies;
@@ -121,9 +129,15 @@ fn roles(columns: &[Column]) -> String {
     let is_parameter = |c: &Column| parameters.iter().any(|p| p.name == c.name);
     if let Some(metric) = metric.filter(|m| !is_parameter(m)) {
         // Only this name tells the unit that the metric `time` has.
-        list.push(format!("{}=metric{}", metric.name, if metric.lower == "seconds" { ":time" } else { "" }));
+        list.push(match (name, metric.lower.as_str()) {
+            (Some(name), _) => format!("{}=name,{}=value", name.name, metric.name),
+            (None, "seconds") => format!("{}=metric:time", metric.name),
+            (None, _) => format!("{}=metric", metric.name),
+        });
+        list.extend(unit.filter(|_| name.is_some()).map(|unit| format!("{}=unit", unit.name)));
     }
-    let names = columns.iter().filter(|c| !c.is_number && c.varies).take(MOST_NAMES);
+    let is_told = |c: &Column| [name, unit].iter().flatten().any(|told| told.name == c.name);
+    let names = columns.iter().filter(|c| !c.is_number && c.varies && !is_told(c)).take(MOST_NAMES);
     list.extend(names.map(|c| format!("{}=callpath", c.name)));
     list.extend(numbers().find(|c| is_repetition(c)).map(|c| format!("{}=repetition", c.name)));
     list.join(",")
@@ -144,6 +158,10 @@ mod tests {
         let grid = |i: i32| format!("{},{},1,{},{}\n", i % 3, i / 3, 10 + i, 900 - i);
         let design = format!("density,cutoff,repeat,time,rate\n{}", (0..9).map(grid).collect::<String>());
         assert_eq!(of(&design).unwrap(), "density=parameter,cutoff=parameter,time=metric,repeat=repetition");
+        let long = "p,metric,unit,value,region\n2,time,ms,20,solve\n2,visits,,2,solve\n4,time,ms,40,solve\n4,visits,,4,solve\n";
+        assert_eq!(of(long).unwrap(), "p=parameter,metric=name,value=value,unit=unit");
+        let long = long.replace("4,visits,,4,solve", "4,visits,,4,init");
+        assert_eq!(of(&long).unwrap(), "p=parameter,metric=name,value=value,unit=unit,region=callpath");
         // No table: one column, a row of another width, no number, a header that is a number.
         for text in ["hello\n", "a,b\n1\n", "a,b\nx,y\n", "1,2\n3,4\n", "a,b\n", "{\"a\": 1, \"b\": 2}\n"] {
             assert_eq!(of(text), None, "{text}");
