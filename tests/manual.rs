@@ -88,6 +88,7 @@ fn bash_completes_commands_flags_and_values() {
     assert_eq!(complete(&["poise", "imp"]), "import");
     assert_eq!(complete(&["poise", "model", "--input-f"]), "--input-format");
     assert_eq!(complete(&["poise", "predict", "--method", ""]), "auto effort time extra-p");
+    assert_eq!(complete(&["poise", "report", "--input-format", "cal"]), "cali caliper-json");
     assert_eq!(complete(&["poise", "bench", "validate", "--qui"]), "--quick --quiet");
     // What the shell offers is what is written, and help lists it.
     let formats = complete(&["poise", "export", "--to", ""]);

@@ -88,6 +88,21 @@ fn scatter_about_models_is_told_apart_from_that_of_repetitions() {
     assert!(!once.contains("Noise, which is"), "what is not known is not called so");
 }
 
+/// What to measure next is chosen for the time, and a page that ranks by something else does not say it.
+#[test]
+fn advice_is_only_where_time_is_ranked() {
+    let world = World::new();
+    let row = |(i, p): (usize, f64)| format!("{p},{},{}\n", p * (1.0 + 0.1 * (2.3 * i as f64).sin()), 0.1 * p * p);
+    let rows: String = [2.0_f64, 4.0, 8.0, 16.0, 32.0].into_iter().enumerate().map(row).collect();
+    world.write("t.csv", &format!("p,time,waited\n{rows}"));
+    for (metric, is_told) in [("time", true), ("wait_time", false)] {
+        let page = format!("{metric}.html");
+        let columns = "p=parameter,time=metric,waited=metric:wait_time";
+        world.poise(["report", "t.csv", "--columns", columns, "--metric", metric, "-o", &page]).status(0);
+        assert_eq!(world.read(&page).contains("What to measure next:"), is_told, "{metric}");
+    }
+}
+
 #[test]
 fn without_a_file_the_ranking_is_a_plain_table() {
     let world = World::new();

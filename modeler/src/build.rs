@@ -183,7 +183,7 @@ impl<'a> Data<'a> {
     /// The values of a sum of terms at the points: what [`Term::at`] gives, each factor computed once per coordinate.
     fn sums<'t>(&self, terms: impl IntoIterator<Item = &'t Term>) -> Vec<f64> {
         let mut sums = vec![0.0; self.points.len()];
-        let mut known: Vec<(f64, f64)> = Vec::new();
+        let mut known: Vec<(f64, f64)> = Vec::with_capacity(MOST_KNOWN);
         for term in terms {
             let mut values: Vec<f64> = self.points.iter().map(|x| term.scaled_coefficient(x)).collect();
             for factor in &term.factors {

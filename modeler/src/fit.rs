@@ -272,7 +272,7 @@ impl<'a> Fitter<'a> {
     fn hypotheses(&self, data: &Data<'a>) -> Arc<Hypotheses<'a>> {
         let is_bytes = self.experiment.metrics[data.series.metric as usize].name.starts_with("bytes");
         let shared = if is_bytes { &self.byte_hypotheses[data.layout] } else { &self.hypotheses[data.layout] };
-        let beyond = || roughness::grows_beyond(&data.lines, &data.points, &data.medians, options::STEEPEST);
+        let beyond = || roughness::grows_beyond(&data.lines, &data.medians, options::STEEPEST);
         let steep = if self.is_default { beyond() } else { 0 };
         let build = |points| Arc::new(Hypotheses::with_steep(points, shared.sets(), steep));
         if data.points.len() != shared.points.len() {

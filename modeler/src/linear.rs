@@ -140,6 +140,9 @@ wide! {
     /// The same, done again where much of the `column` was lost; its square sum before and after.
     fn make_orthogonal(columns: &[f64], column: &mut [f64], parts: &mut [f64; MOST_COLUMNS]) -> (f64, f64) {
         let total = dot_of_four(column, column);
+        if columns.is_empty() {
+            return (total, total);
+        }
         let mut norm = total;
         for _ in 0..2 {
             take_out(columns, column, parts);

@@ -8,10 +8,10 @@ use crate::logarithm::logarithms;
 /// Median of the absolute value of a standard normal variable.
 const MEDIAN_OF_NORMAL: f64 = 0.674_489_8;
 
-/// By parameter: groups of points that differ in it alone, each ascending in it; and by point its logarithm, or itself
-/// where it is not above zero everywhere.
+/// By parameter: groups of points that differ in it alone, each ascending in it; by point its logarithm, or itself where
+/// it is not above zero everywhere; and the logarithm in any case.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Lines(Vec<Vec<Vec<usize>>>, Vec<Vec<f64>>);
+pub(crate) struct Lines(Vec<Vec<Vec<usize>>>, Vec<Vec<f64>>, Vec<Vec<f64>>);
 
 impl Lines {
     pub fn of(points: &[&[f64]]) -> Self {
@@ -20,7 +20,9 @@ impl Lines {
             let positive = points.iter().all(|x| x[l] > 0.0);
             points.iter().map(|x| if positive { x[l].ln() } else { x[l] }).collect()
         };
-        Self((0..parameters).map(|l| lines(points, l)).collect(), (0..parameters).map(along).collect())
+        let logs = |l: usize| -> Vec<f64> { points.iter().map(|x| x[l].ln()).collect() };
+        let all = 0..parameters;
+        Self(all.clone().map(|l| lines(points, l)).collect(), all.clone().map(along).collect(), all.map(logs).collect())
     }
 }
 
@@ -59,7 +61,7 @@ fn of_neighbours(lines: &Lines, points: &[&[f64]], y: &[f64]) -> Option<f64> {
     if off.len() < 3 {
         return None;
     }
-    let (half, is_even) = (off.len() / 2, off.len() % 2 == 0);
+    let (half, is_even) = (off.len() / 2, off.len().is_multiple_of(2));
     let (below, middle, _) = off.select_nth_unstable_by(half, f64::total_cmp);
     let before = if is_even { below.iter().copied().fold(f64::NEG_INFINITY, f64::max) } else { *middle };
     Some((0.5 * (before + *middle)) / MEDIAN_OF_NORMAL)
@@ -96,23 +98,23 @@ fn offsets_of(lines: &Lines, points: &[&[f64]], logs: &[f64], l: usize) -> impl 
 
 /// Bits of the parameters in which `y` grows faster than the power `most`: the middle slope, over all lines along the
 /// parameter, of the logarithms of the last three values.
-pub(crate) fn grows_beyond(lines: &Lines, points: &[&[f64]], y: &[f64], most: f64) -> usize {
+pub(crate) fn grows_beyond(lines: &Lines, y: &[f64], most: f64) -> usize {
     let parameters = lines.0.len().min(usize::BITS as usize);
     let mut logs = y.to_vec();
     logarithms(&mut logs);
     let is_steep = |l: &usize| {
         let l = *l;
-        let mut slopes: Vec<f64> = lines.0[l].iter().filter_map(|line| last_slope(points, &logs, l, line)).collect();
+        let mut slopes: Vec<f64> = lines.0[l].iter().filter_map(|line| last_slope(&lines.2[l], &logs, line)).collect();
         slopes.sort_by(f64::total_cmp);
         slopes.get(slopes.len() / 2).is_some_and(|slope| *slope > most)
     };
     (0..parameters).filter(is_steep).map(|l| 1 << l).sum()
 }
 
-/// The slope over the last three points of a line of values with these logarithms.
-fn last_slope(points: &[&[f64]], logs: &[f64], l: usize, line: &[usize]) -> Option<f64> {
+/// The slope over the last three points of a line of values with these logarithms, against those of the coordinate.
+fn last_slope(along: &[f64], logs: &[f64], line: &[usize]) -> Option<f64> {
     let last: [usize; 3] = *line.last_chunk()?;
-    let logs = last.map(|i| (points[i][l].ln(), logs[i]));
+    let logs = last.map(|i| (along[i], logs[i]));
     let mean = |of: [f64; 3]| of.iter().sum::<f64>() / 3.0;
     let (x, v) = (mean(logs.map(|p| p.0)), mean(logs.map(|p| p.1)));
     let slope =
@@ -175,6 +177,6 @@ mod tests {
         let points: Vec<&[f64]> = grid.iter().map(|x| x.as_slice()).collect();
         let lines = &Lines::of(&points);
         let fourth = values(|_, p, n| p * n.powi(4));
-        assert_eq!([3.9, 4.1].map(|most| grows_beyond(lines, &points, &fourth, most)), [0b10, 0]);
+        assert_eq!([3.9, 4.1].map(|most| grows_beyond(lines, &fourth, most)), [0b10, 0]);
     }
 }

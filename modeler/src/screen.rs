@@ -289,6 +289,11 @@ impl<'a> Screen<'a> {
         self.heads.complexity[product.head as usize] + self.lane().complexity[product.lane as usize]
     }
 
+    /// What that costs: a factor of the square sum that the product leaves.
+    pub fn cost(&self, product: Product) -> f64 {
+        self.heads.costs[product.head as usize] * self.lane().costs[product.lane as usize]
+    }
+
     /// The axes with the factor that the product has of each, as an index.
     pub fn factors(&self, product: Product) -> impl Iterator<Item = (&'a Axis, usize)> + 'a {
         let heads: &'a Heads = self.heads;

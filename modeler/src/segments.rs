@@ -129,9 +129,9 @@ pub(crate) fn cuts(data: &Data) -> Vec<Cut> {
 }
 
 fn cuts_of(data: &Data, parameter: usize) -> Vec<Cut> {
-    let values: BTreeSet<u64> = data.points.iter().map(|x| (x[parameter] + 0.0).to_bits()).collect();
-    let mut values: Vec<f64> = values.into_iter().map(f64::from_bits).collect();
-    values.sort_by(f64::total_cmp);
+    let mut values: Vec<f64> = data.points.iter().map(|x| x[parameter] + 0.0).collect();
+    values.sort_unstable_by(f64::total_cmp);
+    values.dedup();
     if values.len() < 2 * LEAST_VALUES {
         return Vec::new();
     }

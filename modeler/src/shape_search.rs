@@ -258,11 +258,11 @@ impl Search<'_> {
             coefficients: &coefficients[..w.columns.len()],
             rss,
         };
-        let cost = COMPLEXITY_PRICE / n;
         let price = self.price(sum) + self.coefficient_price();
         let limit = if worst.is_finite() { n * ((worst - price) / n).exp() } else { f64::INFINITY };
         let best = self.screen.best(base, Screening { fresh, count, limit }, &mut w.buffers);
-        let extended = |(left, product): &(f64, Product)| {
+        let mut sums = Vec::with_capacity(best.len());
+        for (left, product) in &best {
             let mut longer = *sum;
             if product.head == 0 && product.lane == 0 {
                 longer.constant = true;
@@ -272,9 +272,11 @@ impl Search<'_> {
                     longer.products.swap(0, 1);
                 }
             }
-            self.scored(longer, left / (cost * self.screen.complexity(*product)).exp(), FINEST_SCREENED)
-        };
-        best.iter().map(extended).filter(|s| s.terms() == 0 || self.is_determined(s)).collect()
+            if longer.terms() == 0 || self.is_determined(&longer) {
+                sums.push(self.scored(longer, left / self.screen.cost(*product), FINEST_SCREENED));
+            }
+        }
+        sums
     }
 
     /// Whether each parameter has more values than factors in the sum, the constant one included: with as many, any

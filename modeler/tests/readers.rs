@@ -390,6 +390,17 @@ mod runs {
         assert_eq!(warnings.len(), 1, "{warnings:?}");
         assert!(warnings[0].contains("d/run.json") && warnings[0].contains("signal 9"), "{warnings:?}");
         assert_eq!(input.machine, [("b".to_owned(), "it was loaded".to_owned())]);
+        // However much was exported into the folder, the runs are meant; the rest is told.
+        let measured = values(&input, "main", "time");
+        for i in 0..6 {
+            let mut text = Vec::new();
+            formats::write(&input.experiment, Format::Experiment, &mut text).unwrap();
+            std::fs::write(folder.path().join(format!("export{i}.json")), text).unwrap();
+        }
+        let again = read_file(folder.path());
+        assert_eq!((again.format, values(&again, "main", "time")), (Format::Runs, measured));
+        let told = again.warnings.iter().find(|w| w.code == "W103").expect("what is left out is told").to_string();
+        assert!(told.contains("left out: 6 of json (such as export0.json)"), "{told}");
     }
 
     #[test]

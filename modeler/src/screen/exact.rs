@@ -76,7 +76,7 @@ impl Exact {
     /// columns, and a their coefficients before, those after are a - c b.
     pub fn block(&mut self, screen: &Screen, base: Base, head: usize, (block, lanes): (usize, u32), best: &mut Best) {
         let (lane, levels, vectors) = (screen.lane(), screen.lane().levels, 1 + base.columns.len());
-        self.fold(screen, base, head);
+        self.fold(screen, head);
         let folded = &self.folded[head * vectors * levels..(head + 1) * vectors * levels];
         let squares = &self.squares[head * levels..(head + 1) * levels];
         let values = lane.blocks[block * levels * PAD..(block + 1) * levels * PAD].as_chunks().0;
@@ -100,7 +100,7 @@ impl Exact {
     }
 
     /// Folds the vectors of the base, and the squares, over the points with equal values of the lane.
-    fn fold(&mut self, screen: &Screen, base: Base, head: usize) {
+    fn fold(&mut self, screen: &Screen, head: usize) {
         let (lane, points) = (screen.lane(), screen.points());
         let column = screen.heads.column(head, points);
         if !std::mem::replace(&mut self.is_folded[head], true) {
@@ -137,15 +137,15 @@ wide! {
         out.norms = square;
         for (part, sums) in out.parts.iter_mut().zip(columns.chunks_exact(values.len())) {
             *part = along(sums, values);
-            for j in 0..PAD {
-                out.norms[j] -= part[j] * part[j];
+            for (norm, part) in out.norms.iter_mut().zip(part) {
+                *norm -= *part * *part;
             }
         }
         let mut bits = 0;
-        for j in 0..PAD {
+        for (j, square) in square.iter().enumerate() {
             let (gain, norm) = (out.gains[j], out.norms[j]);
             out.left[j] = (with.rss - gain * gain / norm).max(0.0) * (with.cost * with.costs[j]);
-            let is_possible = (gain > 0.0) & (norm > CONTAINED * square[j]);
+            let is_possible = (gain > 0.0) & (norm > CONTAINED * square);
             bits |= u32::from(is_possible) << j;
         }
         bits

@@ -144,8 +144,8 @@ wide! {
     /// Bits of those lanes that are below `most`.
     fn below(least: &Lanes, most: f32) -> u32 {
         let mut bits = 0;
-        for j in 0..PAD {
-            bits |= u32::from(least[j] < most) << j;
+        for (j, least) in least.iter().enumerate() {
+            bits |= u32::from(*least < most) << j;
         }
         bits
     }
