@@ -29,7 +29,6 @@ mod logarithm;
 pub mod machine;
 pub mod messages;
 pub mod model;
-mod nelder_mead;
 mod noise;
 mod noise_estimate;
 mod noise_pool;
