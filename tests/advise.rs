@@ -32,6 +32,15 @@ fn advice_is_ordered_priced_and_within_the_budget() {
         let cost = number(&step["seconds"]) * number(&step["at"]["p"]) / 3600.0;
         assert!((number(&step["core_hours"]) / cost - 1.0).abs() < 1e-9, "{step}");
     }
+    // For people, runs that follow each other at one point are one row.
+    let human = world
+        .poise(["advise", "times.txt", "--at", "p=256,n=1000", "--tolerance", "0.0001", "--budget", "0.5"])
+        .status(0)
+        .stdout;
+    let cells = human.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let rows: Vec<Vec<&str>> = cells.filter(|row| row.len() > 4 && ["again", "new"].contains(&row[2])).collect();
+    assert_eq!(rows.iter().map(|row| row[3].parse::<usize>().unwrap()).sum::<usize>(), steps.len(), "{human}");
+    assert!(rows.windows(2).all(|rows| rows[0][..2] != rows[1][..2]), "{human}");
     let text = world.poise(["advise", "times.txt", "--at", "p=256,n=1000", "--tolerance", "0.5"]).status(0).stdout;
     assert!(text.contains("Enough: the prediction is within ± 50 % already"), "{text}");
 }

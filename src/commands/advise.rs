@@ -274,16 +274,38 @@ fn heading(title: &str, arguments: &AdviseArgs) -> String {
     output::heading(title, arguments.output.output.as_deref().map(Path::new))
 }
 
+/// A row for each point, or for each time that the order comes back to it.
 fn steps(advice: &Advice, names: &[String]) -> Table {
-    let fixed = ["", "time", "core-hours", "in all", "then ±"].map(str::to_owned);
+    let fixed = ["", "runs", "time of each", "core-hours", "in all", "then ±"].map(str::to_owned);
     let mut spent = 0.0;
-    let row = |s: &Step| {
-        spent += s.core_hours;
-        let kind = if s.is_repetition { "again" } else { "new" };
-        let cells = [kind.to_owned(), quantity(s.seconds, "s"), hours(s.core_hours), hours(spent), percent(s.after)];
-        s.at.iter().map(|x| coordinate(*x)).chain(cells).collect()
+    let row = |alike: &[Step]| {
+        let (first, last) = (&alike[0], &alike[alike.len() - 1]);
+        let cost = alike.iter().map(|step| step.core_hours).sum::<f64>();
+        spent += cost;
+        let kind = if first.is_repetition { "again" } else { "new" };
+        let (runs, each) = (alike.len().to_string(), quantity(first.seconds, "s"));
+        let cells = [kind.to_owned(), runs, each, hours(cost), hours(spent), percent(last.after)];
+        first.at.iter().map(|x| coordinate(*x)).chain(cells).collect()
     };
-    Table { header: names.iter().cloned().chain(fixed).collect(), rows: advice.steps.iter().map(row).collect() }
+    let alike = advice.steps.chunk_by(|a, b| a.at == b.at);
+    Table { header: names.iter().cloned().chain(fixed).collect(), rows: alike.map(row).collect() }
+}
+
+/// Part of the interval from which on a plan is worth its runs.
+const WORTHWHILE: f64 = 0.05;
+
+/// What is said of a plan that as a whole narrows the interval hardly.
+fn hardly(advice: &Advice) -> Option<String> {
+    let last = advice.steps.last()?.after;
+    let is_little = last > (1.0 - WORTHWHILE) * advice.before;
+    is_little.then(|| {
+        format!(
+            "All of these together leave ± {} of ± {}: many more at such points would be needed. Runs nearer to the target, or on a \
+             quieter machine, do more.\n",
+            percent(last),
+            percent(advice.before)
+        )
+    })
 }
 
 /// What the plan's end means.
@@ -314,7 +336,9 @@ fn ending(advice: &Advice, arguments: &AdviseArgs, misses_effort: bool, place: i
                 hours(next.core_hours)
             )
         }
-        (End::Budget | End::Steps, _) => "The list ends here; ask again with these runs measured.\n".into(),
+        (End::Budget | End::Steps, _) => {
+            hardly(advice).unwrap_or_default() + "The list ends here; ask again with these runs measured.\n"
+        }
     }
 }
 
