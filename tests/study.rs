@@ -380,7 +380,7 @@ fn elapsed_times_are_read_as_those_of_the_whole_run() {
     let explained = world.poise(["analyze", "s.runs", "--metric", "time"]);
     assert!(explained.stderr.is_empty() || !explained.stderr.contains("complete"), "{}", explained.stderr);
     world.write("t.toml", &(world.read("s.toml").replace("[param", "clock = \"cpu\"\n[param")));
-    let refused = world.poise(["run", "t.toml"]).status(2);
+    let refused = world.poise(["run", "t.toml"]).status(3);
     assert!(refused.stderr.contains("`clock` says what profiles measure"), "{}", refused.stderr);
 }
 
