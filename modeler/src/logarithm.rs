@@ -93,7 +93,8 @@ mod tests {
         let mut found = odd;
         logarithms(&mut found);
         for (x, ln) in odd.iter().zip(found) {
-            assert_eq!(ln.to_bits(), x.ln().to_bits(), "{x}");
+            // The sign of what is no number is nobody's promise.
+            assert!(ln.to_bits() == x.ln().to_bits() || ln.is_nan() && x.ln().is_nan(), "{x}: {ln}");
         }
     }
 }
