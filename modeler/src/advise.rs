@@ -397,8 +397,8 @@ fn axis(experiment: &Experiment, l: usize, target: f64) -> Vec<f64> {
 enum Family {
     /// A constant factor.
     Geometric,
-    /// Powers of two, some of them left out.
-    PowersOfTwo,
+    /// Powers of two to so many, some of them left out: 64 and 4096 are squares and cubes, and what follows is both, too.
+    PowersOfTwo(i32),
     /// Cubes or squares of whole numbers.
     Powers(i32),
     /// Anything else: the last step goes on.
@@ -417,7 +417,8 @@ impl Family {
             return Self::Geometric;
         }
         if all(&|x| x.log2().fract() == 0.0) {
-            return Self::PowersOfTwo;
+            let is_step = |step: &i32| values.iter().all(|x| x.log2() % f64::from(*step) == 0.0);
+            return Self::PowersOfTwo([6, 3, 2].into_iter().find(is_step).unwrap_or(1));
         }
         let is_power = |power: i32| move |x: f64| root(x, power).powi(power) == x;
         [3, 2].into_iter().find(|&power| all(&is_power(power))).map_or(Self::Steps, Self::Powers)
@@ -427,12 +428,12 @@ impl Family {
     fn next(self, a: f64, b: f64) -> f64 {
         let next = match self {
             Self::Geometric => b * b / a,
-            Self::PowersOfTwo => 2.0 * b,
+            Self::PowersOfTwo(step) => b * 2.0_f64.powi(step),
             Self::Powers(power) => (2.0 * root(b, power) - root(a, power)).powi(power),
             Self::Steps => b + (b - a),
         };
-        // Steps of 0.1 do not add up to tenths.
-        format!("{next:.11e}").parse().unwrap_or(next)
+        // Steps of 0.1 do not add up to tenths; whole numbers are exact.
+        if next.fract() == 0.0 { next } else { format!("{next:.11e}").parse().unwrap_or(next) }
     }
 }
 

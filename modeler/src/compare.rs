@@ -258,14 +258,16 @@ impl<'a> Models<'a> {
     }
 
     /// The model of the series that `model` is of in the experiment `side`: with the same call path, metric and statistic over
-    /// ranks. Where one of the two does not tell the statistic, as most formats do not, it is the only candidate.
+    /// ranks. Where one of the two does not tell the statistic, as most formats do not, it is the mean: maxima, minima and sums
+    /// have names of their own there.
     #[must_use]
     pub fn counterpart(&self, side: Side, model: &Model) -> Option<&'a Model> {
         let candidates = self.0.get(&names(side, model))?;
         let wanted = side.experiment.metrics[model.metric as usize].over_ranks;
         let exact = candidates.iter().find(|(over, _)| *over == wanted);
-        let mut untold = candidates.iter().filter(|(over, _)| over.is_none() || wanted.is_none());
-        exact.or_else(|| untold.next().filter(|_| untold.next().is_none())).map(|(_, model)| *model)
+        let is_mean = |over: &Option<OverRanks>| matches!(over, None | Some(OverRanks::Mean));
+        let mean = || candidates.iter().find(|(over, _)| is_mean(over) && is_mean(&wanted));
+        exact.or_else(mean).map(|(_, model)| *model)
     }
 }
 
@@ -437,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn a_statistic_that_one_side_does_not_tell_pairs_with_the_only_candidate() {
+    fn a_statistic_that_one_side_does_not_tell_is_the_mean() {
         let mean = Some(OverRanks::Mean);
         let of = |a: &[Option<OverRanks>], b: &[Option<OverRanks>]| {
             let ((a, fa), (b, fb)) = (over_ranks(a), over_ranks(b));
@@ -453,6 +455,11 @@ mod tests {
         assert_eq!(of(&[mean], &[None]), (vec![[64.0, 64.0]], vec![told.to_owned()], 0, 0));
         assert_eq!(of(&[None], &[mean]).0, [[64.0, 64.0]]);
         assert_eq!(of(&[mean], &[mean]), (vec![[64.0, 64.0]], vec![], 0, 0));
+        // A maximum or a sum is not what another program calls the time.
+        for other in [OverRanks::Maximum, OverRanks::Minimum, OverRanks::Sum] {
+            assert_eq!(of(&[Some(other)], &[None]), (vec![], vec![], 1, 1));
+            assert_eq!(of(&[None], &[Some(other)]), (vec![], vec![], 1, 1));
+        }
         // What pairs exactly is not taken by another; that one is alone.
         assert_eq!(of(&[None, mean], &[mean]), (vec![[128.0, 64.0]], vec![], 1, 0));
         assert_eq!(of(&[mean], &[None, mean]), (vec![[64.0, 128.0]], vec![], 0, 1));

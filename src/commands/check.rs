@@ -432,7 +432,8 @@ fn named(experiment: &Experiment, expectation: &Expectation) -> Vec<(CallPathId,
     let has_metric = |id: MetricId| experiment.metrics[id as usize].name == expectation.metric;
     let series = experiment.series.iter().map(|s| (s.callpath, s.metric)).filter(|&(_, metric)| has_metric(metric));
     let pattern = arrows(&expectation.callpath, "->");
-    let text = |path: CallPathId| experiment.path(path).join("->");
+    // Names have arrows, too, such as `call_once<fn() -> i32>`.
+    let text = |path: CallPathId| arrows(&experiment.path(path).join("->"), "->");
     // Names in C++ have stars of their own: `main(int, char**)` is that call path, if there is one.
     let is_literal = pattern.contains('*') && experiment.series.iter().any(|s| text(s.callpath) == pattern);
     let is_named = |path: CallPathId| if is_literal { text(path) == pattern } else { matches(&pattern, &text(path)) };

@@ -99,17 +99,24 @@ const ENDINGS: [&str; 14] = [
     "milliseconds",
     "microseconds",
 ];
-/// Ends of names behind which `_s` is part of a rate, as in `flop_s` and `bytes_per_sec`.
+/// Ends of names behind which `_sec` is part of a rate, as in `flop_sec`, `MB_sec` and `bytes_per_sec`.
 const RATES: [&str; 8] = ["per", "flop", "flops", "ops", "rate", "bandwidth", "throughput", "byte"];
+/// Sizes as names have them, in whatever case.
+const SIZES: [&str; 13] = ["kb", "mb", "gb", "tb", "kib", "mib", "gib", "tib", "bit", "bits", "kbit", "mbit", "gbit"];
+/// Ends of names behind which `_s` is seconds; behind others, as in `cells_s`, it is a rate as often.
+const TIMES: [&str; 13] =
+    ["time", "wall", "elapsed", "duration", "latency", "wait", "waiting", "cpu", "user", "sys", "real", "t", "clock"];
 
 /// The name and the unit of a metric such as `time_ms` or `wall_usec`: times whose name ends in their unit.
 pub(crate) fn in_name(name: &str) -> Option<(&str, &str)> {
     let (rest, unit) = name.rsplit_once('_')?;
     let last = rest.rsplit('_').next()?.to_ascii_lowercase();
-    let is_rate = base(&last).is_some() || base(rest).is_some() || RATES.iter().any(|rate| last.ends_with(rate));
+    let is_size = SIZES.contains(&last.as_str()) || base(&last).is_some() || base(rest).is_some();
+    let is_rate = is_size || RATES.iter().any(|rate| last.ends_with(rate));
     let known =
         ENDINGS.iter().find(|ending| unit == **ending || unit.len() > 2 && unit.eq_ignore_ascii_case(ending))?;
-    (!rest.is_empty() && !is_rate).then_some((rest, *known))
+    let is_time = *known != "s" || TIMES.iter().any(|time| last == *time || time.len() > 3 && last.ends_with(time));
+    (!rest.is_empty() && !is_rate && is_time).then_some((rest, *known))
 }
 
 #[cfg(test)]
@@ -132,6 +139,15 @@ mod tests {
         for name in ["bytes_per_s", "flops_s", "GB_s", "bytes_s", "time_min", "time_MS", "size_kb", "_ms", "ms", "time"]
         {
             assert_eq!(in_name(name), None, "{name}");
+        }
+        for name in
+            ["read_MiB_s", "bw_GB_s", "mb_s", "Mbit_s", "cells_s", "tokens_s", "n_s", "mib_sec", "updates_per_sec"]
+        {
+            assert_eq!(in_name(name), None, "{name}");
+        }
+        assert_eq!(in_name("job_ms"), Some(("job", "ms")));
+        for name in ["wall_s", "runtime_s", "solve_walltime_s", "elapsed_s"] {
+            assert_eq!(in_name(name).map(|(_, unit)| unit), Some("s"), "{name}");
         }
     }
 

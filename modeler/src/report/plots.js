@@ -30,6 +30,7 @@ function quantity(value, unit) {
 
 function coordinate(value) {
   const size = Math.abs(value);
+  if (Number.isSafeInteger(value)) return String(value);
   return size >= 1e-4 && size < 1e9 ? String(Number(value.toPrecision(12))) : quantity(value, "");
 }
 

@@ -29,10 +29,15 @@ pub fn quantity(value: f64, unit: &str) -> String {
 /// ```
 /// use modeler::report::coordinate;
 /// assert_eq!([0.1, 343.0, 0.9 + 0.8, 1e6, 0.125].map(coordinate), ["0.1", "343", "1.7", "1000000", "0.125"]);
-/// assert_eq!([1e-7, 1e12].map(coordinate), ["1.00e-7", "1.00e12"]);
+/// assert_eq!([1e-7, 4_294_967_296.0, 1e18].map(coordinate), ["1.00e-7", "4294967296", "1.00e18"]);
 /// ```
 #[must_use]
 pub fn coordinate(value: f64) -> String {
+    // Beyond that not every whole number has a value of its own.
+    const WHOLE: f64 = 9_007_199_254_740_992.0;
+    if value.fract() == 0.0 && value.abs() <= WHOLE {
+        return format!("{value:.0}");
+    }
     let is_typed = (1e-4..1e9).contains(&value.abs());
     // Twelve digits, as in the page's script.
     let short = format!("{value:.11e}").parse::<f64>().ok().filter(|_| is_typed);

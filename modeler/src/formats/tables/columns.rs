@@ -120,7 +120,8 @@ fn roles(text: &str) -> Result<Vec<(String, Role)>, ReadError> {
         let (role, name) = role.split_once(':').map_or((role, None), |(role, name)| (role, Some(name)));
         let (is_metric, is_renamed) = (role.trim() == "metric", name.is_some());
         let of_column = name_and_unit(column, is_metric);
-        let (name, unit) = match name.map(|name| name_and_unit(name, is_metric)) {
+        // A name that somebody chose is that, whatever it ends in.
+        let (name, unit) = match name.map(|name| name_and_unit(name, false)) {
             // The name is another, the values are those of the column.
             Some((name, "")) => (name, of_column.1),
             Some(told) => told,
@@ -348,28 +349,29 @@ impl Table<'_> {
         Ok(())
     }
 
-    /// The unit of a value: as told, or that of the metric's first value, which must be of the same kind. An empty cell below
-    /// one with a unit has that: nobody leaves out `s` below `ms`.
+    /// The unit of a value: as told, which must be of the kind of the one above, or that one. An empty cell below one with a
+    /// unit has that: nobody leaves out `s` below `ms`.
     fn unit(&mut self, line: usize, metric: &str, told: String) -> Result<String, ReadError> {
         let place = || Place { file: self.name.into(), line: Some(line), column: None };
         if !fits(metric, &told) {
             return Err(ReadError::malformed(place(), no_such_unit(metric, &told)));
         }
-        let Some(first) = self.units.get(metric) else {
+        let Some(above) = self.units.get(metric) else {
             let first = if told.is_empty() { default_unit(metric).to_owned() } else { told };
             self.units.insert(metric.to_owned(), first.clone());
             return Ok(first);
         };
         if told.is_empty() {
-            return Ok(first.clone());
+            return Ok(above.clone());
         }
         let kind = |unit: &str| units::base(unit).map(|(kind, _)| kind);
-        if told != *first && (kind(&told).is_none() || kind(&told) != kind(first)) {
-            let what = format!("`{metric}` is in `{told}` here and in `{first}` above");
+        if told != *above && (kind(&told).is_none() || kind(&told) != kind(above)) {
+            let what = format!("`{metric}` is in `{told}` here and in `{above}` above");
             return Err(ReadError::malformed(place(), what)
                 .expected("one unit, or units of one kind")
                 .advice("Give metrics that are not alike different names"));
         }
+        self.units.insert(metric.to_owned(), told.clone());
         Ok(told)
     }
 }
