@@ -434,7 +434,8 @@ mod tests {
             }
         }
         let experiment = builder.finish();
-        let fits = fit(&experiment, &Options::default());
+        let wanted = metrics[0].unwrap_or(OverRanks::Mean);
+        let fits = fit(&experiment, &Options { over_ranks: wanted, ..Options::default() });
         (experiment, fits)
     }
 
