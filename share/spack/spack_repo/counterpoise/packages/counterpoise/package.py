@@ -37,6 +37,8 @@ class Counterpoise(MakefilePackage):
 
     # scripts/setup would ask the distribution's package manager for what Spack brings.
     build_targets = ["build", "SETUP=:"]
+    # Nor is `make test` for Spack: it asks for a second MPI, Slurm, a browser and more, and `--test` would run it.
+    build_time_test_callbacks = []
 
     @property
     def install_targets(self):
