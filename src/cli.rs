@@ -439,12 +439,14 @@ pub struct CompareArgs {
 
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Ends with status 1 only if an expectation fails with certainty; what noise leaves open is undecided and passes.
+Ends with status 1 only if an expectation fails with certainty; what noise leaves open is undecided and passes. \
+That noise alone fails any of a file's judgements has a probability of 1 %, however many there are, \
+if the models know the noise; limits on few, very noisy repetitions may fail more often.
 A file of expectations:
   at = { p = 4096, n = 48000 }       # where at_most and baseline are judged
   [[expect]]
   callpath = \"main -> solve\"        # * stands for any text
-  growth = \"p * log2(p)\"            # at most, in the parameters it names
+  growth = \"p * log2(p)\"            # at most, in these parameters; \"1\" is none
   at_most = 1.2                      # in the metric's unit
   [[expect]]
   callpath = \"*\"
@@ -654,6 +656,12 @@ pub fn parse_assignments(text: &str) -> Result<Assignments, String> {
 pub fn parse_level(text: &str) -> Result<f64, String> {
     let level: f64 = text.parse().map_err(|_| format!("`{text}` is not a number"))?;
     if level > 0.0 && level < 1.0 { Ok(level) } else { Err("give a probability between 0 and 1, such as 0.9".into()) }
+}
+
+/// A number of things of which there must be one.
+pub fn parse_count(text: &str) -> Result<usize, String> {
+    let count: usize = text.parse().map_err(|_| format!("`{text}` is not a whole number"))?;
+    if count > 0 { Ok(count) } else { Err("give a number from 1 on".into()) }
 }
 
 /// A part of something, 0 and 1 included.

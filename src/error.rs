@@ -55,7 +55,7 @@ impl Error {
     /// A file or folder that cannot be written.
     pub fn cannot_write(path: &Path, source: &std::io::Error) -> Self {
         let path = if path.as_os_str().is_empty() { PathBuf::from(".") } else { path.to_owned() };
-        Self::Usage(format!("Cannot write {}: {source}. Choose another place with -o.", path.display()))
+        Self::Usage(format!("Cannot write {}: {source}. Choose another place.", path.display()))
     }
 
     /// A file or folder that cannot be read.

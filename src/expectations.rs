@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use modeler::model::{Exponent, Growth};
 use serde::Deserialize;
-use toml::Spanned;
+use toml::{Spanned, Value};
 
 use crate::error::{Error, Result};
 
@@ -41,7 +41,7 @@ pub struct Lines {
 /// What is expected of a model.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Requirement {
-    /// It grows at most so in the named parameters.
+    /// It grows at most so in the named parameters; where there are none, in no parameter.
     Growth(Vec<(String, Growth)>),
     /// Its value is at most this, in the metric's unit.
     AtMost(f64),
@@ -67,10 +67,11 @@ struct File {
 struct Entry {
     callpath: Spanned<String>,
     metric: Option<String>,
-    growth: Option<Spanned<String>>,
-    at_most: Option<Spanned<f64>>,
+    // Any values, so that what is wrong with them is told in our words.
+    growth: Option<Spanned<Value>>,
+    at_most: Option<Spanned<Value>>,
     baseline: Option<Spanned<PathBuf>>,
-    tolerance: Option<Spanned<f64>>,
+    tolerance: Option<Spanned<Value>>,
     at: Option<Spanned<BTreeMap<String, f64>>>,
 }
 
@@ -116,15 +117,22 @@ fn parse(text: &str, file: &str, folder: &Path) -> Result<Vec<Expectation>> {
 fn requirements(source: &Source, entry: &Spanned<Entry>, folder: &Path) -> Result<Vec<(Requirement, Range<usize>)>> {
     let e = entry.get_ref();
     let mut found = Vec::new();
-    if let Some(text) = &e.growth {
-        let bound = growth(text.get_ref()).map_err(|what| source.error(text.span(), what))?;
-        found.push((Requirement::Growth(bound), text.span()));
+    if let Some(value) = &e.growth {
+        let bound = match value.get_ref() {
+            Value::String(text) => growth(text),
+            Value::Integer(1) => Ok(Vec::new()),
+            other => Err(format!("`growth` is {other}; give it as text, such as \"p * log2(p)\", or \"1\" for none")),
+        };
+        found.push((Requirement::Growth(bound.map_err(|what| source.error(value.span(), what))?), value.span()));
     }
     if let Some(limit) = &e.at_most {
-        found.push((Requirement::AtMost(source.positive(limit, "at_most")?), limit.span()));
+        let example = "a number that is not negative, in the metric's unit, such as `at_most = 1.2` for 1.2 s";
+        found.push((Requirement::AtMost(source.positive(limit, "at_most", example)?), limit.span()));
     }
     if let Some(path) = &e.baseline {
-        let tolerance = e.tolerance.as_ref().map_or(Ok(TOLERANCE), |t| source.positive(t, "tolerance"))?;
+        let tolerance = e.tolerance.as_ref().map_or(Ok(TOLERANCE), |t| {
+            source.positive(t, "tolerance", "a number that is not negative, such as `tolerance = 0.05` for 5 %")
+        })?;
         found.push((Requirement::Baseline { path: folder.join(path.get_ref()), tolerance }, path.span()));
     } else if let Some(tolerance) = &e.tolerance {
         return Err(source.error(tolerance.span(), "a tolerance belongs to a `baseline`, and there is none"));
@@ -154,20 +162,29 @@ impl Source<'_> {
         Error::Input(format!("{}:{line}:{column}: {}.", self.file, what.to_string().trim_end_matches('.')))
     }
 
-    fn positive(&self, number: &Spanned<f64>, name: &str) -> Result<f64> {
-        let value = *number.get_ref();
-        if value.is_finite() && value >= 0.0 {
-            return Ok(value);
-        }
-        Err(self.error(number.span(), format!("`{name}` is {value}; give a finite number that is not negative")))
+    /// A finite number that is not negative; `example` is of what is expected.
+    fn positive(&self, value: &Spanned<Value>, name: &str, example: &str) -> Result<f64> {
+        let number = match value.get_ref() {
+            Value::Float(number) => Some(*number),
+            Value::Integer(number) => Some(*number as f64),
+            _ => None,
+        };
+        let number = number.filter(|n| n.is_finite() && *n >= 0.0);
+        number.ok_or_else(|| {
+            let what = format!("`{name}` is {}; give {example}", value.get_ref());
+            self.error(value.span(), what)
+        })
     }
 }
 
-/// Reads a bound such as `p * log2(p)` or `O(n^(3/2) * log2(p)^2)`: one growth per parameter that it names.
+/// Reads a bound such as `p * log2(p)` or `O(n^(3/2) * log2(p)^2)`: one growth per parameter that it names; none for `1`.
 fn growth(text: &str) -> Result<Vec<(String, Growth)>, String> {
     let trimmed = text.trim();
     let product = trimmed.strip_prefix("O(").and_then(|inner| inner.strip_suffix(')')).unwrap_or(trimmed);
     let mut bound: Vec<(String, Growth)> = Vec::new();
+    if matches!(product.trim(), "1" | "constant") {
+        return Ok(bound);
+    }
     for factor in product.split('*') {
         let (name, exponent, log_exponent) = self::factor(factor.trim())?;
         match bound.iter_mut().find(|(known, _)| *known == name) {
@@ -227,6 +244,9 @@ mod tests {
         assert_eq!(read("O(n^(3/2) * log(p)^2)").unwrap(), "n:3/2:0 p:0:2");
         assert_eq!(read("sqrt( p )*p").unwrap(), "p:3/2:0");
         assert_eq!(read("p^0").unwrap(), "p:0:0");
+        for constant in ["1", "O(1)", " O( 1 ) ", "constant"] {
+            assert_eq!(read(constant).unwrap(), "", "{constant}");
+        }
         for wrong in ["", "p +n", "2 * p", "p^x", "log2(p", "p^(1/0)", "log2(p)^(1/2)", "p^99"] {
             assert!(read(wrong).is_err(), "{wrong}");
         }
@@ -240,6 +260,17 @@ mod tests {
             message("[[expect]]\ncallpath = \"*\"\ngrowth = \"p+\"\n").starts_with("e.toml:3:10: `p+` is no factor")
         );
         assert!(message("[[expect]]\ncallpath = \"*\"\nat_most = -1.0\n").starts_with("e.toml:3:11: `at_most` is -1"));
+        let text = message("[[expect]]\ncallpath = \"*\"\nat_most = \"1.2 s\"\n");
+        let expected =
+            "e.toml:3:11: `at_most` is \"1.2 s\"; give a number that is not negative, in the metric's unit, such as";
+        assert!(text.starts_with(expected), "{text}");
+        let text = message("[[expect]]\ncallpath = \"*\"\nbaseline = \"b\"\ntolerance = \"5 %\"\n");
+        assert!(
+            text.starts_with("e.toml:4:13: `tolerance` is \"5 %\"; give a number") && text.contains("0.05"),
+            "{text}"
+        );
+        let text = message("[[expect]]\ncallpath = \"*\"\ngrowth = 2\n");
+        assert!(text.starts_with("e.toml:3:10: `growth` is 2; give it as text"), "{text}");
         assert!(message("[[expect]]\ncalpath = \"*\"\n").starts_with("e.toml:2:1: unknown field `calpath`"));
         for nothing in ["expect = []\n", "", "at = { p = 64 }\n"] {
             assert!(message(nothing).starts_with("e.toml:1:1: nothing is expected; add an [[expect]]"), "{nothing}");

@@ -111,6 +111,11 @@ pub fn say(message: impl std::fmt::Display) {
     let _ = writeln!(io::stderr(), "{name} {message}");
 }
 
+/// `1 run`, `2 runs`.
+pub fn counted(count: usize, one: &str, more: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { more })
+}
+
 /// A word as a shell would need it, for reading and pasting.
 pub fn shown(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./=:,+@%^".contains(c);

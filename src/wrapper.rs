@@ -236,7 +236,7 @@ impl Plan {
                 produces_code = false;
             } else if NO_LINK.contains(&word) {
                 plan.links = false;
-            } else if word == "-static" {
+            } else if matches!(word, "-static" | "--static" | "-static-pie") {
                 plan.links_statically = true;
             } else if word == "-shared" {
                 plan.links_a_library = true;

@@ -64,6 +64,25 @@ fn waiting_in_bins_is_what_the_program_itself_measures() {
     let asked = profile.values.iter().find(|((_, metric), _)| *metric == Metric::PollingBlocks);
     assert!(asked.is_some_and(|(_, value)| value.sum > 0), "rank 1 has polled");
     check_sums(&profile);
+    // Bins of a millisecond: a wait of a hundred is in a hundred of them, each of which is as long as it is.
+    let options = ["phases", "--by", "time", "--keep", "timed", "--width", "1000000", "--"];
+    world.poise([&options[..], &command].concat()).status(0);
+    let measured: f64 = world.read("timed/stdout.txt").trim().parse().unwrap();
+    let profile = Profile::read(world.path("timed/profile.poise")).unwrap();
+    let timeline = profile.phases.timelines.iter().find(|t| t.rank == 1).unwrap();
+    let is_receive = |place: u32| {
+        let node = &profile.nodes[profile.phases.places[place as usize].node as usize];
+        profile.regions[node.region as usize].name == "MPI_Recv"
+    };
+    let shares: Vec<&Share> =
+        timeline.bins.iter().flat_map(|bin| &bin.shares).filter(|share| is_receive(share.place)).collect();
+    // A message's stamp is sent beside it, in time that is nobody's.
+    assert!(shares.iter().all(|share| share.wait_time <= share.time + 200_000), "waiting is a part of the time");
+    let waited = shares.iter().map(|share| share.wait_time).sum::<u64>() as f64 * 1e-9;
+    assert!(waited <= measured && waited > 0.5 * measured, "{waited} s of {measured} s");
+    let bins = shares.iter().filter(|share| share.wait_time > 0).count() as f64;
+    assert!(bins >= 1000.0 * waited, "{waited} s in {bins} bins");
+    check_sums(&profile);
 }
 
 /// Over all bins, each call path did what the call tree says that it did.
@@ -149,6 +168,59 @@ fn bins_of_emulated_ranks_do_not_depend_on_how_long_they_wait() {
     }
 }
 
+/// Two ranks compute, then exchange 100 numbers a thousand times, then compute.
+const EXCHANGE: &str = r#"
+    #include <mpi.h>
+    #include <stdio.h>
+    __attribute__((noinline)) unsigned compute(unsigned s, long n) {
+        while (n--) s = s * 1664525u + 1013904223u;
+        return s;
+    }
+    __attribute__((noinline)) unsigned exchange(unsigned s, int other) {
+        double mine[100] = {0}, theirs[100];
+        for (int i = 0; i < 1000; ++i) {
+            MPI_Sendrecv(mine, 100, MPI_DOUBLE, other, 0, theirs, 100, MPI_DOUBLE, other, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            for (int j = 0; j < 400; ++j) s = s * 22695477u + 1u;
+        }
+        return s;
+    }
+    int main(int count, char **values) {
+        int rank;
+        MPI_Init(&count, &values);
+        MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+        unsigned s = compute(count, 400000);
+        s = exchange(s, 1 - rank);
+        s = compute(s, 400000);
+        printf("%u\n", s);
+        MPI_Finalize();
+        return 0;
+    }"#;
+
+/// Whatever the width of bins, so that none, some and much of what is exchanged is in the phase's first and last bin.
+#[test]
+fn a_phase_has_the_bytes_that_its_function_had_sent() {
+    let mut world = World::new();
+    world.write("exchange.c", EXCHANGE);
+    world.set("OMPI_CC", &format!("{} cc", env!("CARGO_BIN_EXE_poise")));
+    outcome(world.command("mpicc.openmpi", ["-O1", "exchange.c", "-o", "exchange"]).output().unwrap()).status(0);
+    let command = ["mpirun.openmpi", "--oversubscribe", "-n", "2", "./exchange"];
+    for width in ["4096", "20000", "60000"] {
+        let options = ["phases", "--format", "json", "--width", width, "--"];
+        let done = world.poise([&options[..], &command].concat()).status(0);
+        let found: Value = serde_json::from_str(&done.stdout).unwrap();
+        for rank in 0..2 {
+            let phases = found["timelines"][rank]["phases"].as_array().unwrap();
+            let names: Vec<&str> = phases.iter().map(|phase| phase["name"].as_str().unwrap()).collect();
+            assert_eq!(names, ["compute #1", "exchange", "compute #2"], "{width}");
+            // Each of 1000 calls moves 100 numbers of 8 bytes in either direction.
+            let phase = &phases[1];
+            assert_eq!((&phase["bytes_sent"], &phase["bytes_received"]), (&800_000.into(), &800_000.into()), "{width}");
+            // The calls of its operations, and its own.
+            assert_eq!(phase["visits"], 1001, "{width}");
+        }
+    }
+}
+
 /// As many iterations as the first argument says, of which each is 83 parts `product` and 17 parts `dot`; of all iterations together
 /// always as much.
 const ALTERNATE: &str = r#"
@@ -207,4 +279,93 @@ fn phases_of_iterations_hold_what_the_functions_did_or_are_not_modelled() {
     assert!(refused.stderr.contains(&format!("--width {width} would tell its calls apart")), "{}", refused.stderr);
     let narrow = world.poise(["phases", "-v", "--width", width, "--", "./alternate", "2000"]).status(0);
     assert!(narrow.stdout.contains("dot #2000") && !narrow.stdout.contains("alternates"));
+}
+
+/// Three loops, which the compiler inlines, one after the other and again; prints what part of the time each took by the processor's clock,
+/// whose reading is no call, so that nothing but the loops' ends separates them.
+const INLINED: &str = r#"
+    #include <stdio.h>
+    #include <stdlib.h>
+    enum { LENGTH = 4096 };
+    static double x[LENGTH], y[LENGTH];
+    static unsigned next[LENGTH];
+    static inline double dot(int times) {
+        double sum = 0;
+        for (int t = 0; t < times; ++t)
+            for (int i = 0; i < LENGTH; ++i) sum += x[i] * y[i];
+        return sum;
+    }
+    static inline unsigned hop(unsigned at, int times) {
+        for (int t = 0; t < times; ++t)
+            for (int i = 0; i < LENGTH; ++i) at = next[at];
+        return at;
+    }
+    static inline void divide(int times) {
+        for (int t = 0; t < times; ++t)
+            for (int i = 1; i < LENGTH; ++i) y[i] = (x[i] + 3) / (y[i - 1] + 2);
+    }
+    int main(int count, char **values) {
+        int times = atoi(values[1]), rounds = atoi(values[2]);
+        unsigned long long at[3] = {0}, now, last;
+        double sum = 0;
+        unsigned place = 0;
+        for (int i = 0; i < LENGTH; ++i) x[i] = i, next[i] = (5 * i + 1) & (LENGTH - 1);
+        last = __builtin_readcyclecounter();
+        for (int round = 0; round < rounds; ++round) {
+            sum += dot(times);
+            now = __builtin_readcyclecounter(), at[0] += now - last, last = now;
+            place = hop(place, times);
+            now = __builtin_readcyclecounter(), at[1] += now - last, last = now;
+            divide(times);
+            now = __builtin_readcyclecounter(), at[2] += now - last, last = now;
+        }
+        double all = at[0] + at[1] + at[2];
+        printf("%.6f %.6f %.6f %g %u\n", at[0] / all, at[1] / all, at[2] / all, sum, place);
+        return 0;
+    }"#;
+
+/// In two languages, by effort and by time.
+#[test]
+fn inlined_functions_have_their_phases_and_their_time() {
+    let world = World::new();
+    world.write("inlined.c", INLINED);
+    for compiler in ["cc", "c++"] {
+        let language = if compiler == "cc" { "c" } else { "c++" };
+        let arguments = [compiler, "-O2", "-g", "-x", language, "inlined.c", "-o", compiler];
+        outcome(world.command("poise", arguments).output().unwrap()).status(0);
+        for by in ["effort", "time"] {
+            let kept = format!("{compiler}-{by}");
+            let width = if by == "time" { "800000" } else { "80000" };
+            let options = ["phases", "--format", "json", "--by", by, "--width", width, "--keep", &kept, "--"];
+            let program = format!("./{compiler}");
+            let done = world.poise([&options[..], &[&program, "2000", "3"]].concat()).status(0);
+            let found: Value = serde_json::from_str(&done.stdout).unwrap();
+            let timeline = &found["timelines"][0];
+            let phases = timeline["phases"].as_array().unwrap();
+            let functions = found["functions"].as_array().unwrap();
+            let name = |phase: &Value| functions[phase["function"].as_u64().unwrap() as usize]["name"].clone();
+            let order: Vec<String> = phases.iter().map(|phase| name(phase).as_str().unwrap().to_owned()).collect();
+            let names = ["dot", "hop", "divide"];
+            assert!(order.len() == 9 && (0..9).all(|i| order[i].contains(names[i % 3])), "{kept}: {order:?}");
+            let time = |which: usize| -> f64 {
+                (0..3).map(|round| phases[3 * round + which]["time_ns"].as_u64().unwrap() as f64).sum()
+            };
+            let all: f64 = (0..3).map(time).sum();
+            let printed: Vec<f64> = world.read(&format!("{kept}/stdout.txt")).split(' ').flat_map(str::parse).collect();
+            for which in 0..3 {
+                let (part, expected) = (time(which) / all, printed[which]);
+                assert!((part - expected).abs() < 0.05, "{kept} {}: {part} {expected}", names[which]);
+            }
+            // What is in no phase is what happens before and after.
+            let outside = timeline["outside"]["time_ns"].as_u64().unwrap_or(0) as f64;
+            assert!(outside < 0.1 * (outside + all), "{kept}: {outside} {all}");
+            // No bin has all that a function did.
+            let profile = Profile::read(world.path(&kept).join("profile.poise")).unwrap();
+            check_sums(&profile);
+            let blocks = |bin: &Bin| bin.shares.iter().map(|share| share.count).sum::<u64>();
+            let bins = &profile.phases.timelines[0].bins;
+            let most = bins.iter().map(blocks).max().unwrap();
+            assert!(20 * most < bins.iter().map(blocks).sum(), "{kept}: {most}");
+        }
+    }
 }

@@ -284,6 +284,159 @@ fn what_is_named_is_judged_as_among_all() {
     assert_eq!(few.iter().map(without_line).collect::<Vec<_>>(), expected);
 }
 
+/// Times of 60 call paths at five p, three repetitions with normal noise of `level`; `cost` is a factor of each call path's own
+/// function. Seeded, so that a test is the same every time.
+fn noisy_callpaths(seed: u64, level: f64, cost: impl Fn(f64) -> f64) -> String {
+    let truth = |path: i32, p: f64| {
+        f64::from(1 + path % 7) * (1.0 + p.powf(0.25 * f64::from(path % 6)) * p.log2().powi(path % 2)) * cost(p)
+    };
+    measured_thrice(seed, level, 60, &[4.0, 8.0, 16.0, 32.0, 64.0], truth)
+}
+
+/// Three measurements of so many call paths at each of these p, with normal noise.
+fn measured_thrice(seed: u64, level: f64, paths: i32, points: &[f64], truth: impl Fn(i32, f64) -> f64) -> String {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    // The sum of twelve even numbers between 0 and 1 is nearly normal, with mean 6 and variance 1.
+    let mut even = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 11) as f64 / (1_u64 << 53) as f64
+    };
+    let all: Vec<String> = points.iter().map(f64::to_string).collect();
+    let mut text = format!("PARAMETER p\nPOINTS {}\n", all.join(" "));
+    for path in 0..paths {
+        text += &format!("REGION main->f{path}\nMETRIC time\n");
+        for &p in points {
+            let truth = truth(path, p);
+            let values = [0; 3].map(|_| {
+                let z = (0..12).map(|_| even()).sum::<f64>() - 6.0;
+                (truth * (1.0 + level * z).max(0.05)).to_string()
+            });
+            text += &format!("DATA {}\n", values.join(" "));
+        }
+    }
+    text
+}
+
+/// Two measurements of the same program: no build fails of noise, at the measured range's end and far beyond it, although
+/// single intervals of 90 % would. What is truly slower fails.
+#[test]
+fn noise_alone_fails_no_build_and_a_regression_does() {
+    let world = World::new();
+    world.write(
+        "e.toml",
+        "[[expect]]\ncallpath = \"*\"\nbaseline = \"old.txt\"\nat = { p = 64 }\n\n[[expect]]\ncallpath = \"*\"\nbaseline = \"old.txt\"\nat = { p = 1024 }\n",
+    );
+    let judged = |new: &str, status: i32| {
+        std::fs::write(world.path("new.txt"), new).unwrap();
+        let outcome = world.poise(["check", "new.txt", "--expect", "e.toml", "--format", "json"]).status(status);
+        serde_json::from_str::<Value>(&outcome.stdout).unwrap()
+    };
+    let limit = |check: &Value| -> (f64, f64) {
+        // `1.2 times 3 s (1.1 to 1.4)`
+        let found = check["found"].as_str().unwrap();
+        let ends = found.rsplit_once('(').unwrap().1.trim_end_matches(')').split_once(" to ").unwrap();
+        (ends.0.parse().unwrap(), ends.1.parse().unwrap())
+    };
+    let mut above = 0;
+    for (seed, level) in [(1, 0.1), (2, 0.1), (3, 0.3), (4, 0.3), (5, 0.3)] {
+        std::fs::write(world.path("old.txt"), noisy_callpaths(2 * seed, level, |_| 1.0)).unwrap();
+        let found = judged(&noisy_callpaths(2 * seed + 1, level, |_| 1.0), 0);
+        assert_eq!((&found["failed"], &found["family_level"]), (&0.into(), &0.99.into()));
+        let checks = found["checks"].as_array().unwrap();
+        assert_eq!(checks.len(), 120);
+        for check in checks.iter().filter(|check| limit(check).0 > 1.05) {
+            let reason = check["reason"].as_str().unwrap();
+            assert!(check["verdict"] == "undecided" && reason.contains("at the points that both measured"), "{check}");
+            assert!(reason.starts_with("the 90 % interval is above, but"), "{reason}");
+            above += 1;
+        }
+    }
+    assert!(above > 10, "{above} single intervals were above");
+    let count = |found: &Value, p: &str| {
+        let is_failure = |c: &&Value| c["verdict"] == "fail" && c["expected"].as_str().unwrap().ends_with(p);
+        found["checks"].as_array().unwrap().iter().filter(is_failure).count()
+    };
+    std::fs::write(world.path("old.txt"), noisy_callpaths(20, 0.1, |_| 1.0)).unwrap();
+    let slower = judged(&noisy_callpaths(21, 0.1, |_| 1.5), 1);
+    assert!(count(&slower, "p = 64") >= 30, "{} of 60", count(&slower, "p = 64"));
+    let growing = judged(&noisy_callpaths(23, 0.1, |p| (p / 4.0).sqrt()), 1);
+    assert!(count(&growing, "p = 64") >= 55, "{} of 60", count(&growing, "p = 64"));
+    assert!(count(&growing, "p = 1024") >= 50, "{} of 60", count(&growing, "p = 1024"));
+}
+
+/// The number of failures of one expectation of every call path, with these keys.
+fn failures(new: &str, old: &str, keys: &str) -> (u64, Value) {
+    let world = World::new();
+    world.write("new.txt", new);
+    world.write("old.txt", old);
+    world.write("e.toml", &format!("[[expect]]\ncallpath = \"*\"\n{keys}\n"));
+    let text = world.poise(["check", "new.txt", "--expect", "e.toml", "--format", "json"]).stdout;
+    let found: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
+    (found["failed"].as_u64().unwrap(), found)
+}
+
+/// A regression is no straight line in logarithms: one that grows, and one that is at the judged point alone.
+#[test]
+fn regressions_of_any_shape_fail_where_they_are_measured() {
+    const P: [f64; 5] = [4.0, 8.0, 16.0, 32.0, 64.0];
+    let count = |paths: i32, new: fn(f64) -> f64| {
+        let [old, new] = [(1, (|_| 10.0) as fn(f64) -> f64), (2, new)]
+            .map(|(seed, cost)| measured_thrice(seed, 0.01, paths, &P, |_, p| cost(p)));
+        failures(&new, &old, "baseline = \"old.txt\"").0
+    };
+    // At p = 64 41 % more.
+    let growing = count(60, |p| 10.0 + 0.001 * p * p);
+    assert!(growing >= 55, "{growing} of 60");
+    let at_the_end = |p: f64| if p == 64.0 { 1000.0 } else { 10.0 };
+    let (one, all) = (count(1, at_the_end), count(60, at_the_end));
+    assert!(one == 1 && all >= 55, "{one} of 1, {all} of 60");
+    assert_eq!(count(60, |_| 10.0), 0, "the same truth");
+}
+
+#[test]
+fn growth_beside_a_constant_fails_a_bound_below_it() {
+    let p: Vec<f64> = (2..11).map(|k| 2_f64.powi(k)).collect();
+    let text = measured_thrice(3, 0.01, 20, &p, |_, p| 10.0 + 0.01 * p * p);
+    let (failed, found) = failures(&text, "", "growth = \"p\"");
+    assert!(failed >= 18, "{found}");
+    let (failed, found) = failures(&text, "", "growth = \"p^2\"");
+    assert_eq!(failed, 0, "{found}");
+    // Nothing is so many times zero: that point tells no growth, and the others do.
+    let text = measured_thrice(4, 0.01, 20, &[0.0, 1.0, 2.0, 4.0, 8.0, 16.0], |_, p| 3.0 + p);
+    let (failed, found) = failures(&text, "", "growth = \"1\"");
+    assert!(failed >= 18, "{found}");
+}
+
+/// What is judged below a change is judged by the model there.
+#[test]
+fn limits_below_a_change_are_judged_by_the_lower_segment() {
+    let p: Vec<f64> = (2..12).map(|k| 2_f64.powi(k)).collect();
+    let text = measured_thrice(5, 0.01, 1, &p, |_, p| if p <= 64.0 { 100.0 } else { 1e-4 * p * p });
+    for (keys, verdict) in [
+        ("at_most = 20\nat = { p = 32 }", "fail"),
+        ("at_most = 20\nat = { p = 256 }", "pass"),
+        ("at_most = 105\nat = { p = 32 }", "pass"),
+        ("growth = \"p\"", "fail"),
+    ] {
+        let (_, found) = failures(&text, "", keys);
+        assert_eq!(found["checks"][0]["verdict"], verdict, "{keys}: {found}");
+    }
+}
+
+#[test]
+fn a_growth_of_one_is_none_in_any_parameter() {
+    let world = World::new();
+    world.write("still.txt", &experiment("time", |_, _| 3.0, |_| 0.0));
+    world.write("growing.txt", &experiment("time", |_, n| 3.0 * n, |_| 0.0));
+    for (i, written) in ["\"1\"", "\"O(1)\"", "\"constant\"", "1"].iter().enumerate() {
+        let file = format!("e{i}.toml");
+        world.write(&file, &format!("[[expect]]\ncallpath = \"*\"\ngrowth = {written}\n"));
+        let told = world.poise(["check", "still.txt", "--expect", &file]).status(0).stdout;
+        assert!(told.contains("does not grow with p and n"), "{told}");
+        world.poise(["check", "growing.txt", "--expect", &file]).status(1);
+    }
+}
+
 #[test]
 fn a_bound_of_no_growth_names_its_parameter() {
     let world = World::new();

@@ -244,6 +244,40 @@ fn a_wrong_pattern_is_told_once() {
     assert_eq!(told.lines().count(), 1, "{told}");
     let runs = fs::read_dir(&set).unwrap().filter(|e| e.as_ref().unwrap().path().is_dir()).count();
     assert!(told.contains(&format!("`foo.{{p}}.x{{n}}`, nor of {} others. Change --pattern", runs - 1)), "{told}");
+    // What was seen is shown, so that a pattern can be made of it.
+    let shown = world.poise(arguments).status(3).stdout;
+    let seen = shown.lines().filter(|line| line.starts_with("left out ") && line.contains("/profile.cubex: ")).count();
+    assert_eq!(seen, runs, "{shown}");
+}
+
+/// A folder in which nothing can be read is shown with what is wrong with each file.
+#[test]
+fn folders_of_damaged_files_are_explained() {
+    let world = World::new();
+    fs::create_dir(world.path("bad")).unwrap();
+    let whole = fs::read(dataset("tools/spin.n200000.pb.gz")).unwrap();
+    for p in [2, 4, 8] {
+        fs::write(world.path(&format!("bad/app.p{p}.cubex")), "no archive at all").unwrap();
+        fs::write(world.path(&format!("bad/app.p{p}.pb.gz")), &whole[..whole.len() / 2]).unwrap();
+    }
+    world.write("bad/notes.md", "nothing");
+    let explained = world.poise(["import", "bad", "--explain"]).status(3);
+    let of =
+        |name: &str| explained.stdout.lines().filter(|l| l.starts_with("left out bad/") && l.contains(name)).count();
+    assert_eq!((of(".cubex: "), of(".pb.gz: ")), (3, 3), "{}\n{}", explained.stdout, explained.stderr);
+    assert!(explained.stdout.contains("cut off"), "{}", explained.stdout);
+    assert!(explained.stdout.contains("passed over 1 file that is no measurements: notes.md"), "{}", explained.stdout);
+    assert_eq!(explained.stderr.lines().count(), 1, "{}", explained.stderr);
+    // So is one of files that nobody knows.
+    fs::create_dir(world.path("unknown")).unwrap();
+    world.write("unknown/a.dat", "?");
+    world.write("unknown/b.dat", "?");
+    let explained = world.poise(["import", "unknown", "--explain"]).status(3);
+    assert!(
+        explained.stdout.contains("passed over 2 files that are no measurements: a.dat, b.dat"),
+        "{}",
+        explained.stdout
+    );
 }
 
 #[test]
@@ -417,4 +451,46 @@ fn times_that_no_number_holds_in_seconds_are_refused() {
     let refused = world.poise(["import", "huge.csv", "--columns", "p=parameter,t=metric:time[d]", "-o", "huge.json"]);
     assert!(refused.status(3).stderr.contains("1e308"));
     assert!(!world.path("huge.json").exists());
+}
+
+/// Roles of columns are for tables: the other side of a comparison is what it is.
+#[test]
+fn a_table_is_compared_with_what_is_none() {
+    let world = World::new();
+    let columns = "p=parameter,time=metric,region=callpath";
+    let table = |factor: f64| {
+        let row = |p: f64| format!("{p},{},main->solve\n", factor * 0.1 * p);
+        format!("p,time,region\n{}", [2.0, 4.0, 8.0, 16.0, 32.0].map(row).concat())
+    };
+    world.write("old.csv", &table(1.0));
+    world.write("new.csv", &table(3.0));
+    world.poise(["import", "old.csv", "--columns", columns, "-o", "old.json"]).status(0);
+    for (a, b, ratio) in [("old.json", "new.csv", 3.0), ("new.csv", "old.json", 1.0 / 3.0)] {
+        let compared =
+            world.poise(["compare", a, b, "--columns", columns, "--at", "p=64", "--format", "json"]).status(0);
+        let found: Value = serde_json::from_str(&compared.stdout).unwrap();
+        let value = found["pairs"][0]["ratio"]["value"].as_f64().unwrap();
+        assert!((value / ratio - 1.0).abs() < 1e-6, "{ratio}: {found}");
+    }
+}
+
+/// What makes measurements useless is said, not only that they are.
+#[test]
+fn tables_that_say_little_are_told_why() {
+    let world = World::new();
+    let columns = ["--columns", "p=parameter,time=metric"];
+    let told = |name: &str, text: &str, status: i32| {
+        world.write(name, text);
+        world.poise(["model", name].into_iter().chain(columns)).status(status).stderr
+    };
+    let negative = told("negative.csv", "p,time\n1,-1\n2,-2\n4,-3\n8,-4\n16,-5\n", 4);
+    assert!(negative.contains("0 usable points") && negative.contains("5 values are negative"), "{negative}");
+    let ragged = told("ragged.csv", "p,time\n1,1\n2\n4,4,5\n8,8\n16,16\n32,32\n", 0);
+    assert!(ragged.contains("ragged.csv:3: ") && ragged.contains("2 rows have fewer or more cells"), "{ragged}");
+    assert!(!told("whole.csv", "p,time\n1,1\n2,2\n4,4\n8,8\n16,16\n", 0).contains("cells"));
+    // An object of somebody else's that is too long to be seen whole.
+    let members: String = (0..20_000).map(|i| format!("\"{i}\":{{}},")).collect();
+    world.write("other.json", &format!("{{{members}\"last\":1}}"));
+    let other = world.poise(["import", "other.json"]).status(3).stderr;
+    assert!(other.contains("the format was not recognised") && other.contains("measurements"), "{other}");
 }

@@ -129,6 +129,7 @@ fn bins_that_widen_are_few_and_the_same_on_a_busy_machine() {
                 bin.remove("time_ns");
             }
         }
+        found["timelines"][0]["outside"].as_object_mut().unwrap().remove("time_ns");
         found
     };
     let idle = without_time(phases(&world, &[], &["./known", "400", "2"]));
@@ -285,6 +286,31 @@ fn statistics_of_gem5_are_a_timeline() {
     assert_eq!(found["timelines"][0]["phases"][1]["instructions"], 6 * 7000);
     assert_eq!(found["timelines"][0]["bins"][3]["instructions"], 7000);
     assert!(world.read("gem5.svg").contains(">triad<"));
+    // A folder as gem5 leaves it is the same; several, named after their points, are runs, of which each phase has a model: of f(n) dumps
+    // every phase has a third, of 7000 instructions each.
+    std::fs::create_dir(world.path("m5out")).unwrap();
+    world.write("m5out/stats.txt", &text);
+    world.write("m5out/config.ini", "[root]\n");
+    let folder = ["phases", "m5out", "--program", "simulated", "--format", "json", "-o", "folder.json"];
+    world.poise(folder).status(0);
+    assert_eq!(world.json("folder.json"), found);
+    let dumps: Vec<&str> = text.split_inclusive("End Simulation Statistics   ----------\n").collect();
+    for n in [1, 2, 3, 4, 5, 6] {
+        std::fs::create_dir_all(world.path(&format!("sweep/n{n}"))).unwrap();
+        let repeated: String = dumps.chunks(6).flat_map(|of_one| vec![of_one.concat(); n]).collect();
+        world.write(&format!("sweep/n{n}/stats.txt"), &repeated);
+    }
+    world.poise(["phases", "sweep", "--program", "simulated", "--format", "json", "-o", "models.json"]).status(0);
+    let models = world.json("models.json");
+    for name in KNOWN {
+        let is_it = |m: &&Value| m["callpath"] == serde_json::json!([name]) && m["metric"] == "instructions";
+        let model = models["models"].as_array().unwrap().iter().find(is_it).unwrap_or_else(|| panic!("{models:#}"));
+        let term = &model["terms"][0];
+        assert!((term["coefficient"].as_f64().unwrap() / (6.0 * 7000.0) - 1.0).abs() < 1e-6, "{model:#}");
+        assert_eq!(term["factors"][0], serde_json::json!({"parameter": "n", "exponent": "1", "log_exponent": 0}));
+    }
+    let mixed = world.poise(["phases", "m5out", "simulated"]).status(2);
+    assert!(mixed.stderr.contains("simulated holds no statistics of gem5"), "{}", mixed.stderr);
     // Without the lists there are bins and no phases; HDF5 is told.
     let plain: Vec<&str> = text.lines().filter(|line| !line.contains("selected")).collect();
     world.write("stats.txt", &(plain.join("\n") + "\n"));
@@ -305,6 +331,19 @@ fn options_that_would_do_nothing_are_refused() {
     };
     refused(&["--program", "known"], "no input is gem5's");
     refused(&["--share", "nan"], "a share is from 0 to 1");
+    for option in ["--events", "--label", "--smooth"] {
+        refused(&[option, "0"], "give a number from 1 on");
+    }
+    refused(&["--label", "6"], "--label 6 is more than the --events 5");
+    let measured = |options: &[&str]| {
+        world.poise([&["phases", "--engine", "qemu"], options, &["--", "./known", "1"]].concat()).status(2).stderr
+    };
+    assert!(measured(&["--program", "known"]).contains("cannot be used with"));
+    let said = measured(&["--keep", "kept"]);
+    assert!(said.contains("kept exists") && said.contains("Choose another folder with --keep"), "{said}");
+    let help = world.poise(["phases", "--help"]).status(0).stdout;
+    let label = help.split("--label <N>").nth(1).unwrap().split("--gap").next().unwrap();
+    assert!(label.contains("default: 5") && label.contains("3, most of them, without"), "{label}");
     for option in
         [&["--width", "9"][..], &["--keep", "again"], &["--param", "n=1"], &["--engine", "qemu"], &["--lines"]]
     {
@@ -320,6 +359,12 @@ fn machine_code(world: &World, program: &str) {
     assert_eq!(profile.metadata["engine"], "qemu");
     let effort = values(&profile, KNOWN, Metric::Instructions);
     check_known(&found, effort);
+    // Where an instruction has one class, classes add up to instructions; x86-64's may read memory besides.
+    let bins = found["timelines"][0]["bins"].as_array().unwrap();
+    let classes = |bin: &Value| bin["classes"].as_object().unwrap().values().map(|n| n.as_u64().unwrap()).sum::<u64>();
+    if profile.metadata["instruction_set"] != "x86_64" {
+        assert!(bins.iter().all(|bin| classes(bin) == bin["instructions"].as_u64().unwrap()), "{program}");
+    }
     // Each is called once, and follows the chain of 8192 links a hundred times, a block each.
     let visits = values(&profile, KNOWN, Metric::Visits);
     assert_eq!(visits, [1, 1, 1]);
@@ -438,10 +483,17 @@ fn phases_are_matched_over_runs_and_modelled() {
     let page = world.read("page.html");
     assert!(page.contains("<svg") && page.contains(">multiply<"), "the timeline with its regions");
     assert!(page.contains("3 phases, ") && !page.contains("call paths make"), "phases are called phases");
+    for of_call_paths in
+        ["Call tree", "Who calls whom", ">Call paths<", "with callees", "own cost", ">the whole program<"]
+    {
+        assert!(!page.contains(of_call_paths), "{of_call_paths}");
+    }
+    assert!(page.contains("<h2>All phases</h2>") && page.contains("<h2>Each phase</h2>"));
     report_shows(&world, &models);
     // A run whose phases are others is told and not forced into a place.
     phases(&world, &["--keep", "runs/n60", "--param", "n=60", "--width", "20000"], &["./known", "60", "2"]);
     let done = world.poise(["phases", "runs"]).status(0);
+    assert!(done.stdout.contains("in none of the phases that are modelled: "), "{}", done.stdout);
     assert!(done.stderr.contains("3 phases have no counterpart in all other runs"), "{}", done.stderr);
 }
 
@@ -473,6 +525,113 @@ fn iterations_that_lack_a_phase_are_told_and_the_others_are_matched() {
     let slope = multiply["terms"][0]["coefficient"].as_f64().unwrap();
     assert!((slope / each as f64 - 1.0).abs() < 0.01, "{slope} against {each}");
     assert!(of("add").is_none() && of("dot").is_none(), "what is swallowed has no model");
+}
+
+#[test]
+fn runs_of_two_engines_are_not_put_together() {
+    let world = World::new();
+    build(&world, &["poise", "cc"], "known", "counted");
+    build(&world, &["gcc"], "known", "plain");
+    for n in ["4", "5", "6"] {
+        let (keep, parameter) = (format!("runs/n{n}"), format!("n={n}"));
+        phases(&world, &["--keep", &keep, "--param", &parameter, "--width", "5000"], &["./counted", n]);
+    }
+    let options = ["--engine", "qemu", "--keep", "runs/n7", "--param", "n=7", "--width", "5000"];
+    phases(&world, &options, &["./plain", "7"]);
+    for command in ["phases", "model", "report", "analyze"] {
+        let told = world.poise([command, "runs"]).status(3).stderr;
+        let is_named = |run: &str| told.contains(&format!("runs/{run}/run.json"));
+        assert!(told.contains("several engines") && ["n4", "n5", "n6", "n7"].into_iter().all(is_named), "{told}");
+        assert!(told.contains("qemu counted runs/n7/run.json"), "{told}");
+    }
+    // Three and one, then two and one, then one and one.
+    for (without, word) in [(None, "most"), (Some("runs/n4"), "most"), (Some("runs/n5"), "others")] {
+        without.iter().for_each(|run| std::fs::remove_dir_all(world.path(run)).unwrap());
+        let done = world.poise(["import", "--explain", "runs"]);
+        let said = format!("{}{}", done.stdout, done.stderr);
+        assert!(said.contains(" is counted by ") && said.contains(&format!(", and {word} by ")), "{said}");
+    }
+    std::fs::remove_dir_all(world.path("runs/n7")).unwrap();
+    world.poise(["phases", "runs"]).status(0);
+}
+
+#[test]
+fn a_program_without_symbols_is_told() {
+    let world = World::new();
+    build(&world, &["gcc"], "known", "whole");
+    build(&world, &["gcc", "-s"], "known", "stripped");
+    for (program, is_told) in [("whole", false), ("stripped", true)] {
+        let keep = format!("kept-{program}");
+        let done = world.poise(["phases", "--engine", "qemu", "--keep", &keep, "--", &format!("./{program}"), "2"]);
+        let again = world.poise(["phases", &keep]).status(0);
+        for said in [&done.status(0).stderr, &again.stderr] {
+            assert_eq!(said.contains("The program has no symbols"), is_told, "{program}: {said}");
+        }
+        let names = |profile: &Profile| profile.regions.iter().any(|region| region.name == "multiply");
+        assert_eq!(names(&Profile::read(world.path(&keep).join("profile.poise")).unwrap()), !is_told);
+    }
+    // Without functions nothing can be looked for, which is not the same as finding nothing.
+    let done = world.poise(["detect", "--", "./stripped", "2"]).status(4);
+    assert!(done.stderr.contains("no function of it has a name") && done.stdout.is_empty(), "{}", done.stderr);
+}
+
+/// Two functions that take turns, as often as the first argument says.
+const TURNS: &str = r#"
+    #include <stdio.h>
+    #include <stdlib.h>
+    static volatile unsigned sink;
+    __attribute__((noinline)) void one(void) { for (int i = 0; i < 1000; ++i) sink = sink * 3 + i; }
+    __attribute__((noinline)) void two(void) { for (int i = 0; i < 1000; ++i) sink = sink * 5 + i; }
+    int main(int count, char **values) {
+        for (int turn = 0; turn < atoi(values[1]); ++turn) one(), two();
+        printf("%u\n", sink);
+        return 0;
+    }"#;
+
+#[test]
+fn functions_that_take_turns_within_bins_are_told_and_have_no_model() {
+    let world = World::new();
+    world.write("turns.c", TURNS);
+    outcome(world.command("poise", ["cc", "-O1", "-g", "turns.c", "-o", "turns"]).output().unwrap()).status(0);
+    phases(&world, &["--keep", "once"], &["./turns", "100"]);
+    let profile = Profile::read(world.path("once/profile.poise")).unwrap();
+    let [call, other, _] = values(&profile, ["one", "two", "one"], Metric::BasicBlocks).map(|blocks| blocks / 100);
+    assert_eq!(call, other);
+    // A bin holds two calls of one function and one of the other, or about as much, now more of this and then of that.
+    let width = (call * 33 / 10).to_string();
+    let mut said = String::new();
+    for turns in ["300", "400", "500", "600", "700"] {
+        let (keep, parameter) = (format!("runs/n{turns}"), format!("n={turns}"));
+        let options = ["--format", "json", "--width", &width, "--keep", &keep, "--param", &parameter];
+        let done = world.poise([&["phases"], &options[..], &["--", "./turns", turns]].concat()).status(0);
+        let found: Value = serde_json::from_str(&done.stdout).unwrap();
+        let timeline = &found["timelines"][0];
+        let blocks = |of: &Value| of["basic_blocks"].as_u64().unwrap();
+        let sum = |what: &str| timeline[what].as_array().unwrap().iter().map(blocks).sum::<u64>();
+        assert!(sum("phases") <= sum("bins"), "{} of {}", sum("phases"), sum("bins"));
+        let phases = timeline["phases"].as_array().unwrap();
+        let pairs: Vec<_> = phases.iter().map(|p| (p["name"].as_str().unwrap(), p["shared_with"].as_str())).collect();
+        assert_eq!(pairs, [("one", Some("two")), ("two", Some("one"))]);
+        // Each is told once with its own calls, all but those of the run's ends.
+        for phase in phases {
+            let own = blocks(phase) as f64 / (turns.parse::<u64>().unwrap() * call) as f64;
+            assert!((0.97..1.02).contains(&own), "{own}");
+        }
+        said = done.stderr;
+        assert_eq!(said.matches("one and two take turns within bins").count(), 1, "{said}");
+    }
+    assert!(said.contains("--width"), "{said}");
+    world.poise(["report", "runs", "-o", "report.html"]).status(0);
+    let page = world.read("report.html");
+    assert!(page.contains("one and two take turns within bins") && page.contains("Outside of all phases: "));
+    let done = world.poise(["phases", "runs"]).status(4);
+    assert!(done.stderr.contains("one: its phases cover the same bins as those of two in "), "{}", done.stderr);
+    // Bins of a twelfth of a call tell them apart.
+    let narrow = (call / 12).to_string();
+    let found = phases(&world, &["--width", &narrow], &["./turns", "20"]);
+    let phases = found["timelines"][0]["phases"].as_array().unwrap();
+    assert_eq!(phases.len(), 40);
+    assert!(phases.iter().all(|phase| phase["shared_with"].is_null()), "{phases:?}");
 }
 
 /// The report of the runs has the timeline of the largest of them, with a row of regions for each function, and the models
@@ -520,6 +679,25 @@ fn what_cannot_be_done_is_told() {
     assert!(!world.path("ran").exists());
     world.write("script", "#!/bin/sh\n");
     refused(&["--engine", "qemu", "--", "./script"], "ELF");
+    // Two repetitions are two million instructions.
+    let wide =
+        world.poise(["phases", "--engine", "qemu", "--width", "1", "-o", "wide", "--", "./known", "2"]).status(0);
+    assert!(wide.stderr.contains("Bins are 2 wide: --width 1 would have made more than 1048576"), "{}", wide.stderr);
+    assert!(world.read("wide").starts_with("Bins of 2 instructions"));
+    // Programs that fail end with their own status, and with what to do.
+    world.write("fails.c", "#include <stdio.h>\nint main(void) { puts(\"lost\"); return 2; }\n");
+    outcome(world.command("gcc", ["fails.c", "-o", "fails"]).output().unwrap()).status(0);
+    outcome(world.command("aarch64-linux-gnu-gcc", ["-static", "fails.c", "-o", "foreign"]).output().unwrap())
+        .status(0);
+    for (options, expected) in [
+        (&["--", "./fails"][..], "--engine qemu counts it."),
+        (&["--engine", "qemu", "--", "./fails"], "--keep FOLDER keeps all that it prints."),
+        (&["--engine", "qemu", "--keep", "lost", "--", "./foreign"], "All that it printed is in lost."),
+        (&["--", "./foreign"], "The program is for aarch64, which this machine is not. --engine qemu runs it."),
+    ] {
+        refused(options, expected);
+    }
+    assert_eq!(world.read("lost/stdout.txt"), "lost\n");
     let failed = world.poise(["run", "--engine", "qemu", "-o", "failed", "--", "/bin/false"]);
     assert_eq!(failed.status, Some(1), "{}", failed.stderr);
 }

@@ -366,6 +366,12 @@ fn ten_thousand_call_paths_load() {
     assert_eq!(browser.value("document.querySelectorAll('.tree [id]').length"), json!(all));
     let of_name = (0..10_000).filter(|path| path.to_string().starts_with("77")).count();
     assert_eq!(type_filter(&mut browser, "function_77")[0], format!("{of_name} of {all} call paths"));
+    assert_eq!(browser.value("document.querySelector('.printed').checkVisibility()"), false);
+    browser.call("Emulation.setEmulatedMedia", json!({"media": "print"}));
+    let told = browser.value("document.querySelector('.printed').innerText");
+    let left_out = browser.value("document.querySelectorAll('.tree .small').length");
+    let told = told.as_str().unwrap();
+    assert!(told.starts_with(&format!("{left_out} call paths with less than 0.1 % of the cost")), "{left_out}: {told}");
     assert_eq!(browser.errors(), Vec::<&Value>::new());
 }
 
@@ -397,6 +403,7 @@ fn filter_finds_names(browser: &mut Browser) {
 }
 
 fn links_lead_to_call_paths(browser: &mut Browser) {
+    assert_eq!(browser.value("document.querySelectorAll('a:not([href])').length"), json!(0));
     // The last call path of the ranking is none of those that the program drew.
     let last = browser.value("[...document.querySelectorAll('#ranking td.path a')].at(-1).getAttribute('href')");
     let id = last.as_str().unwrap().trim_start_matches('#').to_owned();
@@ -561,6 +568,14 @@ fn tables_need_no_script(browser: &mut Browser, page: &std::path::Path) {
     assert!(browser.value(&visible(".tree [id]")).as_u64().unwrap() > 5);
     assert_eq!(browser.value(&visible("article svg.plot")), json!(4 * 40));
     assert_eq!(browser.value(&visible("#quality tbody tr")), json!(25));
+    // A link leads somewhere, and what only a script could draw is a name and no link.
+    let lost = "[...document.querySelectorAll('a[href^=\"#\"]')].filter(a => !document.getElementById(a.hash.slice(1))).length";
+    assert_eq!(browser.value(lost), json!(0));
+    assert_eq!(browser.value("document.querySelectorAll('.tree a[href]').length"), json!(40));
+    assert!(
+        browser.value("document.querySelectorAll('.tree a:not([href])').length").as_u64().unwrap()
+            >= KERNELS as u64 - 40
+    );
     browser.value("document.querySelectorAll('details').forEach(d => { d.open = true; })");
     assert_eq!(browser.value(&visible(".tree [id]")), json!(KERNELS + 4));
 }
@@ -593,6 +608,28 @@ fn deep_call_paths_leave_room_for_their_names() {
              h3.title.split(' → ').length, link.title.split(' → ').length, link.textContent.includes('52 callers')];
          })()",
     );
+    // At this width all columns of a ranking are there, also where a call path with a long name overtakes another.
+    let point = |n: f64| {
+        let of = |name: &str, value: f64| {
+            format!(
+                "{}\n",
+                json!({"params": {"size": n}, "callpath": format!("main->{name}"), "metric": "time", "value": value})
+            )
+        };
+        of("CommSyncPosVel(Domain&, std::vector<double>)", n)
+            + &of("CalcQForElems(Domain&, std::vector<double>)", 0.01 * n * n)
+    };
+    world.write("overtaking.jsonl", &[10.0, 20.0, 40.0, 60.0, 80.0].map(point).concat());
+    world.poise(["report", "overtaking.jsonl", "--at", "size=10000", "-o", "overtaking.html"]).status(0);
+    browser.open(&world.path("overtaking.html"), "");
+    let fits = browser.value(
+        "(() => {
+           const scroll = document.querySelector('#ranking .scroll');
+           const last = [...document.querySelectorAll('#ranking thead th')].at(-1);
+           return [last.textContent, scroll.scrollWidth <= scroll.clientWidth];
+         })()",
+    );
+    assert_eq!(fits, json!(["overtakes", true]));
     // Two callers, a count of 52, five callers and the name.
     assert_eq!(seen, json!([DEPTH, true, true, 9, 9, DEPTH, DEPTH, true]));
     assert_eq!(browser.errors(), Vec::<&Value>::new());

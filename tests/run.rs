@@ -308,6 +308,33 @@ fn results_of_another_study_or_of_somebody_else_are_left_alone() {
     let foreign = world.poise(["run", "s.toml", "-o", "photos"]).status(2);
     assert!(foreign.stderr.contains("something else than runs"), "{}", foreign.stderr);
     assert_eq!(world.names("photos"), ["cat.png"]);
+    // Nor does an empty folder, the results of another study or a single run among them make them ours.
+    std::fs::create_dir(world.path("photos/empty")).unwrap();
+    for ours in ["results", "once"] {
+        world.poise(["run", "s.toml", "-o", "photos"]).status(2);
+        std::fs::create_dir_all(world.path(&format!("photos/{ours}/p2.n10.r1"))).unwrap();
+        world.write(&format!("photos/{ours}/p2.n10.r1/run.json"), "{}");
+        world.write(&format!("photos/{ours}/run.json"), "{}");
+    }
+    world.poise(["run", "s.toml", "-o", "photos"]).status(2);
+    assert_eq!(world.names("photos"), ["cat.png", "empty", "once", "results"]);
+    // Single runs that were killed leave something in whatever folder they are started in.
+    for left in [".once-0-1-2-x", "killed-run.1"] {
+        std::fs::create_dir(world.path(&format!("photos/{left}"))).unwrap();
+        world.write(&format!("photos/{left}/profile.poise"), "");
+    }
+    world.write("photos/selection.json", "{\"schema\": \"photos\"}");
+    world.poise(["run", "s.toml", "-o", "photos"]).status(2);
+
+    // What only a study leaves.
+    for (ours, left, text) in [
+        ("killed", "killed-run.1/stdout.txt", ""),
+        ("selected", "selection.json", "{\"schema\": \"counterpoise/selection\", \"schema_version\": 1}"),
+    ] {
+        std::fs::create_dir_all(world.path(ours).join(left).parent().unwrap()).unwrap();
+        world.write(&format!("{ours}/{left}"), text);
+        world.poise(["run", "s.toml", "-o", ours]).status(0);
+    }
 }
 
 #[test]

@@ -5,6 +5,7 @@
 mod cluster;
 mod common;
 
+use std::io::BufRead as _;
 use std::time::{Duration, Instant};
 
 use cluster::Cluster;
@@ -19,11 +20,19 @@ fn on(cluster: &Cluster) -> World {
 /// One cluster for all, since starting it takes longer than what is asked of it.
 #[test]
 fn studies_run_as_jobs() {
-    let cluster = Cluster::start();
+    let mut cluster = Cluster::start();
     values_arrive_as_written(&cluster);
     ranks_are_placed_as_asked(&cluster);
+    one_repetition_follows_the_other(&cluster);
+    the_time_left_is_that_of_jobs_beside_each_other(&cluster);
+    ranks_of_srun_that_wait_for_each_other_hang(&cluster);
     jobs_outlive_the_call(&cluster);
     what_cannot_run_is_told(&cluster);
+    arrays_are_as_long_as_the_cluster_takes(&cluster);
+    submit_limits_are_waited_for(&cluster);
+    what_sbatch_waits_for_is_told_and_can_be_interrupted(&cluster);
+    a_job_whose_sbatch_was_interrupted_is_taken_up(&cluster);
+    an_outage_of_the_controller_is_told_once(&mut cluster);
     // The controller remembers it, since nothing keeps accounts.
     assert!(cluster.command("sacct", &[]).is_empty());
     let (found, _) = ends_of_jobs(&cluster, &["failed", "killed"], &|_, _| ());
@@ -38,6 +47,8 @@ fn studies_run_as_jobs() {
 #[test]
 fn accounts_tell_how_jobs_ended_that_left_nothing() {
     let cluster = Cluster::start_with_accounts();
+    arrays_that_never_began_are_told(&cluster);
+    a_step_without_memory_is_told_where_the_launcher_does_not(&cluster);
     let kinds = ["completed", "failed", "memory", "killed", "cancelled", "node", "timeout"];
     let (found, jobs) = ends_of_jobs(&cluster, &kinds, &|kind, job| match kind {
         "cancelled" => drop(cluster.command("scancel", &[job])),
@@ -65,6 +76,191 @@ fn accounts_tell_how_jobs_ended_that_left_nothing() {
         let line = cluster.command("sacct", &["--noheader", "--allocations", "--format=ExitCode", "--jobs", job]);
         assert_eq!(line, "0:9", "what uses too much memory looks like what somebody kills");
     }
+}
+
+/// A job of two tasks at most is taken, and the next when a run has made room.
+fn submit_limits_are_waited_for(cluster: &Cluster) {
+    let world = on(cluster);
+    let room = cluster.limit_submissions();
+    let made = |world: &World| {
+        let mut made: Vec<String> = world.read("made").lines().map(str::to_owned).collect();
+        made.sort();
+        std::fs::remove_file(world.path("made")).unwrap();
+        made
+    };
+    for (submit, most) in [("jobs", 3), ("array", 4)] {
+        world.write(
+            "s.toml",
+            &format!(
+                "executor = \"slurm\"\ncommand = [\"sh\", \"-c\", \"echo $0 $SLURM_ARRAY_JOB_ID >> made; touch {}\", \"{{n}}\"]\n\
+                 collect = \"elapsed\"\n[parameters]\nn = {{ from = 1, to = {most}, step = 1 }}\n\
+                 [slurm]\nsubmit = \"{submit}\"\npoll_seconds = 1\n",
+                room.display()
+            ),
+        );
+        std::fs::write(&room, "").unwrap();
+        let ran = world.poise(["run", "s.toml", "-o", submit]).status(0);
+        assert!(ran.stdout.contains(&format!("{most} runs are complete")), "{}", ran.stdout);
+        let told = ran.stderr.matches("The other runs are submitted when some of this study's jobs have ended").count();
+        assert_eq!(told, 1, "{}", ran.stderr);
+        let made = made(&world);
+        let numbers: Vec<String> = made.iter().map(|line| line.split(' ').next().unwrap().to_owned()).collect();
+        assert_eq!(numbers, (1..=most).map(|n| n.to_string()).collect::<Vec<_>>());
+        if submit == "array" {
+            let mut arrays: Vec<&str> = made.iter().map(|line| line.split(' ').nth(1).unwrap()).collect();
+            arrays.sort_unstable();
+            arrays.dedup();
+            assert_eq!(arrays.len(), 2, "halved once: {made:?}");
+        }
+    }
+    // Where none is taken at all there is nothing to wait for.
+    let _ = std::fs::remove_file(&room);
+    let refused = world.poise(["run", "s.toml", "-o", "none"]).status(2);
+    assert!(refused.stderr.contains("sbatch refused the job: QOSMaxSubmitJobPerUserLimit "), "{}", refused.stderr);
+    assert_eq!(world.names("none/.slurm"), Vec::<String>::new());
+    cluster.allow_submissions();
+}
+
+/// sbatch tries again for two minutes before it says that it cannot.
+fn what_sbatch_waits_for_is_told_and_can_be_interrupted(cluster: &Cluster) {
+    let world = on(cluster);
+    world.write(
+        "s.toml",
+        "executor = \"slurm\"\ncommand = [\"sh\", \"-c\", \"echo $0 >> made\", \"{n}\"]\ncollect = \"elapsed\"\n\
+         [parameters]\nn = [1, 2]\n[slurm]\npoll_seconds = 1\n",
+    );
+    let busy = cluster.be_busy();
+    let mut command = world.command(env!("CARGO_BIN_EXE_poise"), ["run", "s.toml", "--format", "json"]);
+    let mut child = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let mut events = std::io::BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let note = events.find(|line| line.contains("\"event\":\"note\"")).unwrap();
+    let note: serde_json::Value = serde_json::from_str(&note).unwrap();
+    let said = "sbatch has not submitted the job for 5 s; waiting. It says: \"Slurm temporarily unable to accept job, sleeping and retrying\".";
+    assert_eq!(note["text"], said);
+    let interrupted = Instant::now();
+    let id = child.id().to_string();
+    assert!(std::process::Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(interrupted.elapsed() < Duration::from_secs(5), "{:?}", interrupted.elapsed());
+    std::fs::remove_file(busy).unwrap();
+    let ran = world.poise(["run", "s.toml"]).status(0);
+    assert!(ran.stdout.contains("2 runs are complete"), "{}", ran.stdout);
+    let mut made: Vec<String> = world.read("made").lines().map(str::to_owned).collect();
+    made.sort();
+    assert_eq!(made, ["1", "2"]);
+}
+
+/// A script of the site's around sbatch, which has submitted the job and has not said so when the user interrupts.
+fn a_job_whose_sbatch_was_interrupted_is_taken_up(cluster: &Cluster) {
+    let mut world = on(cluster);
+    world.write(
+        "s.toml",
+        "executor = \"slurm\"\ncommand = [\"sh\", \"-c\", \"echo $0 >> made; while ! test -e go; do sleep 0.1; done\", \"{n}\"]\n\
+         collect = \"elapsed\"\n[parameters]\nn = [1]\n[slurm]\npoll_seconds = 1\n",
+    );
+    std::fs::create_dir(world.path("bin")).unwrap();
+    world.write("bin/sbatch", "#!/bin/sh\n/usr/bin/sbatch \"$@\" > /dev/null\nsleep 60\n");
+    world.command("chmod", ["+x", "bin/sbatch"]).status().unwrap();
+    world.set("PATH", &format!("{}:{}", world.path("bin").display(), std::env::var("PATH").unwrap()));
+    let interrupted = || {
+        let mut command = world.command(env!("CARGO_BIN_EXE_poise"), ["run", "s.toml", "--format", "json"]);
+        command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let begun = Instant::now();
+        while !world.path("made").exists() {
+            assert!(begun.elapsed() < Duration::from_secs(60), "{}", cluster.command("squeue", &[]));
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let mut events = std::io::BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+        if !world.path("bin/sbatch").exists() {
+            events.find(|line| line.contains("\"event\":\"run\"")).unwrap();
+        }
+        let begun = Instant::now();
+        assert!(std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+        let ended = child.wait_with_output().unwrap();
+        assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+        assert_eq!(ended.status.code(), Some(130));
+        String::from_utf8_lossy(&ended.stderr).into_owned()
+    };
+    cluster.wait_until_idle();
+    let told = interrupted();
+    let name = cluster.command("squeue", &["--noheader", "--format=%j"]);
+    assert!(name.starts_with("poise-") && told.contains(&format!("`scancel --name={name}` ends it")), "{name}: {told}");
+    std::fs::remove_file(world.path("bin/sbatch")).unwrap();
+    let told = interrupted();
+    let job = cluster.command("squeue", &["--noheader", "--format=%F"]);
+    assert!(told.contains(&format!("`scancel {job}` ends them")), "{job}: {told}");
+    world.write("go", "");
+    world.poise(["run", "s.toml"]).status(0);
+    assert_eq!(world.read("made"), "1\n", "nothing was submitted twice");
+}
+
+/// What the bar says while jobs are held in the queue; `script` of util-linux gives the command a terminal.
+fn the_bar_tells_why_runs_are_pending(cluster: &Cluster, world: &World) {
+    let mut command =
+        world.command("script", ["-qec", "stty rows 40 columns 150; poise run s.toml -o seen", "/dev/null"]);
+    command.env("TERM", "xterm").stdin(std::process::Stdio::null()).stdout(std::process::Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    // The bar is drawn again and again in one line.
+    let frames = std::io::BufReader::new(child.stdout.take().unwrap()).split(b'\r');
+    let mut frames = frames.map(|frame| String::from_utf8_lossy(&frame.unwrap()).into_owned());
+    let seen = frames.find(|frame| frame.contains("pending")).unwrap();
+    assert!(seen.contains("0 done, 0 failed, 2 to do; 2 pending (JobHeldUser)"), "{seen:?}");
+    // A line for each job.
+    let jobs = cluster.command("squeue", &["--noheader", "--format=%F"]);
+    cluster.command("scancel", &jobs.lines().collect::<Vec<_>>());
+    frames.for_each(drop);
+    assert_eq!(child.wait().unwrap().code(), Some(5));
+}
+
+/// Held in the queue they are told as pending, and cancelled together as cancelled each.
+fn arrays_that_never_began_are_told(cluster: &Cluster) {
+    let world = on(cluster);
+    world.write(
+        "s.toml",
+        "executor = \"slurm\"\ncommand = [\"true\", \"{n}\"]\ncollect = \"elapsed\"\n[parameters]\nn = [1, 2]\n\
+         [slurm]\npoll_seconds = 1\noptions = [\"--hold\"]\n",
+    );
+    let mut command = world.command(env!("CARGO_BIN_EXE_poise"), ["run", "s.toml", "--format", "json"]);
+    let mut child = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let mut events = std::io::BufReader::new(child.stdout.take().unwrap()).lines();
+    let pending = events.by_ref().map(Result::unwrap).find(|line| line.contains("pending")).unwrap();
+    let pending: serde_json::Value = serde_json::from_str(&pending).unwrap();
+    assert_eq!(pending, serde_json::json!({"event": "pending", "runs": 2, "reason": "JobHeldUser"}));
+    let job = cluster.command("squeue", &["--noheader", "--format=%F"]);
+    cluster.command("scancel", &[&job]);
+    let rest: Vec<String> = events.map(Result::unwrap).collect();
+    assert_eq!(child.wait().unwrap().code(), Some(5), "{rest:?}");
+    assert!(!rest.iter().any(|line| line.contains("\"event\":\"run\"")), "none has begun: {rest:?}");
+    // By Slurm's books, in which they have one line.
+    let booked = cluster.command("sacct", &["--noheader", "--allocations", "--format=JobID%20", "--jobs", &job]);
+    assert_eq!(booked, format!("{job}_[0-1]"));
+    for run in ["n1.r1", "n2.r1"] {
+        let record = world.json(&format!("s.runs/{run}/run.json"));
+        assert_eq!(record["cause"], "killed-by-launcher");
+        assert_eq!(record["reason"], "Its job was cancelled.");
+        assert!(record["exit_status"].is_null(), "{record}");
+    }
+    the_bar_tells_why_runs_are_pending(cluster, &world);
+}
+
+/// A launcher that starts what it needs by srun and does not tell why that ended.
+fn a_step_without_memory_is_told_where_the_launcher_does_not(cluster: &Cluster) {
+    let world = on(cluster);
+    let script = "srun --nodes=1 --ntasks=1 perl -e '$x = \\\"a\\\" x 300000000; sleep 300' 2>/dev/null; exit 205";
+    world.write(
+        "s.toml",
+        &format!(
+            "executor = \"slurm\"\ncommand = [\"sh\", \"-c\", \"{script}\", \"{{n}}\"]\ncollect = \"elapsed\"\n\
+             [parameters]\nn = [1]\n[slurm]\npoll_seconds = 1\nnodes = 2\noptions = [\"--mem=100\", \"--ntasks=2\"]\n"
+        ),
+    );
+    world.poise(["run", "s.toml"]).status(5);
+    let record = world.json("s.runs/n1.r1/run.json");
+    let reason = record["reason"].as_str().unwrap();
+    assert!(reason.starts_with("It ended with status 205. Slurm or the kernel killed its step "), "{reason}");
+    assert_eq!(record["cause"], "out-of-memory", "{reason}");
+    assert!(reason.contains("had 100 MiB on each node"), "{reason}");
 }
 
 /// Jobs that end before they call poise: for each kind its cause and what the reason says of the state, and the job's number.
@@ -201,6 +397,68 @@ fn ranks_are_placed_as_asked(cluster: &Cluster) {
     }
 }
 
+/// Every job takes the whole cluster, and the cluster prefers the points with small n.
+fn one_repetition_follows_the_other(cluster: &Cluster) {
+    let world = on(cluster);
+    for (submit, at_once) in [("jobs", ""), ("array", "at_once = 1")] {
+        world.write(
+            "s.toml",
+            &format!(
+                "executor = \"slurm\"\ncommand = [\"sh\", \"-c\", \"echo $0 >> {submit}.made\", \"{{n}}\"]\ncollect = \"elapsed\"\n\
+                 ranks = 4\nrepetitions = 2\n[parameters]\nn = [1, 2, 3]\n[derived]\nnice = \"1000 * n\"\n\
+                 [slurm]\nsubmit = \"{submit}\"\npoll_seconds = 1\nnodes = 4\noptions = [\"--exclusive\", \"--nice={{nice}}\"]\n{at_once}\n"
+            ),
+        );
+        if submit == "array" {
+            let plan = world.poise(["run", "s.toml", "--dry-run"]).status(0).stdout;
+            assert_eq!(plan.matches("    2 array jobs, 2 runs: n").count(), 3, "of each point: {plan}");
+        }
+        world.poise(["run", "s.toml", "-o", submit]).status(0);
+        let made = world.read(&format!("{submit}.made"));
+        let mut turns: Vec<Vec<&str>> = made.lines().collect::<Vec<_>>().chunks(3).map(<[&str]>::to_vec).collect();
+        turns.iter_mut().for_each(|turn| turn.sort_unstable());
+        assert_eq!(turns, [["1", "2", "3"], ["1", "2", "3"]], "{submit}: {made}");
+    }
+}
+
+/// Six runs that end when all have begun.
+fn the_time_left_is_that_of_jobs_beside_each_other(cluster: &Cluster) {
+    let world = on(cluster);
+    world.write(
+        "s.toml",
+        "executor = \"slurm\"\ncommand = [\"sh\", \"-c\", \"touch on.$0; while test $(ls on.* | wc -l) -lt 6; do sleep 0.1; done; sleep 3\", \
+         \"{n}\"]\ncollect = \"elapsed\"\nranks = 1\n[parameters]\nn = { from = 1, to = 6, step = 1 }\n[slurm]\nsubmit = \"jobs\"\npoll_seconds = 60\n",
+    );
+    let ran = world.poise(["run", "s.toml", "--format", "json"]).status(0);
+    let events: Vec<serde_json::Value> = ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let of = |kind: &str| events.iter().filter(|event| event["event"] == kind).collect::<Vec<_>>();
+    assert!(of("begin")[0]["seconds_left"].is_null(), "nobody knows how many run at a time: {}", of("begin")[0]);
+    let first = of("ended")[0];
+    let (left, one) = (first["seconds_left"].as_f64().unwrap(), first["seconds"].as_f64().unwrap());
+    assert!(left < 1.5 * one && first["left"] == 5, "the others ran at the same time: {first}");
+}
+
+/// Their number is told by PMIx and srun, and the time limit is short.
+fn ranks_of_srun_that_wait_for_each_other_hang(cluster: &Cluster) {
+    let world = on(cluster);
+    world.compile("mpicc.openmpi", "deadlock.c", "deadlock");
+    world.write(
+        "s.toml",
+        "executor = \"slurm\"\nlauncher = [\"srun\", \"--mpi=pmix\", \"-n\", \"{ranks}\"]\ncommand = [\"./deadlock\"]\n\
+         time_limit = 11\n[parameters]\np = [2]\n[slurm]\npoll_seconds = 1\n",
+    );
+    world.poise(["run", "s.toml"]).status(5);
+    let record = world.json("s.runs/p2.r1/run.json");
+    assert_eq!(record["cause"], "hangs", "{record}");
+    let reason = record["reason"].as_str().unwrap();
+    assert!(reason.contains("each of its 2 ranks had been within one MPI call for 3 s"), "{reason}");
+    // Without it each rank is alone.
+    world.write("s.toml", &world.read("s.toml").replace("\"--mpi=pmix\", ", ""));
+    let ran = world.poise(["run", "s.toml", "-o", "alone"]).status(5);
+    assert_eq!(world.json("alone/p2.r1/run.json")["cause"], "cannot-start", "{}", ran.stderr);
+    assert!(ran.stderr.contains("it wants `srun --mpi=pmix`"), "{}", ran.stderr);
+}
+
 fn jobs_outlive_the_call(cluster: &Cluster) {
     let world = on(cluster);
     world.write(
@@ -223,6 +481,60 @@ fn jobs_outlive_the_call(cluster: &Cluster) {
     assert_eq!(made, ["1", "2", "3"], "nothing was submitted twice");
 }
 
+fn an_outage_of_the_controller_is_told_once(cluster: &mut Cluster) {
+    let world = on(cluster);
+    world.write(
+        "s.toml",
+        "executor = \"slurm\"\ncommand = [\"sh\", \"-c\", \"touch began; while ! test -e go; do sleep 0.1; done\", \"{n}\"]\n\
+         collect = \"elapsed\"\n[parameters]\nn = [1]\n[slurm]\npoll_seconds = 1\n",
+    );
+    let mut command = world.command(env!("CARGO_BIN_EXE_poise"), ["run", "s.toml", "--format", "json"]);
+    let mut child = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let begun = Instant::now();
+    while !world.path("began").exists() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "{}", cluster.command("squeue", &[]));
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    cluster.stop_controller();
+    let mut events = std::io::BufReader::new(child.stdout.take().unwrap()).lines();
+    let is_note = |line: &String| line.contains("\"event\":\"note\"");
+    let note = events.by_ref().map(Result::unwrap).find(is_note).unwrap();
+    let told =
+        ["Slurm's controller does not answer; waiting.", "Slurm's controller has not answered for 5 s; waiting."];
+    assert!(told.iter().any(|text| note.contains(text)), "{note}");
+    cluster.start_controller();
+    while cluster.command("squeue", &["--noheader", "--format=%T"]) != "RUNNING" {
+        assert!(begun.elapsed() < Duration::from_secs(120), "{}", cluster.command("squeue", &[]));
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    world.write("go", "");
+    let rest: Vec<String> = events.map(Result::unwrap).collect();
+    assert!(child.wait().unwrap().success() && !rest.iter().any(is_note), "{rest:?}");
+}
+
+/// The cluster's `MaxArraySize` is 4. Each run notes how many are running, itself included.
+fn arrays_are_as_long_as_the_cluster_takes(cluster: &Cluster) {
+    assert!(cluster.command("scontrol", &["show", "config"]).contains("MaxArraySize            = 4\n"));
+    let world = on(cluster);
+    world.write(
+        "s.toml",
+        "executor = \"slurm\"\ncommand = [\"sh\", \"-c\", \
+         \"echo $SLURM_ARRAY_JOB_ID >> arrays; mkdir -p on/$0; ls on | wc -l >> most; sleep 1; rmdir on/$0\", \"{n}\"]\n\
+         collect = \"elapsed\"\n[parameters]\nn = { from = 1, to = 6, step = 1 }\n[slurm]\npoll_seconds = 1\nat_once = 2\n",
+    );
+    let plan = world.poise(["run", "s.toml", "--dry-run"]).status(0).stdout;
+    let job = "job: sbatch --time=12 --array=0-3%2 --ntasks=1 --cpus-per-task=1\n    2 array jobs, 6 runs: n1 n2 n3 n4 n5 n6\n";
+    assert!(plan.contains(job), "{plan}");
+    let ran = world.poise(["run", "s.toml"]).status(0);
+    assert!(ran.stdout.contains("6 runs are complete"), "{}", ran.stdout);
+    let mut arrays: Vec<String> = world.read("arrays").lines().map(str::to_owned).collect();
+    arrays.sort();
+    let sizes: Vec<usize> = arrays.chunk_by(|a, b| a == b).map(<[String]>::len).collect();
+    assert_eq!(sizes, [4, 2], "{arrays:?}");
+    let most = world.read("most").lines().map(|line| line.trim().parse::<u32>().unwrap()).max();
+    assert_eq!(most, Some(2), "of both arrays together");
+}
+
 fn what_cannot_run_is_told(cluster: &Cluster) {
     let world = on(cluster);
     let script = "case $0 in 1) exit 0;; 2) exit 3;; 3) echo Cannot allocate memory >&2; exit 1;; 4) scancel $SLURM_JOB_ID; sleep 60;; esac";
@@ -240,6 +552,8 @@ fn what_cannot_run_is_told(cluster: &Cluster) {
         [1, 2, 3, 4, 5].map(cause),
         ["", "exit-status", "out-of-memory", "killed-by-launcher", "too-many-ranks"]
     );
+    let reason = world.json("s.runs/n5.r1/run.json")["reason"].as_str().unwrap().to_owned();
+    assert!(reason.contains("It asked for `--time=12 --ntasks=9 --cpus-per-task=1 --nodes=9`"), "{reason}");
     cluster.wait_until_idle();
     let hidden = world.names("s.runs").into_iter().filter(|name| name.starts_with(".task-")).count();
     assert_eq!(hidden, 0, "nothing half-made is left");

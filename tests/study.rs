@@ -355,6 +355,8 @@ fn a_budget_is_crossed_by_one_run_at_most() {
         assert!(runs.contains(&format!("n{n}.r1")), "a point has one run at least: {runs:?}");
     }
     assert!(runs.len() == 6 || times.iter().sum::<f64>() - longest < 0.8, "{times:?}");
+    let plan = world.poise(["run", "s.toml", "--dry-run"]).status(0).stdout;
+    assert!(plan.contains("\n0 runs are to be made at 6 points"), "{plan}");
 }
 
 /// A command of which nothing but its elapsed time is known is modelled by that.
@@ -363,12 +365,12 @@ fn elapsed_times_are_read_as_those_of_the_whole_run() {
     let world = World::new();
     world.write(
         "s.toml",
-        "command = [\"sh\", \"-c\", \"sleep 0.0$1\", \"{p}\", \"{n}\"]\ncollect = \"elapsed\"\n[parameters]\np = [2]\nn = [1, 2, 3, 4, 5]\n",
+        "command = [\"sh\", \"-c\", \"sleep 0.0$1\", \"{p}\", \"{n}\"]\ncollect = \"elapsed\"\n[parameters]\np = [2]\nn = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]\n",
     );
     world.poise(["run", "s.toml"]).status(0);
     let exported = world.poise(["export", "s.runs", "--to", "csv"]).status(0);
     assert_eq!(exported.stderr.lines().filter(|line| line.contains("ranks")).count(), 0, "{}", exported.stderr);
-    for n in 1..=5 {
+    for n in 1..=10 {
         let seconds = world.json(&format!("s.runs/p2.n{n}.r1/run.json"))["seconds"].as_f64().unwrap();
         let of_n = |line: &&str| line.starts_with(&format!("2,{n},")) && line.contains("(whole run)");
         let row = exported.stdout.lines().find(of_n).unwrap_or_else(|| panic!("{}", exported.stdout));
@@ -377,8 +379,8 @@ fn elapsed_times_are_read_as_those_of_the_whole_run() {
     }
     let modelled = world.poise(["model", "s.runs"]).status(0).stdout;
     assert!(modelled.contains("(whole run)"), "{modelled}");
-    let explained = world.poise(["analyze", "s.runs", "--metric", "time"]);
-    assert!(explained.stderr.is_empty() || !explained.stderr.contains("complete"), "{}", explained.stderr);
+    let explained = world.poise(["analyze", "s.runs", "--metric", "time"]).status(0).stdout;
+    assert!(explained.contains("learnt from 8 rows. On the 2 others"), "{explained}");
     world.write("t.toml", &(world.read("s.toml").replace("[param", "clock = \"cpu\"\n[param")));
     let refused = world.poise(["run", "t.toml"]).status(3);
     assert!(refused.stderr.contains("`clock` says what profiles measure"), "{}", refused.stderr);
@@ -553,6 +555,12 @@ fn misfortunes_are_told_apart_and_cost_no_other_point() {
         ("silent", "true", "prints-nothing", "printed nothing and left no profile"),
         ("chatty", "echo hello", "no-profile", "left no profile"),
         ("forks", "setsid sleep 4713 & echo", "left-children", "ran on and were ended: sleep"),
+        (
+            "kept",
+            "exec mpirun.openmpi --oversubscribe -n 2 sh -c 'setsid sleep 4713 & exit 0'",
+            "left-children",
+            "2 of the processes that they had started ran on and kept the launcher waiting",
+        ),
         ("hangs", "sleep 4714", "hangs", "done nothing for"),
         ("late", "while :; do :; done", "time-limit", "longer than 5 s"),
         ("missing", "exec ./no-such", "exit-status", "status 127"),
@@ -581,6 +589,63 @@ fn misfortunes_are_told_apart_and_cost_no_other_point() {
     let left =
         world.command("sh", ["-c", "grep -sl 'sleep.471[34]' /proc/[0-9]*/cmdline | grep -v self"]).output().unwrap();
     assert!(left.stdout.is_empty(), "{}", String::from_utf8_lossy(&left.stdout));
+}
+
+/// MPI libraries wait without sleeping. A shell that starts a rank does not make it another. The limit leaves ranks much time to start on a busy machine.
+#[test]
+fn ranks_that_wait_for_each_other_hang_and_those_that_compute_do_not() {
+    let world = World::new();
+    world.compile("mpicc.openmpi", "deadlock.c", "deadlock");
+    world.compile("mpicc.mpich", "deadlock.c", "deadlock.mpich");
+    world.write(
+        "point.sh",
+        "case $1 in\n\
+         openmpi) exec mpirun.openmpi --oversubscribe -n 2 ./deadlock;;\n\
+         mpich) exec mpiexec.mpich -n 2 sh -c './deadlock.mpich; exit 1';;\n\
+         busy) exec mpirun.openmpi --oversubscribe -n 2 ./deadlock busy;;\n\
+         esac\n",
+    );
+    let study = "command = [\"sh\", \"point.sh\", \"{which}\"]\ntime_limit = 16\n\
+                 [parameters]\nwhich = [\"openmpi\", \"mpich\", \"busy\"]\n";
+    world.write("s.toml", study);
+    world.poise(["run", "s.toml"]).status(5);
+    let within = "each of its 2 ranks had been within one MPI call for 4 s";
+    for (which, cause, reason) in
+        [("openmpi", "hangs", within), ("mpich", "hangs", within), ("busy", "time-limit", "longer than 16 s")]
+    {
+        let record = world.json(&format!("s.runs/which={which}/r1/run.json"));
+        assert_eq!(record["cause"], cause, "{record}");
+        assert!(record["reason"].as_str().unwrap().contains(reason), "{record}");
+    }
+    // The last quarter is shorter than what ranks are watched for.
+    world.write("s.toml", &study.replace("16", "10").replace(", \"mpich\", \"busy\"", ""));
+    world.poise(["run", "s.toml", "-o", "short"]).status(5);
+    let record = world.json("short/which=openmpi/r1/run.json");
+    assert_eq!(record["cause"], "hangs", "{record}");
+    assert!(record["reason"].as_str().unwrap().contains("within one MPI call for 3 s"), "{record}");
+}
+
+/// Two looks at the program that are made at the same time find the same, whatever it does.
+#[test]
+fn a_run_that_computes_does_not_hang_where_poise_was_stopped() {
+    let world = World::new();
+    world.write(
+        "s.toml",
+        "command = [\"sh\", \"-c\", \"touch began; while :; do :; done\", \"{n}\"]\ntime_limit = 4\n[parameters]\nn = [1]\n",
+    );
+    let mut child = world.command(env!("CARGO_BIN_EXE_poise"), ["run", "s.toml"]).spawn().unwrap();
+    let begun = Instant::now();
+    while !world.path("began").exists() {
+        assert!(begun.elapsed() < Duration::from_secs(60));
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let id = child.id().to_string();
+    let signal = |name: &str| assert!(std::process::Command::new("kill").args([name, &id]).status().unwrap().success());
+    signal("-STOP");
+    std::thread::sleep(Duration::from_secs(5));
+    signal("-CONT");
+    assert_eq!(child.wait().unwrap().code(), Some(5));
+    assert_eq!(world.json("s.runs/n1.r1/run.json")["cause"], "time-limit");
 }
 
 #[test]
@@ -679,4 +744,20 @@ fn the_machine_is_recorded_and_quieted() {
         assert_eq!(printed.lines().next(), Some("-10"), "{printed}");
     }
     assert!(!world.path("quiet/.quiet.json").exists());
+}
+
+#[test]
+fn runs_that_failed_alike_are_named_with_their_groups() {
+    let world = World::new();
+    world.write(
+        "s.toml",
+        "command = [\"sh\", \"-c\", \"exit 3\", \"{mode}\", \"{n}\"]\ncollect = \"elapsed\"\n\
+         [parameters]\nn = [1]\nmode = [\"sleep\", \"work\"]\n",
+    );
+    let told = world.poise(["run", "s.toml"]).status(5).stderr;
+    let names = |one: &str, other: &str| {
+        told.contains(&format!("s.runs/mode={one}/n1.r1 failed. It ended with status 3."))
+            && told.contains(&format!("So did 1 other run: mode={other}/n1.r1."))
+    };
+    assert!(names("sleep", "work") || names("work", "sleep"), "{told}");
 }

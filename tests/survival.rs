@@ -102,6 +102,43 @@ fn a_full_disk_leaves_no_half_run() {
     assert!(roomy.starts_with("n10.r1\n2 runs are complete"), "nothing half-made is left, and room helps: {roomy}");
 }
 
+/// The disk is full only while the program prints, which does not look.
+#[test]
+fn output_that_a_full_disk_cuts_off_is_of_no_run() {
+    let world = World::new();
+    let script = "head -c 2000000 /dev/zero > disk/scratch 2> /dev/null; seq $0; rm disk/scratch";
+    world.write(
+        "s.toml",
+        &format!(
+            "command = [\"sh\", \"-c\", \"{script}\", \"{{n}}\"]\ncollect = \"elapsed\"\n[parameters]\nn = [3000]\n"
+        ),
+    );
+    let run = format!("{} run s.toml -o disk/runs", env!("CARGO_BIN_EXE_poise"));
+    let script = format!(
+        "mkdir disk && mount -t tmpfs -o size=1m none disk || exit 77; {run}; echo ended with $?; ls -A disk/runs; \
+         mount -o remount,size=40m disk; {run}; cat disk/runs/n3000.r1/stdout.txt"
+    );
+    let Some(ran) = with_a_small_disk(&world, &script) else { return };
+    let later = ran.stdout.strip_prefix("ended with 2\n").unwrap_or_else(|| panic!("{}{}", ran.stdout, ran.stderr));
+    assert!(ran.stderr.contains("No space left"), "{}", ran.stderr);
+    let printed = (1..=3000).map(|n| format!("{n}\n")).collect::<String>();
+    assert!(later.starts_with("1 run is complete") && later.ends_with(&format!("\n{printed}")), "{later}");
+}
+
+/// A batch system ends all processes of a job, one after the other, and a shell whose program was ended may end well.
+#[test]
+fn a_run_that_ends_as_its_job_is_cancelled_is_none() {
+    let mut world = World::new();
+    let count = "i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done";
+    let study = format!(
+        "command = [\"sh\", \"-c\", \"P=$PPID; ({count}; kill -TERM $P) & echo $0\", \"{{n}}\"]\ncollect = \"elapsed\"\n[parameters]\nn = [1]\n"
+    );
+    world.write("s.toml", &study);
+    world.set("SLURM_JOB_ID", "4711");
+    world.poise(["run", "s.toml"]).status(143);
+    assert_eq!(runs(&world), Vec::<String>::new());
+}
+
 /// The kernel's files of this machine are covered by copies, in a mount namespace of the test's own, since many machines have
 /// no governor to set. The values during the run are those that another process sees.
 #[test]

@@ -56,8 +56,31 @@ fn static_programs_count_and_know_who_started_their_threads() {
     };
     world.poise(["c++", "-O1", "-static", "-x", "c++", "main.cpp", "-o", "static"]).status(0);
     world.poise(["c++", "-O1", "-x", "c++", "main.cpp", "-o", "shared"]).status(0);
-    assert!(below_main("static") && below_main("shared"));
-    assert_eq!(blocks(&world, "static"), blocks(&world, "shared"));
+    world.poise(["c++", "-O1", "-static-pie", "-fPIE", "-x", "c++", "main.cpp", "-o", "movable"]).status(0);
+    assert!(below_main("static") && below_main("shared") && below_main("movable"));
+    assert_eq!([blocks(&world, "static"), blocks(&world, "movable")], [blocks(&world, "shared"); 2]);
+}
+
+/// Nothing can be preloaded into a static program; one that was compiled with counters needs nothing preloaded.
+#[test]
+fn a_static_program_that_cannot_be_measured_is_told() {
+    let mut world = World::new();
+    world.write("main.c", "int main(void) { return 7; }");
+    let compiled = world.command("cc", ["-static", "-s", "main.c", "-o", "plain"]).output().unwrap();
+    assert!(compiled.status.success());
+    world.poise(["cc", "-static", "-s", "main.c", "-o", "counted"]).status(0);
+    world.set("POISE_PROFILE", "run.poise");
+    let run = world.poise(["preload", "./plain"]).status(7);
+    assert!(
+        run.stderr.starts_with("poise: ./plain is linked statically") && run.stderr.lines().count() == 1,
+        "{}",
+        run.stderr
+    );
+    assert!(!world.path("run.poise").exists());
+    // Said once for all ranks.
+    assert_eq!(world.poise(["preload", "./plain"]).status(7).stderr, "");
+    assert_eq!(world.poise(["preload", "./counted"]).status(7).stderr, "");
+    assert!(world.path("run.poise").exists());
 }
 
 #[test]

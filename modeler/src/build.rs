@@ -112,6 +112,16 @@ impl<'a> Data<'a> {
         }
     }
 
+    /// Why these data have no model, if they need at least so many points.
+    pub fn too_few(&self, least: usize) -> Option<String> {
+        let points = self.points.len();
+        let usable = if points == self.offered { "" } else { "usable " };
+        let unusable = self.warnings.iter().find(|warning| warning.code == warning::UNUSABLE_VALUE);
+        let why = unusable.map_or(String::new(), |warning| format!(" ({})", warning.message.trim_end_matches('.')));
+        let what = if points == 1 { "point" } else { "points" };
+        (points < least).then(|| format!("{points} {usable}{what}; a model needs at least {least}{why}"))
+    }
+
     fn warn(&mut self, unusable: usize, unit: &str) {
         if unusable > 0 {
             let message = format!("{unusable} values are negative or not finite and were left out.");

@@ -41,20 +41,22 @@ struct Values<'a> {
 }
 
 /// Sums of terms that may explain `y`, the most promising first. `weights` are relative to each other; `floor` is
-/// the mean square of the weighted differences that rounding causes at least.
-pub(crate) fn propose(grid: &Grid, y: &[f64], weights: &[f64], floor: f64) -> Vec<Vec<Shape>> {
-    let axes: Vec<(usize, &Axis)> = grid.smooth.iter().enumerate().collect();
+/// the mean square of the weighted differences that rounding causes at least. The axes with bits in `falling` may have
+/// negative exponents.
+pub(crate) fn propose(grid: &Grid, y: &[f64], weights: &[f64], floor: f64, falling: usize) -> Vec<Vec<Shape>> {
+    let of = |(a, smooth)| (a, if falling >> a & 1 == 1 { &grid.falling[a] } else { smooth });
+    let axes: Vec<(usize, &Axis)> = grid.smooth.iter().enumerate().map(of).collect();
     let size = y.iter().zip(weights).map(|(y, w)| (y * w).powi(2)).sum::<f64>() / y.len() as f64;
     let deviation = floor.max(1e-24 * size).max(f64::MIN_POSITIVE).sqrt();
     let weights: Vec<f64> = weights.iter().map(|w| w / deviation).collect();
-    let shapes = |sum: Sum| sum.products.iter().map(|p| shape(grid, p)).filter(|s| !s.is_empty()).collect();
+    let shapes = |sum: Sum| sum.products.iter().map(|p| shape(&axes, p)).filter(|s| !s.is_empty()).collect();
     sums(&axes, &Values { y, weights: &weights }).into_iter().map(shapes).collect()
 }
 
-fn shape(grid: &Grid, product: &Product) -> Shape {
+fn shape(axes: &[(usize, &Axis)], product: &Product) -> Shape {
     let mut product = product.clone();
     product.sort_unstable();
-    product.iter().filter_map(|&(a, k)| grid.smooth[a].candidates[k].factor).collect()
+    product.iter().filter_map(|&(a, k)| axes[a].1.candidates[k].factor).collect()
 }
 
 /// The best sums for these values on the grid of these axes.

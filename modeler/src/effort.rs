@@ -6,6 +6,7 @@
 //! difference vanish is taken for the truth, and the simplest such sum wins. Where none does, an information
 //! criterion that knows how many hypotheses competed decides whether another term is worth having.
 
+use crate::bounds;
 use crate::library::{Library, Rounding, Shape};
 use crate::linear::{least_squares, residual};
 use std::sync::Arc;
@@ -26,6 +27,15 @@ const CONSTANT_PRICE: f64 = 2.0;
 const EXCHANGED: usize = 3;
 /// How many continuations of each sum are looked at.
 const CONTINUATIONS: usize = 6;
+/// How many sums of a search are reported.
+const REPORTED: usize = 4;
+/// How many sums of each size are tried with rounded bounds.
+const NEAR: usize = 16;
+/// How many pairs of simple candidates are tried with rounded bounds, and how many are continued.
+const PAIRS: usize = 48;
+const CONTINUED_PAIRS: usize = 8;
+/// Square of the sine of the angle below which two candidates are one.
+const APART: f64 = 1e-8;
 
 /// The function of a count.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,6 +55,8 @@ pub(crate) struct Found {
 /// A count with what is known of its precision.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Count<'a> {
+    /// Coordinates of the points.
+    pub points: &'a [&'a [f64]],
     /// One value per point.
     pub y: &'a [f64],
     /// How many of the values can differ from a function independently of each other.
@@ -97,13 +109,14 @@ pub(crate) fn relative_weights(y: &[f64]) -> Vec<f64> {
 
 /// The function behind a count: of all `libraries`, each with its way of rounding, the first that explains the count
 /// exactly with few terms, or else the one of shortest description; runners-up follow. `propose` may name sums that are
-/// worth trying, given the weights of the values and the mean square that rounding leaves of the weighted values.
+/// worth trying, given the weights of the values, the mean square that rounding leaves of the weighted values, and
+/// whether exponents may be negative.
 /// Counts on full grids are tried by [`crate::separable`] before.
 pub(crate) fn search(
     count: Count,
     libraries: impl IntoIterator<Item = (Rounding, Arc<Library>)>,
     maximum_terms: usize,
-    propose: impl Fn(&[f64], f64) -> Vec<Vec<Shape>>,
+    propose: impl Fn(&[f64], f64, bool) -> Vec<Vec<Shape>>,
     workspace: &mut Workspace,
 ) -> Vec<Found> {
     if let Some(constant) = constant_count(count.y) {
@@ -113,18 +126,17 @@ pub(crate) fn search(
     let mut found: Vec<Found> = Vec::new();
     let (mut explained, mut ways) = (false, 0);
     for (rounding, library) in libraries {
-        // What differs by rounding alone needs no negative exponents, which come last.
+        // What differs by rounding alone needs no negative exponents, which come second, unless they give the values exactly.
         ways += usize::from(rounding == Rounding::None);
-        if explained && ways > 1 {
-            break;
-        }
+        let is_explained = explained && ways > 1 && rounding == Rounding::None;
         let weigh = |spread: f64| relative.iter().map(|w| w.powf(spread)).collect::<Vec<f64>>();
         let mut proposals: Vec<Vec<Shape>> = Vec::new();
         for weights in PROPOSING.map(weigh).iter().filter(|_| rounding == Rounding::None) {
-            proposals.extend(propose(weights, rounding_floor(count.steps, weights)));
+            proposals.extend(propose(weights, rounding_floor(count.steps, weights), ways > 1));
         }
         // A way of rounding that is the right one leaves nothing, however the values are weighed.
         let spreads = if rounding == Rounding::None { &SPREADS[..] } else { &SPREADS[2..] };
+        let mut near: Vec<Vec<Shape>> = Vec::new();
         for &spread in spreads {
             let weights = weigh(spread);
             let mut search = Search {
@@ -133,20 +145,40 @@ pub(crate) fn search(
                 ..Search::new(count.y, &weights, &library, workspace)
             };
             (search.rounding, search.prices) = (rounding, Prices::COUNT);
-            if rounding == Rounding::None && ways == 1 {
+            if rounding == Rounding::None {
                 search.proposals.clone_from(&proposals);
-            } else if rounding != Rounding::None {
-                search.prices.singles = Prices::TIME.singles;
+                search.is_led = ways == 1 && !proposals.is_empty();
+            } else {
                 search.prices.spare = 1;
             }
-            let best = search.run(maximum_terms, 4);
-            explained |= best.first().is_some_and(|f| search.is_explained(f));
+            search.pairs = spread == 1.0 && rounding == Rounding::None;
+            let (states, pairs) = search.run(maximum_terms);
+            let best: Vec<Found> = states.iter().take(REPORTED).map(|state| search.found(state)).collect();
+            for selected in states.iter().map(|state| &state.selected).chain(&pairs) {
+                let shapes = search.shapes(selected);
+                if !near.contains(&shapes) {
+                    near.push(shapes);
+                }
+            }
+            // What adds and takes off again may come near anything.
+            let adds = |f: &Found| f.terms.iter().all(|t| t.1 > 0.0);
+            explained |= best.first().is_some_and(|f| search.is_explained(f) && (f.exact || adds(f)));
             let settled = best.first().is_some_and(|f| f.exact && f.terms.len() <= SETTLED);
-            let kept = |f: &Found| (f.exact || rounding == Rounding::None) && is_determined(f, count.y.len());
+            let kept =
+                |f: &Found| (f.exact || rounding == Rounding::None && !is_explained) && is_determined(f, count.y.len());
             found.extend(best.into_iter().filter(kept));
             if settled {
                 return by_score(found);
             }
+        }
+        near.sort_by_key(Vec::len);
+        if rounding == Rounding::None
+            && let Some((constant, terms)) = bounds::exact(count.y, count.points, &near)
+        {
+            let mut exact = exact(constant, terms);
+            exact.residual = exact.differs_by(count.points, count.y);
+            found.push(exact);
+            return by_score(found);
         }
     }
     by_score(found)
@@ -257,6 +289,10 @@ struct Search<'a> {
     size: f64,
     /// Sums that are worth trying.
     proposals: Vec<Vec<Shape>>,
+    /// Whether those are found otherwise than one term after the other, so that exchanging their terms is enough.
+    is_led: bool,
+    /// Whether pairs of simple candidates are tried, which sums that grow one term at a time may miss.
+    pairs: bool,
     workspace: &'a mut Workspace,
 }
 
@@ -265,11 +301,25 @@ impl<'a> Search<'a> {
     fn new(y: &'a [f64], weights: &'a [f64], library: &'a Library, workspace: &'a mut Workspace) -> Self {
         let size = y.iter().zip(weights).map(|(y, w)| (y * w).powi(2)).sum::<f64>() / y.len() as f64;
         let (rounding, prices, independent) = (Rounding::None, Prices::TIME, y.len() as f64);
-        let proposals = Vec::new();
-        Self { y, weights, library, rounding, prices, independent, floor: 0.0, size, proposals, workspace }
+        let (proposals, is_led, pairs) = (Vec::new(), false, false);
+        Self {
+            y,
+            weights,
+            library,
+            rounding,
+            prices,
+            independent,
+            floor: 0.0,
+            size,
+            proposals,
+            is_led,
+            pairs,
+            workspace,
+        }
     }
 
-    fn run(&mut self, maximum_terms: usize, count: usize) -> Vec<Found> {
+    /// Sums that come near, best first, and further pairs that do.
+    fn run(&mut self, maximum_terms: usize) -> (Vec<State>, Vec<Vec<usize>>) {
         let n = self.y.len();
         let most = maximum_terms.min(n.saturating_sub(1 + self.prices.spare));
         self.workspace.weights = self.weights.iter().map(|w| w * w).collect();
@@ -279,22 +329,63 @@ impl<'a> Search<'a> {
         let mut proposed = self.proposed(most);
         self.exchange(&mut proposed);
         kept.append(&mut proposed);
+        let pairs = if self.pairs && most >= 2 { self.simple_pairs() } else { Vec::new() };
+        let mut continued: Vec<State> = pairs.iter().take(CONTINUED_PAIRS).map(|pair| self.state_of(pair)).collect();
+        if most >= 3 {
+            continued.extend(self.longer(&continued, CONTINUED_PAIRS));
+        }
+        self.exchange(&mut continued);
+        kept.append(&mut continued);
         for size in 1..=most {
-            let singles = if self.proposals.is_empty() { self.prices.singles } else { BEAM[0] };
+            let singles = if self.is_led { BEAM[0] } else { self.prices.singles };
             let width = if size == 1 { singles } else { BEAM[(size - 2).min(BEAM.len() - 1)] };
             beam = self.longer(&beam, width);
-            // Proposals are found otherwise than one term after the other, so that exchanging those is enough.
-            if size >= 2 && self.proposals.is_empty() {
+            if size >= 2 && !self.is_led {
                 self.exchange(&mut beam);
             }
-            kept.extend(beam.iter().take(count.max(3)).cloned());
+            kept.extend(beam.iter().take(NEAR).cloned());
             if beam.iter().any(|s| self.is_exact(s)) || beam.is_empty() {
                 break;
             }
         }
         kept.sort_by(|a, b| a.score.total_cmp(&b.score));
-        kept.truncate(count);
-        kept.iter().map(|state| self.found(state)).collect()
+        (kept, pairs)
+    }
+
+    /// The terms of a sum.
+    fn shapes(&self, selected: &[usize]) -> Vec<Shape> {
+        selected.iter().map(|&j| self.library.shapes[j].clone()).collect()
+    }
+
+    /// The pairs of simple candidates that with a constant and positive coefficients leave least, best first.
+    fn simple_pairs(&self) -> Vec<Vec<usize>> {
+        let constant = self.constant_state();
+        let unit = |j: usize| {
+            let weighted: Vec<f64> =
+                self.weights.iter().enumerate().map(|(i, w)| w * self.library.value(i, j)).collect();
+            let column = remove(&weighted, &constant.basis[0]);
+            let norm = dot(&column, &column).sqrt();
+            (norm > APART * dot(&weighted, &weighted).sqrt()).then(|| column.iter().map(|v| v / norm).collect())
+        };
+        let simple = self.library.simplest().iter();
+        let columns: Vec<(usize, Vec<f64>)> = simple.filter_map(|&j| Some((j, unit(j)?))).collect();
+        let along: Vec<f64> = columns.iter().map(|(_, column)| dot(column, &constant.residual)).collect();
+        let mut pairs: Vec<(f64, [usize; 2])> = Vec::new();
+        for (b, (second, column)) in columns.iter().enumerate() {
+            for (a, (first, other)) in columns[..b].iter().enumerate() {
+                let cosine = dot(column, other);
+                let sine = 1.0 - cosine * cosine;
+                let (of_first, of_second) = (along[a] - cosine * along[b], along[b] - cosine * along[a]);
+                if sine > APART && of_first > 0.0 && of_second > 0.0 {
+                    let taken = (along[a] * of_first + along[b] * of_second) / sine;
+                    pairs.push((-taken, [*first, *second]));
+                }
+            }
+        }
+        pairs.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let pairs = pairs.into_iter().map(|(_, pair)| pair.to_vec());
+        let determined = |pair: &Vec<usize>| (0..2).all(|i| self.is_determined(&pair[..i], pair[i]));
+        pairs.filter(determined).take(PAIRS).collect()
     }
 
     /// The proposed sums of at most `most` terms that are determined, best first.
@@ -440,7 +531,7 @@ impl<'a> Search<'a> {
     }
 
     /// Whether each parameter has more values than factors in the sum, the constant one included: with as many, any
-    /// data are explained.
+    /// data are explained. A factor that is rounded counts twice: of its many columns one fits a few values by chance.
     fn is_determined(&self, selected: &[usize], j: usize) -> bool {
         self.library.values_per_parameter.iter().enumerate().all(|(parameter, &values)| {
             let factor = |&k: &usize| self.library.shapes[k].iter().find(|f| f.parameter == parameter);
@@ -451,7 +542,8 @@ impl<'a> Search<'a> {
                     different.push(f);
                 }
             }
-            different.len() + 2 <= values
+            let rounded = different.iter().filter(|&&f| self.library.rounded.contains(f)).count();
+            different.len() + rounded + 2 <= values
         })
     }
 

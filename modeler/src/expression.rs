@@ -146,6 +146,7 @@ fn number(value: f64, digits: usize) -> String {
     if value == 0.0 || !value.is_finite() {
         return value.to_string();
     }
+    let value = without_rounding(value, digits);
     let scientific = format!("{value:.*e}", digits - 1);
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
@@ -157,6 +158,18 @@ fn number(value: f64, digits: usize) -> String {
     let rounded: f64 = scientific.parse().unwrap_or(value);
     let plain = format!("{rounded:.decimals$}");
     if digits > 6 { trim_zeros(&plain).to_owned() } else { plain }
+}
+
+/// A number that is not whole and within 5e-11 of one with a few digits is that one: fits of exact data leave the rounding of
+/// their arithmetic, and nobody means 9.99999999999e-5.
+fn without_rounding(value: f64, digits: usize) -> f64 {
+    const CLOSE: usize = 11;
+    const FEW: usize = 6;
+    if digits < CLOSE || value.fract() == 0.0 {
+        return value;
+    }
+    let near: f64 = format!("{value:.*e}", FEW - 1).parse().unwrap_or(value);
+    if (near - value).abs() <= 5e-11 * value.abs() { near } else { value }
 }
 
 /// `2.500` becomes `2.5`, `3.000` becomes `3`.
@@ -178,6 +191,12 @@ pub(crate) mod tests {
         assert_eq!(number(0.25, supported_digits(0.0)), "0.25");
         assert_eq!(number(-8_589_934_592.0, supported_digits(0.0)), "-8589934592");
         assert_eq!(number(0.0, 3), "0");
+        // The rounding of arithmetic is no digit of a number; whole ones are counts.
+        assert_eq!(number(9.999_999_999_99e-5, supported_digits(0.0)), "0.0001");
+        assert_eq!(number(9.999_999_999_99e-7, supported_digits(1e-14)), "1e-6");
+        assert_eq!(number(2.500_000_000_01, supported_digits(0.0)), "2.5");
+        assert_eq!(number(1.234_567_890_12, supported_digits(0.0)), "1.23456789012");
+        assert_eq!(number(100_000_000_001.0, supported_digits(0.0)), "100000000001");
     }
 
     #[test]

@@ -72,8 +72,8 @@ const BEYOND_ROUNDING: f64 = 0.2;
 /// Models of fewer points have a warning.
 const FEW_POINTS: usize = 5;
 /// Names that users give the parameter that is the number of ranks.
-pub(crate) const RANKS: [&str; 9] =
-    ["p", "ranks", "processes", "nprocs", "procs", "np", "mpi_ranks", "num_procs", "nranks"];
+pub(crate) const RANKS: [&str; 11] =
+    ["p", "ranks", "processes", "nprocs", "procs", "np", "mpi_ranks", "num_procs", "nranks", "ntasks", "num_tasks"];
 
 /// Fits a model to every series of `experiment` whose value over ranks is the one asked for, or is unknown.
 ///
@@ -230,7 +230,7 @@ impl<'a> Fitter<'a> {
         let mut data = self.data(series);
         self.warn_of_fixed_parameters(&mut data);
         let points = data.medians.len();
-        if let Some(reason) = too_few(points, data.offered, self.options.minimum_points) {
+        if let Some(reason) = data.too_few(self.options.minimum_points) {
             return Err(skipped(reason, warning::TOO_FEW_POINTS));
         }
         data.warnings.extend(few_points(points));
@@ -555,8 +555,13 @@ impl<'a> Fitter<'a> {
         if let Some(found) = exact {
             return vec![found];
         }
-        let count = Count { y, independent: hypotheses.independent(y), steps: &hypotheses.steps(y) };
-        let propose = |weights: &[f64], floor: f64| hypotheses.proposals(y, weights, floor);
+        let count = Count {
+            points: &hypotheses.points,
+            y,
+            independent: hypotheses.independent(y),
+            steps: &hypotheses.steps(y),
+        };
+        let propose = |weights: &[f64], floor, negative| hypotheses.proposals(y, weights, floor, negative);
         effort::search(count, hypotheses.for_count(y), self.options.maximum_terms, propose, workspace)
     }
 }
@@ -564,12 +569,6 @@ impl<'a> Fitter<'a> {
 /// A relative deviation in words; one of more than ten times is a factor.
 fn off_by(deviation: f64) -> String {
     if deviation < 10.0 { format!("{:.0} %", 100.0 * deviation) } else { format!("a factor of {:.0}", 1.0 + deviation) }
-}
-
-/// Why a series with so many usable points of those offered has no model, if it needs at least `least`.
-pub(crate) fn too_few(points: usize, offered: usize, least: usize) -> Option<String> {
-    let usable = if points == offered { "" } else { "usable " };
-    (points < least).then(|| format!("{points} {usable}points; a model needs at least {least}"))
 }
 
 /// The warning that a model of so many points has, if any.

@@ -195,9 +195,11 @@ impl<'a> Hypotheses<'a> {
         self.grid()?.function(y)
     }
 
-    /// Sums that are worth trying for the count `y`; see [`decompose::propose`].
-    pub fn proposals(&self, y: &[f64], weights: &[f64], floor: f64) -> Vec<Vec<Shape>> {
-        self.grid().map_or(Vec::new(), |grid| decompose::propose(grid, y, weights, floor))
+    /// Sums that are worth trying for the count `y`, with negative exponents where it falls or levels off; see
+    /// [`decompose::propose`].
+    pub fn proposals(&self, y: &[f64], weights: &[f64], floor: f64, negative: bool) -> Vec<Vec<Shape>> {
+        let falling = if negative { self.falling(y) | self.levelling(y) } else { 0 };
+        self.grid().map_or(Vec::new(), |grid| decompose::propose(grid, y, weights, floor, falling))
     }
 
     /// The libraries in which the count `y` is searched, in order. On grids rounded bounds were tried before, by
@@ -208,8 +210,10 @@ impl<'a> Hypotheses<'a> {
         let roundings = if self.grid().is_some() { &ROUNDINGS[..1] } else { &ROUNDINGS[..] };
         let auto = self.sets.negative == NegativeExponents::Auto;
         let falling = if auto { self.falling(y) | self.levelling(y) } else { 0 };
-        let last = (falling != 0).then_some((Rounding::None, falling));
-        let tries = roundings.iter().map(move |r| (*r, first)).chain(last);
+        // Work that is shared out falls exactly, where rounding some factor fits only so many values.
+        let second = (falling != 0).then_some((Rounding::None, falling));
+        let rounded = roundings[1..].iter().map(move |r| (*r, first));
+        let tries = std::iter::once((roundings[0], first)).chain(second).chain(rounded);
         tries.map(move |(rounding, mask)| (rounding, self.library(y, rounding, mask)))
     }
 

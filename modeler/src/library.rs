@@ -9,8 +9,13 @@ use crate::options::ExponentSets;
 use std::collections::{HashMap, HashSet};
 use std::sync::OnceLock;
 
+/// How many candidates are simple.
+const SIMPLE: usize = 128;
+/// What a negative exponent adds to a factor's complexity.
+const NEGATIVE_PRICE: f64 = 1.0;
+
 /// How loop bounds became integers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Rounding {
     /// Not at all.
     None,
@@ -23,7 +28,8 @@ pub(crate) enum Rounding {
 }
 
 impl Rounding {
-    fn apply(self, x: f64) -> f64 {
+    /// `x` as a bound.
+    pub fn apply(self, x: f64) -> f64 {
         // A power that is an integer in exact arithmetic must not lose one to its own rounding.
         let nudge = 1e-12 * x.abs();
         match self {
@@ -60,14 +66,19 @@ pub(crate) struct Library {
     pub complexity: Vec<f64>,
     /// Number of different values of each parameter.
     pub values_per_parameter: Vec<usize>,
+    /// The factors that rounding changes at some point.
+    pub rounded: HashSet<Factor>,
     /// Where each candidate is, made when first needed.
     positions: OnceLock<HashMap<Shape, usize>>,
+    /// See [`Self::simplest`], made when first needed.
+    simplest: OnceLock<Vec<usize>>,
 }
 
 impl Library {
     /// All products of one factor per parameter, without the constant; equal columns only once, the simplest staying.
     pub fn new(points: &[&[f64]], factors: &[Vec<FactorColumn>]) -> Self {
         let values_per_parameter = values_per_parameter(points);
+        let rounded = rounded(points, factors);
         let points = points.len();
         let mut candidates = products(points, factors);
         candidates.sort_by(|a, b| complexity(&a.0).total_cmp(&complexity(&b.0)));
@@ -80,7 +91,9 @@ impl Library {
             scales: Vec::new(),
             complexity: Vec::new(),
             values_per_parameter,
+            rounded,
             positions: OnceLock::new(),
+            simplest: OnceLock::new(),
         };
         for (j, (shape, values)) in candidates.into_iter().enumerate() {
             let scale = values.iter().fold(0.0_f64, |m, v| m.max(v.abs()));
@@ -103,6 +116,22 @@ impl Library {
     pub fn position(&self, shape: &Shape) -> Option<usize> {
         let number = || self.shapes.iter().enumerate().map(|(j, shape)| (shape.clone(), j)).collect();
         self.positions.get_or_init(number).get(shape).copied()
+    }
+
+    /// Some [`SIMPLE`] candidates that are simpler than all others, with those that are as simple as the last of them. A share is as
+    /// simple here as a product.
+    pub fn simplest(&self) -> &[usize] {
+        self.simplest.get_or_init(|| {
+            let zero = Exponent::from_integer(0);
+            let price = |j: usize| {
+                let negative = self.shapes[j].iter().filter(|f| f.exponent < zero).count();
+                ((self.complexity[j] - NEGATIVE_PRICE * negative as f64) * 1e6).round() as i64
+            };
+            let mut order: Vec<(i64, usize)> = (0..self.len()).map(|j| (price(j), j)).collect();
+            order.sort_unstable();
+            let most = order.get(SIMPLE - 1).map_or(i64::MAX, |last| last.0);
+            order.into_iter().take_while(|(price, _)| *price <= most).map(|(_, j)| j).collect()
+        })
     }
 
     /// Value of candidate `j` at point `i`, divided by its scale.
@@ -141,6 +170,15 @@ impl Library {
 fn values_per_parameter(points: &[&[f64]]) -> Vec<usize> {
     let count = |l: usize| points.iter().map(|x| x[l].to_bits()).collect::<HashSet<_>>().len();
     (0..points.first().map_or(0, |x| x.len())).map(count).collect()
+}
+
+/// The factors whose column is not their value everywhere.
+fn rounded(points: &[&[f64]], factors: &[Vec<FactorColumn>]) -> HashSet<Factor> {
+    let is_rounded = |factor: Factor, values: &[f64]| {
+        points.iter().zip(values).any(|(x, v)| (v - factor.at(x[factor.parameter])).abs() > 1e-9 * v.abs())
+    };
+    let columns = factors.iter().flatten();
+    columns.filter_map(|column| column.factor.filter(|&f| is_rounded(f, &column.values))).collect()
 }
 
 /// Every product of one factor per parameter with its values.
@@ -197,7 +235,7 @@ fn factor_complexity(factor: &Factor) -> f64 {
         _ => 1.5,
     };
     let exponent = f64::from(*factor.exponent.numer()) / f64::from(*factor.exponent.denom());
-    let negative = if exponent < 0.0 { 1.0 } else { 0.0 };
+    let negative = if exponent < 0.0 { NEGATIVE_PRICE } else { 0.0 };
     let logarithm = match factor.log_exponent {
         0 => 0.0,
         1 if exponent == 0.0 => 0.3,

@@ -10,7 +10,7 @@ use crate::axis::{Axis, MOST_VALUES, Vector, dot, length, orthonormal, product, 
 use crate::library::{Rounding, Shape};
 use crate::line;
 use crate::linear::{least_squares, residual};
-use crate::options::ExponentSets;
+use crate::options::{ExponentSets, NegativeExponents};
 
 /// Relative size below which a column adds nothing to a span.
 const RANK_TOLERANCE: f64 = 1e-10;
@@ -30,6 +30,8 @@ pub(crate) struct Grid {
     by_rounding: Vec<Vec<Axis>>,
     /// Without any.
     pub smooth: Vec<Axis>,
+    /// The same with negative exponents.
+    pub falling: Vec<Axis>,
     /// Values per parameter.
     pub sizes: Vec<usize>,
 }
@@ -47,12 +49,19 @@ impl Grid {
     /// The grid of `points` over the parameters `varying`; `None` where points are missing or there are too many
     /// values.
     pub fn new(points: &[&[f64]], varying: &[usize], sets: &ExponentSets) -> Option<Self> {
-        let axes = |r: Rounding| varying.iter().map(|&l| Axis::new(points, l, sets, r)).collect::<Option<Vec<Axis>>>();
+        let axes_of = |sets: &ExponentSets, r: Rounding| {
+            varying.iter().map(|&l| Axis::new(points, l, sets, r)).collect::<Option<Vec<Axis>>>()
+        };
         let roundings = [Rounding::Floor, Rounding::Ceiling, Rounding::Nearest];
-        let by_rounding: Vec<Vec<Axis>> = roundings.into_iter().map(axes).collect::<Option<_>>()?;
+        let by_rounding: Vec<Vec<Axis>> = roundings.into_iter().map(|r| axes_of(sets, r)).collect::<Option<_>>()?;
         let sizes: Vec<usize> = by_rounding[0].iter().map(|a| a.size).collect();
         let full = sizes.iter().product::<usize>() == points.len() && !varying.is_empty();
-        full.then_some(Self { smooth: axes(Rounding::None)?, by_rounding, sizes })
+        if !full {
+            return None;
+        }
+        let smooth = axes_of(sets, Rounding::None)?;
+        let falling = axes_of(&ExponentSets { negative: NegativeExponents::Always, ..sets.clone() }, Rounding::None)?;
+        Some(Self { by_rounding, smooth, falling, sizes })
     }
 
     /// Constant and terms of the function that gives `y` exactly, if it is a sum of products of few factors.

@@ -1,12 +1,17 @@
 //! Judges models against expectations, with intervals: noise can leave a question undecided but never fail it.
 
-use crate::compare::Ratio;
-use crate::model::{Growth, Model, Prediction, Term};
+use crate::compare::{Ratio, Side};
+use crate::evidence::{Evidence, evidence, grows_faster};
+use crate::model::{Growth, Method, Model, Prediction, Term};
 
 /// Shares of the total below this are not growth at the scale where they are judged, as for [`Model::growth`].
 const MATTERS: f64 = 0.01;
 /// Shapes that explain the measurements less than this times as well as the chosen one are not held against it.
 const PLAUSIBLE: f64 = 0.05;
+/// Models know no shapes that are less probable beside them.
+const LEAST_KNOWN: f64 = 0.01;
+/// How probable it may be that noise alone fails any of the judgements that are made together, if its models know the noise.
+pub const FAMILY_DOUBT: f64 = 0.01;
 /// Two shapes can be told apart where they differ by this many standard errors of the mean of some runs...
 const APART: f64 = 3.0;
 /// ... whose noise is at least this, since nothing is measured more exactly beyond the measured range ...
@@ -36,6 +41,53 @@ impl Verdict {
             Self::Undecided => "undecided",
             Self::Fail => "fail",
         }
+    }
+}
+
+/// A place is far where it goes beyond the measured range by more than this part of that range, both on the scale of logarithms.
+/// Twice the largest of 1, 2, 4, 8 is not; twice the largest of 25, 30, 35, 40, 45 is.
+const FAR: f64 = 1.0 / 3.0;
+
+/// Whether `place` is far above the measured `range`.
+pub(crate) fn is_far(range: (f64, f64), place: f64) -> bool {
+    let (low, high) = range;
+    if low <= 0.0 {
+        // Zero has no logarithm: all that is beyond such a range is far.
+        return place > high;
+    }
+    high > low && (place / high).ln() > FAR * (high / low).ln() + 1e-9
+}
+
+/// How many judgements are made together: each must be the more certain to fail, the more there are, since noise has that many
+/// chances.
+///
+/// ```
+/// use modeler::verdict::Together;
+/// // Bonferroni's rule: 1 % of doubt for all, a sixtieth of that for each.
+/// assert_eq!(Together(1).doubt(), 0.01);
+/// assert_eq!(Together(60).doubt(), 0.01 / 60.0);
+/// assert_eq!(Together(60).level(), 1.0 - 2.0 * 0.01 / 60.0); // of an interval, one end of which can fail
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Together(pub usize);
+
+impl Together {
+    /// How probable it may be that noise alone fails one of them.
+    #[must_use]
+    pub fn doubt(self) -> f64 {
+        FAMILY_DOUBT / self.0.max(1) as f64
+    }
+
+    /// The level of the interval whose lower end fails one of them.
+    #[must_use]
+    pub fn level(self) -> f64 {
+        1.0 - 2.0 * self.doubt()
+    }
+
+    /// How probable beside the model a shape may be that is held against a failure; of a single judgement [`PLAUSIBLE`], and
+    /// [`LEAST_KNOWN`] at least.
+    fn plausible(self) -> f64 {
+        (PLAUSIBLE / self.0.max(1) as f64).max(LEAST_KNOWN)
     }
 }
 
@@ -100,6 +152,151 @@ fn decide(lower: f64, upper: f64, limit: f64) -> Verdict {
     }
 }
 
+/// A value against a limit, as one of several judgements.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limited {
+    /// The model's value with the interval of the level that was asked for, whose upper end passes it.
+    pub prediction: Prediction,
+    /// What is certain of all judgements together: the value is at least this. It alone fails.
+    pub at_least: f64,
+    /// What follows.
+    pub verdict: Verdict,
+}
+
+/// New over old, as one of several judgements.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct NoWorse {
+    /// The models' quotient with the interval of the level that was asked for, whose upper end passes it.
+    pub ratio: Ratio,
+    /// What the measurements say, where the interval is above the limit and noise could be why.
+    pub evidence: Option<Evidence>,
+    /// What follows.
+    pub verdict: Verdict,
+}
+
+/// The model of a series in one experiment.
+pub type Measured<'a> = (Side<'a>, &'a Model);
+
+impl Model {
+    /// Whether the value at `x` is at most `limit`, as one of several judgements: the upper end of the interval of this level
+    /// passes it, and what fails it is certain of all together, whichever of the plausible shapes is right.
+    ///
+    /// ```
+    /// use modeler::verdict::{Together, Verdict};
+    /// # use modeler::experiment::{ExperimentBuilder, Metric};
+    /// # let mut builder = ExperimentBuilder::new(["p"]);
+    /// # let time = builder.metric(Metric { name: "time".into(), unit: "s".into(), over_ranks: None });
+    /// # let solve = builder.callpath(["main", "solve"]);
+    /// # for (i, p) in [2.0_f64, 4.0, 8.0, 16.0, 32.0].into_iter().enumerate() {
+    /// #     let point = builder.point(&[p]);
+    /// #     for wave in [0.0, 2.0, 4.0] {
+    /// #         builder.add(solve, time, point, p * (1.0 + 0.05 * (7.0 * i as f64 + wave).sin()));
+    /// #     }
+    /// # }
+    /// # let fits = modeler::fit(&builder.finish(), &modeler::Options::default());
+    /// let model = &fits.models[0]; // of p seconds, with noise of a few percent
+    /// assert_eq!(model.is_at_most(&[32.0], 60.0, 0.9, Together(1)).verdict, Verdict::Pass);
+    /// assert_eq!(model.is_at_most(&[32.0], 15.0, 0.9, Together(1)).verdict, Verdict::Fail);
+    /// let one = model.is_at_most(&[32.0], 29.0, 0.9, Together(1));
+    /// let many = model.is_at_most(&[32.0], 29.0, 0.9, Together(1000));
+    /// assert!(many.at_least < one.at_least && many.prediction == one.prediction);
+    /// ```
+    #[must_use]
+    pub fn is_at_most(&self, x: &[f64], limit: f64, level: f64, of: Together) -> Limited {
+        let prediction = self.predict(x, level);
+        let certain = |x: &[f64]| self.predict(x, of.level()).lower.min(self.least_at(x, of)).max(0.0);
+        let at_least = match self.nearest_measured(x) {
+            // Shapes that look alike where they were searched go apart beyond: half of the growth, in logarithms, is certain.
+            Some(end) => certain(x).min(certain(&end) * (self.at(x) / self.at(&end)).max(0.0).sqrt()),
+            None => certain(x),
+        };
+        let verdict = match at_most(prediction, limit) {
+            Verdict::Fail if at_least <= limit * (1.0 + 1e-9) => Verdict::Undecided,
+            verdict => verdict,
+        };
+        Limited { prediction, at_least, verdict }
+    }
+}
+
+impl Model {
+    /// The model whose shape, range and rivals hold at `x`: of the segment there, or this one.
+    fn that_holds_at(&self, x: &[f64]) -> &Model {
+        self.segment_at(x).unwrap_or(self)
+    }
+
+    /// The place of the measured range that is nearest to `x`, where `x` is far beyond it and the shape was searched in noisy data.
+    fn nearest_measured(&self, x: &[f64]) -> Option<Vec<f64>> {
+        let Self { method, uncertainty: u, .. } = self.that_holds_at(x);
+        if !x.iter().zip(&u.range).any(|(x, range)| is_far(*range, *x)) {
+            return None;
+        }
+        let end: Vec<f64> = x.iter().zip(&u.range).map(|(x, (low, high))| x.max(*low).min(*high)).collect();
+        (*method == Method::Time && u.noise_level() > 0.0 && end.len() == x.len()).then_some(end)
+    }
+}
+
+/// [`Model::grows_at_most`], where a failure is also seen in the measurements themselves: a shape that noise alone made grow faster
+/// is not held against anybody.
+#[must_use]
+pub fn grows_at_most(of: Measured, parameter: usize, bound: Growth, corner: &[f64], all: Together) -> Verdict {
+    let (_, model) = of;
+    let decided = model.grows_at_most(parameter, bound, corner, all);
+    let is_searched = model.method == Method::Time && model.uncertainty.noise_level() > 0.0;
+    match decided {
+        Verdict::Fail if is_searched && !grows_faster(of, parameter, bound, all.doubt()) => Verdict::Undecided,
+        verdict => verdict,
+    }
+}
+
+/// Whether the new model's value at `x` is at most `1 + tolerance` times the old one's, as one of several judgements: the
+/// upper end of the interval of this level passes it. What fails it is its lower end, and where noise could have moved that,
+/// the measurements themselves must say so with certainty of all together: at the points that both have, or where there are
+/// none, by intervals at the place of both measured ranges that is nearest to `x`. A quotient of models whose shapes effort
+/// gave may be certain by its interval alone.
+///
+/// `x` is in the order of the new experiment's parameters, which are the old one's in any order.
+#[must_use]
+pub fn is_no_worse(new: Measured, old: Measured, x: &[f64], tolerance: f64, level: f64, of: Together) -> NoWorse {
+    let order: Vec<usize> = {
+        let ours = &new.0.experiment.parameters;
+        let theirs = old.0.experiment.parameters.iter();
+        theirs.filter_map(|name| ours.iter().position(|p| p == name)).collect()
+    };
+    let in_order = |x: &[f64]| order.iter().map(|&k| x[k]).collect::<Vec<f64>>();
+    let ratio = |x: &[f64], level: f64| Ratio::of(new.1.predict(x, level), old.1.predict(&in_order(x), level));
+    let asked = ratio(x, level);
+    let decided = no_worse(asked, tolerance);
+    let noise = |model: &Model| model.uncertainty.noise_level();
+    if decided != Verdict::Fail || noise(new.1) + noise(old.1) == 0.0 {
+        return NoWorse { ratio: asked, evidence: None, verdict: decided };
+    }
+    let is_shaped_by_effort = |model: &Model| model.method == Method::Effort;
+    let by_effort = is_shaped_by_effort(new.1) && is_shaped_by_effort(old.1);
+    // Where either of the two may fail it, each has half of the doubt.
+    let of = if by_effort { Together(2 * of.0.max(1)) } else { of };
+    if by_effort && no_worse(ratio(x, of.level()), tolerance) == Verdict::Fail {
+        return NoWorse { ratio: asked, evidence: None, verdict: Verdict::Fail };
+    }
+    let evidence = evidence(new, old, x, of.doubt());
+    let is_certain = match evidence {
+        Some(found) => found.is_above(tolerance),
+        None => {
+            let ranges = in_order_of(&old.1.uncertainty.range, &order);
+            let both = new.1.uncertainty.range.iter().zip(ranges).map(|(a, b)| (a.0.max(b.0), a.1.min(b.1)));
+            // Between ranges that have nothing in common both models are guesses.
+            let within = |(&value, (low, high)): (&f64, (f64, f64))| (low <= high).then(|| value.min(high).max(low));
+            let nearest: Option<Vec<f64>> = x.iter().zip(both).map(within).collect();
+            nearest.is_some_and(|nearest| no_worse(ratio(&nearest, of.level()), tolerance) == Verdict::Fail)
+        }
+    };
+    NoWorse { ratio: asked, evidence, verdict: if is_certain { Verdict::Fail } else { Verdict::Undecided } }
+}
+
+/// `theirs`, whose entry `i` is of our parameter `order[i]`, in our order.
+fn in_order_of(theirs: &[(f64, f64)], order: &[usize]) -> Vec<(f64, f64)> {
+    (0..theirs.len()).map(|k| order.iter().position(|&o| o == k).map_or(theirs[k], |i| theirs[i])).collect()
+}
+
 /// Why a growth is undecided: another shape that explains the measurements nearly as well and gives the other answer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rival {
@@ -128,11 +325,12 @@ pub struct Apart {
 impl Model {
     /// The most probable shape because of which [`Model::grows_at_most`] leaves the growth in this parameter undecided.
     #[must_use]
-    pub fn rival_of_growth(&self, parameter: usize, bound: Growth, corner: &[f64]) -> Option<Rival> {
+    pub fn rival_of_growth(&self, parameter: usize, bound: Growth, corner: &[f64], of: Together) -> Option<Rival> {
         let key = |growth: Growth| (growth.exponent, growth.log_exponent);
         let complies = |growth: Growth| key(growth) <= key(bound);
         let own = complies(self.growth[parameter]);
-        let rivals = self.uncertainty.rivals.iter().filter(|rival| rival.0 >= PLAUSIBLE);
+        let least = if own { PLAUSIBLE } else { of.plausible() };
+        let rivals = self.uncertainty.rivals.iter().filter(|rival| rival.0 >= least);
         let others = rivals.map(|rival| (rival, leading(rival.1, &rival.2, parameter, corner)));
         let ((weight, constant, terms), growth) =
             others.filter(|(_, growth)| complies(*growth) != own).max_by(|(a, _), (b, _)| a.0.total_cmp(&b.0))?;
@@ -156,10 +354,11 @@ impl Model {
 
     /// Whether the model grows at most as `bound` in the parameter with this index, over the terms that are at least
     /// 1 % of the model at `corner`, one coordinate per parameter. Where the shape was searched in noisy data, the shapes
-    /// that explain them nearly as well must agree, or else it is undecided.
+    /// that explain them nearly as well must agree, or else it is undecided; the more judgements it is one of, the less
+    /// probable a shape may be that keeps it from failing.
     ///
     /// ```
-    /// use modeler::{model::Growth, verdict::Verdict};
+    /// use modeler::{model::Growth, verdict::{Together, Verdict}};
     /// # use modeler::experiment::{ExperimentBuilder, Metric};
     /// # let mut builder = ExperimentBuilder::new(["p"]);
     /// # let blocks = builder.metric(Metric { name: "basic_blocks".into(), unit: String::new(), over_ranks: None });
@@ -172,21 +371,27 @@ impl Model {
     /// let model = &fits.models[0]; // of 7 + 3 p log2(p)
     /// let linear = Growth { exponent: 1.into(), log_exponent: 0 };
     /// let quadratic = Growth { exponent: 2.into(), log_exponent: 0 };
-    /// assert_eq!(model.grows_at_most(0, linear, &[1024.0]), Verdict::Fail);
-    /// assert_eq!(model.grows_at_most(0, quadratic, &[1024.0]), Verdict::Pass);
+    /// assert_eq!(model.grows_at_most(0, linear, &[1024.0], Together(60)), Verdict::Fail);
+    /// assert_eq!(model.grows_at_most(0, quadratic, &[1024.0], Together(60)), Verdict::Pass);
     /// ```
     #[must_use]
-    pub fn grows_at_most(&self, parameter: usize, bound: Growth, corner: &[f64]) -> Verdict {
+    pub fn grows_at_most(&self, parameter: usize, bound: Growth, corner: &[f64], of: Together) -> Verdict {
         let key = |growth: Growth| (growth.exponent, growth.log_exponent);
         let complies = |growth: Growth| key(growth) <= key(bound);
-        let rivals = self.uncertainty.rivals.iter().filter(|rival| rival.0 >= PLAUSIBLE);
-        let rivals: Vec<bool> =
-            rivals.map(|(_, constant, terms)| complies(leading(*constant, terms, parameter, corner))).collect();
-        match complies(self.growth[parameter]) {
-            true if rivals.iter().all(|&ok| ok) => Verdict::Pass,
-            false if rivals.iter().all(|&ok| !ok) => Verdict::Fail,
-            _ => Verdict::Undecided,
-        }
+        let decided = match complies(self.growth[parameter]) {
+            true => Verdict::Pass,
+            false => Verdict::Fail,
+        };
+        self.rival_of_growth(parameter, bound, corner, of).map_or(decided, |_| Verdict::Undecided)
+    }
+
+    /// The least that the model, or a shape that explains the measurements nearly as well, has at `x`: what many judgements
+    /// together are sure of where intervals are too narrow, which is far beyond the measurements.
+    #[must_use]
+    pub fn least_at(&self, x: &[f64], of: Together) -> f64 {
+        let rivals = self.that_holds_at(x).uncertainty.rivals.iter().filter(|rival| rival.0 >= of.plausible());
+        let values = rivals.map(|(_, constant, terms)| constant + terms.iter().map(|t| t.at(x)).sum::<f64>());
+        values.fold(self.at(x), f64::min)
     }
 }
 
@@ -209,6 +414,8 @@ mod tests {
     use crate::experiment::{ExperimentBuilder, Metric};
     use crate::{Options, fit};
 
+    const ONE: Together = Together(1);
+
     fn model(metric: &str, cost: impl Fn(f64) -> f64) -> Model {
         let mut builder = ExperimentBuilder::new(["p"]);
         let metric = builder.metric(Metric { name: metric.into(), unit: String::new(), over_ranks: None });
@@ -227,17 +434,17 @@ mod tests {
     #[test]
     fn exact_counts_are_always_decided() {
         let model = model("basic_blocks", |p| 7.0 + 3.0 * p * p.log2());
-        assert_eq!(model.grows_at_most(0, bound(1, 1), &[256.0]), Verdict::Pass);
-        assert_eq!(model.grows_at_most(0, bound(2, 0), &[256.0]), Verdict::Pass);
-        assert_eq!(model.grows_at_most(0, bound(1, 0), &[256.0]), Verdict::Fail);
+        assert_eq!(model.grows_at_most(0, bound(1, 1), &[256.0], ONE), Verdict::Pass);
+        assert_eq!(model.grows_at_most(0, bound(2, 0), &[256.0], ONE), Verdict::Pass);
+        assert_eq!(model.grows_at_most(0, bound(1, 0), &[256.0], ONE), Verdict::Fail);
     }
 
     #[test]
     fn what_rounding_leaves_of_a_line_is_no_rival_however_far_away() {
         // Nine decimals of seconds: the smallest value is exact to 2e-7 of itself.
         let model = model("time", |p| (1.234_567_891e-3 * p * 1e9).round() * 1e-9);
-        assert_eq!(model.grows_at_most(0, bound(1, 0), &[1e12]), Verdict::Pass, "{:?}", model.runners_up);
-        assert_eq!(model.grows_at_most(0, bound(0, 1), &[1e12]), Verdict::Fail);
+        assert_eq!(model.grows_at_most(0, bound(1, 0), &[1e12], ONE), Verdict::Pass, "{:?}", model.runners_up);
+        assert_eq!(model.grows_at_most(0, bound(0, 1), &[1e12], ONE), Verdict::Fail);
         let rivals = &model.uncertainty.rivals;
         assert!(rivals.iter().all(|(_, _, terms)| leading(0.0, terms, 0, &[1e12]) == bound(1, 0)), "{rivals:?}");
     }
@@ -246,14 +453,14 @@ mod tests {
     fn noise_leaves_neighbouring_shapes_undecided_and_distant_ones_not() {
         // p log2(p) with alternating errors of 30 %: p and p^(5/4) explain it as well.
         let model = model("time", |p| 1e-3 * p * p.log2() * (1.0 + 0.3 * (p.log2() * 2.1).sin()));
-        assert_eq!(model.grows_at_most(0, bound(3, 0), &[256.0]), Verdict::Pass);
-        assert_eq!(model.grows_at_most(0, bound(0, 0), &[256.0]), Verdict::Fail);
+        assert_eq!(model.grows_at_most(0, bound(3, 0), &[256.0], ONE), Verdict::Pass);
+        assert_eq!(model.grows_at_most(0, bound(0, 0), &[256.0], ONE), Verdict::Fail);
         let near: Vec<Verdict> =
-            [bound(1, 0), bound(1, 1)].map(|b| model.grows_at_most(0, b, &[256.0])).into_iter().collect();
+            [bound(1, 0), bound(1, 1)].map(|b| model.grows_at_most(0, b, &[256.0], ONE)).into_iter().collect();
         assert!(near.contains(&Verdict::Undecided), "{near:?} {:?}", model.growth);
         let mut told = 0;
         for (bound, verdict) in [bound(1, 0), bound(1, 1)].into_iter().zip(near) {
-            let rival = model.rival_of_growth(0, bound, &[256.0]);
+            let rival = model.rival_of_growth(0, bound, &[256.0], ONE);
             assert_eq!(rival.is_some(), verdict == Verdict::Undecided);
             let Some(rival) = rival else { continue };
             let complies = |g: Growth| (g.exponent, g.log_exponent) <= (bound.exponent, bound.log_exponent);
@@ -276,7 +483,7 @@ mod tests {
         let mut model = model("time", |p| 1e-3 * p * (1.0 + 0.1 * (p.log2() * 2.1).sin()));
         assert_eq!(model.growth[0], bound(1, 0));
         (model.constant, model.terms, model.uncertainty.rivals) = (0.0, Vec::new(), vec![(0.5, 0.0, Vec::new())]);
-        let rival = model.rival_of_growth(0, bound(0, 0), &[256.0]).expect("a shape without growth");
+        let rival = model.rival_of_growth(0, bound(0, 0), &[256.0], ONE).expect("a shape without growth");
         assert_eq!(rival.apart, None, "zero over zero is no distance");
     }
 

@@ -35,7 +35,9 @@ fn encodings_other_than_utf_8_are_named() {
     let latin = [b"PARAMETER p\nPOINTS 2\nMETRIC t\nREGION caf\xe9\nDATA 1\n".to_vec(), Vec::new()].concat();
     let lines =
         b"{\"params\":{\"p\":1},\"value\":1}\n{\"params\":{\"p\":2},\"metric\":\"\xe9\",\"value\":1}\n".to_vec();
-    for (bytes, place) in [(latin, "input:4:11"), (lines, "input:2:")] {
+    // Two names that would be the same one if what is no UTF-8 were replaced.
+    let stacks = b"main;a\xe9 10\nmain;a\xe8 5\n".to_vec();
+    for (bytes, place) in [(latin, "input:4:11"), (lines, "input:2:"), (stacks, "input:1:7")] {
         let error = error(bytes);
         assert!(error.place.to_string().starts_with(place), "{error}");
         assert!(error.what.contains("not valid UTF-8") && error.to_string().contains("iconv -f latin1"), "{error}");

@@ -79,6 +79,32 @@ mod cube {
         assert_eq!(read_with(&dataset("cube/matrix"), &options).experiment.parameters, ["size"]);
     }
 
+    /// Score-P states the bytes of a reduction's operand once for each of p ranks: 152 p here, for 19 operands of 8 bytes.
+    #[test]
+    fn operands_of_reductions_are_counted_once() {
+        let input = read("cube/lulesh");
+        let e = &input.experiment;
+        let path = |name: &str| {
+            let paths = e.series.iter().map(|s| e.path(s.callpath).join("->"));
+            paths.into_iter().find(|p| p.ends_with(name)).unwrap()
+        };
+        for (operation, metric, over) in [
+            ("MPI_Allreduce", "bytes_sent", OverRanks::Maximum),
+            ("MPI_Allreduce", "bytes_received", OverRanks::Maximum),
+            ("MPI_Reduce", "bytes_sent", OverRanks::Maximum),
+            ("MPI_Reduce", "bytes_received", OverRanks::Maximum),
+        ] {
+            let path = path(operation);
+            let calls: Vec<f64> = values(&input, &path, "visits", Some(over)).into_iter().map(|(_, v)| v[0]).collect();
+            let bytes = values(&input, &path, metric, Some(over));
+            assert_eq!(
+                bytes.iter().map(|(_, v)| v[0]).collect::<Vec<_>>(),
+                calls.iter().map(|c| 8.0 * c).collect::<Vec<_>>(),
+                "{operation} {metric}"
+            );
+        }
+    }
+
     /// As `scaling_type` in Extra-P's reader: all locations, those that are not idle, or their sum.
     #[test]
     fn scaling_says_what_values_over_threads_mean() {
@@ -172,7 +198,7 @@ mod cube {
         }
     }
 
-    /// Folders are searched three levels deep; what lies deeper is told, not forgotten.
+    /// Folders are searched six levels deep; what lies deeper is told, not forgotten.
     #[test]
     fn profiles_that_lie_too_deep_are_told() {
         let folder = tempfile::tempdir().unwrap();
@@ -183,16 +209,44 @@ mod cube {
         };
         (1..=5).for_each(|p| add(&format!("monday/mm.p{p}.r1")));
         add("tuesday/again/mm.p6.r1");
-        add("tuesday/again/deep/mm.p7.r1");
+        add("tuesday/again/and/again/deep/down/mm.p7.r1");
         std::fs::create_dir_all(folder.path().join("tuesday/again/nothing/in/it")).unwrap();
         let read = |path: &std::path::Path| formats::read(&[path.to_owned()], &ReadOptions::default()).unwrap();
         let input = read(folder.path());
-        assert_eq!(input.experiment.points.len(), 5);
+        assert_eq!(input.experiment.points.len(), 6);
         let told: Vec<String> = input.warnings.iter().map(|w| w.place.to_string()).collect();
         assert_eq!((codes(&input), told.len()), (vec!["W101"], 1), "{:?}", input.warnings);
-        assert!(told[0].ends_with("tuesday/again"), "{told:?}");
+        assert!(told[0].ends_with("tuesday/again/and/again/deep"), "{told:?}");
         let nearer = read(&folder.path().join("tuesday/again"));
         assert_eq!((nearer.experiment.points.len(), codes(&nearer).len()), (2, 0), "{:?}", nearer.warnings);
+    }
+
+    /// What a link leads to is found in its own place, and once.
+    #[test]
+    fn links_within_a_folder_are_not_followed() {
+        let (folder, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let add = |folder: &Path, run: &str| {
+            std::fs::create_dir_all(folder.join(run)).unwrap();
+            let from = dataset("cube/matrix/mm.x10y1z1.r1/profile.cubex");
+            std::fs::copy(from, folder.join(run).join("profile.cubex")).unwrap();
+        };
+        add(folder.path(), "mm.p1.r1");
+        add(folder.path(), "mm.p2.r1");
+        add(elsewhere.path(), "mm.p4.r1");
+        let link = |to: &Path, name: &str| std::os::unix::fs::symlink(to, folder.path().join(name)).unwrap();
+        link(&folder.path().join("mm.p2.r1"), "latest");
+        link(folder.path(), "mm.p1.r1/up");
+        link(Path::new("nowhere"), "broken");
+        link(elsewhere.path(), "more");
+        let input = read_with(folder.path(), &ReadOptions::default());
+        assert_eq!(input.experiment.points, [[1.0], [2.0], [4.0]]);
+        assert!(
+            input
+                .experiment
+                .series
+                .iter()
+                .all(|s| input.experiment.measurements(s).all(|(_, values)| values.len() == 1))
+        );
     }
 
     #[test]
@@ -265,6 +319,57 @@ mod tools {
         assert!(outer.iter().any(|&v| close(v, 42.0 * 0.005)), "{outer:?}");
     }
 
+    /// Go puts the time before the types, and samples of one stack may be several; `go tool pprof -traces` says the same.
+    #[test]
+    fn profiles_that_go_writes_are_recognised() {
+        let input = read("tools/sines.n400.pb.gz");
+        assert_eq!(input.format, Format::Pprof);
+        let path = "runtime.main->main.main->main.axpy->math.Sin->math.sin";
+        assert!(close(one(&input, path, "time", None), 0.09));
+        assert_eq!(one(&input, path, "samples", None), 9.0);
+        assert!(close(one(&input, &format!("{path}->runtime.asyncPreempt"), "time", None), 0.01));
+
+        // Longer ones, where a field ends behind what is looked at first: strings that nothing refers to.
+        let packed = std::fs::read(dataset("tools/sines.n400.pb.gz")).unwrap();
+        let mut plain = Vec::new();
+        std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(&packed[..]), &mut plain).unwrap();
+        (0..100).for_each(|_| plain.extend([&[0x32, 99][..], &[b'x'; 99]].concat()));
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+        std::io::Write::write_all(&mut encoder, &plain).unwrap();
+        for bytes in [encoder.finish().unwrap(), plain] {
+            let long = formats::read_bytes("sines.n400.pb.gz", bytes, &ReadOptions::default()).unwrap();
+            assert_eq!((long.format, one(&long, path, "samples", None)), (Format::Pprof, 9.0));
+        }
+
+        let input = read("tools/sines_heap.n400.pb.gz");
+        assert_eq!(input.format, Format::Pprof);
+        let names: Vec<&str> = input.experiment.metrics.iter().map(|m| &*m.name).collect();
+        assert_eq!(names, ["alloc_objects", "alloc_space", "inuse_objects", "inuse_space"]);
+    }
+
+    /// File names that Caliper makes up say nothing of a run; its globals do.
+    #[test]
+    fn settings_that_vary_are_parameters_where_names_are_chosen_by_caliper() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = std::fs::read_to_string(dataset("hatchet/spot.p64.cali")).unwrap();
+        let setting = |text: String, attribute: u32, old: u32, new: u32| {
+            let (from, to) = (format!("attr={attribute},data={old},"), format!("attr={attribute},data={new},"));
+            assert_eq!(text.matches(&from).count(), 1);
+            text.replace(&from, &to)
+        };
+        let (jobsize, problem_size) = (190, 183);
+        let runs = [("FSY8b8cKSEEi", 64, 30), ("eWbGeyrlBOPT", 64, 60), ("OV0UMVFsW6yp", 512, 30)];
+        for (random, p, n) in runs {
+            let text = setting(setting(text.clone(), jobsize, 64, p), problem_size, 30, n);
+            std::fs::write(folder.path().join(format!("230525-151723_1930647_{random}.cali")), text).unwrap();
+        }
+        let input = read_with(folder.path(), &ReadOptions::default());
+        assert_eq!(input.experiment.parameters, ["p", "problem_size"]);
+        let mut points = input.experiment.points.clone();
+        points.sort_by(|a, b| a.partial_cmp(b).unwrap());
+        assert_eq!(points, [[64.0, 30.0], [64.0, 60.0], [512.0, 30.0]]);
+    }
+
     #[test]
     fn intervals_of_basic_block_vectors_add_up() {
         let input = read("tools/simpoint");
@@ -306,11 +411,26 @@ mod tools {
             (0..p).for_each(|rank| text += &format!("Send 1 {rank} 1 1 {value} 1 1 1\n"));
             text += "@--- Callsite Message Sent statistics (all, sent bytes) ---\n";
             (0..p).for_each(|rank| text += &format!("Send 1 {rank} 1 1 1 1 {value}\n"));
+            text += "@--- End of Report ---\n";
             let path = folder.join(format!("app.p{p}.mpiP"));
             std::fs::write(&path, text).unwrap();
             path
         };
         [2, 4, 8, 16, 32].map(report).to_vec()
+    }
+
+    /// A number in the name of the folder that all runs lie in is no parameter of theirs.
+    #[test]
+    fn ranks_that_vary_say_more_than_a_folders_number() {
+        let folder = tempfile::tempdir().unwrap();
+        let inner = folder.path().join("run5");
+        std::fs::create_dir(&inner).unwrap();
+        for (i, path) in reports(folder.path()).into_iter().enumerate() {
+            std::fs::rename(path, inner.join(format!("heat.{}.1234.1.mpiP", 2 << i))).unwrap();
+        }
+        let input = modeler::formats::read(&[inner], &ReadOptions::default()).unwrap();
+        assert_eq!(input.experiment.parameters, ["p"]);
+        assert_eq!(input.experiment.points, [2.0, 4.0, 8.0, 16.0, 32.0].map(|p| vec![p]));
     }
 
     #[test]
@@ -648,6 +768,38 @@ mod by_hand {
         }
     }
 
+    /// Beyond what tells the format, wherever the end is missing: an error that says so, never fewer or other values.
+    #[test]
+    fn files_that_were_cut_off_are_told_so() {
+        let cut = |bytes: &[u8], length: usize| {
+            let error = read_bytes(bytes[..length].to_vec()).map(|_| ()).unwrap_err().to_string();
+            assert!(error.contains("cut off") && error.contains("Copy the file again"), "{length}: {error}");
+        };
+        let files =
+            ["google_benchmark.json", "hyperfine.json", "spin.n200000.pb.gz"].map(|name| format!("tools/{name}"));
+        let caliper = ["annotation.p8.json", "cpi-callpath.p4.json"].map(|name| format!("hatchet/{name}"));
+        for name in files.iter().chain(&caliper) {
+            let whole = std::fs::read(dataset(name)).unwrap();
+            for percent in [60, 80, 99] {
+                cut(&whole, whole.len() * percent / 100);
+            }
+        }
+        // A protocol buffer without compression.
+        let packed = std::fs::read(dataset("tools/spin.n200000.pb.gz")).unwrap();
+        let mut plain = Vec::new();
+        std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(&packed[..]), &mut plain).unwrap();
+        for percent in [50, 70, 90] {
+            cut(&plain, plain.len() * percent / 100);
+        }
+        // In a stream every record stands for itself, and a number that was cut is a number still.
+        let stream = std::fs::read(dataset("hatchet/annotation.p8.cali")).unwrap();
+        let ends: Vec<usize> = (0..stream.len()).filter(|&i| stream[i] == b'\n').collect();
+        let last_value = ends[ends.len() - 3];
+        for length in last_value - 40..last_value {
+            cut(&stream, length);
+        }
+    }
+
     #[test]
     fn errors_in_profiles_name_their_place() {
         let error = |text: &str| read_bytes(text.into()).map(|_| ()).unwrap_err().to_string();
@@ -658,6 +810,14 @@ mod by_hand {
                 "input:2:1: there are 2 attributes and 1 values",
             ),
             ("3 templated_functions\n\"f\" 1 0\n", "input:2:4: a column is missing"),
+            (
+                "3 templated_functions\n\"f\" 1 0 1 1 0\n",
+                "input: of the `templated_functions` that it announces 2 are missing. Copy the file again",
+            ),
+            (
+                "@ mpiP\n@--- MPI Time (seconds) ---\n 0 1 1 2\n",
+                "input: the report does not come to its end; expected a last heading",
+            ),
             ("a;b 1\na;b 1.2.3\n", "input:2:5: `1.2.3` is no number"),
             ("@ mpiP\n@--- MPI Time (seconds) ---\n 0 x 1 2\n", "input:3:4: `x` is no number"),
             (

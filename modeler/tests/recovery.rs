@@ -75,6 +75,166 @@ fn sums_and_products_of_counts_come_back() {
     assert_eq!(blocks_of_n_and_p(&|p, n| 10.0 * n + 3.0 * n / p), "3 * p^(-1) * n + 10 * n");
 }
 
+/// With three values of p and no full grid, rounding a factor of p up or down gives nearly any three values.
+#[test]
+fn work_that_is_shared_out_comes_back_whatever_point_is_missing() {
+    let functions: [(&str, OfTwo); 3] = [
+        ("2 + 20000 * p^(-1) * n", &|p, n| 2.0 + 20_000.0 * n / p),
+        ("2 + 20000 * p^(-1) * n + 12 * n", &|p, n| 2.0 + 20_000.0 * n / p + 12.0 * n),
+        ("5 + 8 * p^(-1) * n^2", &|p, n| 5.0 + 8.0 * n * n / p),
+    ];
+    for (expected, function) in functions {
+        for missing in 0..15 {
+            let mut builder = ExperimentBuilder::new(["p", "n"]);
+            let (callpath, metric) = (builder.callpath(["main", "solve"]), builder.metric(metric("basic_blocks")));
+            for i in (0..15).filter(|&i| i != missing) {
+                let (p, n) = ([1.0, 2.0, 4.0][i / 5], [20.0, 40.0, 60.0, 80.0, 100.0][i % 5]);
+                let point = builder.point(&[p, n]);
+                builder.add(callpath, metric, point, function(p, n));
+            }
+            assert_eq!(expression(&builder.finish(), "basic_blocks"), expected, "without point {missing}");
+        }
+    }
+}
+
+/// Stages that are left out are taken off, so that terms with rounded bounds may be negative.
+#[test]
+fn rounded_bounds_come_back_whatever_point_is_missing() {
+    let stages = |p: f64| p.log2().ceil();
+    let functions: [(&str, &[f64], OfTwo); 5] = [
+        ("9 + 12 * log2(p) * n - 5 * n", &[3.0, 4.0, 8.0, 12.0, 16.0, 20.0], &|p, n| {
+            9.0 + 12.0 * n * stages(p) - 5.0 * n
+        }),
+        ("9 + 40 * log2(p) * n - 3 * n", &[3.0, 4.0, 8.0, 12.0, 16.0, 20.0], &|p, n| {
+            9.0 + 40.0 * n * stages(p) - 3.0 * n
+        }),
+        ("9 + 40 * log2(p) * n - 3 * n", &[4.0, 8.0, 12.0, 16.0, 24.0], &|p, n| 9.0 + 40.0 * n * stages(p) - 3.0 * n),
+        ("9 + 4 * log2(p) * n - 4 * n", &[4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0], &|p, n| {
+            9.0 + 4.0 * n * (stages(p) - 1.0)
+        }),
+        ("9 - 5 * p + 5 * p * n^(1/2)", &[3.0, 4.0, 8.0, 12.0, 16.0], &|p, n| 9.0 + 5.0 * p * (n.sqrt().floor() - 1.0)),
+    ];
+    for (expected, ranks, function) in functions {
+        for missing in (0..ranks.len() * 6).step_by(5) {
+            let mut builder = ExperimentBuilder::new(["p", "n"]);
+            let (callpath, metric) = (builder.callpath(["main", "solve"]), builder.metric(metric("basic_blocks")));
+            for i in (0..ranks.len() * 6).filter(|&i| i != missing) {
+                let (p, n) = (ranks[i / 6], [20.0, 40.0, 60.0, 80.0, 100.0, 130.0][i % 6]);
+                let point = builder.point(&[p, n]);
+                builder.add(callpath, metric, point, function(p, n));
+            }
+            assert_eq!(expression(&builder.finish(), "basic_blocks"), expected, "{ranks:?} without point {missing}");
+        }
+    }
+}
+
+/// The design that advice begins with: a line along each parameter and three points beside.
+#[test]
+fn work_that_is_shared_out_comes_back_from_a_first_design() {
+    let functions: [(&str, OfTwo); 3] = [
+        ("4 + 4096 * p^(-1) * n^2", &|p, n| 4.0 + 4096.0 * n * n / p),
+        ("5 + 64000 * p^(-1) * n + 3 * n", &|p, n| 5.0 + 64_000.0 * n / p + 3.0 * n),
+        ("7 + 4096 * p^(-1) * n + 2 * log2(p)", &|p, n| 7.0 + 2.0 * p.log2() + 4096.0 * n / p),
+    ];
+    for (expected, function) in functions {
+        let mut builder = ExperimentBuilder::new(["p", "n"]);
+        let (callpath, metric) = (builder.callpath(["main", "solve"]), builder.metric(metric("basic_blocks")));
+        let mut add = |p: f64, n: f64| {
+            let point = builder.point(&[p, n]);
+            builder.add(callpath, metric, point, function(p, n));
+        };
+        [64.0, 128.0, 192.0, 256.0, 320.0].into_iter().for_each(|n| add(1.0, n));
+        [2.0, 4.0, 8.0, 16.0].into_iter().for_each(|p| add(p, 64.0));
+        [(2.0, 192.0), (16.0, 128.0), (16.0, 320.0)].into_iter().for_each(|(p, n)| add(p, n));
+        assert_eq!(expression(&builder.finish(), "basic_blocks"), expected);
+    }
+}
+
+/// Shares of work are whole numbers, so that the last rank's is smaller: counts that differ a little from any function.
+#[test]
+fn shares_that_are_rounded_are_predicted() {
+    let functions: [OfTwo; 4] = [
+        &|p, n| 5.0 + 3.0 * n + 120.0 * (n / p).ceil(),
+        &|p, n| 7.0 + 40.0 * n * n + 2.0 * (4096.0 * n * n.log2() / p).floor(),
+        &|p, n| 4.0 + 1000.0 * n.powf(1.5).floor() + 250.0 * (4096.0 * n.sqrt() / p).floor(),
+        &|p, n| 30.0 + 5.0 * (4096.0 * n.powf(1.5) / p).floor() + 3.0 * (p.log2() * n * n).floor(),
+    ];
+    for (i, function) in functions.into_iter().enumerate() {
+        let mut builder = ExperimentBuilder::new(["p", "n"]);
+        let (callpath, metric) = (builder.callpath(["main", "solve"]), builder.metric(metric("basic_blocks")));
+        for p in [2.0, 3.0, 4.0, 8.0, 16.0, 24.0] {
+            for n in [1000.0, 2000.0, 3000.0, 4000.0, 5000.0] {
+                let point = builder.point(&[p, n]);
+                builder.add(callpath, metric, point, function(p, n));
+            }
+        }
+        let experiment = builder.finish();
+        let fits = fit(&experiment, &Options::default());
+        let model = the_model(&fits, &experiment, "basic_blocks");
+        let (predicted, truth) = (model.at(&[64.0, 12_000.0]), function(64.0, 12_000.0));
+        let expression = model.expression(&experiment.parameters);
+        assert!((predicted / truth - 1.0).abs() < 5e-3, "{i}: {expression} says {predicted} for {truth}");
+    }
+}
+
+/// Bounds that hold both parameters and are rounded as a whole, on grids and on a line along each parameter with two points
+/// beside. Local sizes are no products of rounded factors.
+#[test]
+fn bounds_of_several_parameters_come_back() {
+    let share = |p: f64, n: f64| (n / p).floor();
+    let functions: [(&str, OfTwo); 10] = [
+        ("3 + 7 * p^(-1) * n", &|p, n| 3.0 + 7.0 * share(p, n)),
+        ("3 + 7 * p^(-1) * n", &|p, n| 3.0 + 7.0 * (n / p).ceil()),
+        ("3 + 7 * p^(-1) * n^2", &|p, n| 3.0 + 7.0 * n * share(p, n)),
+        ("5 + 2 * p^(-2) * n^2", &|p, n| 5.0 + 2.0 * share(p, n).powi(2)),
+        ("5 + 2 * p^(-1) * n + n", &|p, n| 5.0 + 2.0 * share(p, n) + n),
+        ("5 + 20 * p^(-1) * log2(p) * n", &|p, n| 5.0 + 20.0 * share(p, n) * p.log2().floor()),
+        ("5 + 200 * p^(-1/2) * n^(1/2)", &|p, n| 5.0 + 200.0 * (n / p).sqrt().floor()),
+        ("5 + 20 * p^(-1) * n^2", &|p, n| 5.0 + 20.0 * (n / p.sqrt()).floor().powi(2)),
+        ("5 + 200 * p^(1/2) * n^(1/2)", &|p, n| 5.0 + 200.0 * (n * p).sqrt().floor()),
+        ("5 + 40 * log2(p) * n^(1/2)", &|p, n| 5.0 + 40.0 * (n.sqrt() * p.log2()).floor()),
+    ];
+    let (ranks, sizes) = ([3.0, 5.0, 7.0, 12.0, 24.0], [100.0, 170.0, 330.0, 520.0, 1000.0]);
+    let beside = [(24.0, 1000.0), (7.0, 330.0)];
+    for is_grid in [true, false] {
+        for (expected, function) in functions {
+            let mut builder = ExperimentBuilder::new(["p", "n"]);
+            let (callpath, metric) = (builder.callpath(["main", "solve"]), builder.metric(metric("basic_blocks")));
+            for p in ranks {
+                for n in sizes {
+                    if is_grid || p == ranks[0] || n == sizes[0] || beside.contains(&(p, n)) {
+                        let point = builder.point(&[p, n]);
+                        builder.add(callpath, metric, point, function(p, n));
+                    }
+                }
+            }
+            assert_eq!(expression(&builder.finish(), "basic_blocks"), expected, "full grid: {is_grid}");
+        }
+    }
+}
+
+/// Two values of a parameter fit any function of it, which is no growth that anybody has seen.
+#[test]
+fn two_values_of_a_parameter_are_no_growth() {
+    for step in [6.0, 40.0] {
+        let mut builder = ExperimentBuilder::new(["p", "n"]);
+        let (callpath, metric) = (builder.callpath(["main", "solve"]), builder.metric(metric("basic_blocks")));
+        for (p, more) in [(2.0, 0.0), (5.0, step)] {
+            for n in (1..=8).map(|k| 100.0 * f64::from(k)).filter(|&n| (p, n) != (5.0, 300.0)) {
+                let point = builder.point(&[p, n]);
+                builder.add(callpath, metric, point, 50.0 + more + 2.0 * n.sqrt().floor());
+            }
+        }
+        let experiment = builder.finish();
+        let fits = fit(&experiment, &Options::default());
+        for model in &fits.models {
+            let expression = model.expression(&experiment.parameters);
+            let alone = |t: &modeler::model::Term| t.factors.iter().all(|f| f.parameter == 0);
+            assert!(!model.terms.iter().any(alone), "{step}: {expression}");
+        }
+    }
+}
+
 #[test]
 fn rounded_loop_bounds_do_not_hide_the_function() {
     assert_eq!(blocks_of_n_and_p(&|_, n| (n.powf(2.0 / 3.0)).ceil() * 5.0 + 7.0), "7 + 5 * n^(2/3)");

@@ -4,6 +4,7 @@
 //!
 //! One binary serves Open MPI, MPICH and SMPI: `library.rs` tells them apart when the program runs.
 
+mod calls;
 mod coroutines;
 mod finalize;
 mod groups;

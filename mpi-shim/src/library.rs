@@ -53,7 +53,10 @@ impl Function {
 
     #[cold]
     fn find(&self) -> Ptr {
-        let address = symbol(libc::RTLD_NEXT, self.name);
+        // What the standard has by now older libraries have as extensions.
+        let extension = || self.name.replacen("PMPI_", "PMPIX_", 1);
+        let address = Some(symbol(libc::RTLD_NEXT, self.name)).filter(|address| !address.is_null());
+        let address = address.unwrap_or_else(|| symbol(libc::RTLD_NEXT, &extension()));
         if address.is_null() {
             let name = self.name.trim_end_matches('\0');
             say(&format!("{name} is called, but no MPI library is loaded that defines it; link the program with one."));
@@ -387,6 +390,8 @@ calls! {
     fn get_count = "Get_count" (status: Ptr, datatype: Handle, count: &mut Int);
     /// Whether what a status stands for was cancelled.
     fn test_cancelled = "Test_cancelled" (status: Ptr, flag: &mut Int);
+    /// Whether a message is there.
+    fn iprobe = "Iprobe" (source: Int, tag: Int, comm: Handle, flag: &mut Int, status: usize);
     /// Sends.
     fn send = "Send" (buffer: *const u8, count: Int, datatype: Handle, dest: Int, tag: Int, comm: Handle);
     /// Starts to send.
@@ -405,6 +410,8 @@ calls! {
     fn probe = "Probe" (source: Int, tag: Int, comm: Handle, status: Ptr);
     /// The library's own description.
     fn get_library_version = "Get_library_version" (text: *mut u8, length: &mut Int);
+    /// What threads may call MPI.
+    fn query_thread = "Query_thread" (level: &mut Int);
     /// Whether MPI was initialised.
     fn initialized = "Initialized" (flag: &mut Int);
     /// Whether it was finalised.

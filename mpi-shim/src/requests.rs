@@ -10,7 +10,7 @@ use smallvec::{SmallVec, smallvec};
 use crate::groups::{NOBODY, Ranks};
 use crate::library::{Family, Handle, Int, Ptr, Wide, family};
 use crate::pending::{Entry, drop_joined, insert, look_up, remove, take};
-use crate::rules::{ByArguments, Count, Group, Moved, Rule, natural, ranks_of, received, send, sent};
+use crate::rules::{ByArguments, Count, Group, Moved, Rule, is_cancelled, natural, ranks_of, received, send, sent};
 use crate::runtime::{self, Stamp};
 use crate::waiting::{self, Needs, Question, Source, Wait};
 
@@ -489,7 +489,8 @@ impl Completes {
                 // SAFETY: the array has a status there, and MPI filled it.
                 let (bytes, (from, tag)) = unsafe {
                     let status = (*self.statuses).byte_add(position * family.status_size);
-                    let bytes = received(family, status).map(|bytes| if entry.uncounted { 0 } else { bytes });
+                    let bytes =
+                        (!is_cancelled(status)).then(|| if entry.uncounted { 0 } else { received(family, status) });
                     (bytes, family.source_and_tag(status))
                 };
                 match bytes {

@@ -4,6 +4,7 @@
 
 use std::cell::Cell;
 
+use crate::calls::Meaning;
 use crate::coroutines::Others;
 use crate::groups;
 use crate::library::{Function, Handle, Int, Ints, Ptr, SUCCESS, Wide, Wides, family};
@@ -13,7 +14,7 @@ use crate::requests::{
 };
 use crate::rules::*;
 use crate::runtime::{Region, Visit, active};
-use crate::table::{collective, environment, large_counts, one_sided, persistent, point_to_point};
+use crate::table::{added, collective, environment, large_counts, one_sided, persistent, point_to_point};
 use crate::waiting::{self, Wait};
 
 thread_local! {
@@ -21,24 +22,26 @@ thread_local! {
 }
 
 /// Held while a measured call runs on this thread.
-struct Inside;
+struct Inside(Meaning);
 
 impl Inside {
     /// `None` where the call is to be passed on and nothing else: this process does not measure, the call comes from
     /// within MPI, or the MPI library is of no known family.
     #[inline(always)]
-    fn enter() -> Option<Self> {
+    fn enter(meaning: Meaning) -> Option<Self> {
         if !active() || INSIDE.get() || family().is_none() {
             return None;
         }
         INSIDE.set(true);
-        Some(Self)
+        meaning.begin();
+        Some(Self(meaning))
     }
 }
 
 impl Drop for Inside {
     #[inline(always)]
     fn drop(&mut self) {
+        self.0.end();
         INSIDE.set(false);
     }
 }
@@ -127,7 +130,7 @@ macro_rules! wrappers {
                 // SAFETY: the MPI standard gives the function of this name this signature; a handle, whether int or
                 // pointer, is passed in one register or stack slot, which a word leaves as it is.
                 let call: Signature = unsafe { std::mem::transmute(FUNCTION.address()) };
-                let Some(_inside) = Inside::enter() else {
+                let Some(_inside) = Inside::enter(const { Meaning::of(stringify!($name)) }) else {
                     if frees_communicator(stringify!($name)) && active() {
                         groups::forget();
                     }
@@ -183,9 +186,35 @@ macro_rules! wrappers {
     )*};
 }
 
+/// The same functions under the names that they have as extensions.
+macro_rules! extensions {
+    ($($name:ident($($argument:ident: $kind:ident),*) => $rule:ident $fields:tt;)*) => {$(
+        const _: () = {
+            unsafe extern "C-unwind" {
+                #[link_name = concat!("MPI_", stringify!($name))]
+                fn wrapper($($argument: $kind),*) -> Int;
+            }
+
+            #[unsafe(export_name = concat!("MPIX_", stringify!($name)))]
+            unsafe extern "C-unwind" fn extension($($argument: $kind),*) -> Int {
+                // SAFETY: the arguments are the program's, and the function is the one above.
+                unsafe { wrapper($($argument),*) }
+            }
+
+            #[unsafe(export_name = concat!("PMPIX_", stringify!($name)))]
+            unsafe extern "C-unwind" fn profiling_extension($($argument: $kind),*) -> Int {
+                // SAFETY: as above.
+                unsafe { wrapper($($argument),*) }
+            }
+        };
+    )*};
+}
+
 point_to_point!(wrappers);
 collective!(wrappers);
 one_sided!(wrappers);
 environment!(wrappers);
 large_counts!(wrappers);
 persistent!(wrappers);
+added!(wrappers);
+persistent!(extensions);

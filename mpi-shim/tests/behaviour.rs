@@ -2,6 +2,8 @@
 
 mod common;
 
+use std::collections::BTreeSet;
+
 use common::{BOTH, Checked, Mode, Mpi, Run, one};
 
 /// Standard output must be the same in all modes. It holds checksums of everything that MPI delivered.
@@ -58,10 +60,39 @@ fn calls_within_mpi_are_not_counted() {
         let run = Checked::new("files", mpi, 3);
         let names: Vec<_> = run.profile.regions.iter().map(|region| region.name.as_str()).collect();
         let expected = ["open", "write_at_all", "sync", "read_at_all", "write_ordered", "close"];
-        let mut expected: Vec<_> = expected.iter().map(|name| format!("MPI_File_{name}")).collect();
-        expected.extend(["MPI_Init".to_string(), "files".to_string()]);
-        expected.sort_unstable();
-        assert_eq!(names, expected, "{mpi:?}");
+        let of_files =
+            ["seek", "seek_shared", "set_size"].into_iter().chain(READS.map(|(name, ..)| name)).chain(expected);
+        let expected: BTreeSet<_> = of_files.map(|name| format!("MPI_File_{name}")).collect();
+        let others = ["MPI_Init", "files", "reads", "short"].map(str::to_owned);
+        assert_eq!(names, Vec::from_iter(expected.into_iter().chain(others).collect::<BTreeSet<_>>()), "{mpi:?}");
+    }
+}
+
+/// What reads in `programs/files.c`, and how many ints.
+const READS: [(&str, u64); 10] = [
+    ("read_at", 11),
+    ("read_at_all", 12),
+    ("read_at_all_begin", 0),
+    ("read_at_all_end", 13),
+    ("read", 14),
+    ("read_all", 15),
+    ("read_all_begin", 0),
+    ("read_all_end", 16),
+    ("read_ordered", 17),
+    ("read_shared", 19),
+];
+
+/// MPI's file layer leaves a part of the program's status as it was.
+#[test]
+fn reads_count_what_was_read_into_any_status() {
+    for mpi in BOTH {
+        for mode in [Mode::Measured, Mode::Waiting] {
+            let run = Checked::of(&Run::of("files", mpi, 3, mode), "files", mpi, 3);
+            for (name, ints) in READS {
+                run.expect(&["files", "reads", &format!("MPI_File_{name}")], |_| one(0, 4 * ints, 0));
+            }
+            run.expect(&["files", "short", "MPI_File_read_at"], |_| one(0, 40 - 12, 0));
+        }
     }
 }
 
@@ -100,4 +131,32 @@ fn a_program_without_finalize_leaves_a_line_and_no_file() {
         assert_eq!(lines, 1, "{}", run.stderr);
         assert!(!run.profile_path.exists());
     }
+}
+
+/// What `poise run` tells ranks that wait for each other for ever by. A call's begin and end count one each.
+#[test]
+fn a_process_says_whether_it_is_within_a_call() {
+    let told = "before: outside 0\nlevel: less\nafter: outside 0\nsend: within 1\nbarrier: outside 4\nfile: outside 4\nend: outside 6\n";
+    let silent =
+        "before: outside 0\nlevel: multiple\nafter: silent\nsend: silent\nbarrier: silent\nfile: silent\nend: silent\n";
+    for mpi in BOTH {
+        for (argument, expected) in [("single", told), ("serialized", told), ("multiple", silent)] {
+            let run = Run::with("calls", &[argument], mpi, 1, Mode::Measured);
+            assert_eq!(run.stdout, expected, "{mpi:?}, {argument}: {}", run.stderr);
+        }
+    }
+    let session = Run::with("calls", &["session"], Mpi::Mpich, 1, Mode::Measured);
+    assert_eq!(session.stdout, "before: outside 0\nsession: silent\n", "{}", session.stderr);
+}
+
+/// A user may have MPI begin with another level than the program asks for.
+#[test]
+fn threads_that_mpis_own_settings_allow_are_known() {
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let program = Mpi::OpenMpi.compile("calls", folder.path());
+    let mut command = Mpi::OpenMpi.launcher(1);
+    command.arg("env").arg(format!("LD_PRELOAD={}", common::preload())).arg("OMPI_MPI_THREAD_LEVEL=3");
+    command.arg(format!("POISE_PROFILE={}", folder.path().join("run.poise").display())).arg(program);
+    let said = String::from_utf8(command.output().expect("timeout, from coreutils").stdout).expect("text");
+    assert!(said.contains("level: multiple\nafter: silent\n"), "{said}");
 }

@@ -137,3 +137,15 @@ fn what_mpi_4_added_is_credited_too() {
         assert!(waited.minimum.0 >= 1000 && waited.maximum == (waited.minimum.0, 0), "{waited:?}");
     }
 }
+
+/// Open MPI has persistent collective operations as extensions, which count as the standard's.
+#[test]
+fn extensions_are_credited_as_what_they_became() {
+    for ranks in [1, 3] {
+        let run = Checked::new("extended", Mpi::OpenMpi, ranks);
+        let size = run.ranks;
+        run.expect(&["MPI_Allreduce_init"], |_| one(0, 0, size));
+        run.expect(&["MPI_Start"], |_| Some(Calls { calls: 3, sent: 3 * 56, received: 3 * 56, comm_size: size }));
+        run.expect(&["MPI_Startall"], |_| one(56 + 4 * size, 56 + 4 * size, size));
+    }
+}

@@ -7,7 +7,7 @@ mod table;
 use std::collections::{BTreeMap, BTreeSet};
 
 use common::{BOTH, Mpi};
-use table::{collective, environment, large_counts, one_sided, persistent, point_to_point};
+use table::{added, collective, environment, large_counts, one_sided, persistent, point_to_point};
 
 /// A row: name with prefix, kinds of the arguments, rule.
 struct Row {
@@ -28,7 +28,7 @@ macro_rules! rows {
 
 fn all_rows() -> Vec<Row> {
     let mut all = shared_rows();
-    let added: [Vec<Row>; 2] = [large_counts!(rows), persistent!(rows)];
+    let added: [Vec<Row>; 3] = [large_counts!(rows), persistent!(rows), added!(rows)];
     all.extend(added.into_iter().flatten());
     all
 }
@@ -145,6 +145,19 @@ fn every_row_is_as_the_installed_headers_declare_it() {
             assert_eq!(*declared, kinds, "{} of {mpi:?}", row.name);
         }
     }
+}
+
+/// Open MPI's extensions, but for a question about its build.
+#[test]
+fn extensions_are_rows_as_the_header_declares_them() {
+    let header = Mpi::OpenMpi.preprocessed("#include <mpi.h>\n#include <mpi-ext.h>\n").replace("int MPIX_", "int MPI_");
+    let (declared, core) = (prototypes(&header), prototypes(&Mpi::OpenMpi.header()));
+    let rows: BTreeMap<String, Vec<&str>> = persistent!(rows)
+        .into_iter()
+        .map(|row: Row| (row.name, row.kinds.iter().map(|kind| if is_counts(kind) { "Ptr" } else { kind }).collect()))
+        .collect();
+    let extensions = declared.iter().filter(|(name, _)| !core.contains_key(*name) && !name.contains("Query_cuda"));
+    assert_eq!(extensions.map(|(name, kinds)| assert_eq!(rows.get(name), Some(kinds), "{name}")).count(), 22);
 }
 
 #[test]

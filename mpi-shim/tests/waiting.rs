@@ -113,3 +113,21 @@ fn communicators_that_one_call_makes_are_told_apart_where_all_ranks_are_in_one_p
         is_as_in_parts(&Checked::of(&run, "parts", Mpi::OpenMpi, 6));
     }
 }
+
+/// Clocks of messages that nobody received, or MPI refused, are nothing that `MPI_Finalize` waits for or takes for something else, and
+/// MPI has nothing to say of them that it would not say of the program's own.
+#[test]
+fn clocks_that_are_left_over_harm_nobody() {
+    for mpi in BOTH {
+        for ranks in [2, 3] {
+            let [bare, run] = [Mode::Bare, Mode::Waiting].map(|mode| Run::of("left", mpi, ranks, mode));
+            assert!(run.status == Some(0) && run.stdout.lines().any(|line| line == "ended"), "{mpi:?}: {}", run.stderr);
+            let said = |run: &Run| [&run.stdout, &run.stderr].map(|text| text.lines().count());
+            assert_eq!(said(&run), said(&bare), "{mpi:?}: {} {}", run.stdout, run.stderr);
+            let profile = poise_profile::Profile::read(&run.profile_path).expect("a profile");
+            assert_eq!(profile.ranks, ranks);
+            // All read one clock.
+            assert_eq!(profile.metadata.get("clock_drift_ns").map_or("0", String::as_str), "0");
+        }
+    }
+}

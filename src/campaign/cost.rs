@@ -3,7 +3,7 @@
 use modeler::run_cost::RunCost;
 
 use super::tasks::Done;
-use crate::study::{Place, Study};
+use crate::study::{Place, Policy, Study};
 
 /// What the runs of a study's cases cost.
 pub struct Costs<'a> {
@@ -27,6 +27,16 @@ pub enum Source {
     Expected,
     /// No more is known than the time limit.
     AtMost,
+}
+
+/// How long runs take together, s: of each case their number and how long each takes, where that is known, and how many are
+/// made at a time; none where that is not known either.
+pub fn time_left(cases: &[(usize, Option<f64>)], at_once: usize) -> Option<f64> {
+    let cases: Vec<(usize, f64)> =
+        cases.iter().map(|&(runs, each)| each.map(|each| (runs, each))).collect::<Option<_>>()?;
+    let one_by_one: f64 = cases.iter().map(|&(runs, each)| runs as f64 * each).sum();
+    let longest = cases.iter().map(|&(_, each)| each).fold(0.0, f64::max);
+    (at_once > 0).then(|| longest.max(one_by_one / at_once as f64))
 }
 
 impl<'a> Costs<'a> {
@@ -107,8 +117,14 @@ impl<'a> Costs<'a> {
         }
     }
 
+    /// Whether the policy's budget is spent.
+    pub fn is_spent(&self, done: &[Vec<Done>]) -> bool {
+        let Policy::Interval { core_hours: Some(budget), .. } = self.study.repetitions.policy else { return false };
+        self.spent_core_hours(done) >= budget
+    }
+
     /// Core-hours of all runs done that a policy's budget pays for, and of those of them that failed in this call.
-    pub fn spent_core_hours(&self, done: &[Vec<Done>]) -> f64 {
+    fn spent_core_hours(&self, done: &[Vec<Done>]) -> f64 {
         let of_case = |(case, done): (usize, &Vec<Done>)| {
             f64::from(self.cores(case)) * done.iter().map(|done| done.seconds).sum::<f64>()
         };
@@ -127,6 +143,16 @@ mod tests {
         let path = folder.join("study.toml");
         std::fs::write(&path, text).unwrap();
         Study::read(&path).unwrap()
+    }
+
+    #[test]
+    fn the_time_left_is_that_of_runs_beside_each_other_and_no_less_than_of_the_longest() {
+        let cases = [(3, Some(10.0)), (1, Some(30.0))];
+        // Three rows of 20 s at three at a time would be 20 s, less than the longest run.
+        assert_eq!([1, 2, 3, 100].map(|at_once| time_left(&cases, at_once)), [60.0, 30.0, 30.0, 30.0].map(Some));
+        assert_eq!(time_left(&cases, 0), None);
+        assert_eq!(time_left(&[(1, Some(10.0)), (1, None)], 1), None);
+        assert_eq!(time_left(&[], 1), Some(0.0));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::io::Write;
 use serde_json::{Value, json};
 
 use super::Summary;
+use crate::output;
 use crate::progress::{Bar, Progress};
 use crate::run::misfortune::Outcome;
 
@@ -16,12 +17,20 @@ pub struct Events {
     bar: RefCell<Option<Bar>>,
     /// What the bar says of the runs that have ended and those that have not.
     counts: RefCell<String>,
+    /// Why runs were pending when it was last looked, and whether that has been told.
+    pending: RefCell<(String, bool)>,
 }
 
 impl Events {
     /// Nothing has happened yet.
     pub fn start(progress: &Progress, tells: bool) -> Self {
-        Self { tells, progress: *progress, bar: RefCell::new(None), counts: RefCell::default() }
+        Self {
+            tells,
+            progress: *progress,
+            bar: RefCell::new(None),
+            counts: RefCell::default(),
+            pending: RefCell::default(),
+        }
     }
 
     fn tell(&self, event: Value) {
@@ -58,6 +67,26 @@ impl Events {
             bar.message(&format!("{}; {name}", self.counts.borrow()));
         }
         self.tell(json!({"event": "run", "run": name}));
+    }
+
+    /// So many runs are in a queue and have not begun. What lasts from one look to the next is told, once for each reason.
+    pub fn pending(&self, runs: usize, reason: &str) {
+        if let Some(bar) = self.bar.borrow().as_ref().filter(|_| runs > 0) {
+            bar.message(&format!("{}; {runs} pending ({reason})", self.counts.borrow()));
+        }
+        let mut known = self.pending.borrow_mut();
+        if known.0 != reason {
+            *known = (reason.to_owned(), false);
+        } else if runs > 0 && !known.1 {
+            known.1 = true;
+            self.tell(json!({"event": "pending", "runs": runs, "reason": reason}));
+        }
+    }
+
+    /// Something that concerns no run alone, in one line.
+    pub fn note(&self, text: &str) {
+        output::say(text);
+        self.tell(json!({"event": "note", "text": text}));
     }
 
     /// A run has ended; the counts are those after it.

@@ -85,6 +85,7 @@ impl Lock {
             let Some(other) = others.first() else {
                 owner.holds = true;
                 write(&path, &owner).inspect_err(|_| remove(&path)).map_err(|e| Error::cannot_write(&path, &e))?;
+                remove_unfinished(folder, &path);
                 return Ok(Self::held(path, owner));
             };
             remove(&path);
@@ -175,6 +176,24 @@ fn living(folder: &Path, own: &Path) -> Result<Vec<Owner>> {
     Ok(living)
 }
 
+/// Removes what others have left that were killed while they wrote. What a living one writes has its name a moment later.
+fn remove_unfinished(folder: &Path, own: &Path) {
+    let written = |path: &Path| path.metadata().and_then(|m| m.modified()).ok();
+    // By the file system's clock, which need not be this machine's.
+    let age = |path: &Path| written(own)?.duration_since(written(path)?).ok();
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let is_unfinished = |path: &PathBuf| {
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        name.starts_with(PREFIX) && name.ends_with(".new")
+    };
+    for path in entries.filter(is_unfinished) {
+        let is_dead = read(&path).ok().flatten().and_then(|owner| owner.lives()) == Some(false);
+        if is_dead || age(&path).is_some_and(|age| age > STOPPED) {
+            remove(&path);
+        }
+    }
+}
+
 fn lock_files(folder: &Path, own: &Path) -> Result<Vec<PathBuf>> {
     let entries = fs::read_dir(folder).map_err(|e| Error::cannot_read(folder, &e))?;
     let paths = entries.flatten().map(|entry| entry.path());
@@ -249,6 +268,26 @@ mod tests {
             Owner { process: std::process::id(), started: format!("{started}0"), holds: true, ..Owner::this() };
         write(&folder.path().join(".lock-other"), &reused).unwrap();
         Lock::acquire(folder.path()).unwrap();
+    }
+
+    #[test]
+    fn what_was_being_written_by_killed_processes_goes() {
+        let folder = tempfile::tempdir().unwrap();
+        let beside = |name: &str| folder.path().join(name);
+        let text = |owner: &Owner| serde_json::to_string(owner).unwrap();
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let dead = Owner { process: child.id(), started: "0".into(), ..Owner::this() };
+        child.wait().unwrap();
+        fs::write(beside(".lock-dead.new"), text(&dead)).unwrap();
+        fs::write(beside(".lock-alive.new"), text(&Owner::this())).unwrap();
+        fs::write(beside(".lock-young.new"), "{").unwrap();
+        fs::write(beside(".lock-old.new"), "{").unwrap();
+        let old = std::time::SystemTime::now() - STOPPED * 2;
+        File::options().write(true).open(beside(".lock-old.new")).unwrap().set_modified(old).unwrap();
+        drop(Lock::acquire(folder.path()).unwrap());
+        let mut left: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        left.sort();
+        assert_eq!(left, [".lock-alive.new", ".lock-young.new"]);
     }
 
     #[test]

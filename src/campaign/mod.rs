@@ -1,7 +1,7 @@
 //! All runs of a study, each in its own folder; what is there already is not run again. The results folder is the whole
 //! state: a campaign that is killed anywhere goes on from it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -21,8 +21,8 @@ use crate::machine::quiet::{self, Quiet};
 use crate::output;
 use crate::progress::Progress;
 use crate::run::misfortune::Outcome;
-use crate::run::{ONCE, RECORD, Run, UNFINISHED, left, processes, record};
-use crate::study::{Case, Judgement, Order, Place, Policy, Study};
+use crate::run::{ONCE, RECORD, Run, STDOUT, UNFINISHED, left, processes, record};
+use crate::study::{Case, Judgement, Order, Place, Study};
 pub use build::{Builds, Made};
 use cost::Costs;
 use events::Events;
@@ -98,6 +98,8 @@ pub fn execute_with(study: &Study, results: &Path, progress: &Progress, options:
         other_environment,
         rests: vec![false; study.cases.len()],
         last: None,
+        under_way: BTreeSet::new(),
+        most_at_once: 0,
         summary: Summary { found: done.iter().map(Vec::len).sum(), ..Summary::default() },
         done,
         lock,
@@ -125,6 +127,9 @@ struct Campaign<'a> {
     rests: Vec<bool>,
     /// The case of the run that was made last.
     last: Option<usize>,
+    /// The runs that are under way, and how many have been at most at a time.
+    under_way: BTreeSet<String>,
+    most_at_once: usize,
     summary: Summary,
     lock: Lock,
     events: Events,
@@ -154,8 +159,7 @@ impl Campaign<'_> {
         let mut batch = Vec::new();
         for (case, judgement) in judgements.iter().enumerate().filter(|(case, _)| !self.rests[*case]) {
             let most = if all_at_once { judgement.wanted } else { judgement.wanted.min(1) };
-            let is_there = |repetition: &u32| self.done[case].iter().any(|done| done.repetition == *repetition);
-            let missing = (1..).filter(|repetition| !is_there(repetition)).take(most);
+            let missing = tasks::missing(&self.done[case], most);
             batch.extend(missing.map(|repetition| Task::of(self.study, case, repetition, self.results)));
         }
         if self.study.order == Order::Interleaved {
@@ -173,7 +177,7 @@ impl Campaign<'_> {
     }
 
     fn judgements(&self) -> Vec<Judgement> {
-        let is_spent = self.is_spent();
+        let is_spent = self.costs.is_spent(&self.done);
         let judge = |(case, done): (&Case, &Vec<Done>)| {
             let times: Vec<f64> = done.iter().map(|done| done.time).collect();
             self.study.judge(case, &times, is_spent)
@@ -181,29 +185,22 @@ impl Campaign<'_> {
         self.study.cases.iter().zip(&self.done).map(judge).collect()
     }
 
-    /// Whether the policy's budget is spent.
-    fn is_spent(&self) -> bool {
-        let Policy::Interval { core_hours: Some(budget), .. } = self.study.repetitions.policy else { return false };
-        self.costs.spent_core_hours(&self.done) >= budget
-    }
-
     /// Whether the budget was spent since the round began, so that a case that it pays for gets no further times if it has some.
     fn is_beyond_budget(&self, case: usize) -> bool {
-        self.costs.is_budgeted(case) && !self.done[case].is_empty() && self.is_spent()
+        self.costs.is_budgeted(case) && !self.done[case].is_empty() && self.costs.is_spent(&self.done)
     }
 
-    /// How long what is still to be made probably takes, s, and how many runs it is.
+    /// How many runs are still to be made, and how long that probably takes, s.
     fn left(&self) -> (usize, Option<f64>) {
         let judgements = self.judgements();
         let open = judgements.iter().enumerate().filter(|(case, judgement)| judgement.wanted > 0 && !self.rests[*case]);
-        let mut runs = 0;
-        let mut seconds = Some(0.0);
-        for (case, judgement) in open {
-            runs += judgement.wanted;
-            let each = self.costs.seconds(case);
-            seconds = seconds.zip(each).map(|(sum, each)| sum + each * judgement.wanted as f64);
-        }
-        (runs, seconds)
+        let open: Vec<(usize, Option<f64>)> = open.map(|(case, j)| (j.wanted, self.costs.seconds(case))).collect();
+        // How many runs a cluster makes at a time is seen when it does.
+        let at_once = match self.study.place {
+            Place::Slurm(_) => self.most_at_once,
+            Place::Local(_) | Place::Smpi(_) => self.most_at_once.max(1),
+        };
+        (open.iter().map(|(runs, _)| runs).sum(), cost::time_left(&open, at_once))
     }
 
     fn make(&mut self, batch: &[Task]) -> Result<()> {
@@ -218,13 +215,15 @@ impl Campaign<'_> {
         executors::execute(study, batch, &runs, self.results, &mut |step| {
             match step {
                 executors::Step::Begins(task) => {
-                    self.lock.check()?;
-                    // A point that cannot run costs its other repetitions nothing.
-                    if self.rests[task.case] || self.is_beyond_budget(task.case) {
+                    if !self.may_begin(task)? {
                         return Ok(false);
                     }
-                    self.events.begins(&task.name);
+                    self.begins(task);
                 }
+                executors::Step::Queues(task) => return self.may_begin(task),
+                executors::Step::Starts(task) => self.begins(task),
+                executors::Step::Pending(runs, reason) => self.events.pending(runs, &reason),
+                executors::Step::Note(text) => self.events.note(text),
                 executors::Step::Ended(task, outcome) => self.ended(task, &outcome),
                 executors::Step::Waits => self.lock.check()?,
             }
@@ -232,8 +231,21 @@ impl Campaign<'_> {
         })
     }
 
+    fn may_begin(&self, task: &Task) -> Result<bool> {
+        self.lock.check()?;
+        // A point that cannot run costs its other repetitions nothing.
+        Ok(!self.rests[task.case] && !self.is_beyond_budget(task.case))
+    }
+
+    fn begins(&mut self, task: &Task) {
+        self.under_way.insert(task.name.clone());
+        self.most_at_once = self.most_at_once.max(self.under_way.len());
+        self.events.begins(&task.name);
+    }
+
     fn ended(&mut self, task: &Task, outcome: &Outcome) {
         self.last = Some(task.case);
+        self.under_way.remove(&task.name);
         let record = record::read(&task.folder);
         let seconds = record.as_ref().map_or(0.0, |record| record.seconds);
         let machine = record.as_ref().and_then(|record| record.machine.clone()).unwrap_or_default();
@@ -307,8 +319,7 @@ fn clear_unfinished(results: &Path) {
     let below = folders(results).into_iter().filter(|path| !path.join(RECORD).is_file());
     let groups: Vec<PathBuf> = std::iter::once(results.to_owned()).chain(below).collect();
     for (group, path) in groups.iter().flat_map(|group| folders(group).into_iter().map(move |path| (group, path))) {
-        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        if name.starts_with(UNFINISHED) {
+        if name_of(&path).starts_with(UNFINISHED) {
             if let Ok(path) = path.canonicalize() {
                 let left = processes::end_left(&path, Duration::ZERO);
                 if !left.is_empty() {
@@ -327,14 +338,20 @@ fn clear_unfinished(results: &Path) {
 fn refuse_foreign_folder(results: &Path) -> Result<()> {
     let list = |folder: &Path| std::fs::read_dir(folder).map(|entries| entries.flatten().map(|e| e.path()).collect());
     let is_left = |path: &PathBuf| {
-        let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        let starts = [".lock-", UNFINISHED, ONCE, left::KILLED];
-        starts.iter().any(|start| name.starts_with(start)) || name == ".builds" || name == ".slurm"
+        let name = name_of(path);
+        let is_name = [".lock-", UNFINISHED].iter().any(|start| name.starts_with(start));
+        // Single runs leave such folders anywhere, in which there is no output of theirs.
+        let is_killed = name.starts_with(left::KILLED) && path.join(STDOUT).is_file();
+        is_name || is_killed || name == ".builds" || name == ".slurm" || selection::is_selection(path)
     };
-    // A group in which no run has ended yet holds nothing, or what an earlier call has left.
-    let is_begun = |path: &PathBuf| list(path).is_ok_and(|entries: Vec<PathBuf>| entries.iter().all(is_left));
+    // In a group, `solver=cg`, no run may have ended yet: it holds nothing then, or what an earlier call has left.
+    let is_group = |path: &PathBuf| {
+        let entries = || list(path).unwrap_or_else(|_| vec![path.clone()]);
+        name_of(path).contains('=') && (entries().iter().any(|path| is_run(path)) || entries().iter().all(is_left))
+    };
     let Ok(entries): std::io::Result<Vec<PathBuf>> = list(results) else { return Ok(()) };
-    if entries.is_empty() || entries.iter().any(|path| is_left(path) || is_run(path) || is_begun(path)) {
+    let is_single = |path: &PathBuf| name_of(path).starts_with(ONCE);
+    if entries.iter().all(is_single) || entries.iter().any(|path| is_left(path) || is_run(path) || is_group(path)) {
         return Ok(());
     }
     Err(Error::Usage(format!(
@@ -343,28 +360,67 @@ fn refuse_foreign_folder(results: &Path) -> Result<()> {
     )))
 }
 
-/// Whether a folder is a run, or holds runs.
+/// Whether a folder is a run of a study, such as `p4.n100.r1`.
 fn is_run(path: &Path) -> bool {
-    let within = || std::fs::read_dir(path).into_iter().flatten().flatten().any(|e| e.path().join(RECORD).is_file());
-    path.join(RECORD).is_file() || within()
+    let name = name_of(path);
+    let repetition = name.rsplit('.').next().and_then(|last| last.strip_prefix('r'));
+    repetition.is_some_and(|number| number.parse::<u32>().is_ok()) && path.join(RECORD).is_file()
 }
 
-/// The reason, and the last line that the program wrote to standard error.
+/// A path's last part.
+fn name_of(path: &Path) -> String {
+    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
 /// The lines that the program and its libraries wrote: without Open MPI's blocks of explanation, which stand between lines of
-/// dashes and end with advice about its own options, and without what the reason says of a missing `MPI_Finalize`. All lines
-/// where there are no others.
+/// dashes and end with advice about its own options, without what follows whatever went wrong, and without what the reason
+/// says of a missing `MPI_Finalize`. All lines where there are no others, but for what Open MPI says of a signal, which the
+/// reason does, too.
 fn programs_own(text: &str) -> Vec<&str> {
     let is_rule = |line: &str| line.len() > 40 && line.bytes().all(|b| b == b'-');
-    let lines = || text.lines().map(str::trim);
+    let lines = || text.lines().map(str::trim).filter(|line| !is_of_signal(line));
     let mut is_within = false;
     let own = lines().filter(|line| {
         is_within ^= is_rule(line);
-        !is_within && !line.starts_with("poise: MPI_Finalize was never reached")
+        !is_within && !line.starts_with("poise: MPI_Finalize was never reached") && !is_of_end(line)
     });
     let own: Vec<&str> = own.filter(|line| line.chars().any(char::is_alphanumeric)).collect();
     if own.is_empty() { lines().collect() } else { own }
 }
 
+/// Whether Open MPI, srun or its daemon wrote this when they ended the ranks, for a reason that stands before it.
+fn is_of_end(line: &str) -> bool {
+    const SAID: [&str; 5] = [
+        "*** on a NULL communicator",
+        "*** MPI_ERRORS_ARE_FATAL (processes in this communicator will now abort",
+        "***    and potentially your MPI job)",
+        "Local abort before MPI_INIT completed",
+        ": Exited with exit code ",
+    ];
+    const BEGUN: [&str; 3] = ["srun: Job step aborted", "srun: Terminating Job", "slurmstepd: error: *** STEP "];
+    SAID.iter().any(|words| line.contains(words)) || BEGUN.iter().any(|start| line.starts_with(start))
+}
+
+/// Whether Open MPI wrote this as a rank died: `[host:4711] *** Process received signal ***`, the signal and the stack.
+fn is_of_signal(line: &str) -> bool {
+    const SAID: [&str; 7] = [
+        "*** Process received signal ***",
+        "*** End of error message ***",
+        "Signal: ",
+        "Signal code: ",
+        "Associated errno: ",
+        "Failing at address: ",
+        "[",
+    ];
+    let said = || {
+        let (place, said) = line.strip_prefix('[')?.split_once("] ")?;
+        place.rsplit_once(':')?.1.parse::<u32>().ok()?;
+        Some(SAID.iter().any(|start| said.starts_with(start)))
+    };
+    said().unwrap_or(false)
+}
+
+/// The reason, and the last line that the program wrote to standard error.
 fn with_last_words(reason: &str, folder: &Path) -> String {
     let path = folder.join("stderr.txt");
     let text = std::fs::read(&path).unwrap_or_default();
@@ -374,5 +430,32 @@ fn with_last_words(reason: &str, folder: &Path) -> String {
             format!("{reason} It said last: \"{line}\" (all of it is in {}).", path.display())
         }
         _ => reason.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What Open MPI 4.1 writes.
+    #[test]
+    fn what_a_dying_rank_said_is_the_programs_own() {
+        let signal = "[vm:14452] *** Process received signal ***\n[vm:14452] Signal: Segmentation fault (11)\n\
+                      [vm:14452] Signal code: Address not mapped (1)\n[vm:14452] Failing at address: 0x5636fda28560\n\
+                      [vm:14452] [ 0] /lib/x86_64-linux-gnu/libc.so.6(+0x3c050)[0x7fdbccb7a050]\n\
+                      [vm:14452] [11] /lib/libc.so.6(__libc_start_main+0x85)[0x7fdbccb65305]\n\
+                      [vm:14452] *** End of error message ***\n";
+        assert_eq!(programs_own(&format!("step 3: residual is nan\n{signal}")), ["step 3: residual is nan"]);
+        assert_eq!(programs_own(signal), [""; 0]);
+        let errors = "[vm:15] *** An error occurred in MPI_Recv\n[vm:15] *** MPI_ERR_TRUNCATE: message truncated";
+        assert_eq!(programs_own(errors).len(), 2, "what is not of a signal stays");
+        let end = "[vm:15] *** MPI_ERRORS_ARE_FATAL (processes in this communicator will now abort,\n\
+                   [vm:15] ***    and potentially your MPI job)\nsrun: error: n1: tasks 0-1: Exited with exit code 15\n\
+                   slurmstepd: error: *** STEP 4.0 ON n1 CANCELLED AT 2026-11-23T07:00:00 ***\n";
+        assert_eq!(
+            programs_own(&format!("{errors}\n{end}")),
+            programs_own(errors),
+            "what ends all ranks tells no reason"
+        );
     }
 }

@@ -14,6 +14,8 @@ use crate::study::{Judgement, Study};
 
 /// The file's name.
 pub const SELECTION: &str = "selection.json";
+/// What the file says that it is.
+const SCHEMA: &str = "counterpoise/selection";
 
 #[derive(Serialize)]
 struct Selection<'a> {
@@ -36,6 +38,13 @@ struct Dropped<'a> {
 struct Unsettled {
     point: String,
     reason: String,
+}
+
+/// Whether this is such a file.
+pub fn is_selection(path: &Path) -> bool {
+    let says =
+        |bytes: Vec<u8>| serde_json::from_slice::<serde_json::Value>(&bytes).is_ok_and(|file| file["schema"] == SCHEMA);
+    path.ends_with(SELECTION) && fs::read(path).is_ok_and(says)
 }
 
 /// Writes the selection of every group's folder, where there is something to say or something was said before.
@@ -72,7 +81,7 @@ pub fn write(study: &Study, done: &[Vec<Done>], judgements: &[Judgement], result
             continue;
         }
         let file = Selection {
-            schema: "counterpoise/selection",
+            schema: SCHEMA,
             schema_version: 1,
             policy: study.repetitions.policy.name(),
             effort_once: study.repetitions.effort_once,

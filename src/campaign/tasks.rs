@@ -46,6 +46,11 @@ impl Task {
     }
 }
 
+/// The first so many repetitions of a case that are not done.
+pub fn missing(done: &[Done], most: usize) -> impl Iterator<Item = u32> {
+    (1..).filter(|repetition| !done.iter().any(|done| done.repetition == *repetition)).take(most)
+}
+
 /// What to start for a case.
 ///
 /// # Errors
@@ -97,6 +102,7 @@ fn described(study: &Study, case: &Case, repetition: u32, place: &dyn Fn(&str) -
         pinned: Vec::new(),
         unfinished: if matches!(study.place, Place::Slurm(_)) { WORKERS.to_owned() } else { String::new() },
         configuration: String::new(),
+        named_by: "",
     };
     if case.absorbs {
         run.environment.push(("POISE_ABSORB".to_owned(), "on".to_owned()));

@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use modeler::compare::{Models, Ratio, Side};
+use modeler::compare::{Models, Side};
 use modeler::experiment::{CallPathId, MetricId};
 use modeler::formats::Input;
-use modeler::report::terminal::{Narrow, fitted};
+use modeler::model::Growth;
+use modeler::report::terminal::{Narrow, fitted, wrapped};
 use modeler::report::{Table, coordinate, growth, largest, quantity};
-use modeler::verdict::{self, Apart, Verdict};
+use modeler::verdict::{self, Apart, FAMILY_DOUBT, Together, Verdict};
 use modeler::{Experiment, Fits, Model, Prediction};
 use serde::Serialize;
 
@@ -42,6 +43,8 @@ struct CheckFile<'a> {
     schema: &'static str,
     schema_version: u32,
     level: f64,
+    /// How probable it is that noise alone fails none of them.
+    family_level: f64,
     passed: usize,
     failed: usize,
     undecided: usize,
@@ -64,12 +67,16 @@ pub fn check(arguments: &CheckArgs, global: &GlobalArgs) -> Result<()> {
     let baselines = fit_all(baselines, &experiment, &fits, arguments)?;
     let baselines = baselines
         .iter()
-        .map(|(path, (experiment, fits))| (path.as_path(), (experiment, Models::of(Side { experiment, fits }))))
+        .map(|(path, (experiment, fits))| (path.as_path(), Side { experiment, fits }))
+        .map(|(path, side)| (path, (side, Models::of(side))))
         .collect();
-    let judge = Judge { arguments, experiment: &experiment, fits: &fits, baselines };
+    let mut judge = Judge { arguments, experiment: &experiment, fits: &fits, baselines, together: Together(0) };
+    let matching = expected.iter().map(|e| judge.matching(e)).collect::<Result<Vec<_>>>()?;
+    let chances = expected.iter().zip(&matching).map(|(e, matching)| judge.judgements_of(e) * matching.len());
+    judge.together = Together(chances.sum());
     let mut checks = Vec::new();
-    for expectation in &expected {
-        checks.extend(judge.all(expectation)?);
+    for (expectation, matching) in expected.iter().zip(matching) {
+        checks.extend(judge.all(expectation, matching)?);
     }
     let text = match arguments.fitted.output.format {
         OutputFormat::Human => for_people(&checks, output::width(arguments.fitted.output.output.as_deref())),
@@ -152,7 +159,7 @@ fn assumed(experiment: &Experiment, baseline: &Experiment, path: &Path, metric: 
 fn known_parameters(
     experiment: &Experiment,
     expectation: &Expectation,
-    bounds: &[(String, modeler::model::Growth)],
+    bounds: &[(String, Growth)],
     arguments: &CheckArgs,
 ) -> Result<()> {
     let unknown = bounds.iter().find(|(name, _)| !experiment.parameters.contains(name));
@@ -265,14 +272,19 @@ struct Judge<'a> {
     arguments: &'a CheckArgs,
     experiment: &'a Experiment,
     fits: &'a Fits,
-    baselines: HashMap<&'a Path, (&'a Experiment, Models<'a>)>,
+    baselines: HashMap<&'a Path, (Side<'a>, Models<'a>)>,
+    /// How many judgements there are: noise has as many chances.
+    together: Together,
 }
+
+/// What came of a judgement: the verdict, what was expected and found, and why it is undecided where that is more than an
+/// interval.
+type Finding = (Verdict, String, String, Option<String>);
 
 impl Judge<'_> {
     /// The expectation for every call path that it matches.
-    fn all(&self, expectation: &Expectation) -> Result<Vec<Judged>> {
+    fn all(&self, expectation: &Expectation, matching: Vec<(CallPathId, MetricId)>) -> Result<Vec<Judged>> {
         let at = point(self.experiment, expectation, self.arguments)?;
-        let matching = self.matching(expectation)?;
         Ok(matching.into_iter().map(|(callpath, metric)| self.one(expectation, callpath, metric, &at)).collect())
     }
 
@@ -294,19 +306,13 @@ impl Judge<'_> {
     }
 
     fn one(&self, expectation: &Expectation, callpath: CallPathId, metric: MetricId, at: &[f64]) -> Judged {
-        let (verdict, expected, found) = match self.model(callpath, metric) {
+        let (verdict, expected, found, reason) = match self.model(callpath, metric) {
             Some(model) => self.judge(expectation, model, at),
             None => {
                 let reason = self.fits.skipped.iter().find(|s| (s.callpath, s.metric) == (callpath, metric));
                 let reason = reason.map_or_else(String::new, |s| s.reason.clone());
-                (Verdict::Undecided, "a model".to_owned(), format!("no model: {reason}"))
+                (Verdict::Undecided, "a model".to_owned(), format!("no model: {reason}"), None)
             }
-        };
-        let reason = match &expectation.requirement {
-            Requirement::Growth(bounds) if verdict == Verdict::Undecided => {
-                self.model(callpath, metric).and_then(|model| self.doubt(model, bounds))
-            }
-            _ => None,
         };
         Judged {
             reason,
@@ -319,59 +325,127 @@ impl Judge<'_> {
         }
     }
 
-    fn judge(&self, expectation: &Expectation, model: &Model, at: &[f64]) -> (Verdict, String, String) {
+    fn judge(&self, expectation: &Expectation, model: &Model, at: &[f64]) -> Finding {
         let unit = &self.experiment.metrics[model.metric as usize].unit;
-        let interval = |p: Prediction| {
-            format!("{} ({} to {})", quantity(p.value, unit), quantity(p.lower, unit), quantity(p.upper, unit))
-        };
-        let prediction = model.predict(at, self.arguments.level.level);
         match &expectation.requirement {
-            Requirement::Growth(bounds) => {
-                let worst = self.growth_verdicts(model, bounds).max().unwrap_or(Verdict::Pass);
-                let names: Vec<String> = bounds.iter().map(|(name, _)| name.clone()).collect();
-                let growths: Vec<_> = bounds.iter().map(|(_, g)| *g).collect();
-                let found = growth(&self.experiment.parameters, &model.growth);
-                let is_still = growths.iter().all(|g| *g.exponent.numer() == 0 && g.log_exponent == 0);
-                let expected = match is_still {
-                    true => format!("does not grow with {}", names.join(" and ")),
-                    false => format!("grows at most as {}", growth(&names, &growths)),
-                };
-                (worst, expected, format!("grows as {found}"))
-            }
+            Requirement::Growth(bounds) => self.growth(model, &self.all_parameters(bounds)),
             Requirement::AtMost(limit) => {
+                let level = self.arguments.level.level;
+                let judged = model.is_at_most(at, *limit, level, self.together);
+                let is_above = verdict::at_most(judged.prediction, *limit) == Verdict::Fail;
+                let reason = (is_above && judged.verdict == Verdict::Undecided).then(|| {
+                    format!(
+                        "the {} is above the limit, but {}only a value of at least {} is certain.",
+                        self.interval_name(),
+                        self.among(),
+                        quantity(judged.at_least, unit)
+                    )
+                });
                 let expected = format!("at most {} at {}", quantity(*limit, unit), self.shown(at));
-                (verdict::at_most(prediction, *limit), expected, interval(prediction))
+                (judged.verdict, expected, interval(judged.prediction, unit), reason)
             }
-            Requirement::Baseline { path, tolerance } => {
-                let percent = 100.0 * tolerance;
-                let expected = format!("no more than {percent} % above {} at {}", path.display(), self.shown(at));
-                let Some(old) = self.baseline(path, model, at) else {
-                    return (Verdict::Undecided, expected, "the baseline has no model of it".to_owned());
-                };
-                if old.value == 0.0 {
-                    let found =
-                        format!("{}; the baseline is 0, and no tolerance is a part of that", interval(prediction));
-                    return (verdict::no_worse_than_nothing(prediction, old), expected, found);
-                }
-                let ratio = Ratio::of(prediction, old);
-                let found = format!(
-                    "{} times {} ({} to {})",
-                    quantity(ratio.value, ""),
-                    quantity(old.value, unit),
-                    quantity(ratio.lower, ""),
-                    quantity(ratio.upper, "")
-                );
-                (verdict::no_worse(ratio, *tolerance), expected, found)
-            }
+            Requirement::Baseline { path, tolerance } => self.against_baseline(path, *tolerance, model, at),
         }
     }
 
+    /// How many chances noise has to fail an expectation of one call path: growth has one for each parameter.
+    fn judgements_of(&self, expectation: &Expectation) -> usize {
+        match &expectation.requirement {
+            Requirement::Growth(bounds) => self.all_parameters(bounds).len(),
+            Requirement::AtMost(_) | Requirement::Baseline { .. } => 1,
+        }
+    }
+
+    /// The bounds, or none of any parameter where growth is `1`.
+    fn all_parameters(&self, bounds: &[(String, Growth)]) -> Vec<(String, Growth)> {
+        let still = Growth { exponent: 0.into(), log_exponent: 0 };
+        let none = || self.experiment.parameters.iter().map(|name| (name.clone(), still)).collect();
+        if bounds.is_empty() { none() } else { bounds.to_vec() }
+    }
+
+    fn growth(&self, model: &Model, bounds: &[(String, Growth)]) -> Finding {
+        let worst = self.growth_verdicts(model, bounds).max().unwrap_or(Verdict::Pass);
+        let names: Vec<String> = bounds.iter().map(|(name, _)| name.clone()).collect();
+        let growths: Vec<_> = bounds.iter().map(|(_, g)| *g).collect();
+        let found = growth(&self.experiment.parameters, &model.growth);
+        let is_still = growths.iter().all(|g| *g.exponent.numer() == 0 && g.log_exponent == 0);
+        let expected = match is_still {
+            true => format!("does not grow with {}", names.join(" and ")),
+            false => format!("grows at most as {}", growth(&names, &growths)),
+        };
+        let reason = (worst == Verdict::Undecided).then(|| {
+            self.doubt(model, bounds).unwrap_or_else(|| {
+                "the model grows faster, but whether the measurements themselves do is not certain.".to_owned()
+            })
+        });
+        (worst, expected, format!("grows as {found}"), reason)
+    }
+
+    fn against_baseline(&self, path: &Path, tolerance: f64, model: &Model, at: &[f64]) -> Finding {
+        let unit = &self.experiment.metrics[model.metric as usize].unit;
+        let (side, level) = (Side { experiment: self.experiment, fits: self.fits }, self.arguments.level.level);
+        let expected = format!("no more than {} % above {} at {}", 100.0 * tolerance, path.display(), self.shown(at));
+        let (old_side, models) = &self.baselines[path];
+        let Some(old) = models.counterpart(side, model) else {
+            return (Verdict::Undecided, expected, "the baseline has no model of it".to_owned(), None);
+        };
+        let theirs = self.in_order_of(old_side.experiment, at);
+        let before = old.predict(&theirs, level);
+        if before.value == 0.0 {
+            let new = model.predict(at, level);
+            let found = format!("{}; the baseline is 0, and no tolerance is a part of that", interval(new, unit));
+            let all = self.together.level();
+            let certain = verdict::no_worse_than_nothing(model.predict(at, all), old.predict(&theirs, all));
+            let verdict = match verdict::no_worse_than_nothing(new, before) {
+                Verdict::Fail if certain != Verdict::Fail => Verdict::Undecided,
+                verdict => verdict,
+            };
+            return (verdict, expected, found, None);
+        }
+        let judged = verdict::is_no_worse((side, model), (*old_side, old), at, tolerance, level, self.together);
+        let ratio = judged.ratio;
+        let found = format!(
+            "{} times {} ({} to {})",
+            quantity(ratio.value, ""),
+            quantity(before.value, unit),
+            quantity(ratio.lower, ""),
+            quantity(ratio.upper, "")
+        );
+        let is_above = verdict::no_worse(ratio, tolerance) == Verdict::Fail;
+        let reason = (is_above && judged.verdict == Verdict::Undecided).then(|| {
+            let measured = judged.evidence.map_or_else(
+                || "no point was measured in both, and nothing in both measured ranges is".to_owned(),
+                |found| {
+                    let larger = found.larger();
+                    format!(
+                        "at the points that both measured it is {} times the baseline, and {}only {} times is certain",
+                        quantity(larger.value, ""),
+                        self.among(),
+                        quantity(larger.lower, "")
+                    )
+                },
+            );
+            format!("the {} is above, but {measured}.", self.interval_name())
+        });
+        (judged.verdict, expected, found, reason)
+    }
+
+    /// `90 % interval`.
+    fn interval_name(&self) -> String {
+        format!("{} % interval", 100.0 * self.arguments.level.level)
+    }
+
+    /// `among 60 judgements `.
+    fn among(&self) -> String {
+        if self.together.0 > 1 { format!("among {} judgements ", self.together.0) } else { String::new() }
+    }
+
     /// Why the growth of a model is undecided, and what would decide it, a sentence.
-    fn doubt(&self, model: &Model, bounds: &[(String, modeler::model::Growth)]) -> Option<String> {
+    fn doubt(&self, model: &Model, bounds: &[(String, Growth)]) -> Option<String> {
         let (parameters, corner) = (&self.experiment.parameters, largest(self.experiment));
-        let of = |(name, bound): &(String, modeler::model::Growth)| {
+        let of = |(name, bound): &(String, Growth)| {
             let index = parameters.iter().position(|p| p == name)?;
-            Some((index, model.rival_of_growth(index, *bound, &corner)?))
+            Some((index, model.rival_of_growth(index, *bound, &corner, self.together)?))
         };
         let (index, rival) = bounds.iter().find_map(of)?;
         let name = &parameters[index..=index];
@@ -401,23 +475,19 @@ impl Judge<'_> {
     }
 
     /// A verdict for each parameter that the bound names; all of them exist.
-    fn growth_verdicts(
-        &self,
-        model: &Model,
-        bounds: &[(String, modeler::model::Growth)],
-    ) -> impl Iterator<Item = Verdict> {
+    fn growth_verdicts(&self, model: &Model, bounds: &[(String, Growth)]) -> impl Iterator<Item = Verdict> {
         let corner = largest(self.experiment);
         let index = |name: &String| self.experiment.parameters.iter().position(|p| p == name);
-        bounds.iter().filter_map(move |(name, bound)| Some(model.grows_at_most(index(name)?, *bound, &corner)))
+        bounds.iter().filter_map(move |(name, bound)| {
+            let of = (Side { experiment: self.experiment, fits: self.fits }, model);
+            Some(verdict::grows_at_most(of, index(name)?, *bound, &corner, self.together))
+        })
     }
 
-    /// What the baseline's model of the same series gives at a point.
-    fn baseline(&self, path: &Path, model: &Model, at: &[f64]) -> Option<Prediction> {
-        let (experiment, models) = &self.baselines[path];
-        let old = models.counterpart(Side { experiment: self.experiment, fits: self.fits }, model)?;
+    /// A point in the order of a baseline's parameters, which are the same.
+    fn in_order_of(&self, baseline: &Experiment, at: &[f64]) -> Vec<f64> {
         let position = |name: &String| self.experiment.parameters.iter().position(|p| p == name);
-        let theirs: Vec<f64> = experiment.parameters.iter().filter_map(position).map(|k| at[k]).collect();
-        Some(old.predict(&theirs, self.arguments.level.level))
+        baseline.parameters.iter().filter_map(position).map(|k| at[k]).collect()
     }
 
     fn shown(&self, at: &[f64]) -> String {
@@ -425,6 +495,11 @@ impl Judge<'_> {
             self.experiment.parameters.iter().zip(at).map(|(p, x)| format!("{p} = {}", coordinate(*x))).collect();
         named.join(", ")
     }
+}
+
+/// `1.1 s (1.0 s to 1.3 s)`.
+fn interval(p: Prediction, unit: &str) -> String {
+    format!("{} ({} to {})", quantity(p.value, unit), quantity(p.lower, unit), quantity(p.upper, unit))
 }
 
 /// The series that an expectation names, those without a model too.
@@ -471,16 +546,16 @@ fn for_people(checks: &[Judged], width: Option<usize>) -> String {
     let narrow = Narrow { least_needed: &["metric"], broken: &["expected", "found"] };
     let mut text = fitted(&Table { header, rows: checks.iter().map(row).collect() }, width, narrow);
     let [pass, fail, open] = [Verdict::Pass, Verdict::Fail, Verdict::Undecided].map(|v| count(checks, v));
-    let _ = writeln!(text, "{pass} pass, {fail} fail, {open} undecided.");
+    let mut notes = format!("{pass} pass, {fail} fail, {open} undecided.\n");
     if open > 0 {
-        let _ = writeln!(
-            text,
-            "Undecided is what the scatter of the measurements leaves open; more points or repetitions decide it."
-        );
+        let what =
+            "Undecided is what the scatter of the measurements leaves open; more points or repetitions decide it.";
+        let _ = writeln!(notes, "{what}");
     }
     for (check, reason) in checks.iter().filter_map(|check| Some((check, check.reason.as_ref()?))) {
-        let _ = writeln!(text, "{}: {reason}", check.callpath.join(" -> "));
+        let _ = writeln!(notes, "{}: {reason}", check.callpath.join(" -> "));
     }
+    text.push_str(&wrapped(&notes, width));
     text
 }
 
@@ -489,6 +564,7 @@ fn json(checks: &[Judged], level: f64) -> String {
         schema: "counterpoise/checks",
         schema_version: 1,
         level,
+        family_level: 1.0 - FAMILY_DOUBT,
         passed: count(checks, Verdict::Pass),
         failed: count(checks, Verdict::Fail),
         undecided: count(checks, Verdict::Undecided),

@@ -8,7 +8,7 @@ use modeler::compare::{
     Comparison, Crossover, Pair, SeriesName, Side, Smaller, compare as compare_models, parameter_order,
 };
 use modeler::formats::{self, Input};
-use modeler::report::terminal::{Narrow, fitted};
+use modeler::report::terminal::{Narrow, fitted, wrapped};
 use modeler::report::{Table, coordinate, default_target, quantity};
 
 use crate::cli::{CompareArgs, GlobalArgs, OutputFormat};
@@ -84,7 +84,7 @@ fn for_people(found: &Comparison, arguments: &CompareArgs, verbose: bool) -> Str
     let at: Vec<String> =
         found.parameters.iter().zip(&found.target).map(|(p, x)| format!("{p} = {}", coordinate(*x))).collect();
     let (first, second) = (arguments.first.display(), arguments.second.display());
-    let mut text = format!("A is {first}, B is {second}; at {}:\n", at.join(", "));
+    let title = format!("A is {first}, B is {second}; at {}:\n", at.join(", "));
     let has_time = found.pairs.iter().any(|p| p.metric == "time");
     let shown = |p: &&Pair| verbose || !has_time || p.metric == "time";
     let mut pairs: Vec<&Pair> = found.pairs.iter().filter(shown).collect();
@@ -94,13 +94,14 @@ fn for_people(found: &Comparison, arguments: &CompareArgs, verbose: bool) -> Str
     pairs.sort_by(|a, b| cost(b).total_cmp(&cost(a)).then_with(|| a.callpath.cmp(&b.callpath)));
     let narrow = Narrow { least_needed: &["metric", "interval"], broken: &["crossover"] };
     let width = output::width(arguments.output.output.as_deref());
-    text.push_str(&fitted(&pairs_table(&pairs, found.parameters), width, narrow));
+    let table = fitted(&pairs_table(&pairs, found.parameters), width, narrow);
+    let mut notes = String::new();
     if hidden > 0 {
-        let _ = writeln!(text, "{hidden} pairs of effort metrics are not shown; -v or --format json has them.");
+        let _ = writeln!(notes, "{hidden} pairs of effort metrics are not shown; -v or --format json has them.");
     }
-    only(&mut text, found, (&found.only_first, &found.only_second), "A");
-    only(&mut text, found, (&found.only_second, &found.only_first), "B");
-    text
+    only(&mut notes, found, (&found.only_first, &found.only_second), "A");
+    only(&mut notes, found, (&found.only_second, &found.only_first), "B");
+    wrapped(&title, width) + &table + &wrapped(&notes, width)
 }
 
 /// What only the experiment `name` has: metrics that the other has nowhere in one line, and others by call path.

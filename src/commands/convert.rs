@@ -15,6 +15,13 @@ pub fn import(arguments: &ImportArgs, global: &GlobalArgs) -> Result<()> {
     let destination = arguments.output.as_deref();
     if arguments.explain {
         let (input, mut left) = input::survey(&arguments.input, global)?;
+        let input = match input {
+            Ok(input) => input,
+            Err(error) => {
+                output::deliver(&not_read(&left), destination)?;
+                return Err(error);
+            }
+        };
         output::deliver(&explain(&input, &left), destination)?;
         left.refused.take().map_or(Ok(()), Err)?;
         return complete(left.odd.len(), &input.warnings);
@@ -38,6 +45,10 @@ fn complete(odd: usize, warnings: &[ReadWarning]) -> Result<()> {
 pub fn export(arguments: &ExportArgs, global: &GlobalArgs) -> Result<()> {
     // The argument table has the names of formats that are written, and no others pass.
     let format: Format = arguments.to.parse().map_err(Error::Usage)?;
+    if format == Format::Parquet && !cfg!(feature = "parquet") {
+        let what = "This poise was built without Parquet. Build it with cargo build --release --features parquet, or choose another format, such as csv.";
+        return Err(Error::Usage(what.to_owned()));
+    }
     let Input { experiment, warnings, .. } = input::read(&arguments.input, global)?;
     let destination = arguments.output.as_deref();
     if format != Format::ExtraPArchive {
@@ -56,6 +67,16 @@ fn not_written(error: WriteError) -> NotWritten {
     }
 }
 
+/// What was seen where nothing could be read.
+fn not_read(left: &Left) -> String {
+    left_out(left) + &passed_over(left)
+}
+
+/// A line about each measurement that was not read.
+fn left_out(left: &Left) -> String {
+    left.odd.iter().map(|error| format!("left out {error}\n")).collect()
+}
+
 fn explain(input: &Input, left: &Left) -> String {
     let experiment = &input.experiment;
     let mut text = match left.refused {
@@ -65,9 +86,7 @@ fn explain(input: &Input, left: &Left) -> String {
             input.format
         ),
     };
-    for error in &left.odd {
-        let _ = writeln!(text, "left out {error}");
-    }
+    text.push_str(&left_out(left));
     for warning in input.warnings.iter().filter(|w| w.code == RUN_LEFT_OUT) {
         let _ = writeln!(text, "left out {warning}");
     }
@@ -98,7 +117,8 @@ fn explain(input: &Input, left: &Left) -> String {
         let count = experiment.series.iter().filter(|s| s.metric as usize == id).count();
         let unit = if metric.unit.is_empty() { String::new() } else { format!(" [{}]", metric.unit) };
         let over = metric.over_ranks.map_or_else(String::new, |o| format!(", {} over ranks", o.name()));
-        let _ = writeln!(text, "metric {}{unit}{over}: {count} call paths", metric.name);
+        let s = if count == 1 { "" } else { "s" };
+        let _ = writeln!(text, "metric {}{unit}{over}: {count} call path{s}", metric.name);
     }
     let included = match experiment.included {
         Some(Values::Exclusive) => "without those of callees",
@@ -140,7 +160,7 @@ fn passed_over(left: &Left) -> String {
         named.push(format!("{} more names", names.len() - NAMED));
     }
     let count: usize = left.unknown.values().sum();
-    let files = if count == 1 { "1 file that is" } else { &format!("{count} files that are") };
+    let files = output::counted(count, "file that is", "files that are");
     format!("passed over {files} no measurements: {}\n", named.join(", "))
 }
 

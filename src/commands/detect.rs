@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use modeler::detect::{self, Variant, noise};
 use modeler::formats;
+use modeler::machine;
 use poise_profile::Profile;
 
 use super::input;
@@ -15,7 +16,7 @@ use super::phases::once;
 use crate::cli::{OutputFormat, RunsArgs, parse_share};
 use crate::error::{Error, Result};
 use crate::output;
-use crate::run::{Bins, Cache, Measured, Run};
+use crate::run::{Bins, Cache, Measured, Run, emulated};
 
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -53,8 +54,16 @@ pub fn detect(arguments: &DetectArgs) -> Result<()> {
     arguments.runs.check(&[])?;
     let noise = arguments.absorption.as_deref().map_or(Ok(Vec::new()), absorption)?;
     let mut variants = match arguments.runs.inputs.is_empty() {
-        true => vec![variant(arguments.runs.command.join(" ").as_str(), &measure(arguments)?, arguments.share)?],
-        false => read(arguments)?,
+        true => {
+            // Known before the program runs, which takes its time.
+            check_processor(arguments, [emulated::instruction_set(&arguments.runs.command)?])?;
+            vec![variant(arguments.runs.command.join(" ").as_str(), &measure(arguments)?, arguments.share)?]
+        }
+        false => {
+            let variants = read(arguments)?;
+            check_processor(arguments, variants.iter().map(|variant| variant.instruction_set.as_str()))?;
+            variants
+        }
     };
     for variant in &mut variants {
         simulate::loops(variant, arguments.processor.as_deref());
@@ -73,6 +82,15 @@ pub fn detect(arguments: &DetectArgs) -> Result<()> {
         .map_or(Ok(()), |file| output::deliver_by("--page", &detection.page("Detectors"), file))
 }
 
+/// Refuses a processor of which llvm-mca has no model for any of these instruction sets.
+fn check_processor<'a>(arguments: &DetectArgs, instruction_sets: impl IntoIterator<Item = &'a str>) -> Result<()> {
+    let Some(processor) = &arguments.processor else { return Ok(()) };
+    match simulate::refused(processor, instruction_sets) {
+        Some(why) => Err(Error::Usage(format!("--processor {processor} cannot be simulated: {why}."))),
+        None => Ok(()),
+    }
+}
+
 fn absorption(file: &Path) -> Result<Vec<noise::Absorbed>> {
     let unreadable = |what: &str| Error::Input(format!("{}: {what}.", file.display()));
     let text = std::fs::read_to_string(file).map_err(|e| unreadable(&e.to_string()))?;
@@ -80,6 +98,10 @@ fn absorption(file: &Path) -> Result<Vec<noise::Absorbed>> {
 }
 
 fn variant(name: &str, profile: &Profile, share: f64) -> Result<Variant> {
+    if machine::has_no_names(profile) {
+        let what = "no function of it has a name, so that nothing was looked for. Use a program that is not stripped and not linked with -s";
+        return Err(Error::NotModelable(format!("{name}: {what}.")));
+    }
     detect::variant(name, profile, share).map_err(Error::Input)
 }
 
@@ -92,6 +114,7 @@ fn measure(arguments: &DetectArgs) -> Result<Profile> {
         captured: true,
         measured: Measured::Emulated,
         phases: Some(bins),
+        named_by: "--keep",
         ..Run::default()
     };
     once(&run, arguments.runs.keep.as_deref())

@@ -69,21 +69,22 @@ pub struct Left {
     pub refused: Option<Error>,
 }
 
-/// Goes through all inputs, past those that cannot be read, which come beside what the others hold. Where there is nothing
-/// else, they are told on standard error.
+/// Goes through all inputs, past those that cannot be read, which come beside what the others hold, or beside the error that
+/// there is nothing else.
 ///
 /// # Errors
-/// Not one input can be read.
-pub fn survey(arguments: &InputArgs, global: &GlobalArgs) -> Result<(Input, Left)> {
+/// What was asked for makes no sense.
+pub fn survey(arguments: &InputArgs, global: &GlobalArgs) -> Result<(Result<Input>, Left)> {
     let formats::Survey { input, mut odd, unknown, refused } =
         formats::survey(&arguments.inputs, &read_options(&arguments.read)?);
     let input = input.map_err(|error| {
-        // The last one is the command's own error.
+        // The command's own error is told by itself.
         odd.retain(|other| *other != error);
-        odd.iter().for_each(output::say);
         told(error, global.verbose)
-    })?;
-    noted(&input, &arguments.read, global)?;
+    });
+    if let Ok(input) = &input {
+        noted(input, &arguments.read, global)?;
+    }
     Ok((input, Left { odd, unknown, refused: refused.map(unreadable) }))
 }
 

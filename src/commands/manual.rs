@@ -77,12 +77,12 @@ fn page(command: clap::Command) -> Result<String> {
 
 fn render(command: clap::Command, text: &mut Vec<u8>) -> std::io::Result<()> {
     let (name, more) = (page_name(&command), command.get_after_help().map(ToString::to_string));
-    let has_commands = command.has_subcommands();
+    let (has_commands, synopsis) = (command.has_subcommands(), synopsis(&command));
     let version = concat!("Counterpoise ", env!("CARGO_PKG_VERSION"));
     let page = clap_mangen::Man::new(command).title(name).source(version).manual("Counterpoise");
     page.render_title(text)?;
     page.render_name_section(text)?;
-    page.render_synopsis_section(text)?;
+    text.extend(synopsis.bytes());
     page.render_description_section(text)?;
     page.render_options_section(text)?;
     if has_commands {
@@ -92,6 +92,39 @@ fn render(command: clap::Command, text: &mut Vec<u8>) -> std::io::Result<()> {
         text.extend(as_typed(&more).bytes());
     }
     Ok(())
+}
+
+/// How the command is called: options in brackets with the names of their values, as those of the page's options section.
+fn synopsis(command: &clap::Command) -> String {
+    let escaped = |text: &str| text.replace('\\', "\\e").replace('-', "\\-");
+    let values = |argument: &clap::Arg| -> Vec<String> {
+        if !argument.get_action().takes_values() {
+            return Vec::new();
+        }
+        let own = argument.get_value_names().unwrap_or_default();
+        own.iter().map(|name| format!("\\fI{}\\fR", escaped(name))).collect()
+    };
+    let shown = || command.get_arguments().filter(|argument| !argument.is_hide_set());
+    let option = |argument: &clap::Arg| {
+        let long = argument.get_long().map(|name| format!("\\-\\-{}", escaped(name)));
+        let short = argument.get_short().map(|letter| format!("\\-{letter}"));
+        let names: Vec<String> = [short, long].into_iter().flatten().map(|name| format!("\\fB{name}\\fR")).collect();
+        let words: Vec<String> = [names.join("|")].into_iter().chain(values(argument)).collect();
+        let whole = words.join(" ");
+        if argument.is_required_set() { whole } else { format!("[{whole}]") }
+    };
+    let positional = |argument: &clap::Arg| {
+        let many = argument.get_num_args().is_some_and(|range| range.max_values() > 1);
+        let whole = values(argument).join(" ") + if many { "..." } else { "" };
+        if argument.is_required_set() { whole } else { format!("[{whole}]") }
+    };
+    let name = command.get_bin_name().unwrap_or(command.get_name());
+    let words = [format!("\\fB{}\\fR", escaped(name))]
+        .into_iter()
+        .chain(shown().filter(|a| !a.is_positional()).map(option))
+        .chain(shown().filter(|a| a.is_positional()).map(positional))
+        .chain(command.has_subcommands().then(|| "\\fICOMMAND\\fR".to_owned()));
+    format!(".SH SYNOPSIS\n{}\n", words.collect::<Vec<_>>().join(" "))
 }
 
 /// Examples, which are indented, keep their lines; sentences are filled.

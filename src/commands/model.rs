@@ -5,8 +5,8 @@ use std::path::Path;
 
 use modeler::experiment::MetricId;
 use modeler::formats::{Input, ModelsWriter};
-use modeler::model::Model;
-use modeler::report::terminal::{Narrow, callpath, fitted};
+use modeler::model::{Method, Model};
+use modeler::report::terminal::{Narrow, callpath, fitted, wrapped};
 use modeler::report::{Table, origin, shape};
 use modeler::{Experiment, Fits, Options};
 
@@ -113,27 +113,29 @@ pub fn for_people(experiment: &Experiment, fits: &Fits, shown: &Shown, destinati
         let _ = writeln!(text, "{}", output::heading(&format!("{}{unit}", metric.name), destination));
         let narrow = Narrow { least_needed: &["scatter", "shape from", "growth"], broken: &["model"] };
         text.push_str(&fitted(&models_table(experiment, &models, noun), width, narrow));
-        text.push_str(&explanation(experiment, &models, std::mem::replace(&mut explained, true)));
+        let mut said = explanation(experiment, &models, std::mem::replace(&mut explained, true));
         if verbose {
-            text.push_str(&noise_level(&models, noun));
+            said.push_str(&noise_level(&models, noun));
         }
         for model in &models {
-            notes(&mut text, experiment, model, verbose, width.map(|columns| columns / 2));
+            notes(&mut said, experiment, model, verbose, width.map(|columns| columns / 2));
         }
+        text.push_str(&wrapped(&said, width));
         text.push('\n');
     }
+    let mut said = String::new();
     for (callpath, sentence) in modeler::absorption::scaling::sentences(experiment) {
-        let _ = writeln!(text, "{}: {sentence}", experiment.path(callpath).join(" -> "));
+        let _ = writeln!(said, "{}: {sentence}", experiment.path(callpath).join(" -> "));
     }
     if !hidden.is_empty() {
-        let _ = writeln!(text, "Also modelled: {}; --metric NAME shows one of them, -v all.", hidden.join(", "));
+        let _ = writeln!(said, "Also modelled: {}; --metric NAME shows one of them, -v all.", hidden.join(", "));
     }
     for skipped in &fits.skipped {
         let path = callpath(&experiment.path(skipped.callpath), width.map(|columns| columns / 2));
         let metric = &experiment.metrics[skipped.metric as usize].name;
-        let _ = writeln!(text, "skipped {path}, {metric}: {} [{}]", skipped.reason, skipped.code);
+        let _ = writeln!(said, "skipped {path}, {metric}: {} [{}]", skipped.reason, skipped.code);
     }
-    text
+    text + &wrapped(&said, width)
 }
 
 fn models_table(experiment: &Experiment, models: &[&Model], noun: &str) -> Table {
@@ -199,7 +201,7 @@ fn notes(text: &mut String, experiment: &Experiment, model: &Model, verbose: boo
     }
     if verbose {
         if model.runners_up.is_empty() {
-            let _ = writeln!(text, "  {path}: {}", unopposed(model));
+            let _ = writeln!(text, "  {path}: {}", unopposed(experiment, model));
         }
         for loser in &model.runners_up {
             let _ = writeln!(text, "  {path}: runner-up {}; why it lost: {}", loser.expression, loser.reason);
@@ -208,12 +210,14 @@ fn notes(text: &mut String, experiment: &Experiment, model: &Model, verbose: boo
 }
 
 /// Why a model has no runner-up.
-fn unopposed(model: &Model) -> &'static str {
-    if model.terms.is_empty() {
-        "all values are alike, so no growth competed"
-    } else if model.quality.noise == Some(0.0) || model.quality.smape.is_some_and(|s| s < 1e-6) {
-        "the function gives the values exactly, so no other competed"
-    } else {
-        "no other hypothesis came close"
+fn unopposed(experiment: &Experiment, model: &Model) -> String {
+    let effort = model.effort_metric.map(|metric| &experiment.metrics[metric as usize].name);
+    let is_exact = model.quality.noise == Some(0.0) || model.quality.smape.is_some_and(|s| s < 1e-6);
+    match (model.method, effort) {
+        // What effort says is not asked of the times, which may well grow.
+        (Method::Effort, Some(name)) => format!("{name} alone gives the shape, so no other competed"),
+        _ if model.terms.is_empty() && is_exact => "all values are alike, so no growth competed".to_owned(),
+        _ if is_exact => "the function gives the values exactly, so no other competed".to_owned(),
+        _ => "no other hypothesis came close".to_owned(),
     }
 }

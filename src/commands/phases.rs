@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use modeler::experiment::OverRanks;
 use modeler::formats::{self, MeasuredRun};
+use modeler::machine;
 use modeler::phases::gem5;
 use modeler::phases::matching::{self, At};
 use modeler::phases::regions::Thresholds;
@@ -17,12 +18,12 @@ use poise_profile::Profile;
 use super::input;
 use super::model;
 use super::run::Engine;
-use crate::cli::{GlobalArgs, OutputFormat, RunsArgs, parse_assignment, parse_share};
+use crate::cli::{GlobalArgs, OutputFormat, RunsArgs, parse_assignment, parse_count, parse_share};
 use crate::error::{Error, Result};
 use crate::interrupt;
 use crate::output;
 use crate::run::misfortune::{Cause, Outcome};
-use crate::run::{Bins, Measured, PROFILE, Run};
+use crate::run::{Bins, Measured, PROFILE, Run, emulated};
 use crate::study::{Point, Value};
 
 #[derive(Args, Debug)]
@@ -35,7 +36,8 @@ Examples:
   poise phases --page app.html -- ./app         a timeline, with the code
   poise phases --keep runs/n100.r1 --param n=100 -- ./app 100
   poise phases runs                             models of what kept runs share
-  poise phases m5out/stats.txt --program ./app  gem5's periodic dumps")]
+  poise phases m5out --program ./app            gem5's periodic dumps
+  poise phases n10 n20 n40 n80 n160 --program ./app   models of its runs")]
 pub struct PhasesArgs {
     /// What counts: the counters that poise cc puts into the program, or QEMU's user mode.
     #[arg(long, value_enum, value_name = "ENGINE", default_value_t, conflicts_with = "inputs")]
@@ -50,10 +52,10 @@ pub struct PhasesArgs {
     #[arg(long, conflicts_with = "inputs")]
     pub lines: bool,
     /// M: the most frequent addresses (or shares of functions) of a bin that its label is taken from.
-    #[arg(long, value_name = "N", default_value_t = 5)]
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = parse_count)]
     pub events: usize,
-    /// m_t: how many of these must belong to a function; by default all with addresses, most of them without.
-    #[arg(long, value_name = "N")]
+    /// m_t: how many of these must belong to a function [default: 5, all of them, with addresses; 3, most of them, without].
+    #[arg(long, value_name = "N", value_parser = parse_count)]
     pub label: Option<usize>,
     /// m_g: bins of something else within a region.
     #[arg(long, value_name = "N", default_value_t = 3)]
@@ -68,13 +70,13 @@ pub struct PhasesArgs {
     #[arg(long, value_name = "SHARE", default_value_t = 0.01, value_parser = parse_share)]
     pub share: f64,
     /// Smooth the curves of pictures by a median over as many bins; data never are.
-    #[arg(long, value_name = "BINS", default_value_t = 1)]
+    #[arg(long, value_name = "BINS", default_value_t = 1, value_parser = parse_count)]
     pub smooth: usize,
     /// A parameter's value at this run, such as n=1000; may be given several times.
     #[arg(long = "param", value_name = "NAME=VALUE", value_parser = parse_assignment, conflicts_with = "inputs")]
     pub parameters: Vec<(String, f64)>,
     /// The program that gem5 simulated, whose symbols name the addresses of its bins.
-    #[arg(long, value_name = "FILE", requires = "inputs")]
+    #[arg(long, value_name = "FILE", requires = "inputs", conflicts_with = "command")]
     pub program: Option<PathBuf>,
     /// Also draw the first thread's timeline into this file; must not exist.
     #[arg(long, value_name = "FILE.svg")]
@@ -96,19 +98,32 @@ pub enum By {
 /// Measures or reads, analyses, prints.
 pub fn phases(arguments: &PhasesArgs, global: &GlobalArgs) -> Result<()> {
     arguments.runs.check(&[(&arguments.plot, "--plot")])?;
+    if let Some(label) = arguments.label.filter(|label| *label > arguments.events) {
+        let what = format!(
+            "--label {label} is more than the --events {} of a bin, to which it is compared.",
+            arguments.events
+        );
+        return Err(Error::Usage(what));
+    }
     if arguments.runs.inputs.is_empty() {
         let profile = measure(arguments)?;
         let analysis = phases::analyse(&profile, &thresholds(&profile, arguments));
+        if let Some(width) = arguments.width.filter(|&width| width < analysis.width && !global.quiet) {
+            output::say(format!(
+                "Bins are {} wide: --width {width} would have made more than 1048576 of them, the most that a thread may have.",
+                analysis.width
+            ));
+        }
         return show(&analysis, arguments, global, &arguments.runs.command.join(" "));
     }
-    if let Some(analysis) = simulated(arguments)? {
-        return show(&analysis, arguments, global, &arguments.runs.inputs[0].display().to_string());
+    let mut runs = simulated(arguments)?;
+    if runs.is_empty() {
+        if arguments.program.is_some() {
+            let what = "--program names the addresses of gem5's bins, and no input is gem5's: profiles have their functions' names.";
+            return Err(Error::Usage(what.into()));
+        }
+        runs = read(arguments)?;
     }
-    if arguments.program.is_some() {
-        let what = "--program names the addresses of gem5's bins, and no input is gem5's: profiles have their functions' names.";
-        return Err(Error::Usage(what.into()));
-    }
-    let runs = read(arguments)?;
     match &runs[..] {
         [only] => show(&only.analysis, arguments, global, &only.name),
         _ => scale(&runs, arguments, global),
@@ -159,6 +174,7 @@ fn measure(arguments: &PhasesArgs) -> Result<Profile> {
         measured: arguments.engine.measured(),
         waiting: true,
         phases: Some(bins),
+        named_by: "--keep",
         ..Run::default()
     };
     once(&run, arguments.runs.keep.as_deref())
@@ -175,6 +191,9 @@ pub fn once(run: &Run, keep: Option<&Path>) -> Result<Profile> {
             if profile.phases.is_empty() {
                 return Err(Error::Input(NO_BINS.into()));
             }
+            if machine::has_no_names(&profile) {
+                output::say(NO_NAMES);
+            }
             Ok(profile)
         }
         Outcome::Failed { cause: Cause::NoProfile | Cause::PrintsNothing, .. }
@@ -187,43 +206,74 @@ pub fn once(run: &Run, keep: Option<&Path>) -> Result<Profile> {
             let last: Vec<&str> = said.lines().rev().take(3).collect();
             last.iter().rev().for_each(output::say);
             output::say(&reason);
+            output::say(what_to_do(run, &folder, keep));
             Err(if status == 0 { Error::Input(reason) } else { Error::Forwarded(status) })
         }
     }
 }
 
+/// What to do about a run that failed, of which nothing is shown.
+fn what_to_do(run: &Run, folder: &Path, keep: Option<&Path>) -> String {
+    let instruction_set = emulated::instruction_set(&run.command).ok();
+    if let Some(other) =
+        instruction_set.filter(|set| run.measured != Measured::Emulated && *set != std::env::consts::ARCH)
+    {
+        return format!("The program is for {other}, which this machine is not. --engine qemu runs it.");
+    }
+    let unmeasured = run.measured != Measured::Emulated && !folder.join(PROFILE).exists();
+    let counts = match unmeasured {
+        true => "It left no counts, either: if it is not compiled with poise cc, c++ or fc, --engine qemu counts it. ",
+        false => "",
+    };
+    let rest = match keep {
+        Some(folder) => format!("All that it printed is in {}.", folder.display()),
+        None => "--keep FOLDER keeps all that it prints.".to_owned(),
+    };
+    format!("{counts}Only a program that ends with status 0 is shown, since another may have ended early. {rest}")
+}
+
 const NO_BINS: &str = "The program left no bins: it is not compiled with poise cc, c++ or fc of this version. \
                        --engine qemu counts any program.";
 
-/// The bins of gem5's statistics, if that is what the input is.
-fn simulated(arguments: &PhasesArgs) -> Result<Option<Analysis>> {
-    for file in arguments.runs.inputs.iter().filter(|path| path.is_file()) {
-        let unreadable = |what: &dyn std::fmt::Display| Error::Input(format!("{}: {what}.", file.display()));
+const NO_NAMES: &str = "The program has no symbols, so that all of its code is (outside main). Use one that is not stripped and not linked \
+                        with -s; compiled with -g its functions have source lines, too.";
+
+/// The bins of gem5's statistics, where the inputs are such.
+fn simulated(arguments: &PhasesArgs) -> Result<Vec<At>> {
+    let inputs = &arguments.runs.inputs;
+    for file in inputs.iter().filter(|path| path.is_file()) {
         let mut head = Vec::new();
-        let opened = std::fs::File::open(file).map_err(|e| unreadable(&e))?;
-        opened.take(1 << 12).read_to_end(&mut head).map_err(|e| unreadable(&e))?;
+        let opened = std::fs::File::open(file).map_err(|e| unreadable(file, &e))?;
+        opened.take(1 << 12).read_to_end(&mut head).map_err(|e| unreadable(file, &e))?;
         if gem5::is_hdf5(&head) {
             let what = "it is HDF5, which is not read. Let gem5 write text (--stats-file=stats.txt), or convert it";
-            return Err(unreadable(&what));
-        }
-        if gem5::is_statistics(&head) {
-            if arguments.runs.inputs.len() > 1 {
-                return Err(Error::Usage("gem5's statistics are looked at one file at a time.".into()));
-            }
-            let text = std::fs::read_to_string(file).map_err(|e| unreadable(&e))?;
-            let label = arguments.label.unwrap_or(arguments.events);
-            let thresholds = Thresholds { label, ..chosen(arguments) };
-            let analysis =
-                gem5::analyse(&text, arguments.program.as_deref(), &thresholds).map_err(|e| unreadable(&e))?;
-            if analysis.functions.is_empty() {
-                output::say(
-                    "No bin has a list of its addresses, so that there are no phases: only a gem5 with time-binned statistics writes such.",
-                );
-            }
-            return Ok(Some(analysis));
+            return Err(unreadable(file, &what));
         }
     }
-    Ok(None)
+    let found = formats::statistics_of_gem5(inputs).map_err(input::unreadable)?;
+    let holds = |input: &PathBuf| found.iter().any(|(file, _)| file.starts_with(input));
+    if let Some(other) = inputs.iter().find(|input| !found.is_empty() && !holds(input)) {
+        let what = format!("{} holds no statistics of gem5, which the other inputs are.", other.display());
+        return Err(Error::Usage(what));
+    }
+    let thresholds = Thresholds { label: arguments.label.unwrap_or(arguments.events), ..chosen(arguments) };
+    let run = |(file, parameters): (PathBuf, Vec<(String, f64)>)| {
+        let text = std::fs::read_to_string(&file).map_err(|e| unreadable(&file, &e))?;
+        let analysis =
+            gem5::analyse(&text, arguments.program.as_deref(), &thresholds).map_err(|e| unreadable(&file, &e))?;
+        Ok(At { name: file.display().to_string(), parameters, analysis })
+    };
+    let runs = found.into_iter().map(run).collect::<Result<Vec<At>>>()?;
+    if !runs.is_empty() && runs.iter().all(|run| run.analysis.functions.is_empty()) {
+        output::say(
+            "No bin has a list of its addresses, so that there are no phases: only a gem5 with time-binned statistics writes such.",
+        );
+    }
+    Ok(runs)
+}
+
+fn unreadable(file: &Path, what: &dyn std::fmt::Display) -> Error {
+    Error::Input(format!("{}: {what}.", file.display()))
 }
 
 /// The inputs' runs that have bins.
@@ -233,6 +283,9 @@ fn read(arguments: &PhasesArgs) -> Result<Vec<At>> {
         found.extend(formats::measured_runs(path).map_err(input::unreadable)?);
     }
     found.retain(|run| !run.profile.phases.is_empty());
+    if found.iter().any(|run| machine::has_no_names(&run.profile)) {
+        output::say(NO_NAMES);
+    }
     let chosen: Vec<_> = found.iter().map(|run| (&run.profile, thresholds(&run.profile, arguments))).collect();
     let analyses = phases::analyse_all(&chosen);
     let at = |(MeasuredRun { name, parameters, .. }, analysis)| At { name, parameters, analysis };
@@ -253,6 +306,12 @@ fn show(analysis: &Analysis, arguments: &PhasesArgs, global: &GlobalArgs, title:
         OutputFormat::Json => analysis.json(),
         OutputFormat::Csv => analysis.csv(),
     };
+    if !global.quiet {
+        analysis.shared().iter().for_each(output::say);
+        if arguments.runs.output.format != OutputFormat::Human {
+            analysis.warnings().iter().for_each(output::say);
+        }
+    }
     output::deliver(&text, arguments.runs.output.output.as_deref())?;
     if let (Some(file), Some(first)) = (&arguments.plot, analysis.timelines.first()) {
         output::deliver_by("--plot", &analysis.svg(first, arguments.smooth), file)?;
@@ -278,7 +337,8 @@ fn scale(runs: &[At], arguments: &PhasesArgs, global: &GlobalArgs) -> Result<()>
     let text = match arguments.runs.output.format {
         OutputFormat::Human => {
             let shown = model::Shown { noun: "phase", metrics: model::Metrics::All, verbose: global.verbose };
-            model::for_people(&matched.experiment, &fits, &shown, destination)
+            let text = model::for_people(&matched.experiment, &fits, &shown, destination);
+            text + &matched.outside.iter().map(|outside| format!("{outside}\n")).collect::<String>()
         }
         OutputFormat::Json => formats::models_json(&matched.experiment, &fits, env!("CARGO_PKG_VERSION"), 0),
         OutputFormat::Csv => formats::models_csv(&matched.experiment, &fits),
@@ -292,7 +352,7 @@ fn scale(runs: &[At], arguments: &PhasesArgs, global: &GlobalArgs) -> Result<()>
         let options = ReportOptions {
             title: "Phases".into(),
             noun: "phase",
-            warnings: matched.unmatched,
+            warnings: matched.unmatched.into_iter().chain(matched.outside).collect(),
             pictures: picture.into_iter().collect(),
             ..ReportOptions::default()
         };

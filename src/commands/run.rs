@@ -9,7 +9,7 @@ use crate::campaign::{self, Options, Summary, events};
 use crate::cli::{ClockChoice, GlobalArgs, OutputFormat, parse_assignment};
 use crate::error::{Error, Result};
 use crate::interrupt;
-use crate::output;
+use crate::output::{self, counted};
 use crate::progress::Progress;
 use crate::run::misfortune::Outcome;
 use crate::run::{Measured, ONCE, Run, left, partial, processes};
@@ -169,8 +169,8 @@ fn report(study: &Study, summary: &Summary, results: &Path, global: &GlobalArgs)
             continue;
         }
         let others = summary.failed[at + 1..].iter().filter(|other| without_place(other) == alike);
-        let name = |(other, _): &(PathBuf, String)| Some(other.file_name()?.to_string_lossy().into_owned());
-        let others: Vec<String> = others.filter_map(name).collect();
+        let name = |(other, _): &(PathBuf, String)| other.strip_prefix(results).unwrap_or(other).display().to_string();
+        let others: Vec<String> = others.map(name).collect();
         output::say(format!("{} failed. {reason}", folder.display()));
         if !others.is_empty() {
             output::say(format!("So did {}: {}.", counted(others.len(), "other run", "other runs"), others.join(", ")));
@@ -247,11 +247,6 @@ fn clear_dead(parent: &Path) {
             output::say(format!("removed {}, which a poise that was killed had left.", folder.display()));
         }
     }
-}
-
-/// `1 run`, `2 runs`.
-fn counted(count: usize, one: &str, more: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { more })
 }
 
 /// `40 s`, `3 min`, `2.5 h`.

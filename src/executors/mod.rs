@@ -16,10 +16,18 @@ pub mod smpi;
 pub enum Step<'a> {
     /// A run is about to begin; the answer says whether it may.
     Begins(&'a Task),
+    /// A run is about to be submitted, to begin some time later; the answer says whether it may.
+    Queues(&'a Task),
+    /// A run that was submitted has begun.
+    Starts(&'a Task),
     /// A run has ended and its folder is there.
     Ended(&'a Task, Outcome),
     /// Runs are still awaited; an error ends the waiting.
     Waits,
+    /// So many runs are in the queue and have not begun, for these reasons.
+    Pending(usize, String),
+    /// Something that concerns no run alone.
+    Note(&'a str),
 }
 
 /// Makes runs, in their order as far as they are made one after the other.

@@ -40,12 +40,7 @@ struct Program {
 /// There is no such program, several words could be it, there is no QEMU for its instruction set, or no plugin.
 pub fn command(command: &[String], folder: &Path, bins: Option<Bins>) -> Result<Vec<String>> {
     let (at, path, program) = find(command)?;
-    let (_, emulator, triple) = MACHINES.into_iter().find(|m| m.0 == program.machine).ok_or_else(|| {
-        Error::Usage(format!(
-            "{} is for an instruction set that is none of x86-64, AArch64 and RISC-V.",
-            path.display()
-        ))
-    })?;
+    let (_, emulator, triple) = machine(&path, &program)?;
     let emulator = install::find_program(emulator).ok_or_else(|| {
         Error::Usage(format!("{emulator} is not on the PATH. Install it (on Debian: apt install qemu-user)."))
     })?;
@@ -65,6 +60,26 @@ pub fn command(command: &[String], folder: &Path, bins: Option<Bins>) -> Result<
     words.push(path.display().to_string());
     words.extend_from_slice(&command[at + 1..]);
     Ok(words)
+}
+
+/// The instruction set of the program in `command`, as profiles name it.
+///
+/// # Errors
+/// There is no such program, several words could be it, or it is for an instruction set that is not known.
+pub fn instruction_set(command: &[String]) -> Result<&'static str> {
+    let (_, path, program) = find(command)?;
+    let (.., triple) = machine(&path, &program)?;
+    Ok(triple.split('-').next().unwrap_or(triple))
+}
+
+/// The machine that a program is for.
+fn machine(path: &Path, program: &Program) -> Result<(u16, &'static str, &'static str)> {
+    MACHINES.into_iter().find(|m| m.0 == program.machine).ok_or_else(|| {
+        Error::Usage(format!(
+            "{} is for an instruction set that is none of x86-64, AArch64 and RISC-V.",
+            path.display()
+        ))
+    })
 }
 
 /// The plugin and its arguments; commas in paths are doubled.

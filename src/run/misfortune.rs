@@ -50,9 +50,9 @@ pub enum Cause {
     TooManyRanks,
     /// It was still computing at its time limit.
     TimeLimit,
-    /// It did nothing any more when its time limit came, or its ranks wait for each other in a simulator.
+    /// It did nothing any more when its time limit came, or none of its ranks came back from MPI.
     Hangs,
-    /// It ended well, but processes that it had started ran on.
+    /// It or its ranks ended, but processes that they had started ran on.
     LeftChildren,
     /// It ended well, printed nothing and left no profile.
     PrintsNothing,
@@ -138,6 +138,22 @@ pub enum End {
         /// For so long it had used no processor time, if it had not.
         idle: Option<Duration>,
     },
+    /// We ended it at this limit, when so many ranks, which were all, had each been within one MPI call for so long.
+    Spinning {
+        /// The limit.
+        limit: Duration,
+        /// How many ranks.
+        ranks: usize,
+        /// For how long at least.
+        within: Duration,
+    },
+    /// We ended it, since the launcher waited at this limit for processes that its ranks, which had ended, had left.
+    KeptWaiting {
+        /// The limit.
+        limit: Duration,
+        /// For whom it waited.
+        by: Vec<Process>,
+    },
 }
 
 impl Ended {
@@ -163,6 +179,22 @@ pub fn judge(run: &Run, ended: &Ended, folder: &Path) -> Outcome {
                 format!("It ran longer than {limit} s and was ended; it had done nothing for {idle} s."),
                 124,
             )
+        }
+        End::Spinning { limit, ranks, within } => {
+            let (limit, within) = (seconds(*limit), seconds(*within));
+            let what = if *ranks == 1 { "its one rank".into() } else { format!("each of its {ranks} ranks") };
+            let reason = format!(
+                "It ran longer than {limit} s and was ended; {what} had been within one MPI call for {within} s."
+            );
+            failed(Cause::Hangs, reason, 124)
+        }
+        End::KeptWaiting { limit, by } => {
+            let (limit, count, names) = (seconds(*limit), by.len(), names(by));
+            let reason = format!(
+                "Its ranks ended, but {count} of the processes that they had started ran on and kept the launcher waiting; all were \
+                 ended after {limit} s: {names}."
+            );
+            failed(Cause::LeftChildren, reason, 124)
         }
         End::Itself(status) if status.success() => ended_well(run, ended, folder),
         End::Itself(status) => {
@@ -198,6 +230,14 @@ fn missing_program(run: &Run, folder: &Path) -> Option<String> {
     None
 }
 
+/// The names of processes, each once.
+fn names(processes: &[Process]) -> String {
+    let mut names: Vec<&str> = processes.iter().map(|process| process.name.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    names.join(", ")
+}
+
 fn not_found(program: &str) -> String {
     format!("The launcher found no program `{program}` that it can execute.")
 }
@@ -209,10 +249,7 @@ fn seconds(duration: Duration) -> f64 {
 fn ended_well(run: &Run, ended: &Ended, folder: &Path) -> Outcome {
     let failed = |cause, reason: String| Outcome::Failed { cause, reason, status: 0 };
     if !ended.left.is_empty() {
-        let mut names: Vec<&str> = ended.left.iter().map(|process| process.name.as_str()).collect();
-        names.sort_unstable();
-        names.dedup();
-        let (count, names) = (ended.left.len(), names.join(", "));
+        let (count, names) = (ended.left.len(), names(&ended.left));
         let reason =
             format!("It ended, but {count} of the processes that it had started ran on and were ended: {names}.");
         return failed(Cause::LeftChildren, reason);
@@ -243,8 +280,12 @@ fn ended_well(run: &Run, ended: &Ended, folder: &Path) -> Outcome {
 const NOT_COUNTED: &str = "It ended well, but QEMU's plugin left no profile; what it says of the reason is above.";
 
 const NO_PROFILE: &str = "It ended well but was not measured, since it left no profile: it is neither an MPI program that reached MPI_Finalize \
-                          nor a program compiled with poise cc, c++ or fc. A program that cannot be compiled anew runs \
+                          nor a program compiled with poise cc, c++ or fc that ended by exit or by \
+                          returning from main. A program that cannot be compiled anew runs \
                           with --engine qemu.";
+
+const NO_PMI: &str =
+    "Open MPI's ranks did not find each other: it wants `srun --mpi=pmix`, where `srun --mpi=list` names that.";
 
 const UNFINALIZED: &str = "A rank ended without MPI_Finalize.";
 
@@ -336,6 +377,9 @@ fn told_by_launcher(said: &str) -> Option<(Cause, String)> {
     let line_with =
         |patterns: &[&str]| said.lines().map(str::trim).find(|line| patterns.iter().any(|p| line.contains(p)));
     let quoted = |line: &str| line.trim_end_matches('.').to_owned();
+    if said.contains("appears to have been direct launched using \"srun\"") {
+        return Some((Cause::CannotStart, NO_PMI.into()));
+    }
     if has_no_room(said) {
         return Some((Cause::TooManyRanks, "The launcher has no room for so many ranks.".into()));
     }
@@ -555,6 +599,10 @@ mod tests {
         assert_eq!(of("MPI_ABORT was invoked on rank 0 in communicator MPI_COMM_WORLD").0, Cause::Aborted);
         assert_eq!(of("There are not enough slots available in the system to satisfy the 99").0, Cause::TooManyRanks);
         assert_eq!(of("terminate called after throwing an instance of 'std::bad_alloc'").0, Cause::OutOfMemory);
+        // What Open MPI 4.1.4 prints under srun without --mpi=pmix.
+        let alone = "The application appears to have been direct launched using \"srun\",\nbut OMPI was not built with SLURM's PMI support";
+        let (cause, why, _) = of(alone);
+        assert!(cause == Cause::CannotStart && why.contains("`srun --mpi=pmix`"), "{why}");
         assert_eq!(of("some words of its own").0, Cause::ExitStatus);
     }
 }

@@ -14,22 +14,27 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 
 mod bins;
-mod emulated;
+mod elf;
+pub mod emulated;
 mod launcher;
 pub mod left;
 pub mod misfortune;
 pub mod partial;
+mod printed;
 pub mod processes;
 pub mod record;
+mod spinning;
 mod supervise;
 
 use crate::error::{Error, Result};
 use crate::install;
+use crate::interrupt;
 use crate::machine::{Conditions, State};
 use crate::output;
 use crate::study::{Clock, FOLDER, Point};
 pub use bins::{Bins, Cache};
 use misfortune::{Cause, Ended, Outcome};
+use printed::Printed;
 use record::Record;
 use supervise::Supervised;
 
@@ -39,8 +44,12 @@ pub const PROFILE: &str = "profile.poise";
 pub const CONFLICT: &str = "profile.poise.conflict";
 /// The record's file name in a run's folder.
 pub const RECORD: &str = "run.json";
+/// What the program printed, in the folder of a study's run.
+pub const STDOUT: &str = "stdout.txt";
+/// What it said on standard error.
+const STDERR: &str = "stderr.txt";
 /// All files in the folder of a single run, with those whose names begin with [`OWN_STARTS`].
-const OWN: [&str; 3] = [RECORD, "stdout.txt", "stderr.txt"];
+const OWN: [&str; 3] = [RECORD, STDOUT, STDERR];
 /// How names begin of files that each rank may have, or that stand under a hidden name while they are written.
 const OWN_STARTS: [&str; 3] = [PROFILE, partial::PARTIAL, emulated::RAW];
 /// The variable that names a run's folder to everything that the run starts.
@@ -93,6 +102,9 @@ pub struct Run {
     pub unfinished: String,
     /// The digest of all that a study says of this run; empty where there is no study.
     pub configuration: String,
+    /// The option with which the user named the folder; `-o` where this is empty.
+    #[serde(skip)]
+    pub named_by: &'static str,
 }
 
 /// How our libraries reach the program.
@@ -155,6 +167,19 @@ fn preloaded() -> Result<OsString> {
 pub fn exec_preloaded(command: &[OsString]) -> Result<Infallible> {
     let mut process = Command::new(&command[0]);
     process.args(&command[1..]).env("LD_PRELOAD", preloaded()?);
+    if let Some(profile) = std::env::var_os("POISE_PROFILE").filter(|path| !path.is_empty())
+        && install::find_program(&command[0].to_string_lossy()).is_some_and(|program| elf::is_out_of_reach(&program))
+    {
+        let line = format!(
+            "{} is linked statically, so that nothing can be preloaded into it; this run has no profile. Link it dynamically or with \
+             poise cc, or count it by poise run --engine qemu.",
+            command[0].to_string_lossy()
+        );
+        // One rank says so for all.
+        if poise_profile::is_first_to_say(Path::new(&profile), "failed", &line) {
+            output::say(&line);
+        }
+    }
     let failure = process.exec();
     Err(Error::Usage(format!("Cannot start {}: {failure}.", command[0].to_string_lossy())))
 }
@@ -166,12 +191,21 @@ impl Run {
     /// The folder cannot be written, the program cannot be started, or the user interrupted: no folder is left then. Something
     /// has come into being at `destination` meanwhile: a single run is then beside it, under a name that is told. A program that fails is an [`Outcome`], recorded in its folder.
     pub fn execute(&self, destination: &Path) -> Result<Outcome> {
+        self.execute_told(destination, &|outcome| outcome)
+    }
+
+    /// The same where `tell` knows more of how the program ended, before that is recorded.
+    ///
+    /// # Errors
+    /// As [`Run::execute`].
+    pub fn execute_told(&self, destination: &Path, tell: &dyn Fn(Outcome) -> Outcome) -> Result<Outcome> {
         let parent = destination.parent().unwrap_or(Path::new("."));
         let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
         if let Some(why) = self.obstacle(destination) {
             return Err(Error::Usage(format!(
-                "{} {why}; results are never overwritten. Choose another folder with -o.",
-                destination.display()
+                "{} {why}; results are never overwritten. Choose another folder with {}.",
+                destination.display(),
+                self.option()
             )));
         }
         fs::create_dir_all(parent).map_err(|e| Error::cannot_write(parent, &e))?;
@@ -183,7 +217,7 @@ impl Run {
             .tempdir_in(&parent)
             .map_err(|e| Error::cannot_write(&parent, &e))?;
         let place = parent.join(destination.file_name().unwrap_or(OsStr::new("run")));
-        match self.make(folder.path(), &place) {
+        match self.make(folder.path(), &place, tell) {
             Ok(outcome) => self.settle(folder, &place, outcome),
             Err(error) => {
                 self.abandon(folder, &parent, &error);
@@ -193,7 +227,7 @@ impl Run {
     }
 
     /// Fills the unfinished folder of a run whose place is going to be `place`: runs the program and records how it ended.
-    fn make(&self, folder: &Path, place: &Path) -> Result<Outcome> {
+    fn make(&self, folder: &Path, place: &Path, tell: &dyn Fn(Outcome) -> Outcome) -> Result<Outcome> {
         let cannot_write = |e: io::Error| Error::cannot_write(place.parent().unwrap_or(place), &e);
         self.write_files(folder, place).map_err(cannot_write)?;
         let record = Record::begin(self, place);
@@ -207,6 +241,7 @@ impl Run {
         };
         let machine = machine.map(|before| before.until_now(self.cores, self.clock == Clock::Wall));
         let cost = Cost {
+            is_started: true,
             started_unix_seconds: started,
             seconds: ended.seconds,
             processor_seconds: ended.processor_seconds,
@@ -218,6 +253,11 @@ impl Run {
             }
             (outcome, _) => outcome,
         };
+        let outcome = tell(outcome);
+        if matches!(outcome, Outcome::Failed { .. }) {
+            // What ended the run may be ending this process, too: who is asked how it ended takes a while.
+            interrupt::check()?;
+        }
         let outcome = partial::collect(outcome, folder);
         record.end(self, folder, &outcome, &cost).map_err(cannot_write)?;
         Ok(outcome)
@@ -251,8 +291,9 @@ impl Run {
         is_placed.map_err(|e| Error::cannot_write(place, &e))?;
         self.complete_in(place).filter(|_| !self.is_single()).ok_or_else(|| {
             Error::Usage(format!(
-                "{} has come into being meanwhile; results are never overwritten. Choose another folder with -o.",
-                place.display()
+                "{} has come into being meanwhile; results are never overwritten. Choose another folder with {}.",
+                place.display(),
+                self.option()
             ))
         })
     }
@@ -315,7 +356,8 @@ impl Run {
             .map_err(|e| Error::cannot_write(parent, &e))?;
         let outcome = Outcome::Failed { cause, reason, status: 0 };
         let started_unix_seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
-        let cost = Cost { started_unix_seconds, seconds: 0.0, processor_seconds: 0.0, machine: None };
+        let cost =
+            Cost { is_started: false, started_unix_seconds, seconds: 0.0, processor_seconds: 0.0, machine: None };
         let written = Record::begin(self, destination).end(self, folder.path(), &outcome, &cost);
         written.map_err(|e| Error::cannot_write(destination, &e))?;
         self.settle(folder, destination, outcome)
@@ -347,18 +389,27 @@ impl Run {
             }
             command.envs(self.phases.map(|bins| ("POISE_PHASES", bins.wish())));
         }
+        let cannot_write = |e: io::Error| Error::cannot_write(folder, &e);
+        let mut printed = None;
         if self.captured {
-            let file = |name: &str| File::create(folder.join(name)).map_err(|e| Error::cannot_write(folder, &e));
-            command.stdin(Stdio::null()).stdout(file("stdout.txt")?).stderr(file("stderr.txt")?);
-            command.env(RUN, folder);
+            command.stdin(Stdio::null()).env(RUN, folder);
+            printed = Some(Printed::of(&mut command, folder, STDOUT, STDERR).map_err(cannot_write)?);
         }
         supervise::prepare(&mut command, self.captured, self.memory_limit, &self.pinned);
         let oom_kills = processes::oom_kills();
         let begun = Instant::now();
-        match command.spawn() {
+        let started = command.spawn();
+        // With it go this process's ends of the pipes.
+        drop(command);
+        match started {
             Ok(child) => {
                 let marker = self.captured.then(|| folder.to_owned());
-                Supervised::new(child, marker, oom_kills, begun).wait(self.time_limit)
+                let ended = Supervised::new(child, marker, oom_kills, begun).wait(self.time_limit);
+                // What an interrupted program has printed is kept as well.
+                let written = printed.map_or(Ok(()), Printed::settle).map_err(cannot_write);
+                let ended = ended?;
+                written?;
+                Ok(ended)
             }
             // In a study, a command that only this point has is this point's failure.
             Err(e) if self.captured => {
@@ -380,6 +431,11 @@ impl Run {
         }
         let foreign = self.is_single().then(|| foreign_in(place)).flatten()?;
         Some(format!("holds {}, which is not poise's", foreign.to_string_lossy()))
+    }
+
+    /// The option that names the folder.
+    fn option(&self) -> &str {
+        if self.named_by.is_empty() { "-o" } else { self.named_by }
     }
 
     /// Whether it is no study's.
@@ -407,6 +463,8 @@ fn in_folder(text: &str, folder: &Path) -> String {
 
 /// What a run cost, launcher included.
 pub struct Cost {
+    /// Whether anything was started, which then has a status.
+    pub is_started: bool,
     /// When it began.
     pub started_unix_seconds: u64,
     /// Elapsed.

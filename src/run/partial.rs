@@ -44,6 +44,7 @@ pub fn hand_down(earlier: &Path, next: &Path) -> io::Result<()> {
 /// Takes the checkpoints in a run's folder: into [`PARTIAL`] where the run failed, away where it is complete. The outcome's
 /// reason says so.
 pub fn collect(outcome: Outcome, folder: &Path) -> Outcome {
+    remove(&unfinished(folder));
     let Outcome::Failed { cause, reason, status } = outcome else {
         remove(&checkpoints(folder));
         return outcome;
@@ -96,6 +97,14 @@ fn checkpoints(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
+/// What processes were writing when they were killed: beside its name, to be renamed when it is whole.
+fn unfinished(folder: &Path) -> Vec<PathBuf> {
+    let start = format!(".{PROFILE}.");
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let is_unfinished = |name: &str| name.starts_with(&start) && name.ends_with(".tmp");
+    entries.filter(|entry| is_unfinished(&entry.file_name().to_string_lossy())).map(|entry| entry.path()).collect()
+}
+
 fn remove(files: &[PathBuf]) {
     for file in files {
         // What stays is a file more in the folder.
@@ -105,7 +114,21 @@ fn remove(files: &[PathBuf]) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::misfortune::Cause;
     use super::*;
+
+    /// A process may be killed in the middle of a checkpoint.
+    #[test]
+    fn what_was_being_written_goes_with_the_processes() {
+        let folder = tempfile::tempdir().unwrap();
+        let names = [".profile.poise.checkpoint.1.4711.tmp", ".profile.poise.4711.tmp", ".mine.tmp", "stdout.txt"];
+        names.iter().for_each(|name| fs::write(folder.path().join(name), "half").unwrap());
+        let failed = Outcome::Failed { cause: Cause::RankKilled, reason: "Rank 1 was killed.".into(), status: 137 };
+        assert_eq!(collect(failed.clone(), folder.path()), failed);
+        let mut left: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        left.sort();
+        assert_eq!(left, [".mine.tmp", "stdout.txt"]);
+    }
 
     #[test]
     fn what_a_failed_run_had_measured_stays_until_an_attempt_measures_more() {

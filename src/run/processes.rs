@@ -16,11 +16,21 @@ const REPLACED_UNNAMED: usize = 1000;
 /// Bytes of an environment that are looked at; Linux gives a program at most a quarter of its stack, by default 2 MiB.
 const MOST_ENVIRONMENT: usize = 2 << 20;
 
+/// A launcher that waits uses less of the processor than this, in ticks, in the last part of a time limit.
+const IDLE_TICKS: u64 = 5;
+
+/// Variables in which launchers tell a rank its number and how many there are: Open MPI's, those of MPICH and of srun for
+/// either library, and those of srun with PMIx. `SLURM_PROCID` says nothing, since launchers have it, too.
+const RANKS: [(&str, &str); 3] =
+    [("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"), ("PMI_RANK", "PMI_SIZE"), ("PMIX_RANK", "SLURM_STEP_NUM_TASKS")];
+
 /// A process of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Process {
     /// Its number.
     pub id: i32,
+    /// Its parent's; where that has ended, of whoever adopted it.
+    pub parent: i32,
     /// Its program's name, cut to 15 characters by the kernel.
     pub name: String,
     /// Processor time that it has used, in the kernel's ticks.
@@ -99,12 +109,63 @@ fn parse_stat(stat: &str) -> Option<Process> {
         return None;
     }
     let ticks = |i: usize| fields.get(i)?.parse::<u64>().ok();
-    Some(Process { id: id.parse().ok()?, name: name.to_owned(), ticks: ticks(11)? + ticks(12)? })
+    let parent = fields.get(1)?.parse().ok()?;
+    Some(Process { id: id.parse().ok()?, parent, name: name.to_owned(), ticks: ticks(11)? + ticks(12)? })
 }
 
-/// Processor time that the run's living processes have used, in ticks.
-pub fn ticks(folder: &Path) -> u64 {
-    of_run(folder).iter().map(|process| process.ticks).sum()
+/// The processes that ranks have left behind, where the launcher `root` runs on although its ranks have ended: launchers
+/// wait until nobody holds a rank's output any more. Empty where a rank lives, and where the launcher's processes do more
+/// than wait: they had used `before`. Orphans are adopted by an ancestor of ours; ranks that a daemon has started are its.
+pub fn left_by_ranks(folder: &Path, root: i32, before: &[Process]) -> Vec<Process> {
+    let mut others = of_run(folder);
+    let mut waiting = vec![root];
+    let mut ticks = 0;
+    while let Some(i) = others.iter().position(|p| p.id == root || waiting.contains(&p.parent)) {
+        let process = others.swap_remove(i);
+        let then = before.iter().find(|b| b.id == process.id).map_or(0, |b| b.ticks);
+        ticks += process.ticks.saturating_sub(then);
+        waiting.push(process.id);
+    }
+    others.retain(|process| rank(process).is_some());
+    let ancestors = ancestors(std::process::id() as i32);
+    let all_orphans = others.iter().all(|process| ancestors.contains(&process.parent));
+    let a_rank_lives = waiting.iter().any(|&id| process(id as u32).is_some_and(|process| rank(&process).is_some()));
+    if ticks > IDLE_TICKS || !all_orphans || a_rank_lives {
+        return Vec::new();
+    }
+    others.sort_by_key(|process| process.id);
+    others
+}
+
+/// The processes that have started this one, its parent first.
+fn ancestors(id: i32) -> Vec<i32> {
+    let parent = |id: &i32| process(u32::try_from(*id).ok()?).map(|process| process.parent).filter(|&id| id > 0);
+    std::iter::successors(parent(&id), parent).collect()
+}
+
+/// A process of a rank.
+pub struct Rank {
+    /// The process.
+    pub process: Process,
+    /// The rank's number.
+    pub number: usize,
+    /// How many ranks there are, where the launcher says it.
+    pub size: Option<usize>,
+}
+
+/// The processes of ranks; a shell and what it has started may be of the same one.
+pub fn ranks(folder: &Path) -> Vec<Rank> {
+    of_run(folder).iter().filter_map(rank).collect()
+}
+
+/// The rank that a process belongs to.
+fn rank(process: &Process) -> Option<Rank> {
+    let mut buffer = vec![0; MOST_ENVIRONMENT];
+    let environment = String::from_utf8_lossy(environment(u32::try_from(process.id).ok()?, &mut buffer)?);
+    let entries: Vec<(&str, &str)> = environment.split('\0').filter_map(|entry| entry.split_once('=')).collect();
+    let value = |name: &str| entries.iter().find(|(n, _)| *n == name)?.1.parse().ok();
+    let (number, size) = RANKS.iter().find_map(|(rank, size)| Some((value(rank)?, value(size))))?;
+    Some(Rank { process: process.clone(), number, size })
 }
 
 /// Ends all processes of a run that are left and tells which they were. Those of a launcher may need a moment to end by
@@ -190,7 +251,7 @@ mod tests {
     #[test]
     fn names_may_hold_anything() {
         let stat = "42 (a) b (c) S 1 42 42 0 -1 4194560 100 0 0 0 7 5 0 0 20 0 1 0 100 1000 10";
-        assert_eq!(parse_stat(stat), Some(Process { id: 42, name: "a) b (c".into(), ticks: 12 }));
+        assert_eq!(parse_stat(stat), Some(Process { id: 42, parent: 1, name: "a) b (c".into(), ticks: 12 }));
         assert_eq!(parse_stat("42 (x) Z 1 42 42 0 -1 4194560 100 0 0 0 7 5 0 0"), None);
     }
 
@@ -224,6 +285,39 @@ mod tests {
         assert!(ended.iter().any(|p| p.name == "sleep") && ended.iter().any(|p| p.name == "sh"), "{ended:?}");
         child.wait().unwrap();
         assert_eq!(of_run(folder.path()), []);
+    }
+
+    /// Ranks that a daemon has started, as batch systems do, are no orphans although no launcher is above them.
+    #[test]
+    fn orphans_are_left_by_ranks_and_what_a_daemon_started_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let sh = |script: &str| std::process::Command::new("sh").args(["-c", script]).spawn().unwrap();
+        let marks = |rank: u32| format!("{RUN}='{}' OMPI_COMM_WORLD_RANK={rank}", folder.path().display());
+        let mut launcher = std::process::Command::new("sleep").arg("4716").env(RUN, folder.path()).spawn().unwrap();
+        let root = launcher.id() as i32;
+        sh(&format!("{} sh -c 'sleep 4717 & exit 0'", marks(0))).wait().unwrap();
+        // The launcher's own process, and those of ranks as soon as they are the program that they are to become.
+        let sleeping = |count: usize| {
+            let begun = Instant::now();
+            loop {
+                let found: Vec<_> = of_run(folder.path()).into_iter().filter(|p| p.name == "sleep").collect();
+                if found.len() == count {
+                    return found;
+                }
+                assert!(begun.elapsed() < Duration::from_secs(20), "{found:?}");
+            }
+        };
+        let before = sleeping(2);
+        let left = left_by_ranks(folder.path(), root, &before);
+        assert_eq!(left.len(), 1, "{left:?}");
+        assert!(left[0].id != root && ancestors(std::process::id() as i32).contains(&left[0].parent), "{left:?}");
+        let mut daemon = sh(&format!("{} sleep 4718 & wait", marks(1)));
+        let before = sleeping(3);
+        assert!(before.iter().any(|process| process.parent == daemon.id() as i32), "{before:?}");
+        assert_eq!(left_by_ranks(folder.path(), root, &before), [], "a rank that a daemon has started runs");
+        end_left(folder.path(), Duration::ZERO);
+        launcher.wait().unwrap();
+        daemon.wait().unwrap();
     }
 
     #[test]

@@ -4,23 +4,32 @@
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 use super::misfortune::{End, Ended};
-use super::processes;
+use super::{processes, spinning};
 use crate::error::{Error, Result};
 use crate::interrupt;
 
 /// How long what a program leaves running may take to end by itself.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// A signal that is sent to several processes has reached all of them after so long.
-const HINDSIGHT: Duration = Duration::from_millis(100);
+const HINDSIGHT: Duration = Duration::from_millis(250);
+/// Variables that batch systems set in their jobs.
+const JOBS: [&str; 3] = ["SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID"];
 /// How often one looks whether the user has interrupted or the time limit has come.
 const LOOK: Duration = Duration::from_millis(20);
 /// The last part of the time limit, in which a program that computes uses processor time.
 const LAST_PART: f64 = 0.25;
+/// Collective operations of many ranks that share cores take up to a second; who is within one call for so long waits.
+const WAITS: Duration = Duration::from_secs(3);
+/// What part of the last part has to be between two looks that are to tell what was done in it; of those at calls, all of it,
+/// so that the first is by as much earlier.
+const ENOUGH: f64 = 0.9;
+/// Who does not come to look for longer than this was stopped, as by Ctrl-Z or with all of its job, and has not watched.
+const STOPPED: Duration = Duration::from_secs(1);
 
 /// Sets up what the program's process does before it becomes the program.
 pub fn prepare(command: &mut Command, has_group: bool, memory_limit: Option<u64>, pinned: &[usize]) {
@@ -72,6 +81,12 @@ fn core_set(cores: &[usize]) -> Option<libc::cpu_set_t> {
     })
 }
 
+/// Whether a program ended by a signal that asks to end, or as shells and launchers do when what they wait for did.
+fn may_be_cancelled(status: ExitStatus) -> bool {
+    let signal = status.signal().or_else(|| status.code().map(|code| code - 128));
+    matches!(signal, Some(libc::SIGTERM | libc::SIGINT | libc::SIGHUP))
+}
+
 /// What becomes readable when a process ends; none on kernels before Linux 5.3.
 fn end_of(child: &Child) -> Option<OwnedFd> {
     // SAFETY: the call takes numbers alone.
@@ -105,6 +120,44 @@ struct Finished {
     processor_seconds: f64,
 }
 
+/// What was seen of a run's processes at a moment.
+struct Look<T> {
+    /// How long the run had been watched.
+    watched: Duration,
+    seen: T,
+}
+
+/// What is seen before a time limit, to be compared with what is seen at it.
+#[derive(Default)]
+struct Before {
+    /// The processes, before the last part.
+    processes: Option<Look<Vec<processes::Process>>>,
+    /// See [`spinning::within_calls`]; before the last part, or earlier where that is short.
+    within_calls: Option<Look<Option<spinning::Calls>>>,
+}
+
+impl Before {
+    /// Looks at the processes in `folder` as soon as it is time, where the run began so long ago and has been watched for so long.
+    fn look(&mut self, folder: &Path, limit: Duration, elapsed: Duration, watched: Duration) {
+        if self.within_calls.is_none() && elapsed > limit.saturating_sub(waits(limit).div_f64(ENOUGH)) {
+            self.within_calls = Some(Look { watched, seen: spinning::within_calls(folder) });
+        }
+        if self.processes.is_none() && elapsed > limit.mul_f64(1.0 - LAST_PART) {
+            self.processes = Some(Look { watched, seen: processes::of_run(folder) });
+        }
+    }
+}
+
+/// Who is within one call for so long before a time limit waits.
+fn waits(limit: Duration) -> Duration {
+    limit.mul_f64(LAST_PART).max(WAITS)
+}
+
+/// Processor time that processes have used.
+fn ticks(processes: &[processes::Process]) -> u64 {
+    processes.iter().map(|process| process.ticks).sum()
+}
+
 impl Supervised {
     /// A program that was started at `begun`.
     pub fn new(child: Child, folder: Option<PathBuf>, oom_kills: u64, begun: Instant) -> Self {
@@ -115,12 +168,16 @@ impl Supervised {
     /// Waits for the program's end, its time limit, or the user's interruption.
     pub fn wait(mut self, limit: Option<Duration>) -> Result<Ended> {
         let start = self.begun;
-        let mut ticks_before = None;
+        let mut before = Before::default();
+        let (mut watched, mut last) = (Duration::ZERO, Instant::now());
         loop {
+            watched += last.elapsed().min(STOPPED);
+            last = Instant::now();
             let state = self.poll().map_err(|e| Error::Defect(format!("Waiting for the program failed: {e}.")))?;
             if let Some(status) = state {
-                if matches!(status.signal(), Some(libc::SIGTERM | libc::SIGINT | libc::SIGHUP)) {
-                    // What ended the program, as a batch system that cancels a job, may be about to end this process too.
+                // What ended the program, as a batch system that cancels a job, may be about to end this process too. A
+                // shell may have ended well before that, since what it waited for was ended.
+                if may_be_cancelled(status) || JOBS.iter().any(|name| std::env::var_os(name).is_some()) {
                     std::thread::sleep(HINDSIGHT);
                 }
                 interrupt::check().inspect_err(|_| self.end(libc::SIGTERM))?;
@@ -130,19 +187,41 @@ impl Supervised {
                 self.end(signal);
                 return Err(Error::Interrupted(signal));
             }
-            if let (Some(limit), Some(folder), None) = (limit, &self.folder, ticks_before)
-                && start.elapsed() > limit.mul_f64(1.0 - LAST_PART)
-            {
-                ticks_before = Some(processes::ticks(folder));
+            if let (Some(limit), Some(folder)) = (limit, &self.folder) {
+                before.look(folder, limit, start.elapsed(), watched);
             }
             if let Some(limit) = limit.filter(|&l| start.elapsed() > l) {
-                let used = self.folder.as_deref().map(processes::ticks).zip(ticks_before);
-                let is_idle = used.is_some_and(|(now, before)| now <= before);
-                let idle = is_idle.then(|| limit.mul_f64(LAST_PART));
+                let how = self.late(limit, &before, watched);
                 self.end(libc::SIGTERM);
-                return Ok(self.ended(End::Late { limit, idle }));
+                return Ok(self.ended(how));
             }
             self.pause();
+        }
+    }
+
+    /// What it was doing before its time limit, until which it has been watched for so long. Where little of that was since the
+    /// looks `before`, as where this process was stopped, they tell nothing.
+    fn late(&self, limit: Duration, before: &Before, watched: Duration) -> End {
+        let root = libc::pid_t::try_from(self.child.id()).ok();
+        let (Some(folder), Some(root)) = (&self.folder, root) else { return End::Late { limit, idle: None } };
+        let last_part = limit.mul_f64(LAST_PART);
+        let has_watched = |since: Duration, time: Duration| watched.saturating_sub(since) >= time;
+        let processes = before.processes.as_ref().filter(|look| has_watched(look.watched, last_part.mul_f64(ENOUGH)));
+        if let Some(processes) = processes {
+            let by = processes::left_by_ranks(folder, root, &processes.seen);
+            if !by.is_empty() {
+                return End::KeptWaiting { limit, by };
+            }
+            if ticks(&processes::of_run(folder)) <= ticks(&processes.seen) {
+                return End::Late { limit, idle: Some(last_part) };
+            }
+        }
+        let within = waits(limit);
+        let calls = before.within_calls.as_ref().filter(|look| has_watched(look.watched, within));
+        let are_same = |now: &Vec<_>| calls.is_some_and(|calls| calls.seen.as_ref() == Some(now));
+        match spinning::within_calls(folder).filter(are_same) {
+            Some(ranks) => End::Spinning { limit, ranks: ranks.len(), within },
+            None => End::Late { limit, idle: None },
         }
     }
 
@@ -225,5 +304,43 @@ impl Supervised {
         // SAFETY: `kill` only takes numbers. A child that has not been waited for keeps its number, and the system
         // gives a group's number to no new process while the group has members; without any, nobody is signalled.
         unsafe { libc::kill(if self.folder.is_some() { -pid } else { pid }, signal) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of a process that does nothing, and of looks that lie as far apart as poise was not stopped.
+    #[test]
+    fn looks_tell_nothing_where_they_are_close_to_each_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let (limit, begun) = (Duration::from_secs(16), Instant::now());
+        let child = Command::new("sleep").arg("4719").env(super::super::RUN, folder.path()).spawn().unwrap();
+        let mut run = Supervised::new(child, Some(folder.path().to_owned()), 0, begun);
+        while processes::of_run(folder.path()).iter().all(|process| process.name != "sleep") {
+            assert!(begun.elapsed() < Duration::from_secs(20));
+        }
+        let seen = processes::of_run(folder.path());
+        let processes = Some(Look { watched: Duration::from_secs(12), seen });
+        let before = Before { processes, within_calls: None };
+        let idle_after = |watched: f64| match run.late(limit, &before, Duration::from_secs_f64(watched)) {
+            End::Late { idle, .. } => idle,
+            _ => panic!("it neither waits for what was left nor calls MPI"),
+        };
+        assert_eq!([12.0, 15.5, 15.7].map(idle_after), [None, None, Some(Duration::from_secs(4))]);
+        run.child.kill().unwrap();
+        run.child.wait().unwrap();
+    }
+
+    #[test]
+    fn who_is_cancelled_may_end_before_poise_hears_of_it() {
+        let ended = |script: &str| may_be_cancelled(Command::new("sh").args(["-c", script]).status().unwrap());
+        for cancelled in ["kill -TERM $$", "exit 129", "sh -c 'kill -TERM $$'; exit $?", "exit 130"] {
+            assert!(ended(cancelled), "{cancelled}");
+        }
+        for other in ["exit 0", "exit 15", "kill -KILL $$", "exit 137", "exit 1"] {
+            assert!(!ended(other), "{other}");
+        }
     }
 }

@@ -45,7 +45,7 @@ pub struct SlurmPlace {
     pub preamble: Vec<String>,
     /// Seconds between two looks at the queue.
     pub poll_seconds: u64,
-    /// At most so many tasks of an array at a time.
+    /// At most so many runs of the same geometry at a time, of arrays.
     pub at_once: Option<u32>,
 }
 
@@ -104,6 +104,13 @@ impl SlurmPlace {
         };
         if file.poll_seconds == Some(0) {
             return Err("`slurm.poll_seconds` is 0; give at least 1".into());
+        }
+        match file.at_once {
+            Some(0) => return Err("`slurm.at_once` is 0; give at least 1".into()),
+            Some(_) if submit == Submit::Jobs => {
+                return Err("`slurm.at_once` is for the runs of an array; leave it out, or `submit = \"jobs\"`".into());
+            }
+            _ => {}
         }
         if let Some(line) = file.preamble.iter().find(|line| line.trim_start().starts_with("#SBATCH")) {
             return Err(format!(

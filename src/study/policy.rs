@@ -191,8 +191,13 @@ fn marta(times: &[f64], runs: usize, deviation: f64, attempts: usize) -> Judgeme
         if Some(i) == chosen {
             judgement.dropped.extend(attempt.ends(times, runs));
         } else {
+            // Nothing follows the last one.
+            let became = match chosen.filter(|_| i + 1 == tried.len()) {
+                Some(chosen) => format!("is less steady than attempt {}", chosen + 1),
+                None => "was repeated".to_owned(),
+            };
             let why = format!(
-                "attempt {} was repeated: run {} deviates from the mean {} by {:.1} %",
+                "attempt {} {became}: run {} deviates from the mean {} by {:.1} %",
                 i + 1,
                 index + 1,
                 seconds(attempt.mean),
@@ -245,8 +250,14 @@ impl Attempt {
     }
 }
 
+/// With five digits.
 fn seconds(time: f64) -> String {
-    format!("{time:.4e} s")
+    let before = if time > 0.0 { time.log10().floor() } else { 0.0 };
+    if (-4.0..5.0).contains(&before) {
+        format!("{time:.*} s", (4.0 - before) as usize)
+    } else {
+        format!("{time:.4e} s")
+    }
 }
 
 /// The interval of the median that holds it with at least the probability `level` whatever the distribution, between two
@@ -313,7 +324,7 @@ mod tests {
         let steady = policy.judge(&[9.0, 1.0, 1.01, 0.5, 0.99], false);
         assert_eq!((steady.wanted, steady.unsettled), (0, None));
         assert_eq!(steady.dropped.iter().map(|d| d.0).collect::<Vec<_>>(), [3, 0]);
-        assert_eq!(steady.dropped[0].1, "the smallest of 5 times, 5.0000e-1 s");
+        assert_eq!(steady.dropped[0].1, "the smallest of 5 times, 0.50000 s");
     }
 
     #[test]
@@ -334,6 +345,13 @@ mod tests {
         assert_eq!(unsteady.wanted, 0);
         assert!(unsteady.unsettled.unwrap().contains("attempt 3 is the steadiest, with 3.0 %"));
         assert_eq!(unsteady.dropped.len(), 12, "ten of the first two attempts and the ends of the third");
+
+        // The last attempt is off by 10 %, the one before it by 3 %.
+        times = [[1.0, 1.03, 0.97, 0.5, 2.0], [1.0, 1.1, 0.9, 0.5, 2.0]].concat();
+        let lost = Policy::Marta { runs: 5, deviation: 0.02, attempts: 2 }.judge(&times, false).dropped;
+        let why = "attempt 2 is less steady than attempt 1: run 7 deviates from the mean 1.0000 s by 10.0 %";
+        assert_eq!(lost.iter().filter(|(_, reason)| reason == why).count(), 5, "{lost:?}");
+        assert_eq!([0.0, 12345.6, 1.0e-7].map(seconds), ["0.0000 s", "12346 s", "1.0000e-7 s"]);
     }
 
     /// Whether the interval between order statistics holds the median, counted over all 2^n equally likely patterns of

@@ -375,6 +375,36 @@ n = [10, 20, 0.5]
         study.unwrap_or_else(|e| panic!("{e}"));
     }
 
+    /// Whether a key is where it would be read once the `#` before it is removed. Those of a build are within its one line.
+    fn is_in_sample(table: &str, key: &str) -> bool {
+        let lines = || super::super::SAMPLE.lines().map(|line| line.trim_start_matches("# "));
+        let is_header = |line: &str| line.starts_with('[');
+        if table == "[build]\n" {
+            return lines().any(|line| line.starts_with("build = {") && line.contains(&format!(" {key} = ")));
+        }
+        let of_table = match table.trim_end() {
+            "" => lines().take_while(|line| !is_header(line)).collect::<Vec<_>>(),
+            header => lines().skip_while(|line| *line != header).skip(1).take_while(|line| !is_header(line)).collect(),
+        };
+        let is_table = |line: &str| table.is_empty() && (line == format!("[{key}]") || line == format!("[[{key}]]"));
+        of_table.iter().any(|line| line.starts_with(&format!("{key} = "))) || lines().any(is_table)
+    }
+
+    /// The parser lists the keys where it meets one that it does not know.
+    #[test]
+    fn the_sample_names_every_key() {
+        for table in ["", "[local]\n", "[slurm]\n", "[smpi]\n", "[build]\n"] {
+            let message = parse(&format!("{table}\"\" = 1\n")).unwrap_err().to_string();
+            let (_, keys) =
+                message.split_once("expected one of ").unwrap_or_else(|| message.split_once("expected ").unwrap());
+            let keys: Vec<&str> = keys.split('`').skip(1).step_by(2).collect();
+            assert!(keys.len() > 1, "{message}");
+            for key in keys {
+                assert!(is_in_sample(table, key), "{table}{key}");
+            }
+        }
+    }
+
     #[test]
     fn mistakes_are_named_with_their_place() {
         let message = |text: &str| parse(text).unwrap_err().to_string();
@@ -404,6 +434,9 @@ n = [10, 20, 0.5]
         assert!(message(&format!("where = \"p > 9\"\n{STUDY}")).contains("leaves no point"));
         assert!(message(&format!("derived = {{ m = \"q\" }}\n{STUDY}")).contains("`derived.m` uses `q`"));
         assert!(message(&format!("repetitions = \"martha\"\n{STUDY}")).contains("did you mean `marta`?"));
+        let at_once = |rest: &str| message(&format!("executor = \"slurm\"\n{STUDY}\n[slurm]\nat_once = {rest}\n"));
+        assert!(at_once("0").contains("give at least 1"), "{}", at_once("0"));
+        assert!(at_once("2\nsubmit = \"jobs\"").contains("for the runs of an array"));
         assert!(message(&format!("executor = \"slrm\"\n{STUDY}")).contains("did you mean `slurm`?"));
     }
 }

@@ -14,6 +14,8 @@ use std::time::{Duration, Instant};
 pub struct Cluster {
     folder: tempfile::TempDir,
     daemons: Vec<Child>,
+    /// Which of them is slurmctld.
+    controller: usize,
     has_accounts: bool,
 }
 
@@ -30,7 +32,8 @@ impl Cluster {
     }
 
     fn start_with(has_accounts: bool) -> Self {
-        let mut cluster = Self { folder: tempfile::tempdir().unwrap(), daemons: Vec::new(), has_accounts };
+        let mut cluster =
+            Self { folder: tempfile::tempdir().unwrap(), daemons: Vec::new(), controller: 0, has_accounts };
         cluster.start_munge();
         cluster.write_configuration();
         if has_accounts {
@@ -39,7 +42,7 @@ impl Cluster {
         for node in 1..=4 {
             std::fs::create_dir_all(cluster.path(&format!("tmp/n{node}"))).unwrap();
         }
-        cluster.daemon("slurmctld", &["-D"]);
+        cluster.start_controller();
         for node in 1..=4 {
             cluster.daemon("slurmd", &["-D", "-N", &format!("n{node}")]);
         }
@@ -65,6 +68,39 @@ impl Cluster {
     pub fn command(&self, program: &str, arguments: &[&str]) -> String {
         let output = Command::new(program).args(arguments).env("SLURM_CONF", self.configuration()).output();
         String::from_utf8_lossy(&output.unwrap().stdout).trim().to_owned()
+    }
+
+    /// From now on a job or an array of at most two tasks is taken only while this file is there, and removes it: a policy of
+    /// the site's, as Slurm asks it of a script. Until `allow_submissions` is called.
+    pub fn limit_submissions(&self) -> PathBuf {
+        std::fs::write(self.path("limited"), "").unwrap();
+        self.path("room")
+    }
+
+    /// While the file is there, sbatch is told to try again later, as by a controller that has too much to do.
+    pub fn be_busy(&self) -> PathBuf {
+        let busy = self.path("busy");
+        std::fs::write(&busy, "").unwrap();
+        busy
+    }
+
+    /// All jobs are taken again.
+    pub fn allow_submissions(&self) {
+        std::fs::remove_file(self.path("limited")).unwrap();
+    }
+
+    /// Ends the controller as an administrator would.
+    pub fn stop_controller(&mut self) {
+        let mut controller = self.daemons.remove(self.controller);
+        let id = controller.id().to_string();
+        assert!(Command::new("kill").arg(id).status().unwrap().success());
+        controller.wait().unwrap();
+    }
+
+    /// Starts it again.
+    pub fn start_controller(&mut self) {
+        self.controller = self.daemons.len();
+        self.daemon("slurmctld", &["-D"]);
     }
 
     /// Waits until the queue is empty.
@@ -159,7 +195,7 @@ impl Cluster {
              SlurmctldPidFile={d}/ctld.pid\nSlurmdPidFile={d}/%n.pid\nSlurmctldLogFile={d}/log/ctld\nSlurmdLogFile={d}/log/%n\n\
              TmpFS={d}/tmp/%n\nProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\nSelectType=select/cons_tres\n\
              SlurmdParameters=config_overrides\n\
-             MpiDefault=none\nReturnToService=2\nKillWait=2\nSchedulerParameters=batch_sched_delay=0\n",
+             MaxArraySize=4\nJobSubmitPlugins=lua\nMpiDefault=none\nReturnToService=2\nKillWait=2\nSchedulerParameters=batch_sched_delay=0\n",
             ports[0]
         );
         text.push_str(&if self.has_accounts {
@@ -183,6 +219,22 @@ impl Cluster {
             std::fs::create_dir(self.path(folder)).unwrap();
         }
         std::fs::write(self.path("slurm.conf"), text).unwrap();
+        // 2050 is Slurm's number of the error that its own submit limits end with, 11 is EAGAIN.
+        let script = format!(
+            "function slurm_job_submit(job, partition, user)\n\
+             local busy = io.open('{d}/busy')\n\
+             if busy then busy:close() return 11 end\n\
+             local limited = io.open('{d}/limited')\n\
+             if not limited then return slurm.SUCCESS end\n\
+             limited:close()\n\
+             local last = tonumber(string.match(job.array_inx or '', '-(%d+)')) or 0\n\
+             if last <= 1 and os.remove('{d}/room') then return slurm.SUCCESS end\n\
+             slurm.log_user('QOSMaxSubmitJobPerUserLimit')\n\
+             return 2050\n\
+             end\n\
+             function slurm_job_modify(job, record, partition, user) return slurm.SUCCESS end\n"
+        );
+        std::fs::write(self.path("job_submit.lua"), script).unwrap();
         let database = format!(
             "AuthType=auth/munge\nAuthInfo=socket={d}/munge/socket\nDbdHost=localhost\nDbdAddr=127.0.0.1\nDbdPort={}\n\
              SlurmUser={user}\nLogFile={d}/log/dbd\nPidFile={d}/dbd.pid\nStorageType=accounting_storage/mysql\n\

@@ -1,14 +1,19 @@
 // What LLVM's C interface lacks: registration, analyses and memory effects. No policy; that is in ../src, in Rust.
 
+#include "versions.hpp"
+
 #include "llvm/Analysis/BlockFrequencyInfo.h"
 #include "llvm/Analysis/BranchProbabilityInfo.h"
 #include "llvm/Analysis/CFG.h"
 #include "llvm/Analysis/GlobalsModRef.h"
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/IR/DebugInfoMetadata.h"
+#include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/IntrinsicInst.h"
+#include "llvm/IR/MDBuilder.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Passes/PassBuilder.h"
+#include "llvm/Transforms/Utils/BasicBlockUtils.h"
 
 using namespace llvm;
 
@@ -21,6 +26,8 @@ struct poise_source {
     size_t name_length;
     const char *file;
     size_t file_length;
+    const char *folder;
+    size_t folder_length;
     uint32_t line;
 };
 
@@ -118,6 +125,16 @@ bool poise_returns_twice(LLVMValueRef instruction) {
     return call && call->hasFnAttr(Attribute::ReturnsTwice);
 }
 
+// Where `left`, which chooses between nothing and what an accumulator holds, chooses nothing, `inlined` is told of that.
+void poise_tell(LLVMValueRef left, LLVMValueRef site, LLVMValueRef inlined) {
+    auto *choice = unwrap<SelectInst>(left);
+    auto *callee = unwrap<Function>(inlined);
+    MDNode *seldom = MDBuilder(choice->getContext()).createBranchWeights(1, 2000);
+    Instruction *then = SplitBlockAndInsertIfThen(choice->getCondition(), poise::place(choice->getIterator()), false, seldom);
+    IRBuilder<> builder(then);
+    builder.CreateCall(callee->getFunctionType(), callee, {unwrap(site), choice->getFalseValue()});
+}
+
 // Lets a function that counts, or may call one that does, write memory.
 void poise_widen_function(LLVMValueRef function) {
     auto *widened = unwrap<Function>(function);
@@ -158,7 +175,7 @@ LLVMValueRef poise_first(LLVMBasicBlockRef block) {
 void poise_describe(LLVMMetadataRef function, poise_source *source) {
     auto *described = unwrap<DISubprogram>(function);
     StringRef name = described->getLinkageName().empty() ? described->getName() : described->getLinkageName();
-    StringRef file = described->getFilename();
-    *source = {name.data(), name.size(), file.data(), file.size(), described->getLine()};
+    StringRef file = described->getFilename(), folder = described->getDirectory();
+    *source = {name.data(), name.size(), file.data(), file.size(), folder.data(), folder.size(), described->getLine()};
 }
 }

@@ -1,7 +1,6 @@
 //! The constants in an instrumented program that the runtime reads: regions, and chains of inlined functions.
 
 use std::collections::HashMap;
-use std::ptr::null;
 
 use llvm_sys::LLVMLinkage::LLVMPrivateLinkage;
 use llvm_sys::core::*;
@@ -47,8 +46,7 @@ impl Constants {
     pub unsafe fn region(&mut self, function: LLVMValueRef, paths: &Paths) -> LLVMValueRef {
         // SAFETY: the function is valid.
         unsafe {
-            let described = described(LLVMGetSubprogram(function));
-            let (file, line) = described.map_or((None, 0), |(_, file, line)| (file, line));
+            let Described { file, line, .. } = described(LLVMGetSubprogram(function)).unwrap_or_default();
             let name = name(function);
             let flags = if paths.all.iter().any(|path| path.counts) { PARTS } else { 0 };
             self.describe(name.trim_start_matches('\u{1}').as_bytes(), file.as_deref(), line, FUNCTION, flags)
@@ -81,7 +79,7 @@ impl Constants {
         }
         // SAFETY: the function is one that debug information describes.
         unsafe {
-            let (name, file, line) = described(function).unwrap_or_default();
+            let Described { name, file, line, .. } = described(function).unwrap_or_default();
             let region = self.describe(&name, file.as_deref(), line, INLINED, 0);
             self.inlined.insert(function, region);
             region
@@ -141,24 +139,41 @@ impl Constants {
     }
 }
 
-/// Name, file and line of a function as debug information has them; `None` for null.
+/// A function as debug information has it.
+#[derive(Default)]
+pub struct Described {
+    /// The linker's name, or the source's where debug information lacks that.
+    pub name: Vec<u8>,
+    /// The source file as it was named to the compiler, but without the folder where it was compiled.
+    pub file: Option<Vec<u8>>,
+    /// The folder that a relative `file` begins in.
+    pub folder: Vec<u8>,
+    /// Source line.
+    pub line: u32,
+}
+
+/// What debug information says of a function; `None` for null.
 ///
 /// # Safety
 /// `function` must be null or a function's description.
-pub unsafe fn described(function: LLVMMetadataRef) -> Option<(Vec<u8>, Option<Vec<u8>>, u32)> {
+pub unsafe fn described(function: LLVMMetadataRef) -> Option<Described> {
     if function.is_null() {
         return None;
     }
-    let empty = Source { name: null(), name_length: 0, file: null(), file_length: 0, line: 0 };
-    let mut source = empty;
     // SAFETY: the function is one that debug information describes; LLVM's texts live during this call.
     unsafe {
+        let mut source: Source = std::mem::zeroed();
         glue::poise_describe(function, &mut source);
         let text = |text: *const std::ffi::c_char, length: usize| match length {
             0 => Vec::new(),
             _ => std::slice::from_raw_parts(text.cast::<u8>(), length).to_vec(),
         };
         let file = text(source.file, source.file_length);
-        Some((text(source.name, source.name_length), (!file.is_empty()).then_some(file), source.line))
+        Some(Described {
+            name: text(source.name, source.name_length),
+            file: (!file.is_empty()).then_some(file),
+            folder: text(source.folder, source.folder_length),
+            line: source.line,
+        })
     }
 }

@@ -115,9 +115,9 @@ impl Filter {
         self.names.is_empty() && self.files.is_empty()
     }
 
-    /// What the rules say of a function with these names for people, its linker name and its source file, where that is known.
-    pub fn verdict(&self, names: &[String], linker_name: &str, file: Option<&str>) -> Verdict {
-        let by_file = file.and_then(|file| last(&self.files, |rule| matches(&rule.pattern, file)));
+    /// What the rules say of a function with these names for people, its linker name and the names of its source file, if that is known.
+    pub fn verdict(&self, names: &[String], linker_name: &str, files: &[String]) -> Verdict {
+        let by_file = last(&self.files, |rule| files.iter().any(|file| matches(&rule.pattern, file)));
         if by_file == Some(false) {
             return Verdict::Excluded;
         }
@@ -298,7 +298,7 @@ mod tests {
 
     /// The verdict on a function of C.
     fn of(filter: &str, name: &str) -> Verdict {
-        Filter::parse(filter).unwrap().verdict(&names(name), name, None)
+        Filter::parse(filter).unwrap().verdict(&names(name), name, &[])
     }
 
     #[test]
@@ -344,8 +344,9 @@ mod tests {
         let text = "SCOREP_FILE_NAMES_BEGIN EXCLUDE */vendor/* SCOREP_FILE_NAMES_END
             SCOREP_REGION_NAMES_BEGIN EXCLUDE MANGLED _ZN1a* INCLUDE a::keep* EXCLUDE grid::at SCOREP_REGION_NAMES_END";
         let filter = Filter::parse(text).unwrap();
-        let verdict = |names: &[&str], linker: &str, file| {
-            filter.verdict(&names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>(), linker, file)
+        let owned = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
+        let verdict = |names: &[&str], linker: &str, file: Option<&str>| {
+            filter.verdict(&owned(names), linker, &owned(file.as_slice()))
         };
         assert_eq!(verdict(&["a::f", "a::f(int)"], "_ZN1a1fEi", None), Verdict::Excluded);
         assert_eq!(verdict(&["a::keep", "a::keep(int)"], "_ZN1a4keepEi", Some("src/a.cc")), Verdict::Included);

@@ -1,8 +1,9 @@
 //! Instruments one function: an accumulator in SSA form that counts executed blocks, flushed to the thread's counter
 //! wherever control may leave the function; and, for nodes of the call tree, the calls that enter and leave.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
+use llvm_sys::LLVMIntPredicate::LLVMIntUGE;
 use llvm_sys::LLVMOpcode::{LLVMAlloca, LLVMLandingPad, LLVMPHI, LLVMResume, LLVMRet};
 use llvm_sys::core::*;
 use llvm_sys::prelude::{LLVMBasicBlockRef, LLVMBuilderRef, LLVMTypeRef, LLVMValueRef};
@@ -20,6 +21,10 @@ pub struct Callee {
     /// The function.
     pub function: LLVMValueRef,
 }
+
+/// What an accumulator holds at least to be told where a loop ends: some microseconds' work, beside which a call is nothing. The runtime reads
+/// the clock from so many blocks on.
+const MUCH: u64 = 1 << 12;
 
 /// What instrumented code of a module refers to.
 pub struct Runtime<'a> {
@@ -155,6 +160,46 @@ impl Flow {
     pub fn is_header(&self, block: usize) -> bool {
         self.predecessors[block].iter().any(|&from| from >= block)
     }
+
+    /// The blocks of the loop that begins with `header`: those from which an edge leads back to it, and all before them.
+    fn body(&self, header: usize) -> BTreeSet<usize> {
+        let mut body = BTreeSet::from([header]);
+        let mut rest: Vec<usize> = self.predecessors[header].iter().copied().filter(|&from| from >= header).collect();
+        while let Some(block) = rest.pop() {
+            if body.insert(block) {
+                rest.extend(&self.predecessors[block]);
+            }
+        }
+        body
+    }
+
+    /// By block, the accumulators of loops that end before it, where code around the loop has another one: there what they hold is told if it
+    /// is much, so that it is known when it was executed. `counter` gives the accumulator of a block.
+    fn ends_of_loops(&self, counter: &[usize]) -> Vec<Vec<usize>> {
+        let blocks = 0..self.blocks.len();
+        let mut successors = vec![Vec::new(); self.blocks.len()];
+        blocks.clone().for_each(|block| self.predecessors[block].iter().for_each(|&from| successors[from].push(block)));
+        let is_mixed = |mut blocks: Box<dyn Iterator<Item = usize> + '_>| {
+            let first = blocks.next();
+            blocks.any(|block| first.is_some_and(|first| counter[block] != counter[first]))
+        };
+        let mut ends = vec![Vec::new(); self.blocks.len()];
+        // Of what is innermost around each block, as far as loops are known: outer ones begin before inner ones.
+        let mut is_in_mixed = vec![is_mixed(Box::new(blocks.clone())); self.blocks.len()];
+        for header in blocks.filter(|&block| self.is_header(block)) {
+            let body = self.body(header);
+            if is_in_mixed[header] {
+                for &block in body.iter().flat_map(|&block| &successors[block]).filter(|block| !body.contains(block)) {
+                    if !ends[block].contains(&counter[header]) {
+                        ends[block].push(counter[header]);
+                    }
+                }
+            }
+            let is_mixed = is_mixed(Box::new(body.iter().copied()));
+            body.iter().for_each(|&block| is_in_mixed[block] = is_mixed);
+        }
+        ends
+    }
 }
 
 /// The first instruction of `block` that is no phi and no landing pad: where code may be inserted.
@@ -228,6 +273,10 @@ struct Counting<'a> {
     node: Option<Entered>,
     region: Option<Region>,
     counters: Vec<Counter>,
+    /// By block, the accumulators that are told there if they hold much.
+    told: Vec<Vec<usize>>,
+    /// What is left in an accumulator where it was told, as a choice between nothing and all, and of which function it is.
+    choices: Vec<(LLVMValueRef, LLVMValueRef)>,
 }
 
 /// What the runtime gives a node when it is entered.
@@ -251,9 +300,9 @@ pub unsafe fn instrument(
 ) {
     // SAFETY: the caller's promise; everything below walks and extends this one function.
     unsafe {
-        let counters = counters(&flow, region.as_ref(), weights);
+        let (counters, told) = counters(&flow, region.as_ref(), weights);
         let node = region.as_ref().map(|region| enter(&flow, region.region, runtime));
-        let mut counting = Counting { runtime, flow, node, region, counters };
+        let mut counting = Counting { runtime, flow, node, region, counters, told, choices: Vec::new() };
         for block in 0..counting.flow.blocks.len() {
             counting.block(block);
         }
@@ -261,11 +310,15 @@ pub unsafe fn instrument(
         let phis: Vec<LLVMValueRef> =
             counting.counters.iter().flat_map(|counter| &counter.phis).map(|&(_, phi)| phi).collect();
         glue::poise_close(analyses, function, phis.as_ptr(), phis.len());
+        // Last, since it changes the control flow.
+        for (left, site) in counting.choices {
+            glue::poise_tell(left, site, runtime.inlined.function);
+        }
     }
 }
 
-/// The accumulators of a function: its own, and those of inlined functions that have one.
-unsafe fn counters(flow: &Flow, region: Option<&Region>, weights: Weights) -> Vec<Counter> {
+/// The accumulators of a function: its own, and those of inlined functions that have one. And where they are told if they hold much.
+unsafe fn counters(flow: &Flow, region: Option<&Region>, weights: Weights) -> (Vec<Counter>, Vec<Vec<usize>>) {
     // SAFETY: as in `instrument`.
     unsafe {
         let blocks = 0..flow.blocks.len();
@@ -280,8 +333,13 @@ unsafe fn counters(flow: &Flow, region: Option<&Region>, weights: Weights) -> Ve
         };
         let inlined = region.into_iter().flat_map(|region| region.paths.all.iter().zip(&region.sites).enumerate());
         let inlined =
-            inlined.filter(|(_, (path, _))| path.counts).map(|(number, (_, &site))| of(Some(number), Some(site)));
-        std::iter::once(of(None, None)).chain(inlined).collect()
+            inlined.filter(|(_, (path, _))| path.counts).map(|(number, (_, &site))| (Some(number), Some(site)));
+        let all: Vec<_> = std::iter::once((None, None)).chain(inlined).collect();
+        let number: HashMap<_, _> = all.iter().enumerate().map(|(number, (path, _))| (*path, number)).collect();
+        let counter: Vec<usize> = owner.iter().map(|path| number[path]).collect();
+        // Where there is one, nothing comes between.
+        let told = if all.len() > 1 { flow.ends_of_loops(&counter) } else { vec![Vec::new(); flow.blocks.len()] };
+        (all.into_iter().map(|(path, site)| of(path, site)).collect(), told)
     }
 }
 
@@ -334,6 +392,9 @@ impl Counting<'_> {
                 values.push(at_start(self.runtime, &self.flow, counter, number));
                 holds.push(counter.holds[number] || counter.weights[number] != 0);
             }
+            for index in std::mem::take(&mut self.told[number]).into_iter().filter(|&index| holds[index]) {
+                values[index] = self.tell(index, number, values[index], &here);
+            }
             let mut left = false;
             for instruction in here {
                 if ends(instruction) && !left {
@@ -379,6 +440,31 @@ impl Counting<'_> {
                 }
             }
             self.runtime.constant(-potential)
+        }
+    }
+
+    /// Tells what was executed so far where a loop has ended before this block, if it is much; gives the accumulator to go on with.
+    unsafe fn tell(&mut self, index: usize, number: usize, value: LLVMValueRef, here: &[LLVMValueRef]) -> LLVMValueRef {
+        // SAFETY: as in `instrument`.
+        unsafe {
+            let first = here.iter().find(|&&instruction| LLVMGetInstructionOpcode(instruction) != LLVMPHI);
+            // An exception's end of the loop is told later.
+            let Some(&at) = first.filter(|&&first| LLVMGetInstructionOpcode(first) != LLVMLandingPad) else {
+                return value;
+            };
+            let &Runtime { builder, nowhere, .. } = self.runtime;
+            let counter = &self.counters[index];
+            let potential = counter.potentials[number];
+            LLVMPositionBuilderBefore(builder, at);
+            let executed = self.runtime.plus(value, potential);
+            if !LLVMIsAConstant(executed).is_null() {
+                return value;
+            }
+            let (much, nothing) = (self.runtime.constant(MUCH as i64), self.runtime.constant(0));
+            let is_much = LLVMBuildICmp(builder, LLVMIntUGE, executed, much, c"".as_ptr());
+            let left = LLVMBuildSelect(builder, is_much, nothing, executed, c"".as_ptr());
+            self.choices.push((left, counter.site.unwrap_or(nowhere)));
+            self.runtime.plus(left, -potential)
         }
     }
 

@@ -31,6 +31,10 @@ pub struct Source {
     pub file: *const c_char,
     /// Its length.
     pub file_length: usize,
+    /// The folder that the file's path begins in.
+    pub folder: *const c_char,
+    /// Its length.
+    pub folder_length: usize,
     /// Source line.
     pub line: u32,
 }
@@ -87,6 +91,8 @@ declare! {
     fn poise_widen_function(function: LLVMValueRef);
     /// Replaces accumulators of loops by closed forms where possible; may erase any of the phis.
     fn poise_close(analyses: *mut Analyses, function: LLVMValueRef, phis: *const LLVMValueRef, count: usize);
+    /// Calls `inlined` with `site` and what an accumulator holds, where `left`, which chooses between nothing and that, chooses nothing.
+    fn poise_tell(left: LLVMValueRef, site: LLVMValueRef, inlined: LLVMValueRef);
     /// Lets a call write memory.
     fn poise_widen_call(instruction: LLVMValueRef);
     /// The functions that an instruction was inlined from, outermost first, at most `room` of them; gives their number.

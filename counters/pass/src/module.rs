@@ -30,6 +30,9 @@ const INSTRUMENTED: &CStr = c"poise-instrumented";
 pub unsafe fn instrument(module: LLVMModuleRef, analyses: *mut Analyses) -> bool {
     // SAFETY: the caller's promise.
     unsafe {
+        if !is_of_host(module) {
+            return false;
+        }
         let functions = countable(module);
         if functions.is_empty() {
             return false;
@@ -56,6 +59,16 @@ pub unsafe fn instrument(module: LLVMModuleRef, analyses: *mut Analyses) -> bool
         LLVMDisposeBuilder(runtime.builder);
         true
     }
+}
+
+/// Processors whose code is not of a program that the runtime could be in: a GPU's, the kernel's or the web's.
+const DEVICES: [&str; 8] = ["nvptx", "amdgcn", "amdil", "r600", "spir", "bpf", "wasm", "dxil"];
+
+/// Whether the module is of a program for a computer: compilers make code for devices in between, with the same options.
+unsafe fn is_of_host(module: LLVMModuleRef) -> bool {
+    // SAFETY: the module is valid; LLVM's text ends with a NUL and lives as long.
+    let triple = unsafe { CStr::from_ptr(LLVMGetTarget(module)) }.to_string_lossy();
+    !DEVICES.iter().any(|device| triple.starts_with(device))
 }
 
 /// What a list of LLVM's holds.

@@ -2,6 +2,7 @@
 //! for their callers.
 
 use std::collections::{HashMap, HashSet};
+use std::path::{Component, Path, PathBuf};
 
 use cpp_demangle::{DemangleOptions, Symbol};
 use llvm_sys::core::*;
@@ -130,9 +131,28 @@ pub unsafe fn verdict(filter: &Filter, linker_name: &str, description: LLVMMetad
         return Verdict::Open;
     }
     // SAFETY: the caller's promise.
-    let file = unsafe { described(description) }.and_then(|(_, file, _)| file);
-    let file = file.map(|file| String::from_utf8_lossy(&file).into_owned());
-    filter.verdict(&for_people(linker_name), linker_name, file.as_deref())
+    let described = unsafe { described(description) }.unwrap_or_default();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    // Patterns may begin where the name does that the compiler was given, or with a slash.
+    let file = described.file.map(|file| text(&file));
+    let whole = file.as_ref().map(|file| plain(&Path::new(&text(&described.folder)).join(file)));
+    let files: Vec<String> = file.into_iter().chain(whole).collect();
+    filter.verdict(&for_people(linker_name), linker_name, &files)
+}
+
+/// A path without `.` and `..`, which builds outside of the sources have.
+fn plain(path: &Path) -> String {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                plain.pop();
+            }
+            part => plain.push(part),
+        }
+    }
+    plain.display().to_string()
 }
 
 /// A function's names as people read them, with and without the list of its arguments; the linker's where it is no name of C++.

@@ -103,7 +103,7 @@ impl Paths {
             let mut verdicts = HashMap::new();
             for function in all {
                 verdicts.entry(function).or_insert_with(|| {
-                    let (name, ..) = described(function).unwrap_or_default();
+                    let name = described(function).unwrap_or_default().name;
                     nodes::verdict(filter, &String::from_utf8_lossy(&name), function)
                 });
             }

@@ -55,7 +55,8 @@ extern _Thread_local const struct poise_inlined *poise_site __attribute__((tls_m
 /* Inlined functions. Before each call, a function that has inlined ones stores into `poise_site` in which of them the call stands, or NULL;
  * what poise_enter enters goes below it. poise_enter clears it, and the matching poise_leave puts it back, so that all that one call of a library
  * calls back goes below. poise_inlined counts `blocks` for one of them below the current call
- * path; they are not to be added to poise_thread.blocks. */
+ * path, NULL being that itself; they are not to be added to poise_thread.blocks. It is called wherever control may leave the function, and
+ * where a loop has ended and an accumulator holds 4096 blocks or more, so that bins of effort know when these were executed. */
 void poise_inlined(const struct poise_inlined *inlined, uint64_t blocks);
 
 /* Enters `region` below the current call path; the result goes to the matching poise_leave. Leaving an outer token

@@ -15,6 +15,7 @@ mod openmp;
 mod phases;
 mod process;
 mod real;
+mod sanitizers;
 mod stack;
 mod starts;
 mod thread;
@@ -33,14 +34,18 @@ use thread::calls;
 pub use inlined::Inlined;
 use inlined::Token;
 pub use marks::{Mark, Marks};
+use sanitizers::Unchecked;
 pub use tree::Region;
 pub use waiting::Stamp;
 
-/// Runs `cold`, giving `default` should it panic, and leaves errno as it was.
+/// Runs `cold`, giving `default` should it panic, and leaves errno as it was. What calls the C library with memory of this library's does
+/// it in here.
 fn shielded<T>(default: T, cold: impl FnOnce() -> T + std::panic::UnwindSafe) -> T {
     // SAFETY: glibc's errno location is valid for the calling thread's life.
     let (errno, saved) = unsafe { (libc::__errno_location(), *libc::__errno_location()) };
+    let unchecked = Unchecked::now();
     let result = catch_unwind(cold).unwrap_or(default);
+    drop(unchecked);
     // SAFETY: as above; same thread.
     unsafe { *errno = saved };
     result
@@ -185,9 +190,11 @@ pub extern "C" fn poise_awaited(entry: &mut Stamp, other: &Stamp, cost: u64, is_
 /// `what` must be NUL-terminated.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn poise_fail(what: *const c_char, is_waiting: c_int) {
-    // SAFETY: the caller's promise.
-    let what = unsafe { std::ffi::CStr::from_ptr(what) }.to_string_lossy().into_owned();
-    shielded((), move || if is_waiting != 0 { process::say_of_waiting(&what) } else { process::fail(&what) });
+    shielded((), move || {
+        // SAFETY: the caller's promise.
+        let what = unsafe { std::ffi::CStr::from_ptr(what) }.to_string_lossy();
+        if is_waiting != 0 { process::say_of_waiting(&what) } else { process::fail(&what) }
+    });
 }
 
 /// The clock, in ticks; see `poise_runtime.h`.
@@ -313,6 +320,12 @@ pub extern "C" fn poise_output_path() -> *const c_char {
 /// Runs when the library is loaded.
 extern "C" fn start() {
     shielded((), process::start);
+    if process::is_active() {
+        sanitizers::at_death(|ends| {
+            let died = || process::fail("the program was ended by its sanitizer");
+            shielded((), if ends { process::finish } else { died });
+        });
+    }
     marks::start();
 }
 

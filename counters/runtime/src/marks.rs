@@ -113,9 +113,9 @@ unsafe fn region(mark: &Mark) -> *const Region {
     if !known.is_null() {
         return known;
     }
+    let name = mark.name;
     // SAFETY: the caller's promise.
-    let name = unsafe { CStr::from_ptr(mark.name) };
-    let region = find(name);
+    let region = shielded(std::ptr::null(), move || find(unsafe { CStr::from_ptr(name) }));
     mark.region.store(region.cast_mut(), Ordering::Release);
     region
 }
@@ -140,14 +140,9 @@ fn find(name: &CStr) -> *const Region {
             next = named.next;
         }
         if made.is_null() {
-            made = shielded(null_mut(), || {
-                let name = name.to_owned();
-                let region = Region { name: name.as_ptr(), file: std::ptr::null(), line: 0, kind: 2, flags: 0 };
-                Box::into_raw(Box::new(Named { region, next: null_mut(), name }))
-            });
-            if made.is_null() {
-                return std::ptr::null();
-            }
+            let name = name.to_owned();
+            let region = Region { name: name.as_ptr(), file: std::ptr::null(), line: 0, kind: 2, flags: 0 };
+            made = Box::into_raw(Box::new(Named { region, next: null_mut(), name }));
         }
         // SAFETY: only this thread knows it yet.
         unsafe { (*made).next = first };

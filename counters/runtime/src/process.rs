@@ -18,6 +18,7 @@ use crate::clock::{Instant, Scale, Source};
 use crate::marks;
 use crate::noise;
 use crate::phases;
+use crate::sanitizers;
 use crate::shielded;
 use crate::stack;
 use crate::thread;
@@ -250,6 +251,7 @@ pub fn register(block: usize) -> *mut Tree {
     }
     let tree = Box::into_raw(Box::new(Tree::new(block)));
     threads().live.push(tree);
+    sanitizers::begin();
     if let Err(what) = checkpoint::begin() {
         say(&format!("POISE_CHECKPOINT: {what}; there are no checkpoints."));
     }
@@ -379,9 +381,12 @@ pub fn take_coroutine(rank: u32) -> Option<Vec<u8>> {
     Some(with_metadata(&totals, rank, settings).encode())
 }
 
-/// The process ends: writes the profile unless somebody else does.
+/// The process ends: writes the profile unless somebody else does. Once, whoever sees the end first.
 pub fn finish() {
-    let Some(settings) = SETTINGS.get().filter(|_| is_active()) else { return };
+    static FINISHED: AtomicBool = AtomicBool::new(false);
+    let Some(settings) = SETTINGS.get().filter(|_| is_active() && !FINISHED.swap(true, Ordering::Relaxed)) else {
+        return;
+    };
     if CLAIMED.load(Ordering::Relaxed) {
         if !TAKEN.load(Ordering::Relaxed) {
             fail("MPI_Finalize was never reached");

@@ -10,9 +10,8 @@ use std::arch::global_asm;
 use std::ffi::{c_int, c_void};
 
 use crate::real::Real;
-use crate::shielded;
-use crate::thread;
 use crate::tree::{Node, Region};
+use crate::{process, shielded, thread};
 
 /// What threads run. Unwinding passes: pthread_exit and cancellation leave a thread that way.
 type Routine = unsafe extern "C-unwind" fn(*mut c_void) -> *mut c_void;
@@ -41,17 +40,22 @@ unsafe extern "C" {
     static poise_wrapped_create: Option<Create>;
 }
 
-/// What a new thread is to do, and for whom.
-struct Start<F> {
-    routine: F,
+/// What a new thread is to do, and for whom: made by the starter, and freed when the thread first needs its call path or ends. Until the
+/// program's function runs, nothing is allocated or freed on the new thread: where another library's memory functions stand in
+/// front of the C library's, that library may not know the thread yet (ThreadSanitizer's ends the program then).
+pub struct Start {
+    /// The program's function, of either type.
+    routine: *const c_void,
     argument: *mut c_void,
-    path: Vec<*const Region>,
+    /// The regions of the starter's call path, outermost first.
+    pub path: Vec<*const Region>,
 }
 
 /// The start of a thread that belongs to the current call path; null where there is none, or no memory.
-fn start<F: Copy + std::panic::UnwindSafe>(routine: F, argument: *mut c_void) -> *mut Start<F> {
+fn start(routine: *const c_void, argument: *mut c_void) -> *mut Start {
     let node = thread::origin();
-    if node.is_null() {
+    // A forked child has call paths, too, of which nobody will ask.
+    if node.is_null() || !process::is_active() {
         return std::ptr::null_mut();
     }
     shielded(std::ptr::null_mut(), move || {
@@ -65,28 +69,27 @@ fn start<F: Copy + std::panic::UnwindSafe>(routine: F, argument: *mut c_void) ->
 ///
 /// # Safety
 /// `start` must come from [`start`] and be used once.
-unsafe fn begin<F: Copy>(start: *mut Start<F>) -> (F, *mut c_void) {
-    // SAFETY: the caller's promise.
-    let start = unsafe { Box::from_raw(start) };
-    let Start { routine, argument, path } = *start;
-    // A panic, which only a lack of memory could cause, must not unwind into the program.
-    shielded((), move || thread::starts(path));
+unsafe fn begin(start: *mut Start) -> (*const c_void, *mut c_void) {
+    // SAFETY: the caller's promise; nobody else has it yet.
+    let (routine, argument) = unsafe { ((*start).routine, (*start).argument) };
+    thread::starts(start);
     (routine, argument)
 }
 
 unsafe extern "C-unwind" fn pthread_begins(start: *mut c_void) -> *mut c_void {
-    // SAFETY: the pointer is what the function below gave the thread. Nothing is left to drop here when it unwinds.
+    // SAFETY: the pointer is what the function below gave the thread, with a function of this type. Nothing is left to drop here when
+    // it unwinds.
     unsafe {
-        let (routine, argument) = begin::<Routine>(start.cast());
-        routine(argument)
+        let (routine, argument) = begin(start.cast());
+        std::mem::transmute::<*const c_void, Routine>(routine)(argument)
     }
 }
 
 unsafe extern "C-unwind" fn thrd_begins(start: *mut c_void) -> c_int {
     // SAFETY: as above.
     unsafe {
-        let (routine, argument) = begin::<Thrd>(start.cast());
-        routine(argument)
+        let (routine, argument) = begin(start.cast());
+        std::mem::transmute::<*const c_void, Thrd>(routine)(argument)
     }
 }
 
@@ -110,7 +113,7 @@ pub unsafe extern "C-unwind" fn __wrap_pthread_create(
                 address => std::mem::transmute::<*mut c_void, Create>(address),
             },
         };
-        let start = start(routine, argument);
+        let start = start(routine as *const c_void, argument);
         if start.is_null() {
             return create(thread, attributes, routine, argument);
         }
@@ -134,7 +137,7 @@ pub unsafe extern "C-unwind" fn __wrap_thrd_create(thread: *mut c_void, routine:
             address if address.is_null() => THRD_CREATE.missing(),
             address => std::mem::transmute::<*mut c_void, ThrdCreate>(address),
         };
-        let start = start(routine, argument);
+        let start = start(routine as *const c_void, argument);
         if start.is_null() {
             return create(thread, routine, argument);
         }

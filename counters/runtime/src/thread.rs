@@ -8,7 +8,8 @@ use std::ptr::{null, null_mut};
 
 use crate::inlined::{self, Inlined, Place, Site, Token};
 use crate::marks::Open;
-use crate::phases::Bins;
+use crate::phases::{Bins, Done};
+use crate::starts::Start;
 use crate::tree::{Node, Region, Tree};
 use crate::waiting::Polls;
 use crate::{clock, marks, noise, phases, process, shielded, stack, words};
@@ -84,6 +85,31 @@ fn here() -> *mut Thread {
     words::address!("poise_thread")
 }
 
+/// Writes `new` into a word where `old` is in it, and says whether it was. No signal's handler of this thread can come in between; other threads do not
+/// have the word, so that no bus is locked for it.
+///
+/// # Safety
+/// The word must be this thread's, and aligned.
+#[inline(always)]
+unsafe fn exchange(word: *mut u64, old: u64, new: u64) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    {
+        let was: u64;
+        // SAFETY: the instruction reads and writes the word alone, which is the caller's promise.
+        unsafe {
+            std::arch::asm!("cmpxchg qword ptr [{word}], {new}", word = in(reg) word, new = in(reg) new, inout("rax") old => was, options(nostack));
+        }
+        was == old
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    {
+        use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+        // SAFETY: the caller's promise.
+        let word = unsafe { AtomicU64::from_ptr(word) };
+        word.compare_exchange(old, new, Relaxed, Relaxed).is_ok()
+    }
+}
+
 impl Thread {
     /// Adds blocks and time since the last attribution to the current node, which must not be null.
     #[inline(always)]
@@ -92,10 +118,9 @@ impl Thread {
         // SAFETY: nodes live as long as their thread, and `current` is one of them.
         let node = unsafe { &*self.current };
         // Clocks of different cores may disagree by a little after a migration.
-        let (blocks, ticks) = (self.blocks.wrapping_sub(self.mark), now.saturating_sub(self.last));
+        let (blocks, ticks) = (self.counted(), now.saturating_sub(self.last));
         node.blocks.add(blocks);
         node.ticks.add(ticks);
-        self.mark = self.blocks;
         self.last = now;
         if self.polls & ARMED != 0 {
             let node = self.current;
@@ -106,8 +131,34 @@ impl Thread {
             // Not while it may have been polling, which leaves no trace in the bins.
             // SAFETY: the bins are this thread's.
             let bins = unsafe { &mut *bins_of(self) };
-            phases::advance(bins, self.current, (blocks, ticks), self.blocks, now, &mut self.busy);
+            let done = Done { node: self.current, blocks, timed: self.current, ticks };
+            phases::advance(bins, done, self.blocks, now, &mut self.busy);
         }
+    }
+
+    /// Blocks that are not attributed yet, which the caller attributes now. A signal's handler may come in between anywhere: one that
+    /// attributes has moved the mark, and what one only counts is attributed later.
+    #[inline(always)]
+    fn counted(&mut self) -> u64 {
+        let (blocks, mark) = (&raw const self.blocks, &raw mut self.mark);
+        loop {
+            // SAFETY: both words are this thread's. Volatile, since handlers change them, of which the compiler knows nothing.
+            let (before, now) = unsafe { (mark.read_volatile(), blocks.read_volatile()) };
+            // SAFETY: as above.
+            if unsafe { exchange(mark, before, now) } {
+                return now.wrapping_sub(before);
+            }
+        }
+    }
+
+    /// Adds the time since the last attribution to the current node, which must not be null, and gives it.
+    fn attribute_time(&mut self) -> u64 {
+        let now = clock::now();
+        let ticks = now.saturating_sub(self.last);
+        // SAFETY: as in `attribute`.
+        unsafe { (*self.current).ticks.add(ticks) };
+        self.last = now;
+        ticks
     }
 
     /// Makes `node` the current one, which always has its part in the current bin.
@@ -274,7 +325,7 @@ pub fn inlined(inlined: *const Inlined, blocks: u64) {
         return;
     }
     // SAFETY: the token is of this thread's tree.
-    let node = unsafe { thread.place(inlined).inside() };
+    let node = if inlined.is_null() { thread.current } else { unsafe { thread.place(inlined).inside() } };
     // What is counted here is no part of what will be attributed to the current node, and of all else it is.
     thread.blocks = thread.blocks.wrapping_add(blocks);
     thread.mark = thread.mark.wrapping_add(blocks);
@@ -286,10 +337,12 @@ pub fn inlined(inlined: *const Inlined, blocks: u64) {
             polls.note(node, blocks, 0);
         }
     } else {
-        // What the current node has counted since it was attributed comes later.
         // SAFETY: the bins are this thread's.
         let bins = unsafe { &mut *bins_of(thread) };
-        phases::advance(bins, node, (blocks, 0), thread.mark, thread.last, &mut thread.busy);
+        let ticks = if bins.want_time_of(blocks) { thread.attribute_time() } else { 0 };
+        // What the current node has counted since it was attributed comes later.
+        let done = Done { node, blocks, timed: thread.current, ticks };
+        phases::advance(bins, done, thread.mark, thread.last, &mut thread.busy);
         thread.prepare(thread.current);
     }
 }
@@ -362,7 +415,7 @@ impl Thread {
         }
         self.tree = null_mut();
         // SAFETY: only `starts` sets the bit, with the address of a box that is forgotten here.
-        *unsafe { Box::from_raw((noted & !ARMED) as *mut Vec<*const Region>) }
+        unsafe { Box::from_raw((noted & !ARMED) as *mut Start) }.path
     }
 
     /// Frees what may have been polling.
@@ -375,13 +428,14 @@ impl Thread {
     }
 }
 
-/// Notes that this thread was started from the call path with the regions `path`, outermost first. It gets a tree when
-/// it enters something, or when it ends if it has counted something by then: many threads do neither.
-pub fn starts(path: Vec<*const Region>) {
+/// Notes how this thread was started, in a box that is the thread's from now on. It gets a tree when it enters something, or
+/// when it ends if it has counted something by then: many threads do neither. Allocates and frees nothing, see [`Start`]: a box that
+/// cannot be noted, for lack of memory, stays where it is.
+pub fn starts(start: *mut Start) {
     // SAFETY: as in `enter`.
     let thread = unsafe { &mut *here() };
     if thread.current.is_null() && thread.tree.is_null() && process::watch(std::ptr::from_mut(thread) as usize) {
-        thread.tree = (Box::into_raw(Box::new(path)) as usize | ARMED) as *mut Tree;
+        thread.tree = (start as usize | ARMED) as *mut Tree;
     }
 }
 

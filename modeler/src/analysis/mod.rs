@@ -27,6 +27,8 @@ pub use read::{Selection, TableInput, read};
 pub use table::{Column, Table, Values};
 pub use tree::{Node, Question, Split, Tree, TreeLimits};
 
+use std::collections::BTreeMap;
+
 use rand::seq::SliceRandom;
 use tree::{Feature, Training, features};
 
@@ -139,6 +141,7 @@ pub fn analyze(table: &Table, plan: &Plan) -> Result<Analysis, AnalysisError> {
         normalize(&mut kept, how);
     }
     let factors = varying(&kept, candidates, &mut notes)?;
+    let factors = if plan.factors.is_some() { factors } else { without_echoes(&kept, factors, &mut notes) };
     let categories = Categories::of(&kept.columns[metric], plan.rule, plan.scale).map_err(AnalysisError::Data)?;
     if categories.labels.len() < 2 {
         let what = format!("All rows are in one category of `{}`, so there is nothing to tell apart.", plan.metric);
@@ -234,6 +237,38 @@ fn varying(table: &Table, factors: Vec<usize>, notes: &mut Vec<String>) -> Resul
         ));
     }
     Ok(kept)
+}
+
+/// Leaves out variables of the environment that another factor determines, as it does those that a study fills in from its
+/// parameters. Columns that say the same share what they explain, so that none of them seems to matter.
+fn without_echoes(table: &Table, factors: Vec<usize>, notes: &mut Vec<String>) -> Vec<usize> {
+    let name = |index: usize| table.columns[index].name.as_str();
+    let is_variable = |&index: &usize| name(index).starts_with("environment.");
+    let (variables, mut kept): (Vec<usize>, Vec<usize>) = factors.into_iter().partition(is_variable);
+    let mut echoes: BTreeMap<usize, Vec<String>> = BTreeMap::new();
+    for variable in variables {
+        match kept.iter().find(|&&factor| determines(table, factor, variable)) {
+            Some(&factor) => echoes.entry(factor).or_default().push(format!("`{}`", name(variable))),
+            None => kept.push(variable),
+        }
+    }
+    for (factor, variables) in echoes {
+        let (are, list) = (if variables.len() == 1 { "is" } else { "are" }, findings::list(&variables));
+        notes.push(format!("{list} {are} the same wherever `{}` is, and {are} left out.", name(factor)));
+    }
+    kept.sort_unstable();
+    kept
+}
+
+/// Whether rows that are alike in one column are alike in another, and there are such rows.
+fn determines(table: &Table, one: usize, other: usize) -> bool {
+    let (one, other) = (&table.columns[one], &table.columns[other]);
+    let mut known: BTreeMap<String, String> = BTreeMap::new();
+    let is_alike = |row: usize| {
+        let cell = other.cell(row);
+        *known.entry(one.cell(row)).or_insert_with(|| cell.clone()) == cell
+    };
+    (0..table.rows()).all(is_alike) && 2 * known.len() <= table.rows()
 }
 
 /// One line for all columns that do not vary; those of the environment are counted, as there are many.

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::table::{Column, Table, Values};
 use crate::experiment::{CallPathId, Experiment, OverRanks};
-use crate::formats::{self, ErrorKind, Place, ReadError, ReadOptions, ReadWarning, run_folders};
+use crate::formats::{self, ErrorKind, Place, ReadError, ReadOptions, ReadWarning, engines, run_folders};
 
 /// What of an experiment becomes metrics.
 #[derive(Clone, Debug)]
@@ -35,6 +35,7 @@ pub struct TableInput {
 /// # Errors
 /// An input cannot be read or is no table, inputs differ in their columns, or the call path is in none of them.
 pub fn read(inputs: &[PathBuf], options: &ReadOptions, selection: &Selection) -> Result<TableInput, ReadError> {
+    of_one_engine(inputs)?;
     let mut warnings = Vec::new();
     let mut tables = Vec::new();
     for input in inputs {
@@ -48,6 +49,24 @@ pub fn read(inputs: &[PathBuf], options: &ReadOptions, selection: &Selection) ->
         return Err(ReadError::new(ErrorKind::NotModelable, place, "there is not one row"));
     }
     Ok(TableInput { table, warnings })
+}
+
+/// Refuses runs of several engines, whose basic blocks are not the same, so that the engine would explain what parameters seem to.
+fn of_one_engine(inputs: &[PathBuf]) -> Result<(), ReadError> {
+    let profiles = |input: &PathBuf| match input.is_dir() {
+        true => run_folders(input),
+        false => input.extension().filter(|e| *e == "poise").map(|_| input.clone()).into_iter().collect(),
+    };
+    // What cannot be read is told when its row is.
+    let read = |path: PathBuf| formats::measured_runs(&path).unwrap_or_default();
+    let engine = |run: formats::MeasuredRun| (run.name, engines::engine(&run.profile).to_owned());
+    let found: Vec<(String, String)> = inputs.iter().flat_map(profiles).flat_map(read).map(engine).collect();
+    match engines::several(found.iter().map(|(name, engine)| (name.as_str(), engine.as_str()))) {
+        Some(what) => Err(ReadError::new(ErrorKind::Malformed, Place::file(&found[0].0), what)
+            .expected("runs of one engine")
+            .advice("Give those of one engine alone")),
+        None => Ok(()),
+    }
 }
 
 fn one(
@@ -214,13 +233,19 @@ fn recorded(path: &Path) -> Result<Vec<Cell>, ReadError> {
     Ok(cells)
 }
 
-/// Scalars by their dotted names; arrays are no columns, and our own variables describe how a run was measured.
+/// Scalars by their dotted names; arrays are no columns, and our own variables describe how a run was measured. Slurm's
+/// describe its job, by what was asked for and by number: nobody chose them.
 fn flatten(name: &str, value: &Value, chosen: bool, cells: &mut Vec<Cell>) {
     let mut push = |text: String, chosen: bool| cells.push((name.to_owned(), text, String::new(), chosen));
     match value {
         Value::Object(members) => {
             for (key, value) in members.iter().filter(|(key, _)| !key.starts_with("POISE_")) {
-                flatten(&format!("{name}.{key}"), value, chosen || name == "environment", cells);
+                let (name, is_environment) = (format!("{name}.{key}"), name == "environment");
+                let from = cells.len();
+                flatten(&name, value, chosen || is_environment, cells);
+                if is_environment && key.starts_with("SLURM_") {
+                    cells[from..].iter_mut().for_each(|cell| cell.3 = false);
+                }
             }
         }
         Value::String(text) => push(text.clone(), true),
@@ -307,7 +332,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("run.json");
         let text = r#"{"schema": "x", "parameters": {"p": 4, "flag": "-O2"}, "repetition": 2, "host": "node1",
-            "environment": {"OMP_NUM_THREADS": "2", "POISE_CLOCK": "wall"}, "machine": {"load": 0.5, "governor": "performance"},
+            "environment": {"OMP_NUM_THREADS": "2", "POISE_CLOCK": "wall", "SLURM_NTASKS": "4"}, "machine": {"load": 0.5, "governor": "performance"},
             "command": ["a"], "configuration": "9f2c", "started_unix_seconds": 1700000000, "seconds": 1.5}"#;
         fs::write(&path, text).unwrap();
         let cells: Vec<(String, String, bool)> =
@@ -317,6 +342,7 @@ mod tests {
             ("host", "node1", true),
             ("machine.governor", "performance", true),
             ("machine.load", "0.5", false),
+            ("environment.SLURM_NTASKS", "4", false),
         ]);
         expected.extend([("repetition", "2", true), ("seconds", "1.5", false)]);
         let mut cells = cells;

@@ -240,12 +240,39 @@ fn what_names_single_runs_explains_none_of_them() {
     let job = |i: usize| (4000 + i).to_string();
     let cells = |of: &dyn Fn(usize) -> String| (0..160).map(of).collect::<Vec<String>>();
     table.columns.push(Column::of_cells("environment.SLURM_JOB_ID", cells(&job), true));
-    table.columns.push(Column::of_cells("environment.OMP_NUM_THREADS", cells(&|i| (1 + i % 2).to_string()), true));
+    table.columns.push(Column::of_cells("environment.OMP_NUM_THREADS", cells(&|i| (1 + i / 7 % 2).to_string()), true));
     let found = analyze(&table, &plan()).unwrap();
     let factors: Vec<&str> = found.factors.iter().map(|&c| found.table.columns[c].name.as_str()).collect();
     assert_eq!(factors, ["p", "n", "node", "environment.OMP_NUM_THREADS"]);
     let note = "`environment.SLURM_JOB_ID` has 160 different values in 160 rows and is left out.";
     assert!(found.notes.iter().any(|n| n == note), "{:?}", found.notes);
+}
+
+/// A study that fills in variables from its parameters is explained as one without them.
+#[test]
+fn variables_that_follow_a_parameter_share_nothing_with_it() {
+    let alone = analyze(&table(), &plan()).unwrap();
+    let mut table = table();
+    let of = |table: &Table, name: &str, text: &str| {
+        let column = &table.columns[table.find(name).unwrap()];
+        (0..table.rows()).map(|row| format!("{text}{}", column.cell(row))).collect::<Vec<String>>()
+    };
+    let echoes = [("OMP_NUM_THREADS", "p", ""), ("OMP_PLACES", "p", "cores-"), ("OMPI_SIZE", "n", "")];
+    for (name, parameter, text) in echoes {
+        let cells = of(&table, parameter, text);
+        table.columns.insert(0, Column::of_cells(&format!("environment.{name}"), cells, true));
+    }
+    let found = analyze(&table, &plan()).unwrap();
+    let names =
+        |found: &Analysis| found.factors.iter().map(|&c| found.table.columns[c].name.clone()).collect::<Vec<_>>();
+    assert_eq!(names(&found), names(&alone));
+    assert_eq!((&found.tree.importance, found.tree.accuracy), (&alone.tree.importance, alone.tree.accuracy));
+    let said = |note: &str| assert!(found.notes.iter().any(|n| n == note), "{:?}", found.notes);
+    said("`environment.OMP_PLACES` and `environment.OMP_NUM_THREADS` are the same wherever `p` is, and are left out.");
+    said("`environment.OMPI_SIZE` is the same wherever `n` is, and is left out.");
+    // Who names them wants them.
+    let named = Plan { factors: Some(vec!["p".into(), "environment.OMP_NUM_THREADS".into()]), ..plan() };
+    assert_eq!(analyze(&table, &named).unwrap().factors.len(), 2);
 }
 
 #[test]

@@ -18,7 +18,7 @@ pub enum Bound {
 }
 
 /// How many times longer the chain must be than what units and front end take, or the other way round, for a verdict.
-const CLEAR: f64 = 1.25;
+pub(super) const CLEAR: f64 = 1.25;
 /// Instructions that are executed in fewer iterations are no part of the loop that is simulated.
 const USUAL: f64 = 0.5;
 /// Lines fetched from beyond the modelled caches in an iteration from which memory is doubted.
@@ -154,8 +154,11 @@ impl Loop {
         };
         let Some(bound) = Bound::of(schedule) else {
             return Err(format!(
-                "The loop in {place}: no chain and no unit stands out ({:.1} cycles simulated, {:.1} by {}).",
-                schedule.cycles, schedule.units, schedule.unit
+                "The loop in {place}: no chain and no unit stands out ({:.1} cycles simulated, {:.1} by {}{}).",
+                schedule.cycles,
+                schedule.units,
+                schedule.unit,
+                schedule.chain.map_or_else(String::new, |chain| format!(", {chain:.1} by the chain of its results"))
             ));
         };
         let absorbed = noise::of(noise, &place.function, &self.lines);
@@ -201,9 +204,9 @@ impl Loop {
         ];
         if let Some(chain) = schedule.chain {
             let code = schedule.chain_code.join("; ");
-            evidence.push(format!(
-                "The chain that llvm-mca names from one iteration to the next takes {chain:.0} cycles: {code}."
-            ));
+            let at_most = if schedule.chain_may_be_shorter { "at most " } else { "" };
+            let chain = cycles_of(chain);
+            evidence.push(format!("The chain from one iteration to the next takes {at_most}{chain}: {code}."));
         }
         evidence
     }
@@ -219,10 +222,36 @@ impl Loop {
             Some(class) if bound.classes().contains(&class) => {}
             Some(class) => doubt.push(format!("Noise injection says otherwise: {class}. What is measured counts more.")),
         }
-        if schedule.chain.is_some_and(|chain| schedule.cycles >= CLEAR * chain) {
+        // What keeps a unit busy needs no longer chain.
+        let throughput = schedule.units.max(schedule.front_end);
+        if schedule.chain.is_some_and(|chain| schedule.cycles >= CLEAR * chain.max(throughput)) {
             doubt.push(format!(
-                "llvm-mca names one chain, and an iteration takes {:.1} cycles: another may be longer.",
+                "An iteration takes {:.1} cycles, more than this chain: another may be longer.",
                 schedule.cycles
+            ));
+        }
+        if schedule.chain_may_be_shorter {
+            doubt.push(
+                "llvm-mca begins an instruction that loads and computes not before what makes its other operand has begun; processors load before that, and the chain and an iteration take less."
+                    .to_owned(),
+            );
+        }
+        if schedule.chain_by_move {
+            doubt.push(
+                "llvm-mca loses what this chain hands on through a move that the processor eliminates; the texts show it, and the cycles of an iteration are the chain's."
+                    .to_owned(),
+            );
+        }
+        if schedule.chain_by_memory {
+            doubt.push(
+                "The chain goes through memory: a load reads what an iteration before stored. llvm-mca takes loads for independent of stores; the cycles are those of a load and a store from and to the first-level cache, and processors that forward what is stored may take more or fewer."
+                    .to_owned(),
+            );
+        }
+        if let Some(aliased) = schedule.aliased {
+            doubt.push(format!(
+                "llvm-mca takes loads for independent of stores, and the addresses do not show whether they are: if loads read what was stored just before, an iteration takes up to {}.",
+                cycles_of(aliased)
             ));
         }
         if self.is_far() {
@@ -243,6 +272,13 @@ impl Loop {
     }
 }
 
+/// Cycles of an iteration: a chain over several of them may have half a one.
+fn cycles_of(chain: f64) -> String {
+    let tenths = format!("{chain:.1}");
+    let number = tenths.strip_suffix(".0").unwrap_or(&tenths);
+    format!("{number} {}", if number == "1" { "cycle" } else { "cycles" })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -259,6 +295,12 @@ mod tests {
         assert_eq!(of(2.1, 1.0, 2.0, Some(1.0)), Some(Bound::FrontEnd));
         assert_eq!(of(5.0, 4.0, 1.0, None), None, "something that is neither");
         assert_eq!(of(4.4, 4.0, 1.0, Some(4.4)), Some(Bound::Unit), "the chain is not clearly longer");
+    }
+
+    #[test]
+    fn cycles_that_are_not_whole_are_not_rounded() {
+        let told = [1.0, 1.02, 1.5, 2.5, 4.0, 10.04].map(cycles_of);
+        assert_eq!(told, ["1 cycle", "1 cycle", "1.5 cycles", "2.5 cycles", "4 cycles", "10 cycles"]);
     }
 
     #[test]

@@ -5,12 +5,15 @@
 //! What they look at is a run in QEMU's user mode with models of caches and of a branch predictor (`listing`); loops also at what
 //! llvm-mca ([`mca`]) and noise injection ([`noise`]) say of them. Each finding names its evidence and its doubt.
 
+mod chains;
 pub mod listing;
 mod loads;
 mod loops;
 pub mod mca;
+mod memory;
 pub mod noise;
 mod output;
+mod registers;
 mod traffic;
 
 use poise_profile::Profile;

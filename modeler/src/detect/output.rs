@@ -28,7 +28,10 @@ impl Detection {
             out.push('\n');
         }
         if self.findings.is_empty() {
-            out.push_str("Nothing was found.\n\n");
+            out.push_str(match self.notes.is_empty() {
+                true => "Nothing was found.\n\n",
+                false => "Nothing was found; what could not be looked at or is not clear stands at the end.\n\n",
+            });
         }
         for (title, table_) in self.tables() {
             let _ = writeln!(out, "{title}\n{}", table(&table_));
@@ -107,7 +110,7 @@ impl Detection {
             let branches = variant.branches.iter().filter(|b| b.outcomes.mispredicted > 0);
             let branches = rows(BRANCHES, branches.take(SHOWN).map(branch_row));
             let traffic = rows(TRAFFIC, variant.traffic.iter().take(SHOWN).map(traffic_row));
-            let names = ["Loops", "Branches that are hard to predict", "Memory"];
+            let names = ["Loops", "Branches, by wrong predictions", "Memory"];
             names.map(title).into_iter().zip([loops, branches, traffic]).filter(|(_, t)| !t.rows.is_empty())
         };
         self.variants.iter().flat_map(of).collect()
@@ -189,7 +192,7 @@ fn loop_json(looked_at: &Loop) -> Value {
         Some(Ok(s)) => (
             json!({
                 "processor": s.processor, "cycles": s.cycles, "units": s.units, "unit": s.unit, "front_end": s.front_end,
-                "chain": s.chain, "chain_code": s.chain_code, "waiting": s.waiting, "stalled": s.stalled
+                "chain": s.chain, "chain_code": s.chain_code, "chain_by_move": s.chain_by_move, "chain_by_memory": s.chain_by_memory, "aliased": s.aliased, "waiting": s.waiting, "stalled": s.stalled
             }),
             String::new(),
         ),

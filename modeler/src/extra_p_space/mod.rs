@@ -15,7 +15,7 @@ mod models;
 
 use crate::build::Data;
 use crate::experiment::{Experiment, Series};
-use crate::fit::{Skipped, few_points, one_value, too_few};
+use crate::fit::{Skipped, few_points, one_value};
 use crate::model::{Exponent, Factor, Kind, Model};
 use crate::roughness::Lines;
 use crate::warning;
@@ -132,7 +132,7 @@ const PLAIN_POINTS: usize = 5;
 fn special(experiment: &Experiment, series: &Series, kind: Kind, least: usize) -> Result<Model, Skipped> {
     let mut data = Data::new(experiment, series, &Arc::new(Lines::default()));
     let points = data.points.len();
-    if let Some(reason) = too_few(points, data.offered, least) {
+    if let Some(reason) = data.too_few(least) {
         let (callpath, metric) = (series.callpath, series.metric);
         return Err(Skipped { callpath, metric, reason, code: warning::TOO_FEW_POINTS });
     }

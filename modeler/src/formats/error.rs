@@ -107,6 +107,12 @@ impl ReadError {
         self
     }
 
+    /// Adds that the file was probably cut off.
+    #[must_use]
+    pub(super) fn cut_off(self) -> Self {
+        self.advice("Copy the file again; it was probably cut off")
+    }
+
     /// Adds every reader's reason.
     #[must_use]
     pub(super) fn reasons(mut self, reasons: Vec<(super::Format, String)>) -> Self {

@@ -11,7 +11,7 @@ use std::marker::PhantomData;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 
 use super::collect::Collector;
-use super::error::{AVERAGED, IGNORED, ReadError, STATISTICS_ONLY};
+use super::error::{AVERAGED, ErrorKind, IGNORED, Place, ReadError, STATISTICS_ONLY};
 use super::json::{Document, Step, first_object_keys, is_json_object};
 use super::source::Source;
 use super::{Detection, Format, Reader};
@@ -34,7 +34,7 @@ impl Reader for ExtraPJson {
         if has("schema") || has("params") {
             return Detection::no("its keys are those of another format");
         }
-        match has("measurements") || (has("callpaths") && has("coordinates")) {
+        match is_known(&keys) {
             true => Detection::Yes,
             false if complete => Detection::no("its object has no key `measurements`"),
             false => Detection::CannotTell("its object is long and its first keys are not those of Extra-P".into()),
@@ -45,12 +45,23 @@ impl Reader for ExtraPJson {
         let name = source.name.clone();
         let text = source.into_text()?;
         let document = Document { name: &name, text: &text };
-        if first_object_keys(text.as_bytes()).iter().any(|k| k == "coordinates") {
+        let keys = first_object_keys(text.as_bytes());
+        if !is_known(&keys) {
+            let what = "the format was not recognised: this JSON has neither `measurements` nor `callpaths` and `coordinates`, as Extra-P's has, nor the keys of another format";
+            return Err(ReadError::new(ErrorKind::NotRecognised, Place::file(&name), what));
+        }
+        if keys.iter().any(|k| k == "coordinates") {
             read_numbered(&document, into)
         } else {
             read_nested(&document, into, &mut |numbers| Ok(numbers.repetitions()))
         }
     }
+}
+
+/// Whether an object with these keys is one of the dialects.
+fn is_known(keys: &[String]) -> bool {
+    let has = |key: &str| keys.iter().any(|k| k == key);
+    has("measurements") || (has("callpaths") && has("coordinates"))
 }
 
 // The older dialect.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::collect::Collector;
 use super::error::{ErrorKind, IGNORED, Place, ReadError};
 use super::source::{Content, Source};
-use super::{Detection, Format, READERS, Reader, choose_any, profiles, run_folders, runs};
+use super::{Detection, Format, READERS, ReadOptions, Reader, choose_any, profiles, run_folders, runs};
 
 /// How much of a file decides what it is.
 const HEAD: u64 = 4096;
@@ -26,20 +26,24 @@ struct Contents {
 impl Contents {
     fn of(folder: &Path) -> Self {
         let mut contents = Self::default();
-        contents.add(folder, profiles::DEPTH);
+        contents.add(folder, folder, profiles::DEPTH);
         contents
     }
 
-    fn add(&mut self, folder: &Path, depth: usize) {
+    /// Adds what is in a folder of `all`.
+    fn add(&mut self, all: &Path, folder: &Path, depth: usize) {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();
         let visible = entries.filter(|entry| !entry.file_name().as_encoded_bytes().starts_with(b"."));
         let mut paths: Vec<PathBuf> = visible.map(|entry| entry.path()).collect();
         paths.sort();
         for path in paths {
             if path.is_dir() {
+                if profiles::leads_back(&path, all) {
+                    continue;
+                }
                 match folder_format(&path) {
                     Some(format) => self.known.push((path, format)),
-                    None if depth > 1 => self.add(&path, depth - 1),
+                    None if depth > 1 => self.add(all, &path, depth - 1),
                     None => {}
                 }
             } else {
@@ -162,6 +166,34 @@ pub(super) struct LeftOut {
     pub unknown: BTreeMap<String, usize>,
 }
 
+impl LeftOut {
+    fn name(&mut self, unknown: &[PathBuf]) {
+        for path in unknown {
+            let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+            *self.unknown.entry(name).or_default() += 1;
+        }
+    }
+}
+
+/// What is in a folder of which nothing could be read: the measurements that are not told already, each with what is wrong
+/// with it, and the rest.
+pub(super) fn seen(path: &Path, options: &ReadOptions, is_told: impl Fn(&Path) -> bool) -> LeftOut {
+    let mut seen = LeftOut::default();
+    if !path.is_dir() || folder_format(path).is_some() {
+        return seen;
+    }
+    let contents = Contents::of(path);
+    for (path, format) in contents.known.iter().filter(|(path, _)| !is_told(path)) {
+        let mut into = Collector::default();
+        into.options = ReadOptions { format: Some(*format), pattern: None, columns: None, ..options.clone() };
+        let reader = READERS.iter().find(|reader| reader.format() == *format);
+        let read = |source| reader.map_or(Ok(()), |reader| reader.read(source, &mut into));
+        seen.odd.extend(Source::open(path).and_then(read).err());
+    }
+    seen.name(&contents.unknown);
+    seen
+}
+
 /// What is not read of the input at `path`, if that is a folder of several runs.
 pub(super) fn left_out(path: &Path, format: Format) -> LeftOut {
     let mut left = LeftOut::default();
@@ -173,9 +205,6 @@ pub(super) fn left_out(path: &Path, format: Format) -> LeftOut {
         let place = Place::file(path.display().to_string());
         left.odd.push(ReadError::new(ErrorKind::NotRecognised, place, what));
     }
-    for path in &contents.unknown {
-        let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-        *left.unknown.entry(name).or_default() += 1;
-    }
+    left.name(&contents.unknown);
     left
 }

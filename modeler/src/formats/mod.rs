@@ -4,6 +4,7 @@
 mod collect;
 mod comparison;
 mod csv;
+pub(crate) mod engines;
 mod error;
 mod extra_p;
 mod extra_p_write;
@@ -45,6 +46,7 @@ pub use error::{EXPLANATIONS, ErrorKind, Place, RUN_LEFT_OUT, ReadError, ReadWar
 pub use extra_p_write::write_extra_p;
 pub(crate) use models::growth_text;
 pub use models::{ModelsWriter, PredictionAt, models_csv, models_json, predictions_json};
+pub use profiles::statistics_of_gem5;
 pub(crate) use regions::Names;
 pub(crate) use runs::run_folders;
 pub use runs::{MeasuredRun, measured_runs};
@@ -261,7 +263,7 @@ pub struct ReadOptions {
     /// [`Format::INCLUSIVE`] also inclusively; in the formats of [`Format::UNTOLD`] values stay as they are, and this says
     /// what they are.
     pub values: Option<Values>,
-    /// Roles of a table's columns, such as `p=parameter,time=metric,region=callpath`; with it inputs are tables.
+    /// Roles of a table's columns, such as `p=parameter,time=metric,region=callpath`; they count for inputs that are tables.
     pub columns: Option<String>,
 }
 
@@ -346,7 +348,7 @@ impl<'a> Gathered<'a> {
 
     /// Reads one more input; where that fails, part of it may have been added.
     fn add(&mut self, source: Source) -> Result<(), ReadError> {
-        let reader = match asked(self.options) {
+        let reader = match asked(self.options, &source) {
             Some(format) => reader_of(format, &source)?,
             None if self.is_survey => folders::choose_most(&source)?,
             None => folders::choose(&source, &mut self.collector)?,
@@ -389,9 +391,13 @@ impl<'a> Gathered<'a> {
     }
 }
 
-/// The format that all inputs are said to have.
-fn asked(options: &ReadOptions) -> Option<Format> {
-    options.format.or(options.columns.as_ref().map(|_| Format::Csv))
+/// The format that `source` is said to have. Roles of columns are for tables, and say nothing of what is certainly something else;
+/// lines of stacks and of blocks may look like those of tables.
+fn asked(options: &ReadOptions, source: &Source) -> Option<Format> {
+    const LINES: [Format; 3] = [Format::Csv, Format::Folded, Format::SimPoint];
+    let is_it = |reader: &&dyn Reader| !LINES.contains(&reader.format()) && reader.detect(source) == Detection::Yes;
+    let is_table = || options.columns.is_some() && !READERS.iter().any(is_it);
+    options.format.or_else(|| is_table().then_some(Format::Csv))
 }
 
 /// The error that values of this format cannot be read with those of the callees.

@@ -10,6 +10,7 @@ use poise_profile::{Metric as Counted, Node, OverRanks as Counts, Profile, Regio
 use serde::Deserialize;
 
 use super::collect::Collector;
+use super::engines;
 use super::error::{CONTRADICTION, ErrorKind, Place, RUN_LEFT_OUT, ReadError};
 use super::extrap_json::Pairs;
 use super::json::Document;
@@ -388,11 +389,30 @@ fn own_parameters(name: &str, profile: &Profile) -> Result<Vec<(String, f64)>, R
 
 pub(super) fn left_out(error: &ReadError) -> String {
     let expected = error.expected.as_ref().map_or(String::new(), |e| format!("; expected {e}"));
-    format!("The run was left out because {}{expected}.", error.what)
+    let advice = error.advice.as_ref().map_or(String::new(), |advice| format!(" {advice}."));
+    format!("The run was left out because {}{expected}.{advice}", error.what)
 }
 
-/// Takes out the runs that have other parameters than most, with the reason for each.
+/// Takes out the runs that have other parameters than most, or another engine, with the reason for each.
 pub(super) fn odd(runs: &mut Vec<Run>) -> Vec<ReadError> {
+    let mut errors = with_other_parameters(runs);
+    let named = |run: &Run| BTreeSet::from([engines::engine(&run.profile).to_owned()]);
+    let most = most_named(&runs.iter().map(named).collect::<Vec<_>>());
+    let (kept, others): (Vec<Run>, Vec<Run>) = std::mem::take(runs).into_iter().partition(|run| named(run) == most);
+    *runs = kept;
+    // Of two and two no engine counted most.
+    let word = if runs.len() > others.len() { "most" } else { "others" };
+    let error = |run: Run| {
+        let most = most.first().map_or("", String::as_str);
+        let what = format!("the run is counted by {}, and {word} by {most}", engines::engine(&run.profile));
+        ReadError::malformed(Place::file(&run.name), what).expected("the same engine throughout")
+    };
+    errors.extend(others.into_iter().map(error));
+    errors
+}
+
+/// Takes out the runs that have other parameters than most.
+fn with_other_parameters(runs: &mut Vec<Run>) -> Vec<ReadError> {
     let set = |run: &Run| run.parameters.iter().map(|(name, _)| name.clone()).collect::<BTreeSet<String>>();
     let most = most_named(&runs.iter().map(set).collect::<Vec<_>>());
     let (kept, others): (Vec<Run>, Vec<Run>) = std::mem::take(runs).into_iter().partition(|run| set(run) == most);
@@ -406,6 +426,12 @@ pub(super) fn odd(runs: &mut Vec<Run>) -> Vec<ReadError> {
 
 /// Adds complete runs, sorted by repetition so that repetitions keep their order.
 pub(super) fn add(mut runs: Vec<Run>, into: &mut Collector) -> Result<(), ReadError> {
+    if let Some(what) = engines::several(runs.iter().map(|run| (run.name.as_str(), engines::engine(&run.profile)))) {
+        let place = runs.first().map_or_else(|| Place::file("runs"), |run| Place::file(&run.name));
+        return Err(ReadError::malformed(place, what)
+            .expected("runs of one engine")
+            .advice("Give those of one engine alone"));
+    }
     runs.sort_by_key(|run| run.repetition);
     let names = Names::of(runs.iter().map(|run| &run.profile));
     for run in &runs {

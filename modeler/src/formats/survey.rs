@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use super::collect::Collector;
-use super::error::{ErrorKind, ReadError};
+use super::error::{ErrorKind, RUN_LEFT_OUT, ReadError, ReadWarning};
 use super::source::Source;
 use super::{Format, Gathered, Input, ReadOptions, asked, folders, profiles, runs};
 
@@ -34,10 +34,11 @@ pub fn survey(inputs: &[PathBuf], options: &ReadOptions) -> Survey {
             refused: None,
         };
     }
-    let format = asked(options).or_else(|| most_common(inputs));
+    let asked = |path: &PathBuf| asked(options, &Source::open(path).ok()?);
+    let format = inputs.iter().find_map(asked).or_else(|| most_common(inputs));
     // So the first input does not decide what the others should be.
     let (mut wanted, others): (Vec<&PathBuf>, Vec<&PathBuf>) =
-        inputs.iter().partition(|path| format.is_none() || detected(path) == format || asked(options).is_some());
+        inputs.iter().partition(|path| format.is_none() || detected(path) == format || asked(path).is_some());
     let mut odd: Vec<(usize, ReadError)> = Vec::new();
     let place_of = |path: &PathBuf| inputs.iter().position(|p| p == path).unwrap_or(usize::MAX);
     for path in others {
@@ -64,10 +65,18 @@ pub fn survey(inputs: &[PathBuf], options: &ReadOptions) -> Survey {
             let last = |error| (usize::MAX, error);
             odd.extend(runs::odd(&mut gathered.collector.runs).into_iter().map(last));
             odd.extend(profiles::odd(&mut gathered.collector.profiles, options).into_iter().map(last));
-            break gathered.finish().map_err(|nothing| match odd.first() {
-                Some((_, error)) if nothing.kind == ErrorKind::NotModelable => error.clone(),
-                _ => nothing,
-            });
+            let warnings = std::mem::take(&mut gathered.collector.warnings);
+            let unread: Vec<ReadError> = warnings.iter().filter(|w| w.code == RUN_LEFT_OUT).map(unread).collect();
+            gathered.collector.warnings = warnings;
+            break gathered
+                .finish()
+                .map_err(|nothing| match odd.first() {
+                    Some((_, error)) if nothing.kind == ErrorKind::NotModelable => error.clone(),
+                    // That no run could be read is what is wrong with the input.
+                    None if !unread.is_empty() => ReadError { kind: ErrorKind::Unreadable, ..nothing },
+                    _ => nothing,
+                })
+                .inspect_err(|_| odd.extend(unread.into_iter().map(last)));
         }
         // What a failed input may have added goes with everything else: the good ones are read again.
         odd.append(&mut bad);
@@ -77,8 +86,21 @@ pub fn survey(inputs: &[PathBuf], options: &ReadOptions) -> Survey {
         }
     };
     let mut unknown = BTreeMap::new();
+    if input.is_err() {
+        for path in inputs {
+            // A place may be inside of an archive or a folder, but `run1` is not inside of `run10`.
+            let is_name = |c: char| c.is_alphanumeric() || "._-".contains(c);
+            let is_inside = |file: &str, path: &Path| {
+                file.strip_prefix(&*path.to_string_lossy()).is_some_and(|rest| !rest.starts_with(is_name))
+            };
+            let is_told = |path: &Path| odd.iter().any(|(_, known)| is_inside(&known.place.file, path));
+            let seen = folders::seen(path, options, is_told);
+            odd.extend(seen.odd.into_iter().map(|error| (place_of(path), error)));
+            seen.unknown.into_iter().for_each(|(name, count)| *unknown.entry(name).or_default() += count);
+        }
+    }
     let refused = |path: &&PathBuf| folders::choose(&Source::open(path).ok()?, &mut Collector::default()).err();
-    let refused = if asked(options).is_some() { None } else { wanted.iter().find_map(refused) };
+    let refused = wanted.iter().filter(|path| asked(path).is_none()).find_map(refused);
     for path in wanted {
         let Ok(Input { format, .. }) = &input else { break };
         let left = folders::left_out(path, *format);
@@ -87,6 +109,12 @@ pub fn survey(inputs: &[PathBuf], options: &ReadOptions) -> Survey {
     }
     odd.sort_by_key(|(place, _)| *place);
     Survey { input, odd: odd.into_iter().map(|(_, error)| error).collect(), unknown, refused }
+}
+
+/// A run that a reader left out, where nothing else was read.
+fn unread(warning: &ReadWarning) -> ReadError {
+    let message = warning.message.trim_start_matches("The run was left out because ").trim_end_matches('.');
+    ReadError::new(ErrorKind::Unreadable, warning.place.clone(), message)
 }
 
 fn detected(path: &Path) -> Option<Format> {

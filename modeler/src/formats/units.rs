@@ -100,7 +100,7 @@ const ENDINGS: [&str; 14] = [
     "microseconds",
 ];
 /// Ends of names behind which `_sec` is part of a rate, as in `flop_sec`, `MB_sec` and `bytes_per_sec`.
-const RATES: [&str; 8] = ["per", "flop", "flops", "ops", "rate", "bandwidth", "throughput", "byte"];
+const RATES: [&str; 7] = ["per", "flop", "ops", "rate", "bandwidth", "throughput", "byte"];
 /// Sizes as names have them, in whatever case.
 const SIZES: [&str; 13] = ["kb", "mb", "gb", "tb", "kib", "mib", "gib", "tib", "bit", "bits", "kbit", "mbit", "gbit"];
 /// Ends of names behind which `_s` is seconds; behind others, as in `cells_s`, it is a rate as often.

@@ -1,5 +1,5 @@
-//! What kind of instructions a block of machine code holds: x86-64 decoded by iced-x86, AArch64 by yaxpeax-arm,
-//! RISC-V by Capstone.
+//! What kind of instructions a block of machine code holds: x86-64 decoded by iced-x86, AArch64 by yaxpeax-arm and its scalable
+//! vectors by Capstone, RISC-V by Capstone.
 //!
 //! An instruction that accesses memory counts as a load or store (or both) besides what it computes, as the micro-operations of
 //! a processor do: `addsd (%rdi), %xmm0` is a scalar load and an FP operation. Moves between registers and shuffles of vectors
@@ -9,6 +9,8 @@ use iced_x86::{FlowControl, InstructionInfoFactory, MemorySize, Mnemonic, OpAcce
 use poise_profile::Code;
 use yaxpeax_arch::{Decoder as _, U8Reader};
 use yaxpeax_arm::armv8::a64::{InstDecoder, Operand, SIMDSizeCode};
+
+use super::sve::Sve;
 
 /// A kind of instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -184,14 +186,17 @@ fn vector_operation(name: &str, has_memory: bool) -> Option<Class> {
 
 fn aarch64(code: &Code) -> Decoded {
     let decoder = InstDecoder::default();
-    let mut classes = Classes::default();
+    let (mut classes, mut sve) = (Classes::default(), Sve::default());
     let words = code.bytes.chunks_exact(4);
     let addresses = (code.address..).step_by(4).take(words.len()).collect();
     for word in words {
-        match decoder.decode(&mut U8Reader::new(word)) {
-            Ok(instruction) => classes[aarch64_class(&instruction) as usize] += 1,
-            Err(_) => classes[Class::Other as usize] += 1,
-        }
+        // Bits 25 to 28 tell what kind of instructions a word belongs to.
+        let class = match decoder.decode(&mut U8Reader::new(word)) {
+            _ if word[3] >> 1 & 0xf == 0b0010 => sve.class(word),
+            Ok(instruction) => aarch64_class(&instruction),
+            Err(_) => Class::Other,
+        };
+        classes[class as usize] += 1;
     }
     Decoded { addresses, classes: Some(classes) }
 }
@@ -208,7 +213,7 @@ fn aarch64_class(instruction: &yaxpeax_arm::armv8::a64::Instruction) -> Class {
     let is_wide = is_lanes || operands().any(|o| matches!(o, Operand::SIMDRegister(SIMDSizeCode::Q, _)));
     let is_scalar_fp = operands().any(|o| matches!(o, Operand::SIMDRegister(..)));
     match name.as_str() {
-        _ if name.starts_with("ld") => {
+        _ if ["ld", "cas", "swp"].iter().any(|start| name.starts_with(start)) => {
             if is_wide {
                 Class::VectorLoad
             } else {
@@ -240,7 +245,7 @@ fn aarch64_class(instruction: &yaxpeax_arm::armv8::a64::Instruction) -> Class {
 fn riscv(code: &Code) -> Decoded {
     let mut classes = Classes::default();
     let all = super::riscv::classes(code);
-    all.iter().flat_map(|(_, kinds)| kinds).for_each(|&kind| classes[kind as usize] += 1);
+    all.iter().for_each(|&(_, kind)| classes[kind as usize] += 1);
     Decoded { addresses: all.into_iter().map(|(address, _)| address).collect(), classes: Some(classes) }
 }
 
@@ -282,8 +287,11 @@ mod tests {
     #[test]
     fn aarch64_instructions_have_their_classes() {
         use Class::{Branch, Fp, Int, ScalarLoad, ScalarStore, SimdFp, VectorLoad};
-        let cases: [(u32, Class); 8] = [
+        let cases: [(u32, Class); 11] = [
             (0xf940_0000, ScalarLoad),  // ldr x0, [x0]
+            (0x88a0_7c41, ScalarLoad),  // cas w0, w1, [x2]
+            (0xb820_8041, ScalarLoad),  // swp w0, w1, [x2]
+            (0xb820_0041, ScalarLoad),  // ldadd w0, w1, [x2]
             (0x3dc0_0000, VectorLoad),  // ldr q0, [x0]
             (0xfd00_0000, ScalarStore), // str d0, [x0]
             (0x1e61_2800, Fp),          // fadd d0, d0, d1
@@ -293,6 +301,37 @@ mod tests {
             (0xd65f_03c0, Branch),      // ret
         ];
         for (word, expected) in cases {
+            assert_eq!(classes("aarch64", &word.to_le_bytes()), [expected], "{word:08x}");
+        }
+    }
+
+    /// Words as binutils' assembler writes them.
+    #[test]
+    fn scalable_vectors_have_their_classes() {
+        use Class::{Int, Other, SimdFp, SimdInt, VectorLoad, VectorStore};
+        let cases = [
+            (0xa5e0_a001, VectorLoad),  // ld1d { z1.d }, p0/z, [x0]
+            (0xe5e0_e001, VectorStore), // st1d { z1.d }, p0, [x0]
+            (0x8580_4001, VectorLoad),  // ldr z1, [x0]
+            (0xc5c2_c001, VectorLoad),  // ld1d { z1.d }, p0/z, [x0, z2.d]
+            (0x85c0_e001, VectorLoad),  // ld1rd { z1.d }, p0/z, [x0]
+            (0x65e3_0041, SimdFp),      // fmla z1.d, p0/m, z2.d, z3.d
+            (0x65c3_0041, SimdFp),      // fadd z1.d, z2.d, z3.d
+            (0x65c0_2041, SimdFp),      // faddv d1, p0, z2.d
+            (0x65d8_2041, SimdFp),      // fadda d1, p0, d1, z2.d
+            (0x65d6_a041, SimdFp),      // scvtf z1.d, p0/m, z2.d
+            (0x04e3_0041, SimdInt),     // add z1.d, z2.d, z3.d
+            (0x04c1_2021, SimdInt),     // uaddv d1, p0, z1.d
+            (0x25ea_1fe0, SimdInt),     // whilelo p0.d, xzr, x10
+            (0x25d8_e3e0, SimdInt),     // ptrue p0.d
+            (0x0420_bc41, Other),       // movprfx z1, z2
+            (0x05e0_3921, Other),       // mov z1.d, x9
+            (0x04f0_e3e9, Int),         // incd x9
+            (0x04e0_e3e9, Int),         // cntd x9
+            (0x85c0_6000, Other),       // prfd pldl1keep, p0, [x0]
+        ];
+        for (word, expected) in cases {
+            let word: u32 = word;
             assert_eq!(classes("aarch64", &word.to_le_bytes()), [expected], "{word:08x}");
         }
     }

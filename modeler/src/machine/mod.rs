@@ -4,6 +4,7 @@
 pub mod classes;
 pub(crate) mod riscv;
 pub mod sources;
+mod sve;
 pub(crate) mod symbols;
 
 use std::collections::{BTreeMap, HashMap};
@@ -211,6 +212,12 @@ fn begins(caller: Option<&Known>, known: &Known) -> bool {
     name == "main"
         || caller.is_some_and(|c| c.region.name == "start_thread")
         || is_called_by_library && is_named && !known.is_stub
+}
+
+/// Whether a program's machine code was counted and nothing in it has a name: its symbols were taken away.
+#[must_use]
+pub fn has_no_names(profile: &Profile) -> bool {
+    !profile.regions.is_empty() && profile.regions.iter().all(|region| region.name == OUTSIDE)
 }
 
 /// Gives the functions of a profile that QEMU's plugin wrote their names and lines, from the files that the code came from:

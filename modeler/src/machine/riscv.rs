@@ -60,20 +60,20 @@ impl Decoded {
         conditions.iter().any(|start| self.name.starts_with(start))
     }
 
-    /// What the instruction is, one or two kinds.
-    fn classes(&self) -> Vec<Class> {
+    /// What the instruction is. One that reads and writes memory at once counts as a load, as AArch64's do, since each has one class.
+    fn class(&self) -> Class {
         let name = self.name.as_str();
         let stem = name.split('.').next().unwrap_or_default();
         match stem.strip_suffix("sp").unwrap_or(stem) {
-            "lb" | "lbu" | "lh" | "lhu" | "lw" | "lwu" | "ld" | "flh" | "flw" | "fld" | "lr" => vec![Class::ScalarLoad],
-            "sb" | "sh" | "sw" | "sd" | "fsh" | "fsw" | "fsd" | "sc" => vec![Class::ScalarStore],
-            _ if name.starts_with("amo") => vec![Class::ScalarLoad, Class::ScalarStore, Class::Int],
-            "j" | "jr" | "jal" | "jalr" | "ret" => vec![Class::Branch],
-            _ if self.is_branch() => vec![Class::Branch],
-            "" | "nop" | "fence" | "ecall" | "ebreak" | "fmv" | "fsgnj" => vec![Class::Other],
-            _ if name.starts_with("csr") || name.starts_with("fr") || name.starts_with("rd") => vec![Class::Other],
-            _ if name.starts_with('f') => vec![Class::Fp],
-            _ => vec![Class::Int],
+            "lb" | "lbu" | "lh" | "lhu" | "lw" | "lwu" | "ld" | "flh" | "flw" | "fld" | "lr" => Class::ScalarLoad,
+            "sb" | "sh" | "sw" | "sd" | "fsh" | "fsw" | "fsd" | "sc" => Class::ScalarStore,
+            _ if name.starts_with("amo") => Class::ScalarLoad,
+            "j" | "jr" | "jal" | "jalr" | "ret" => Class::Branch,
+            _ if self.is_branch() => Class::Branch,
+            "" | "nop" | "fence" | "ecall" | "ebreak" | "fmv" | "fsgnj" => Class::Other,
+            _ if name.starts_with("csr") || name.starts_with("fr") || name.starts_with("rd") => Class::Other,
+            _ if name.starts_with('f') => Class::Fp,
+            _ => Class::Int,
         }
     }
 
@@ -88,16 +88,15 @@ impl Decoded {
     }
 }
 
-/// What the instructions of a block are: each one's address and kinds.
-pub fn classes(code: &Code) -> Vec<(u64, Vec<Class>)> {
-    decoded(code).iter().map(|instruction| (instruction.address, instruction.classes())).collect()
+/// What the instructions of a block are: each one's address and kind.
+pub fn classes(code: &Code) -> Vec<(u64, Class)> {
+    decoded(code).iter().map(|instruction| (instruction.address, instruction.class())).collect()
 }
 
 /// The instructions of a block and where they continue.
 pub(crate) fn steps(code: &Code) -> Vec<Step> {
     let step = |decoded: &Decoded| {
-        let classes = decoded.classes();
-        let is_access = classes.contains(&Class::ScalarLoad) || classes.contains(&Class::ScalarStore);
+        let is_access = matches!(decoded.class(), Class::ScalarLoad | Class::ScalarStore);
         let access = match (is_access, decoded.base.as_deref()) {
             (false, _) => Access::None,
             (true, Some("sp" | "x2")) => Access::Stack,
@@ -117,26 +116,26 @@ mod tests {
     #[test]
     fn instructions_have_their_classes() {
         use Class::{Branch, Fp, Int, Other, ScalarLoad, ScalarStore};
-        let cases: [(&[u8], &[Class]); 19] = [
-            (&[0x53, 0x75, 0xb5, 0x02], &[Fp]),                           // fadd.d fa0, fa0, fa1
-            (&[0x43, 0x75, 0xb5, 0x62], &[Fp]),                           // fmadd.d fa0, fa0, fa1, fa2
-            (&[0x53, 0x05, 0x05, 0xd2], &[Fp]),                           // fcvt.d.w fa0, a0
-            (&[0x53, 0x85, 0xa5, 0x22], &[Other]),                        // fmv.d fa0, fa1
-            (&[0x07, 0x35, 0x05, 0x00], &[ScalarLoad]),                   // fld fa0, 0(a0)
-            (&[0x08, 0x21], &[ScalarLoad]),                               // c.fld fa0, 0(a0)
-            (&[0x27, 0x30, 0xa5, 0x00], &[ScalarStore]),                  // fsd fa0, 0(a0)
-            (&[0x08, 0xa1], &[ScalarStore]),                              // c.fsd fa0, 0(a0)
-            (&[0x03, 0x35, 0x05, 0x00], &[ScalarLoad]),                   // ld a0, 0(a0)
-            (&[0xa2, 0x60], &[ScalarLoad]),                               // c.ldsp ra, 8(sp)
-            (&[0x06, 0xe4], &[ScalarStore]),                              // c.sdsp ra, 8(sp)
-            (&[0x2f, 0xa5, 0xb5, 0x00], &[ScalarLoad, ScalarStore, Int]), // amoadd.w a0, a1, (a1)
-            (&[0x33, 0x05, 0xb5, 0x02], &[Int]),                          // mul a0, a0, a1
-            (&[0x05, 0x05], &[Int]),                                      // c.addi a0, 1
-            (&[0x63, 0x04, 0xb5, 0x00], &[Branch]),                       // beq a0, a1, .+8
-            (&[0x82, 0x80], &[Branch]),                                   // ret
-            (&[0x01, 0xc5], &[Branch]),                                   // c.beqz a0, .+8
-            (&[0x73, 0x00, 0x00, 0x00], &[Other]),                        // ecall
-            (&[0x57, 0x70, 0x05, 0x05], &[Other]),                        // vsetvli, which is not known
+        let cases: [(&[u8], Class); 19] = [
+            (&[0x53, 0x75, 0xb5, 0x02], Fp),          // fadd.d fa0, fa0, fa1
+            (&[0x43, 0x75, 0xb5, 0x62], Fp),          // fmadd.d fa0, fa0, fa1, fa2
+            (&[0x53, 0x05, 0x05, 0xd2], Fp),          // fcvt.d.w fa0, a0
+            (&[0x53, 0x85, 0xa5, 0x22], Other),       // fmv.d fa0, fa1
+            (&[0x07, 0x35, 0x05, 0x00], ScalarLoad),  // fld fa0, 0(a0)
+            (&[0x08, 0x21], ScalarLoad),              // c.fld fa0, 0(a0)
+            (&[0x27, 0x30, 0xa5, 0x00], ScalarStore), // fsd fa0, 0(a0)
+            (&[0x08, 0xa1], ScalarStore),             // c.fsd fa0, 0(a0)
+            (&[0x03, 0x35, 0x05, 0x00], ScalarLoad),  // ld a0, 0(a0)
+            (&[0xa2, 0x60], ScalarLoad),              // c.ldsp ra, 8(sp)
+            (&[0x06, 0xe4], ScalarStore),             // c.sdsp ra, 8(sp)
+            (&[0x2f, 0xa5, 0xb5, 0x00], ScalarLoad),  // amoadd.w a0, a1, (a1)
+            (&[0x33, 0x05, 0xb5, 0x02], Int),         // mul a0, a0, a1
+            (&[0x05, 0x05], Int),                     // c.addi a0, 1
+            (&[0x63, 0x04, 0xb5, 0x00], Branch),      // beq a0, a1, .+8
+            (&[0x82, 0x80], Branch),                  // ret
+            (&[0x01, 0xc5], Branch),                  // c.beqz a0, .+8
+            (&[0x73, 0x00, 0x00, 0x00], Other),       // ecall
+            (&[0x57, 0x70, 0x05, 0x05], Other),       // vsetvli, which is not known
         ];
         for (bytes, expected) in cases {
             let code = Code { address: 0x1000, bytes: bytes.to_vec(), ..Code::default() };

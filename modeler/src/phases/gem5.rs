@@ -9,6 +9,7 @@ use std::path::Path;
 
 use poise_profile::{BinUnit, Profile, Region, RegionKind};
 
+use super::owners::{self, Owners};
 use super::regions::{self, Event, Thresholds};
 use super::{Analysis, Bin, Part, Totals, timeline_of};
 use crate::formats::Names;
@@ -152,10 +153,14 @@ pub fn analyse(text: &str, program: Option<&Path>, thresholds: &Thresholds) -> R
     let bins: Vec<Bin> = dumps.iter().flat_map(|dump| bins_of(dump, has_lists, &mut functions, thresholds)).collect();
     let all: u64 = bins.iter().map(|bin| bin.totals.time).sum();
     let mut timeline = timeline_of((0, 0), bins, thresholds);
-    for phase in &mut timeline.phases {
-        // Lists hold the most frequent addresses alone, so that functions have no sums of their own: whole bins count.
-        phase.totals = Totals::default();
-        timeline.bins[phase.bins.clone()].iter().for_each(|bin| phase.totals.add(&bin.totals));
+    // Lists hold the most frequent addresses alone, so that functions have no sums of their own: whole bins count.
+    timeline.phases.iter_mut().for_each(|phase| phase.totals = Totals::default());
+    let regions = owners::regions(&timeline.phases);
+    let owners = Owners::new(&regions, &[], 0..timeline.bins.len());
+    for (at, bin) in timeline.bins.iter().enumerate() {
+        if let Some(phase) = owners.of_bin(at, &bin.labels) {
+            timeline.phases[phase].totals.add(&bin.totals);
+        }
     }
     Ok(Analysis {
         engine: "gem5".into(),

@@ -11,6 +11,7 @@ use std::ops::Deref;
 
 use super::{Analysis, Phase, Totals};
 use crate::experiment::{Experiment, ExperimentBuilder, Metric, Values};
+use crate::formats::engines;
 use swallowed::Swallowed;
 
 /// A run at a point.
@@ -31,6 +32,8 @@ pub struct Matched {
     pub experiment: Experiment,
     /// Names of the matched phases that can be modelled, in their order.
     pub phases: Vec<String>,
+    /// What of the largest run is in none of these phases, as a sentence.
+    pub outside: Option<String>,
     /// A sentence for each run that has phases beside the matched ones, and for each phase and function that cannot be modelled.
     pub unmatched: Vec<String>,
 }
@@ -38,10 +41,27 @@ pub struct Matched {
 /// The run at the largest point: that whose values, as parts of the largest of each parameter, have the largest sum.
 #[must_use]
 pub fn largest(runs: &[At]) -> Option<&At> {
+    runs.get(largest_index(&runs.iter().collect::<Vec<_>>())?)
+}
+
+fn largest_index(runs: &[&At]) -> Option<usize> {
     let value = |run: &At, i: usize| run.parameters.get(i).map_or(0.0, |(_, value)| *value);
     let most = |i: usize| runs.iter().map(|run| value(run, i)).fold(f64::MIN_POSITIVE, f64::max);
     let size = |run: &At| (0..run.parameters.len()).map(|i| value(run, i) / most(i)).sum::<f64>();
-    runs.iter().max_by(|a, b| size(a).total_cmp(&size(b)))
+    (0..runs.len()).max_by(|&a, &b| size(runs[a]).total_cmp(&size(runs[b])))
+}
+
+/// A sentence about what of the largest run's first threads is in none of the phases, whose sums in each run these are: shares of phases
+/// are of all phases, and not of the run.
+fn outside(runs: &[&At], sums: &[Vec<Sum>]) -> Option<String> {
+    let index = largest_index(runs)?;
+    let (mut all, mut held) = (Totals::default(), Totals::default());
+    let mut ranks = BTreeSet::new();
+    let first = runs[index].analysis.timelines.iter().filter(|timeline| ranks.insert(timeline.rank));
+    first.flat_map(|timeline| timeline.alike().1).for_each(|bin| all.add(&bin.totals));
+    sums[index].iter().for_each(|sum| held.add(&sum.totals));
+    let parts = all.parts(&all.without(&held))?;
+    Some(format!("{}: in none of the phases that are modelled: {parts}.", runs[index].name))
 }
 
 /// The labels of one rank's phases in a run.
@@ -56,13 +76,45 @@ struct Sequence<'a> {
 /// Finds phases that all runs have.
 ///
 /// # Errors
-/// The runs have different parameters or too many phases to compare, or there is none.
+/// The runs have different parameters or engines or too many phases to compare, or there is none.
 pub fn matched(runs: &[At]) -> Result<Matched, String> {
     let first = runs.first().ok_or("there is no run with phases")?;
     let names = |run: &At| run.parameters.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
     if let Some(other) = runs.iter().find(|run| names(run) != names(first)) {
         return Err(format!("{} and {} have different parameters", first.name, other.name));
     }
+    if let Some(why) = engines::several(runs.iter().map(|run| (run.name.as_str(), run.analysis.engine.as_str()))) {
+        return Err(format!("{why}; give those of one engine alone"));
+    }
+    let runs: Vec<&At> = runs.iter().collect();
+    let Found { swallowed, sequences, common, odd } = found(&runs)?;
+    let phases = numbered(&common);
+    let (mut sums, mut unmatched) = sums(&runs, &sequences, &common);
+    if !odd.is_empty() {
+        // The other runs only lack what these lack.
+        unmatched = unmatched_without(&runs, odd, common.len())?;
+    }
+    unmatched.extend(odd::shares(&runs, &phases, &sums));
+    let with_others = swallowed.with_others(common.iter().map(String::as_str));
+    let in_part = swallowed.in_part();
+    unmatched.extend(in_part.values().chain(with_others.values()).cloned().chain(swallowed.without_phase()));
+    let is_sound: Vec<bool> = common.iter().map(|label| !with_others.contains_key(label.as_str())).collect();
+    sums.iter_mut().for_each(|sums| *sums = sound(sums, &is_sound));
+    let phases = sound(&phases, &is_sound);
+    let outside = outside(&runs, &sums).filter(|_| !phases.is_empty());
+    Ok(Matched { experiment: experiment(&runs, &phases, &sums), phases, outside, unmatched })
+}
+
+/// What runs have in common.
+struct Found<'a> {
+    swallowed: Swallowed<'a>,
+    sequences: Vec<Sequence<'a>>,
+    common: Vec<String>,
+    /// Those that keep the phases of the others from matching.
+    odd: Vec<usize>,
+}
+
+fn found<'a>(runs: &[&'a At]) -> Result<Found<'a>, String> {
     let swallowed = Swallowed::of(runs);
     let in_part = swallowed.in_part();
     let sequences = sequences(runs, |name| !in_part.contains_key(name));
@@ -74,19 +126,27 @@ pub fn matched(runs: &[At]) -> Result<Matched, String> {
             labels[number].len()
         )
     })?;
-    let phases = numbered(&common);
-    let (mut sums, mut unmatched) = sums(runs, &sequences, &common);
-    if let Some(sentence) = odd::run(runs, &sequences, common.len()) {
-        // The other runs only lack what that one lacks.
-        unmatched = vec![sentence];
+    let odd = odd::runs(runs.len(), &sequences, common.len());
+    Ok(Found { swallowed, sequences, common, odd })
+}
+
+/// What is told of runs of which some are `odd`: these, all that are odd among the others without them, and so on, so that nobody who leaves
+/// them out finds the next; and then what the others lack.
+fn unmatched_without(runs: &[&At], mut odd: Vec<usize>, with: usize) -> Result<Vec<String>, String> {
+    loop {
+        let others: Vec<usize> = (0..runs.len()).filter(|run| !odd.contains(run)).collect();
+        let rest: Vec<&At> = others.iter().map(|&run| runs[run]).collect();
+        let found = found(&rest)?;
+        if found.odd.is_empty() {
+            odd.sort_unstable();
+            let mut told = vec![odd::told(runs, &odd, found.common.len(), with)];
+            let (sums, unmatched) = sums(&rest, &found.sequences, &found.common);
+            told.extend(unmatched);
+            told.extend(odd::shares(&rest, &numbered(&found.common), &sums));
+            return Ok(told);
+        }
+        odd.extend(found.odd.iter().map(|&run| others[run]));
     }
-    unmatched.extend(odd::shares(runs, &phases, &sums));
-    let with_others = swallowed.with_others(common.iter().map(String::as_str));
-    unmatched.extend(in_part.values().chain(with_others.values()).cloned().chain(swallowed.without_phase()));
-    let is_sound: Vec<bool> = common.iter().map(|label| !with_others.contains_key(label.as_str())).collect();
-    sums.iter_mut().for_each(|sums| *sums = sound(sums, &is_sound));
-    let phases = sound(&phases, &is_sound);
-    Ok(Matched { experiment: experiment(runs, &phases, &sums), phases, unmatched })
 }
 
 /// Those elements that are.
@@ -95,7 +155,7 @@ fn sound<T: Clone>(all: &[T], is_sound: &[bool]) -> Vec<T> {
 }
 
 /// The phases of the first thread of each rank that belong to `known` functions: what it does is what others wait for or help with.
-fn sequences(runs: &[At], known: impl Fn(&str) -> bool) -> Vec<Sequence<'_>> {
+fn sequences<'a>(runs: &[&'a At], known: impl Fn(&str) -> bool) -> Vec<Sequence<'a>> {
     let mut all = Vec::new();
     for (index, run) in runs.iter().enumerate() {
         let mut ranks = BTreeSet::new();
@@ -125,7 +185,7 @@ struct Sum {
 }
 
 /// By run and phase, the sum over the run's ranks; a sentence for runs with phases beside these, one where they have the same.
-fn sums(runs: &[At], sequences: &[Sequence], common: &[String]) -> (Vec<Vec<Sum>>, Vec<String>) {
+fn sums(runs: &[&At], sequences: &[Sequence], common: &[String]) -> (Vec<Vec<Sum>>, Vec<String>) {
     let mut sums = vec![vec![Sum::default(); common.len()]; runs.len()];
     let mut unmatched: Vec<(Vec<&str>, Vec<usize>)> = Vec::new();
     for Sequence { run, phases, labels } in sequences {
@@ -146,8 +206,23 @@ fn sums(runs: &[At], sequences: &[Sequence], common: &[String]) -> (Vec<Vec<Sum>
     let sentence = |(others, having): &(Vec<&str>, Vec<usize>)| {
         let first = &runs[having[0]].name;
         match having.len() {
-            1 => told(first, others),
-            count => told(&format!("{count} of {} runs, such as {first}", runs.len()), others),
+            1 => told(first, others) + ".",
+            count => {
+                let told = told(&format!("{count} of {} runs, such as {first}", runs.len()), others);
+                // Few that lack what most have are named.
+                let has =
+                    |run: &usize| unmatched.iter().any(|(all, having)| having.contains(run) && is_part(others, all));
+                let without = (0..runs.len()).filter(|run| !has(run)).map(|run| runs[run].name.as_str());
+                let without: Vec<&str> = without.collect();
+                match without.len() {
+                    0 => told + ".",
+                    lacking if lacking > runs.len() / 2 => told + ".",
+                    lacking => {
+                        let verb = if lacking == 1 { "lacks" } else { "lack" };
+                        format!("{told}; {} {verb} such.", listed(&without))
+                    }
+                }
+            }
         }
     };
     (sums, unmatched.iter().map(sentence).collect())
@@ -170,7 +245,7 @@ const VALUES: [Value; 8] = [
 
 /// The mean over ranks of each value of each phase at each point. What is 0 in all phases of all runs was not measured, or is
 /// not worth a model; a 0 beside other values is one.
-fn experiment(runs: &[At], phases: &[String], sums: &[Vec<Sum>]) -> Experiment {
+fn experiment(runs: &[&At], phases: &[String], sums: &[Vec<Sum>]) -> Experiment {
     let parameters: Option<Vec<String>> =
         runs.first().map(|run| run.parameters.iter().map(|(name, _)| name.clone()).collect());
     let mut builder = ExperimentBuilder::new(parameters.unwrap_or_default());
@@ -181,7 +256,6 @@ fn experiment(runs: &[At], phases: &[String], sums: &[Vec<Sum>]) -> Experiment {
     let has_lines =
         runs.iter().all(|run| Some(run.analysis.width) == width) && all().all(|sum| sum.totals.lines.is_some());
     let is_measured = |(name, _, of): &&Value| match *name {
-        "basic_blocks" => true,
         "lines" => has_lines,
         _ => all().any(|sum| of(&sum.totals) > 0.0),
     };
@@ -201,7 +275,7 @@ fn experiment(runs: &[At], phases: &[String], sums: &[Vec<Sum>]) -> Experiment {
     builder.finish()
 }
 
-/// `run: 3 phases have no counterpart in all other runs: a (twice), b.`
+/// `run: 3 phases have no counterpart in all other runs: a (2 times), b`
 fn told(run: &str, others: &[&str]) -> String {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     others.iter().for_each(|&name| *counts.entry(name).or_default() += 1);
@@ -211,7 +285,22 @@ fn told(run: &str, others: &[&str]) -> String {
     };
     let names: Vec<String> = counts.iter().map(one).collect();
     let phases = if others.len() == 1 { "1 phase has".to_owned() } else { format!("{} phases have", others.len()) };
-    format!("{run}: {phases} no counterpart in all other runs: {}.", names.join(", "))
+    format!("{run}: {phases} no counterpart in all other runs: {}", names.join(", "))
+}
+
+/// Whether all elements of `part` are in `whole`, as often.
+fn is_part(part: &[&str], whole: &[&str]) -> bool {
+    let count = |all: &[&str], name: &str| all.iter().filter(|other| **other == name).count();
+    part.iter().all(|name| count(part, name) <= count(whole, name))
+}
+
+/// `a`, `a and b`, `a, b and c`.
+fn listed(names: &[&str]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [others @ .., last] => format!("{} and {last}", others.join(", ")),
+    }
 }
 
 /// Labels with a number where one appears several times.
@@ -305,7 +394,14 @@ mod tests {
                 functions.len() - 1
             });
             let totals = Totals { blocks, ..Totals::default() };
-            Phase { function: function as u32, occurrence: 1, bins: 0..5, totals }
+            Phase {
+                function: function as u32,
+                occurrence: 1,
+                bins: 0..5,
+                totals,
+                held: BTreeMap::new(),
+                shared_with: None,
+            }
         });
         let phases = phases.collect();
         let timelines = vec![Timeline { rank: 0, thread: 0, bins: Vec::new(), phases, first_apart: false }];
@@ -348,7 +444,7 @@ mod tests {
         let runs = [with(1.0), with(2.0), without(4.0), with(8.0)];
         assert_eq!(
             matched(&runs).unwrap().unmatched,
-            ["3 of 4 runs, such as n1: 1 phase has no counterpart in all other runs: fill."]
+            ["3 of 4 runs, such as n1: 1 phase has no counterpart in all other runs: fill; n4 lacks such."]
         );
     }
 
@@ -366,6 +462,32 @@ mod tests {
     }
 
     #[test]
+    fn lines_of_memory_are_modelled_where_all_runs_count_them_in_the_same_bins() {
+        let with = |n: f64, lines: [Option<u64>; 2], width: u64| {
+            let mut run = run(n, &[("a", 1), ("b", 2)]);
+            run.analysis.width = width;
+            run.analysis.timelines[0]
+                .phases
+                .iter_mut()
+                .zip(lines)
+                .for_each(|(phase, lines)| phase.totals.lines = lines);
+            run
+        };
+        let of_lines = |runs: &[At]| {
+            let experiment = matched(runs).unwrap().experiment;
+            let is_it = |s: &&crate::experiment::Series| experiment.metrics[s.metric as usize].name == "lines";
+            experiment.series.iter().filter(is_it).map(|s| experiment.values_of(s).to_vec()).collect::<Vec<_>>()
+        };
+        let first = || with(1.0, [Some(7), Some(0)], 100);
+        let alike = [first(), with(2.0, [Some(14), Some(3)], 100)];
+        assert_eq!(of_lines(&alike), [[7.0, 14.0], [0.0, 3.0]], "of a, then of b");
+        let none: [Vec<f64>; 0] = [];
+        assert_eq!(of_lines(&[first(), with(2.0, [Some(14), Some(3)], 200)]), none, "wider bins count anew less often");
+        assert_eq!(of_lines(&[first(), with(2.0, [Some(14), None], 100)]), none, "one number is not known");
+        assert_eq!(of_lines(&[first(), with(2.0, [None, None], 100)]), none, "one run did not count");
+    }
+
+    #[test]
     fn the_run_that_differs_is_named_and_not_the_others() {
         let many: Vec<(String, u64)> = (0..40).map(|i| (format!("f{i}"), 10)).collect();
         let many: Vec<(&str, u64)> = many.iter().map(|(name, blocks)| (name.as_str(), *blocks)).collect();
@@ -377,6 +499,37 @@ mod tests {
             "{told:?}"
         );
         assert!(told[1].starts_with("f3 is 100 % of n2 and 2.5 % at most of the other runs"), "{told:?}");
+    }
+
+    /// Two runs have next to nothing in common with the others, and a third has half of it.
+    #[test]
+    fn all_odd_runs_are_named_at_once() {
+        let many = |count: usize| (0..count).map(|i| (format!("f{i}"), 10)).collect::<Vec<(String, u64)>>();
+        let (whole, half) = (many(40), many(9));
+        let of = |n: f64, phases: &[(String, u64)]| {
+            run(n, &phases.iter().map(|(name, blocks)| (name.as_str(), *blocks)).collect::<Vec<_>>())
+        };
+        let runs = [
+            of(1.0, &whole),
+            run(2.0, &[("f3", 10), ("g", 20)]),
+            of(3.0, &whole),
+            of(4.0, &half),
+            run(5.0, &[("f3", 10), ("g", 30)]),
+            of(6.0, &whole),
+        ];
+        let told = matched(&runs).unwrap().unmatched;
+        assert!(
+            told[0]
+                .starts_with("n2, n4 and n5 differ from all other runs: without them 40 phases match, with them 1. "),
+            "{told:?}"
+        );
+        // Whoever leaves them out finds no other.
+        let rest: Vec<At> = [0, 2, 5].map(|at: usize| runs[at].clone()).into();
+        let rest = matched(&rest).unwrap();
+        assert_eq!((rest.phases.len(), rest.unmatched), (40, Vec::new()));
+        // Where two agree with each other as two others do, none is odd.
+        let even = [of(1.0, &whole), of(2.0, &whole), run(3.0, &[("g", 1)]), run(4.0, &[("g", 1)])];
+        assert!(!matched(&even).unwrap().unmatched.iter().any(|told| told.contains("differ")));
     }
 
     #[test]
@@ -425,5 +578,13 @@ mod tests {
         other.parameters[0].0 = "m".into();
         assert!(matched(&[run(1.0, &[("a", 1)]), other]).unwrap_err().contains("different parameters"));
         assert!(matched(&[]).is_err());
+    }
+
+    #[test]
+    fn runs_of_several_engines_are_refused() {
+        let mut other = run(2.0, &[("a", 1)]);
+        other.analysis.engine = "qemu".into();
+        let told = matched(&[run(1.0, &[("a", 1)]), other, run(3.0, &[("a", 1)])]).unwrap_err();
+        assert!(told.contains("counters counted n1, n3; qemu counted n2"), "{told}");
     }
 }

@@ -1,12 +1,14 @@
 //! Effort over time: what each bin of a run holds, which code it belongs to, and the phases that follow from it.
 //!
 //! `regions` finds the phases by the paper's method; `matching` finds the same phases in runs at several points, so that each
-//! can be modelled; `resolution` says which functions' phases hold less than the functions did; `names` says what they are called, `output` writes numbers, `timeline` draws. Nothing here filters data but for pictures.
+//! can be modelled; `owners` says which of them each part of a bin belongs to; `resolution` says which functions' phases hold less than the functions did; `names` says what they are called, `output` writes numbers, `timeline` draws. Nothing here filters data but for pictures.
 
 pub mod gem5;
+mod inlined;
 pub mod matching;
 mod names;
 mod output;
+mod owners;
 pub mod regions;
 pub mod resolution;
 mod timeline;
@@ -17,7 +19,9 @@ use std::ops::Range;
 use poise_profile::{BinUnit, Code, Profile, Share};
 
 use crate::formats::Names;
+use crate::formats::engines::engine;
 use crate::machine::classes::{Class, Classes, Decoded, decode};
+use owners::{Owners, Piece, Pieces};
 use regions::{Event, Thresholds};
 
 /// What was counted in a bin or a phase.
@@ -63,6 +67,41 @@ impl Totals {
             BinUnit::Instructions => self.instructions,
             BinUnit::Time => self.time,
         }
+    }
+
+    /// What is left of it without a part. Lines and classes are not: lines belong to whole bins, and bins may have no classes.
+    fn without(&self, part: &Self) -> Self {
+        Self {
+            blocks: self.blocks.saturating_sub(part.blocks),
+            instructions: self.instructions.saturating_sub(part.instructions),
+            visits: self.visits.saturating_sub(part.visits),
+            bytes_sent: self.bytes_sent.saturating_sub(part.bytes_sent),
+            bytes_received: self.bytes_received.saturating_sub(part.bytes_received),
+            time: self.time.saturating_sub(part.time),
+            wait_time: self.wait_time.saturating_sub(part.wait_time),
+            turns: self.turns.saturating_sub(part.turns),
+            squashed: self.squashed.saturating_sub(part.squashed),
+            lines: None,
+            classes: None,
+        }
+    }
+
+    /// What parts of all this `part` is: `3.0 % of the basic blocks, 12 % of the time and 100 % of the bytes`, of what there is.
+    /// Nothing where there is nothing.
+    #[must_use]
+    pub fn parts(&self, part: &Self) -> Option<String> {
+        let effort = match self.instructions {
+            0 => ("basic blocks", self.blocks, part.blocks),
+            all => ("instructions", all, part.instructions),
+        };
+        let bytes = |of: &Self| of.bytes_sent + of.bytes_received;
+        let kinds = [effort, ("time", self.time, part.time), ("bytes", bytes(self), bytes(part))];
+        let there = kinds.iter().filter(|(_, all, _)| *all > 0);
+        let told =
+            there.map(|(name, all, part)| format!("{} of the {name}", resolution::percent(*part as f64 / *all as f64)));
+        let told: Vec<String> = told.collect();
+        let (last, others) = told.split_last()?;
+        Some(if others.is_empty() { last.clone() } else { format!("{} and {last}", others.join(", ")) })
     }
 
     fn add(&mut self, other: &Self) {
@@ -114,10 +153,15 @@ pub struct Phase {
     pub function: u32,
     /// Which of the function's phases it is, from 1.
     pub occurrence: u32,
-    /// The bins.
+    /// The bins: the first, and the one behind the last, as JSON gives them, too.
     pub bins: Range<usize>,
-    /// What happened in them.
+    /// What happened in them. A part of a bin is in the sums of one phase at most, so that all phases together never have more
+    /// than the run from `main` on.
     pub totals: Totals,
+    /// The effort in these sums by the function that did it.
+    pub held: BTreeMap<u32, u64>,
+    /// Another function whose phases cover the same bins, since the two take turns within them.
+    pub shared_with: Option<u32>,
 }
 
 /// The timeline of one thread.
@@ -141,6 +185,16 @@ impl Timeline {
     pub fn alike(&self) -> (usize, &[Bin]) {
         let before = usize::from(self.first_apart).min(self.bins.len());
         (before, &self.bins[before..])
+    }
+
+    /// All that happened from `main` on, and what of it is in no phase's sums. What the loader does before depends on the environment and
+    /// belongs to no phase.
+    #[must_use]
+    pub fn all_and_outside(&self) -> (Totals, Totals) {
+        let (mut all, mut held) = (Totals::default(), Totals::default());
+        self.alike().1.iter().for_each(|bin| all.add(&bin.totals));
+        self.phases.iter().for_each(|phase| held.add(&phase.totals));
+        (all, all.without(&held))
     }
 }
 
@@ -193,7 +247,7 @@ fn analysed(profile: &Profile, thresholds: &Thresholds, names: &Names) -> Analys
     let timelines = profile.phases.timelines.iter().map(|timeline| reader.timeline(timeline)).collect();
     let function = |region: &poise_profile::Region| (names.show(region), region.file.clone(), region.line);
     Analysis {
-        engine: profile.metadata.get("engine").map_or("counters", String::as_str).to_owned(),
+        engine: engine(profile).to_owned(),
         unit: profile.phases.unit,
         width: profile.phases.width,
         thresholds: *thresholds,
@@ -212,9 +266,17 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn timeline(&self, timeline: &poise_profile::Timeline) -> Timeline {
+        let timeline = inlined::with_times(self.profile, timeline);
         let bins = timeline.bins.iter().map(|bin| self.bin(bin)).collect();
-        let found = timeline_of((timeline.rank, timeline.thread), bins, self.thresholds);
-        Timeline { first_apart: timeline.first_apart, ..found }
+        let pieces = |at: usize, _: &Bin| timeline.bins[at].shares.iter().map(|share| self.piece(share)).collect();
+        let numbers = (timeline.rank, timeline.thread);
+        timeline_by_calls(numbers, (bins, timeline.first_apart), self.thresholds, &self.profile.nodes, &pieces)
+    }
+
+    /// What a share says of its function, with the call path.
+    fn piece(&self, share: &Share) -> Piece {
+        let node = self.profile.phases.places[share.place as usize].node;
+        Piece { part: Part { function: self.function(share), totals: self.totals(share) }, node: Some(node) }
     }
 
     fn bin(&self, bin: &poise_profile::Bin) -> Bin {
@@ -307,37 +369,51 @@ impl Reader<'_> {
     }
 }
 
-/// The timeline of bins that have their labels.
-fn timeline_of((rank, thread): (u32, u32), bins: Vec<Bin>, thresholds: &Thresholds) -> Timeline {
+/// The timeline of bins that have their labels, where no calls are known.
+fn timeline_of(numbers: (u32, u32), bins: Vec<Bin>, thresholds: &Thresholds) -> Timeline {
+    timeline_by_calls(numbers, (bins, false), thresholds, &[], &owners::without_calls)
+}
+
+/// The timeline of bins that have their labels, of which the first may hold what ran before `main`, with the call tree and what was done on each of its paths.
+fn timeline_by_calls(
+    (rank, thread): (u32, u32),
+    (bins, first_apart): (Vec<Bin>, bool),
+    thresholds: &Thresholds,
+    nodes: &[poise_profile::Node],
+    pieces: Pieces,
+) -> Timeline {
     let labels: Vec<Vec<u32>> = bins.iter().map(|bin| bin.labels.clone()).collect();
+    let regions = regions::regions(&labels, thresholds);
+    let owners = Owners::new(&regions, nodes, usize::from(first_apart).min(bins.len())..bins.len());
     let mut occurrences: HashMap<u32, u32> = HashMap::new();
-    let phases = regions::regions(&labels, thresholds).into_iter().map(|region| {
+    let sums = sums_of(&bins, &owners, pieces, regions.len());
+    let found = regions.iter().zip(sums).zip(owners.shared_with(thresholds));
+    let phases = found.map(|((region, (totals, held)), shared_with)| {
         let occurrence = occurrences.entry(region.function).or_default();
         *occurrence += 1;
-        let totals = totals_of(&bins, &region);
-        Phase { function: region.function, occurrence: *occurrence, bins: region.bins, totals }
+        let bins = region.bins.clone();
+        Phase { function: region.function, occurrence: *occurrence, bins, totals, held, shared_with }
     });
     let phases = phases.collect();
-    Timeline { rank, thread, bins, phases, first_apart: false }
+    Timeline { rank, thread, bins, phases, first_apart }
 }
 
-/// What belongs to a phase.
-fn totals_of(bins: &[Bin], region: &regions::Region) -> Totals {
-    let mut totals = Totals::default();
-    parts_of(bins, region.function, &region.bins).for_each(|part| totals.add(&part.totals));
-    totals.lines = bins[region.bins.clone()].iter().map(|bin| bin.totals.lines).sum();
-    totals
-}
-
-/// What belongs to a phase of `function`: all that its inner bins hold. Its first and last bin, and those next to them, may hold the
-/// end of the phase before or the beginning of the next; of them counts what the phase's own function did.
-fn parts_of<'a>(bins: &'a [Bin], function: u32, region: &Range<usize>) -> impl Iterator<Item = &'a Part> {
-    let Range { start, end } = *region;
-    let near = bins.iter().enumerate().take(end + 1).skip(start.saturating_sub(1));
-    near.flat_map(move |(at, bin)| {
-        let is_inner = at > start && at + 1 < end;
-        bin.parts.iter().filter(move |part| is_inner || part.function == function)
-    })
+/// What belongs to each of so many phases, and the effort of it by function.
+fn sums_of(bins: &[Bin], owners: &Owners, pieces: Pieces, phases: usize) -> Vec<(Totals, BTreeMap<u32, u64>)> {
+    let mut sums = vec![(Totals::default(), BTreeMap::new()); phases];
+    owners.each_piece(bins, pieces, |phase, part| {
+        let (totals, held) = &mut sums[phase];
+        totals.add(&part.totals);
+        *held.entry(part.function).or_default() += part.totals.effort();
+    });
+    sums.iter_mut().for_each(|(totals, _)| totals.lines = Some(0));
+    for (at, bin) in bins.iter().enumerate() {
+        if let Some(phase) = owners.of_bin(at, &bin.labels) {
+            let totals = &mut sums[phase].0;
+            totals.lines = totals.lines.zip(bin.totals.lines).map(|(sum, lines)| sum + lines);
+        }
+    }
+    sums
 }
 
 impl Analysis {
@@ -379,21 +455,5 @@ mod tests {
         assert_eq!(analyse(&one, &thresholds).name(0), "solve");
         let runs = analyse_all(&[(&one, thresholds), (&both, thresholds)]);
         assert_eq!([runs[0].name(0), runs[1].name(0)], ["solve(int)", "solve(int)"]);
-    }
-
-    #[test]
-    fn what_neighbours_did_in_a_phases_edge_bins_is_not_its_own() {
-        let part = |function, blocks| Part { function, totals: Totals { blocks, ..Totals::default() } };
-        let bin = |parts: &[Part]| Bin { totals: Totals::default(), parts: parts.to_vec(), labels: Vec::new() };
-        // Function 1 begins in bin 0, which is another's, and ends in bin 4; function 2 is called in between and at the end.
-        let bins = [
-            bin(&[part(0, 9), part(1, 1)]),
-            bin(&[part(0, 2), part(1, 8)]),
-            bin(&[part(1, 6), part(2, 4)]),
-            bin(&[part(1, 9), part(2, 1)]),
-            bin(&[part(1, 3), part(2, 7)]),
-        ];
-        let region = regions::Region { function: 1, bins: 1..4 };
-        assert_eq!(totals_of(&bins, &region).blocks, 1 + 8 + (6 + 4) + 9 + 3);
     }
 }

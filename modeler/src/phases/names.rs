@@ -98,7 +98,14 @@ mod tests {
         let long =
             |arguments: &str| format!("relax<{arguments}>::operator()(std::vector<double>&, std::vector<double>&)");
         let names = [long("double"), "solve".to_owned(), long("float"), "gather<a_long_list_of_types>".to_owned()];
-        let phase = |(function, occurrence)| Phase { function, occurrence, bins: 0..5, totals: Totals::default() };
+        let phase = |(function, occurrence)| Phase {
+            function,
+            occurrence,
+            bins: 0..5,
+            totals: Totals::default(),
+            held: Default::default(),
+            shared_with: None,
+        };
         let phases: Vec<Phase> = [(0, 1), (1, 1), (0, 2), (2, 1), (3, 1)].into_iter().map(phase).collect();
         let timeline = Timeline { rank: 0, thread: 0, bins: Vec::new(), phases, first_apart: false };
         let analysis = Analysis {

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value, json};
 
 use super::names::PhaseNames;
+use super::resolution::Unresolved;
 use super::{Analysis, Bin, Phase, Timeline, Totals, by_class};
 use crate::report::Table;
 use crate::report::terminal::table;
@@ -82,6 +83,7 @@ impl Analysis {
             object.insert("function".into(), phase.function.into());
             object.insert("occurrence".into(), phase.occurrence.into());
             object.insert("bins".into(), json!([phase.bins.start, phase.bins.end]));
+            object.insert("shared_with".into(), json!(phase.shared_with.map(|other| self.name(other))));
             Value::Object(object)
         };
         json!({
@@ -89,8 +91,42 @@ impl Analysis {
             "thread": timeline.thread,
             "first_width": self.first_width(timeline),
             "phases": timeline.phases.iter().map(phase).collect::<Vec<_>>(),
+            "outside": timeline.all_and_outside().1.json(),
+            "unresolved": self.unresolved(timeline).iter().map(|found| self.unresolved_json(timeline, found)).collect::<Vec<_>>(),
             "bins": timeline.bins.iter().map(bin).collect::<Vec<_>>(),
         })
+    }
+
+    fn unresolved_json(&self, timeline: &Timeline, found: &Unresolved) -> Value {
+        let part = |effort: u64| effort as f64 / found.done.effort.max(1) as f64;
+        json!({
+            "name": self.name(found.function),
+            "function": found.function,
+            "share": found.share,
+            "in_own_phases": part(found.done.within),
+            "in_shared_phases": part(found.done.shared),
+            "told": self.told(timeline, found),
+        })
+    }
+
+    /// What [`Self::human`] says below its tables of functions whose phases do not stand for them, for output that is not read by people.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        let of = |timeline: &Timeline| {
+            let of = match self.timelines.len() {
+                1 => String::new(),
+                _ => format!("rank {}, thread {}: ", timeline.rank, timeline.thread),
+            };
+            self.told_of(timeline).into_iter().map(|told| of.clone() + &told).collect::<Vec<_>>()
+        };
+        self.timelines.iter().take(SHOWN).flat_map(of).collect()
+    }
+
+    /// A sentence for each function whose phases do not stand for it, but for those that cover the same bins as others', of which another
+    /// warning tells.
+    fn told_of(&self, timeline: &Timeline) -> Vec<String> {
+        let unresolved = self.unresolved(timeline);
+        unresolved.iter().filter(|found| !found.done.is_shared()).map(|found| self.told(timeline, found)).collect()
     }
 
     /// A line for each bin of each thread: what was counted, the classes, the labels.
@@ -155,13 +191,23 @@ impl Analysis {
             // Phases may overlap; a bin counts once.
             let labelled: BTreeSet<usize> = timeline.phases.iter().flat_map(|phase| phase.bins.clone()).collect();
             let _ = writeln!(out, "{} of {} bins belong to a phase.", labelled.len(), timeline.bins.len());
-            self.unresolved(timeline).iter().for_each(|found| out.push_str(&(self.told(found) + "\n")));
+            if let Some(outside) = self.outside(timeline) {
+                out.push_str(&(outside + "\n"));
+            }
+            self.told_of(timeline).iter().for_each(|told| out.push_str(&format!("{told}\n")));
         }
         let more = self.timelines.len().saturating_sub(SHOWN);
         if more > 0 {
             let _ = writeln!(out, "\n{more} more threads are in --format json.");
         }
         out
+    }
+
+    /// A sentence about what of a thread is in no phase, where it has phases.
+    pub(crate) fn outside(&self, timeline: &Timeline) -> Option<String> {
+        let (all, outside) = timeline.all_and_outside();
+        let parts = all.parts(&outside).filter(|_| !timeline.phases.is_empty())?;
+        Some(format!("Outside of all phases: {parts}."))
     }
 
     /// The width of the first bin, where it has one of its own.
@@ -273,6 +319,90 @@ mod tests {
         let rows: Vec<Vec<&str>> = told.lines().map(|line| line.split_whitespace().collect()).collect();
         assert!(rows.contains(&vec!["dot", "#2", "15", "19", "50", "5", "15"]), "{told}");
         assert!(told.contains("lines of memory"), "{told}");
+    }
+
+    /// Twenty bins of product, ten of dot, and ten of both that are in no phase: of each of these product has 6 blocks and dot 4, which
+    /// alone takes time.
+    #[test]
+    fn what_is_in_no_phase_is_told() {
+        let part = |function, blocks, time| {
+            let totals = Totals { blocks, time, bytes_sent: if function == 1 { 8 } else { 0 }, ..Totals::default() };
+            Part { function, totals }
+        };
+        let bin = |parts: &[Part], labels: &[u32]| {
+            let mut totals = Totals::default();
+            parts.iter().for_each(|part| totals.add(&part.totals));
+            Bin { totals, parts: parts.to_vec(), labels: labels.to_vec() }
+        };
+        let product = vec![bin(&[part(0, 10, 0)], &[0]); 20];
+        let dot = vec![bin(&[part(1, 10, 3)], &[1]); 10];
+        let neither = vec![bin(&[part(0, 6, 0), part(1, 4, 7)], &[]); 10];
+        let mut analysis = analysis(1);
+        let bins = [product, neither, dot].concat();
+        analysis.timelines = vec![timeline_of((0, 0), bins, &analysis.thresholds)];
+        // The bins next to a phase count for its function: product's 6 blocks of the first, dot's 4 blocks, 7 ns and 8 bytes of
+        // the last. So 90 of 400 blocks, 63 of 100 ns and 72 of 160 bytes are outside.
+        let json: serde_json::Value = serde_json::from_str(&analysis.json()).unwrap();
+        let outside = &json["timelines"][0]["outside"];
+        assert_eq!(*outside, serde_json::json!({"basic_blocks": 90, "visits": 0, "time_ns": 63, "bytes_sent": 72}));
+        let told = analysis.human(false);
+        let expected = "Outside of all phases: 22 % of the basic blocks, 63 % of the time and 45 % of the bytes.\n";
+        assert!(told.contains(expected), "{told}");
+    }
+
+    /// Twenty bins of product and ten of dot, twice; then forty of product with four tenths of dot each: 1000 blocks, of which dot has 200 in
+    /// its phases (and 8 next to them) and 160 without.
+    #[test]
+    fn functions_that_are_not_resolved_are_in_all_formats() {
+        let part = |function, blocks| Part { function, totals: Totals { blocks, visits: 1, ..Totals::default() } };
+        let bin = |parts: &[Part]| Bin {
+            totals: Totals { blocks: 10, ..Totals::default() },
+            parts: parts.to_vec(),
+            labels: vec![parts[0].function],
+        };
+        let turn = || [vec![bin(&[part(0, 10)]); 20], vec![bin(&[part(1, 10)]); 10]].concat();
+        let bins = [turn(), turn(), vec![bin(&[part(0, 6), part(1, 4)]); 40]].concat();
+        let mut analysis = analysis(1);
+        analysis.timelines = vec![timeline_of((0, 0), bins, &analysis.thresholds)];
+        let json: serde_json::Value = serde_json::from_str(&analysis.json()).unwrap();
+        let unresolved = json["timelines"][0]["unresolved"].as_array().unwrap();
+        assert_eq!(unresolved.len(), 1);
+        let found = &unresolved[0];
+        assert_eq!((&found["name"], &found["function"]), (&"dot".into(), &1.into()));
+        assert_eq!((found["share"].as_f64(), found["in_shared_phases"].as_f64()), (Some(0.36), Some(0.0)));
+        // The bin next to its last phase has four blocks of it.
+        assert_eq!(found["in_own_phases"].as_f64(), Some(204.0 / 360.0));
+        let told = found["told"].as_str().unwrap();
+        assert!(told.starts_with("dot has 36 % of the effort, 57 % of it in phases of its own"), "{told}");
+        assert_eq!(analysis.warnings(), [told]);
+        assert!(analysis.human(false).contains(told));
+    }
+
+    /// Function 0 is called before `main`, whose bin lies next to its phase; the same run without what was done before `main` says the same.
+    #[test]
+    fn what_ran_before_main_is_neither_in_phases_nor_outside() {
+        use crate::phases::{owners::without_calls, timeline_by_calls};
+        let bin = |function: u32, label: u32, blocks: u64| {
+            let totals = Totals { blocks, ..Totals::default() };
+            Bin { totals, parts: vec![Part { function, totals }], labels: vec![label] }
+        };
+        let bins = |before: u64| [vec![bin(0, 2, before)], vec![bin(0, 0, 10); 10], vec![bin(1, 1, 10); 10]].concat();
+        for before in [7, 1_000_000] {
+            let thresholds = Thresholds { filter: 9, gap: 0, ..Thresholds::default() };
+            let timeline = timeline_by_calls((0, 0), (bins(before), true), &thresholds, &[], &without_calls);
+            let phases: Vec<_> =
+                timeline.phases.iter().map(|phase| (phase.bins.clone(), phase.totals.blocks)).collect();
+            assert_eq!(phases, [(1..11, 100), (11..21, 100)]);
+            let timeline = timeline_by_calls(
+                (0, 0),
+                (bins(before), true),
+                &Thresholds { share: 0.6, ..thresholds },
+                &[],
+                &without_calls,
+            );
+            let (all, outside) = timeline.all_and_outside();
+            assert_eq!((timeline.phases.len(), all.blocks, outside.blocks), (0, 200, 200));
+        }
     }
 
     #[test]

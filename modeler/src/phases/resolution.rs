@@ -4,7 +4,10 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::{Analysis, Phase, Timeline};
+use poise_profile::BinUnit;
+
+use super::regions::{Thresholds, regions};
+use super::{Analysis, Timeline};
 use crate::machine::OUTSIDE;
 
 /// Part of a thread's effort from which on a function matters.
@@ -14,16 +17,23 @@ const RESOLVED: f64 = 0.8;
 /// Part of the mean of its phases from which on what a function did outside of them may be one more.
 const ONE_MORE: f64 = 0.5;
 
+/// Pairs of functions that are named in one sentence.
+const PAIRS: usize = 4;
+
 /// What a function did in a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Done {
     /// Its effort.
     pub effort: u64,
+    /// What it has of what bins have the same of.
+    pub extent: u64,
     /// Its calls.
     pub visits: u64,
-    /// How much of its effort is in phases that belong to it.
+    /// How much of its effort is in phases that belong to it alone.
     pub within: u64,
-    /// How many such phases there are.
+    /// How much of it is in phases that cover the same bins as another function's.
+    pub shared: u64,
+    /// How many phases there are that belong to it alone.
     pub phases: u64,
     /// Whether what some thread did outside of the phases, within as many bins as they have on average, may be one more of them.
     pub lacks_one: bool,
@@ -36,23 +46,31 @@ impl Done {
         if self.effort == 0 { 1.0 } else { self.within as f64 / self.effort as f64 }
     }
 
-    /// Whether its phases stand for it: they hold most of what it did, and not some of its turns only.
+    /// Whether its phases stand for it: they hold most of what it did, not some of its turns only, and are not another's as well.
     #[must_use]
     pub fn is_resolved(&self) -> bool {
-        self.part() >= RESOLVED && !self.lacks_one
+        self.part() >= RESOLVED && !self.lacks_one && !self.is_shared()
     }
 
-    /// The width of bins at which a call of average length would fill as many as a region must have, and one more.
+    /// Whether what it did in phases that cover the same bins as another function's matters.
+    #[must_use]
+    pub fn is_shared(&self) -> bool {
+        self.shared > 0 && self.shared as f64 >= MATTERS * self.effort as f64
+    }
+
+    /// The width of bins, in their own unit, at which a call of average length would fill as many as a region must have, and one more.
     #[must_use]
     pub fn width(&self, bins: usize) -> u64 {
-        self.effort / self.visits.max(1) / (bins.max(1) as u64 + 1)
+        self.extent / self.visits.max(1) / (bins.max(1) as u64 + 1)
     }
 
     /// Adds what the function did in another thread.
     pub fn add(&mut self, other: &Self) {
         self.effort += other.effort;
+        self.extent += other.extent;
         self.visits += other.visits;
         self.within += other.within;
+        self.shared += other.shared;
         self.phases += other.phases;
         self.lacks_one |= other.lacks_one;
     }
@@ -65,12 +83,16 @@ pub fn done(analysis: &Analysis, timeline: &Timeline) -> BTreeMap<u32, Done> {
     for part in timeline.bins.iter().flat_map(|bin| &bin.parts) {
         let done = all.entry(part.function).or_default();
         done.effort += part.totals.effort();
+        done.extent += part.totals.of(analysis.unit);
         done.visits += part.totals.visits;
     }
     for phase in &timeline.phases {
         let done = all.entry(phase.function).or_default();
-        done.within += held(timeline, phase).get(&phase.function).copied().unwrap_or(0);
-        done.phases += 1;
+        let own = phase.held.get(&phase.function).copied().unwrap_or(0);
+        match phase.shared_with {
+            Some(_) => done.shared += own,
+            None => (done.within, done.phases) = (done.within + own, done.phases + 1),
+        }
     }
     all.retain(|&function, _| analysis.name(function) != OUTSIDE);
     for (function, longest) in longest_without_phase(timeline) {
@@ -116,17 +138,6 @@ fn longest_without_phase(timeline: &Timeline) -> BTreeMap<u32, u64> {
     without.into_iter().map(longest).collect()
 }
 
-/// The effort that a phase holds, by function: all of its inner bins', and its own function's in those at its ends, as
-/// the phase's totals have it.
-#[must_use]
-pub fn held(timeline: &Timeline, phase: &Phase) -> BTreeMap<u32, u64> {
-    let mut held: BTreeMap<u32, u64> = BTreeMap::new();
-    for part in super::parts_of(&timeline.bins, phase.function, &phase.bins) {
-        *held.entry(part.function).or_default() += part.totals.effort();
-    }
-    held
-}
-
 /// A function that matters and whose phases do not stand for it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Unresolved {
@@ -136,6 +147,21 @@ pub struct Unresolved {
     pub share: f64,
     /// What it did.
     pub done: Done,
+}
+
+/// Why a function's phases do not stand for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cause {
+    /// Most of what it did outside of its bins is in bins in which others did much, too.
+    Alternates,
+    /// It has bins of its own, too few in a row.
+    Rows,
+    /// It has regions, too small a part of all bins.
+    Share,
+    /// Most of what it did outside of its bins is in bins of which it did most and that have no label.
+    Label,
+    /// It is an address without a name.
+    Nameless,
 }
 
 impl Analysis {
@@ -152,28 +178,151 @@ impl Analysis {
         functions.filter(|found| found.share >= MATTERS && !found.done.is_resolved()).collect()
     }
 
-    /// A sentence about such a function.
+    /// A sentence about the functions whose phases cover the same bins of some thread, two by two.
     #[must_use]
-    pub fn told(&self, found: &Unresolved) -> String {
-        let name = self.name(found.function);
-        let share = format!("{name} has {} of the effort", percent(found.share));
-        let remedy = self.remedy(&found.done);
-        match found.done.phases {
-            0 => format!("{share} and no phase, since it alternates with others; {remedy}."),
-            _ => {
-                let part = percent(found.done.part());
-                format!("{share}, {part} of it in phases of its own, since it alternates with others; {remedy}.")
+    pub fn shared(&self) -> Option<String> {
+        let mut pairs: BTreeMap<[u32; 2], Vec<Done>> = BTreeMap::new();
+        for timeline in self.timelines.iter().filter(|t| t.phases.iter().any(|phase| phase.shared_with.is_some())) {
+            let done = done(self, timeline);
+            for phase in &timeline.phases {
+                let Some(other) = phase.shared_with else { continue };
+                let pair = [phase.function.min(other), phase.function.max(other)];
+                pairs.entry(pair).or_default().extend(pair.iter().filter_map(|function| done.get(function)));
             }
         }
+        let shortest = pairs.values().flatten().min_by_key(|done| done.width(self.thresholds.filter))?;
+        let remedy = Some(self.remedy(shortest)).filter(|remedy| !remedy.is_empty());
+        let names = pairs.keys().map(|pair| pair.map(|function| self.name(function)).join(" and "));
+        let mut told: Vec<String> = names.take(PAIRS).collect();
+        match pairs.len().saturating_sub(PAIRS) {
+            0 => {}
+            1 => told.push("one more pair".to_owned()),
+            more => told.push(format!("{more} more pairs")),
+        }
+        Some(format!(
+            "{} take turns within bins, so that phases of both cover the same bins: chance says which of them labels one, and models over \
+             several runs leave out functions of which such phases hold 5 % or more{}.",
+            told.join(", "),
+            remedy.map_or_else(String::new, |remedy| format!("; {remedy}"))
+        ))
+    }
+
+    /// A sentence about such a function of a timeline.
+    #[must_use]
+    pub fn told(&self, timeline: &Timeline, found: &Unresolved) -> String {
+        let name = self.name(found.function);
+        let share = format!("{name} has {} of the effort", percent(found.share));
+        if found.done.is_shared() {
+            let part = percent(found.done.shared as f64 / found.done.effort.max(1) as f64);
+            return format!("{share}, {part} of it in phases that cover the same bins as another function's.");
+        }
+        let held = match found.done.phases {
+            0 => " and no phase".to_owned(),
+            _ => {
+                let rival = self.rival(timeline, found.function).map(|(other, part)| {
+                    let other = self.name(other);
+                    format!(
+                        " and {} in those of {other}, where chance may say which of both labels a bin",
+                        percent(part)
+                    )
+                });
+                format!(", {} of it in phases of its own{}", percent(found.done.part()), rival.unwrap_or_default())
+            }
+        };
+        let because = match self.cause(timeline, found.function) {
+            Some(Cause::Alternates) => "since it alternates with others; ".to_owned() + &self.remedy(&found.done),
+            Some(Cause::Rows) => format!(
+                "since it has bins of its own, but seldom the {} in a row of --filter; {}",
+                self.thresholds.filter,
+                self.remedy(&found.done)
+            ),
+            Some(Cause::Share) => {
+                format!("since these would be less than the {} of all bins of --share", percent(self.thresholds.share))
+            }
+            Some(Cause::Label) => format!(
+                "since bins of which it did most have no label: of their {} {} fewer than the {} of --label belong to one function; a lower \
+                 --label gives more bins one",
+                self.thresholds.events,
+                // Compiled counters have no addresses: functions have the events that are their part.
+                if self.engine == "counters" { "events" } else { "most frequent addresses" },
+                self.thresholds.label
+            ),
+            Some(Cause::Nameless) => "since an address without a name stands for itself; --program names those of a program that is not relocated (linked with -no-pie)"
+                    .to_owned(),
+            None => String::new(),
+        };
+        let because = because.trim_end_matches("; ");
+        let comma = if because.is_empty() { "" } else { ", " };
+        format!("{share}{held}{comma}{because}.")
+    }
+
+    /// Another function whose phases hold at least a fifth of what this one did, as this one's hold of what that did, and the part that they
+    /// hold: two that take turns within bins, which now the one and now the other labels, for as long as turns and bins happen to
+    /// be in step; or two that run together, now mostly the one and now mostly the other.
+    fn rival(&self, timeline: &Timeline, function: u32) -> Option<(u32, f64)> {
+        let done = done(self, timeline);
+        let held = |by: u32, of: u32| -> f64 {
+            let phases = timeline.phases.iter().filter(|phase| phase.function == by && phase.shared_with.is_none());
+            let sum: u64 = phases.filter_map(|phase| phase.held.get(&of)).sum();
+            sum as f64 / done.get(&of).map_or(1, |done| done.effort.max(1)) as f64
+        };
+        let others = done.keys().copied().filter(|&other| other != function);
+        let both = others.map(|other| (other, held(other, function), held(function, other)));
+        let rivals = both.filter(|&(_, theirs, ours)| theirs.min(ours) >= 1.0 - RESOLVED);
+        rivals.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(other, theirs, _)| (other, theirs))
+    }
+
+    /// Why a function's phases hold less than it did, where that can be told.
+    fn cause(&self, timeline: &Timeline, function: u32) -> Option<Cause> {
+        if self.engine == "gem5" && self.name(function).starts_with("0x") {
+            return Some(Cause::Nameless);
+        }
+        let (mut all, mut own, mut mixed, mut unlabelled) = (0, 0, 0, 0);
+        for bin in &timeline.bins {
+            let Some(part) = bin.parts.iter().find(|part| part.function == function) else { continue };
+            let effort = part.totals.effort();
+            let whole: u64 = bin.parts.iter().map(|part| part.totals.effort()).sum();
+            all += effort;
+            if bin.labels.contains(&function) {
+                own += effort;
+            } else if bin.labels.is_empty() && 2 * effort > whole {
+                unlabelled += effort;
+            } else if (whole - effort) as f64 >= (1.0 - RESOLVED) * whole as f64 {
+                mixed += effort;
+            }
+        }
+        if (own as f64) < RESOLVED * all as f64 {
+            let most = |part: u64| 2 * part > all - own;
+            let label = most(unlabelled).then_some(Cause::Label);
+            return label.or_else(|| most(mixed).then_some(Cause::Alternates));
+        }
+        let labels: Vec<Vec<u32>> = timeline.bins.iter().map(|bin| bin.labels.clone()).collect();
+        let bins = |thresholds: Thresholds| -> usize {
+            let regions = regions(&labels, &thresholds);
+            regions.iter().filter(|region| region.function == function).map(|region| region.bins.len()).sum()
+        };
+        let found = bins(self.thresholds);
+        let is_more = |thresholds| bins(thresholds) > found;
+        if is_more(Thresholds { share: 0.0, ..self.thresholds }) {
+            return Some(Cause::Share);
+        }
+        is_more(Thresholds { filter: 1, share: 0.0, ..self.thresholds }).then_some(Cause::Rows)
     }
 
     /// What would tell a function's calls apart.
     pub(super) fn remedy(&self, done: &Done) -> String {
+        // The width of a simulator's bins is not ours to choose.
+        if self.engine == "gem5" {
+            return String::new();
+        }
+        // Bins of a handful of blocks tell nothing, and neither do those that take as long as reading the clock does.
+        let least = if self.unit == BinUnit::Time { 1000 } else { 100 };
         match done.width(self.thresholds.filter) {
-            // Bins of a handful of blocks tell nothing.
-            0..100 => "its calls are too short for bins of any width; poise model has its call paths".to_owned(),
+            width if width < least => {
+                "its calls are too short for bins of any width; poise model has its call paths".to_owned()
+            }
             width if width < self.width => format!("--width {width} would tell its calls apart"),
-            _ => "the others' bins are among its own".to_owned(),
+            _ => "poise model has its call paths".to_owned(),
         }
     }
 }
@@ -188,7 +337,6 @@ pub(super) fn percent(part: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::phases::regions::Thresholds;
     use crate::phases::{Bin, Part, Totals, timeline_of};
 
     /// Bins of 1000 blocks with the parts that are not function 0's, which has the rest. A bin that both share is labelled
@@ -233,9 +381,135 @@ mod tests {
         assert_eq!((found[0].function, found[0].share, found[0].done.part()), (1, 0.2, 0.0));
         // A call would fill six bins of it, of which five are its own wherever they begin.
         assert_eq!(
-            analysis.told(&found[0]),
+            analysis.told(&analysis.timelines[0], &found[0]),
             "dot has 20 % of the effort and no phase, since it alternates with others; --width 100 would tell its calls apart."
         );
+    }
+
+    /// Function 0 labels every third bin of the first 30 and function 1 the others; so do 2 and 3 in the last 30.
+    #[test]
+    fn all_functions_that_take_turns_are_one_sentence() {
+        let bin = |at: usize| {
+            let (large, small) = if at.is_multiple_of(3) { (0, 1) } else { (1, 0) };
+            let first = if at < 30 { 0 } else { 2 };
+            let part = |function, blocks| {
+                let totals = Totals { blocks, visits: 1, ..Totals::default() };
+                Part { function: first + function, totals }
+            };
+            let parts = vec![part(large, 600), part(small, 400)];
+            Bin { totals: Totals::default(), labels: vec![first + large], parts }
+        };
+        let mut analysis = analysis(timeline_of((0, 0), (0..60).map(bin).collect(), &Thresholds::default()));
+        analysis.functions.extend(["read", "write"].map(|name| (name.to_owned(), String::new(), 0)));
+        let told = analysis.shared().unwrap();
+        assert!(told.starts_with("product and dot, read and write take turns within bins, "), "{told}");
+        // Calls of 400 or 600 blocks would need bins of less than 100.
+        assert!(told.contains("hold 5 % or more; its calls are too short for bins of any width"), "{told}");
+    }
+
+    #[test]
+    fn the_cause_that_is_told_holds() {
+        let told = |bins: &[u64], thresholds: &Thresholds| {
+            let labelled = timeline(bins);
+            let mut analysis = analysis(timeline_of((0, 0), labelled.bins, thresholds));
+            analysis.thresholds = *thresholds;
+            let timeline = &analysis.timelines[0];
+            analysis.unresolved(timeline).iter().map(|found| analysis.told(timeline, found)).collect::<Vec<_>>()
+        };
+        let defaults = Thresholds::default();
+        // Ten bins of a hundred are less than a fifth.
+        let share = Thresholds { share: 0.2, ..defaults };
+        assert_eq!(
+            told(&[vec![0; 90], vec![1000; 10]].concat(), &share),
+            [
+                "dot has 10 % of the effort and no phase, since these would be less than the 20 % of all bins of --share."
+            ]
+        );
+        // Three whole bins each time, 20 times of 13: a call is a bin.
+        assert_eq!(
+            told(&[vec![0; 10], vec![1000; 3]].concat().repeat(20), &defaults),
+            [
+                "dot has 23 % of the effort and no phase, since it has bins of its own, but seldom the 5 in a row of --filter; \
+              --width 166 would tell its calls apart."
+            ]
+        );
+        // One function alone, in three bins.
+        let alone = told(&[1000; 3], &defaults);
+        assert!(alone.len() == 1 && !alone[0].contains("alternates") && alone[0].contains("--filter"), "{alone:?}");
+    }
+
+    /// Each bin has many turns of both, and a tenth of it more of the one: for twelve bins product, for the next twelve dot.
+    #[test]
+    fn turns_that_are_nearly_in_step_with_the_bins_are_told_as_chance() {
+        let bin = |at: usize| {
+            let dot = if (at / 12).is_multiple_of(2) { 450 } else { 550 };
+            let part = |function, blocks| Part { function, totals: Totals { blocks, visits: 9, ..Totals::default() } };
+            let labels = vec![u32::from(dot == 550)];
+            Bin { totals: Totals::default(), labels, parts: vec![part(0, 1000 - dot), part(1, dot)] }
+        };
+        let analysis = analysis(timeline_of((0, 0), (0..120).map(bin).collect(), &Thresholds::default()));
+        let timeline = &analysis.timelines[0];
+        assert_eq!((timeline.phases.len(), analysis.shared()), (10, None));
+        let told: Vec<String> =
+            analysis.unresolved(timeline).iter().map(|found| analysis.told(timeline, found)).collect();
+        // Ten phases of twelve bins: product's hold 550 of its 1000 blocks a pair, but that next to one its own is also what it did there.
+        assert_eq!(told.len(), 2);
+        for (name, other, told) in [("product", "dot", &told[0]), ("dot", "product", &told[1])] {
+            assert!(told.starts_with(&format!("{name} has 50 % of the effort, ")), "{told}");
+            assert!(
+                told.contains(&format!(" in those of {other}, where chance may say which of both labels a bin, ")),
+                "{told}"
+            );
+            assert!(told.contains("since it alternates with others; "), "{told}");
+        }
+    }
+
+    /// Product is called once and did three quarters of each bin; the rest is in functions that it called all the time, whose events are among
+    /// those of the label.
+    #[test]
+    fn bins_without_labels_are_told_with_the_threshold_that_they_missed() {
+        let bin = |_| {
+            let part = |function, blocks| Part { function, totals: Totals { blocks, visits: 1, ..Totals::default() } };
+            Bin { totals: Totals::default(), labels: Vec::new(), parts: vec![part(0, 750), part(1, 250)] }
+        };
+        let mut analysis = analysis(timeline_of((0, 0), (0..60).map(bin).collect(), &Thresholds::default()));
+        let told = |analysis: &Analysis| -> Vec<String> {
+            let timeline = &analysis.timelines[0];
+            analysis.unresolved(timeline).iter().map(|found| analysis.told(timeline, found)).collect()
+        };
+        for (engine, events) in [("qemu", "most frequent addresses"), ("counters", "events")] {
+            engine.clone_into(&mut analysis.engine);
+            assert_eq!(
+                told(&analysis)[0],
+                format!(
+                    "product has 75 % of the effort and no phase, since bins of which it did most have no label: of their 5 {events} fewer than \
+                     the 5 of --label belong to one function; a lower --label gives more bins one."
+                )
+            );
+        }
+        let told = told(&analysis);
+        assert!(
+            told[1].starts_with("dot has 25 % of the effort and no phase, since it alternates with others"),
+            "{}",
+            told[1]
+        );
+    }
+
+    #[test]
+    fn the_width_that_would_help_is_in_the_unit_of_the_bins() {
+        // Bins of 1 ms, of every third of which dot has 0.6 ms and 600 blocks: a call fills six bins of 0.1 ms.
+        let mut analysis = analysis(timeline(&[0, 600, 0].repeat(20)));
+        (analysis.unit, analysis.width) = (BinUnit::Time, 1_000_000);
+        let parts = analysis.timelines[0].bins.iter_mut().flat_map(|bin| &mut bin.parts);
+        parts.for_each(|part| part.totals.time = 1000 * part.totals.blocks);
+        let told = |analysis: &Analysis| {
+            analysis.told(&analysis.timelines[0], &analysis.unresolved(&analysis.timelines[0])[0])
+        };
+        assert!(told(&analysis).contains("--width 100000 would tell its calls apart"), "{}", told(&analysis));
+        // Calls of 600 ns would need bins of 100 ns.
+        let parts = analysis.timelines[0].bins.iter_mut().flat_map(|bin| &mut bin.parts);
+        parts.for_each(|part| part.totals.time /= 1000);
+        assert!(told(&analysis).contains("too short for bins of any width"), "{}", told(&analysis));
     }
 
     #[test]
@@ -246,8 +520,23 @@ mod tests {
         let analysis = analysis(timeline(&[turn.repeat(9), blurred, turn.repeat(10), vec![0; 10]].concat()));
         let found = analysis.unresolved(&analysis.timelines[0]);
         assert_eq!(found.len(), 1);
-        assert_eq!(found[0].done, Done { effort: 100_000, visits: 101, within: 95_000, phases: 19, lacks_one: true });
-        assert!(analysis.told(&found[0]).contains("95 % of it in phases of its own"), "{}", analysis.told(&found[0]));
+        assert_eq!(
+            found[0].done,
+            Done {
+                effort: 100_000,
+                extent: 100_000,
+                visits: 101,
+                within: 95_000,
+                shared: 0,
+                phases: 19,
+                lacks_one: true
+            }
+        );
+        assert!(
+            analysis.told(&analysis.timelines[0], &found[0]).contains("95 % of it in phases of its own"),
+            "{}",
+            analysis.told(&analysis.timelines[0], &found[0])
+        );
     }
 
     /// Bins of function 0, four here and there that both share among them, fifty times; function 1 has a phase each time. What lies
@@ -258,7 +547,18 @@ mod tests {
         let timeline = timeline(&[turn.repeat(50), vec![0; 10]].concat());
         assert_eq!(timeline.phases.iter().filter(|phase| phase.function == 1).count(), 50);
         let done = done(&analysis(timeline.clone()), &timeline)[&1];
-        assert_eq!(done, Done { effort: 300_000, visits: 450, within: 250_000, phases: 50, lacks_one: false });
+        assert_eq!(
+            done,
+            Done {
+                effort: 300_000,
+                extent: 300_000,
+                visits: 450,
+                within: 250_000,
+                shared: 0,
+                phases: 50,
+                lacks_one: false
+            }
+        );
         assert!(done.is_resolved());
     }
 
@@ -287,11 +587,16 @@ mod tests {
         let analysis = analysis(timeline(&[vec![1000; 6], [0, 600, 0].repeat(20)].concat()));
         let found = analysis.unresolved(&analysis.timelines[0]);
         assert_eq!(found.len(), 1);
-        assert_eq!(found[0].done, Done { effort: 18_000, visits: 26, within: 6000, phases: 1, lacks_one: false });
+        assert_eq!(
+            found[0].done,
+            Done { effort: 18_000, extent: 18_000, visits: 26, within: 6000, shared: 0, phases: 1, lacks_one: false }
+        );
         assert!(
-            analysis.told(&found[0]).starts_with("dot has 27 % of the effort, 33 % of it in phases of its own"),
+            analysis
+                .told(&analysis.timelines[0], &found[0])
+                .starts_with("dot has 27 % of the effort, 33 % of it in phases of its own"),
             "{}",
-            analysis.told(&found[0])
+            analysis.told(&analysis.timelines[0], &found[0])
         );
     }
 }

@@ -84,6 +84,7 @@ impl Analysis {
                 }
             }
             @if self.timelines.len() > MOST { p { (self.timelines.len() - MOST) " more threads are not drawn." } }
+            @if let Some(told) = self.shared() { p.warning { (told) } }
             div.scroll { pre { (text.as_str()) } }
         };
         plain(title, text.lines().next().unwrap_or_default(), &main)
@@ -95,11 +96,12 @@ impl Analysis {
         let regions_top = TOP + panels.len() as f64 * (PANEL + GAP);
         let regions_bottom = regions_top + ROW * functions.len().max(1) as f64;
         let names = PhaseNames::new(self, timeline, NAME);
-        let told = drawn_from(timeline, smooth);
+        let told: Vec<String> =
+            drawn_from(timeline, smooth).into_iter().chain(panels.iter().filter_map(Panel::cut_off)).collect();
         let height = regions_bottom + BOTTOM + LINE * told.len() as f64;
         let longest = functions.iter().map(|&function| names.function(function).chars().count()).max();
         let left = (longest.unwrap_or(0) as f64 * LETTER + 16.0).clamp(*LEFT.start(), *LEFT.end()).round();
-        let scale = Scale { bins: timeline.bins.len().max(1), left };
+        let scale = &self.scale(timeline, left);
         html! {
             svg.timeline xmlns="http://www.w3.org/2000/svg" viewBox=(format!("0 0 {WIDTH} {height}")) width=(WIDTH) height=(height) role="img" aria-label="Effort over time and the code that it belongs to" {
                 style { (PreEscaped(STYLE)) }
@@ -117,15 +119,26 @@ impl Analysis {
         }
     }
 
-    fn axis(&self, timeline: &Timeline, bottom: f64, scale: Scale) -> Markup {
+    fn axis(&self, timeline: &Timeline, bottom: f64, scale: &Scale) -> Markup {
         let passed = self.passed(timeline);
-        let ticks: Vec<f64> = (0..=4).map(|i| (scale.bins as f64 * f64::from(i) / 4.0).round()).collect();
+        let bins = timeline.bins.len();
+        // Where the axis says something: its place, and how much had passed then.
+        let ticks = (0..=4).map(|i| {
+            let part = f64::from(i) / 4.0;
+            match self.is_to_scale(&passed) {
+                true => (scale.left + (WIDTH - scale.left - RIGHT) * part, part * passed[bins]),
+                false => {
+                    let bin = (bins.max(1) as f64 * part).round();
+                    (scale.x(bin), passed[(bin as usize).min(bins)])
+                }
+            }
+        });
+        let ticks: Vec<(f64, f64)> = ticks.collect();
         html! {
             line.axis x1=(scale.left) x2=(WIDTH - RIGHT) y1=(bottom) y2=(bottom) {}
-            @for tick in ticks {
-                @let x = scale.x(tick);
+            @for (x, passed) in ticks {
                 line.axis x1=(format!("{x:.1}")) x2=(format!("{x:.1}")) y1=(bottom) y2=(bottom + 4.0) {}
-                text x=(format!("{x:.1}")) y=(bottom + 17.0) text-anchor="middle" { (quantity(passed[tick as usize], "")) }
+                text x=(format!("{x:.1}")) y=(bottom + 17.0) text-anchor="middle" { (quantity(passed, "")) }
             }
             text x=(0.5 * (scale.left + WIDTH - RIGHT)) y=(bottom + 33.0) text-anchor="middle" { (self.unit_label()) }
         }
@@ -139,6 +152,22 @@ impl Analysis {
             Some(*sum)
         });
         std::iter::once(0.0).chain(sums).collect()
+    }
+
+    /// Whether bins are drawn as wide as they are: those of gem5 are as long as its user's dumps. Our own are alike but for the first
+    /// and the last, and a long way to `main` would leave no room for what follows.
+    fn is_to_scale(&self, passed: &[f64]) -> bool {
+        self.engine == "gem5" && passed.last().is_some_and(|all| *all > 0.0)
+    }
+
+    fn scale(&self, timeline: &Timeline, left: f64) -> Scale {
+        let passed = self.passed(timeline);
+        let bins = timeline.bins.len().max(1);
+        let edges = match self.is_to_scale(&passed) {
+            true => passed.iter().map(|edge| edge / passed[bins]).collect(),
+            false => (0..=bins).map(|edge| edge as f64 / bins as f64).collect(),
+        };
+        Scale { edges, left }
     }
 
     fn unit_label(&self) -> &'static str {
@@ -207,6 +236,37 @@ impl Analysis {
     }
 }
 
+/// Points that a panel's scale must hold, as a part of those that are not zero: what a few do, such as the start of MPI, would leave the others flat.
+const SHOWN: f64 = 0.98;
+/// By how much others must be above these to be cut off.
+const FAR: f64 = 4.0;
+
+impl Panel {
+    fn values(&self) -> impl Iterator<Item = f64> {
+        self.curves.iter().flat_map(|curve| &curve.points).map(|&(_, value)| value)
+    }
+
+    /// The largest value that the scale has room for: the largest of all, unless a few are far above the others. There the largest that
+    /// is not far above.
+    fn highest(&self) -> f64 {
+        let mut values: Vec<f64> = self.values().filter(|&value| value > 0.0).collect();
+        values.sort_by(f64::total_cmp);
+        let Some(&last) = values.last() else { return f64::MIN_POSITIVE };
+        // Few points have no 2 % to leave out.
+        let most = values[((values.len() as f64 * SHOWN) as usize).min(values.len() - 1)];
+        if last <= FAR * most { last } else { values.into_iter().rfind(|&value| value <= FAR * most).unwrap_or(last) }
+    }
+
+    /// What is cut off, for people.
+    fn cut_off(&self) -> Option<String> {
+        let highest = self.highest();
+        let above: Vec<f64> = self.values().filter(|&value| value > highest).collect();
+        let largest = above.iter().copied().reduce(f64::max)?;
+        let points = if above.len() == 1 { "one point is" } else { &format!("{} points are", above.len()) };
+        Some(format!("{}: {points} above the scale, up to {}.", self.title, quantity(largest, "")))
+    }
+}
+
 impl Curve {
     fn has_something(&self) -> bool {
         self.points.iter().any(|&(_, value)| value > 0.0)
@@ -229,16 +289,19 @@ fn drawn_from(timeline: &Timeline, smooth: usize) -> Vec<String> {
 }
 
 /// From bins to places.
-#[derive(Clone, Copy)]
 struct Scale {
-    bins: usize,
+    /// Where each bin begins, and the last one ends, as parts of the drawing's width.
+    edges: Vec<f64>,
     /// Where the first one begins.
     left: f64,
 }
 
 impl Scale {
-    fn x(self, bin: f64) -> f64 {
-        self.left + (WIDTH - self.left - RIGHT) * bin / self.bins as f64
+    fn x(&self, bin: f64) -> f64 {
+        let last = self.edges.len() - 1;
+        let (from, to) = ((bin.floor() as usize).min(last), (bin.ceil() as usize).min(last));
+        let part = self.edges[from] + (self.edges[to] - self.edges[from]) * bin.fract();
+        self.left + (WIDTH - self.left - RIGHT) * part
     }
 }
 
@@ -248,7 +311,7 @@ fn draw_row(
     (function, name, short): (u32, &str, &str),
     row: usize,
     top: f64,
-    scale: Scale,
+    scale: &Scale,
 ) -> Markup {
     let colour = COLOURS[row % COLOURS.len()];
     html! {
@@ -262,10 +325,9 @@ fn draw_row(
     }
 }
 
-fn draw_panel(panel: &Panel, top: f64, scale: Scale) -> Markup {
-    let values = panel.curves.iter().flat_map(|c| &c.points).map(|&(_, value)| value);
-    let highest = values.fold(0.0, f64::max).max(f64::MIN_POSITIVE);
-    let y = |value: f64| top + PANEL * (1.0 - value / highest);
+fn draw_panel(panel: &Panel, top: f64, scale: &Scale) -> Markup {
+    let highest = panel.highest();
+    let y = |value: f64| top + PANEL * (1.0 - (value / highest).min(1.0));
     let path = |curve: &Curve| {
         let point = |(i, &(bin, value)): (usize, &(f64, f64))| {
             let letter = if i == 0 { 'M' } else { 'L' };
@@ -327,6 +389,27 @@ mod tests {
     use super::*;
     use crate::phases::Bin;
 
+    #[test]
+    fn a_spike_is_cut_off_and_told_and_a_phase_is_not() {
+        let panel = |values: &[f64]| Panel {
+            title: "µs per bin".into(),
+            curves: vec![Curve {
+                name: "time",
+                colour: COLOURS[0],
+                points: values.iter().enumerate().map(|(i, &value)| (i as f64, value)).collect(),
+            }],
+        };
+        let mut values = vec![14_130.0];
+        values.extend((0..99).map(|i| 10.0 + f64::from(i % 3)));
+        assert_eq!(panel(&values).highest(), 12.0);
+        assert_eq!(panel(&values).cut_off().unwrap(), "µs per bin: one point is above the scale, up to 14130.");
+        // Five of a hundred are no exception.
+        values[..5].fill(14_130.0);
+        assert_eq!((panel(&values).highest(), panel(&values).cut_off()), (14_130.0, None));
+        // Neither is one of five.
+        assert_eq!(panel(&[0.0, 9.0, 1.0, 1.0, 1.0]).highest(), 9.0);
+    }
+
     /// Values as `scipy.signal.medfilt` gives them inside; at the ends it pads with zeros, which invents data.
     #[test]
     fn the_median_filter_removes_outliers_and_keeps_edges() {
@@ -366,15 +449,35 @@ mod tests {
         }
     }
 
-    /// The axis adds up what each bin holds: the first and the mean one say nothing of the others.
+    /// The places of a drawing's points, as parts of the axis.
+    fn places(svg: &str) -> Vec<f64> {
+        let width = WIDTH - RIGHT - LEFT.start();
+        let points = paths(svg)[0].split(['M', 'L']).skip(1);
+        points.map(|point| (point.split(' ').next().unwrap().parse::<f64>().unwrap() - LEFT.start()) / width).collect()
+    }
+
+    /// The axis adds up what each bin holds: the first and the mean one say nothing of the others. gem5's are drawn as wide as they are,
+    /// our own all alike.
     #[test]
     fn the_axis_is_that_of_all_bins() {
-        let analysis = analysis(&[100, 200, 300, 400]);
+        let mut analysis = analysis(&[100, 200, 300, 400]);
+        let labels = |svg: &str| -> Vec<String> {
+            let texts = svg.split("text-anchor=\"middle\">").skip(1);
+            texts.filter_map(|text| Some(text.split('<').next()?.to_owned())).collect()
+        };
+        let is_near =
+            |found: Vec<f64>, expected: [f64; 4]| found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-3);
         let svg = analysis.svg(&analysis.timelines[0], 1);
-        let labels: Vec<&str> =
-            svg.split("text-anchor=\"middle\">").skip(1).filter_map(|t| t.split('<').next()).collect();
-        assert_eq!(labels, ["0", "100", "300", "600", "1000", "ns"]);
+        assert_eq!(labels(&svg), ["0", "250", "500", "750", "1000", "ns"]);
+        assert!(is_near(places(&svg), [0.05, 0.2, 0.45, 0.8]), "{:?}", places(&svg));
         assert!(!svg.contains("Of 4 bins"), "each bin is drawn");
+        analysis.engine = "qemu".into();
+        let svg = analysis.svg(&analysis.timelines[0], 1);
+        assert_eq!(labels(&svg), ["0", "100", "300", "600", "1000", "ns"]);
+        assert!(is_near(places(&svg), [0.125, 0.375, 0.625, 0.875]), "{:?}", places(&svg));
+        // Without any time there is nothing to be drawn to.
+        let analysis = self::analysis(&[0, 0]);
+        assert!(!analysis.svg(&analysis.timelines[0], 1).contains("NaN"));
     }
 
     /// The paths of the drawing's curves.

@@ -62,6 +62,28 @@ pub struct ReportOptions {
     pub machine: Vec<String>,
 }
 
+impl ReportOptions {
+    /// Whether callers and callees are shown, which phases do not have.
+    pub(crate) fn has_callers(&self) -> bool {
+        self.noun == "call path"
+    }
+
+    /// Heading of the section that lists all of them.
+    pub(crate) fn all(&self) -> &'static str {
+        if self.has_callers() { "Call tree" } else { "All phases" }
+    }
+
+    /// Heading of the section about each of them.
+    pub(crate) fn each(&self) -> &'static str {
+        if self.has_callers() { "Call paths" } else { "Each phase" }
+    }
+
+    /// What they are together.
+    pub(crate) fn together(&self) -> &'static str {
+        if self.has_callers() { "the whole program" } else { "all phases" }
+    }
+}
+
 impl Default for ReportOptions {
     fn default() -> Self {
         Self {

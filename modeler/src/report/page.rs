@@ -1,5 +1,7 @@
 //! The HTML page: the answer in a few sentences, ranking, call tree, call paths, quality of the experiment, warnings.
 
+use std::collections::HashSet;
+
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::article::article;
@@ -70,7 +72,7 @@ pub(crate) fn page(experiment: &Experiment, fits: &Fits, options: &ReportOptions
         html lang="en" {
             (head(&options.title, ""))
             body {
-                header { h1 { (options.title) } (summary(experiment, fits, view.as_ref(), options.noun)) (contents(view.is_some(), options.phases.is_some())) }
+                header { h1 { (options.title) } (summary(experiment, fits, view.as_ref(), options.noun)) @if view.is_some() { (contents(options)) } }
                 main {
                     @for section in &options.sections { (extra_section(section)) }
                     @for (title, svg) in &options.pictures { section { h2 { (title) } (PreEscaped(svg)) } }
@@ -96,14 +98,12 @@ pub(super) fn path_text(experiment: &Experiment, callpath: CallPathId) -> String
     experiment.path(callpath).join(" → ")
 }
 
-fn contents(has_models: bool, has_phases: bool) -> Markup {
+fn contents(options: &ReportOptions) -> Markup {
     html! {
-        @if has_models {
-            nav {
-                a href="#ranking" { "Ranking" } " " a href="#tree" { "Call tree" } " "
-                @if has_phases { a href="#phases" { "Phases" } " " }
-                a href="#callpaths" { "Call paths" } " " a href="#quality" { "Quality" }
-            }
+        nav {
+            a href="#ranking" { "Ranking" } " " a href="#tree" { (options.all()) } " "
+            @if options.phases.is_some() { a href="#phases" { "Phases" } " " }
+            a href="#callpaths" { (options.each()) } " " a href="#quality" { "Quality" }
         }
     }
 }
@@ -180,16 +180,31 @@ fn results(view: &View) -> Markup {
     // Second models and held-out points are not in the data that the script draws from.
     let drawn: Vec<&Ranked> =
         ranked.iter().enumerate().filter(|(i, r)| *i < view.options.plots || has_extra(r)).map(|(_, r)| r).collect();
+    let links = Links(drawn.iter().map(|r| r.model.callpath).collect());
     html! {
-        (Ranking { view, ranked: &ranked }.markup())
-        (tree(view))
+        (Ranking { view, ranked: &ranked, links: &links }.markup())
+        (tree(view, &links))
         @if let Some(phases) = &view.options.phases { (phases.markup(&view.experiment.parameters, &view.costs.target, view.options.level)) }
         section #callpaths {
-            h2 { "Call paths" }
+            h2 { (view.options.each()) }
             (reading(view, drawn.len() < ranked.len()))
             @for r in &drawn { (article(view, r.model)) }
         }
         (quality(view))
+    }
+}
+
+/// The call paths that the program draws; the script draws the others.
+pub(super) struct Links(HashSet<CallPathId>);
+
+impl Links {
+    /// A name that leads to its call path's plots: everywhere where they are in the page, or else once scripts run, which make
+    /// it lead there.
+    pub(super) fn to(&self, id: CallPathId, title: Option<&str>, name: &Markup) -> Markup {
+        html! {
+            @if self.0.contains(&id) { a href=(format!("#c{id}")) title=[title] { (name) } }
+            @else { a data-c=(id) title=[title] { (name) } }
+        }
     }
 }
 
@@ -211,7 +226,7 @@ fn reading(view: &View, cut: bool) -> Markup {
             "runner-up is judged by the same number. " dfn { "Adjusted R²" }
             " is the part of the differences between points that the model explains, 1 being all."
             @if held_out { " " dfn { "Held-out" } " measurements took no part in the fit: they show whether the prediction was right." }
-            @if cut { " The most expensive " (view.options.noun) "s are drawn here; " span.script hidden { "a name in the call tree adds any other." } span.noscript { "the others are drawn where scripts run." } }
+            @if cut { " The most expensive " (view.options.noun) "s are drawn here; " span.script hidden { "a name in the list above adds any other." } span.noscript { "the others are drawn where scripts run." } }
         }
         (legend(view.options.level, second, held_out))
     }
@@ -221,6 +236,7 @@ fn reading(view: &View, cut: bool) -> Markup {
 struct Ranking<'v> {
     view: &'v View<'v>,
     ranked: &'v [Ranked<'v>],
+    links: &'v Links,
 }
 
 impl Ranking<'_> {
@@ -246,7 +262,7 @@ impl Ranking<'_> {
                     @else { "the numbers are what the models give there, since this combination itself was not measured; the " }
                     dfn { "target" } " is the scale asked for. The prediction comes with an interval that is to hold "
                     (format!("{:.0}", 100.0 * self.view.options.level)) " of 100 new measurements under the same conditions. " dfn { "Share" }
-                    " is the part of the whole program's cost"
+                    " is the part of what " (self.view.options.together()) " cost" @if self.view.options.has_callers() { "s" }
                     @if self.view.costs.is_inclusive() { "; here " (self.noun()) "s include the time of what they call" }
                     "."
                 }
@@ -261,7 +277,7 @@ impl Ranking<'_> {
                     }
                 }
                 p.note {
-                    @if rest > 0 { "The call tree has the other " (rest) " " (self.noun()) "s. " }
+                    @if rest > 0 { (self.view.options.all()) " below has the other " (rest) " " (self.noun()) "s. " }
                     span.files {
                         "As files: " a download="ranking.csv" href=(address("text/csv", &self.csv(shown))) { "this ranking (CSV)" }
                         span.script hidden { ", " button type="button" data-save="csv" { "all " (self.noun()) "s (CSV)" } ", " button type="button" data-save="json" { "all numbers of this page (JSON)" } }
@@ -332,7 +348,7 @@ impl Ranking<'_> {
     fn link(&self, ranked: &Ranked) -> Markup {
         let names = self.view.experiment.path(ranked.model.callpath);
         let name = names.last().copied().unwrap_or_default();
-        html! { a href=(format!("#c{}", ranked.model.callpath)) title=(name) { (shortened(name)) } }
+        self.links.to(ranked.model.callpath, Some(name), &html! { (shortened(name)) })
     }
 
     /// The columns that have something in them.
@@ -350,7 +366,7 @@ impl Ranking<'_> {
         let (costs, unit) = (&self.view.costs, self.view.unit());
         html! {
             tfoot { tr {
-                td {} td { "the whole program" } td {}
+                td {} td { (self.view.options.together()) } td {}
                 @if columns.measured { td.number.wide { (measured_total(self.view, self.ranked).map_or_else(String::new, |v| quantity(v, unit))) } }
                 td.number.wide { (quantity(costs.total.0, unit)) }
                 td.number { (quantity(costs.total.1, unit)) }
@@ -370,7 +386,7 @@ impl Ranking<'_> {
                 @let id = r.model.callpath;
                 tr {
                     td.number { (first + i + 1) }
-                    td.path { a href=(format!("#c{id}")) title=(path_text(view.experiment, id)) { (short_path(view.experiment, id)) } }
+                    td.path { (self.links.to(id, Some(&path_text(view.experiment, id)), &short_path(view.experiment, id))) }
                     td.growth { (sum(&shape(&view.experiment.parameters, r.model))) }
                     @if columns.measured {
                         td.number.wide { (costs.measured(view.experiment, id).map_or_else(String::new, |value| quantity(value, unit))) }

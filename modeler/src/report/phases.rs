@@ -75,15 +75,18 @@ impl Phases {
                         "the run " (run) ", the largest"
                         @if let Some(first) = analysis.timelines.first() {
                             ": rank " (first.rank) ", thread " (first.thread) " of " (self.threads)
+                            @if let Some(outside) = analysis.outside(first) { ". " (outside) }
                         }
                         @if csv.len() <= MOST_BYTES {
                             " " a download="bins.csv" href=(address("text/csv", &csv)) { "bins as CSV" }
                         }
                     }
                 }
+                @if let Some(told) = analysis.shared() { p.warning { (told) } }
                 @if let Some((matched, fits)) = &self.matched {
                     @if !matched.phases.is_empty() {
                         (models(&matched.experiment, fits, &ordered(&matched.experiment, names, target), level))
+                        @if let Some(outside) = &matched.outside { p.note { "Shares are parts of all phases in the table. " (outside) } }
                     }
                     @if !matched.unmatched.is_empty() { ul { @for told in &matched.unmatched { li.warning { (told) } } } }
                 }

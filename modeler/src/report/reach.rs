@@ -7,10 +7,8 @@ use super::view::levels;
 use crate::experiment::Experiment;
 use crate::fit::Fits;
 use crate::model::{Method, Model};
+use crate::verdict::is_far;
 
-/// A prediction is far where it goes beyond the measured range by more than this part of that range, both on the scale of
-/// logarithms. Twice the largest of 1, 2, 4, 8 is not; twice the largest of 25, 30, 35, 40, 45 is.
-const FAR: f64 = 1.0 / 3.0;
 /// Where less of the predicted cost stands on such shapes, the ranking says nothing of it.
 const LEAST: f64 = 0.05;
 
@@ -19,7 +17,7 @@ fn far(experiment: &Experiment, target: &[f64]) -> Vec<String> {
     let along = |(l, values): (usize, Vec<f64>)| {
         let (low, high) = (*values.first()?, *values.last()?);
         let target = target[l];
-        let is_far = low > 0.0 && high > low && (target / high).ln() > FAR * (high / low).ln() + 1e-9;
+        let is_far = is_far((low, high), target);
         let [low, high, target] = [low, high, target].map(coordinate);
         is_far.then(|| format!("{} = {target} after {low} to {high}", experiment.parameters[l]))
     };

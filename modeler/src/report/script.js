@@ -327,6 +327,7 @@ function start() {
   if (!("DecompressionStream" in window)) return;
   all(".script").forEach(hidden => { hidden.hidden = false; });
   all(".noscript").forEach(shown => { shown.hidden = true; });
+  all("a[data-c]").forEach(link => { link.href = `#c${link.dataset.c}`; });
   const tree = one(".tree"), form = one("form.filter"), input = one("input", form);
   form.hidden = false;
   form.addEventListener("submit", event => event.preventDefault());

@@ -122,9 +122,35 @@ fn shown_and_text(mut shown: Table, width: Option<usize>, narrow: Narrow) -> (Ta
     }
     if !missing.is_empty() {
         let missing = missing.join("; ");
-        text.push_str(&format!("To fit {width} columns: {missing}. In a pipe or a file there is everything.\n"));
+        let said = format!("To fit {width} columns: {missing}. In a pipe or a file there is everything.\n");
+        text.push_str(&wrapped(&said, Some(width)));
     }
     (shown, text)
+}
+
+/// Sentences that stand beside tables, in lines of at most `width` columns where that is given: broken at blanks, what goes on
+/// indented as its line. Longer words stay whole.
+#[must_use]
+pub fn wrapped(text: &str, width: Option<usize>) -> String {
+    let Some(width) = width else { return text.to_owned() };
+    let mut all = String::with_capacity(text.len());
+    for line in text.lines() {
+        let (words, indentation) = (line.trim_start(), line.len() - line.trim_start().len());
+        let mut used = 0;
+        for word in words.split(' ') {
+            if used > 0 && used + 1 + word.width() > width {
+                all.push('\n');
+                used = 0;
+            }
+            let gap = if used == 0 { indentation } else { 1 };
+            all.extend(std::iter::repeat_n(' ', gap));
+            all.push_str(word);
+            used += gap + word.width();
+        }
+        all.truncate(all.trim_end_matches(' ').len());
+        all.push('\n');
+    }
+    all
 }
 
 /// The names of a call path, in at most `width` columns where that is given.
@@ -151,24 +177,24 @@ pub fn ranking(experiment: &Experiment, fits: &Fits, options: &ReportOptions, sc
     let count = ranked.len().min(screen.rows.unwrap_or(usize::MAX));
     let all = ranking_table(&view, &ranked, count, screen.sparklines);
     let at = |x: &[f64]| super::markup::at(&experiment.parameters, x).replace('\u{a0}', " ");
-    let mut text = format!("What will cost most at {}: {}\n", at(&view.costs.target), view.metric_text(metric));
+    let title = format!("What will cost most at {}: {}\n", at(&view.costs.target), view.metric_text(metric));
     let (shown, of_table) = shown_and_text(all, screen.width, Narrow { least_needed: &LEAST_NEEDED, broken: &[] });
-    text.push_str(&of_table);
+    let mut notes = String::new();
     if count < ranked.len() {
-        text.push_str(&format!("and {} more; -v shows all\n", ranked.len() - count));
+        notes.push_str(&format!("and {} more; -v shows all\n", ranked.len() - count));
     }
-    text.push_str(&format!(
+    notes.push_str(&format!(
         "Today is the largest measured scale, {}{}\n",
         at(&view.costs.today),
         columns_of_today(&shown)
     ));
-    text.extend(view.costs.callees.sentence(experiment).map(|sentence| sentence + "\n"));
-    text.extend(reach::of_ranking(experiment, &view.costs).map(|doubt| doubt + "\n"));
+    notes.extend(view.costs.callees.sentence(experiment).map(|sentence| sentence + "\n"));
+    notes.extend(reach::of_ranking(experiment, &view.costs).map(|doubt| doubt + "\n"));
     let others = other_metrics(experiment, fits, metric);
     if !others.is_empty() {
-        text.push_str(&format!("Also modelled: {}; --metric NAME ranks by one of them.\n", others.join(", ")));
+        notes.push_str(&format!("Also modelled: {}; --metric NAME ranks by one of them.\n", others.join(", ")));
     }
-    Some(text)
+    Some(wrapped(&title, screen.width) + &of_table + &wrapped(&notes, screen.width))
 }
 
 /// Which of the numbers of today are which, as far as the table has them.
@@ -503,6 +529,15 @@ mod tests {
         let found = formula.split(' ').filter(|word| words.contains(word)).count();
         assert_eq!(found, formula.split(' ').count(), "{text}");
         assert!(table.lines().skip(3).all(|line| line.trim_start().starts_with('+')), "{text}");
+    }
+
+    #[test]
+    fn sentences_are_broken_at_blanks_and_lose_no_word() {
+        let text = "A sentence of several words.\n  main -> solve: indented, and a_very_long_word_that_is_wider_than_that goes on.\n";
+        assert_eq!(wrapped(text, None), text);
+        let expected = "A sentence of several\nwords.\n  main -> solve:\n  indented, and\n  a_very_long_word_that_is_wider_than_that\n  goes on.\n";
+        assert_eq!(wrapped(text, Some(22)), expected);
+        assert_eq!(wrapped("", Some(20)), "");
     }
 
     #[test]

@@ -4,6 +4,7 @@ use maud::{Markup, PreEscaped, html};
 
 use super::costs::Own;
 use super::markup::{breakable, shortened, sum};
+use super::page::Links;
 use super::quantity::{percent, quantity, shape};
 use super::view::View;
 use crate::experiment::CallPathId;
@@ -18,7 +19,7 @@ const DEEPEST: usize = 200;
 const SMALL: f64 = 1e-3;
 
 /// The tree's section.
-pub(crate) fn tree(view: &View) -> Markup {
+pub(crate) fn tree(view: &View, links: &Links) -> Markup {
     let mut callees: Vec<Vec<CallPathId>> = vec![Vec::new(); view.experiment.callpaths.len()];
     let mut roots = Vec::new();
     for (id, callpath) in view.experiment.callpaths.iter().enumerate() {
@@ -32,16 +33,20 @@ pub(crate) fn tree(view: &View) -> Markup {
     };
     callees.iter_mut().for_each(by_cost);
     by_cost(&mut roots);
-    let tree = Tree { view, callees, open: open(view) };
+    let tree = Tree { view, links, callees, open: open(view) };
     html! {
         section #tree {
-            h2 { "Call tree" }
+            h2 { (view.options.all()) }
             p {
-                "Who calls whom, the most expensive at the target first. " dfn { "Own" } " is what a " (view.options.noun) " costs without what it calls"
+                @if view.options.has_callers() { "Who calls whom, the" } @else { "The" } " most expensive at the target first. "
+                @if view.options.has_callers() {
+                dfn { "Own" } " is what a " (view.options.noun) " costs without what it calls"
                 @if view.costs.own.is_none() { " (not known here, since measurements contain what is called and nothing tells who calls whom)" }
                 @else if view.costs.is_inclusive() { " (here the difference, since measurements contain what is called)" }
                 "; " dfn { "with callees" } " includes that. "
-                "A name leads to the plots and numbers of its " (view.options.noun) "."
+                }
+                span.script hidden { "A name leads to the plots and numbers of its " (view.options.noun) "." }
+                span.noscript { "A name that is underlined leads to the plots and numbers of its " (view.options.noun) "." }
             }
             form.filter hidden {
                 label { "Filter " input type="search" placeholder="part of a name" autocomplete="off"; } " "
@@ -49,7 +54,8 @@ pub(crate) fn tree(view: &View) -> Markup {
                 button type="button" data-tree="close" { "Fold all" } " "
                 span.hits role="status" {}
             }
-            div.scroll { div.tree data-noun=(view.options.noun) { (tree.head()) (tree.nodes(&roots)) } }
+            div.scroll { div.tree.flat[!view.options.has_callers()] data-noun=(view.options.noun) { (tree.head()) (tree.nodes(&roots)) } }
+            @if let Some(left_out) = tree.not_printed() { p.printed { (left_out) } }
         }
     }
 }
@@ -66,6 +72,7 @@ fn open(view: &View) -> Vec<bool> {
 
 struct Tree<'v> {
     view: &'v View<'v>,
+    links: &'v Links,
     callees: Vec<Vec<CallPathId>>,
     open: Vec<bool>,
 }
@@ -74,8 +81,12 @@ impl Tree<'_> {
     fn head(&self) -> Markup {
         html! {
             div.row.head {
-                span { (self.view.options.noun) } span { "growth" } span { "own cost, target" } span { "own share, today" }
-                span { "own share, target" } span { "with callees, target" }
+                span { (self.view.options.noun) } span { "growth" }
+                @if self.view.options.has_callers() {
+                    span { "own cost, target" } span { "own share, today" } span { "own share, target" } span { "with callees, target" }
+                } @else {
+                    span { "cost, target" } span { "share, today" } span { "share, target" }
+                }
             }
         }
     }
@@ -115,6 +126,18 @@ impl Tree<'_> {
         })
     }
 
+    /// What paper says of the call paths that it has no room for.
+    fn not_printed(&self) -> Option<String> {
+        let count = (0..self.callees.len()).filter(|&id| self.is_small(id as CallPathId)).count();
+        let (noun, percent) = (self.view.options.noun, 100.0 * SMALL);
+        let (s, are) = if count == 1 { ("", "is") } else { ("s", "are") };
+        (count > 0).then(|| {
+            format!(
+                "{count} {noun}{s} with less than {percent} % of the cost, today and at the target, {are} not printed."
+            )
+        })
+    }
+
     fn is_small(&self, id: CallPathId) -> bool {
         let (now, then) = self.view.costs.with_callees[id as usize];
         let total = self.view.costs.total;
@@ -133,11 +156,11 @@ impl Tree<'_> {
         html! {
             @match costs.models[id as usize] {
                 Some(model) => {
-                    span { a href=(format!("#c{id}")) title=[title] { (breakable(&short)) } }
+                    span { (self.links.to(id, title.map(String::as_str), &breakable(&short))) }
                     span { (sum(&shape(&self.view.experiment.parameters, model))) }
                     span { (of_own(&|own| quantity(own.then, self.view.unit()))) }
                     span { (of_own(&|own| percent(own.share_now))) }
-                    span { (of_own(&|own| percent(own.share_then))) }
+                    @if self.view.options.has_callers() { span { (of_own(&|own| percent(own.share_then))) } }
                 }
                 None => { span.caller title=[title] { (breakable(&short)) } span {} span {} span {} span {} }
             }

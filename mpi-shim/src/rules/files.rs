@@ -46,7 +46,7 @@ impl Rule for ReadsFile {
     unsafe fn after(&mut self, _: &mut OwnStatus, accepted: bool, wait: &mut Wait<'_>) {
         if let Some(family) = family().filter(|_| accepted) {
             // SAFETY: MPI has filled the status, the program's or ours.
-            wait.moved.received = unsafe { received(family, *self.status) }.unwrap_or(0);
+            wait.moved.received = unsafe { received(family, *self.status) };
         }
     }
 }

@@ -314,6 +314,7 @@ pub struct Initialises {}
 
 impl ByArguments for Initialises {
     unsafe fn moved(&self) -> Moved {
+        crate::calls::initialised();
         crate::meeting::begin();
         crate::runtime::claim_output();
         waiting::begin();

@@ -10,21 +10,27 @@ use crate::requests;
 use crate::runtime::{self, Stamp};
 use crate::waiting::{self, Question, Source, Wait};
 
-/// The receiver's account: bytes that `status` says arrived; `None` if the receive was cancelled. Counting in MPI_BYTE
-/// gives bytes whatever type received.
+/// The receiver's account: bytes that `status` says arrived. Counting in MPI_BYTE gives bytes whatever type received.
 ///
 /// # Safety
-/// MPI has just filled `status` for a receive.
-pub unsafe fn received(family: &Family, status: Ptr) -> Option<u64> {
-    let (mut cancelled, mut count): (Int, Wide) = (0, 0);
+/// MPI has just filled `status` for a receive or a read.
+pub unsafe fn received(family: &Family, status: Ptr) -> u64 {
+    let mut count: Wide = 0;
     // SAFETY: the caller's promise.
-    unsafe {
-        library::test_cancelled(status, &mut cancelled);
-        if cancelled == 0 {
-            library::bytes_of(family, status, &mut count);
-        }
-    }
-    (cancelled == 0).then(|| natural(count))
+    unsafe { library::bytes_of(family, status, &mut count) };
+    natural(count)
+}
+
+/// Whether the request that `status` is of was cancelled. Only statuses of requests say so: what returns when it is done cannot be
+/// cancelled, and MPI may leave that part of the program's status as it was.
+///
+/// # Safety
+/// MPI has just filled `status` for a request of a receive.
+pub unsafe fn is_cancelled(status: Ptr) -> bool {
+    let mut cancelled: Int = 0;
+    // SAFETY: the caller's promise.
+    unsafe { library::test_cancelled(status, &mut cancelled) };
+    cancelled != 0
 }
 
 /// Bytes that a call sends by its count, type and destination.
@@ -124,13 +130,15 @@ unsafe fn receive(source: Source, status: *mut Ptr, wait: &mut Wait<'_>) {
     // SAFETY: the caller's promise; MPI accepted the communicator.
     let (bytes, (from, tag), group) =
         unsafe { (received(family, *status), family.source_and_tag(*status), Group::of(source.comm)) };
-    match bytes {
-        Some(bytes) if from >= 0 => runtime::received(group.world.of(from), bytes, group.ranks()),
-        _ => wait.moved.comm_size = group.ranks(),
+    // Nobody's messages have no rank.
+    if from >= 0 {
+        runtime::received(group.world.of(from), bytes, group.ranks());
+    } else {
+        wait.moved.comm_size = group.ranks();
     }
     if waiting::is_on() {
         let stamp = source.since(wait.entry.time).complete_now(from, tag);
-        wait.message(stamp, bytes.unwrap_or(0));
+        wait.message(stamp, bytes);
     }
 }
 
@@ -198,12 +206,12 @@ impl Rule for ReceivesMatched {
         let Some(family) = family().filter(|_| accepted) else { return };
         // SAFETY: MPI accepted the call and filled the status, the program's or ours.
         let (bytes, (from, tag)) = unsafe { (received(family, *self.status), family.source_and_tag(*self.status)) };
-        if let Some(bytes) = bytes.filter(|_| from >= 0) {
+        if from >= 0 {
             runtime::received(ranks.of(from), bytes, 0);
         }
         if waiting::is_on() {
             let stamp = source.since(wait.entry.time).complete(from, tag);
-            wait.message(stamp, bytes.unwrap_or(0));
+            wait.message(stamp, bytes);
         }
     }
 }

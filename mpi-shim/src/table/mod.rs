@@ -21,5 +21,5 @@ pub(crate) use collective::collective;
 pub(crate) use environment::environment;
 pub(crate) use large_counts::large_counts;
 pub(crate) use one_sided::one_sided;
-pub(crate) use persistent::persistent;
+pub(crate) use persistent::{added, persistent};
 pub(crate) use point_to_point::point_to_point;

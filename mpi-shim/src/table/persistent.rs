@@ -1,5 +1,5 @@
 //! The table's rows for what else MPI 4.0 added and MPICH 4.0 has: persistent collective operations, partitioned messages, exchanges
-//! that do not wait, sessions.
+//! that do not wait, sessions. Open MPI 4.1 has the persistent collective operations of `int` counts as extensions, whose names begin with `MPIX_`.
 
 macro_rules! persistent {
     ($generate:ident) => {
@@ -132,6 +132,14 @@ macro_rules! persistent {
             Scatterv_init_c(sendbuf: Ptr, sendcounts: Wides, displs: Ptr, sendtype: Handle, recvbuf: Ptr, recvcount:
                 Wide, recvtype: Handle, root: Int, comm: Handle, info: Handle, request: Ptr)
                 => PreparesCollective { of: Scatterv { sendcounts, sendtype, recvbuf, recvcount, recvtype, root, comm }, request };
+        }
+    };
+}
+pub(crate) use persistent;
+
+macro_rules! added {
+    ($generate:ident) => {
+        $generate! {
             // Messages.
             Isendrecv(sendbuf: Ptr, sendcount: Int, sendtype: Handle, dest: Int, sendtag: Int, recvbuf: Ptr,
                 recvcount: Int, recvtype: Handle, source: Int, recvtag: Int, comm: Handle, request: Ptr)
@@ -166,4 +174,4 @@ macro_rules! persistent {
         }
     };
 }
-pub(crate) use persistent;
+pub(crate) use added;

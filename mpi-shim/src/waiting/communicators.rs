@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::shared::Board;
-use super::{key_of, streams};
+use super::{key_of, messages, streams};
 use crate::groups;
 use crate::library::{self, Family, Handle, Int, Ptr, SUCCESS, family};
 use crate::runtime;
@@ -121,7 +121,8 @@ fn free(known: &Known) {
         unsafe { board.release() };
     }
     for mut shadow in [known.shadow, known.pairs] {
-        if shadow != 0 {
+        if let Some(family) = family().filter(|_| shadow != 0) {
+            messages::drain(family, shadow);
             // SAFETY: the communicator is ours; its other ranks free it too.
             unsafe { library::comm_free(&mut shadow) };
         }

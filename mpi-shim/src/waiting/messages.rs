@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use super::communicators::{Known, known};
 use super::replies::{self, Question};
 use super::{board, key_of, offsets};
-use crate::library::{self, Handle, Int, SUCCESS, Wide, family};
+use crate::library::{self, Family, Handle, Int, SUCCESS, Wide, family};
 use crate::runtime::Stamp;
 
 /// What is sent: a stamp, its time by the clock of all, and the number of a question to the receiver, or 0.
@@ -118,6 +118,19 @@ pub fn receive(comm: Handle, source: Int, tag: Int) -> Option<Wire> {
     let received = unsafe { library::recv((&raw mut wire).cast(), LENGTH, family.byte, source, tag, comm, ignore) };
     wire.stamp.time = offsets::from_wire(wire.stamp.time);
     (received == SUCCESS).then_some(wire)
+}
+
+/// Takes what is left over on a communicator of stamps, which some MPI libraries would complain of.
+pub fn drain(family: &Family, comm: Handle) {
+    let mut is_there: Int = 1;
+    while is_there != 0 {
+        is_there = 0;
+        // SAFETY: the communicator is ours.
+        unsafe { library::iprobe(family.any_source, family.any_tag, comm, &mut is_there, family.status_ignore) };
+        if is_there != 0 && receive(comm, family.any_source, family.any_tag).is_none() {
+            return;
+        }
+    }
 }
 
 /// What streams are told apart by.

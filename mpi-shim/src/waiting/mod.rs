@@ -149,7 +149,7 @@ pub fn end(family: &Family) {
 /// The ranks whose clocks are compared; `None` where all ranks share one.
 fn nodes(family: &Family) -> Option<offsets::World> {
     let known = communicators::known(family, family.world).filter(|known| known.shadow != 0)?;
-    Some(offsets::World { comm: known.shadow, rank: known.rank, size: known.size.cast_signed() })
+    Some(offsets::World { comm: known.pairs, rank: known.rank, size: known.size.cast_signed() })
 }
 
 /// Whose state it is: this process's, or the calling rank's where several share the process.

@@ -8,12 +8,15 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Instant;
 
 use super::messages::{LENGTH, Wire};
+use super::replies::MOST;
 use crate::library::{self, Family, Handle, Int, Ptr, SUCCESS};
 use crate::runtime::{self, Stamp, say};
 
 /// Questions to the rank above; the one that took least counts (Cristian's algorithm, Distributed Computing 3, 1989).
 const ROUNDS: usize = 12;
-const TAG: Int = 0;
+/// The tag of these messages, which nothing else on their communicator has: what a program's message has left over there must not
+/// be taken for one of them.
+const TAG: Int = MOST as Int + 1;
 
 /// What is to be added to this process's clock, in ticks.
 static OFFSET: AtomicI64 = AtomicI64::new(0);
@@ -58,7 +61,7 @@ pub fn host() -> u64 {
 
 /// A world of ranks with a communicator of ours.
 pub struct World {
-    /// The communicator.
+    /// The communicator that answers to questions go over, with other tags.
     pub comm: Handle,
     /// This rank.
     pub rank: Int,

@@ -20,8 +20,8 @@ use crate::runtime::{Credit, Stamp};
 
 /// Bytes from which on a send may wait for its receiver.
 const LARGE: u64 = 4096;
-/// Answers that are awaited at the same time; more are not asked for.
-const MOST: usize = 1000;
+/// Answers that are awaited at the same time; more are not asked for. They have the tags from 1 to this.
+pub const MOST: usize = 1000;
 /// Answers that are looked for when another is asked for.
 const LOOKS: usize = 4;
 /// How long answers may take that are under way when MPI ends.

@@ -47,7 +47,11 @@ impl Mpi {
 
     /// Text of the header with the prototypes.
     pub fn header(self) -> String {
-        let source = "#include <mpi.h>\n";
+        self.preprocessed("#include <mpi.h>\n")
+    }
+
+    /// What the preprocessor makes of a C source.
+    pub fn preprocessed(self, source: &str) -> String {
         let folder = tempfile::tempdir().expect("a folder for temporary files");
         let path = folder.path().join("mpi.c");
         std::fs::write(&path, source).expect("writing a file");

@@ -36,6 +36,18 @@ pub fn loops(variant: &mut Variant, processor: Option<&str>) {
     }
 }
 
+/// Why llvm-mca cannot simulate `processor` for any of these instruction sets, if it cannot.
+pub fn refused<'a>(processor: &str, instruction_sets: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    let mut reasons = Vec::new();
+    for instruction_set in instruction_sets {
+        match Tools::find(instruction_set, Some(processor)).and_then(|tools| tools.mca(&[], "nop\n")) {
+            Ok(_) => return None,
+            Err(reason) => reasons.push(reason),
+        }
+    }
+    reasons.into_iter().next()
+}
+
 impl Tools {
     fn find(instruction_set: &str, processor: Option<&str>) -> Result<Self, String> {
         let missing = |name: &str| format!("{name} is not on the PATH (on Debian: apt install llvm-19)");
@@ -62,15 +74,20 @@ impl Tools {
         let mut arguments = vec!["--disassemble", &triple];
         arguments.extend((!self.extensions.is_empty()).then_some(self.extensions));
         let assembly = through(&self.disassembler, &arguments, &bytes.join("\n"))?;
+        let most = format!("-timeline-max-iterations={ITERATIONS}");
+        let json = self.mca(&["-json", "-timeline", &most, "-timeline-max-cycles=0"], &assembly)?;
+        let text = self.mca(&["-bottleneck-analysis"], &assembly)?;
+        let aliased = self.mca(&["-json", "-noalias=false"], &assembly)?;
+        mca::read(&json, &text, &aliased)
+    }
+
+    /// What llvm-mca prints of this assembly.
+    fn mca(&self, options: &[&str], assembly: &str) -> Result<String, String> {
         let triple = format!("-mtriple={}", self.triple);
         let processor = format!("-mcpu={}", self.processor);
         let iterations = format!("-iterations={ITERATIONS}");
         let common = [triple.as_str(), &processor, &iterations];
-        let most = format!("-timeline-max-iterations={ITERATIONS}");
-        let json = ["-json", "-timeline", &most, "-timeline-max-cycles=0"];
-        let json = through(&self.simulator, &[&common[..], &json].concat(), &assembly)?;
-        let text = through(&self.simulator, &[&common[..], &["-bottleneck-analysis"]].concat(), &assembly)?;
-        mca::read(&json, &text)
+        through(&self.simulator, &[&common[..], options].concat(), assembly)
     }
 }
 

@@ -10,8 +10,9 @@ use crate::campaign::cost::{Costs, Source};
 use crate::campaign::{Builds, Done, Made, tasks};
 use crate::cli::OutputFormat;
 use crate::error::{Error, Result};
-use crate::output;
-use crate::study::{FOLDER, Study};
+use crate::executors::slurm::{self, Planned};
+use crate::output::{self, counted};
+use crate::study::{FOLDER, Place, Study};
 
 /// One line of the plan.
 struct Line {
@@ -31,21 +32,28 @@ pub fn run(study: &Study, results: &Path, format: OutputFormat, quiet: bool) -> 
     let found = tasks::found(study, &builds.of_case, &Made::default(), results, true);
     let found = found.map_or_else(|_| vec![Vec::new(); study.cases.len()], |(found, _)| found);
     let costs = Costs::of(study, &found);
+    let is_spent = costs.is_spent(&found);
     let mut lines = Vec::new();
     for (case, done) in found.iter().enumerate() {
-        lines.push(line(study, &builds, &costs, case, done)?);
+        lines.push(line(study, &builds, &costs, case, done, is_spent)?);
     }
+    let runs = lines.iter().zip(&found).enumerate();
+    let runs = runs.flat_map(|(case, (line, done))| tasks::missing(done, line.runs).map(move |r| (case, r)));
+    let jobs = match &study.place {
+        Place::Slurm(place) => slurm::plan(study, place, &runs.collect::<Vec<_>>()),
+        Place::Local(_) | Place::Smpi(_) => Vec::new(),
+    };
     let text = match format {
-        OutputFormat::Human => for_people(study, &builds, &lines, quiet),
-        OutputFormat::Json => as_json(study, &builds, &lines)?,
+        OutputFormat::Human => for_people(study, &builds, &lines, &jobs, quiet),
+        OutputFormat::Json => as_json(study, &builds, &lines, &jobs)?,
         OutputFormat::Csv => as_csv(&lines),
     };
     output::deliver(&text, None)
 }
 
-fn line(study: &Study, builds: &Builds, costs: &Costs, case: usize, done: &[Done]) -> Result<Line> {
+fn line(study: &Study, builds: &Builds, costs: &Costs, case: usize, done: &[Done], is_spent: bool) -> Result<Line> {
     let times: Vec<f64> = done.iter().map(|done| done.time).collect();
-    let runs = study.judge(&study.cases[case], &times, false).wanted;
+    let runs = study.judge(&study.cases[case], &times, is_spent).wanted;
     let (seconds, source) = costs.estimate(case);
     let run = tasks::run(study, &study.cases[case], 1, &builds.of_case[case])?;
     let (group, stem) = study.folder_of(&study.cases[case]);
@@ -72,7 +80,7 @@ pub fn shown(words: &[String]) -> String {
     words.iter().map(|word| output::shown(word)).collect::<Vec<_>>().join(" ")
 }
 
-fn for_people(study: &Study, builds: &Builds, lines: &[Line], quiet: bool) -> String {
+fn for_people(study: &Study, builds: &Builds, lines: &[Line], jobs: &[Planned], quiet: bool) -> String {
     let mut text = String::new();
     for command in builds.commands() {
         let _ = writeln!(text, "build: {}", shown(command));
@@ -85,8 +93,18 @@ fn for_people(study: &Study, builds: &Builds, lines: &[Line], quiet: bool) -> St
         };
         let _ = writeln!(text, "{}", shown(&line.command));
         if !quiet {
-            let runs = if line.runs == 1 { "run" } else { "runs" };
-            let _ = writeln!(text, "    {} {runs}{done}, {each} each, {:.4} core-hours", line.runs, line.core_hours);
+            let runs = counted(line.runs, "run", "runs");
+            let _ = writeln!(text, "    {runs}{done}, {each} each, {:.4} core-hours", line.core_hours);
+        }
+    }
+    for planned in jobs {
+        let _ = writeln!(text, "job: sbatch {}", shown(&planned.options));
+        if !quiet {
+            let is_array = planned.options.iter().any(|option| option.starts_with("--array="));
+            let (one, more) = if is_array { ("array job", "array jobs") } else { ("job", "jobs") };
+            let points: Vec<&str> = planned.cases.iter().map(|&case| lines[case].name.as_str()).collect();
+            let (jobs, runs) = (counted(planned.jobs, one, more), counted(planned.runs, "run", "runs"));
+            let _ = writeln!(text, "    {jobs}, {runs}: {}", points.join(" "));
         }
     }
     if quiet {
@@ -100,8 +118,10 @@ fn for_people(study: &Study, builds: &Builds, lines: &[Line], quiet: bool) -> St
         Some(Source::Expected) => "by `expected_seconds`",
         _ => "at most, by `time_limit`; `expected_seconds` or the first runs tell more",
     };
-    let _ = writeln!(text, "{runs} runs are to be made at {} points: {total:.4} core-hours, {basis}.", study.points());
-    if study.repetitions.policy.name() != "fixed" {
+    let (are, points) = (counted(runs, "run is", "runs are"), counted(study.points(), "point", "points"));
+    let _ = writeln!(text, "{are} to be made at {points}: {total:.4} core-hours, {basis}.");
+    // What is settled, or has no budget left, asks for nothing.
+    if runs > 0 && study.repetitions.policy.name() != "fixed" {
         let _ = writeln!(text, "The policy \"{}\" may ask for more.", study.repetitions.policy.name());
     }
     text
@@ -116,7 +136,11 @@ fn source_name(source: Source) -> &'static str {
     }
 }
 
-fn as_json(study: &Study, builds: &Builds, lines: &[Line]) -> Result<String> {
+fn as_json(study: &Study, builds: &Builds, lines: &[Line], jobs: &[Planned]) -> Result<String> {
+    let jobs = jobs.iter().map(|planned| {
+        let points: Vec<&str> = planned.cases.iter().map(|&case| lines[case].name.as_str()).collect();
+        json!({"sbatch": planned.options, "jobs": planned.jobs, "runs": planned.runs, "points": points})
+    });
     let points: Vec<_> = lines
         .iter()
         .map(|line| {
@@ -129,7 +153,7 @@ fn as_json(study: &Study, builds: &Builds, lines: &[Line]) -> Result<String> {
     let plan = json!({
         "schema": "counterpoise/run-plan", "schema_version": 1, "study": study.name,
         "builds": builds.commands().collect::<Vec<_>>(), "points": points,
-        "core_hours": lines.iter().map(|line| line.core_hours).sum::<f64>(),
+        "jobs": jobs.collect::<Vec<_>>(), "core_hours": lines.iter().map(|line| line.core_hours).sum::<f64>(),
     });
     serde_json::to_string_pretty(&plan).map(|text| text + "\n").map_err(|e| Error::Defect(e.to_string()))
 }

@@ -2,11 +2,12 @@
 //! call `poise task` on a compute node, and waits for the runs' folders to appear. No value of a parameter is ever in a
 //! script, so no shell can misread it. Jobs outlive the call that submitted them: the next one finds them by name.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+mod command;
 mod queue;
 mod submission;
 
@@ -18,16 +19,49 @@ use crate::interrupt;
 use crate::output;
 use crate::run::misfortune::{Cause, Outcome};
 use crate::run::{RECORD, Run, left, record};
-use crate::study::{SlurmPlace, Study, Submit};
-use submission::{Geometry, Item, Submission};
+use crate::study::{Order, SlurmPlace, Study, Submit};
+use submission::{After, Geometry, Item, Kind, Request, Submission};
 pub use submission::{WORKERS, work};
 
 /// Folder of submissions below the results.
 pub const FOLDER: &str = ".slurm";
+/// Jobs of one geometry that a study would submit.
+pub struct Planned {
+    /// The options of sbatch, those of the largest array where there are several.
+    pub options: Vec<String>,
+    /// How many jobs, or arrays of them.
+    pub jobs: usize,
+    /// How many runs they are.
+    pub runs: usize,
+    /// The study's cases that they measure.
+    pub cases: Vec<usize>,
+}
+
+/// What a study would submit for runs, each of a case and a repetition.
+pub fn plan(study: &Study, place: &SlurmPlace, runs: &[(usize, u32)]) -> Vec<Planned> {
+    let longest = if place.submit == Submit::Array { queue::longest_array() } else { 1 };
+    let mut groups: Vec<(Geometry, Vec<Vec<usize>>)> = Vec::new();
+    for (geometry, members) in together(study, place, longest, runs) {
+        match groups.iter_mut().find(|(known, _)| *known == geometry) {
+            Some((_, jobs)) => jobs.push(members),
+            None => groups.push((geometry, vec![members])),
+        }
+    }
+    let planned = |(geometry, jobs): (Geometry, Vec<Vec<usize>>)| {
+        let largest = jobs.iter().map(Vec::len).max().unwrap_or(1);
+        let options = geometry.request(place, study.time_limit, largest);
+        let cases: BTreeSet<usize> = jobs.iter().flatten().map(|&i| runs[i].0).collect();
+        let runs = jobs.iter().map(Vec::len).sum();
+        Planned { options, jobs: jobs.len(), runs, cases: cases.into_iter().collect() }
+    };
+    groups.into_iter().map(planned).collect()
+}
+
+/// What is said of Slurm's controller, once, while it is away or slow.
+const AWAY: &str = "Slurm's controller does not answer; waiting.";
+const SLOW: &str = "Slurm's controller has not answered for 5 s; waiting.";
 /// How long the file system may take to show what a finished job has written.
 const PATIENCE: Duration = Duration::from_secs(15);
-/// Tasks of an array; Slurm's own default limit is 1001.
-const LONGEST_ARRAY: usize = 1000;
 
 /// One task that is in the queue.
 struct Waiting<'a> {
@@ -35,8 +69,27 @@ struct Waiting<'a> {
     run: &'a Run,
     submission: usize,
     index: usize,
+    /// Whether it has been seen to run.
+    has_begun: bool,
     /// Since when the queue no longer has it.
     gone: Option<Instant>,
+}
+
+/// The jobs of one round.
+struct Jobs<'a> {
+    study: &'a Study,
+    place: &'a SlurmPlace,
+    tasks: &'a [Task],
+    runs: &'a [Run],
+    results: PathBuf,
+    submissions: Vec<Submission>,
+    waiting: Vec<Waiting<'a>>,
+    /// What is to be submitted: each entry a job or an array of them.
+    held: VecDeque<(Geometry, Vec<usize>)>,
+    /// Whether the cluster takes no more jobs until some have ended.
+    is_crowded: bool,
+    /// Whether the controller did not answer, or not soon, when it was last asked, which has been told then.
+    is_silent: bool,
 }
 
 /// Makes runs as jobs.
@@ -54,59 +107,317 @@ pub fn execute(
     let results = results.canonicalize().map_err(|e| Error::cannot_write(results, &e))?;
     let folder = results.join(FOLDER);
     fs::create_dir_all(&folder).map_err(|e| Error::cannot_write(&folder, &e))?;
-    let mut submissions = Submission::read_all(&folder);
-    let alive = queue::look(&submissions)?;
-    let mut waiting: Vec<Waiting> = Vec::new();
-    let mut fresh: Vec<usize> = Vec::new();
-    for (i, task) in tasks.iter().enumerate() {
-        if !tell(Step::Begins(task))? {
-            continue;
-        }
-        // It may have become complete since the campaign looked.
-        if let Some(outcome) = runs[i].complete_in(&task.folder) {
-            tell(Step::Ended(task, outcome))?;
-            continue;
-        }
-        let before = queued(&submissions, &alive, task, &runs[i]);
-        match before {
-            Some((submission, index)) => waiting.push(Waiting { task, run: &runs[i], submission, index, gone: None }),
-            None => fresh.push(i),
-        }
+    let submissions = Submission::read_all(&folder);
+    let mut is_silent = false;
+    let alive = queue::look(&submissions, &mut |_, _| {
+        let is_told = std::mem::replace(&mut is_silent, true);
+        if is_told { Ok(()) } else { tell(Step::Note(SLOW)).map(|_| ()) }
+    })?;
+    let mut jobs = Jobs {
+        study,
+        place,
+        tasks,
+        runs,
+        results,
+        submissions,
+        waiting: Vec::new(),
+        held: VecDeque::new(),
+        is_crowded: false,
+        is_silent,
+    };
+    let made = jobs.take_up(&alive, tell).and_then(|()| jobs.make(tell));
+    match made {
+        Ok(()) => tidy(&jobs.results, &jobs.submissions),
+        Err(_) => jobs.say_what_stays(),
     }
-    for (geometry, members) in by_geometry(study, place, tasks, &fresh) {
-        let longest = if place.submit == Submit::Array { LONGEST_ARRAY } else { 1 };
-        for chunk in members.chunks(longest) {
-            let items = chunk.iter().map(|&i| item(&results, &tasks[i], &runs[i])).collect();
-            let submission = Submission::write(&folder, items, place)?;
-            match submission.submit(place, &geometry, study.time_limit) {
-                Ok(()) => {
-                    let number = submissions.len();
-                    waiting.extend(chunk.iter().enumerate().map(|(index, &i)| Waiting {
-                        task: &tasks[i],
-                        run: &runs[i],
-                        submission: number,
-                        index,
-                        gone: None,
-                    }));
-                    submissions.push(submission);
+    made
+}
+
+impl Jobs<'_> {
+    /// Finds what is in the queue already, and what is to be submitted.
+    fn take_up(&mut self, alive: &queue::Queue, tell: &mut dyn FnMut(Step) -> Result<bool>) -> Result<()> {
+        self.submissions.retain(|submission| is_known(submission, alive));
+        let mut fresh: Vec<usize> = Vec::new();
+        for (i, (task, run)) in self.tasks.iter().zip(self.runs).enumerate() {
+            if !tell(Step::Queues(task))? {
+                continue;
+            }
+            // It may have become complete since the campaign looked.
+            if let Some(outcome) = run.complete_in(&task.folder) {
+                tell(Step::Ended(task, outcome))?;
+                continue;
+            }
+            match queued(&self.submissions, alive, task, run) {
+                Some((submission, index)) => {
+                    self.waiting.push(Waiting { task, run, submission, index, has_begun: false, gone: None })
                 }
-                Err(refusal) if refusal.is_for_size => {
-                    submission.forget();
-                    for &i in chunk {
-                        let outcome = runs[i].refuse(&tasks[i].folder, Cause::TooManyRanks, refusal.reason.clone())?;
-                        tell(Step::Ended(&tasks[i], outcome))?;
+                None => fresh.push(i),
+            }
+        }
+        let longest = match self.place.submit {
+            Submit::Array if fresh.len() > 1 => queue::longest_array(),
+            Submit::Array | Submit::Jobs => 1,
+        };
+        let runs: Vec<(usize, u32)> = fresh.iter().map(|&i| (self.tasks[i].case, self.tasks[i].repetition)).collect();
+        let together = together(self.study, self.place, longest, &runs);
+        let held =
+            |(geometry, members): (Geometry, Vec<usize>)| (geometry, members.iter().map(|&i| fresh[i]).collect());
+        self.held.extend(together.into_iter().map(held));
+        Ok(())
+    }
+
+    /// Submits what is to be submitted and waits until every task has ended.
+    fn make(&mut self, tell: &mut dyn FnMut(Step) -> Result<bool>) -> Result<()> {
+        self.submit(true, tell)?;
+        let poll = Duration::from_secs(self.place.poll_seconds);
+        let mut looked: Option<Instant> = None;
+        while !self.waiting.is_empty() || !self.held.is_empty() {
+            let is_due = looked.is_none_or(|at| at.elapsed() >= poll);
+            let mut queue = None;
+            if is_due {
+                queue = self.look(tell)?;
+                tell(Step::Waits)?;
+                looked = Some(Instant::now());
+            }
+            let before = self.waiting.len();
+            self.settle(queue.as_ref(), tell)?;
+            if self.waiting.len() < before || self.waiting.is_empty() && is_due {
+                // A job whose run has ended may still count for a moment.
+                let has_own = !self.waiting.is_empty() || queue.as_ref().is_none_or(queue::Queue::has_any);
+                self.submit(has_own, tell)?;
+            }
+            pause(Duration::from_millis(500), self.waiting.is_empty() && self.held.is_empty())?;
+        }
+        Ok(())
+    }
+
+    /// The queue, if Slurm can be asked. Tells which runs have begun since, and how many have not.
+    fn look(&mut self, tell: &mut dyn FnMut(Step) -> Result<bool>) -> Result<Option<queue::Queue>> {
+        let used: BTreeSet<usize> = self.waiting.iter().map(|w| w.submission).collect();
+        // What holds the rest back may be any of ours.
+        let is_used = |s: &usize| !self.held.is_empty() || used.contains(s);
+        let asked = (0..self.submissions.len()).filter(is_used).map(|s| &self.submissions[s]);
+        let is_silent = &mut self.is_silent;
+        let mut away = |what| if std::mem::replace(is_silent, true) { Ok(true) } else { tell(Step::Note(what)) };
+        let mut is_slow = false;
+        let queue = queue::look(asked, &mut |_, _| {
+            is_slow = true;
+            away(SLOW).map(|_| ())
+        });
+        let Ok(queue) = queue else {
+            interrupt::check()?;
+            away(AWAY)?;
+            return Ok(None);
+        };
+        self.is_silent = is_slow;
+        let mut reasons = BTreeSet::new();
+        let mut pending: usize = self.held.iter().map(|(_, chunk)| chunk.len()).sum();
+        if pending > 0 {
+            reasons.insert("submit limit");
+        }
+        for task in &mut self.waiting {
+            match queue.pending(&self.submissions[task.submission], task.index) {
+                Some(reason) => {
+                    pending += 1;
+                    reasons.insert(reason);
+                }
+                None if !task.has_begun && queue.has(&self.submissions[task.submission], task.index) => {
+                    task.has_begun = true;
+                    tell(Step::Starts(task.task))?;
+                }
+                None => {}
+            }
+        }
+        let reasons: Vec<&str> = reasons.into_iter().collect();
+        tell(Step::Pending(pending, reasons.join(", ")))?;
+        Ok(Some(queue))
+    }
+
+    /// Submits until nothing is left or the cluster takes no more for now. Where it takes none and none of ours is there
+    /// whose end could change that, this is an error.
+    fn submit(&mut self, has_own: bool, tell: &mut dyn FnMut(Step) -> Result<bool>) -> Result<()> {
+        while let Some((geometry, chunk)) = self.held.pop_front() {
+            interrupt::check()?;
+            let items = chunk.iter().map(|&i| item(&self.results, &self.tasks[i], &self.runs[i])).collect();
+            let submission = Submission::write(&self.results.join(FOLDER), items, self.place)?;
+            let after = self.jobs_before(&geometry, self.tasks[chunk[0]].repetition);
+            let request = Request { place: self.place, geometry: &geometry, time_limit: self.study.time_limit, after };
+            let is_silent = &mut self.is_silent;
+            let mut is_slow = false;
+            let submitted = submission.submit(&request, &mut |program, said| {
+                is_slow = true;
+                let said = said.trim_start_matches("sbatch: error: ");
+                let said = if said.is_empty() { String::new() } else { format!(" It says: \"{said}\".") };
+                // Told already where the queue could not be looked at.
+                if !std::mem::replace(is_silent, true) {
+                    tell(Step::Note(&format!("{program} has not submitted the job for 5 s; waiting.{said}")))?;
+                }
+                Ok(())
+            });
+            let submitted = submitted.inspect_err(|error| match error {
+                Error::Interrupted(_) => output::say(format!(
+                    "sbatch was interrupted; if Slurm has taken its job, the same command takes up the results, and \
+                     `scancel --name={}` ends it.",
+                    submission.name
+                )),
+                _ => submission.forget(),
+            });
+            let Some(refusal) = submitted? else {
+                self.is_silent = is_slow;
+                let number = self.submissions.len();
+                let (tasks, runs) = (self.tasks, self.runs);
+                let waiting = |(index, &i): (usize, &usize)| Waiting {
+                    task: &tasks[i],
+                    run: &runs[i],
+                    submission: number,
+                    index,
+                    has_begun: false,
+                    gone: None,
+                };
+                self.waiting.extend(chunk.iter().enumerate().map(waiting));
+                self.submissions.push(submission);
+                continue;
+            };
+            submission.forget();
+            let may_wait = refusal.kind == Kind::Crowded && (!self.waiting.is_empty() || has_own && self.is_crowded);
+            match refusal.kind {
+                Kind::Size => {
+                    for &i in &chunk {
+                        let reason = refusal.reason.clone();
+                        let outcome = self.runs[i].refuse(&self.tasks[i].folder, Cause::TooManyRanks, reason)?;
+                        tell(Step::Ended(&self.tasks[i], outcome))?;
                     }
                 }
-                Err(refusal) => {
-                    submission.forget();
-                    return Err(Error::Usage(refusal.reason));
+                Kind::Crowded if may_wait => {
+                    if !self.is_crowded {
+                        let reason = refusal.reason;
+                        tell(Step::Note(&format!(
+                            "{reason} The other runs are submitted when some of this study's jobs have ended."
+                        )))?;
+                    }
+                    self.is_crowded = true;
+                    self.held.push_front((geometry, chunk));
+                    return Ok(());
+                }
+                // Each task of an array counts, and a smaller array may still fit.
+                Kind::Crowded | Kind::Array if chunk.len() > 1 => {
+                    let (one, other) = chunk.split_at(chunk.len() / 2);
+                    self.held.push_front((geometry.clone(), other.to_vec()));
+                    self.held.push_front((geometry, one.to_vec()));
+                }
+                _ => return Err(Error::Usage(refusal.reason)),
+            }
+        }
+        Ok(())
+    }
+
+    /// What another job or array waits for: in interleaved order until the jobs of the repetition before have begun, whatever
+    /// priorities the cluster gives them; and where `at_once` is given, until arrays of the same size have ended, so that it
+    /// holds for them together.
+    fn jobs_before(&self, geometry: &Geometry, repetition: u32) -> After {
+        let jobs = |is_before: &dyn Fn(&Task) -> bool| {
+            let before = self.waiting.iter().filter(|waiting| is_before(waiting.task));
+            let submissions: BTreeSet<usize> = before.map(|waiting| waiting.submission).collect();
+            submissions.into_iter().filter_map(|s| self.submissions[s].job()).collect::<Vec<_>>()
+        };
+        let mut after = After::default();
+        if self.study.order == Order::Interleaved {
+            let earlier = self.waiting.iter().map(|waiting| waiting.task.repetition).filter(|&r| r < repetition);
+            let last = earlier.max();
+            after.begins = jobs(&|task| Some(task.repetition) == last);
+        }
+        if self.place.at_once.is_some() && self.place.submit == Submit::Array {
+            let of = |task: &Task| Geometry::of(self.study, self.place, &self.study.cases[task.case]);
+            after.ends = jobs(&|task| of(task) == *geometry);
+        }
+        after
+    }
+
+    /// Takes from the waiting tasks those that have ended, and tells before which have begun.
+    fn settle(&mut self, queue: Option<&queue::Queue>, tell: &mut dyn FnMut(Step) -> Result<bool>) -> Result<()> {
+        for task in self.waiting.iter_mut().filter(|task| !task.has_begun) {
+            task.has_begun = self.submissions[task.submission].has_output(task.index);
+            if task.has_begun {
+                tell(Step::Starts(task.task))?;
+            }
+        }
+        let mut at = 0;
+        while at < self.waiting.len() {
+            match self.outcome(at, queue)? {
+                None => at += 1,
+                Some((outcome, is_of_run)) => {
+                    let ended = self.waiting.remove(at);
+                    // It may have been too short to be seen in the queue.
+                    if is_of_run && !ended.has_begun {
+                        tell(Step::Starts(ended.task))?;
+                    }
+                    tell(Step::Ended(ended.task, outcome))?;
                 }
             }
         }
+        Ok(())
     }
-    wait(place, &submissions, waiting, tell)?;
-    tidy(&results, &submissions);
-    Ok(())
+
+    /// How a waiting task ended, if it has, and whether its run says so, which then has begun.
+    fn outcome(&mut self, at: usize, queue: Option<&queue::Queue>) -> Result<Option<(Outcome, bool)>> {
+        let task = &mut self.waiting[at];
+        let submission = &self.submissions[task.submission];
+        if let Some(outcome) = submission.items[task.index].result() {
+            return Ok(Some((outcome, true)));
+        }
+        let refused = |outcome: Outcome| Some((outcome, false));
+        if let Some(queue) = queue {
+            if let Some(reason) = queue.never_starts(submission, task.index) {
+                queue::cancel(submission, task.index);
+                // What an interruption ended tells nothing of the run.
+                interrupt::check()?;
+                let geometry = Geometry::of(self.study, self.place, &self.study.cases[task.task.case]);
+                let (limit, is_time) = (self.study.time_limit, reason.contains("TimeLimit"));
+                let time = if is_time { geometry.time_asked(limit) } else { String::new() };
+                let reason = reason + &geometry.asked(self.place, limit) + &time;
+                return task.run.refuse(&task.task.folder, Cause::TooManyRanks, reason).map(refused);
+            }
+            task.gone = if queue.has(submission, task.index) { None } else { task.gone.or(Some(Instant::now())) };
+        }
+        if task.gone.is_some_and(|since| since.elapsed() > PATIENCE) {
+            let (cause, reason) = queue::last_state(submission, task.index);
+            interrupt::check()?;
+            return task.run.refuse(&task.task.folder, cause, reason).map(refused);
+        }
+        Ok(None)
+    }
+
+    /// Says which jobs stay in the queue where the call ends before them.
+    fn say_what_stays(&self) {
+        let used: BTreeSet<usize> = self.waiting.iter().map(|w| w.submission).collect();
+        say_they_stay(used.into_iter().filter_map(|s| self.submissions[s].job()));
+    }
+}
+
+fn say_they_stay(jobs: impl Iterator<Item = String>) {
+    let jobs: Vec<String> = jobs.collect();
+    if !jobs.is_empty() {
+        output::say(format!(
+            "jobs stay in the queue; the same command takes up their results, and `scancel {}` ends them.",
+            jobs.join(" ")
+        ));
+    }
+}
+
+/// Whether a submission is one whose job is known, or was taken by Slurm although its sbatch did not come to say so. Any
+/// other was never submitted, and is forgotten.
+fn is_known(submission: &Submission, alive: &queue::Queue) -> bool {
+    match alive.job(submission) {
+        _ if submission.job().is_some() => true,
+        Some(job) => {
+            submission.note_job(job);
+            true
+        }
+        None => {
+            submission.forget();
+            false
+        }
+    }
 }
 
 /// The job in the queue that is this very run, by submission and index. Those that an earlier state of the study has
@@ -128,12 +439,19 @@ fn queued(submissions: &[Submission], alive: &queue::Queue, task: &Task, run: &R
 /// Removes submissions that no job needs any more, and what killed jobs have left once there is no job at all. A job
 /// whose run has its record only exits, although the queue may still have it.
 fn tidy(results: &Path, submissions: &[Submission]) {
-    let Ok(queue) = queue::look(submissions) else { return };
+    let Ok(queue) = queue::look(submissions, &mut |_, _| Ok(())) else { return };
     let is_needed = |submission: &&Submission| {
         let mut items = submission.items.iter().enumerate();
         items.any(|(index, item)| queue.has(submission, index) && item.result().is_none())
     };
     let (needed, over): (Vec<&Submission>, Vec<&Submission>) = submissions.iter().partition(is_needed);
+    say_they_stay(needed.iter().filter_map(|submission| submission.job()));
+    // A job that Slurm has put back into the queue although its run has ended.
+    for submission in submissions {
+        let ended = submission.items.iter().enumerate().filter(|(_, item)| item.result().is_some());
+        let requeued = ended.filter(|(index, _)| queue.pending(submission, *index).is_some());
+        requeued.for_each(|(index, _)| queue::cancel(submission, index));
+    }
     if needed.is_empty() {
         clear(results);
     }
@@ -146,72 +464,20 @@ fn item(results: &Path, task: &Task, run: &Run) -> Item {
     Item { name: task.name.clone(), destination, run: run.clone(), before }
 }
 
-/// Tasks that can be of one array: those that ask the cluster for the same.
-fn by_geometry(study: &Study, place: &SlurmPlace, tasks: &[Task], fresh: &[usize]) -> Vec<(Geometry, Vec<usize>)> {
-    let mut groups: Vec<(Geometry, Vec<usize>)> = Vec::new();
-    for &i in fresh {
-        let geometry = Geometry::of(study, place, &study.cases[tasks[i].case]);
-        match groups.iter_mut().find(|(known, _)| *known == geometry) {
+/// What is submitted together: runs, each of a case and a repetition, as arrays of at most so many that ask the cluster for
+/// the same. They follow each other as they are to begin: in interleaved order no array has runs of two repetitions.
+fn together(study: &Study, place: &SlurmPlace, longest: usize, runs: &[(usize, u32)]) -> Vec<(Geometry, Vec<usize>)> {
+    let geometry = |i: usize| Geometry::of(study, place, &study.cases[runs[i].0]);
+    let mut turns: BTreeMap<u32, Vec<(Geometry, Vec<usize>)>> = BTreeMap::new();
+    for (i, &(_, repetition)) in runs.iter().enumerate() {
+        let turn = turns.entry(if study.order == Order::Interleaved { repetition } else { 0 }).or_default();
+        let own = geometry(i);
+        match turn.iter_mut().rfind(|(known, _)| *known == own).filter(|(_, members)| members.len() < longest) {
             Some((_, members)) => members.push(i),
-            None => groups.push((geometry, vec![i])),
+            None => turn.push((own, vec![i])),
         }
     }
-    groups
-}
-
-/// Waits until every task has ended.
-fn wait(
-    place: &SlurmPlace,
-    submissions: &[Submission],
-    mut waiting: Vec<Waiting>,
-    tell: &mut dyn FnMut(Step) -> Result<bool>,
-) -> Result<()> {
-    let poll = Duration::from_secs(place.poll_seconds);
-    let mut looked: Option<Instant> = None;
-    while !waiting.is_empty() {
-        let mut still = Vec::new();
-        let is_due = looked.is_none_or(|at| at.elapsed() >= poll);
-        let used: BTreeSet<usize> = waiting.iter().map(|w| w.submission).collect();
-        let queue = if is_due { queue::look(used.into_iter().map(|s| &submissions[s])).ok() } else { None };
-        if is_due {
-            tell(Step::Waits)?;
-        }
-        looked = if is_due { Some(Instant::now()) } else { looked };
-        for mut task in waiting {
-            let submission = &submissions[task.submission];
-            if let Some(outcome) = submission.items[task.index].result() {
-                tell(Step::Ended(task.task, outcome))?;
-                continue;
-            }
-            if let Some(queue) = &queue {
-                if let Some(reason) = queue.never_starts(submission, task.index) {
-                    queue::cancel(submission, task.index);
-                    let outcome = task.run.refuse(&task.task.folder, Cause::TooManyRanks, reason)?;
-                    tell(Step::Ended(task.task, outcome))?;
-                    continue;
-                }
-                task.gone = if queue.has(submission, task.index) { None } else { task.gone.or(Some(Instant::now())) };
-            }
-            if task.gone.is_some_and(|at| at.elapsed() > PATIENCE) {
-                let (cause, reason) = queue::last_state(submission, task.index);
-                let outcome = task.run.refuse(&task.task.folder, cause, reason)?;
-                tell(Step::Ended(task.task, outcome))?;
-                continue;
-            }
-            still.push(task);
-        }
-        waiting = still;
-        if let Err(error) = pause(Duration::from_millis(500), waiting.is_empty()) {
-            let jobs: BTreeSet<String> = waiting.iter().filter_map(|w| submissions[w.submission].job()).collect();
-            let jobs: Vec<String> = jobs.into_iter().collect();
-            output::say(format!(
-                "jobs stay in the queue; the same command takes up their results, and `scancel {}` ends them.",
-                jobs.join(" ")
-            ));
-            return Err(error);
-        }
-    }
-    Ok(())
+    turns.into_values().flatten().collect()
 }
 
 fn pause(time: Duration, is_over: bool) -> Result<()> {

@@ -2,10 +2,12 @@
 //! `scontrol` where the cluster keeps no accounts).
 
 use std::collections::BTreeMap;
-use std::process::Command;
+use std::time::{Duration, Instant};
 
+use super::command::{self, Tell};
 use super::submission::Submission;
 use crate::error::{Error, Result};
+use crate::interrupt;
 use crate::run::misfortune::{Cause, signal_name};
 
 /// Jobs in the queue: by the job's name and the array's index, why they wait.
@@ -17,6 +19,8 @@ pub struct Queue {
 const NAMES: usize = 4000;
 
 struct Entry {
+    /// The job's number, which an array's tasks share.
+    job: String,
     state: String,
     reason: String,
 }
@@ -24,34 +28,49 @@ struct Entry {
 /// Looks for the submissions' jobs in the queue.
 ///
 /// # Errors
-/// Slurm cannot be asked.
-pub fn look<'a>(submissions: impl IntoIterator<Item = &'a Submission>) -> Result<Queue> {
+/// Slurm cannot be asked, or the user interrupted.
+pub fn look<'a>(submissions: impl IntoIterator<Item = &'a Submission>, tell: Tell) -> Result<Queue> {
     let names: Vec<&str> = submissions.into_iter().map(|submission| submission.name.as_str()).collect();
     let mut entries = BTreeMap::new();
     for some in names.chunks(NAMES) {
-        let arguments = ["--noheader", "--array", "--format=%j|%K|%T|%r", "--name"].map(str::to_owned);
-        let said = ask("squeue", &[arguments.as_slice(), &[some.join(",")]].concat())?;
+        let arguments = ["--noheader", "--array", "--format=%j|%K|%T|%r|%F", "--name"].map(str::to_owned);
+        let said = ask_told("squeue", &[arguments.as_slice(), &[some.join(",")]].concat(), tell)?;
         entries.extend(said.lines().filter_map(entry));
     }
     Ok(Queue { entries })
 }
 
-/// `name|index|state|reason`; the index of a job that is no array is `N/A`.
+/// How many tasks an array may have. Its indices must be below the cluster's `MaxArraySize`; 1001 is Slurm's own default.
+pub fn longest_array() -> usize {
+    const MOST: usize = 1000;
+    let said = ask("scontrol", &["show".to_owned(), "config".into()]).ok();
+    said.and_then(|said| array_size(&said)).map_or(MOST, |size| size.clamp(1, MOST))
+}
+
+fn array_size(configuration: &str) -> Option<usize> {
+    let value =
+        |line: &str| line.trim().strip_prefix("MaxArraySize")?.trim_start().strip_prefix('=')?.trim().parse().ok();
+    configuration.lines().find_map(value)
+}
+
+/// `name|index|state|reason|job`; the index of a job that is no array is `N/A`.
 fn entry(line: &str) -> Option<((String, usize), Entry)> {
     let fields: Vec<&str> = line.trim().split('|').collect();
-    let [name, index, state, reason] = fields.as_slice() else { return None };
-    let entry = Entry { state: (*state).to_owned(), reason: (*reason).to_owned() };
+    let [name, index, state, reason, job] = fields.as_slice() else { return None };
+    let entry = Entry { job: (*job).to_owned(), state: (*state).to_owned(), reason: (*reason).to_owned() };
     Some((((*name).to_owned(), index.parse().unwrap_or(0)), entry))
 }
 
 fn ask(program: &str, arguments: &[String]) -> Result<String> {
-    let output = Command::new(program).args(arguments).output();
-    let output = output.map_err(|e| Error::Usage(format!("Cannot start {program}: {e}.")))?;
-    if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        return Err(Error::Usage(format!("{program} failed: {}", said.trim())));
+    ask_told(program, arguments, &mut |_, _| Ok(()))
+}
+
+fn ask_told(program: &str, arguments: &[String], tell: Tell) -> Result<String> {
+    let ended = command::run(program, arguments, tell)?;
+    if !ended.status.success() {
+        return Err(Error::Usage(format!("{program} failed: {}", ended.errors.trim())));
     }
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    Ok(ended.output)
 }
 
 impl Queue {
@@ -60,9 +79,34 @@ impl Queue {
         self.entries.contains_key(&(submission.name.clone(), index))
     }
 
-    /// Why a task waits for ever, if it does: the cluster is too small for it.
+    /// Why a task that is in the queue has not begun; none where it has.
+    pub fn pending(&self, submission: &Submission, index: usize) -> Option<&str> {
+        let entry = self.entries.get(&(submission.name.clone(), index)).filter(|entry| entry.state == "PENDING");
+        entry.map(|entry| entry.reason.trim_matches(['(', ')']))
+    }
+
+    /// The number of a submission's job, if it is there.
+    pub fn job(&self, submission: &Submission) -> Option<&str> {
+        let first = self.entries.range((submission.name.clone(), 0)..).next();
+        first.filter(|((name, _), _)| *name == submission.name).map(|(_, entry)| entry.job.as_str())
+    }
+
+    /// Whether any job of those that were asked for is there.
+    pub fn has_any(&self) -> bool {
+        !self.entries.is_empty()
+    }
+
+    /// Why a task waits for ever, if it does: the cluster is too small for it, a limit per job is too low, or it is not allowed at all.
     pub fn never_starts(&self, submission: &Submission, index: usize) -> Option<String> {
-        const NEVER: [&str; 4] = ["PartitionNodeLimit", "PartitionTimeLimit", "BadConstraints", "PartitionConfig"];
+        const NEVER: [&str; 7] = [
+            "PartitionNodeLimit",
+            "PartitionTimeLimit",
+            "PartitionConfig",
+            "BadConstraints",
+            "PerJob",
+            "InvalidQOS",
+            "InvalidAccount",
+        ];
         let entry = self.entries.get(&(submission.name.clone(), index))?;
         let never = entry.state == "PENDING" && NEVER.iter().any(|reason| entry.reason.contains(reason));
         never.then(|| format!("Slurm would never start it: {}.", entry.reason))
@@ -87,7 +131,9 @@ pub fn last_state(submission: &Submission, index: usize) -> (Cause, String) {
     let state = task_id(submission, index).and_then(|id| accounted(&id).or_else(|| remembered(&id)));
     let said = submission.said(index);
     let (cause, reason) = meaning(state.as_ref(), &said);
-    let last = said.lines().rev().map(str::trim).find(|line| !line.is_empty());
+    // What poise says of the signal that ended the job is not the program's.
+    let is_others = |line: &&str| !line.is_empty() && !line.starts_with("poise: interrupted by signal");
+    let last = said.lines().rev().map(str::trim).find(is_others);
     let last = last.map_or_else(String::new, |line| format!(" Its job said last: \"{line}\"."));
     (cause, format!("{reason}{last}"))
 }
@@ -121,10 +167,112 @@ impl State {
 
 /// What the accounts say, which outlive the controller's memory.
 fn accounted(id: &str) -> Option<State> {
-    let arguments = ["--noheader", "--allocations", "--parsable2", "--format=State,ExitCode", "--jobs", id];
-    let said = ask("sacct", &arguments.map(str::to_owned)).ok()?;
-    let (name, exit) = said.lines().next()?.split_once('|')?;
-    State::ended(name, exit.trim())
+    let asked = |jobs: &str| {
+        let arguments = ["--noheader", "--allocations", "--parsable2", "--format=State,ExitCode,JobID", "--jobs", jobs];
+        ask("sacct", &arguments.map(str::to_owned)).ok()
+    };
+    let own = asked(id).and_then(|said| said.lines().next().map(str::to_owned));
+    // Tasks that ended before they began have one line together, which is the array's.
+    let of_array = || {
+        let said = asked(id.split_once('_')?.0)?;
+        said.lines().find(|line| line.rsplit('|').next().is_some_and(|jobs| names(jobs.trim(), id))).map(str::to_owned)
+    };
+    let line = own.or_else(of_array)?;
+    let mut fields = line.split('|');
+    State::ended(fields.next()?, fields.next()?)
+}
+
+/// Whether `jobs`, such as `40_1` or `40_[0-1,3-9:2%2]`, names the task `id`.
+fn names(jobs: &str, id: &str) -> bool {
+    if jobs == id {
+        return true;
+    }
+    let (Some((job, tasks)), Some((own, index))) = (jobs.split_once("_["), id.split_once('_')) else { return false };
+    let tasks = tasks.trim_end_matches(']').split('%').next().unwrap_or_default();
+    let number = |text: &str| text.parse::<usize>().ok();
+    let holds = |part: &str, index: usize| {
+        let (range, step) = part.split_once(':').map_or((part, Some(1)), |(range, step)| (range, number(step)));
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        let ends = number(first).zip(number(last)).zip(step);
+        ends.is_some_and(|((first, last), step)| {
+            (first..=last).contains(&index) && (index - first).is_multiple_of(step.max(1))
+        })
+    };
+    job == own && number(index).is_some_and(|index| tasks.split(',').any(|part| holds(part, index)))
+}
+
+/// A job's steps, which launchers make with srun, as its accounts tell them: the first line is the job's.
+pub fn why_steps_ended(job: &str) -> Option<(Cause, String)> {
+    // The controller tells them when it has time, and what they used in the end later than how they ended.
+    const PATIENCE: Duration = Duration::from_secs(5);
+    let fields = "--format=JobIDRaw,State,ExitCode,MaxRSS,ReqMem,NNodes";
+    let arguments = ["--noheader", "--parsable2", fields, "--jobs", job].map(str::to_owned);
+    let begun = Instant::now();
+    loop {
+        let said = of_job(job, &ask("sacct", &arguments).ok()?);
+        let told = meaning_of_steps(&said);
+        let is_guess = told.as_ref().is_some_and(|(cause, _)| *cause != Cause::OutOfMemory);
+        let is_open = is_guess || steps(&said).any(|step| State::ended(step[1], step[2]).is_none());
+        if !is_open || begun.elapsed() > PATIENCE || interrupt::received().is_some() {
+            return told;
+        }
+        std::thread::sleep(Duration::from_millis(250));
+    }
+}
+
+/// The lines of one job: one task of each array has the array's number, for which Slurm tells of all.
+fn of_job(job: &str, said: &str) -> String {
+    let is_own = |line: &&str| {
+        let id = line.split('|').next().and_then(|id| id.strip_prefix(job));
+        id.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    };
+    said.lines().filter(is_own).map(|line| format!("{line}\n")).collect()
+}
+
+/// The lines of those steps that are not the job's script or its surroundings.
+fn steps(said: &str) -> impl Iterator<Item = Vec<&str>> {
+    let lines = said.lines().map(|line| line.split('|').collect::<Vec<_>>()).filter(|fields| fields.len() >= 6);
+    let is_step = |name: &str| name.split_once('.').is_some_and(|(_, step)| step.parse::<u32>().is_ok());
+    lines.filter(move |fields| is_step(fields[0]))
+}
+
+/// Why a step ended, where it was for want of memory or perhaps was.
+fn meaning_of_steps(said: &str) -> Option<(Cause, String)> {
+    // A little below the limit: what was used is asked for every few seconds.
+    const NEAR: f64 = 0.9;
+    if let Some(step) = steps(said).find(|step| step[1].starts_with("OUT_OF_ME")) {
+        return Some((Cause::OutOfMemory, format!("Slurm ended its step {} for want of memory.", step[0])));
+    }
+    let step = steps(said).find(|step| step[2].trim() == "0:9" && !step[1].starts_with("COMPLETED"))?;
+    let job: Vec<&str> = said.lines().next()?.split('|').collect();
+    let nodes = job.get(5).and_then(|nodes| nodes.trim().parse::<f64>().ok()).unwrap_or(1.0).max(1.0);
+    // Of all nodes together; earlier than Slurm 21.08 of each node with an `n`, or of each core with a `c`.
+    let asked = job.get(4).map_or("", |asked| asked.trim());
+    let limit = match asked.strip_suffix('n') {
+        Some(of_node) => mebibytes(of_node),
+        None => mebibytes(asked).map(|all| all / nodes),
+    };
+    let killed = format!("Slurm or the kernel killed its step {} (signal 9)", step[0]);
+    match (mebibytes(step[3].trim()), limit.filter(|&limit| limit > 0.0)) {
+        (Some(used), Some(limit)) if used >= NEAR * limit => Some((
+            Cause::OutOfMemory,
+            format!("{killed}, of which a process used {used:.0} MiB where its job had {limit:.0} MiB on each node."),
+        )),
+        _ => Some((Cause::ExitStatus, format!("{killed}, perhaps for want of memory."))),
+    }
+}
+
+/// `590764K`, `200M`, `1.50G`.
+fn mebibytes(text: &str) -> Option<f64> {
+    let unit = text.chars().last()?;
+    let factor = match unit {
+        'K' => 1.0 / 1024.0,
+        'M' => 1.0,
+        'G' => 1024.0,
+        'T' => 1024.0 * 1024.0,
+        _ => return None,
+    };
+    Some(text.strip_suffix(unit)?.parse::<f64>().ok()? * factor)
 }
 
 /// What the controller still knows, where there are no accounts.
@@ -190,10 +338,61 @@ mod tests {
 
     #[test]
     fn the_queue_is_read_as_slurm_writes_it() {
-        let ((name, index), found) = entry("poise-1a|3|PENDING|(Resources)").unwrap();
+        let ((name, index), found) = entry("poise-1a|3|PENDING|(Resources)|17").unwrap();
         assert_eq!((name.as_str(), index, found.state.as_str()), ("poise-1a", 3, "PENDING"));
-        assert_eq!(entry("poise-1a|N/A|RUNNING|None").unwrap().0.1, 0);
+        assert_eq!((found.reason.as_str(), found.job.as_str()), ("(Resources)", "17"));
+        assert_eq!(entry("poise-1a|N/A|RUNNING|None|17").unwrap().0.1, 0);
         assert!(entry("slurm is down").is_none());
+    }
+
+    #[test]
+    fn the_longest_array_is_the_clusters() {
+        let said = "Configuration data as of 2026-11-22\nMailProg                = /bin/mail\nMaxArraySize            = 4\nMaxBatchRequeue         = 5\n";
+        assert_eq!((array_size(said), array_size("slurm_load_ctl_conf error")), (Some(4), None));
+    }
+
+    #[test]
+    fn tasks_are_found_in_lists() {
+        let found = |jobs: &str| (0..8).filter(|index| names(jobs, &format!("40_{index}"))).collect::<Vec<usize>>();
+        assert_eq!(found("40_[0-1,3%2]"), [0, 1, 3]);
+        assert_eq!(found("40_[0-6:2,7]"), [0, 2, 4, 6, 7]);
+        assert_eq!(found("40_5"), [5]);
+        assert_eq!((found("41_[0-7]"), found("40"), found("40_[")), (vec![], vec![], vec![]));
+        assert!(names("40", "40"), "a job that is no array");
+    }
+
+    /// What sacct of Slurm 22.05 prints; the second and third as with cgroups, and as when somebody kills a step.
+    #[test]
+    fn a_step_that_was_killed_for_memory_is_found() {
+        let of = |step: &str| {
+            meaning_of_steps(&format!(
+                "4|RUNNING|0:0||200M|2\n4.batch|RUNNING|0:0|||1\n4.extern|RUNNING|0:0|||2\n{step}\n"
+            ))
+        };
+        let (cause, why) = of("4.0|CANCELLED by 0|0:9|590764K||1").unwrap();
+        assert_eq!(cause, Cause::OutOfMemory);
+        assert!(why.contains("used 577 MiB where its job had 100 MiB on each node"), "{why}");
+        let (cause, why) = of("4.0|OUT_OF_MEMORY|0:125|95000K||1").unwrap();
+        assert_eq!((cause, why.as_str()), (Cause::OutOfMemory, "Slurm ended its step 4.0 for want of memory."));
+        for killed in ["4.0|FAILED|0:9|1024K||1", "4.0|FAILED|0:9|||1"] {
+            let (cause, why) = of(killed).unwrap();
+            assert!(cause == Cause::ExitStatus && why.ends_with("perhaps for want of memory."), "{why}");
+        }
+        for other in ["4.0|FAILED|3:0|1024K||1", "4.0|COMPLETED|0:0|590764K||1", ""] {
+            assert_eq!(of(other), None, "{other}");
+        }
+        let of_each_core = "4|RUNNING|0:0||100Mc|2\n4.0|FAILED|0:9|590764K||1\n";
+        assert_eq!(meaning_of_steps(of_each_core).unwrap().0, Cause::ExitStatus, "of how many cores is not known");
+    }
+
+    /// What sacct prints of the array 101 when it is asked for job 101, which is its last task.
+    #[test]
+    fn the_last_task_of_an_array_is_not_taken_for_the_array() {
+        let said = "103|COMPLETED|0:0||200M|2\n103.0|CANCELLED by 0|0:9|590764K||1\n1011|RUNNING|0:0||200M|2\n\
+                    101|RUNNING|0:0||100M|1\n101.batch|RUNNING|0:0|||1\n101.0|FAILED|3:0|1024K||1\n";
+        assert_eq!(of_job("101", said), said.split_once("200M|2\n101|").map(|(_, own)| format!("101|{own}")).unwrap());
+        assert_eq!(meaning_of_steps(&of_job("101", said)), None, "another task was killed");
+        assert_eq!(meaning_of_steps(&of_job("103", said)).unwrap().0, Cause::OutOfMemory);
     }
 
     #[test]

@@ -4,16 +4,17 @@
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::command::{self, Tell};
+use super::queue;
 use crate::digest;
 use crate::error::{Error, Result};
 use crate::interrupt;
 use crate::output;
-use crate::run::misfortune::has_no_room;
+use crate::run::misfortune::{Cause, Outcome, has_no_room};
 use crate::run::{Run, record};
 use crate::study::{Case, SlurmPlace, Study, Submit};
 
@@ -53,12 +54,93 @@ pub struct Geometry {
     options: Vec<String>,
 }
 
+/// What a submission asks for beside its runs.
+pub struct Request<'a> {
+    /// The cluster.
+    pub place: &'a SlurmPlace,
+    /// The size of each of its runs.
+    pub geometry: &'a Geometry,
+    /// The study's.
+    pub time_limit: Duration,
+    /// What it waits for.
+    pub after: After,
+}
+
+/// Numbers of jobs for which another one waits.
+#[derive(Default)]
+pub struct After {
+    /// Until they have begun.
+    pub begins: Vec<String>,
+    /// Until they have ended.
+    pub ends: Vec<String>,
+}
+
+impl After {
+    /// What sbatch is told; nothing where there is nothing to wait for. A job that is cancelled has begun and ended for Slurm,
+    /// and so has one that it no longer remembers.
+    fn option(&self) -> Option<String> {
+        let named = |kind: &str, jobs: &[String]| (!jobs.is_empty()).then(|| format!("{kind}:{}", jobs.join(":")));
+        let kinds = [named("after", &self.begins), named("afterany", &self.ends)];
+        let kinds: Vec<String> = kinds.into_iter().flatten().collect();
+        (!kinds.is_empty()).then(|| format!("--dependency={}", kinds.join(",")))
+    }
+}
+
 /// Why sbatch did not take a job.
 pub struct Refusal {
     /// In its own words.
     pub reason: String,
-    /// Whether the cluster is too small for it; others may fit.
-    pub is_for_size: bool,
+    /// What it means for this job and others.
+    pub kind: Kind,
+}
+
+/// What a refusal means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The cluster, or what this user may have of it, is too small for the job; others may fit.
+    Size,
+    /// There are too many jobs now.
+    Crowded,
+    /// An array with fewer tasks may be taken.
+    Array,
+    /// The job asks for more time than it may have.
+    Time,
+    /// It would be refused at any time, and others with it.
+    Other,
+}
+
+impl Kind {
+    /// The kind of a refusal in the words of sbatch. Those of a policy name the limit, if the cluster says it, before a
+    /// sentence that is the same for all limits.
+    fn of(said: &str) -> Self {
+        const CROWDED: [&str; 6] = [
+            "MaxSubmitJob",
+            "temporarily unable to accept job",
+            "Slurm job queue full",
+            "Job submit limit",
+            "Unable to contact slurm controller",
+            "Socket timed out",
+        ];
+        const TIME: [&str; 3] = ["Requested time limit is invalid", "MaxWallDuration", "TimeLimit"];
+        const SIZE: [&str; 6] = [
+            "MaxCpuPerJob",
+            "MaxNodePerJob",
+            "MaxTRESPerJob",
+            "MaxMemoryPerJob",
+            "Memory required by task is not available",
+            "Memory specification can not be satisfied",
+        ];
+        let says = |words: &[&str]| words.iter().any(|words| said.contains(words));
+        match () {
+            () if says(&CROWDED) => Self::Crowded,
+            () if says(&["Invalid job array specification"]) => Self::Array,
+            () if says(&TIME) => Self::Time,
+            () if says(&SIZE) || has_no_room(said) => Self::Size,
+            // No limit is named. The first of those in the sentence is the one that time cures, if any does.
+            () if says(&["Job violates accounting/QOS policy (job submit limit"]) => Self::Crowded,
+            () => Self::Other,
+        }
+    }
 }
 
 impl Geometry {
@@ -74,6 +156,44 @@ impl Geometry {
         options.extend(place.options.iter().flat_map(|option| option.arguments(&words)));
         Self { options }
     }
+
+    /// The words that ask for a job, or an array, of so many runs.
+    pub fn request(&self, place: &SlurmPlace, time_limit: Duration, runs: usize) -> Vec<String> {
+        let mut words = vec![format!("--time={}", minutes(time_limit))];
+        if place.submit == Submit::Array {
+            let limit = place.at_once.map_or_else(String::new, |most| format!("%{most}"));
+            words.push(format!("--array=0-{}{limit}", runs.saturating_sub(1)));
+        }
+        words.extend(place.partition.iter().map(|name| format!("--partition={name}")));
+        words.extend(place.account.iter().map(|name| format!("--account={name}")));
+        words.extend(self.options.iter().cloned());
+        words
+    }
+
+    /// What a job of it asks for, as a sentence after another.
+    pub fn asked(&self, place: &SlurmPlace, time_limit: Duration) -> String {
+        let words = self.request(place, time_limit, 1);
+        let words = words.iter().filter(|word| !word.starts_with("--array=")).map(|word| output::shown(word));
+        let words = words.collect::<Vec<_>>().join(" ");
+        format!(" It asked for `{words}`; `scontrol show partition` tells what there is.")
+    }
+
+    /// What time its jobs ask for, as a sentence after another; nothing where the study's own options may say it.
+    pub fn time_asked(&self, time_limit: Duration) -> String {
+        if self.options.iter().any(|option| option.starts_with("--time") || option.starts_with("-t")) {
+            return String::new();
+        }
+        format!(
+            " It asked for {} minutes: the study's time_limit of {} s, and 2 minutes in which the job starts and writes.",
+            minutes(time_limit),
+            time_limit.as_secs_f64()
+        )
+    }
+}
+
+/// A job's time limit. The run's own ends it first and says so; the job has time to start and to write.
+fn minutes(time_limit: Duration) -> u64 {
+    (time_limit.as_secs() + 120).div_ceil(60)
 }
 
 impl Submission {
@@ -119,47 +239,44 @@ impl Submission {
         all.into_iter().map(|(_, submission)| submission).collect()
     }
 
-    /// The words that submit it.
-    pub fn sbatch(&self, place: &SlurmPlace, geometry: &Geometry, time_limit: Duration) -> Vec<String> {
-        // The run's own limit ends it first and says so; the job has time to start and to write.
-        let minutes = (time_limit.as_secs() + 120).div_ceil(60);
+    /// What sbatch is told to submit it.
+    fn arguments(&self, request: &Request) -> Vec<String> {
+        let Request { place, geometry, time_limit, after } = request;
         let folder = self.folder.display().to_string().replace('%', "%%");
-        let mut words = vec!["sbatch".to_owned(), "--parsable".into(), format!("--job-name={}", self.name)];
-        words.push(format!("--time={minutes}"));
-        if place.submit == Submit::Array {
-            let limit = place.at_once.map_or_else(String::new, |most| format!("%{most}"));
-            words.push(format!("--array=0-{}{limit}", self.items.len() - 1));
-            words.push(format!("--output={folder}/%a.out"));
-        } else {
-            words.push(format!("--output={folder}/0.out"));
-        }
-        words.extend(place.partition.iter().map(|name| format!("--partition={name}")));
-        words.extend(place.account.iter().map(|name| format!("--account={name}")));
-        words.extend(geometry.options.iter().cloned());
+        let file = if place.submit == Submit::Array { "%a.out" } else { "0.out" };
+        let mut words = vec!["--parsable".to_owned(), format!("--job-name={}", self.name)];
+        words.push(format!("--output={folder}/{file}"));
+        words.extend(after.option());
+        words.extend(geometry.request(place, *time_limit, self.items.len()));
         words.push(self.folder.join("job.sh").display().to_string());
         words
     }
 
-    /// Submits it.
+    /// Submits it; none, or why sbatch refused.
     ///
     /// # Errors
-    /// Slurm's own words.
-    pub fn submit(&self, place: &SlurmPlace, geometry: &Geometry, time_limit: Duration) -> Result<(), Refusal> {
-        let words = self.sbatch(place, geometry, time_limit);
-        let refusal = |reason: String| Refusal { is_for_size: has_no_room(&reason), reason };
-        let output = Command::new(&words[0]).args(&words[1..]).output().map_err(|e| {
-            refusal(format!("Cannot start sbatch: {e}. The executor \"slurm\" needs Slurm's commands on the PATH."))
-        })?;
-        if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr);
-            let said = said.lines().map(|line| line.trim_start_matches("sbatch: error: ").trim()).collect::<Vec<_>>();
-            return Err(refusal(format!("sbatch refused the job: {}.", said.join(" ").trim_end_matches('.'))));
+    /// It cannot be started, or the user interrupted: the job may have been taken then.
+    pub fn submit(&self, request: &Request, tell: Tell) -> Result<Option<Refusal>> {
+        let ended = command::run("sbatch", &self.arguments(request), tell)?;
+        if !ended.status.success() {
+            // The user's Ctrl-C may have reached it.
+            interrupt::check()?;
+            let said = ended.errors.lines().map(|line| line.trim_start_matches("sbatch: error: ").trim());
+            let said = said.collect::<Vec<_>>().join(" ");
+            let kind = Kind::of(&said);
+            let time_asked = || request.geometry.time_asked(request.time_limit);
+            let asked = if kind == Kind::Time { time_asked() } else { String::new() };
+            let reason = format!("sbatch refused the job: {}.{asked}", said.trim_end_matches('.'));
+            return Ok(Some(Refusal { reason, kind }));
         }
         // `123` or `123;cluster`. Where it cannot be written, the job is found by its name.
-        let said = String::from_utf8_lossy(&output.stdout);
-        let job = said.trim().split(';').next().unwrap_or_default().to_owned();
+        self.note_job(ended.output.trim().split(';').next().unwrap_or_default());
+        Ok(None)
+    }
+
+    /// Remembers the job's number.
+    pub fn note_job(&self, job: &str) {
         let _ = fs::write(self.folder.join(JOB), job);
-        Ok(())
     }
 
     /// The job's number, if it is known.
@@ -169,8 +286,17 @@ impl Submission {
 
     /// What a task's job printed itself, beside what its program did.
     pub fn said(&self, index: usize) -> String {
-        let text = fs::read(self.folder.join(format!("{index}.out"))).unwrap_or_default();
+        let text = fs::read(self.output(index)).unwrap_or_default();
         String::from_utf8_lossy(&text).into_owned()
+    }
+
+    /// Whether Slurm has made the file for that, as it does when a task begins.
+    pub fn has_output(&self, index: usize) -> bool {
+        self.output(index).exists()
+    }
+
+    fn output(&self, index: usize) -> PathBuf {
+        self.folder.join(format!("{index}.out"))
     }
 
     /// Removes its files.
@@ -200,12 +326,61 @@ pub fn work(file: &Path, index: usize) -> Result<()> {
         return Ok(());
     }
     interrupt::watch();
-    item.run.execute(&item.destination).map(|_| ()).inspect_err(|error| output::say(error))
+    item.run.execute_told(&item.destination, &with_accounts).map(|_| ()).inspect_err(|error| output::say(error))
+}
+
+/// How a run ended, where launchers do not tell it and Slurm's accounts may: a rank that was killed on another node.
+fn with_accounts(outcome: Outcome) -> Outcome {
+    let Outcome::Failed { cause: cause @ (Cause::ExitStatus | Cause::RankKilled), reason, status } = outcome else {
+        return outcome;
+    };
+    let told = std::env::var("SLURM_JOB_ID").ok().and_then(|job| queue::why_steps_ended(&job));
+    match told {
+        Some((told, why)) if told == Cause::OutOfMemory || cause == Cause::ExitStatus => {
+            Outcome::Failed { cause: told, reason: format!("{reason} {why}"), status }
+        }
+        _ => Outcome::Failed { cause, reason, status },
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
     use super::*;
+
+    /// What sbatch of Slurm 22.05 prints, the reason's own line where the cluster names it.
+    #[test]
+    fn refusals_are_told_apart() {
+        const POLICY: &str = "Batch job submission failed: Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)";
+        let of = |reason: &str| Kind::of(&format!("{reason} {POLICY}"));
+        for crowded in ["", "QOSMaxSubmitJobPerUserLimit", "AssocMaxSubmitJobLimit"] {
+            assert_eq!(of(crowded), Kind::Crowded, "{crowded}");
+        }
+        for (limit, kind) in [
+            ("QOSMaxWallDurationPerJobLimit", Kind::Time),
+            ("AssocMaxWallDurationPerJobLimit", Kind::Time),
+            ("QOSMaxCpuPerJobLimit", Kind::Size),
+            ("AssocMaxNodePerJobLimit", Kind::Size),
+        ] {
+            assert_eq!(of(limit), kind, "{limit}");
+        }
+        let failed = |what: &str| Kind::of(&format!("Batch job submission failed: {what}"));
+        assert_eq!(Kind::of("Slurm temporarily unable to accept job, sleeping and retrying."), Kind::Crowded);
+        assert_eq!(failed("Requested time limit is invalid (missing or exceeds some limit)"), Kind::Time);
+        assert_eq!(failed("Requested node configuration is not available"), Kind::Size);
+        assert_eq!(failed("Invalid job array specification"), Kind::Array);
+        assert_eq!(failed("Invalid account or account/partition combination specified"), Kind::Other);
+        assert_eq!(Kind::of("invalid partition specified: nope"), Kind::Other);
+    }
+
+    #[test]
+    fn a_refused_time_limit_is_told_with_its_margin() {
+        let of = |options: &[&str]| Geometry { options: options.iter().map(|&option| option.to_owned()).collect() };
+        let told = of(&["--ntasks=1"]).time_asked(Duration::from_secs(600));
+        assert!(told.contains("12 minutes") && told.contains("time_limit of 600 s, and 2 minutes"), "{told}");
+        assert_eq!(of(&["--ntasks=1", "--time=5"]).time_asked(Duration::from_secs(600)), "", "the study's own words");
+    }
 
     #[test]
     fn paths_are_one_word() {

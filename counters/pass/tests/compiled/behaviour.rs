@@ -140,3 +140,20 @@ fn bitcode_is_instrumented_once() {
         assert_eq!(run.profile().nodes.len(), 2, "{before:?}");
     }
 }
+
+/// Compilers make code for GPUs and for the kernel's machine in between, with the same options; the runtime is not there.
+#[test]
+fn code_for_devices_is_left_alone() {
+    let text = "static int sum(int n) { int s = 0; for (int i = 0; i < n; i++) s += i * n; return s; } int first(int n) { return sum(n) + 1; }";
+    let bench = Bench::new();
+    for (target, is_device) in [("nvptx64-nvidia-cuda", true), ("bpf", true), ("x86_64-linux-gnu", false)] {
+        let assembly = bench.path("code.s");
+        let target = format!("--target={target}");
+        let mut command = bench
+            .counting(&Source { text, language: "c" }, &["-O1", &target, "-S", "-Wno-unused-command-line-argument"]);
+        succeed(command.arg("-o").arg(&assembly));
+        let code = std::fs::read_to_string(assembly).unwrap();
+        assert!(code.contains("first"), "{code}");
+        assert_eq!(code.contains("poise"), !is_device, "{target}: {code}");
+    }
+}

@@ -48,6 +48,40 @@ fn of_threads() {
     agrees(&THREADS);
 }
 
+/// Some thousand signals interrupt a program that does little but enter and leave functions. How much one handler executes is seen where it is
+/// raised once.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn of_signal_handlers() {
+    let text = "#include <signal.h>\n#include <stdio.h>\n#include <sys/time.h>
+        static volatile long sink; static volatile long hits;
+        __attribute__((noinline)) static void some(int n) { for (int i = 0; i < n; i++) sink = i; }
+        static void handler(int signal) { some(20); hits++; }
+        __attribute__((noinline)) static void calls(int n) { for (int i = 0; i < n; i++) some(i % 3); }
+        static void every(long microseconds) { struct itimerval timer = {{0, microseconds}, {0, microseconds}}; setitimer(ITIMER_REAL, &timer, 0); }
+        static void nothing(void) {} static void once(void) { raise(SIGALRM); } static void often(void) { every(100); }
+        int main(int argc, char **argv) {
+            static void (*volatile what[])(void) = {nothing, once, often};
+            signal(SIGALRM, handler);
+            what[argv[1][0] - '0']();
+            calls(3000000);
+            every(0);
+            printf(\"%ld\", hits);
+            return 0; }";
+    // One that calls a function with a node, and one that is too small for one.
+    for text in [text.to_owned(), text.replace("some(20); hits++;", "hits++;")] {
+        let (bench, source) = (Bench::new(), Source { text: &text, language: "c" });
+        let [none, one] = ["0", "1"].map(|argument| bench.covered(&source, &["-O2"], &[argument]));
+        let program = bench.counted(&source, &["-O2"]);
+        for _ in 0..3 {
+            let run = bench.measure(&program, &["2"]);
+            let hits: u128 = String::from_utf8_lossy(&run.output.stdout).parse().expect("a number");
+            assert!(hits > 500, "{hits} signals");
+            assert_eq!(total(run.profile()), none + hits * (one - none), "{hits} signals");
+        }
+    }
+}
+
 /// Objects are instrumented when they are compiled; what the linker does to them after that changes no count.
 #[test]
 fn of_link_time_optimisation() {

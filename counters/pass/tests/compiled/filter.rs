@@ -1,5 +1,8 @@
 //! Which functions are call paths, as users choose: by POISE_SMALL and by filter files.
 
+use std::path::Path;
+use std::process::Command;
+
 use poise_profile::{Metric, Profile, RegionKind};
 
 use crate::tools::{Bench, Source, at, succeed, total};
@@ -136,5 +139,41 @@ fn wrong_wishes_are_told_with_their_place() {
         let errors = String::from_utf8_lossy(&output.stderr);
         let lines: Vec<_> = errors.lines().filter(|line| line.starts_with("poise: ")).collect();
         assert!(!output.status.success() && lines.len() == 1 && lines[0].contains(said), "{errors}");
+    }
+}
+
+/// A pattern of a path holds wherever the compiler was when it compiled the file, and however the file was named to it.
+#[test]
+fn files_are_known_by_their_whole_path() {
+    let bench = Bench::new();
+    let folder = bench.path("vendor");
+    std::fs::create_dir(&folder).unwrap();
+    let text = "static volatile int sink; __attribute__((noinline)) static void work(int n) { for (int i = 0; i < n; i++) sink = i; }
+        int main(void) { work(9); return 0; }";
+    std::fs::write(folder.join("program.c"), text).unwrap();
+    let paths = |pattern: &str, place: &Path, name: &str| {
+        let filter = bench.path("filter");
+        std::fs::write(&filter, format!("SCOREP_FILE_NAMES_BEGIN EXCLUDE {pattern} SCOREP_FILE_NAMES_END")).unwrap();
+        let (from, program) = (Source { text, language: "c" }, bench.path("program"));
+        let mut command = bench.counting(&from, &["-O1"]);
+        // Instead of the bench's own file.
+        let own = bench.path("program.c").into_os_string();
+        let arguments: Vec<_> = command.get_args().filter(|&word| word != own).map(ToOwned::to_owned).collect();
+        command = Command::new(command.get_program());
+        command.args(arguments).arg(name).arg("-o").arg(&program).env("POISE_FILTER", filter).current_dir(place);
+        succeed(&mut command);
+        paths(bench.measure(&program, &[]).profile())
+    };
+    let whole = folder.join("program.c").display().to_string();
+    let (above, build) = (folder.parent().unwrap(), bench.path("build"));
+    std::fs::create_dir(&build).unwrap();
+    let outside = (build.as_path(), "../vendor/program.c");
+    for (place, name) in
+        [(above, "vendor/program.c"), (&folder, "program.c"), (&folder, &whole), (above, &whole), outside]
+    {
+        for pattern in ["*/vendor/*", &whole] {
+            assert_eq!(paths(pattern, place, name), ["main"], "{pattern} {name}");
+        }
+        assert_eq!(paths("*/build/*", place, name), ["main", "main > work"], "{name}");
     }
 }

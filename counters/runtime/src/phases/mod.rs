@@ -39,10 +39,30 @@ impl Bins {
     /// No bins: none ever ends.
     const NONE: Self = Self { limit: u64::MAX, until: u64::MAX, bin: 0, local: null() };
 
+    /// Whether to read the clock where `blocks` of an inlined function are told, for which the function around it has no hook. Where they are
+    /// fewer than the narrowest bins hold, reading it would cost more than it says.
+    #[inline(always)]
+    pub fn want_time_of(&self, blocks: u64) -> bool {
+        !self.local.is_null() && blocks >= FIRST_BLOCKS
+    }
+
     /// Where the current bin ends, in its unit.
     fn end(&mut self, is_time: bool) -> &mut u64 {
         if is_time { &mut self.until } else { &mut self.limit }
     }
+}
+
+/// What has just been counted.
+#[derive(Clone, Copy)]
+pub struct Done {
+    /// Where blocks were executed. It was prepared, as `timed` was.
+    pub node: *mut Node,
+    /// The blocks.
+    pub blocks: u64,
+    /// What has their time: the same, or the function that an inlined one is in.
+    pub timed: *mut Node,
+    /// The time.
+    pub ticks: u64,
 }
 
 /// The bins of a thread, which others may read.
@@ -205,32 +225,52 @@ fn reach(bins: &Bins, node: *mut Node, busy: &mut u64) {
     }
 }
 
-/// `node`, which was prepared, has just counted `blocks` in `ticks`: the thread has executed `all` blocks, and it is `now`. `busy`
-/// is the thread's, as for [`alone`].
+/// The thread has executed `all` blocks, of these last what was `done`, and it is `now`. `busy` is the thread's, as for [`alone`].
 #[inline(always)]
-pub fn advance(bins: &mut Bins, node: *mut Node, (blocks, ticks): (u64, u64), all: u64, now: u64, busy: &mut u64) {
+pub fn advance(bins: &mut Bins, done: Done, all: u64, now: u64, busy: &mut u64) {
     if all >= bins.limit || now >= bins.until {
-        close(bins, node, (blocks, ticks), (all, now), busy);
+        close(bins, done, (all, now), busy);
     }
 }
 
 #[cold]
 #[inline(never)]
-fn close(bins: &mut Bins, node: *mut Node, (blocks, ticks): (u64, u64), (all, now): (u64, u64), busy: &mut u64) {
+fn close(bins: &mut Bins, done: Done, (all, now): (u64, u64), busy: &mut u64) {
     // SAFETY: as in `reach`.
     let Some(local) = (unsafe { bins.local.as_ref() }) else { return };
     let at = if local.is_time { now } else { all };
     let end = bins.end(local.is_time);
     let excess = at.saturating_sub(*end);
     let close = move |recorder: &mut Recorder| {
-        let left = recorder.close(node, blocks, ticks, excess);
+        let left = recorder.close(done, excess);
         *end = (at - left).saturating_add(recorder.width);
     };
     if alone(busy, false, AssertUnwindSafe(move || local.with(close))) {
         bins.bin += 1;
         // SAFETY: the caller's promise.
-        unsafe { (*node).bin.set(bins.bin) };
+        unsafe { ((*done.node).bin.set(bins.bin), (*done.timed).bin.set(bins.bin)) };
     }
+}
+
+/// `node`, which was prepared, has counted that it waited for `waited` ticks until `until`, before `now`, when its time was attributed.
+#[inline(always)]
+pub fn waited(bins: &Bins, node: *mut Node, (waited, until): (u64, u64), now: u64, busy: &mut u64) {
+    if bins.until != u64::MAX && waited > 0 {
+        spread(bins, node, (waited, now.saturating_sub(until)), now, busy);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn spread(bins: &Bins, node: *mut Node, (waited, ago): (u64, u64), now: u64, busy: &mut u64) {
+    // SAFETY: as in `reach`.
+    let Some(local) = (unsafe { bins.local.as_ref() }) else { return };
+    let end = bins.until;
+    let spread = move |recorder: &mut Recorder| {
+        let begun = recorder.width.saturating_sub(end.saturating_sub(now));
+        recorder.waited(node, waited, ago, begun);
+    };
+    alone(busy, false, AssertUnwindSafe(move || local.with(spread)));
 }
 
 /// The last `blocks` were polling and leave the effort: the bin ends that much later.

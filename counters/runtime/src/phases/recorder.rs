@@ -9,6 +9,7 @@ use std::collections::HashMap;
 
 use poise_profile::{BinUnit, joining_hides};
 
+use super::Done;
 use crate::tree::{Node, Region};
 
 /// Bins that a thread has before two become one, where the width may grow and that hides nothing.
@@ -129,10 +130,10 @@ impl Recorder {
         self.index[number]
     }
 
-    /// The bin is full: of what `node` counted last, `blocks` in `ticks`, the last `excess` of the bins' unit belong to later
-    /// bins. Gives how much of it is in the new bin.
-    pub fn close(&mut self, node: *mut Node, blocks: u64, ticks: u64, excess: u64) -> u64 {
-        let whole = if self.unit == BinUnit::Time { ticks } else { blocks };
+    /// The bin is full: of what was done last, the last `excess` of the bins' unit belong to later bins. Gives how much of it is in
+    /// the new bin.
+    pub fn close(&mut self, done: Done, excess: u64) -> u64 {
+        let whole = if self.unit == BinUnit::Time { done.ticks } else { done.blocks };
         let mut left = excess.min(whole);
         // The part of the last counts that a number of units stands for.
         let part = |units: u64| {
@@ -140,24 +141,54 @@ impl Recorder {
                 0 => 0,
                 _ => (u128::from(count) * u128::from(units) / u128::from(whole.max(1))) as u64,
             };
-            [of(blocks), of(ticks)]
+            [of(done.blocks), of(done.ticks)]
         };
-        let own = self.path(node);
+        let (own, timed) = (self.path(done.node), self.path(done.timed));
+        let later = |path: u32, [blocks, ticks]: [u64; 2]| {
+            [if path == own { blocks } else { 0 }, if path == timed { ticks } else { 0 }]
+        };
         let mut rest = part(left);
         for at in 0..self.reached.len() {
             let reached = self.reached[at];
-            self.share(reached, if reached == own { rest } else { [0, 0] });
+            self.share(reached, later(reached, rest));
         }
+        let paths = &[own, timed][..if own == timed { 1 } else { 2 }];
         self.reached.clear();
         self.end_bin();
         while left >= self.width {
             left -= self.width;
             rest = part(left);
-            self.share(own, rest);
+            paths.iter().for_each(|&path| self.share(path, later(path, rest)));
             self.end_bin();
         }
-        self.reached.push(own);
+        self.reached.extend(paths);
         left
+    }
+
+    /// `node` has counted that it waited for `waited` ticks, until `ago` ticks ago; bins are of equal time, of which the current one is `begun`
+    /// ticks old. What it waited in bins that are over is theirs.
+    pub fn waited(&mut self, node: *mut Node, waited: u64, ago: u64, begun: u64) {
+        let path = self.path(node);
+        let since = ago.saturating_add(waited);
+        // How long ago the bins ended, the last one first.
+        let mut ended = begun;
+        for bin in (0..self.ends.len()).rev() {
+            if ended >= since {
+                break;
+            }
+            let began = ended.saturating_add(self.width);
+            let part = began.min(since).saturating_sub(ended.max(ago));
+            let from = if bin == 0 { 0 } else { self.ends[bin - 1] };
+            let shares = &mut self.shares[from..self.ends[bin]];
+            if let Some(share) = shares.iter_mut().find(|share| share.path == path) {
+                let [_, ticks, .., waiting] = &mut share.numbers;
+                let part = part.min(ticks.saturating_sub(*waiting));
+                *waiting += part;
+                let [.., binned] = &mut self.seen[path as usize].binned;
+                *binned = binned.wrapping_add(part);
+            }
+            ended = began;
+        }
     }
 
     /// Puts into the current bin what a call path has counted since the bins before, without the blocks and ticks that belong
@@ -297,7 +328,8 @@ mod tests {
             unsafe { ((*node).blocks.add(blocks), (*node).ticks.add(ticks)) };
             self.at += if self.recorder.unit == BinUnit::Time { ticks } else { blocks };
             if self.at >= self.limit {
-                let left = self.recorder.close(node, blocks, ticks, self.at - self.limit);
+                let done = Done { node, blocks, timed: node, ticks };
+                let left = self.recorder.close(done, self.at - self.limit);
                 self.limit = self.at - left + self.recorder.width;
                 self.reached = [which == 0, which == 1];
             }
@@ -319,6 +351,34 @@ mod tests {
         thread.run(0, 1, 5);
         let expected = [vec![(0, 7, 70), (1, 3, 12)], vec![(1, 10, 40)], vec![(1, 10, 40)], vec![(1, 2, 8), (0, 1, 5)]];
         assert_eq!(thread.bins(), expected);
+    }
+
+    /// An operation from 130 to 430, of which it waits from 150 to 420, told when it is over.
+    #[test]
+    fn waiting_belongs_to_the_bins_in_which_it_happened() {
+        let mut thread = Thread::new(BinUnit::Time, 100, false);
+        thread.run(0, 5, 130);
+        thread.run(1, 0, 300);
+        let node = thread.nodes[1];
+        // SAFETY: the node is of this test's tree.
+        unsafe { (*node).wait_ticks.add(270) };
+        thread.recorder.waited(node, 270, 10, 30);
+        let waiting = |bin: &Vec<Share>| bin.iter().map(|share| (share.path, share.numbers[5])).collect::<Vec<_>>();
+        let found: Vec<_> = thread.recorder.bins().iter().map(waiting).collect();
+        assert_eq!(found, [vec![(0, 0)], vec![(0, 0), (1, 50)], vec![(1, 100)], vec![(1, 100)], vec![(1, 20)]]);
+    }
+
+    #[test]
+    fn time_of_an_inlined_function_is_in_the_bins_of_its_blocks() {
+        let mut thread = Thread::new(BinUnit::Blocks, 10, false);
+        let [node, timed] = thread.nodes;
+        thread.recorder.reach(node);
+        thread.recorder.reach(timed);
+        // SAFETY: the nodes are of this test's tree.
+        unsafe { ((*node).blocks.add(25), (*timed).ticks.add(100)) };
+        let left = thread.recorder.close(Done { node, blocks: 25, timed, ticks: 100 }, 15);
+        assert_eq!(left, 5);
+        assert_eq!(thread.bins(), [[(0, 10, 0), (1, 0, 40)], [(0, 10, 0), (1, 0, 40)], [(0, 5, 0), (1, 0, 20)]]);
     }
 
     #[test]

@@ -149,6 +149,9 @@ pub fn awaited(entry: &mut Stamp, other: &Stamp, cost: u64, is_message: bool) {
         let until = other.time.clamp(entry.time, thread.last.max(entry.time));
         let waited = until - entry.time;
         node.wait_ticks.add(waited);
+        // SAFETY: the bins are this thread's.
+        let bins = unsafe { &*bins_of(thread) };
+        phases::waited(bins, thread.current, (waited, until), thread.last, &mut thread.busy);
         entry.time = until;
         if is_message
             && waited > 0

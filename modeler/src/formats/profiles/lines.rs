@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader};
 
 use crate::formats::error::{ErrorKind, Place, ReadError};
-use crate::formats::source::Source;
+use crate::formats::source::{Source, not_utf8};
 
 /// A line of a text.
 #[derive(Clone, Copy, Debug)]
@@ -13,6 +13,8 @@ pub(super) struct Line<'a> {
     pub number: usize,
     /// Without its end and without blanks behind.
     pub text: &'a str,
+    /// Whether it ends in a line feed, which only the last line of a file may lack.
+    pub is_ended: bool,
 }
 
 impl<'a> Line<'a> {
@@ -30,7 +32,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// Calls `with` for each line that is not empty. Bytes that are not UTF-8, as in some symbol names, are replaced.
+/// Calls `with` for each line that is not empty. Bytes that are not UTF-8 are an error: replaced, different names would become one.
 pub(super) fn each(source: Source, mut with: impl FnMut(Line) -> Result<(), ReadError>) -> Result<(), ReadError> {
     let file = source.name.clone();
     let mut stream = BufReader::with_capacity(1 << 16, source.into_stream());
@@ -44,10 +46,10 @@ pub(super) fn each(source: Source, mut with: impl FnMut(Line) -> Result<(), Read
             return Ok(());
         }
         number += 1;
-        let text = String::from_utf8_lossy(&bytes);
-        let text = text.trim_end();
+        let text = std::str::from_utf8(&bytes).map_err(|e| not_utf8(Place::at(&file, number, e.valid_up_to() + 1)))?;
+        let (is_ended, text) = (text.ends_with('\n'), text.trim_end());
         if !text.is_empty() {
-            with(Line { file: &file, number, text })?;
+            with(Line { file: &file, number, text, is_ended })?;
         }
     }
 }

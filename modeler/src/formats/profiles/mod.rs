@@ -92,7 +92,7 @@ pub(super) trait ProfileFormat: Sync {
 pub(super) struct Set(&'static dyn ProfileFormat);
 
 /// How deep in a folder profiles are looked for.
-pub(super) const DEPTH: usize = 3;
+pub(super) const DEPTH: usize = 6;
 /// How much of a file decides whether it is a profile.
 const HEAD: u64 = 4096;
 
@@ -105,7 +105,7 @@ impl Reader for Set {
         match (&source.path, source.head()) {
             (_, Some((head, complete))) => self.0.detect(&source.name, head, complete),
             (Some(folder), None) if self.0.is_profile(folder) || self.holds(folder) => Detection::Yes,
-            _ => Detection::no("no file in it has this format"),
+            _ => Detection::no(&format!("no file in it, down to {DEPTH} folders deep, has this format")),
         }
     }
 
@@ -153,6 +153,18 @@ impl Set {
     /// Names that begin with a dot are left out, as Extra-P does. `below` is told of folders whose
     /// folders hold some that are too deep.
     fn find(&self, folder: &Path, depth: usize, below: &mut dyn FnMut(&Path), any: bool) -> Option<Vec<PathBuf>> {
+        self.find_within(folder, folder, depth, below, any)
+    }
+
+    /// The same in a folder of `all`.
+    fn find_within(
+        &self,
+        all: &Path,
+        folder: &Path,
+        depth: usize,
+        below: &mut dyn FnMut(&Path),
+        any: bool,
+    ) -> Option<Vec<PathBuf>> {
         let mut entries = Vec::new();
         for entry in fs::read_dir(folder).ok()? {
             let entry = entry.ok()?;
@@ -167,10 +179,13 @@ impl Set {
                 break;
             }
             if path.is_dir() {
+                if leads_back(&path, all) {
+                    continue;
+                }
                 if self.0.is_profile(&path) {
                     found.push(path);
                 } else if depth > 1 {
-                    found.extend(self.find(&path, depth - 1, below, any).unwrap_or_default());
+                    found.extend(self.find_within(all, &path, depth - 1, below, any).unwrap_or_default());
                 } else if !any && !too_deep && self.holds(&path) {
                     too_deep = true;
                     below(folder);
@@ -201,6 +216,20 @@ impl Set {
     }
 }
 
+/// Whether a folder is a link to one that is inside of `all` too, where it is found by its own name, or around that or the link itself.
+pub(super) fn leads_back(folder: &Path, all: &Path) -> bool {
+    if !folder.is_symlink() {
+        return false;
+    }
+    let around = folder.parent().map_or_else(|| all.to_owned(), Path::to_owned);
+    match (folder.canonicalize(), all.canonicalize(), around.canonicalize()) {
+        (Ok(target), Ok(all), Ok(around)) => {
+            target.starts_with(&all) || all.starts_with(&target) || around.starts_with(&target)
+        }
+        _ => true,
+    }
+}
+
 /// A profile and where it was.
 pub(super) struct Measured {
     /// The file or folder.
@@ -227,6 +256,41 @@ impl Measured {
     fn said_by_file(&self) -> Said {
         names::extrap(names::stem(name_of(&self.path)))
     }
+}
+
+/// A file, and the parameters of its point.
+type AtPoint = (PathBuf, Vec<(String, f64)>);
+
+/// The files of gem5's statistics among `inputs` and in folders of them, each with its parameters; a single one needs none.
+///
+/// # Errors
+/// One cannot be read, or there are several whose names do not say at which points they are.
+pub fn statistics_of_gem5(inputs: &[PathBuf]) -> Result<Vec<AtPoint>, ReadError> {
+    let of = |input: &PathBuf| match input.is_dir() {
+        true => GEM5.find(input, DEPTH, &mut |_| {}, false).unwrap_or_default(),
+        false => vec![input.clone()].into_iter().filter(|file| GEM5.is_mine(file)).collect(),
+    };
+    let found: Vec<(usize, PathBuf)> = inputs
+        .iter()
+        .flat_map(|input| {
+            of(input).into_iter().map(|path| (path.components().count() - input.components().count(), path))
+        })
+        .collect();
+    if let [(_, only)] = &found[..] {
+        return Ok(vec![(only.clone(), Vec::new())]);
+    }
+    let read = |(depth, path): (usize, PathBuf)| {
+        let profile = GEM5.0.read(Source::open(&path)?, Values::default())?;
+        Ok(Measured { path, depth, profile })
+    };
+    let runs = found.into_iter().map(read).collect::<Result<Vec<Measured>, ReadError>>()?;
+    if runs.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut said = parameters(&runs, None)?;
+    let constant = constants(&said);
+    said.iter_mut().for_each(|said| said.parameters.retain(|(name, _)| !constant.contains(name)));
+    Ok(runs.into_iter().zip(said).map(|(run, said)| (run.path, said.parameters)).collect())
 }
 
 /// Adds the profiles of all inputs: the parameters depend on all of them.
@@ -308,16 +372,18 @@ fn parameters(runs: &[Measured], pattern: Option<&str>) -> Result<Vec<Said>, Rea
         (Some(_), None) => Some(by_folder),
         _ => Some(by_file),
     };
-    let own: Vec<Said> =
-        runs.iter().map(|r| Said { parameters: r.profile.parameters.clone(), repetition: None }).collect();
+    let own = own_parameters(runs);
+    let ranks = |run: &Measured| run.profile.processes.or(run.profile.ranks);
     let inside = || {
-        let ranks =
-            |run: &Measured| Some(vec![("p".to_owned(), f64::from(run.profile.processes.or(run.profile.ranks)?))]);
-        let by_ranks = || runs.iter().map(|r| Some(Said { parameters: ranks(r)?, repetition: None })).collect();
+        let p = |run: &Measured| Some(vec![("p".to_owned(), f64::from(ranks(run)?))]);
+        let by_ranks = || runs.iter().map(|r| Some(Said { parameters: p(r)?, repetition: None })).collect();
         if score(&own).is_some() { Some(own.clone()) } else { by_ranks() }
     };
-    // Numbers in names that do not vary, such as a version, say less than what profiles tell of themselves.
-    let best = best.filter(|said| score(said) > Some(0) || score(&own).is_none());
+    // Numbers in names that do not vary, such as a version or that of a folder, say less than what profiles tell of
+    // themselves, and less than their ranks, which do.
+    let ranks_vary =
+        runs.iter().all(|run| ranks(run).is_some()) && runs.iter().any(|run| ranks(run) != ranks(&runs[0]));
+    let best = best.filter(|said| score(said) > Some(0) || score(&own).is_none() && !ranks_vary);
     best.or_else(inside).ok_or_else(|| {
         let twice = runs.iter().find_map(|run| Some((run, run.said_by_file().twice()?)));
         let silent = runs.iter().find(|run| run.said_by_file().parameters.is_empty());
@@ -327,6 +393,24 @@ fn parameters(runs: &[Measured], pattern: Option<&str>) -> Result<Vec<Said>, Rea
         };
         malnamed(run.place(), what).advice("Describe the names with --pattern, for example --pattern '*_{p}ranks'")
     })
+}
+
+/// What the profiles tell of themselves: their parameters, and those of their settings that vary.
+fn own_parameters(runs: &[Measured]) -> Vec<Said> {
+    let setting = |run: &Measured, name: &str| run.profile.settings.iter().find(|s| s.0 == name).map(|s| s.1);
+    let first = runs.first().map_or(&[][..], |run| &run.profile.settings);
+    let is_parameter = |name: &String| runs.iter().any(|run| run.profile.parameters.iter().any(|(own, _)| own == name));
+    let varies = |(name, value): &&(String, f64)| {
+        !is_parameter(name)
+            && runs.iter().all(|run| setting(run, name).is_some())
+            && runs.iter().any(|run| setting(run, name) != Some(*value))
+    };
+    let varying: Vec<&String> = first.iter().filter(varies).map(|(name, _)| name).collect();
+    let said = |run: &Measured| {
+        let settings = varying.iter().filter_map(|name| Some(((*name).clone(), setting(run, name)?)));
+        Said { parameters: run.profile.parameters.iter().cloned().chain(settings).collect(), repetition: None }
+    };
+    runs.iter().map(said).collect()
 }
 
 /// The error that two runs do not name the same parameters, where names are in Extra-P's scheme up to the repetition and
@@ -351,9 +435,14 @@ pub(super) fn odd(profiles: &mut Vec<Measured>, options: &ReadOptions) -> Vec<Re
         (Err(error), Some(pattern)) => match Pattern::new(pattern) {
             // A pattern that is wrong for all is one mistake.
             Ok(pattern) if profiles.iter().all(|run| pattern.find(&run.path).is_err()) => {
-                let count = profiles.len();
-                profiles.clear();
-                return vec![if count > 1 { pattern.matches_none(count, &error) } else { error }];
+                let runs = std::mem::take(profiles);
+                // The mistake first, then each name that was seen.
+                let each = runs.iter().filter_map(|run| pattern.find(&run.path).err());
+                return if runs.len() > 1 {
+                    [pattern.matches_none(runs.len(), &error)].into_iter().chain(each).collect()
+                } else {
+                    vec![error]
+                };
             }
             Ok(pattern) => profiles.iter().map(|run| pattern.find(&run.path)).collect(),
             Err(_) => return vec![error],

@@ -57,10 +57,11 @@ impl ProfileFormat for MpiP {
 
     fn read(&self, source: Source, _values: Values) -> Result<Profile, ReadError> {
         let name = source.name.clone();
-        let (mut report, mut section) = (Report::default(), Section::Other);
+        let (mut report, mut section, mut is_whole) = (Report::default(), Section::Other, false);
         lines::each(source, |line| {
             if line.text.starts_with("@---") {
                 section = section_of(line.text);
+                is_whole |= line.text.contains("End of Report");
             }
             let fields: Vec<&str> = line.text.split_whitespace().collect();
             match (section, &fields[..]) {
@@ -73,6 +74,12 @@ impl ProfileFormat for MpiP {
                 _ => Ok(()),
             }
         })?;
+        if !is_whole {
+            let what = "the report does not come to its end";
+            return Err(ReadError::malformed(Place::file(&name), what)
+                .expected("a last heading `@--- End of Report`")
+                .cut_off());
+        }
         let mut profile = report.profile();
         let message = "The report holds three significant digits: times and sizes are uncertain by up to 0.5 %, \
                        however quiet the machine was."

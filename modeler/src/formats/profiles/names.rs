@@ -30,6 +30,9 @@ impl Said {
 /// Extra-P's scheme: what follows the first dot, up to a last part `.r` with a number, is names and numbers in turn.
 /// Decimal commas are allowed, so are separators between the parts. Without any name and number it says nothing.
 pub(crate) fn extrap(name: &str) -> Said {
+    if is_drawn(name) {
+        return Said::default();
+    }
     let (body, repetition) = match name.rsplit_once(".r") {
         Some((body, digits)) if !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()) => {
             (body, digits.parse().ok())
@@ -67,15 +70,25 @@ pub(crate) fn extrap(name: &str) -> Said {
     Said { repetition: if parameters.is_empty() { None } else { repetition }, parameters }
 }
 
-/// The parameter that a word directly behind a number names, as in `app-125cores`, and the length of the word.
+/// Whether Caliper chose the name: `230525-151723_1930647_FSY8b8cKSEEi`, which is date, time, process and twelve random letters and digits.
+fn is_drawn(name: &str) -> bool {
+    let digits = |part: &str, count| part.len() == count && part.bytes().all(|b| b.is_ascii_digit());
+    let parts: Vec<&str> = name.splitn(3, ['-', '_']).collect();
+    let [date, time, rest] = parts[..] else { return false };
+    let Some((process, random)) = rest.split_once('_') else { return false };
+    let is_random = random.len() == 12 && random.bytes().all(|b| b.is_ascii_alphanumeric());
+    digits(date, 6) && digits(time, 6) && digits(process, process.len()) && is_random
+}
+
+/// The parameter that a word behind a number names, as in `app-125cores` and `app-125_cores`, and where the word ends.
 fn counted(rest: &str) -> Option<(&'static str, usize)> {
     const WORDS: [(&str, &[&str]); 3] = [
         ("p", &["core", "cores", "rank", "ranks", "proc", "procs", "process", "processes", "task", "tasks"]),
         ("threads", &["thread", "threads"]),
         ("nodes", &["node", "nodes"]),
     ];
-    let end = rest.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(rest.len());
-    let word = rest[..end].to_ascii_lowercase();
+    let (end, word) = word(rest)?;
+    let word = word.to_ascii_lowercase();
     WORDS.iter().find(|(_, words)| words.contains(&word.as_str())).map(|(parameter, _)| (*parameter, end))
 }
 
@@ -282,6 +295,9 @@ mod tests {
             ("lulesh2.0.p8.n10", said(&[("p", 8.0), ("n", 10.0)], None)),
             ("profile", said(&[], None)),
             ("lulesh-annotation-profile-125cores", said(&[("p", 125.0)], None)),
+            ("app.125_cores.r1", said(&[("p", 125.0)], Some(1))),
+            ("app_100-cores_8", said(&[("app", 100.0), ("cores", 8.0)], None)),
+            ("230525-151723_1930647_FSY8b8cKSEEi", said(&[], None)),
             ("app_8Ranks_n100.r2", said(&[("p", 8.0), ("n", 100.0)], Some(2))),
             ("sort.16threads", said(&[("threads", 16.0)], None)),
             // Attached to its name, the number has it already; and a longer word is another word.

@@ -19,7 +19,7 @@ impl ProfileFormat for Pprof {
         Format::Pprof
     }
 
-    fn detect(&self, _name: &str, head: &[u8], complete: bool) -> Detection {
+    fn detect(&self, _name: &str, head: &[u8], _complete: bool) -> Detection {
         let mut plain = Vec::new();
         let head = if is_gzip(head) {
             // The beginning of a compressed file ends in the middle, which is no error here.
@@ -28,10 +28,10 @@ impl ProfileFormat for Pprof {
         } else {
             head
         };
-        if looks_right(head, complete) {
+        if looks_right(head) {
             Detection::Yes
         } else {
-            Detection::no("it does not begin with the types of pprof's samples")
+            Detection::no("it does not begin with fields of pprof's profiles")
         }
     }
 
@@ -41,12 +41,15 @@ impl ProfileFormat for Pprof {
         let wrong = |what: String| ReadError::malformed(Place::file(&name), what);
         let bytes = if is_gzip(&raw) {
             let decoder = flate2::read::MultiGzDecoder::new(&raw[..]);
-            let plain = unpacked(decoder, raw.len() as u64).map_err(|what| wrong(format!("it {what}")))?;
+            let plain = unpacked(decoder, raw.len() as u64)
+                .map_err(|what| wrong(format!("it {what}")).advice("Copy the file again if it was cut off"))?;
             Cow::Owned(plain)
         } else {
             Cow::Borrowed(&raw[..])
         };
-        Content::read(&bytes).map_err(wrong)?.profile().map_err(wrong)
+        // What others refer to comes last: names.
+        let cut_off = |what: String| wrong(what).cut_off();
+        Content::read(&bytes).map_err(cut_off)?.profile().map_err(cut_off)
     }
 }
 
@@ -54,11 +57,31 @@ fn is_gzip(bytes: &[u8]) -> bool {
     bytes.starts_with(&[0x1f, 0x8b])
 }
 
-/// Whether a message begins with a `sample_type` of two whole numbers.
-fn looks_right(head: &[u8], _complete: bool) -> bool {
-    let Some(Ok((1, Value::Bytes(inner)))) = (Fields { bytes: head, at: 0 }).next() else { return false };
-    let mut fields = Fields { bytes: inner, at: 0 }.peekable();
-    fields.peek().is_some() && fields.all(|f| matches!(f, Ok((1 | 2, Value::Number(_)))))
+/// Whether the fields are those of a profile up to the first that is a message, and that is right, too. Writers put them in any
+/// order: Go's begin with the time.
+fn looks_right(head: &[u8]) -> bool {
+    for field in (Fields { bytes: head, at: 0 }) {
+        match field {
+            Ok((key @ (1..=5 | 11), Value::Bytes(inner))) => return is_part(key, inner),
+            Ok((6 | 13, Value::Bytes(_)) | (7..=10 | 12..=15, Value::Number(_))) => {}
+            _ => return false,
+        }
+    }
+    false
+}
+
+/// Whether a message in a profile's field `key` has the fields that the schema gives it.
+fn is_part(key: u64, bytes: &[u8]) -> bool {
+    let is_right = |(inner, value): &(u64, Value)| match (key, value) {
+        // Lists of numbers may be packed.
+        (2, Value::Bytes(_)) => (1..=3).contains(inner),
+        (2, Value::Number(_)) | (1 | 11, Value::Number(_)) => (1..=2).contains(inner),
+        (3, Value::Number(_)) => (1..=10).contains(inner),
+        (4, Value::Bytes(_)) => *inner == 4,
+        (4 | 5, Value::Number(_)) => (1..=5).contains(inner),
+        _ => false,
+    };
+    !bytes.is_empty() && (Fields { bytes, at: 0 }).all(|field| field.is_ok_and(|field| is_right(&field)))
 }
 
 /// The value of a field.

@@ -120,6 +120,8 @@ pub(crate) struct Profile {
     pub rounded: Vec<(u32, f64)>,
     /// Parameters that the profile itself names.
     pub parameters: Vec<(String, f64)>,
+    /// Other numbers that it tells of its run, which are parameters where they vary over the runs.
+    pub settings: Vec<(String, f64)>,
     /// What was noticed.
     pub warnings: Vec<ReadWarning>,
 }

@@ -9,7 +9,7 @@ use super::ProfileFormat;
 use super::lines::{self, Line};
 use super::profile::{Fold, Profile, Reduced};
 use crate::formats::collect::NO_CALLPATH;
-use crate::formats::error::{ErrorKind, ReadError};
+use crate::formats::error::{ErrorKind, Place, ReadError};
 use crate::formats::source::Source;
 use crate::formats::{Detection, Format, Values};
 
@@ -92,6 +92,22 @@ enum Part {
     Events(usize),
 }
 
+impl Part {
+    /// The error that lines are missing which the part's heading announced.
+    fn is_whole(&self, file: &str) -> Result<(), ReadError> {
+        let (left, what) = match *self {
+            Self::Functions(left) => (left, "templated_functions"),
+            Self::Events(left) => (left, "userevents"),
+            Self::Other => (0, ""),
+        };
+        if left == 0 {
+            return Ok(());
+        }
+        let what = format!("of the `{what}` that it announces {left} are missing");
+        Err(ReadError::malformed(Place::file(file), what).cut_off())
+    }
+}
+
 /// One file.
 struct Thread<'a> {
     metric: String,
@@ -102,7 +118,8 @@ struct Thread<'a> {
 
 impl Threads {
     fn read(&mut self, source: Source) -> Result<(), ReadError> {
-        let thread = Path::new(&source.name).file_name().map_or(String::new(), |n| n.to_string_lossy().into_owned());
+        let name = source.name.clone();
+        let thread = Path::new(&name).file_name().map_or(String::new(), |n| n.to_string_lossy().into_owned());
         let mut file = Thread { metric: String::new(), functions: Vec::new(), events: Vec::new(), all: self };
         let mut part = Part::Other;
         lines::each(source, |line| {
@@ -112,6 +129,7 @@ impl Threads {
             if let Some((count, what)) = line.text.split_once(' ')
                 && let Ok(count) = count.parse::<usize>()
             {
+                part.is_whole(&name)?;
                 if let Some(metric) = what.strip_prefix("templated_functions") {
                     metric.trim_start_matches("_MULTI_").clone_into(&mut file.metric);
                     part = Part::Functions(count);
@@ -132,6 +150,7 @@ impl Threads {
                 _ => Ok(()),
             }
         })?;
+        part.is_whole(&name)?;
         file.finish(&thread);
         Ok(())
     }

@@ -69,6 +69,8 @@ impl Reader for Columns {
             None => own_roles(&header),
         };
         let mut unnamed = Unnamed::of(&header, &roles);
+        let last = roles.iter().rposition(Option::is_some).unwrap_or(0);
+        let mut ragged: Vec<usize> = Vec::new();
         let mut table = Table { name: &name, header: &header, roles, units: HashMap::new(), rows: Vec::new() };
         let mut reader = csv::ReaderBuilder::new();
         reader.delimiter(delimiter).trim(csv::Trim::All).flexible(true).has_headers(false);
@@ -80,9 +82,20 @@ impl Reader for Columns {
             let line = record.position().map_or(0, |p| p.line() as usize);
             let cells: Vec<String> = record.iter().map(|c| String::from_utf8_lossy(c).into_owned()).collect();
             if number >= before && !is_rule(&cells) {
+                if !(last + 1..=header.len()).contains(&cells.len()) {
+                    ragged.push(line);
+                }
                 table.row(line, &cells)?;
                 unnamed.row(&cells);
             }
+        }
+        if let Some(first) = ragged.first() {
+            let (count, rows) = (ragged.len(), if ragged.len() == 1 { "row has" } else { "rows have" });
+            let message = format!(
+                "{count} {rows} fewer or more cells than the header, which names {}: is the table whole?",
+                header.len()
+            );
+            into.warn(IGNORED, Place { file: name.clone(), line: Some(*first), column: None }, message);
         }
         for message in unnamed.warnings(&header) {
             into.warn(IGNORED, Place::file(&name), message);
@@ -188,7 +201,7 @@ struct Header {
 }
 
 /// A line between rows.
-fn is_rule(cells: &[String]) -> bool {
+pub(super) fn is_rule(cells: &[String]) -> bool {
     cells.iter().all(|c| c.chars().all(|c| "-+:=".contains(c)))
 }
 

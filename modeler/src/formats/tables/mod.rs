@@ -46,7 +46,16 @@ fn add_listed<T: DeserializeOwned>(
 ) -> Result<(), ReadError> {
     let name = source.name.clone();
     let text = source.into_text()?;
-    let document = Document { name: &name, text: &text };
+    add_listed_in(&Document { name: &name, text: &text }, key, into, rows_of)
+}
+
+/// [`add_listed`] of a document that was read.
+fn add_listed_in<T: DeserializeOwned>(
+    document: &Document,
+    key: &str,
+    into: &mut Collector,
+    rows_of: impl Fn(T, &dyn Fn() -> Place, &mut Collector) -> Result<Vec<Row>, ReadError>,
+) -> Result<(), ReadError> {
     let mut members: serde_json::Map<String, Value> = document.parse()?;
     let Some(Value::Array(list)) = members.remove(key) else {
         return Err(document.error(&[Step::Key(key)], format!("`{key}` is no list")));
@@ -57,7 +66,7 @@ fn add_listed<T: DeserializeOwned>(
         let item = T::deserialize(item).map_err(|e| ReadError::malformed(place(), e.to_string()))?;
         rows.extend(rows_of(item, &place, into)?);
     }
-    add(rows, &name, into)
+    add(rows, document.name, into)
 }
 
 /// Adds rows. Those with other parameters than most are left out, since an experiment has one set of them; rows without

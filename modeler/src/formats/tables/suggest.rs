@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use super::columns::DELIMITERS;
+use super::columns::{DELIMITERS, is_rule};
 
 /// Rows that are looked at.
 const ROWS: usize = 50;
@@ -11,7 +11,7 @@ const ROWS: usize = 50;
 const MOST_NAMES: usize = 2;
 
 /// Names that parameters have.
-const PARAMETERS: [&str; 22] = [
+const PARAMETERS: [&str; 24] = [
     "p",
     "ranks",
     "processes",
@@ -21,6 +21,8 @@ const PARAMETERS: [&str; 22] = [
     "mpi_ranks",
     "num_procs",
     "nranks",
+    "ntasks",
+    "num_tasks",
     "cores",
     "threads",
     "nodes",
@@ -38,12 +40,16 @@ const PARAMETERS: [&str; 22] = [
 /// What the names of measured columns hold, the best first.
 const METRICS: [&str; 10] =
     ["mean", "time", "runtime", "duration", "seconds", "elapsed", "wall", "median", "cycles", "value"];
+/// How hyperfine begins the names of its parameters.
+const NAMED_PARAMETER: &str = "parameter_";
 /// Columns of tables with a row for each value: what the value is of, and the value.
 const NAMES: [&str; 6] = ["metric", "measure", "measurement", "quantity", "event", "counter"];
 /// See [`NAMES`].
 const VALUES: [&str; 2] = ["value", "val"];
 /// Columns beside which `n` is how many values a mean is of, and no size of a problem.
 const STATISTICS: [&str; 6] = ["sd", "std", "stddev", "stdev", "variance", "stderr"];
+/// What stands beside a mean and is no parameter: more of its distribution, and the parts of a time.
+const BESIDE: [&str; 6] = ["min", "max", "user", "system", "sys", "iterations"];
 /// Names of columns that say which repetition a row is.
 const REPETITIONS: [&str; 6] = ["run", "rep", "repetition", "iteration", "trial", "repeat"];
 
@@ -65,7 +71,14 @@ fn of_table(head: &[u8], delimiter: u8) -> Option<String> {
     let mut rows: Vec<Vec<String>> = Vec::new();
     for record in reader.from_reader(head).into_byte_records().take(ROWS + 1) {
         let Ok(record) = record else { break };
-        rows.push(record.iter().map(|c| String::from_utf8(c.to_vec()).ok()).collect::<Option<_>>()?);
+        let cells = record.iter().map(|c| String::from_utf8(c.to_vec()).ok()).collect::<Option<Vec<String>>>()?;
+        if !is_rule(&cells) {
+            rows.push(cells);
+        }
+    }
+    // Bars may stand before the first column and behind the last one.
+    if delimiter == b'|' && rows.iter().all(|row| row.len() > 2 && row[0].is_empty() && row[row.len() - 1].is_empty()) {
+        rows.iter_mut().for_each(|row| *row = row[1..row.len() - 1].to_vec());
     }
     let (header, rows) = rows.split_first()?;
     let whole: Vec<&Vec<String>> = rows.iter().filter(|row| row.len() == header.len()).collect();
@@ -89,7 +102,12 @@ fn of_table(head: &[u8], delimiter: u8) -> Option<String> {
             },
         })
         .collect();
-    columns.iter().any(|c| c.is_number).then(|| roles(&columns))
+    let units = |c: &Column| {
+        let unit = format!("{}_unit", c.lower.strip_suffix("_value")?);
+        let at = columns.iter().position(|other| other.lower == unit)?;
+        Some(whole[0][at].clone()).filter(|unit| !unit.is_empty())
+    };
+    columns.iter().any(|c| c.is_number).then(|| roles(&columns, units))
 }
 
 /// A column as far as its first cells tell.
@@ -102,7 +120,8 @@ struct Column<'a> {
     recurs: bool,
 }
 
-fn roles(columns: &[Column]) -> String {
+/// The list, where `unit_beside` tells the unit of a column from another one.
+fn roles(columns: &[Column], unit_beside: impl Fn(&Column) -> Option<String>) -> String {
     let numbers = || columns.iter().filter(|c| c.is_number);
     let is_metric = |c: &Column| METRICS.iter().any(|word| c.lower.contains(word));
     let is_repetition = |c: &Column| is_repetition(c.name);
@@ -112,19 +131,31 @@ fn roles(columns: &[Column]) -> String {
     let name = named(&NAMES).filter(|c| !c.is_number && named(&VALUES).is_some_and(|value| value.is_number));
     let unit = named(&["unit", "units"]).filter(|c| !c.is_number);
     let metric = name.and_then(|_| named(&VALUES));
+    let metric = metric.or_else(|| numbers().find(|c| unit_beside(c).is_some()));
     let metric = metric.or_else(|| METRICS.iter().find_map(|word| numbers().find(|c| c.lower.contains(word))));
     let metric = metric.or_else(|| numbers().next_back());
-    let is_free = |c: &&Column| !is_metric(c) && !is_repetition(c) && metric.is_none_or(|m| m.name != c.name);
+    let is_beside = |c: &Column| [&STATISTICS[..], &BESIDE].iter().any(|names| names.contains(&c.lower.as_str()));
+    let is_free =
+        |c: &&Column| !is_metric(c) && !is_beside(c) && !is_repetition(c) && metric.is_none_or(|m| m.name != c.name);
     let is_known = |c: &Column| PARAMETERS.contains(&c.lower.as_str()) && c.varies;
-    let mut parameters: Vec<&Column> =
-        numbers().filter(is_free).filter(|c| (is_known(c) || c.recurs) && !counts_values(c)).collect();
+    // hyperfine says which columns they are, and its commands hold them.
+    let mut parameters: Vec<&Column> = numbers().filter(|c| c.lower.starts_with(NAMED_PARAMETER)).collect();
+    let are_named = !parameters.is_empty();
+    if !are_named {
+        parameters.extend(numbers().filter(is_free).filter(|c| (is_known(c) || c.recurs) && !counts_values(c)));
+    }
     if parameters.is_empty() {
         parameters.extend(numbers().find(is_free));
     }
     let mut list: Vec<String> = Vec::new();
     for column in &parameters {
         let is_ranks = crate::fit::RANKS.contains(&column.lower.as_str()) && column.lower != "p";
-        list.push(format!("{}=parameter{}", column.name, if is_ranks { ":p" } else { "" }));
+        let called = match column.name.get(NAMED_PARAMETER.len()..) {
+            Some(name) if are_named => format!(":{name}"),
+            _ if is_ranks => ":p".to_owned(),
+            _ => String::new(),
+        };
+        list.push(format!("{}=parameter{called}", column.name));
     }
     let is_parameter = |c: &Column| parameters.iter().any(|p| p.name == c.name);
     if let Some(metric) = metric.filter(|m| !is_parameter(m)) {
@@ -132,12 +163,17 @@ fn roles(columns: &[Column]) -> String {
         list.push(match (name, metric.lower.as_str()) {
             (Some(name), _) => format!("{}=name,{}=value", name.name, metric.name),
             (None, "seconds") => format!("{}=metric:time", metric.name),
-            (None, _) => format!("{}=metric", metric.name),
+            (None, name) => match (unit_beside(metric), name.strip_suffix("_value")) {
+                (Some(unit), Some(name)) => format!("{}=metric:{name}[{unit}]", metric.name),
+                _ => format!("{}=metric", metric.name),
+            },
         });
         list.extend(unit.filter(|_| name.is_some()).map(|unit| format!("{}=unit", unit.name)));
     }
     let is_told = |c: &Column| [name, unit].iter().flatten().any(|told| told.name == c.name);
-    let names = columns.iter().filter(|c| !c.is_number && c.varies && !is_told(c)).take(MOST_NAMES);
+    let holds_parameters = |c: &Column| are_named && c.lower == "command";
+    let is_callpath = |c: &&Column| !c.is_number && c.varies && !is_told(c) && !holds_parameters(c);
+    let names = columns.iter().filter(is_callpath).take(MOST_NAMES);
     list.extend(names.map(|c| format!("{}=callpath", c.name)));
     list.extend(numbers().find(|c| is_repetition(c)).map(|c| format!("{}=repetition", c.name)));
     list.join(",")
@@ -158,6 +194,16 @@ mod tests {
         let grid = |i: i32| format!("{},{},1,{},{}\n", i % 3, i / 3, 10 + i, 900 - i);
         let design = format!("density,cutoff,repeat,time,rate\n{}", (0..9).map(grid).collect::<String>());
         assert_eq!(of(&design).unwrap(), "density=parameter,cutoff=parameter,time=metric,repeat=repetition");
+        let hyperfine = "command,mean,stddev,median,user,system,min,max,parameter_n\nx 1,0.2,0.1,0.2,0.1,0.1,0.1,0.3,1\nx 2,0.4,0.1,0.4,0.3,0.1,0.3,0.5,2\n";
+        assert_eq!(of(hyperfine).unwrap(), "parameter_n=parameter:n,mean=metric");
+        let reframe =
+            "job_completion_time|num_tasks|elapsed_value|elapsed_unit\n2026-01-01|2|1.5|s\n2026-01-02|4|2.5|s\n";
+        assert_eq!(
+            of(reframe).unwrap(),
+            "num_tasks=parameter:p,elapsed_value=metric:elapsed[s],job_completion_time=callpath"
+        );
+        let jube = "| n | ntasks | wall_avg[s] |\n|---|--------|-------------|\n| 10 | 2 | 1.5 |\n| 20 | 4 | 2.5 |\n";
+        assert_eq!(of(jube).unwrap(), "n=parameter,ntasks=parameter:p,wall_avg[s]=metric");
         let long = "p,metric,unit,value,region\n2,time,ms,20,solve\n2,visits,,2,solve\n4,time,ms,40,solve\n4,visits,,4,solve\n";
         assert_eq!(of(long).unwrap(), "p=parameter,metric=name,value=value,unit=unit");
         let long = long.replace("4,visits,,4,solve", "4,visits,,4,init");

@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::At;
-use crate::phases::resolution::{Done, done, held, percent};
+use super::{At, listed};
+use crate::phases::resolution::{Done, done, percent};
 
 /// Part of a phase's effort from which on what another function did in it matters.
 const MATTERS: f64 = 0.05;
@@ -16,11 +16,14 @@ struct Run<'a> {
     done: BTreeMap<&'a str, Done>,
     /// By the function that phases belong to, the effort that they hold by function.
     held: BTreeMap<&'a str, BTreeMap<&'a str, u64>>,
+    /// Functions of which some phase covers the same bins as another's, and that one.
+    shared_with: BTreeMap<&'a str, &'a str>,
 }
 
 impl<'a> Run<'a> {
     fn new(at: &'a At) -> Self {
-        let mut run = Self { at, effort: 0, done: BTreeMap::new(), held: BTreeMap::new() };
+        let mut run =
+            Self { at, effort: 0, done: BTreeMap::new(), held: BTreeMap::new(), shared_with: BTreeMap::new() };
         let mut ranks = BTreeSet::new();
         for timeline in at.analysis.timelines.iter().filter(|t| ranks.insert(t.rank)) {
             for (function, done) in done(&at.analysis, timeline) {
@@ -28,10 +31,12 @@ impl<'a> Run<'a> {
                 run.done.entry(at.analysis.name(function)).or_default().add(&done);
             }
             for phase in &timeline.phases {
-                let sums = run.held.entry(at.analysis.name(phase.function)).or_default();
-                for (function, effort) in held(timeline, phase) {
+                let name = at.analysis.name(phase.function);
+                let sums = run.held.entry(name).or_default();
+                for (&function, effort) in &phase.held {
                     *sums.entry(at.analysis.name(function)).or_default() += effort;
                 }
+                run.shared_with.extend(phase.shared_with.map(|other| (name, at.analysis.name(other))));
             }
         }
         run
@@ -70,8 +75,8 @@ pub struct Swallowed<'a> {
 
 impl<'a> Swallowed<'a> {
     /// What is not to be seen in the phases of these runs.
-    pub fn of(runs: &'a [At]) -> Self {
-        let runs: Vec<Run> = runs.iter().map(Run::new).collect();
+    pub fn of(runs: &[&'a At]) -> Self {
+        let runs: Vec<Run> = runs.iter().map(|run| Run::new(run)).collect();
         let labels = runs.iter().flat_map(|run| run.held.keys().copied()).collect();
         Self { runs, labels }
     }
@@ -101,17 +106,30 @@ fn least<'a, 'b>(runs: &'b [Run<'a>], of: impl Fn(&Run<'a>) -> f64) -> Option<&'
 
 /// A function whose phases hold only some of what it did. Where it is too small a part of a run to have a phase, it lacks nothing.
 fn in_part(runs: &[Run], name: &str) -> Option<String> {
-    let blurred = runs.iter().filter(|run| !run.is_resolved(name) && !run.is_small(name));
-    let run = blurred.min_by(|a, b| a.part(name).total_cmp(&b.part(name)))?;
+    let blurred: Vec<&Run> = runs.iter().filter(|run| !run.is_resolved(name) && !run.is_small(name)).collect();
+    let run = *blurred.iter().min_by(|a, b| a.part(name).total_cmp(&b.part(name)))?;
     let at = &run.at.name;
     let what = match run.part(name) {
+        _ if run.done.get(name).is_some_and(Done::is_shared) => {
+            let other = run.shared_with.get(name).copied().unwrap_or("another function");
+            format!("its phases cover the same bins as those of {other} in {at}")
+        }
         0.0 => format!("it has phases in other runs and none in {at}"),
         part => format!("its phases hold {} of what it did in {at}", percent(part)),
     };
     Some(format!(
-        "{name}: {what}, where it alternates with others within bins; they have no model. {}",
+        "{name}: {what}, where it alternates with others within bins; they have no model. {}{}",
+        so_in(&blurred, run),
         remedy(run, name)
     ))
+}
+
+/// All runs but the one that was named, as a sentence with a blank behind it: who leaves out that one is not to find the next.
+fn so_in(all: &[&Run], named: &Run) -> String {
+    let names: BTreeSet<&str> =
+        all.iter().map(|run| run.at.name.as_str()).filter(|name| *name != named.at.name).collect();
+    let names: Vec<&str> = names.into_iter().collect();
+    if names.is_empty() { String::new() } else { format!("So in {}. ", listed(&names)) }
 }
 
 /// Phases that hold in some run what another run tells apart.
@@ -122,13 +140,16 @@ fn with_others(runs: &[Run], name: &str, labels: &BTreeSet<&str>) -> Option<Stri
     let others = labels.iter().filter(|&&other| other != name && is_apart(other));
     let found = others.flat_map(|&other| {
         let blurred = runs.iter().filter(move |run| !run.is_resolved(other));
-        blurred.map(move |run| (run.share(name, other), other, run))
+        blurred.map(move |run| (run.share(name, other), other, run)).filter(|found| found.0 >= MATTERS)
     });
-    let (share, other, run) = found.max_by(|a, b| a.0.total_cmp(&b.0)).filter(|found| found.0 >= MATTERS)?;
+    let found: Vec<(f64, &str, &Run)> = found.collect();
+    let &(share, other, run) = found.iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
+    let all: Vec<&Run> = found.iter().map(|found| found.2).collect();
     Some(format!(
-        "{name}: {} of its phases is what {other} did in {}, which other runs tell apart; they have no model. {}",
+        "{name}: {} of its phases is what {other} did in {}, which other runs tell apart; they have no model. {}{}",
         percent(share),
         run.at.name,
+        so_in(&all, run),
         remedy(run, other)
     ))
 }

@@ -35,7 +35,12 @@ impl ProfileFormat for Cali {
 
     fn read(&self, source: Source, _values: Values) -> Result<Profile, ReadError> {
         let mut stream = Stream::default();
-        lines::each(source, |line| stream.line(&line))?;
+        // A number that was cut is a number still, so the last record must have its end.
+        lines::each(source, |line| match (stream.line(&line), line.is_ended) {
+            (read, true) => read,
+            (Err(error), false) => Err(error.cut_off()),
+            (Ok(()), false) => Err(line.wrong(line.text, "this last record has no line end").cut_off()),
+        })?;
         Ok(stream.rows.finish(stream.tells_ranks))
     }
 }
@@ -66,12 +71,7 @@ impl Stream {
         match kind {
             Some("node") => self.node(line, &fields),
             Some("ctx") => self.context(line, &fields),
-            Some("globals") => {
-                for id in ids(line, fields.get("ref"))? {
-                    self.global(id);
-                }
-                Ok(())
-            }
+            Some("globals") => self.globals(line, &fields),
             Some(_) => Ok(()),
             None => Err(line.wrong(line.text, "this line is no record").expected("a line that begins with __rec=")),
         }
@@ -84,16 +84,28 @@ impl Stream {
         let attribute = one("attr")?.ok_or_else(|| missing("attr"))?;
         let value = fields.get("data").and_then(|v| v.first()).cloned().unwrap_or_default();
         self.nodes.insert(id, Node { attribute, value, parent: one("parent")? });
-        self.global(id);
+        // Streams of versions that know no globals tell it this way.
+        if let Some(node) = self.nodes.get(&id)
+            && self.name(node.attribute) == Some("cali.caliper.version")
+        {
+            self.rows.version = Some(node.value.clone());
+        }
         Ok(())
     }
 
-    /// What a node says about the whole stream.
-    fn global(&mut self, id: u64) {
-        let Some(node) = self.nodes.get(&id) else { return };
-        if self.name(node.attribute) == Some("cali.caliper.version") {
-            self.rows.version = Some(node.value.clone());
+    /// What holds for the whole run: nodes with those above them, and values.
+    fn globals(&mut self, line: &Line, fields: &HashMap<&str, Vec<String>>) -> Result<(), ReadError> {
+        let mut said: Vec<(String, String)> = Vec::new();
+        let named = |node: &Node| Some((self.name(node.attribute)?.to_owned(), node.value.clone()));
+        for id in ids(line, fields.get("ref"))? {
+            said.extend(self.chain(id).filter_map(named));
         }
+        let data = fields.get("data").map_or(&[][..], Vec::as_slice);
+        for (attribute, value) in ids(line, fields.get("attr"))?.into_iter().zip(data) {
+            said.extend(self.name(attribute).map(|name| (name.to_owned(), value.clone())));
+        }
+        said.iter().for_each(|(name, value)| self.rows.global(name, value));
+        Ok(())
     }
 
     /// The name of an attribute.

@@ -53,11 +53,11 @@ struct Table {
     columns: Vec<String>,
     column_metadata: Vec<serde_json::Map<String, Value>>,
     nodes: Vec<Node>,
-    /// Newer files have it among the globals.
-    #[serde(rename = "cali.caliper.version")]
-    version: Option<String>,
     #[serde(default)]
     globals: serde_json::Map<String, Value>,
+    /// What holds for the whole run; newer files have it among the globals.
+    #[serde(flatten)]
+    others: serde_json::Map<String, Value>,
 }
 
 #[derive(Deserialize)]
@@ -70,10 +70,11 @@ struct Node {
 
 impl Table {
     fn rows(&self, document: &Document) -> Result<Profile, ReadError> {
-        let version = self.globals.get("cali.caliper.version").and_then(Value::as_str).map(str::to_owned);
-        let version = version.or_else(|| self.version.clone());
         let callpaths = self.callpaths();
-        let mut rows = Rows { version, ..Rows::default() };
+        let mut rows = Rows::default();
+        for (name, value) in self.globals.iter().chain(&self.others) {
+            value.as_str().into_iter().for_each(|value| rows.global(name, value));
+        }
         let is_value = |column: usize| {
             self.column_metadata.get(column).and_then(|m| m.get("is_value")).and_then(Value::as_bool) == Some(true)
         };

@@ -31,6 +31,11 @@ struct Rows {
     version: Option<String>,
 }
 
+/// How the names of numbers end that nobody chooses: when and as what a run ran, how long it took, what follows from the number of ranks.
+const NOT_CHOSEN: [&str; 7] = ["date", "day", "id", "numhosts", "seed", "time", "version"];
+/// The number of ranks, as Caliper's MPI service and adiak call it.
+const RANKS: [&str; 2] = ["mpi.world.size", "jobsize"];
+
 /// A metric's name, and how ranks became one where the attribute says so.
 type Named = (String, Option<OverRanks>);
 
@@ -98,6 +103,24 @@ fn statistic(prefixes: &[&str], name: &str, inclusive: bool) -> Named {
 }
 
 impl Rows {
+    /// Takes what the file says of the whole run, such as its number of ranks. Fractions are results, as a figure of merit is.
+    fn global(&mut self, name: &str, value: &str) {
+        if name == "cali.caliper.version" {
+            self.version = Some(value.to_owned());
+        }
+        let Some(number) = value.parse::<u64>().ok().map(|number| number as f64) else { return };
+        let (profile, plain) = (&mut self.profile, name.to_ascii_lowercase());
+        if RANKS.contains(&name) || crate::fit::RANKS.contains(&plain.as_str()) {
+            if profile.parameters.is_empty() {
+                profile.parameters.push(("p".to_owned(), number));
+            }
+        } else if !NOT_CHOSEN.iter().any(|end| plain.ends_with(end))
+            && !profile.settings.iter().any(|(known, _)| known == name)
+        {
+            profile.settings.push((name.to_owned(), number));
+        }
+    }
+
     /// The factor that turns a time into seconds. Files that do not tell a unit come from versions whose clock counted
     /// microseconds, but for those from 2.2 on, which count seconds.
     fn scale(&self, attribute: &str) -> f64 {
@@ -210,6 +233,24 @@ mod tests {
         assert_eq!(of("avg.sum#inclusive#sum#time.duration"), "nothing");
         assert_eq!(of("count"), "exclusive visits");
         assert_eq!(of("sum#papi.TOT_INS"), "exclusive papi.TOT_INS");
+    }
+
+    #[test]
+    fn numbers_that_hold_for_a_run_are_its_settings() {
+        let mut rows = Rows::default();
+        for (name, value) in [
+            ("mpi.world.size", "8"),
+            ("jobsize", "8"),
+            ("problem_size", "30"),
+            ("launchdate", "1685052650"),
+            ("figure_of_merit", "219.5"),
+            ("cluster", "quartz"),
+            ("problem_size", "30"),
+        ] {
+            rows.global(name, value);
+        }
+        assert_eq!(rows.profile.parameters, [("p".to_owned(), 8.0)]);
+        assert_eq!(rows.profile.settings, [("problem_size".to_owned(), 30.0)]);
     }
 
     #[test]

@@ -207,6 +207,12 @@ impl Reading<'_> {
                 }
             }
         }
+        for (node, values) in &mut values {
+            let operation = &self.profile.nodes[*node as usize].name;
+            if component.suffix.is_empty() && is_sent_to_all(operation, name) && self.anchor.processes > 0 {
+                values.iter_mut().for_each(|v| *v /= f64::from(self.anchor.processes));
+            }
+        }
         if with_callees == Callees::Add {
             add_callees(&mut values, &self.profile, component.fold);
         }
@@ -224,6 +230,23 @@ impl Reading<'_> {
             );
             self.profile.warn(IMPOSSIBLE, Place::file(self.name), message);
         }
+    }
+}
+
+/// Whether Score-P counts the bytes of an operation's argument once for each member of the communicator, though it is one operand of a
+/// reduction and no message to each: so its bytes grow with the ranks where nothing else does. Of scans it counts the members that get it, all
+/// of them at the first rank or the last. (Score-P's functions `scorep_mpi_coll_bytes_…`.)
+fn is_sent_to_all(operation: &str, metric: &str) -> bool {
+    const SENT: [&str; 3] = ["allreduce", "scan", "exscan"];
+    const RECEIVED: [&str; 6] = ["reduce", "allreduce", "reduce_scatter", "reduce_scatter_block", "scan", "exscan"];
+    let operation = operation.to_ascii_lowercase();
+    let Some(plain) = operation.strip_prefix("mpi_") else { return false };
+    let is_one_of =
+        |these: &[&str]| these.contains(&plain) || plain.strip_prefix('i').is_some_and(|p| these.contains(&p));
+    match metric {
+        "bytes_sent" => is_one_of(&SENT),
+        "bytes_received" => is_one_of(&RECEIVED),
+        _ => false,
     }
 }
 

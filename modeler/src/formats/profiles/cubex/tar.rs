@@ -34,7 +34,7 @@ impl Archive {
             let end = start.checked_add(size).filter(|&end| end <= bytes.len()).ok_or_else(|| {
                 wrong(format!("the archive ends inside its member `{member}`"))
                     .expected(format!("{size} bytes after the header"))
-                    .advice("Copy the file again; it was probably cut off")
+                    .cut_off()
             })?;
             if number(&header[148..156]) != Some(checksum(header)) {
                 archive.wrong_checksum.get_or_insert(at);

@@ -1,0 +1,38 @@
+//! What a program's file says of itself before it is started.
+
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+/// Whether `program` is one that nothing can be preloaded into, for want of a dynamic linker, and that does not hold the runtime itself.
+pub fn is_out_of_reach(program: &Path) -> bool {
+    // Of the others, which may be large and are started on many ranks at once, no more is read than the headers.
+    let is_static = File::open(program).ok().and_then(|file| is_static(&file));
+    is_static == Some(true) && fs::read(program).is_ok_and(|bytes| !has_runtime(&bytes))
+}
+
+/// Whether an ELF file of 64 bits names no dynamic linker; `None` for other files, such as scripts. Places are those of the System V ABI's
+/// `Elf64_Ehdr` and `Elf64_Phdr`.
+fn is_static(file: &File) -> Option<bool> {
+    const INTERPRETER: u32 = 3;
+    /// Bytes of the two.
+    const HEADER: usize = 64;
+    const PART: usize = 56;
+    let mut header = [0; HEADER];
+    file.read_exact_at(&mut header, 0).ok()?;
+    let short = |at: usize| usize::from(u16::from_le_bytes([header[at], header[at + 1]]));
+    if !header.starts_with(b"\x7fELF\x02\x01") || short(54) != PART {
+        return None;
+    }
+    let first = u64::from_le_bytes(header[32..40].try_into().ok()?);
+    let mut parts = vec![0; PART * short(56)];
+    file.read_exact_at(&mut parts, first).ok()?;
+    let is_interpreter = |part: &[u8]| part.starts_with(&INTERPRETER.to_le_bytes());
+    Some(!parts.chunks_exact(PART).any(is_interpreter))
+}
+
+/// Whether the runtime is in the program, which then reads this variable.
+fn has_runtime(bytes: &[u8]) -> bool {
+    const ASKED_BY: &[u8] = b"POISE_PROFILE";
+    bytes.windows(ASKED_BY.len()).any(|window| window == ASKED_BY)
+}
