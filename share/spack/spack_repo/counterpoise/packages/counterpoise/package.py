@@ -59,10 +59,14 @@ class Counterpoise(MakefilePackage):
         env.set("CARGO_BUILD_JOBS", str(make_jobs))
 
     def setup_run_environment(self, env):
-        env.set("POISE_CC", self.llvm_program("clang"))
-        env.set("POISE_CXX", self.llvm_program("clang++"))
-        if self.spec.satisfies("+fortran"):
-            env.set("POISE_FC", self.llvm_program("flang-new", "flang"))
+        programs = {"CC": self.llvm_program("clang"), "CXX": self.llvm_program("clang++")}
+        if self.spec["llvm"].satisfies("+flang"):
+            programs["FC"] = programs["F77"] = self.llvm_program("flang-new", "flang")
+        for variable, program in programs.items():
+            # LLVM's own recipe sets these, too, to names that Debian's LLVM does not have.
+            env.set(variable, program)
+            if variable != "F77":
+                env.set(f"POISE_{variable}", program)
 
     @run_after("install")
     @on_package_attributes(run_tests=True)
