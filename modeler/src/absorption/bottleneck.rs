@@ -175,7 +175,7 @@ fn beyond_the_core(memory: Option<Evidence>, code: Option<&Code>, nanoseconds: f
         }
         () => (
             Bottleneck::Bandwidth,
-            "everything in the core is absorbed, iterations do not wait for each other, and there are more accesses than loads from memory are absorbed",
+            "everything in the core is absorbed, and iterations do not wait for each other, but for lines of memory or of a cache beyond the first",
         ),
     }
 }
