@@ -3,7 +3,7 @@
 //!
 //! The rules are asked for every combination of the ends of the modes' intervals. Only what all of them answer is a class.
 
-use super::{Bottleneck, Mode, State};
+use super::{Bottleneck, Code, Mode, State};
 
 /// A resource whose idle share is below this is saturated.
 const SATURATED: f64 = 0.25;
@@ -22,9 +22,9 @@ const SLOWEST_NOP: f64 = 0.25;
 /// Nor does an addition, a multiplication or an access that costs more than this wait for its unit: such cores do one and
 /// more a cycle, at 1.7 GHz and more. Division has no such bound, nor have loads from memory.
 const SLOWEST: f64 = 0.6;
-/// A front end that binds a loop takes about as long for each of the loop's instructions as for a nop: longer by a few times
-/// where instructions are taken apart and nops are not, but not by more than this.
-const MOST_NOPS: f64 = 8.0;
+/// A front end that binds a loop takes as long for each of its instructions as for a nop, and twice as long for those that access memory,
+/// which some processors take apart; longer by a share that measurements may be off, but not by more than this.
+const MOST_NOPS: f64 = 1.25;
 /// A window that is full, and no unit, is what further instructions cost most with.
 const FULL_WINDOW: &str = "the window of instructions in flight is full, which no class says";
 /// Modes that occupy arithmetic units. Some processors have units of their own for each.
@@ -52,17 +52,15 @@ pub(crate) struct Verdict {
     pub reason: String,
 }
 
-/// The class that `modes` tell, of a loop whose machine code has so many instructions and, among them, memory accesses
-/// per iteration, which takes so many nanoseconds.
-pub(crate) fn verdict(modes: &[Mode], code: Option<(u32, u32)>, nanoseconds: f64) -> Verdict {
-    let (instructions, accesses) = (code.map(|c| c.0), code.map(|c| c.1));
-    let per_instruction = instructions.map(|n| nanoseconds / f64::from(n.max(1)));
+/// The class that `modes` tell, of a loop that has this machine code and takes so many nanoseconds an iteration.
+pub(crate) fn verdict(modes: &[Mode], code: Option<&Code>, nanoseconds: f64) -> Verdict {
+    let instructions = code.map(|code| code.instructions);
     let known: Vec<&Mode> = modes.iter().take(VARIED).collect();
     let mut answers: Vec<(Bottleneck, &'static str)> = Vec::new();
     for choice in 0..1u32 << known.len() {
         let evidence: Vec<Evidence> =
             known.iter().enumerate().map(|(i, mode)| end(mode, instructions, choice >> i & 1 == 1)).collect();
-        let answer = rules(&evidence, accesses, per_instruction);
+        let answer = rules(&evidence, code, nanoseconds);
         if !answers.contains(&answer) {
             answers.push(answer);
         }
@@ -117,9 +115,9 @@ impl Evidence<'_> {
     }
 }
 
-/// The decision rules, for a loop that has so many memory accesses and takes so many nanoseconds for each of its own
-/// instructions.
-fn rules(evidence: &[Evidence], accesses: Option<u32>, per_instruction: Option<f64>) -> (Bottleneck, &'static str) {
+/// The decision rules, for a loop that has this machine code and takes so many nanoseconds an iteration.
+fn rules(evidence: &[Evidence], code: Option<&Code>, nanoseconds: f64) -> (Bottleneck, &'static str) {
+    let nops = code.map(|code| f64::from(code.instructions + code.accesses));
     let of =
         |names: &[&str]| -> Vec<Evidence> { evidence.iter().filter(|e| names.contains(&e.mode)).copied().collect() };
     let (arithmetic, access, memory) = (of(&ARITHMETIC), of(&ACCESS), of(&["memory_ld64"]).first().copied());
@@ -128,8 +126,8 @@ fn rules(evidence: &[Evidence], accesses: Option<u32>, per_instruction: Option<f
         return (Bottleneck::Undecided, FULL_WINDOW);
     }
     if let Some(nop) = of(&["nop"]).first().filter(|nop| nop.saturated) {
-        return match (nop.slope, per_instruction) {
-            (Some(slope), Some(own)) if own > MOST_NOPS * slope => {
+        return match (nop.slope, nops) {
+            (Some(slope), Some(nops)) if nanoseconds > MOST_NOPS * nops * slope => {
                 (Bottleneck::Undecided, "nops are not absorbed, but the front end is idle for most of the time")
             }
             _ => (Bottleneck::FrontEnd, "not even nops are absorbed"),
@@ -145,13 +143,15 @@ fn rules(evidence: &[Evidence], accesses: Option<u32>, per_instruction: Option<f
             (Bottleneck::Undecided, "nothing is absorbed, and without nops nobody knows whether the front end is why")
         }
         (true, true) => (Bottleneck::Compute, "neither arithmetic nor first-level loads are absorbed, but nops are"),
-        (false, false) => beyond_the_core(memory, accesses),
+        (false, false) => beyond_the_core(memory, code, nanoseconds),
     }
 }
 
-/// Nothing in the core is saturated: is it the memory, the latency of loads, or that of anything else?
-fn beyond_the_core(memory: Option<Evidence>, accesses: Option<u32>) -> (Bottleneck, &'static str) {
-    if accesses == Some(0) {
+/// Nothing in the core is saturated: is it the memory, the latency of loads, or that of anything else? Noise does not tell the last from
+/// lines that come no faster from a cache or, for one core, from memory, since both leave room for further loads from memory; the
+/// machine code does, which shows whether iterations wait for each other.
+fn beyond_the_core(memory: Option<Evidence>, code: Option<&Code>, nanoseconds: f64) -> (Bottleneck, &'static str) {
+    if code.is_some_and(|code| code.accesses == 0) {
         return (Bottleneck::Dependency, "everything is absorbed, and the loop does not touch memory");
     }
     let Some(memory) = memory else {
@@ -160,8 +160,22 @@ fn beyond_the_core(memory: Option<Evidence>, accesses: Option<u32>) -> (Bottlene
     if memory.slack < MEMORY_SATURATED {
         return (Bottleneck::Bandwidth, "all but loads from memory is absorbed");
     }
-    if memory.absorbed >= f64::from(accesses.unwrap_or(1)) {
-        return (Bottleneck::Latency, "everything is absorbed, loads from memory included");
+    let Some((code, recurrence)) = code.and_then(|code| Some((code, code.recurrence?))) else {
+        return (Bottleneck::Undecided, "everything is absorbed, and no machine code shows what iterations wait for");
+    };
+    match () {
+        () if recurrence.is_chase => {
+            (Bottleneck::Latency, "everything is absorbed, and the address of a load comes from the load before")
+        }
+        () if recurrence.nanoseconds >= nanoseconds => {
+            (Bottleneck::Dependency, "everything is absorbed, and iterations wait for each other's results")
+        }
+        () if memory.absorbed >= f64::from(code.accesses) => {
+            (Bottleneck::Latency, "everything is absorbed, loads from memory included")
+        }
+        () => (
+            Bottleneck::Bandwidth,
+            "everything in the core is absorbed, and iterations do not wait for each other, but for lines of memory or of a cache beyond the first",
+        ),
     }
-    (Bottleneck::Dependency, "everything is absorbed, and loads from memory take longer than the loop")
 }

@@ -17,6 +17,7 @@ pub mod scaling;
 use poise_profile::{Loop, Profile};
 
 use crate::formats::Names;
+pub use code::recurrence::Recurrence;
 use curve::Draws;
 use samples::{Class, Group};
 
@@ -147,12 +148,14 @@ pub struct Injected {
 }
 
 /// What the machine code of a loop without noise has, and what its variants add.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Code {
     /// Instructions in the loop's body.
     pub instructions: u32,
     /// Loads and stores in it.
     pub accesses: u32,
+    /// How its iterations wait for each other; `None` where that is not known.
+    pub recurrence: Option<Recurrence>,
     /// Variants by mode name and quantity.
     pub variants: std::collections::BTreeMap<(String, u32), Injected>,
 }
@@ -339,7 +342,7 @@ impl Analysis<'_> {
         let mut modes: Vec<Mode> = present.into_iter().map(|mode| self.mode(class, mode, &draws)).collect();
         modes.sort_by(|a, b| a.name.cmp(&b.name));
         let body = self.code.map(|code| (code.instructions, code.accesses));
-        let verdict = bottleneck::verdict(&modes, body, class.nanoseconds);
+        let verdict = bottleneck::verdict(&modes, self.code, class.nanoseconds);
         LoopReport {
             node: self.group.node,
             callpath: callpath.to_vec(),

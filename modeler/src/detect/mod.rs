@@ -13,7 +13,7 @@ pub mod mca;
 mod memory;
 pub mod noise;
 mod output;
-mod registers;
+pub(crate) mod registers;
 mod traffic;
 
 use poise_profile::Profile;

@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 
 /// The registers in the text of an instruction, by the name of the widest register that each is part of.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Operands {
+pub(crate) struct Operands {
     pub writes: BTreeSet<String>,
-    reads: BTreeSet<String>,
+    pub reads: BTreeSet<String>,
     /// Whether it reads flags, which no text shows.
-    reads_flags: bool,
+    pub reads_flags: bool,
     /// Whether it writes them.
-    writes_flags: bool,
+    pub writes_flags: bool,
     /// Whether it reads a register that the text does not show.
     reads_more: bool,
     /// Whether it writes such.
@@ -128,7 +128,7 @@ const WRITE_FLAGS_NAMES: [&str; 13] =
     ["adds", "subs", "ands", "bics", "adcs", "sbcs", "negs", "ngcs", "ptrues", "brkas", "brkbs", "brkns", "rdffrs"];
 
 /// The registers of a loop's instructions.
-pub(super) fn of<'a>(texts: impl Iterator<Item = &'a str> + Clone) -> Vec<Operands> {
+pub(crate) fn of<'a>(texts: impl Iterator<Item = &'a str> + Clone) -> Vec<Operands> {
     let is_x86 = texts.clone().any(|text| text.contains('%'));
     texts.map(|text| if is_x86 { x86(text) } else { reduced(text) }).collect()
 }

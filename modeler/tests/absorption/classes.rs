@@ -1,24 +1,34 @@
 //! Loops bound by each resource, as a simple processor has them: a mode's noise is free while its resource is idle.
 
-use modeler::absorption::{Bottleneck, Code, Options, analyse};
+use modeler::absorption::{Bottleneck, Code, Options, Recurrence, analyse};
 
 use crate::synthetic::{Disturbance, QUANTITIES, Truth, profile_of, resource};
 use crate::{DRIFTING, INTERRUPTED, QUIET};
 
-/// A loop: its class, its nanoseconds an iteration, its own memory accesses, and the idle share of fp_add64, fma64,
-/// int64_add, l1_ld64, memory_ld64 and nop.
-type Bound = (Bottleneck, f64, u32, [f64; 6]);
+/// A loop: its class, its nanoseconds an iteration, its own memory accesses, the idle share of fp_add64, fma64, int64_add, l1_ld64,
+/// memory_ld64 and nop, and how its iterations wait for each other.
+type Bound = (Bottleneck, f64, u32, [f64; 6], Recurrence);
 
-const BOUND: [Bound; 8] = [
-    (Bottleneck::Compute, 10.0, 4, [0.02, 0.02, 0.5, 0.5, 0.9, 0.5]),
+/// Iterations that share an induction variable and nothing else, that add to one sum, and that follow pointers.
+const APART: Recurrence = Recurrence { nanoseconds: 0.5, is_chase: false };
+const SUM: Recurrence = Recurrence { nanoseconds: 16.0, is_chase: false };
+const CHASE: Recurrence = Recurrence { nanoseconds: 4.0, is_chase: true };
+
+const BOUND: [Bound; 11] = [
+    (Bottleneck::Compute, 10.0, 4, [0.02, 0.02, 0.5, 0.5, 0.9, 0.5], APART),
     // On AMD a saturated FMA kernel absorbs any number of additions.
-    (Bottleneck::Compute, 10.0, 4, [0.95, 0.03, 0.5, 0.5, 0.9, 0.5]),
-    (Bottleneck::LoadStore, 8.0, 20, [0.9, 0.9, 0.6, 0.04, 0.8, 0.5]),
-    (Bottleneck::FrontEnd, 8.0, 4, [0.03, 0.03, 0.03, 0.03, 0.4, 0.02]),
-    (Bottleneck::Bandwidth, 12.0, 3, [0.8, 0.8, 0.8, 0.7, 0.05, 0.8]),
-    (Bottleneck::Latency, 90.0, 1, [0.95, 0.95, 0.95, 0.9, 0.9, 0.95]),
-    (Bottleneck::Dependency, 12.0, 2, [0.7, 0.7, 0.8, 0.7, 0.9, 0.8]),
-    (Bottleneck::Dependency, 12.0, 0, [0.7, 0.7, 0.8, 0.7, 0.2, 0.8]),
+    (Bottleneck::Compute, 10.0, 4, [0.95, 0.03, 0.5, 0.5, 0.9, 0.5], SUM),
+    (Bottleneck::LoadStore, 8.0, 20, [0.9, 0.9, 0.6, 0.04, 0.8, 0.5], APART),
+    (Bottleneck::FrontEnd, 1.5, 4, [0.03, 0.03, 0.03, 0.03, 0.4, 0.02], APART),
+    (Bottleneck::Bandwidth, 12.0, 3, [0.8, 0.8, 0.8, 0.7, 0.05, 0.8], APART),
+    // One core that streams leaves room for some loads from memory, which its sum does not wait for.
+    (Bottleneck::Bandwidth, 24.0, 12, [0.9, 0.9, 0.9, 0.9, 0.98, 0.9], APART),
+    (Bottleneck::Bandwidth, 24.0, 12, [0.9, 0.9, 0.9, 0.9, 0.98, 0.9], SUM),
+    (Bottleneck::Latency, 90.0, 1, [0.95, 0.95, 0.95, 0.9, 0.9, 0.95], CHASE),
+    // A chase in a cache, which has no room for a load from memory.
+    (Bottleneck::Latency, 12.0, 2, [0.7, 0.7, 0.8, 0.7, 0.9, 0.8], CHASE),
+    (Bottleneck::Dependency, 12.0, 2, [0.7, 0.7, 0.8, 0.7, 0.9, 0.8], SUM),
+    (Bottleneck::Dependency, 12.0, 0, [0.7, 0.7, 0.8, 0.7, 0.2, 0.8], APART),
 ];
 
 /// Nanoseconds of an instruction of each mode, as measured on current processors.
@@ -40,7 +50,7 @@ fn class_of(
     let truths: Vec<Truth> =
         cost.iter().zip(bound.3).map(|(&(mode, ns), idle)| resource(mode, bound.1, idle, ns)).collect();
     let profile = profile_of(bound.1, &truths, &QUANTITIES, rounds, disturbance, seed);
-    let code = Code { instructions, accesses: bound.2, ..Code::default() };
+    let code = Code { instructions, accesses: bound.2, recurrence: Some(bound.4), ..Code::default() };
     let report = analyse(&profile, &|_| Some(code.clone()), &Options { replicates: 120, ..Options::default() });
     (report.loops[0].class, report.loops[0].reason.clone())
 }
@@ -67,16 +77,16 @@ fn a_full_window_is_no_unit() {
         ("memory_ld64", 4.3),
         ("nop", 0.13),
     ];
-    let bound = (Bottleneck::Undecided, 7.5, 3, [0.4, 0.4, 0.4, 0.06, 0.0, 0.4]);
+    let bound = (Bottleneck::Undecided, 7.5, 3, [0.4, 0.4, 0.4, 0.06, 0.0, 0.4], SUM);
     let (class, reason) = class_of(&bound, &cost, 7, 40, QUIET, 21);
     assert_eq!(class, bound.0, "{reason}");
     assert!(reason.contains("window"), "{reason}");
 }
 
-/// Nops that add to the time from the first on, where the front end needs a tenth of it: 7 instructions in 5 ns.
+/// Nops that add to the time from the first on, where the front end needs a quarter of it: 7 instructions in 2.5 ns.
 #[test]
 fn a_front_end_that_is_idle_binds_nothing() {
-    let bound = (Bottleneck::Undecided, 5.0, 3, [0.02, 0.02, 0.02, 0.02, 0.02, 0.02]);
+    let bound = (Bottleneck::Undecided, 2.5, 3, [0.02, 0.02, 0.02, 0.02, 0.02, 0.02], APART);
     let (class, reason) = class_of(&bound, &COST, 7, 40, QUIET, 21);
     assert_eq!(class, bound.0, "{reason}");
     assert!(reason.contains("idle"), "{reason}");
@@ -105,6 +115,6 @@ fn load_never_gives_another_class() {
 fn a_chase_waits_for_the_latency_of_its_loads() {
     let cost =
         [("fp_add64", 0.2), ("fma64", 0.2), ("int64_add", 0.2), ("l1_ld64", 0.2), ("memory_ld64", 1.8), ("nop", 0.1)];
-    let (class, reason) = class_of(&(Bottleneck::Latency, 1290.0, 8, [0.0; 6]), &cost, 13, 40, QUIET, 21);
+    let (class, reason) = class_of(&(Bottleneck::Latency, 1290.0, 8, [0.0; 6], CHASE), &cost, 13, 40, QUIET, 21);
     assert_eq!(class, Bottleneck::Latency, "{reason}");
 }

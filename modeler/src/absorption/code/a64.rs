@@ -3,7 +3,9 @@
 use yaxpeax_arch::{Decoder, U8Reader};
 use yaxpeax_arm::armv8::a64::{InstDecoder, Instruction, Opcode, Operand};
 
+use super::recurrence::{self, Dataflow};
 use super::{Access, Flow, Step};
+use crate::detect::registers;
 
 /// The registers that address the frame: the stack pointer and, by convention, the frame pointer.
 const FRAME: [u16; 2] = [31, 29];
@@ -16,6 +18,61 @@ pub fn decode(code: &[u8], address: u64) -> Vec<Step> {
         Err(_) => Step { address: at, flow: Flow::Next, access: Access::None, key: "unknown".into() },
     };
     code.chunks_exact(4).zip((address..).step_by(4)).map(one).collect()
+}
+
+/// What the same instructions wait for and make.
+pub fn dataflow(code: &[u8], address: u64) -> Vec<Dataflow> {
+    let decoder = InstDecoder::default();
+    let one = |(word, at): (&[u8], u64)| {
+        decoder
+            .decode(&mut U8Reader::new(word))
+            .map_or_else(|_| Dataflow::default(), |instruction| flow(&instruction, at))
+    };
+    code.chunks_exact(4).zip((address..).step_by(4)).map(one).collect()
+}
+
+fn flow(instruction: &Instruction, address: u64) -> Dataflow {
+    let text = instruction.to_string();
+    let Some(operands) = registers::of([text.as_str()].into_iter()).pop() else { return Dataflow::default() };
+    let name = text.split_whitespace().next().unwrap_or_default();
+    let access = step(instruction, address);
+    let is_load = name.starts_with("ld");
+    let base = instruction.operands.iter().find_map(|operand| match *operand {
+        Operand::RegPreIndex(base, _, true) | Operand::RegPostIndex(base, _) | Operand::RegPostIndexReg(base, _) => {
+            Some(format!("x{base}"))
+        }
+        _ => None,
+    });
+    let is_call = matches!(instruction.opcode, Opcode::BL | Opcode::BLR);
+    let mut found = Dataflow { reads: operands.reads, writes: operands.writes, is_call, ..Dataflow::default() };
+    // The frame's registers do not change in a loop, as a rule, and its places are known by their offsets.
+    for frame in ["sp", "x31", "x29"] {
+        found.reads.remove(frame);
+        found.writes.remove(frame);
+    }
+    let writes_a_vector = found.writes.iter().any(|register| register.starts_with('v'));
+    found.cycles = recurrence::cycles(name.trim_start_matches('f'), writes_a_vector && !is_load);
+    if let Some(base) = base {
+        found.writes.remove(&base);
+        found.moved = Some(base);
+    }
+    let slot = access.key.split_once(' ').map(|(_, slot)| slot.to_owned());
+    match access.access {
+        Access::Stack if is_load => {
+            found.reads.extend(slot);
+            found.cycles = recurrence::LOAD;
+        }
+        Access::Stack => found.writes.extend(slot),
+        Access::Memory if is_load => found.load = Some(std::mem::take(&mut found.reads)),
+        _ => {}
+    }
+    if operands.reads_flags && access.flow == Flow::Next {
+        found.reads.insert("flags".into());
+    }
+    if operands.writes_flags {
+        found.writes.insert("flags".into());
+    }
+    found
 }
 
 fn step(instruction: &Instruction, address: u64) -> Step {

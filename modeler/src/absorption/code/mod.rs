@@ -7,6 +7,7 @@
 
 pub(crate) mod a64;
 pub(crate) mod cycle;
+pub mod recurrence;
 pub(crate) mod x86;
 
 use std::collections::BTreeMap;
@@ -17,6 +18,7 @@ use object::{Architecture, Object, ObjectSection, ObjectSymbol};
 use poise_profile::Loop;
 
 use super::{Code, Injected};
+use recurrence::{Dataflow, Recurrence};
 
 /// Where an instruction may continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,7 +112,8 @@ impl Binary {
     pub fn code(&self, target: &Loop) -> Option<Code> {
         let variants = self.loops.get(&(target.function.clone(), target.id))?;
         let body = |variant: &str| self.body(variants.get(variant)?);
-        let plain = Counts::of(&body("plain")?);
+        let loops = body("plain")?;
+        let plain = Counts::of(&loops);
         let mut by_mode: BTreeMap<&str, Vec<(u32, Counts)>> = BTreeMap::new();
         for name in variants.keys() {
             let Some((mode, k)) = name.rsplit_once('.') else { continue };
@@ -124,7 +127,21 @@ impl Binary {
             };
             injected.extend(counts.iter().map(|(k, c)| ((mode.to_owned(), *k), c.beside(&plain, &pattern))));
         }
-        Some(Code { instructions: plain.total, accesses: plain.memory, variants: injected })
+        let recurrence = self.recurrence(*variants.get("plain")?.first()?, &loops);
+        Some(Code { instructions: plain.total, accesses: plain.memory, recurrence, variants: injected })
+    }
+
+    /// How the iterations of the loop that these instructions of a function are wait for each other.
+    fn recurrence(&self, place: Place, body: &[Step]) -> Option<Recurrence> {
+        let code = self.content.get(place.start..place.start + place.length)?;
+        let (steps, flow) = match self.architecture {
+            Architecture::X86_64 => (x86::decode(code, place.address), x86::dataflow(code, place.address)),
+            _ => (a64::decode(code, place.address), a64::dataflow(code, place.address)),
+        };
+        let inside = |step: &Step| body.binary_search_by_key(&step.address, |step| step.address).is_ok();
+        let flow: Vec<Dataflow> =
+            steps.iter().zip(flow).filter(|(step, _)| inside(step)).map(|(_, flow)| flow).collect();
+        Recurrence::of(&flow)
     }
 
     /// The instructions of the loop that a variant's function is.

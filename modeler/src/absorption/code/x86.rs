@@ -1,18 +1,83 @@
 //! Decodes x86-64.
 
-use iced_x86::{Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register};
+use std::collections::BTreeSet;
 
+use iced_x86::{
+    Decoder, DecoderOptions, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
+};
+
+use super::recurrence::{self, Dataflow};
 use super::{Access, Flow, Step};
 
 /// The instructions of a function whose first is at `address`.
 pub fn decode(code: &[u8], address: u64) -> Vec<Step> {
+    let (instructions, framed) = instructions(code, address);
+    instructions.iter().map(|instruction| step(instruction, framed)).collect()
+}
+
+/// What the same instructions wait for and make.
+pub fn dataflow(code: &[u8], address: u64) -> Vec<Dataflow> {
+    let (instructions, framed) = instructions(code, address);
+    let mut factory = InstructionInfoFactory::new();
+    instructions.iter().map(|instruction| flow(instruction, framed, &mut factory)).collect()
+}
+
+/// The instructions, and whether the frame is addressed by its own register, which is any other register elsewhere.
+fn instructions(code: &[u8], address: u64) -> (Vec<Instruction>, bool) {
     let instructions: Vec<Instruction> =
         Decoder::with_ip(64, code, address, DecoderOptions::NONE).into_iter().collect();
-    // Whether the frame is addressed by its own register, which is any other register elsewhere.
     let framed = instructions.iter().any(|i| {
         i.mnemonic() == Mnemonic::Mov && (i.op0_register(), i.op1_register()) == (Register::RBP, Register::RSP)
     });
-    instructions.iter().map(|instruction| step(instruction, framed)).collect()
+    (instructions, framed)
+}
+
+fn flow(instruction: &Instruction, framed: bool, factory: &mut InstructionInfoFactory) -> Dataflow {
+    let reads =
+        |access| matches!(access, OpAccess::Read | OpAccess::CondRead | OpAccess::ReadWrite | OpAccess::ReadCondWrite);
+    let writes = |access| {
+        matches!(access, OpAccess::Write | OpAccess::CondWrite | OpAccess::ReadWrite | OpAccess::ReadCondWrite)
+    };
+    let name = |register: Register| format!("{:?}", register.full_register());
+    let info = factory.info(instruction);
+    let is_call = matches!(instruction.flow_control(), FlowControl::Call | FlowControl::IndirectCall);
+    let mut found = Dataflow { is_call, ..Dataflow::default() };
+    // The stack pointer is moved by a unit of its own.
+    for used in info.used_registers().iter().filter(|used| used.register().full_register() != Register::RSP) {
+        if reads(used.access()) {
+            found.reads.insert(name(used.register()));
+        }
+        if writes(used.access()) {
+            found.writes.insert(name(used.register()));
+        }
+    }
+    let on_stack = step(instruction, framed).access == Access::Stack;
+    for used in info.used_memory() {
+        let slot = format!("stack+{:#x}", used.displacement());
+        let address: BTreeSet<String> =
+            [used.base(), used.index()].into_iter().filter(|&r| r != Register::None).map(name).collect();
+        match on_stack {
+            true => {
+                found.reads.extend(reads(used.access()).then(|| slot.clone()));
+                found.cycles += if reads(used.access()) { recurrence::LOAD } else { 0 };
+                found.writes.extend(writes(used.access()).then_some(slot));
+            }
+            false if reads(used.access()) => found.load.get_or_insert_default().extend(address),
+            false => {}
+        }
+    }
+    let is_branch = instruction.flow_control() != FlowControl::Next;
+    if instruction.rflags_read() != 0 && !is_branch {
+        found.reads.insert("flags".into());
+    }
+    if instruction.rflags_modified() != 0 {
+        found.writes.insert("flags".into());
+    }
+    let writes_a_vector =
+        info.used_registers().iter().any(|used| writes(used.access()) && used.register().is_vector_register());
+    let mnemonic = format!("{:?}", instruction.mnemonic()).to_lowercase();
+    found.cycles += recurrence::cycles(mnemonic.trim_start_matches('v'), writes_a_vector);
+    found
 }
 
 fn step(instruction: &Instruction, framed: bool) -> Step {
