@@ -162,6 +162,7 @@ fn json(value: &serde_json::Value) -> Result<String> {
 
 fn examine() -> Vec<Finding> {
     let library = |name, needed_for, file| from_result(name, needed_for, install::library(file).map(shown));
+    let preloaded = |name, needed_for, file| from_result(name, needed_for, install::preloadable(file).map(shown));
     let compiler = |name, needed_for, language| from_result(name, needed_for, install::compiler(language).map(shown));
     let mpi = |name, result: Result<install::Mpi>| {
         let described = result.map(|m| format!("{} {}, {}", m.family, m.version, m.launcher.display()));
@@ -172,8 +173,8 @@ fn examine() -> Vec<Finding> {
         compiler("C++ compiler", "poise c++, poise demo", Language::Cxx),
         compiler("Fortran compiler", "poise fc", Language::Fortran),
         from_result("LLVM pass", "counting basic blocks", pass()),
-        library("runtime", "measured programs", install::RUNTIME),
-        library("MPI shim", "measuring MPI programs", install::SHIM),
+        preloaded("runtime", "measured programs", install::RUNTIME),
+        preloaded("MPI shim", "measuring MPI programs", install::SHIM),
         mpi("Open MPI", install::open_mpi()),
         mpi("MPICH", install::mpich()),
         program("Slurm", "running studies on a cluster", "sbatch", "slurm-client", install::find_program),

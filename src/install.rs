@@ -45,6 +45,21 @@ pub fn library(name: &str) -> Result<PathBuf> {
     })
 }
 
+/// The path of one of our libraries, which the loader is to load into a program.
+///
+/// # Errors
+/// None is found, or the loader would take its path for several.
+pub fn preloadable(name: &str) -> Result<PathBuf> {
+    let path = library(name)?;
+    if path.as_os_str().as_encoded_bytes().iter().any(|b| b.is_ascii_whitespace() || *b == b':') {
+        return Err(Error::Usage(format!(
+            "{} cannot be preloaded: the loader ends names at blanks and colons. Install under a path without them.",
+            path.display()
+        )));
+    }
+    Ok(path)
+}
+
 /// The first executable file called `name` in the folders of PATH, or `name` itself where it is a path.
 pub fn find_program(name: &str) -> Option<PathBuf> {
     let is_program = |path: &Path| {

@@ -120,6 +120,11 @@ fn a_prefix_that_the_loader_cannot_name_is_refused() {
     let ran = outcome(world.command("poise", ["run", "-o", "once", "--", "/bin/true"]).output().unwrap()).status(2);
     assert!(ran.stderr.contains("the loader ends names at blanks"), "{}", ran.stderr);
     assert!(!world.path("once").exists());
+    let found = outcome(world.command("poise", ["doctor"]).output().unwrap()).stdout;
+    for part in ["runtime", "MPI shim"] {
+        let line = found.lines().find(|line| line.contains(&format!(" {part} "))).unwrap_or_else(|| panic!("{found}"));
+        assert!(line.contains("the loader ends names at blanks"), "{line}");
+    }
 }
 
 fn compile(world: &World, target: &str) {

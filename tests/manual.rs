@@ -116,8 +116,11 @@ fn bash_completes_commands_flags_and_values() {
     assert!(formats.contains("extrap-jsonl") && formats.contains("csv"), "{formats}");
     let unknown = world.poise(["export", "one.txt", "--to", "extrap-jsonlines"]).status(2).stderr;
     assert!(unknown.contains("a similar value exists: 'extrap-jsonl'"), "{unknown}");
-    for (shell, mark) in [("zsh", "#compdef poise"), ("fish", "complete -c poise")] {
-        assert!(world.poise(["completions", shell]).status(0).stdout.contains(mark), "{shell}");
+    // What only the jobs of a study call is offered in no shell.
+    assert_eq!(complete(&["poise", "ta"]), "");
+    for (shell, mark) in [("bash", "_poise"), ("zsh", "#compdef poise"), ("fish", "complete -c poise")] {
+        let script = world.poise(["completions", shell]).status(0).stdout;
+        assert!(script.contains(mark) && !script.contains("as a job's task"), "{shell}");
     }
     assert!(world.poise(["completions", "cmd"]).status(2).stderr.contains("zsh"));
 }

@@ -453,6 +453,62 @@ fn times_that_no_number_holds_in_seconds_are_refused() {
     assert!(!world.path("huge.json").exists());
 }
 
+/// What nobody may list is told, and is not taken for nothing.
+#[test]
+fn folders_that_cannot_be_listed_are_told() {
+    use std::os::unix::fs::PermissionsExt;
+    let world = World::new();
+    for n in [1, 2, 3, 4, 5] {
+        std::fs::create_dir_all(world.path(&format!("set/n{n}"))).unwrap();
+        world.write(&format!("set/n{n}/stacks.folded"), &format!("main;solve {n}00\n"));
+    }
+    std::fs::create_dir_all(world.path("set/n6")).unwrap();
+    let allow = |mode: u32| std::fs::set_permissions(world.path("set/n6"), PermissionsExt::from_mode(mode)).unwrap();
+    allow(0);
+    // Whom permissions do not bind runs without that privilege.
+    let is_bound = std::fs::read_dir(world.path("set/n6")).is_err();
+    let words = ["setpriv", "--bounding-set=-all", "--inh-caps=-all", env!("CARGO_BIN_EXE_poise")];
+    let before = if is_bound { &words[3..] } else { &words[..] };
+    let poise = |arguments: &[&str]| {
+        let mut command = world.command(before[0], before[1..].iter().chain(arguments));
+        common::outcome(command.output().unwrap())
+    };
+    let of_set = poise(&["import", "set", "-o", "set.json"]).status(5).stderr;
+    assert!(of_set.contains("set/n6: What is in this folder was left out because it cannot be listed"), "{of_set}");
+    assert_eq!(world.json("set.json")["points"].as_array().unwrap().len(), 5);
+    // Of statistics each run is needed.
+    let dump = "---------- Begin Simulation Statistics ----------\nsimTicks 5 # t\n---------- End Simulation Statistics   ----------\n";
+    (1..=5).for_each(|n| drop(world.write(&format!("set/n{n}/stats.txt"), dump)));
+    let phases = poise(&["phases", "set"]).status(3).stderr;
+    assert!(phases.contains("set/n6: the folder cannot be listed"), "{phases}");
+    allow(0o755);
+}
+
+/// What is asked of tables is not silently forgotten.
+#[test]
+fn roles_of_columns_are_told_where_there_is_no_table() {
+    let world = World::new();
+    world.write(
+        "times.jsonl",
+        &[2, 4, 8, 16, 32].map(|p| format!("{{\"params\":{{\"p\":{p}}},\"value\":{p}}}\n")).concat(),
+    );
+    world.write("times.csv", "p,time\n2,2\n4,4\n8,8\n16,16\n32,32\n");
+    let told = |arguments: &[&str]| {
+        let roles = ["--columns", "p=parameter,time=metric"];
+        world
+            .poise([arguments, &roles].concat())
+            .status(0)
+            .stderr
+            .contains("--columns gives roles to the columns of tables and was not used")
+    };
+    for command in ["model", "report"] {
+        assert!(told(&[command, "times.jsonl"]) && !told(&[command, "times.csv"]), "{command}");
+    }
+    assert!(told(&["import", "times.jsonl", "--explain"]));
+    assert!(told(&["compare", "times.jsonl", "times.jsonl"]));
+    assert!(!told(&["model", "times.jsonl", "-q"]));
+}
+
 /// Roles of columns are for tables: the other side of a comparison is what it is.
 #[test]
 fn a_table_is_compared_with_what_is_none() {

@@ -367,12 +367,67 @@ fn ten_thousand_call_paths_load() {
     let of_name = (0..10_000).filter(|path| path.to_string().starts_with("77")).count();
     assert_eq!(type_filter(&mut browser, "function_77")[0], format!("{of_name} of {all} call paths"));
     assert_eq!(browser.value("document.querySelector('.printed').checkVisibility()"), false);
+    assert_eq!(type_filter(&mut browser, "")[0], "");
+    unfolding_lays_out_what_is_seen(&mut browser);
+    paper_has_the_most_expensive(&mut browser, all);
+    assert_eq!(browser.errors(), Vec::<&Value>::new());
+}
+
+/// With all callers unfolded, rows far below have no layout yet, and a link to one leads there all the same.
+fn unfolding_lays_out_what_is_seen(browser: &mut Browser) {
+    let seen = browser.value(
+        "(async () => {
+           const start = performance.now(), drawn = () => new Promise(done => requestAnimationFrame(() => setTimeout(done, 0)));
+           document.querySelector('[data-tree=open]').click();
+           await drawn();
+           const unfolded = performance.now() - start;
+           const is_laid_out = node => node.firstElementChild.checkVisibility({ contentVisibilityAuto: true });
+           const [first, last] = [0, -1].map(at => [...document.querySelectorAll('.tree div[id]')].at(at));
+           const before = [first, last].map(is_laid_out);
+           location.hash = last.id;
+           await new Promise(done => setTimeout(done, 300));
+           const { top, bottom } = last.getBoundingClientRect();
+           return [unfolded, before, is_laid_out(last), top < innerHeight && bottom > 0];
+         })()",
+    );
+    println!("unfolded in {} ms", seen[0]);
+    assert_eq!((&seen[1][1], &seen[2], &seen[3]), (&json!(false), &json!(true), &json!(true)), "{seen}");
+}
+
+/// On paper are the 400 most expensive of `all` call paths, with a word of the others, which are not in the page while it is printed.
+fn paper_has_the_most_expensive(browser: &mut Browser, all: usize) {
     browser.call("Emulation.setEmulatedMedia", json!({"media": "print"}));
     let told = browser.value("document.querySelector('.printed').innerText");
     let left_out = browser.value("document.querySelectorAll('.tree .small').length");
+    assert_eq!(left_out, json!(all - 400));
     let told = told.as_str().unwrap();
-    assert!(told.starts_with(&format!("{left_out} call paths with less than 0.1 % of the cost")), "{left_out}: {told}");
-    assert_eq!(browser.errors(), Vec::<&Value>::new());
+    assert!(
+        told.starts_with(&format!("{left_out} call paths that cost less than these 400 are not printed.")),
+        "{told}"
+    );
+    assert!(told.contains("saves them as CSV"), "{told}");
+    // By the numbers of the page, no function that is left out costs more, at either end, than all that are printed.
+    let costs = browser.value(
+        "poise.data().then(content => {
+           const larger = model => Math.max(model.shares[0], model.shares[1]);
+           const functions = content.models.filter(model => document.querySelector(`.tree div#n${model.id}`));
+           const [left, kept] = [true, false].map(small => functions
+             .filter(model => document.getElementById(`n${model.id}`).classList.contains('small') === small).map(larger));
+           return [Math.max(...left), Math.min(...kept), kept.length];
+         })",
+    );
+    assert!(costs[0].as_f64() <= costs[1].as_f64() && costs[2].as_u64() > Some(100), "{costs}");
+    let start = std::time::Instant::now();
+    let pdf = browser.call("Page.printToPDF", json!({"printBackground": false}));
+    println!("printed in {:.1} s", start.elapsed().as_secs_f64());
+    assert!(pdf["data"].as_str().unwrap().len() > 50_000);
+    let there = browser.value(
+        "['beforeprint', 'afterprint'].map(kind => {
+           window.dispatchEvent(new Event(kind));
+           return document.querySelectorAll('.tree [id]').length;
+         })",
+    );
+    assert_eq!(there, json!([400, all]));
 }
 
 /// Types into the filter and waits until the page has counted.

@@ -89,3 +89,55 @@ fn values_that_are_odd_and_not_wrong_become_warnings_of_the_model() {
     let fits = fit(&read(few).unwrap().experiment, &Options::default());
     assert_eq!((fits.models.len(), fits.skipped[0].code), (0, "W004"));
 }
+
+/// Values whose sums or squares no number holds, whether a file has them or a reader makes them.
+#[test]
+fn values_that_are_too_large_to_be_added_are_refused() {
+    let lines = |value: &str| -> String {
+        let line = |p: u32| format!("{{\"params\":{{\"p\":{p}}},\"value\":{value}}}\n");
+        [2, 4, 8, 16, 32].map(line).concat()
+    };
+    let stacks = format!("main;a {0}\nmain;a {0}\n", "9".repeat(308));
+    for text in [lines("1e308"), lines("-1e200"), stacks] {
+        let read = formats::read_bytes("app.p4", text.into_bytes(), &ReadOptions::default());
+        let error = read.map(|_| ()).unwrap_err().to_string();
+        assert!(
+            error.contains("is too large to be added to others and squared; expected values up to 1e140"),
+            "{error}"
+        );
+    }
+    assert!(read(lines("1e139")).is_ok());
+}
+
+/// Formats that are not read and that their own tools convert are named.
+#[test]
+fn formats_that_can_be_converted_are_named() {
+    // The header of gperftools' profiles, five words of the machine's size, and a sample.
+    let words: [u64; 8] = [0, 3, 0, 10_000, 0, 1, 1, 0x40_1000];
+    let wide: Vec<u8> = words.iter().flat_map(|w| w.to_le_bytes()).collect();
+    let narrow: Vec<u8> = words.iter().flat_map(|w| (*w as u32).to_le_bytes()).collect();
+    let benchmarks = b"name,iterations,real_time,cpu_time,time_unit,bytes_per_second,items_per_second,label,error_occurred,error_message\n\
+        \"BM_sort/8\",100,5,5,ns,,,,,\n\"BM_sort/16\",100,9,9,ns,,,,,\n";
+    let cases: [(&[u8], &str); 4] = [
+        (&wide, "pprof -proto"),
+        (&narrow, "pprof -proto"),
+        (b"PERFILE2\x68\0\0\0\0\0\0\0", "perf script"),
+        (benchmarks, "--benchmark_out_format=json"),
+    ];
+    for (bytes, how) in cases {
+        let error = error(bytes).to_string();
+        assert!(error.starts_with("input: this is ") && error.contains(how), "{error}");
+    }
+}
+
+/// A comma may be that of a decimal or part thousands: which of them it is nobody guesses.
+#[test]
+fn decimal_commas_are_told() {
+    let options = ReadOptions { columns: Some("p=parameter,time=metric".into()), ..ReadOptions::default() };
+    let text = "p;time\n2;1,5\n4;2,5\n";
+    let error = formats::read_bytes("input", text.into(), &options).map(|_| ()).unwrap_err().to_string();
+    assert!(error.contains("input:2:2: `1,5`") && error.contains("Write decimal points"), "{error}");
+    // Without roles they are proposed as for numbers.
+    let error = self::error(text).to_string();
+    assert!(error.contains("--columns 'p=parameter,time=metric'"), "{error}");
+}

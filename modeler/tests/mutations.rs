@@ -349,6 +349,7 @@ fn files_that_unpack_to_much_are_refused() {
     let name = b"<cube version=\"4.4\"><metrics><metric id=\"0\" type=\"EXCLUSIVE\"><uniq_name>";
     let cases = [
         ("pprof", bomb(&[0x0a, 0x04, 0x08, 0x01, 0x10, 0x02], 0)),
+        ("folded stacks", bomb(b"main;a 1\n", b'x')),
         ("a name in an anchor", cube("anchor.xml", &bomb(name, b'x'))),
         ("a comment in an anchor", cube("anchor.xml", &bomb(b"<cube><!--", b'-'))),
     ];

@@ -347,9 +347,9 @@ mod tools {
         assert_eq!(names, ["alloc_objects", "alloc_space", "inuse_objects", "inuse_space"]);
     }
 
-    /// File names that Caliper makes up say nothing of a run; its globals do.
-    #[test]
-    fn settings_that_vary_are_parameters_where_names_are_chosen_by_caliper() {
+    /// A folder of Caliper's profiles that the third of `runs` names, with the job sizes and problem sizes of the first two, and a
+    /// record of what both together make where `total` asks for it.
+    fn caliper(runs: &[(u32, u32, &str)], total: bool) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
         let text = std::fs::read_to_string(dataset("hatchet/spot.p64.cali")).unwrap();
         let setting = |text: String, attribute: u32, old: u32, new: u32| {
@@ -358,16 +358,67 @@ mod tools {
             text.replace(&from, &to)
         };
         let (jobsize, problem_size) = (190, 183);
-        let runs = [("FSY8b8cKSEEi", 64, 30), ("eWbGeyrlBOPT", 64, 60), ("OV0UMVFsW6yp", 512, 30)];
-        for (random, p, n) in runs {
-            let text = setting(setting(text.clone(), jobsize, 64, p), problem_size, 30, n);
-            std::fs::write(folder.path().join(format!("230525-151723_1930647_{random}.cali")), text).unwrap();
+        for (p, n, name) in runs {
+            let mut text = setting(setting(text.clone(), jobsize, 64, *p), problem_size, 30, *n);
+            if total {
+                let known = "__rec=node,id=183,attr=8,data=problem_size,parent=179\n";
+                let own = "__rec=node,id=90001,attr=8,data=cells_of_all,parent=179\n";
+                let value = format!("__rec=node,id=90002,attr=90001,data={}\n", p * n * n);
+                text = text.replace(known, &[known, own, &value].concat()).replace("ref=243=233", "ref=243=233=90002");
+            }
+            std::fs::write(folder.path().join(format!("{name}.cali")), text).unwrap();
         }
+        folder
+    }
+
+    /// File names that Caliper makes up say nothing of a run; its globals do.
+    #[test]
+    fn settings_that_vary_are_parameters_where_names_are_chosen_by_caliper() {
+        let drawn = ["FSY8b8cKSEEi", "eWbGeyrlBOPT", "OV0UMVFsW6yp"].map(|r| format!("230525-151723_1930647_{r}"));
+        let folder = caliper(&[(64, 30, &drawn[0]), (64, 60, &drawn[1]), (512, 30, &drawn[2])], false);
         let input = read_with(folder.path(), &ReadOptions::default());
         assert_eq!(input.experiment.parameters, ["p", "problem_size"]);
         let mut points = input.experiment.points.clone();
         points.sort_by(|a, b| a.partial_cmp(b).unwrap());
         assert_eq!(points, [[64.0, 30.0], [64.0, 60.0], [512.0, 30.0]]);
+        assert_eq!(codes(&input), Vec::<&str>::new());
+    }
+
+    /// A setting that the others determine is no dimension of the experiment.
+    #[test]
+    fn settings_that_follow_from_others_are_no_parameters_and_are_told() {
+        let drawn = |i: usize| format!("230525-151723_1930647_FSY8b8cKSEE{i}");
+        let sizes = [(8, 10), (8, 20), (8, 40), (27, 10), (27, 20), (27, 40)];
+        let names: Vec<String> = (0..sizes.len()).map(drawn).collect();
+        let runs: Vec<(u32, u32, &str)> = sizes.iter().zip(&names).map(|(&(p, n), name)| (p, n, &**name)).collect();
+        let input = read_with(caliper(&runs, true).path(), &ReadOptions::default());
+        assert_eq!(input.experiment.parameters, ["p", "problem_size"]);
+        assert_eq!(codes(&input), ["W103"]);
+        let told = input.warnings[0].to_string();
+        assert!(
+            told.contains("What follows from p and problem_size is no parameter of its own: `cells_of_all`."),
+            "{told}"
+        );
+        assert!(told.contains("as in app.cells_of_all800.r1"), "{told}");
+        // Sizes that grow with the ranks alone are not told from them.
+        let diagonal = [runs[0], runs[4]];
+        let input = read_with(caliper(&diagonal, false).path(), &ReadOptions::default());
+        assert_eq!(input.experiment.parameters, ["p"]);
+        assert!(input.warnings[0].to_string().contains("`problem_size`"));
+    }
+
+    /// Names decide, and hide nothing silently.
+    #[test]
+    fn settings_that_differ_between_runs_of_one_name_are_told() {
+        let runs = [(64, 30, "a.p64.r1"), (64, 60, "a.p64.r2"), (512, 30, "a.p512.r1"), (512, 60, "a.p512.r2")];
+        let input = read_with(caliper(&runs, false).path(), &ReadOptions::default());
+        assert_eq!((&input.experiment.parameters[..], codes(&input)), (&["p".to_owned()][..], vec!["W103"]));
+        let told = input.warnings[0].to_string();
+        assert!(told.contains("differ in `problem_size`: these count as repetitions"), "{told}");
+        // Where the names say it, there is nothing to tell.
+        let named = [(64, 30, "a.p64.n30"), (64, 60, "a.p64.n60"), (512, 30, "a.p512.n30"), (512, 60, "a.p512.n60")];
+        let input = read_with(caliper(&named, true).path(), &ReadOptions::default());
+        assert_eq!((&input.experiment.parameters[..], codes(&input)), (&["p".to_owned(), "n".to_owned()][..], vec![]));
     }
 
     #[test]
@@ -766,6 +817,39 @@ mod by_hand {
                 [(vec![2.0], vec![4.0])]
             );
         }
+    }
+
+    /// Whatever is packed with gzip is read as what it holds, alone and in folders.
+    #[test]
+    fn files_packed_with_gzip_are_what_they_hold() {
+        let folder = tempfile::tempdir().unwrap();
+        let packed = |text: &str| {
+            let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+            std::io::Write::write_all(&mut encoder, text.as_bytes()).unwrap();
+            encoder.finish().unwrap()
+        };
+        for n in [10, 20, 30, 40, 50] {
+            let path = folder.path().join(format!("app.n{n}.folded.gz"));
+            std::fs::write(path, packed(&format!("main;solve {n}\nmain;other 1\n"))).unwrap();
+        }
+        let input = read_with(folder.path(), &ReadOptions::default());
+        assert_eq!((input.format, input.experiment.points.len()), (Format::Folded, 5));
+        let measured = values(&input, "main->solve", "samples", None);
+        assert!(measured.iter().all(|(at, values)| at == values), "{measured:?}");
+        let text = std::fs::read_to_string(dataset("hatchet/annotation.p8.json")).unwrap();
+        let packed = read_bytes(packed(&text)).unwrap();
+        assert_eq!(packed.experiment.values, read("hatchet/annotation.p8.json").experiment.values);
+        // One that was cut off is named, and the others are read.
+        let path = folder.path().join("app.n50.folded.gz");
+        let whole = std::fs::read(&path).unwrap();
+        std::fs::write(&path, &whole[..whole.len() - 9]).unwrap();
+        let input = read_with(folder.path(), &ReadOptions::default());
+        assert_eq!((input.experiment.points.len(), codes(&input)), (4, vec![formats::RUN_LEFT_OUT]));
+        assert!(
+            input.warnings[0].to_string().contains("packed with gzip and damaged or cut off"),
+            "{}",
+            input.warnings[0]
+        );
     }
 
     /// Beyond what tells the format, wherever the end is missing: an error that says so, never fewer or other values.

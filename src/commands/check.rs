@@ -59,9 +59,15 @@ pub fn check(arguments: &CheckArgs, global: &GlobalArgs) -> Result<()> {
         .iter()
         .filter_map(|(file, option)| Some((file.as_deref()?, option)))
         .try_for_each(|(file, option)| output::check_new(file, option))?;
-    let Input { experiment, .. } = input::read(&arguments.fitted.input, global)?;
+    let of_inputs = &arguments.fitted.input;
+    let input = input::read_paths(&of_inputs.inputs, &of_inputs.read, global)?;
     // Fitting may take long: what is wrong with the expectations is told before.
-    let baselines = read_all(&expected, &experiment, arguments, global)?;
+    let baselines = read_all(&expected, &input.experiment, arguments, global)?;
+    // Baselines may be tables where the input is none.
+    if baselines.is_empty() {
+        input::unused_columns(&[&input], &of_inputs.read, global);
+    }
+    let Input { experiment, .. } = input;
     let named: Vec<CallPathId> = expected.iter().flat_map(|e| named(&experiment, e)).map(|(path, _)| path).collect();
     let fits = input::fit_callpaths(&experiment, &arguments.fitted.fit, &named)?;
     let baselines = fit_all(baselines, &experiment, &fits, arguments)?;

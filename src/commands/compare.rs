@@ -24,6 +24,7 @@ pub fn compare(arguments: &CompareArgs, global: &GlobalArgs) -> Result<()> {
         Ok::<(Input, modeler::Fits), Error>((input, fits))
     };
     let (first, second) = (read(&arguments.first)?, read(&arguments.second)?);
+    input::unused_columns(&[&first, &second], &arguments.read, global);
     let experiment = &first.experiment;
     // Fitting may take long: what cannot be compared is told before.
     parameter_order(experiment, &second.experiment).map_err(Error::NotModelable)?;

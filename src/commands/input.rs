@@ -1,6 +1,6 @@
 //! What the commands that read measurements share: reading inputs, fitting them, finding a point's coordinates.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use modeler::experiment::{CallPathId, OverRanks};
@@ -20,7 +20,20 @@ use crate::study::suggestion;
 
 /// Reads the inputs into one experiment; warnings go to standard error.
 pub fn read(arguments: &InputArgs, global: &GlobalArgs) -> Result<Input> {
-    read_paths(&arguments.inputs, &arguments.read, global)
+    let input = read_paths(&arguments.inputs, &arguments.read, global)?;
+    unused_columns(&[&input], &arguments.read, global);
+    Ok(input)
+}
+
+/// Tells that columns were given roles where none of `inputs` is a table.
+pub fn unused_columns(inputs: &[&Input], how: &ReadArgs, global: &GlobalArgs) {
+    if how.columns.is_some() && !global.quiet && inputs.iter().all(|input| input.format != Format::Csv) {
+        let formats: BTreeSet<&str> = inputs.iter().map(|input| input.format.name()).collect();
+        let formats = formats.into_iter().collect::<Vec<_>>().join(" and ");
+        output::say(format!(
+            "--columns gives roles to the columns of tables and was not used: the input is {formats}. Leave it out."
+        ));
+    }
 }
 
 /// [`read`] of these paths.
@@ -84,6 +97,7 @@ pub fn survey(arguments: &InputArgs, global: &GlobalArgs) -> Result<(Result<Inpu
     });
     if let Ok(input) = &input {
         noted(input, &arguments.read, global)?;
+        unused_columns(&[input], &arguments.read, global);
     }
     Ok((input, Left { odd, unknown, refused: refused.map(unreadable) }))
 }

@@ -40,8 +40,15 @@ pub struct ManArgs {
 /// Writes what completes `poise` in a shell.
 pub fn completions(arguments: &CompletionsArgs) -> Result<()> {
     let mut script = Vec::new();
-    clap_complete::generate(arguments.shell, &mut Cli::command(), "poise", &mut script);
+    clap_complete::generate(arguments.shell, &mut offered(), "poise", &mut script);
     output::stream(arguments.output.as_deref(), |out| Ok(out.write_all(&script)?))
+}
+
+/// The commands that people call: completions offer all that they are given, those hidden from help too.
+fn offered() -> clap::Command {
+    let all = Cli::command();
+    let shown = all.get_subcommands().filter(|command| !command.is_hide_set()).cloned();
+    clap::Command::new("poise").version(env!("CARGO_PKG_VERSION")).args(all.get_arguments().cloned()).subcommands(shown)
 }
 
 /// Writes manual pages.

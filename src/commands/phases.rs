@@ -258,7 +258,7 @@ fn simulated(arguments: &PhasesArgs) -> Result<Vec<At>> {
     }
     let thresholds = Thresholds { label: arguments.label.unwrap_or(arguments.events), ..chosen(arguments) };
     let run = |(file, parameters): (PathBuf, Vec<(String, f64)>)| {
-        let text = std::fs::read_to_string(&file).map_err(|e| unreadable(&file, &e))?;
+        let text = formats::text_of(&file).map_err(input::unreadable)?;
         let analysis =
             gem5::analyse(&text, arguments.program.as_deref(), &thresholds).map_err(|e| unreadable(&file, &e))?;
         Ok(At { name: file.display().to_string(), parameters, analysis })

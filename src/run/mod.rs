@@ -144,13 +144,7 @@ pub fn measuring_environment(
 fn preloaded() -> Result<OsString> {
     let mut list = OsString::new();
     for library in [install::RUNTIME, install::SHIM] {
-        let path = install::library(library)?;
-        if path.as_os_str().as_encoded_bytes().iter().any(|b| b.is_ascii_whitespace() || *b == b':') {
-            return Err(Error::Usage(format!(
-                "{} cannot be preloaded: the loader ends names at blanks and colons. Install under a path without them.",
-                path.display()
-            )));
-        }
+        let path = install::preloadable(library)?;
         if !list.is_empty() {
             list.push(":");
         }

@@ -11,6 +11,9 @@ pub(crate) const NO_CALLPATH: &str = "<root>";
 /// See [`NO_CALLPATH`].
 pub(crate) const NO_METRIC: &str = "<default>";
 
+/// The largest value that is taken: sums of squares of larger ones are beyond any number, and no machine measures them.
+const LARGEST: f64 = 1e140;
+
 /// Collects measurements and warnings of all inputs.
 #[derive(Default)]
 pub(crate) struct Collector {
@@ -23,7 +26,7 @@ pub(crate) struct Collector {
     values: usize,
     lost_digits: usize,
     first_lost: Option<Place>,
-    /// A value that is beyond any number once it is converted.
+    /// A value that is too large once it is converted, see [`LARGEST`].
     too_large: Option<f64>,
     /// Warnings in the order in which they were noticed.
     pub warnings: Vec<ReadWarning>,
@@ -124,11 +127,11 @@ impl Collector {
         self.builder.rounded(metric.id, deviation);
     }
 
-    /// Adds one measured value, which is finite and in the input's unit.
+    /// Adds one measured value in the input's unit.
     pub fn add(&mut self, callpath: CallPathId, metric: Quantity, point: PointId, value: f64) {
-        debug_assert!(value.is_finite(), "readers refuse what is not finite");
         let converted = value * metric.factor;
-        if !converted.is_finite() {
+        // Sums that readers made may be no numbers any more.
+        if converted.is_nan() || converted.abs() > LARGEST {
             self.too_large.get_or_insert(value);
             return;
         }
@@ -183,8 +186,8 @@ impl Collector {
             self.warn(LOST_DIGITS, first, message);
         }
         if let Some(value) = self.too_large {
-            let what = format!("{value:e} in its unit is beyond any number in seconds or bytes");
-            return Err(ReadError::malformed(place, what).expected("times and sizes that can be converted"));
+            let what = format!("a value, {value:e}, is too large to be added to others and squared");
+            return Err(ReadError::malformed(place, what).expected(format!("values up to {LARGEST:e}")));
         }
         if self.values == 0 {
             let mut error = ReadError::new(ErrorKind::NotModelable, place, "there is not one measurement");

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use super::collect::Collector;
@@ -82,9 +81,7 @@ fn file_format(path: &Path) -> Option<Format> {
     if let Some(format) = profiles::promised(path) {
         return Some(format);
     }
-    let mut head = Vec::new();
-    let length = File::open(path).and_then(|file| file.take(HEAD).read_to_end(&mut head)).ok()?;
-    let content = Content::Bytes { head, complete: (length as u64) < HEAD, rest: Box::new(io::empty()) };
+    let content = File::open(path).and_then(|file| Content::begin(Box::new(file), HEAD)).ok()?;
     let source = Source { name: path.display().to_string(), path: Some(path.to_owned()), content };
     READERS.iter().find(|reader| reader.detect(&source) == Detection::Yes).map(|reader| reader.format())
 }

@@ -37,9 +37,36 @@ impl Matter {
     }
 }
 
+/// What `head` begins, if that is a format that its own tools turn into one that is read: its name, and how.
+pub(super) fn convertible(head: &[u8]) -> Option<(&'static str, &'static str)> {
+    // Five words: none, then how many the header still has, the version, the microseconds between samples, and padding.
+    let words = |size: usize| -> Vec<&[u8]> { head.chunks_exact(size).take(5).collect() };
+    let is = |word: &[u8], value: u8| word[0] == value && word[1..].iter().all(|&b| b == 0);
+    let is_cpu_profile = |size| {
+        matches!(words(size)[..], [none, more, version, period, padding]
+        if is(none, 0) && is(more, 3) && is(version, 0) && !is(period, 0) && is(padding, 0))
+    };
+    if is_cpu_profile(8) || is_cpu_profile(4) {
+        return Some(("gperftools' CPU profile", "Convert it with pprof -proto PROGRAM FILE > FILE.pb.gz"));
+    }
+    if head.starts_with(b"PERFILE2") {
+        return Some((
+            "perf's recording",
+            "Fold its stacks: perf script -i FILE | stackcollapse-perf.pl > FILE.folded",
+        ));
+    }
+    let text = String::from_utf8_lossy(head);
+    let is_benchmarks = |line: &str| line.starts_with("name,iterations,real_time,cpu_time,time_unit,");
+    text.lines().any(is_benchmarks).then_some((
+        "Google Benchmark's CSV, in which arguments are parts of names",
+        "Write JSON instead, with --benchmark_out=FILE --benchmark_out_format=json",
+    ))
+}
+
 /// What an ending of a file's name promises.
 fn promised(name: &str) -> Option<Format> {
-    let ending = name.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase())?;
+    let ending =
+        name.strip_suffix(".gz").unwrap_or(name).rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase())?;
     Some(match ending.as_str() {
         "cubex" => Format::Cubex,
         "extra-p" => Format::ExtraPArchive,
@@ -47,7 +74,7 @@ fn promised(name: &str) -> Option<Format> {
         "cali" => Format::Cali,
         "mpip" => Format::MpiP,
         "csv" | "tsv" => Format::Csv,
-        "pb" | "pprof" | "gz" => Format::Pprof,
+        "pb" | "pprof" => Format::Pprof,
         "folded" | "collapsed" => Format::Folded,
         "bb" => Format::SimPoint,
         "poise" => Format::Runs,

@@ -317,6 +317,14 @@ pub fn read_bytes(name: &str, bytes: Vec<u8>, options: &ReadOptions) -> Result<I
     read_sources(std::iter::once(Ok(source)), options)
 }
 
+/// The text of a file, unpacked where it is packed with gzip.
+///
+/// # Errors
+/// It cannot be read, or is not UTF-8.
+pub fn text_of(path: &std::path::Path) -> Result<String, ReadError> {
+    Source::open(path)?.into_text()
+}
+
 /// Opens one source after the other, since there may be more than a process may have open.
 fn read_sources(
     sources: impl Iterator<Item = Result<Source, ReadError>>,
@@ -491,6 +499,10 @@ fn folder(source: &Source, folder: &std::path::Path) -> Option<ReadError> {
 
 /// The error that no reader knows `source`, with what keeps it from being the formats that it is nearest to.
 fn not_recognised(source: &Source, reasons: Vec<(Format, String)>) -> ReadError {
+    if let Some((what, how)) = source.head().and_then(|(head, _)| guess::convertible(head)) {
+        let what = format!("this is {what}, which is not read");
+        return ReadError::new(ErrorKind::NotRecognised, source.place(), what).advice(how).reasons(reasons);
+    }
     if let Some(roles) = source.head().and_then(|(head, _)| tables::suggested_roles(head)) {
         let what = "the format was not recognised: this is a table, and the roles of its columns are not known";
         return ReadError::new(ErrorKind::NotRecognised, source.place(), what)

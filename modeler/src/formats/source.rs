@@ -34,6 +34,83 @@ pub(crate) enum Content {
     },
 }
 
+impl Content {
+    /// The content of a file, whose first `most` bytes are read.
+    pub fn begin(mut file: Box<dyn Read>, most: u64) -> io::Result<Self> {
+        let mut head = Vec::new();
+        (&mut file).take(MAGIC.len() as u64).read_to_end(&mut head)?;
+        let is_packed = head == MAGIC;
+        let mut rest: Box<dyn Read> = Box::new(io::Cursor::new(std::mem::take(&mut head)).chain(file));
+        if is_packed {
+            rest = Box::new(Unpacked::new(rest));
+        }
+        let read = (&mut rest).take(most).read_to_end(&mut head);
+        match read {
+            // What a damaged file begins with tells its format all the same; its reader meets the damage.
+            Err(error) if is_packed => {
+                Ok(Self::Bytes { head, complete: false, rest: Box::new(Damaged(error.kind(), error.to_string())) })
+            }
+            read => Ok(Self::Bytes { head, complete: (read? as u64) < most, rest }),
+        }
+    }
+}
+
+/// How files begin that are packed with gzip.
+const MAGIC: [u8; 2] = [0x1f, 0x8b];
+
+/// The content of a stream that is packed with gzip, as long as it is not made to fill a memory.
+struct Unpacked {
+    packed: flate2::read::MultiGzDecoder<Counted>,
+    length: u64,
+}
+
+/// A stream, and how much of it was read.
+struct Counted(Box<dyn Read>, u64);
+
+impl Unpacked {
+    fn new(packed: Box<dyn Read>) -> Self {
+        Self { packed: flate2::read::MultiGzDecoder::new(Counted(packed, 0)), length: 0 }
+    }
+}
+
+impl Read for Unpacked {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let damaged = |error: io::Error| {
+            io::Error::new(
+                io::ErrorKind::InvalidData,
+                format!("it is packed with gzip and damaged or cut off: {error}"),
+            )
+        };
+        let read = self.packed.read(into).map_err(damaged)?;
+        self.length += read as u64;
+        let limit = limit(self.packed.get_ref().1);
+        if self.length > limit { Err(io::Error::other(format!("it {}", too_much(limit)))) } else { Ok(read) }
+    }
+}
+
+impl Read for Counted {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let read = self.0.read(into)?;
+        self.1 += read as u64;
+        Ok(read)
+    }
+}
+
+/// What follows where a stream cannot be unpacked any further: the reason.
+struct Damaged(io::ErrorKind, String);
+
+impl Read for Damaged {
+    fn read(&mut self, _into: &mut [u8]) -> io::Result<usize> {
+        Err(io::Error::new(self.0, self.1.clone()))
+    }
+}
+
+/// The error that reading failed at `place`.
+pub(crate) fn unreadable(place: Place, error: &io::Error) -> ReadError {
+    let what = ReadError::new(ErrorKind::Unreadable, place, format!("cannot be read: {error}"));
+    if error.kind() == io::ErrorKind::InvalidData { what.advice("Copy the file again if it was cut off") } else { what }
+}
+
 impl Source {
     /// Opens `input`; `-` is standard input.
     pub fn open(input: &Path) -> Result<Self, ReadError> {
@@ -52,14 +129,10 @@ impl Source {
         Self::bytes(name, Some(input.to_owned()), Box::new(file))
     }
 
-    /// Bytes from anywhere.
-    pub fn bytes(name: String, path: Option<PathBuf>, mut from: Box<dyn Read>) -> Result<Self, ReadError> {
-        let mut head = Vec::new();
-        let read = (&mut from).take(HEAD).read_to_end(&mut head);
-        let length = read
-            .map_err(|e| ReadError::new(ErrorKind::Unreadable, Place::file(&name), format!("cannot be read: {e}")))?;
-        let complete = (length as u64) < HEAD;
-        Ok(Self { name, path, content: Content::Bytes { head, complete, rest: from } })
+    /// Bytes from anywhere, unpacked where they are packed with gzip.
+    pub fn bytes(name: String, path: Option<PathBuf>, from: Box<dyn Read>) -> Result<Self, ReadError> {
+        let content = Content::begin(from, HEAD).map_err(|e| unreadable(Place::file(&name), &e))?;
+        Ok(Self { name, path, content })
     }
 
     /// The first bytes, and whether they are everything; nothing for a folder.
@@ -87,9 +160,7 @@ impl Source {
     pub fn into_bytes(self) -> Result<Vec<u8>, ReadError> {
         let place = self.place();
         let mut all = Vec::new();
-        self.into_stream()
-            .read_to_end(&mut all)
-            .map_err(|e| ReadError::new(ErrorKind::Unreadable, place, format!("cannot be read: {e}")))?;
+        self.into_stream().read_to_end(&mut all).map_err(|e| unreadable(place, &e))?;
         Ok(all)
     }
 
@@ -158,10 +229,7 @@ impl Lines {
     pub fn next(&mut self) -> Result<Option<RawLine<'_>>, ReadError> {
         self.line.clear();
         let read = self.stream.read_until(b'\n', &mut self.line);
-        let length = read.map_err(|e| {
-            let place = Place::at(&self.file, self.number + 1, 1);
-            ReadError::new(ErrorKind::Unreadable, place, format!("cannot be read: {e}"))
-        })?;
+        let length = read.map_err(|e| unreadable(Place::at(&self.file, self.number + 1, 1), &e))?;
         if length == 0 {
             return Ok(None);
         }
@@ -171,19 +239,27 @@ impl Lines {
     }
 }
 
+/// JSON of an experiment shrinks to a tenth, exceptionally to a fiftieth; only what was made to fill a memory shrinks to less than
+/// this part.
+const MOST_PACKED: u64 = 200;
+
+/// How much `length` bytes may unpack to; below 16 MiB there is nothing to fear.
+fn limit(length: u64) -> u64 {
+    length.saturating_mul(MOST_PACKED).saturating_add(16 << 20)
+}
+
+fn too_much(limit: u64) -> String {
+    format!("unpacks to more than {} MiB, over {MOST_PACKED} times its size", limit >> 20)
+}
+
 /// Everything that `packed` unpacks to, which has `length` bytes itself. What is refused says which limit it is over.
 pub(crate) fn unpacked(packed: impl Read, length: u64) -> Result<Vec<u8>, String> {
-    /// JSON of an experiment shrinks to a tenth, exceptionally to a fiftieth; only what was made to fill a memory
-    /// shrinks to less than this part.
-    const MOST: u64 = 200;
-    /// Below this size there is nothing to fear.
-    const HARMLESS: u64 = 16 << 20;
-    let limit = length.saturating_mul(MOST).saturating_add(HARMLESS);
+    let limit = limit(length);
     let mut content = Vec::new();
     let read = packed.take(limit + 1).read_to_end(&mut content);
     read.map_err(|e| format!("cannot be unpacked: {e}"))?;
     if content.len() as u64 > limit {
-        return Err(format!("unpacks to more than {} MiB, over {MOST} times its size", limit >> 20));
+        return Err(too_much(limit));
     }
     Ok(content)
 }

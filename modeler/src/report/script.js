@@ -309,6 +309,17 @@ async function show() {
   target.classList.add("shown");
 }
 
+/** Browsers take long to print ten thousand call paths that paper hides: these are not in the page meanwhile. */
+function take_out_for_paper(tree) {
+  const out = [];
+  window.addEventListener("beforeprint", () => all(".small:not(.small .small)", tree).forEach(node => {
+    const place = document.createComment("");
+    node.replaceWith(place);
+    out.push([place, node]);
+  }));
+  window.addEventListener("afterprint", () => out.splice(0).forEach(([place, node]) => place.replaceWith(node)));
+}
+
 const chosen = new WeakSet();
 async function choose_once(target) {
   if (chosen.has(target)) return;
@@ -356,6 +367,7 @@ function start() {
     all("article").forEach(article => near.observe(article));
   }
   window.addEventListener("hashchange", show);
+  take_out_for_paper(tree);
   if (location.hash) show();
 }
 

@@ -17,6 +17,8 @@ const MOST_OPEN: usize = 60;
 const DEEPEST: usize = 200;
 /// What has a smaller part of the cost now and at the target, callees included, is not printed on paper.
 const SMALL: f64 = 1e-3;
+/// So many call paths are printed on paper, the most expensive ones: some ten pages, and nobody reads more.
+const MOST_PRINTED: usize = 400;
 
 /// The tree's section.
 pub(crate) fn tree(view: &View, links: &Links) -> Markup {
@@ -33,7 +35,7 @@ pub(crate) fn tree(view: &View, links: &Links) -> Markup {
     };
     callees.iter_mut().for_each(by_cost);
     by_cost(&mut roots);
-    let tree = Tree { view, links, callees, open: open(view) };
+    let tree = Tree { view, links, callees, open: open(view), printed: printed(view) };
     html! {
         section #tree {
             h2 { (view.options.all()) }
@@ -70,11 +72,27 @@ fn open(view: &View) -> Vec<bool> {
     open
 }
 
+/// By call path, whether it is printed on paper. A caller costs at least what its callees do and stands before them, so that
+/// it is printed with them.
+fn printed(view: &View) -> Vec<bool> {
+    let part = |id: usize| {
+        let ((now, then), total) = (view.costs.with_callees[id], view.costs.total);
+        (now / total.0).max(then / total.1)
+    };
+    let mut largest: Vec<usize> =
+        (0..view.experiment.callpaths.len()).filter(|&id| part(id) >= SMALL || part(id).is_nan()).collect();
+    largest.sort_by(|a, b| part(*b).total_cmp(&part(*a)).then(a.cmp(b)));
+    let mut printed = vec![false; view.experiment.callpaths.len()];
+    largest.iter().take(MOST_PRINTED).for_each(|&id| printed[id] = true);
+    printed
+}
+
 struct Tree<'v> {
     view: &'v View<'v>,
     links: &'v Links,
     callees: Vec<Vec<CallPathId>>,
     open: Vec<bool>,
+    printed: Vec<bool>,
 }
 
 impl Tree<'_> {
@@ -117,7 +135,7 @@ impl Tree<'_> {
 
     /// One call path: a leaf, or the beginning of a caller, which the caller of this closes.
     fn node(&self, id: CallPathId, nests: bool) -> Markup {
-        let class = if self.is_small(id) { " class=\"small\"" } else { "" };
+        let class = if self.printed[id as usize] { "" } else { " class=\"small\"" };
         let open = if self.open[id as usize] { " open" } else { "" };
         let row = self.row(id).into_string();
         PreEscaped(match nests {
@@ -128,20 +146,19 @@ impl Tree<'_> {
 
     /// What paper says of the call paths that it has no room for.
     fn not_printed(&self) -> Option<String> {
-        let count = (0..self.callees.len()).filter(|&id| self.is_small(id as CallPathId)).count();
+        let printed = self.printed.iter().filter(|printed| **printed).count();
+        let count = self.printed.len() - printed;
         let (noun, percent) = (self.view.options.noun, 100.0 * SMALL);
         let (s, are) = if count == 1 { ("", "is") } else { ("s", "are") };
+        let which = match printed {
+            MOST_PRINTED => format!("{count} {noun}{s} that cost less than these {printed} {are} not printed"),
+            _ => format!(
+                "{count} {noun}{s} with less than {percent} % of the cost, today and at the target, {are} not printed"
+            ),
+        };
         (count > 0).then(|| {
-            format!(
-                "{count} {noun}{s} with less than {percent} % of the cost, today and at the target, {are} not printed."
-            )
+            format!("{which}. On a screen this page shows and filters all and saves them as CSV; poise model --format csv writes them, too.")
         })
-    }
-
-    fn is_small(&self, id: CallPathId) -> bool {
-        let (now, then) = self.view.costs.with_callees[id as usize];
-        let total = self.view.costs.total;
-        now < SMALL * total.0 && then < SMALL * total.1
     }
 
     fn row(&self, id: CallPathId) -> Markup {

@@ -2,8 +2,8 @@
 
 use std::io::{BufRead, BufReader};
 
-use crate::formats::error::{ErrorKind, Place, ReadError};
-use crate::formats::source::{Source, not_utf8};
+use crate::formats::error::{Place, ReadError};
+use crate::formats::source::{Source, not_utf8, unreadable};
 
 /// A line of a text.
 #[derive(Clone, Copy, Debug)]
@@ -39,9 +39,7 @@ pub(super) fn each(source: Source, mut with: impl FnMut(Line) -> Result<(), Read
     let (mut bytes, mut number) = (Vec::new(), 0);
     loop {
         bytes.clear();
-        let read = stream.read_until(b'\n', &mut bytes).map_err(|e| {
-            ReadError::new(ErrorKind::Unreadable, Place::at(&file, number + 1, 1), format!("cannot be read: {e}"))
-        })?;
+        let read = stream.read_until(b'\n', &mut bytes).map_err(|e| unreadable(Place::at(&file, number + 1, 1), &e))?;
         if read == 0 {
             return Ok(());
         }

@@ -16,14 +16,14 @@ mod profile;
 mod simpoint;
 mod tau;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::{self, File};
-use std::io::Read;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::collect::Collector;
-use super::error::{ErrorKind, Place, RUN_LEFT_OUT, ReadError};
-use super::source::Source;
+use super::error::{ErrorKind, IGNORED, Place, RUN_LEFT_OUT, ReadError};
+use super::source::{Content, Source};
 use super::survey::{listed, most_named};
 use super::{Detection, Format, ReadOptions, Reader, RunFound, Scaling, Values};
 use crate::experiment::{CallPathId, Metric, OverRanks};
@@ -128,32 +128,48 @@ impl Reader for Set {
             });
             return Ok(());
         }
-        let mut below = Vec::new();
-        let found = self.find(folder, DEPTH, &mut |deep| below.push(deep.to_owned()), false);
-        let unreadable = || ReadError::new(ErrorKind::Unreadable, place.clone(), "the folder cannot be listed");
-        for path in found.ok_or_else(unreadable)? {
+        let mut passed_by = Vec::new();
+        for path in self.find(folder, DEPTH, &mut |why, path| passed_by.push((why, path.to_owned())), false) {
             let depth = path.components().count() - folder.components().count();
             match Source::open(&path).and_then(|source| self.0.read(source, into.options.values.unwrap_or_default())) {
                 Ok(profile) => into.profiles.push(Measured { path, depth, profile }),
                 Err(error) => into.warn(RUN_LEFT_OUT, error.place.clone(), super::runs::left_out(&error)),
             }
         }
-        for deep in below {
-            let what = format!(
-                "The profiles in folders of this one were left out because they lie more than {DEPTH} levels below {place}. Name a folder nearer to them."
-            );
-            into.warn(RUN_LEFT_OUT, Place::file(deep.display().to_string()), what);
+        for (why, path) in passed_by {
+            let what = match why {
+                PassedBy::TooDeep => format!(
+                    "The profiles in folders of this one were left out because they lie more than {DEPTH} levels below {place}. Name a folder nearer to them."
+                ),
+                PassedBy::Unlisted if path == *folder => return Err(unlisted(&path)),
+                PassedBy::Unlisted => "What is in this folder was left out because it cannot be listed.".to_owned(),
+            };
+            into.warn(RUN_LEFT_OUT, Place::file(path.display().to_string()), what);
         }
         Ok(())
     }
 }
 
+/// Why a search passed a folder by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PassedBy {
+    /// Folders in it hold profiles that are too deep.
+    TooDeep,
+    /// Nothing tells what is in it.
+    Unlisted,
+}
+
+/// The error that nothing tells what is in `folder`.
+fn unlisted(folder: &Path) -> ReadError {
+    let place = Place::file(folder.display().to_string());
+    ReadError::new(ErrorKind::Unreadable, place, "the folder cannot be listed")
+}
+
 impl Set {
     /// The profiles of this format in `folder`, in the order of their names; one is enough if only `any` is asked for.
-    /// Names that begin with a dot are left out, as Extra-P does. `below` is told of folders whose
-    /// folders hold some that are too deep.
-    fn find(&self, folder: &Path, depth: usize, below: &mut dyn FnMut(&Path), any: bool) -> Option<Vec<PathBuf>> {
-        self.find_within(folder, folder, depth, below, any)
+    /// Names that begin with a dot are left out, as Extra-P does. `passed_by` is told of folders that were.
+    fn find(&self, folder: &Path, depth: usize, passed_by: &mut dyn FnMut(PassedBy, &Path), any: bool) -> Vec<PathBuf> {
+        self.find_within(folder, folder, depth, passed_by, any)
     }
 
     /// The same in a folder of `all`.
@@ -162,16 +178,16 @@ impl Set {
         all: &Path,
         folder: &Path,
         depth: usize,
-        below: &mut dyn FnMut(&Path),
+        passed_by: &mut dyn FnMut(PassedBy, &Path),
         any: bool,
-    ) -> Option<Vec<PathBuf>> {
-        let mut entries = Vec::new();
-        for entry in fs::read_dir(folder).ok()? {
-            let entry = entry.ok()?;
-            if !entry.file_name().as_encoded_bytes().starts_with(b".") {
-                entries.push(entry.path());
-            }
-        }
+    ) -> Vec<PathBuf> {
+        let listed: io::Result<Vec<PathBuf>> =
+            fs::read_dir(folder).and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect());
+        let Ok(mut entries) = listed else {
+            passed_by(PassedBy::Unlisted, folder);
+            return Vec::new();
+        };
+        entries.retain(|path| !path.file_name().map_or(&b""[..], |name| name.as_encoded_bytes()).starts_with(b"."));
         entries.sort();
         let (mut found, mut too_deep) = (Vec::new(), false);
         for path in entries {
@@ -185,21 +201,21 @@ impl Set {
                 if self.0.is_profile(&path) {
                     found.push(path);
                 } else if depth > 1 {
-                    found.extend(self.find_within(all, &path, depth - 1, below, any).unwrap_or_default());
+                    found.extend(self.find_within(all, &path, depth - 1, passed_by, any));
                 } else if !any && !too_deep && self.holds(&path) {
                     too_deep = true;
-                    below(folder);
+                    passed_by(PassedBy::TooDeep, folder);
                 }
             } else if self.is_mine(&path) || (!any && self.is_named_so(&path)) {
                 found.push(path);
             }
         }
-        Some(found)
+        found
     }
 
     /// Whether there is a profile of this format in `folder`, not too deep.
     fn holds(&self, folder: &Path) -> bool {
-        self.find(folder, DEPTH, &mut |_| {}, true).is_some_and(|found| !found.is_empty())
+        !self.find(folder, DEPTH, &mut |_, _| {}, true).is_empty()
     }
 
     /// Whether a file has the format's own extension: whatever is wrong in it, it was meant to be read.
@@ -208,11 +224,9 @@ impl Set {
     }
 
     fn is_mine(&self, path: &Path) -> bool {
-        let mut head = Vec::new();
-        let read = File::open(path).and_then(|file| file.take(HEAD).read_to_end(&mut head));
-        read.is_ok_and(|length| {
-            self.0.detect(&path.display().to_string(), &head, (length as u64) < HEAD) == Detection::Yes
-        })
+        let content = File::open(path).and_then(|file| Content::begin(Box::new(file), HEAD));
+        matches!(content, Ok(Content::Bytes { head, complete, .. })
+            if self.0.detect(&path.display().to_string(), &head, complete) == Detection::Yes)
     }
 }
 
@@ -266,16 +280,24 @@ type AtPoint = (PathBuf, Vec<(String, f64)>);
 /// # Errors
 /// One cannot be read, or there are several whose names do not say at which points they are.
 pub fn statistics_of_gem5(inputs: &[PathBuf]) -> Result<Vec<AtPoint>, ReadError> {
-    let of = |input: &PathBuf| match input.is_dir() {
-        true => GEM5.find(input, DEPTH, &mut |_| {}, false).unwrap_or_default(),
-        false => vec![input.clone()].into_iter().filter(|file| GEM5.is_mine(file)).collect(),
-    };
-    let found: Vec<(usize, PathBuf)> = inputs
-        .iter()
-        .flat_map(|input| {
-            of(input).into_iter().map(|path| (path.components().count() - input.components().count(), path))
-        })
-        .collect();
+    let mut found: Vec<(usize, PathBuf)> = Vec::new();
+    for input in inputs {
+        let mut unknown = None;
+        let mut passed_by = |why, path: &Path| {
+            if why == PassedBy::Unlisted {
+                unknown.get_or_insert_with(|| path.to_owned());
+            }
+        };
+        let files = match input.is_dir() {
+            true => GEM5.find(input, DEPTH, &mut passed_by, false),
+            false => vec![input.clone()].into_iter().filter(|file| GEM5.is_mine(file)).collect(),
+        };
+        if let Some(folder) = unknown {
+            return Err(unlisted(&folder));
+        }
+        let depth = |path: &PathBuf| path.components().count() - input.components().count();
+        found.extend(files.into_iter().map(|path| (depth(&path), path)));
+    }
     if let [(_, only)] = &found[..] {
         return Ok(vec![(only.clone(), Vec::new())]);
     }
@@ -299,6 +321,9 @@ pub(super) fn add(profiles: Vec<Measured>, options: &ReadOptions, into: &mut Col
         return Ok(());
     }
     let said = parameters(&profiles, options.pattern.as_deref())?;
+    for message in unused_settings(&profiles, &said) {
+        into.warn(IGNORED, profiles[0].place(), message);
+    }
     let constant = constants(&said);
     let mut runs: Vec<(Measured, Said)> = profiles.into_iter().zip(said).collect();
     // Stable: runs of one repetition stay in the order of their names.
@@ -395,22 +420,71 @@ fn parameters(runs: &[Measured], pattern: Option<&str>) -> Result<Vec<Said>, Rea
     })
 }
 
-/// What the profiles tell of themselves: their parameters, and those of their settings that vary.
+/// What the profiles tell of themselves: their parameters, and those of their settings that vary and do not follow from the parameters
+/// before. Of settings that follow from each other the one with the fewest values counts: that is what people choose.
 fn own_parameters(runs: &[Measured]) -> Vec<Said> {
+    let own = |run: &Measured| Said { parameters: run.profile.parameters.clone(), repetition: None };
+    let mut said: Vec<Said> = runs.iter().map(own).collect();
+    for (name, values) in varying_settings(runs) {
+        if !follows(&values, &said) {
+            said.iter_mut().zip(values).for_each(|(said, value)| said.parameters.push((name.clone(), value)));
+        }
+    }
+    said
+}
+
+/// The settings that all runs tell, that vary and that are no parameters of theirs, each with its values; those with the fewest first.
+fn varying_settings(runs: &[Measured]) -> Vec<(String, Vec<f64>)> {
     let setting = |run: &Measured, name: &str| run.profile.settings.iter().find(|s| s.0 == name).map(|s| s.1);
+    let is_parameter = |name: &str| runs.iter().any(|run| run.profile.parameters.iter().any(|(own, _)| own == name));
     let first = runs.first().map_or(&[][..], |run| &run.profile.settings);
-    let is_parameter = |name: &String| runs.iter().any(|run| run.profile.parameters.iter().any(|(own, _)| own == name));
-    let varies = |(name, value): &&(String, f64)| {
-        !is_parameter(name)
-            && runs.iter().all(|run| setting(run, name).is_some())
-            && runs.iter().any(|run| setting(run, name) != Some(*value))
+    let told = first.iter().filter(|(name, _)| !is_parameter(name)).filter_map(|(name, _)| {
+        Some((name.clone(), runs.iter().map(|run| setting(run, name)).collect::<Option<Vec<f64>>>()?))
+    });
+    let different = |values: &[f64]| values.iter().map(|value| value.to_bits()).collect::<HashSet<u64>>().len();
+    let mut varying: Vec<(String, Vec<f64>)> = told.filter(|(_, values)| different(values) > 1).collect();
+    varying.sort_by_key(|(_, values)| different(values));
+    varying
+}
+
+/// Whether runs at one point have one value each of `values`.
+fn follows(values: &[f64], points: &[Said]) -> bool {
+    let mut known: HashMap<Vec<u64>, f64> = HashMap::new();
+    points.iter().zip(values).all(|(said, &value)| {
+        let point = said.parameters.iter().map(|(_, coordinate)| coordinate.to_bits()).collect();
+        *known.entry(point).or_insert(value) == value
+    })
+}
+
+/// What became of settings that vary and are no parameters, where people may think that they are.
+fn unused_settings(runs: &[Measured], said: &[Said]) -> Vec<String> {
+    let names = said.first().map(Said::names).unwrap_or_default();
+    let unused = varying_settings(runs).into_iter().filter(|(name, _)| !names.contains(name));
+    let (following, others): (Vec<_>, Vec<_>) = unused.partition(|(_, values)| follows(values, said));
+    let listed =
+        |these: &[(String, Vec<f64>)]| these.iter().map(|(name, _)| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    let example = |these: &[(String, Vec<f64>)]| {
+        these.first().map_or_else(String::new, |(name, values)| format!("app.{name}{}.r1", values[0]))
     };
-    let varying: Vec<&String> = first.iter().filter(varies).map(|(name, _)| name).collect();
-    let said = |run: &Measured| {
-        let settings = varying.iter().filter_map(|name| Some(((*name).clone(), setting(run, name)?)));
-        Said { parameters: run.profile.parameters.iter().cloned().chain(settings).collect(), repetition: None }
-    };
-    runs.iter().map(said).collect()
+    let mut told = Vec::new();
+    if !others.is_empty() {
+        told.push(format!(
+            "Names of files and folders say the parameters, and runs that they say to be at one point differ in {}: these count as repetitions. \
+             If it is a parameter, say it in the names, as in {}, or take all parameters out of them.",
+            listed(&others),
+            example(&others)
+        ));
+    }
+    // Names that say all there is to say need no word about the rest.
+    if !following.is_empty() && said == own_parameters(runs) {
+        let parameters = names.into_iter().collect::<Vec<_>>().join(" and ");
+        told.push(format!(
+            "What follows from {parameters} is no parameter of its own: {}. To model over it instead, say it in the names of files or folders, as in {}.",
+            listed(&following),
+            example(&following)
+        ));
+    }
+    told
 }
 
 /// The error that two runs do not name the same parameters, where names are in Extra-P's scheme up to the repetition and

@@ -3,12 +3,11 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
-use std::io::Read;
 
 use super::ProfileFormat;
 use super::profile::{Fold, Profile, Reduced};
 use crate::formats::error::{Place, ReadError};
-use crate::formats::source::{Source, unpacked};
+use crate::formats::source::Source;
 use crate::formats::{Detection, Format, Values};
 
 /// Reads pprof's profiles.
@@ -20,14 +19,6 @@ impl ProfileFormat for Pprof {
     }
 
     fn detect(&self, _name: &str, head: &[u8], _complete: bool) -> Detection {
-        let mut plain = Vec::new();
-        let head = if is_gzip(head) {
-            // The beginning of a compressed file ends in the middle, which is no error here.
-            let _ = flate2::read::GzDecoder::new(head).take(4096).read_to_end(&mut plain);
-            &plain
-        } else {
-            head
-        };
         if looks_right(head) {
             Detection::Yes
         } else {
@@ -37,24 +28,11 @@ impl ProfileFormat for Pprof {
 
     fn read(&self, source: Source, _values: Values) -> Result<Profile, ReadError> {
         let name = source.name.clone();
-        let raw = source.into_bytes()?;
-        let wrong = |what: String| ReadError::malformed(Place::file(&name), what);
-        let bytes = if is_gzip(&raw) {
-            let decoder = flate2::read::MultiGzDecoder::new(&raw[..]);
-            let plain = unpacked(decoder, raw.len() as u64)
-                .map_err(|what| wrong(format!("it {what}")).advice("Copy the file again if it was cut off"))?;
-            Cow::Owned(plain)
-        } else {
-            Cow::Borrowed(&raw[..])
-        };
+        let bytes = source.into_bytes()?;
         // What others refer to comes last: names.
-        let cut_off = |what: String| wrong(what).cut_off();
+        let cut_off = |what: String| ReadError::malformed(Place::file(&name), what).cut_off();
         Content::read(&bytes).map_err(cut_off)?.profile().map_err(cut_off)
     }
-}
-
-fn is_gzip(bytes: &[u8]) -> bool {
-    bytes.starts_with(&[0x1f, 0x8b])
 }
 
 /// Whether the fields are those of a profile up to the first that is a message, and that is right, too. Writers put them in any

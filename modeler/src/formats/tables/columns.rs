@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::io::{Cursor, Read};
 
-use super::suggest::is_repetition;
+use super::suggest::{has_decimal_comma, is_repetition};
 use super::{Row, add};
 use crate::experiment::OverRanks;
 use crate::formats::collect::{Collector, default_unit, split_path};
@@ -331,6 +331,9 @@ impl Table<'_> {
                         "Leave the cell empty where nothing was measured, or take the row out"
                     }
                     (_, true) => "Take the row out",
+                    (_, false) if has_decimal_comma(cell) => {
+                        "Write decimal points: a comma may part thousands as well, as in 1,500"
+                    }
                     (_, false) => "Give a column of texts the role callpath",
                 };
                 error.expected("a finite number").advice(advice)

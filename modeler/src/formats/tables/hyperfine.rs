@@ -228,6 +228,19 @@ mod tests {
         assert_eq!(templates(&[("sleep 0.1", &[])]), ["sleep 0.1"]);
     }
 
+    /// Commands of many like letters may be parted in as many ways as the product of their lengths; short ones are still compared.
+    #[test]
+    fn commands_with_too_many_ways_are_not_compared_to_the_end() {
+        let aligned = |length: usize| {
+            let like = "1".repeat(length);
+            let changed = [Changed { name: "n".into(), own: "1".into(), theirs: "11".into() }];
+            // Only the last is a value: in all other ways the long words end at different places.
+            super::aligned(&format!("{like}-1"), &format!("{like}-11"), &changed)
+        };
+        assert_eq!(aligned(20), Some(vec![(21, "n".to_owned())]));
+        assert_eq!(aligned(400), None);
+    }
+
     #[test]
     fn other_commands_tell_which_part_of_a_word_was_a_value() {
         let one = |n: &'static str, command: &'static str| (command, n);

@@ -93,7 +93,7 @@ fn of_table(head: &[u8], delimiter: u8) -> Option<String> {
         .map(|(i, name)| Column {
             name: name.trim_start_matches('\u{feff}'),
             lower: name.trim_start_matches('\u{feff}').to_ascii_lowercase(),
-            is_number: whole.iter().all(|row| row[i].parse::<f64>().is_ok()),
+            is_number: whole.iter().all(|row| row[i].parse::<f64>().is_ok() || has_decimal_comma(&row[i])),
             // One row tells nothing of that.
             varies: whole.len() < 2 || whole.iter().any(|row| row[i] != whole[0][i]),
             recurs: {
@@ -108,6 +108,11 @@ fn of_table(head: &[u8], delimiter: u8) -> Option<String> {
         Some(whole[0][at].clone()).filter(|unit| !unit.is_empty())
     };
     columns.iter().any(|c| c.is_number).then(|| roles(&columns, units))
+}
+
+/// Whether a number is written as in `1,5`, which is said when it is read: in other places the comma parts thousands.
+pub(super) fn has_decimal_comma(cell: &str) -> bool {
+    cell.matches(',').count() == 1 && cell.replace(',', ".").parse::<f64>().is_ok()
 }
 
 /// A column as far as its first cells tell.
@@ -190,6 +195,7 @@ mod tests {
         assert_eq!(of(collectives).unwrap(), "Ranks=parameter:p,mean=metric,mpi=callpath,variable=callpath");
         assert_eq!(of("threads;run;time\n1;1;2.5\n2;1;1.5\n").unwrap(), "threads=parameter,time=metric,run=repetition");
         assert_eq!(of("density\tseconds\n0.1\t5\n0.2\t7\n").unwrap(), "density=parameter,seconds=metric:time");
+        assert_eq!(of("p;time\n2;1,5\n4;2,5\n").unwrap(), "p=parameter,time=metric");
         // Levels of a design come again, times do not.
         let grid = |i: i32| format!("{},{},1,{},{}\n", i % 3, i / 3, 10 + i, 900 - i);
         let design = format!("density,cutoff,repeat,time,rate\n{}", (0..9).map(grid).collect::<String>());
