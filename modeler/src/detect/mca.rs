@@ -37,8 +37,10 @@ pub struct Schedule {
     pub chain_by_move: bool,
     /// Whether it does not, since the chain goes through memory.
     pub chain_by_memory: bool,
-    /// Cycles of an iteration if each load waited for the stores before it, where addresses do not show whether some do and that would take clearly longer.
+    /// Cycles of an iteration if each load waited for the stores before it, where it is not known whether some do and that would take clearly longer.
     pub aliased: Option<f64>,
+    /// Whether the addresses show that some do, in iterations that not all of them are like.
+    pub is_conditional: bool,
     /// N(W): instructions that wait for operands, on average over the cycles.
     pub waiting: f64,
     /// N(S): instructions that wait for a unit.
@@ -46,11 +48,11 @@ pub struct Schedule {
 }
 
 /// Reads llvm-mca's JSON (`-json -timeline`), the text of its bottleneck analysis (`-bottleneck-analysis`), and its JSON where loads wait for
-/// stores (`-json -noalias=false`).
+/// stores (`-json -noalias=false`). `certain` says of the loop's instructions whether next to all iterations execute them.
 ///
 /// # Errors
 /// What of it is missing, in words.
-pub fn read(json: &str, text: &str, aliased: &str) -> Result<Schedule, String> {
+pub fn read(json: &str, text: &str, aliased: &str, certain: &[bool]) -> Result<Schedule, String> {
     let parse = |json: &str| serde_json::from_str(json).map_err(|e| format!("llvm-mca's JSON cannot be read: {e}"));
     let (document, aliased): (Value, Value) = (parse(json)?, parse(aliased)?);
     let region = &document["CodeRegions"][0];
@@ -59,7 +61,7 @@ pub fn read(json: &str, text: &str, aliased: &str) -> Result<Schedule, String> {
     let count = region["Instructions"].as_array().map_or(0, Vec::len);
     let (units, unit) = most_wanted(&document, region, count);
     let cycles = number("TotalCycles")?;
-    let code = instructions(region, count);
+    let code = instructions(region, count, certain);
     let operands = registers::of(code.iter().map(|instruction| instruction.text));
     let memory = memory::of(&code, &operands);
     let found = chains::tightest(&code, &operands, &times(region), &memory.forwards);
@@ -93,7 +95,8 @@ pub fn read(json: &str, text: &str, aliased: &str) -> Result<Schedule, String> {
         chain_may_be_shorter: is(|chain| chain.at_most),
         chain_by_move: is(|chain| chain.by_move),
         chain_by_memory: is(|chain| chain.by_memory),
-        aliased: (memory.is_open && aliased >= CLEAR * cycles).then_some(aliased),
+        aliased: ((memory.is_open || memory.is_conditional) && aliased >= CLEAR * cycles).then_some(aliased),
+        is_conditional: memory.is_conditional && !memory.is_open,
         waiting,
         stalled,
     })
@@ -165,11 +168,12 @@ fn named_chain(region: &Value, text: &str, come_back: &[bool]) -> Option<Chain> 
 }
 
 /// The loop's instructions.
-fn instructions(region: &Value, count: usize) -> Vec<Instruction<'_>> {
+fn instructions<'a>(region: &'a Value, count: usize, certain: &[bool]) -> Vec<Instruction<'a>> {
     let of = |index: usize| Instruction {
         text: region["Instructions"][index].as_str().unwrap_or_default(),
         may_load: region["InstructionInfoView"]["InstructionList"][index]["mayLoad"] == true,
         may_store: region["InstructionInfoView"]["InstructionList"][index]["mayStore"] == true,
+        is_certain: certain.get(index) != Some(&false),
     };
     (0..count).map(of).collect()
 }
@@ -218,7 +222,7 @@ mod tests {
 
     /// Where loads wait for stores as where they do not.
     fn read(json: &str, text: &str) -> Result<Schedule, String> {
-        super::read(json, text, json)
+        super::read(json, text, json, &[])
     }
 
     /// Each load waits for the store before it, if it may.
@@ -235,10 +239,14 @@ mod tests {
             code.replace(r#""TotalCycles": 10"#, &format!(r#""TotalCycles": {cycles}"#))
         };
         assert!(json(10).contains("(%rdi,%rax)") && json(10).contains("(%rsi)"));
-        assert_eq!(super::read(&json(10), TEXT, &json(24)).unwrap().aliased, Some(12.0));
-        assert_eq!(super::read(&json(10), TEXT, &json(11)).unwrap().aliased, None);
+        assert_eq!(super::read(&json(10), TEXT, &json(24), &[]).unwrap().aliased, Some(12.0));
+        assert_eq!(super::read(&json(10), TEXT, &json(11), &[]).unwrap().aliased, None);
         let same = json(10).replace("(%rdi,%rax)", "64(%rsi)");
-        assert_eq!(super::read(&same, TEXT, &json(24)).unwrap().aliased, None, "the addresses are known");
+        assert_eq!(super::read(&same, TEXT, &json(24), &[]).unwrap().aliased, None, "the addresses are known");
+        let always = json(10).replace("(%rdi,%rax)", "(%rsi)");
+        let of =
+            |certain: &[bool]| super::read(&always, TEXT, &json(40), certain).map(|s| (s.aliased, s.is_conditional));
+        assert_eq!([of(&[]), of(&[true, false, true])], [Ok((None, false)), Ok((Some(20.0), true))]);
     }
 
     #[test]
@@ -256,6 +264,7 @@ mod tests {
             chain_by_move: false,
             chain_by_memory: false,
             aliased: None,
+            is_conditional: false,
             waiting: 0.4,
             stalled: 0.3,
         };
