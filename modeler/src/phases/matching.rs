@@ -409,7 +409,14 @@ mod tests {
             }
         });
         let phases = phases.collect();
-        let timelines = vec![Timeline { rank: 0, thread: 0, bins: Vec::new(), phases, first_apart: false }];
+        let timelines = vec![Timeline {
+            rank: 0,
+            thread: 0,
+            bins: Vec::new(),
+            phases,
+            outside: BTreeMap::new(),
+            first_apart: false,
+        }];
         let analysis = Analysis {
             engine: "counters".into(),
             unit: poise_profile::BinUnit::Blocks,

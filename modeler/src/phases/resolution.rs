@@ -314,8 +314,10 @@ impl Analysis {
             }
         }
         let found = bins_of(timeline, function, &self.thresholds);
-        let is_more = |thresholds| bins_of(timeline, function, &thresholds) > found;
-        let is_share = is_more(Thresholds { share: 0.0, ..self.thresholds });
+        let bins_by = |thresholds| bins_of(timeline, function, &thresholds);
+        // A few of its bins that are five in a row by chance are not what it lacks.
+        let labelled = timeline.bins.iter().filter(|bin| bin.labels.contains(&function)).count();
+        let is_share = found == 0 && 2 * bins_by(Thresholds { share: 0.0, ..self.thresholds }) > labelled;
         if done.phases == 0 && filled < self.thresholds.filter as f64 && !is_share {
             return Some(Cause::Little);
         }
@@ -327,7 +329,7 @@ impl Analysis {
         if is_share {
             return Some(Cause::Share);
         }
-        is_more(Thresholds { filter: 1, share: 0.0, ..self.thresholds }).then_some(Cause::Rows)
+        (bins_by(Thresholds { filter: 1, share: 0.0, ..self.thresholds }) > found).then_some(Cause::Rows)
     }
 
     /// The largest --share, of two digits, with which a function has phases that is too small a part of all bins for any; nothing where
@@ -351,6 +353,7 @@ impl Analysis {
             width if width < least => {
                 "its calls are too short for bins of any width; poise model has its call paths".to_owned()
             }
+            width if width < self.width && done.visits == 1 => format!("--width {width} would give it a phase"),
             width if width < self.width => format!("--width {width} would tell its calls apart"),
             _ => "poise model has its call paths".to_owned(),
         }
@@ -507,6 +510,11 @@ mod tests {
               --width 166 would tell its calls apart."
             ]
         );
+        // Four whole bins each time, and five once: a smaller --share would keep these five alone.
+        let four = [vec![0; 12], vec![1000; 4]].concat();
+        let mostly =
+            told(&[four.repeat(40), vec![0; 12], vec![1000; 5], vec![0; 12], four.repeat(40)].concat(), &defaults);
+        assert!(mostly.len() == 1 && mostly[0].contains("seldom the 5 in a row of --filter"), "{mostly:?}");
         // One function alone, in three bins.
         let alone = told(&[1000; 3], &defaults);
         assert!(alone.len() == 1 && !alone[0].contains("alternates") && alone[0].contains("--filter"), "{alone:?}");
