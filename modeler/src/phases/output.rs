@@ -230,17 +230,16 @@ impl Analysis {
             .into_iter()
             .map(|(function, totals)| (function, totals.time as f64 / all.max(1) as f64));
         let functions: Vec<(u32, f64)> = functions.filter(|&(_, part)| part >= MATTERS).take(NAMED).collect();
-        let told: Vec<String> = functions
-            .iter()
-            .map(|&(function, part)| format!("{} has {}", self.name(function), percent(part)))
-            .collect();
-        let Some((last, others)) = told.split_last() else { return String::new() };
-        let others = if others.is_empty() { String::new() } else { others.join(", ") + " and " };
+        let told: Vec<String> =
+            functions.iter().map(|&(function, part)| format!("{} {}", self.name(function), percent(part))).collect();
+        if told.is_empty() {
+            return String::new();
+        }
         let waits = match functions.iter().any(|&(function, _)| self.has_parallel_region(function)) {
-            true => ", with what is waited for the threads of its parallel regions",
+            true => ", with what is waited there for threads of parallel regions",
             false => "",
         };
-        format!(" Of the time {others}{last} there{waits}.")
+        format!(" Of the time: {}{waits}.", told.join(", "))
     }
 
     /// Whether a compiler made functions of its own of the function's OpenMP regions.
@@ -400,7 +399,7 @@ mod tests {
         let outside = &json["timelines"][0]["outside"];
         assert_eq!(*outside, serde_json::json!({"basic_blocks": 90, "visits": 0, "time_ns": 63, "bytes_sent": 72}));
         let told = analysis.human(false);
-        let expected = "Outside of all phases: 22 % of the basic blocks, 63 % of the time and 45 % of the bytes. Of the time dot has 63 % there.\n";
+        let expected = "Outside of all phases: 22 % of the basic blocks, 63 % of the time and 45 % of the bytes. Of the time: dot 63 %.\n";
         assert!(told.contains(expected), "{told}");
         // Product's 6 blocks of nine bins, dot's 4 blocks, 7 ns and 8 bytes.
         let by_function = serde_json::json!([
@@ -412,10 +411,7 @@ mod tests {
         for outlined in ["dot.omp_outlined_debug__", "dot(int) [clone ._omp_fn.0]"] {
             analysis.functions[0].0 = outlined.to_owned();
             let told = analysis.human(false);
-            assert!(
-                told.contains("dot has 63 % there, with what is waited for the threads of its parallel regions.\n"),
-                "{told}"
-            );
+            assert!(told.contains("dot 63 %, with what is waited there for threads of parallel regions.\n"), "{told}");
         }
     }
 

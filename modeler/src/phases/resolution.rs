@@ -243,7 +243,11 @@ impl Analysis {
             Some(Cause::Alternates) => ("since it alternates with others".to_owned(), self.remedy(done)),
             Some(Cause::Rows) => {
                 let why = format!("since it has bins of its own, but seldom the {filter} in a row of --filter");
-                (why, self.remedy(done))
+                // Inlined functions have no calls, but rows.
+                let labels: Vec<Vec<u32>> = timeline.bins.iter().map(|bin| bin.labels.clone()).collect();
+                let rows = regions(&labels, &Thresholds { filter: 1, share: 0.0, ..self.thresholds });
+                let rows = rows.iter().filter(|row| row.function == function).count() as u64;
+                (why, self.remedy(&Done { visits: done.visits.max(rows), ..*done }))
             }
             Some(Cause::Little) => {
                 let why = format!("since all that it did fills fewer than the {filter} bins of --filter");
