@@ -246,9 +246,8 @@ impl Analysis {
     fn has_parallel_region(&self, function: u32) -> bool {
         let plain = |name: &str| name.split(['(', ' ']).next().unwrap_or_default().to_owned();
         let name = plain(self.name(function));
-        let outlined =
-            self.functions.iter().map(|(name, ..)| name).filter(|name| OUTLINED.iter().any(|mark| name.contains(mark)));
-        outlined.into_iter().any(|other| OUTLINED.iter().any(|mark| plain(other).split(mark).next() == Some(&name)))
+        let is_its = |other: &str, mark: &str| other.contains(mark) && plain(other).split(mark).next() == Some(&name);
+        self.functions.iter().any(|(other, ..)| OUTLINED.iter().any(|mark| is_its(other, mark)))
     }
 
     /// The width of the first bin, where it has one of its own.
