@@ -39,7 +39,7 @@ pub struct Schedule {
     pub chain_by_memory: bool,
     /// Cycles of an iteration if each load waited for the stores before it, where it is not known whether some do and that would take clearly longer.
     pub aliased: Option<f64>,
-    /// Whether the addresses show that some do, in iterations that not all of them are like.
+    /// Whether the addresses show that some do, in some iterations alone.
     pub is_conditional: bool,
     /// N(W): instructions that wait for operands, on average over the cycles.
     pub waiting: f64,
@@ -96,7 +96,7 @@ pub fn read(json: &str, text: &str, aliased: &str, certain: &[bool]) -> Result<S
         chain_by_move: is(|chain| chain.by_move),
         chain_by_memory: is(|chain| chain.by_memory),
         aliased: ((memory.is_open || memory.is_conditional) && aliased >= CLEAR * cycles).then_some(aliased),
-        is_conditional: memory.is_conditional && !memory.is_open,
+        is_conditional: memory.is_conditional,
         waiting,
         stalled,
     })
@@ -114,9 +114,9 @@ fn most_wanted(document: &Value, region: &Value, instructions: usize) -> (f64, S
     let of = |usage: &Value| Some((usage["ResourceUsage"].as_f64()?, usage["ResourceIndex"].as_u64()? as usize));
     let most = sums.filter_map(of).max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)));
     let name = |index: usize| {
-        // Parts of a unit have a zero byte in their names.
+        // Parts of a unit have their number in their names, as a byte.
         let name = document["TargetInfo"]["Resources"][index].as_str().unwrap_or_default();
-        name.trim_end_matches('\0').trim_end_matches('.').to_owned()
+        name.trim_end_matches(char::is_control).trim_end_matches('.').to_owned()
     };
     most.map_or((0.0, String::new()), |(usage, index)| (usage, name(index)))
 }
@@ -214,7 +214,7 @@ mod tests {
             {"CycleDispatched": 0, "CycleReady": 0, "CycleIssued": 1},
             {"CycleDispatched": 1, "CycleReady": 5, "CycleIssued": 5},
             {"CycleDispatched": 1, "CycleReady": 1, "CycleIssued": 3}]}}],
-        "TargetInfo": {"CPUName": "znver4", "Resources": ["Zn4ALU0", "Zn4FP0"]}}"#;
+        "TargetInfo": {"CPUName": "znver4", "Resources": ["Zn4ALU0", "Zn4FP0.\u0001"]}}"#;
     const TEXT: &str = "Critical sequence based on the simulation:\n\n              Instruction      Dependency Information\n \
         +----< 0.    vfmadd213sd\t%xmm2\n |\n |    < loop carried > \n |\n \
         +----> 0.    vfmadd213sd\t%xmm2  ## REGISTER dependency:  %xmm0\n |      1.    addq\n |\n |    < loop carried > \n |\n \
