@@ -145,6 +145,22 @@ fn chains_of_compiled_loops_are_those_known_by_hand() {
         let is_it = |f: &&Value| f["what"].as_str().unwrap().contains("loop in histogram (");
         let finding = found["findings"].as_array().unwrap().iter().find(is_it).unwrap();
         assert!(finding["doubt"].to_string().contains("addresses do not show"), "{finding:#}");
+        // A number that three of four iterations load and store is no chain of every iteration.
+        let sometimes = of(&found, "loops", "sometimes");
+        let of_schedule = |key: &str| &sometimes["schedule"][key];
+        assert_eq!(
+            (of_schedule("chain_by_memory"), &sometimes["left_out"]),
+            (&false.into(), &0.into()),
+            "{sometimes:#}"
+        );
+        assert!(number(of_schedule("aliased")) > 1.25 * number(of_schedule("cycles")), "{sometimes:#}");
+        let is_it = |f: &&Value| f["what"].as_str().unwrap().contains("loop in sometimes (");
+        let finding = found["findings"].as_array().unwrap().iter().find(is_it).unwrap();
+        let doubts = finding["doubt"].to_string();
+        assert!(
+            doubts.contains("some iterations alone store") && doubts.contains("not all iterations execute"),
+            "{doubts}"
+        );
     }
 }
 
@@ -154,7 +170,7 @@ fn what_noise_injection_measured_stands_beside_it() {
     build(&world, &["poise", "cc", "--noise", "-march=x86-64-v3"], "chains", "noisy");
     let options = ["--format", "json", "-o", "noise.json", "--mode", "fma64", "--samples", "4"];
     world.poise([&["absorb"][..], &options, &["--", "./noisy", "20000000"]].concat()).status(0);
-    let classes: Value = world.json("noise.json");
+    let mut classes: Value = world.json("noise.json");
     let class = |name: &str| {
         let is_it = |l: &&Value| l["callpath"].as_array().unwrap().last().unwrap() == name;
         classes["loops"].as_array().unwrap().iter().find(is_it).map(|l| l["class"].as_str().unwrap().to_owned())
@@ -167,7 +183,17 @@ fn what_noise_injection_measured_stands_beside_it() {
         let expected = format!("Noise injection: class {}", class(name).unwrap());
         assert!(finding["evidence"].to_string().contains(&expected), "{expected}: {finding:#}");
         assert!(!finding["doubt"].to_string().contains("Nothing was measured"), "{finding:#}");
+        assert_eq!(of(&found, "loops", name)["measured"], class(name).unwrap().as_str());
     }
+    // What is measured is what is said, whatever llvm-mca makes of the loop.
+    for entry in classes["loops"].as_array_mut().unwrap() {
+        entry["class"] = "latency".into();
+    }
+    world.write("other.json", &classes.to_string());
+    let found = detect(&world, &["--absorption", "other.json", "--", "./chains", "100000"]);
+    let chain = of(&found, "loops", "chain");
+    assert_eq!((&chain["bound"], &chain["simulated"]), (&"latency".into(), &"dependency".into()), "{chain:#}");
+    assert!(said(&found, "dependencies").iter().all(|said| said.ends_with(" waits for memory.")), "{found:#}");
 }
 
 /// Misses of data in the last level of the caches, reads and writes, as cachegrind simulates them, of a function.

@@ -634,6 +634,38 @@ fn functions_that_take_turns_within_bins_are_told_and_have_no_model() {
     assert!(phases.iter().all(|phase| phase["shared_with"].is_null()), "{phases:?}");
 }
 
+/// What is the same in all runs is too small a part of the largest to have a phase there.
+#[test]
+fn a_phase_that_is_too_small_in_one_run_is_told_with_the_share_that_gives_it_one() {
+    let world = World::new();
+    let code = r#"
+        #include <stdlib.h>
+        static volatile unsigned sink;
+        __attribute__((noinline)) void start(void) { for (int i = 0; i < 20000; ++i) sink = sink * 3 + i; }
+        __attribute__((noinline)) void work(int n) { for (int i = 0; i < n; ++i) sink = sink * 5 + i; }
+        int main(int count, char **values) { start(); work(atoi(values[1])); return 0; }"#;
+    world.write("start.c", code);
+    outcome(world.command("poise", ["cc", "-O1", "-g", "start.c", "-o", "start"]).output().unwrap()).status(0);
+    for n in ["200000", "300000", "400000", "500000", "3000000"] {
+        let (keep, parameter) = (format!("runs/n{n}"), format!("n={n}"));
+        phases(&world, &["--keep", &keep, "--param", &parameter, "--width", "2000"], &["./start", n]);
+    }
+    let done = world.poise(["phases", "runs"]).status(0);
+    let told = "Less than the 1.0 % of all bins that a function's phases must have (--share): start in runs/n3000000";
+    let line = done.stderr.lines().find(|line| line.contains(told)).unwrap_or_else(|| panic!("{}", done.stderr));
+    let share = line.split("With --share ").nth(1).unwrap().split(' ').next().unwrap();
+    let done = world.poise(["phases", "runs", "--share", share, "--format", "json"]).status(0);
+    assert_eq!(done.stderr, "");
+    let models: Value = serde_json::from_str(&done.stdout).unwrap();
+    let of_blocks = models["models"].as_array().unwrap().iter().filter(|m| m["metric"] == "basic_blocks");
+    let names: Vec<&Value> = of_blocks.map(|m| &m["callpath"][0]).collect();
+    assert_eq!(names, ["start", "work"]);
+    // A run that fills no five bins is told as that: nobody knows whether its functions alternate.
+    let done = world.poise(["phases", "--width", "1000000", "--", "./start", "1"]).status(0);
+    assert!(done.stdout.contains("since all that it did fills fewer than the 5 bins of --filter"), "{}", done.stdout);
+    assert!(!done.stdout.contains("alternates"), "{}", done.stdout);
+}
+
 /// The report of the runs has the timeline of the largest of them, with a row of regions for each function, and the models
 /// that `poise phases` gives.
 fn report_shows(world: &World, models: &Value) {

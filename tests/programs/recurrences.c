@@ -46,6 +46,12 @@ __attribute__((noinline)) void histogram(unsigned *counts, const double *c, long
     for (long i = 0; i < n; i++) counts[((const unsigned *)c)[i] & 7]++;
 }
 
+/* Three of four iterations count in memory. */
+__attribute__((noinline)) void sometimes(volatile long *sum, const double *c, long n) {
+    for (long i = 0; i < n; i++)
+        if (((const unsigned *)c)[i] & 3) *sum = *sum ^ i;
+}
+
 int main(int count, char **values) {
     long n = count > 1 ? atol(values[1]) : 1000;
     double *c = malloc(n * sizeof *c + 1024 * sizeof *c);
@@ -56,6 +62,7 @@ int main(int count, char **values) {
     static long sums[1 << 20];
     prefix(sums, n < 1 << 20 ? n : 1 << 20);
     histogram(counts, c, n);
+    sometimes(sums, c, n);
     printf("%g %g %ld %u\n", quotients(c, n), kept(&sum, n), sums[1], counts[3]);
     free(c);
     return 0;

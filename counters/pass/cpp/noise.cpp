@@ -236,7 +236,7 @@ bool process(Noise &noise, Function &function, const TargetLibraryInfo &library)
 
 struct NoisePass : PassInfoMixin<NoisePass> {
     PreservedAnalyses run(Module &module, ModuleAnalysisManager &analyses) {
-        if (!poise_noise_wanted())
+        if (!poise_noise_wanted(module.getTargetTriple().c_str()))
             return PreservedAnalyses::all();
         auto &functions = analyses.getResult<FunctionAnalysisManagerModuleProxy>(module).getManager();
         std::vector<Function *> all;

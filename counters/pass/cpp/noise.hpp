@@ -32,8 +32,8 @@ struct poise_loop {
 };
 
 extern "C" {
-// Whether the environment asks for noise at all.
-bool poise_noise_wanted();
+// Whether the environment asks for noise at all, and code for this machine may have it.
+bool poise_noise_wanted(const char *triple);
 // Whether the noise has one mode and quantity, to be injected where the loop stands; then that is the only variant.
 bool poise_noise_is_fixed();
 // Whether this loop is a target.

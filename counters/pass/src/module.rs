@@ -9,6 +9,7 @@ use llvm_sys::core::*;
 use llvm_sys::prelude::{LLVMContextRef, LLVMModuleRef, LLVMTypeRef, LLVMValueRef};
 
 use crate::constants::Constants;
+use crate::devices::is_for_host;
 use crate::function::{self, Callee, Flow, Region, Runtime, instructions};
 use crate::glue::{self, Analyses};
 use crate::nodes::{self, Ranks, is_library, marks_regions};
@@ -30,7 +31,8 @@ const INSTRUMENTED: &CStr = c"poise-instrumented";
 pub unsafe fn instrument(module: LLVMModuleRef, analyses: *mut Analyses) -> bool {
     // SAFETY: the caller's promise.
     unsafe {
-        if !is_of_host(module) {
+        // LLVM's text ends with a NUL and lives as long as the module.
+        if !is_for_host(CStr::from_ptr(LLVMGetTarget(module))) {
             return false;
         }
         let functions = countable(module);
@@ -59,16 +61,6 @@ pub unsafe fn instrument(module: LLVMModuleRef, analyses: *mut Analyses) -> bool
         LLVMDisposeBuilder(runtime.builder);
         true
     }
-}
-
-/// Processors whose code is not of a program that the runtime could be in: a GPU's, the kernel's or the web's.
-const DEVICES: [&str; 8] = ["nvptx", "amdgcn", "amdil", "r600", "spir", "bpf", "wasm", "dxil"];
-
-/// Whether the module is of a program for a computer: compilers make code for devices in between, with the same options.
-unsafe fn is_of_host(module: LLVMModuleRef) -> bool {
-    // SAFETY: the module is valid; LLVM's text ends with a NUL and lives as long.
-    let triple = unsafe { CStr::from_ptr(LLVMGetTarget(module)) }.to_string_lossy();
-    !DEVICES.iter().any(|device| triple.starts_with(device))
 }
 
 /// What a list of LLVM's holds.

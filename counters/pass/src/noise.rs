@@ -7,6 +7,7 @@ use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char};
 use std::sync::OnceLock;
 
+use crate::devices::is_for_host;
 use crate::modes::{self, Assembly, DEFAULT_MODES, Input, Instructions, MODES};
 
 /// Quantities that are measured unless others are asked for; the one without noise is always there.
@@ -143,8 +144,9 @@ fn wish() -> Option<&'static Wish> {
 }
 
 #[unsafe(no_mangle)]
-extern "C" fn poise_noise_wanted() -> bool {
-    wish().is_some()
+unsafe extern "C" fn poise_noise_wanted(triple: *const c_char) -> bool {
+    // SAFETY: the caller gives a text that ends with NUL.
+    wish().is_some() && is_for_host(unsafe { CStr::from_ptr(triple) })
 }
 
 #[unsafe(no_mangle)]

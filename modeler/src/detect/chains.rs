@@ -27,6 +27,8 @@ pub(super) struct Instruction<'a> {
     pub text: &'a str,
     pub may_load: bool,
     pub may_store: bool,
+    /// Whether next to all iterations execute it.
+    pub is_certain: bool,
 }
 
 /// A chain that comes back to where it began.
@@ -224,7 +226,10 @@ mod tests {
     }
 
     fn code<'a>(texts: &[&'a str]) -> Vec<Instruction<'a>> {
-        texts.iter().map(|text| Instruction { text, may_load: text.contains('('), may_store: false }).collect()
+        texts
+            .iter()
+            .map(|text| Instruction { text, may_load: text.contains('('), may_store: false, is_certain: true })
+            .collect()
     }
 
     fn tightest(code: &[Instruction], times: &[Times]) -> Option<Chain> {

@@ -2,7 +2,7 @@
 
 use super::listing::{Line, Listing};
 use super::mca::Schedule;
-use super::noise::{self, Absorbed};
+use super::noise::Absorbed;
 use super::{Finding, Place, percent};
 use crate::absorption::code::Flow;
 
@@ -15,12 +15,18 @@ pub enum Bound {
     Unit,
     /// The front end.
     FrontEnd,
+    /// The memory's bandwidth, of which measurements alone tell.
+    Bandwidth,
+    /// The latency of memory, of which measurements alone tell.
+    Latency,
 }
 
 /// How many times longer the chain must be than what units and front end take, or the other way round, for a verdict.
 pub(super) const CLEAR: f64 = 1.25;
 /// Instructions that are executed in fewer iterations are no part of the loop that is simulated.
 const USUAL: f64 = 0.5;
+/// Instructions that are executed in fewer may not be what the next iteration waits for.
+const CERTAIN: f64 = 0.9;
 /// Lines fetched from beyond the modelled caches in an iteration from which memory is doubted.
 const FAR: f64 = 0.01;
 
@@ -37,6 +43,8 @@ pub struct Loop {
     pub share: f64,
     /// The code of the instructions that most iterations execute, in the order of memory.
     pub code: Vec<Vec<u8>>,
+    /// Of each of these, whether next to all iterations execute it.
+    pub certain: Vec<bool>,
     /// How many instructions are executed in fewer iterations, and left out.
     pub rare: usize,
     /// Lines fetched into the first and into the second level of the caches.
@@ -45,6 +53,8 @@ pub struct Loop {
     pub refusal: String,
     /// What llvm-mca says of it, once somebody has asked: an error says why it says nothing.
     pub schedule: Option<Result<Schedule, String>>,
+    /// What noise injection measured of it.
+    pub measured: Option<Absorbed>,
 }
 
 /// The loops of at least this share of the instructions, the largest first.
@@ -74,7 +84,9 @@ fn looked_at(lines: &[&Line], head: &Line, share: f64, place: Place) -> Loop {
     let usual: Vec<&&Line> = lines.iter().filter(is_usual).collect();
     // A loop whose body comes first in memory is entered at its end: it is the same loop, begun elsewhere.
     let start = usual.iter().position(|line| line.step.address == head.step.address).unwrap_or(0);
-    let code = usual[start..].iter().chain(&usual[..start]).map(|line| line.bytes.clone()).collect();
+    let in_order = || usual[start..].iter().chain(&usual[..start]);
+    let code = in_order().map(|line| line.bytes.clone()).collect();
+    let certain = in_order().map(|line| line.executions as f64 >= CERTAIN * head.executions as f64).collect();
     let calls = usual.iter().any(|line| line.step.flow == Flow::Next && is_call(&line.step.key));
     let fills = [0, 1].map(|level| lines.iter().map(|line| line.fills[level]).sum());
     Loop {
@@ -83,10 +95,12 @@ fn looked_at(lines: &[&Line], head: &Line, share: f64, place: Place) -> Loop {
         iterations: head.executions,
         share,
         code,
+        certain,
         rare: lines.len() - usual.len(),
         fills,
         refusal: if calls { "it calls functions".into() } else { String::new() },
         schedule: None,
+        measured: None,
     }
 }
 
@@ -109,12 +123,26 @@ impl Bound {
         }
     }
 
-    /// The class that noise injection gives such a loop.
-    fn classes(self) -> &'static [&'static str] {
+    /// What a class of noise injection says; `None` where it decided nothing.
+    fn measured(class: &str) -> Option<Self> {
+        match class {
+            "dependency" => Some(Self::Dependency),
+            "compute" | "load-store" => Some(Self::Unit),
+            "front-end" => Some(Self::FrontEnd),
+            "bandwidth" => Some(Self::Bandwidth),
+            "latency" => Some(Self::Latency),
+            _ => None,
+        }
+    }
+
+    /// What such a loop does.
+    fn what(self) -> &'static str {
         match self {
-            Self::Dependency => &["dependency"],
-            Self::Unit => &["compute", "load-store"],
-            Self::FrontEnd => &["front-end"],
+            Self::Dependency => "waits for its own results",
+            Self::Unit => "keeps a unit of execution busy",
+            Self::FrontEnd => "takes all that the front end gives",
+            Self::Bandwidth => "takes all that memory gives",
+            Self::Latency => "waits for memory",
         }
     }
 
@@ -125,15 +153,41 @@ impl Bound {
             Self::Dependency => "dependency",
             Self::Unit => "unit",
             Self::FrontEnd => "front-end",
+            Self::Bandwidth => "bandwidth",
+            Self::Latency => "latency",
         }
     }
 }
 
 impl Loop {
-    /// What binds it, where that is clear.
+    /// What binds it, where that is clear: what was measured, else what is simulated.
     #[must_use]
     pub fn bound(&self) -> Option<Bound> {
-        self.schedule.as_ref().and_then(|schedule| Bound::of(schedule.as_ref().ok()?))
+        self.measured().or_else(|| self.simulated().ok())
+    }
+
+    /// What noise injection says, where it decided.
+    fn measured(&self) -> Option<Bound> {
+        self.measured.as_ref().and_then(|measured| Bound::measured(&measured.class))
+    }
+
+    /// What llvm-mca says, or why it says nothing, as the end of a sentence about the loop.
+    pub(super) fn simulated(&self) -> Result<Bound, String> {
+        let schedule = match &self.schedule {
+            _ if !self.refusal.is_empty() => return Err(format!("is not simulated: {}", self.refusal)),
+            None => return Err("was not simulated".to_owned()),
+            Some(Err(why)) => return Err(format!("could not be simulated: {why}")),
+            Some(Ok(schedule)) => schedule,
+        };
+        Bound::of(schedule).ok_or_else(|| {
+            format!(
+                "has no chain and no unit that stands out ({:.1} cycles simulated, {:.1} by {}{})",
+                schedule.cycles,
+                schedule.units,
+                schedule.unit,
+                schedule.chain.map_or_else(String::new, |chain| format!(", {chain:.1} by the chain of its results"))
+            )
+        })
     }
 
     /// Whether it fetches lines from beyond the modelled caches.
@@ -142,66 +196,43 @@ impl Loop {
     }
 
     /// What is found of it, or why nothing is.
-    pub(super) fn finding(&self, noise: &[Absorbed], prefix: &str) -> Result<Finding, String> {
+    pub(super) fn finding(&self, prefix: &str) -> Result<Finding, String> {
         let place = &self.place;
-        let schedule = match &self.schedule {
-            _ if !self.refusal.is_empty() => {
-                return Err(format!("The loop in {place} is not simulated: {}.", self.refusal));
-            }
-            None => return Err(format!("The loop in {place} was not simulated.")),
-            Some(Err(why)) => return Err(format!("The loop in {place} could not be simulated: {why}.")),
-            Some(Ok(schedule)) => schedule,
+        let bound = match (self.measured(), self.simulated()) {
+            (Some(measured), _) => measured,
+            (None, simulated) => simulated.map_err(|why| format!("The loop in {place} {why}."))?,
         };
-        let Some(bound) = Bound::of(schedule) else {
-            return Err(format!(
-                "The loop in {place}: no chain and no unit stands out ({:.1} cycles simulated, {:.1} by {}{}).",
-                schedule.cycles,
-                schedule.units,
-                schedule.unit,
-                schedule.chain.map_or_else(String::new, |chain| format!(", {chain:.1} by the chain of its results"))
-            ));
-        };
-        let absorbed = noise::of(noise, &place.function, &self.lines);
-        let mut evidence = self.evidence(schedule);
-        evidence.extend(absorbed.map(|a| {
-            let amounts = a.floating_point.join(", ");
-            format!(
-                "Noise injection: class {} ({}){}{amounts}",
-                a.class,
-                a.place,
-                if amounts.is_empty() { "" } else { ": " }
-            )
-        }));
-        let what = match bound {
-            Bound::Dependency => "waits for its own results",
-            Bound::Unit => "keeps a unit of execution busy",
-            Bound::FrontEnd => "takes all that the front end gives",
-        };
+        let is_doubtful = self.is_far() && self.measured().is_none();
         Ok(Finding {
             detector: "dependencies",
             what: format!(
-                "{prefix}The loop in {place} {what}{}.",
-                if self.is_far() { ", if its data are at hand" } else { "" }
+                "{prefix}The loop in {place} {}{}.",
+                bound.what(),
+                if is_doubtful { ", if its data are at hand" } else { "" }
             ),
             share: self.share,
-            evidence,
-            doubt: self.doubt(bound, schedule, absorbed),
+            evidence: self.evidence(),
+            doubt: self.doubt(bound),
         })
     }
 
-    fn evidence(&self, schedule: &Schedule) -> Vec<String> {
-        let Schedule { cycles, units, unit, front_end, processor, .. } = schedule;
+    fn evidence(&self) -> Vec<String> {
         let iterations = self.iterations;
-        let mut evidence = vec![
-            format!("{iterations} iterations, {:.0} % of the instructions.", 100.0 * self.share),
-            format!(
-                "llvm-mca for {processor}: {cycles:.1} cycles an iteration; {unit} takes {units:.1} of them, the front end {front_end:.1}."
-            ),
-            format!(
-                "Instructions that wait, on average: {:.1} for operands, {:.1} for a unit.",
-                schedule.waiting, schedule.stalled
-            ),
-        ];
+        let mut evidence = vec![format!("{iterations} iterations, {:.0} % of the instructions.", 100.0 * self.share)];
+        evidence.extend(self.measured.as_ref().map(|measured| {
+            let amounts = measured.floating_point.join(", ");
+            let colon = if amounts.is_empty() { "" } else { ": " };
+            format!("Noise injection: class {} ({}){colon}{amounts}", measured.class, measured.place)
+        }));
+        let Some(Ok(schedule)) = &self.schedule else { return evidence };
+        let Schedule { cycles, units, unit, front_end, processor, .. } = schedule;
+        evidence.push(format!(
+            "llvm-mca for {processor}: {cycles:.1} cycles an iteration; {unit} takes {units:.1} of them, the front end {front_end:.1}."
+        ));
+        evidence.push(format!(
+            "Instructions that wait, on average: {:.1} for operands, {:.1} for a unit.",
+            schedule.waiting, schedule.stalled
+        ));
         if let Some(chain) = schedule.chain {
             let code = schedule.chain_code.join("; ");
             let at_most = if schedule.chain_may_be_shorter { "at most " } else { "" };
@@ -211,17 +242,34 @@ impl Loop {
         evidence
     }
 
-    fn doubt(&self, bound: Bound, schedule: &Schedule, absorbed: Option<&Absorbed>) -> Vec<String> {
+    fn doubt(&self, bound: Bound) -> Vec<String> {
         let mut doubt = Vec::new();
-        match absorbed.map(|a| a.class.as_str()) {
-            None => doubt.push(
+        match (&self.measured, self.measured(), self.simulated()) {
+            (None, ..) => doubt.push(
                 "Nothing was measured: poise absorb --format json of a build with poise cc --noise, given with --absorption, would."
                     .to_owned(),
             ),
-            Some("undecided") => doubt.push("Noise injection could not decide.".into()),
-            Some(class) if bound.classes().contains(&class) => {}
-            Some(class) => doubt.push(format!("Noise injection says otherwise: {class}. What is measured counts more.")),
+            (Some(_), None, _) => doubt.push("Noise injection could not decide.".into()),
+            (_, Some(_), Ok(simulated)) if simulated == bound => {}
+            (_, Some(_), simulated) => {
+                let says = match simulated {
+                    Ok(simulated) => format!("llvm-mca says otherwise: it {}", simulated.what()),
+                    Err(why) => format!("llvm-mca does not say so: the loop {why}"),
+                };
+                doubt.push(format!(
+                    "{says}. What is measured counts more; it was measured in a build with noise, whose compiler may have made another loop of it."
+                ));
+            }
         }
+        if let Some(Ok(schedule)) = &self.schedule {
+            doubt.extend(self.doubt_of(schedule));
+        }
+        doubt
+    }
+
+    /// What would make the simulation wrong.
+    fn doubt_of(&self, schedule: &Schedule) -> Vec<String> {
+        let mut doubt = Vec::new();
         // What keeps a unit busy needs no longer chain.
         let throughput = schedule.units.max(schedule.front_end);
         if schedule.chain.is_some_and(|chain| schedule.cycles >= CLEAR * chain.max(throughput)) {
@@ -249,14 +297,24 @@ impl Loop {
             );
         }
         if let Some(aliased) = schedule.aliased {
+            let unknown = match schedule.is_conditional {
+                true => "some iterations alone store what is loaded, or load it",
+                false => "the addresses do not show whether they are",
+            };
             doubt.push(format!(
-                "llvm-mca takes loads for independent of stores, and the addresses do not show whether they are: if loads read what was stored just before, an iteration takes up to {}.",
+                "llvm-mca takes loads for independent of stores, and {unknown}: if loads read what was stored just before, an iteration takes up to {}.",
                 cycles_of(aliased)
             ));
         }
-        if self.is_far() {
+        if self.is_far() && self.measured().is_none() {
             let part = percent(self.fills[1], self.iterations);
             doubt.push(format!("Iterations fetch lines from beyond the modelled caches ({part}), and llvm-mca knows no memory: it may be what binds."));
+        }
+        let sometimes = self.certain.iter().filter(|is_certain| !**is_certain).count();
+        if sometimes > 0 {
+            doubt.push(format!(
+                "{sometimes} instructions that not all iterations execute are simulated as if they did."
+            ));
         }
         if self.rare > 0 {
             doubt.push(format!(
@@ -304,18 +362,59 @@ mod tests {
     }
 
     #[test]
-    fn noise_that_says_otherwise_is_doubt() {
-        let looked_at = Loop {
+    fn what_is_measured_is_what_is_said_and_the_model_is_doubt() {
+        let of = |schedule: Schedule, class: Option<&str>| Loop {
             place: Place { function: "f".into(), line: "a.c:3".into(), address: 0 },
             iterations: 100,
             fills: [0, 50],
-            schedule: Some(Ok(schedule(4.0, 1.0, 0.5, Some(4.0)))),
+            schedule: Some(Ok(schedule)),
+            measured: class.map(|class| Absorbed { function: "f".into(), class: class.into(), ..Absorbed::default() }),
             ..Loop::default()
         };
-        let noise = |class: &str| [Absorbed { function: "f".into(), class: class.into(), ..Absorbed::default() }];
-        let doubts = |noise: &[Absorbed]| looked_at.finding(noise, "").unwrap().doubt.join(" ");
-        assert!(doubts(&noise("compute")).contains("says otherwise: compute"));
-        assert!(!doubts(&noise("dependency")).contains("otherwise"));
-        assert!(doubts(&[]).contains("Nothing was measured") && doubts(&[]).contains("(50 %)"));
+        let (waits, busy) = (|| schedule(4.0, 1.0, 0.5, Some(4.0)), || schedule(10.0, 10.0, 2.0, None));
+        let said = |schedule: Schedule, class| {
+            let finding = of(schedule, class).finding("").unwrap();
+            (finding.what, finding.doubt.join(" "))
+        };
+        let cases = [
+            (
+                waits(),
+                "compute",
+                "keeps a unit of execution busy",
+                "llvm-mca says otherwise: it waits for its own results.",
+            ),
+            (
+                busy(),
+                "dependency",
+                "waits for its own results",
+                "llvm-mca says otherwise: it keeps a unit of execution busy.",
+            ),
+            (waits(), "bandwidth", "takes all that memory gives", "llvm-mca says otherwise"),
+            (
+                schedule(5.0, 4.0, 1.0, None),
+                "latency",
+                "waits for memory",
+                "llvm-mca does not say so: the loop has no chain",
+            ),
+        ];
+        for (schedule, class, expected, doubted) in cases {
+            let (what, doubt) = said(schedule, Some(class));
+            assert_eq!(what, format!("The loop in f (a.c:3) {expected}."));
+            assert!(doubt.contains(doubted) && !doubt.contains("(50 %)"), "{doubt}");
+        }
+        let (what, doubt) = said(waits(), Some("dependency"));
+        assert!(what.ends_with("its own results.") && !doubt.contains("otherwise"), "{what} {doubt}");
+        // Nothing decided: the model alone, which knows no memory.
+        for (class, expected) in [(Some("undecided"), "could not decide"), (None, "Nothing was measured")] {
+            let (what, doubt) = said(waits(), class);
+            assert!(what.ends_with("waits for its own results, if its data are at hand."), "{what}");
+            assert!(doubt.contains(expected) && doubt.contains("(50 %)"), "{doubt}");
+        }
+        // What cannot be simulated may be measured.
+        let called = |class| Loop { refusal: "it calls functions".into(), schedule: None, ..of(busy(), class) };
+        assert!(called(Some("compute")).finding("").unwrap().what.ends_with("busy."));
+        let note = called(None).finding("").unwrap_err();
+        assert_eq!(note, "The loop in f (a.c:3) is not simulated: it calls functions.");
+        assert_eq!(called(Some("latency")).bound().map(Bound::name), Some("latency"));
     }
 }

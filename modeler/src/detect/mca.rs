@@ -37,8 +37,10 @@ pub struct Schedule {
     pub chain_by_move: bool,
     /// Whether it does not, since the chain goes through memory.
     pub chain_by_memory: bool,
-    /// Cycles of an iteration if each load waited for the stores before it, where addresses do not show whether some do and that would take clearly longer.
+    /// Cycles of an iteration if each load waited for the stores before it, where it is not known whether some do and that would take clearly longer.
     pub aliased: Option<f64>,
+    /// Whether the addresses show that some do, in some iterations alone.
+    pub is_conditional: bool,
     /// N(W): instructions that wait for operands, on average over the cycles.
     pub waiting: f64,
     /// N(S): instructions that wait for a unit.
@@ -46,11 +48,11 @@ pub struct Schedule {
 }
 
 /// Reads llvm-mca's JSON (`-json -timeline`), the text of its bottleneck analysis (`-bottleneck-analysis`), and its JSON where loads wait for
-/// stores (`-json -noalias=false`).
+/// stores (`-json -noalias=false`). `certain` says of the loop's instructions whether next to all iterations execute them.
 ///
 /// # Errors
 /// What of it is missing, in words.
-pub fn read(json: &str, text: &str, aliased: &str) -> Result<Schedule, String> {
+pub fn read(json: &str, text: &str, aliased: &str, certain: &[bool]) -> Result<Schedule, String> {
     let parse = |json: &str| serde_json::from_str(json).map_err(|e| format!("llvm-mca's JSON cannot be read: {e}"));
     let (document, aliased): (Value, Value) = (parse(json)?, parse(aliased)?);
     let region = &document["CodeRegions"][0];
@@ -59,7 +61,7 @@ pub fn read(json: &str, text: &str, aliased: &str) -> Result<Schedule, String> {
     let count = region["Instructions"].as_array().map_or(0, Vec::len);
     let (units, unit) = most_wanted(&document, region, count);
     let cycles = number("TotalCycles")?;
-    let code = instructions(region, count);
+    let code = instructions(region, count, certain);
     let operands = registers::of(code.iter().map(|instruction| instruction.text));
     let memory = memory::of(&code, &operands);
     let found = chains::tightest(&code, &operands, &times(region), &memory.forwards);
@@ -93,7 +95,8 @@ pub fn read(json: &str, text: &str, aliased: &str) -> Result<Schedule, String> {
         chain_may_be_shorter: is(|chain| chain.at_most),
         chain_by_move: is(|chain| chain.by_move),
         chain_by_memory: is(|chain| chain.by_memory),
-        aliased: (memory.is_open && aliased >= CLEAR * cycles).then_some(aliased),
+        aliased: ((memory.is_open || memory.is_conditional) && aliased >= CLEAR * cycles).then_some(aliased),
+        is_conditional: memory.is_conditional,
         waiting,
         stalled,
     })
@@ -111,9 +114,9 @@ fn most_wanted(document: &Value, region: &Value, instructions: usize) -> (f64, S
     let of = |usage: &Value| Some((usage["ResourceUsage"].as_f64()?, usage["ResourceIndex"].as_u64()? as usize));
     let most = sums.filter_map(of).max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)));
     let name = |index: usize| {
-        // Parts of a unit have a zero byte in their names.
+        // Parts of a unit have their number in their names, as a byte.
         let name = document["TargetInfo"]["Resources"][index].as_str().unwrap_or_default();
-        name.trim_end_matches('\0').trim_end_matches('.').to_owned()
+        name.trim_end_matches(char::is_control).trim_end_matches('.').to_owned()
     };
     most.map_or((0.0, String::new()), |(usage, index)| (usage, name(index)))
 }
@@ -165,11 +168,12 @@ fn named_chain(region: &Value, text: &str, come_back: &[bool]) -> Option<Chain> 
 }
 
 /// The loop's instructions.
-fn instructions(region: &Value, count: usize) -> Vec<Instruction<'_>> {
+fn instructions<'a>(region: &'a Value, count: usize, certain: &[bool]) -> Vec<Instruction<'a>> {
     let of = |index: usize| Instruction {
         text: region["Instructions"][index].as_str().unwrap_or_default(),
         may_load: region["InstructionInfoView"]["InstructionList"][index]["mayLoad"] == true,
         may_store: region["InstructionInfoView"]["InstructionList"][index]["mayStore"] == true,
+        is_certain: certain.get(index) != Some(&false),
     };
     (0..count).map(of).collect()
 }
@@ -210,7 +214,7 @@ mod tests {
             {"CycleDispatched": 0, "CycleReady": 0, "CycleIssued": 1},
             {"CycleDispatched": 1, "CycleReady": 5, "CycleIssued": 5},
             {"CycleDispatched": 1, "CycleReady": 1, "CycleIssued": 3}]}}],
-        "TargetInfo": {"CPUName": "znver4", "Resources": ["Zn4ALU0", "Zn4FP0"]}}"#;
+        "TargetInfo": {"CPUName": "znver4", "Resources": ["Zn4ALU0", "Zn4FP0.\u0001"]}}"#;
     const TEXT: &str = "Critical sequence based on the simulation:\n\n              Instruction      Dependency Information\n \
         +----< 0.    vfmadd213sd\t%xmm2\n |\n |    < loop carried > \n |\n \
         +----> 0.    vfmadd213sd\t%xmm2  ## REGISTER dependency:  %xmm0\n |      1.    addq\n |\n |    < loop carried > \n |\n \
@@ -218,7 +222,7 @@ mod tests {
 
     /// Where loads wait for stores as where they do not.
     fn read(json: &str, text: &str) -> Result<Schedule, String> {
-        super::read(json, text, json)
+        super::read(json, text, json, &[])
     }
 
     /// Each load waits for the store before it, if it may.
@@ -235,10 +239,14 @@ mod tests {
             code.replace(r#""TotalCycles": 10"#, &format!(r#""TotalCycles": {cycles}"#))
         };
         assert!(json(10).contains("(%rdi,%rax)") && json(10).contains("(%rsi)"));
-        assert_eq!(super::read(&json(10), TEXT, &json(24)).unwrap().aliased, Some(12.0));
-        assert_eq!(super::read(&json(10), TEXT, &json(11)).unwrap().aliased, None);
+        assert_eq!(super::read(&json(10), TEXT, &json(24), &[]).unwrap().aliased, Some(12.0));
+        assert_eq!(super::read(&json(10), TEXT, &json(11), &[]).unwrap().aliased, None);
         let same = json(10).replace("(%rdi,%rax)", "64(%rsi)");
-        assert_eq!(super::read(&same, TEXT, &json(24)).unwrap().aliased, None, "the addresses are known");
+        assert_eq!(super::read(&same, TEXT, &json(24), &[]).unwrap().aliased, None, "the addresses are known");
+        let always = json(10).replace("(%rdi,%rax)", "(%rsi)");
+        let of =
+            |certain: &[bool]| super::read(&always, TEXT, &json(40), certain).map(|s| (s.aliased, s.is_conditional));
+        assert_eq!([of(&[]), of(&[true, false, true])], [Ok((None, false)), Ok((Some(20.0), true))]);
     }
 
     #[test]
@@ -256,6 +264,7 @@ mod tests {
             chain_by_move: false,
             chain_by_memory: false,
             aliased: None,
+            is_conditional: false,
             waiting: 0.4,
             stalled: 0.3,
         };

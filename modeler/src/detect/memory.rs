@@ -1,5 +1,5 @@
 //! Loads that read what the same loop has stored before, found by the texts of addresses: two addresses of the same registers differ by a constant, if
-//! the loop adds nothing but constants to these. llvm-mca takes loads for independent of stores, so that its timeline shows nothing of it.
+//! the loop adds nothing but constants to these. What some iterations alone store or load is no such thing. llvm-mca takes loads for independent of stores, so that its timeline shows nothing of it.
 
 use std::collections::BTreeMap;
 
@@ -22,6 +22,8 @@ pub(super) struct Memory {
     pub forwards: Vec<Forward>,
     /// Whether there are loads of which the texts do not show whether they read what the loop stored.
     pub is_open: bool,
+    /// Whether there are loads that read what the loop stored in some iterations alone: not all of them store, or load.
+    pub is_conditional: bool,
 }
 
 /// An address: registers, how often each is added, and a constant.
@@ -55,6 +57,7 @@ pub(super) fn of(code: &[Instruction], operands: &[Operands]) -> Memory {
                 _ => Relation::Unknown,
             };
             match relation {
+                Relation::Later(_) if !code[store].is_certain || !code[load].is_certain => memory.is_conditional = true,
                 Relation::Later(before) => {
                     let forward = Forward { store, load, before };
                     // Of two the later one overwrites what the other wrote.
@@ -250,9 +253,14 @@ mod tests {
     fn found(texts: &[&str], loads: &[usize], stores: &[usize]) -> (Vec<(usize, usize, i64)>, bool) {
         let code: Vec<Instruction> = (0..)
             .zip(texts)
-            .map(|(i, text)| Instruction { text, may_load: loads.contains(&i), may_store: stores.contains(&i) })
+            .map(|(i, text)| Instruction {
+                text,
+                may_load: loads.contains(&i),
+                may_store: stores.contains(&i),
+                is_certain: true,
+            })
             .collect();
-        let Memory { forwards, is_open } = super::of(&code, &registers::of(texts.iter().copied()));
+        let Memory { forwards, is_open, .. } = super::of(&code, &registers::of(texts.iter().copied()));
         (forwards.iter().map(|forward| (forward.store, forward.load, forward.before)).collect(), is_open)
     }
 
@@ -289,6 +297,26 @@ mod tests {
         // What is stored and loaded again in an iteration is of that.
         assert_eq!(found(&["movq\t%rax, 8(%rsp)", "movq\t8(%rsp), %rbx"], &[1], &[0]), (vec![(0, 1, 0)], false));
         assert_eq!(found(&["movq\t%rax, 128(%rsp)", "movq\t8(%rsp), %rbx"], &[1], &[0]), (vec![], false));
+    }
+
+    /// `if (x[i] > 0) *total += x[i];`
+    #[test]
+    fn what_some_iterations_alone_store_or_load_is_not_certain() {
+        let texts = ["movsd\t(%rdi), %xmm0", "addsd\t%xmm1, %xmm0", "movsd\t%xmm0, (%rdi)"];
+        let of = |certain: [bool; 2]| {
+            let instruction = |i: usize| Instruction {
+                text: texts[i],
+                may_load: i == 0,
+                may_store: i == 2,
+                is_certain: i == 1 || certain[i / 2],
+            };
+            super::of(&[0, 1, 2].map(instruction), &registers::of(texts.into_iter()))
+        };
+        let forward = Forward { store: 2, load: 0, before: 1 };
+        let certain = Memory { forwards: vec![forward], ..Memory::default() };
+        let conditional = Memory { is_conditional: true, ..Memory::default() };
+        assert_eq!(of([true, true]), certain);
+        assert_eq!([of([true, false]), of([false, true])], [conditional.clone(), conditional]);
     }
 
     #[test]

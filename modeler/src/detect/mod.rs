@@ -132,14 +132,17 @@ pub fn variant(name: &str, profile: &Profile, share: f64) -> Result<Variant, Str
 
 /// What is found in the runs, and between them.
 #[must_use]
-pub fn detect(variants: Vec<Variant>, noise: &[noise::Absorbed]) -> Detection {
+pub fn detect(mut variants: Vec<Variant>, noise: &[noise::Absorbed]) -> Detection {
     let mut detection = Detection::default();
+    for looked_at in variants.iter_mut().flat_map(|variant| &mut variant.loops) {
+        looked_at.measured = noise::of(noise, &looked_at.place.function, &looked_at.lines).cloned();
+    }
     for variant in &variants {
         // Of several runs each finding says whose it is.
         let prefix = if variants.len() > 1 { format!("{}: ", variant.name) } else { String::new() };
         let mut findings = Vec::new();
         for looked_at in &variant.loops {
-            match looked_at.finding(noise, &prefix) {
+            match looked_at.finding(&prefix) {
                 Ok(finding) => findings.push(finding),
                 Err(note) => detection.notes.push(format!("{prefix}{note}")),
             }

@@ -207,6 +207,8 @@ fn loop_json(looked_at: &Loop) -> Value {
         "left_out": looked_at.rare,
         "fills": looked_at.fills,
         "bound": looked_at.bound().map(super::Bound::name),
+        "measured": looked_at.measured.as_ref().map(|measured| &measured.class),
+        "simulated": looked_at.simulated().ok().map(super::Bound::name),
         "schedule": schedule,
         "reason": reason,
     })

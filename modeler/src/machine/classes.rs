@@ -2,8 +2,9 @@
 //! vectors by Capstone, RISC-V by Capstone.
 //!
 //! An instruction that accesses memory counts as a load or store (or both) besides what it computes, as the micro-operations of
-//! a processor do: `addsd (%rdi), %xmm0` is a scalar load and an FP operation. Moves between registers and shuffles of vectors
-//! are *other*; logic on vectors is SIMD integer.
+//! a processor do: `addsd (%rdi), %xmm0` is a scalar load and an FP operation. What computes nothing from a vector's numbers but where
+//! they stand is *other*, alike on all processors: moves, constants, shuffles, permutations, blends. Logic on vectors and what makes their numbers
+//! wider or narrower is SIMD integer. Moves of integers are integer instructions.
 
 use iced_x86::{FlowControl, InstructionInfoFactory, MemorySize, Mnemonic, OpAccess, Register};
 use poise_profile::Code;
@@ -148,7 +149,7 @@ fn x86_operation(instruction: &iced_x86::Instruction) -> Option<Class> {
 
 /// The class of an SSE or AVX instruction by its name without the leading `v`.
 fn vector_operation(name: &str, has_memory: bool) -> Option<Class> {
-    const MOVES: [&str; 20] = [
+    const MOVES: [&str; 31] = [
         "mov",
         "lddqu",
         "broadcast",
@@ -168,6 +169,17 @@ fn vector_operation(name: &str, has_memory: bool) -> Option<Class> {
         "pextr",
         "pinsr",
         "palignr",
+        "align",
+        "compress",
+        "expand",
+        "pcompress",
+        "pexpand",
+        "pgather",
+        "pscatter",
+        "pmaskmov",
+        "pmovmsk",
+        "kmov",
+        "kunpck",
         "zero",
     ];
     let ends = |endings: [&str; 2]| endings.iter().any(|ending| name.ends_with(ending));
@@ -202,6 +214,8 @@ fn aarch64(code: &Code) -> Decoded {
 }
 
 fn aarch64_class(instruction: &yaxpeax_arm::armv8::a64::Instruction) -> Class {
+    const SHUFFLES: [&str; 12] =
+        ["zip", "uzp", "trn", "tbl", "tbx", "ext", "rev", "ins", "umov", "smov", "movi", "mvni"];
     let name = instruction.opcode.to_string();
     let operands = || instruction.operands.iter();
     let is_lanes = operands().any(|o| {
@@ -212,6 +226,7 @@ fn aarch64_class(instruction: &yaxpeax_arm::armv8::a64::Instruction) -> Class {
     });
     let is_wide = is_lanes || operands().any(|o| matches!(o, Operand::SIMDRegister(SIMDSizeCode::Q, _)));
     let is_scalar_fp = operands().any(|o| matches!(o, Operand::SIMDRegister(..)));
+    let is_lane = operands().any(|o| matches!(o, Operand::SIMDRegisterElementsLane(..)));
     match name.as_str() {
         _ if ["ld", "cas", "swp"].iter().any(|start| name.starts_with(start)) => {
             if is_wide {
@@ -230,6 +245,11 @@ fn aarch64_class(instruction: &yaxpeax_arm::armv8::a64::Instruction) -> Class {
         "b" | "bl" | "br" | "blr" | "ret" | "cbz" | "cbnz" | "tbz" | "tbnz" => Class::Branch,
         _ if name.starts_with("b.") => Class::Branch,
         "nop" | "hint" | "dmb" | "dsb" | "isb" | "svc" | "fmov" | "dup" | "mrs" | "msr" => Class::Other,
+        _ if (is_lanes || is_scalar_fp || is_lane) && SHUFFLES.iter().any(|start| name.starts_with(start)) => {
+            Class::Other
+        }
+        // `mov v0.16b, v1.16b`.
+        "orr" if is_lanes && instruction.operands[1] == instruction.operands[2] => Class::Other,
         _ if name.starts_with('f') || name.starts_with("scvtf") || name.starts_with("ucvtf") => {
             if is_lanes {
                 Class::SimdFp
@@ -332,6 +352,84 @@ mod tests {
         ];
         for (word, expected) in cases {
             let word: u32 = word;
+            assert_eq!(classes("aarch64", &word.to_le_bytes()), [expected], "{word:08x}");
+        }
+    }
+
+    /// Bytes and words as binutils' assembler writes them.
+    #[test]
+    fn shuffles_are_of_one_class_on_all_processors() {
+        use Class::{Int, Other, ScalarLoad, SimdInt, VectorLoad};
+        let x86: [(&[u8], &[Class]); 17] = [
+            (&[0x66, 0x0f, 0xc6, 0xc1, 0x01], &[Other]),             // shufpd
+            (&[0x66, 0x0f, 0x14, 0xc1], &[Other]),                   // unpcklpd
+            (&[0x66, 0x0f, 0x70, 0xc1, 0x01], &[Other]),             // pshufd
+            (&[0xc4, 0xe3, 0xfd, 0x01, 0xc1, 0x01], &[Other]),       // vpermpd
+            (&[0xc4, 0xe3, 0x6d, 0x06, 0xc1, 0x01], &[Other]),       // vperm2f128
+            (&[0xc4, 0xe3, 0x6d, 0x0d, 0xc1, 0x01], &[Other]),       // vblendpd
+            (&[0x66, 0x0f, 0x62, 0xc1], &[Other]),                   // punpckldq
+            (&[0x66, 0x0f, 0x3a, 0x0f, 0xc1, 0x08], &[Other]),       // palignr
+            (&[0xc4, 0xe2, 0x75, 0x8c, 0x07], &[VectorLoad]),        // vpmaskmovd (%rdi), %ymm1, %ymm0
+            (&[0x66, 0x0f, 0xd7, 0xc0], &[Other]),                   // pmovmskb
+            (&[0x66, 0x0f, 0x50, 0xc0], &[Other]),                   // movmskpd
+            (&[0xc5, 0xf8, 0x93, 0xc1], &[Other]),                   // kmovw
+            (&[0xc5, 0xec, 0x41, 0xd9], &[SimdInt]),                 // kandw
+            (&[0x62, 0xf3, 0x6d, 0x48, 0x03, 0xc1, 0x01], &[Other]), // valignd
+            (&[0x62, 0xf2, 0xfd, 0x48, 0x8a, 0xc8], &[Other]),       // vcompresspd
+            (&[0x66, 0x0f, 0xdb, 0xc1], &[SimdInt]),                 // pand
+            (&[0x66, 0x0f, 0x38, 0x30, 0xc1], &[SimdInt]),           // pmovzxbw
+        ];
+        for (bytes, expected) in x86 {
+            assert_eq!(classes("x86_64", bytes), expected, "{bytes:02x?}");
+        }
+        let mask = [0xc5, 0xf8, 0x90, 0x07]; // kmovw (%rdi), %k0
+        assert_eq!(classes("x86_64", &mask), [ScalarLoad]);
+        let arm: [(u32, Class); 43] = [
+            (0x4ec2_3820, Other),   // zip1 v0.2d, v1.2d, v2.2d
+            (0x4e82_5820, Other),   // uzp2 v0.4s, v1.4s, v2.4s
+            (0x4ec2_2820, Other),   // trn1 v0.2d, v1.2d, v2.2d
+            (0x4e02_0020, Other),   // tbl v0.16b, { v1.16b }, v2.16b
+            (0x4e03_3020, Other),   // tbx v0.16b, { v1.16b, v2.16b }, v3.16b
+            (0x6e02_4020, Other),   // ext v0.16b, v1.16b, v2.16b, #8
+            (0x4ea0_0820, Other),   // rev64 v0.4s, v1.4s
+            (0x6e60_0820, Other),   // rev32 v0.8h, v1.8h
+            (0x6e18_0420, Other),   // mov v0.d[1], v1.d[0]
+            (0x4e18_1c20, Other),   // mov v0.d[1], x1
+            (0x4e18_3c20, Other),   // mov x0, v1.d[1]
+            (0x4e0c_2c20, Other),   // smov x0, v1.s[1]
+            (0x4e08_0420, Other),   // dup v0.2d, v1.d[0]
+            (0x4e08_0c20, Other),   // dup v0.2d, x1
+            (0x4ea1_1c20, Other),   // mov v0.16b, v1.16b
+            (0x4ea2_1c20, SimdInt), // orr v0.16b, v1.16b, v2.16b
+            (0x6f00_e400, Other),   // movi v0.2d, #0
+            (0x6f00_0420, Other),   // mvni v0.4s, #1
+            (0x6f03_f600, Other),   // fmov v0.2d, #1.0
+            (0x6e62_1c20, SimdInt), // bsl v0.16b, v1.16b, v2.16b
+            (0x0ea1_2820, SimdInt), // xtn v0.2s, v1.2d
+            (0x5e18_0420, Other),   // mov d0, v1.d[1]
+            (0xdac0_0c20, Int),     // rev x0, x1
+            (0xdac0_0820, Int),     // rev32 x0, x1
+            (0x93c2_0c20, Int),     // extr x0, x1, x2, #3
+            (0xaa01_03e0, Int),     // mov x0, x1
+            (0x05e3_6041, Other),   // zip1 z1.d, z2.d, z3.d
+            (0x05a3_6c41, Other),   // uzp2 z1.s, z2.s, z3.s
+            (0x05e3_7041, Other),   // trn1 z1.d, z2.d, z3.d
+            (0x05e3_3041, Other),   // tbl z1.d, { z2.d }, z3.d
+            (0x0521_0041, Other),   // ext z1.b, z1.b, z2.b, #8
+            (0x05f8_3841, Other),   // rev z1.d, z2.d
+            (0x05e4_8041, Other),   // revb z1.d, p0/m, z2.d
+            (0x05ec_8041, Other),   // splice z1.d, p0, z1.d, z2.d
+            (0x05e1_8041, Other),   // compact z1.d, p0, z2.d
+            (0x05e3_c041, Other),   // sel z1.d, p0, z2.d, z3.d
+            (0x05e4_3821, Other),   // insr z1.d, x1
+            (0x05e1_a021, Other),   // lastb x1, p0, z1.d
+            (0x05ea_8041, Other),   // clasta d1, p0, d1, z2.d
+            (0x05e3_4041, Other),   // zip1 p1.d, p2.d, p3.d
+            (0x0531_4041, Other),   // punpkhi p1.h, p2.b
+            (0x05f1_3841, SimdInt), // sunpkhi z1.d, z2.s
+            (0x0423_3041, SimdInt), // and z1.d, z2.d, z3.d
+        ];
+        for (word, expected) in arm {
             assert_eq!(classes("aarch64", &word.to_le_bytes()), [expected], "{word:08x}");
         }
     }

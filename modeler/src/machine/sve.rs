@@ -6,12 +6,16 @@ use capstone::arch::arm64::ArchMode;
 
 use super::classes::Class;
 
+/// How the names of instructions begin that compute nothing but where numbers stand.
+const SHUFFLES: [&str; 14] =
+    ["zip", "uzp", "trn", "tbl", "tbx", "ext", "rev", "splice", "compact", "sel", "insr", "last", "clast", "punpk"];
+
 /// A decoder, once something is to be decoded.
 #[derive(Default)]
 pub(super) struct Sve(Option<Capstone>);
 
 impl Sve {
-    /// The class of an instruction word. Predicates are vectors of bits, as masks are on x86-64: what computes them is SIMD integer.
+    /// The class of an instruction word. Shuffles are of the class that they have elsewhere. Predicates are vectors of bits, as masks are on x86-64: what computes them is SIMD integer.
     pub fn class(&mut self, word: &[u8]) -> Class {
         if self.0.is_none() {
             self.0 = Capstone::new().arm64().mode(ArchMode::Arm).build().ok();
@@ -29,6 +33,7 @@ impl Sve {
             () if begins(&["ld"]) => Class::VectorLoad,
             () if begins(&["st"]) => Class::VectorStore,
             () if begins(&["prf", "mov", "fmov", "dup", "fdup", "cpy", "fcpy"]) => Class::Other,
+            () if begins(&SHUFFLES) => Class::Other,
             () if begins(&["f", "scvtf", "ucvtf", "bf"]) => Class::SimdFp,
             () if words.any(is_vector) => Class::SimdInt,
             () => Class::Int,

@@ -9,7 +9,7 @@ mod swallowed;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
 
-use super::{Analysis, Phase, Totals};
+use super::{Analysis, Phase, Timeline, Totals};
 use crate::experiment::{Experiment, ExperimentBuilder, Metric, Values};
 use crate::formats::engines;
 use swallowed::Swallowed;
@@ -23,6 +23,14 @@ pub struct At {
     pub parameters: Vec<(String, f64)>,
     /// Its phases.
     pub analysis: Analysis,
+}
+
+impl At {
+    /// The timelines of the ranks' first threads: what others do is what these wait for or help with.
+    fn first_threads(&self) -> impl Iterator<Item = &Timeline> {
+        let mut ranks = BTreeSet::new();
+        self.analysis.timelines.iter().filter(move |timeline| ranks.insert(timeline.rank))
+    }
 }
 
 /// What matching found.
@@ -56,9 +64,7 @@ fn largest_index(runs: &[&At]) -> Option<usize> {
 fn outside(runs: &[&At], sums: &[Vec<Sum>]) -> Option<String> {
     let index = largest_index(runs)?;
     let (mut all, mut held) = (Totals::default(), Totals::default());
-    let mut ranks = BTreeSet::new();
-    let first = runs[index].analysis.timelines.iter().filter(|timeline| ranks.insert(timeline.rank));
-    first.flat_map(|timeline| timeline.alike().1).for_each(|bin| all.add(&bin.totals));
+    runs[index].first_threads().flat_map(|timeline| timeline.alike().1).for_each(|bin| all.add(&bin.totals));
     sums[index].iter().for_each(|sum| held.add(&sum.totals));
     let parts = all.parts(&all.without(&held))?;
     Some(format!("{}: in none of the phases that are modelled: {parts}.", runs[index].name))
@@ -95,6 +101,7 @@ pub fn matched(runs: &[At]) -> Result<Matched, String> {
         unmatched = unmatched_without(&runs, odd, common.len())?;
     }
     unmatched.extend(odd::shares(&runs, &phases, &sums));
+    unmatched.extend(swallowed.too_small());
     let with_others = swallowed.with_others(common.iter().map(String::as_str));
     let in_part = swallowed.in_part();
     unmatched.extend(in_part.values().chain(with_others.values()).cloned().chain(swallowed.without_phase()));
@@ -154,12 +161,11 @@ fn sound<T: Clone>(all: &[T], is_sound: &[bool]) -> Vec<T> {
     all.iter().zip(is_sound).filter(|(_, is_sound)| **is_sound).map(|(element, _)| element.clone()).collect()
 }
 
-/// The phases of the first thread of each rank that belong to `known` functions: what it does is what others wait for or help with.
+/// The phases of the first thread of each rank that belong to `known` functions.
 fn sequences<'a>(runs: &[&'a At], known: impl Fn(&str) -> bool) -> Vec<Sequence<'a>> {
     let mut all = Vec::new();
     for (index, run) in runs.iter().enumerate() {
-        let mut ranks = BTreeSet::new();
-        for timeline in run.analysis.timelines.iter().filter(|t| ranks.insert(t.rank)) {
+        for timeline in run.first_threads() {
             let name = |phase: &Phase| run.analysis.name(phase.function);
             let phases: Vec<&Phase> = timeline.phases.iter().filter(|phase| known(name(phase))).collect();
             let labels: Vec<String> = phases.iter().map(|phase| name(phase).to_owned()).collect();
@@ -383,7 +389,6 @@ fn embedding(common: &[String], labels: &[String]) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::phases::Timeline;
     use crate::phases::regions::Thresholds;
 
     fn run(n: f64, phases: &[(&str, u64)]) -> At {
@@ -404,7 +409,14 @@ mod tests {
             }
         });
         let phases = phases.collect();
-        let timelines = vec![Timeline { rank: 0, thread: 0, bins: Vec::new(), phases, first_apart: false }];
+        let timelines = vec![Timeline {
+            rank: 0,
+            thread: 0,
+            bins: Vec::new(),
+            phases,
+            outside: BTreeMap::new(),
+            first_apart: false,
+        }];
         let analysis = Analysis {
             engine: "counters".into(),
             unit: poise_profile::BinUnit::Blocks,

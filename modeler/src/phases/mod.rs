@@ -175,6 +175,8 @@ pub struct Timeline {
     pub bins: Vec<Bin>,
     /// The phases, by their first bin.
     pub phases: Vec<Phase>,
+    /// What each function did from `main` on that is in no phase's sums.
+    pub outside: BTreeMap<u32, Totals>,
     /// Whether the first bin has a width of its own, as it holds what ran before `main`.
     pub first_apart: bool,
 }
@@ -386,7 +388,7 @@ fn timeline_by_calls(
     let regions = regions::regions(&labels, thresholds);
     let owners = Owners::new(&regions, nodes, usize::from(first_apart).min(bins.len())..bins.len());
     let mut occurrences: HashMap<u32, u32> = HashMap::new();
-    let sums = sums_of(&bins, &owners, pieces, regions.len());
+    let (sums, outside) = sums_of(&bins, &owners, pieces, regions.len());
     let found = regions.iter().zip(sums).zip(owners.shared_with(thresholds));
     let phases = found.map(|((region, (totals, held)), shared_with)| {
         let occurrence = occurrences.entry(region.function).or_default();
@@ -395,13 +397,18 @@ fn timeline_by_calls(
         Phase { function: region.function, occurrence: *occurrence, bins, totals, held, shared_with }
     });
     let phases = phases.collect();
-    Timeline { rank, thread, bins, phases, first_apart }
+    Timeline { rank, thread, bins, phases, outside, first_apart }
 }
 
-/// What belongs to each of so many phases, and the effort of it by function.
-fn sums_of(bins: &[Bin], owners: &Owners, pieces: Pieces, phases: usize) -> Vec<(Totals, BTreeMap<u32, u64>)> {
+/// The sums of a phase, and the effort in them by function.
+type Held = (Totals, BTreeMap<u32, u64>);
+
+/// What belongs to each of so many phases, and what each function did that belongs to none.
+fn sums_of(bins: &[Bin], owners: &Owners, pieces: Pieces, phases: usize) -> (Vec<Held>, BTreeMap<u32, Totals>) {
     let mut sums = vec![(Totals::default(), BTreeMap::new()); phases];
+    let mut outside: BTreeMap<u32, Totals> = BTreeMap::new();
     owners.each_piece(bins, pieces, |phase, part| {
+        let Some(phase) = phase else { return outside.entry(part.function).or_default().add(&part.totals) };
         let (totals, held) = &mut sums[phase];
         totals.add(&part.totals);
         *held.entry(part.function).or_default() += part.totals.effort();
@@ -413,7 +420,7 @@ fn sums_of(bins: &[Bin], owners: &Owners, pieces: Pieces, phases: usize) -> Vec<
             totals.lines = totals.lines.zip(bin.totals.lines).map(|(sum, lines)| sum + lines);
         }
     }
-    sums
+    (sums, outside)
 }
 
 impl Analysis {

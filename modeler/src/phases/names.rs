@@ -107,7 +107,8 @@ mod tests {
             shared_with: None,
         };
         let phases: Vec<Phase> = [(0, 1), (1, 1), (0, 2), (2, 1), (3, 1)].into_iter().map(phase).collect();
-        let timeline = Timeline { rank: 0, thread: 0, bins: Vec::new(), phases, first_apart: false };
+        let timeline =
+            Timeline { rank: 0, thread: 0, bins: Vec::new(), phases, outside: BTreeMap::new(), first_apart: false };
         let analysis = Analysis {
             engine: "counters".into(),
             unit: poise_profile::BinUnit::Blocks,

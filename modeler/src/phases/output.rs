@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use serde_json::{Map, Value, json};
 
 use super::names::PhaseNames;
-use super::resolution::Unresolved;
+use super::resolution::{Unresolved, percent};
 use super::{Analysis, Bin, Phase, Timeline, Totals, by_class};
 use crate::report::Table;
 use crate::report::terminal::table;
@@ -15,6 +15,11 @@ use crate::report::terminal::table;
 const SHOWN: usize = 4;
 /// Phases of a thread that are shown one by one; of more than these, sums by function.
 const ONE_BY_ONE: usize = 100;
+/// Part of a thread's time from which on whose it is outside of all phases is told, of so many functions at most.
+const MATTERS: f64 = 0.05;
+const NAMED: usize = 3;
+/// What compilers call the functions that they make of OpenMP's parallel regions: clang, gcc.
+const OUTLINED: [&str; 2] = [".omp_outlined", "._omp_fn"];
 /// Characters of names in tables, where templates of C++ would have hundreds.
 const WIDEST: usize = 60;
 
@@ -92,9 +97,17 @@ impl Analysis {
             "first_width": self.first_width(timeline),
             "phases": timeline.phases.iter().map(phase).collect::<Vec<_>>(),
             "outside": timeline.all_and_outside().1.json(),
+            "outside_functions": outside_by_time(timeline).into_iter().map(|found| self.outside_json(found)).collect::<Vec<_>>(),
             "unresolved": self.unresolved(timeline).iter().map(|found| self.unresolved_json(timeline, found)).collect::<Vec<_>>(),
             "bins": timeline.bins.iter().map(bin).collect::<Vec<_>>(),
         })
+    }
+
+    fn outside_json(&self, (function, totals): (u32, &Totals)) -> Value {
+        let mut object = totals.json();
+        object.insert("name".into(), self.name(function).into());
+        object.insert("function".into(), function.into());
+        Value::Object(object)
     }
 
     fn unresolved_json(&self, timeline: &Timeline, found: &Unresolved) -> Value {
@@ -173,7 +186,8 @@ impl Analysis {
             }
         };
         for timeline in self.timelines.iter().take(SHOWN) {
-            let _ = writeln!(out, "\nrank {}, thread {}: {} bins", timeline.rank, timeline.thread, timeline.bins.len());
+            let _ =
+                writeln!(out, "\nrank {}, thread {}: {}", timeline.rank, timeline.thread, counted(timeline.bins.len()));
             if let Some(width) = self.first_width(timeline).filter(|_| self.width > 0) {
                 let _ = writeln!(out, "Bin 0 is what ran before main, {width} {}.", self.unit_name());
             }
@@ -207,7 +221,33 @@ impl Analysis {
     pub(crate) fn outside(&self, timeline: &Timeline) -> Option<String> {
         let (all, outside) = timeline.all_and_outside();
         let parts = all.parts(&outside).filter(|_| !timeline.phases.is_empty())?;
-        Some(format!("Outside of all phases: {parts}."))
+        Some(format!("Outside of all phases: {parts}.{}", self.time_outside(timeline, all.time)))
+    }
+
+    /// Whose the time is that is in no phase, as a sentence with a blank before it; nothing where nobody has much of it.
+    fn time_outside(&self, timeline: &Timeline, all: u64) -> String {
+        let functions = outside_by_time(timeline)
+            .into_iter()
+            .map(|(function, totals)| (function, totals.time as f64 / all.max(1) as f64));
+        let functions: Vec<(u32, f64)> = functions.filter(|&(_, part)| part >= MATTERS).take(NAMED).collect();
+        let told: Vec<String> =
+            functions.iter().map(|&(function, part)| format!("{} {}", self.name(function), percent(part))).collect();
+        if told.is_empty() {
+            return String::new();
+        }
+        let waits = match functions.iter().any(|&(function, _)| self.has_parallel_region(function)) {
+            true => ", with what is waited there for threads of parallel regions",
+            false => "",
+        };
+        format!(" Of the time: {}{waits}.", told.join(", "))
+    }
+
+    /// Whether a compiler made functions of its own of the function's OpenMP regions.
+    fn has_parallel_region(&self, function: u32) -> bool {
+        let plain = |name: &str| name.split(['(', ' ']).next().unwrap_or_default().to_owned();
+        let name = plain(self.name(function));
+        let is_its = |other: &str, mark: &str| other.contains(mark) && plain(other).split(mark).next() == Some(&name);
+        self.functions.iter().any(|(other, ..)| OUTLINED.iter().any(|mark| is_its(other, mark)))
     }
 
     /// The width of the first bin, where it has one of its own.
@@ -259,6 +299,18 @@ impl Analysis {
         let header = ["function", "phases", "bins"].into_iter().chain(columns.iter().map(|(name, ..)| *name));
         Table { header: header.map(str::to_owned).collect(), rows: sums.iter().map(row).collect() }
     }
+}
+
+/// What functions did that is in no phase, that of the most time first, and of those with none that of the most effort.
+fn outside_by_time(timeline: &Timeline) -> Vec<(u32, &Totals)> {
+    let mut all: Vec<(u32, &Totals)> = timeline.outside.iter().map(|(&function, totals)| (function, totals)).collect();
+    all.sort_by_key(|(_, totals)| std::cmp::Reverse((totals.time, totals.effort())));
+    all
+}
+
+/// `1 bin`, `2 bins`.
+fn counted(bins: usize) -> String {
+    if bins == 1 { "1 bin".to_owned() } else { format!("{bins} bins") }
 }
 
 /// A column of numbers: its header, the number, and how it is written.
@@ -346,8 +398,20 @@ mod tests {
         let outside = &json["timelines"][0]["outside"];
         assert_eq!(*outside, serde_json::json!({"basic_blocks": 90, "visits": 0, "time_ns": 63, "bytes_sent": 72}));
         let told = analysis.human(false);
-        let expected = "Outside of all phases: 22 % of the basic blocks, 63 % of the time and 45 % of the bytes.\n";
+        let expected = "Outside of all phases: 22 % of the basic blocks, 63 % of the time and 45 % of the bytes. Of the time: dot 63 %.\n";
         assert!(told.contains(expected), "{told}");
+        // Product's 6 blocks of nine bins, dot's 4 blocks, 7 ns and 8 bytes.
+        let by_function = serde_json::json!([
+            {"name": "dot", "function": 1, "basic_blocks": 36, "visits": 0, "time_ns": 63, "bytes_sent": 72},
+            {"name": "product", "function": 0, "basic_blocks": 54, "visits": 0},
+        ]);
+        assert_eq!(json["timelines"][0]["outside_functions"], by_function);
+        // What a compiler made of a region is a function of its own; the one that has the region waits at its end.
+        for outlined in ["dot.omp_outlined_debug__", "dot(int) [clone ._omp_fn.0]"] {
+            analysis.functions[0].0 = outlined.to_owned();
+            let told = analysis.human(false);
+            assert!(told.contains("dot 63 %, with what is waited there for threads of parallel regions.\n"), "{told}");
+        }
     }
 
     /// Twenty bins of product and ten of dot, twice; then forty of product with four tenths of dot each: 1000 blocks, of which dot has 200 in

@@ -26,6 +26,8 @@ pub(super) struct Owners<'a> {
     nodes: &'a [Node],
     /// By bin, the regions that it lies in or next to, by their indices.
     near: Vec<Vec<usize>>,
+    /// The first bin that may belong to one.
+    first: usize,
 }
 
 impl<'a> Owners<'a> {
@@ -37,7 +39,7 @@ impl<'a> Owners<'a> {
             let start = region.bins.start.saturating_sub(1).max(bins.start).min(end);
             near[start..end].iter_mut().for_each(|near| near.push(index));
         }
-        Self { regions, nodes, near }
+        Self { regions, nodes, near, first: bins.start }
     }
 
     /// The regions that cover a bin.
@@ -77,13 +79,11 @@ impl<'a> Owners<'a> {
         std::iter::successors(own.and_then(parent), move |node| parent(node)).map(|node| node.region)
     }
 
-    /// Calls `take` with each piece of a bin that belongs to a region, and the region's index.
-    pub fn each_piece(&self, bins: &[Bin], pieces: Pieces, mut take: impl FnMut(usize, &Part)) {
-        for (at, bin) in bins.iter().enumerate() {
+    /// Calls `take` with each piece of the bins that may belong to a region, and the index of the one that it belongs to.
+    pub fn each_piece(&self, bins: &[Bin], pieces: Pieces, mut take: impl FnMut(Option<usize>, &Part)) {
+        for (at, bin) in bins.iter().enumerate().skip(self.first) {
             for piece in pieces(at, bin) {
-                if let Some(index) = self.of_piece(at, &bin.labels, &piece) {
-                    take(index, &piece.part);
-                }
+                take(self.of_piece(at, &bin.labels, &piece), &piece.part);
             }
         }
     }
@@ -149,7 +149,7 @@ mod tests {
         let regions = [Region { function: 1, bins: 1..4 }];
         let mut blocks = 0;
         Owners::new(&regions, &[], 0..bins.len())
-            .each_piece(&bins, &without_calls, |_, part| blocks += part.totals.blocks);
+            .each_piece(&bins, &without_calls, |index, part| blocks += index.map_or(0, |_| part.totals.blocks));
         assert_eq!(blocks, 1 + 8 + (6 + 4) + 9 + 3);
     }
 
@@ -186,7 +186,12 @@ mod tests {
         let regions = [Region { function: 1, bins: 1..6 }, Region { function: 2, bins: 6..11 }];
         let mut bytes = [0; 2];
         let owners = Owners::new(&regions, &nodes, 0..bins.len());
-        owners.each_piece(&bins, &pieces, |index, part| bytes[index] += part.totals.bytes_sent);
+        let mut outside = 0;
+        owners.each_piece(&bins, &pieces, |index, part| match index {
+            Some(index) => bytes[index] += part.totals.bytes_sent,
+            None => outside += part.totals.bytes_sent,
+        });
+        assert_eq!(outside, 8191 - bytes.iter().sum::<u64>());
         // What function 0 had called counts for the phase only within it, where nothing else says whose it is.
         assert_eq!(bytes, [2 + 4 + 16 + 32 + 64, 128 + 256 + 1024]);
     }

@@ -162,6 +162,8 @@ enum Cause {
     Label,
     /// It is an address without a name.
     Nameless,
+    /// It has no phase, and did not do as much as bins hold that one must have: nobody knows whether it alternates.
+    Little,
 }
 
 impl Analysis {
@@ -229,31 +231,53 @@ impl Analysis {
                 format!(", {} of it in phases of its own{}", percent(found.done.part()), rival.unwrap_or_default())
             }
         };
-        let because = match self.cause(timeline, found.function) {
-            Some(Cause::Alternates) => "since it alternates with others; ".to_owned() + &self.remedy(&found.done),
-            Some(Cause::Rows) => format!(
-                "since it has bins of its own, but seldom the {} in a row of --filter; {}",
-                self.thresholds.filter,
-                self.remedy(&found.done)
-            ),
-            Some(Cause::Share) => {
-                format!("since these would be less than the {} of all bins of --share", percent(self.thresholds.share))
-            }
-            Some(Cause::Label) => format!(
-                "since bins of which it did most have no label: of their {} {} fewer than the {} of --label belong to one function; a lower \
-                 --label gives more bins one",
-                self.thresholds.events,
-                // Compiled counters have no addresses: functions have the events that are their part.
-                if self.engine == "counters" { "events" } else { "most frequent addresses" },
-                self.thresholds.label
-            ),
-            Some(Cause::Nameless) => "since an address without a name stands for itself; --program names those of a program that is not relocated (linked with -no-pie)"
-                    .to_owned(),
-            None => String::new(),
-        };
-        let because = because.trim_end_matches("; ");
+        let because = self.because(timeline, found.function, &found.done);
         let comma = if because.is_empty() { "" } else { ", " };
         format!("{share}{held}{comma}{because}.")
+    }
+
+    /// Why a function's phases hold less than it did there, and what would help, as the end of a sentence; empty where that cannot be told.
+    pub(super) fn because(&self, timeline: &Timeline, function: u32, done: &Done) -> String {
+        let filter = self.thresholds.filter;
+        let (why, remedy) = match self.cause(timeline, function, done) {
+            Some(Cause::Alternates) => ("since it alternates with others".to_owned(), self.remedy(done)),
+            Some(Cause::Rows) => {
+                let why = format!("since it has bins of its own, but seldom the {filter} in a row of --filter");
+                // Inlined functions have no calls, but rows.
+                let labels: Vec<Vec<u32>> = timeline.bins.iter().map(|bin| bin.labels.clone()).collect();
+                let rows = regions(&labels, &Thresholds { filter: 1, share: 0.0, ..self.thresholds });
+                let rows = rows.iter().filter(|row| row.function == function).count() as u64;
+                (why, self.remedy(&Done { visits: done.visits.max(rows), ..*done }))
+            }
+            Some(Cause::Little) => {
+                let why = format!("since all that it did fills fewer than the {filter} bins of --filter");
+                (why, self.remedy(done))
+            }
+            Some(Cause::Share) => {
+                let why = format!(
+                    "since these would be less than the {} of all bins of --share",
+                    percent(self.thresholds.share)
+                );
+                let remedy = self.share_for(timeline, function).map(|share| format!("--share {share} keeps them"));
+                (why, remedy.unwrap_or_default())
+            }
+            Some(Cause::Label) => (
+                format!(
+                    "since bins of which it did most have no label: of their {} {} fewer than the {} of --label belong to one function",
+                    self.thresholds.events,
+                    // Compiled counters have no addresses: functions have the events that are their part.
+                    if self.engine == "counters" { "events" } else { "most frequent addresses" },
+                    self.thresholds.label
+                ),
+                "a lower --label gives more bins one".to_owned(),
+            ),
+            Some(Cause::Nameless) => (
+                "since an address without a name stands for itself".to_owned(),
+                "--program names those of a program that is not relocated (linked with -no-pie)".to_owned(),
+            ),
+            None => return String::new(),
+        };
+        if remedy.is_empty() { why } else { format!("{why}; {remedy}") }
     }
 
     /// Another function whose phases hold at least a fifth of what this one did, as this one's hold of what that did, and the part that they
@@ -273,16 +297,18 @@ impl Analysis {
     }
 
     /// Why a function's phases hold less than it did, where that can be told.
-    fn cause(&self, timeline: &Timeline, function: u32) -> Option<Cause> {
+    fn cause(&self, timeline: &Timeline, function: u32, done: &Done) -> Option<Cause> {
         if self.engine == "gem5" && self.name(function).starts_with("0x") {
             return Some(Cause::Nameless);
         }
         let (mut all, mut own, mut mixed, mut unlabelled) = (0, 0, 0, 0);
+        let mut filled = 0.0;
         for bin in &timeline.bins {
             let Some(part) = bin.parts.iter().find(|part| part.function == function) else { continue };
             let effort = part.totals.effort();
             let whole: u64 = bin.parts.iter().map(|part| part.totals.effort()).sum();
             all += effort;
+            filled += effort as f64 / whole.max(1) as f64;
             if bin.labels.contains(&function) {
                 own += effort;
             } else if bin.labels.is_empty() && 2 * effort > whole {
@@ -291,22 +317,32 @@ impl Analysis {
                 mixed += effort;
             }
         }
+        let found = bins_of(timeline, function, &self.thresholds);
+        let bins_by = |thresholds| bins_of(timeline, function, &thresholds);
+        // A few of its bins that are five in a row by chance are not what it lacks.
+        let labelled = timeline.bins.iter().filter(|bin| bin.labels.contains(&function)).count();
+        let is_share = found == 0 && 2 * bins_by(Thresholds { share: 0.0, ..self.thresholds }) > labelled;
+        if done.phases == 0 && filled < self.thresholds.filter as f64 && !is_share {
+            return Some(Cause::Little);
+        }
         if (own as f64) < RESOLVED * all as f64 {
             let most = |part: u64| 2 * part > all - own;
             let label = most(unlabelled).then_some(Cause::Label);
             return label.or_else(|| most(mixed).then_some(Cause::Alternates));
         }
-        let labels: Vec<Vec<u32>> = timeline.bins.iter().map(|bin| bin.labels.clone()).collect();
-        let bins = |thresholds: Thresholds| -> usize {
-            let regions = regions(&labels, &thresholds);
-            regions.iter().filter(|region| region.function == function).map(|region| region.bins.len()).sum()
-        };
-        let found = bins(self.thresholds);
-        let is_more = |thresholds| bins(thresholds) > found;
-        if is_more(Thresholds { share: 0.0, ..self.thresholds }) {
+        if is_share {
             return Some(Cause::Share);
         }
-        is_more(Thresholds { filter: 1, share: 0.0, ..self.thresholds }).then_some(Cause::Rows)
+        (bins_by(Thresholds { filter: 1, share: 0.0, ..self.thresholds }) > found).then_some(Cause::Rows)
+    }
+
+    /// The largest --share, of two digits, with which a function has phases that is too small a part of all bins for any; nothing where
+    /// it is something else that keeps it from having some.
+    pub(super) fn share_for(&self, timeline: &Timeline, function: u32) -> Option<f64> {
+        let done = done(self, timeline);
+        let is_small = self.cause(timeline, function, done.get(&function)?) == Some(Cause::Share);
+        let own = bins_of(timeline, function, &Thresholds { share: 0.0, ..self.thresholds });
+        is_small.then(|| part_below(own, timeline.bins.len()))
     }
 
     /// What would tell a function's calls apart.
@@ -321,10 +357,30 @@ impl Analysis {
             width if width < least => {
                 "its calls are too short for bins of any width; poise model has its call paths".to_owned()
             }
+            width if width < self.width && done.visits == 1 => format!("--width {width} would give it a phase"),
             width if width < self.width => format!("--width {width} would tell its calls apart"),
             _ => "poise model has its call paths".to_owned(),
         }
     }
+}
+
+/// How many bins the regions of a function have.
+fn bins_of(timeline: &Timeline, function: u32, thresholds: &Thresholds) -> usize {
+    let labels: Vec<Vec<u32>> = timeline.bins.iter().map(|bin| bin.labels.clone()).collect();
+    let regions = regions(&labels, thresholds);
+    regions.iter().filter(|region| region.function == function).map(|region| region.bins.len()).sum()
+}
+
+/// The largest number of two digits of which `all` are no more than `part`, of which there is one at least.
+fn part_below(part: usize, all: usize) -> f64 {
+    let mut places = 1;
+    while part as f64 * 10f64.powi(places) < 10.0 * all as f64 {
+        places += 1;
+    }
+    // What is written in decimals may be a little more than it says.
+    let numbers = (0..=(part as f64 / all as f64 * 10f64.powi(places)) as u32).rev();
+    let written = numbers.map(|number| format!("{number}e-{places}").parse().unwrap_or(0.0));
+    written.into_iter().find(|share: &f64| share * all as f64 <= part as f64).unwrap_or(0.0)
 }
 
 /// A part of one, for people.
@@ -386,6 +442,30 @@ mod tests {
         );
     }
 
+    /// One bin or two, in which functions ran one after the other, or next to nothing ran.
+    #[test]
+    fn a_run_that_is_shorter_than_a_phase_is_told_as_that() {
+        for bins in [&[400][..], &[400, 1000], &[0, 600, 0]] {
+            let analysis = analysis(timeline(bins));
+            let found = analysis.unresolved(&analysis.timelines[0]);
+            let told: Vec<String> = found.iter().map(|f| analysis.told(&analysis.timelines[0], f)).collect();
+            assert!(told.iter().any(|told| told.starts_with("dot has ")), "{told:?}");
+            for told in told {
+                assert!(
+                    told.contains(" no phase, since all that it did fills fewer than the 5 bins of --filter; "),
+                    "{told}"
+                );
+            }
+        }
+        // Its 400 blocks would fill six bins of 66.
+        let short = analysis(timeline(&[400]));
+        let told = short.told(&short.timelines[0], &short.unresolved(&short.timelines[0])[1]);
+        assert!(
+            told.ends_with("its calls are too short for bins of any width; poise model has its call paths."),
+            "{told}"
+        );
+    }
+
     /// Function 0 labels every third bin of the first 30 and function 1 the others; so do 2 and 3 in the last 30.
     #[test]
     fn all_functions_that_take_turns_are_one_sentence() {
@@ -422,9 +502,10 @@ mod tests {
         assert_eq!(
             told(&[vec![0; 90], vec![1000; 10]].concat(), &share),
             [
-                "dot has 10 % of the effort and no phase, since these would be less than the 20 % of all bins of --share."
+                "dot has 10 % of the effort and no phase, since these would be less than the 20 % of all bins of --share; --share 0.1 keeps them."
             ]
         );
+        assert_eq!(told(&[vec![0; 90], vec![1000; 10]].concat(), &Thresholds { share: 0.1, ..defaults }), [""; 0]);
         // Three whole bins each time, 20 times of 13: a call is a bin.
         assert_eq!(
             told(&[vec![0; 10], vec![1000; 3]].concat().repeat(20), &defaults),
@@ -433,9 +514,24 @@ mod tests {
               --width 166 would tell its calls apart."
             ]
         );
+        // Four whole bins each time, and five once: a smaller --share would keep these five alone.
+        let four = [vec![0; 12], vec![1000; 4]].concat();
+        let mostly =
+            told(&[four.repeat(40), vec![0; 12], vec![1000; 5], vec![0; 12], four.repeat(40)].concat(), &defaults);
+        assert!(mostly.len() == 1 && mostly[0].contains("seldom the 5 in a row of --filter"), "{mostly:?}");
         // One function alone, in three bins.
         let alone = told(&[1000; 3], &defaults);
         assert!(alone.len() == 1 && !alone[0].contains("alternates") && alone[0].contains("--filter"), "{alone:?}");
+    }
+
+    #[test]
+    fn a_share_that_is_proposed_is_two_digits_and_no_more_than_there_is() {
+        // 0.07 of 100 is a little more than 7, as numbers are kept.
+        let cases =
+            [(1, 10, 0.1), (7, 100, 0.069), (5, 1234, 0.0040), (999, 1000, 0.99), (3, 3, 1.0), (5, 40_000, 0.00012)];
+        for (part, all, expected) in cases {
+            assert_eq!(part_below(part, all), expected, "{part} of {all}");
+        }
     }
 
     /// Each bin has many turns of both, and a tenth of it more of the one: for twelve bins product, for the next twelve dot.

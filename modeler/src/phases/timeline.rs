@@ -444,6 +444,7 @@ mod tests {
                 thread: 0,
                 bins: widths.iter().map(bin).collect(),
                 phases: Vec::new(),
+                outside: std::collections::BTreeMap::new(),
                 first_apart: false,
             }],
         }

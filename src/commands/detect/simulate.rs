@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use modeler::detect::{Variant, mca};
+use modeler::detect::{Loop, Variant, mca};
 
 use crate::install;
 
@@ -28,7 +28,7 @@ struct Tools {
 pub fn loops(variant: &mut Variant, processor: Option<&str>) {
     let tools = Tools::find(&variant.instruction_set, processor);
     for looked_at in variant.loops.iter_mut().filter(|l| l.refusal.is_empty()).take(MOST) {
-        let schedule = tools.as_ref().map_err(Clone::clone).and_then(|tools| tools.simulate(&looked_at.code));
+        let schedule = tools.as_ref().map_err(Clone::clone).and_then(|tools| tools.simulate(looked_at));
         looked_at.schedule = Some(schedule);
     }
     for looked_at in variant.loops.iter_mut().filter(|l| l.refusal.is_empty() && l.schedule.is_none()) {
@@ -67,9 +67,9 @@ impl Tools {
         })
     }
 
-    fn simulate(&self, code: &[Vec<u8>]) -> Result<mca::Schedule, String> {
+    fn simulate(&self, looked_at: &Loop) -> Result<mca::Schedule, String> {
         let hexadecimal = |bytes: &Vec<u8>| bytes.iter().map(|b| format!("0x{b:02x}")).collect::<Vec<_>>().join(" ");
-        let bytes: Vec<String> = code.iter().map(hexadecimal).collect();
+        let bytes: Vec<String> = looked_at.code.iter().map(hexadecimal).collect();
         let triple = format!("--triple={}", self.triple);
         let mut arguments = vec!["--disassemble", &triple];
         arguments.extend((!self.extensions.is_empty()).then_some(self.extensions));
@@ -78,7 +78,7 @@ impl Tools {
         let json = self.mca(&["-json", "-timeline", &most, "-timeline-max-cycles=0"], &assembly)?;
         let text = self.mca(&["-bottleneck-analysis"], &assembly)?;
         let aliased = self.mca(&["-json", "-noalias=false"], &assembly)?;
-        mca::read(&json, &text, &aliased)
+        mca::read(&json, &text, &aliased, &looked_at.certain)
     }
 
     /// What llvm-mca prints of this assembly.

@@ -141,19 +141,23 @@ fn bitcode_is_instrumented_once() {
     }
 }
 
-/// Compilers make code for GPUs and for the kernel's machine in between, with the same options; the runtime is not there.
+/// Compilers make code for GPUs and for the kernel's machine in between, with the same options; the runtime is not there. It has no noise, either.
 #[test]
 fn code_for_devices_is_left_alone() {
-    let text = "static int sum(int n) { int s = 0; for (int i = 0; i < n; i++) s += i * n; return s; } int first(int n) { return sum(n) + 1; }";
+    let text = "static int mix(int n) { int s = 0; for (int i = 0; i < n; i++) s = s * 3 ^ i; return s; } int first(int n) { return mix(n) + 1; }";
     let bench = Bench::new();
     for (target, is_device) in [("nvptx64-nvidia-cuda", true), ("bpf", true), ("x86_64-linux-gnu", false)] {
-        let assembly = bench.path("code.s");
-        let target = format!("--target={target}");
-        let mut command = bench
-            .counting(&Source { text, language: "c" }, &["-O1", &target, "-S", "-Wno-unused-command-line-argument"]);
-        succeed(command.arg("-o").arg(&assembly));
-        let code = std::fs::read_to_string(assembly).unwrap();
-        assert!(code.contains("first"), "{code}");
-        assert_eq!(code.contains("poise"), !is_device, "{target}: {code}");
+        for noise in ["off", "modes=fp_add64;k=4"] {
+            let assembly = bench.path("code.s");
+            let target = format!("--target={target}");
+            let mut command = bench.counting(
+                &Source { text, language: "c" },
+                &["-O1", &target, "-S", "-Wno-unused-command-line-argument"],
+            );
+            succeed(command.env("POISE_NOISE", noise).arg("-o").arg(&assembly));
+            let code = std::fs::read_to_string(assembly).unwrap();
+            assert!(code.contains("first"), "{code}");
+            assert_eq!(code.contains("poise"), !is_device, "{target} {noise}: {code}");
+        }
     }
 }

@@ -349,9 +349,12 @@ impl<'a> Collected<'a> {
             let place = places[share.path as usize]?;
             Some(Share { place, count, visits, bytes_sent, bytes_received, time, wait_time, ..Share::default() })
         };
-        let bin =
-            |shares: &Vec<recorder::Share>| Bin { shares: shares.iter().filter_map(share).collect(), lines: None };
-        let bins: Vec<Bin> = recorder.bins().iter().map(bin).collect();
+        let bin = |shares: &[recorder::Share]| {
+            let mut found = Vec::with_capacity(shares.len());
+            found.extend(shares.iter().filter_map(share));
+            Bin { shares: found, lines: None }
+        };
+        let bins: Vec<Bin> = recorder.bins(bin);
         (!bins.is_empty()).then_some((recorder.width, Timeline { rank, thread, bins, first_apart: false }))
     }
 

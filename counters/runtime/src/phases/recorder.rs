@@ -205,12 +205,12 @@ impl Recorder {
         }
     }
 
-    /// The bins that are over, and the current one as it is, if there is something in it.
-    pub fn bins(&self) -> Vec<Vec<Share>> {
+    /// What `of` makes of the bins that are over, and of the current one as it is, if there is something in it.
+    pub fn bins<T>(&self, of: impl Fn(&[Share]) -> T) -> Vec<T> {
         let begin = |bin: usize| if bin == 0 { 0 } else { self.ends[bin - 1] };
-        let over = self.ends.iter().enumerate().map(|(bin, &end)| self.shares[begin(bin)..end].to_vec());
+        let over = self.ends.iter().enumerate().map(|(bin, &end)| &self.shares[begin(bin)..end]);
         let current = self.current();
-        over.chain((!current.is_empty()).then_some(current)).collect()
+        over.chain((!current.is_empty()).then_some(&current[..])).map(of).collect()
     }
 
     /// What no bin has yet: what the call paths did that were reached in the current one, then the others.
@@ -338,8 +338,7 @@ mod tests {
         /// Blocks and ticks by bin and path.
         fn bins(&self) -> Vec<Vec<(u32, u64, u64)>> {
             assert!(!self.tree.is_full());
-            let bins = self.recorder.bins();
-            bins.iter().map(|b| b.iter().map(|s| (s.path, s.numbers[0], s.numbers[1])).collect()).collect()
+            self.recorder.bins(|bin| bin.iter().map(|s| (s.path, s.numbers[0], s.numbers[1])).collect())
         }
     }
 
@@ -363,8 +362,8 @@ mod tests {
         // SAFETY: the node is of this test's tree.
         unsafe { (*node).wait_ticks.add(270) };
         thread.recorder.waited(node, 270, 10, 30);
-        let waiting = |bin: &Vec<Share>| bin.iter().map(|share| (share.path, share.numbers[5])).collect::<Vec<_>>();
-        let found: Vec<_> = thread.recorder.bins().iter().map(waiting).collect();
+        let waiting = |bin: &[Share]| bin.iter().map(|share| (share.path, share.numbers[5])).collect::<Vec<_>>();
+        let found = thread.recorder.bins(waiting);
         assert_eq!(found, [vec![(0, 0)], vec![(0, 0), (1, 50)], vec![(1, 100)], vec![(1, 100)], vec![(1, 20)]]);
     }
 
@@ -388,7 +387,7 @@ mod tests {
         thread.run(1, 0, 20);
         assert_eq!(thread.bins(), [vec![(0, 20, 100)], vec![(0, 10, 50), (1, 0, 20)]]);
         thread.recorder.end();
-        assert_eq!(thread.recorder.bins().len(), 2);
+        assert_eq!(thread.recorder.bins(|_| ()).len(), 2);
     }
 
     #[test]

@@ -131,9 +131,7 @@ fn usual(shares: &[f64]) -> (usize, usize) {
 
 /// Blocks that the first thread of each rank executed from `main` on.
 fn effort(run: &At) -> f64 {
-    let mut ranks = BTreeSet::new();
-    let first = run.analysis.timelines.iter().filter(|t| ranks.insert(t.rank));
-    first
+    run.first_threads()
         .map(|t| {
             let binned: u64 = t.alike().1.iter().map(|bin| bin.totals.blocks).sum();
             binned.max(t.phases.iter().map(|phase| phase.totals.blocks).sum())

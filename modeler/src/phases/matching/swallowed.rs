@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{At, listed};
+use crate::phases::Timeline;
 use crate::phases::resolution::{Done, done, percent};
 
 /// Part of a phase's effort from which on what another function did in it matters.
@@ -24,8 +25,7 @@ impl<'a> Run<'a> {
     fn new(at: &'a At) -> Self {
         let mut run =
             Self { at, effort: 0, done: BTreeMap::new(), held: BTreeMap::new(), shared_with: BTreeMap::new() };
-        let mut ranks = BTreeSet::new();
-        for timeline in at.analysis.timelines.iter().filter(|t| ranks.insert(t.rank)) {
+        for timeline in at.first_threads() {
             for (function, done) in done(&at.analysis, timeline) {
                 run.effort += done.effort;
                 run.done.entry(at.analysis.name(function)).or_default().add(&done);
@@ -56,6 +56,26 @@ impl<'a> Run<'a> {
     fn is_small(&self, name: &str) -> bool {
         let is_less = |done: &Done| (done.effort as f64) < self.at.analysis.thresholds.share * self.effort as f64;
         self.done.get(name).is_none_or(|done| done.phases == 0 && is_less(done))
+    }
+
+    /// The number of a function of this name that did something in a thread, and what it did.
+    fn done_by(&self, timeline: &Timeline, name: &str) -> Option<(u32, Done)> {
+        done(&self.at.analysis, timeline).into_iter().find(|(function, _)| self.at.analysis.name(*function) == name)
+    }
+
+    /// Why its phases hold less than a function did, and what would help: of the first rank of which that can be told.
+    fn because(&self, name: &str) -> Option<String> {
+        let of = |timeline: &Timeline| {
+            let (function, done) = self.done_by(timeline, name).filter(|(_, done)| !done.is_resolved())?;
+            Some(self.at.analysis.because(timeline, function, &done)).filter(|because| !because.is_empty())
+        };
+        self.at.first_threads().find_map(of)
+    }
+
+    /// The largest --share with which a function has phases on all ranks where nothing else keeps it from having some.
+    fn share_for(&self, name: &str) -> Option<f64> {
+        let of = |timeline: &Timeline| self.at.analysis.share_for(timeline, self.done_by(timeline, name)?.0);
+        self.at.first_threads().filter_map(of).min_by(f64::total_cmp)
     }
 
     /// What part of the phases of `name` the function `other` did.
@@ -93,6 +113,12 @@ impl<'a> Swallowed<'a> {
         names.into_iter().filter_map(told).collect()
     }
 
+    /// A sentence about functions that have phases in some runs, and none in others of which they are too small a part, with what would
+    /// give them some.
+    pub fn too_small(&self) -> Option<String> {
+        too_small(&self.runs, &self.labels)
+    }
+
     /// A sentence for each function that matters and has no phase in any run.
     pub fn without_phase(&self) -> impl Iterator<Item = String> {
         without_phase(&self.runs, &self.labels)
@@ -109,19 +135,54 @@ fn in_part(runs: &[Run], name: &str) -> Option<String> {
     let blurred: Vec<&Run> = runs.iter().filter(|run| !run.is_resolved(name) && !run.is_small(name)).collect();
     let run = *blurred.iter().min_by(|a, b| a.part(name).total_cmp(&b.part(name)))?;
     let at = &run.at.name;
+    let is_shared = run.done.get(name).is_some_and(Done::is_shared);
     let what = match run.part(name) {
-        _ if run.done.get(name).is_some_and(Done::is_shared) => {
+        _ if is_shared => {
             let other = run.shared_with.get(name).copied().unwrap_or("another function");
-            format!("its phases cover the same bins as those of {other} in {at}")
+            format!("its phases cover the same bins as those of {other} in {at}, where they take turns within bins")
         }
         0.0 => format!("it has phases in other runs and none in {at}"),
         part => format!("its phases hold {} of what it did in {at}", percent(part)),
     };
-    Some(format!(
-        "{name}: {what}, where it alternates with others within bins; they have no model. {}{}",
-        so_in(&blurred, run),
-        remedy(run, name)
-    ))
+    let because = match run.because(name).filter(|_| !is_shared) {
+        Some(because) => format!(", {because}"),
+        None => {
+            Some(remedy(run, name)).filter(|remedy| !remedy.is_empty()).map_or_else(String::new, |r| format!("; {r}"))
+        }
+    };
+    Some(format!("{name}: {what}{because}. They have no model. {}", so_in(&blurred, run)).trim_end().to_owned())
+}
+
+/// Functions that are told in one sentence.
+const NAMED: usize = 4;
+
+fn too_small(runs: &[Run], labels: &BTreeSet<&str>) -> Option<String> {
+    let mut least = f64::INFINITY;
+    let mut told = Vec::new();
+    for &name in labels {
+        let lacking = runs.iter().filter(|run| run.is_small(name));
+        let shares: Vec<(&str, f64)> =
+            lacking.filter_map(|run| Some((run.at.name.as_str(), run.share_for(name)?))).collect();
+        least = shares.iter().fold(least, |least, &(_, share)| least.min(share));
+        let without: Vec<&str> = shares.iter().map(|&(run, _)| run).collect();
+        if !without.is_empty() {
+            told.push(format!("{name} in {}", listed(&without)));
+        }
+    }
+    let more = told.len().saturating_sub(NAMED);
+    told.truncate(NAMED);
+    if more > 0 {
+        told.push(format!("{more} more"));
+    }
+    let names: Vec<&str> = told.iter().map(String::as_str).collect();
+    let now = runs.first()?.at.analysis.thresholds.share;
+    (!names.is_empty()).then(|| {
+        format!(
+            "Less than the {} of all bins that a function's phases must have (--share): {}. With --share {least} they have phases there, too.",
+            percent(now),
+            listed(&names)
+        )
+    })
 }
 
 /// All runs but the one that was named, as a sentence with a blank behind it: who leaves out that one is not to find the next.
