@@ -128,9 +128,8 @@ mod tests {
             // bl; b.ne
             ("00000094e1ffff54", none),
         ];
-        let decoders: [(fn(&[u8], u64) -> Vec<Dataflow>, &[_]); 2] =
-            [(x86::dataflow, &x86_loops), (a64::dataflow, &a64_loops)];
-        for (decode, loops) in decoders {
+        type Decoder = fn(&[u8], u64) -> Vec<Dataflow>;
+        for (decode, loops) in [(x86::dataflow as Decoder, &x86_loops[..]), (a64::dataflow, &a64_loops)] {
             for (hex, expected) in loops {
                 let digits = |pair: &[u8]| u8::from_str_radix(str::from_utf8(pair).unwrap(), 16).unwrap();
                 let code: Vec<u8> = hex.as_bytes().chunks(2).map(digits).collect();
