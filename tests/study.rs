@@ -645,7 +645,11 @@ fn a_run_that_computes_does_not_hang_where_poise_was_stopped() {
     std::thread::sleep(Duration::from_secs(5));
     signal("-CONT");
     assert_eq!(child.wait().unwrap().code(), Some(5));
-    assert_eq!(world.json("s.runs/n1.r1/run.json")["cause"], "time-limit");
+    let record = world.json("s.runs/n1.r1/run.json");
+    assert_eq!(record["cause"], "time-limit");
+    let concerns = record["machine"]["concerns"].as_array().unwrap();
+    let is_told = |concern: &serde_json::Value| concern.as_str().unwrap().starts_with("poise was stopped");
+    assert!(concerns.iter().any(is_told), "{concerns:?}");
 }
 
 #[test]

@@ -82,16 +82,20 @@ impl State {
     }
 
     /// The state around a run that began in this one and needed `cores` cores. `by_wall` says that its clock shows elapsed
-    /// time.
-    pub fn until_now(self, cores: u32, by_wall: bool) -> Conditions {
+    /// time, `was_stopped` that poise did not run all the time.
+    pub fn until_now(self, cores: u32, by_wall: bool, was_stopped: bool) -> Conditions {
         let after = Self::now();
         let all = after.ticks.all.saturating_sub(self.ticks.all);
         let steal = (all > 0).then(|| after.ticks.steal.saturating_sub(self.ticks.steal) as f64 / all as f64);
-        let concerns = concerns(&self, &after, steal, cores, by_wall);
+        let mut concerns = concerns(&self, &after, steal, cores, by_wall);
+        concerns.extend(was_stopped.then(|| STOPPED.to_owned()));
         Conditions { before: self, after, steal, concerns }
     }
 }
 
+/// What is said where poise was stopped, and the run with it or not.
+const STOPPED: &str =
+    "poise was stopped for a while as it ran, as by Ctrl-Z or in a suspended job, which elapsed time may include";
 /// More noise than this share of fixed work's time is worth a word.
 const NOISY: f64 = 0.1;
 /// More difference than this between the probes before and after is worth a word.

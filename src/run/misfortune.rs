@@ -123,6 +123,8 @@ pub struct Ended {
     pub seconds: f64,
     /// Processor time of the program and of all that it has started and waited for.
     pub processor_seconds: f64,
+    /// For how long poise was stopped meanwhile, as by Ctrl-Z, or as a batch system suspends jobs.
+    pub stopped: Duration,
 }
 
 /// How a program ended.
@@ -159,7 +161,8 @@ pub enum End {
 impl Ended {
     /// It could not be started.
     pub fn not_started(why: String) -> Self {
-        Self { how: End::NotStarted(why), left: Vec::new(), out_of_memory: false, seconds: 0.0, processor_seconds: 0.0 }
+        let (how, left) = (End::NotStarted(why), Vec::new());
+        Self { how, left, out_of_memory: false, seconds: 0.0, processor_seconds: 0.0, stopped: Duration::ZERO }
     }
 }
 

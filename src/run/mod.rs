@@ -239,7 +239,8 @@ impl Run {
             Measured::Emulated => emulated::collect(folder, &self.point),
             _ => Ok(()),
         };
-        let machine = machine.map(|before| before.until_now(self.cores, self.clock == Clock::Wall));
+        let was_stopped = !ended.stopped.is_zero();
+        let machine = machine.map(|before| before.until_now(self.cores, self.clock == Clock::Wall, was_stopped));
         let cost = Cost {
             is_started: true,
             started_unix_seconds: started,
@@ -408,7 +409,8 @@ impl Run {
                 // What an interrupted program has printed is kept as well.
                 let written = printed.map_or(Ok(()), Printed::settle).map_err(cannot_write);
                 let ended = ended?;
-                written?;
+                // Where the user has not waited for the disk, that is why.
+                written.or_else(|error| interrupt::check().and(Err(error)))?;
                 Ok(ended)
             }
             // In a study, a command that only this point has is this point's failure.

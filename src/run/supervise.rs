@@ -107,6 +107,8 @@ pub struct Supervised {
     /// Becomes readable when it ends; none where the system has no such thing.
     end: Option<OwnedFd>,
     begun: Instant,
+    /// For how long this process did not come to look.
+    stopped: Duration,
     /// How it ended, when it has.
     finished: Option<Finished>,
 }
@@ -162,7 +164,7 @@ impl Supervised {
     /// A program that was started at `begun`.
     pub fn new(child: Child, folder: Option<PathBuf>, oom_kills: u64, begun: Instant) -> Self {
         let end = end_of(&child);
-        Self { child, folder, oom_kills, end, begun, finished: None }
+        Self { child, folder, oom_kills, end, begun, stopped: Duration::ZERO, finished: None }
     }
 
     /// Waits for the program's end, its time limit, or the user's interruption.
@@ -195,7 +197,9 @@ impl Supervised {
                 self.end(libc::SIGTERM);
                 return Ok(self.ended(how));
             }
+            let paused = Instant::now();
             self.pause();
+            self.stopped += Some(paused.elapsed()).filter(|&time| time > STOPPED).unwrap_or_default();
         }
     }
 
@@ -243,7 +247,7 @@ impl Supervised {
         let (seconds, processor_seconds) =
             self.finished.map_or((self.begun.elapsed().as_secs_f64(), 0.0), |f| (f.seconds, f.processor_seconds));
         let out_of_memory = processes::oom_kills() > self.oom_kills;
-        Ended { how, left, out_of_memory, seconds, processor_seconds }
+        Ended { how, left, out_of_memory, seconds, processor_seconds, stopped: self.stopped }
     }
 
     /// Whether it has ended, and how. The call that tells how also tells what it cost, apart from what runs beside it.
