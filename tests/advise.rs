@@ -114,8 +114,20 @@ fn instructions_are_timed_and_copied_independently() {
     assert_eq!(counts, [1, 2, 3]);
     assert!(found["timings"].as_array().unwrap().iter().all(|t| t["cycles"].as_f64().unwrap() > 0.0), "{found}");
     assert!(world.read("plot.svg").starts_with("<svg"));
+    // `ud1` is defined to be an instruction that no processor has.
+    let arguments = ["bench", "instructions", "ud1 r8, r9", "imul r8, r9", "--independent", "2"];
+    let some = world.poise(arguments).status(5);
+    assert!(some.stderr.contains("does not have `ud1 r8, r9`"), "{}", some.stderr);
+    assert_eq!(some.stdout.lines().filter(|line| line.starts_with("imul r8, r9 ")).count(), 2, "{}", some.stdout);
+    assert!(!some.stdout.contains("ud1"), "{}", some.stdout);
+    let json = world.poise([&arguments[..], &["--format", "json", "--plot", "some.svg"]].concat()).status(5).stdout;
+    let found: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(found["missing"], serde_json::json!(["ud1 r8, r9"]));
+    assert_eq!(found["saturation"].as_array().unwrap().len(), 1, "{found}");
+    assert!(!world.read("some.svg").contains("ud1"));
     for (arguments, expected) in [
-        (&["vfmadd999pd ymm0, ymm1"][..], "refuses"),
+        (&["ud1 r8, r9", "ud1 r10, r11", "--independent", "2"][..], "does not have the instruction `ud1 r8, r9`"),
+        (&["vfmadd999pd ymm0, ymm1"], "refuses"),
         (&["ud2"], "does not have the instruction `ud2`"),
         (&["mov rax, [r8]"], "memory that is not there"),
         (&["jmp 1b"], "leaves the loop"),

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use crate::cli::{GlobalArgs, OutputArgs, OutputFormat};
 use crate::error::{Error, Result};
-use crate::instructions::{Body, Syntax, Timing, independent, saturation, time, undisturbed};
+use crate::instructions::{Body, Syntax, Timing, are_there, independent, saturation, time, undisturbed};
 use crate::output;
 use crate::progress::Progress;
 
@@ -57,9 +57,10 @@ struct Row {
 
 /// Times, prints, draws.
 pub fn instructions(arguments: &InstructionsArgs, global: &GlobalArgs, progress: &Progress) -> Result<()> {
-    let bodies = bodies(arguments)?;
+    let mut bodies = bodies(arguments)?;
     progress.step(&format!("timing {} bodies, each a tenth of a second", bodies.len()));
     let syntax = if arguments.syntax == SyntaxChoice::Att { Syntax::Att } else { Syntax::Intel };
+    leave_out_missing(&mut bodies, syntax)?;
     let list: Vec<Body> = bodies.iter().map(|(_, body)| body.clone()).collect();
     let rows: Vec<Row> = bodies
         .iter()
@@ -73,19 +74,46 @@ pub fn instructions(arguments: &InstructionsArgs, global: &GlobalArgs, progress:
     };
     output::deliver(&text, arguments.output.output.as_deref())?;
     if let Some(path) = &arguments.plot {
-        let series: Vec<(String, Vec<(f64, f64)>)> = arguments
-            .instructions
-            .iter()
-            .enumerate()
+        let curves: Vec<(String, Vec<(f64, f64)>)> = series(arguments, &rows, true)
             .map(|(i, name)| (name.clone(), per_cycle(&rows, i).into_iter().map(|(n, y)| (n as f64, y)).collect()))
             .collect();
-        let picture = lines("independent instructions in flight", "per cycle", &series);
+        let picture = lines("independent instructions in flight", "per cycle", &curves);
         output::deliver_by("--plot", &picture.unwrap_or_default(), path)?;
         if !global.quiet {
             output::say(format!("the plot is {}.", path.display()));
         }
     }
+    let missing: Vec<String> = series(arguments, &rows, false).map(|(_, name)| format!("`{name}`")).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(Error::Partial(format!(
+        "This processor does not have {}; the flags in /proc/cpuinfo say what it has. The others were timed.",
+        missing.join(" and ")
+    )))
+}
+
+/// Leaves out series of instructions that the processor does not have, unless there are no others.
+fn leave_out_missing(bodies: &mut Vec<(usize, Body)>, syntax: Syntax) -> Result<()> {
+    // Each series begins with one of its instruction.
+    let ones = bodies.iter().filter(|(_, body)| body.instructions.len() == 1);
+    let ones: Vec<Body> = ones.map(|(_, body)| body.clone()).collect();
+    if ones.len() > 1 {
+        let are_there = are_there(&ones, syntax)?;
+        bodies.retain(|(series, _)| are_there[*series] || !are_there.contains(&true));
+    }
     Ok(())
+}
+
+/// The series of which something was timed, or nothing was; none where all instructions are one body.
+fn series<'a>(
+    arguments: &'a InstructionsArgs,
+    rows: &'a [Row],
+    are_timed: bool,
+) -> impl Iterator<Item = (usize, &'a String)> {
+    let is_one = move |series: usize| rows.iter().any(|row| row.series == series) == are_timed;
+    let all = arguments.instructions.iter().enumerate().filter(|_| arguments.independent.is_some());
+    all.filter(move |(series, _)| is_one(*series))
 }
 
 /// The bodies and which argument each belongs to.
@@ -137,14 +165,14 @@ fn for_people(arguments: &InstructionsArgs, rows: &[Row]) -> String {
         [name(arguments, r), r.count.to_string()].into_iter().chain(numbers).collect()
     };
     let mut text = table(&Table { header, rows: rows.iter().map(row).collect() });
-    for (series, instruction) in arguments.instructions.iter().enumerate().filter(|_| arguments.independent.is_some()) {
-        let counts = judged(rows, series);
+    for (number, instruction) in series(arguments, rows, true) {
+        let counts = judged(rows, number);
         let most = counts.iter().map(|c| c.1).fold(0.0, f64::max);
         text.push_str(&match saturation(&counts) {
             Some(count) => format!("\n{instruction}: {most:.2} per cycle, reached with {count} in flight.\n"),
             None => format!("\n{instruction}: {most:.2} per cycle, and more in flight may give more.\n"),
         });
-        let left_out = rows.iter().filter(|r| r.series == series).count() - counts.len();
+        let left_out = rows.iter().filter(|r| r.series == number).count() - counts.len();
         if left_out > 0 {
             text.push_str(&format!("Left out of this: {left_out} whose quartiles are more than 10 % apart, since something disturbed them.\n"));
         }
@@ -162,11 +190,11 @@ fn as_json(arguments: &InstructionsArgs, rows: &[Row]) -> String {
     };
     let saturated =
         |(i, text): (usize, &String)| json!({"instruction": text, "in_flight": saturation(&judged(rows, i))});
-    let found: Vec<_> =
-        arguments.instructions.iter().enumerate().filter(|_| arguments.independent.is_some()).map(saturated).collect();
+    let found: Vec<_> = series(arguments, rows, true).map(saturated).collect();
     let file = json!({
         "schema": "counterpoise/instructions", "schema_version": 1,
         "timings": rows.iter().map(entry).collect::<Vec<_>>(), "saturation": found,
+        "missing": series(arguments, rows, false).map(|(_, name)| name).collect::<Vec<_>>(),
     });
     serde_json::to_string_pretty(&file).unwrap_or_default() + "\n"
 }

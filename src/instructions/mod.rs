@@ -84,11 +84,31 @@ pub fn time(bodies: &[Body], syntax: Syntax) -> Result<Vec<Timing>> {
     Ok(timings)
 }
 
+/// For each of `bodies` whether the processor has its instructions.
+///
+/// # Errors
+/// As those of [`time`], but for instructions that the processor does not have.
+pub fn are_there(bodies: &[Body], syntax: Syntax) -> Result<Vec<bool>> {
+    bodies.iter().map(|body| attempt(std::slice::from_ref(body), syntax).map(|ran| ran.is_ok())).collect()
+}
+
 /// Times each of `bodies` hot, one after the other.
 ///
 /// # Errors
 /// This is no x86-64, there is no compiler, the assembler refuses an instruction, or the processor does not have it.
 fn once(bodies: &[Body], syntax: Syntax) -> Result<Vec<Timing>> {
+    attempt(bodies, syntax)?.map_err(|Missing(named)| {
+        Error::Usage(format!(
+            "This processor does not have the instruction `{named}`, or one after it. The flags in /proc/cpuinfo say what it has."
+        ))
+    })
+}
+
+/// The first instruction of a body that the processor cannot execute.
+struct Missing(String);
+
+/// As [`once`], with what the processor does not have told apart from all else that may go wrong.
+fn attempt(bodies: &[Body], syntax: Syntax) -> Result<Result<Vec<Timing>, Missing>> {
     if !cfg!(target_arch = "x86_64") {
         return Err(Error::Usage("Instructions can be timed on x86-64 only.".into()));
     }
@@ -104,10 +124,10 @@ fn once(bodies: &[Body], syntax: Syntax) -> Result<Vec<Timing>> {
         return Err(refused(bodies, &String::from_utf8_lossy(&built.stderr)));
     }
     let ran = Command::new(&binary).output().map_err(|e| Error::cannot_read(&binary, &e))?;
-    if !ran.status.success() {
-        return Err(died(bodies, &ran));
+    if ran.status.success() {
+        return parse(&String::from_utf8_lossy(&ran.stdout), bodies.len()).map(Ok);
     }
-    parse(&String::from_utf8_lossy(&ran.stdout), bodies.len())
+    died(bodies, &ran).map(Err)
 }
 
 fn has_avx() -> bool {
@@ -146,18 +166,16 @@ fn refused(bodies: &[Body], complaint: &str) -> Error {
 }
 
 /// Why the child ended early, with the body that it was at.
-fn died(bodies: &[Body], ran: &Output) -> Error {
+fn died(bodies: &[Body], ran: &Output) -> Result<Missing> {
     let at = String::from_utf8_lossy(&ran.stdout).lines().count();
     let named = bodies.get(at).and_then(|b| b.instructions.first()).map_or("", |i| i.as_str());
     match ran.status.signal() {
-        Some(SIGILL) => Error::Usage(format!(
-            "This processor does not have the instruction `{named}`, or one after it. The flags in /proc/cpuinfo say what it has."
-        )),
-        Some(SIGSEGV) => Error::Usage(format!(
+        Some(SIGILL) => Ok(Missing(named.to_owned())),
+        Some(SIGSEGV) => Err(Error::Usage(format!(
             "`{named}`, or one after it, reads or writes memory that is not there; rsi and rdi point to 64 KiB that are."
-        )),
+        ))),
         signal => {
-            Error::Usage(format!("The program that times `{named}` ended with {}, signal {signal:?}.", ran.status))
+            Err(Error::Usage(format!("The program that times `{named}` ended with {}, signal {signal:?}.", ran.status)))
         }
     }
 }
