@@ -431,8 +431,8 @@ impl Jobs<'_> {
         submissions.into_iter().filter_map(|s| self.submissions[s].job()).collect()
     }
 
-    /// Takes runs out of the queue whose point has failed, but for a leader until all that it waits for has begun: those that
-    /// wait for it would begin before.
+    /// Takes runs out of the queue whose point has failed, but for leaders: those that wait for one would begin before, and Slurm
+    /// 22.05 lets what waits for an array that was cancelled before it began wait until it has forgotten that.
     fn give_up(&mut self, queue: &queue::Queue) -> Result<()> {
         if self.failed.is_empty() {
             return Ok(());
@@ -442,9 +442,7 @@ impl Jobs<'_> {
         self.waiting.retain(|task| {
             let reason = queue.pending(&submissions[task.submission], task.index);
             let leads = task.index == 0 && leaders.contains(&task.submission);
-            let is_unwanted = failed.contains(&task.task.case)
-                && !task.has_begun
-                && reason.is_some_and(|reason| !leads || reason != "Dependency");
+            let is_unwanted = failed.contains(&task.task.case) && !task.has_begun && !leads && reason.is_some();
             if is_unwanted {
                 unwanted.push((task.submission, task.index));
             }
