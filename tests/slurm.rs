@@ -510,7 +510,7 @@ fn jobs_that_may_wait_for_ever_are_told(cluster: &Cluster) {
     let world = on(cluster);
     world.write(
         "s.toml",
-        "executor = \"slurm\"\ncommand = [\"sh\", \"-c\", \"echo $0 >> made\", \"{how}\"]\ncollect = \"elapsed\"\nrepetitions = 2\n\
+        "executor = \"slurm\"\ncommand = [\"sh\", \"-c\", \"echo $0 >> made\", \"{how}\", \"{n}\"]\ncollect = \"elapsed\"\nrepetitions = 2\n\
          [parameters]\nn = [1]\nhow = [\"-k\", \"-H\", \"-wn4\"]\n\
          [slurm]\nsubmit = \"jobs\"\npoll_seconds = 1\noptions = [\"{how}\"]\n",
     );
