@@ -24,6 +24,10 @@ fn studies_run_as_jobs() {
     values_arrive_as_written(&cluster);
     ranks_are_placed_as_asked(&cluster);
     one_repetition_follows_the_other(&cluster);
+    a_repetition_waits_by_as_many_dependencies_as_jobs(&cluster);
+    a_point_that_failed_leaves_the_queue_and_the_order_stays(&cluster);
+    jobs_that_may_wait_for_ever_are_told(&cluster);
+    runs_that_follow_each_other_are_not_told_as_simultaneous(&cluster);
     the_time_left_is_that_of_jobs_beside_each_other(&cluster);
     ranks_of_srun_that_wait_for_each_other_hang(&cluster);
     jobs_outlive_the_call(&cluster);
@@ -405,20 +409,187 @@ fn one_repetition_follows_the_other(cluster: &Cluster) {
             "s.toml",
             &format!(
                 "executor = \"slurm\"\ncommand = [\"sh\", \"-c\", \"echo $0 >> {submit}.made\", \"{{n}}\"]\ncollect = \"elapsed\"\n\
-                 ranks = 4\nrepetitions = 2\n[parameters]\nn = [1, 2, 3]\n[derived]\nnice = \"1000 * n\"\n\
+                 ranks = 4\nrepetitions = 2\n[parameters]\nn = [1, 2, 3, 4]\n[derived]\nnice = \"1000 * floor((n + 1) / 2)\"\n\
                  [slurm]\nsubmit = \"{submit}\"\npoll_seconds = 1\nnodes = 4\noptions = [\"--exclusive\", \"--nice={{nice}}\"]\n{at_once}\n"
             ),
         );
         if submit == "array" {
             let plan = world.poise(["run", "s.toml", "--dry-run"]).status(0).stdout;
-            assert_eq!(plan.matches("    2 array jobs, 2 runs: n").count(), 3, "of each point: {plan}");
+            assert_eq!(plan.matches("    2 array jobs, 4 runs: n").count(), 2, "of each two points: {plan}");
         }
         world.poise(["run", "s.toml", "-o", submit]).status(0);
         let made = world.read(&format!("{submit}.made"));
-        let mut turns: Vec<Vec<&str>> = made.lines().collect::<Vec<_>>().chunks(3).map(<[&str]>::to_vec).collect();
+        let mut turns: Vec<Vec<&str>> = made.lines().collect::<Vec<_>>().chunks(4).map(<[&str]>::to_vec).collect();
         turns.iter_mut().for_each(|turn| turn.sort_unstable());
-        assert_eq!(turns, [["1", "2", "3"], ["1", "2", "3"]], "{submit}: {made}");
+        assert_eq!(turns, [["1", "2", "3", "4"]; 2], "{submit}: {made}");
     }
+}
+
+/// All are held, so that they stay as they were submitted.
+fn a_repetition_waits_by_as_many_dependencies_as_jobs(cluster: &Cluster) {
+    const POINTS: usize = 6;
+    let world = on(cluster);
+    world.write(
+        "s.toml",
+        "executor = \"slurm\"\ncommand = [\"true\", \"{p}\"]\ncollect = \"elapsed\"\nrepetitions = 3\n\
+         [parameters]\np = { from = 1, to = 6, step = 1 }\n\
+         [slurm]\nsubmit = \"jobs\"\npoll_seconds = 1\noptions = [\"--hold\"]\n",
+    );
+    for call in ["first", "second"] {
+        let mut child = world.command(env!("CARGO_BIN_EXE_poise"), ["run", "s.toml"]).spawn().unwrap();
+        let begun = Instant::now();
+        let queue = || cluster.command("squeue", &["--noheader", "--sort=i", "--format=%i|%C|%E"]);
+        while queue().lines().count() < 3 * POINTS {
+            assert!(begun.elapsed() < Duration::from_secs(60), "{}", queue());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let queue = queue();
+        let jobs: Vec<(u32, u32, Vec<u32>)> = queue
+            .lines()
+            .map(|line| {
+                let fields: Vec<&str> = line.split('|').collect();
+                let after =
+                    fields[2].split(',').filter_map(|one| one.strip_prefix("after:")?.split('(').next()?.parse().ok());
+                (fields[0].parse().unwrap(), fields[1].parse().unwrap(), after.collect())
+            })
+            .collect();
+        let numbers: Vec<u32> = jobs.iter().map(|job| job.0).collect();
+        assert!(jobs[..POINTS].iter().all(|job| job.2.is_empty()), "{queue}");
+        for turn in [1, 2] {
+            let at = turn * POINTS;
+            let mut awaited = jobs[at].2.clone();
+            awaited.sort_unstable();
+            assert_eq!(awaited, numbers[at - POINTS..at], "{queue}");
+            assert_eq!(jobs[at].1, 1, "the smallest leads: {queue}");
+            assert!(jobs[at + 1..at + POINTS].iter().all(|job| job.2 == [numbers[at]]), "{queue}");
+        }
+        // What is submitted again waits for those that are there.
+        if call == "first" {
+            let last: Vec<String> = numbers[2 * POINTS..].iter().map(u32::to_string).collect();
+            cluster.command("scancel", &last.iter().map(String::as_str).collect::<Vec<_>>());
+        } else {
+            cluster.command(
+                "scancel",
+                &numbers.iter().map(u32::to_string).collect::<Vec<_>>().iter().map(String::as_str).collect::<Vec<_>>(),
+            );
+        }
+    }
+    cluster.wait_until_idle();
+}
+
+/// Every job takes the whole cluster. The smallest point, whose later runs lead their repetitions, fails, and so does the largest.
+fn a_point_that_failed_leaves_the_queue_and_the_order_stays(cluster: &Cluster) {
+    let world = on(cluster);
+    for submit in ["jobs", "array"] {
+        world.write(
+            "s.toml",
+            &format!(
+                "executor = \"slurm\"\ncommand = [\"sh\", \"-c\", \"echo $0 >> {submit}.made; sleep 2; test $0 != 2 -a $0 != 5\", \"{{p}}\"]\n\
+                 collect = \"elapsed\"\nrepetitions = 2\n[parameters]\np = [2, 3, 4, 5]\n\
+                 [slurm]\nsubmit = \"{submit}\"\npoll_seconds = 1\nnodes = 4\noptions = [\"--exclusive\"]\n"
+            ),
+        );
+        let ran = world.poise(["run", "s.toml", "-o", submit]).status(5);
+        assert!(ran.stdout.contains("4 runs are complete"), "{}", ran.stdout);
+        let made = world.read(&format!("{submit}.made"));
+        assert_eq!(made.lines().filter(|&p| p == "5").count(), 1, "{submit}: {made}");
+        assert!(!world.path(&format!("{submit}/p5.r2")).exists());
+        let others: Vec<&str> = made.lines().filter(|p| ["3", "4"].contains(p)).collect();
+        let mut turns: Vec<Vec<&str>> = others.chunks(2).map(<[&str]>::to_vec).collect();
+        turns.iter_mut().for_each(|turn| turn.sort_unstable());
+        assert_eq!(turns, [["3", "4"], ["3", "4"]], "{submit}: {made}");
+        let first: Vec<&str> = made.lines().take(4).collect();
+        assert!(["2", "5"].iter().all(|p| first.contains(p)), "the second repetition began after the first: {made}");
+    }
+}
+
+/// What somebody holds (`sbatch -H`), and what wants a node that is away.
+fn jobs_that_may_wait_for_ever_are_told(cluster: &Cluster) {
+    let world = on(cluster);
+    world.write(
+        "s.toml",
+        "executor = \"slurm\"\ncommand = [\"sh\", \"-c\", \"echo $0 >> made\", \"{how}\", \"{n}\"]\ncollect = \"elapsed\"\nrepetitions = 2\n\
+         [parameters]\nn = [1]\nhow = [\"-k\", \"-H\", \"-wn4\"]\n\
+         [slurm]\nsubmit = \"jobs\"\npoll_seconds = 1\noptions = [\"{how}\"]\n",
+    );
+    cluster.command("scontrol", &["update", "NodeName=n4", "State=DRAIN", "Reason=repair"]);
+    let mut command = world.command(env!("CARGO_BIN_EXE_poise"), ["run", "s.toml", "--format", "json"]);
+    let mut child = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let mut events = std::io::BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let mut note = || {
+        let note = events.find(|line| line.contains("\"event\":\"note\"")).unwrap();
+        let note: serde_json::Value = serde_json::from_str(&note).unwrap();
+        note["text"].as_str().unwrap().to_owned()
+    };
+    let told = [note(), note()];
+    let of = |reason: &str| told.iter().find(|text| text.contains(reason)).unwrap_or_else(|| panic!("{told:?}"));
+    let (held, away) = (of(": JobHeldUser. "), of("ReqNodeNotAvail"));
+    assert!(away.contains("Later repetitions of all points wait with them. `scancel "), "{away}");
+    let between = |text: &str, from: &str, to: &str| {
+        let (_, rest) = text.split_once(from).unwrap_or_else(|| panic!("{text}"));
+        rest.split_once(to).unwrap_or_else(|| panic!("{text}")).0.to_owned()
+    };
+    let begun = Instant::now();
+    while world.path("made").metadata().map_or(0, |file| file.len()) < 3 {
+        assert!(begun.elapsed() < Duration::from_secs(60), "{}", cluster.command("squeue", &[]));
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    assert_eq!(world.read("made"), "-k\n", "the second repetition waits");
+    for job in between(held, "`scontrol release ", "` lets them begin").split(' ') {
+        cluster.command("scontrol", &["release", job]);
+    }
+    cluster.command("scancel", &[&between(away, "`scancel ", "` gives their runs up")]);
+    let begun = Instant::now();
+    while world.read("made").lines().count() < 4 {
+        assert!(begun.elapsed() < Duration::from_secs(60), "{}", cluster.command("squeue", &[]));
+        // The second repetition, where it was not held yet.
+        for line in cluster.command("squeue", &["--noheader", "--format=%i|%r"]).lines() {
+            if let Some((job, "JobHeldUser")) = line.split_once('|') {
+                cluster.command("scontrol", &["release", job]);
+            }
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    cluster.command("scontrol", &["update", "NodeName=n4", "State=RESUME"]);
+    events.for_each(drop);
+    assert_eq!(child.wait().unwrap().code(), Some(5));
+    let record = world.json("s.runs/how=-wn4/n1.r1/run.json");
+    assert_eq!(record["cause"], "killed-by-launcher", "{record}");
+    let record = world.json("s.runs/how=-wn4/n1.r2/run.json");
+    assert_eq!(record["status"], "complete", "its job was cancelled, which says nothing of the point: {record}");
+
+    // A dependency of the user's own that nothing can satisfy any more.
+    let dead = cluster.command("sbatch", &["--parsable", "--output=/dev/null", "--wrap", "exit 1"]);
+    cluster.wait_until_idle();
+    world.write(
+        "s.toml",
+        &format!(
+            "executor = \"slurm\"\ncommand = [\"true\", \"{{n}}\"]\ncollect = \"elapsed\"\n[parameters]\nn = [1]\n\
+             [slurm]\npoll_seconds = 1\noptions = [\"--dependency=afterok:{dead}\"]\n"
+        ),
+    );
+    world.poise(["run", "s.toml", "-o", "never"]).status(5);
+    let record = world.json("never/n1.r1/run.json");
+    assert_eq!(record["cause"], "cannot-start", "{record}");
+    assert!(record["reason"].as_str().unwrap().contains("would never start it: DependencyNeverSatisfied."), "{record}");
+}
+
+/// Every job takes the whole cluster and ends at once.
+fn runs_that_follow_each_other_are_not_told_as_simultaneous(cluster: &Cluster) {
+    let world = on(cluster);
+    world.write(
+        "s.toml",
+        "executor = \"slurm\"\ncommand = [\"true\", \"{n}\"]\ncollect = \"elapsed\"\nranks = 1\n\
+         [parameters]\nn = { from = 1, to = 8, step = 1 }\n\
+         [slurm]\nsubmit = \"jobs\"\npoll_seconds = 1\nnodes = 1\noptions = [\"--exclusive\", \"--nodelist=n1\"]\n",
+    );
+    let ran = world.poise(["run", "s.toml", "--format", "json"]).status(0);
+    let events = ran.stdout.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let kinds: Vec<String> = events.map(|event| event["event"].as_str().unwrap().to_owned()).collect();
+    let runs: Vec<&str> = kinds.iter().map(String::as_str).filter(|kind| ["run", "ended"].contains(kind)).collect();
+    assert_eq!(runs, ["run", "ended"].repeat(8), "one after the other");
 }
 
 /// Six runs that end when all have begun.

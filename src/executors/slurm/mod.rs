@@ -62,6 +62,13 @@ const AWAY: &str = "Slurm's controller does not answer; waiting.";
 const SLOW: &str = "Slurm's controller has not answered for 5 s; waiting.";
 /// How long the file system may take to show what a finished job has written.
 const PATIENCE: Duration = Duration::from_secs(15);
+/// One looks for finished runs this often, or less often where looking takes more than a tenth of the time, as for thousands
+/// of runs on a busy file system.
+const LOOK: Duration = Duration::from_millis(500);
+/// For so many jobs one job waits itself; for more than that another one waits before it.
+const MOST_AWAITED: usize = 1000;
+/// So many jobs are named where something is said of them.
+const MOST_NAMED: usize = 8;
 
 /// One task that is in the queue.
 struct Waiting<'a> {
@@ -71,8 +78,29 @@ struct Waiting<'a> {
     index: usize,
     /// Whether it has been seen to run.
     has_begun: bool,
+    /// Whether that has been told.
+    is_told: bool,
     /// Since when the queue no longer has it.
     gone: Option<Instant>,
+}
+
+/// The repetition of which jobs are being submitted, in interleaved order. All of them wait until all jobs of the repetition
+/// before have begun. One of them, its leader, waits for those, and the others wait for the leader: as many dependencies as
+/// jobs, and not as many as pairs.
+#[derive(Default)]
+struct Turn {
+    repetition: u32,
+    /// Submissions of the repetition before for which no job waits yet.
+    before: Vec<usize>,
+    /// The submission whose first task leads.
+    leader: Option<usize>,
+}
+
+/// Jobs that wait for one reason that time alone may not cure.
+#[derive(Default)]
+struct Stuck {
+    submissions: BTreeSet<usize>,
+    repetitions: BTreeSet<u32>,
 }
 
 /// The jobs of one round.
@@ -86,6 +114,15 @@ struct Jobs<'a> {
     waiting: Vec<Waiting<'a>>,
     /// What is to be submitted: each entry a job or an array of them.
     held: VecDeque<(Geometry, Vec<usize>)>,
+    turn: Turn,
+    /// The submissions that lead or have led, whose first tasks others wait for.
+    leaders: BTreeSet<usize>,
+    /// Cases that have failed and would again.
+    failed: BTreeSet<usize>,
+    /// For which reasons jobs waited that time alone may not cure when it was last looked, and of which that has been told, with
+    /// the first repetition that waited then.
+    stuck: BTreeSet<String>,
+    told_stuck: BTreeSet<(String, Option<u32>)>,
     /// Whether the cluster takes no more jobs until some have ended.
     is_crowded: bool,
     /// Whether the controller did not answer, or not soon, when it was last asked, which has been told then.
@@ -122,6 +159,11 @@ pub fn execute(
         submissions,
         waiting: Vec::new(),
         held: VecDeque::new(),
+        turn: Turn::default(),
+        leaders: BTreeSet::new(),
+        failed: BTreeSet::new(),
+        stuck: BTreeSet::new(),
+        told_stuck: BTreeSet::new(),
         is_crowded: false,
         is_silent,
     };
@@ -148,12 +190,11 @@ impl Jobs<'_> {
                 continue;
             }
             match queued(&self.submissions, alive, task, run) {
-                Some((submission, index)) => {
-                    self.waiting.push(Waiting { task, run, submission, index, has_begun: false, gone: None })
-                }
+                Some((submission, index)) => self.waiting.push(Waiting::of(task, run, submission, index)),
                 None => fresh.push(i),
             }
         }
+        self.leaders = first_of_each_repetition(&self.waiting);
         let longest = match self.place.submit {
             Submit::Array if fresh.len() > 1 => queue::longest_array(),
             Submit::Array | Submit::Jobs => 1,
@@ -179,19 +220,23 @@ impl Jobs<'_> {
                 tell(Step::Waits)?;
                 looked = Some(Instant::now());
             }
-            let before = self.waiting.len();
+            let (before, begun) = (self.waiting.len(), Instant::now());
             self.settle(queue.as_ref(), tell)?;
+            let took = begun.elapsed();
+            if let Some(queue) = &queue {
+                self.give_up(queue)?;
+            }
             if self.waiting.len() < before || self.waiting.is_empty() && is_due {
                 // A job whose run has ended may still count for a moment.
                 let has_own = !self.waiting.is_empty() || queue.as_ref().is_none_or(queue::Queue::has_any);
                 self.submit(has_own, tell)?;
             }
-            pause(Duration::from_millis(500), self.waiting.is_empty() && self.held.is_empty())?;
+            pause(LOOK.max(poll.min(9 * took)), self.waiting.is_empty() && self.held.is_empty())?;
         }
         Ok(())
     }
 
-    /// The queue, if Slurm can be asked. Tells which runs have begun since, and how many have not.
+    /// The queue, if Slurm can be asked. Tells how many runs have not begun, and why.
     fn look(&mut self, tell: &mut dyn FnMut(Step) -> Result<bool>) -> Result<Option<queue::Queue>> {
         let used: BTreeSet<usize> = self.waiting.iter().map(|w| w.submission).collect();
         // What holds the rest back may be any of ours.
@@ -211,33 +256,71 @@ impl Jobs<'_> {
         };
         self.is_silent = is_slow;
         let mut reasons = BTreeSet::new();
+        let mut stuck: BTreeMap<String, Stuck> = BTreeMap::new();
         let mut pending: usize = self.held.iter().map(|(_, chunk)| chunk.len()).sum();
         if pending > 0 {
             reasons.insert("submit limit");
         }
-        for task in &mut self.waiting {
-            match queue.pending(&self.submissions[task.submission], task.index) {
-                Some(reason) => {
-                    pending += 1;
-                    reasons.insert(reason);
-                }
-                None if !task.has_begun && queue.has(&self.submissions[task.submission], task.index) => {
-                    task.has_begun = true;
-                    tell(Step::Starts(task.task))?;
-                }
-                None => {}
+        for task in &self.waiting {
+            let submission = &self.submissions[task.submission];
+            let Some(reason) = queue.pending(submission, task.index) else { continue };
+            pending += 1;
+            reasons.insert(reason);
+            if queue::may_last(reason) {
+                // Behind a comma are the nodes, which come and go.
+                let reason = reason.split(',').next().unwrap_or(reason);
+                let stuck = stuck.entry(reason.to_owned()).or_default();
+                stuck.submissions.insert(task.submission);
+                stuck.repetitions.insert(task.task.repetition);
             }
         }
         let reasons: Vec<&str> = reasons.into_iter().collect();
         tell(Step::Pending(pending, reasons.join(", ")))?;
+        self.tell_stuck(&stuck, tell)?;
         Ok(Some(queue))
+    }
+
+    /// Says, once for each reason that lasts from one look to the next and each repetition, which jobs wait for what time alone may
+    /// not cure, and what the user can do.
+    fn tell_stuck(
+        &mut self,
+        stuck: &BTreeMap<String, Stuck>,
+        tell: &mut dyn FnMut(Step) -> Result<bool>,
+    ) -> Result<()> {
+        let open = self.waiting.iter().map(|waiting| waiting.task.repetition);
+        let last = open.max().filter(|_| self.study.order == Order::Interleaved);
+        for (reason, waits) in stuck.iter().filter(|(reason, _)| self.stuck.contains(*reason)) {
+            let first = waits.repetitions.first().copied();
+            if !self.told_stuck.insert((reason.clone(), first)) {
+                continue;
+            }
+            let is_awaited = last > first;
+            let with_them = if is_awaited { " Later repetitions of all points wait with them." } else { "" };
+            let jobs = waits.submissions.iter().take(MOST_NAMED).filter_map(|&s| self.submissions[s].job());
+            let named = jobs.collect::<Vec<_>>().join(" ");
+            let more = if waits.submissions.len() > MOST_NAMED { " and others" } else { "" };
+            let release = match queue::is_held(reason) {
+                true => format!("`scontrol release {named}` lets them begin, "),
+                false => String::new(),
+            };
+            tell(Step::Note(&format!(
+                "Slurm does not begin jobs ({named}{more}), perhaps for long: {reason}.{with_them} {release}`scancel {named}` gives \
+                 their runs up."
+            )))?;
+        }
+        self.stuck = stuck.keys().cloned().collect();
+        Ok(())
     }
 
     /// Submits until nothing is left or the cluster takes no more for now. Where it takes none and none of ours is there
     /// whose end could change that, this is an error.
     fn submit(&mut self, has_own: bool, tell: &mut dyn FnMut(Step) -> Result<bool>) -> Result<()> {
-        while let Some((geometry, chunk)) = self.held.pop_front() {
+        while let Some((geometry, mut chunk)) = self.held.pop_front() {
             interrupt::check()?;
+            chunk.retain(|&i| !self.failed.contains(&self.tasks[i].case));
+            if chunk.is_empty() {
+                continue;
+            }
             let items = chunk.iter().map(|&i| item(&self.results, &self.tasks[i], &self.runs[i])).collect();
             let submission = Submission::write(&self.results.join(FOLDER), items, self.place)?;
             let after = self.jobs_before(&geometry, self.tasks[chunk[0]].repetition);
@@ -266,16 +349,10 @@ impl Jobs<'_> {
                 self.is_silent = is_slow;
                 let number = self.submissions.len();
                 let (tasks, runs) = (self.tasks, self.runs);
-                let waiting = |(index, &i): (usize, &usize)| Waiting {
-                    task: &tasks[i],
-                    run: &runs[i],
-                    submission: number,
-                    index,
-                    has_begun: false,
-                    gone: None,
-                };
+                let waiting = |(index, &i): (usize, &usize)| Waiting::of(&tasks[i], &runs[i], number, index);
                 self.waiting.extend(chunk.iter().enumerate().map(waiting));
                 self.submissions.push(submission);
+                self.was_taken(number);
                 continue;
             };
             submission.forget();
@@ -314,32 +391,77 @@ impl Jobs<'_> {
     /// What another job or array waits for: in interleaved order until the jobs of the repetition before have begun, whatever
     /// priorities the cluster gives them; and where `at_once` is given, until arrays of the same size have ended, so that it
     /// holds for them together.
-    fn jobs_before(&self, geometry: &Geometry, repetition: u32) -> After {
-        let jobs = |is_before: &dyn Fn(&Task) -> bool| {
-            let before = self.waiting.iter().filter(|waiting| is_before(waiting.task));
-            let submissions: BTreeSet<usize> = before.map(|waiting| waiting.submission).collect();
-            submissions.into_iter().filter_map(|s| self.submissions[s].job()).collect::<Vec<_>>()
-        };
+    fn jobs_before(&mut self, geometry: &Geometry, repetition: u32) -> After {
         let mut after = After::default();
         if self.study.order == Order::Interleaved {
-            let earlier = self.waiting.iter().map(|waiting| waiting.task.repetition).filter(|&r| r < repetition);
-            let last = earlier.max();
-            after.begins = jobs(&|task| Some(task.repetition) == last);
+            if self.turn.repetition != repetition {
+                let open = || self.waiting.iter().filter(|task| !task.has_begun && task.task.repetition < repetition);
+                let last = open().map(|task| task.task.repetition).max();
+                let before = open().filter(|task| Some(task.task.repetition) == last).map(|task| task.submission);
+                let before: BTreeSet<usize> = before.collect();
+                self.turn = Turn { repetition, before: before.into_iter().collect(), leader: None };
+            }
+            let awaited: BTreeSet<usize> = self.turn.before.iter().take(MOST_AWAITED).copied().collect();
+            after.begins = self.jobs(&|task| !task.has_begun && awaited.contains(&task.submission));
+            let leads = |task: &&Waiting| Some(task.submission) == self.turn.leader && task.index == 0;
+            let leader = self.waiting.iter().find(leads).filter(|task| !task.has_begun);
+            after.begins.extend(leader.and_then(|task| queue::task_id(&self.submissions[task.submission], 0)));
         }
         if self.place.at_once.is_some() && self.place.submit == Submit::Array {
             let of = |task: &Task| Geometry::of(self.study, self.place, &self.study.cases[task.case]);
-            after.ends = jobs(&|task| of(task) == *geometry);
+            after.ends = self.jobs(&|waiting| of(waiting.task) == *geometry);
         }
         after
     }
 
-    /// Takes from the waiting tasks those that have ended, and tells before which have begun.
-    fn settle(&mut self, queue: Option<&queue::Queue>, tell: &mut dyn FnMut(Step) -> Result<bool>) -> Result<()> {
-        for task in self.waiting.iter_mut().filter(|task| !task.has_begun) {
-            task.has_begun = self.submissions[task.submission].has_output(task.index);
-            if task.has_begun {
-                tell(Step::Starts(task.task))?;
+    /// Slurm has taken a submission that waits for what [`Jobs::jobs_before`] says. Where that is jobs of the repetition before, it
+    /// leads those that follow.
+    fn was_taken(&mut self, submission: usize) {
+        if !self.turn.before.is_empty() {
+            self.turn.before.drain(..self.turn.before.len().min(MOST_AWAITED));
+            self.turn.leader = Some(submission);
+            self.leaders.insert(submission);
+        }
+    }
+
+    /// The jobs of some of those that wait.
+    fn jobs(&self, are: &dyn Fn(&Waiting) -> bool) -> Vec<String> {
+        let of = self.waiting.iter().filter(|waiting| are(waiting));
+        let submissions: BTreeSet<usize> = of.map(|waiting| waiting.submission).collect();
+        submissions.into_iter().filter_map(|s| self.submissions[s].job()).collect()
+    }
+
+    /// Takes runs out of the queue whose point has failed, but for leaders: those that wait for one would begin before, and Slurm
+    /// 22.05 lets what waits for an array that was cancelled before it began wait until it has forgotten that.
+    fn give_up(&mut self, queue: &queue::Queue) -> Result<()> {
+        if self.failed.is_empty() {
+            return Ok(());
+        }
+        let mut unwanted = Vec::new();
+        let (submissions, leaders, failed) = (&self.submissions, &self.leaders, &self.failed);
+        self.waiting.retain(|task| {
+            let reason = queue.pending(&submissions[task.submission], task.index);
+            let leads = task.index == 0 && leaders.contains(&task.submission);
+            let is_unwanted = failed.contains(&task.task.case) && !task.has_begun && !leads && reason.is_some();
+            if is_unwanted {
+                unwanted.push((task.submission, task.index));
             }
+            !is_unwanted
+        });
+        queue::cancel_all(unwanted.iter().map(|&(s, index)| (&self.submissions[s], index)));
+        interrupt::check()
+    }
+
+    /// Takes from the waiting tasks those that have ended, and tells which have begun.
+    fn settle(&mut self, queue: Option<&queue::Queue>, tell: &mut dyn FnMut(Step) -> Result<bool>) -> Result<()> {
+        // Looked at before the ends and told after them: what could begin only when another had ended is not told as if both
+        // had run at the same time.
+        for task in self.waiting.iter_mut().filter(|task| !task.has_begun) {
+            let submission = &self.submissions[task.submission];
+            let runs = |queue: &queue::Queue| {
+                queue.has(submission, task.index) && queue.pending(submission, task.index).is_none()
+            };
+            task.has_begun = queue.is_some_and(runs) || submission.has_output(task.index);
         }
         let mut at = 0;
         while at < self.waiting.len() {
@@ -348,12 +470,19 @@ impl Jobs<'_> {
                 Some((outcome, is_of_run)) => {
                     let ended = self.waiting.remove(at);
                     // It may have been too short to be seen in the queue.
-                    if is_of_run && !ended.has_begun {
+                    if (is_of_run || ended.has_begun) && !ended.is_told {
                         tell(Step::Starts(ended.task))?;
+                    }
+                    if matches!(&outcome, Outcome::Failed { cause, .. } if !is_of_cluster(*cause)) {
+                        self.failed.insert(ended.task.case);
                     }
                     tell(Step::Ended(ended.task, outcome))?;
                 }
             }
+        }
+        for task in self.waiting.iter_mut().filter(|task| task.has_begun && !task.is_told) {
+            task.is_told = true;
+            tell(Step::Starts(task.task))?;
         }
         Ok(())
     }
@@ -367,7 +496,7 @@ impl Jobs<'_> {
         }
         let refused = |outcome: Outcome| Some((outcome, false));
         if let Some(queue) = queue {
-            if let Some(reason) = queue.never_starts(submission, task.index) {
+            if let Some((cause, reason)) = queue.never_starts(submission, task.index) {
                 queue::cancel(submission, task.index);
                 // What an interruption ended tells nothing of the run.
                 interrupt::check()?;
@@ -375,7 +504,7 @@ impl Jobs<'_> {
                 let (limit, is_time) = (self.study.time_limit, reason.contains("TimeLimit"));
                 let time = if is_time { geometry.time_asked(limit) } else { String::new() };
                 let reason = reason + &geometry.asked(self.place, limit) + &time;
-                return task.run.refuse(&task.task.folder, Cause::TooManyRanks, reason).map(refused);
+                return task.run.refuse(&task.task.folder, cause, reason).map(refused);
             }
             task.gone = if queue.has(submission, task.index) { None } else { task.gone.or(Some(Instant::now())) };
         }
@@ -392,6 +521,28 @@ impl Jobs<'_> {
         let used: BTreeSet<usize> = self.waiting.iter().map(|w| w.submission).collect();
         say_they_stay(used.into_iter().filter_map(|s| self.submissions[s].job()));
     }
+}
+
+impl<'a> Waiting<'a> {
+    /// A task that has just been found or put in the queue.
+    fn of(task: &'a Task, run: &'a Run, submission: usize, index: usize) -> Self {
+        Self { task, run, submission, index, has_begun: false, is_told: false, gone: None }
+    }
+}
+
+/// The submissions that lead, where earlier calls have submitted: those of each repetition's first jobs.
+fn first_of_each_repetition(waiting: &[Waiting]) -> BTreeSet<usize> {
+    let mut first: BTreeMap<u32, usize> = BTreeMap::new();
+    for task in waiting {
+        let known = first.entry(task.task.repetition).or_insert(task.submission);
+        *known = task.submission.min(*known);
+    }
+    first.into_values().collect()
+}
+
+/// Whether a run failed by what happened to its job or its node, so that others of its point need not.
+fn is_of_cluster(cause: Cause) -> bool {
+    matches!(cause, Cause::NodeFailed | Cause::KilledByLauncher)
 }
 
 fn say_they_stay(jobs: impl Iterator<Item = String>) {
@@ -465,7 +616,8 @@ fn item(results: &Path, task: &Task, run: &Run) -> Item {
 }
 
 /// What is submitted together: runs, each of a case and a repetition, as arrays of at most so many that ask the cluster for
-/// the same. They follow each other as they are to begin: in interleaved order no array has runs of two repetitions.
+/// the same. They follow each other as they are to begin: in interleaved order no array has runs of two repetitions, and of
+/// each after the first the smallest comes first, since the others wait for it.
 fn together(study: &Study, place: &SlurmPlace, longest: usize, runs: &[(usize, u32)]) -> Vec<(Geometry, Vec<usize>)> {
     let geometry = |i: usize| Geometry::of(study, place, &study.cases[runs[i].0]);
     let mut turns: BTreeMap<u32, Vec<(Geometry, Vec<usize>)>> = BTreeMap::new();
@@ -476,6 +628,11 @@ fn together(study: &Study, place: &SlurmPlace, longest: usize, runs: &[(usize, u
             Some((_, members)) => members.push(i),
             None => turn.push((own, vec![i])),
         }
+    }
+    let cores = |(_, members): &(Geometry, Vec<usize>)| study.cores(&study.cases[runs[members[0]].0]).1;
+    for (_, turn) in turns.iter_mut().filter(|(repetition, _)| **repetition > 1) {
+        let smallest = (0..turn.len()).min_by_key(|&i| cores(&turn[i]));
+        turn[..=smallest.unwrap_or(0)].rotate_right(1);
     }
     turns.into_values().flatten().collect()
 }

@@ -97,24 +97,44 @@ impl Queue {
     }
 
     /// Why a task waits for ever, if it does: the cluster is too small for it, a limit per job is too low, or it is not allowed at all.
-    pub fn never_starts(&self, submission: &Submission, index: usize) -> Option<String> {
-        const NEVER: [&str; 7] = [
-            "PartitionNodeLimit",
-            "PartitionTimeLimit",
-            "PartitionConfig",
-            "BadConstraints",
-            "PerJob",
-            "InvalidQOS",
-            "InvalidAccount",
-        ];
-        let entry = self.entries.get(&(submission.name.clone(), index))?;
-        let never = entry.state == "PENDING" && NEVER.iter().any(|reason| entry.reason.contains(reason));
-        never.then(|| format!("Slurm would never start it: {}.", entry.reason))
+    pub fn never_starts(&self, submission: &Submission, index: usize) -> Option<(Cause, String)> {
+        let reason = self.pending(submission, index)?;
+        never(reason).map(|cause| (cause, format!("Slurm would never start it: {reason}.")))
     }
 }
 
+/// What a run's failure is called whose job waits for ever, if this reason says that it does.
+fn never(reason: &str) -> Option<Cause> {
+    const TOO_LARGE: [&str; 4] = ["PartitionNodeLimit", "PartitionConfig", "BadConstraints", "PerJob"];
+    const REFUSED: [&str; 4] = ["PartitionTimeLimit", "InvalidQOS", "InvalidAccount", "DependencyNeverSatisfied"];
+    let is = |words: &[&str]| words.iter().any(|word| reason.contains(word));
+    match () {
+        () if is(&REFUSED) => Some(Cause::CannotStart),
+        () if is(&TOO_LARGE) => Some(Cause::TooManyRanks),
+        () => None,
+    }
+}
+
+/// Whether a job that waits for this reason may wait until somebody acts: it is held, its nodes are gone, its partition is
+/// closed, or the account has no time left.
+pub fn may_last(reason: &str) -> bool {
+    const GONE: [&str; 5] =
+        ["PartitionDown", "PartitionInactive", "NodeDown", "ReservationDeleted", "Reservation_Deleted"];
+    // Slurm's own plans for other jobs pass.
+    let is_gone = reason.starts_with("ReqNodeNotAvail") && !reason.contains("May be reserved");
+    let is_spent = reason.contains("Minutes") && !reason.contains("RunMinutes");
+    never(reason).is_none()
+        && (is_held(reason) || is_gone || is_spent || GONE.iter().any(|words| reason.contains(words)))
+}
+
+/// Whether this reason is that somebody, or Slurm after failures of its own, holds a job.
+pub fn is_held(reason: &str) -> bool {
+    // `JobHeldUser`, `launch failed requeued held`.
+    reason.to_lowercase().contains("held")
+}
+
 /// The name by which Slurm knows a task.
-fn task_id(submission: &Submission, index: usize) -> Option<String> {
+pub fn task_id(submission: &Submission, index: usize) -> Option<String> {
     let job = submission.job()?;
     Some(if submission.items.len() > 1 { format!("{job}_{index}") } else { job })
 }
@@ -123,6 +143,15 @@ fn task_id(submission: &Submission, index: usize) -> Option<String> {
 pub fn cancel(submission: &Submission, index: usize) {
     if let Some(id) = task_id(submission, index) {
         let _ = ask("scancel", &[id]);
+    }
+}
+
+/// Takes tasks out of the queue, many with one question.
+pub fn cancel_all<'a>(tasks: impl Iterator<Item = (&'a Submission, usize)>) {
+    const AT_ONCE: usize = 500;
+    let ids: Vec<String> = tasks.filter_map(|(submission, index)| task_id(submission, index)).collect();
+    for some in ids.chunks(AT_ONCE) {
+        let _ = ask("scancel", some);
     }
 }
 
@@ -343,6 +372,31 @@ mod tests {
         assert_eq!((found.reason.as_str(), found.job.as_str()), ("(Resources)", "17"));
         assert_eq!(entry("poise-1a|N/A|RUNNING|None|17").unwrap().0.1, 0);
         assert!(entry("slurm is down").is_none());
+    }
+
+    #[test]
+    fn reasons_to_wait_are_told_apart() {
+        let cases = [
+            ("PartitionNodeLimit", Some(Cause::TooManyRanks), false, false),
+            ("QOSMaxCpuPerJobLimit", Some(Cause::TooManyRanks), false, false),
+            ("AssocMaxCpuMinutesPerJobLimit", Some(Cause::TooManyRanks), false, false),
+            ("PartitionTimeLimit", Some(Cause::CannotStart), false, false),
+            ("DependencyNeverSatisfied", Some(Cause::CannotStart), false, false),
+            ("JobHeldUser", None, true, true),
+            ("JobHeldAdmin", None, true, true),
+            ("launch failed requeued held", None, true, true),
+            ("ReqNodeNotAvail, UnavailableNodes:n[1-4]", None, true, false),
+            ("ReqNodeNotAvail, May be reserved for other job", None, false, false),
+            ("PartitionDown", None, true, false),
+            ("AssocGrpCPUMinutesLimit", None, true, false),
+            ("AssocGrpCPURunMinutesLimit", None, false, false),
+            ("Resources", None, false, false),
+            ("Priority", None, false, false),
+            ("Dependency", None, false, false),
+        ];
+        for (reason, cause, lasts, is_known_held) in cases {
+            assert_eq!((never(reason), may_last(reason), is_held(reason)), (cause, lasts, is_known_held), "{reason}");
+        }
     }
 
     #[test]

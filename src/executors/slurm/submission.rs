@@ -77,7 +77,7 @@ pub struct After {
 
 impl After {
     /// What sbatch is told; nothing where there is nothing to wait for. A job that is cancelled has begun and ended for Slurm,
-    /// and so has one that it no longer remembers.
+    /// and so has one that it no longer remembers; an array that is cancelled before it has begun has not until Slurm forgets it.
     fn option(&self) -> Option<String> {
         let named = |kind: &str, jobs: &[String]| (!jobs.is_empty()).then(|| format!("{kind}:{}", jobs.join(":")));
         let kinds = [named("after", &self.begins), named("afterany", &self.ends)];
