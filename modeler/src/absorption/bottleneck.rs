@@ -151,7 +151,7 @@ fn rules(evidence: &[Evidence], code: Option<&Code>, nanoseconds: f64) -> (Bottl
 /// lines that come no faster from a cache or, for one core, from memory, since both leave room for further loads from memory; the
 /// machine code does, which shows whether iterations wait for each other.
 fn beyond_the_core(memory: Option<Evidence>, code: Option<&Code>, nanoseconds: f64) -> (Bottleneck, &'static str) {
-    if code.is_some_and(|code| code.accesses == 0) {
+    if code.is_some_and(|code| code.accesses == 0 && code.recurrence.is_some()) {
         return (Bottleneck::Dependency, "everything is absorbed, and the loop does not touch memory");
     }
     let Some(memory) = memory else {

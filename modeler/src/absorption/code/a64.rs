@@ -26,7 +26,7 @@ pub fn dataflow(code: &[u8], address: u64) -> Vec<Dataflow> {
     let one = |(word, at): (&[u8], u64)| {
         decoder
             .decode(&mut U8Reader::new(word))
-            .map_or_else(|_| Dataflow::default(), |instruction| flow(&instruction, at))
+            .map_or_else(|_| Dataflow { is_opaque: true, ..Dataflow::default() }, |instruction| flow(&instruction, at))
     };
     code.chunks_exact(4).zip((address..).step_by(4)).map(one).collect()
 }
@@ -37,14 +37,22 @@ fn flow(instruction: &Instruction, address: u64) -> Dataflow {
     let name = text.split_whitespace().next().unwrap_or_default();
     let access = step(instruction, address);
     let is_load = name.starts_with("ld");
-    let base = instruction.operands.iter().find_map(|operand| match *operand {
-        Operand::RegPreIndex(base, _, true) | Operand::RegPostIndex(base, _) | Operand::RegPostIndexReg(base, _) => {
-            Some(format!("x{base}"))
-        }
+    // The address: its registers, its offset where there is but one, and whether it is moved on.
+    let address_of = |operand: &Operand| match *operand {
+        Operand::RegPreIndex(base, offset, is_moved) => Some((vec![base], Some(offset), is_moved)),
+        Operand::RegPostIndex(base, _) => Some((vec![base], None, true)),
+        Operand::RegPostIndexReg(base, step) => Some((vec![base, step], None, true)),
+        Operand::RegRegOffset(base, index, ..) => Some((vec![base, index], None, false)),
         _ => None,
-    });
-    let is_call = matches!(instruction.opcode, Opcode::BL | Opcode::BLR);
-    let mut found = Dataflow { reads: operands.reads, writes: operands.writes, is_call, ..Dataflow::default() };
+    };
+    let register = |number: &u16| format!("x{number}");
+    let memory = instruction.operands.iter().find_map(address_of);
+    let base = memory.as_ref().filter(|(.., is_moved)| *is_moved).map(|(registers, ..)| register(&registers[0]));
+    // Atomic ones read and write at once.
+    const ATOMIC: [&str; 9] = ["ldadd", "ldclr", "ldset", "ldeor", "ldsm", "ldum", "swp", "cas", "stx"];
+    let is_opaque =
+        matches!(instruction.opcode, Opcode::BL | Opcode::BLR) || ATOMIC.iter().any(|a| name.starts_with(a));
+    let mut found = Dataflow { reads: operands.reads, writes: operands.writes, is_opaque, ..Dataflow::default() };
     // The frame's registers do not change in a loop, as a rule, and its places are known by their offsets.
     for frame in ["sp", "x31", "x29"] {
         found.reads.remove(frame);
@@ -63,8 +71,22 @@ fn flow(instruction: &Instruction, address: u64) -> Dataflow {
             found.cycles = recurrence::LOAD;
         }
         Access::Stack => found.writes.extend(slot),
-        Access::Memory if is_load => found.load = Some(std::mem::take(&mut found.reads)),
-        _ => {}
+        Access::Memory => {
+            let (registers, offset, is_moved) = memory.unwrap_or_default();
+            if let (Some(offset), false) = (offset, is_moved) {
+                let (base, offset) = (register(&registers[0]), i64::from(offset));
+                found.access =
+                    Some(recurrence::Access { base, offset, is_read: is_load, is_written: name.starts_with("st") });
+            }
+            if is_load {
+                found.load = Some(registers.iter().map(register).collect());
+                // Each is read for the address alone; what else is read, as the other lanes of a vector, is waited for, too.
+                for number in &registers {
+                    found.reads.remove(&register(number));
+                }
+            }
+        }
+        Access::None => {}
     }
     if operands.reads_flags && access.flow == Flow::Next {
         found.reads.insert("flags".into());

@@ -33,20 +33,9 @@ pub fn successors(steps: &[Step]) -> Vec<Vec<usize>> {
 
 /// The natural loops by their headers.
 pub fn bodies(successors: &[Vec<usize>]) -> BTreeMap<usize, BTreeSet<usize>> {
-    let mut predecessors = vec![Vec::new(); successors.len()];
-    for (from, all) in successors.iter().enumerate() {
-        all.iter().for_each(|&to| predecessors[to].push(from));
-    }
+    let predecessors = predecessors(successors);
     let dominator = immediate_dominators(successors, &predecessors);
-    let dominates = |header: usize, mut node: usize| loop {
-        if node == header {
-            return true;
-        }
-        match dominator[node] {
-            Some(above) if above != node => node = above,
-            _ => return false,
-        }
-    };
+    let dominates = |header, node| dominates(&dominator, header, node);
     let mut bodies: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
     for (latch, all) in successors.iter().enumerate() {
         for &header in all.iter().filter(|&&header| dominator[latch].is_some() && dominates(header, latch)) {
@@ -61,6 +50,42 @@ pub fn bodies(successors: &[Vec<usize>]) -> BTreeMap<usize, BTreeSet<usize>> {
         }
     }
     bodies
+}
+
+/// Which nodes of the natural loop `body` each of its iterations executes: those that dominate all that leads back to its header. `None` where the loop
+/// holds another, which may go round any number of times, or is no natural loop.
+pub fn executed_each_time(successors: &[Vec<usize>], body: &BTreeSet<usize>) -> Option<BTreeSet<usize>> {
+    let loops = bodies(successors);
+    let mut inside = loops.iter().filter(|(_, inner)| inner.is_subset(body));
+    let (&header, _) = inside.next().filter(|(_, inner)| *inner == body)?;
+    if inside.next().is_some() {
+        return None;
+    }
+    let dominator = immediate_dominators(successors, &predecessors(successors));
+    let latches: Vec<usize> = body.iter().copied().filter(|&node| successors[node].contains(&header)).collect();
+    let always = |node: usize| latches.iter().all(|&latch| dominates(&dominator, node, latch));
+    Some(body.iter().copied().filter(|&node| always(node)).collect())
+}
+
+fn predecessors(successors: &[Vec<usize>]) -> Vec<Vec<usize>> {
+    let mut predecessors = vec![Vec::new(); successors.len()];
+    for (from, all) in successors.iter().enumerate() {
+        all.iter().for_each(|&to| predecessors[to].push(from));
+    }
+    predecessors
+}
+
+/// Whether every way to `node` passes `above`.
+fn dominates(dominator: &[Option<usize>], above: usize, mut node: usize) -> bool {
+    loop {
+        if node == above {
+            return true;
+        }
+        match dominator[node] {
+            Some(next) if next != node => node = next,
+            _ => return false,
+        }
+    }
 }
 
 /// The immediate dominator of each node that can be reached from the first, which is its own (Cooper, Harvey and Kennedy,
@@ -137,6 +162,18 @@ mod tests {
         // 0 -> 1 -> 2 -> 2, 2 -> 3 -> 1, 3 -> 4
         let bodies = bodies(&[vec![1], vec![2], vec![3, 2], vec![4, 1], vec![]]);
         assert_eq!(bodies, BTreeMap::from([(1, BTreeSet::from([1, 2, 3])), (2, BTreeSet::from([2]))]));
+    }
+
+    #[test]
+    fn what_each_iteration_executes_is_told() {
+        // 0 -> 1 -> {2, 3} -> 4 -> 1, 4 -> 5
+        let successors = [vec![1], vec![2, 3], vec![4], vec![4], vec![1, 5], vec![]];
+        let body = BTreeSet::from([1, 2, 3, 4]);
+        assert_eq!(executed_each_time(&successors, &body), Some(BTreeSet::from([1, 4])));
+        // 0 -> 1 -> 2 -> 2, 2 -> 3 -> 1, 3 -> 4: the outer loop holds another.
+        let nested = [vec![1], vec![2], vec![3, 2], vec![4, 1], vec![]];
+        assert_eq!(executed_each_time(&nested, &BTreeSet::from([1, 2, 3])), None);
+        assert_eq!(executed_each_time(&nested, &BTreeSet::from([2])), Some(BTreeSet::from([2])));
     }
 
     proptest! {

@@ -10,7 +10,7 @@ pub(crate) mod cycle;
 pub mod recurrence;
 pub(crate) mod x86;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
@@ -139,9 +139,11 @@ impl Binary {
             _ => (a64::decode(code, place.address), a64::dataflow(code, place.address)),
         };
         let inside = |step: &Step| body.binary_search_by_key(&step.address, |step| step.address).is_ok();
-        let flow: Vec<Dataflow> =
-            steps.iter().zip(flow).filter(|(step, _)| inside(step)).map(|(_, flow)| flow).collect();
-        Recurrence::of(&flow)
+        let body: BTreeSet<usize> = (0..steps.len()).filter(|&i| inside(&steps[i])).collect();
+        let each = cycle::executed_each_time(&cycle::successors(&steps), &body)?;
+        let flow = flow.into_iter().enumerate().filter(|(i, _)| body.contains(i));
+        let flow = flow.map(|(i, flow)| Dataflow { is_conditional: !each.contains(&i), ..flow }).collect();
+        Recurrence::of(flow)
     }
 
     /// The instructions of the loop that a variant's function is.
@@ -258,6 +260,15 @@ mod tests {
         assert_eq!((code.instructions, code.accesses), (5, 1));
         let counted = Injected { payload: 2, overhead: 2, spills: 2 };
         assert_eq!(code.variants, BTreeMap::from([(("fp_add64".to_owned(), 2), counted)]));
+    }
+
+    /// `1: movq (%rax), %rax; testq; jne 2f; movq (%rdi,%rcx,8), %rax; incq %rcx; 2: decq %rdx; jne 1b; retq` follows pointers, though not from one list to
+    /// the next; how often the inner loop of `1: movq (%rdi,%rcx,8), %rax; 2: movq (%rax), %rax; testq; jne 2b; incq; decq; jne 1b; retq` goes round nobody knows.
+    #[test]
+    fn what_some_iterations_leave_out_ends_no_chain() {
+        let of = |hex: &str| binary(Architecture::X86_64, &[("plain", hex)]).code(&solve()).unwrap().recurrence;
+        assert_eq!(of("488b004885c07507488b04cf48ffc148ffca75ecc3").map(|r| r.is_chase), Some(true));
+        assert_eq!(of("488b04cf488b004885c075f848ffc148ffca75ecc3"), None);
     }
 
     #[test]

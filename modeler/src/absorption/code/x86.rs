@@ -40,8 +40,11 @@ fn flow(instruction: &Instruction, framed: bool, factory: &mut InstructionInfoFa
     };
     let name = |register: Register| format!("{:?}", register.full_register());
     let info = factory.info(instruction);
-    let is_call = matches!(instruction.flow_control(), FlowControl::Call | FlowControl::IndirectCall);
-    let mut found = Dataflow { is_call, ..Dataflow::default() };
+    // Those of strings move their addresses and load at once.
+    let is_opaque = matches!(instruction.flow_control(), FlowControl::Call | FlowControl::IndirectCall)
+        || instruction.is_string_instruction()
+        || instruction.is_invalid();
+    let mut found = Dataflow { is_opaque, ..Dataflow::default() };
     // The stack pointer is moved by a unit of its own.
     for used in info.used_registers().iter().filter(|used| used.register().full_register() != Register::RSP) {
         if reads(used.access()) {
@@ -62,8 +65,16 @@ fn flow(instruction: &Instruction, framed: bool, factory: &mut InstructionInfoFa
                 found.cycles += if reads(used.access()) { recurrence::LOAD } else { 0 };
                 found.writes.extend(writes(used.access()).then_some(slot));
             }
-            false if reads(used.access()) => found.load.get_or_insert_default().extend(address),
-            false => {}
+            false => {
+                let (is_read, is_written) = (reads(used.access()), writes(used.access()));
+                if used.index() == Register::None && (is_read || is_written) {
+                    let (base, offset) = (name(used.base()), used.displacement() as i64);
+                    found.access = Some(recurrence::Access { base, offset, is_read, is_written });
+                }
+                if is_read {
+                    found.load.get_or_insert_default().extend(address);
+                }
+            }
         }
     }
     let is_branch = instruction.flow_control() != FlowControl::Next;
@@ -76,6 +87,13 @@ fn flow(instruction: &Instruction, framed: bool, factory: &mut InstructionInfoFa
     let writes_a_vector =
         info.used_registers().iter().any(|used| writes(used.access()) && used.register().is_vector_register());
     let mnemonic = format!("{:?}", instruction.mnemonic()).to_lowercase();
+    // Compared with itself a register is all ones, whatever it held.
+    if let [.., first, second] = (0..instruction.op_count()).map(|i| instruction.op_register(i)).collect::<Vec<_>>()[..]
+        && mnemonic.trim_start_matches('v').starts_with("pcmpeq")
+        && first == second
+    {
+        found.reads.remove(&name(first));
+    }
     found.cycles += recurrence::cycles(mnemonic.trim_start_matches('v'), writes_a_vector);
     found
 }
