@@ -249,6 +249,10 @@ impl Loop {
                 "Nothing was measured: poise absorb --format json of a build with poise cc --noise, given with --absorption, would."
                     .to_owned(),
             ),
+            (Some(measured), None, _) if !measured.several.is_empty() => doubt.push(format!(
+                "Noise injection could not decide: by call path or kind of execution the loop has several classes, {}.",
+                measured.several.join(" and ")
+            )),
             (Some(_), None, _) => doubt.push("Noise injection could not decide.".into()),
             (_, Some(_), Ok(simulated)) if simulated == bound => {}
             (_, Some(_), simulated) => {
@@ -410,6 +414,11 @@ mod tests {
             assert!(what.ends_with("waits for its own results, if its data are at hand."), "{what}");
             assert!(doubt.contains(expected) && doubt.contains("(50 %)"), "{doubt}");
         }
+        let mut several = of(waits(), Some("undecided"));
+        several.measured.as_mut().unwrap().several = ["bandwidth", "compute"].map(String::from).into();
+        let finding = several.finding("").unwrap();
+        assert!(finding.what.ends_with("waits for its own results, if its data are at hand."), "{}", finding.what);
+        assert!(finding.doubt[0].ends_with("several classes, bandwidth and compute."), "{:?}", finding.doubt);
         // What cannot be simulated may be measured.
         let called = |class| Loop { refusal: "it calls functions".into(), schedule: None, ..of(busy(), class) };
         assert!(called(Some("compute")).finding("").unwrap().what.ends_with("busy."));
