@@ -3,6 +3,8 @@
 
 mod common;
 
+use std::collections::BTreeSet;
+
 use common::{World, outcome};
 use serde_json::Value;
 
@@ -173,17 +175,22 @@ fn what_noise_injection_measured_stands_beside_it() {
     let mut classes: Value = world.json("noise.json");
     let class = |name: &str| {
         let is_it = |l: &&Value| l["callpath"].as_array().unwrap().last().unwrap() == name;
-        classes["loops"].as_array().unwrap().iter().find(is_it).map(|l| l["class"].as_str().unwrap().to_owned())
+        let entries = classes["loops"].as_array().unwrap().iter().filter(is_it);
+        // Executions of several kinds have an entry each, and need not agree.
+        let all: BTreeSet<String> = entries.map(|l| l["class"].as_str().unwrap().to_owned()).collect();
+        assert!(!all.is_empty(), "{name}: {classes:#}");
+        let decided: Vec<String> = all.into_iter().filter(|class| class != "undecided").collect();
+        if let [one] = &decided[..] { one.clone() } else { "undecided".to_owned() }
     };
     build(&world, &["gcc", "-march=x86-64-v3"], "chains", "chains");
     let found = detect(&world, &["--absorption", "noise.json", "--", "./chains", "100000"]);
     for name in ["chain", "independent"] {
         let is_it = |f: &&Value| f["what"].as_str().unwrap().contains(&format!("loop in {name} ("));
         let finding = found["findings"].as_array().unwrap().iter().find(is_it).unwrap();
-        let expected = format!("Noise injection: class {}", class(name).unwrap());
+        let expected = format!("Noise injection: class {}", class(name));
         assert!(finding["evidence"].to_string().contains(&expected), "{expected}: {finding:#}");
         assert!(!finding["doubt"].to_string().contains("Nothing was measured"), "{finding:#}");
-        assert_eq!(of(&found, "loops", name)["measured"], class(name).unwrap().as_str());
+        assert_eq!(of(&found, "loops", name)["measured"], class(name).as_str());
     }
     // What is measured is what is said, whatever llvm-mca makes of the loop.
     for entry in classes["loops"].as_array_mut().unwrap() {

@@ -43,7 +43,7 @@ pub struct Loop {
     pub share: f64,
     /// The code of the instructions that most iterations execute, in the order of memory.
     pub code: Vec<Vec<u8>>,
-    /// Of each of these, whether next to all iterations execute it.
+    /// Of each of these, whether next to all rounds of the loop execute it.
     pub certain: Vec<bool>,
     /// How many instructions are executed in fewer iterations, and left out.
     pub rare: usize,
@@ -86,7 +86,8 @@ fn looked_at(lines: &[&Line], head: &Line, share: f64, place: Place) -> Loop {
     let start = usual.iter().position(|line| line.step.address == head.step.address).unwrap_or(0);
     let in_order = || usual[start..].iter().chain(&usual[..start]);
     let code = in_order().map(|line| line.bytes.clone()).collect();
-    let certain = in_order().map(|line| line.executions as f64 >= CERTAIN * head.executions as f64).collect();
+    let rounds = rounds(lines, head) as f64;
+    let certain = in_order().map(|line| line.executions as f64 >= CERTAIN * rounds).collect();
     let calls = usual.iter().any(|line| line.step.flow == Flow::Next && is_call(&line.step.key));
     let fills = [0, 1].map(|level| lines.iter().map(|line| line.fills[level]).sum());
     Loop {
@@ -102,6 +103,27 @@ fn looked_at(lines: &[&Line], head: &Line, share: f64, place: Place) -> Loop {
         schedule: None,
         measured: None,
     }
+}
+
+/// How often the loop was gone through: one that tests where it begins executes its first instruction once more each time that it is
+/// entered. What goes back there, and nowhere else within the loop, ends a round whether it goes back or leaves.
+fn rounds(lines: &[&Line], head: &Line) -> u64 {
+    let to = head.step.address;
+    let is_within = |address: u64| lines.iter().any(|line| line.step.address == address);
+    let ended = |line: &&Line| {
+        let behind = line.step.address + line.bytes.len() as u64;
+        let jumps = line.outcomes.jumps.min(line.executions);
+        match line.step.flow {
+            Flow::Next if behind == to => line.executions,
+            Flow::Jump(target) if target == to => line.executions,
+            Flow::Branch(target) if target == to && behind != to && is_within(behind) => jumps,
+            Flow::Branch(target) if target != to && behind == to && is_within(target) => line.executions - jumps,
+            Flow::Branch(target) if target == to || behind == to => line.executions,
+            _ => 0,
+        }
+    };
+    let rounds: u64 = lines.iter().map(ended).sum();
+    if rounds == 0 { head.executions } else { head.executions.min(rounds) }
 }
 
 /// Whether an instruction's name is that of a call.
@@ -249,6 +271,10 @@ impl Loop {
                 "Nothing was measured: poise absorb --format json of a build with poise cc --noise, given with --absorption, would."
                     .to_owned(),
             ),
+            (Some(measured), None, _) if !measured.several.is_empty() => doubt.push(format!(
+                "Noise injection could not decide: by call path or kind of execution the loop has several classes, {}.",
+                measured.several.join(" and ")
+            )),
             (Some(_), None, _) => doubt.push("Noise injection could not decide.".into()),
             (_, Some(_), Ok(simulated)) if simulated == bound => {}
             (_, Some(_), simulated) => {
@@ -339,7 +365,9 @@ fn cycles_of(chain: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::listing::Outcomes;
     use super::*;
+    use crate::absorption::code::{Access, Step};
 
     fn schedule(cycles: f64, units: f64, front_end: f64, chain: Option<f64>) -> Schedule {
         Schedule { cycles, units, front_end, chain, ..Schedule::default() }
@@ -353,6 +381,41 @@ mod tests {
         assert_eq!(of(2.1, 1.0, 2.0, Some(1.0)), Some(Bound::FrontEnd));
         assert_eq!(of(5.0, 4.0, 1.0, None), None, "something that is neither");
         assert_eq!(of(4.4, 4.0, 1.0, Some(4.4)), Some(Bound::Unit), "the chain is not clearly longer");
+    }
+
+    /// Which instructions of a loop are certain: of one byte each, by address from 0, with where they continue, executions and jumps.
+    fn certain(code: &[(Flow, u64, u64)], head: usize) -> Vec<bool> {
+        let line = |(address, &(flow, executions, jumps)): (u64, &(Flow, u64, u64))| Line {
+            bytes: vec![0x90],
+            step: Step { address, flow, access: Access::None, key: String::new() },
+            is_load: false,
+            is_access: false,
+            executions,
+            fills: [0; 2],
+            outcomes: Outcomes { jumps, ..Outcomes::default() },
+        };
+        let lines: Vec<Line> = (0..).zip(code).map(line).collect();
+        looked_at(&lines.iter().collect::<Vec<_>>(), &lines[head], 1.0, Place::default()).certain
+    }
+
+    #[test]
+    fn a_loop_that_tests_where_it_begins_has_a_round_less_than_tests() {
+        use Flow::{Branch, Jump, Next};
+        // while (…) {…}: eight rounds; the test leaves the ninth time.
+        assert_eq!(certain(&[(Branch(9), 9, 1), (Next, 8, 0), (Jump(0), 8, 0)], 0), [true; 3]);
+        // The body first in memory, entered at the test behind it.
+        assert_eq!(certain(&[(Next, 8, 0), (Branch(0), 9, 8)], 1), [true; 2]);
+        // do {if (…) …} while (…): nine rounds, the last of which does not go back; eight of nine are not all.
+        let (test, last) = ((Branch(2), 9, 1), (Branch(0), 9, 8));
+        assert_eq!(certain(&[test, (Next, 8, 0), last], 0), [true, false, true]);
+        // while (…) {if (…) continue; …}: three of eight rounds go back early.
+        let early = [(Branch(9), 9, 1), (Branch(0), 8, 3), (Next, 5, 0), (Jump(0), 5, 0)];
+        assert_eq!(certain(&early, 0), [true, true, false, false]);
+        // The same where the body that goes on jumps, and the others fall through into the test.
+        let behind = [(Next, 5, 0), (Jump(3), 5, 0), (Branch(0), 8, 5), (Branch(2), 9, 8)];
+        assert_eq!(certain(&behind, 3), [true, false, false, true]);
+        // Nothing is known to go back.
+        assert_eq!(certain(&[(Branch(9), 9, 1), (Next, 8, 0)], 0), [true, false]);
     }
 
     #[test]
@@ -410,6 +473,11 @@ mod tests {
             assert!(what.ends_with("waits for its own results, if its data are at hand."), "{what}");
             assert!(doubt.contains(expected) && doubt.contains("(50 %)"), "{doubt}");
         }
+        let mut several = of(waits(), Some("undecided"));
+        several.measured.as_mut().unwrap().several = ["bandwidth", "compute"].map(String::from).into();
+        let finding = several.finding("").unwrap();
+        assert!(finding.what.ends_with("waits for its own results, if its data are at hand."), "{}", finding.what);
+        assert!(finding.doubt[0].ends_with("several classes, bandwidth and compute."), "{:?}", finding.doubt);
         // What cannot be simulated may be measured.
         let called = |class| Loop { refusal: "it calls functions".into(), schedule: None, ..of(busy(), class) };
         assert!(called(Some("compute")).finding("").unwrap().what.ends_with("busy."));

@@ -39,7 +39,7 @@ pub struct Schedule {
     pub chain_by_memory: bool,
     /// Cycles of an iteration if each load waited for the stores before it, where it is not known whether some do and that would take clearly longer.
     pub aliased: Option<f64>,
-    /// Whether the addresses show that some do, in some iterations alone.
+    /// Whether the addresses show that some do, in some iterations alone, and wait for what was stored just before.
     pub is_conditional: bool,
     /// N(W): instructions that wait for operands, on average over the cycles.
     pub waiting: f64,

@@ -22,9 +22,14 @@ pub(super) struct Memory {
     pub forwards: Vec<Forward>,
     /// Whether there are loads of which the texts do not show whether they read what the loop stored.
     pub is_open: bool,
-    /// Whether there are loads that read what the loop stored in some iterations alone: not all of them store, or load.
+    /// Whether there are loads that read what the loop stored just before in some iterations alone: not all of them store, or load.
     pub is_conditional: bool,
 }
+
+/// How many iterations before a store is at most that counts as just before. Of loads that wait for what was stored so many iterations before as many are
+/// on their way at once, and each iteration takes that part of the time. Simulated is what it takes where each load waits for
+/// the last store, which for more than a few would be many times too much.
+const JUST_BEFORE: i64 = 4;
 
 /// An address: registers, how often each is added, and a constant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -57,7 +62,9 @@ pub(super) fn of(code: &[Instruction], operands: &[Operands]) -> Memory {
                 _ => Relation::Unknown,
             };
             match relation {
-                Relation::Later(_) if !code[store].is_certain || !code[load].is_certain => memory.is_conditional = true,
+                Relation::Later(before) if !code[store].is_certain || !code[load].is_certain => {
+                    memory.is_conditional |= before <= JUST_BEFORE;
+                }
                 Relation::Later(before) => {
                     let forward = Forward { store, load, before };
                     // Of two the later one overwrites what the other wrote.
@@ -317,6 +324,27 @@ mod tests {
         let conditional = Memory { is_conditional: true, ..Memory::default() };
         assert_eq!(of([true, true]), certain);
         assert_eq!([of([true, false]), of([false, true])], [conditional.clone(), conditional]);
+    }
+
+    /// `if (x > 0) a[i] = x; … a[i - 1000]`
+    #[test]
+    fn what_was_stored_long_before_is_not_waited_for() {
+        let of = |before: i64, is_certain: bool| {
+            let load = format!("movsd\t{}(%rdi,%rax,8), %xmm0", -8 * before);
+            let texts = [&load, "movsd\t%xmm1, (%rdi,%rax,8)", "addq\t$1, %rax"];
+            let instruction = |i: usize| Instruction {
+                text: texts[i],
+                may_load: i == 0,
+                may_store: i == 1,
+                is_certain: i != 1 || is_certain,
+            };
+            super::of(&[0, 1, 2].map(instruction), &registers::of(texts.into_iter()))
+        };
+        let conditional = Memory { is_conditional: true, ..Memory::default() };
+        assert_eq!([1, 4].map(|before| of(before, false)), [conditional.clone(), conditional]);
+        assert_eq!([5, 1000].map(|before| of(before, false)), [Memory::default(), Memory::default()]);
+        let forward = Forward { store: 1, load: 0, before: 1000 };
+        assert_eq!(of(1000, true), Memory { forwards: vec![forward], ..Memory::default() });
     }
 
     #[test]

@@ -135,7 +135,7 @@ pub fn variant(name: &str, profile: &Profile, share: f64) -> Result<Variant, Str
 pub fn detect(mut variants: Vec<Variant>, noise: &[noise::Absorbed]) -> Detection {
     let mut detection = Detection::default();
     for looked_at in variants.iter_mut().flat_map(|variant| &mut variant.loops) {
-        looked_at.measured = noise::of(noise, &looked_at.place.function, &looked_at.lines).cloned();
+        looked_at.measured = noise::of(noise, &looked_at.place.function, &looked_at.lines);
     }
     for variant in &variants {
         // Of several runs each finding says whose it is.

@@ -1,5 +1,7 @@
 //! What noise injection found of loops: the JSON that `poise absorb` writes.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 /// A loop's absorption.
@@ -13,7 +15,12 @@ pub struct Absorbed {
     pub class: String,
     /// How much of each mode of floating-point noise it absorbed, for people.
     pub floating_point: Vec<String>,
+    /// The classes of a loop that has several, and is undecided for that.
+    pub several: Vec<String>,
 }
+
+/// The class of what was measured and says nothing.
+const UNDECIDED: &str = "undecided";
 
 /// Reads the report of `poise absorb --format json`.
 ///
@@ -37,6 +44,7 @@ fn absorbed(found: &Value) -> Absorbed {
         place: text(&found["loop"]),
         class: text(&found["class"]),
         floating_point: modes.filter(|(name, _)| is_floating_point(name)).map(|(n, m)| mode(n, m)).collect(),
+        several: Vec::new(),
     }
 }
 
@@ -60,29 +68,48 @@ fn at(place: &str) -> Option<(&str, u32)> {
 const ABOVE: u32 = 2;
 
 /// What is known of the loop of a function whose instructions are of `places`, the first one's first: the loop that begins in one of
-/// their lines, the nearest to the first. Where lines are missing it is the function's only loop.
+/// their lines, the nearest to the first. Where lines are missing it is the function's only loop. It was measured on each of its call
+/// paths, and for each kind of its executions: where these have several classes, nobody knows which of them is that of the run.
 #[must_use]
-pub fn of<'a>(all: &'a [Absorbed], function: &str, places: &[String]) -> Option<&'a Absorbed> {
+pub fn of(all: &[Absorbed], function: &str, places: &[String]) -> Option<Absorbed> {
+    let found = nearest(all, function, places);
+    let decided = || found.iter().filter(|a| a.class != UNDECIDED);
+    let classes: BTreeSet<&str> = decided().map(|a| a.class.as_str()).collect();
+    let first = decided().next().or(found.first())?;
+    if classes.len() < 2 {
+        return Some((*first).clone());
+    }
+    Some(Absorbed {
+        function: first.function.clone(),
+        place: first.place.clone(),
+        class: UNDECIDED.to_owned(),
+        floating_point: Vec::new(),
+        several: classes.into_iter().map(str::to_owned).collect(),
+    })
+}
+
+/// All that was measured of the loop.
+fn nearest<'a>(all: &'a [Absorbed], function: &str, places: &[String]) -> Vec<&'a Absorbed> {
     // `solve` and `solve(int)`.
     let plain = |name: &str| name.split('(').next().unwrap_or_default().to_owned();
     let same: Vec<&Absorbed> = all.iter().filter(|a| plain(&a.function) == plain(function)).collect();
+    let is_one_loop = same.iter().all(|a| a.place == same[0].place);
     let Some((file, line)) = places.first().and_then(|place| at(place)) else {
-        return if let [only] = same[..] { Some(only) } else { None };
+        return if is_one_loop { same } else { Vec::new() };
     };
-    if let [only] = same[..]
-        && at(&only.place).is_none()
-    {
-        return Some(only);
+    if is_one_loop && same.iter().all(|a| at(&a.place).is_none()) {
+        return same;
     }
     let lines =
         || places.iter().filter_map(|place| at(place)).filter(|(other, _)| *other == file).map(|(_, line)| line);
     let first = lines().min().unwrap_or(line).saturating_sub(ABOVE);
     let range = first..=lines().max().unwrap_or(line);
-    let distance = |a: &&Absorbed| {
+    let distance = |a: &Absorbed| {
         let (other, begins) = at(&a.place)?;
         (other == file && range.contains(&begins)).then(|| begins.abs_diff(line))
     };
-    same.into_iter().filter(|a| distance(a).is_some()).min_by_key(|a| distance(a))
+    let least = same.iter().filter_map(|a| distance(a)).min();
+    same.into_iter().filter(|a| least.is_some() && distance(a) == least).collect()
 }
 
 #[cfg(test)]
@@ -99,7 +126,7 @@ mod tests {
         let all = read(text).unwrap();
         assert_eq!(all[0].floating_point, ["fma64 12.0 [11.0, 13.0]", "fp_add64 at least 64.0"]);
         let class = |all, function, places: &[&str]| {
-            of(all, function, &places.iter().map(|&p| p.into()).collect::<Vec<_>>()).map(|a: &Absorbed| a.class.clone())
+            of(all, function, &places.iter().map(|&p| p.into()).collect::<Vec<_>>()).map(|a| a.class)
         };
         // The header's first instruction is in the body, the loop's line comes with the step or the test.
         assert_eq!(class(&all, "f", &["a.c:13", "a.c:10", "b.h:1"]).unwrap(), "dependency");
@@ -114,5 +141,45 @@ mod tests {
         assert_eq!(class(&nowhere, "f", &["a.c:90"]).unwrap(), "dependency");
         assert_eq!(class(&all, "f", &[]), None, "which of both is not known");
         assert!(read("{}").unwrap_err().contains("schema"));
+    }
+
+    /// One loop in the first-level cache on one path, and from memory on another; the one of `g` is decided on one of its paths.
+    #[test]
+    fn several_classes_of_a_loop_are_none() {
+        let absorbed = |function: &str, place: &str, class: &str, amount: &str| Absorbed {
+            function: function.into(),
+            place: place.into(),
+            class: class.into(),
+            floating_point: vec![amount.into()],
+            several: Vec::new(),
+        };
+        let all = [
+            absorbed("f", "a.c:10", "compute", "1"),
+            absorbed("f", "a.c:10", "undecided", "2"),
+            absorbed("f", "a.c:10", "bandwidth", "3"),
+            absorbed("f", "a.c:10", "compute", "4"),
+            absorbed("f", "a.c:14", "latency", "5"),
+            absorbed("g", "a.c:20", "undecided", "6"),
+            absorbed("g", "a.c:20", "dependency", "7"),
+            absorbed("g", "a.c:20", "dependency", "8"),
+            absorbed("h", "a.c:30", "undecided", "9"),
+            absorbed("h", "a.c:30", "undecided", "10"),
+        ];
+        let of = |all: &[Absorbed], function: &str, places: &[&str]| {
+            of(all, function, &places.iter().map(|&place| place.into()).collect::<Vec<String>>())
+        };
+        let several = Absorbed {
+            floating_point: Vec::new(),
+            several: ["bandwidth", "compute"].map(String::from).into(),
+            ..absorbed("f", "a.c:10", "undecided", "")
+        };
+        assert_eq!(of(&all, "f", &["a.c:11", "a.c:10", "a.c:14"]), Some(several.clone()));
+        let reversed: Vec<Absorbed> = all.iter().rev().cloned().collect();
+        assert_eq!(of(&reversed, "f", &["a.c:11", "a.c:10", "a.c:14"]), Some(several), "in whatever order");
+        assert_eq!(of(&all, "f", &["a.c:13", "a.c:14"]), Some(all[4].clone()), "another loop's are not its own");
+        assert_eq!(of(&all, "g", &["a.c:20"]), Some(all[6].clone()));
+        assert_eq!(of(&all, "h", &["a.c:20", "a.c:30"]), Some(all[8].clone()));
+        // On all of its paths it is the function's only loop.
+        assert_eq!((of(&all, "g", &[]), of(&all, "f", &[])), (Some(all[6].clone()), None));
     }
 }

@@ -147,7 +147,7 @@ fn in_part(runs: &[Run], name: &str) -> Option<String> {
     let because = match run.because(name).filter(|_| !is_shared) {
         Some(because) => format!(", {because}"),
         None => {
-            Some(remedy(run, name)).filter(|remedy| !remedy.is_empty()).map_or_else(String::new, |r| format!("; {r}"))
+            Some(advice(run, name)).filter(|advice| !advice.is_empty()).map_or_else(String::new, |a| format!("; {a}"))
         }
     };
     Some(format!("{name}: {what}{because}. They have no model. {}", so_in(&blurred, run)).trim_end().to_owned())
@@ -243,9 +243,72 @@ fn holder(runs: &[Run], labels: &BTreeSet<&str>, name: &str) -> String {
     })
 }
 
-/// What would help in this run, as a sentence.
+/// What would help in this run, as a part of a sentence.
+fn advice(run: &Run, name: &str) -> String {
+    run.done.get(name).map(|done| run.at.analysis.remedy(done)).unwrap_or_default()
+}
+
+/// The same as a sentence.
 fn remedy(run: &Run, name: &str) -> String {
-    let text = run.done.get(name).map(|done| run.at.analysis.remedy(done)).unwrap_or_default();
+    let text = advice(run, name);
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| format!("{}{}.", first.to_uppercase(), letters.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::phases::regions::Thresholds;
+    use crate::phases::{Analysis, Bin, Part, Totals, timeline_of};
+
+    /// A run of bins of 1000 blocks, each with what functions 0 and 1 did of them, labelled by the one that did more.
+    fn run(name: &str, bins: &[[u64; 2]]) -> At {
+        let bin = |blocks: &[u64; 2]| {
+            let part = |function: u32| {
+                let totals = Totals { blocks: blocks[function as usize], visits: 1, ..Totals::default() };
+                Part { function, totals }
+            };
+            let parts = [0, 1].map(part).into_iter().filter(|part| part.totals.blocks > 0).collect();
+            Bin { totals: Totals::default(), labels: vec![u32::from(blocks[1] > blocks[0])], parts }
+        };
+        let thresholds = Thresholds::default();
+        let analysis = Analysis {
+            engine: "counters".into(),
+            unit: poise_profile::BinUnit::Blocks,
+            width: 1000,
+            thresholds,
+            functions: ["product", "dot"].map(|name| (name.to_owned(), String::new(), 0)).into(),
+            timelines: vec![timeline_of((0, 0), bins.iter().map(bin).collect(), &thresholds)],
+        };
+        At { name: name.into(), parameters: vec![("n".into(), 1.0)], analysis }
+    }
+
+    /// All that is told of runs.
+    fn told(runs: &[At]) -> Vec<String> {
+        let runs: Vec<&At> = runs.iter().collect();
+        let swallowed = Swallowed::of(&runs);
+        let with_others = swallowed.with_others(["product", "dot"]);
+        let in_part = swallowed.in_part();
+        let all = in_part.into_values().chain(with_others.into_values());
+        all.chain(swallowed.too_small()).chain(swallowed.without_phase()).collect()
+    }
+
+    #[test]
+    fn what_is_told_has_one_full_stop_at_a_time() {
+        let apart = || [[[1000, 0]; 10], [[0, 1000]; 10]].concat();
+        // Bins that both share, 600 to 400: now the one labels them and now the other.
+        let turns = || [[600, 400], [400, 600], [400, 600]].repeat(20);
+        let shared = told(&[run("n1", &apart()), run("n2", &turns())]);
+        let expected = "product: its phases cover the same bins as those of dot in n2, where they take turns within bins; \
+                        its calls are too short for bins of any width; poise model has its call paths. They have no model.";
+        assert!(shared.iter().any(|told| told == expected), "{shared:?}");
+        // 400 of every 3000 blocks, so that one has no phase; in another run it has, or in none.
+        let within = || [[1000, 0], [600, 400], [1000, 0]].repeat(20);
+        let lacking = told(&[run("n1", &apart()), run("n2", &within())]);
+        let nowhere = told(&[run("n1", &within()), run("n2", &within())]);
+        assert!(!lacking.is_empty() && !nowhere.is_empty(), "{lacking:?} {nowhere:?}");
+        for told in shared.iter().chain(&lacking).chain(&nowhere) {
+            assert!(!told.contains(".."), "{told}");
+        }
+    }
 }
