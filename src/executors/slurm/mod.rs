@@ -360,6 +360,7 @@ impl Jobs<'_> {
             match refusal.kind {
                 Kind::Size => {
                     for &i in &chunk {
+                        self.failed.insert(self.tasks[i].case);
                         let reason = refusal.reason.clone();
                         let outcome = self.runs[i].refuse(&self.tasks[i].folder, Cause::TooManyRanks, reason)?;
                         tell(Step::Ended(&self.tasks[i], outcome))?;
@@ -431,8 +432,7 @@ impl Jobs<'_> {
         submissions.into_iter().filter_map(|s| self.submissions[s].job()).collect()
     }
 
-    /// Takes runs out of the queue whose point has failed, but for leaders: those that wait for one would begin before, and Slurm
-    /// 22.05 lets what waits for an array that was cancelled before it began wait until it has forgotten that.
+    /// Takes runs out of the queue whose point has failed, but for leaders: those that wait for one would begin too early.
     fn give_up(&mut self, queue: &queue::Queue) -> Result<()> {
         if self.failed.is_empty() {
             return Ok(());
