@@ -852,6 +852,27 @@ mod by_hand {
         );
     }
 
+    /// Only their names tell what they were.
+    #[test]
+    fn profiles_of_which_nothing_is_left_are_told() {
+        let folder = tempfile::tempdir().unwrap();
+        for p in [2, 4, 8] {
+            let to = folder.path().join(format!("app.p{p}.cali"));
+            std::fs::copy(dataset("hatchet/annotation.p8.cali"), to).unwrap();
+        }
+        let empty = ["app.p16.cali.gz", "app.p32.cali"];
+        empty.iter().for_each(|name| std::fs::write(folder.path().join(name), "").unwrap());
+        let input = read_with(folder.path(), &ReadOptions::default());
+        assert_eq!(input.experiment.points.len(), 3);
+        let left_out = input.warnings.iter().filter(|warning| warning.code == formats::RUN_LEFT_OUT);
+        let told: Vec<String> = left_out.map(ToString::to_string).collect();
+        assert_eq!(told.len(), 2, "{told:?}");
+        assert!(
+            empty.iter().zip(&told).all(|(name, told)| told.contains(name) && told.contains("cut off")),
+            "{told:?}"
+        );
+    }
+
     /// Beyond what tells the format, wherever the end is missing: an error that says so, never fewer or other values.
     #[test]
     fn files_that_were_cut_off_are_told_so() {

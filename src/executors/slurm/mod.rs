@@ -67,7 +67,7 @@ const PATIENCE: Duration = Duration::from_secs(15);
 const LOOK: Duration = Duration::from_millis(500);
 /// For so many jobs one job waits itself; for more than that another one waits before it.
 const MOST_AWAITED: usize = 1000;
-/// So many jobs are named where something is said of them.
+/// So many tasks are named where something is said of them.
 const MOST_NAMED: usize = 8;
 
 /// One task that is in the queue.
@@ -96,11 +96,14 @@ struct Turn {
     leader: Option<usize>,
 }
 
-/// Jobs that wait for one reason that time alone may not cure.
-#[derive(Default)]
+/// A task that waits for a reason that time alone may not cure. In their order those of one reason follow each other, the first
+/// repetition first.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Stuck {
-    submissions: BTreeSet<usize>,
-    repetitions: BTreeSet<u32>,
+    reason: String,
+    repetition: u32,
+    submission: usize,
+    index: usize,
 }
 
 /// The jobs of one round.
@@ -119,10 +122,9 @@ struct Jobs<'a> {
     leaders: BTreeSet<usize>,
     /// Cases that have failed and would again.
     failed: BTreeSet<usize>,
-    /// For which reasons jobs waited that time alone may not cure when it was last looked, and of which that has been told, with
-    /// the first repetition that waited then.
-    stuck: BTreeSet<String>,
-    told_stuck: BTreeSet<(String, Option<u32>)>,
+    /// Which tasks waited for what time alone may not cure when it was last looked, and of which that has been told.
+    stuck: BTreeSet<Stuck>,
+    told_stuck: BTreeSet<Stuck>,
     /// Whether the cluster takes no more jobs until some have ended.
     is_crowded: bool,
     /// Whether the controller did not answer, or not soon, when it was last asked, which has been told then.
@@ -256,7 +258,7 @@ impl Jobs<'_> {
         };
         self.is_silent = is_slow;
         let mut reasons = BTreeSet::new();
-        let mut stuck: BTreeMap<String, Stuck> = BTreeMap::new();
+        let mut stuck = BTreeSet::new();
         let mut pending: usize = self.held.iter().map(|(_, chunk)| chunk.len()).sum();
         if pending > 0 {
             reasons.insert("submit limit");
@@ -268,37 +270,31 @@ impl Jobs<'_> {
             reasons.insert(reason);
             if queue::may_last(reason) {
                 // Behind a comma are the nodes, which come and go.
-                let reason = reason.split(',').next().unwrap_or(reason);
-                let stuck = stuck.entry(reason.to_owned()).or_default();
-                stuck.submissions.insert(task.submission);
-                stuck.repetitions.insert(task.task.repetition);
+                let reason = reason.split(',').next().unwrap_or(reason).to_owned();
+                let repetition = task.task.repetition;
+                stuck.insert(Stuck { reason, repetition, submission: task.submission, index: task.index });
             }
         }
         let reasons: Vec<&str> = reasons.into_iter().collect();
         tell(Step::Pending(pending, reasons.join(", ")))?;
-        self.tell_stuck(&stuck, tell)?;
+        self.tell_stuck(stuck, tell)?;
         Ok(Some(queue))
     }
 
-    /// Says, once for each reason that lasts from one look to the next and each repetition, which jobs wait for what time alone may
-    /// not cure, and what the user can do.
-    fn tell_stuck(
-        &mut self,
-        stuck: &BTreeMap<String, Stuck>,
-        tell: &mut dyn FnMut(Step) -> Result<bool>,
-    ) -> Result<()> {
+    /// Says, once for each task and reason that lasts from one look to the next, which wait for what time alone may not cure, and
+    /// what the user can do.
+    fn tell_stuck(&mut self, stuck: BTreeSet<Stuck>, tell: &mut dyn FnMut(Step) -> Result<bool>) -> Result<()> {
         let open = self.waiting.iter().map(|waiting| waiting.task.repetition);
         let last = open.max().filter(|_| self.study.order == Order::Interleaved);
-        for (reason, waits) in stuck.iter().filter(|(reason, _)| self.stuck.contains(*reason)) {
-            let first = waits.repetitions.first().copied();
-            if !self.told_stuck.insert((reason.clone(), first)) {
-                continue;
-            }
-            let is_awaited = last > first;
+        let untold: Vec<&Stuck> =
+            stuck.intersection(&self.stuck).filter(|task| !self.told_stuck.contains(task)).collect();
+        for tasks in untold.chunk_by(|one, other| one.reason == other.reason) {
+            let reason = &tasks[0].reason;
+            let is_awaited = last > Some(tasks[0].repetition);
             let with_them = if is_awaited { " Later repetitions of all points wait with them." } else { "" };
-            let jobs = waits.submissions.iter().take(MOST_NAMED).filter_map(|&s| self.submissions[s].job());
-            let named = jobs.collect::<Vec<_>>().join(" ");
-            let more = if waits.submissions.len() > MOST_NAMED { " and others" } else { "" };
+            let id = |task: &&Stuck| queue::task_id(&self.submissions[task.submission], task.index);
+            let named = tasks.iter().take(MOST_NAMED).filter_map(id).collect::<Vec<_>>().join(" ");
+            let more = if tasks.len() > MOST_NAMED { " and others" } else { "" };
             let release = match queue::is_held(reason) {
                 true => format!("`scontrol release {named}` lets them begin, "),
                 false => String::new(),
@@ -308,7 +304,8 @@ impl Jobs<'_> {
                  their runs up."
             )))?;
         }
-        self.stuck = stuck.keys().cloned().collect();
+        self.told_stuck.extend(untold.into_iter().cloned());
+        self.stuck = stuck;
         Ok(())
     }
 
@@ -360,6 +357,7 @@ impl Jobs<'_> {
             match refusal.kind {
                 Kind::Size => {
                     for &i in &chunk {
+                        self.failed.insert(self.tasks[i].case);
                         let reason = refusal.reason.clone();
                         let outcome = self.runs[i].refuse(&self.tasks[i].folder, Cause::TooManyRanks, reason)?;
                         tell(Step::Ended(&self.tasks[i], outcome))?;
@@ -431,8 +429,7 @@ impl Jobs<'_> {
         submissions.into_iter().filter_map(|s| self.submissions[s].job()).collect()
     }
 
-    /// Takes runs out of the queue whose point has failed, but for leaders: those that wait for one would begin before, and Slurm
-    /// 22.05 lets what waits for an array that was cancelled before it began wait until it has forgotten that.
+    /// Takes runs out of the queue whose point has failed, but for leaders: those that wait for one would begin too early.
     fn give_up(&mut self, queue: &queue::Queue) -> Result<()> {
         if self.failed.is_empty() {
             return Ok(());

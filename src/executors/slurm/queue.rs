@@ -133,10 +133,10 @@ pub fn is_held(reason: &str) -> bool {
     reason.to_lowercase().contains("held")
 }
 
-/// The name by which Slurm knows a task.
+/// The name by which Slurm knows a task. What waits for an array begins when all of its tasks are cancelled by theirs.
 pub fn task_id(submission: &Submission, index: usize) -> Option<String> {
     let job = submission.job()?;
-    Some(if submission.items.len() > 1 { format!("{job}_{index}") } else { job })
+    Some(if submission.is_array() { format!("{job}_{index}") } else { job })
 }
 
 /// Takes a task out of the queue.

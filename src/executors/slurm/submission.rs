@@ -16,7 +16,7 @@ use crate::interrupt;
 use crate::output;
 use crate::run::misfortune::{Cause, Outcome, has_no_room};
 use crate::run::{Run, record};
-use crate::study::{Case, SlurmPlace, Study, Submit};
+use crate::study::{Case, SlurmPlace, Study};
 
 /// How the names of unfinished folders begin that belong to jobs, which the call that submitted them leaves alone.
 pub const WORKERS: &str = ".task-";
@@ -77,7 +77,8 @@ pub struct After {
 
 impl After {
     /// What sbatch is told; nothing where there is nothing to wait for. A job that is cancelled has begun and ended for Slurm,
-    /// and so has one that it no longer remembers; an array that is cancelled before it has begun has not until Slurm forgets it.
+    /// and so has one that it no longer remembers; an array that is cancelled as a whole before it has begun has not until Slurm
+    /// forgets it, and one of which all tasks are cancelled has.
     fn option(&self) -> Option<String> {
         let named = |kind: &str, jobs: &[String]| (!jobs.is_empty()).then(|| format!("{kind}:{}", jobs.join(":")));
         let kinds = [named("after", &self.begins), named("afterany", &self.ends)];
@@ -157,12 +158,12 @@ impl Geometry {
         Self { options }
     }
 
-    /// The words that ask for a job, or an array, of so many runs.
+    /// The words that ask for an array of so many runs, or a plain job of one.
     pub fn request(&self, place: &SlurmPlace, time_limit: Duration, runs: usize) -> Vec<String> {
         let mut words = vec![format!("--time={}", minutes(time_limit))];
-        if place.submit == Submit::Array {
+        if runs > 1 {
             let limit = place.at_once.map_or_else(String::new, |most| format!("%{most}"));
-            words.push(format!("--array=0-{}{limit}", runs.saturating_sub(1)));
+            words.push(format!("--array=0-{}{limit}", runs - 1));
         }
         words.extend(place.partition.iter().map(|name| format!("--partition={name}")));
         words.extend(place.account.iter().map(|name| format!("--account={name}")));
@@ -173,8 +174,7 @@ impl Geometry {
     /// What a job of it asks for, as a sentence after another.
     pub fn asked(&self, place: &SlurmPlace, time_limit: Duration) -> String {
         let words = self.request(place, time_limit, 1);
-        let words = words.iter().filter(|word| !word.starts_with("--array=")).map(|word| output::shown(word));
-        let words = words.collect::<Vec<_>>().join(" ");
+        let words = words.iter().map(|word| output::shown(word)).collect::<Vec<_>>().join(" ");
         format!(" It asked for `{words}`; `scontrol show partition` tells what there is.")
     }
 
@@ -215,8 +215,9 @@ impl Submission {
         let poise = std::env::current_exe()?;
         let mut script = String::from("#!/bin/bash\n");
         place.preamble.iter().for_each(|line| script.push_str(&format!("{line}\n")));
-        let words = [quoted(&poise), "task".to_owned(), quoted(&self.folder.join(TASKS))];
-        script.push_str(&format!("exec {} \"${{SLURM_ARRAY_TASK_ID:-0}}\"\n", words.join(" ")));
+        // A plain job inherits the index of a task that submits it.
+        let index = if self.is_array() { "\"$SLURM_ARRAY_TASK_ID\"" } else { "0" };
+        script.push_str(&format!("exec {} task {} {index}\n", quoted(&poise), quoted(&self.folder.join(TASKS))));
         for (name, bytes) in [(TASKS, tasks), ("job.sh", script.into_bytes())] {
             let mut file = File::create(self.folder.join(name))?;
             file.write_all(&bytes)?;
@@ -239,11 +240,16 @@ impl Submission {
         all.into_iter().map(|(_, submission)| submission).collect()
     }
 
+    /// Whether Slurm knows its tasks as those of an array.
+    pub fn is_array(&self) -> bool {
+        self.items.len() > 1
+    }
+
     /// What sbatch is told to submit it.
     fn arguments(&self, request: &Request) -> Vec<String> {
         let Request { place, geometry, time_limit, after } = request;
         let folder = self.folder.display().to_string().replace('%', "%%");
-        let file = if place.submit == Submit::Array { "%a.out" } else { "0.out" };
+        let file = if self.is_array() { "%a.out" } else { "0.out" };
         let mut words = vec!["--parsable".to_owned(), format!("--job-name={}", self.name)];
         words.push(format!("--output={folder}/{file}"));
         words.extend(after.option());

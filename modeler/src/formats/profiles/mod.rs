@@ -218,9 +218,10 @@ impl Set {
         !self.find(folder, DEPTH, &mut |_, _| {}, true).is_empty()
     }
 
-    /// Whether a file has the format's own extension: whatever is wrong in it, it was meant to be read.
+    /// Whether a file has the format's own extension, packed or not: whatever is wrong in it, it was meant to be read.
     fn is_named_so(&self, path: &Path) -> bool {
-        self.0.extension().is_some_and(|own| path.extension().is_some_and(|e| e == own))
+        let is = |path: &Path, own| path.extension().is_some_and(|extension| extension == own);
+        self.0.extension().is_some_and(|own| is(path, own) || is(path, "gz") && is(&path.with_extension(""), own))
     }
 
     fn is_mine(&self, path: &Path) -> bool {

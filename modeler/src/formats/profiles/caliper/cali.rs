@@ -34,13 +34,16 @@ impl ProfileFormat for Cali {
     }
 
     fn read(&self, source: Source, _values: Values) -> Result<Profile, ReadError> {
-        let mut stream = Stream::default();
+        let (place, mut stream) = (source.place(), Stream::default());
         // A number that was cut is a number still, so the last record must have its end.
         lines::each(source, |line| match (stream.line(&line), line.is_ended) {
             (read, true) => read,
             (Err(error), false) => Err(error.cut_off()),
             (Ok(()), false) => Err(line.wrong(line.text, "this last record has no line end").cut_off()),
         })?;
+        if stream.nodes.is_empty() {
+            return Err(ReadError::malformed(place, "the stream has no nodes").cut_off());
+        }
         Ok(stream.rows.finish(stream.tells_ranks))
     }
 }
