@@ -11,9 +11,6 @@ pub(crate) const NO_CALLPATH: &str = "<root>";
 /// See [`NO_CALLPATH`].
 pub(crate) const NO_METRIC: &str = "<default>";
 
-/// The largest value that is taken: sums of squares of larger ones are beyond any number, and no machine measures them.
-const LARGEST: f64 = 1e140;
-
 /// Collects measurements and warnings of all inputs.
 #[derive(Default)]
 pub(crate) struct Collector {
@@ -26,7 +23,7 @@ pub(crate) struct Collector {
     values: usize,
     lost_digits: usize,
     first_lost: Option<Place>,
-    /// A value that is too large once it is converted, see [`LARGEST`].
+    /// A value that is beyond any number once it is added up or converted.
     too_large: Option<f64>,
     /// Warnings in the order in which they were noticed.
     pub warnings: Vec<ReadWarning>,
@@ -131,7 +128,7 @@ impl Collector {
     pub fn add(&mut self, callpath: CallPathId, metric: Quantity, point: PointId, value: f64) {
         let converted = value * metric.factor;
         // Sums that readers made may be no numbers any more.
-        if converted.is_nan() || converted.abs() > LARGEST {
+        if !converted.is_finite() {
             self.too_large.get_or_insert(value);
             return;
         }
@@ -186,8 +183,12 @@ impl Collector {
             self.warn(LOST_DIGITS, first, message);
         }
         if let Some(value) = self.too_large {
-            let what = format!("a value, {value:e}, is too large to be added to others and squared");
-            return Err(ReadError::malformed(place, what).expected(format!("values up to {LARGEST:e}")));
+            let what = match value.is_finite() {
+                true => format!("{value:e} in its unit is beyond any number in seconds or bytes"),
+                false => "values of ranks or samples add up to more than any number".to_owned(),
+            };
+            return Err(ReadError::malformed(place, what)
+                .expected("times, counts and sizes that can be added up and converted"));
         }
         if self.values == 0 {
             let mut error = ReadError::new(ErrorKind::NotModelable, place, "there is not one measurement");
