@@ -111,7 +111,7 @@ fn a_study_without_loops_for_noise_says_so() {
 fn only_the_chosen_ranks_threads_and_loops_get_noise() {
     let world = World::new();
     build(&world, "modes=nop;k=1");
-    let command = ["mpirun.openmpi", "--oversubscribe", "-n", "2", "./loops", "300", "3"];
+    let command = ["mpirun.openmpi", "--oversubscribe", "-n", "2", "./loops", "4000", "3"];
     let run = |name: &str, options: &[&str]| {
         absorb(&world, &[options, &["--keep", name]].concat(), &command).status(0);
         let noise = noise(&world, name);
