@@ -18,7 +18,8 @@ const CERTAINTY: f64 = 7.0;
 /// The same for the constant and three candidates. A simple function and what rounding adds to it, a few steps per value,
 /// is told in about as many nats more than such a sum.
 const LONG_CERTAINTY: f64 = 25.0;
-/// Coefficients of short sums are small next to this.
+/// Coefficients of sums of several candidates are small next to this: of so many sums one has large ones by chance. One candidate,
+/// alone or with the constant, gives no values by chance, however much it is multiplied by.
 const MOST_BLOCKS: f64 = 1e6;
 
 /// The search goes no further than this.
@@ -148,7 +149,8 @@ impl Search<'_> {
 
     /// Whether these coefficients are whole numbers of blocks that give the values without any rest.
     fn is_whole(&self, chosen: &[usize], c: &[f64]) -> bool {
-        let is_near = |c: &f64| (-1e-2..MOST_BLOCKS).contains(c) && (c - c.round()).abs() < 1e-2;
+        let most = if chosen.iter().filter(|&&k| k > 0).count() > 1 { MOST_BLOCKS } else { f64::INFINITY };
+        let is_near = |c: &f64| (-1e-2..most).contains(c) && (c - c.round()).abs() < 1e-2;
         let sum = |i: usize| -> f64 {
             chosen.iter().zip(c).map(|(&k, c)| c.round() * self.axis.candidates[k].values[i]).sum()
         };

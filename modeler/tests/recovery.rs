@@ -76,6 +76,38 @@ fn sums_and_products_of_counts_come_back() {
 }
 
 /// With three values of p and no full grid, rounding a factor of p up or down gives nearly any three values.
+/// Whatever an iteration costs. Half of it, twice, is a whole number, too, and the bounds of other functions, rounded, may add up to a few values of r.
+#[test]
+fn one_loop_comes_back_whatever_its_iteration_costs() {
+    let functions: [fn(f64, f64) -> f64; 3] = [|k, r| k * r, |k, r| k * r * r, |k, r| 2.0 + k * r];
+    let mut random = StdRng::seed_from_u64(3);
+    let mut costs = vec![1_000_002.0, 1_000_010.0, 1_639_202.0, 1_999_998.0, 3_000_006.0, 2_147_483_646.0];
+    costs.extend((0..60).map(|_| f64::from(random.random_range(1..20_000_000_u32))));
+    for values in
+        [&[2.0, 3.0, 4.0, 5.0, 6.0][..], &[1.0, 2.0, 3.0, 4.0, 5.0], &P, &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]]
+    {
+        let mut builder = ExperimentBuilder::new(["r"]);
+        let blocks = builder.metric(metric("basic_blocks"));
+        for (number, function) in functions.iter().enumerate() {
+            for k in &costs {
+                let callpath = builder.callpath(["main", &format!("{number} {k}")]);
+                for &r in values {
+                    let point = builder.point(&[r]);
+                    builder.add(callpath, blocks, point, function(*k, r));
+                }
+            }
+        }
+        let experiment = builder.finish();
+        let fits = fit(&experiment, &Options::default());
+        assert_eq!(fits.models.len(), functions.len() * costs.len());
+        let all = functions.iter().flat_map(|function| costs.iter().map(move |k| function(*k, 100.0)));
+        for (model, exact) in fits.models.iter().zip(all) {
+            let told = model.expression(&experiment.parameters);
+            assert!((model.at(&[100.0]) / exact - 1.0).abs() < 1e-9, "{values:?}: {told} is {exact} at 100");
+        }
+    }
+}
+
 #[test]
 fn work_that_is_shared_out_comes_back_whatever_point_is_missing() {
     let functions: [(&str, OfTwo); 3] = [
