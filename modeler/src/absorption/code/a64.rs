@@ -76,7 +76,7 @@ fn flow(instruction: &Instruction, address: u64) -> Dataflow {
             if let (Some(offset), false) = (offset, is_moved) {
                 let (base, offset) = (register(&registers[0]), i64::from(offset));
                 found.access =
-                    Some(recurrence::Access { base, offset, is_read: is_load, is_written: name.starts_with("st") });
+                    Some(recurrence::Operand { base, offset, is_read: is_load, is_written: name.starts_with("st") });
             }
             if is_load {
                 found.load = Some(registers.iter().map(register).collect());

@@ -30,7 +30,7 @@ pub(crate) struct Dataflow {
     /// Cycles from its operands to its result where they take longest; those of a load from elsewhere than the frame come on top.
     pub cycles: u64,
     /// What it accesses beyond the frame, if the address has one register.
-    pub access: Option<Access>,
+    pub access: Option<Operand>,
     /// Whether nobody knows what it does, as of a call or of what is not decoded.
     pub is_opaque: bool,
     /// Whether some iterations leave it out.
@@ -39,7 +39,7 @@ pub(crate) struct Dataflow {
 
 /// An access to memory beyond the frame.
 #[derive(Clone, Debug)]
-pub(crate) struct Access {
+pub(crate) struct Operand {
     pub base: String,
     pub offset: i64,
     pub is_read: bool,
@@ -71,7 +71,7 @@ fn name_places(code: &mut [Dataflow]) {
     let written: BTreeSet<String> = code.iter().flat_map(|i| i.writes.iter().chain(&i.moved)).cloned().collect();
     let mut holds: BTreeMap<String, String> = BTreeMap::new();
     for instruction in code {
-        let origin = |access: &Access| match written.contains(&access.base) {
+        let origin = |access: &Operand| match written.contains(&access.base) {
             true => holds.get(&access.base).cloned(),
             false => Some(access.base.clone()),
         };
@@ -79,7 +79,7 @@ fn name_places(code: &mut [Dataflow]) {
         let registers: Vec<String> = instruction.writes.iter().chain(&instruction.moved).cloned().collect();
         let slot = instruction.reads.iter().find(|name| name.starts_with("stack") && !written.contains(*name)).cloned();
         let is_plain_load = place.is_none() && instruction.load.is_none() && instruction.reads.len() <= 2;
-        if let Some((origin, &Access { offset, is_read, is_written, .. })) = place {
+        if let Some((origin, &Operand { offset, is_read, is_written, .. })) = place {
             let name = format!("[{origin}]{offset:+}");
             if is_read {
                 instruction.load = None;
@@ -124,15 +124,15 @@ fn pace(code: &[Dataflow], load: u64) -> f64 {
     done[ITERATIONS - 1].saturating_sub(done[half - 1]) as f64 / half as f64
 }
 
-/// Cycles of an instruction by its name: the most in Fog's tables (Instruction tables, 2022) for cores from 2013 on, but for 64-bit divisions of integers,
+/// Cycles of an instruction by its name, without the `v` of vectors or the `f` of AArch64's floating point: the most in Fog's tables (Instruction tables, 2022) for cores from 2013 on, but for 64-bit divisions of integers,
 /// which may take twice as long there.
 pub(crate) fn cycles(name: &str, writes_a_vector: bool) -> u64 {
     const SIMPLE: [&str; 11] = ["add", "sub", "inc", "dec", "lea", "and", "or", "xor", "eor", "mov", "cmp"];
-    const LONGER: [&str; 10] = ["cvt", "fcvt", "popcnt", "cnt", "tzcnt", "lzcnt", "bs", "crc32", "pext", "pdep"];
+    const LONGER: [&str; 9] = ["cvt", "popcnt", "cnt", "tzcnt", "lzcnt", "bs", "crc32", "pext", "pdep"];
     let begins = |starts: &[&str]| starts.iter().any(|start| name.starts_with(start));
     match () {
         () if begins(&["cmpxchg", "xadd"]) => 20,
-        () if begins(&["rsqrt", "frsqrt"]) => 5,
+        () if begins(&["rsqrt"]) => 5,
         () if name.contains("div") || name.contains("sqrt") => 40,
         () if begins(&LONGER) => 7,
         () if writes_a_vector => 5,

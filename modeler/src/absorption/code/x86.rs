@@ -69,7 +69,7 @@ fn flow(instruction: &Instruction, framed: bool, factory: &mut InstructionInfoFa
                 let (is_read, is_written) = (reads(used.access()), writes(used.access()));
                 if used.index() == Register::None && (is_read || is_written) {
                     let (base, offset) = (name(used.base()), used.displacement() as i64);
-                    found.access = Some(recurrence::Access { base, offset, is_read, is_written });
+                    found.access = Some(recurrence::Operand { base, offset, is_read, is_written });
                 }
                 if is_read {
                     found.load.get_or_insert_default().extend(address);

@@ -1,0 +1,244 @@
+//! Formats whose tools are not at hand here: texts by hand, after the real files that the readers were tried on.
+
+use super::*;
+
+fn read_named(name: &str, text: &str) -> Input {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(name);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(&path, text).unwrap();
+    read_with(&path, &ReadOptions::default())
+}
+
+#[test]
+fn tau_counts_each_function_once_and_averages_over_threads() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("app.p2.n10.r1");
+    std::fs::create_dir(&run).unwrap();
+    for (thread, time) in [(0, 100), (1, 300)] {
+        let text = format!(
+            "5 templated_functions_MULTI_TIME\n# Name Calls Subrs Excl Incl ProfileCalls # <metadata></metadata>\n\
+                 \".TAU application\" 1 2 50 {} 0 GROUP=\"TAU_DEFAULT\"\n\
+                 \"MPI_Send()  \" 3 0 {time} {time} 0 GROUP=\"MPI\"\n\
+                 \".TAU application => MPI_Send()  \" 1 0 {time} {time} 0 GROUP=\"TAU_CALLPATH|MPI\"\n\
+                 \".TAU application => int f(int)\" 2 1 7 9 0 GROUP=\"TAU_CALLPATH\"\n\
+                 \".TAU application => int f(int) => MPI_Send()  \" 2 0 2 2 0 GROUP=\"TAU_CALLPATH|MPI\"\n\
+                 0 aggregates\n1 userevents\n# eventname numevents max min mean sumsqr\n\
+                 \"Message size sent to all nodes\" 4 8 8 8 256\n",
+            time + 59
+        );
+        std::fs::write(run.join(format!("profile.{thread}.0.0")), text).unwrap();
+    }
+    let input = read_with(folder.path(), &ReadOptions::default());
+    assert_eq!((input.format, input.experiment.points.clone()), (Format::Tau, vec![vec![2.0, 10.0]]));
+    let one = |path: &str, metric: &str, over| values(&input, path, metric, Some(over))[0].1[0];
+    assert!((one(".TAU application->MPI_Send", "time", OverRanks::Mean) - 200e-6).abs() < 1e-15);
+    assert!((one(".TAU application->MPI_Send", "time", OverRanks::Maximum) - 300e-6).abs() < 1e-15);
+    assert_eq!(one(".TAU application->int f(int)->MPI_Send", "visits", OverRanks::Mean), 2.0);
+    assert_eq!(one("<root>", "bytes_sent", OverRanks::Sum), 64.0);
+    let e = &input.experiment;
+    assert!(e.series.iter().all(|s| e.path(s.callpath) != ["MPI_Send"]), "its own line is the sum of the others");
+}
+
+#[test]
+fn gem5_adds_dumps_that_are_reset_and_takes_the_last_of_those_that_are_not() {
+    let dump = |ticks: u64, end: u64| {
+        format!(
+            "\n---------- Begin Simulation Statistics ----------\n\
+                 simSeconds 0.5 # Number of seconds simulated (Second)\n\
+                 simTicks {ticks} # Number of ticks simulated (Tick)\n\
+                 finalTick {end} # Number of ticks from beginning of simulation (Tick)\n\
+                 system.cpu.numCycles {ticks} # Number of cpu cycles simulated (Cycle)\n\
+                 system.cpu.ipc 0.25 # IPC: instructions per cycle ((Count/Cycle))\n\
+                 system.l2.mshrs::total nan # quotient (Ratio)\n\
+                 ---------- End Simulation Statistics   ----------\n"
+        )
+    };
+    let reset = read_named("run.n4.txt", &(dump(100, 100) + &dump(50, 150)));
+    assert_eq!(reset.format, Format::Gem5);
+    let of = |input: &Input, path: &str, metric: &str| values(input, path, metric, None)[0].1[0];
+    assert_eq!(of(&reset, "system->cpu", "numCycles"), 150.0);
+    assert_eq!(of(&reset, "<root>", "time"), 1.0);
+    assert_eq!(codes(&reset), ["W103"], "rates do not add up");
+    let running = read_named("run.n4.txt", &(dump(100, 100) + &dump(150, 150)));
+    assert_eq!(of(&running, "system->cpu", "numCycles"), 150.0);
+    assert_eq!(of(&running, "system->cpu", "ipc"), 0.25);
+    // A checkpoint at tick 1000 was restored; the third dump was reset, the others after the first were not.
+    let restored = [(100, 1100), (150, 1150), (30, 1180), (40, 1190)].map(|(ticks, end)| dump(ticks, end)).concat();
+    let restored = read_named("run.n4.txt", &restored);
+    assert_eq!(of(&restored, "system->cpu", "numCycles"), 190.0);
+    assert_eq!(of(&restored, "<root>", "time"), 1.0);
+    assert_eq!(codes(&restored), ["W103"]);
+    let only = read_named("run.n4.txt", &(dump(100, 1100) + &dump(150, 1150)));
+    assert_eq!((of(&only, "system->cpu", "numCycles"), of(&only, "system->cpu", "ipc")), (150.0, 0.25));
+}
+
+/// Before version 24.1 gem5 does not reset `simInsts` with all else, from then on it does.
+#[test]
+fn instructions_of_gem5_are_added_only_where_they_were_reset() {
+    let dump = |(ticks, end, instructions): (u64, u64, u64)| {
+        format!(
+            "\n---------- Begin Simulation Statistics ----------\nsimTicks {ticks} # Number of ticks simulated (Tick)\n\
+                 finalTick {end} # Number of ticks from beginning of simulation (Tick)\n\
+                 simInsts {instructions} # Number of instructions simulated (Count)\n\
+                 ---------- End Simulation Statistics   ----------\n"
+        )
+    };
+    let instructions = |dumps: &[(u64, u64, u64)]| {
+        let input = read_named("run.n4.txt", &dumps.iter().map(|d| dump(*d)).collect::<String>());
+        values(&input, "<root>", "simInsts", None)[0].1[0]
+    };
+    assert_eq!(instructions(&[(100, 100, 70), (50, 150, 90), (10, 160, 95)]), 95.0);
+    assert_eq!(instructions(&[(100, 100, 70), (50, 150, 20), (90, 240, 80)]), 170.0);
+    assert_eq!(instructions(&[(100, 100, 70), (50, 150, 70)]), 140.0, "a dump after so many instructions each");
+    // Where processors count, they tell: dumps of more instructions each are no counter that goes on.
+    let told = |simulated: [u64; 3], processor: &str| {
+        let own = [70, 90, 95];
+        let text: String = (0..3)
+                .map(|i| {
+                    let whole = dump((100, 100 * (i as u64 + 1), simulated[i]));
+                    let (one, other) = (own[i] - 20, 20);
+                    let counted = format!(
+                        "system.cpu0.{processor} {one} # Number (Count)\nsystem.cpu1.{processor} {other} # Number (Count)\n---------- End"
+                    );
+                    whole.replace("---------- End", &counted)
+                })
+                .collect();
+        values(&read_named("run.n4.txt", &text), "<root>", "simInsts", None)[0].1[0]
+    };
+    for processor in ["commitStats0.numInsts", "committedInsts"] {
+        assert_eq!(told([70, 90, 95], processor), 255.0, "reset: 70 + 90 + 95");
+        assert_eq!(told([70, 160, 255], processor), 255.0, "never reset: the last");
+    }
+}
+
+#[test]
+fn caliper_streams_and_tables_say_the_same() {
+    let stream = "__rec=node,id=12,attr=10,data=64,parent=3\n__rec=node,id=14,attr=8,data=attribute.unit,parent=12\n\
+            __rec=node,id=15,attr=14,data=sec,parent=5\n__rec=node,id=16,attr=10,data=65,parent=15\n\
+            __rec=node,id=17,attr=8,data=sum#time.duration,parent=16\n\
+            __rec=node,id=20,attr=10,data=268,parent=3\n__rec=node,id=21,attr=8,data=function,parent=20\n\
+            __rec=node,id=22,attr=8,data=mpi.rank,parent=16\n__rec=node,id=30,attr=21,data=main\n\
+            __rec=node,id=31,attr=21,data=solve\\, twice,parent=30\n\
+            __rec=ctx,ref=30,attr=17=22,data=1.5=0\n__rec=ctx,ref=31,attr=17=22,data=2=0\n\
+            __rec=ctx,ref=30,attr=17=22,data=2.5=1\n__rec=ctx,ref=31,attr=17=22,data=4=1\n";
+    let table = "{\"data\": [[1500000, 0, 0], [2000000, 0, 1], [2500000, 1, 0], [4000000, 1, 1]],\
+            \"columns\": [\"sum#time.duration\", \"mpi.rank\", \"path\"],\
+            \"column_metadata\": [{\"is_value\": true}, {\"is_value\": true}, {\"is_value\": false}],\
+            \"nodes\": [{\"label\": \"main\", \"column\": \"path\"}, {\"label\": \"solve, twice\", \"column\": \"path\", \"parent\": 0}]}";
+    for (name, text, format) in [("a.p2.cali", stream, Format::Cali), ("a.p2.json", table, Format::CaliperJson)] {
+        let input = read_named(name, text);
+        assert_eq!(input.format, format);
+        assert_eq!(values(&input, "main", "time", Some(OverRanks::Mean)), [(vec![2.0], vec![2.0])]);
+        assert_eq!(values(&input, "main->solve, twice", "time", Some(OverRanks::Maximum)), [(vec![2.0], vec![4.0])]);
+    }
+}
+
+/// Whatever is packed with gzip is read as what it holds, alone and in folders.
+#[test]
+fn files_packed_with_gzip_are_what_they_hold() {
+    let folder = tempfile::tempdir().unwrap();
+    let packed = |text: &str| {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+        std::io::Write::write_all(&mut encoder, text.as_bytes()).unwrap();
+        encoder.finish().unwrap()
+    };
+    for n in [10, 20, 30, 40, 50] {
+        let path = folder.path().join(format!("app.n{n}.folded.gz"));
+        std::fs::write(path, packed(&format!("main;solve {n}\nmain;other 1\n"))).unwrap();
+    }
+    let input = read_with(folder.path(), &ReadOptions::default());
+    assert_eq!((input.format, input.experiment.points.len()), (Format::Folded, 5));
+    let measured = values(&input, "main->solve", "samples", None);
+    assert!(measured.iter().all(|(at, values)| at == values), "{measured:?}");
+    let text = std::fs::read_to_string(dataset("hatchet/annotation.p8.json")).unwrap();
+    let packed = read_bytes(packed(&text)).unwrap();
+    assert_eq!(packed.experiment.values, read("hatchet/annotation.p8.json").experiment.values);
+    // One that was cut off is named, and the others are read.
+    let path = folder.path().join("app.n50.folded.gz");
+    let whole = std::fs::read(&path).unwrap();
+    std::fs::write(&path, &whole[..whole.len() - 9]).unwrap();
+    let input = read_with(folder.path(), &ReadOptions::default());
+    assert_eq!((input.experiment.points.len(), codes(&input)), (4, vec![formats::RUN_LEFT_OUT]));
+    assert!(input.warnings[0].to_string().contains("packed with gzip and damaged or cut off"), "{}", input.warnings[0]);
+}
+
+/// Only their names tell what they were.
+#[test]
+fn profiles_of_which_nothing_is_left_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    for p in [2, 4, 8] {
+        let to = folder.path().join(format!("app.p{p}.cali"));
+        std::fs::copy(dataset("hatchet/annotation.p8.cali"), to).unwrap();
+    }
+    let empty = ["app.p16.cali.gz", "app.p32.cali"];
+    empty.iter().for_each(|name| std::fs::write(folder.path().join(name), "").unwrap());
+    let input = read_with(folder.path(), &ReadOptions::default());
+    assert_eq!(input.experiment.points.len(), 3);
+    let left_out = input.warnings.iter().filter(|warning| warning.code == formats::RUN_LEFT_OUT);
+    let told: Vec<String> = left_out.map(ToString::to_string).collect();
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(empty.iter().zip(&told).all(|(name, told)| told.contains(name) && told.contains("cut off")), "{told:?}");
+}
+
+/// Beyond what tells the format, wherever the end is missing: an error that says so, never fewer or other values.
+#[test]
+fn files_that_were_cut_off_are_told_so() {
+    let cut = |bytes: &[u8], length: usize| {
+        let error = read_bytes(bytes[..length].to_vec()).map(|_| ()).unwrap_err().to_string();
+        assert!(error.contains("cut off") && error.contains("Copy the file again"), "{length}: {error}");
+    };
+    let files = ["google_benchmark.json", "hyperfine.json", "spin.n200000.pb.gz"].map(|name| format!("tools/{name}"));
+    let caliper = ["annotation.p8.json", "cpi-callpath.p4.json"].map(|name| format!("hatchet/{name}"));
+    for name in files.iter().chain(&caliper) {
+        let whole = std::fs::read(dataset(name)).unwrap();
+        for percent in [60, 80, 99] {
+            cut(&whole, whole.len() * percent / 100);
+        }
+    }
+    // A protocol buffer without compression.
+    let packed = std::fs::read(dataset("tools/spin.n200000.pb.gz")).unwrap();
+    let mut plain = Vec::new();
+    std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(&packed[..]), &mut plain).unwrap();
+    for percent in [50, 70, 90] {
+        cut(&plain, plain.len() * percent / 100);
+    }
+    // In a stream every record stands for itself, and a number that was cut is a number still.
+    let stream = std::fs::read(dataset("hatchet/annotation.p8.cali")).unwrap();
+    let ends: Vec<usize> = (0..stream.len()).filter(|&i| stream[i] == b'\n').collect();
+    let last_value = ends[ends.len() - 3];
+    for length in last_value - 40..last_value {
+        cut(&stream, length);
+    }
+}
+
+#[test]
+fn errors_in_profiles_name_their_place() {
+    let error = |text: &str| read_bytes(text.into()).map(|_| ()).unwrap_err().to_string();
+    let cases = [
+        ("T:1:2 :x:3\n", "input:1:7: `:x:3`"),
+        (
+            "__rec=node,id=1,attr=8,data=a\n__rec=ctx,attr=1=1,data=2\n",
+            "input:2:1: there are 2 attributes and 1 values",
+        ),
+        ("3 templated_functions\n\"f\" 1 0\n", "input:2:4: a column is missing"),
+        (
+            "3 templated_functions\n\"f\" 1 0 1 1 0\n",
+            "input: of the `templated_functions` that it announces 2 are missing. Copy the file again",
+        ),
+        (
+            "@ mpiP\n@--- MPI Time (seconds) ---\n 0 1 1 2\n",
+            "input: the report does not come to its end; expected a last heading",
+        ),
+        ("a;b 1\na;b 1.2.3\n", "input:2:5: `1.2.3` is no number"),
+        ("@ mpiP\n@--- MPI Time (seconds) ---\n 0 x 1 2\n", "input:3:4: `x` is no number"),
+        (
+            "{\"data\":[[1]],\"columns\":[\"count\",\"path\"],\"column_metadata\":[{\"is_value\":true},{}],\"nodes\":[]}",
+            "input:1:10: this row has 1 cells for 2 columns",
+        ),
+    ];
+    for (text, expected) in cases {
+        let error = error(text);
+        assert!(error.starts_with(expected), "{error}");
+    }
+}
