@@ -25,6 +25,9 @@ const SLOWEST: f64 = 0.6;
 /// A front end that binds a loop takes as long for each of its instructions as for a nop, and twice as long for those that access memory,
 /// which some processors take apart; longer by a share that measurements may be off, but not by more than this.
 const MOST_NOPS: f64 = 1.25;
+/// What a unit binds keeps it busy. A further instruction takes the unit for its slope, so that all of the loop's together fill at least this share of
+/// its time; not all of them use the unit, hence a quarter and not the whole.
+const LEAST_BUSY: f64 = 0.25;
 /// A window that is full, and no unit, is what further instructions cost most with.
 const FULL_WINDOW: &str = "the window of instructions in flight is full, which no class says";
 /// Modes that occupy arithmetic units. Some processors have units of their own for each.
@@ -52,8 +55,9 @@ pub(crate) struct Verdict {
     pub reason: String,
 }
 
-/// The class that `modes` tell, of a loop that has this machine code and takes so many nanoseconds an iteration.
-pub(crate) fn verdict(modes: &[Mode], code: Option<&Code>, nanoseconds: f64) -> Verdict {
+/// The class that `modes` tell, of a loop that has this machine code and takes so many nanoseconds an iteration; without them, where only the
+/// times of whole executions are known, times are not compared with what instructions take.
+pub(crate) fn verdict(modes: &[Mode], code: Option<&Code>, nanoseconds: Option<f64>) -> Verdict {
     let instructions = code.map(|code| code.instructions);
     let known: Vec<&Mode> = modes.iter().take(VARIED).collect();
     let mut answers: Vec<(Bottleneck, &'static str)> = Vec::new();
@@ -76,7 +80,10 @@ pub(crate) fn verdict(modes: &[Mode], code: Option<&Code>, nanoseconds: f64) -> 
             let mut names: Vec<&str> =
                 classes.iter().map(|c| c.name()).filter(|&name| name != Bottleneck::Undecided.name()).collect();
             names.dedup();
-            let reason = format!("the intervals allow {}", names.join(" and "));
+            let mut reason = format!("the intervals allow {}", names.join(" and "));
+            if let Some((_, doubt)) = answers.iter().find(|a| a.0 == Bottleneck::Undecided) {
+                reason += &format!(", or none: {doubt}");
+            }
             Verdict { class: Bottleneck::Undecided, reason }
         }
     }
@@ -115,19 +122,21 @@ impl Evidence<'_> {
     }
 }
 
-/// The decision rules, for a loop that has this machine code and takes so many nanoseconds an iteration.
-fn rules(evidence: &[Evidence], code: Option<&Code>, nanoseconds: f64) -> (Bottleneck, &'static str) {
+/// The decision rules, for a loop that has this machine code and takes so many nanoseconds an iteration, where that is known.
+fn rules(evidence: &[Evidence], code: Option<&Code>, nanoseconds: Option<f64>) -> (Bottleneck, &'static str) {
+    let instructions = code.map(|code| f64::from(code.instructions));
+    let accesses = code.map(|code| f64::from(code.accesses + code.frame));
     let nops = code.map(|code| f64::from(code.instructions + code.accesses));
     let of =
         |names: &[&str]| -> Vec<Evidence> { evidence.iter().filter(|e| names.contains(&e.mode)).copied().collect() };
     let (arithmetic, access, memory) = (of(&ARITHMETIC), of(&ACCESS), of(&["memory_ld64"]).first().copied());
     let busy = |of: &[Evidence]| of.iter().any(|e| e.saturated);
-    if evidence.iter().any(Evidence::fills_the_window) {
+    if nanoseconds.is_some() && evidence.iter().any(Evidence::fills_the_window) {
         return (Bottleneck::Undecided, FULL_WINDOW);
     }
     if let Some(nop) = of(&["nop"]).first().filter(|nop| nop.saturated) {
-        return match (nop.slope, nops) {
-            (Some(slope), Some(nops)) if nanoseconds > MOST_NOPS * nops * slope => {
+        return match (nop.slope, nops, nanoseconds) {
+            (Some(slope), Some(nops), Some(nanoseconds)) if nanoseconds > MOST_NOPS * nops * slope => {
                 (Bottleneck::Undecided, "nops are not absorbed, but the front end is idle for most of the time")
             }
             _ => (Bottleneck::FrontEnd, "not even nops are absorbed"),
@@ -135,6 +144,14 @@ fn rules(evidence: &[Evidence], code: Option<&Code>, nanoseconds: f64) -> (Bottl
     }
     if arithmetic.is_empty() || access.is_empty() {
         return (Bottleneck::Undecided, "arithmetic and first-level loads were not both injected");
+    }
+    let fills = |e: &Evidence, own: Option<f64>| match (own, e.slope, nanoseconds) {
+        (Some(own), Some(slope), Some(nanoseconds)) => own * slope >= LEAST_BUSY * nanoseconds,
+        _ => true,
+    };
+    let filled = |of: &[Evidence], own: Option<f64>| of.iter().any(|e| e.saturated && fills(e, own));
+    if (busy(&arithmetic) || busy(&access)) && !filled(&arithmetic, instructions) && !filled(&access, accesses) {
+        return (Bottleneck::Undecided, "noise is not absorbed, but the loop's own instructions leave the units idle");
     }
     match (busy(&arithmetic), busy(&access)) {
         (true, false) => (Bottleneck::Compute, "arithmetic is not absorbed, first-level loads are"),
@@ -150,7 +167,11 @@ fn rules(evidence: &[Evidence], code: Option<&Code>, nanoseconds: f64) -> (Bottl
 /// Nothing in the core is saturated: is it the memory, the latency of loads, or that of anything else? Noise does not tell the last from
 /// lines that come no faster from a cache or, for one core, from memory, since both leave room for further loads from memory; the
 /// machine code does, which shows whether iterations wait for each other.
-fn beyond_the_core(memory: Option<Evidence>, code: Option<&Code>, nanoseconds: f64) -> (Bottleneck, &'static str) {
+fn beyond_the_core(
+    memory: Option<Evidence>,
+    code: Option<&Code>,
+    nanoseconds: Option<f64>,
+) -> (Bottleneck, &'static str) {
     if code.is_some_and(|code| code.accesses == 0 && code.recurrence.is_some()) {
         return (Bottleneck::Dependency, "everything is absorbed, and the loop does not touch memory");
     }
@@ -163,10 +184,13 @@ fn beyond_the_core(memory: Option<Evidence>, code: Option<&Code>, nanoseconds: f
     let Some((code, recurrence)) = code.and_then(|code| Some((code, code.recurrence?))) else {
         return (Bottleneck::Undecided, "everything is absorbed, and no machine code shows what iterations wait for");
     };
+    if recurrence.is_chase {
+        return (Bottleneck::Latency, "everything is absorbed, and the address of a load comes from the load before");
+    }
+    let Some(nanoseconds) = nanoseconds else {
+        return (Bottleneck::Undecided, "everything is absorbed, and how long an iteration takes is not known");
+    };
     match () {
-        () if recurrence.is_chase => {
-            (Bottleneck::Latency, "everything is absorbed, and the address of a load comes from the load before")
-        }
         () if recurrence.nanoseconds >= nanoseconds => {
             (Bottleneck::Dependency, "everything is absorbed, and iterations wait for each other's results")
         }

@@ -152,8 +152,10 @@ pub struct Injected {
 pub struct Code {
     /// Instructions in the loop's body.
     pub instructions: u32,
-    /// Loads and stores in it.
+    /// Loads and stores in it, but for those of the function's frame.
     pub accesses: u32,
+    /// Loads and stores of the function's frame.
+    pub frame: u32,
     /// How its iterations wait for each other; `None` where that is not known.
     pub recurrence: Option<Recurrence>,
     /// Variants by mode name and quantity.
@@ -342,7 +344,8 @@ impl Analysis<'_> {
         let mut modes: Vec<Mode> = present.into_iter().map(|mode| self.mode(class, mode, &draws)).collect();
         modes.sort_by(|a, b| a.name.cmp(&b.name));
         let body = self.code.map(|code| (code.instructions, code.accesses));
-        let verdict = bottleneck::verdict(&modes, self.code, class.nanoseconds);
+        let per_iteration = self.group.per_iteration.then_some(class.nanoseconds);
+        let verdict = bottleneck::verdict(&modes, self.code, per_iteration);
         LoopReport {
             node: self.group.node,
             callpath: callpath.to_vec(),

@@ -65,6 +65,26 @@ fn each_resource_is_found() {
     }
 }
 
+/// A triad in the second-level cache of a Zen 4, as it was measured: 12 loads and stores of vectors take 6.8 ns, since no more lines come, and what noise
+/// there is makes it slower soon, though four fused multiply-adds leave their units idle.
+#[test]
+fn an_idle_unit_binds_nothing() {
+    let cost = [
+        ("fp_add64", 0.04),
+        ("fma64", 0.081),
+        ("int64_add", 0.04),
+        ("l1_ld64", 0.102),
+        ("memory_ld64", 3.5),
+        ("nop", 0.02),
+    ];
+    let bound = (Bottleneck::Undecided, 6.8, 12, [0.03, 0.08, 0.06, 0.3, 0.95, 0.9], APART);
+    let (class, reason) = class_of(&bound, &cost, 15, 40, QUIET, 23);
+    assert_eq!(class, Bottleneck::Undecided, "{reason}");
+    // With ten times the instructions in the same time the unit is what it waits for.
+    let (class, reason) = class_of(&bound, &cost, 150, 40, QUIET, 23);
+    assert_eq!(class, Bottleneck::Compute, "{reason}");
+}
+
 /// A product with a sparse matrix that waits for memory with as many loads in flight as the processor can hold: further
 /// instructions of any kind take room there, and cost many times what their units take.
 #[test]

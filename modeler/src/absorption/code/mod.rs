@@ -128,7 +128,8 @@ impl Binary {
             injected.extend(counts.iter().map(|(k, c)| ((mode.to_owned(), *k), c.beside(&plain, &pattern))));
         }
         let recurrence = self.recurrence(*variants.get("plain")?.first()?, &loops);
-        Some(Code { instructions: plain.total, accesses: plain.memory, recurrence, variants: injected })
+        let Counts { total, memory, stack, .. } = plain;
+        Some(Code { instructions: total, accesses: memory, frame: stack, recurrence, variants: injected })
     }
 
     /// How the iterations of the loop that these instructions of a function are wait for each other.
