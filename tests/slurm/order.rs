@@ -1,5 +1,7 @@
 //! How repetitions follow each other by dependencies, and what becomes of them when runs fail or are taken away.
 
+use std::io::BufRead as _;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use crate::cluster::Cluster;
@@ -106,5 +108,88 @@ pub fn a_point_that_failed_leaves_the_queue_and_the_order_stays(cluster: &Cluste
         assert_eq!(turns, [["3", "4"]; 3], "{submit}: {made}");
         let first: Vec<&str> = made.lines().take(4).collect();
         assert!(["2", "5"].iter().all(|p| first.contains(p)), "the second repetition began after the first: {made}");
+    }
+}
+
+/// Two points on nodes of their own. The smaller one's second run, which led its repetition, is over when the next call begins; the
+/// other's second run waited for it, and nothing waits for that.
+pub fn a_later_call_knows_for_which_jobs_others_wait(cluster: &Cluster) {
+    let world = on(cluster);
+    world.write(
+        "s.toml",
+        "executor = \"slurm\"\ncommand = [\"sh\", \"-c\", \"echo $0 >> made; test $0 = 1 && exit; while ! test -e go; do sleep 0.1; done; exit 1\", \"{n}\"]\n\
+         collect = \"elapsed\"\nranks = \"n\"\nrepetitions = 2\n[parameters]\nn = [1, 2]\n\
+         [slurm]\nsubmit = \"jobs\"\npoll_seconds = 1\noptions = [\"--exclusive\", \"--nodelist=n{n}\"]\n",
+    );
+    let call = || {
+        let mut command = world.command(env!("CARGO_BIN_EXE_poise"), ["run", "s.toml", "--format", "json"]);
+        command.stdout(Stdio::piped()).spawn().unwrap()
+    };
+    let mut first = call();
+    wait_until(cluster, || world.path("s.runs/n1.r2/run.json").exists());
+    first.kill().unwrap();
+    first.wait().unwrap();
+    // By Slurm's own words, what has been submitted and has not ended.
+    let pending = cluster.command("squeue", &["--noheader", "--states=PENDING", "--format=%i"]);
+    assert_eq!(pending.lines().count(), 1, "the other point's second run: {pending}");
+    cluster.command("scontrol", &["hold", &pending]);
+    let mut second = call();
+    let mut events = std::io::BufReader::new(second.stdout.take().unwrap()).lines().map(Result::unwrap);
+    events.find(|line| line.contains("\"event\":\"run\"")).unwrap();
+    world.write("go", "");
+    let mut status = None;
+    wait_until(cluster, || {
+        status = second.try_wait().unwrap();
+        status.is_some()
+    });
+    assert_eq!(status.and_then(|status| status.code()), Some(5));
+    let mut made: Vec<String> = world.read("made").lines().map(str::to_owned).collect();
+    made.sort();
+    assert_eq!(made, ["1", "1", "2"], "a point that has failed is not run again, and nothing is submitted twice");
+    cluster.wait_until_idle();
+}
+
+/// One task first, and then the array as a whole, as by a user who changes her mind. For Slurm that array has not begun until it
+/// is forgotten, five minutes later. Both repetitions are held until then, so that nothing begins by chance.
+pub fn what_waits_for_an_array_that_was_cancelled_begins(cluster: &Cluster) {
+    let world = on(cluster);
+    world.write(
+        "s.toml",
+        "executor = \"slurm\"\ncommand = [\"sh\", \"-c\", \"echo $0 >> made\", \"{n}\"]\ncollect = \"elapsed\"\nranks = 1\n\
+         repetitions = 2\n[parameters]\nn = [1, 2]\n[slurm]\npoll_seconds = 1\nat_once = 1\noptions = [\"--hold\"]\n",
+    );
+    let mut child = world.command(env!("CARGO_BIN_EXE_poise"), ["run", "s.toml"]).spawn().unwrap();
+    let arrays = || cluster.command("squeue", &["--noheader", "--sort=i", "--format=%F"]);
+    wait_until(cluster, || arrays().lines().count() == 2);
+    let arrays = arrays();
+    let (first, second) = arrays.split_once('\n').unwrap();
+    cluster.command("scontrol", &["release", second]);
+    cluster.command("scancel", &[&format!("{first}_0")]);
+    cluster.command("scancel", &[first]);
+    let mut status = None;
+    wait_until(cluster, || {
+        status = child.try_wait().unwrap();
+        status.is_some()
+    });
+    assert_eq!(status.and_then(|status| status.code()), Some(5));
+    let remembered = cluster.command("scontrol", &["show", "job", first]);
+    assert!(remembered.contains("JobState=CANCELLED"), "Slurm has not forgotten it: {remembered}");
+    let mut made: Vec<String> = world.read("made").lines().map(str::to_owned).collect();
+    made.sort();
+    assert_eq!(made, ["1", "2"]);
+    for n in [1, 2] {
+        let record = world.json(&format!("s.runs/n{n}.r1/run.json"));
+        assert_eq!(record["cause"], "killed-by-launcher", "{record}");
+        let record = world.json(&format!("s.runs/n{n}.r2/run.json"));
+        assert_eq!(record["status"], "complete", "{record}");
+    }
+    cluster.wait_until_idle();
+}
+
+fn wait_until(cluster: &Cluster, mut is_so: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < Duration::from_secs(90), "{}", cluster.command("squeue", &[]));
+        std::thread::sleep(Duration::from_millis(50));
     }
 }
