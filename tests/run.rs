@@ -338,6 +338,30 @@ fn results_of_another_study_or_of_somebody_else_are_left_alone() {
 }
 
 #[test]
+fn what_is_in_the_way_of_a_run_is_told_before_any_is_made() {
+    let world = World::new();
+    world.write(
+        "s.toml",
+        "command = [\"sh\", \"-c\", \"echo $0 >> ran\", \"{n}\"]\ncollect = \"elapsed\"\n[parameters]\nn = [1, 2, 3]\n",
+    );
+    world.poise(["run", "s.toml"]).status(0);
+    for run in ["n1.r1", "n2.r1"] {
+        std::fs::remove_dir_all(world.path(&format!("s.runs/{run}"))).unwrap();
+    }
+    std::fs::create_dir(world.path("s.runs/n1.r1")).unwrap();
+    for record in ["", "{\"schema\": \"coun"] {
+        world.write("s.runs/n1.r1/run.json", record);
+        let told = world.poise(["run", "s.toml"]).status(2).stderr;
+        assert!(told.contains("s.runs/n1.r1 has the name of a run and is none"), "{told}");
+        assert_eq!(world.read("ran").lines().count(), 3, "the other missing run was not made, either");
+        assert_eq!(world.read("s.runs/n1.r1/run.json"), record);
+    }
+    std::fs::remove_dir_all(world.path("s.runs/n1.r1")).unwrap();
+    world.poise(["run", "s.toml"]).status(0);
+    assert_eq!(world.read("ran").lines().count(), 5);
+}
+
+#[test]
 fn a_failed_run_is_tried_again_and_its_processes_are_all_ended() {
     let world = World::new();
     let study =

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::executors::slurm::WORKERS;
 use crate::executors::smpi;
 use crate::run::record::{self, Program};
-use crate::run::{Measured, Run};
+use crate::run::{Measured, RECORD, Run};
 use crate::study::{Case, Place, Study};
 
 /// One run that is to be made.
@@ -116,7 +116,8 @@ fn described(study: &Study, case: &Case, repetition: u32, place: &dyn Fn(&str) -
 /// The complete runs of each case, by repetition, and a sentence where one inherited another environment.
 ///
 /// # Errors
-/// A run was measured by another study, or with a program that has changed since, unless that is accepted.
+/// A run was measured by another study, or with a program that has changed since, unless that is accepted; or something else
+/// has a run's name.
 pub fn found(
     study: &Study,
     builds: &[Built],
@@ -132,7 +133,13 @@ pub fn found(
         let mut done = Vec::new();
         for repetition in repetitions_in(study, case, results) {
             let folder = Task::of(study, i, repetition, results).folder;
-            let Some(record) = record::read(&folder).filter(|record| record.status == "complete") else { continue };
+            let Some(record) = record::read(&folder) else {
+                refuse_what_is_no_run(&folder)?;
+                continue;
+            };
+            if record.status != "complete" {
+                continue;
+            }
             check_study(&run, &record, &folder)?;
             // Jobs of a batch system have what their preamble and the system set, and not this process's variables.
             if warning.is_none() && !matches!(study.place, Place::Slurm(_)) {
@@ -167,6 +174,19 @@ fn repetitions_in(study: &Study, case: &Case, results: &Path) -> Vec<u32> {
     let mut found: Vec<u32> = entries.filter_map(|entry| number(entry.file_name().to_str()?)).collect();
     found.sort_unstable();
     found
+}
+
+/// What has a run's name and is none stays where it is, and would end the call when that run is to be made, perhaps after hours.
+fn refuse_what_is_no_run(folder: &Path) -> Result<()> {
+    // A job of an earlier call may just have put its run in the place of a failed one.
+    if folder.symlink_metadata().is_err() || record::read(folder).is_some() {
+        return Ok(());
+    }
+    Err(Error::Usage(format!(
+        "{} has the name of a run and is none: it holds no {RECORD} that can be read. Remove or rename it; the same command then \
+         makes the run.",
+        folder.display()
+    )))
 }
 
 /// Results of two studies are not one.

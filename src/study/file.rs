@@ -42,14 +42,11 @@ pub struct StudyFile {
     pub collect: Collect,
     pub ranks: Option<toml::Value>,
     pub threads: Option<toml::Value>,
-    #[serde(default)]
-    pub executor: ExecutorKind,
+    pub executor: Option<ExecutorKind>,
     #[serde(default)]
     pub local: LocalFile,
-    #[serde(default)]
-    pub slurm: SlurmFile,
-    #[serde(default)]
-    pub smpi: SmpiFile,
+    pub slurm: Option<SlurmFile>,
+    pub smpi: Option<SmpiFile>,
     #[serde(default)]
     pub parameters: toml::Table,
     #[serde(default)]
@@ -226,7 +223,10 @@ fn located(text: &str, file: &str, error: &toml::de::Error) -> String {
 
 /// The parser's message with the file format's words for types instead of the programming language's.
 fn in_words_of_toml(message: &str) -> String {
-    const WORDS: [(&str, &str); 6] = [
+    const WORDS: [(&str, &str); 8] = [
+        // Of any word that begins with their first letters.
+        ("invalid boolean, expected `true`", "expected `true`, or a text in quotes, such as \"a\""),
+        ("invalid boolean, expected `false`", "expected `false`, or a text in quotes, such as \"a\""),
         ("expected a sequence", "expected a list in brackets, such as [\"a\", \"b\"]"),
         ("expected u64", "expected a whole number"),
         ("expected u32", "expected a whole number"),

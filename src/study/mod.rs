@@ -124,11 +124,10 @@ pub enum Order {
 }
 
 /// Where runs are made.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ExecutorKind {
     /// On this machine.
-    #[default]
     Local,
     /// As jobs of a Slurm cluster.
     Slurm,

@@ -55,8 +55,9 @@ fn checked(raw: StudyFile, folder: &Path, stem: &str) -> Result<Study, String> {
     if cases.is_empty() {
         return Err("`where` leaves no point".into());
     }
+    let executor = executor(raw.executor, raw.slurm.is_some(), raw.smpi.is_some())?;
     if raw.absorption {
-        if raw.collect != Collect::Profile || raw.executor == ExecutorKind::Smpi {
+        if raw.collect != Collect::Profile || executor == ExecutorKind::Smpi {
             return Err(
                 "`absorption` compares times of loops, which neither a simulation nor collect = \"elapsed\" has".into(),
             );
@@ -72,7 +73,7 @@ fn checked(raw: StudyFile, folder: &Path, stem: &str) -> Result<Study, String> {
             "`clock` says what profiles measure, and collect = \"elapsed\" makes none; leave one of them out".into()
         );
     }
-    let (is_smpi, name) = (raw.executor == ExecutorKind::Smpi, raw.name.unwrap_or_else(|| stem.to_owned()));
+    let (is_smpi, name) = (executor == ExecutorKind::Smpi, raw.name.unwrap_or_else(|| stem.to_owned()));
     if name.is_empty() || name.contains('/') || name.starts_with('.') {
         return Err(format!("`name` is \"{name}\"; it names the results folder and holds no `/`"));
     }
@@ -103,10 +104,10 @@ fn checked(raw: StudyFile, folder: &Path, stem: &str) -> Result<Study, String> {
         waiting: raw.waiting,
         ranks: count(raw.ranks, "ranks", &["p", "ranks"], &parameters)?,
         threads: count(raw.threads, "threads", &["threads"], &parameters)?,
-        place: match raw.executor {
+        place: match executor {
             ExecutorKind::Local => Place::Local(Local::read(raw.local)?),
-            ExecutorKind::Slurm => Place::Slurm(SlurmPlace::read(raw.slurm)?),
-            ExecutorKind::Smpi => Place::Smpi(SmpiPlace::read(raw.smpi)?),
+            ExecutorKind::Slurm => Place::Slurm(SlurmPlace::read(raw.slurm.unwrap_or_default())?),
+            ExecutorKind::Smpi => Place::Smpi(SmpiPlace::read(raw.smpi.unwrap_or_default())?),
         },
         cases,
     };
@@ -116,6 +117,22 @@ fn checked(raw: StudyFile, folder: &Path, stem: &str) -> Result<Study, String> {
     check_names(&study, &parameters, &derived)?;
     check_numbers(&study)?;
     Ok(study)
+}
+
+/// Where runs are made. A table of another place than this machine says that one is meant, and a study of a cluster is not for
+/// the machine from which jobs are submitted.
+fn executor(named: Option<ExecutorKind>, has_slurm: bool, has_smpi: bool) -> Result<ExecutorKind, String> {
+    let table = match (has_slurm, has_smpi) {
+        (true, _) => "slurm",
+        (false, true) => "smpi",
+        (false, false) => return Ok(named.unwrap_or(ExecutorKind::Local)),
+    };
+    named.ok_or_else(|| {
+        format!(
+            "[{table}] is given and `executor` is not; add executor = \"{table}\" before the first table, or \"local\" for runs on this \
+             machine"
+        )
+    })
 }
 
 /// `[derived]`: each may use parameters and what stands before it.
@@ -438,5 +455,14 @@ n = [10, 20, 0.5]
         assert!(at_once("0").contains("give at least 1"), "{}", at_once("0"));
         assert!(at_once("2\nsubmit = \"jobs\"").contains("for the runs of an array"));
         assert!(message(&format!("executor = \"slrm\"\n{STUDY}")).contains("did you mean `slurm`?"));
+        let place = message(&format!("{STUDY}\n[slurm]\npartition = \"long\"\n"));
+        assert!(place.contains("[slurm] is given and `executor` is not; add executor = \"slurm\""), "{place}");
+        assert!(message(&format!("{STUDY}\n[smpi]\n")).contains("add executor = \"smpi\""));
+        for told in ["local", "slurm"] {
+            let study = parse(&format!("executor = \"{told}\"\n{STUDY}\n[slurm]\npartition = \"long\"\n")).unwrap();
+            assert_eq!(matches!(study.place, Place::Slurm(_)), told == "slurm");
+        }
+        let unquoted = message(&STUDY.replace("time_limit = 5", "launcher = time"));
+        assert!(unquoted.contains("s.toml:3:12: expected `true`, or a text in quotes"), "{unquoted}");
     }
 }

@@ -118,10 +118,10 @@ struct Jobs<'a> {
     /// What is to be submitted: each entry a job or an array of them.
     held: VecDeque<(Geometry, Vec<usize>)>,
     turn: Turn,
-    /// The submissions that lead or have led, whose first tasks others wait for.
-    leaders: BTreeSet<usize>,
     /// Cases that have failed and would again.
     failed: BTreeSet<usize>,
+    /// Arrays that were cancelled with tasks that had not begun, for which others may wait in vain.
+    cancelled: BTreeSet<usize>,
     /// Which tasks waited for what time alone may not cure when it was last looked, and of which that has been told.
     stuck: BTreeSet<Stuck>,
     told_stuck: BTreeSet<Stuck>,
@@ -162,8 +162,8 @@ pub fn execute(
         waiting: Vec::new(),
         held: VecDeque::new(),
         turn: Turn::default(),
-        leaders: BTreeSet::new(),
         failed: BTreeSet::new(),
+        cancelled: BTreeSet::new(),
         stuck: BTreeSet::new(),
         told_stuck: BTreeSet::new(),
         is_crowded: false,
@@ -196,7 +196,8 @@ impl Jobs<'_> {
                 None => fresh.push(i),
             }
         }
-        self.leaders = first_of_each_repetition(&self.waiting);
+        let was_cancelled = |&s: &usize| never_began(&self.submissions[s], alive);
+        self.cancelled = (0..self.submissions.len()).filter(was_cancelled).collect();
         let longest = match self.place.submit {
             Submit::Array if fresh.len() > 1 => queue::longest_array(),
             Submit::Array | Submit::Jobs => 1,
@@ -227,6 +228,7 @@ impl Jobs<'_> {
             let took = begun.elapsed();
             if let Some(queue) = &queue {
                 self.give_up(queue)?;
+                self.let_others_begin()?;
             }
             if self.waiting.len() < before || self.waiting.is_empty() && is_due {
                 // A job whose run has ended may still count for a moment.
@@ -319,8 +321,9 @@ impl Jobs<'_> {
                 continue;
             }
             let items = chunk.iter().map(|&i| item(&self.results, &self.tasks[i], &self.runs[i])).collect();
-            let submission = Submission::write(&self.results.join(FOLDER), items, self.place)?;
             let after = self.jobs_before(&geometry, self.tasks[chunk[0]].repetition);
+            let leads = !self.turn.before.is_empty();
+            let submission = Submission::write(&self.results.join(FOLDER), items, leads, self.place)?;
             let request = Request { place: self.place, geometry: &geometry, time_limit: self.study.time_limit, after };
             let is_silent = &mut self.is_silent;
             let mut is_slow = false;
@@ -415,10 +418,9 @@ impl Jobs<'_> {
     /// Slurm has taken a submission that waits for what [`Jobs::jobs_before`] says. Where that is jobs of the repetition before, it
     /// leads those that follow.
     fn was_taken(&mut self, submission: usize) {
-        if !self.turn.before.is_empty() {
+        if self.submissions[submission].leads {
             self.turn.before.drain(..self.turn.before.len().min(MOST_AWAITED));
             self.turn.leader = Some(submission);
-            self.leaders.insert(submission);
         }
     }
 
@@ -435,10 +437,11 @@ impl Jobs<'_> {
             return Ok(());
         }
         let mut unwanted = Vec::new();
-        let (submissions, leaders, failed) = (&self.submissions, &self.leaders, &self.failed);
+        let (submissions, failed) = (&self.submissions, &self.failed);
         self.waiting.retain(|task| {
-            let reason = queue.pending(&submissions[task.submission], task.index);
-            let leads = task.index == 0 && leaders.contains(&task.submission);
+            let submission = &submissions[task.submission];
+            let reason = queue.pending(submission, task.index);
+            let leads = task.index == 0 && submission.leads;
             let is_unwanted = failed.contains(&task.task.case) && !task.has_begun && !leads && reason.is_some();
             if is_unwanted {
                 unwanted.push((task.submission, task.index));
@@ -446,6 +449,23 @@ impl Jobs<'_> {
             !is_unwanted
         });
         queue::cancel_all(unwanted.iter().map(|&(s, index)| (&self.submissions[s], index)));
+        interrupt::check()
+    }
+
+    /// Has nothing wait for arrays that were cancelled before all of their tasks had begun, of which Slurm would not say so for long:
+    /// whoever cancels an array gives its runs up, and no others.
+    fn let_others_begin(&mut self) -> Result<()> {
+        let open: BTreeSet<usize> =
+            self.waiting.iter().filter(|task| !task.has_begun).map(|task| task.submission).collect();
+        let over: BTreeSet<usize> = self.cancelled.difference(&open).copied().collect();
+        if over.is_empty() {
+            return Ok(());
+        }
+        let jobs: Vec<String> = over.iter().filter_map(|&s| self.submissions[s].job()).collect();
+        // Where Slurm cannot be asked now, it is asked when one looks again.
+        if queue::wait_no_longer(open.iter().map(|&s| &self.submissions[s]), &jobs).is_ok() {
+            self.cancelled.retain(|s| !over.contains(s));
+        }
         interrupt::check()
     }
 
@@ -469,6 +489,9 @@ impl Jobs<'_> {
                     // It may have been too short to be seen in the queue.
                     if (is_of_run || ended.has_begun) && !ended.is_told {
                         tell(Step::Starts(ended.task))?;
+                    }
+                    if !is_of_run && !ended.has_begun && self.submissions[ended.submission].is_array() {
+                        self.cancelled.insert(ended.submission);
                     }
                     if matches!(&outcome, Outcome::Failed { cause, .. } if !is_of_cluster(*cause)) {
                         self.failed.insert(ended.task.case);
@@ -527,14 +550,10 @@ impl<'a> Waiting<'a> {
     }
 }
 
-/// The submissions that lead, where earlier calls have submitted: those of each repetition's first jobs.
-fn first_of_each_repetition(waiting: &[Waiting]) -> BTreeSet<usize> {
-    let mut first: BTreeMap<u32, usize> = BTreeMap::new();
-    for task in waiting {
-        let known = first.entry(task.task.repetition).or_insert(task.submission);
-        *known = task.submission.min(*known);
-    }
-    first.into_values().collect()
+/// Whether a submission is an array that is gone, and some of its tasks never began: it was cancelled since an earlier call.
+fn never_began(submission: &Submission, alive: &queue::Queue) -> bool {
+    let never = |(index, item): (usize, &Item)| !submission.has_output(index) && item.result().is_none();
+    submission.is_array() && alive.job(submission).is_none() && submission.items.iter().enumerate().any(never)
 }
 
 /// Whether a run failed by what happened to its job or its node, so that others of its point need not.

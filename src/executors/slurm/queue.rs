@@ -1,7 +1,7 @@
 //! What Slurm says of our jobs: which are in the queue (`squeue`), and how those that are not have ended (`sacct`, or
 //! `scontrol` where the cluster keeps no accounts).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use super::command::{self, Tell};
@@ -133,7 +133,7 @@ pub fn is_held(reason: &str) -> bool {
     reason.to_lowercase().contains("held")
 }
 
-/// The name by which Slurm knows a task. What waits for an array begins when all of its tasks are cancelled by theirs.
+/// The name by which Slurm knows a task. What waits for an array begins when all of its tasks are cancelled each by its name.
 pub fn task_id(submission: &Submission, index: usize) -> Option<String> {
     let job = submission.job()?;
     Some(if submission.is_array() { format!("{job}_{index}") } else { job })
@@ -153,6 +153,35 @@ pub fn cancel_all<'a>(tasks: impl Iterator<Item = (&'a Submission, usize)>) {
     for some in ids.chunks(AT_ONCE) {
         let _ = ask("scancel", some);
     }
+}
+
+/// Has jobs that wait in the queue wait no longer for some others, which will not begin any more. An array that somebody cancels
+/// before it has begun has not begun for Slurm until that forgets it, 5 minutes or hours later.
+///
+/// # Errors
+/// Slurm cannot be asked.
+pub fn wait_no_longer<'a>(jobs: impl Iterator<Item = &'a Submission>, over: &[String]) -> Result<()> {
+    let names: Vec<&str> = jobs.map(|submission| submission.name.as_str()).collect();
+    for some in names.chunks(NAMES) {
+        let said = ask("squeue", &["--noheader".to_owned(), "--format=%F|%E".into(), "--name".into(), some.join(",")])?;
+        // An array of which tasks have begun has several lines.
+        let waiting: BTreeSet<(&str, &str)> = said.lines().filter_map(|line| line.trim().split_once('|')).collect();
+        for (job, dependency) in waiting {
+            if let Some(rest) = without(dependency, over) {
+                let _ = ask("scontrol", &["update".to_owned(), format!("JobId={job}"), format!("Dependency={rest}")]);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What is left of a dependency, such as `after:19_*(unfulfilled),afterany:21(unfulfilled)`, without those jobs; none where it
+/// names none of them.
+fn without(dependency: &str, over: &[String]) -> Option<String> {
+    let job = |one: &str| one.split_once(':').and_then(|(_, job)| job.split(['_', '+']).next().map(str::to_owned));
+    let all: Vec<&str> = dependency.split(',').map(|one| one.split('(').next().unwrap_or(one)).collect();
+    let rest: Vec<&str> = all.iter().copied().filter(|one| job(one).is_none_or(|job| !over.contains(&job))).collect();
+    (rest.len() < all.len()).then(|| rest.join(","))
 }
 
 /// How a task ended that left no folder.
@@ -396,6 +425,19 @@ mod tests {
         ];
         for (reason, cause, lasts, is_known_held) in cases {
             assert_eq!((never(reason), may_last(reason), is_held(reason)), (cause, lasts, is_known_held), "{reason}");
+        }
+    }
+
+    /// What squeue of Slurm 22.05 prints.
+    #[test]
+    fn jobs_that_are_over_leave_a_dependency() {
+        let over = ["19".to_owned(), "4".to_owned()];
+        let of = |dependency: &str| without(dependency, &over);
+        let both = "after:19_*(unfulfilled),after:20_*(unfulfilled),after:21(unfulfilled),afterany:20_*(unfulfilled)";
+        assert_eq!(of(both).as_deref(), Some("after:20_*,after:21,afterany:20_*"));
+        assert_eq!(of("after:4_0(unfulfilled)").as_deref(), Some(""));
+        for other in ["(null)", "", "after:40_*(unfulfilled)", "after:190(unfulfilled),afterok:20_19(unfulfilled)"] {
+            assert_eq!(of(other), None, "{other}");
         }
     }
 

@@ -24,6 +24,8 @@ pub const WORKERS: &str = ".task-";
 const TASKS: &str = "tasks.json";
 /// The job's number, once it is known.
 const JOB: &str = "job";
+/// An empty file, where later jobs wait for the first of these.
+const LEADS: &str = "leads";
 
 /// One run of a submission.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -46,6 +48,8 @@ pub struct Submission {
     pub name: String,
     /// What is run, by index in the array.
     pub items: Vec<Item>,
+    /// Whether its first task leads its repetition: others wait for it.
+    pub leads: bool,
 }
 
 /// What a job asks the cluster for.
@@ -77,8 +81,8 @@ pub struct After {
 
 impl After {
     /// What sbatch is told; nothing where there is nothing to wait for. A job that is cancelled has begun and ended for Slurm,
-    /// and so has one that it no longer remembers; an array that is cancelled as a whole before it has begun has not until Slurm
-    /// forgets it, and one of which all tasks are cancelled has.
+    /// and so has one that it no longer remembers; an array that is cancelled as a whole before it has begun has ended, but not
+    /// begun until Slurm forgets it ([`queue::wait_no_longer`]), and one of which all tasks are cancelled each has.
     fn option(&self) -> Option<String> {
         let named = |kind: &str, jobs: &[String]| (!jobs.is_empty()).then(|| format!("{kind}:{}", jobs.join(":")));
         let kinds = [named("after", &self.begins), named("afterany", &self.ends)];
@@ -201,9 +205,9 @@ impl Submission {
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn write(parent: &Path, items: Vec<Item>, place: &SlurmPlace) -> Result<Self> {
+    pub fn write(parent: &Path, items: Vec<Item>, leads: bool, place: &SlurmPlace) -> Result<Self> {
         let token = format!("{:012x}", digest::token() & 0xffff_ffff_ffff);
-        let submission = Self { folder: parent.join(&token), name: format!("poise-{token}"), items };
+        let submission = Self { folder: parent.join(&token), name: format!("poise-{token}"), items, leads };
         let written = submission.write_files(place);
         written.map_err(|e| Error::cannot_write(&submission.folder, &e))?;
         Ok(submission)
@@ -218,7 +222,8 @@ impl Submission {
         // A plain job inherits the index of a task that submits it.
         let index = if self.is_array() { "\"$SLURM_ARRAY_TASK_ID\"" } else { "0" };
         script.push_str(&format!("exec {} task {} {index}\n", quoted(&poise), quoted(&self.folder.join(TASKS))));
-        for (name, bytes) in [(TASKS, tasks), ("job.sh", script.into_bytes())] {
+        let leads = self.leads.then(|| (LEADS, Vec::new()));
+        for (name, bytes) in [(TASKS, tasks), ("job.sh", script.into_bytes())].into_iter().chain(leads) {
             let mut file = File::create(self.folder.join(name))?;
             file.write_all(&bytes)?;
             file.sync_all()?;
@@ -233,7 +238,8 @@ impl Submission {
             let items = serde_json::from_slice(&fs::read(folder.join(TASKS)).ok()?).ok()?;
             let name = format!("poise-{}", folder.file_name()?.to_str()?);
             let written = folder.join(TASKS).metadata().and_then(|m| m.modified()).ok();
-            Some((written, Self { folder, name, items }))
+            let leads = folder.join(LEADS).exists();
+            Some((written, Self { folder, name, items, leads }))
         };
         let mut all: Vec<_> = entries.filter_map(|entry| read(entry.path())).collect();
         all.sort_by_key(|(written, submission)| (*written, submission.name.clone()));
