@@ -214,8 +214,9 @@ pub const EXPLANATIONS: &[Explanation] = &[
         code: AVERAGED,
         title: "the values of ranks were averaged",
         text: "The file holds several values for each repetition, one for each rank or thread, and does not say which is \
-               whose. Their mean was taken. Nothing has to be done unless the slowest rank is of interest; import the \
-               profiles themselves then.",
+               whose. Their mean was taken. Or a report, such as a concise one of mpiP, tells only what they have together at \
+               some call paths: those have the statistics over ranks that follow from it, and no others. Nothing has to be \
+               done unless the slowest rank is of interest; import the profiles themselves then, or a report of all ranks.",
     },
     Explanation {
         code: CHECKSUM,

@@ -134,6 +134,84 @@ fn caliper_streams_and_tables_say_the_same() {
     }
 }
 
+/// Whether a metric has a value at a call path.
+fn has(input: &Input, path: &str, metric: &str, over: OverRanks) -> bool {
+    let e = &input.experiment;
+    e.series.iter().any(|s| {
+        let own = &e.metrics[s.metric as usize];
+        e.path(s.callpath).join("->") == path && own.name == metric && own.over_ranks == Some(over)
+    })
+}
+
+/// With a threshold mpiP leaves out ranks: only the lines of all ranks tell what they had.
+#[test]
+fn ranks_that_mpip_does_not_list_count_by_the_line_of_all() {
+    let text = "@ mpiP\n@--- MPI Time (seconds) ---\nTask AppTime MPITime MPI%\n\
+            0 1 0.25 25\n1 1 0.5 50\n2 1 0.25 25\n3 1 0.5 50\n* 4 1.5 37.5\n\
+            @--- Callsites: 3 ---\n1 0 a.c 3 solve Send\n2 0 a.c 4 solve Recv\n3 0 a.c 5 solve Bcast\n\
+            @--- Callsite Time statistics (all, milliseconds): 3 ---\nName Site Rank Count Max Mean Min App% MPI%\n\
+            Bcast 3 0 1 1 1 1 1 1\nBcast 3 1 1 2 2 2 1 1\nBcast 3 2 1 3 3 3 1 1\nBcast 3 3 1 4 4 4 1 1\n\
+            Bcast 3 * 4 4 2.5 1 1 1\nSend 1 0 10 2 1.5 1 1 1\nSend 1 * 40 2 1.25 0.5 1 1\nRecv 2 * 8 3 2 1 1 1\n\
+            @--- Callsite Message Sent statistics (all, sent bytes) ---\nName Site Rank Count Max Mean Min Sum\n\
+            Send 1 0 10 8 8 8 80\nSend 1 * 40 8 8 8 320\n@--- End of Report ---\n";
+    let input = read_named("app.p4.mpiP", text);
+    let of = |path: &str, metric: &str, over| values(&input, path, metric, Some(over))[0].1[0];
+    let is = |a: f64, b: f64| (a - b).abs() <= 1e-12 * b.abs();
+    let [send, receive, cast] = ["Send", "Recv", "Bcast"].map(|name| format!("application->solve->MPI_{name}"));
+    // Of 40 calls of 1.25 ms, 8 of 2 ms, and 1, 2, 3 and 4 ms.
+    assert!(is(of(&send, "time", OverRanks::Sum), 0.05) && is(of(&send, "time", OverRanks::Mean), 0.0125));
+    assert!(is(of(&receive, "time", OverRanks::Sum), 0.016) && is(of(&receive, "time", OverRanks::Mean), 0.004));
+    assert!(is(of(&cast, "time", OverRanks::Sum), 0.01) && is(of(&cast, "time", OverRanks::Maximum), 0.004));
+    assert_eq!((of(&send, "visits", OverRanks::Sum), of(&send, "visits", OverRanks::Mean)), (40.0, 10.0));
+    assert_eq!(of(&send, "bytes_sent", OverRanks::Sum), 320.0);
+    for path in [&send, &receive] {
+        assert!(!has(&input, path, "time", OverRanks::Maximum) && !has(&input, path, "time", OverRanks::Minimum));
+    }
+    assert_eq!(codes(&input), ["W105", "W109"]);
+    let told = &input.warnings[0].message;
+    assert!(told.contains("at `MPI_Send` (call site 1), `MPI_Recv` (call site 2): mean and sum"), "{told}");
+}
+
+/// Its columns are others than those of the report with all ranks: taken for those, times were counts.
+#[test]
+fn a_concise_report_of_mpip_has_statistics_over_ranks() {
+    let tasks: String = (0..4).map(|rank| format!("@ MPI Task Assignment      : {rank} host\n")).collect();
+    let sites = "@--- Callsites: 2 ---\n1 0 a.c 3 solve Send\n2 0 a.c 4 solve Recv\n";
+    let text = format!(
+        "@ mpiP\n{tasks}@--- Task Time Statistics (seconds) ---\n AppTime MPITime MPI% App Task MPI Task\n\
+             Max 1.5 0.5 0 1\nMean 1.25 0.25\nMin 1 0.125 2 3\nStddev 0.1 0.1\nAggregate 5 1 20.00\n{sites}\
+             @--- Callsite Time statistics (all callsites, milliseconds): 2 ---\nName Site Tasks Max Mean Min MaxRnk MinRnk\n\
+             Send 1 3 400 200 100 0 1\nRecv 2 4 80 50 20 0 1\n\
+             @--- Callsite Message Sent statistics (all callsites, sent bytes): 1 ---\n\
+             Name Site Tasks Max Mean Min MaxRnk MinRnk\nSend 1 3 64 32 8 0 1\n@--- End of Report ---\n"
+    );
+    let all = [OverRanks::Mean, OverRanks::Maximum, OverRanks::Minimum, OverRanks::Sum];
+    let is = |a: f64, b: f64| (a - b).abs() <= 1e-12 * b.abs();
+    let input = read_named("app.n7.mpiP", &text);
+    let of = |path: &str, metric: &str, over| values(&input, path, metric, Some(over))[0].1[0];
+    let send = "application->solve->MPI_Send";
+    // One of the four ranks was not there: its time is 0.
+    let expected = [0.15, 0.4, 0.0, 0.6];
+    assert!(all.iter().zip(expected).all(|(&over, wanted)| is(of(send, "time", over), wanted)));
+    let expected = [24.0, 64.0, 0.0, 96.0];
+    assert!(all.iter().zip(expected).all(|(&over, wanted)| is(of(send, "bytes_sent", over), wanted)));
+    let expected = [0.05, 0.08, 0.02, 0.2];
+    let receive = "application->solve->MPI_Recv";
+    assert!(all.iter().zip(expected).all(|(&over, wanted)| is(of(receive, "time", over), wanted)));
+    assert_eq!((of("application", "time", OverRanks::Sum), of("application", "time", OverRanks::Mean)), (4.0, 1.0));
+    assert!(!has(&input, "application", "time", OverRanks::Maximum) && !has(&input, send, "visits", OverRanks::Mean));
+    assert_eq!(codes(&input), ["W105", "W105", "W109"]);
+    assert!(input.warnings[1].message.contains("`visits` is missing"), "{}", input.warnings[1]);
+    // Two call sites that are one call path: their largest values may be of different ranks.
+    let one = read_named("app.n7.mpiP", &text.replace("solve Recv", "solve Send"));
+    assert!(is(values(&one, send, "time", Some(OverRanks::Sum))[0].1[0], 0.8));
+    assert!(!has(&one, send, "time", OverRanks::Maximum));
+    assert_eq!(codes(&one), ["W105", "W105", "W105", "W109"]);
+    // Without a list of call sites the tables name the operations.
+    let unlisted = read_named("app.n7.mpiP", &text.replace(sites, ""));
+    assert!(is(values(&unlisted, "application->MPI_Recv", "time", Some(OverRanks::Sum))[0].1[0], 0.2));
+}
+
 /// Whatever is packed with gzip is read as what it holds, alone and in folders.
 #[test]
 fn files_packed_with_gzip_are_what_they_hold() {

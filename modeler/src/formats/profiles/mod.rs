@@ -369,7 +369,7 @@ fn values(profile: &Profile, point: u32, scaling: Scaling, into: &mut Collector)
         };
         for over in [OverRanks::Mean, OverRanks::Maximum, OverRanks::Minimum, OverRanks::Sum] {
             // A sum of shortest times means nothing.
-            if over != OverRanks::Sum || *fold == Fold::Sum {
+            if (over != OverRanks::Sum || *fold == Fold::Sum) && reduced.knows(over, threaded) {
                 let metric = declare(Some(over), into);
                 into.add(nodes[node as usize], metric, point, reduced.over(over, ranks, threaded));
             }
