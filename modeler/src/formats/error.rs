@@ -181,6 +181,8 @@ pub const IMPOSSIBLE: &str = "W108";
 pub const ROUNDED: &str = "W109";
 /// Whole numbers were rounded.
 pub const LOST_DIGITS: &str = "W110";
+/// The last line of a text has no end.
+pub const UNENDED: &str = "W111";
 
 /// Every code that readers warn with, in ascending order.
 pub const EXPLANATIONS: &[Explanation] = &[
@@ -242,5 +244,12 @@ pub const EXPLANATIONS: &[Explanation] = &[
         title: "whole numbers have lost their last digits",
         text: "Measurements are kept in double precision, which holds whole numbers up to 9007199254740992 exactly. The \
                relative error of larger ones is below 1e-15, far below any noise; only an exact count is exact no more.",
+    },
+    Explanation {
+        code: UNENDED,
+        title: "the last line of a file has no end",
+        text: "The tools that write such files end every line with a line feed, and the last one has none. If the file was \
+               cut off there, the count in that line may have lost digits and other lines may be missing, which nothing \
+               in the file tells. Copy the file again; if it was written by hand, add the line feed.",
     },
 ];

@@ -290,6 +290,43 @@ fn files_that_were_cut_off_are_told_so() {
     }
 }
 
+/// What can be told of a line that was cut is an error, and what cannot is a warning.
+#[test]
+fn stacks_and_vectors_that_were_cut_off_are_told() {
+    let stacks = "main;solve <a b> 12\nmain;other 345\n";
+    let vectors = "T:1:10 :2:25\nT:1:10 :3:45\n";
+    let sum = |input: &Input, metric: &str| -> f64 {
+        let e = &input.experiment;
+        e.series.iter().filter(|s| e.metrics[s.metric as usize].name == metric).map(|s| e.values_of(s)[0]).sum()
+    };
+    for (name, whole, metric, all) in
+        [("a.n1.folded", stacks, "samples", 357.0), ("a.n1.bb", vectors, "instructions", 90.0)]
+    {
+        let read = |length: usize| formats::read_bytes(name, whole[..length].into(), &ReadOptions::default());
+        let first = whole.find('\n').unwrap() + 1;
+        let input = read(whole.len()).unwrap();
+        assert_eq!((sum(&input, metric), codes(&input)), (all, vec![]));
+        for length in first + 1..whole.len() {
+            match read(length) {
+                Ok(input) => {
+                    assert_eq!(codes(&input), ["W111"], "{:?}", &whole[..length]);
+                    assert!(input.warnings[0].to_string().starts_with(&format!("{name}:2:1: ")), "{:?}", input.warnings);
+                }
+                Err(error) => {
+                    let told = error.to_string();
+                    assert!(told.starts_with(&format!("{name}:2:")) && told.contains("cut off"), "{told}");
+                }
+            }
+        }
+    }
+    // A vector without blocks is none, wherever it stands.
+    let error = read_bytes(b"T:1:10\nT\nT:1:10\n".to_vec()).map(|_| ()).unwrap_err().to_string();
+    assert!(error.starts_with("input:2:1: this vector has no block"), "{error}");
+    // Comments end the files of exp-bbv, and the vectors above them are whole.
+    let input = formats::read_bytes("a.n1.bb", b"T:1:10\n# Total".to_vec(), &ReadOptions::default()).unwrap();
+    assert_eq!(codes(&input), Vec::<&str>::new());
+}
+
 #[test]
 fn errors_in_profiles_name_their_place() {
     let error = |text: &str| read_bytes(text.into()).map(|_| ()).unwrap_err().to_string();
