@@ -499,6 +499,12 @@ fn folder(source: &Source, folder: &std::path::Path) -> Option<ReadError> {
 
 /// The error that no reader knows `source`, with what keeps it from being the formats that it is nearest to.
 fn not_recognised(source: &Source, reasons: Vec<(Format, String)>) -> ReadError {
+    if source.is_misnamed_gzip() {
+        let what = "this is a damaged or no gzip file: its name ends in .gz, and it does not begin as such files do";
+        return ReadError::new(ErrorKind::NotRecognised, source.place(), what)
+            .advice("Copy it again, or take .gz off its name if it is not packed")
+            .reasons(reasons);
+    }
     if let Some((what, how)) = source.head().and_then(|(head, _)| guess::convertible(head)) {
         let what = format!("this is {what}, which is not read");
         return ReadError::new(ErrorKind::NotRecognised, source.place(), what).advice(how).reasons(reasons);

@@ -241,6 +241,48 @@ fn files_packed_with_gzip_are_what_they_hold() {
     assert!(input.warnings[0].to_string().contains("packed with gzip and damaged or cut off"), "{}", input.warnings[0]);
 }
 
+/// Where not a byte can be unpacked nothing tells the format, but what is wrong all the same.
+#[test]
+fn damaged_beginnings_of_gzip_are_told() {
+    let packed = |text: &str| {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+        std::io::Write::write_all(&mut encoder, text.as_bytes()).unwrap();
+        encoder.finish().unwrap()
+    };
+    let whole = packed("main;solve 12\nmain;other 1\n");
+    assert!(formats::read_bytes("a.n1.folded.gz", whole.clone(), &ReadOptions::default()).is_ok());
+    let error = |bytes: Vec<u8>| {
+        let read = formats::read_bytes("a.n1.folded.gz", bytes, &ReadOptions::default());
+        read.map(|_| ()).unwrap_err().to_string()
+    };
+    // The method, and flags that are reserved.
+    for (at, bits) in [(2, 0x55), (3, 0xe0)] {
+        let mut damaged = whole.clone();
+        damaged[at] ^= bits;
+        let told = error(damaged);
+        assert!(told.contains("packed with gzip and damaged") && told.contains("Copy the file again"), "{told}");
+    }
+    let mut unmarked = whole.clone();
+    unmarked[0] = b'x';
+    for bytes in [unmarked, b"no stacks at all\n".to_vec()] {
+        let told = error(bytes);
+        assert!(told.contains("this is a damaged or no gzip file") && told.contains("take .gz off its name"), "{told}");
+    }
+    // A name alone is no harm.
+    assert!(formats::read_bytes("a.n1.folded.gz", b"main;solve 12\n".to_vec(), &ReadOptions::default()).is_ok());
+    // In a folder of others it was meant to be one of them.
+    let folder = tempfile::tempdir().unwrap();
+    for n in [1, 2, 3, 4] {
+        let mut bytes = packed(&format!("main;solve {n}\n"));
+        bytes[2] = if n == 3 { 0 } else { bytes[2] };
+        std::fs::write(folder.path().join(format!("a.n{n}.folded.gz")), bytes).unwrap();
+    }
+    let input = read_with(folder.path(), &ReadOptions::default());
+    assert_eq!((input.experiment.points.len(), codes(&input)), (3, vec![formats::RUN_LEFT_OUT]));
+    let told = input.warnings[0].to_string();
+    assert!(told.contains("a.n3.folded.gz") && told.contains("packed with gzip and damaged"), "{told}");
+}
+
 /// Only their names tell what they were.
 #[test]
 fn profiles_of_which_nothing_is_left_are_told() {
@@ -310,7 +352,11 @@ fn stacks_and_vectors_that_were_cut_off_are_told() {
             match read(length) {
                 Ok(input) => {
                     assert_eq!(codes(&input), ["W111"], "{:?}", &whole[..length]);
-                    assert!(input.warnings[0].to_string().starts_with(&format!("{name}:2:1: ")), "{:?}", input.warnings);
+                    assert!(
+                        input.warnings[0].to_string().starts_with(&format!("{name}:2:1: ")),
+                        "{:?}",
+                        input.warnings
+                    );
                 }
                 Err(error) => {
                     let told = error.to_string();

@@ -206,7 +206,9 @@ impl Set {
                     too_deep = true;
                     passed_by(PassedBy::TooDeep, folder);
                 }
-            } else if self.is_mine(&path) || (!any && self.is_named_so(&path)) {
+            } else if self.is_mine(&path).unwrap_or_else(|error| !any && hides(&error))
+                || (!any && self.is_named_so(&path))
+            {
                 found.push(path);
             }
         }
@@ -224,11 +226,16 @@ impl Set {
         self.0.extension().is_some_and(|own| is(path, own) || is(path, "gz") && is(&path.with_extension(""), own))
     }
 
-    fn is_mine(&self, path: &Path) -> bool {
-        let content = File::open(path).and_then(|file| Content::begin(Box::new(file), HEAD));
-        matches!(content, Ok(Content::Bytes { head, complete, .. })
-            if self.0.detect(&path.display().to_string(), &head, complete) == Detection::Yes)
+    fn is_mine(&self, path: &Path) -> io::Result<bool> {
+        let content = File::open(path).and_then(|file| Content::begin(Box::new(file), HEAD))?;
+        Ok(matches!(content, Content::Bytes { head, complete, .. }
+            if self.0.detect(&path.display().to_string(), &head, complete) == Detection::Yes))
     }
+}
+
+/// Whether a file that gave this error may have been any profile, as one that is packed and damaged at its beginning.
+fn hides(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::PermissionDenied)
 }
 
 /// Whether a folder is a link to one that is inside of `all` too, where it is found by its own name, or around that or the link itself.
@@ -291,7 +298,7 @@ pub fn statistics_of_gem5(inputs: &[PathBuf]) -> Result<Vec<AtPoint>, ReadError>
         };
         let files = match input.is_dir() {
             true => GEM5.find(input, DEPTH, &mut passed_by, false),
-            false => vec![input.clone()].into_iter().filter(|file| GEM5.is_mine(file)).collect(),
+            false => vec![input.clone()].into_iter().filter(|file| GEM5.is_mine(file).unwrap_or(false)).collect(),
         };
         if let Some(folder) = unknown {
             return Err(unlisted(&folder));
