@@ -128,6 +128,41 @@ fn settings_that_follow_from_others_are_no_parameters_and_are_told() {
     assert!(input.warnings[0].to_string().contains("`problem_size`"));
 }
 
+/// One that takes fewer values than another that determines it would be chosen first, and then both would be parameters.
+#[test]
+fn a_setting_that_is_a_function_of_a_finer_one_is_no_parameter() {
+    let drawn = |i: usize| format!("230525-151723_1930647_FSY8b8cKSEE{i}");
+    // Sizes, the levels of each, and whether these come first.
+    let read = |cases: &[(u32, u32, u32)], is_first: bool| {
+        let names: Vec<String> = (0..cases.len()).map(drawn).collect();
+        let runs: Vec<(u32, u32, &str)> = cases.iter().zip(&names).map(|(&(p, n, _), name)| (p, n, &**name)).collect();
+        let folder = caliper(&runs, true);
+        for (&(p, n, levels), name) in cases.iter().zip(&names) {
+            let path = folder.path().join(format!("{name}.cali"));
+            let text = std::fs::read_to_string(&path).unwrap().replace("cells_of_all", "levels");
+            let (cells, own) = (format!("attr=90001,data={}\n", p * n * n), format!("attr=90001,data={levels}\n"));
+            assert!(text.contains(&cells));
+            let (last, first) = ("ref=243=233=90002", "ref=90002=243=233");
+            let order = if is_first { first } else { last };
+            std::fs::write(&path, text.replace(&cells, &own).replace(last, order)).unwrap();
+        }
+        read_with(folder.path(), &ReadOptions::default())
+    };
+    for is_first in [false, true] {
+        let input = read(&[(64, 10, 1), (64, 20, 1), (64, 40, 2)], is_first);
+        assert_eq!((&input.experiment.parameters[..], codes(&input)), (&["problem_size".to_owned()][..], vec!["W103"]));
+        let told = input.warnings[0].to_string();
+        assert!(told.contains("is no parameter of its own: `levels`. To model over it instead"), "{told}");
+        // One to one, the one with a name that parameters have.
+        let input = read(&[(64, 10, 1), (64, 20, 2), (64, 40, 3)], is_first);
+        assert_eq!((&input.experiment.parameters[..], codes(&input)), (&["problem_size".to_owned()][..], vec!["W103"]));
+        // Levels that are chosen for themselves are a parameter.
+        let input = read(&[(64, 10, 1), (64, 10, 2), (64, 20, 1), (64, 40, 2)], is_first);
+        assert_eq!(input.experiment.parameters.len(), 2);
+        assert_eq!(codes(&input), Vec::<&str>::new());
+    }
+}
+
 /// Names decide, and hide nothing silently.
 #[test]
 fn settings_that_differ_between_runs_of_one_name_are_told() {

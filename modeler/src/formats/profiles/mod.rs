@@ -25,6 +25,7 @@ use super::collect::Collector;
 use super::error::{ErrorKind, IGNORED, Place, RUN_LEFT_OUT, ReadError};
 use super::source::{Content, Source};
 use super::survey::{listed, most_named};
+use super::tables::is_parameter;
 use super::{Detection, Format, ReadOptions, Reader, RunFound, Scaling, Values};
 use crate::experiment::{CallPathId, Metric, OverRanks};
 use names::{Pattern, Said};
@@ -429,29 +430,42 @@ fn parameters(runs: &[Measured], pattern: Option<&str>) -> Result<Vec<Said>, Rea
 }
 
 /// What the profiles tell of themselves: their parameters, and those of their settings that vary and do not follow from the parameters
-/// before. Of settings that follow from each other the one with the fewest values counts: that is what people choose.
+/// before. Those with the fewest values come first, since they are what people choose; but one that follows from a single other setting
+/// with more values, as the levels of a tree from its size, cannot be told from that.
 fn own_parameters(runs: &[Measured]) -> Vec<Said> {
     let own = |run: &Measured| Said { parameters: run.profile.parameters.clone(), repetition: None };
     let mut said: Vec<Said> = runs.iter().map(own).collect();
+    let mut chosen: Vec<(String, Vec<f64>)> = Vec::new();
     for (name, values) in varying_settings(runs) {
         if !follows(&values, &said) {
-            said.iter_mut().zip(values).for_each(|(said, value)| said.parameters.push((name.clone(), value)));
+            let each = said.iter_mut().zip(&values);
+            each.for_each(|(said, &value)| said.parameters.push((name.clone(), value)));
+            chosen.push((name, values));
+        }
+    }
+    while let Some((name, values)) = chosen.pop() {
+        // As many values as its own would make each follow from the other, and then the later one was not chosen.
+        let alone = |value: &f64| Said { parameters: vec![(name.clone(), *value)], repetition: None };
+        let points: Vec<Said> = values.iter().map(alone).collect();
+        for (coarser, _) in chosen.iter().filter(|(_, coarser)| follows(coarser, &points)) {
+            said.iter_mut().for_each(|said| said.parameters.retain(|(own, _)| own != coarser));
         }
     }
     said
 }
 
-/// The settings that all runs tell, that vary and that are no parameters of theirs, each with its values; those with the fewest first.
+/// The settings that all runs tell, that vary and that are no parameters of theirs, each with its values; those with the fewest first,
+/// and of as many those that have a name for parameters.
 fn varying_settings(runs: &[Measured]) -> Vec<(String, Vec<f64>)> {
     let setting = |run: &Measured, name: &str| run.profile.settings.iter().find(|s| s.0 == name).map(|s| s.1);
-    let is_parameter = |name: &str| runs.iter().any(|run| run.profile.parameters.iter().any(|(own, _)| own == name));
+    let is_told = |name: &str| runs.iter().any(|run| run.profile.parameters.iter().any(|(own, _)| own == name));
     let first = runs.first().map_or(&[][..], |run| &run.profile.settings);
-    let told = first.iter().filter(|(name, _)| !is_parameter(name)).filter_map(|(name, _)| {
+    let told = first.iter().filter(|(name, _)| !is_told(name)).filter_map(|(name, _)| {
         Some((name.clone(), runs.iter().map(|run| setting(run, name)).collect::<Option<Vec<f64>>>()?))
     });
     let different = |values: &[f64]| values.iter().map(|value| value.to_bits()).collect::<HashSet<u64>>().len();
     let mut varying: Vec<(String, Vec<f64>)> = told.filter(|(_, values)| different(values) > 1).collect();
-    varying.sort_by_key(|(_, values)| different(values));
+    varying.sort_by_key(|(name, values)| (different(values), !is_parameter(name)));
     varying
 }
 
