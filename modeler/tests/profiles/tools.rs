@@ -342,6 +342,13 @@ fn tables_of_other_shapes_are_read_too() {
     assert!(error("p,t\n1,2\n", "q=parameter,t=metric").contains("no column `q`; expected one of `p`, `t`"));
     assert!(error("p,t\n1,2\n", "p=parameter,t=time").contains("`time` is no role"));
     assert!(error("p,t\n1,2\n", "p=parameter").contains("no column is a metric"));
+    // Values of two columns would be repetitions of one another.
+    let twice = error("a title\np,t,t\n1,2,3\n", "p=parameter,t=metric");
+    assert!(twice.starts_with("input:2:3: the header names the column `t` twice"), "{twice}");
+    assert!(read("p,u,u,t\n1,2,3,4\n", "p=parameter,t=metric").is_ok(), "what has no role may stand twice");
+    let twice = error("p,q,t\n1,2,3\n", "p=parameter,q=parameter:p,t=metric");
+    assert!(twice.contains("`p` and `q` are both the parameter `p`") && twice.contains("q=parameter:other"), "{twice}");
+    assert!(error("p,t\n1,2\n", "p=parameter,t=metric,p=callpath").contains("the column `p` has two roles"));
 }
 
 #[test]
