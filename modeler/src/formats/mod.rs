@@ -505,7 +505,12 @@ fn not_recognised(source: &Source, reasons: Vec<(Format, String)>) -> ReadError 
             .advice("Copy it again, or take .gz off its name if it is not packed")
             .reasons(reasons);
     }
-    if let Some((what, how)) = source.head().and_then(|(head, _)| guess::convertible(head)) {
+    let convertible = match (source.head(), &source.path) {
+        (Some((head, _)), _) => guess::convertible(head),
+        (None, Some(folder)) => guess::convertible_folder(folder),
+        (None, None) => None,
+    };
+    if let Some((what, how)) = convertible {
         let what = format!("this is {what}, which is not read");
         return ReadError::new(ErrorKind::NotRecognised, source.place(), what).advice(how).reasons(reasons);
     }
