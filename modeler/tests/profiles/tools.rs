@@ -238,6 +238,48 @@ fn ranks_that_vary_say_more_than_a_folders_number() {
     assert_eq!(input.experiment.points, [2.0, 4.0, 8.0, 16.0, 32.0].map(|p| vec![p]));
 }
 
+/// Numbers of runs are neither a parameter, nor do they hide what profiles tell.
+#[test]
+fn numbers_of_runs_are_no_parameter() {
+    let kept = tempfile::tempdir().unwrap();
+    // Whose name has no number.
+    let folder = kept.path().join("set");
+    std::fs::create_dir(&folder).unwrap();
+    for i in 1..=3 {
+        std::fs::write(folder.join(format!("run{i}.folded")), format!("main;solve {i}\n")).unwrap();
+    }
+    let read = |pattern: Option<&str>| {
+        let options = ReadOptions { pattern: pattern.map(str::to_owned), ..ReadOptions::default() };
+        formats::read(std::slice::from_ref(&folder), &options)
+    };
+    let error = read(None).map(|_| ()).unwrap_err();
+    let told = error.to_string();
+    assert!(told.contains("its name says no parameter: `run1` only tells runs apart"), "{told}");
+    assert!(told.contains("--pattern") && error.exit_code() == 3, "{told}");
+    // Who means it says it.
+    let input = read(Some("run{size}")).unwrap();
+    assert_eq!((&input.experiment.parameters[..], input.experiment.points.len()), (&["size".to_owned()][..], 3));
+
+    // With a parameter beside it, it is the repetition.
+    let folder = tempfile::tempdir().unwrap();
+    for (n, run) in [(1, 2), (1, 1), (2, 2), (2, 1)] {
+        let text = format!("main;solve {}\n", 10 * n + run);
+        std::fs::write(folder.path().join(format!("app_n{n}_run{run}.folded")), text).unwrap();
+    }
+    let input = read_with(folder.path(), &ReadOptions::default());
+    let expected = [(vec![1.0], vec![11.0, 12.0]), (vec![2.0], vec![21.0, 22.0])];
+    assert_eq!(values(&input, "main->solve", "samples", None), expected);
+
+    // The ranks that reports tell are their points.
+    let folder = tempfile::tempdir().unwrap();
+    for (i, path) in reports(folder.path()).into_iter().enumerate() {
+        std::fs::rename(path, folder.path().join(format!("run{i}.mpiP"))).unwrap();
+    }
+    let input = read_with(folder.path(), &ReadOptions::default());
+    assert_eq!(input.experiment.parameters, ["p"]);
+    assert_eq!(input.experiment.points, [2.0, 4.0, 8.0, 16.0, 32.0].map(|p| vec![p]));
+}
+
 #[test]
 fn three_digits_of_mpip_are_the_least_noise_of_its_models() {
     let folder = tempfile::tempdir().unwrap();

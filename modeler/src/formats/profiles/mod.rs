@@ -423,7 +423,12 @@ fn parameters(runs: &[Measured], pattern: Option<&str>) -> Result<Vec<Said>, Rea
         let silent = runs.iter().find(|run| run.said_by_file().parameters.is_empty());
         let (run, what) = match twice {
             Some((run, name)) => (run, format!("its name says the parameter `{name}` twice")),
-            None => (silent.unwrap_or(&runs[0]), "its name says no parameter".to_owned()),
+            None => {
+                let run = silent.unwrap_or(&runs[0]);
+                let apart = names::telling_apart(names::stem(name_of(&run.path)));
+                let why = apart.map_or_else(String::new, |part| format!(": `{part}` only tells runs apart"));
+                (run, format!("its name says no parameter{why}"))
+            }
         };
         malnamed(run.place(), what).advice("Describe the names with --pattern, for example --pattern '*_{p}ranks'")
     })
