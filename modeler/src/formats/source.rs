@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::error::{ErrorKind, Place, ReadError};
 
 /// How much of a file detection may look at.
-const HEAD: u64 = 64 * 1024;
+pub(super) const HEAD: u64 = 64 * 1024;
 
 /// One input.
 pub(crate) struct Source {

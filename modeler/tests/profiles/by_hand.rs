@@ -241,6 +241,34 @@ fn files_packed_with_gzip_are_what_they_hold() {
     assert!(input.warnings[0].to_string().contains("packed with gzip and damaged or cut off"), "{}", input.warnings[0]);
 }
 
+/// A file in a folder is looked at as far as one alone, where that tells what it is.
+#[test]
+fn profiles_that_begin_with_long_lines_are_found_in_folders_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let set = folder.path().join("set");
+    std::fs::create_dir(&set).unwrap();
+    let long = ["a_function_with_a_name"; 500].join(";");
+    // A long first stack, and many stacks of one frame before the first with a semicolon.
+    let many: String = (0..500).map(|i| format!("function{i} 0\n")).collect();
+    let texts = ["main;solve 1\n".to_owned(), format!("{long} 7\nmain;solve 2\n"), format!("{many}main;solve 3\n")];
+    for (n, text) in (1..).zip(&texts) {
+        assert!(n == 1 || text.find("main;solve").unwrap() > 4096);
+        std::fs::write(set.join(format!("a.n{n}.folded")), text).unwrap();
+    }
+    let input = read_with(&set, &ReadOptions::default());
+    assert!(values(&input, "main->solve", "samples", None).iter().all(|(at, values)| at == values));
+    assert_eq!((input.experiment.points.len(), codes(&input)), (3, vec![]));
+    // None is left to be passed over.
+    let survey = formats::survey(std::slice::from_ref(&set), &ReadOptions::default());
+    assert!(survey.unknown.is_empty() && survey.odd.is_empty(), "{:?} {:?}", survey.unknown, survey.odd);
+    // What is left out says how it is read.
+    std::fs::copy(dataset("hatchet/annotation.p8.cali"), set.join("odd.p8.cali")).unwrap();
+    let options = ReadOptions { format: Some(Format::Folded), ..ReadOptions::default() };
+    let odd = formats::survey(std::slice::from_ref(&set), &options).odd;
+    let told = format!("poise import {} reads it alone", set.join("odd.p8.cali").display());
+    assert!(odd.len() == 1 && odd[0].to_string().contains(&told), "{odd:?}");
+}
+
 /// Where not a byte can be unpacked nothing tells the format, but what is wrong all the same.
 #[test]
 fn damaged_beginnings_of_gzip_are_told() {
@@ -281,6 +309,11 @@ fn damaged_beginnings_of_gzip_are_told() {
     assert_eq!((input.experiment.points.len(), codes(&input)), (3, vec![formats::RUN_LEFT_OUT]));
     let told = input.warnings[0].to_string();
     assert!(told.contains("a.n3.folded.gz") && told.contains("packed with gzip and damaged"), "{told}");
+    // Alone in a folder, it is what is wrong with that.
+    [1, 2, 4].iter().for_each(|n| std::fs::remove_file(folder.path().join(format!("a.n{n}.folded.gz"))).unwrap());
+    let survey = formats::survey(&[folder.path().to_owned()], &ReadOptions::default());
+    assert!(survey.unknown.is_empty() && survey.input.is_err(), "{:?}", survey.unknown);
+    assert!(survey.odd.iter().any(|odd| odd.to_string().contains("packed with gzip and damaged")), "{:?}", survey.odd);
 }
 
 /// Only their names tell what they were.

@@ -40,6 +40,10 @@ impl ProfileFormat for Folded {
         }
     }
 
+    fn looks_far(&self) -> bool {
+        true
+    }
+
     fn read(&self, source: Source, _values: Values) -> Result<Profile, ReadError> {
         let mut profile = Profile::default();
         let samples = profile.column("samples", "", Fold::Sum);

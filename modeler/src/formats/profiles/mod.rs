@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 
 use super::collect::Collector;
 use super::error::{ErrorKind, IGNORED, Place, RUN_LEFT_OUT, ReadError};
-use super::source::{Content, Source};
+use super::source::{self, Content, Source};
 use super::survey::{listed, most_named};
 use super::tables::is_parameter;
 use super::{Detection, Format, ReadOptions, Reader, RunFound, Scaling, Values};
@@ -76,6 +76,10 @@ pub(super) trait ProfileFormat: Sync {
     fn format(&self) -> Format;
     /// Whether a file that begins with `head` (which is all of it if `complete`) has this format.
     fn detect(&self, name: &str, head: &[u8], complete: bool) -> Detection;
+    /// Whether what tells the format may lie far behind a file's beginning.
+    fn looks_far(&self) -> bool {
+        false
+    }
     /// The extension that no files but its own have, if there is one.
     fn extension(&self) -> Option<&'static str> {
         None
@@ -94,7 +98,7 @@ pub(super) struct Set(&'static dyn ProfileFormat);
 
 /// How deep in a folder profiles are looked for.
 pub(super) const DEPTH: usize = 6;
-/// How much of a file decides whether it is a profile.
+/// How much of a file in a folder decides whether it is a profile, unless its format looks far: then it is as much as of one alone.
 const HEAD: u64 = 4096;
 
 impl Reader for Set {
@@ -228,14 +232,22 @@ impl Set {
     }
 
     fn is_mine(&self, path: &Path) -> io::Result<bool> {
-        let content = File::open(path).and_then(|file| Content::begin(Box::new(file), HEAD))?;
-        Ok(matches!(content, Content::Bytes { head, complete, .. }
-            if self.0.detect(&path.display().to_string(), &head, complete) == Detection::Yes))
+        for most in [HEAD, source::HEAD] {
+            let content = Content::begin(Box::new(File::open(path)?), most)?;
+            let Content::Bytes { head, complete, .. } = content else { break };
+            if self.0.detect(&path.display().to_string(), &head, complete) == Detection::Yes {
+                return Ok(true);
+            }
+            if complete || !self.0.looks_far() {
+                break;
+            }
+        }
+        Ok(false)
     }
 }
 
 /// Whether a file that gave this error may have been any profile, as one that is packed and damaged at its beginning.
-fn hides(error: &io::Error) -> bool {
+pub(super) fn hides(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::PermissionDenied)
 }
 
