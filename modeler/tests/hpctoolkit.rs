@@ -372,6 +372,29 @@ fn several_databases_are_several_points() {
     assert_eq!(e.values_of(work), [10.0, 20.0]);
 }
 
+/// What hpcprof wrote until 2022, read alone, as a folder, and as one of several.
+#[test]
+fn databases_from_before_version_4_are_named() {
+    let (kept, folder) = folder();
+    std::fs::create_dir(&folder).unwrap();
+    let (xml, values) = (folder.join("experiment.xml"), folder.join("1.app-000000-000-a8c00270-160795-0.metric-db"));
+    std::fs::write(&values, b"HPCPROF-metricdb__00.10b\0\0\0\x01").unwrap();
+    let begins = [
+        "<?xml version=\"1.0\"?>\n<HPCToolkitExperiment version=\"2.2\"><Header n=\"app\"><Info/></Header>",
+        "<?xml version=\"1.0\"?>\n<!DOCTYPE hpc-experiment [\n<!-- Profile: correlates metrics -->\n]>\n",
+    ];
+    for begin in begins {
+        std::fs::write(&xml, begin).unwrap();
+        for path in [&xml, &values, &folder, &kept.path().to_owned()] {
+            let error = formats::read(std::slice::from_ref(path), &ReadOptions::default()).map(|_| ()).unwrap_err();
+            let told = error.to_string();
+            assert!(told.contains("a database of HPCToolkit from before version 4"), "{told}");
+            assert!(told.contains("with the hpcprof of a release from 2023 or later"), "{told}");
+            assert_eq!((error.exit_code(), told.lines().count()), (3, 1), "{told}");
+        }
+    }
+}
+
 /// Every file cut off and every byte changed gives an error or values, and never a panic or an endless tree.
 #[test]
 fn damaged_databases_are_refused_in_one_line() {

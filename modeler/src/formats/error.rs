@@ -181,6 +181,8 @@ pub const IMPOSSIBLE: &str = "W108";
 pub const ROUNDED: &str = "W109";
 /// Whole numbers were rounded.
 pub const LOST_DIGITS: &str = "W110";
+/// The last line of a text has no end.
+pub const UNENDED: &str = "W111";
 
 /// Every code that readers warn with, in ascending order.
 pub const EXPLANATIONS: &[Explanation] = &[
@@ -214,8 +216,9 @@ pub const EXPLANATIONS: &[Explanation] = &[
         code: AVERAGED,
         title: "the values of ranks were averaged",
         text: "The file holds several values for each repetition, one for each rank or thread, and does not say which is \
-               whose. Their mean was taken. Nothing has to be done unless the slowest rank is of interest; import the \
-               profiles themselves then.",
+               whose. Their mean was taken. Or a report, such as a concise one of mpiP, tells only what they have together at \
+               some call paths: those have the statistics over ranks that follow from it, and no others. Nothing has to be \
+               done unless the slowest rank is of interest; import the profiles themselves then, or a report of all ranks.",
     },
     Explanation {
         code: CHECKSUM,
@@ -241,5 +244,12 @@ pub const EXPLANATIONS: &[Explanation] = &[
         title: "whole numbers have lost their last digits",
         text: "Measurements are kept in double precision, which holds whole numbers up to 9007199254740992 exactly. The \
                relative error of larger ones is below 1e-15, far below any noise; only an exact count is exact no more.",
+    },
+    Explanation {
+        code: UNENDED,
+        title: "the last line of a file has no end",
+        text: "The tools that write such files end every line with a line feed, and the last one has none. If the file was \
+               cut off there, the count in that line may have lost digits and other lines may be missing, which nothing \
+               in the file tells. Copy the file again; if it was written by hand, add the line feed.",
     },
 ];

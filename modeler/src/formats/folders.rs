@@ -3,14 +3,15 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::collect::Collector;
 use super::error::{ErrorKind, IGNORED, Place, ReadError};
-use super::source::{Content, Source};
+use super::source::{self, Content, Source};
 use super::{Detection, Format, READERS, ReadOptions, Reader, choose_any, profiles, run_folders, runs};
 
-/// How much of a file decides what it is.
+/// How much of a file mostly decides what it is, and else as much as of one that is given alone.
 const HEAD: u64 = 4096;
 
 /// What is in a folder, as deep as profiles are looked for.
@@ -20,6 +21,8 @@ struct Contents {
     known: Vec<(PathBuf, Format)>,
     /// Files that none does.
     unknown: Vec<PathBuf>,
+    /// Files that tell nothing, as they cannot be read.
+    unread: Vec<PathBuf>,
 }
 
 impl Contents {
@@ -47,8 +50,9 @@ impl Contents {
                 }
             } else {
                 match file_format(&path) {
-                    Some(format) => self.known.push((path, format)),
-                    None => self.unknown.push(path),
+                    Ok(Some(format)) => self.known.push((path, format)),
+                    Err(error) if profiles::hides(&error) => self.unread.push(path),
+                    Ok(None) | Err(_) => self.unknown.push(path),
                 }
             }
         }
@@ -73,17 +77,25 @@ fn folder_format(folder: &Path) -> Option<Format> {
 }
 
 /// The format of a file: that of its extension, whatever is wrong in it, or what its beginning says.
-fn file_format(path: &Path) -> Option<Format> {
+fn file_format(path: &Path) -> io::Result<Option<Format>> {
     // A pipe would wait for a writer.
     if !path.is_file() {
-        return None;
+        return Ok(None);
     }
     if let Some(format) = profiles::promised(path) {
-        return Some(format);
+        return Ok(Some(format));
     }
-    let content = File::open(path).and_then(|file| Content::begin(Box::new(file), HEAD)).ok()?;
-    let source = Source { name: path.display().to_string(), path: Some(path.to_owned()), content };
-    READERS.iter().find(|reader| reader.detect(&source) == Detection::Yes).map(|reader| reader.format())
+    for most in [HEAD, source::HEAD] {
+        let content = Content::begin(Box::new(File::open(path)?), most)?;
+        let source = Source { name: path.display().to_string(), path: Some(path.to_owned()), content };
+        if let Some(reader) = READERS.iter().find(|reader| reader.detect(&source) == Detection::Yes) {
+            return Ok(Some(reader.format()));
+        }
+        if source.head().is_some_and(|(_, complete)| complete) {
+            break;
+        }
+    }
+    Ok(None)
 }
 
 /// Whether runs of this format lie in a folder that has no format of its own, so that others may lie beside them.
@@ -120,7 +132,7 @@ pub(super) fn choose(source: &Source, into: &mut Collector) -> Result<&'static d
         let others: Vec<_> = counts.into_iter().filter(|(other, ..)| *other != reader.format()).collect();
         if !others.is_empty() {
             let message = format!(
-                "The folder's {} profiles were read and other measurements in it left out: {}.",
+                "The folder's {} profiles were read and other measurements in it left out: {}. To read those, give the files themselves.",
                 reader.format(),
                 listed(&others, folder)
             );
@@ -187,6 +199,7 @@ pub(super) fn seen(path: &Path, options: &ReadOptions, is_told: impl Fn(&Path) -
         let read = |source| reader.map_or(Ok(()), |reader| reader.read(source, &mut into));
         seen.odd.extend(Source::open(path).and_then(read).err());
     }
+    seen.odd.extend(contents.unread.iter().filter(|path| !is_told(path)).filter_map(|path| Source::open(path).err()));
     seen.name(&contents.unknown);
     seen
 }
@@ -200,7 +213,12 @@ pub(super) fn left_out(path: &Path, format: Format) -> LeftOut {
     for (path, own) in contents.known.iter().filter(|(_, own)| *own != format) {
         let what = format!("this is {own}, and of this folder {format} is read");
         let place = Place::file(path.display().to_string());
-        left.odd.push(ReadError::new(ErrorKind::NotRecognised, place, what));
+        let advice = format!("poise import {} reads it alone", path.display());
+        left.odd.push(ReadError::new(ErrorKind::NotRecognised, place, what).advice(advice));
+    }
+    // Those that may have been profiles are told of already.
+    if !profiles::is_one(format) {
+        left.odd.extend(contents.unread.iter().filter_map(|path| Source::open(path).err()));
     }
     left.name(&contents.unknown);
     left

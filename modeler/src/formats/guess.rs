@@ -1,5 +1,7 @@
 //! Which formats an input that no reader knows is nearest to: what people are told first, out of more than twenty reasons.
 
+use std::path::Path;
+
 use super::Format;
 use super::source::Source;
 
@@ -56,11 +58,29 @@ pub(super) fn convertible(head: &[u8]) -> Option<(&'static str, &'static str)> {
         ));
     }
     let text = String::from_utf8_lossy(head);
+    let is_old_database =
+        ["<HPCToolkitExperiment ", "<!DOCTYPE hpc-experiment"].iter().any(|begin| text.contains(begin));
+    if is_old_database || head.starts_with(b"HPCPROF-metricdb") {
+        return Some((
+            "a database of HPCToolkit from before version 4 (experiment.xml and *.metric-db)",
+            "Make one of version 4 from the measurements, with the hpcprof of a release from 2023 or later, and give its folder",
+        ));
+    }
     let is_benchmarks = |line: &str| line.starts_with("name,iterations,real_time,cpu_time,time_unit,");
     text.lines().any(is_benchmarks).then_some((
         "Google Benchmark's CSV, in which arguments are parts of names",
         "Write JSON instead, with --benchmark_out=FILE --benchmark_out_format=json",
     ))
+}
+
+/// [`convertible`] of a folder that is such a database, or holds some.
+pub(super) fn convertible_folder(folder: &Path) -> Option<(&'static str, &'static str)> {
+    let of = |folder: &Path| {
+        let source = Source::open(&folder.join("experiment.xml")).ok()?;
+        source.head().and_then(|(head, _)| convertible(head))
+    };
+    let inner = || std::fs::read_dir(folder).into_iter().flatten().flatten().find_map(|entry| of(&entry.path()));
+    of(folder).or_else(inner)
 }
 
 /// What an ending of a file's name promises.

@@ -499,7 +499,18 @@ fn folder(source: &Source, folder: &std::path::Path) -> Option<ReadError> {
 
 /// The error that no reader knows `source`, with what keeps it from being the formats that it is nearest to.
 fn not_recognised(source: &Source, reasons: Vec<(Format, String)>) -> ReadError {
-    if let Some((what, how)) = source.head().and_then(|(head, _)| guess::convertible(head)) {
+    if source.is_misnamed_gzip() {
+        let what = "this is a damaged or no gzip file: its name ends in .gz, and it does not begin as such files do";
+        return ReadError::new(ErrorKind::NotRecognised, source.place(), what)
+            .advice("Copy it again, or take .gz off its name if it is not packed")
+            .reasons(reasons);
+    }
+    let convertible = match (source.head(), &source.path) {
+        (Some((head, _)), _) => guess::convertible(head),
+        (None, Some(folder)) => guess::convertible_folder(folder),
+        (None, None) => None,
+    };
+    if let Some((what, how)) = convertible {
         let what = format!("this is {what}, which is not read");
         return ReadError::new(ErrorKind::NotRecognised, source.place(), what).advice(how).reasons(reasons);
     }

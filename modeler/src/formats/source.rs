@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::error::{ErrorKind, Place, ReadError};
 
 /// How much of a file detection may look at.
-const HEAD: u64 = 64 * 1024;
+pub(super) const HEAD: u64 = 64 * 1024;
 
 /// One input.
 pub(crate) struct Source {
@@ -29,6 +29,8 @@ pub(crate) enum Content {
         head: Vec<u8>,
         /// Whether `head` is everything.
         complete: bool,
+        /// Whether the bytes were packed with gzip.
+        is_packed: bool,
         /// What follows `head`.
         rest: Box<dyn Read>,
     },
@@ -46,11 +48,12 @@ impl Content {
         }
         let read = (&mut rest).take(most).read_to_end(&mut head);
         match read {
-            // What a damaged file begins with tells its format all the same; its reader meets the damage.
-            Err(error) if is_packed => {
-                Ok(Self::Bytes { head, complete: false, rest: Box::new(Damaged(error.kind(), error.to_string())) })
+            // What a damaged file begins with tells its format all the same, if there is any; its reader meets the damage.
+            Err(error) if is_packed && !head.is_empty() => {
+                let rest = Box::new(Damaged(error.kind(), error.to_string()));
+                Ok(Self::Bytes { head, complete: false, is_packed, rest })
             }
-            read => Ok(Self::Bytes { head, complete: (read? as u64) < most, rest }),
+            read => Ok(Self::Bytes { head, complete: (read? as u64) < most, is_packed, rest }),
         }
     }
 }
@@ -141,6 +144,11 @@ impl Source {
             Content::Folder => None,
             Content::Bytes { head, complete, .. } => Some((head, *complete)),
         }
+    }
+
+    /// Whether it has the ending of files that are packed with gzip, and is none.
+    pub fn is_misnamed_gzip(&self) -> bool {
+        matches!(self.content, Content::Bytes { is_packed: false, .. }) && self.name.ends_with(".gz")
     }
 
     /// This input as a whole.

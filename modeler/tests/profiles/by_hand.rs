@@ -134,6 +134,84 @@ fn caliper_streams_and_tables_say_the_same() {
     }
 }
 
+/// Whether a metric has a value at a call path.
+fn has(input: &Input, path: &str, metric: &str, over: OverRanks) -> bool {
+    let e = &input.experiment;
+    e.series.iter().any(|s| {
+        let own = &e.metrics[s.metric as usize];
+        e.path(s.callpath).join("->") == path && own.name == metric && own.over_ranks == Some(over)
+    })
+}
+
+/// With a threshold mpiP leaves out ranks: only the lines of all ranks tell what they had.
+#[test]
+fn ranks_that_mpip_does_not_list_count_by_the_line_of_all() {
+    let text = "@ mpiP\n@--- MPI Time (seconds) ---\nTask AppTime MPITime MPI%\n\
+            0 1 0.25 25\n1 1 0.5 50\n2 1 0.25 25\n3 1 0.5 50\n* 4 1.5 37.5\n\
+            @--- Callsites: 3 ---\n1 0 a.c 3 solve Send\n2 0 a.c 4 solve Recv\n3 0 a.c 5 solve Bcast\n\
+            @--- Callsite Time statistics (all, milliseconds): 3 ---\nName Site Rank Count Max Mean Min App% MPI%\n\
+            Bcast 3 0 1 1 1 1 1 1\nBcast 3 1 1 2 2 2 1 1\nBcast 3 2 1 3 3 3 1 1\nBcast 3 3 1 4 4 4 1 1\n\
+            Bcast 3 * 4 4 2.5 1 1 1\nSend 1 0 10 2 1.5 1 1 1\nSend 1 * 40 2 1.25 0.5 1 1\nRecv 2 * 8 3 2 1 1 1\n\
+            @--- Callsite Message Sent statistics (all, sent bytes) ---\nName Site Rank Count Max Mean Min Sum\n\
+            Send 1 0 10 8 8 8 80\nSend 1 * 40 8 8 8 320\n@--- End of Report ---\n";
+    let input = read_named("app.p4.mpiP", text);
+    let of = |path: &str, metric: &str, over| values(&input, path, metric, Some(over))[0].1[0];
+    let is = |a: f64, b: f64| (a - b).abs() <= 1e-12 * b.abs();
+    let [send, receive, cast] = ["Send", "Recv", "Bcast"].map(|name| format!("application->solve->MPI_{name}"));
+    // Of 40 calls of 1.25 ms, 8 of 2 ms, and 1, 2, 3 and 4 ms.
+    assert!(is(of(&send, "time", OverRanks::Sum), 0.05) && is(of(&send, "time", OverRanks::Mean), 0.0125));
+    assert!(is(of(&receive, "time", OverRanks::Sum), 0.016) && is(of(&receive, "time", OverRanks::Mean), 0.004));
+    assert!(is(of(&cast, "time", OverRanks::Sum), 0.01) && is(of(&cast, "time", OverRanks::Maximum), 0.004));
+    assert_eq!((of(&send, "visits", OverRanks::Sum), of(&send, "visits", OverRanks::Mean)), (40.0, 10.0));
+    assert_eq!(of(&send, "bytes_sent", OverRanks::Sum), 320.0);
+    for path in [&send, &receive] {
+        assert!(!has(&input, path, "time", OverRanks::Maximum) && !has(&input, path, "time", OverRanks::Minimum));
+    }
+    assert_eq!(codes(&input), ["W105", "W109"]);
+    let told = &input.warnings[0].message;
+    assert!(told.contains("at `MPI_Send` (call site 1), `MPI_Recv` (call site 2): mean and sum"), "{told}");
+}
+
+/// Its columns are others than those of the report with all ranks: taken for those, times were counts.
+#[test]
+fn a_concise_report_of_mpip_has_statistics_over_ranks() {
+    let tasks: String = (0..4).map(|rank| format!("@ MPI Task Assignment      : {rank} host\n")).collect();
+    let sites = "@--- Callsites: 2 ---\n1 0 a.c 3 solve Send\n2 0 a.c 4 solve Recv\n";
+    let text = format!(
+        "@ mpiP\n{tasks}@--- Task Time Statistics (seconds) ---\n AppTime MPITime MPI% App Task MPI Task\n\
+             Max 1.5 0.5 0 1\nMean 1.25 0.25\nMin 1 0.125 2 3\nStddev 0.1 0.1\nAggregate 5 1 20.00\n{sites}\
+             @--- Callsite Time statistics (all callsites, milliseconds): 2 ---\nName Site Tasks Max Mean Min MaxRnk MinRnk\n\
+             Send 1 3 400 200 100 0 1\nRecv 2 4 80 50 20 0 1\n\
+             @--- Callsite Message Sent statistics (all callsites, sent bytes): 1 ---\n\
+             Name Site Tasks Max Mean Min MaxRnk MinRnk\nSend 1 3 64 32 8 0 1\n@--- End of Report ---\n"
+    );
+    let all = [OverRanks::Mean, OverRanks::Maximum, OverRanks::Minimum, OverRanks::Sum];
+    let is = |a: f64, b: f64| (a - b).abs() <= 1e-12 * b.abs();
+    let input = read_named("app.n7.mpiP", &text);
+    let of = |path: &str, metric: &str, over| values(&input, path, metric, Some(over))[0].1[0];
+    let send = "application->solve->MPI_Send";
+    // One of the four ranks was not there: its time is 0.
+    let expected = [0.15, 0.4, 0.0, 0.6];
+    assert!(all.iter().zip(expected).all(|(&over, wanted)| is(of(send, "time", over), wanted)));
+    let expected = [24.0, 64.0, 0.0, 96.0];
+    assert!(all.iter().zip(expected).all(|(&over, wanted)| is(of(send, "bytes_sent", over), wanted)));
+    let expected = [0.05, 0.08, 0.02, 0.2];
+    let receive = "application->solve->MPI_Recv";
+    assert!(all.iter().zip(expected).all(|(&over, wanted)| is(of(receive, "time", over), wanted)));
+    assert_eq!((of("application", "time", OverRanks::Sum), of("application", "time", OverRanks::Mean)), (4.0, 1.0));
+    assert!(!has(&input, "application", "time", OverRanks::Maximum) && !has(&input, send, "visits", OverRanks::Mean));
+    assert_eq!(codes(&input), ["W105", "W105", "W109"]);
+    assert!(input.warnings[1].message.contains("`visits` is missing"), "{}", input.warnings[1]);
+    // Two call sites that are one call path: their largest values may be of different ranks.
+    let one = read_named("app.n7.mpiP", &text.replace("solve Recv", "solve Send"));
+    assert!(is(values(&one, send, "time", Some(OverRanks::Sum))[0].1[0], 0.8));
+    assert!(!has(&one, send, "time", OverRanks::Maximum));
+    assert_eq!(codes(&one), ["W105", "W105", "W105", "W109"]);
+    // Without a list of call sites the tables name the operations.
+    let unlisted = read_named("app.n7.mpiP", &text.replace(sites, ""));
+    assert!(is(values(&unlisted, "application->MPI_Recv", "time", Some(OverRanks::Sum))[0].1[0], 0.2));
+}
+
 /// Whatever is packed with gzip is read as what it holds, alone and in folders.
 #[test]
 fn files_packed_with_gzip_are_what_they_hold() {
@@ -161,6 +239,81 @@ fn files_packed_with_gzip_are_what_they_hold() {
     let input = read_with(folder.path(), &ReadOptions::default());
     assert_eq!((input.experiment.points.len(), codes(&input)), (4, vec![formats::RUN_LEFT_OUT]));
     assert!(input.warnings[0].to_string().contains("packed with gzip and damaged or cut off"), "{}", input.warnings[0]);
+}
+
+/// A file in a folder is looked at as far as one alone, where that tells what it is.
+#[test]
+fn profiles_that_begin_with_long_lines_are_found_in_folders_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let set = folder.path().join("set");
+    std::fs::create_dir(&set).unwrap();
+    let long = ["a_function_with_a_name"; 500].join(";");
+    // A long first stack, and many stacks of one frame before the first with a semicolon.
+    let many: String = (0..500).map(|i| format!("function{i} 0\n")).collect();
+    let texts = ["main;solve 1\n".to_owned(), format!("{long} 7\nmain;solve 2\n"), format!("{many}main;solve 3\n")];
+    for (n, text) in (1..).zip(&texts) {
+        assert!(n == 1 || text.find("main;solve").unwrap() > 4096);
+        std::fs::write(set.join(format!("a.n{n}.folded")), text).unwrap();
+    }
+    let input = read_with(&set, &ReadOptions::default());
+    assert!(values(&input, "main->solve", "samples", None).iter().all(|(at, values)| at == values));
+    assert_eq!((input.experiment.points.len(), codes(&input)), (3, vec![]));
+    // None is left to be passed over.
+    let survey = formats::survey(std::slice::from_ref(&set), &ReadOptions::default());
+    assert!(survey.unknown.is_empty() && survey.odd.is_empty(), "{:?} {:?}", survey.unknown, survey.odd);
+    // What is left out says how it is read.
+    std::fs::copy(dataset("hatchet/annotation.p8.cali"), set.join("odd.p8.cali")).unwrap();
+    let options = ReadOptions { format: Some(Format::Folded), ..ReadOptions::default() };
+    let odd = formats::survey(std::slice::from_ref(&set), &options).odd;
+    let told = format!("poise import {} reads it alone", set.join("odd.p8.cali").display());
+    assert!(odd.len() == 1 && odd[0].to_string().contains(&told), "{odd:?}");
+}
+
+/// Where not a byte can be unpacked nothing tells the format, but what is wrong all the same.
+#[test]
+fn damaged_beginnings_of_gzip_are_told() {
+    let packed = |text: &str| {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+        std::io::Write::write_all(&mut encoder, text.as_bytes()).unwrap();
+        encoder.finish().unwrap()
+    };
+    let whole = packed("main;solve 12\nmain;other 1\n");
+    assert!(formats::read_bytes("a.n1.folded.gz", whole.clone(), &ReadOptions::default()).is_ok());
+    let error = |bytes: Vec<u8>| {
+        let read = formats::read_bytes("a.n1.folded.gz", bytes, &ReadOptions::default());
+        read.map(|_| ()).unwrap_err().to_string()
+    };
+    // The method, and flags that are reserved.
+    for (at, bits) in [(2, 0x55), (3, 0xe0)] {
+        let mut damaged = whole.clone();
+        damaged[at] ^= bits;
+        let told = error(damaged);
+        assert!(told.contains("packed with gzip and damaged") && told.contains("Copy the file again"), "{told}");
+    }
+    let mut unmarked = whole.clone();
+    unmarked[0] = b'x';
+    for bytes in [unmarked, b"no stacks at all\n".to_vec()] {
+        let told = error(bytes);
+        assert!(told.contains("this is a damaged or no gzip file") && told.contains("take .gz off its name"), "{told}");
+    }
+    // A name alone is no harm.
+    assert!(formats::read_bytes("a.n1.folded.gz", b"main;solve 12\n".to_vec(), &ReadOptions::default()).is_ok());
+    // In a folder of others it was meant to be one of them.
+    let folder = tempfile::tempdir().unwrap();
+    for n in [1, 2, 3, 4] {
+        let mut bytes = packed(&format!("main;solve {n}\n"));
+        bytes[2] = if n == 3 { 0 } else { bytes[2] };
+        std::fs::write(folder.path().join(format!("a.n{n}.folded.gz")), bytes).unwrap();
+    }
+    let input = read_with(folder.path(), &ReadOptions::default());
+    assert_eq!((input.experiment.points.len(), codes(&input)), (3, vec![formats::RUN_LEFT_OUT]));
+    let told = input.warnings[0].to_string();
+    assert!(told.contains("a.n3.folded.gz") && told.contains("packed with gzip and damaged"), "{told}");
+    // Alone in a folder, it is what is wrong with that.
+    [1, 2, 4].iter().for_each(|n| std::fs::remove_file(folder.path().join(format!("a.n{n}.folded.gz"))).unwrap());
+    let survey = formats::survey(&[folder.path().to_owned()], &ReadOptions::default());
+    assert!(survey.unknown.is_empty() && survey.input.is_err(), "{:?}", survey.unknown);
+    assert!(survey.odd.iter().any(|odd| odd.to_string().contains("packed with gzip and damaged")), "{:?}", survey.odd);
 }
 
 /// Only their names tell what they were.
@@ -210,6 +363,47 @@ fn files_that_were_cut_off_are_told_so() {
     for length in last_value - 40..last_value {
         cut(&stream, length);
     }
+}
+
+/// What can be told of a line that was cut is an error, and what cannot is a warning.
+#[test]
+fn stacks_and_vectors_that_were_cut_off_are_told() {
+    let stacks = "main;solve <a b> 12\nmain;other 345\n";
+    let vectors = "T:1:10 :2:25\nT:1:10 :3:45\n";
+    let sum = |input: &Input, metric: &str| -> f64 {
+        let e = &input.experiment;
+        e.series.iter().filter(|s| e.metrics[s.metric as usize].name == metric).map(|s| e.values_of(s)[0]).sum()
+    };
+    for (name, whole, metric, all) in
+        [("a.n1.folded", stacks, "samples", 357.0), ("a.n1.bb", vectors, "instructions", 90.0)]
+    {
+        let read = |length: usize| formats::read_bytes(name, whole[..length].into(), &ReadOptions::default());
+        let first = whole.find('\n').unwrap() + 1;
+        let input = read(whole.len()).unwrap();
+        assert_eq!((sum(&input, metric), codes(&input)), (all, vec![]));
+        for length in first + 1..whole.len() {
+            match read(length) {
+                Ok(input) => {
+                    assert_eq!(codes(&input), ["W111"], "{:?}", &whole[..length]);
+                    assert!(
+                        input.warnings[0].to_string().starts_with(&format!("{name}:2:1: ")),
+                        "{:?}",
+                        input.warnings
+                    );
+                }
+                Err(error) => {
+                    let told = error.to_string();
+                    assert!(told.starts_with(&format!("{name}:2:")) && told.contains("cut off"), "{told}");
+                }
+            }
+        }
+    }
+    // A vector without blocks is none, wherever it stands.
+    let error = read_bytes(b"T:1:10\nT\nT:1:10\n".to_vec()).map(|_| ()).unwrap_err().to_string();
+    assert!(error.starts_with("input:2:1: this vector has no block"), "{error}");
+    // Comments end the files of exp-bbv, and the vectors above them are whole.
+    let input = formats::read_bytes("a.n1.bb", b"T:1:10\n# Total".to_vec(), &ReadOptions::default()).unwrap();
+    assert_eq!(codes(&input), Vec::<&str>::new());
 }
 
 #[test]

@@ -128,6 +128,41 @@ fn settings_that_follow_from_others_are_no_parameters_and_are_told() {
     assert!(input.warnings[0].to_string().contains("`problem_size`"));
 }
 
+/// One that takes fewer values than another that determines it would be chosen first, and then both would be parameters.
+#[test]
+fn a_setting_that_is_a_function_of_a_finer_one_is_no_parameter() {
+    let drawn = |i: usize| format!("230525-151723_1930647_FSY8b8cKSEE{i}");
+    // Sizes, the levels of each, and whether these come first.
+    let read = |cases: &[(u32, u32, u32)], is_first: bool| {
+        let names: Vec<String> = (0..cases.len()).map(drawn).collect();
+        let runs: Vec<(u32, u32, &str)> = cases.iter().zip(&names).map(|(&(p, n, _), name)| (p, n, &**name)).collect();
+        let folder = caliper(&runs, true);
+        for (&(p, n, levels), name) in cases.iter().zip(&names) {
+            let path = folder.path().join(format!("{name}.cali"));
+            let text = std::fs::read_to_string(&path).unwrap().replace("cells_of_all", "levels");
+            let (cells, own) = (format!("attr=90001,data={}\n", p * n * n), format!("attr=90001,data={levels}\n"));
+            assert!(text.contains(&cells));
+            let (last, first) = ("ref=243=233=90002", "ref=90002=243=233");
+            let order = if is_first { first } else { last };
+            std::fs::write(&path, text.replace(&cells, &own).replace(last, order)).unwrap();
+        }
+        read_with(folder.path(), &ReadOptions::default())
+    };
+    for is_first in [false, true] {
+        let input = read(&[(64, 10, 1), (64, 20, 1), (64, 40, 2)], is_first);
+        assert_eq!((&input.experiment.parameters[..], codes(&input)), (&["problem_size".to_owned()][..], vec!["W103"]));
+        let told = input.warnings[0].to_string();
+        assert!(told.contains("is no parameter of its own: `levels`. To model over it instead"), "{told}");
+        // One to one, the one with a name that parameters have.
+        let input = read(&[(64, 10, 1), (64, 20, 2), (64, 40, 3)], is_first);
+        assert_eq!((&input.experiment.parameters[..], codes(&input)), (&["problem_size".to_owned()][..], vec!["W103"]));
+        // Levels that are chosen for themselves are a parameter.
+        let input = read(&[(64, 10, 1), (64, 10, 2), (64, 20, 1), (64, 40, 2)], is_first);
+        assert_eq!(input.experiment.parameters.len(), 2);
+        assert_eq!(codes(&input), Vec::<&str>::new());
+    }
+}
+
 /// Names decide, and hide nothing silently.
 #[test]
 fn settings_that_differ_between_runs_of_one_name_are_told() {
@@ -199,6 +234,48 @@ fn ranks_that_vary_say_more_than_a_folders_number() {
         std::fs::rename(path, inner.join(format!("heat.{}.1234.1.mpiP", 2 << i))).unwrap();
     }
     let input = modeler::formats::read(&[inner], &ReadOptions::default()).unwrap();
+    assert_eq!(input.experiment.parameters, ["p"]);
+    assert_eq!(input.experiment.points, [2.0, 4.0, 8.0, 16.0, 32.0].map(|p| vec![p]));
+}
+
+/// Numbers of runs are neither a parameter, nor do they hide what profiles tell.
+#[test]
+fn numbers_of_runs_are_no_parameter() {
+    let kept = tempfile::tempdir().unwrap();
+    // Whose name has no number.
+    let folder = kept.path().join("set");
+    std::fs::create_dir(&folder).unwrap();
+    for i in 1..=3 {
+        std::fs::write(folder.join(format!("run{i}.folded")), format!("main;solve {i}\n")).unwrap();
+    }
+    let read = |pattern: Option<&str>| {
+        let options = ReadOptions { pattern: pattern.map(str::to_owned), ..ReadOptions::default() };
+        formats::read(std::slice::from_ref(&folder), &options)
+    };
+    let error = read(None).map(|_| ()).unwrap_err();
+    let told = error.to_string();
+    assert!(told.contains("its name says no parameter: `run1` only tells runs apart"), "{told}");
+    assert!(told.contains("--pattern") && error.exit_code() == 3, "{told}");
+    // Who means it says it.
+    let input = read(Some("run{size}")).unwrap();
+    assert_eq!((&input.experiment.parameters[..], input.experiment.points.len()), (&["size".to_owned()][..], 3));
+
+    // With a parameter beside it, it is the repetition.
+    let folder = tempfile::tempdir().unwrap();
+    for (n, run) in [(1, 2), (1, 1), (2, 2), (2, 1)] {
+        let text = format!("main;solve {}\n", 10 * n + run);
+        std::fs::write(folder.path().join(format!("app_n{n}_run{run}.folded")), text).unwrap();
+    }
+    let input = read_with(folder.path(), &ReadOptions::default());
+    let expected = [(vec![1.0], vec![11.0, 12.0]), (vec![2.0], vec![21.0, 22.0])];
+    assert_eq!(values(&input, "main->solve", "samples", None), expected);
+
+    // The ranks that reports tell are their points.
+    let folder = tempfile::tempdir().unwrap();
+    for (i, path) in reports(folder.path()).into_iter().enumerate() {
+        std::fs::rename(path, folder.path().join(format!("run{i}.mpiP"))).unwrap();
+    }
+    let input = read_with(folder.path(), &ReadOptions::default());
     assert_eq!(input.experiment.parameters, ["p"]);
     assert_eq!(input.experiment.points, [2.0, 4.0, 8.0, 16.0, 32.0].map(|p| vec![p]));
 }
@@ -307,6 +384,13 @@ fn tables_of_other_shapes_are_read_too() {
     assert!(error("p,t\n1,2\n", "q=parameter,t=metric").contains("no column `q`; expected one of `p`, `t`"));
     assert!(error("p,t\n1,2\n", "p=parameter,t=time").contains("`time` is no role"));
     assert!(error("p,t\n1,2\n", "p=parameter").contains("no column is a metric"));
+    // Values of two columns would be repetitions of one another.
+    let twice = error("a title\np,t,t\n1,2,3\n", "p=parameter,t=metric");
+    assert!(twice.starts_with("input:2:3: the header names the column `t` twice"), "{twice}");
+    assert!(read("p,u,u,t\n1,2,3,4\n", "p=parameter,t=metric").is_ok(), "what has no role may stand twice");
+    let twice = error("p,q,t\n1,2,3\n", "p=parameter,q=parameter:p,t=metric");
+    assert!(twice.contains("`p` and `q` are both the parameter `p`") && twice.contains("q=parameter:other"), "{twice}");
+    assert!(error("p,t\n1,2\n", "p=parameter,t=metric,p=callpath").contains("the column `p` has two roles"));
 }
 
 #[test]

@@ -25,7 +25,11 @@ impl ProfileFormat for Folded {
     }
 
     fn detect(&self, _name: &str, head: &[u8], complete: bool) -> Detection {
-        let lines = lines::of_head(head, complete);
+        // A last line that was cut off is an error of a file of stacks, unless it is all there is.
+        let mut lines = lines::ended(head);
+        if lines.is_empty() {
+            lines = lines::of_head(head, complete);
+        }
         match lines.iter().find(|l| split(l).is_none()) {
             Some(other) => {
                 let start: String = other.chars().take(20).collect();
@@ -36,6 +40,10 @@ impl ProfileFormat for Folded {
         }
     }
 
+    fn looks_far(&self) -> bool {
+        true
+    }
+
     fn read(&self, source: Source, _values: Values) -> Result<Profile, ReadError> {
         let mut profile = Profile::default();
         let samples = profile.column("samples", "", Fold::Sum);
@@ -43,10 +51,11 @@ impl ProfileFormat for Folded {
         let mut counts: Vec<f64> = Vec::new();
         lines::each(source, |line| {
             let (stack, count) = split(line.text).ok_or_else(|| {
-                line.wrong(line.text, "this is no stack")
-                    .expected("frames separated by semicolons, a blank and a count")
+                let expected = "frames separated by semicolons, a blank and a count";
+                line.wrong_or_cut(line.text, "this is no stack with a count", expected)
             })?;
             let count = line.finite(count)?;
+            line.warn_unended(&mut profile);
             let frames = if stack.is_empty() { NO_CALLPATH } else { stack };
             let Some(node) = profile.path(frames.split(';').map(str::trim)) else { return Ok(()) };
             counts.resize(profile.nodes.len(), 0.0);

@@ -2,7 +2,8 @@
 
 use std::io::{BufRead, BufReader};
 
-use crate::formats::error::{Place, ReadError};
+use super::profile::Profile;
+use crate::formats::error::{Place, ReadError, UNENDED};
 use crate::formats::source::{Source, not_utf8, unreadable};
 
 /// A line of a text.
@@ -23,6 +24,21 @@ impl<'a> Line<'a> {
         let offset = (part.as_ptr() as usize).checked_sub(self.text.as_ptr() as usize);
         let column = offset.filter(|&o| o <= self.text.len()).unwrap_or(0) + 1;
         ReadError::malformed(Place::at(self.file, self.number, column), what)
+    }
+
+    /// The same, with what to do where the file may have been cut off in this line.
+    pub fn wrong_or_cut(&self, part: &str, what: impl Into<String>, expected: &str) -> ReadError {
+        let error = self.wrong(part, what).expected(expected);
+        if self.is_ended { error } else { error.cut_off() }
+    }
+
+    /// Warns where the count that ends this line may have lost digits, which is so where the line has no end.
+    pub fn warn_unended(&self, profile: &mut Profile) {
+        if !self.is_ended {
+            let message = "The file's last line has no end: if the file was cut off there, its count may have lost digits and \
+                           lines behind it are missing. Copy the file again, or end the line if it is whole.";
+            profile.warn(UNENDED, Place::at(self.file, self.number, 1), message);
+        }
     }
 
     /// `part`, which is a part of this line's text, as a finite number.
@@ -50,6 +66,11 @@ pub(super) fn each(source: Source, mut with: impl FnMut(Line) -> Result<(), Read
             with(Line { file: &file, number, text, is_ended })?;
         }
     }
+}
+
+/// The lines of a file's beginning that are whole, as one without an end need not be, even if it is the file's last.
+pub(super) fn ended(head: &[u8]) -> Vec<String> {
+    of_head(head, false)
 }
 
 /// The whole lines of a file's beginning.

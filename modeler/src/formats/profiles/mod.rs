@@ -23,8 +23,9 @@ use std::path::{Path, PathBuf};
 
 use super::collect::Collector;
 use super::error::{ErrorKind, IGNORED, Place, RUN_LEFT_OUT, ReadError};
-use super::source::{Content, Source};
+use super::source::{self, Content, Source};
 use super::survey::{listed, most_named};
+use super::tables::is_parameter;
 use super::{Detection, Format, ReadOptions, Reader, RunFound, Scaling, Values};
 use crate::experiment::{CallPathId, Metric, OverRanks};
 use names::{Pattern, Said};
@@ -75,6 +76,10 @@ pub(super) trait ProfileFormat: Sync {
     fn format(&self) -> Format;
     /// Whether a file that begins with `head` (which is all of it if `complete`) has this format.
     fn detect(&self, name: &str, head: &[u8], complete: bool) -> Detection;
+    /// Whether what tells the format may lie far behind a file's beginning.
+    fn looks_far(&self) -> bool {
+        false
+    }
     /// The extension that no files but its own have, if there is one.
     fn extension(&self) -> Option<&'static str> {
         None
@@ -93,7 +98,7 @@ pub(super) struct Set(&'static dyn ProfileFormat);
 
 /// How deep in a folder profiles are looked for.
 pub(super) const DEPTH: usize = 6;
-/// How much of a file decides whether it is a profile.
+/// How much of a file in a folder decides whether it is a profile, unless its format looks far: then it is as much as of one alone.
 const HEAD: u64 = 4096;
 
 impl Reader for Set {
@@ -206,7 +211,9 @@ impl Set {
                     too_deep = true;
                     passed_by(PassedBy::TooDeep, folder);
                 }
-            } else if self.is_mine(&path) || (!any && self.is_named_so(&path)) {
+            } else if self.is_mine(&path).unwrap_or_else(|error| !any && hides(&error))
+                || (!any && self.is_named_so(&path))
+            {
                 found.push(path);
             }
         }
@@ -224,11 +231,24 @@ impl Set {
         self.0.extension().is_some_and(|own| is(path, own) || is(path, "gz") && is(&path.with_extension(""), own))
     }
 
-    fn is_mine(&self, path: &Path) -> bool {
-        let content = File::open(path).and_then(|file| Content::begin(Box::new(file), HEAD));
-        matches!(content, Ok(Content::Bytes { head, complete, .. })
-            if self.0.detect(&path.display().to_string(), &head, complete) == Detection::Yes)
+    fn is_mine(&self, path: &Path) -> io::Result<bool> {
+        for most in [HEAD, source::HEAD] {
+            let content = Content::begin(Box::new(File::open(path)?), most)?;
+            let Content::Bytes { head, complete, .. } = content else { break };
+            if self.0.detect(&path.display().to_string(), &head, complete) == Detection::Yes {
+                return Ok(true);
+            }
+            if complete || !self.0.looks_far() {
+                break;
+            }
+        }
+        Ok(false)
     }
+}
+
+/// Whether a file that gave this error may have been any profile, as one that is packed and damaged at its beginning.
+pub(super) fn hides(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::PermissionDenied)
 }
 
 /// Whether a folder is a link to one that is inside of `all` too, where it is found by its own name, or around that or the link itself.
@@ -291,7 +311,7 @@ pub fn statistics_of_gem5(inputs: &[PathBuf]) -> Result<Vec<AtPoint>, ReadError>
         };
         let files = match input.is_dir() {
             true => GEM5.find(input, DEPTH, &mut passed_by, false),
-            false => vec![input.clone()].into_iter().filter(|file| GEM5.is_mine(file)).collect(),
+            false => vec![input.clone()].into_iter().filter(|file| GEM5.is_mine(file).unwrap_or(false)).collect(),
         };
         if let Some(folder) = unknown {
             return Err(unlisted(&folder));
@@ -369,7 +389,7 @@ fn values(profile: &Profile, point: u32, scaling: Scaling, into: &mut Collector)
         };
         for over in [OverRanks::Mean, OverRanks::Maximum, OverRanks::Minimum, OverRanks::Sum] {
             // A sum of shortest times means nothing.
-            if over != OverRanks::Sum || *fold == Fold::Sum {
+            if (over != OverRanks::Sum || *fold == Fold::Sum) && reduced.knows(over, threaded) {
                 let metric = declare(Some(over), into);
                 into.add(nodes[node as usize], metric, point, reduced.over(over, ranks, threaded));
             }
@@ -415,36 +435,54 @@ fn parameters(runs: &[Measured], pattern: Option<&str>) -> Result<Vec<Said>, Rea
         let silent = runs.iter().find(|run| run.said_by_file().parameters.is_empty());
         let (run, what) = match twice {
             Some((run, name)) => (run, format!("its name says the parameter `{name}` twice")),
-            None => (silent.unwrap_or(&runs[0]), "its name says no parameter".to_owned()),
+            None => {
+                let run = silent.unwrap_or(&runs[0]);
+                let apart = names::telling_apart(names::stem(name_of(&run.path)));
+                let why = apart.map_or_else(String::new, |part| format!(": `{part}` only tells runs apart"));
+                (run, format!("its name says no parameter{why}"))
+            }
         };
         malnamed(run.place(), what).advice("Describe the names with --pattern, for example --pattern '*_{p}ranks'")
     })
 }
 
 /// What the profiles tell of themselves: their parameters, and those of their settings that vary and do not follow from the parameters
-/// before. Of settings that follow from each other the one with the fewest values counts: that is what people choose.
+/// before. Those with the fewest values come first, since they are what people choose; but one that follows from a single other setting
+/// with more values, as the levels of a tree from its size, cannot be told from that.
 fn own_parameters(runs: &[Measured]) -> Vec<Said> {
     let own = |run: &Measured| Said { parameters: run.profile.parameters.clone(), repetition: None };
     let mut said: Vec<Said> = runs.iter().map(own).collect();
+    let mut chosen: Vec<(String, Vec<f64>)> = Vec::new();
     for (name, values) in varying_settings(runs) {
         if !follows(&values, &said) {
-            said.iter_mut().zip(values).for_each(|(said, value)| said.parameters.push((name.clone(), value)));
+            let each = said.iter_mut().zip(&values);
+            each.for_each(|(said, &value)| said.parameters.push((name.clone(), value)));
+            chosen.push((name, values));
+        }
+    }
+    while let Some((name, values)) = chosen.pop() {
+        // As many values as its own would make each follow from the other, and then the later one was not chosen.
+        let alone = |value: &f64| Said { parameters: vec![(name.clone(), *value)], repetition: None };
+        let points: Vec<Said> = values.iter().map(alone).collect();
+        for (coarser, _) in chosen.iter().filter(|(_, coarser)| follows(coarser, &points)) {
+            said.iter_mut().for_each(|said| said.parameters.retain(|(own, _)| own != coarser));
         }
     }
     said
 }
 
-/// The settings that all runs tell, that vary and that are no parameters of theirs, each with its values; those with the fewest first.
+/// The settings that all runs tell, that vary and that are no parameters of theirs, each with its values; those with the fewest first,
+/// and of as many those that have a name for parameters.
 fn varying_settings(runs: &[Measured]) -> Vec<(String, Vec<f64>)> {
     let setting = |run: &Measured, name: &str| run.profile.settings.iter().find(|s| s.0 == name).map(|s| s.1);
-    let is_parameter = |name: &str| runs.iter().any(|run| run.profile.parameters.iter().any(|(own, _)| own == name));
+    let is_told = |name: &str| runs.iter().any(|run| run.profile.parameters.iter().any(|(own, _)| own == name));
     let first = runs.first().map_or(&[][..], |run| &run.profile.settings);
-    let told = first.iter().filter(|(name, _)| !is_parameter(name)).filter_map(|(name, _)| {
+    let told = first.iter().filter(|(name, _)| !is_told(name)).filter_map(|(name, _)| {
         Some((name.clone(), runs.iter().map(|run| setting(run, name)).collect::<Option<Vec<f64>>>()?))
     });
     let different = |values: &[f64]| values.iter().map(|value| value.to_bits()).collect::<HashSet<u64>>().len();
     let mut varying: Vec<(String, Vec<f64>)> = told.filter(|(_, values)| different(values) > 1).collect();
-    varying.sort_by_key(|(_, values)| different(values));
+    varying.sort_by_key(|(name, values)| (different(values), !is_parameter(name)));
     varying
 }
 

@@ -1,13 +1,14 @@
-//! mpiP's text reports: time, calls and bytes sent for each call site of an MPI operation and each rank.
+//! mpiP's text reports: time, calls and bytes sent for each call site of an MPI operation and each rank, or over ranks where
+//! the report is concise or leaves ranks out.
 //!
 //! Reports hold three significant digits; that is a floor under the noise of every time and size in them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use super::ProfileFormat;
 use super::lines::{self, Line};
 use super::profile::{Fold, Profile, Reduced};
-use crate::formats::error::{Place, ROUNDED, ReadError};
+use crate::formats::error::{AVERAGED, Place, ROUNDED, ReadError};
 use crate::formats::source::Source;
 use crate::formats::{Detection, Format, Values};
 use crate::rounded::deviation;
@@ -24,22 +25,55 @@ const APPLICATION: &str = "application";
 enum Section {
     Other,
     Times,
+    /// What the concise report has instead: statistics over ranks.
+    TimeStatistics,
     CallSites,
     SiteTimes,
     SiteBytes,
+    /// The same in the concise report: a line for each call site.
+    ConciseTimes,
+    ConciseBytes,
 }
 
 /// What a report says.
 #[derive(Default)]
 struct Report {
+    /// How many ranks the header lists.
+    tasks: u32,
     /// Time outside MPI of each rank, in seconds.
     application: BTreeMap<u32, f64>,
+    /// The same of all ranks together, as the concise report has it.
+    outside: Option<f64>,
     /// Functions of each call site from the innermost outwards, and the operation.
     sites: BTreeMap<u32, (Vec<String>, String)>,
-    /// By call site and rank: calls, seconds.
-    times: BTreeMap<(u32, u32), (f64, f64)>,
-    /// By call site and rank: bytes sent.
-    bytes: BTreeMap<(u32, u32), f64>,
+    /// The operation of each call site that has values.
+    operations: BTreeMap<u32, String>,
+    /// Calls and seconds.
+    times: Table,
+    /// Calls that sent something, and bytes.
+    bytes: Table,
+}
+
+/// What a report says of its call sites, calls and another metric.
+#[derive(Default)]
+struct Table {
+    /// By call site and rank.
+    ranks: BTreeMap<u32, BTreeMap<u32, (f64, f64)>>,
+    /// The lines `*` of all ranks together, those without a line of their own included: mpiP leaves out ranks whose share of
+    /// time is below a threshold.
+    all: BTreeMap<u32, (f64, f64)>,
+    /// Statistics of the concise report, which does not count calls.
+    concise: BTreeMap<u32, Reduced>,
+}
+
+/// One metric at one call site.
+enum Known {
+    /// By rank.
+    Ranks(Vec<(u32, f64)>),
+    /// Over ranks.
+    Statistics(Reduced),
+    /// The sum over ranks alone.
+    Sum(f64),
 }
 
 impl ProfileFormat for MpiP {
@@ -65,13 +99,20 @@ impl ProfileFormat for MpiP {
             }
             let fields: Vec<&str> = line.text.split_whitespace().collect();
             match (section, &fields[..]) {
+                (_, ["@", "MPI", "Task", "Assignment", ..]) => {
+                    report.tasks += 1;
+                    Ok(())
+                }
                 (_, [first, ..]) if first.starts_with('@') || first.starts_with("---") => Ok(()),
                 (_, ["Task", ..] | ["ID", ..] | ["Name", ..]) => Ok(()),
                 (Section::Times, fields) => report.application(&line, fields),
+                (Section::TimeStatistics, fields) => report.application_of_all(&line, fields),
                 (Section::CallSites, fields) => report.site(&line, fields),
                 (Section::SiteTimes, fields) => report.time(&line, fields),
                 (Section::SiteBytes, fields) => report.sent(&line, fields),
-                _ => Ok(()),
+                (Section::ConciseTimes, fields) => report.concise(&line, fields, 1e-3, |report| &mut report.times),
+                (Section::ConciseBytes, fields) => report.concise(&line, fields, 1.0, |report| &mut report.bytes),
+                (Section::Other, _) => Ok(()),
             }
         })?;
         if !is_whole {
@@ -80,7 +121,7 @@ impl ProfileFormat for MpiP {
                 .expected("a last heading `@--- End of Report`")
                 .cut_off());
         }
-        let mut profile = report.profile();
+        let mut profile = report.profile(&name);
         let message = "The report holds three significant digits: times and sizes are uncertain by up to 0.5 %, \
                        however quiet the machine was."
             .to_owned();
@@ -92,6 +133,12 @@ impl ProfileFormat for MpiP {
 fn section_of(heading: &str) -> Section {
     if heading.contains("MPI Time (seconds)") {
         Section::Times
+    } else if heading.contains("Task Time Statistics (seconds)") {
+        Section::TimeStatistics
+    } else if heading.contains("Callsite Time statistics (all callsites, milliseconds)") {
+        Section::ConciseTimes
+    } else if heading.contains("Callsite Message Sent statistics (all callsites") {
+        Section::ConciseBytes
     } else if heading.contains("Callsites:") {
         Section::CallSites
     } else if heading.contains("Callsite Time statistics") && heading.contains("milliseconds") {
@@ -110,6 +157,15 @@ impl Report {
         if *task != "*" {
             self.application.insert(whole(line, task)?, (line.finite(all)? - line.finite(mpi)?).max(0.0));
         }
+        Ok(())
+    }
+
+    /// `Max`, `Mean`, `Min`, `Stddev` and `Aggregate` of `AppTime MPITime`: what is largest and smallest of their difference
+    /// does not follow from these.
+    fn application_of_all(&mut self, line: &Line, fields: &[&str]) -> Result<(), ReadError> {
+        let ["Aggregate", rest @ ..] = fields else { return Ok(()) };
+        let [all, mpi, ..] = rest else { return Err(line.wrong(line.text, "a column is missing")) };
+        self.outside = Some((line.finite(all)? - line.finite(mpi)?).max(0.0));
         Ok(())
     }
 
@@ -132,62 +188,170 @@ impl Report {
         Ok(())
     }
 
-    /// `Name Site Rank Count Max Mean Min App% MPI%` in milliseconds.
+    /// `Name Site Rank Count Max Mean Min App% MPI%` in milliseconds, where the mean is over calls.
     fn time(&mut self, line: &Line, fields: &[&str]) -> Result<(), ReadError> {
-        let [_, site, rank, count, _, mean, ..] = fields else {
+        let [operation, site, rank, count, _, mean, ..] = fields else {
             return Err(line.wrong(line.text, "a column is missing"));
         };
-        if *rank != "*" {
-            let count = line.finite(count)?;
-            let key = (whole(line, site)?, whole(line, rank)?);
-            self.times.insert(key, (count, count * line.finite(mean)? * 1e-3));
-        }
-        Ok(())
+        let count = line.finite(count)?;
+        let site = self.called(whole(line, site)?, operation);
+        self.times.add(line, site, rank, (count, count * line.finite(mean)? * 1e-3))
     }
 
     /// `Name Site Rank Count Max Mean Min Sum` in bytes.
     fn sent(&mut self, line: &Line, fields: &[&str]) -> Result<(), ReadError> {
-        let [_, site, rank, _, _, _, _, sum, ..] = fields else {
+        let [operation, site, rank, count, _, _, _, sum, ..] = fields else {
             return Err(line.wrong(line.text, "a column is missing"));
         };
-        if *rank != "*" {
-            self.bytes.insert((whole(line, site)?, whole(line, rank)?), line.finite(sum)?);
-        }
+        let site = self.called(whole(line, site)?, operation);
+        self.bytes.add(line, site, rank, (line.finite(count)?, line.finite(sum)?))
+    }
+
+    /// `Name Site Tasks Max Mean Min MaxRnk MinRnk`: statistics over the ranks that were at the call site, each with the sum over
+    /// its calls.
+    fn concise(
+        &mut self,
+        line: &Line,
+        fields: &[&str],
+        unit: f64,
+        table: fn(&mut Self) -> &mut Table,
+    ) -> Result<(), ReadError> {
+        let [operation, site, tasks, most, mean, least, ..] = fields else {
+            return Err(line.wrong(line.text, "a column is missing"));
+        };
+        let site = self.called(whole(line, site)?, operation);
+        let [most, mean, least] = [line.finite(most)?, line.finite(mean)?, line.finite(least)?].map(|v| unit * v);
+        let known = Reduced::extremes(whole(line, tasks)?, mean, least, most);
+        table(self).concise.insert(site, known);
         Ok(())
     }
 
-    fn profile(self) -> Profile {
+    /// Notes the operation of a call site, which reports without a stack list nowhere else.
+    fn called(&mut self, site: u32, operation: &str) -> u32 {
+        self.operations.entry(site).or_insert_with(|| format!("MPI_{operation}"));
+        site
+    }
+
+    fn profile(&self, name: &str) -> Profile {
         let mut profile = Profile::default();
-        profile.ranks = Some(self.application.len() as u32);
+        let ranks = if self.application.is_empty() { self.tasks } else { self.application.len() as u32 };
+        profile.ranks = Some(ranks).filter(|&ranks| ranks > 0);
         let columns = [("time", "s"), ("visits", ""), ("bytes_sent", "bytes")];
         let [time, visits, bytes] = columns.map(|(name, unit)| profile.column(name, unit, Fold::Sum));
         profile.rounded = [time, bytes].map(|column| (column, deviation(DIGITS))).to_vec();
         let root = profile.node(None, APPLICATION);
         let mut outside = Reduced::default();
         self.application.values().for_each(|&t| outside.rank(t));
-        profile.add(root, time, outside);
-        // Call sites on different lines of one function are one call path: their ranks' values add up first.
-        let mut values: BTreeMap<(u32, u32), HashMap<u32, f64>> = BTreeMap::new();
-        let mut node_of = HashMap::new();
-        for (id, (functions, operation)) in &self.sites {
-            let names = [APPLICATION].into_iter().chain(functions.iter().rev().map(String::as_str));
-            node_of.insert(*id, profile.path(names.chain([operation.as_str()])).unwrap_or(root));
+        let alone = self.outside.filter(|_| self.application.is_empty());
+        if alone.is_some() || !self.application.is_empty() {
+            profile.add(root, time, alone.map_or(outside, Reduced::total));
         }
-        let sites = self.times.iter().flat_map(|(&key, &(n, t))| [(key, visits, n), (key, time, t)]);
-        for ((site, rank), column, value) in sites.chain(self.bytes.iter().map(|(&key, &b)| (key, bytes, b))) {
-            if let Some(&node) = node_of.get(&site) {
-                *values.entry((node, column)).or_default().entry(rank).or_insert(0.0) += value;
+        // Call sites on different lines of one function are one call path: their ranks' values add up first.
+        let mut values: BTreeMap<(u32, u32), Vec<Known>> = BTreeMap::new();
+        let mut of_all: Vec<String> = alone.iter().map(|_| format!("`{APPLICATION}`")).collect();
+        for (&id, operation) in &self.operations {
+            let node = match self.sites.get(&id) {
+                Some((functions, operation)) => {
+                    let names = [APPLICATION].into_iter().chain(functions.iter().rev().map(String::as_str));
+                    profile.path(names.chain([operation.as_str()])).unwrap_or(root)
+                }
+                None => profile.node(Some(root), operation),
+            };
+            let known = [
+                (time, self.times.of(id, |(_, seconds)| seconds)),
+                (visits, self.times.of(id, |(calls, _)| calls).filter(|known| !matches!(known, Known::Statistics(_)))),
+                (bytes, self.bytes.of(id, |(_, bytes)| bytes)),
+            ];
+            if known.iter().any(|(_, known)| matches!(known, Some(Known::Sum(_)))) {
+                of_all.push(format!("`{operation}` (call site {id})"));
+            }
+            for (column, known) in known {
+                values.entry((node, column)).or_default().extend(known);
             }
         }
-        for ((node, column), by_rank) in values {
-            let mut ranks: Vec<(u32, f64)> = by_rank.into_iter().collect();
-            ranks.sort_by_key(|&(rank, _)| rank);
-            let mut reduced = Reduced::default();
-            ranks.into_iter().for_each(|(_, value)| reduced.rank(value));
-            profile.add(node, column, reduced);
+        let mut merged = 0;
+        for ((node, column), sites) in values.into_iter().filter(|(_, sites)| !sites.is_empty()) {
+            merged += usize::from(sites.len() > 1 && sites.iter().all(|site| matches!(site, Known::Statistics(_))));
+            profile.add(node, column, together(&sites));
         }
+        self.warn(&of_all, merged, name, &mut profile);
         profile
     }
+
+    /// Tells which statistics are missing.
+    fn warn(&self, of_all: &[String], merged: usize, name: &str, profile: &mut Profile) {
+        /// So many call sites are named.
+        const NAMED: usize = 5;
+        if !of_all.is_empty() {
+            let mut named = of_all[..of_all.len().min(NAMED)].join(", ");
+            if of_all.len() > NAMED {
+                named += &format!(" and {} more", of_all.len() - NAMED);
+            }
+            let message = format!(
+                "The report does not tell what each rank has at {named}: mean and sum over ranks were read there, maximum and minimum are missing. \
+                 mpiP lists all ranks without the options -t and -c."
+            );
+            profile.warn(AVERAGED, Place::file(name), message);
+        }
+        if !self.times.concise.is_empty() {
+            let message = "The report is concise and does not count calls: `visits` is missing where it does not list ranks. mpiP counts \
+                           them without the option -c.";
+            profile.warn(AVERAGED, Place::file(name), message);
+        }
+        if merged > 0 {
+            let message = format!(
+                "Values of {merged} call paths are of several call sites, of which the concise report does not tell what each rank has: mean and \
+                 sum over ranks were read there, maximum and minimum are missing."
+            );
+            profile.warn(AVERAGED, Place::file(name), message);
+        }
+    }
+}
+
+impl Table {
+    /// Adds what a line says of one rank, or of all.
+    fn add(&mut self, line: &Line, site: u32, rank: &str, values: (f64, f64)) -> Result<(), ReadError> {
+        if rank == "*" {
+            self.all.insert(site, values);
+        } else {
+            self.ranks.entry(site).or_default().insert(whole(line, rank)?, values);
+        }
+        Ok(())
+    }
+
+    /// What is known of one of both metrics at a call site.
+    fn of(&self, site: u32, metric: fn((f64, f64)) -> f64) -> Option<Known> {
+        let ranks = self.ranks.get(&site);
+        let calls: f64 = ranks.iter().flat_map(|ranks| ranks.values()).map(|(calls, _)| calls).sum();
+        match (self.all.get(&site), ranks) {
+            // Calls are whole numbers: if all ranks together have more of them, some have no line.
+            (Some(&all), _) if all.0 > calls => Some(Known::Sum(metric(all))),
+            (_, Some(ranks)) => Some(Known::Ranks(ranks.iter().map(|(&rank, &own)| (rank, metric(own))).collect())),
+            (_, None) => self.concise.get(&site).map(|&known| Known::Statistics(known)),
+        }
+    }
+}
+
+/// What is known of several call sites together.
+fn together(sites: &[Known]) -> Reduced {
+    if let [Known::Statistics(known)] = sites {
+        return *known;
+    }
+    let (mut by_rank, mut sum, mut is_by_rank) = (BTreeMap::<u32, f64>::new(), 0.0, true);
+    for site in sites {
+        match site {
+            Known::Ranks(ranks) => ranks.iter().for_each(|&(rank, value)| *by_rank.entry(rank).or_insert(0.0) += value),
+            Known::Statistics(known) => sum += known.whole(Fold::Sum),
+            Known::Sum(value) => sum += value,
+        }
+        is_by_rank &= matches!(site, Known::Ranks(_));
+    }
+    if !is_by_rank {
+        return Reduced::total(sum + by_rank.values().sum::<f64>());
+    }
+    let mut reduced = Reduced::default();
+    by_rank.into_values().for_each(|value| reduced.rank(value));
+    reduced
 }
 
 fn whole(line: &Line, field: &str) -> Result<u32, ReadError> {

@@ -29,6 +29,8 @@ impl Said {
 
 /// Extra-P's scheme: what follows the first dot, up to a last part `.r` with a number, is names and numbers in turn.
 /// Decimal commas are allowed, so are separators between the parts. Without any name and number it says nothing.
+/// Without a dot, what stands before a single letter and its number is the prefix, as in `app_p4_n10`.
+/// A number behind `run` or the like is the repetition, and one that only tells files apart is nothing.
 pub(crate) fn extrap(name: &str) -> Said {
     if is_drawn(name) {
         return Said::default();
@@ -39,8 +41,44 @@ pub(crate) fn extrap(name: &str) -> Said {
         }
         _ => (name, None),
     };
-    let scheme = |body: &str| {
-        let mut parameters: Vec<(String, f64)> = Vec::new();
+    let told = match body.split_once('.').map(|(_, after)| Numbers::of(after, false)) {
+        Some(told) if !told.parameters.is_empty() || told.run.is_some() => told,
+        _ => Numbers::of(body, true),
+    };
+    let repetition = repetition.or(told.run).filter(|_| !told.parameters.is_empty());
+    Said { parameters: told.parameters, repetition }
+}
+
+/// The single letter that a name ends in behind `_` or `-`, or else the name.
+fn unprefixed(name: &str) -> &str {
+    let last = name.rsplit(['_', '-']).next().unwrap_or(name);
+    if last.len() == 1 && last.bytes().all(|b| b.is_ascii_alphabetic()) { last } else { name }
+}
+
+/// The first part of a name that tells runs or files apart and is no parameter, such as `run1`.
+pub(crate) fn telling_apart(name: &str) -> Option<String> {
+    Numbers::of(name, true).apart
+}
+
+/// The numbers in a name.
+#[derive(Default)]
+struct Numbers {
+    parameters: Vec<(String, f64)>,
+    /// The number behind a word for a run.
+    run: Option<u32>,
+    /// See [`telling_apart`].
+    apart: Option<String>,
+}
+
+impl Numbers {
+    /// Words before the number of a run.
+    const RUNS: [&str; 5] = ["run", "rep", "repetition", "repeat", "trial"];
+    /// Words before numbers that say nothing of a run but which it is.
+    const FILES: [&str; 9] = ["profile", "prof", "output", "result", "report", "trace", "job", "slurm", "pid"];
+
+    /// Those in `body`, which may begin with a prefix.
+    fn of(body: &str, is_prefixed: bool) -> Self {
+        let mut numbers = Self::default();
         let mut rest = body;
         while let Some(start) = rest.find(|c: char| c.is_ascii_digit()) {
             let name = rest[..start].trim_matches(|c: char| !c.is_alphanumeric());
@@ -55,19 +93,27 @@ pub(crate) fn extrap(name: &str) -> Said {
             let is_apart = !rest[..start].ends_with(char::is_alphanumeric);
             let unit = counted(&number[end..]).filter(|_| is_apart);
             let name = unit.map_or(name, |(parameter, _)| parameter);
-            match text.parse::<f64>() {
-                Ok(value) if !name.is_empty() => parameters.push((name.to_owned(), value)),
-                _ => {}
-            }
+            let is_first = is_prefixed && rest.len() == body.len();
+            numbers.add(if is_first { unprefixed(name) } else { name }, &text);
             rest = &number[end + unit.map_or(0, |(_, length)| length)..];
         }
-        parameters
-    };
-    let parameters = match body.split_once('.') {
-        Some((_, after)) if !scheme(after).is_empty() => scheme(after),
-        _ => scheme(body),
-    };
-    Said { repetition: if parameters.is_empty() { None } else { repetition }, parameters }
+        numbers
+    }
+
+    /// Adds the number `text` behind `name`.
+    fn add(&mut self, name: &str, text: &str) {
+        let last = name.rsplit(|c: char| !c.is_alphanumeric()).next().unwrap_or_default().to_ascii_lowercase();
+        let is_run = Self::RUNS.contains(&last.as_str());
+        if is_run || Self::FILES.contains(&last.as_str()) {
+            self.run = self.run.or_else(|| text.parse().ok().filter(|_| is_run));
+            self.apart.get_or_insert_with(|| format!("{last}{text}"));
+            return;
+        }
+        match text.parse::<f64>() {
+            Ok(value) if !name.is_empty() => self.parameters.push((name.to_owned(), value)),
+            _ => {}
+        }
+    }
 }
 
 /// Whether Caliper chose the name: `230525-151723_1930647_FSY8b8cKSEEi`, which is date, time, process and twelve random letters and digits.
@@ -305,6 +351,22 @@ mod tests {
             ("app-4corespeed", said(&[("app", 4.0)], None)),
             ("app.x4.y2.r1", said(&[("x", 4.0), ("y", 2.0)], Some(1))),
             ("x10.p8.n100", said(&[("p", 8.0), ("n", 100.0)], None)),
+            // What numbers runs or files is no parameter of theirs; with Extra-P's own repetition it is nothing.
+            ("run1", said(&[], None)),
+            ("app.run2", said(&[], None)),
+            ("lulesh2.run3", said(&[], None)),
+            ("profile-7", said(&[], None)),
+            ("app.p4.run2", said(&[("p", 4.0)], Some(2))),
+            ("app_p4_n10_Rep3", said(&[("p", 4.0), ("n", 10.0)], Some(3))),
+            ("my-app_n10.r1", said(&[("n", 10.0)], Some(1))),
+            ("app_size10_block_n4", said(&[("app_size", 10.0), ("block_n", 4.0)], None)),
+            ("app.block_n4", said(&[("block_n", 4.0)], None)),
+            ("run7.p4.r2", said(&[("p", 4.0)], Some(2))),
+            ("app.job1234.p4", said(&[("p", 4.0)], None)),
+            ("app.p4.run1.r2", said(&[("p", 4.0)], Some(2))),
+            // Other words, in which such a one is.
+            ("app.runs8", said(&[("runs", 8.0)], None)),
+            ("crank12", said(&[("crank", 12.0)], None)),
         ];
         for (name, expected) in cases {
             assert_eq!(extrap(name), expected, "{name}");
@@ -355,6 +417,13 @@ mod tests {
     fn a_parameter_said_twice_is_told() {
         assert_eq!(extrap("app.p4.n8.p16").twice(), Some("p".to_owned()));
         assert_eq!(extrap("app.p4.n8").twice(), None);
+    }
+
+    #[test]
+    fn what_tells_files_apart_is_told() {
+        assert_eq!(telling_apart("myapp_run12.p4"), Some("run12".to_owned()));
+        assert_eq!(telling_apart("profile-7"), Some("profile7".to_owned()));
+        assert_eq!(telling_apart("app.p4.n10"), None);
     }
 
     #[test]

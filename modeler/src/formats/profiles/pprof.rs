@@ -26,6 +26,10 @@ impl ProfileFormat for Pprof {
         }
     }
 
+    fn looks_far(&self) -> bool {
+        true
+    }
+
     fn read(&self, source: Source, _values: Values) -> Result<Profile, ReadError> {
         let name = source.name.clone();
         let bytes = source.into_bytes()?;

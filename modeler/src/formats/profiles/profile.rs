@@ -41,9 +41,46 @@ pub(crate) struct Reduced {
     nonzero: u32,
     /// The smallest value that is not zero.
     least_nonzero: f64,
+    /// How much the profile tells of it.
+    told: Told,
+}
+
+/// What a profile tells of the values that ranks have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Told {
+    /// Each of them.
+    #[default]
+    Each,
+    /// Their sum, the largest and the smallest, but not how many are zero.
+    Extremes,
+    /// Their sum alone.
+    Sum,
 }
 
 impl Reduced {
+    /// Of ranks of which nothing but their sum is told.
+    pub fn total(sum: f64) -> Self {
+        Self { sum, told: Told::Sum, ..Self::default() }
+    }
+
+    /// Of `reached` ranks of which mean, smallest and largest value are told.
+    pub fn extremes(reached: u32, mean: f64, minimum: f64, maximum: f64) -> Self {
+        let sum = f64::from(reached) * mean;
+        // Where the smallest is not zero, none is.
+        let (nonzero, told) = if minimum > 0.0 { (reached, Told::Each) } else { (0, Told::Extremes) };
+        Self { sum, minimum, maximum, reached, nonzero, least_nonzero: minimum, told }
+    }
+
+    /// Whether [`Self::over`] can tell this.
+    pub fn knows(&self, over: OverRanks, threaded: bool) -> bool {
+        match over {
+            OverRanks::Sum => true,
+            OverRanks::Mean => !threaded || self.told == Told::Each,
+            OverRanks::Maximum => self.told != Told::Sum,
+            OverRanks::Minimum => self.told == Told::Each || !threaded && self.told == Told::Extremes,
+        }
+    }
+
     /// Of one rank alone.
     pub fn one(value: f64) -> Self {
         let mut reduced = Self::default();
@@ -191,5 +228,23 @@ mod tests {
         assert_eq!(reduced.over(OverRanks::Maximum, 4, false), 5.0);
         assert_eq!(reduced.over(OverRanks::Sum, 4, true), 8.0);
         assert_eq!(Reduced::one(7.0).over(OverRanks::Minimum, 2, false), 0.0);
+    }
+
+    #[test]
+    fn what_is_not_told_of_ranks_is_not_known() {
+        use OverRanks::{Maximum, Mean, Minimum, Sum};
+        let known = |of: Reduced, threaded| [Mean, Maximum, Minimum, Sum].map(|over| of.knows(over, threaded));
+        let total = Reduced::total(12.0);
+        assert_eq!(
+            (known(total, false), known(total, true)),
+            ([true, false, false, true], [false, false, false, true])
+        );
+        assert_eq!((total.over(Mean, 4, false), total.over(Sum, 4, false), total.whole(Fold::Sum)), (3.0, 12.0, 12.0));
+        let extremes = Reduced::extremes(3, 4.0, 1.0, 9.0);
+        assert_eq!((known(extremes, false), known(extremes, true)), ([true; 4], [true; 4]));
+        let of = |threaded| [Mean, Maximum, Minimum, Sum].map(|over| extremes.over(over, 6, threaded));
+        assert_eq!((of(false), of(true)), ([2.0, 9.0, 0.0, 12.0], [4.0, 9.0, 1.0, 12.0]));
+        let some_are_zero = Reduced::extremes(3, 4.0, 0.0, 9.0);
+        assert_eq!(known(some_are_zero, true), [false, true, false, true]);
     }
 }

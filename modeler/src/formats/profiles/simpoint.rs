@@ -36,6 +36,7 @@ impl ProfileFormat for SimPoint {
     fn read(&self, source: Source, _values: Values) -> Result<Profile, ReadError> {
         let mut counts: BTreeMap<u64, u64> = BTreeMap::new();
         let mut intervals = 0_u32;
+        let mut profile = Profile::default();
         lines::each(source, |line| {
             // Comments, such as those at the end of exp-bbv's files.
             let Some(entries) = line.text.strip_prefix('T') else {
@@ -47,18 +48,22 @@ impl ProfileFormat for SimPoint {
                 };
             };
             intervals += 1;
+            if entries.trim().is_empty() {
+                return Err(line.wrong_or_cut(line.text, "this vector has no block", "a line such as T:1:10 :2:5"));
+            }
             for entry in entries.split_whitespace() {
                 let pair = entry.strip_prefix(':').and_then(|e| e.split_once(':'));
                 let numbers = pair.and_then(|(id, count)| Some((id.parse().ok()?, count.parse::<u64>().ok()?)));
                 let (id, count) = numbers.ok_or_else(|| {
-                    line.wrong(entry, format!("`{entry}` is no block with its count")).expected("an entry such as :2:5")
+                    let what = format!("`{entry}` is no block with its count");
+                    line.wrong_or_cut(entry, what, "an entry such as :2:5")
                 })?;
                 let sum = counts.entry(id).or_insert(0);
                 *sum = sum.saturating_add(count);
             }
+            line.warn_unended(&mut profile);
             Ok(())
         })?;
-        let mut profile = Profile::default();
         let column = profile.column("intervals", "", Fold::Sum);
         let root = profile.node(None, NO_CALLPATH);
         profile.add(root, column, Reduced::one(intervals.into()));

@@ -63,9 +63,9 @@ impl Reader for Columns {
         if boxed {
             head = unboxed(&String::from_utf8_lossy(&head)).into_bytes();
         }
-        let Header { cells: header, delimiter, records: before } = header(&name, &head, wanted.as_ref())?;
+        let Header { cells: header, line, delimiter, records: before } = header(&name, &head, wanted.as_ref())?;
         let roles = match wanted {
-            Some(wanted) => assign(&name, &header, &wanted)?,
+            Some(wanted) => assign(&name, line, &header, &wanted)?,
             None => own_roles(&header),
         };
         let mut unnamed = Unnamed::of(&header, &roles);
@@ -162,6 +162,11 @@ fn roles(text: &str) -> Result<Vec<(String, Role)>, ReadError> {
         if found.iter().any(|(c, _)| c == column) {
             return Err(wrong(format!("the column `{column}` has two roles")));
         }
+        if let Some((other, _)) = found.iter().find(|(_, known)| matches!(known, Role::Parameter(_)) && *known == role)
+        {
+            return Err(wrong(format!("`{other}` and `{column}` are both the parameter `{name}`"))
+                .advice(format!("Name one of them otherwise, as in {column}=parameter:other")));
+        }
         found.push((column.to_owned(), role));
     }
     let has = |role: fn(&Role) -> bool| found.iter().any(|(_, r)| role(r));
@@ -195,6 +200,8 @@ fn own_roles(header: &[String]) -> Vec<Option<Role>> {
 struct Header {
     /// The names of the columns.
     cells: Vec<String>,
+    /// Where it stands.
+    line: usize,
     delimiter: u8,
     /// How many records there are before the first row of values: titles, rules and the header itself.
     records: usize,
@@ -224,7 +231,8 @@ fn header(name: &str, head: &[u8], wanted: Option<&Vec<(String, Role)>>) -> Resu
             }
             let score = found(&cells);
             if !is_rule(&cells) && best.as_ref().is_none_or(|(most, _)| score > *most) {
-                best = Some((score, Header { cells, delimiter, records: number + 1 }));
+                let line = record.position().map_or(1, |position| position.line() as usize);
+                best = Some((score, Header { cells, line, delimiter, records: number + 1 }));
             }
         }
     }
@@ -234,11 +242,25 @@ fn header(name: &str, head: &[u8], wanted: Option<&Vec<(String, Role)>>) -> Resu
     })
 }
 
-fn assign(name: &str, header: &[String], wanted: &[(String, Role)]) -> Result<Vec<Option<Role>>, ReadError> {
+fn assign(
+    name: &str,
+    line: usize,
+    header: &[String],
+    wanted: &[(String, Role)],
+) -> Result<Vec<Option<Role>>, ReadError> {
     if let Some((missing, _)) = wanted.iter().find(|(column, _)| !header.contains(column)) {
         let known = header.iter().filter(|h| !h.is_empty()).map(|h| format!("`{h}`")).collect::<Vec<_>>().join(", ");
         let what = format!("there is no column `{missing}`");
         return Err(ReadError::malformed(Place::at(name, 1, 1), what).expected(format!("one of {known}")));
+    }
+    let is_wanted = |column: &String| wanted.iter().any(|(c, _)| c == column);
+    let is_second = |&i: &usize| is_wanted(&header[i]) && header[..i].contains(&header[i]);
+    if let Some(second) = (0..header.len()).find(is_second) {
+        let column = &header[second];
+        let place = Place { file: name.into(), line: Some(line), column: Some(second + 1) };
+        return Err(ReadError::malformed(place, format!("the header names the column `{column}` twice"))
+            .expected("one column of each name that --columns gives a role")
+            .advice("Rename one of them in the table"));
     }
     let role = |column: &String| wanted.iter().find(|(c, _)| c == column).map(|(_, role)| role.clone());
     Ok(header.iter().map(role).collect())

@@ -24,7 +24,7 @@ pub(super) use columns::Columns;
 pub(super) use criterion::Criterion;
 pub(super) use google_benchmark::GoogleBenchmark;
 pub(super) use hyperfine::Hyperfine;
-pub(super) use suggest::suggested_roles;
+pub(super) use suggest::{is_parameter, suggested_roles};
 
 /// One row: where, at which point, of what, and its repetitions.
 #[derive(Debug, Default)]

@@ -53,6 +53,11 @@ const BESIDE: [&str; 6] = ["min", "max", "user", "system", "sys", "iterations"];
 /// Names of columns that say which repetition a row is.
 const REPETITIONS: [&str; 6] = ["run", "rep", "repetition", "iteration", "trial", "repeat"];
 
+/// Whether parameters are called so.
+pub(in crate::formats) fn is_parameter(name: &str) -> bool {
+    PARAMETERS.contains(&name.to_ascii_lowercase().as_str())
+}
+
 /// Whether a column of this name says which repetition a row is.
 pub(super) fn is_repetition(name: &str) -> bool {
     REPETITIONS.contains(&name.to_ascii_lowercase().as_str())

@@ -38,6 +38,10 @@ impl ProfileFormat for JsonSplit {
         }
     }
 
+    fn looks_far(&self) -> bool {
+        true
+    }
+
     fn read(&self, source: Source, _values: Values) -> Result<Profile, ReadError> {
         let name = source.name.clone();
         let text = text(&name, source.into_bytes()?)?;
