@@ -45,6 +45,7 @@ mod roughness;
 mod rounded;
 pub mod run_cost;
 mod runner_up;
+pub mod scatter;
 mod screen;
 mod segments;
 mod separable;

@@ -458,7 +458,7 @@ impl Judge<'_> {
         let percent = |share: f64| format!("{} %", quantity(100.0 * share, ""));
         let decide = match rival.apart {
             Some(Apart { at, off, runs }) => format!(
-                "the two differ by {} at {} = {}: {} there would tell them apart (measurements scatter by {} about the model)",
+                "the two differ by {} at {} = {}: {} there would tell them apart (the noise of a measurement being {})",
                 percent(off),
                 name[0],
                 quantity(at, ""),
@@ -466,7 +466,7 @@ impl Judge<'_> {
                 percent(rival.noise)
             ),
             None => format!(
-                "measurements scatter by {} about the model, so that no few runs at up to 64 times the largest {} would tell them apart: measure on a quieter machine, or effort",
+                "the noise of a measurement is {}, so that no few runs at up to 64 times the largest {} would tell them apart: measure on a quieter machine, or effort",
                 percent(rival.noise),
                 name[0]
             ),
