@@ -110,6 +110,34 @@ fn what_is_said_of_scatter_is_what_the_table_shows(page: &str) {
     assert!(page.contains(&format!("For half of the cost, measurements scatter about their models by at most {said}")));
 }
 
+/// One of a kind is told in the singular.
+#[test]
+fn one_of_a_kind_is_no_plural() {
+    let world = World::new();
+    let mut text = String::new();
+    for p in [2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0] {
+        let seconds = if p == 4.0 {
+            -1.0
+        } else if p == 8.0 {
+            0.0
+        } else {
+            1e-3 * p
+        };
+        for (metric, value) in [("basic_blocks", 100.0 * p), ("time", seconds)] {
+            let line = json!({"params": {"p": p}, "callpath": "main", "metric": metric, "value": value});
+            let _ = writeln!(text, "{line}");
+        }
+    }
+    world.write("one.jsonl", &text);
+    let models = world.poise(["model", "one.jsonl"]).stdout;
+    assert!(models.contains("main: 1 value is negative or not finite and was left out. ["), "{models}");
+    assert!(models.contains("main: 1 time is exactly zero. ["), "{models}");
+    let compared = world.poise(["compare", "one.jsonl", "one.jsonl"]).stdout;
+    assert!(compared.contains("1 pair of effort metrics is not shown;"), "{compared}");
+    let explained = world.poise(["import", "one.jsonl", "--explain"]).status(0).stdout;
+    assert!(explained.contains("with 1 repetition of each") && explained.contains(": 1 call path\n"), "{explained}");
+}
+
 /// What to measure next is chosen for the time, and a page that ranks by something else does not say it.
 #[test]
 fn advice_is_only_where_time_is_ranked() {

@@ -54,6 +54,7 @@ mod share;
 pub mod verdict;
 pub mod warning;
 mod wide;
+pub mod words;
 
 pub use experiment::{Experiment, ExperimentBuilder};
 pub use fit::{Fits, Skipped, fit};

@@ -112,7 +112,7 @@ pub fn for_people(experiment: &Experiment, fits: &Fits, shown: &Shown, destinati
         }
         let unit = if metric.unit.is_empty() { String::new() } else { format!(" [{}]", metric.unit) };
         let _ = writeln!(text, "{}", output::heading(&format!("{}{unit}", metric.name), destination));
-        let narrow = Narrow { least_needed: &["scatter", "shape from", "growth"], broken: &["model"] };
+        let narrow = Narrow { least_needed: &["scatter", "shape from", "growth"], dear: &[], broken: &["model"] };
         let scatter: Vec<Option<Scatter>> = models.iter().map(|model| Scatter::of(experiment, model)).collect();
         text.push_str(&fitted(&models_table(experiment, &models, &scatter, noun), width, narrow));
         let mut said = explanation(experiment, &models, &scatter, std::mem::replace(&mut explained, true));

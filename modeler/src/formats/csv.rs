@@ -116,7 +116,8 @@ pub fn comparison_csv(comparison: &Comparison) -> String {
     let numbers = ["first", "first_lower", "first_upper", "second", "second_lower", "second_upper"];
     let header = Row::default().texts(comparison.parameters).texts(&["callpath", "metric", "unit"]);
     let header = header.texts(&numbers).texts(&["ratio", "ratio_lower", "ratio_upper"]);
-    let mut text = header.texts(&["crossover_parameter", "crossover", "certain_until", "certain_from", "smaller_beyond"]).end();
+    let mut text =
+        header.texts(&["crossover_parameter", "crossover", "certain_until", "certain_from", "smaller_beyond"]).end();
     for pair in &comparison.pairs {
         let row = Row::default().numbers(&comparison.target).text(&pair.callpath.join("->"));
         let (a, b, r) = (pair.first.1, pair.second.1, pair.ratio);

@@ -289,7 +289,7 @@ impl Ranking<'_> {
                     }
                 }
                 p.note {
-                    @if rest > 0 { (self.view.options.all()) " below has the other " (rest) " " (self.noun()) "s. " }
+                    @if rest > 0 { (self.view.options.all()) " below has the other " @if rest == 1 { (self.noun()) } @else { (counted(rest, self.noun())) } ". " }
                     span.files {
                         "As files: " a download="ranking.csv" href=(address("text/csv", &self.csv(shown))) { "this ranking (CSV)" }
                         span.script hidden { ", " button type="button" data-save="csv" { "all " (self.noun()) "s (CSV)" } ", " button type="button" data-save="json" { "all numbers of this page (JSON)" } }

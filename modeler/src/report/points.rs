@@ -195,17 +195,17 @@ fn missing(view: &View, points: &[Point]) -> Vec<String> {
         let named: Vec<String> =
             absent.iter().take(NAMED).map(|x| format!("({})", at(&experiment.parameters, x))).collect();
         let more = if absent.len() > NAMED { format!(" and {} more", absent.len() - NAMED) } else { String::new() };
-        let count = absent.len();
+        let (count, were) = (absent.len(), if absent.len() == 1 { "was" } else { "were" });
         sentences.push(format!(
-            "{count} of {all} combinations of the measured values were not measured: {}{more}.",
+            "{count} of {all} combinations of the measured values {were} not measured: {}{more}.",
             named.join(", ")
         ));
     }
     let lacking = points.iter().filter(|p| p.missing > 0).count();
     if lacking > 0 {
         sentences.push(format!(
-            "At {lacking} of {} points some {}s were not measured.",
-            points.len(),
+            "At {lacking} of {} some {}s were not measured.",
+            counted(points.len(), "point"),
             view.options.noun
         ));
     }
@@ -228,7 +228,8 @@ fn next(view: &View) -> Vec<String> {
     let mut sentences = Vec::new();
     for (name, values) in view.experiment.parameters.iter().zip(levels(view.experiment)) {
         if values.len() < ENOUGH_VALUES {
-            sentences.push(format!("{name} has {} values; five tell functions apart far better.", values.len()));
+            sentences
+                .push(format!("{name} has {}; five tell functions apart far better.", counted(values.len(), "value")));
         }
     }
     sentences.extend(advice(view));
