@@ -103,7 +103,7 @@ fn what_is_said_of_scatter_is_what_the_table_shows(page: &str) {
     };
     let usual = (off.iter().map(|(_, off)| off * off).sum::<f64>() / off.len() as f64).sqrt();
     let said = told("measurements scatter by ", " about the model");
-    assert!((number(&said).unwrap() - usual).abs() < 0.6, "{said}, and {usual}");
+    assert!((number(&said).unwrap() - usual).abs() < 1.0, "{said}, and {usual}");
     let furthest = off.iter().max_by(|a, b| a.1.abs().total_cmp(&b.1.abs())).unwrap();
     assert_eq!(told("the furthest is ", " off at"), furthest.0);
     // All of one call path's cost has its scatter.

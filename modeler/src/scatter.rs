@@ -79,7 +79,8 @@ mod tests {
         let found = Scatter::of(&experiment, &of_ten).unwrap();
         // By hand: 10 % below, 10 % above, none, 50 % below.
         assert!((found.usual - (0.27_f64 / 4.0).sqrt()).abs() < 1e-12, "{found:?}");
-        assert_eq!((found.most, &experiment.points[found.point as usize]), (-0.5, &vec![4.0]));
+        assert_eq!(found.most, -0.5);
+        assert_eq!(experiment.points[found.point as usize], [4.0]);
         // Nothing is so many times nothing.
         let mut of_nothing = model(0.0, Vec::new());
         of_nothing.quality.noise = Some(0.0);
