@@ -149,7 +149,17 @@ fn advice_is_only_where_time_is_ranked() {
         let page = format!("{metric}.html");
         let columns = "p=parameter,time=metric,waited=metric:wait_time";
         world.poise(["report", "t.csv", "--columns", columns, "--metric", metric, "-o", &page]).status(0);
-        assert_eq!(world.read(&page).contains("What to measure next:"), is_told, "{metric}");
+        let page = world.read(&page);
+        assert_eq!(page.contains("What to measure next:"), is_told, "{metric}");
+        if is_told {
+            // No narrower interval is claimed than the ranking's.
+            let between = |start: &str, end: &str| page.split_once(start).unwrap().1.split_once(end).unwrap().0;
+            let (advice, total) = (between("What to measure next:", "</li>"), between("<tfoot>", "</tfoot>"));
+            let interval = total.split_once("<td class=\"interval wide\">").unwrap().1.split_once('<').unwrap().0;
+            assert!(interval.contains(" – "), "{total}");
+            assert!(advice.contains(&format!("The interval of the ranking, {interval}, adds up")), "{advice}");
+            assert!(!advice.contains('±'), "{advice}");
+        }
     }
 }
 
