@@ -124,5 +124,5 @@ fn set_threads(threads: usize) -> Result<()> {
     rayon::ThreadPoolBuilder::new()
         .num_threads(threads)
         .build_global()
-        .map_err(|e| Error::Usage(format!("Cannot start {threads} threads: {e}.")))
+        .map_err(|e| Error::Usage(format!("Cannot start {}: {e}.", output::counted(threads, "thread", "threads"))))
 }

@@ -5,6 +5,8 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 use std::sync::OnceLock;
 
+pub use modeler::words::counted;
+
 use crate::cli::ColorChoice;
 use crate::error::{Error, Result};
 
@@ -109,11 +111,6 @@ const USUAL_WIDTH: usize = 80;
 pub fn say(message: impl std::fmt::Display) {
     let name = if is_colored(&io::stderr()) { "\u{1b}[1;33mpoise:\u{1b}[0m" } else { "poise:" };
     let _ = writeln!(io::stderr(), "{name} {message}");
-}
-
-/// `1 run`, `2 runs`.
-pub fn counted(count: usize, one: &str, more: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { more })
 }
 
 /// A word as a shell would need it, for reading and pasting.

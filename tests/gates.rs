@@ -2,6 +2,8 @@
 
 mod common;
 
+use std::collections::HashMap;
+
 use common::World;
 use serde_json::Value;
 
@@ -45,6 +47,16 @@ fn comparing_finds_where_one_version_overtakes_the_other() {
     assert!(people.contains("from p = 200 on A is smaller"), "{people}");
     let csv = world.poise(["compare", "a.txt", "b.txt", "--at", "p=800,n=1000", "--format", "csv"]).status(0).stdout;
     assert!(csv.starts_with("p,n,callpath,metric,unit,first,") && csv.contains("800,1000,main->solve,"), "{csv}");
+    // The table for programs has the crossover of the JSON.
+    let mut lines = csv.lines().map(|line| line.split(','));
+    let cells: HashMap<&str, &str> = lines.next().unwrap().zip(lines.next().unwrap()).collect();
+    assert_eq!((cells["crossover_parameter"], cells["smaller_beyond"]), ("p", "first"), "{csv}");
+    for (column, key) in [("crossover", "value"), ("certain_until", "certain_until"), ("certain_from", "certain_from")]
+    {
+        assert_eq!(cells[column].parse::<f64>().ok(), crossover[key].as_f64(), "{column}: {csv}");
+    }
+    let alike = world.poise(["compare", "a.txt", "a.txt", "--format", "csv"]).status(0).stdout;
+    assert!(alike.lines().skip(1).all(|line| line.ends_with(",,,,,")), "no crossover: {alike}");
 }
 
 #[test]
@@ -160,7 +172,7 @@ fn a_baseline_is_judged_by_effort_exactly() {
     world.write("strict.toml", &expect("0.05"));
     world.write("lenient.toml", &expect("0.15"));
     let failed = world.poise(["check", "new.txt", "--expect", "strict.toml", "--junit", "out.xml"]).status(1);
-    assert!(failed.stderr.contains("1 of 1 expectations fail"), "{}", failed.stderr);
+    assert!(failed.stderr.contains("1 of 1 expectation fails."), "{}", failed.stderr);
     let xml = world.read("out.xml");
     assert!(xml.contains("<failure message=\"1.10 times"), "{xml}");
     assert_eq!(counts_of_valid_junit(&xml), [1, 1, 0], "{xml}");

@@ -86,6 +86,56 @@ fn scatter_about_models_is_told_apart_from_that_of_repetitions() {
     let once = told("once", &[0.0]);
     assert!(once.contains("which only repetitions would tell apart") && !once.contains("repetitions about their mean"));
     assert!(!once.contains("Noise, which is"), "what is not known is not called so");
+    what_is_said_of_scatter_is_what_the_table_shows(&once);
+}
+
+/// The scatter of the only call path of a page is the root of the mean square of what the table of measured values says, and the
+/// furthest measurement is the furthest there.
+fn what_is_said_of_scatter_is_what_the_table_shows(page: &str) {
+    let article = page.split_once("<article").unwrap().1.split_once("</article>").unwrap().0;
+    let number = |text: &str| text.strip_suffix(" %")?.replace('−', "-").parse::<f64>().ok();
+    let cells = article.split("<td class=\"number\">").skip(1).filter_map(|cell| cell.split_once('<'));
+    let off: Vec<(&str, f64)> = cells.filter_map(|(cell, _)| Some((cell, number(cell)?))).collect();
+    assert!(off.len() > 5, "{article}");
+    let told = |after: &str, before: &str| {
+        let rest = article.split_once(after).unwrap_or_else(|| panic!("{after}: {article}")).1;
+        rest.split_once(before).unwrap().0.to_owned()
+    };
+    let usual = (off.iter().map(|(_, off)| off * off).sum::<f64>() / off.len() as f64).sqrt();
+    let said = told("measurements scatter by ", " about the model");
+    assert!((number(&said).unwrap() - usual).abs() < 1.0, "{said}, and {usual}");
+    let furthest = off.iter().max_by(|a, b| a.1.abs().total_cmp(&b.1.abs())).unwrap();
+    assert_eq!(told("the furthest is ", " off at"), furthest.0);
+    // All of one call path's cost has its scatter.
+    assert!(page.contains(&format!("For half of the cost, measurements scatter about their models by at most {said}")));
+}
+
+/// One of a kind is told in the singular.
+#[test]
+fn one_of_a_kind_is_no_plural() {
+    let world = World::new();
+    let mut text = String::new();
+    for p in [2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0] {
+        let seconds = if p == 4.0 {
+            -1.0
+        } else if p == 8.0 {
+            0.0
+        } else {
+            1e-3 * p
+        };
+        for (metric, value) in [("basic_blocks", 100.0 * p), ("time", seconds)] {
+            let line = json!({"params": {"p": p}, "callpath": "main", "metric": metric, "value": value});
+            let _ = writeln!(text, "{line}");
+        }
+    }
+    world.write("one.jsonl", &text);
+    let models = world.poise(["model", "one.jsonl"]).stdout;
+    assert!(models.contains("main: 1 value is negative or not finite and was left out. ["), "{models}");
+    assert!(models.contains("main: 1 time is exactly zero. ["), "{models}");
+    let compared = world.poise(["compare", "one.jsonl", "one.jsonl"]).stdout;
+    assert!(compared.contains("1 pair of effort metrics is not shown;"), "{compared}");
+    let explained = world.poise(["import", "one.jsonl", "--explain"]).status(0).stdout;
+    assert!(explained.contains("with 1 repetition of each") && explained.contains(": 1 call path\n"), "{explained}");
 }
 
 /// What to measure next is chosen for the time, and a page that ranks by something else does not say it.
@@ -99,7 +149,17 @@ fn advice_is_only_where_time_is_ranked() {
         let page = format!("{metric}.html");
         let columns = "p=parameter,time=metric,waited=metric:wait_time";
         world.poise(["report", "t.csv", "--columns", columns, "--metric", metric, "-o", &page]).status(0);
-        assert_eq!(world.read(&page).contains("What to measure next:"), is_told, "{metric}");
+        let page = world.read(&page);
+        assert_eq!(page.contains("What to measure next:"), is_told, "{metric}");
+        if is_told {
+            // No narrower interval is claimed than the ranking's.
+            let between = |start: &str, end: &str| page.split_once(start).unwrap().1.split_once(end).unwrap().0;
+            let (advice, total) = (between("What to measure next:", "</li>"), between("<tfoot>", "</tfoot>"));
+            let interval = total.split_once("<td class=\"interval wide\">").unwrap().1.split_once('<').unwrap().0;
+            assert!(interval.contains(" – "), "{total}");
+            assert!(advice.contains(&format!("The interval of the ranking, {interval}, adds up")), "{advice}");
+            assert!(!advice.contains('±'), "{advice}");
+        }
     }
 }
 
@@ -428,6 +488,18 @@ fn paper_has_the_most_expensive(browser: &mut Browser, all: usize) {
          })",
     );
     assert_eq!(there, json!([400, all]));
+    // Who was at a call path that is taken out is there again afterwards, with the keyboard, too.
+    browser.call("Emulation.setEmulatedMedia", json!({"media": ""}));
+    let focused = browser.value(
+        "(() => {
+           const link = [...document.querySelectorAll('.tree .small a[href]')].find(link => link.checkVisibility());
+           link.focus();
+           const is_focused = () => document.activeElement === link;
+           const before = is_focused();
+           return [before, ...['beforeprint', 'afterprint'].map(kind => { window.dispatchEvent(new Event(kind)); return is_focused(); })];
+         })()",
+    );
+    assert_eq!(focused, json!([true, false, true]));
 }
 
 /// Types into the filter and waits until the page has counted.

@@ -97,6 +97,10 @@ fn tables_are_as_wide_as_the_option_says() {
             let header = text.lines().find(|line| line.contains("call path")).unwrap();
             let said = text.split_whitespace().collect::<Vec<_>>().join(" ");
             assert_eq!(said.contains("`measured` the median"), header.contains("measured"), "{command:?}:\n{text}");
+            assert!(
+                command[0] != "report" || width < 80 || header.contains("interval"),
+                "a prediction has its interval:\n{text}"
+            );
             // The last name of the deep call path stays, or at least its end, and what is missing is said.
             let end = format!("solver_level_number_{}", DEPTH - 1);
             assert!(text.contains(if width < 80 { &end[end.len() - 4..] } else { &end }), "{command:?}:\n{text}");

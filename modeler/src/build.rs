@@ -14,6 +14,7 @@ use crate::roughness::{self, Lines};
 use crate::runner_up::{Although, percent, runner_up};
 use crate::shape_search::Candidate;
 use crate::warning::{self, warning};
+use crate::words::counted;
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
@@ -118,18 +119,22 @@ impl<'a> Data<'a> {
         let usable = if points == self.offered { "" } else { "usable " };
         let unusable = self.warnings.iter().find(|warning| warning.code == warning::UNUSABLE_VALUE);
         let why = unusable.map_or(String::new(), |warning| format!(" ({})", warning.message.trim_end_matches('.')));
-        let what = if points == 1 { "point" } else { "points" };
-        (points < least).then(|| format!("{points} {usable}{what}; a model needs at least {least}{why}"))
+        let what = counted(points, &format!("{usable}point"), &format!("{usable}points"));
+        (points < least).then(|| format!("{what}; a model needs at least {least}{why}"))
     }
 
     fn warn(&mut self, unusable: usize, unit: &str) {
         if unusable > 0 {
-            let message = format!("{unusable} values are negative or not finite and were left out.");
+            let message = match unusable {
+                1 => "1 value is negative or not finite and was left out.".to_owned(),
+                _ => format!("{unusable} values are negative or not finite and were left out."),
+            };
             self.warnings.push(warning(warning::UNUSABLE_VALUE, message));
         }
         let zeros = self.observations.iter().filter(|o| o.1 == 0.0).count();
         if unit == "s" && zeros > 0 {
-            self.warnings.push(warning(warning::ZERO_TIME, format!("{zeros} times are exactly zero.")));
+            let message = format!("{} exactly zero.", counted(zeros, "time is", "times are"));
+            self.warnings.push(warning(warning::ZERO_TIME, message));
         }
         if unit != "s" && self.observations.iter().any(|o| o.1 > 9_007_199_254_740_992.0) {
             self.warnings.push(warning(warning::BEYOND_EXACT, "Counts exceed 2^53 and are no longer exact."));
@@ -714,7 +719,7 @@ fn finish_with(model: &mut Model, data: &Data, columns: &[Vec<f64>], coefficient
     quality.noise = (y.len() > coefficients).then(|| u.noise_level());
     quality.cross_validated_relative_error = left_out_error(columns, &y, &fitted);
     if quality.noise.is_some_and(|noise| noise > NOISY) {
-        model.warnings.push(warning(warning::NOISY, "The measurements scatter by more than 30 % about the model."));
+        model.warnings.push(warning(warning::NOISY, "The noise of a measurement is estimated at more than 30 %."));
     }
     if model.terms.is_empty() {
         model.warnings.push(warning(warning::CONSTANT, "No growth was found."));

@@ -45,6 +45,7 @@ mod roughness;
 mod rounded;
 pub mod run_cost;
 mod runner_up;
+pub mod scatter;
 mod screen;
 mod segments;
 mod separable;
@@ -53,6 +54,7 @@ mod share;
 pub mod verdict;
 pub mod warning;
 mod wide;
+pub mod words;
 
 pub use experiment::{Experiment, ExperimentBuilder};
 pub use fit::{Fits, Skipped, fit};

@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::formats::{MeasuredRun, Names};
 use crate::report::Table;
 use crate::report::terminal::table;
+use crate::words::counted;
 
 /// Buckets that a cell for people holds; the fullest are shown.
 const SHOWN: usize = 4;
@@ -143,7 +144,7 @@ impl Operations<'_> {
     pub fn human(&self) -> String {
         let mut out = String::new();
         for run in self.runs {
-            let _ = writeln!(out, "{}, {} ranks:", run.name, run.profile.ranks);
+            let _ = writeln!(out, "{}, {}:", run.name, counted(run.profile.ranks, "rank", "ranks"));
             out.push_str(&table(&over_ranks_table(&run.profile)));
             if self.by_rank {
                 let _ = writeln!(out, "\nBy rank:");

@@ -107,7 +107,7 @@ pub const ALL: &[Explanation] = &[
     Explanation {
         code: NOISY,
         title: "very noisy measurements",
-        text: "The measurements scatter by more than 30 % about the model, by noise or because no function follows them, which \
+        text: "A measurement is taken to lie more than 30 % off the undisturbed value, by noise or because no function follows it, which \
                repetitions tell apart. The interval says what can be known; where it is noise, more repetitions narrow it.",
     },
     Explanation {

@@ -345,7 +345,7 @@ fn values_alone_are_enough() {
     assert_eq!(sum["main thread->main->MPI_Bcast"], 0.875);
     assert_eq!(sum["main thread->main->work(int)"], 24.0);
     assert_eq!(input.warnings.iter().map(|w| w.code).collect::<Vec<_>>(), ["W103"]);
-    assert!(input.warnings[0].message.starts_with("1 values"), "{}", input.warnings[0]);
+    assert!(input.warnings[0].message.starts_with("1 value is of a context"), "{}", input.warnings[0]);
 }
 
 /// Two numbers of one name are no point; the ranks are, unless names say more.

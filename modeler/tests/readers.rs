@@ -137,8 +137,8 @@ fn columns_that_do_not_fit_together_are_refused_at_their_place() {
         ("\"repetitions\":[1,1]", "\"repetitions\":[1]", "input:3:12", "differ in length"),
         ("\"metric\":[0]", "\"metric\":[1]", "input:4:36", "the index 1 is out of range"),
         ("\"layout\":[0]", "\"layout\":[0,0]", "input:4:48", "this column has 2 entries"),
-        ("[1,2]}", "[1,2,3]}", "input:5:15", "1 values are left over"),
-        ("[1,2]}", "[1]}", "input:5:10", "more than the 1 values"),
+        ("[1,2]}", "[1,2,3]}", "input:5:15", "1 value is left over"),
+        ("[1,2]}", "[1]}", "input:5:10", "need more than the 1 value that is here"),
         ("\"schema_version\":1", "\"schema_version\":2", "input:1:54", "version 2"),
     ];
     for (old, new, place, what) in cases {
@@ -186,10 +186,10 @@ fn errors_name_the_place() {
         (text("DATA 1.5 nan\nDATA 2"), "input:4:10", "`nan` is not a finite number"),
         (text("DATA 1,5\nDATA 2"), "input:4:6", "`1,5` is not a finite number"),
         (text("DATA 1\nDATA 1e999"), "input:5:6", "`1e999` is not a finite number"),
-        (text("DATA 1"), "input:4:1", "the region `r` ends here with 1 DATA lines for 2 points"),
+        (text("DATA 1"), "input:4:1", "the region `r` ends here with 1 DATA line for 2 points"),
         (text("DATA 1\nDATA 2\nDATA 3"), "input:6:1", "this is DATA line 3 of the region"),
         (text("VALUE 1"), "input:4:1", "`VALUE` is no keyword"),
-        ("PARAMETER p q\nPOINTS ( 1 2 ) ( 3 )".into(), "input:2:16", "this point has 1 coordinates"),
+        ("PARAMETER p q\nPOINTS ( 1 2 ) ( 3 )".into(), "input:2:16", "this point has 1 coordinate"),
         ("PARAMETER p q\nPOINTS ( 1 2".into(), "input:2:13", "a point is not closed"),
         ("PARAMETER p p\nPOINTS ( 1 2 )\nDATA 1".into(), "input:1:1", "the parameter `p` is named twice"),
         ("POINTS 1 2".into(), "input:1:1", "no PARAMETER line stands before POINTS"),

@@ -279,7 +279,10 @@ impl Campaign<'_> {
             }
         }
         let made = self.summary.complete - self.summary.found + self.summary.failed.len();
-        let told = self.concerns.iter().map(|(concern, runs)| format!("{runs} of {made} runs: {concern}."));
+        let told = self
+            .concerns
+            .iter()
+            .map(|(concern, runs)| format!("{runs} of {}: {concern}.", output::counted(made, "run", "runs")));
         let told = told.chain(self.uninstrumented()).chain(self.without_noise());
         // Where nothing was made all runs are of the environments that they were of.
         let other_environment = self.other_environment.take().filter(|_| made > 0);
@@ -323,7 +326,8 @@ fn clear_unfinished(results: &Path) {
             if let Ok(path) = path.canonicalize() {
                 let left = processes::end_left(&path, Duration::ZERO);
                 if !left.is_empty() {
-                    output::say(format!("ended {} processes of a run that an earlier call had left.", left.len()));
+                    let processes = output::counted(left.len(), "process", "processes");
+                    output::say(format!("ended {processes} of a run that an earlier call had left."));
                 }
             }
             match left::keep_measured(&path, group) {

@@ -249,13 +249,12 @@ fn for_people(advice: &Advice, names: &[String], target: &[f64], known: &Known, 
     let mut text = if arguments.each {
         format!(
             "At {place_of_target} the program is predicted to take {seconds}, and each of its call paths ± {before} in the mean over \
-             them. A single run there may be {noise} off that as well, which is how far measurements scatter about their models; it \
-             costs {cost} core-hours.\n"
+             them. A single run there may be {noise} off that as well, by noise; it costs {cost} core-hours.\n"
         )
     } else {
         format!(
-            "At {place_of_target} the program is predicted to take {seconds} ± {before}. A single run there may be {noise} off that as \
-             well, which is how far measurements scatter about their models; it costs {cost} core-hours.\n"
+            "At {place_of_target} the program is predicted to take {seconds} ± {before}, if its call paths err independently of each \
+             other. A single run there may be {noise} off that as well, by noise; it costs {cost} core-hours.\n"
         )
     };
     if let Some(doubt) = known.doubt {

@@ -130,7 +130,11 @@ pub fn analyze(arguments: &AnalyzeArgs, global: &GlobalArgs, progress: &Progress
     if !global.quiet {
         warnings.iter().for_each(output::say);
     }
-    progress.step(&format!("growing {} trees on {} rows", arguments.trees, table.rows()));
+    progress.step(&format!(
+        "growing {} on {}",
+        output::counted(arguments.trees, "tree", "trees"),
+        output::counted(table.rows(), "row", "rows")
+    ));
     let found = analysis::analyze(&table, &plan(arguments)).map_err(refused)?;
     let drawn = match arguments.report.is_some() || arguments.plots.is_some() {
         true => pictures(&found, &arguments.plot).map_err(refused)?,
@@ -268,7 +272,11 @@ fn tree(found: &Analysis, node: usize, depth: usize) -> String {
     let Some(split) = &here.split else {
         let category = here.category();
         let label = &found.categories.labels[category];
-        return format!("{indent}{label} ({} of {} rows)\n", here.counts[category], here.rows());
+        return format!(
+            "{indent}{label} ({} of {})\n",
+            here.counts[category],
+            output::counted(here.rows(), "row", "rows")
+        );
     };
     let question = analysis::question(found, split.factor, &split.question);
     let branch = |name: &str, child: usize| format!("{indent}{question} {name}\n{}", tree(found, child, depth + 1));

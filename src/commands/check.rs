@@ -95,7 +95,11 @@ pub fn check(arguments: &CheckArgs, global: &GlobalArgs) -> Result<()> {
     output::deliver(&text, arguments.fitted.output.output.as_deref())?;
     match count(&checks, Verdict::Fail) {
         0 => Ok(()),
-        failed => Err(Error::Gate(format!("{failed} of {} expectations fail.", checks.len()))),
+        failed => {
+            let all = output::counted(checks.len(), "expectation", "expectations");
+            let fail = if failed == 1 { "fails" } else { "fail" };
+            Err(Error::Gate(format!("{failed} of {all} {fail}.")))
+        }
     }
 }
 
@@ -458,7 +462,7 @@ impl Judge<'_> {
         let percent = |share: f64| format!("{} %", quantity(100.0 * share, ""));
         let decide = match rival.apart {
             Some(Apart { at, off, runs }) => format!(
-                "the two differ by {} at {} = {}: {} there would tell them apart (measurements scatter by {} about the model)",
+                "the two differ by {} at {} = {}: {} there would tell them apart (the noise of a measurement being {})",
                 percent(off),
                 name[0],
                 quantity(at, ""),
@@ -466,7 +470,7 @@ impl Judge<'_> {
                 percent(rival.noise)
             ),
             None => format!(
-                "measurements scatter by {} about the model, so that no few runs at up to 64 times the largest {} would tell them apart: measure on a quieter machine, or effort",
+                "the noise of a measurement is {}, so that no few runs at up to 64 times the largest {} would tell them apart: measure on a quieter machine, or effort",
                 percent(rival.noise),
                 name[0]
             ),
@@ -549,7 +553,7 @@ fn for_people(checks: &[Judged], width: Option<usize>) -> String {
     let row = |c: &Judged| {
         vec![c.verdict.to_owned(), c.metric.clone(), c.expected.clone(), c.found.clone(), c.callpath.join(" -> ")]
     };
-    let narrow = Narrow { least_needed: &["metric"], broken: &["expected", "found"] };
+    let narrow = Narrow { least_needed: &["metric"], dear: &[], broken: &["expected", "found"] };
     let mut text = fitted(&Table { header, rows: checks.iter().map(row).collect() }, width, narrow);
     let [pass, fail, open] = [Verdict::Pass, Verdict::Fail, Verdict::Undecided].map(|v| count(checks, v));
     let mut notes = format!("{pass} pass, {fail} fail, {open} undecided.\n");

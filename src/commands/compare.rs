@@ -76,7 +76,10 @@ fn contents(of: Side) -> String {
         names.into_iter().filter(|(name, all)| !all.contains(name)).for_each(|(name, all)| all.push(name));
     }
     let more = paths.len().saturating_sub(NAMED);
-    let more = if more == 0 { String::new() } else { format!(" and {more} more call paths") };
+    let more = match more {
+        0 => String::new(),
+        more => format!(" and {}", output::counted(more, "more call path", "more call paths")),
+    };
     paths.truncate(NAMED);
     format!("{} at {}{more}", metrics.join(", "), paths.join(", "))
 }
@@ -93,12 +96,13 @@ fn for_people(found: &Comparison, arguments: &CompareArgs, verbose: bool) -> Str
     // What costs most in either comes first.
     let cost = |p: &Pair| p.first.1.value.max(p.second.1.value);
     pairs.sort_by(|a, b| cost(b).total_cmp(&cost(a)).then_with(|| a.callpath.cmp(&b.callpath)));
-    let narrow = Narrow { least_needed: &["metric", "interval"], broken: &["crossover"] };
+    let narrow = Narrow { least_needed: &["metric", "interval"], dear: &[], broken: &["crossover"] };
     let width = output::width(arguments.output.output.as_deref());
     let table = fitted(&pairs_table(&pairs, found.parameters), width, narrow);
     let mut notes = String::new();
     if hidden > 0 {
-        let _ = writeln!(notes, "{hidden} pairs of effort metrics are not shown; -v or --format json has them.");
+        let pairs = output::counted(hidden, "pair of effort metrics is", "pairs of effort metrics are");
+        let _ = writeln!(notes, "{pairs} not shown; -v or --format json has what is left out.");
     }
     only(&mut notes, found, (&found.only_first, &found.only_second), "A");
     only(&mut notes, found, (&found.only_second, &found.only_first), "B");

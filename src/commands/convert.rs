@@ -117,8 +117,8 @@ fn explain(input: &Input, left: &Left) -> String {
         let count = experiment.series.iter().filter(|s| s.metric as usize == id).count();
         let unit = if metric.unit.is_empty() { String::new() } else { format!(" [{}]", metric.unit) };
         let over = metric.over_ranks.map_or_else(String::new, |o| format!(", {} over ranks", o.name()));
-        let s = if count == 1 { "" } else { "s" };
-        let _ = writeln!(text, "metric {}{unit}{over}: {count} call path{s}", metric.name);
+        let paths = output::counted(count, "call path", "call paths");
+        let _ = writeln!(text, "metric {}{unit}{over}: {paths}", metric.name);
     }
     let included = match experiment.included {
         Some(Values::Exclusive) => "without those of callees",
@@ -157,7 +157,7 @@ fn passed_over(left: &Left) -> String {
     });
     let mut named: Vec<String> = named.collect();
     if names.len() > NAMED {
-        named.push(format!("{} more names", names.len() - NAMED));
+        named.push(output::counted(names.len() - NAMED, "more name", "more names"));
     }
     let count: usize = left.unknown.values().sum();
     let files = output::counted(count, "file that is", "files that are");

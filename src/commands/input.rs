@@ -259,7 +259,10 @@ pub fn partial_of(warnings: &[ReadWarning], models: usize, skipped: usize) -> Re
     let runs = warnings.iter().filter(|w| w.code == RUN_LEFT_OUT).count();
     match (skipped, runs) {
         (0, 0) => Ok(()),
-        (0, _) => Err(Error::Partial(format!("{runs} runs were left out; the models are of the others."))),
+        (0, _) => Err(Error::Partial(format!(
+            "{} left out; the models are of the others.",
+            output::counted(runs, "run was", "runs were")
+        ))),
         (count, _) => Err(Error::Partial(format!(
             "{count} of {} series could not be modelled; poise model --format json lists them with the reason.",
             count + models

@@ -58,7 +58,7 @@ struct Row {
 /// Times, prints, draws.
 pub fn instructions(arguments: &InstructionsArgs, global: &GlobalArgs, progress: &Progress) -> Result<()> {
     let mut bodies = bodies(arguments)?;
-    progress.step(&format!("timing {} bodies, each a tenth of a second", bodies.len()));
+    progress.step(&format!("timing {}, each a tenth of a second", output::counted(bodies.len(), "body", "bodies")));
     let syntax = if arguments.syntax == SyntaxChoice::Att { Syntax::Att } else { Syntax::Intel };
     leave_out_missing(&mut bodies, syntax)?;
     let list: Vec<Body> = bodies.iter().map(|(_, body)| body.clone()).collect();

@@ -8,6 +8,7 @@ use modeler::formats::{Input, ModelsWriter};
 use modeler::model::{Method, Model};
 use modeler::report::terminal::{Narrow, callpath, fitted, wrapped};
 use modeler::report::{Table, origin, shape};
+use modeler::scatter::Scatter;
 use modeler::{Experiment, Fits, Options};
 
 use crate::cli::{GlobalArgs, ModelArgs, OutputFormat};
@@ -111,14 +112,16 @@ pub fn for_people(experiment: &Experiment, fits: &Fits, shown: &Shown, destinati
         }
         let unit = if metric.unit.is_empty() { String::new() } else { format!(" [{}]", metric.unit) };
         let _ = writeln!(text, "{}", output::heading(&format!("{}{unit}", metric.name), destination));
-        let narrow = Narrow { least_needed: &["scatter", "shape from", "growth"], broken: &["model"] };
-        text.push_str(&fitted(&models_table(experiment, &models, noun), width, narrow));
-        let mut said = explanation(experiment, &models, std::mem::replace(&mut explained, true));
+        let narrow = Narrow { least_needed: &["scatter", "shape from", "growth"], dear: &[], broken: &["model"] };
+        let scatter: Vec<Option<Scatter>> = models.iter().map(|model| Scatter::of(experiment, model)).collect();
+        text.push_str(&fitted(&models_table(experiment, &models, &scatter, noun), width, narrow));
+        let mut said = explanation(experiment, &models, &scatter, std::mem::replace(&mut explained, true));
+        let names = width.map(|columns| columns / 2);
         if verbose {
-            said.push_str(&noise_level(&models, noun));
+            said.push_str(&scatter_of_all(experiment, &models, &scatter, noun, names));
         }
         for model in &models {
-            notes(&mut said, experiment, model, verbose, width.map(|columns| columns / 2));
+            notes(&mut said, experiment, model, verbose, names);
         }
         text.push_str(&wrapped(&said, width));
         text.push('\n');
@@ -138,37 +141,38 @@ pub fn for_people(experiment: &Experiment, fits: &Fits, shown: &Shown, destinati
     text + &wrapped(&said, width)
 }
 
-fn models_table(experiment: &Experiment, models: &[&Model], noun: &str) -> Table {
+/// `scatter` is that of each model.
+fn models_table(experiment: &Experiment, models: &[&Model], scatter: &[Option<Scatter>], noun: &str) -> Table {
     let header = ["growth", "shape from", "error", "scatter", "model", noun].map(str::to_owned).to_vec();
     let percent = |share: Option<f64>| match share {
         None => "n/a".to_owned(),
         Some(s) if s >= 10.0 => "> 1000 %".to_owned(),
         Some(s) => format!("{:.1} %", (1000.0 * s).round() / 10.0 + 0.0),
     };
-    let row = |model: &&Model| {
+    let row = |(model, scatter): (&&Model, &Option<Scatter>)| {
         vec![
             shape(&experiment.parameters, model),
             origin(experiment, model),
             percent(model.quality.cross_validated_relative_error),
-            percent(model.quality.noise),
+            percent(scatter.map(|scatter| scatter.usual)),
             model.expression(&experiment.parameters),
             experiment.path(model.callpath).join(" -> "),
         ]
     };
-    Table { header, rows: models.iter().map(row).collect() }
+    Table { header, rows: models.iter().zip(scatter).map(row).collect() }
 }
 
 /// What the table's columns mean, in a line each where the table has them; the error once for all tables.
-fn explanation(experiment: &Experiment, models: &[&Model], is_known: bool) -> String {
+fn explanation(experiment: &Experiment, models: &[&Model], scatter: &[Option<Scatter>], is_known: bool) -> String {
     let mut text = String::new();
     if !is_known {
         text.push_str(
             "Error: how far the function misses a measurement when it is fitted to all the others, on average over the points left out.\n\
-             Scatter: how far measurements lie about the model as a standard deviation, by noise or because it misses something.\n",
+             Scatter: how far measurements lie off the function, relative to it, as the root of the mean square: by noise or because it misses something.\n",
         );
     }
     let lacks_error = models.iter().any(|m| m.quality.cross_validated_relative_error.is_none());
-    match (lacks_error, models.iter().any(|m| m.quality.noise.is_none())) {
+    match (lacks_error, scatter.iter().any(Option::is_none)) {
         (true, _) => text.push_str("It is n/a where points are too few or all values are 0.\n"),
         (false, true) => text.push_str("Scatter is n/a where there are too few measurements to tell it from growth.\n"),
         (false, false) => {}
@@ -181,15 +185,30 @@ fn explanation(experiment: &Experiment, models: &[&Model], is_known: bool) -> St
     text
 }
 
-/// The noise estimated over all call paths, which are called `noun`, in one sentence; nothing where it is unknown everywhere.
-fn noise_level(models: &[&Model], noun: &str) -> String {
-    let mut noise: Vec<f64> = models.iter().filter_map(|m| m.quality.noise).map(|n| 100.0 * n.max(0.0) + 0.0).collect();
-    noise.sort_by(f64::total_cmp);
-    let (Some(least), Some(most)) = (noise.first(), noise.last()) else { return String::new() };
-    let middle = noise[noise.len() / 2];
-    match noise.len() {
-        1 => format!("Scatter: {middle:.1} %.\n"),
-        count => format!("Scatter: {middle:.1} % at the middle one of {count} {noun}s, {least:.1} % to {most:.1} %.\n"),
+/// How the scatter of the models is distributed over call paths, which are called `noun`, and which has most, in one sentence;
+/// nothing where it is unknown everywhere. Names have at most so many columns as `width` says.
+fn scatter_of_all(
+    experiment: &Experiment,
+    models: &[&Model],
+    scatter: &[Option<Scatter>],
+    noun: &str,
+    width: Option<usize>,
+) -> String {
+    let known = models.iter().zip(scatter).filter_map(|(model, scatter)| Some((scatter.as_ref()?.usual, model)));
+    let mut known: Vec<(f64, &&Model)> = known.collect();
+    known.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let percent = |(scatter, _): &(f64, &&Model)| format!("{:.1} %", 100.0 * scatter);
+    match &known[..] {
+        [] => String::new(),
+        [only] => format!("Scatter: {}.\n", percent(only)),
+        [least, .., most] => format!(
+            "Scatter: {} at the middle one of {} {noun}s, from {} to {} ({}).\n",
+            percent(&known[known.len() / 2]),
+            known.len(),
+            percent(least),
+            percent(most),
+            callpath(&experiment.path(most.1.callpath), width)
+        ),
     }
 }
 

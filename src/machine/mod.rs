@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::Path;
 
+use modeler::words;
 use serde::{Deserialize, Serialize};
 
 mod probe;
@@ -117,8 +118,8 @@ fn concerns(before: &State, after: &State, steal: Option<f64>, cores: u32, by_wa
     }
     if by_wall && cores as usize > before.cores {
         concerns.push(format!(
-            "{cores} ranks and threads share {} cores, so that elapsed time measures the neighbours; profiles with `clock = \"cpu\"` do not",
-            before.cores
+            "{cores} ranks and threads share {}, so that elapsed time measures the neighbours; profiles with `clock = \"cpu\"` do not",
+            words::counted(before.cores, "core", "cores")
         ));
     }
     if before.running.is_some_and(|running| running > 0) {

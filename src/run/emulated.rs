@@ -12,6 +12,7 @@ use poise_profile::Profile;
 use super::{Bins, Cache, PROFILE, launcher};
 use crate::error::{Error, Result};
 use crate::install::{self, EMULATION};
+use crate::output::counted;
 use crate::study::Point;
 
 /// What files of the plugin are called in a run's folder, with the rank behind.
@@ -163,8 +164,9 @@ pub fn collect(folder: &Path, point: &Point) -> std::result::Result<(), String> 
     let Some(mut whole) = whole else { return Ok(()) };
     if let Some(missing) = (0..launched).find(|rank| !raw.contains_key(rank)) {
         return Err(format!(
-            "{} of {launched} ranks left no counts, the first of them rank {missing}: they were killed, or are another program.",
-            launched as usize - raw.len()
+            "{} of {} left no counts, the first of them rank {missing}: they were killed, or are another program.",
+            launched as usize - raw.len(),
+            counted(launched, "rank", "ranks")
         ));
     }
     whole.metadata.extend(point.iter().map(|(name, value)| (format!("parameter.{name}"), value.text.clone())));

@@ -110,7 +110,11 @@ fn validate_spec(
         install::library(library)?;
     }
     interrupt::watch();
-    progress.step(&format!("generate {} functions into {}", spec.functions.len(), folder.display()));
+    progress.step(&format!(
+        "generate {} into {}",
+        output::counted(spec.functions.len(), "function", "functions"),
+        folder.display()
+    ));
     let (generated, source) = write_program(spec, folder, benchgen::Language::Cpp)?;
     progress.step("compile with poise c++ under mpicxx");
     compile(&mpi, folder, &source, &spec.name)?;

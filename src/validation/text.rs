@@ -128,7 +128,11 @@ fn about_repetitions(outcome: &Outcome) -> String {
              added, except to the first."
         }
     };
-    format!("All combinations of 1 to {} repetitions. {source}", outcome.repetitions)
+    let repetitions = match outcome.repetitions {
+        1 => "One repetition.".to_owned(),
+        most => format!("All combinations of 1 to {most} repetitions."),
+    };
+    format!("{repetitions} {source}")
 }
 
 fn repetitions(outcome: &Outcome) -> Table {

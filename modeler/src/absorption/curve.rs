@@ -14,6 +14,7 @@ use rand::{Rng, RngExt, SeedableRng};
 use super::hinge::{self, At, Hinge};
 use super::samples::{Class, low_quantile};
 use super::{Options, Point, State};
+use crate::words::counted;
 
 /// Bursts that a quantity needs to be used.
 const LEAST_BURSTS: usize = 3;
@@ -149,7 +150,7 @@ fn described(quantity: &Quantity, refused: &dyn Fn(u32) -> Option<String>) -> Po
 fn too_few(points: Vec<Point>, usable: &[&Quantity]) -> Curve {
     let reason = match usable.first() {
         Some(first) if first.k == 0 => {
-            format!("{} quantities can be used, {LEAST_POINTS} are needed", usable.len())
+            format!("{} can be used, {LEAST_POINTS} are needed", counted(usable.len(), "quantity", "quantities"))
         }
         _ => "too few bursts without noise".to_owned(),
     };

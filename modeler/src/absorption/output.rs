@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use super::{LoopReport, Mode, Report, State, place};
 use crate::report::Table;
 use crate::report::terminal::table;
+use crate::words::counted;
 
 /// `value` with four significant digits, for what no measurement gives more of; `null` where it is not finite.
 fn rounded(value: f64) -> Value {
@@ -208,7 +209,11 @@ fn heading(report: &LoopReport) -> String {
 
 fn facts(report: &LoopReport) -> String {
     let code = report.code.map_or(String::new(), |(instructions, accesses)| {
-        format!(", {instructions} instructions with {accesses} memory accesses")
+        format!(
+            ", {} with {}",
+            counted(instructions, "instruction", "instructions"),
+            counted(accesses, "memory access", "memory accesses")
+        )
     });
     format!("{} ns per {}{code}, {} executions", text(&rounded(report.nanoseconds)), report.unit(), report.executions)
 }
@@ -230,7 +235,7 @@ fn row(mode: &Mode) -> Vec<String> {
             "{} + {}{}",
             i.payload,
             i.overhead,
-            if i.spills > 0 { format!(", {} spills", i.spills) } else { String::new() }
+            if i.spills > 0 { format!(", {}", counted(i.spills, "spill", "spills")) } else { String::new() }
         )
     });
     vec![

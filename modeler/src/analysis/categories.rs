@@ -221,7 +221,8 @@ fn split(metric: &Column, scaled: &[f64], borders: Vec<f64>, is_logarithmic: boo
     let mut notes = Vec::new();
     let empty = filled.iter().filter(|f| !**f).count();
     if empty > 0 {
-        notes.push(format!("{empty} of {} bins hold no row and are left out.", filled.len()));
+        let hold = if empty == 1 { "holds no row and is" } else { "hold no row and are" };
+        notes.push(format!("{empty} of {} bins {hold} left out.", filled.len()));
     }
     let labels = labels(&borders, &metric.unit);
     Categories { labels, borders, peaks: Vec::new(), of, rule, is_logarithmic, density: None, notes }

@@ -32,6 +32,8 @@ use std::collections::BTreeMap;
 use rand::seq::SliceRandom;
 use tree::{Feature, Training, features};
 
+use crate::words::counted;
+
 /// What to analyse and how.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -205,12 +207,13 @@ fn complete(
     let rows: Vec<usize> = rows.into_iter().filter(|row| !lacking(row)).collect();
     if rows.len() < before {
         let what = "the metric or a factor is empty or not a finite number there";
-        notes.push(format!("{} of {before} rows are left out, because {what}.", before - rows.len()));
+        let (lost, are) = (before - rows.len(), if before - rows.len() == 1 { "is" } else { "are" });
+        notes.push(format!("{lost} of {} {are} left out, because {what}.", counted(before, "row", "rows")));
     }
     if rows.len() < FEWEST_ROWS {
         return Err(AnalysisError::Data(format!(
-            "There are {} rows with the metric and all factors; at least {FEWEST_ROWS} are needed. Measure more, or name fewer --factors.",
-            rows.len()
+            "{} the metric and all factors; at least {FEWEST_ROWS} are needed. Measure more, or name fewer --factors.",
+            counted(rows.len(), "row has", "rows have")
         )));
     }
     Ok((rows, factors))

@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::table::{Column, Table, Values};
 use crate::experiment::{CallPathId, Experiment, OverRanks};
 use crate::formats::{self, ErrorKind, Place, ReadError, ReadOptions, ReadWarning, engines, run_folders};
+use crate::words::counted;
 
 /// What of an experiment becomes metrics.
 #[derive(Clone, Debug)]
@@ -271,7 +272,7 @@ fn separated(name: &str, bytes: &[u8], otherwise: ReadError) -> Result<Table, Re
         let line = e.position().map_or(1, |p| p.line() as usize);
         let what = match e.kind() {
             csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
-                format!("the row has {len} cells, and the first line has {expected_len}")
+                format!("the row has {}, and the first line has {expected_len}", counted(*len, "cell", "cells"))
             }
             _ => format!("this is no table: {e}"),
         };
@@ -321,7 +322,7 @@ mod tests {
 
     #[test]
     fn errors_of_tables_say_where() {
-        assert!(table("p,time\n1,2\n3\n").unwrap_err().starts_with("x.csv:3:1: the row has 1 cells"));
+        assert!(table("p,time\n1,2\n3\n").unwrap_err().starts_with("x.csv:3:1: the row has 1 cell"));
         assert!(table("p,p\n1,2\n").unwrap_err().contains("two columns are named `p`"));
         assert!(table("p,\n1,2\n").unwrap_err().contains("column 2 has no name"));
         assert!(table("no table at all\n").unwrap_err().contains("not recognised"));

@@ -12,6 +12,7 @@ use super::traffic::Traffic;
 use super::{Detection, Finding, Place, Variant, percent};
 use crate::report::terminal::table;
 use crate::report::{Table, plain};
+use crate::words::counted;
 
 /// Rows of the tables for people.
 const SHOWN: usize = 10;
@@ -96,7 +97,8 @@ impl Detection {
             }
             @for note in &self.notes { p { (note) } }
         };
-        plain(title, &format!("{} findings, each with its evidence and its doubt.", self.findings.len()), &main)
+        let findings = counted(self.findings.len(), "finding", "findings");
+        plain(title, &format!("{findings}, each with its evidence and its doubt."), &main)
     }
 
     /// Loops, branches and memory of each run.

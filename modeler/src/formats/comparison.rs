@@ -142,7 +142,8 @@ fn units<'a>(of: &OtherUnits<'a>) -> UnitsEntry<'a> {
     UnitsEntry { metric: of.metric, first: of.first, second: of.second }
 }
 
-fn smaller(which: Smaller) -> &'static str {
+/// The experiment that is smaller.
+pub(super) fn smaller(which: Smaller) -> &'static str {
     match which {
         Smaller::First => "first",
         Smaller::Second => "second",

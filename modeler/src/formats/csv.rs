@@ -2,8 +2,9 @@
 
 use std::io::{self, Write};
 
+use super::comparison::smaller;
 use super::models::{PredictionAt, growth_text, kind, method, over_ranks};
-use crate::compare::Comparison;
+use crate::compare::{Comparison, Crossover};
 use crate::experiment::{Experiment, Metric};
 use crate::model::Model;
 
@@ -108,18 +109,31 @@ pub fn predictions_csv(experiment: &Experiment, predictions: &[PredictionAt]) ->
     text
 }
 
-/// One row per series that both experiments have models of.
+/// One row per series that both experiments have models of. Columns of crossovers are empty where there is none; where there are
+/// several, each has as many values, separated by semicolons.
 #[must_use]
 pub fn comparison_csv(comparison: &Comparison) -> String {
     let numbers = ["first", "first_lower", "first_upper", "second", "second_lower", "second_upper"];
     let header = Row::default().texts(comparison.parameters).texts(&["callpath", "metric", "unit"]);
-    let mut text = header.texts(&numbers).texts(&["ratio", "ratio_lower", "ratio_upper"]).end();
+    let header = header.texts(&numbers).texts(&["ratio", "ratio_lower", "ratio_upper"]);
+    let mut text =
+        header.texts(&["crossover_parameter", "crossover", "certain_until", "certain_from", "smaller_beyond"]).end();
     for pair in &comparison.pairs {
         let row = Row::default().numbers(&comparison.target).text(&pair.callpath.join("->"));
         let (a, b, r) = (pair.first.1, pair.second.1, pair.ratio);
         let row =
             row.text(pair.metric).text(pair.unit).numbers(&[a.value, a.lower, a.upper, b.value, b.lower, b.upper]);
-        text.push_str(&row.numbers(&[r.value, r.lower, r.upper]).end());
+        let row = row.numbers(&[r.value, r.lower, r.upper]);
+        let each = |of: &dyn Fn(&Crossover) -> String| pair.crossovers.iter().map(of).collect::<Vec<_>>().join(";");
+        let end = |value: Option<f64>| value.filter(|x| x.is_finite()).map_or_else(String::new, |x| x.to_string());
+        let crossovers = [
+            each(&|c| comparison.parameters[c.parameter].clone()),
+            each(&|c| end(Some(c.at))),
+            each(&|c| end(c.lower)),
+            each(&|c| end(c.upper)),
+            each(&|c| smaller(c.then).to_owned()),
+        ];
+        text.push_str(&row.texts(&crossovers).end());
     }
     text
 }

@@ -15,6 +15,7 @@ use super::error::{AVERAGED, ErrorKind, IGNORED, Place, ReadError, STATISTICS_ON
 use super::json::{Document, Step, first_object_keys, is_json_object};
 use super::source::Source;
 use super::{Detection, Format, Reader};
+use crate::words::counted;
 
 /// Reads Extra-P JSON.
 pub(crate) struct ExtraPJson;
@@ -322,8 +323,8 @@ pub(super) fn read_nested(document: &Document, into: &mut Collector, unpack: &mu
                     OneOrMany::Many(many) => many,
                 };
                 if coordinates.len() != content.parameters.len() {
-                    let expected = format!("one for each of the {} parameters", content.parameters.len());
-                    let what = format!("this point has {} coordinates", coordinates.len());
+                    let expected = format!("one for each parameter, {} in all", content.parameters.len());
+                    let what = format!("this point has {}", counted(coordinates.len(), "coordinate", "coordinates"));
                     return Err(document.error(&steps, what).expected(expected));
                 }
                 let at = into.point(&order, coordinates);
@@ -368,30 +369,36 @@ fn warn(document: &Document, into: &mut Collector, noticed: &Noticed) {
             *statistics_only,
             STATISTICS_ONLY,
             format!(
-                "{statistics_only} points hold statistics and not the measurements they were computed from. Their mean \
-                 was read as one repetition; median, minimum, maximum and standard deviation were not used."
+                "{} statistics and not the measurements they were computed from. The mean \
+                 was read as one repetition; median, minimum, maximum and standard deviation were not used.",
+                counted(*statistics_only, "point holds", "points hold")
             ),
         ),
         (
             *padded,
             STATISTICS_ONLY,
             format!(
-                "At {padded} points the values kept do not have the mean that the file states, as where Extra-P fills \
-                 up ranks that have none with zeros. There the stated mean was read as one repetition."
+                "At {} the values kept do not have the mean that the file states, as where Extra-P fills \
+                 up ranks that have none with zeros. There the stated mean was read as one repetition.",
+                counted(*padded, "point", "points")
             ),
         ),
         (
             *averaged,
             AVERAGED,
             format!(
-                "At {averaged} points a repetition holds several values, one for each rank or thread. Their mean was \
-                 read as the repetition's value."
+                "At {} a repetition holds several values, one for each rank or thread. Their mean was \
+                 read as the repetition's value.",
+                counted(*averaged, "point", "points")
             ),
         ),
         (
             *tagged,
             IGNORED,
-            format!("The tags of {tagged} call paths or metrics have no meaning here and were ignored."),
+            format!(
+                "The tags of {} have no meaning here and were ignored.",
+                counted(*tagged, "call path or metric", "call paths or metrics")
+            ),
         ),
     ];
     for (_, code, message) in messages.into_iter().filter(|(count, ..)| *count > 0) {
@@ -404,7 +411,9 @@ fn warn_of_models(document: &Document, into: &mut Collector, modelers: &[NestedM
     let count: usize = modelers.iter().flat_map(|m| m.models.values()).map(HashMap::len).sum();
     if count > 0 {
         let names: Vec<String> = modelers.iter().map(|m| format!("`{}`", m.name)).collect();
-        let message = format!("The {count} models of {} were not read, only the measurements.", names.join(", "));
+        let models = if count == 1 { "The model".to_owned() } else { format!("The {count} models") };
+        let were = if count == 1 { "was" } else { "were" };
+        let message = format!("{models} of {} {were} not read, only the measurements.", names.join(", "));
         into.warn(IGNORED, document.place(&[Step::Key("modelers")]), message);
     }
 }

@@ -10,6 +10,7 @@ use super::json::{Document, Step, first_object_string, is_json_object};
 use super::source::Source;
 use super::{Detection, Format, Reader, Values};
 use crate::experiment::{Experiment, Metric, MetricId, OverRanks, PointId};
+use crate::words::counted;
 
 /// Reads our own experiment JSON.
 pub(crate) struct OwnJson;
@@ -212,7 +213,8 @@ fn add(file: &File, document: &Document, into: &mut Collector) -> Result<(), Rea
         let layout = &file.layouts[entry("layout", &file.series.layout, file.layouts.len())?];
         for (&point, &repetitions) in layout.points.iter().zip(&layout.repetitions) {
             let Some((these, others)) = rest.split_at_checked(repetitions as usize) else {
-                let what = format!("the layouts need more than the {} values here", file.values.len());
+                let values = counted(file.values.len(), "value that is here", "values that are here");
+                let what = format!("the layouts need more than the {values}");
                 return Err(document.error(&[Step::Key("values")], what));
             };
             rest = others;
@@ -224,7 +226,7 @@ fn add(file: &File, document: &Document, into: &mut Collector) -> Result<(), Rea
     if rest.is_empty() {
         return Ok(());
     }
-    let what = format!("{} values are left over that no layout needs", rest.len());
+    let what = format!("{} left over that no layout needs", counted(rest.len(), "value is", "values are"));
     Err(document.error(&[Step::Key("values"), Step::Index(file.values.len() - rest.len())], what))
 }
 
@@ -234,8 +236,8 @@ fn declare(file: &File, document: &Document, into: &mut Collector) -> Result<Ids
     let mut ids = Ids { points: Vec::new(), metrics: Vec::new(), callpaths: Vec::new() };
     for (index, coordinates) in file.points.iter().enumerate() {
         if coordinates.len() != file.parameters.len() {
-            let what = format!("this point has {} coordinates", coordinates.len());
-            let expected = format!("one for each of the {} parameters", file.parameters.len());
+            let what = format!("this point has {}", counted(coordinates.len(), "coordinate", "coordinates"));
+            let expected = format!("one for each parameter, {} in all", file.parameters.len());
             return Err(document.error(&[Step::Key("points"), Step::Index(index)], what).expected(expected));
         }
         ids.points.push(into.point(&order, coordinates));

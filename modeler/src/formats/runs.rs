@@ -20,6 +20,7 @@ use super::survey::{listed, most_named};
 use super::{Detection, Format, Reader};
 use crate::absorption::scaling;
 use crate::experiment::{CallPathId, Metric, OverRanks};
+use crate::words::counted;
 
 /// Reads runs.
 pub(crate) struct Runs;
@@ -346,7 +347,8 @@ fn recorded(folder: &Path, into: &mut Collector) -> Result<Option<Run>, ReadErro
             return Err(ReadError::malformed(Place::file(&name), format!("the parameter `{parameter}` is not finite")));
         }
         if elapsed.is_none() && parameter == "p" && *value != f64::from(profile.ranks) {
-            let message = format!("The record says p = {value}, and the profile holds {} ranks.", profile.ranks);
+            let ranks = counted(profile.ranks, "rank", "ranks");
+            let message = format!("The record says p = {value}, and the profile holds {ranks}.");
             into.warn(CONTRADICTION, Place::file(&name), message);
         }
     }

@@ -8,6 +8,7 @@ use super::error::{Place, ReadError};
 use super::source::{Lines, RawLine, Source, not_utf8};
 use super::{Detection, Format, Reader};
 use crate::experiment::PointId;
+use crate::words::counted;
 
 /// Reads Extra-P text.
 pub(crate) struct Text;
@@ -174,8 +175,8 @@ impl State<'_> {
 
     fn add_point(&mut self, point: Vec<f64>, line: usize, column: usize) -> Result<(), ReadError> {
         if point.len() != self.parameters.len() {
-            let what = format!("this point has {} coordinates", point.len());
-            let expected = format!("one for each of the {} parameters", self.parameters.len());
+            let what = format!("this point has {}", counted(point.len(), "coordinate", "coordinates"));
+            let expected = format!("one for each parameter, {} in all", self.parameters.len());
             let advice = "Write points of several parameters in brackets, such as ( 32 5000 )";
             return Err(self.malformed(line, column, what).expected(expected).advice(advice));
         }
@@ -228,7 +229,12 @@ impl State<'_> {
         if have == 0 || have == points {
             return Ok(());
         }
-        let what = format!("the region `{}` ends here with {have} DATA lines for {points} points", self.block.region);
+        let what = format!(
+            "the region `{}` ends here with {} for {}",
+            self.block.region,
+            counted(have, "DATA line", "DATA lines"),
+            counted(points, "point", "points")
+        );
         Err(self
             .malformed(line, 1, what)
             .expected("one DATA line for each point, since the lines do not say which point they belong to")

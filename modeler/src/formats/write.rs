@@ -9,6 +9,7 @@ use super::collect::join_path;
 use super::{Format, csv, own_json, write_extra_p, write_json};
 use crate::experiment::{CallPathId, Experiment, Metric, OverRanks, Series};
 use crate::fit::Fits;
+use crate::words::counted;
 
 /// Why an experiment was not written.
 #[derive(Debug, thiserror::Error)]
@@ -169,7 +170,8 @@ fn text(experiment: &Experiment, out: &mut impl Write) -> Result<(), WriteError>
     if let Some((series, missing)) =
         experiment.series.iter().map(|s| (s, missing_points(experiment, s))).find(|m| m.1 > 0)
     {
-        let reason = format!("`{}` lacks measurements at {missing} points.", regions[&series.callpath]);
+        let reason =
+            format!("`{}` lacks measurements at {}.", regions[&series.callpath], counted(missing, "point", "points"));
         return Err(cannot(format, reason));
     }
     for parameter in &experiment.parameters {

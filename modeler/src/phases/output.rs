@@ -10,6 +10,7 @@ use super::resolution::{Unresolved, percent};
 use super::{Analysis, Bin, Phase, Timeline, Totals, by_class};
 use crate::report::Table;
 use crate::report::terminal::table;
+use crate::words;
 
 /// Timelines shown to people; the others are counted.
 const SHOWN: usize = 4;
@@ -204,7 +205,8 @@ impl Analysis {
             }
             // Phases may overlap; a bin counts once.
             let labelled: BTreeSet<usize> = timeline.phases.iter().flat_map(|phase| phase.bins.clone()).collect();
-            let _ = writeln!(out, "{} of {} bins belong to a phase.", labelled.len(), timeline.bins.len());
+            let belong = if labelled.len() == 1 { "belongs" } else { "belong" };
+            let _ = writeln!(out, "{} of {} {belong} to a phase.", labelled.len(), counted(timeline.bins.len()));
             if let Some(outside) = self.outside(timeline) {
                 out.push_str(&(outside + "\n"));
             }
@@ -212,7 +214,7 @@ impl Analysis {
         }
         let more = self.timelines.len().saturating_sub(SHOWN);
         if more > 0 {
-            let _ = writeln!(out, "\n{more} more threads are in --format json.");
+            let _ = writeln!(out, "\n{} in --format json.", words::counted(more, "more thread is", "more threads are"));
         }
         out
     }
@@ -310,7 +312,7 @@ fn outside_by_time(timeline: &Timeline) -> Vec<(u32, &Totals)> {
 
 /// `1 bin`, `2 bins`.
 fn counted(bins: usize) -> String {
-    if bins == 1 { "1 bin".to_owned() } else { format!("{bins} bins") }
+    words::counted(bins, "bin", "bins")
 }
 
 /// A column of numbers: its header, the number, and how it is written.

@@ -5,6 +5,7 @@ use maud::{Markup, html};
 use super::Table;
 use super::quantity::{coordinate, percent};
 use crate::experiment::{CallPathId, Experiment};
+use crate::words;
 
 /// Paths of more callers are shown with the first and the last of them; what shows them has the whole path as its title, and
 /// the call tree has all.
@@ -64,7 +65,7 @@ pub(crate) fn shortened(name: &str) -> String {
 
 /// `1 point`, `25 points`.
 pub(crate) fn counted(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+    words::counted(count, what, &format!("{what}s"))
 }
 
 /// Words of more characters may be broken anywhere: linker names have hundreds.

@@ -20,6 +20,7 @@ use super::{ReportOptions, Section};
 use crate::experiment::{CallPathId, Experiment};
 use crate::fit::Fits;
 use crate::model::Model;
+use crate::scatter::Scatter;
 
 /// What the page does beyond showing tables.
 const SCRIPT: &str =
@@ -122,19 +123,23 @@ fn extra_section(section: &Section) -> Markup {
 fn summary(experiment: &Experiment, fits: &Fits, view: Option<&View>, noun: &str) -> Markup {
     let range = |(i, name): (usize, &String)| range(experiment, i, name);
     let ranges: Vec<String> = experiment.parameters.iter().enumerate().map(range).collect();
-    let noise = view.and_then(|view| usual(view, |model| model.quality.noise));
-    let repeated = view.and_then(|view| usual(view, |model| scatter_of_repetitions(view.experiment, model)));
+    let scatter = |part| view.and_then(|view| at_most(view, part, |model| Some(Scatter::of(experiment, model)?.usual)));
+    let repeated = view.and_then(|view| at_most(view, HALF, |model| scatter_of_repetitions(experiment, model)));
     html! {
         p.lead {
             (counted(experiment.points.len(), "point")) " over " (ranges.join(" and ")) ", "
             (counted(experiment.callpaths.len(), noun)) ", " (counted(fits.models.len(), "model")) "."
-            @if let Some(noise) = noise {
-                " For half of the cost, measurements scatter about their models by at most " (percent(noise))
-                @if let Some(repeated) = repeated {
+            @if let Some((half, _)) = scatter(HALF) {
+                " For half of the cost, measurements scatter about their models by at most " (percent(half))
+                @if let Some((repeated, _)) = repeated {
                     ", and repetitions about their mean by at most " (percent(repeated))
-                    @if noise > MISSED * repeated { ": the rest is what the models miss, or whole points that were disturbed" }
+                    @if half > MISSED * repeated { ": the rest is what the models miss, or whole points that were disturbed" }
                 } @else { ", by noise or because the models miss something, which only repetitions would tell apart" }
                 "."
+                @if let Some((most, id)) = scatter(MOST_OF_COST).filter(|(most, _)| percent(*most) != percent(half)) {
+                    " For nine tenths it is at most " (percent(most)) ", which " (shortened(&name_among(experiment, id))) " has."
+                }
+                " " dfn { "Scatter" } " is the root of the mean square of how far values lie off, relative to what they lie about."
             }
         }
     }
@@ -156,19 +161,25 @@ fn range(experiment: &Experiment, parameter: usize, name: &str) -> String {
 /// What models are off by is no noise where it is so many times what repetitions scatter.
 const MISSED: f64 = 2.0;
 
-/// The scatter that call paths with half of the cost today do not exceed: small call paths scatter far more, often.
-fn usual(view: &View, scatter: impl Fn(&Model) -> Option<f64>) -> Option<f64> {
-    let weighted = |r: Ranked| {
-        let noise = scatter(r.model).filter(|n| n.is_finite())?;
-        Some((noise, view.costs.share_now(r.model.callpath)))
+/// The parts of today's cost of which is told how much its call paths scatter at most.
+const HALF: f64 = 0.5;
+const MOST_OF_COST: f64 = 0.9;
+
+/// The scatter that call paths with this part of the cost today do not exceed, and the one that has it: small call paths scatter
+/// far more, often.
+fn at_most(view: &View, part: f64, scatter: impl Fn(&Model) -> Option<f64>) -> Option<(f64, CallPathId)> {
+    let of = |r: Ranked| {
+        let scatter = scatter(r.model).filter(|s| s.is_finite())?;
+        Some((scatter, r.model.callpath))
     };
-    let mut noises: Vec<(f64, f64)> = rank(&view.costs).into_iter().filter_map(weighted).collect();
-    noises.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let half = 0.5 * noises.iter().map(|n| n.1).sum::<f64>();
+    let mut scatters: Vec<(f64, CallPathId)> = rank(&view.costs).into_iter().filter_map(of).collect();
+    scatters.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let share = |id: CallPathId| view.costs.share_now(id);
+    let enough = part * scatters.iter().map(|(_, id)| share(*id)).sum::<f64>();
     let mut below = 0.0;
-    noises.into_iter().find_map(|(noise, share)| {
-        below += share;
-        (below >= half).then_some(noise)
+    scatters.into_iter().find(|(_, id)| {
+        below += share(*id);
+        below >= enough
     })
 }
 
@@ -223,8 +234,9 @@ fn reading(view: &View, cut: bool) -> Markup {
             "what it moves is measured, too; its " dfn { "cost model" } " says how that becomes time over so many ranks, such as log2(p) for the levels of a tree. The "
             dfn { "runner-up" } " is the function that came closest to being chosen. Of the numbers below the plots, the error at "
             dfn { "points left out" } " is how far the function misses a measurement when it is fitted to all the others, on average; the "
-            "runner-up is judged by the same number. " dfn { "Adjusted R²" }
-            " is the part of the differences between points that the model explains, 1 being all."
+            "runner-up is judged by the same number. " dfn { "SMAPE" } ", the symmetric mean absolute percentage error, is how far the model misses the measurements that it "
+            "was fitted to: the mean of the differences, each relative to the mean of measurement and model, so that too high and too low count alike. "
+            dfn { "Adjusted R²" } " is the part of the differences between points that the model explains, 1 being all."
             @if held_out { " " dfn { "Held-out" } " measurements took no part in the fit: they show whether the prediction was right." }
             @if cut { " The most expensive " (view.options.noun) "s are drawn here; " span.script hidden { "a name in the list above adds any other." } span.noscript { "the others are drawn where scripts run." } }
         }
@@ -277,7 +289,7 @@ impl Ranking<'_> {
                     }
                 }
                 p.note {
-                    @if rest > 0 { (self.view.options.all()) " below has the other " (rest) " " (self.noun()) "s. " }
+                    @if rest > 0 { (self.view.options.all()) " below has the other " @if rest == 1 { (self.noun()) } @else { (counted(rest, self.noun())) } ". " }
                     span.files {
                         "As files: " a download="ranking.csv" href=(address("text/csv", &self.csv(shown))) { "this ranking (CSV)" }
                         span.script hidden { ", " button type="button" data-save="csv" { "all " (self.noun()) "s (CSV)" } ", " button type="button" data-save="json" { "all numbers of this page (JSON)" } }

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use maud::{Markup, html};
 
 use super::article::signed_percent;
-use super::markup::at;
-use super::quantity::{coordinate, number, percent, quantity};
+use super::markup::{at, counted};
+use super::quantity::{coordinate, interval, number, percent, quantity};
 use super::view::{View, levels};
 use crate::advise::{AdviseOptions, End, Step, advise, time_of};
 use crate::experiment::{CallPathId, median};
@@ -92,7 +92,7 @@ pub(crate) fn quality(view: &View) -> Markup {
                 @for sentence in next(view) { li { (sentence) } }
             }
             details open[points.len() <= OPEN_POINTS] {
-                summary { (points.len()) " points" }
+                summary { (counted(points.len(), "point")) }
                 div.scroll { table.points {
                     thead { tr {
                         @for name in parameters { th.number scope="col" { (name) } }
@@ -195,17 +195,17 @@ fn missing(view: &View, points: &[Point]) -> Vec<String> {
         let named: Vec<String> =
             absent.iter().take(NAMED).map(|x| format!("({})", at(&experiment.parameters, x))).collect();
         let more = if absent.len() > NAMED { format!(" and {} more", absent.len() - NAMED) } else { String::new() };
-        let count = absent.len();
+        let (count, were) = (absent.len(), if absent.len() == 1 { "was" } else { "were" });
         sentences.push(format!(
-            "{count} of {all} combinations of the measured values were not measured: {}{more}.",
+            "{count} of {all} combinations of the measured values {were} not measured: {}{more}.",
             named.join(", ")
         ));
     }
     let lacking = points.iter().filter(|p| p.missing > 0).count();
     if lacking > 0 {
         sentences.push(format!(
-            "At {lacking} of {} points some {}s were not measured.",
-            points.len(),
+            "At {lacking} of {} some {}s were not measured.",
+            counted(points.len(), "point"),
             view.options.noun
         ));
     }
@@ -228,7 +228,8 @@ fn next(view: &View) -> Vec<String> {
     let mut sentences = Vec::new();
     for (name, values) in view.experiment.parameters.iter().zip(levels(view.experiment)) {
         if values.len() < ENOUGH_VALUES {
-            sentences.push(format!("{name} has {} values; five tell functions apart far better.", values.len()));
+            sentences
+                .push(format!("{name} has {}; five tell functions apart far better.", counted(values.len(), "value")));
         }
     }
     sentences.extend(advice(view));
@@ -258,21 +259,29 @@ fn advice(view: &View) -> Option<String> {
         let cost = if has_ranks { format!(", {} core-hours", number(step.core_hours)) } else { String::new() };
         format!("({}){again} for {}{cost}", at(&experiment.parameters, &step.at), quantity(step.seconds, "s"))
     };
-    let before = percent(found.before);
     let whole = format!("the whole program at {}", at(&experiment.parameters, &costs.target));
+    // Advice takes call paths to err independently of each other and leaves out the noise of a run, so its errors are smaller
+    // than the interval that stands above, and must not be read for it.
+    let (low, high) = costs.total_interval;
+    let said = format!(
+        "The interval of the ranking, {}, adds up those of all call paths, with the noise of a run.",
+        interval(low, high, view.unit())
+    );
     Some(match &found.steps[..] {
         [] if found.end == End::Enough => format!(
-            "What to measure next: nothing for {whole}, whose undisturbed time is known to ± {before}; a larger target needs more."
+            "What to measure next: nothing for {whole}. Without the noise of a run and if call paths err independently of each other, \
+             its time is known to {} or better, which more runs below it would hardly narrow; a larger target needs more. {said}",
+            percent(ENOUGH)
         ),
         [] => format!(
-            "What to measure next: the time of {whole} is known to ± {before}, and no run below it would narrow that noticeably. \
-             Measure nearer to it, or the target itself."
+            "What to measure next: no run below {whole} would narrow its prediction noticeably. Measure nearer to it, or the target \
+             itself. {said}"
         ),
         [.., last] => format!(
-            "What to measure next: {}. That narrows the undisturbed time of {whole} from ± {before} to ± {}; poise advise lists \
-             more runs and takes a budget.",
+            "What to measure next: {}. If call paths err independently of each other, that takes {} off the error of the time of \
+             {whole}; poise advise lists more runs and takes a budget. {said}",
             found.steps.iter().map(run).collect::<Vec<_>>().join(", then "),
-            percent(last.after)
+            percent(1.0 - last.after / found.before)
         ),
     })
 }

@@ -312,12 +312,21 @@ async function show() {
 /** Browsers take long to print ten thousand call paths that paper hides: these are not in the page meanwhile. */
 function take_out_for_paper(tree) {
   const out = [];
-  window.addEventListener("beforeprint", () => all(".small:not(.small .small)", tree).forEach(node => {
-    const place = document.createComment("");
-    node.replaceWith(place);
-    out.push([place, node]);
-  }));
-  window.addEventListener("afterprint", () => out.splice(0).forEach(([place, node]) => place.replaceWith(node)));
+  let focused = null;
+  window.addEventListener("beforeprint", () => {
+    // What is taken out loses the focus; of two such events in a row the second finds nothing to take out.
+    if (!out.length) focused = document.activeElement;
+    all(".small:not(.small .small)", tree).forEach(node => {
+      const place = document.createComment("");
+      node.replaceWith(place);
+      out.push([place, node]);
+    });
+  });
+  window.addEventListener("afterprint", () => {
+    out.splice(0).forEach(([place, node]) => place.replaceWith(node));
+    if (focused !== document.activeElement) focused?.focus({ preventScroll: true });
+    focused = null;
+  });
 }
 
 const chosen = new WeakSet();

@@ -83,9 +83,13 @@ pub struct Screen {
 
 /// Columns of the ranking that are left out first where the screen is narrow, by their heading.
 const LEAST_NEEDED: [&str; 9] =
-    ["along", "share today", "overtakes", "own then", "share then", "measured", "today", "interval", "growth"];
+    ["along", "share today", "overtakes", "own then", "share then", "measured", "today", "growth", "interval"];
+/// How the ranking fits a narrow screen: a prediction says nothing without its interval.
+const NARROW_RANKING: Narrow = Narrow { least_needed: &LEAST_NEEDED, dear: &["growth", "interval"], broken: &[] };
 /// Narrower than this, names of call paths tell little, and other columns go first.
 const NAME_WIDTH: usize = 28;
+/// The same where columns that are dear would go: a function's name mostly fits, but none of its callers.
+const SHORT_NAME_WIDTH: usize = 24;
 /// Formulas are not broken into narrower lines than this, or their part of it where several columns are broken.
 const FORMULA_WIDTH: usize = 36;
 
@@ -94,6 +98,8 @@ const FORMULA_WIDTH: usize = 36;
 pub struct Narrow<'a> {
     /// Columns that are left out, first those that are needed least, by how their heading begins.
     pub least_needed: &'a [&'a str],
+    /// Those of them for which names of call paths are shortened further before they are left out.
+    pub dear: &'a [&'a str],
     /// The columns whose long cells are broken into several lines, at spaces.
     pub broken: &'a [&'a str],
 }
@@ -178,7 +184,7 @@ pub fn ranking(experiment: &Experiment, fits: &Fits, options: &ReportOptions, sc
     let all = ranking_table(&view, &ranked, count, screen.sparklines);
     let at = |x: &[f64]| super::markup::at(&experiment.parameters, x).replace('\u{a0}', " ");
     let title = format!("What will cost most at {}: {}\n", at(&view.costs.target), view.metric_text(metric));
-    let (shown, of_table) = shown_and_text(all, screen.width, Narrow { least_needed: &LEAST_NEEDED, broken: &[] });
+    let (shown, of_table) = shown_and_text(all, screen.width, NARROW_RANKING);
     let mut notes = String::new();
     if count < ranked.len() {
         notes.push_str(&format!("and {} more; -v shows all\n", ranked.len() - count));
@@ -324,7 +330,7 @@ fn sparkline(view: &View, ranked: &Ranked, along: usize) -> String {
 /// were left out.
 fn fit_to(table: &mut Table, width: usize, narrow: Narrow) -> Vec<String> {
     let mut left_out = Vec::new();
-    let mut least_needed = narrow.least_needed.iter();
+    let mut least_needed = narrow.least_needed.iter().peekable();
     let broken = |table: &Table| -> Vec<usize> {
         (0..table.header.len()).filter(|&column| narrow.broken.contains(&table.header[column].as_str())).collect()
     };
@@ -339,7 +345,8 @@ fn fit_to(table: &mut Table, width: usize, narrow: Narrow) -> Vec<String> {
         // Argument lists are what a reader misses least.
         without_arguments(table);
         let path = self::widths(table).pop().unwrap_or_default();
-        let least = path.min(NAME_WIDTH);
+        let is_dear = least_needed.peek().is_some_and(|heading| narrow.dear.contains(heading));
+        let least = path.min(if is_dear { SHORT_NAME_WIDTH } else { NAME_WIDTH });
         let broken = broken(table);
         let formulas: usize = broken.iter().map(|&column| widths[column]).sum();
         let fixed = others - formulas + gaps;
@@ -436,6 +443,9 @@ fn shortened(path: &str, width: usize) -> String {
         return format!("…{rest}");
     }
     let last = path.rsplit(" -> ").next().unwrap_or(&path);
+    if last.width() < width {
+        return format!("…{last}");
+    }
     let head = taken(last.chars(), width / 2);
     // What the head leaves, since characters of two columns do not always fill its half.
     let tail: String = taken(last.chars().rev(), width.saturating_sub(1 + head.width())).chars().rev().collect();
@@ -474,11 +484,14 @@ mod tests {
         assert_eq!(shortened("main -> solve", 20), "main -> solve");
         assert_eq!(shortened("main -> solve -> MPI_Allreduce", 28), "… -> solve -> MPI_Allreduce");
         assert_eq!(shortened("main -> solve -> MPI_Allreduce", 20), "… -> MPI_Allreduce");
+        // No room for an arrow, and then none for the callers' mark.
+        assert_eq!(shortened("main -> solve -> MPI_Allreduce", 14), "…MPI_Allreduce");
+        assert_eq!(shortened("main -> solve -> MPI_Allreduce", 13), "MPI_Al…reduce");
         assert_eq!(shortened("main -> solve -> MPI_Allreduce", 9), "MPI_…duce");
         assert_eq!(shortened("計算計算計算", 7).width(), 7);
     }
 
-    const NARROW: Narrow = Narrow { least_needed: &LEAST_NEEDED, broken: &[] };
+    const NARROW: Narrow = NARROW_RANKING;
 
     #[test]
     fn a_narrow_screen_keeps_what_matters() {
@@ -490,7 +503,7 @@ mod tests {
             let (table, said) = text.split_once("To fit").unwrap_or((&text, ""));
             assert!(table.lines().all(|line| line.width() <= width), "{width}:\n{text}");
             assert!(table.contains("solve") && table.contains("predicted"), "{width}:\n{text}");
-            for (heading, least) in [("growth", 60), ("interval", 80), ("today", 80)] {
+            for (heading, least) in [("growth", 60), ("interval", 60), ("today", 80)] {
                 assert_eq!(table.contains(heading), width >= least, "{width} {heading}:\n{text}");
                 assert_eq!(said.contains(heading), width < least, "what is left out is said at {width}:\n{text}");
             }
@@ -520,7 +533,7 @@ mod tests {
         let formula = "4.65e-5 + 1.1e-6 * n^2 * log2(p) + 2.5e-7 * n^(2/3) * log2(n)^2 + 1.75e-9 * p";
         let header = cells(&["growth", "model", "error", "call path"]);
         let rows = vec![cells(&["n^2 * log2(p)", formula, "3.1 %", "main -> caller -> other_caller -> solve"])];
-        let narrow = Narrow { least_needed: &["growth"], broken: &["model"] };
+        let narrow = Narrow { least_needed: &["growth"], dear: &[], broken: &["model"] };
         let text = fitted(&Table { header, rows }, Some(80), narrow);
         let (table, said) = text.split_once("To fit").unwrap();
         assert!(table.lines().all(|line| line.width() <= 80), "{text}");

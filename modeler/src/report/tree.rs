@@ -7,7 +7,7 @@ use super::markup::{breakable, shortened, sum};
 use super::page::Links;
 use super::quantity::{percent, quantity, shape};
 use super::view::View;
-use crate::experiment::CallPathId;
+use crate::experiment::{CallPathId, Experiment};
 
 /// Callers of at least this part of the target's cost are unfolded.
 const OPEN_SHARE: f64 = 0.05;
@@ -65,26 +65,38 @@ pub(crate) fn tree(view: &View, links: &Links) -> Markup {
 /// By call path, whether it is unfolded at first: the most expensive callers.
 fn open(view: &View) -> Vec<bool> {
     let share = |id: usize| view.costs.share_with_callees(id as CallPathId);
-    let mut largest: Vec<usize> = (0..view.experiment.callpaths.len()).filter(|&id| share(id) >= OPEN_SHARE).collect();
-    largest.sort_by(|a, b| share(*b).total_cmp(&share(*a)).then(a.cmp(b)));
-    let mut open = vec![false; view.experiment.callpaths.len()];
-    largest.iter().take(MOST_OPEN).for_each(|&id| open[id] = true);
-    open
+    largest(view.experiment, share, |share| share >= OPEN_SHARE, MOST_OPEN)
 }
 
-/// By call path, whether it is printed on paper. A caller costs at least what its callees do and stands before them, so that
-/// it is printed with them.
+/// By call path, whether it is printed on paper.
 fn printed(view: &View) -> Vec<bool> {
     let part = |id: usize| {
         let ((now, then), total) = (view.costs.with_callees[id], view.costs.total);
         (now / total.0).max(then / total.1)
     };
-    let mut largest: Vec<usize> =
-        (0..view.experiment.callpaths.len()).filter(|&id| part(id) >= SMALL || part(id).is_nan()).collect();
-    largest.sort_by(|a, b| part(*b).total_cmp(&part(*a)).then(a.cmp(b)));
-    let mut printed = vec![false; view.experiment.callpaths.len()];
-    largest.iter().take(MOST_PRINTED).for_each(|&id| printed[id] = true);
-    printed
+    largest(view.experiment, part, |part| part >= SMALL || part.is_nan(), MOST_PRINTED)
+}
+
+/// By call path, whether it is one of the `most` largest whose cost is enough. A callee has its place within its caller, so that
+/// a caller counts as much as the largest of its callees: where values hold those of callees, its own may be a little smaller.
+fn largest(
+    experiment: &Experiment,
+    cost: impl Fn(usize) -> f64,
+    is_enough: impl Fn(f64) -> bool,
+    most: usize,
+) -> Vec<bool> {
+    let mut costs: Vec<f64> = (0..experiment.callpaths.len()).map(cost).collect();
+    // Callers stand before callees.
+    for (id, callpath) in experiment.callpaths.iter().enumerate().rev() {
+        if let Some(caller) = callpath.parent {
+            costs[caller as usize] = costs[caller as usize].max(costs[id]);
+        }
+    }
+    let mut largest: Vec<usize> = (0..costs.len()).filter(|&id| is_enough(costs[id])).collect();
+    largest.sort_by(|&a, &b| costs[b].total_cmp(&costs[a]).then(a.cmp(&b)));
+    let mut chosen = vec![false; costs.len()];
+    largest.iter().take(most).for_each(|&id| chosen[id] = true);
+    chosen
 }
 
 struct Tree<'v> {
@@ -182,6 +194,62 @@ impl Tree<'_> {
                 None => { span.caller title=[title] { (breakable(&short)) } span {} span {} span {} span {} }
             }
             span style=(format!("--s:{:.1}%", 100.0 * with_callees)) { (percent(with_callees)) }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::{ExperimentBuilder, Metric, Values};
+    use crate::report::ReportOptions;
+    use crate::{Options, fit};
+
+    /// Which of these call paths are printed, whose times hold those of their callees and are `values` times p.
+    fn printed_of(paths: &[&[&str]], values: &[f64]) -> Vec<bool> {
+        let mut builder = ExperimentBuilder::new(["p"]);
+        builder.include(Values::Inclusive);
+        let time = builder.metric(Metric { name: "time".into(), unit: "s".into(), over_ranks: None });
+        for (path, value) in paths.iter().zip(values) {
+            let callpath = builder.callpath(path.iter().copied());
+            for p in [1.0, 2.0, 4.0, 8.0, 16.0] {
+                let point = builder.point(&[p]);
+                builder.add(callpath, time, point, value * p);
+            }
+        }
+        let experiment = builder.finish();
+        let fits = fit(&experiment, &Options::default());
+        let options = ReportOptions::default();
+        printed(&View::new(&experiment, &fits, &options, time, vec![32.0]))
+    }
+
+    #[test]
+    fn a_caller_is_printed_with_its_callees() {
+        let paths: [&[&str]; 4] = [&["main"], &["main", "a"], &["main", "a", "b"], &["main", "c"]];
+        // `b` has a thousandth of the cost, and its caller was measured 3 % below it, as noise does.
+        assert_eq!(printed_of(&paths, &[1000.0, 0.98, 1.01, 0.9]), [true, true, true, false]);
+        assert_eq!(printed_of(&paths, &[1000.0, 0.98, 0.97, 0.9]), [true, false, false, false]);
+    }
+
+    #[test]
+    fn of_more_than_paper_has_room_for_callers_come_before_callees() {
+        let mut builder = ExperimentBuilder::new(["p"]);
+        let main = builder.callpath(["main"]);
+        let ids: Vec<(CallPathId, CallPathId)> = (0..5)
+            .map(|i| {
+                let caller = format!("caller{i}");
+                let names = ["main", caller.as_str(), "callee"];
+                (builder.callpath(names[..2].iter().copied()), builder.callpath(names))
+            })
+            .collect();
+        let experiment = builder.finish();
+        // Every callee is larger than any caller but main.
+        let callees: Vec<usize> = ids.iter().map(|(_, callee)| *callee as usize).collect();
+        let cost = |id: usize| if id == main as usize || callees.contains(&id) { 1.0 } else { 0.97 };
+        let chosen = largest(&experiment, cost, |cost| cost > 0.5, 4);
+        assert_eq!(chosen.iter().filter(|chosen| **chosen).count(), 4);
+        for (id, callpath) in experiment.callpaths.iter().enumerate() {
+            assert!(!chosen[id] || callpath.parent.is_none_or(|caller| chosen[caller as usize]), "{id} in its caller");
         }
     }
 }

@@ -6,8 +6,10 @@ use std::collections::{BTreeSet, HashMap};
 use serde::Serialize;
 
 use super::ReportOptions;
+use super::article::signed_percent;
 use super::costs::Costs;
 use super::effort::effort;
+use super::markup::{at, counted};
 use super::origin::{parts, phrase};
 use super::quantity::{percent, shape};
 use super::reach;
@@ -15,6 +17,7 @@ use crate::experiment::median;
 use crate::experiment::{CallPathId, Experiment, Layout, MetricId, OverRanks};
 use crate::fit::Fits;
 use crate::model::{Kind, Model, Scale, Term};
+use crate::scatter::Scatter;
 
 /// How the names of metrics with absorption begin; the mode follows.
 const ABSORPTION: &str = "absorption.";
@@ -208,7 +211,7 @@ impl<'a> View<'a> {
                 disagrees: e.disagrees,
             }),
             absorption: self.absorption(id),
-            quality: quality_text(model, scatter_of_repetitions(self.experiment, model)),
+            quality: quality_text(self.experiment, model),
             doubt: reach::of_model(self.experiment, &costs.target, model),
             runner_up: model.runners_up.first().map(|r| (r.expression.as_str(), r.reason.as_str())),
             warnings: model.warnings.iter().map(|w| (w.code, w.message.as_str())).collect(),
@@ -357,13 +360,14 @@ pub(crate) fn scatter_of_repetitions(experiment: &Experiment, model: &Model) -> 
     experiment.scatter_of_repetitions(experiment.series_of(model.callpath, model.metric)?)
 }
 
-fn quality_text(model: &Model, repeated: Option<f64>) -> String {
+/// How well a model fits, in a line.
+fn quality_text(experiment: &Experiment, model: &Model) -> String {
     let q = &model.quality;
-    let mut parts = vec![format!("{} points", q.points)];
+    let mut parts = vec![counted(q.points, "point")];
     parts.push(if q.repetitions == 1 {
         "one repetition".into()
     } else {
-        format!("at least {} repetitions", q.repetitions)
+        format!("at least {}", counted(q.repetitions, "repetition"))
     });
     if let Some(error) = q.cross_validated_relative_error {
         parts.push(format!("mean error at points left out {}", percent(error)));
@@ -374,10 +378,12 @@ fn quality_text(model: &Model, repeated: Option<f64>) -> String {
     if let Some(r2) = q.adjusted_r2 {
         parts.push(format!("adjusted R² {r2:.3}"));
     }
-    if let Some(noise) = q.noise {
-        parts.push(format!("measurements scatter by {} about the model", percent(noise)));
+    if let Some(scatter) = Scatter::of(experiment, model) {
+        let (usual, most) = (percent(scatter.usual), signed_percent(scatter.most));
+        let place = at(&experiment.parameters, &experiment.points[scatter.point as usize]);
+        parts.push(format!("measurements scatter by {usual} about the model, the furthest is {most} off at {place}"));
     }
-    if let Some(scatter) = repeated {
+    if let Some(scatter) = scatter_of_repetitions(experiment, model) {
         parts.push(format!("repetitions by {} about their mean", percent(scatter)));
     }
     format!("{}.", parts.join(" · "))

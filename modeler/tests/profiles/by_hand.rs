@@ -411,10 +411,7 @@ fn errors_in_profiles_name_their_place() {
     let error = |text: &str| read_bytes(text.into()).map(|_| ()).unwrap_err().to_string();
     let cases = [
         ("T:1:2 :x:3\n", "input:1:7: `:x:3`"),
-        (
-            "__rec=node,id=1,attr=8,data=a\n__rec=ctx,attr=1=1,data=2\n",
-            "input:2:1: there are 2 attributes and 1 values",
-        ),
+        ("__rec=node,id=1,attr=8,data=a\n__rec=ctx,attr=1=1,data=2\n", "input:2:1: attributes and values are 2 and 1"),
         ("3 templated_functions\n\"f\" 1 0\n", "input:2:4: a column is missing"),
         (
             "3 templated_functions\n\"f\" 1 0 1 1 0\n",
@@ -428,7 +425,7 @@ fn errors_in_profiles_name_their_place() {
         ("@ mpiP\n@--- MPI Time (seconds) ---\n 0 x 1 2\n", "input:3:4: `x` is no number"),
         (
             "{\"data\":[[1]],\"columns\":[\"count\",\"path\"],\"column_metadata\":[{\"is_value\":true},{}],\"nodes\":[]}",
-            "input:1:10: this row has 1 cells for 2 columns",
+            "input:1:10: this row has 1 cell for 2 columns",
         ),
     ];
     for (text, expected) in cases {

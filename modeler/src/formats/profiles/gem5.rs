@@ -149,12 +149,11 @@ impl ProfileFormat for Gem5 {
             }
         }
         if let Some(first) = left_out.first() {
-            let message = format!(
-                "{} statistics, such as `{first}`, are no counts, so their values in {} dumps do not add up; \
-                 they were left out.",
-                left_out.len(),
-                dumps.count
-            );
+            let statistics = match left_out.len() {
+                1 => format!("The statistic `{first}` is no count, so its values"),
+                count => format!("{count} statistics, such as `{first}`, are no counts, so their values"),
+            };
+            let message = format!("{statistics} in {} dumps do not add up; they were left out.", dumps.count);
             profile.warn(IGNORED, Place::file(&name), message);
         }
         Ok(profile)

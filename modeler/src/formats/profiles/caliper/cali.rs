@@ -154,7 +154,8 @@ impl Stream {
         let attributes = ids(line, fields.get("attr"))?;
         let data = fields.get("data").map_or(&[][..], Vec::as_slice);
         if attributes.len() != data.len() {
-            let what = format!("there are {} attributes and {} values", attributes.len(), data.len());
+            let what =
+                format!("attributes and values are {} and {}, and should be as many", attributes.len(), data.len());
             return Err(line.wrong(line.text, what).advice("The stream is damaged; write it again"));
         }
         let mut values = Vec::new();

@@ -12,6 +12,7 @@ use crate::formats::error::ReadError;
 use crate::formats::json::{Document, Step, first_object_keys, is_json_object};
 use crate::formats::source::{Source, text};
 use crate::formats::{Detection, Format, Values};
+use crate::words::counted;
 
 /// Reads `json-split`.
 pub(in super::super) struct JsonSplit;
@@ -92,7 +93,11 @@ impl Table {
         for (number, row) in self.data.iter().enumerate() {
             let place = [Step::Key("data"), Step::Index(number)];
             if row.len() != self.columns.len() {
-                let what = format!("this row has {} cells for {} columns", row.len(), self.columns.len());
+                let what = format!(
+                    "this row has {} for {}",
+                    counted(row.len(), "cell", "cells"),
+                    counted(self.columns.len(), "column", "columns")
+                );
                 return Err(document.error(&place, what));
             }
             let (mut node, mut rank) = (None, (0, 0));

@@ -15,6 +15,7 @@ use super::profile::{Fold, Profile, Reduced};
 use crate::formats::error::{CHECKSUM, IGNORED, IMPOSSIBLE, Place, ReadError};
 use crate::formats::source::Source;
 use crate::formats::{Detection, Format, Values};
+use crate::words::counted;
 use anchor::{Anchor, MetricDeclaration};
 use data::{Component, Number, Order, Type};
 
@@ -225,8 +226,9 @@ impl Reading<'_> {
         }
         if wrapped > 0 {
             let message = format!(
-                "{wrapped} values of the metric `{}` are negative counts that wrapped around; they were taken for zero.",
-                metric.name
+                "Of the metric `{}` {} negative and wrapped around; zero was taken instead.",
+                metric.name,
+                counted(wrapped, "count is", "counts are")
             );
             self.profile.warn(IMPOSSIBLE, Place::file(self.name), message);
         }

@@ -78,9 +78,11 @@ fn database(folder: &Path, which: Values) -> Result<Profile, ReadError> {
     profile.ranks = Some(count);
     profile.parameters = vec![("p".to_owned(), threads.ranks.len().max(1) as f64)];
     if threads.lost > 0 {
-        let message =
-            format!("{} values are of contexts that meta.db does not list; they were left out.", threads.lost);
-        profile.warn(IGNORED, Place::file(&name), message);
+        let lost = match threads.lost {
+            1 => "1 value is of a context that meta.db does not list; it was left out.".to_owned(),
+            lost => format!("{lost} values are of contexts that meta.db does not list; they were left out."),
+        };
+        profile.warn(IGNORED, Place::file(&name), lost);
     }
     for ((node, column), value) in threads.values {
         profile.add(node, column, value);

@@ -1,0 +1,89 @@
+//! How far measurements lie off a model, which is what people are shown as scatter: what they find themselves when they compare
+//! the two. The noise that a fit takes measurements to have ([`crate::model::Quality::noise`]) is another number: it is learned from
+//! all call paths together, and leaves out what went astray and what a function misses.
+
+use crate::experiment::{Experiment, PointId};
+use crate::model::Model;
+
+/// How far the measurements of a call path lie off its model, relative to the model.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Scatter {
+    /// Root of the mean square over all measurements.
+    pub usual: f64,
+    /// That of the measurement that is furthest off, negative where it is below the model.
+    pub most: f64,
+    /// The point of that measurement.
+    pub point: PointId,
+}
+
+impl Scatter {
+    /// That of what `model` is of; `None` where there are too few measurements to be off a function, or the model gives 0.
+    ///
+    /// ```
+    /// use modeler::experiment::{ExperimentBuilder, Metric};
+    /// use modeler::scatter::Scatter;
+    ///
+    /// let mut builder = ExperimentBuilder::new(["p"]);
+    /// let time = builder.metric(Metric { name: "time".into(), unit: "s".into(), over_ranks: None });
+    /// let solve = builder.callpath(["main", "solve"]);
+    /// for (p, seconds) in [(2.0, 2.1), (4.0, 3.9), (8.0, 8.3), (16.0, 15.8), (32.0, 20.0)] {
+    ///     let point = builder.point(&[p]);
+    ///     builder.add(solve, time, point, seconds);
+    /// }
+    /// let experiment = builder.finish();
+    /// let model = &modeler::fit(&experiment, &modeler::Options::default()).models[0];
+    /// let found = Scatter::of(&experiment, model).unwrap();
+    /// assert!(found.most.abs() >= found.usual);
+    /// ```
+    #[must_use]
+    pub fn of(experiment: &Experiment, model: &Model) -> Option<Self> {
+        // A function with as many coefficients as there are measurements goes through all of them.
+        model.quality.noise?;
+        let series = experiment.series_of(model.callpath, model.metric)?;
+        let points = &experiment.layouts[series.layout as usize].points;
+        let (mut squares, mut count) = (0.0, 0_usize);
+        let (mut most, mut furthest) = (0.0_f64, *points.first()?);
+        for (&point, (x, values)) in points.iter().zip(experiment.measurements(series)) {
+            let fitted = model.at(x);
+            for off in values.iter().map(|value| (value - fitted) / fitted.abs()).filter(|off| off.is_finite()) {
+                (squares, count) = (squares + off * off, count + 1);
+                if off.abs() > most.abs() {
+                    (most, furthest) = (off, point);
+                }
+            }
+        }
+        (count > 0).then(|| Self { usual: (squares / count as f64).sqrt(), most, point: furthest })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::{ExperimentBuilder, Metric};
+    use crate::expression::tests::model;
+
+    #[test]
+    fn one_point_far_off_is_told_and_counts() {
+        let mut builder = ExperimentBuilder::new(["p"]);
+        let time = builder.metric(Metric { name: "time".into(), unit: "s".into(), over_ranks: None });
+        let solve = builder.callpath(["solve"]);
+        for (p, seconds) in [(1.0, 9.0), (1.0, 11.0), (2.0, 10.0), (4.0, 5.0)] {
+            let point = builder.point(&[p]);
+            builder.add(solve, time, point, seconds);
+        }
+        let experiment = builder.finish();
+        // 10 s everywhere, of noise that the fit takes to be small.
+        let mut of_ten = model(10.0, Vec::new());
+        assert_eq!(Scatter::of(&experiment, &of_ten), None, "too few measurements");
+        of_ten.quality.noise = Some(0.055);
+        let found = Scatter::of(&experiment, &of_ten).unwrap();
+        // By hand: 10 % below, 10 % above, none, 50 % below.
+        assert!((found.usual - (0.27_f64 / 4.0).sqrt()).abs() < 1e-12, "{found:?}");
+        assert_eq!(found.most, -0.5);
+        assert_eq!(experiment.points[found.point as usize], [4.0]);
+        // Nothing is so many times nothing.
+        let mut of_nothing = model(0.0, Vec::new());
+        of_nothing.quality.noise = Some(0.0);
+        assert_eq!(Scatter::of(&experiment, &of_nothing), None);
+    }
+}
