@@ -117,6 +117,12 @@ fn compiled_counters_find_the_known_phases() {
     let timed = Profile::read(world.path("timed/profile.poise")).unwrap();
     let sum: u64 = timed.phases.timelines[0].bins.iter().flat_map(|b| &b.shares).map(|s| s.count).sum();
     assert_eq!(sum, binned);
+    // What is shown of them speaks of time.
+    let shown = world.poise(["phases", "timed", "--plot", "timed.svg"]).status(0).stdout;
+    assert!(shown.starts_with("Bins of 1000000 ns, counted by counters."), "{shown}");
+    let drawing = world.read("timed.svg");
+    assert!(drawing.contains(">time</text>") && drawing.contains(">basic blocks per bin<"), "{drawing}");
+    assert!(!drawing.contains("basic blocks executed"), "{drawing}");
 }
 
 #[test]
@@ -470,10 +476,19 @@ fn phases_are_matched_over_runs_and_modelled() {
     build(&world, &["poise", "cc"], "known", "known");
     for n in [10, 20, 30, 40, 50] {
         let (parameter, keep) = (format!("n={n}"), format!("runs/n{n}"));
-        let options = ["--keep", &keep, "--param", &parameter, "--width", "20000"];
-        phases(&world, &options, &["./known", &n.to_string()]);
+        // Wider in one run, as where bins widen by themselves.
+        let width = if n == 30 { "40000" } else { "20000" };
+        let options = ["--keep", &keep, "--param", &parameter, "--width", width];
+        let found = phases(&world, &options, &["./known", &n.to_string()]);
+        // Sums of phases are what the functions did, whatever the width.
+        let profile = Profile::read(world.path(&keep).join("profile.poise")).unwrap();
+        let in_phases = found["timelines"][0]["phases"].as_array().unwrap().iter();
+        let in_phases: Vec<u64> = in_phases.map(|phase| phase["basic_blocks"].as_u64().unwrap()).collect();
+        assert_eq!(in_phases, values(&profile, KNOWN, Metric::BasicBlocks));
     }
     let done = world.poise(["phases", "runs", "--format", "json", "--page", "page.html"]).status(0);
+    let widths = "Bins are not as wide in all runs: 20000 basic blocks in runs/n10/run.json, runs/n20/run.json, runs/n40/run.json and runs/n50/run.json; 40000 basic blocks in runs/n30/run.json.";
+    assert!(done.stderr.contains(widths), "{}", done.stderr);
     let models: Value = serde_json::from_str(&done.stdout).unwrap();
     for name in KNOWN {
         let is_it = |m: &&Value| m["callpath"] == serde_json::json!([name]) && m["metric"] == "basic_blocks";
@@ -482,6 +497,10 @@ fn phases_are_matched_over_runs_and_modelled() {
     }
     let page = world.read("page.html");
     assert!(page.contains("<svg") && page.contains(">multiply<"), "the timeline with its regions");
+    assert!(page.contains("Bins are not as wide in all runs"));
+    // What the page says can be typed: models of phases are no report's, whose ranking has another metric.
+    assert!(page.contains("<code>poise phases RUNS</code> prints the models of all") && !page.contains("--metric"));
+    assert!(page.contains("<code>poise phases --format json</code>") && !page.contains("poise model"));
     assert!(page.contains("3 phases, ") && !page.contains("call paths make"), "phases are called phases");
     for of_call_paths in
         ["Call tree", "Who calls whom", ">Call paths<", "with callees", "own cost", ">the whole program<"]
@@ -494,6 +513,13 @@ fn phases_are_matched_over_runs_and_modelled() {
     phases(&world, &["--keep", "runs/n60", "--param", "n=60", "--width", "20000"], &["./known", "60", "2"]);
     let done = world.poise(["phases", "runs"]).status(0);
     assert!(done.stdout.contains("in none of the phases that are modelled: "), "{}", done.stdout);
+    // The second half of its phases is in no other run: half of all three functions.
+    let whose = done.stdout.split("in none of the phases that are modelled: ").nth(1).unwrap().replace('\n', " ");
+    assert!(
+        whose.contains(" Of the time: ") && KNOWN.iter().any(|name| whose.contains(&format!("{name} "))),
+        "{whose}"
+    );
+    assert!(done.stdout.contains("Bins are not as wide in all runs"), "{}", done.stdout);
     assert!(done.stderr.contains("3 phases have no counterpart in all other runs"), "{}", done.stderr);
 }
 
@@ -675,7 +701,8 @@ fn report_shows(world: &World, models: &Value) {
     let section = &page[start..start + page[start..].find("</section>").unwrap()];
     assert!(
         section.contains("<svg class=\"timeline\"")
-            && section.contains("the run n50, the largest: rank 0, thread 0 of 1")
+            && section.contains("the run n50, the largest, in bins of 20000 basic blocks: rank 0, thread 0 of 1")
+            && section.contains("Bins are not as wide in all runs")
     );
     for name in KNOWN {
         let rows = section.split("<title>").filter(|title| title.starts_with(&format!("{name}: bins ")));

@@ -29,7 +29,8 @@ use crate::study::{Point, Value};
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Without --width, bins start at 4096 basic blocks or instructions (100 us with --by time) and double whenever there are 4096 of \
-them, or 16384 where wider bins would hide phases. Runs of a study have phases if its [environment] has POISE_PHASES = \"blocks\".
+them, or 16384 where wider bins would hide phases, so that runs may have bins of different widths: the output says which. With \
+--width they double beyond 1048576 of them. Runs of a study have phases if its [environment] has POISE_PHASES = \"blocks\".
 Examples:
   poise phases -- ./app 1000                    compiled with poise cc
   poise phases --engine qemu -- ./app 1000      any program, also for AArch64
@@ -326,7 +327,9 @@ fn show(analysis: &Analysis, arguments: &PhasesArgs, global: &GlobalArgs, title:
 fn scale(runs: &[At], arguments: &PhasesArgs, global: &GlobalArgs) -> Result<()> {
     let matched = matching::matched(runs).map_err(Error::Input)?;
     if !global.quiet {
-        matched.unmatched.iter().for_each(output::say);
+        // Tables have it below them.
+        let widths = matched.widths.iter().filter(|_| arguments.runs.output.format != OutputFormat::Human);
+        matched.unmatched.iter().chain(widths).for_each(output::say);
     }
     if matched.phases.is_empty() {
         return Err(Error::NotModelable("No phase that all of the runs have can be modelled.".into()));
@@ -338,7 +341,8 @@ fn scale(runs: &[At], arguments: &PhasesArgs, global: &GlobalArgs) -> Result<()>
         OutputFormat::Human => {
             let shown = model::Shown { noun: "phase", metrics: model::Metrics::All, verbose: global.verbose };
             let text = model::for_people(&matched.experiment, &fits, &shown, destination);
-            text + &matched.outside.iter().map(|outside| format!("{outside}\n")).collect::<String>()
+            let notes = matched.outside.iter().chain(&matched.widths);
+            text + &notes.map(|note| format!("{note}\n")).collect::<String>()
         }
         OutputFormat::Json => formats::models_json(&matched.experiment, &fits, env!("CARGO_PKG_VERSION"), 0),
         OutputFormat::Csv => formats::models_csv(&matched.experiment, &fits),
@@ -352,7 +356,7 @@ fn scale(runs: &[At], arguments: &PhasesArgs, global: &GlobalArgs) -> Result<()>
         let options = ReportOptions {
             title: "Phases".into(),
             noun: "phase",
-            warnings: matched.unmatched.into_iter().chain(matched.outside).collect(),
+            warnings: matched.unmatched.into_iter().chain(matched.outside).chain(matched.widths).collect(),
             pictures: picture.into_iter().collect(),
             ..ReportOptions::default()
         };

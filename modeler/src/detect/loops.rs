@@ -473,10 +473,12 @@ mod tests {
             let finding = looked_at.finding("").unwrap();
             (finding.evidence.last().unwrap().clone(), finding.doubt.iter().any(|told| told.contains("the chain and")))
         };
-        let none = "The longest chain found from one iteration to the next takes at most 1 cycle, which is no bottleneck.";
+        let none =
+            "The longest chain found from one iteration to the next takes at most 1 cycle, which is no bottleneck.";
         assert_eq!(of(1.0, None), (none.to_owned(), false));
         // Eight of ten cycles are nearly all of them.
-        let named = |cycles| format!("The chain from one iteration to the next takes at most {cycles} cycles: addq\t$8, %rax.");
+        let named =
+            |cycles| format!("The chain from one iteration to the next takes at most {cycles} cycles: addq\t$8, %rax.");
         assert_eq!((of(8.0, None), of(7.5, None).0.contains("no bottleneck")), ((named("8"), true), true));
         // Where noise injection says that the loop waits for its results, what is known of them is told.
         assert_eq!(of(2.0, Some("dependency")), (named("2"), true));
