@@ -324,6 +324,15 @@ fn statistics_of_gem5_are_a_timeline() {
     assert!(done.stderr.contains("No bin has a list of its addresses"), "{}", done.stderr);
     std::fs::write(world.path("stats.h5"), b"\x89HDF\r\n\x1a\n\0\0").unwrap();
     assert!(world.poise(["phases", "stats.h5"]).status(3).stderr.contains("HDF5, which is not read"));
+    // So is a folder in which gem5 left nothing else, alone and among others, and not one with statistics beside it.
+    std::fs::create_dir(world.path("sweep/n7")).unwrap();
+    std::fs::copy(world.path("stats.h5"), world.path("sweep/n7/stats.h5")).unwrap();
+    for arguments in [["phases", "sweep/n7"], ["phases", "sweep"], ["model", "sweep/n7"]] {
+        let refused = world.poise(arguments).status(3).stderr;
+        assert!(refused.contains("sweep/n7/stats.h5: this is HDF5, which is not read"), "{arguments:?}: {refused}");
+    }
+    std::fs::rename(world.path("sweep/n7/stats.h5"), world.path("m5out/stats.h5")).unwrap();
+    world.poise(["phases", "m5out", "--program", "simulated", "-o", "beside.txt"]).status(0);
 }
 
 #[test]

@@ -1,6 +1,5 @@
 //! `poise phases`: effort over time, which code it belongs to, and how each phase scales.
 
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
@@ -242,15 +241,6 @@ const NO_NAMES: &str = "The program has no symbols, so that all of its code is (
 /// The bins of gem5's statistics, where the inputs are such.
 fn simulated(arguments: &PhasesArgs) -> Result<Vec<At>> {
     let inputs = &arguments.runs.inputs;
-    for file in inputs.iter().filter(|path| path.is_file()) {
-        let mut head = Vec::new();
-        let opened = std::fs::File::open(file).map_err(|e| unreadable(file, &e))?;
-        opened.take(1 << 12).read_to_end(&mut head).map_err(|e| unreadable(file, &e))?;
-        if gem5::is_hdf5(&head) {
-            let what = "it is HDF5, which is not read. Let gem5 write text (--stats-file=stats.txt), or convert it";
-            return Err(unreadable(file, &what));
-        }
-    }
     let found = formats::statistics_of_gem5(inputs).map_err(input::unreadable)?;
     let holds = |input: &PathBuf| found.iter().any(|(file, _)| file.starts_with(input));
     if let Some(other) = inputs.iter().find(|input| !found.is_empty() && !holds(input)) {

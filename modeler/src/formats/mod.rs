@@ -471,7 +471,15 @@ fn choose_any(source: &Source) -> Result<&'static dyn Reader, ReadError> {
     Err(not_recognised(source, reasons))
 }
 
-/// The error that a folder of no known kind is empty, or holds one or few files that are measurements themselves.
+/// The error that what is at `place` and begins with `head` is of a format that its own tools turn into one that is read, if it is.
+fn not_read(place: Place, head: &[u8]) -> Option<ReadError> {
+    let (what, how) = guess::convertible(head)?;
+    let what = format!("this is {what}, which is not read");
+    Some(ReadError::new(ErrorKind::NotRecognised, place, what).advice(how))
+}
+
+/// The error that a folder of no known kind is empty, or holds one or few files that are measurements themselves, or would be if they were
+/// converted.
 fn folder(source: &Source, folder: &std::path::Path) -> Option<ReadError> {
     /// A folder of so many files is told of by its kinds.
     const FEW: usize = 50;
@@ -488,7 +496,14 @@ fn folder(source: &Source, folder: &std::path::Path) -> Option<ReadError> {
         Some((file.file_name()?.to_string_lossy().into_owned(), reader.format()))
     };
     let found: Vec<(String, Format)> = files.iter().take(FEW).filter_map(format).collect();
-    let (name, format) = found.first()?;
+    let Some((name, format)) = found.first() else {
+        let not_read = |file: &PathBuf| {
+            let source = Source::open(file).ok()?;
+            let (head, _) = source.head()?;
+            not_read(source.place(), head)
+        };
+        return files.iter().take(FEW).find_map(not_read);
+    };
     let more = match found.len() - 1 {
         0 => String::new(),
         more => format!(", and {more} more file{} that can be read", if more == 1 { "" } else { "s" }),
@@ -499,9 +514,8 @@ fn folder(source: &Source, folder: &std::path::Path) -> Option<ReadError> {
 
 /// The error that no reader knows `source`, with what keeps it from being the formats that it is nearest to.
 fn not_recognised(source: &Source, reasons: Vec<(Format, String)>) -> ReadError {
-    if let Some((what, how)) = source.head().and_then(|(head, _)| guess::convertible(head)) {
-        let what = format!("this is {what}, which is not read");
-        return ReadError::new(ErrorKind::NotRecognised, source.place(), what).advice(how).reasons(reasons);
+    if let Some(error) = source.head().and_then(|(head, _)| not_read(source.place(), head)) {
+        return error.reasons(reasons);
     }
     if let Some(roles) = source.head().and_then(|(head, _)| tables::suggested_roles(head)) {
         let what = "the format was not recognised: this is a table, and the roles of its columns are not known";
