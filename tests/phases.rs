@@ -766,6 +766,28 @@ fn what_cannot_be_done_is_told() {
         refused(options, expected);
     }
     assert_eq!(world.read("lost/stdout.txt"), "lost\n");
+    // One that is compiled for it and ends without writing its profile is not said to be another.
+    world.write(
+        "ends.c",
+        "#include <stdlib.h>\n#include <signal.h>\n#include <unistd.h>\n\
+         int main(int count, char **words) { if (count == 1) raise(SIGKILL); _exit(atoi(words[1])); }\n",
+    );
+    for (compiler, program) in [(&["poise", "cc"][..], "ends"), (&["gcc"], "other")] {
+        let arguments = [&compiler[1..], &["ends.c", "-o", program]].concat();
+        outcome(world.command(compiler[0], arguments).output().unwrap()).status(0);
+    }
+    for (words, status) in [(&["./ends", "0"][..], 2), (&["./ends", "3"], 3), (&["./ends"], 137)] {
+        let done = world.poise([&["phases", "--"], words].concat()).status(status);
+        let told = done.stderr.contains("It is compiled with poise cc") && done.stderr.contains("not by _exit");
+        assert!(told && !done.stderr.contains("not compiled"), "{words:?}: {}", done.stderr);
+    }
+    refused(&["--", "./other", "0"], "it is not compiled with poise cc");
+    refused(&["--", "./other", "2"], "it is not compiled with poise cc");
+    // QEMU counts it however it ends, and a checkpoint is what poise run names.
+    world.poise(["phases", "--engine", "qemu", "-o", "ends.txt", "--", "./other", "0"]).status(0);
+    let run = world.poise(["run", "-o", "ended", "--", "./ends", "0"]);
+    assert!(run.status != Some(0) && run.stderr.contains("POISE_CHECKPOINT=SECONDS"), "{}", run.stderr);
+    assert_eq!(world.json("ended/run.json")["cause"], "no-profile");
     let failed = world.poise(["run", "--engine", "qemu", "-o", "failed", "--", "/bin/false"]);
     assert_eq!(failed.status, Some(1), "{}", failed.stderr);
 }

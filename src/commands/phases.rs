@@ -21,7 +21,7 @@ use crate::cli::{GlobalArgs, OutputFormat, RunsArgs, parse_assignment, parse_cou
 use crate::error::{Error, Result};
 use crate::interrupt;
 use crate::output;
-use crate::run::misfortune::{Cause, Outcome};
+use crate::run::misfortune::{Cause, Outcome, UNWRITTEN};
 use crate::run::{Bins, Measured, PROFILE, Run, emulated};
 use crate::study::{Point, Value};
 
@@ -196,10 +196,11 @@ pub fn once(run: &Run, keep: Option<&Path>) -> Result<Profile> {
             }
             Ok(profile)
         }
-        Outcome::Failed { cause: Cause::NoProfile | Cause::PrintsNothing, .. }
+        Outcome::Failed { cause: Cause::NoProfile | Cause::PrintsNothing, reason, .. }
             if run.measured != Measured::Emulated =>
         {
-            Err(Error::Usage(NO_BINS.into()))
+            // The reason says why a program that could have counted did not.
+            Err(Error::Usage(if run.is_instrumented() { format!("{reason} {NO_CHECKPOINTS}") } else { NO_BINS.into() }))
         }
         Outcome::Failed { reason, status, .. } => {
             let said = std::fs::read_to_string(folder.join("stderr.txt")).unwrap_or_default();
@@ -222,8 +223,12 @@ fn what_to_do(run: &Run, folder: &Path, keep: Option<&Path>) -> String {
     }
     let unmeasured = run.measured != Measured::Emulated && !folder.join(PROFILE).exists();
     let counts = match unmeasured {
-        true => "It left no counts, either: if it is not compiled with poise cc, c++ or fc, --engine qemu counts it. ",
-        false => "",
+        true if run.is_instrumented() => format!("It left no counts, either. {UNWRITTEN} {NO_CHECKPOINTS} "),
+        true => {
+            let what = "if it is not compiled with poise cc, c++ or fc, --engine qemu counts it";
+            format!("It left no counts, either: {what}. ")
+        }
+        false => String::new(),
     };
     let rest = match keep {
         Some(folder) => format!("All that it printed is in {}.", folder.display()),
@@ -234,6 +239,10 @@ fn what_to_do(run: &Run, folder: &Path, keep: Option<&Path>) -> String {
 
 const NO_BINS: &str = "The program left no bins: it is not compiled with poise cc, c++ or fc of this version. \
                        --engine qemu counts any program.";
+
+/// What helps a program that does not write its profile.
+const NO_CHECKPOINTS: &str =
+    "Checkpoints have no bins; --engine qemu counts them also in a program that ends by _exit.";
 
 const NO_NAMES: &str = "The program has no symbols, so that all of its code is (outside main). Use one that is not stripped and not linked \
                         with -s; compiled with -g its functions have source lines, too.";
