@@ -212,6 +212,50 @@ fn each_thread_of_a_guest_has_its_bins() {
     }
 }
 
+/// A parallel region that GCC compiled, of two threads by libgomp, between what one does alone; clang makes no regions for that runtime.
+#[test]
+fn threads_of_gnus_openmp_have_their_bins() {
+    let world = World::new();
+    world.write("team.c", "void team(void (*task)(void)) {\n#pragma omp parallel num_threads(2)\n    task();\n}\n");
+    world.write(
+        "main.c",
+        r#"
+        void team(void (*task)(void));
+        #define STEPS(NAME, N) __attribute__((noinline)) static void NAME(void) { \
+            volatile unsigned s = 1; \
+            for (long i = 0; i < N; ++i) s = s * 3 + i; }
+        STEPS(before, 200000)
+        STEPS(together, 400000)
+        STEPS(after, 100000)
+        int main(void) { before(); team(together); after(); return 0; }"#,
+    );
+    let built = |compiler: &str, arguments: &[&str]| {
+        outcome(world.command(compiler, arguments).output().unwrap()).status(0);
+    };
+    built("gcc", &["-O2", "-fopenmp", "-c", "team.c", "-o", "team.o"]);
+    built("poise", &["cc", "-O1", "-g", "main.c", "team.o", "-l:libgomp.so.1", "-o", "app"]);
+    let found = phases(&world, &["--width", "5000", "--keep", "kept"], &["./app"]);
+    let timelines = found["timelines"].as_array().unwrap();
+    let names = |timeline: &Value| -> Vec<String> {
+        let phases = timeline["phases"].as_array().unwrap().iter();
+        phases.map(|phase| phase["name"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(timelines.iter().map(names).collect::<Vec<_>>(), [&["before", "together", "after"][..], &["together"]]);
+    // Each of both threads has a call, and as much of what the call tree has of both as the other.
+    let function = found["functions"].as_array().unwrap().iter().position(|f| f["name"] == "together").unwrap();
+    let of = |timeline: &Value| {
+        let parts = timeline["bins"].as_array().unwrap().iter().flat_map(|bin| bin["functions"].as_array().unwrap());
+        let parts: Vec<&Value> = parts.filter(|part| part[0] == function).collect();
+        [1, 2].map(|number: usize| parts.iter().map(|part| part[number].as_u64().unwrap()).sum::<u64>())
+    };
+    let [first, second] = [of(&timelines[0]), of(&timelines[1])];
+    assert!(first == second && first[0] >= 400_000 && first[1] == 1, "{first:?}, {second:?}");
+    let profile = Profile::read(world.path("kept/profile.poise")).unwrap();
+    let is_its = |node: u32| profile.regions[profile.nodes[node as usize].region as usize].name == "together";
+    let counted = profile.values.iter().filter(|((node, metric), _)| *metric == Metric::BasicBlocks && is_its(*node));
+    assert_eq!(counted.map(|(_, value)| value.sum).sum::<u128>(), u128::from(2 * first[0]));
+}
+
 #[test]
 fn a_library_where_another_was_keeps_its_own_names() {
     let world = World::new();
