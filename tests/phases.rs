@@ -553,7 +553,7 @@ fn phases_are_matched_over_runs_and_modelled() {
     assert!(page.contains("Bins are not as wide in all runs"));
     // What the page says can be typed: models of phases are no report's, whose ranking has another metric.
     assert!(page.contains("<code>poise phases RUNS</code> prints the models of all") && !page.contains("--metric"));
-    assert!(page.contains("<code>poise phases --format json</code>") && !page.contains("poise model"));
+    assert!(page.contains("<code>poise phases --format json</code>") && !page.contains("poise model --format"));
     assert!(page.contains("3 phases, ") && !page.contains("call paths make"), "phases are called phases");
     for of_call_paths in
         ["Call tree", "Who calls whom", ">Call paths<", "with callees", "own cost", ">the whole program<"]
