@@ -259,7 +259,7 @@ impl Analysis {
         (self.width > 0).then(|| format!("{} {}{mean}", self.width, self.unit_name()))
     }
 
-    pub(super) fn unit_name(&self) -> &'static str {
+    fn unit_name(&self) -> &'static str {
         match self.unit {
             poise_profile::BinUnit::Blocks => "basic blocks",
             poise_profile::BinUnit::Instructions => "instructions",

@@ -69,7 +69,7 @@ impl ReportOptions {
     }
 
     /// The command that gives the same models to programs.
-    pub(crate) fn as_json(&self) -> &'static str {
+    pub(crate) fn json_command(&self) -> &'static str {
         if self.has_callers() { "poise model --format json" } else { "poise phases --format json" }
     }
 

@@ -83,7 +83,7 @@ pub(crate) fn page(experiment: &Experiment, fits: &Fits, options: &ReportOptions
                     (bound(experiment))
                     (warnings(experiment, fits, &options.warnings))
                 }
-                footer { "Made by Counterpoise. The page is complete in itself. Numbers for programs: " code { (options.as_json()) } "." }
+                footer { "Made by Counterpoise. The page is complete in itself. Numbers for programs: " code { (options.json_command()) } "." }
                 @if let Some(view) = &view {
                     script #data type="application/octet-stream" data-parameters=(experiment.parameters.len()) { (PreEscaped(packed(&json(view)))) }
                     script { (PreEscaped(SCRIPT)) }
