@@ -117,6 +117,12 @@ fn compiled_counters_find_the_known_phases() {
     let timed = Profile::read(world.path("timed/profile.poise")).unwrap();
     let sum: u64 = timed.phases.timelines[0].bins.iter().flat_map(|b| &b.shares).map(|s| s.count).sum();
     assert_eq!(sum, binned);
+    // What is shown of them speaks of time.
+    let shown = world.poise(["phases", "timed", "--plot", "timed.svg"]).status(0).stdout;
+    assert!(shown.starts_with("Bins of 1000000 ns, counted by counters."), "{shown}");
+    let drawing = world.read("timed.svg");
+    assert!(drawing.contains(">time</text>") && drawing.contains(">basic blocks per bin<"), "{drawing}");
+    assert!(!drawing.contains("basic blocks executed"), "{drawing}");
 }
 
 #[test]
@@ -204,6 +210,50 @@ fn each_thread_of_a_guest_has_its_bins() {
         let calls: Vec<u64> = found["timelines"].as_array().unwrap().iter().map(calls).collect();
         assert_eq!(calls, [0, 100_000, 400_000], "{program}");
     }
+}
+
+/// A parallel region that GCC compiled, of two threads by libgomp, between what one does alone; clang makes no regions for that runtime.
+#[test]
+fn threads_of_gnus_openmp_have_their_bins() {
+    let world = World::new();
+    world.write("team.c", "void team(void (*task)(void)) {\n#pragma omp parallel num_threads(2)\n    task();\n}\n");
+    world.write(
+        "main.c",
+        r#"
+        void team(void (*task)(void));
+        #define STEPS(NAME, N) __attribute__((noinline)) static void NAME(void) { \
+            volatile unsigned s = 1; \
+            for (long i = 0; i < N; ++i) s = s * 3 + i; }
+        STEPS(before, 200000)
+        STEPS(together, 400000)
+        STEPS(after, 100000)
+        int main(void) { before(); team(together); after(); return 0; }"#,
+    );
+    let built = |compiler: &str, arguments: &[&str]| {
+        outcome(world.command(compiler, arguments).output().unwrap()).status(0);
+    };
+    built("gcc", &["-O2", "-fopenmp", "-c", "team.c", "-o", "team.o"]);
+    built("poise", &["cc", "-O1", "-g", "main.c", "team.o", "-l:libgomp.so.1", "-o", "app"]);
+    let found = phases(&world, &["--width", "5000", "--keep", "kept"], &["./app"]);
+    let timelines = found["timelines"].as_array().unwrap();
+    let names = |timeline: &Value| -> Vec<String> {
+        let phases = timeline["phases"].as_array().unwrap().iter();
+        phases.map(|phase| phase["name"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(timelines.iter().map(names).collect::<Vec<_>>(), [&["before", "together", "after"][..], &["together"]]);
+    // Each of both threads has a call, and as much of what the call tree has of both as the other.
+    let function = found["functions"].as_array().unwrap().iter().position(|f| f["name"] == "together").unwrap();
+    let of = |timeline: &Value| {
+        let parts = timeline["bins"].as_array().unwrap().iter().flat_map(|bin| bin["functions"].as_array().unwrap());
+        let parts: Vec<&Value> = parts.filter(|part| part[0] == function).collect();
+        [1, 2].map(|number: usize| parts.iter().map(|part| part[number].as_u64().unwrap()).sum::<u64>())
+    };
+    let [first, second] = [of(&timelines[0]), of(&timelines[1])];
+    assert!(first == second && first[0] >= 400_000 && first[1] == 1, "{first:?}, {second:?}");
+    let profile = Profile::read(world.path("kept/profile.poise")).unwrap();
+    let is_its = |node: u32| profile.regions[profile.nodes[node as usize].region as usize].name == "together";
+    let counted = profile.values.iter().filter(|((node, metric), _)| *metric == Metric::BasicBlocks && is_its(*node));
+    assert_eq!(counted.map(|(_, value)| value.sum).sum::<u128>(), u128::from(2 * first[0]));
 }
 
 #[test]
@@ -318,6 +368,15 @@ fn statistics_of_gem5_are_a_timeline() {
     assert!(done.stderr.contains("No bin has a list of its addresses"), "{}", done.stderr);
     std::fs::write(world.path("stats.h5"), b"\x89HDF\r\n\x1a\n\0\0").unwrap();
     assert!(world.poise(["phases", "stats.h5"]).status(3).stderr.contains("HDF5, which is not read"));
+    // So is a folder in which gem5 left nothing else, alone and among others, and not one with statistics beside it.
+    std::fs::create_dir(world.path("sweep/n7")).unwrap();
+    std::fs::copy(world.path("stats.h5"), world.path("sweep/n7/stats.h5")).unwrap();
+    for arguments in [["phases", "sweep/n7"], ["phases", "sweep"], ["model", "sweep/n7"]] {
+        let refused = world.poise(arguments).status(3).stderr;
+        assert!(refused.contains("sweep/n7/stats.h5: this is HDF5, which is not read"), "{arguments:?}: {refused}");
+    }
+    std::fs::rename(world.path("sweep/n7/stats.h5"), world.path("m5out/stats.h5")).unwrap();
+    world.poise(["phases", "m5out", "--program", "simulated", "-o", "beside.txt"]).status(0);
 }
 
 #[test]
@@ -470,10 +529,19 @@ fn phases_are_matched_over_runs_and_modelled() {
     build(&world, &["poise", "cc"], "known", "known");
     for n in [10, 20, 30, 40, 50] {
         let (parameter, keep) = (format!("n={n}"), format!("runs/n{n}"));
-        let options = ["--keep", &keep, "--param", &parameter, "--width", "20000"];
-        phases(&world, &options, &["./known", &n.to_string()]);
+        // Wider in one run, as where bins widen by themselves.
+        let width = if n == 30 { "40000" } else { "20000" };
+        let options = ["--keep", &keep, "--param", &parameter, "--width", width];
+        let found = phases(&world, &options, &["./known", &n.to_string()]);
+        // Sums of phases are what the functions did, whatever the width.
+        let profile = Profile::read(world.path(&keep).join("profile.poise")).unwrap();
+        let in_phases = found["timelines"][0]["phases"].as_array().unwrap().iter();
+        let in_phases: Vec<u64> = in_phases.map(|phase| phase["basic_blocks"].as_u64().unwrap()).collect();
+        assert_eq!(in_phases, values(&profile, KNOWN, Metric::BasicBlocks));
     }
     let done = world.poise(["phases", "runs", "--format", "json", "--page", "page.html"]).status(0);
+    let widths = "Bins are not as wide in all runs: 20000 basic blocks in runs/n10/run.json, runs/n20/run.json, runs/n40/run.json and runs/n50/run.json; 40000 basic blocks in runs/n30/run.json.";
+    assert!(done.stderr.contains(widths), "{}", done.stderr);
     let models: Value = serde_json::from_str(&done.stdout).unwrap();
     for name in KNOWN {
         let is_it = |m: &&Value| m["callpath"] == serde_json::json!([name]) && m["metric"] == "basic_blocks";
@@ -482,6 +550,10 @@ fn phases_are_matched_over_runs_and_modelled() {
     }
     let page = world.read("page.html");
     assert!(page.contains("<svg") && page.contains(">multiply<"), "the timeline with its regions");
+    assert!(page.contains("Bins are not as wide in all runs"));
+    // What the page says can be typed: models of phases are no report's, whose ranking has another metric.
+    assert!(page.contains("<code>poise phases RUNS</code> prints the models of all") && !page.contains("--metric"));
+    assert!(page.contains("<code>poise phases --format json</code>") && !page.contains("poise model --format"));
     assert!(page.contains("3 phases, ") && !page.contains("call paths make"), "phases are called phases");
     for of_call_paths in
         ["Call tree", "Who calls whom", ">Call paths<", "with callees", "own cost", ">the whole program<"]
@@ -494,6 +566,13 @@ fn phases_are_matched_over_runs_and_modelled() {
     phases(&world, &["--keep", "runs/n60", "--param", "n=60", "--width", "20000"], &["./known", "60", "2"]);
     let done = world.poise(["phases", "runs"]).status(0);
     assert!(done.stdout.contains("in none of the phases that are modelled: "), "{}", done.stdout);
+    // The second half of its phases is in no other run: half of all three functions.
+    let whose = done.stdout.split("in none of the phases that are modelled: ").nth(1).unwrap().replace('\n', " ");
+    assert!(
+        whose.contains(" Of the time: ") && KNOWN.iter().any(|name| whose.contains(&format!("{name} "))),
+        "{whose}"
+    );
+    assert!(done.stdout.contains("Bins are not as wide in all runs"), "{}", done.stdout);
     assert!(done.stderr.contains("3 phases have no counterpart in all other runs"), "{}", done.stderr);
 }
 
@@ -675,7 +754,8 @@ fn report_shows(world: &World, models: &Value) {
     let section = &page[start..start + page[start..].find("</section>").unwrap()];
     assert!(
         section.contains("<svg class=\"timeline\"")
-            && section.contains("the run n50, the largest: rank 0, thread 0 of 1")
+            && section.contains("the run n50, the largest, in bins of 20000 basic blocks: rank 0, thread 0 of 1")
+            && section.contains("Bins are not as wide in all runs")
     );
     for name in KNOWN {
         let rows = section.split("<title>").filter(|title| title.starts_with(&format!("{name}: bins ")));
@@ -730,6 +810,28 @@ fn what_cannot_be_done_is_told() {
         refused(options, expected);
     }
     assert_eq!(world.read("lost/stdout.txt"), "lost\n");
+    // One that is compiled for it and ends without writing its profile is not said to be another.
+    world.write(
+        "ends.c",
+        "#include <stdlib.h>\n#include <signal.h>\n#include <unistd.h>\n\
+         int main(int count, char **words) { if (count == 1) raise(SIGKILL); _exit(atoi(words[1])); }\n",
+    );
+    for (compiler, program) in [(&["poise", "cc"][..], "ends"), (&["gcc"], "other")] {
+        let arguments = [&compiler[1..], &["ends.c", "-o", program]].concat();
+        outcome(world.command(compiler[0], arguments).output().unwrap()).status(0);
+    }
+    for (words, status) in [(&["./ends", "0"][..], 2), (&["./ends", "3"], 3), (&["./ends"], 137)] {
+        let done = world.poise([&["phases", "--"], words].concat()).status(status);
+        let told = done.stderr.contains("It is compiled with poise cc") && done.stderr.contains("not by _exit");
+        assert!(told && !done.stderr.contains("not compiled"), "{words:?}: {}", done.stderr);
+    }
+    refused(&["--", "./other", "0"], "it is not compiled with poise cc");
+    refused(&["--", "./other", "2"], "it is not compiled with poise cc");
+    // QEMU counts it however it ends, and a checkpoint is what poise run names.
+    world.poise(["phases", "--engine", "qemu", "-o", "ends.txt", "--", "./other", "0"]).status(0);
+    let run = world.poise(["run", "-o", "ended", "--", "./ends", "0"]);
+    assert!(run.status != Some(0) && run.stderr.contains("POISE_CHECKPOINT=SECONDS"), "{}", run.stderr);
+    assert_eq!(world.json("ended/run.json")["cause"], "no-profile");
     let failed = world.poise(["run", "--engine", "qemu", "-o", "failed", "--", "/bin/false"]);
     assert_eq!(failed.status, Some(1), "{}", failed.stderr);
 }

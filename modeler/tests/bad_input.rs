@@ -111,7 +111,8 @@ fn formats_that_can_be_converted_are_named() {
     let narrow: Vec<u8> = words.iter().flat_map(|w| (*w as u32).to_le_bytes()).collect();
     let benchmarks = b"name,iterations,real_time,cpu_time,time_unit,bytes_per_second,items_per_second,label,error_occurred,error_message\n\
         \"BM_sort/8\",100,5,5,ns,,,,,\n\"BM_sort/16\",100,9,9,ns,,,,,\n";
-    let cases: [(&[u8], &str); 4] = [
+    let cases: [(&[u8], &str); 5] = [
+        (b"\x89HDF\r\n\x1a\n\0\0", "let it write text instead, with --stats-file=stats.txt"),
         (&wide, "pprof -proto"),
         (&narrow, "pprof -proto"),
         (b"PERFILE2\x68\0\0\0\0\0\0\0", "perf script"),

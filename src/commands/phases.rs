@@ -1,6 +1,5 @@
 //! `poise phases`: effort over time, which code it belongs to, and how each phase scales.
 
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
@@ -22,14 +21,15 @@ use crate::cli::{GlobalArgs, OutputFormat, RunsArgs, parse_assignment, parse_cou
 use crate::error::{Error, Result};
 use crate::interrupt;
 use crate::output;
-use crate::run::misfortune::{Cause, Outcome};
+use crate::run::misfortune::{Cause, Outcome, UNWRITTEN};
 use crate::run::{Bins, Measured, PROFILE, Run, emulated};
 use crate::study::{Point, Value};
 
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Without --width, bins start at 4096 basic blocks or instructions (100 us with --by time) and double whenever there are 4096 of \
-them, or 16384 where wider bins would hide phases. Runs of a study have phases if its [environment] has POISE_PHASES = \"blocks\".
+them, or 16384 where wider bins would hide phases, so that runs may have bins of different widths: the output says which. With \
+--width they double beyond 1048576 of them. Runs of a study have phases if its [environment] has POISE_PHASES = \"blocks\".
 Examples:
   poise phases -- ./app 1000                    compiled with poise cc
   poise phases --engine qemu -- ./app 1000      any program, also for AArch64
@@ -196,10 +196,11 @@ pub fn once(run: &Run, keep: Option<&Path>) -> Result<Profile> {
             }
             Ok(profile)
         }
-        Outcome::Failed { cause: Cause::NoProfile | Cause::PrintsNothing, .. }
+        Outcome::Failed { cause: Cause::NoProfile | Cause::PrintsNothing, reason, .. }
             if run.measured != Measured::Emulated =>
         {
-            Err(Error::Usage(NO_BINS.into()))
+            // The reason says why a program that could have counted did not.
+            Err(Error::Usage(if run.is_instrumented() { format!("{reason} {NO_CHECKPOINTS}") } else { NO_BINS.into() }))
         }
         Outcome::Failed { reason, status, .. } => {
             let said = std::fs::read_to_string(folder.join("stderr.txt")).unwrap_or_default();
@@ -222,8 +223,12 @@ fn what_to_do(run: &Run, folder: &Path, keep: Option<&Path>) -> String {
     }
     let unmeasured = run.measured != Measured::Emulated && !folder.join(PROFILE).exists();
     let counts = match unmeasured {
-        true => "It left no counts, either: if it is not compiled with poise cc, c++ or fc, --engine qemu counts it. ",
-        false => "",
+        true if run.is_instrumented() => format!("It left no counts, either. {UNWRITTEN} {NO_CHECKPOINTS} "),
+        true => {
+            let what = "if it is not compiled with poise cc, c++ or fc, --engine qemu counts it";
+            format!("It left no counts, either: {what}. ")
+        }
+        false => String::new(),
     };
     let rest = match keep {
         Some(folder) => format!("All that it printed is in {}.", folder.display()),
@@ -235,21 +240,16 @@ fn what_to_do(run: &Run, folder: &Path, keep: Option<&Path>) -> String {
 const NO_BINS: &str = "The program left no bins: it is not compiled with poise cc, c++ or fc of this version. \
                        --engine qemu counts any program.";
 
+/// What helps a program that does not write its profile.
+const NO_CHECKPOINTS: &str =
+    "Checkpoints have no bins; --engine qemu counts them also in a program that ends by _exit.";
+
 const NO_NAMES: &str = "The program has no symbols, so that all of its code is (outside main). Use one that is not stripped and not linked \
                         with -s; compiled with -g its functions have source lines, too.";
 
 /// The bins of gem5's statistics, where the inputs are such.
 fn simulated(arguments: &PhasesArgs) -> Result<Vec<At>> {
     let inputs = &arguments.runs.inputs;
-    for file in inputs.iter().filter(|path| path.is_file()) {
-        let mut head = Vec::new();
-        let opened = std::fs::File::open(file).map_err(|e| unreadable(file, &e))?;
-        opened.take(1 << 12).read_to_end(&mut head).map_err(|e| unreadable(file, &e))?;
-        if gem5::is_hdf5(&head) {
-            let what = "it is HDF5, which is not read. Let gem5 write text (--stats-file=stats.txt), or convert it";
-            return Err(unreadable(file, &what));
-        }
-    }
     let found = formats::statistics_of_gem5(inputs).map_err(input::unreadable)?;
     let holds = |input: &PathBuf| found.iter().any(|(file, _)| file.starts_with(input));
     if let Some(other) = inputs.iter().find(|input| !found.is_empty() && !holds(input)) {
@@ -326,7 +326,9 @@ fn show(analysis: &Analysis, arguments: &PhasesArgs, global: &GlobalArgs, title:
 fn scale(runs: &[At], arguments: &PhasesArgs, global: &GlobalArgs) -> Result<()> {
     let matched = matching::matched(runs).map_err(Error::Input)?;
     if !global.quiet {
-        matched.unmatched.iter().for_each(output::say);
+        // Tables have it below them.
+        let widths = matched.widths.iter().filter(|_| arguments.runs.output.format != OutputFormat::Human);
+        matched.unmatched.iter().chain(widths).for_each(output::say);
     }
     if matched.phases.is_empty() {
         return Err(Error::NotModelable("No phase that all of the runs have can be modelled.".into()));
@@ -338,7 +340,8 @@ fn scale(runs: &[At], arguments: &PhasesArgs, global: &GlobalArgs) -> Result<()>
         OutputFormat::Human => {
             let shown = model::Shown { noun: "phase", metrics: model::Metrics::All, verbose: global.verbose };
             let text = model::for_people(&matched.experiment, &fits, &shown, destination);
-            text + &matched.outside.iter().map(|outside| format!("{outside}\n")).collect::<String>()
+            let notes = matched.outside.iter().chain(&matched.widths);
+            text + &notes.map(|note| format!("{note}\n")).collect::<String>()
         }
         OutputFormat::Json => formats::models_json(&matched.experiment, &fits, env!("CARGO_PKG_VERSION"), 0),
         OutputFormat::Csv => formats::models_csv(&matched.experiment, &fits),
@@ -352,7 +355,7 @@ fn scale(runs: &[At], arguments: &PhasesArgs, global: &GlobalArgs) -> Result<()>
         let options = ReportOptions {
             title: "Phases".into(),
             noun: "phase",
-            warnings: matched.unmatched.into_iter().chain(matched.outside).collect(),
+            warnings: matched.unmatched.into_iter().chain(matched.outside).chain(matched.widths).collect(),
             pictures: picture.into_iter().collect(),
             ..ReportOptions::default()
         };

@@ -11,6 +11,14 @@ pub fn is_out_of_reach(program: &Path) -> bool {
     is_static == Some(true) && fs::read(program).is_ok_and(|bytes| !has_runtime(&bytes))
 }
 
+/// Whether poise cc, c++ or fc compiled code of `program`, which calls the runtime then. A static one that was stripped has no names, but the
+/// runtime itself.
+pub fn is_instrumented(program: &Path) -> bool {
+    const CALLED: &[u8] = b"poise_enter";
+    let is_static = || File::open(program).ok().and_then(|file| is_static(&file)) == Some(true);
+    fs::read(program).is_ok_and(|bytes| holds(&bytes, CALLED) || has_runtime(&bytes) && is_static())
+}
+
 /// Whether an ELF file of 64 bits names no dynamic linker; `None` for other files, such as scripts. Places are those of the System V ABI's
 /// `Elf64_Ehdr` and `Elf64_Phdr`.
 fn is_static(file: &File) -> Option<bool> {
@@ -34,5 +42,9 @@ fn is_static(file: &File) -> Option<bool> {
 /// Whether the runtime is in the program, which then reads this variable.
 fn has_runtime(bytes: &[u8]) -> bool {
     const ASKED_BY: &[u8] = b"POISE_PROFILE";
-    bytes.windows(ASKED_BY.len()).any(|window| window == ASKED_BY)
+    holds(bytes, ASKED_BY)
+}
+
+fn holds(bytes: &[u8], text: &[u8]) -> bool {
+    bytes.windows(text.len()).any(|window| window == text)
 }

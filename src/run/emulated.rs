@@ -63,6 +63,12 @@ pub fn command(command: &[String], folder: &Path, bins: Option<Bins>) -> Result<
     Ok(words)
 }
 
+/// The file of the program in `command`, if that is clear.
+pub fn program(command: &[String]) -> Option<PathBuf> {
+    let (_, path, _) = (!command.is_empty()).then(|| find(command).ok()).flatten()?;
+    Some(path)
+}
+
 /// The instruction set of the program in `command`, as profiles name it.
 ///
 /// # Errors

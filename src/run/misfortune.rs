@@ -272,6 +272,9 @@ fn ended_well(run: &Run, ended: &Ended, folder: &Path) -> Outcome {
     if is_unfinalized(&said) {
         return failed(Cause::NoProfile, format!("It ended well but left no profile. {UNFINALIZED}"));
     }
+    if run.measured != Measured::Emulated && run.is_instrumented() {
+        return failed(Cause::NoProfile, format!("It ended well but left no profile. {UNWRITTEN}"));
+    }
     let is_empty = |name: &str| folder.join(name).metadata().is_ok_and(|file| file.len() == 0);
     if is_empty("stdout.txt") && is_empty("stderr.txt") {
         let reason = "It ended well, printed nothing and left no profile: perhaps the command does nothing at all.";
@@ -286,6 +289,11 @@ const NO_PROFILE: &str = "It ended well but was not measured, since it left no p
                           nor a program compiled with poise cc, c++ or fc that ended by exit or by \
                           returning from main. A program that cannot be compiled anew runs \
                           with --engine qemu.";
+
+/// Why a program that was compiled for it left no profile, and what to do.
+pub const UNWRITTEN: &str = "It is compiled with poise cc, c++ or fc, but such a program writes its profile when it ends by exit or by returning \
+                             from main, and not by _exit, quick_exit or a signal. POISE_CHECKPOINT=SECONDS in the environment keeps \
+                             what was counted until then.";
 
 const NO_PMI: &str =
     "Open MPI's ranks did not find each other: it wants `srun --mpi=pmix`, where `srun --mpi=list` names that.";

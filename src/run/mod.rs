@@ -220,6 +220,11 @@ impl Run {
         }
     }
 
+    /// Whether poise cc, c++ or fc compiled the program, as far as its file tells: one without a profile did not write it, then.
+    pub fn is_instrumented(&self) -> bool {
+        emulated::program(&self.command).is_some_and(|program| elf::is_instrumented(&program))
+    }
+
     /// Fills the unfinished folder of a run whose place is going to be `place`: runs the program and records how it ended.
     fn make(&self, folder: &Path, place: &Path, tell: &dyn Fn(Outcome) -> Outcome) -> Result<Outcome> {
         let cannot_write = |e: io::Error| Error::cannot_write(place.parent().unwrap_or(place), &e);

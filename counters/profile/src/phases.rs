@@ -221,7 +221,13 @@ impl Phases {
         let factor_of_bins = usize::try_from(factor).unwrap_or(usize::MAX).max(1);
         self.width = self.width.saturating_mul(factor.max(1));
         for timeline in &mut self.timelines {
-            let (first, others) = timeline.bins.split_at(usize::from(timeline.first_apart).min(timeline.bins.len()));
+            let first = usize::from(timeline.first_apart).min(timeline.bins.len());
+            if factor_of_bins == 1 {
+                // So it is at the end of most programs, which wait for this.
+                timeline.bins[first..].iter_mut().for_each(Bin::add_up);
+                continue;
+            }
+            let (first, others) = timeline.bins.split_at(first);
             timeline.bins = first.iter().cloned().chain(others.chunks(factor_of_bins).map(joined)).collect();
         }
     }
@@ -285,6 +291,16 @@ impl Phases {
         timelines.sort();
         let modelled = sum_of_models(modelled.iter().map(|(place, m)| (*place, m)));
         Ok(Self { unit, width, places: places.into_iter().collect(), timelines, modelled })
+    }
+}
+
+impl Bin {
+    /// Makes shares of one place one. Most bins have one of each, and of few places: nothing is copied there.
+    fn add_up(&mut self) {
+        let is_again = |at: usize| self.shares[..at].iter().any(|share| share.place == self.shares[at].place);
+        if self.shares.len() > FEW || (1..self.shares.len()).any(is_again) {
+            self.shares = sum_of(std::mem::take(&mut self.shares).into_iter());
+        }
     }
 }
 
@@ -360,6 +376,16 @@ mod tests {
         let joined = Bin { lines: None, ..bin(&[(1, 3), (0, 7)]) };
         assert_eq!(phases.timelines[0].bins, [joined, bin(&[(0, 2)])]);
         assert_eq!(phases.width, 10);
+    }
+
+    #[test]
+    fn bins_that_stay_as_wide_have_a_share_of_each_place() {
+        let many: Vec<(u32, u64)> = (0..10).chain([3]).map(|place| (place, 1)).collect();
+        let mut phases = phases(5, 0, vec![bin(&[(1, 2), (0, 3)]), bin(&[(1, 2), (0, 3), (1, 4)]), bin(&many)]);
+        phases.coarsen(1);
+        let once: Vec<(u32, u64)> = (0..10).map(|place| (place, if place == 3 { 2 } else { 1 })).collect();
+        let expected = [bin(&[(1, 2), (0, 3)]), bin(&[(1, 6), (0, 3)]), bin(&once)];
+        assert_eq!((phases.width, &phases.timelines[0].bins[..]), (5, &expected[..]));
     }
 
     /// Of each number of places, seen twice, also more than are looked through.

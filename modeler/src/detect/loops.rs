@@ -23,7 +23,7 @@ pub enum Bound {
 
 /// How many times longer the chain must be than what units and front end take, or the other way round, for a verdict.
 pub(super) const CLEAR: f64 = 1.25;
-/// Instructions that are executed in fewer iterations are no part of the loop that is simulated.
+/// Instructions that fewer of the loop's rounds execute are no part of the loop that is simulated.
 const USUAL: f64 = 0.5;
 /// Instructions that are executed in fewer may not be what the next iteration waits for.
 const CERTAIN: f64 = 0.9;
@@ -80,13 +80,14 @@ pub fn find(listings: &[Listing], all: u64, share: f64, place: &mut impl FnMut(u
 }
 
 fn looked_at(lines: &[&Line], head: &Line, share: f64, place: Place) -> Loop {
-    let is_usual = |line: &&&Line| line.executions as f64 >= USUAL * head.executions as f64;
+    // A test at the loop's beginning is executed once more for each time that it is entered, which is no round.
+    let rounds = rounds(lines, head) as f64;
+    let is_usual = |line: &&&Line| line.executions as f64 >= USUAL * rounds;
     let usual: Vec<&&Line> = lines.iter().filter(is_usual).collect();
     // A loop whose body comes first in memory is entered at its end: it is the same loop, begun elsewhere.
     let start = usual.iter().position(|line| line.step.address == head.step.address).unwrap_or(0);
     let in_order = || usual[start..].iter().chain(&usual[..start]);
     let code = in_order().map(|line| line.bytes.clone()).collect();
-    let rounds = rounds(lines, head) as f64;
     let certain = in_order().map(|line| line.executions as f64 >= CERTAIN * rounds).collect();
     let calls = usual.iter().any(|line| line.step.flow == Flow::Next && is_call(&line.step.key));
     let fills = [0, 1].map(|level| lines.iter().map(|line| line.fills[level]).sum());
@@ -256,12 +257,22 @@ impl Loop {
             schedule.waiting, schedule.stalled
         ));
         if let Some(chain) = schedule.chain {
-            let code = schedule.chain_code.join("; ");
             let at_most = if schedule.chain_may_be_shorter { "at most " } else { "" };
-            let chain = cycles_of(chain);
-            evidence.push(format!("The chain from one iteration to the next takes {at_most}{chain}: {code}."));
+            let takes = format!("from one iteration to the next takes {at_most}{}", cycles_of(chain));
+            evidence.push(match self.chain_binds(schedule) {
+                true => format!("The chain {takes}: {}.", schedule.chain_code.join("; ")),
+                false => format!("The longest chain found {takes}, which is no bottleneck."),
+            });
         }
         evidence
+    }
+
+    /// Whether the loop may wait for the chain that was found: it is what is said to bind, or takes nearly as long as an iteration. What a
+    /// counter takes, one cycle of ten, explains nothing.
+    fn chain_binds(&self, schedule: &Schedule) -> bool {
+        self.bound() == Some(Bound::Dependency)
+            || Bound::of(schedule) == Some(Bound::Dependency)
+            || schedule.chain.is_some_and(|chain| CLEAR * chain >= schedule.cycles)
     }
 
     fn doubt(&self, bound: Bound) -> Vec<String> {
@@ -304,19 +315,20 @@ impl Loop {
                 schedule.cycles
             ));
         }
-        if schedule.chain_may_be_shorter {
+        let binds = self.chain_binds(schedule);
+        if schedule.chain_may_be_shorter && binds {
             doubt.push(
                 "llvm-mca begins an instruction that loads and computes not before what makes its other operand has begun; processors load before that, and the chain and an iteration take less."
                     .to_owned(),
             );
         }
-        if schedule.chain_by_move {
+        if schedule.chain_by_move && binds {
             doubt.push(
                 "llvm-mca loses what this chain hands on through a move that the processor eliminates; the texts show it, and the cycles of an iteration are the chain's."
                     .to_owned(),
             );
         }
-        if schedule.chain_by_memory {
+        if schedule.chain_by_memory && binds {
             doubt.push(
                 "The chain goes through memory: a load reads what an iteration before stored. llvm-mca takes loads for independent of stores; the cycles are those of a load and a store from and to the first-level cache, and processors that forward what is stored may take more or fewer."
                     .to_owned(),
@@ -383,8 +395,8 @@ mod tests {
         assert_eq!(of(4.4, 4.0, 1.0, Some(4.4)), Some(Bound::Unit), "the chain is not clearly longer");
     }
 
-    /// Which instructions of a loop are certain: of one byte each, by address from 0, with where they continue, executions and jumps.
-    fn certain(code: &[(Flow, u64, u64)], head: usize) -> Vec<bool> {
+    /// A loop of these instructions: of one byte each, by address from 0, with where they continue, executions and jumps.
+    fn made_of(code: &[(Flow, u64, u64)], head: usize) -> Loop {
         let line = |(address, &(flow, executions, jumps)): (u64, &(Flow, u64, u64))| Line {
             bytes: vec![0x90],
             step: Step { address, flow, access: Access::None, key: String::new() },
@@ -395,7 +407,12 @@ mod tests {
             outcomes: Outcomes { jumps, ..Outcomes::default() },
         };
         let lines: Vec<Line> = (0..).zip(code).map(line).collect();
-        looked_at(&lines.iter().collect::<Vec<_>>(), &lines[head], 1.0, Place::default()).certain
+        looked_at(&lines.iter().collect::<Vec<_>>(), &lines[head], 1.0, Place::default())
+    }
+
+    /// Which of its instructions are certain.
+    fn certain(code: &[(Flow, u64, u64)], head: usize) -> Vec<bool> {
+        made_of(code, head).certain
     }
 
     #[test]
@@ -419,9 +436,52 @@ mod tests {
     }
 
     #[test]
+    fn the_test_that_ends_a_loop_makes_no_instruction_rare() {
+        use Flow::{Branch, Jump, Next};
+        // while (…) {if (…) store; …}: entered ten times, two rounds each. The test is executed 30 times, the store in 12 of 20 rounds.
+        let of = |stores: u64| {
+            let store = [(Branch(10), 30, 10), (Branch(3), 20, 20 - stores), (Next, stores, 0), (Jump(0), 20, 0)];
+            let found = made_of(&store, 0);
+            (found.code.len(), found.rare, found.certain)
+        };
+        assert_eq!(of(12), (4, 0, vec![true, true, false, true]), "twelve of thirty would be rare");
+        assert_eq!(of(9), (3, 1, vec![true; 3]), "nine of twenty are");
+        // Entered ten times, of which eight find nothing to do: the body is the loop.
+        let seldom = made_of(&[(Branch(10), 14, 10), (Next, 4, 0), (Jump(0), 4, 0)], 0);
+        assert_eq!((seldom.code.len(), seldom.rare), (3, 0));
+    }
+
+    #[test]
     fn cycles_that_are_not_whole_are_not_rounded() {
         let told = [1.0, 1.02, 1.5, 2.5, 4.0, 10.04].map(cycles_of);
         assert_eq!(told, ["1 cycle", "1 cycle", "1.5 cycles", "2.5 cycles", "4 cycles", "10 cycles"]);
+    }
+
+    /// What is told of the chain of a loop of ten cycles: `addq` alone, or a sum.
+    #[test]
+    fn a_chain_that_takes_a_tenth_of_an_iteration_is_no_bottleneck() {
+        let of = |cycles: f64, class: Option<&str>| {
+            let code = vec!["addq\t$8, %rax".to_owned()];
+            let schedule = Schedule {
+                chain_code: code,
+                chain_may_be_shorter: true,
+                unit: "divider".into(),
+                ..schedule(10.0, 10.0, 2.0, Some(cycles))
+            };
+            let measured = class.map(|class| Absorbed { class: class.into(), ..Absorbed::default() });
+            let looked_at = Loop { iterations: 100, schedule: Some(Ok(schedule)), measured, ..Loop::default() };
+            let finding = looked_at.finding("").unwrap();
+            (finding.evidence.last().unwrap().clone(), finding.doubt.iter().any(|told| told.contains("the chain and")))
+        };
+        let none =
+            "The longest chain found from one iteration to the next takes at most 1 cycle, which is no bottleneck.";
+        assert_eq!(of(1.0, None), (none.to_owned(), false));
+        // Eight of ten cycles are nearly all of them.
+        let named =
+            |cycles| format!("The chain from one iteration to the next takes at most {cycles} cycles: addq\t$8, %rax.");
+        assert_eq!((of(8.0, None), of(7.5, None).0.contains("no bottleneck")), ((named("8"), true), true));
+        // Where noise injection says that the loop waits for its results, what is known of them is told.
+        assert_eq!(of(2.0, Some("dependency")), (named("2"), true));
     }
 
     #[test]

@@ -39,6 +39,11 @@ impl Matter {
     }
 }
 
+/// Whether a file's first bytes are those of HDF5, as which gem5 can write its statistics.
+pub(super) fn is_hdf5(head: &[u8]) -> bool {
+    head.starts_with(b"\x89HDF\r\n\x1a\n")
+}
+
 /// What `head` begins, if that is a format that its own tools turn into one that is read: its name, and how.
 pub(super) fn convertible(head: &[u8]) -> Option<(&'static str, &'static str)> {
     // Five words: none, then how many the header still has, the version, the microseconds between samples, and padding.
@@ -56,6 +61,9 @@ pub(super) fn convertible(head: &[u8]) -> Option<(&'static str, &'static str)> {
             "perf's recording",
             "Fold its stacks: perf script -i FILE | stackcollapse-perf.pl > FILE.folded",
         ));
+    }
+    if is_hdf5(head) {
+        return Some(("HDF5", "If gem5 wrote it, let it write text instead, with --stats-file=stats.txt"));
     }
     let text = String::from_utf8_lossy(head);
     let is_old_database =

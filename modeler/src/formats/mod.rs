@@ -471,7 +471,14 @@ fn choose_any(source: &Source) -> Result<&'static dyn Reader, ReadError> {
     Err(not_recognised(source, reasons))
 }
 
-/// The error that a folder of no known kind is empty, or holds one or few files that are measurements themselves.
+/// The error that what is at `place` is of a format that its own tools turn into one that is read: its name, and how.
+fn not_read(place: Place, (what, how): (&str, &str)) -> ReadError {
+    let what = format!("this is {what}, which is not read");
+    ReadError::new(ErrorKind::NotRecognised, place, what).advice(how)
+}
+
+/// The error that a folder of no known kind is empty, or holds one or few files that are measurements themselves, or would be if they were
+/// converted.
 fn folder(source: &Source, folder: &std::path::Path) -> Option<ReadError> {
     /// A folder of so many files is told of by its kinds.
     const FEW: usize = 50;
@@ -488,7 +495,14 @@ fn folder(source: &Source, folder: &std::path::Path) -> Option<ReadError> {
         Some((file.file_name()?.to_string_lossy().into_owned(), reader.format()))
     };
     let found: Vec<(String, Format)> = files.iter().take(FEW).filter_map(format).collect();
-    let (name, format) = found.first()?;
+    let Some((name, format)) = found.first() else {
+        let convertible = |file: &PathBuf| {
+            let source = Source::open(file).ok()?;
+            let (head, _) = source.head()?;
+            guess::convertible(head).map(|found| not_read(source.place(), found))
+        };
+        return files.iter().take(FEW).find_map(convertible);
+    };
     let more = match found.len() - 1 {
         0 => String::new(),
         more => format!(", and {more} more file{} that can be read", if more == 1 { "" } else { "s" }),
@@ -510,9 +524,8 @@ fn not_recognised(source: &Source, reasons: Vec<(Format, String)>) -> ReadError 
         (None, Some(folder)) => guess::convertible_folder(folder),
         (None, None) => None,
     };
-    if let Some((what, how)) = convertible {
-        let what = format!("this is {what}, which is not read");
-        return ReadError::new(ErrorKind::NotRecognised, source.place(), what).advice(how).reasons(reasons);
+    if let Some(found) = convertible {
+        return not_read(source.place(), found).reasons(reasons);
     }
     if let Some(roles) = source.head().and_then(|(head, _)| tables::suggested_roles(head)) {
         let what = "the format was not recognised: this is a table, and the roles of its columns are not known";

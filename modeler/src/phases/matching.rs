@@ -6,9 +6,11 @@ mod odd;
 mod repeats;
 mod swallowed;
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
 
+use super::resolution::percent;
 use super::{Analysis, Phase, Timeline, Totals};
 use crate::experiment::{Experiment, ExperimentBuilder, Metric, Values};
 use crate::formats::engines;
@@ -42,6 +44,8 @@ pub struct Matched {
     pub phases: Vec<String>,
     /// What of the largest run is in none of these phases, as a sentence.
     pub outside: Option<String>,
+    /// A sentence about the widths of the runs' bins, where they differ.
+    pub widths: Option<String>,
     /// A sentence for each run that has phases beside the matched ones, and for each phase and function that cannot be modelled.
     pub unmatched: Vec<String>,
 }
@@ -59,15 +63,72 @@ fn largest_index(runs: &[&At]) -> Option<usize> {
     (0..runs.len()).max_by(|&a, &b| size(runs[a]).total_cmp(&size(runs[b])))
 }
 
-/// A sentence about what of the largest run's first threads is in none of the phases, whose sums in each run these are: shares of phases
-/// are of all phases, and not of the run.
-fn outside(runs: &[&At], sums: &[Vec<Sum>]) -> Option<String> {
+/// Functions that are named of what is in no phase, and the part of it that one must have.
+const NAMED: usize = 3;
+const OF_IT: f64 = 0.1;
+
+/// A sentence about what of the largest run's first threads is in none of the phases, which belong to functions of these names and whose sums
+/// in each run these are, and whose most of it is: shares of phases are of all phases, and not of the run.
+fn outside(runs: &[&At], labels: &[String], sums: &[Vec<Sum>]) -> Option<String> {
     let index = largest_index(runs)?;
+    let run = runs[index];
     let (mut all, mut held) = (Totals::default(), Totals::default());
-    runs[index].first_threads().flat_map(|timeline| timeline.alike().1).for_each(|bin| all.add(&bin.totals));
-    sums[index].iter().for_each(|sum| held.add(&sum.totals));
-    let parts = all.parts(&all.without(&held))?;
-    Some(format!("{}: in none of the phases that are modelled: {parts}.", runs[index].name))
+    // What each function did that no phase has, and what phases of its have that are not modelled.
+    let mut rest: BTreeMap<&str, Totals> = BTreeMap::new();
+    for timeline in run.first_threads() {
+        timeline.alike().1.iter().for_each(|bin| all.add(&bin.totals));
+        let in_phases = timeline.phases.iter().map(|phase| (phase.function, &phase.totals));
+        let in_none = timeline.outside.iter().map(|(&function, totals)| (function, totals));
+        in_phases
+            .chain(in_none)
+            .for_each(|(function, totals)| rest.entry(run.analysis.name(function)).or_default().add(totals));
+    }
+    for (label, sum) in labels.iter().zip(&sums[index]) {
+        held.add(&sum.totals);
+        if let Some(totals) = rest.get_mut(label.as_str()) {
+            *totals = totals.without(&sum.totals);
+        }
+    }
+    let outside = all.without(&held);
+    let parts = all.parts(&outside)?;
+    let (what, of): (&str, fn(&Totals) -> u64) = match (all.time, all.instructions) {
+        (0, 0) => ("basic blocks", |totals| totals.blocks),
+        (0, _) => ("instructions", |totals| totals.instructions),
+        _ => ("time", |totals| totals.time),
+    };
+    let mut most: Vec<(&str, u64)> = rest.iter().map(|(&name, totals)| (name, of(totals))).collect();
+    most.retain(|&(_, part)| part > 0 && part as f64 >= OF_IT * of(&outside) as f64);
+    most.sort_by_key(|&(name, part)| (Reverse(part), name));
+    let part_of = |part: u64| percent(part as f64 / of(&all) as f64);
+    let named: Vec<String> =
+        most.into_iter().take(NAMED).map(|(name, part)| format!("{name} {}", part_of(part))).collect();
+    let whose = if named.is_empty() { String::new() } else { format!(" Of the {what}: {}.", named.join(", ")) };
+    Some(format!("{}: in none of the phases that are modelled: {parts}.{whose}", run.name))
+}
+
+/// Runs that are named of those with bins of one width.
+const OF_ONE_WIDTH: usize = 4;
+
+/// A sentence about the widths of the runs' bins, the narrowest first, where they differ.
+fn widths(runs: &[&At]) -> Option<String> {
+    let mut by_width: BTreeMap<(u64, String), Vec<&str>> = BTreeMap::new();
+    for run in runs {
+        let width = run.analysis.width_text().unwrap_or_else(|| "the whole run".to_owned());
+        by_width.entry((run.analysis.width, width)).or_default().push(&run.name);
+    }
+    if by_width.len() < 2 {
+        return None;
+    }
+    let one = |((_, width), names): (&(u64, String), &Vec<&str>)| match names.len() {
+        few if few <= OF_ONE_WIDTH => format!("{width} in {}", listed(names)),
+        many => format!("{width} in {many} runs, such as {}", names[0]),
+    };
+    let told: Vec<String> = by_width.iter().map(one).collect();
+    Some(format!(
+        "Bins are not as wide in all runs: {}. What a function did and called is in the sums of its phases whatever the width, but a phase \
+         that is found in narrow bins may fill too few wide ones; --width makes them alike.",
+        told.join("; ")
+    ))
 }
 
 /// The labels of one rank's phases in a run.
@@ -108,8 +169,9 @@ pub fn matched(runs: &[At]) -> Result<Matched, String> {
     let is_sound: Vec<bool> = common.iter().map(|label| !with_others.contains_key(label.as_str())).collect();
     sums.iter_mut().for_each(|sums| *sums = sound(sums, &is_sound));
     let phases = sound(&phases, &is_sound);
-    let outside = outside(&runs, &sums).filter(|_| !phases.is_empty());
-    Ok(Matched { experiment: experiment(&runs, &phases, &sums), phases, outside, unmatched })
+    let outside = outside(&runs, &sound(&common, &is_sound), &sums).filter(|_| !phases.is_empty());
+    let widths = widths(&runs);
+    Ok(Matched { experiment: experiment(&runs, &phases, &sums), phases, outside, widths, unmatched })
 }
 
 /// What runs have in common.
@@ -389,6 +451,7 @@ fn embedding(common: &[String], labels: &[String]) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::phases::Bin;
     use crate::phases::regions::Thresholds;
 
     fn run(n: f64, phases: &[(&str, u64)]) -> At {
@@ -447,6 +510,53 @@ mod tests {
                 "n4: 1 phase has no counterpart in all other runs: solve."
             ]
         );
+    }
+
+    /// Of the larger run 300 blocks: 220 in phases that match, 70 in one that does not, and 10 of `read` in none.
+    #[test]
+    fn whose_the_rest_is_is_told() {
+        let all =
+            |blocks: u64| Bin { totals: Totals { blocks, ..Totals::default() }, parts: Vec::new(), labels: Vec::new() };
+        let mut runs =
+            [run(1.0, &[("read", 10), ("solve", 100)]), run(2.0, &[("read", 20), ("repair", 70), ("solve", 200)])];
+        let timeline = &mut runs[1].analysis.timelines[0];
+        timeline.bins = vec![all(300)];
+        timeline.outside = BTreeMap::from([(0, Totals { blocks: 10, ..Totals::default() })]);
+        let told = |runs: &[At]| matched(runs).unwrap().outside.unwrap();
+        assert_eq!(
+            told(&runs),
+            "n2: in none of the phases that are modelled: 27 % of the basic blocks. Of the basic blocks: repair 23 %, read 3.3 %."
+        );
+        // Time is what counts where there is some: 10 ns, of which repair's phase has 4 and what read did outside of its own 6.
+        let timeline = &mut runs[1].analysis.timelines[0];
+        timeline.bins[0].totals.time = 10;
+        timeline.phases[1].totals.time = 4;
+        timeline.outside.get_mut(&0).unwrap().time = 6;
+        assert!(told(&runs).ends_with(" Of the time: read 60 %, repair 40 %."), "{}", told(&runs));
+    }
+
+    #[test]
+    fn widths_that_differ_are_told_and_change_no_sum() {
+        let of = |widths: &[u64]| {
+            let numbered = (1..).zip(widths);
+            let runs: Vec<At> = numbered
+                .map(|(n, &width)| {
+                    let mut run = run(f64::from(n), &[("a", 7), ("b", 9)]);
+                    run.analysis.width = width;
+                    run
+                })
+                .collect();
+            matched(&runs).unwrap()
+        };
+        let (alike, unlike) = (of(&[8; 6]), of(&[16, 8, 16, 16, 16, 16]));
+        assert_eq!(alike.widths, None);
+        let told = unlike.widths.unwrap();
+        let expected =
+            "Bins are not as wide in all runs: 8 basic blocks in n2; 16 basic blocks in 5 runs, such as n1. What";
+        assert!(told.starts_with(expected), "{told}");
+        let values =
+            |found: &Experiment| found.series.iter().map(|series| found.values_of(series).to_vec()).collect::<Vec<_>>();
+        assert_eq!(values(&alike.experiment), values(&unlike.experiment));
     }
 
     #[test]

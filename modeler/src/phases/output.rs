@@ -179,12 +179,9 @@ impl Analysis {
     /// `every` one is asked for.
     #[must_use]
     pub fn human(&self, every: bool) -> String {
-        let mut out = match self.width {
-            0 => "The whole run is one bin.\n".to_owned(),
-            width => {
-                let mean = if self.engine == "gem5" { " in the mean" } else { "" };
-                format!("Bins of {width} {}{mean}, counted by {}.\n", self.unit_name(), self.engine)
-            }
+        let mut out = match self.width_text() {
+            None => "The whole run is one bin.\n".to_owned(),
+            Some(width) => format!("Bins of {width}, counted by {}.\n", self.engine),
         };
         for timeline in self.timelines.iter().take(SHOWN) {
             let _ =
@@ -256,6 +253,12 @@ impl Analysis {
     fn first_width(&self, timeline: &Timeline) -> Option<u64> {
         let first = timeline.bins.first().filter(|_| timeline.first_apart)?;
         Some(first.totals.of(self.unit))
+    }
+
+    /// How wide bins are, in words; nothing where the whole run is one.
+    pub(crate) fn width_text(&self) -> Option<String> {
+        let mean = if self.engine == "gem5" { " in the mean" } else { "" };
+        (self.width > 0).then(|| format!("{} {}{mean}", self.width, self.unit_name()))
     }
 
     fn unit_name(&self) -> &'static str {

@@ -138,9 +138,17 @@ impl Analysis {
             line.axis x1=(scale.left) x2=(WIDTH - RIGHT) y1=(bottom) y2=(bottom) {}
             @for (x, passed) in ticks {
                 line.axis x1=(format!("{x:.1}")) x2=(format!("{x:.1}")) y1=(bottom) y2=(bottom + 4.0) {}
-                text x=(format!("{x:.1}")) y=(bottom + 17.0) text-anchor="middle" { (quantity(passed, "")) }
+                text x=(format!("{x:.1}")) y=(bottom + 17.0) text-anchor="middle" { (self.passed_text(passed)) }
             }
             text x=(0.5 * (scale.left + WIDTH - RIGHT)) y=(bottom + 33.0) text-anchor="middle" { (self.unit_label()) }
+        }
+    }
+
+    /// What stands at a tick of the axis.
+    fn passed_text(&self, passed: f64) -> String {
+        match self.unit {
+            poise_profile::BinUnit::Time => quantity(passed / 1e9, "s"),
+            _ => quantity(passed, ""),
         }
     }
 
@@ -174,11 +182,11 @@ impl Analysis {
         match self.unit {
             poise_profile::BinUnit::Blocks => "basic blocks executed",
             poise_profile::BinUnit::Instructions => "instructions executed",
-            poise_profile::BinUnit::Time => "ns",
+            poise_profile::BinUnit::Time => "time",
         }
     }
 
-    /// What is drawn: instruction classes where there are any, else calls, bytes and times. A first bin of another width than the
+    /// What is drawn: instruction classes where there are any, else calls, bytes and times, and blocks where bins have not the same of them. A first bin of another width than the
     /// others has no point in curves.
     fn panels(&self, timeline: &Timeline, smooth: usize) -> Vec<Panel> {
         let (before, alike) = timeline.alike();
@@ -210,7 +218,10 @@ impl Analysis {
         // Of bins that became one the number is not known; a curve with zeros in its place would be wrong.
         let is_known = alike.iter().all(|bin| bin.totals.lines.is_some());
         let lines = if is_known { vec![curve("lines", &|t| t.lines.unwrap_or(0) as f64)] } else { Vec::new() };
-        let optional: [(&str, Vec<Curve>); 3] = [
+        let is_time = self.unit == poise_profile::BinUnit::Time;
+        let blocks = if is_time { vec![curve("blocks", &|t| t.blocks as f64)] } else { Vec::new() };
+        let optional: [(&str, Vec<Curve>); 4] = [
+            ("basic blocks per bin", blocks),
             (
                 "bytes per bin by MPI",
                 vec![curve("sent", &|t| t.bytes_sent as f64), curve("received", &|t| t.bytes_received as f64)],
@@ -469,13 +480,23 @@ mod tests {
         let is_near =
             |found: Vec<f64>, expected: [f64; 4]| found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-3);
         let svg = analysis.svg(&analysis.timelines[0], 1);
-        assert_eq!(labels(&svg), ["0", "250", "500", "750", "1000", "ns"]);
+        assert_eq!(labels(&svg), ["0 s", "250 ns", "500 ns", "750 ns", "1 µs", "time"]);
         assert!(is_near(places(&svg), [0.05, 0.2, 0.45, 0.8]), "{:?}", places(&svg));
         assert!(!svg.contains("Of 4 bins"), "each bin is drawn");
         analysis.engine = "qemu".into();
         let svg = analysis.svg(&analysis.timelines[0], 1);
-        assert_eq!(labels(&svg), ["0", "100", "300", "600", "1000", "ns"]);
+        assert_eq!(labels(&svg), ["0 s", "100 ns", "300 ns", "600 ns", "1 µs", "time"]);
+        analysis.unit = poise_profile::BinUnit::Instructions;
+        let svg = analysis.svg(&analysis.timelines[0], 1);
+        assert_eq!(labels(&svg), ["0", "1", "2", "3", "4", "instructions executed"], "an instruction in each bin");
+        analysis.unit = poise_profile::BinUnit::Time;
         assert!(is_near(places(&svg), [0.125, 0.375, 0.625, 0.875]), "{:?}", places(&svg));
+        // Blocks are drawn where bins are of time, and not where each has as many.
+        analysis.timelines[0].bins.iter_mut().for_each(|bin| bin.totals.blocks = 5);
+        let svg = analysis.svg(&analysis.timelines[0], 1);
+        assert!(svg.contains(">basic blocks per bin<") && svg.contains(">blocks<"), "{svg}");
+        analysis.unit = poise_profile::BinUnit::Blocks;
+        assert!(!analysis.svg(&analysis.timelines[0], 1).contains("basic blocks per bin"));
         // Without any time there is nothing to be drawn to.
         let analysis = self::analysis(&[0, 0]);
         assert!(!analysis.svg(&analysis.timelines[0], 1).contains("NaN"));
@@ -499,7 +520,7 @@ mod tests {
         assert!(all.contains(highest) && !apart.contains(highest), "{all}");
         assert!(apart.contains("Bin 0, before main, is as wide as that is and in no curve."));
         // What the axis adds up is all.
-        assert!(apart.contains(">9005</text>"));
+        assert!(apart.contains(">9.00 µs</text>"));
         let json: serde_json::Value = serde_json::from_str(&analysis.json()).unwrap();
         assert_eq!(json["timelines"][0]["first_width"], 9000);
         assert!(analysis.human(false).contains("Bin 0 is what ran before main, 9000 ns."));

@@ -68,6 +68,11 @@ impl ReportOptions {
         self.noun == "call path"
     }
 
+    /// The command that gives the same models to programs.
+    pub(crate) fn json_command(&self) -> &'static str {
+        if self.has_callers() { "poise model --format json" } else { "poise phases --format json" }
+    }
+
     /// Heading of the section that lists all of them.
     pub(crate) fn all(&self) -> &'static str {
         if self.has_callers() { "Call tree" } else { "All phases" }

@@ -84,7 +84,7 @@ pub(crate) fn page(experiment: &Experiment, fits: &Fits, options: &ReportOptions
                     (bound(experiment))
                     (warnings(experiment, fits, &options.warnings))
                 }
-                footer { "Made by Counterpoise. The page is complete in itself. Numbers for programs: " code { "poise model --format json" } "." }
+                footer { "Made by Counterpoise. The page is complete in itself. Numbers for programs: " code { (options.json_command()) } "." }
                 @if let Some(view) = &view {
                     script #data type="application/octet-stream" data-parameters=(experiment.parameters.len()) { (PreEscaped(packed(&json(view)))) }
                     script { (PreEscaped(SCRIPT)) }
@@ -320,7 +320,12 @@ impl Ranking<'_> {
             p #metric {
                 "Metric: " strong { (self.view.metric_text(self.view.costs.metric)) } "."
                 @if !others.is_empty() {
-                    " Also modelled: " (others.join(", ")) "; a report with " code { "--metric NAME" } " ranks by one of them."
+                    " Also modelled: " (others.join(", "))
+                    @if self.view.options.has_callers() {
+                        "; a report with " code { "--metric NAME" } " ranks by one of them."
+                    } @else {
+                        "; " code { "poise phases RUNS" } " prints the models of all."
+                    }
                 }
             }
         }

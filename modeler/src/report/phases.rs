@@ -2,6 +2,7 @@
 //! all runs have in common scale.
 
 use maud::{Markup, PreEscaped, html};
+use poise_profile::BinUnit;
 
 use super::costs::Costs;
 use super::data::address;
@@ -66,13 +67,16 @@ impl Phases {
             section #phases {
                 h2 { "Phases" }
                 p {
-                    "A " dfn { "phase" } " is a stretch of a run that belongs to one function, as far as " dfn { "effort" } " tells: what is executed in "
-                    "bins of the same width, one after the other. Above is what happened in each bin, below the regions of code."
+                    "A " dfn { "phase" } " is a stretch of a run that belongs to one function, as far as "
+                    @if analysis.unit == BinUnit::Time { "bins of equal time tell, one after the other: which function took most of each. " }
+                    @else { dfn { "effort" } " tells: what is executed in bins of the same width, one after the other. " }
+                    "Above is what happened in each bin, below the regions of code."
                 }
                 figure {
                     @if let Some(first) = analysis.timelines.first() { div.scroll { (PreEscaped(analysis.svg(first, 1))) } }
                     figcaption {
                         "the run " (run) ", the largest"
+                        @if let Some(width) = analysis.width_text() { ", in bins of " (width) }
                         @if let Some(first) = analysis.timelines.first() {
                             ": rank " (first.rank) ", thread " (first.thread) " of " (self.threads)
                             @if let Some(outside) = analysis.outside(first) { ". " (outside) }
@@ -88,6 +92,7 @@ impl Phases {
                         (models(&matched.experiment, fits, &ordered(&matched.experiment, names, target), level))
                         @if let Some(outside) = &matched.outside { p.note { "Shares are parts of all phases in the table. " (outside) } }
                     }
+                    @if let Some(widths) = &matched.widths { p.note { (widths) } }
                     @if !matched.unmatched.is_empty() { ul { @for told in &matched.unmatched { li.warning { (told) } } } }
                 }
                 @if let Some(told) = &self.unmatched { p.warning { (told) } }

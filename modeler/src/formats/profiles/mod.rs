@@ -26,7 +26,7 @@ use super::error::{ErrorKind, IGNORED, Place, RUN_LEFT_OUT, ReadError};
 use super::source::{self, Content, Source};
 use super::survey::{listed, most_named};
 use super::tables::is_parameter;
-use super::{Detection, Format, ReadOptions, Reader, RunFound, Scaling, Values};
+use super::{Detection, Format, ReadOptions, Reader, RunFound, Scaling, Values, guess, not_read};
 use crate::experiment::{CallPathId, Metric, OverRanks};
 use names::{Pattern, Said};
 use profile::{Column, Fold, Profile};
@@ -309,10 +309,13 @@ pub fn statistics_of_gem5(inputs: &[PathBuf]) -> Result<Vec<AtPoint>, ReadError>
                 unknown.get_or_insert_with(|| path.to_owned());
             }
         };
-        let files = match input.is_dir() {
+        let files: Vec<PathBuf> = match input.is_dir() {
             true => GEM5.find(input, DEPTH, &mut passed_by, false),
             false => vec![input.clone()].into_iter().filter(|file| GEM5.is_mine(file).unwrap_or(false)).collect(),
         };
+        if let Some(error) = as_hdf5(input, input, DEPTH, &files) {
+            return Err(error);
+        }
         if let Some(folder) = unknown {
             return Err(unlisted(&folder));
         }
@@ -334,6 +337,35 @@ pub fn statistics_of_gem5(inputs: &[PathBuf]) -> Result<Vec<AtPoint>, ReadError>
     let constant = constants(&said);
     said.iter_mut().for_each(|said| said.parameters.retain(|(name, _)| !constant.contains(name)));
     Ok(runs.into_iter().zip(said).map(|(run, said)| (run.path, said.parameters)).collect())
+}
+
+/// What gem5 calls its statistics where it writes them as HDF5.
+const STATISTICS_AS_HDF5: &str = "stats.h5";
+
+/// The error that `path`, or what gem5 left in that folder of `all` without the statistics that `text` names, is HDF5. A run of ours may have
+/// any files beside it.
+fn as_hdf5(all: &Path, path: &Path, depth: usize, text: &[PathBuf]) -> Option<ReadError> {
+    if path.is_file() {
+        let source = Source::open(path).ok()?;
+        let (head, _) = source.head().filter(|(head, _)| guess::is_hdf5(head))?;
+        return guess::convertible(head).map(|found| not_read(source.place(), found));
+    }
+    let own = path.join(STATISTICS_AS_HDF5);
+    let is_told = text.iter().any(|file| file.parent() == Some(path)) || path.join(super::runs::RECORD).is_file();
+    if !is_told
+        && own.is_file()
+        && let Some(error) = as_hdf5(all, &own, depth, text)
+    {
+        return Some(error);
+    }
+    if depth <= 1 {
+        return None;
+    }
+    let mut folders: Vec<PathBuf> = fs::read_dir(path).ok()?.flatten().map(|entry| entry.path()).collect();
+    let is_hidden = |path: &Path| path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+    folders.retain(|path| path.is_dir() && !is_hidden(path) && !leads_back(path, all));
+    folders.sort();
+    folders.iter().find_map(|folder| as_hdf5(all, folder, depth - 1, text))
 }
 
 /// Adds the profiles of all inputs: the parameters depend on all of them.
