@@ -228,7 +228,7 @@ impl Run {
         let started = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
         // What is simulated does not depend on the machine.
         let machine = (self.captured && self.clock != Clock::Simulated).then(State::now);
-        let ended = self.supervise(folder)?;
+        let ended = self.supervise(folder, place)?;
         let collected = match self.measured {
             Measured::Emulated => emulated::collect(folder, &self.point),
             _ => Ok(()),
@@ -248,7 +248,8 @@ impl Run {
             }
             (outcome, _) => outcome,
         };
-        let outcome = tell(outcome);
+        // What processes say names the folder as it was called while they ran.
+        let outcome = tell(outcome.moved(folder, place));
         if matches!(outcome, Outcome::Failed { .. }) {
             // What ended the run may be ending this process, too: who is asked how it ended takes a while.
             interrupt::check()?;
@@ -368,8 +369,8 @@ impl Run {
         self.files.iter().try_for_each(|(name, text)| fs::write(folder.join(name), in_folder(text, place)))
     }
 
-    /// Starts the program in a measuring environment and waits for its end.
-    fn supervise(&self, folder: &Path) -> Result<Ended> {
+    /// Starts the program in a measuring environment and waits for its end. Its folder is going to be `place`.
+    fn supervise(&self, folder: &Path, place: &Path) -> Result<Ended> {
         let mut words = self.command_in(folder);
         if self.measured == Measured::Emulated {
             words = emulated::command(&words, folder, self.phases)?;
@@ -379,6 +380,7 @@ impl Run {
         command.envs(self.environment.iter().map(|(name, value)| (name, in_folder(value, folder))));
         if matches!(self.measured, Measured::Preloaded | Measured::Linked) {
             command.envs(measuring_environment(&folder.join(PROFILE), &self.point, self.clock, self.measured)?);
+            command.env("POISE_GATHERED", place.join(partial::PARTIAL));
             if self.waiting {
                 command.env("POISE_WAITING", "1");
             }

@@ -24,6 +24,8 @@ static WRITER: OnceLock<Writer> = OnceLock::new();
 
 struct Writer {
     path: PathBuf,
+    /// Where who started the program puts the checkpoints of all ranks when it has ended.
+    gathered: Option<PathBuf>,
     rank: u32,
     interval: Duration,
     start: Instant,
@@ -56,6 +58,7 @@ pub fn start(wish: &str, path: &Path) -> Result<(), String> {
     }
     WRITER.get_or_init(|| Writer {
         path: file.into(),
+        gathered: std::env::var_os("POISE_GATHERED").filter(|path| !path.is_empty()).map(PathBuf::from),
         rank: rank.unwrap_or(0),
         interval,
         start: Instant::now(),
@@ -174,9 +177,9 @@ pub fn stop() -> bool {
     }
 }
 
-/// The process is about to end without a profile: writes what there is once more. The checkpoints' names, with `*` for the rank;
-/// `None` where there are none.
-pub fn last() -> Option<PathBuf> {
+/// The process is about to end without a profile: writes what there is once more. Says where it and the checkpoints of the other ranks
+/// are, `None` where there are none.
+pub fn last() -> Option<String> {
     let writer = WRITER.get().filter(|writer| writer.has_begun.load(Ordering::Relaxed))?;
     // A checkpoint that is being written now will do, too.
     if let Ok(goes_on) = writer.goes_on.try_lock()
@@ -186,11 +189,15 @@ pub fn last() -> Option<PathBuf> {
     {
         say(&line);
     }
-    let is_there = writer.has_written.load(Ordering::Relaxed);
-    is_there.then(|| match RANKS.iter().any(|name| std::env::var_os(name).is_some()) {
-        true => writer.path.with_extension("*"),
-        false => writer.path.clone(),
-    })
+    if !writer.has_written.load(Ordering::Relaxed) {
+        return None;
+    }
+    if let Some(gathered) = &writer.gathered {
+        return Some(format!("what its ranks had will be in {}", gathered.display()));
+    }
+    let is_ranks = RANKS.iter().any(|name| std::env::var_os(name).is_some());
+    let path = if is_ranks { writer.path.with_extension("*") } else { writer.path.clone() };
+    Some(format!("what its ranks had is in {}", path.display()))
 }
 
 /// The profile is where it belongs: the last checkpoint goes.

@@ -72,10 +72,7 @@ const SAID: [&str; 2] = ["failed", "waiting"];
 pub fn fail(what: &str) {
     let Some(settings) = SETTINGS.get().filter(|_| is_active()) else { return };
     TAKEN.store(true, Ordering::Relaxed);
-    let saved = match checkpoint::last() {
-        Some(path) => format!("what its ranks had is in {}", path.display()),
-        None => "POISE_CHECKPOINT would have saved what there was".into(),
-    };
+    let saved = checkpoint::last().unwrap_or_else(|| "POISE_CHECKPOINT would have saved what there was".into());
     let line = format!("{what}; this run has no profile; {saved}.");
     say_once(settings, SAID[0], &line);
 }
