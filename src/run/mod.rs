@@ -161,18 +161,16 @@ fn preloaded() -> Result<OsString> {
 pub fn exec_preloaded(command: &[OsString]) -> Result<Infallible> {
     let mut process = Command::new(&command[0]);
     process.args(&command[1..]).env("LD_PRELOAD", preloaded()?);
-    if let Some(profile) = std::env::var_os("POISE_PROFILE").filter(|path| !path.is_empty())
+    // Rank 0 says so for all. Where it runs another program than they, it misses them in MPI_Finalize and says that.
+    if std::env::var_os("POISE_PROFILE").is_some_and(|path| !path.is_empty())
+        && processes::own_rank().unwrap_or(0) == 0
         && install::find_program(&command[0].to_string_lossy()).is_some_and(|program| elf::is_out_of_reach(&program))
     {
-        let line = format!(
+        output::say(format!(
             "{} is linked statically, so that nothing can be preloaded into it; this run has no profile. Link it dynamically or with \
              poise cc, or count it by poise run --engine qemu.",
             command[0].to_string_lossy()
-        );
-        // One rank says so for all.
-        if poise_profile::is_first_to_say(Path::new(&profile), "failed", &line) {
-            output::say(&line);
-        }
+        ));
     }
     let failure = process.exec();
     Err(Error::Usage(format!("Cannot start {}: {failure}.", command[0].to_string_lossy())))
