@@ -441,7 +441,10 @@ fn a_killed_run_leaves_the_checkpoints_of_its_ranks() {
     let aborted = world.poise(run(&["-o", "aborted.run"], &["./killed", "abort"]));
     assert_ne!(aborted.status, Some(0));
     let file = world.path("aborted.run").canonicalize().unwrap().join("partial.poise");
-    let line = format!("poise: the program called MPI_Abort with 3; this run has no profile; what its ranks had will be in {}.", file.display());
+    let line = format!(
+        "poise: the program called MPI_Abort with 3; this run has no profile; what its ranks had will be in {}.",
+        file.display()
+    );
     assert_eq!(aborted.stderr.lines().filter(|said| *said == line).count(), 1, "{}", aborted.stderr);
     assert_eq!(Profile::read(file).unwrap().ranks, 3);
 

@@ -58,9 +58,12 @@ impl Function {
         let extension = self.name.replacen("PMPI_", "PMPIX_", 1);
         let names = [self.name, extension.as_str()];
         let first = |look: &dyn Fn(&str) -> Ptr| names.iter().map(|name| look(name)).find(|found| !found.is_null());
-        // Where the loader itself would have found it, without this library in front; the caller's own libraries come after those of all.
-        let found = first(&|name| symbol_in(libc::RTLD_NEXT, name));
-        let found = found.or_else(|| first(&callers::symbol)).or_else(|| first(&symbol_of_its_own_scope));
+        // Where the loader itself would have found it, without this library in front: what all see comes before what the caller alone does.
+        // Of several libraries that was once none, but Open MPI makes its own one of those that all see.
+        let of_all = |name: &str| symbol_in(libc::RTLD_NEXT, name);
+        let [one, other]: [&dyn Fn(&str) -> Ptr; 2] =
+            if callers::have_several() { [&callers::symbol, &of_all] } else { [&of_all, &callers::symbol] };
+        let found = first(one).or_else(|| first(other)).or_else(|| first(&symbol_of_its_own_scope));
         let Some(address) = found else {
             let name = self.name.trim_end_matches('\0');
             say(&format!("{name} is called, but no MPI library is loaded that defines it; link the program with one."));

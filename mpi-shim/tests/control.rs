@@ -84,7 +84,10 @@ fn bins_have_no_record_either() {
     let profile = folder.path().join("run.poise");
     let program = Mpi::OpenMpi.compile("pcontrol", folder.path());
     let mut command = Mpi::OpenMpi.launcher(RANKS);
-    command.arg("env").arg(format!("LD_PRELOAD={}", common::preload())).args(["POISE_STACK=off", "POISE_PHASES=blocks"]);
+    command
+        .arg("env")
+        .arg(format!("LD_PRELOAD={}", common::preload()))
+        .args(["POISE_STACK=off", "POISE_PHASES=blocks"]);
     command.arg(format!("POISE_PROFILE={}", profile.display())).arg(program).arg("off");
     let output = command.output().expect("timeout, from coreutils");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

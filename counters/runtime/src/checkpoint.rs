@@ -139,6 +139,16 @@ impl Writer {
 }
 
 impl Writer {
+    /// Says where the ranks' checkpoints are.
+    fn whereabouts(&self) -> String {
+        if let Some(gathered) = &self.gathered {
+            return format!("what its ranks had will be in {}", gathered.display());
+        }
+        let is_rank = RANKS.iter().any(|name| std::env::var_os(name).is_some());
+        let path = if is_rank { self.path.with_extension("*") } else { self.path.clone() };
+        format!("what its ranks had is in {}", path.display())
+    }
+
     /// Gives what an earlier process left, as a job that was killed and started again, another name. What is younger than this
     /// process is of one that lives and stays, as does all that cannot be moved.
     fn move_aside(&self) {
@@ -189,15 +199,17 @@ pub fn last() -> Option<String> {
     {
         say(&line);
     }
-    if !writer.has_written.load(Ordering::Relaxed) {
-        return None;
-    }
-    if let Some(gathered) = &writer.gathered {
-        return Some(format!("what its ranks had will be in {}", gathered.display()));
-    }
-    let is_ranks = RANKS.iter().any(|name| std::env::var_os(name).is_some());
-    let path = if is_ranks { writer.path.with_extension("*") } else { writer.path.clone() };
-    Some(format!("what its ranks had is in {}", path.display()))
+    writer.has_written.load(Ordering::Relaxed).then(|| writer.whereabouts())
+}
+
+/// Whether there is a checkpoint of this process.
+pub fn has_written() -> bool {
+    WRITER.get().is_some_and(|writer| writer.has_written.load(Ordering::Relaxed))
+}
+
+/// Says where the ranks' checkpoints are, if there are any.
+pub fn whereabouts() -> Option<String> {
+    WRITER.get().map(Writer::whereabouts)
 }
 
 /// The profile is where it belongs: the last checkpoint goes.

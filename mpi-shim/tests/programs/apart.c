@@ -2,6 +2,7 @@
  * Arguments: "together" or "successive", and the libraries. What each says is a line. */
 #include <dlfcn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static int call(void *library, const char *name)
@@ -16,18 +17,30 @@ static void compute_and_end(int number, void *library)
     printf("%d ends: %d\n", number, call(library, "use_end"));
 }
 
+static void *opened(const char *name)
+{
+    void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+        fprintf(stderr, "%s\n", dlerror());
+        exit(1);
+    }
+    return library;
+}
+
 int main(int argc, char **argv)
 {
     void *libraries[4] = {0};
-    int successive = strcmp(argv[1], "successive") == 0;
-    for (int i = 2; i < argc; i++) {
-        if (!(libraries[i - 2] = dlopen(argv[i], RTLD_NOW | RTLD_LOCAL))) {
-            fprintf(stderr, "%s\n", dlerror());
-            return 1;
-        }
-        printf("%d begins: %d\n", i - 1, call(libraries[i - 2], "use_begin"));
-        if (successive) compute_and_end(i - 1, libraries[i - 2]);
+    if (strcmp(argv[1], "together") == 0) {
+        /* Bound before any of them begins: Open MPI then shows its functions to all that are opened later. */
+        for (int i = 2; i < argc; i++) libraries[i - 2] = opened(argv[i]);
+        for (int i = 0; libraries[i]; i++) printf("%d begins: %d\n", i + 1, call(libraries[i], "use_begin"));
+        for (int i = 0; libraries[i]; i++) compute_and_end(i + 1, libraries[i]);
+        return 0;
     }
-    for (int i = 0; !successive && libraries[i]; i++) compute_and_end(i + 1, libraries[i]);
+    for (int i = 2; i < argc; i++) {
+        void *library = opened(argv[i]);
+        printf("%d begins: %d\n", i - 1, call(library, "use_begin"));
+        compute_and_end(i - 1, library);
+    }
     return 0;
 }
