@@ -71,6 +71,8 @@ const SAID: [&str; 2] = ["failed", "waiting"];
 /// Says in one line, for all processes of the run, that `what` happened, so that there is no profile; and what there is instead.
 pub fn fail(what: &str) {
     let Some(settings) = SETTINGS.get().filter(|_| is_active()) else { return };
+    // Nobody else writes one, either, which would be of this process alone.
+    CLAIMED.store(true, Ordering::Relaxed);
     TAKEN.store(true, Ordering::Relaxed);
     say_once(settings, SAID[0], &failure(what, checkpoint::last()));
 }
