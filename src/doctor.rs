@@ -27,7 +27,7 @@ struct Variable {
     meaning: &'static str,
 }
 
-const VARIABLES: [Variable; 24] = [
+const VARIABLES: [Variable; 25] = [
     Variable {
         name: "POISE_PROFILE",
         default: "unset",
@@ -42,6 +42,11 @@ const VARIABLES: [Variable; 24] = [
         name: "POISE_CHECKPOINT",
         default: "unset",
         meaning: "seconds between checkpoints, which a crash or kill leaves beside where the profile would be",
+    },
+    Variable {
+        name: "POISE_GATHERED",
+        default: "unset",
+        meaning: "set by poise run to the file into which it merges the checkpoints of a run that fails, for what ranks say of them",
     },
     Variable {
         name: "POISE_PARAMETERS",

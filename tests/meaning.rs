@@ -397,7 +397,8 @@ fn an_undecided_growth_names_its_rival_and_what_would_decide() {
     assert!([128.0, 256.0, 512.0].contains(&at), "{reason}");
     let off = fitted(&|p| p.powf(4.0 / 3.0), at) / fitted(&|p| p * p.log2(), at) - 1.0;
     // Coefficients are not those of the middle, since noise adds more than it takes away.
-    let (told, noise) = (number(reason, "differ by ") / 100.0, number(reason, "(the noise of a measurement being ") / 100.0);
+    let (told, noise) =
+        (number(reason, "differ by ") / 100.0, number(reason, "(the noise of a measurement being ") / 100.0);
     assert!((told - off).abs() < 0.05, "{reason}, and {off}");
     let runs = (3.0 * noise / told.ln_1p()).powi(2).ceil();
     assert!(reason.contains(&format!(": {runs} runs there would tell them apart")), "{reason}, and {runs}");

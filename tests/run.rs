@@ -413,6 +413,19 @@ fn what_cannot_be_started_or_written_is_said_in_one_line() {
     assert_eq!(world.names("."), Vec::<String>::new(), "nothing half-written is left");
 }
 
+/// Two programs of one run would both write the profile: the folder that is named is the one that there is.
+#[test]
+fn what_is_said_of_a_run_names_its_folder_as_it_is_afterwards() {
+    let world = World::new();
+    world.write("one.c", "static volatile int sum; int main(void) { for (int i = 0; i < 9; i++) sum = i; return 0; }");
+    world.poise(["cc", "-O1", "one.c", "-o", "one"]).status(0);
+    let twice = world.poise(["run", "-o", "twice", "--", "sh", "-c", "./one && ./one"]).status(0);
+    let told: Vec<_> = twice.stderr.lines().filter(|line| line.contains("would each write the profile")).collect();
+    let profile = world.path("twice").canonicalize().unwrap().join("profile.poise");
+    assert!(matches!(told[..], [line] if line.contains(&profile.display().to_string())), "{}", twice.stderr);
+    assert!(profile.is_file() && !told[0].contains(".once"), "{told:?}");
+}
+
 /// A rank that is killed takes the run with it, and the checkpoints of all ranks become one partial profile.
 #[test]
 fn a_killed_run_leaves_the_checkpoints_of_its_ranks() {
@@ -431,6 +444,7 @@ fn a_killed_run_leaves_the_checkpoints_of_its_ranks() {
                 again = is_there && file.st_ino != first;
                 MPI_Allreduce(MPI_IN_PLACE, &again, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
             }
+            if (argc > 1 && rank == 1 && *argv[1] == 'a') MPI_Abort(MPI_COMM_WORLD, 3);
             if (argc > 1 && rank == 1) kill(getpid(), SIGKILL);
             MPI_Finalize(); return 0; }";
     world.write("killed.c", text);
@@ -446,6 +460,17 @@ fn a_killed_run_leaves_the_checkpoints_of_its_ranks() {
     assert!(partial.metadata.contains_key("partial"));
     let (visits, smallest, _) = over_ranks(&partial, &["main", "work"], Metric::Visits);
     assert!(visits >= 3 && smallest >= 1);
+
+    // Where ranks can speak, what they say is where that is when the run is over.
+    let aborted = world.poise(run(&["-o", "aborted.run"], &["./killed", "abort"]));
+    assert_ne!(aborted.status, Some(0));
+    let file = world.path("aborted.run").canonicalize().unwrap().join("partial.poise");
+    let line = format!(
+        "poise: the program called MPI_Abort with 3; this run has no profile; what its ranks had will be in {}.",
+        file.display()
+    );
+    assert_eq!(aborted.stderr.lines().filter(|said| *said == line).count(), 1, "{}", aborted.stderr);
+    assert_eq!(Profile::read(file).unwrap().ranks, 3);
 
     world.poise(run(&["-o", "well"], &["./killed"])).status(0);
     assert!(!world.names("well").iter().any(|name| name.contains("checkpoint") || name.contains("partial")));

@@ -77,9 +77,29 @@ fn a_static_program_that_cannot_be_measured_is_told() {
         run.stderr
     );
     assert!(!world.path("run.poise").exists());
-    // Said once for all ranks.
-    assert_eq!(world.poise(["preload", "./plain"]).status(7).stderr, "");
+    // In each run anew, by one rank for all.
+    assert_eq!(world.poise(["preload", "./plain"]).status(7).stderr, run.stderr);
+    for (rank, said) in [("0", run.stderr.as_str()), ("1", "")] {
+        world.set("PMI_RANK", rank);
+        assert_eq!(world.poise(["preload", "./plain"]).status(7).stderr, said, "rank {rank}");
+    }
+    world.set("PMI_RANK", "0");
     assert_eq!(world.poise(["preload", "./counted"]).status(7).stderr, "");
+    assert!(world.path("run.poise").exists());
+}
+
+/// The dynamic linker itself names none, but obeys what is to be preloaded when it starts a program.
+#[test]
+fn a_program_that_the_dynamic_linker_is_asked_to_start_is_measured() {
+    let mut world = World::new();
+    world.write("main.c", "static volatile int sum; int main(void) { for (int i = 0; i < 9; i++) sum = i; return 7; }");
+    world.poise(["cc", "-O1", "main.c", "-o", "counted"]).status(0);
+    let headers = world.command("readelf", ["-l", "counted"]).output().unwrap();
+    let headers = String::from_utf8(headers.stdout).unwrap();
+    let linker = headers.split_once("program interpreter: ").and_then(|(_, rest)| rest.split_once(']')).unwrap().0;
+    world.set("POISE_PROFILE", "run.poise");
+    let run = world.poise(["preload", linker, "./counted"]).status(7);
+    assert_eq!(run.stderr, "");
     assert!(world.path("run.poise").exists());
 }
 

@@ -2,11 +2,21 @@
 //! only here, the library communicates, just before MPI_Finalize: the ranks meet on MPI_COMM_WORLD, then talk on a
 //! communicator of the library's own.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use poise_profile::Profile;
 
 use crate::library::{self, Family, Handle, Int, SUCCESS, family};
 use crate::runtime::{self, say};
 use crate::{coroutines, launch, meeting, waiting};
+
+/// Whether the program has ended MPI.
+static OVER: AtomicBool = AtomicBool::new(false);
+
+/// Whether the program has ended MPI, and what there is of a profile is out of this library's hands.
+pub fn is_over() -> bool {
+    OVER.load(Ordering::Relaxed)
+}
 
 /// Any tag: nobody else uses the communicator.
 const TAG: Int = 1;
@@ -23,6 +33,7 @@ pub fn write_profile() {
     if initialised == 0 || finalised != 0 {
         return; // MPI_Finalize will say so.
     }
+    OVER.store(true, Ordering::Relaxed);
     let (rank, size) = place(family.world);
     if family.has_coroutines {
         let profile = runtime::take_coroutine(rank).and_then(|bytes| own(&bytes, rank));

@@ -4,7 +4,9 @@
 //!
 //! One binary serves Open MPI, MPICH and SMPI: `library.rs` tells them apart when the program runs.
 
+mod callers;
 mod calls;
+mod control;
 mod coroutines;
 mod finalize;
 mod groups;

@@ -7,6 +7,7 @@ use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
+use crate::callers;
 use crate::coroutines::Others;
 use crate::runtime::{fail, say};
 
@@ -48,20 +49,26 @@ impl Function {
     pub fn address(&self) -> Ptr {
         // Relaxed: what the address leads to was there before this library could look for it.
         let address = self.address.load(Ordering::Relaxed);
-        if address.is_null() { self.find() } else { address }
+        if address.is_null() || callers::have_several() { self.find() } else { address }
     }
 
     #[cold]
     fn find(&self) -> Ptr {
         // What the standard has by now older libraries have as extensions.
-        let extension = || self.name.replacen("PMPI_", "PMPIX_", 1);
-        let address = Some(symbol(libc::RTLD_NEXT, self.name)).filter(|address| !address.is_null());
-        let address = address.unwrap_or_else(|| symbol(libc::RTLD_NEXT, &extension()));
-        if address.is_null() {
+        let extension = self.name.replacen("PMPI_", "PMPIX_", 1);
+        let names = [self.name, extension.as_str()];
+        let first = |look: &dyn Fn(&str) -> Ptr| names.iter().map(|name| look(name)).find(|found| !found.is_null());
+        // Where the loader itself would have found it, without this library in front: what all see comes before what the caller alone does.
+        // Of several libraries that was once none, but Open MPI makes its own one of those that all see.
+        let of_all = |name: &str| symbol_in(libc::RTLD_NEXT, name);
+        let [one, other]: [&dyn Fn(&str) -> Ptr; 2] =
+            if callers::have_several() { [&callers::symbol, &of_all] } else { [&of_all, &callers::symbol] };
+        let found = first(one).or_else(|| first(other)).or_else(|| first(&symbol_of_its_own_scope));
+        let Some(address) = found else {
             let name = self.name.trim_end_matches('\0');
             say(&format!("{name} is called, but no MPI library is loaded that defines it; link the program with one."));
             std::process::abort();
-        }
+        };
         self.address.store(address, Ordering::Relaxed);
         address
     }
@@ -70,26 +77,45 @@ impl Function {
 /// Looks `name` up in `scope`, then in MPI libraries that were loaded into a scope of their own, as Python's
 /// extension modules load them.
 fn symbol(scope: *mut c_void, name: &str) -> Ptr {
-    let name = name.as_ptr().cast::<c_char>();
-    // SAFETY: callers pass NUL-terminated names; dlsym takes any scope it defines.
-    let found = unsafe { libc::dlsym(scope, name) };
-    if !found.is_null() {
-        return found;
-    }
+    let found = symbol_in(scope, name);
+    if found.is_null() { symbol_of_its_own_scope(name) } else { found }
+}
+
+/// Looks `name`, which ends with a NUL, up in `scope` alone.
+pub fn symbol_in(scope: *mut c_void, name: &str) -> Ptr {
+    assert!(name.ends_with('\0'));
+    // SAFETY: the name ends with a NUL; dlsym takes any scope it defines, and callers pass those or libraries that are loaded.
+    unsafe { libc::dlsym(scope, name.as_ptr().cast::<c_char>()) }
+}
+
+/// Looks `name` up in the MPI libraries that are loaded, whoever may see them.
+fn symbol_of_its_own_scope(name: &str) -> Ptr {
+    let found = loaded().map(|library| symbol_in(library, name)).find(|found| !found.is_null());
+    found.unwrap_or(ptr::null_mut())
+}
+
+/// The MPI libraries that are loaded; one that has two of the names is there twice.
+fn loaded() -> impl Iterator<Item = *mut c_void> {
     const LIBRARIES: [&CStr; 3] = [c"libmpi.so.40", c"libmpich.so.12", c"libmpi.so.12"];
-    for library in LIBRARIES {
-        // SAFETY: RTLD_NOLOAD loads nothing; it returns a library that is loaded already or NULL.
-        let handle = unsafe { libc::dlopen(library.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
-        if handle.is_null() {
-            continue;
-        }
-        // SAFETY: the handle is a loaded library, and the name ends with a NUL.
-        let found = unsafe { libc::dlsym(handle, name) };
-        if !found.is_null() {
-            return found;
-        }
-    }
-    ptr::null_mut()
+    // SAFETY: RTLD_NOLOAD loads nothing; it returns a library that is loaded already or NULL.
+    let handle = |library: &CStr| unsafe { libc::dlopen(library.as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
+    LIBRARIES.into_iter().map(handle).filter(|handle| !handle.is_null())
+}
+
+/// Whether two MPI libraries are loaded, each into a scope that not everybody sees.
+pub fn are_apart() -> bool {
+    let mut libraries: Vec<_> = loaded().collect();
+    libraries.sort_unstable();
+    libraries.dedup();
+    libraries.len() > 1 && symbol_in(libc::RTLD_NEXT, "PMPI_Init\0").is_null()
+}
+
+/// Says that there is no telling which of two MPI libraries is the program's.
+pub fn fail_for_two() {
+    fail(
+        "two MPI libraries are in this process, Open MPI and MPICH, of which only one can be the program's \
+         (see ldd, and what the libraries that it is linked with were built with), so that its MPI calls are not measured",
+    );
 }
 
 /// What differs between the families of MPI libraries.
@@ -149,10 +175,7 @@ fn recognise() -> Option<Family> {
     if !symbol(libc::RTLD_DEFAULT, "ompi_mpi_comm_world\0").is_null()
         && !symbol(libc::RTLD_DEFAULT, "MPII_Comm_get_attr\0").is_null()
     {
-        fail(
-            "two MPI libraries are in this process, Open MPI and MPICH, of which only one can be the program's \
-             (see ldd, and what the libraries that it is linked with were built with), so that its MPI calls are not measured",
-        );
+        fail_for_two();
         return None;
     }
     // The executable has its own copies of data symbols, so they are looked up from there on.

@@ -28,6 +28,12 @@ impl Region {
         assert!(name.as_bytes()[name.len() - 1] == 0);
         Self { name: name.as_ptr().cast(), file: std::ptr::null(), line: 0, kind: POISE_MPI, flags: 0 }
     }
+
+    /// What takes the place of operations of which the program wants no record.
+    pub const fn unrecorded() -> Self {
+        const POISE_UNRECORDED: u16 = 4;
+        Self { kind: POISE_UNRECORDED, ..Self::mpi("MPI\0") }
+    }
 }
 
 unsafe extern "C" {

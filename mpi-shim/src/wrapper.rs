@@ -4,7 +4,9 @@
 
 use std::cell::Cell;
 
+use crate::callers;
 use crate::calls::Meaning;
+use crate::control;
 use crate::coroutines::Others;
 use crate::groups;
 use crate::library::{Function, Handle, Int, Ints, Ptr, SUCCESS, Wide, Wides, family};
@@ -26,10 +28,10 @@ struct Inside(Meaning);
 
 impl Inside {
     /// `None` where the call is to be passed on and nothing else: this process does not measure, the call comes from
-    /// within MPI, or the MPI library is of no known family.
+    /// within MPI, or the MPI library is of no known family or one of several.
     #[inline(always)]
     fn enter(meaning: Meaning) -> Option<Self> {
-        if !active() || INSIDE.get() || family().is_none() {
+        if !active() || INSIDE.get() || callers::have_several() || family().is_none() {
             return None;
         }
         INSIDE.set(true);
@@ -127,6 +129,9 @@ macro_rules! wrappers {
             #[allow(unused_mut, reason = "only some rules redirect an argument")]
             unsafe extern "C-unwind" fn wrapper($(mut $argument: $kind),*) -> Int {
                 type Signature = unsafe extern "C-unwind" fn($($kind),*) -> Int;
+                if const { callers::begins(stringify!($name)) } {
+                    callers::look();
+                }
                 // SAFETY: the MPI standard gives the function of this name this signature; a handle, whether int or
                 // pointer, is passed in one register or stack slot, which a word leaves as it is.
                 let call: Signature = unsafe { std::mem::transmute(FUNCTION.address()) };
@@ -142,7 +147,7 @@ macro_rules! wrappers {
                 let mut scratch = Default::default();
                 // SAFETY: the rule is made of this call's arguments, just before the call.
                 unsafe { rule.first() };
-                let mut visit = Visit::enter(&REGION, IS_TEST);
+                let mut visit = Visit::enter(control::region(&REGION), IS_TEST);
                 // SAFETY: as above.
                 unsafe { rule.before(&mut scratch) };
                 let mut request = None;

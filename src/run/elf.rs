@@ -19,24 +19,35 @@ pub fn is_instrumented(program: &Path) -> bool {
     fs::read(program).is_ok_and(|bytes| holds(&bytes, CALLED) || has_runtime(&bytes) && is_static())
 }
 
-/// Whether an ELF file of 64 bits names no dynamic linker; `None` for other files, such as scripts. Places are those of the System V ABI's
-/// `Elf64_Ehdr` and `Elf64_Phdr`.
+/// Whether an ELF file of 64 bits names no dynamic linker and is none itself, which has the name of a library; `None` for other files,
+/// such as scripts. Places are those of the System V ABI's `Elf64_Ehdr`, `Elf64_Phdr` and `Elf64_Dyn`.
 fn is_static(file: &File) -> Option<bool> {
+    const DYNAMIC: u32 = 2;
     const INTERPRETER: u32 = 3;
-    /// Bytes of the two.
+    const NAME_OF_A_LIBRARY: u64 = 14;
+    /// Bytes of the three.
     const HEADER: usize = 64;
     const PART: usize = 56;
+    const ENTRY: usize = 16;
+    /// More than any dynamic section has.
+    const MOST: u64 = 1 << 20;
     let mut header = [0; HEADER];
     file.read_exact_at(&mut header, 0).ok()?;
     let short = |at: usize| usize::from(u16::from_le_bytes([header[at], header[at + 1]]));
+    let long = |bytes: &[u8], at: usize| Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
     if !header.starts_with(b"\x7fELF\x02\x01") || short(54) != PART {
         return None;
     }
-    let first = u64::from_le_bytes(header[32..40].try_into().ok()?);
     let mut parts = vec![0; PART * short(56)];
-    file.read_exact_at(&mut parts, first).ok()?;
-    let is_interpreter = |part: &[u8]| part.starts_with(&INTERPRETER.to_le_bytes());
-    Some(!parts.chunks_exact(PART).any(is_interpreter))
+    file.read_exact_at(&mut parts, long(&header, 32)?).ok()?;
+    let part = |kind: u32| parts.chunks_exact(PART).find(|part| part.starts_with(&kind.to_le_bytes()));
+    if part(INTERPRETER).is_some() {
+        return Some(false);
+    }
+    let Some(dynamic) = part(DYNAMIC) else { return Some(true) };
+    let mut entries = vec![0; usize::try_from(long(dynamic, 32)?.min(MOST)).ok()?];
+    file.read_exact_at(&mut entries, long(dynamic, 8)?).ok()?;
+    Some(!entries.chunks_exact(ENTRY).any(|entry| long(entry, 0) == Some(NAME_OF_A_LIBRARY)))
 }
 
 /// Whether the runtime is in the program, which then reads this variable.

@@ -29,6 +29,19 @@ pub enum Outcome {
     },
 }
 
+impl Outcome {
+    /// The same where what was said of `folder` is of `place`, which the folder becomes.
+    pub fn moved(self, folder: &Path, place: &Path) -> Self {
+        let [folder, place] = [folder, place].map(|path| path.display().to_string());
+        match self {
+            Self::Complete => Self::Complete,
+            Self::Failed { cause, reason, status } => {
+                Self::Failed { cause, reason: reason.replace(&folder, &place), status }
+            }
+        }
+    }
+}
+
 /// Why a run failed. Names are a stable interface: `cause` in `run.json`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {

@@ -161,18 +161,16 @@ fn preloaded() -> Result<OsString> {
 pub fn exec_preloaded(command: &[OsString]) -> Result<Infallible> {
     let mut process = Command::new(&command[0]);
     process.args(&command[1..]).env("LD_PRELOAD", preloaded()?);
-    if let Some(profile) = std::env::var_os("POISE_PROFILE").filter(|path| !path.is_empty())
+    // Rank 0 says so for all. Where it runs another program than they, it misses them in MPI_Finalize and says that.
+    if std::env::var_os("POISE_PROFILE").is_some_and(|path| !path.is_empty())
+        && processes::own_rank().unwrap_or(0) == 0
         && install::find_program(&command[0].to_string_lossy()).is_some_and(|program| elf::is_out_of_reach(&program))
     {
-        let line = format!(
+        output::say(format!(
             "{} is linked statically, so that nothing can be preloaded into it; this run has no profile. Link it dynamically or with \
              poise cc, or count it by poise run --engine qemu.",
             command[0].to_string_lossy()
-        );
-        // One rank says so for all.
-        if poise_profile::is_first_to_say(Path::new(&profile), "failed", &line) {
-            output::say(&line);
-        }
+        ));
     }
     let failure = process.exec();
     Err(Error::Usage(format!("Cannot start {}: {failure}.", command[0].to_string_lossy())))
@@ -233,7 +231,7 @@ impl Run {
         let started = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs());
         // What is simulated does not depend on the machine.
         let machine = (self.captured && self.clock != Clock::Simulated).then(State::now);
-        let ended = self.supervise(folder)?;
+        let ended = self.supervise(folder, place)?;
         let collected = match self.measured {
             Measured::Emulated => emulated::collect(folder, &self.point),
             _ => Ok(()),
@@ -253,7 +251,8 @@ impl Run {
             }
             (outcome, _) => outcome,
         };
-        let outcome = tell(outcome);
+        // What processes say names the folder as it was called while they ran.
+        let outcome = tell(outcome.moved(folder, place));
         if matches!(outcome, Outcome::Failed { .. }) {
             // What ended the run may be ending this process, too: who is asked how it ended takes a while.
             interrupt::check()?;
@@ -373,8 +372,8 @@ impl Run {
         self.files.iter().try_for_each(|(name, text)| fs::write(folder.join(name), in_folder(text, place)))
     }
 
-    /// Starts the program in a measuring environment and waits for its end.
-    fn supervise(&self, folder: &Path) -> Result<Ended> {
+    /// Starts the program in a measuring environment and waits for its end. Its folder is going to be `place`.
+    fn supervise(&self, folder: &Path, place: &Path) -> Result<Ended> {
         let mut words = self.command_in(folder);
         if self.measured == Measured::Emulated {
             words = emulated::command(&words, folder, self.phases)?;
@@ -384,6 +383,7 @@ impl Run {
         command.envs(self.environment.iter().map(|(name, value)| (name, in_folder(value, folder))));
         if matches!(self.measured, Measured::Preloaded | Measured::Linked) {
             command.envs(measuring_environment(&folder.join(PROFILE), &self.point, self.clock, self.measured)?);
+            command.env("POISE_GATHERED", place.join(partial::PARTIAL));
             if self.waiting {
                 command.env("POISE_WAITING", "1");
             }

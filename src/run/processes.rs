@@ -24,6 +24,12 @@ const IDLE_TICKS: u64 = 5;
 const RANKS: [(&str, &str); 3] =
     [("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"), ("PMI_RANK", "PMI_SIZE"), ("PMIX_RANK", "SLURM_STEP_NUM_TASKS")];
 
+/// The rank that a launcher has told this process, if one has. Slurm's number counts where there is no other.
+pub fn own_rank() -> Option<u32> {
+    let mut names = RANKS.iter().map(|(rank, _)| *rank).chain(["SLURM_PROCID"]);
+    names.find_map(|name| std::env::var(name).ok()?.parse().ok())
+}
+
 /// A process of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Process {

@@ -82,7 +82,7 @@ impl ProfileError {
 /// another has; true for the first, and where no file can be made, since each must then speak for itself.
 #[must_use]
 pub fn is_first_to_say(path: &Path, kind: &str, line: &str) -> bool {
-    match OpenOptions::new().write(true).create_new(true).open(beside(path, kind)) {
+    match OpenOptions::new().write(true).create_new(true).open(said_beside(path, kind)) {
         Ok(mut file) => {
             let _ = writeln!(file, "{line}");
             true
@@ -93,10 +93,12 @@ pub fn is_first_to_say(path: &Path, kind: &str, line: &str) -> bool {
 
 /// Removes what [`is_first_to_say`] left in an earlier run.
 pub fn forget_what_was_said(path: &Path, kind: &str) {
-    let _ = fs::remove_file(beside(path, kind));
+    let _ = fs::remove_file(said_beside(path, kind));
 }
 
-fn beside(path: &Path, kind: &str) -> PathBuf {
+/// Where the first process that says something of a kind leaves it.
+#[must_use]
+pub fn said_beside(path: &Path, kind: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".");
     name.push(kind);

@@ -24,7 +24,10 @@ struct poise_region {
     uint16_t flags;   /* of enum poise_flags, those that hold */
 };
 
-enum poise_kind { POISE_FUNCTION = 0, POISE_MPI = 1, POISE_USER = 2, POISE_INLINED = 3 };
+enum poise_kind { POISE_FUNCTION = 0, POISE_MPI = 1, POISE_USER = 2, POISE_INLINED = 3, POISE_UNRECORDED = 4 };
+
+/* POISE_UNRECORDED stands for all MPI operations of which the program wants no record: what is told of one moves the clocks and is then
+ * forgotten, and what it calls back stands below its caller. */
 
 /* POISE_LOOPS: of the function's blocks its entry and the headers of its loops alone count. POISE_PARTS: functions inlined into it count for
  * themselves, by poise_inlined. */

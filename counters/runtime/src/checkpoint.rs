@@ -24,6 +24,8 @@ static WRITER: OnceLock<Writer> = OnceLock::new();
 
 struct Writer {
     path: PathBuf,
+    /// Where who started the program puts the checkpoints of all ranks when it has ended.
+    gathered: Option<PathBuf>,
     rank: u32,
     interval: Duration,
     start: Instant,
@@ -56,6 +58,7 @@ pub fn start(wish: &str, path: &Path) -> Result<(), String> {
     }
     WRITER.get_or_init(|| Writer {
         path: file.into(),
+        gathered: std::env::var_os("POISE_GATHERED").filter(|path| !path.is_empty()).map(PathBuf::from),
         rank: rank.unwrap_or(0),
         interval,
         start: Instant::now(),
@@ -136,6 +139,16 @@ impl Writer {
 }
 
 impl Writer {
+    /// Says where the ranks' checkpoints are.
+    fn whereabouts(&self) -> String {
+        if let Some(gathered) = &self.gathered {
+            return format!("what its ranks had will be in {}", gathered.display());
+        }
+        let is_rank = RANKS.iter().any(|name| std::env::var_os(name).is_some());
+        let path = if is_rank { self.path.with_extension("*") } else { self.path.clone() };
+        format!("what its ranks had is in {}", path.display())
+    }
+
     /// Gives what an earlier process left, as a job that was killed and started again, another name. What is younger than this
     /// process is of one that lives and stays, as does all that cannot be moved.
     fn move_aside(&self) {
@@ -174,9 +187,9 @@ pub fn stop() -> bool {
     }
 }
 
-/// The process is about to end without a profile: writes what there is once more. The checkpoints' names, with `*` for the rank;
-/// `None` where there are none.
-pub fn last() -> Option<PathBuf> {
+/// The process is about to end without a profile: writes what there is once more. Says where it and the checkpoints of the other ranks
+/// are, `None` where there are none.
+pub fn last() -> Option<String> {
     let writer = WRITER.get().filter(|writer| writer.has_begun.load(Ordering::Relaxed))?;
     // A checkpoint that is being written now will do, too.
     if let Ok(goes_on) = writer.goes_on.try_lock()
@@ -186,11 +199,17 @@ pub fn last() -> Option<PathBuf> {
     {
         say(&line);
     }
-    let is_there = writer.has_written.load(Ordering::Relaxed);
-    is_there.then(|| match RANKS.iter().any(|name| std::env::var_os(name).is_some()) {
-        true => writer.path.with_extension("*"),
-        false => writer.path.clone(),
-    })
+    writer.has_written.load(Ordering::Relaxed).then(|| writer.whereabouts())
+}
+
+/// Whether there is a checkpoint of this process.
+pub fn has_written() -> bool {
+    WRITER.get().is_some_and(|writer| writer.has_written.load(Ordering::Relaxed))
+}
+
+/// Says where the ranks' checkpoints are, if there are any.
+pub fn whereabouts() -> Option<String> {
+    WRITER.get().map(Writer::whereabouts)
 }
 
 /// The profile is where it belongs: the last checkpoint goes.

@@ -321,10 +321,9 @@ pub extern "C" fn poise_output_path() -> *const c_char {
 extern "C" fn start() {
     shielded((), process::start);
     if process::is_active() {
-        sanitizers::at_death(|ends| {
-            let died = || process::fail("the program was ended by its sanitizer");
-            shielded((), if ends { process::finish } else { died });
-        });
+        shielded((), || process::prepare_to_die("the program was ended by its sanitizer"));
+        // What a program that had come to its end has to lose is its profile; of one that had not there is none.
+        sanitizers::at_death(|ends| shielded((), if ends { process::finish } else { process::die }));
     }
     marks::start();
 }

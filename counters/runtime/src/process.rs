@@ -71,13 +71,62 @@ const SAID: [&str; 2] = ["failed", "waiting"];
 /// Says in one line, for all processes of the run, that `what` happened, so that there is no profile; and what there is instead.
 pub fn fail(what: &str) {
     let Some(settings) = SETTINGS.get().filter(|_| is_active()) else { return };
+    // Nobody else writes one, either, which would be of this process alone.
+    CLAIMED.store(true, Ordering::Relaxed);
     TAKEN.store(true, Ordering::Relaxed);
-    let saved = match checkpoint::last() {
-        Some(path) => format!("what its ranks had is in {}", path.display()),
-        None => "POISE_CHECKPOINT would have saved what there was".into(),
-    };
-    let line = format!("{what}; this run has no profile; {saved}.");
-    say_once(settings, SAID[0], &line);
+    say_once(settings, SAID[0], &failure(what, checkpoint::last()));
+}
+
+/// The line of a failure, with what was saved.
+fn failure(what: &str, saved: Option<String>) -> String {
+    let saved = saved.unwrap_or_else(|| "POISE_CHECKPOINT would have saved what there was".into());
+    format!("{what}; this run has no profile; {saved}.")
+}
+
+/// What a process says in which nothing may allocate, or take a lock, any more.
+struct LastWords {
+    /// Where the first process of the run leaves it.
+    marker: CString,
+    /// The whole line with a checkpoint, and without.
+    lines: [String; 2],
+}
+
+static LAST_WORDS: OnceLock<LastWords> = OnceLock::new();
+
+/// Before every last word on standard error; not where it is left for others.
+const OURS: &str = "poise: ";
+
+/// Prepares what [`die`] says happened.
+pub fn prepare_to_die(what: &str) {
+    let Some(settings) = SETTINGS.get() else { return };
+    let profile = PathBuf::from(OsStr::from_bytes(settings.path.as_bytes()));
+    let marker = CString::new(poise_profile::said_beside(&profile, SAID[0]).into_os_string().into_encoded_bytes());
+    let lines = [checkpoint::whereabouts(), None].map(|saved| format!("{OURS}{}\n", failure(what, saved)));
+    if let Ok(marker) = marker {
+        LAST_WORDS.get_or_init(|| LastWords { marker, lines });
+    }
+}
+
+/// As [`fail`] where the process is in an unknown state: it may have died within the allocator. What it has done since its last checkpoint
+/// is lost.
+pub fn die() {
+    let Some(words) = LAST_WORDS.get().filter(|_| is_active()) else { return };
+    TAKEN.store(true, Ordering::Relaxed);
+    let line = words.lines[usize::from(!checkpoint::has_written())].as_bytes();
+    let left = &line[OURS.len()..];
+    // SAFETY: the path ends with a NUL, and both texts are there; nothing here allocates.
+    unsafe {
+        let marker =
+            libc::open(words.marker.as_ptr(), libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC, 0o666);
+        if marker < 0 && *libc::__errno_location() == libc::EEXIST {
+            return;
+        }
+        if marker >= 0 {
+            libc::write(marker, left.as_ptr().cast(), left.len());
+            libc::close(marker);
+        }
+        libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len());
+    }
 }
 
 /// Says in one line, for all processes of the run, that waiting is not measured.

@@ -569,7 +569,7 @@ pub fn pending(address: usize) -> Option<Pending> {
     };
     // A thread that attributed between two of these reads seems to have gone backwards: then nothing is pending.
     let since = |later: u64, earlier: u64| u64::try_from(later.wrapping_sub(earlier) as i64).unwrap_or(0);
-    let ticks = if !clock::is_shared() || node.is_base() { 0 } else { since(now, last) };
+    let ticks = if !clock::is_shared() || node.is_untimed() { 0 } else { since(now, last) };
     Some(Pending { node: node.number(), blocks: since(blocks, mark), ticks })
 }
 

@@ -88,6 +88,8 @@ impl Totals {
         let mut here: Vec<u32> = Vec::new();
         let visit = |view: View| {
             let parent = view.parent.map(|number| here[number as usize]);
+            // SAFETY: null, at the root and at bases, or a region, which lives as long as the process.
+            let is_unrecorded = unsafe { view.region.as_ref() }.is_some_and(Region::is_unrecorded);
             // SAFETY: nodes that are shown live as long as their tree.
             let mut values = unsafe { Node::values(view.node) };
             let id = match parent {
@@ -96,13 +98,22 @@ impl Totals {
                     values[Metric::Time as usize] = 0;
                     parent
                 }
+                // Of operations without a record nothing stays but what they had the program execute.
+                Some(parent) if is_unrecorded => {
+                    for metric in Metric::ALL {
+                        if !matches!(metric, Metric::BasicBlocks | Metric::PollingBlocks) {
+                            values[metric as usize] = 0;
+                        }
+                    }
+                    parent
+                }
                 _ => self.node(parent, view.region),
             };
             here.resize(view.number as usize + 1, id);
             let total = &mut self.nodes[id as usize];
             add(&mut total.values, &values);
             // SAFETY: as above.
-            if let Some(traffic) = unsafe { Node::messages(view.node) } {
+            if let Some(traffic) = unsafe { Node::messages(view.node) }.filter(|_| !is_unrecorded) {
                 let (messages, peers) = &mut **total.messages.get_or_insert_default();
                 traffic.read(messages, peers);
             }

@@ -22,7 +22,7 @@ pub struct Region {
     pub file: *const c_char,
     /// Source line, or 0.
     pub line: u32,
-    /// 0 function, 1 MPI operation, 2 marked by hand, 3 inlined function.
+    /// 0 function, 1 MPI operation, 2 marked by hand, 3 inlined function, 4 MPI operations of which no record is wanted.
     pub kind: u16,
     /// `LOOPS`, `PARTS`, both or none.
     pub flags: u16,
@@ -38,6 +38,11 @@ impl Region {
     #[inline(always)]
     pub fn is_mpi(&self) -> bool {
         self.kind == 1
+    }
+
+    /// Whether it stands for MPI operations of which the program wants no record.
+    pub fn is_unrecorded(&self) -> bool {
+        self.kind == 4
     }
 
     /// The region as profiles hold it.
@@ -162,6 +167,12 @@ impl Node {
     /// Whether the node is a base: where a thread works for another's call path.
     pub fn is_base(&self) -> bool {
         self.region.is_null() && !self.parent.is_null()
+    }
+
+    /// Whether its time is nobody's.
+    pub fn is_untimed(&self) -> bool {
+        // SAFETY: null, at the root and at bases, or a region, which lives as long as the process.
+        self.is_base() || unsafe { self.region.as_ref() }.is_some_and(Region::is_unrecorded)
     }
 
     /// The regions of the node's call path, outermost first.

@@ -284,6 +284,29 @@ fn a_million_call_paths_fit() {
     assert!(bytes > 50_000_000 && bytes < 200_000_000, "{bytes}");
 }
 
+/// What a full tree has no call path for counts for the caller: nothing is lost, and a line says so. Links, by which recursion folds, fill
+/// the tree here, since they are in no profile.
+#[test]
+fn a_full_tree_counts_for_callers() {
+    let (output, profile) = run("enum { N = 800, D = 100 }; struct poise_region *r = calloc(N + D + 1, sizeof *r);
+        for (int i = 0; i <= N + D; i++) { char *n = malloc(8); sprintf(n, \"r%d\", i); r[i].name = n; }
+        for (int i = 0; i < N; i++) { void *a = poise_enter(&r[i]);
+            for (int k = 0; k < D; k++) { poise_enter(&r[N + k]);
+                for (int j = 0; j < k; j++) poise_leave(poise_enter(&r[N + j])); }
+            poise_leave(a); }
+        for (int i = 0; i < 7; i++) { void *late = poise_enter(&r[N + D]); poise_thread.blocks += 11; poise_leave(late); }");
+    assert_eq!(output.status.code(), Some(3));
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(told.starts_with("poise: a thread has more call paths than fit") && told.lines().count() == 1, "{told}");
+    let profile = profile.unwrap();
+    assert_eq!(profile.metadata["call_paths_left_out"], "yes");
+    assert_eq!(value(&profile, &["main"], Metric::BasicBlocks), Some(7 * 11));
+    assert!(profile.regions.iter().all(|region| region.name != "r900"));
+    let visits = profile.values.iter().filter(|((_, metric), _)| *metric == Metric::Visits);
+    let (chains, deep) = (800, 100);
+    assert_eq!(visits.map(|(_, v)| v.sum).sum::<u128>(), 1 + chains * (1 + deep + deep * (deep - 1) / 2) + 7);
+}
+
 /// The thread that writes checkpoints begins with the first region: a shell or launcher that is preloaded has none.
 #[test]
 fn a_process_that_enters_nothing_has_one_thread() {

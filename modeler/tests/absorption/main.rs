@@ -115,7 +115,7 @@ fn spilling_variants_do_not_count() {
     }
     let injected = |k: u32| Injected { payload: k, overhead: u32::from(k >= 24) * 9, spills: u32::from(k >= 24) * 9 };
     let variants = QUANTITIES.map(|k| (("fp_add64".to_owned(), k), injected(k))).into();
-    let code = Code { instructions: 8, accesses: 2, recurrence: None, variants };
+    let code = Code { instructions: 8, accesses: 2, frame: 0, recurrence: None, variants };
     let trusting = report(&noisy);
     assert_eq!(only_mode(&trusting).state, State::Measured);
     let report = analyse(&noisy, &|_| Some(code.clone()), &Options::default());

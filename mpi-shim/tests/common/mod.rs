@@ -84,6 +84,19 @@ impl Mpi {
             .arg("-pthread"));
         program
     }
+
+    /// Compiles `tests/programs/NAME.c` as a shared library that is linked with this MPI.
+    pub fn compile_library(self, name: &str, folder: &Path) -> PathBuf {
+        let library = folder.join(format!("lib{name}-{self:?}.so"));
+        compile_plainly(Command::new(self.compiler()).args(["-shared", "-fPIC"]), name, &library);
+        library
+    }
+}
+
+/// Compiles `tests/programs/NAME.c` with the compiler that `command` is to `file`.
+pub fn compile_plainly(command: &mut Command, name: &str, file: &Path) {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/programs/{name}.c"));
+    run(command.args(["-O1", "-Wall", "-o"]).arg(file).arg(source));
 }
 
 /// Runs a command that must succeed.

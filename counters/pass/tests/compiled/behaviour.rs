@@ -141,6 +141,33 @@ fn bitcode_is_instrumented_once() {
     }
 }
 
+/// What is instrumented already and is inlined into what is not counts once by its own instructions and once as a part of that.
+#[test]
+fn bitcode_inlined_into_bitcode_without_the_pass_counts_twice() {
+    let bench = Bench::new();
+    let folder = libraries().display().to_string();
+    let plugin = format!("-fpass-plugin={folder}/libpoise_pass.so");
+    let half = "__attribute__((always_inline)) int half(int n) { volatile int s = 0; for (int i = 0; i < n; i += 2) s += i & 3; return s; }\n";
+    let main = "int half(int); int main(int c, char **v) { return half(2000 * c) < 0; }";
+    std::fs::write(bench.path("half.c"), half).unwrap();
+    std::fs::write(bench.path("main.c"), main).unwrap();
+    let run = |program: &str, arguments: &[&str]| {
+        succeed(Command::new(program).args(arguments).current_dir(bench.path("")));
+    };
+    let counts = |main_has_it: bool| {
+        run("clang-19", &["-O1", &plugin, "-c", "-emit-llvm", "half.c"]);
+        let arguments = ["-O1", "-c", "-emit-llvm", "main.c", &plugin];
+        run("clang-19", &arguments[..if main_has_it { 5 } else { 4 }]);
+        run("llvm-link-19", &["half.bc", "main.bc", "-o", "whole.bc"]);
+        let (search, path) = (format!("-L{folder}"), format!("-Wl,-rpath,{folder}"));
+        run("clang-19", &["-O1", &plugin, "whole.bc", "-o", "whole", &search, "-lpoise_runtime", &path]);
+        total(bench.measure(&bench.path("whole"), &[]).profile())
+    };
+    let (once, twice) = (counts(true), counts(false));
+    // The loop turns 1000 times; the few blocks around it may be joined with those of `main`.
+    assert!(once >= 1000 && twice.abs_diff(2 * once) <= 6, "{once} {twice}");
+}
+
 /// Compilers make code for GPUs and for the kernel's machine in between, with the same options; the runtime is not there. It has no noise, either.
 #[test]
 fn code_for_devices_is_left_alone() {

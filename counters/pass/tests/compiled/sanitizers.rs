@@ -111,3 +111,32 @@ fn a_death_is_told() {
     let is_ours = |line: &&str| line.starts_with("poise: the program was ended by its sanitizer; ");
     assert_eq!(errors(&run).lines().filter(is_ours).count(), 1, "{}", errors(&run));
 }
+
+/// The allocator may be what the sanitizer died in: nothing is allocated any more.
+#[test]
+fn a_death_is_told_without_memory() {
+    let text = r#"
+#include <stddef.h>
+#include <stdlib.h>
+#include <unistd.h>
+int __sanitizer_install_malloc_and_free_hooks(void (*)(const volatile void *, size_t), void (*)(const volatile void *));
+static volatile int is_dying, sink;
+void __asan_on_error(void) { is_dying = 1; }
+static void allocated(const volatile void *bytes, size_t count) { if (is_dying && write(2, "allocates\n", 10) < 0) _exit(9); }
+static void freed(const volatile void *bytes) {}
+__attribute__((noinline)) static void work(int n) { for (int i = 0; i < n; i++) sink = i; }
+int main(int argc, char **argv) {
+    char *volatile bytes = malloc(8);
+    work(argc);
+    if (!__sanitizer_install_malloc_and_free_hooks(allocated, freed)) return 8;
+    return bytes[7 + argc];
+}
+"#;
+    let bench = Bench::new();
+    let run = bench.measure(&bench.counted(&Source { text, language: "c" }, &["-O0", "-fsanitize=address"]), &[]);
+    let line = "the program was ended by its sanitizer; this run has no profile; POISE_CHECKPOINT would have saved what there was.";
+    let said = errors(&run);
+    assert!(said.contains("heap-buffer-overflow") && !said.contains("allocates") && run.profile.is_none(), "{said}");
+    assert_eq!(said.lines().filter(|said| said.strip_prefix("poise: ") == Some(line)).count(), 1, "{said}");
+    assert_eq!(std::fs::read_to_string(bench.path("profile.poise.failed")).unwrap(), format!("{line}\n"));
+}

@@ -106,6 +106,22 @@ fn without_a_node_count_for_their_starter() {
     assert_eq!(total(run.profile()), bench.covered(&source, &["-O0"], &[]));
 }
 
+/// A thread that never comes to an end is counted as far as its last call that might not have come back: what it has done since is in its registers.
+#[test]
+fn that_run_at_the_end_count_up_to_their_last_call() {
+    let text = "#include <pthread.h>\n#include <unistd.h>
+        static volatile int has_begun, sink;
+        __attribute__((noinline)) int f(int n) { int s = 0; while (n > 0) s += n--; return s; }
+        static void *runs(void *n) { sink = f(10) + f(10); usleep(1); has_begun = 1; for (;;) sink = sink + 1; return n; }
+        int main() { pthread_t t; if (pthread_create(&t, 0, runs, 0)) return 1; while (!has_begun || sink < 200000) usleep(1000); return 5; }";
+    let (bench, source) = (Bench::new(), Source { text, language: "c" });
+    let run = bench.measure(&bench.counted(&source, &["-O0", "-pthread"]), &[]);
+    assert_eq!((run.output.status.code(), run.output.stderr.len()), (Some(5), 0));
+    let blocks = |path: &[&str]| at(run.profile(), path, Metric::BasicBlocks);
+    // Twice the entry, 11 conditions, 10 bodies and the end; and the entry of the thread's function, whose loop has turned many times by then.
+    assert_eq!((blocks(&["main", "runs", "f"]), blocks(&["main", "runs"])), (Some(2 * 23), Some(1)));
+}
+
 /// The pool's threads serve two functions in turn, one of them in nested regions, and regions too small for a node.
 const TEAMS: &str = "
 #include <omp.h>

@@ -360,9 +360,14 @@ impl<'a> Collected<'a> {
 
     /// The place of a call path.
     fn place(&mut self, path: &Path) -> Option<u32> {
+        // SAFETY: regions live as long as the process.
+        let is_recorded = |region: &*const crate::tree::Region| unsafe { !(**region).is_unrecorded() };
+        if !path.last().is_none_or(is_recorded) {
+            return None;
+        }
         let mut node = None;
-        for &region in path {
-            // SAFETY: regions live as long as the process.
+        for region in path.iter().copied().filter(is_recorded) {
+            // SAFETY: as above.
             let region = unsafe { (*region).to_profile() };
             node = Some(*self.callees.get(&(node, &region))?);
         }
