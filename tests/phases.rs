@@ -540,8 +540,8 @@ fn phases_are_matched_over_runs_and_modelled() {
         assert_eq!(in_phases, values(&profile, KNOWN, Metric::BasicBlocks));
     }
     let done = world.poise(["phases", "runs", "--format", "json", "--page", "page.html"]).status(0);
-    let widths = "Bins are not as wide in all runs: 20000 basic blocks in runs/n10/run.json, runs/n20/run.json, runs/n40/run.json and runs/n50/run.json; 40000 basic blocks in runs/n30/run.json.";
-    assert!(done.stderr.contains(widths), "{}", done.stderr);
+    // All phases are matched: how wide bins are changes nothing.
+    assert!(!done.stderr.contains("Bins are not as wide"), "{}", done.stderr);
     let models: Value = serde_json::from_str(&done.stdout).unwrap();
     for name in KNOWN {
         let is_it = |m: &&Value| m["callpath"] == serde_json::json!([name]) && m["metric"] == "basic_blocks";
@@ -550,7 +550,7 @@ fn phases_are_matched_over_runs_and_modelled() {
     }
     let page = world.read("page.html");
     assert!(page.contains("<svg") && page.contains(">multiply<"), "the timeline with its regions");
-    assert!(page.contains("Bins are not as wide in all runs"));
+    assert!(!page.contains("Bins are not as wide"));
     // What the page says can be typed: models of phases are no report's, whose ranking has another metric.
     assert!(page.contains("<code>poise phases RUNS</code> prints the models of all") && !page.contains("--metric"));
     assert!(page.contains("<code>poise phases --format json</code>") && !page.contains("poise model --format"));
@@ -572,7 +572,8 @@ fn phases_are_matched_over_runs_and_modelled() {
         whose.contains(" Of the time: ") && KNOWN.iter().any(|name| whose.contains(&format!("{name} "))),
         "{whose}"
     );
-    assert!(done.stdout.contains("Bins are not as wide in all runs"), "{}", done.stdout);
+    let widths = "Bins are not as wide in all runs: 20000 basic blocks in 5 runs, such as runs/n10/run.json; 40000 basic blocks in runs/n30/run.json.";
+    assert!(done.stdout.replace('\n', " ").contains(widths), "{}", done.stdout);
     assert!(done.stderr.contains("3 phases have no counterpart in all other runs"), "{}", done.stderr);
 }
 
@@ -755,7 +756,7 @@ fn report_shows(world: &World, models: &Value) {
     assert!(
         section.contains("<svg class=\"timeline\"")
             && section.contains("the run n50, the largest, in bins of 20000 basic blocks: rank 0, thread 0 of 1")
-            && section.contains("Bins are not as wide in all runs")
+            && !section.contains("Bins are not as wide")
     );
     for name in KNOWN {
         let rows = section.split("<title>").filter(|title| title.starts_with(&format!("{name}: bins ")));
@@ -830,7 +831,7 @@ fn what_cannot_be_done_is_told() {
     // QEMU counts it however it ends, and a checkpoint is what poise run names.
     world.poise(["phases", "--engine", "qemu", "-o", "ends.txt", "--", "./other", "0"]).status(0);
     let run = world.poise(["run", "-o", "ended", "--", "./ends", "0"]);
-    assert!(run.status != Some(0) && run.stderr.contains("POISE_CHECKPOINT=SECONDS"), "{}", run.stderr);
+    assert!(run.status == Some(0) && run.stderr.contains("POISE_CHECKPOINT=SECONDS"), "{}", run.stderr);
     assert_eq!(world.json("ended/run.json")["cause"], "no-profile");
     let failed = world.poise(["run", "--engine", "qemu", "-o", "failed", "--", "/bin/false"]);
     assert_eq!(failed.status, Some(1), "{}", failed.stderr);

@@ -44,7 +44,7 @@ pub struct Matched {
     pub phases: Vec<String>,
     /// What of the largest run is in none of these phases, as a sentence.
     pub outside: Option<String>,
-    /// A sentence about the widths of the runs' bins, where they differ.
+    /// A sentence about the widths of the runs' bins, where they differ and phases could not be matched, which may be why.
     pub widths: Option<String>,
     /// A sentence for each run that has phases beside the matched ones, and for each phase and function that cannot be modelled.
     pub unmatched: Vec<String>,
@@ -170,7 +170,7 @@ pub fn matched(runs: &[At]) -> Result<Matched, String> {
     sums.iter_mut().for_each(|sums| *sums = sound(sums, &is_sound));
     let phases = sound(&phases, &is_sound);
     let outside = outside(&runs, &sound(&common, &is_sound), &sums).filter(|_| !phases.is_empty());
-    let widths = widths(&runs);
+    let widths = widths(&runs).filter(|_| !unmatched.is_empty());
     Ok(Matched { experiment: experiment(&runs, &phases, &sums), phases, outside, widths, unmatched })
 }
 
@@ -536,20 +536,21 @@ mod tests {
     }
 
     #[test]
-    fn widths_that_differ_are_told_and_change_no_sum() {
-        let of = |widths: &[u64]| {
+    fn widths_that_differ_are_told_where_phases_are_not_matched_and_change_no_sum() {
+        const ALL: [(&str, u64); 3] = [("a", 7), ("b", 9), ("repair", 3)];
+        let of = |widths: &[u64], phases_of_second: usize| {
             let numbered = (1..).zip(widths);
             let runs: Vec<At> = numbered
                 .map(|(n, &width)| {
-                    let mut run = run(f64::from(n), &[("a", 7), ("b", 9)]);
+                    let mut run = run(f64::from(n), &ALL[..if n == 2 { phases_of_second } else { 2 }]);
                     run.analysis.width = width;
                     run
                 })
                 .collect();
             matched(&runs).unwrap()
         };
-        let (alike, unlike) = (of(&[8; 6]), of(&[16, 8, 16, 16, 16, 16]));
-        assert_eq!(alike.widths, None);
+        let (alike, unlike) = (of(&[8; 6], 3), of(&[16, 8, 16, 16, 16, 16], 3));
+        assert_eq!((alike.widths, of(&[16, 8, 16, 16, 16, 16], 2).widths), (None, None));
         let told = unlike.widths.unwrap();
         let expected =
             "Bins are not as wide in all runs: 8 basic blocks in n2; 16 basic blocks in 5 runs, such as n1. What";

@@ -98,7 +98,7 @@ impl Analysis {
             "first_width": self.first_width(timeline),
             "phases": timeline.phases.iter().map(phase).collect::<Vec<_>>(),
             "outside": timeline.all_and_outside().1.json(),
-            "outside_functions": outside_by_time(timeline).into_iter().map(|found| self.outside_json(found)).collect::<Vec<_>>(),
+            "outside_functions": outside(timeline, |totals| (totals.effort(), 0)).into_iter().map(|found| self.outside_json(found)).collect::<Vec<_>>(),
             "unresolved": self.unresolved(timeline).iter().map(|found| self.unresolved_json(timeline, found)).collect::<Vec<_>>(),
             "bins": timeline.bins.iter().map(bin).collect::<Vec<_>>(),
         })
@@ -225,7 +225,7 @@ impl Analysis {
 
     /// Whose the time is that is in no phase, as a sentence with a blank before it; nothing where nobody has much of it.
     fn time_outside(&self, timeline: &Timeline, all: u64) -> String {
-        let functions = outside_by_time(timeline)
+        let functions = outside(timeline, |totals| (totals.time, totals.effort()))
             .into_iter()
             .map(|(function, totals)| (function, totals.time as f64 / all.max(1) as f64));
         let functions: Vec<(u32, f64)> = functions.filter(|&(_, part)| part >= MATTERS).take(NAMED).collect();
@@ -306,10 +306,10 @@ impl Analysis {
     }
 }
 
-/// What functions did that is in no phase, that of the most time first, and of those with none that of the most effort.
-fn outside_by_time(timeline: &Timeline) -> Vec<(u32, &Totals)> {
+/// What functions did that is in no phase, what has `most` first.
+fn outside(timeline: &Timeline, most: impl Fn(&Totals) -> (u64, u64)) -> Vec<(u32, &Totals)> {
     let mut all: Vec<(u32, &Totals)> = timeline.outside.iter().map(|(&function, totals)| (function, totals)).collect();
-    all.sort_by_key(|(_, totals)| std::cmp::Reverse((totals.time, totals.effort())));
+    all.sort_by_key(|(_, totals)| std::cmp::Reverse(most(totals)));
     all
 }
 
@@ -407,8 +407,8 @@ mod tests {
         assert!(told.contains(expected), "{told}");
         // Product's 6 blocks of nine bins, dot's 4 blocks, 7 ns and 8 bytes.
         let by_function = serde_json::json!([
-            {"name": "dot", "function": 1, "basic_blocks": 36, "visits": 0, "time_ns": 63, "bytes_sent": 72},
             {"name": "product", "function": 0, "basic_blocks": 54, "visits": 0},
+            {"name": "dot", "function": 1, "basic_blocks": 36, "visits": 0, "time_ns": 63, "bytes_sent": 72},
         ]);
         assert_eq!(json["timelines"][0]["outside_functions"], by_function);
         // What a compiler made of a region is a function of its own; the one that has the region waits at its end.
