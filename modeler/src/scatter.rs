@@ -45,7 +45,9 @@ impl Scatter {
         let (mut most, mut furthest) = (0.0_f64, *points.first()?);
         for (&point, (x, values)) in points.iter().zip(experiment.measurements(series)) {
             let fitted = model.at(x);
-            for off in values.iter().map(|value| (value - fitted) / fitted.abs()).filter(|off| off.is_finite()) {
+            // Negative values are none that a fit uses.
+            let used = values.iter().filter(|value| **value >= 0.0);
+            for off in used.map(|value| (value - fitted) / fitted.abs()).filter(|off| off.is_finite()) {
                 (squares, count) = (squares + off * off, count + 1);
                 if off.abs() > most.abs() {
                     (most, furthest) = (off, point);
@@ -81,6 +83,14 @@ mod tests {
         assert!((found.usual - (0.27_f64 / 4.0).sqrt()).abs() < 1e-12, "{found:?}");
         assert_eq!(found.most, -0.5);
         assert_eq!(experiment.points[found.point as usize], [4.0]);
+        let mut with_negative = ExperimentBuilder::new(["p"]);
+        let time = with_negative.metric(Metric { name: "time".into(), unit: "s".into(), over_ranks: None });
+        let solve = with_negative.callpath(["solve"]);
+        for (p, seconds) in [(1.0, 9.0), (2.0, 10.0), (4.0, -5.0)] {
+            let point = with_negative.point(&[p]);
+            with_negative.add(solve, time, point, seconds);
+        }
+        assert_eq!(Scatter::of(&with_negative.finish(), &of_ten).unwrap().most, -0.1);
         // Nothing is so many times nothing.
         let mut of_nothing = model(0.0, Vec::new());
         of_nothing.quality.noise = Some(0.0);

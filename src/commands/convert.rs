@@ -37,6 +37,7 @@ pub fn import(arguments: &ImportArgs, global: &GlobalArgs) -> Result<()> {
 fn complete(odd: usize, warnings: &[ReadWarning]) -> Result<()> {
     match odd + warnings.iter().filter(|w| w.code == RUN_LEFT_OUT).count() {
         0 => Ok(()),
+        1 => Err(Error::Partial("One input or run was left out, as told; the rest was written.".to_owned())),
         count => Err(Error::Partial(format!("{count} inputs or runs were left out, as told; the rest was written."))),
     }
 }

@@ -201,6 +201,10 @@ fn scatter_of_all(
     match &known[..] {
         [] => String::new(),
         [only] => format!("Scatter: {}.\n", percent(only)),
+        [least, most] => {
+            let path = callpath(&experiment.path(most.1.callpath), width);
+            format!("Scatter: {} and {} ({path}).\n", percent(least), percent(most))
+        }
         [least, .., most] => format!(
             "Scatter: {} at the middle one of {} {noun}s, from {} to {} ({}).\n",
             percent(&known[known.len() / 2]),

@@ -159,6 +159,14 @@ fn rules(evidence: &[Evidence], code: Option<&Code>, nanoseconds: Option<f64>) -
         (true, true) if of(&["nop"]).is_empty() => {
             (Bottleneck::Undecided, "nothing is absorbed, and without nops nobody knows whether the front end is why")
         }
+        (true, true) if !filled(&access, accesses) => (
+            Bottleneck::Compute,
+            "arithmetic is not absorbed, and first-level loads cost time though their units are idle",
+        ),
+        (true, true) if !filled(&arithmetic, instructions) => (
+            Bottleneck::LoadStore,
+            "first-level loads are not absorbed, and arithmetic costs time though its units are idle",
+        ),
         (true, true) => (Bottleneck::Compute, "neither arithmetic nor first-level loads are absorbed, but nops are"),
         (false, false) => beyond_the_core(memory, code, nanoseconds),
     }

@@ -81,7 +81,8 @@ pub fn find(listings: &[Listing], all: u64, share: f64, place: &mut impl FnMut(u
 
 fn looked_at(lines: &[&Line], head: &Line, share: f64, place: Place) -> Loop {
     // A test at the loop's beginning is executed once more for each time that it is entered, which is no round.
-    let rounds = rounds(lines, head) as f64;
+    let iterations = rounds(lines, head);
+    let rounds = iterations as f64;
     let is_usual = |line: &&&Line| line.executions as f64 >= USUAL * rounds;
     let usual: Vec<&&Line> = lines.iter().filter(is_usual).collect();
     // A loop whose body comes first in memory is entered at its end: it is the same loop, begun elsewhere.
@@ -94,7 +95,7 @@ fn looked_at(lines: &[&Line], head: &Line, share: f64, place: Place) -> Loop {
     Loop {
         place,
         lines: Vec::new(),
-        iterations: head.executions,
+        iterations,
         share,
         code,
         certain,
@@ -442,6 +443,7 @@ mod tests {
         let of = |stores: u64| {
             let store = [(Branch(10), 30, 10), (Branch(3), 20, 20 - stores), (Next, stores, 0), (Jump(0), 20, 0)];
             let found = made_of(&store, 0);
+            assert_eq!(found.iterations, 20);
             (found.code.len(), found.rare, found.certain)
         };
         assert_eq!(of(12), (4, 0, vec![true, true, false, true]), "twelve of thirty would be rare");

@@ -80,6 +80,11 @@ fn an_idle_unit_binds_nothing() {
     let bound = (Bottleneck::Undecided, 6.8, 12, [0.03, 0.08, 0.06, 0.3, 0.95, 0.9], APART);
     let (class, reason) = class_of(&bound, &cost, 15, 40, QUIET, 23);
     assert_eq!(class, Bottleneck::Undecided, "{reason}");
+    // Where loads take longer, and so fill a quarter of the time, they are what it waits for, and arithmetic is still not.
+    let slow_loads = [cost[0], cost[1], cost[2], ("l1_ld64", 0.2), cost[4], cost[5]];
+    let bound_by_loads = (bound.0, bound.1, bound.2, [0.03, 0.08, 0.06, 0.05, 0.95, 0.9], APART);
+    let (class, reason) = class_of(&bound_by_loads, &slow_loads, 15, 40, QUIET, 23);
+    assert_eq!(class, Bottleneck::LoadStore, "{reason}");
     // With ten times the instructions in the same time the unit is what it waits for.
     let (class, reason) = class_of(&bound, &cost, 150, 40, QUIET, 23);
     assert_eq!(class, Bottleneck::Compute, "{reason}");
