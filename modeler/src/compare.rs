@@ -86,9 +86,9 @@ pub struct Crossover {
     pub parameter: usize,
     /// The value at which both are equal.
     pub at: f64,
-    /// Up to this value the order before the crossover is certain, the intervals being apart; `None` where it never is.
+    /// Up to this value, from the crossover before it, the order before this one is certain, the intervals being apart; `None` where it never is.
     pub lower: Option<f64>,
-    /// From this value on the order after the crossover is certain; `None` where it is not up to the end of the search.
+    /// From this value on the order after the crossover is certain; `None` where it is not up to the next crossover or the end of the search.
     pub upper: Option<f64>,
     /// Which model is the smaller beyond it.
     pub then: Smaller,
@@ -109,7 +109,7 @@ pub struct Pair<'a> {
     pub second: (&'a Model, Prediction),
     /// Second over first at the target: above one, the second is the slower.
     pub ratio: Ratio,
-    /// By parameter, the last crossover within the search, if there is one.
+    /// By parameter, the crossovers within the search, in ascending order.
     pub crossovers: Vec<Crossover>,
 }
 
@@ -219,7 +219,7 @@ pub fn compare<'a>(first: Side<'a>, second: Side<'a>, target: &[f64], level: f64
             first: (model, a),
             second: (other, b),
             ratio: Ratio::of(b, a),
-            crossovers: (0..target.len()).filter_map(|l| both.crossover(l, target, range.of(l))).collect(),
+            crossovers: (0..target.len()).flat_map(|l| both.crossovers(l, target, range.of(l))).collect(),
         }
     };
     let series = |model: &Model| (model.callpath, model.metric);
@@ -324,25 +324,34 @@ impl Both<'_> {
         Ratio::of(b, a)
     }
 
-    /// The last place where the order of the two changes as parameter `l` grows from the smallest measured value on.
-    fn crossover(&self, l: usize, target: &[f64], (low, high): (f64, f64)) -> Option<Crossover> {
+    /// The places where the order of the two changes as parameter `l` grows from the smallest measured value on.
+    fn crossovers(&self, l: usize, target: &[f64], (low, high): (f64, f64)) -> Vec<Crossover> {
         if !(low > 0.0 && high.is_finite()) {
-            return None;
+            return Vec::new();
         }
         let ratio = |x: f64| self.ratio(&with(target, l, x));
         let step = (high * REACH / low).ln() / STEPS as f64;
         let grid: Vec<f64> = (0..=STEPS).map(|i| low * (step * i as f64).exp()).collect();
         let ratios: Vec<Ratio> = grid.iter().map(|&x| ratio(x)).collect();
-        let last = (1..grid.len()).rev().find(|&i| order(ratios[i]) * order(ratios[i - 1]) < 0)?;
-        let after = order(ratios[last]);
+        // The step before and the step after each change; between them the two may be equal.
+        let unequal: Vec<usize> = (0..grid.len()).filter(|&i| order(ratios[i]) != 0).collect();
+        let has_changed = |steps: &&[usize]| order(ratios[steps[0]]) != order(ratios[steps[1]]);
+        let changes: Vec<(usize, usize)> =
+            unequal.windows(2).filter(has_changed).map(|steps| (steps[0], steps[1])).collect();
         let is_certain = |i: &usize, side: i32| ratios[*i].is_decided() && order(ratios[*i]) == side;
-        Some(Crossover {
-            parameter: l,
-            at: bisect(grid[last - 1], grid[last], |x| order(ratio(x)) == after),
-            lower: (0..last).rev().find(|i| is_certain(i, -after)).map(|i| grid[i]),
-            upper: (last..grid.len()).find(|i| is_certain(i, after)).map(|i| grid[i]),
-            then: if after > 0 { Smaller::First } else { Smaller::Second },
-        })
+        let crossover = |(k, &(before, after)): (usize, &(usize, usize))| {
+            let first = if k > 0 { changes[k - 1].1 } else { 0 };
+            let last = changes.get(k + 1).map_or(grid.len() - 1, |next| next.0);
+            let side = order(ratios[after]);
+            Crossover {
+                parameter: l,
+                at: bisect(grid[before], grid[after], |x| order(ratio(x)) == side),
+                lower: (first..=before).rev().find(|i| is_certain(i, -side)).map(|i| grid[i]),
+                upper: (after..=last).find(|i| is_certain(i, side)).map(|i| grid[i]),
+                then: if side > 0 { Smaller::First } else { Smaller::Second },
+            }
+        };
+        changes.iter().enumerate().map(crossover).collect()
     }
 }
 
@@ -408,6 +417,23 @@ mod tests {
         assert!((crossover.at - 100.0).abs() < 1e-3, "{crossover:?}");
         assert!(crossover.lower.unwrap() < 100.0 && crossover.upper.unwrap() > 100.0, "{crossover:?}");
         assert!(crossover.upper.unwrap() < 103.0, "{crossover:?}");
+    }
+
+    #[test]
+    fn all_crossovers_are_told() {
+        // 1000 + p² and 120 p are equal where p is 60 -+ sqrt(3600 - 1000).
+        let (a, fa) = experiment(["p", "n"], |p, _| 1000.0 + p * p);
+        let (b, fb) = experiment(["p", "n"], |p, _| 120.0 * p);
+        let side = |experiment, fits| Side { experiment, fits };
+        let found = compare(side(&a, &fa), side(&b, &fb), &[64.0, 500.0], 0.9).unwrap();
+        let [small, large] = &found.pairs[0].crossovers[..] else { panic!("{:?}", found.pairs[0].crossovers) };
+        let off = 2600.0_f64.sqrt();
+        for (crossover, at, then) in [(small, 60.0 - off, Smaller::First), (large, 60.0 + off, Smaller::Second)] {
+            assert_eq!((crossover.parameter, crossover.then), (0, then));
+            assert!((crossover.at / at - 1.0).abs() < 1e-5, "{crossover:?}");
+            let (lower, upper) = (crossover.lower.unwrap(), crossover.upper.unwrap());
+            assert!(lower < at && at < upper && upper / lower < 1.1, "{crossover:?}");
+        }
     }
 
     #[test]

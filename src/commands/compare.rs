@@ -96,7 +96,7 @@ fn for_people(found: &Comparison, arguments: &CompareArgs, verbose: bool) -> Str
     // What costs most in either comes first.
     let cost = |p: &Pair| p.first.1.value.max(p.second.1.value);
     pairs.sort_by(|a, b| cost(b).total_cmp(&cost(a)).then_with(|| a.callpath.cmp(&b.callpath)));
-    let narrow = Narrow { least_needed: &["metric", "interval"], dear: &[], broken: &["crossover"] };
+    let narrow = Narrow { least_needed: &["metric", "interval"], dear: &["interval"], broken: &["crossover"] };
     let width = output::width(arguments.output.output.as_deref());
     let table = fitted(&pairs_table(&pairs, found.parameters), width, narrow);
     let mut notes = String::new();
