@@ -41,14 +41,21 @@ impl CoefficientFit {
     }
 }
 
+/// Weights that make the residuals of measured values relative. A zero does not say how large its own error is: it counts as the smallest value
+/// above zero, and where at least half of all values are zero, as the mean, so that they do not decide alone.
+pub(crate) fn measured_weights(y: &[f64]) -> Vec<f64> {
+    let mean = y.iter().sum::<f64>() / y.len().max(1) as f64;
+    let is_mostly_zero = 2 * y.iter().filter(|v| **v == 0.0).count() >= y.len();
+    let least = y.iter().copied().filter(|v| *v > 0.0).fold(f64::INFINITY, f64::min);
+    let zero = if is_mostly_zero { mean } else { least };
+    let size = |v: f64| if v == 0.0 { zero } else { v }.abs().max(1e-3 * mean);
+    y.iter().map(|v| if mean > 0.0 { 1.0 / size(*v) } else { 1.0 }).collect()
+}
+
 /// Least squares of relative residuals, non-negative: first relative to the measured values, then to the fitted ones.
 pub(crate) fn weighted_fit(columns: &[Vec<f64>], y: &[f64]) -> Vec<f64> {
-    let mean = y.iter().sum::<f64>() / y.len() as f64;
-    let floor = 1e-3 * mean;
-    // Zeros say nothing of how large their own errors are; where most values are, they must not decide alone.
-    let mostly_zero = 2 * y.iter().filter(|v| **v == 0.0).count() >= y.len();
-    let size = |v: f64| if mostly_zero && v == 0.0 { mean } else { v.max(floor) };
-    let mut weights: Vec<f64> = y.iter().map(|v| 1.0 / size(*v)).collect();
+    let floor = 1e-3 * y.iter().sum::<f64>() / y.len() as f64;
+    let mut weights = measured_weights(y);
     let (mut coefficients, mut basis) = (Vec::new(), Orthonormal::default());
     for _ in 0..3 {
         coefficients = all_positive_fit(columns, y, &weights, &mut basis).unwrap_or_else(|| {

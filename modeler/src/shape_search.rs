@@ -5,7 +5,7 @@
 //! description wins: that of the residuals, of the coefficients and of the terms, so that the less the noise leaves to
 //! tell shapes apart, the more simplicity counts. Coefficients are non-negative, so no prediction is.
 
-use crate::effort::relative_weights;
+use crate::coefficients::measured_weights;
 use crate::hypotheses::Hypotheses;
 use crate::linear::{MOST_COLUMNS, Orthonormal};
 use crate::model::{Role, Scale, Term};
@@ -123,7 +123,7 @@ fn last_score(sums: &[Sum]) -> f64 {
 /// weighed with the values to the power of minus `power`: one where noise is relative, less where larger values are to be
 /// trusted more.
 pub(crate) fn search(hypotheses: &Hypotheses, y: &[f64], power: f64, workspace: &mut Workspace) -> Vec<Candidate> {
-    let mut weights = relative_weights(y);
+    let mut weights = measured_weights(y);
     if power != 1.0 {
         let values: Vec<f64> = weights.iter().map(|w| 1.0 / w).collect();
         reweigh(&values, power, &mut weights);
