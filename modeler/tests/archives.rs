@@ -35,7 +35,7 @@ fn the_measurements_that_extra_p_kept_are_those_of_its_input() {
     let archive = read_dataset("extrap_formats/values.extra-p");
     assert_eq!(lines(&archive.experiment), lines(&read_dataset("extrap_formats/two_parameters.txt").experiment));
     let warnings: Vec<String> = archive.warnings.iter().map(ToString::to_string).collect();
-    assert!(warnings.len() == 1 && warnings[0].contains("models of `New model` were not read"), "{warnings:?}");
+    assert!(warnings.len() == 1 && warnings[0].contains("The model of `New model` was not read"), "{warnings:?}");
 }
 
 /// An allreduce whose prior has the share (p-1)/p, a computation whose shape its blocks give, and a constant.

@@ -1,5 +1,6 @@
 /* A library that uses MPI, for programs that do not; apart.c. */
 #include <mpi.h>
+#include <stddef.h>
 
 int use_begin(void)
 {
