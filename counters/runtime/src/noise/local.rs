@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use poise_profile::Burst;
 
-use super::collect::{Path, SharedSeries, publish};
+use super::collect::{Path, SharedSeries, described, publish};
 use super::settings::Settings;
 use super::sweep::{Random, Sweep};
 use super::{Choice, Module, NONE, Site, Variant, buffer, text};
@@ -223,9 +223,7 @@ impl Place {
                 site.variants.items().iter().map(|variant| variant.target).filter(|&target| target != NONE).collect();
             numbers.dedup();
             for number in numbers {
-                let described = &module.loops.items()[number as usize];
-                let (function, file) = (text(described.function), text(described.file));
-                if local.settings.wants(function, file, described.line) {
+                if local.settings.wants(&described(&module.loops.items()[number as usize])) {
                     targets.push(Target::new(site, module, number, &path, local));
                 }
             }
