@@ -357,7 +357,10 @@ impl Place {
         self.phase = Phase::Count(index + 1);
         if index + 1 == self.targets.len() {
             let all: f64 = self.targets.iter().map(|target| target.share).sum();
-            self.targets.retain(|target| target.share > SMALLEST_SHARE * all);
+            let (kept, small): (Vec<Target>, Vec<Target>) =
+                self.targets.drain(..).partition(|target| target.share > SMALLEST_SHARE * all);
+            small.iter().for_each(Target::forget);
+            self.targets = kept;
             self.phase = Phase::Measure;
         }
     }
@@ -431,5 +434,12 @@ impl Target {
         let sweep = |(mode, ks)| (mode, Sweep::new(ks, settings.samples));
         let series = publish(module, number, path, local.number);
         Self { number, share: 1.0, sweeps: quantities.into_iter().map(sweep).collect(), series, round: 0 }
+    }
+
+    /// The loop is not to be measured, and not because it ran too rarely, which executions without bursts would say.
+    fn forget(&self) {
+        if let Ok(mut series) = self.series.try_lock() {
+            series.executions = 0;
+        }
     }
 }
