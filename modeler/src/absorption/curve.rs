@@ -17,9 +17,9 @@ use super::{Options, Point, State};
 use crate::words::counted;
 
 /// Bursts that a quantity needs to be used.
-const LEAST_BURSTS: usize = 3;
+pub const LEAST_BURSTS: usize = 3;
 /// Quantities that a curve needs, the one without noise among them.
-const LEAST_POINTS: usize = 4;
+pub const LEAST_POINTS: usize = 4;
 /// Bursts that a curve needs.
 pub(crate) const NEEDED: usize = LEAST_BURSTS * LEAST_POINTS;
 /// What no number of bursts makes more certain, relative: variants differ by a few in a thousand anyway.

@@ -21,6 +21,7 @@ use poise_profile::{Loop, Profile};
 use crate::formats::Names;
 pub use code::recurrence::Recurrence;
 use curve::Draws;
+pub use curve::{LEAST_BURSTS, LEAST_POINTS};
 use samples::{Class, Group};
 
 /// How the analysis runs.
@@ -221,7 +222,7 @@ pub struct LoopReport {
     pub left_out: u64,
     /// Which class of executions this is, from 0, and of how many.
     pub part: (usize, usize),
-    /// The share of executions in it.
+    /// The share of the bursts without noise that are of it.
     pub share: f64,
     /// Whether times are per iteration of the machine code, as they should be, or per execution.
     pub per_iteration: bool,
