@@ -151,12 +151,59 @@ fn building_anew_measures_the_same_call_paths() {
          return s < 0; }",
     );
     let build = format!("{} cc -O1 kernel.c -o kernel", env!("CARGO_BIN_EXE_poise"));
-    let options = ["--method", "rebuild", "--build", &build, "--mode", "fp_add64", "--k", "1,40", "--format", "json"];
-    let done = world.poise([&["absorb"][..], &options, &["--repetitions", "2", "--", "./kernel"]].concat()).status(0);
+    let options =
+        ["--method", "rebuild", "--build", &build, "--mode", "fp_add64", "--k", "1,20,40", "--format", "json"];
+    let done = world.poise([&["absorb"][..], &options, &["--repetitions", "3", "--", "./kernel"]].concat()).status(0);
     let report: serde_json::Value = serde_json::from_str(&done.stdout).unwrap();
     let callpath = |found: &serde_json::Value| found["callpath"].to_string();
     let paths: Vec<String> = report["loops"].as_array().unwrap().iter().map(callpath).collect();
     assert!(paths.contains(&"[\"main\",\"sum\"]".to_owned()), "{report:#}");
+    // What cannot end in an answer is said before anything is built.
+    let too_little = |option: &str, value: &str, expected: &str| {
+        let options = ["absorb", "--method", "rebuild", "--build", "false", option, value, "--", "./kernel"];
+        let refused = world.poise(options).status(2);
+        assert!(refused.stderr.contains(expected), "{}", refused.stderr);
+    };
+    too_little("--repetitions", "2", "--repetitions 2: expected 3 or more.");
+    too_little("--k", "0,4,8", "--k: expected 3 quantities or more beside 0.");
+}
+
+#[test]
+fn what_is_asked_for_and_does_not_exist_is_named() {
+    let world = World::new();
+    build(&world, "modes=nop,fp_add64;k=1,2");
+    let refused = |options: &[&str], expected: &str| {
+        let done = absorb(&world, options, &["./loops", "20", "1"]).status(2);
+        assert!(done.stderr.contains(expected), "{options:?}: {}", done.stderr);
+    };
+    refused(&["--mode", "nop,foo"], "--mode foo: no loop has such noise; expected one of fp_add64, nop.");
+    refused(&["--mode", "fp_div64"], "--mode fp_div64: no loop has such noise; expected one of fp_add64, nop.");
+    refused(&["--k", "0,2,5"], "--k 5: no loop has so much noise; expected one of 1, 2.");
+    refused(
+        &["--loops", "dot,nothere"],
+        "--loops nothere: the program has no such loop; expected one of dot (loops.c:",
+    );
+    refused(&["--callpath", "x"], "--callpath x: the run has no such call path; expected one of ");
+    refused(&["--ranks", "1"], "--ranks 1: the run has no such rank; expected 0.");
+    refused(&["--ranks", "all"], "--ranks all: expected a number such as 4, or a range such as 4-7.");
+    refused(&["--noisy-threads", "3-1"], "--noisy-threads 3-1: expected a number");
+    // No mistake, but nothing that could be measured either: it ran twice.
+    let short = absorb(&world, &["--loops", "dot"], &["./loops", "2", "1"]);
+    assert!(short.stdout.contains("too few executions (2"), "{}{}", short.stdout, short.stderr);
+    // Noise for the whole run that no loop has is said by the runtime, once, and changes nothing.
+    let run = |absorb: &str| {
+        let mut command = world.command("./loops", ["20", "1"]);
+        command.env("POISE_PROFILE", world.path("forced.poise")).env("POISE_ABSORB", absorb);
+        let done = outcome(command.output().unwrap()).status(0);
+        std::fs::remove_file(world.path("forced.poise")).unwrap();
+        let said: Vec<String> = done.stderr.lines().filter(|l| l.contains("POISE_ABSORB")).map(str::to_owned).collect();
+        (done.stdout, said)
+    };
+    let (plain, none) = run("off");
+    let line =
+        "poise: POISE_ABSORB: no loop has noise of foo:5, so that none was injected; there is fp_add64:1,2 nop:1,2.";
+    assert_eq!((none, run("force=foo:5")), (vec![], (plain.clone(), vec![line.to_owned()])));
+    assert_eq!([run("force=nop:2"), run("force=nop:0")], [(plain.clone(), vec![]), (plain, vec![])]);
 }
 
 #[test]
@@ -165,6 +212,8 @@ fn programs_without_noise_and_wrong_wishes_say_what_to_do() {
     build(&world, "off");
     let none = absorb(&world, &[], &["./loops", "10", "1"]).status(2);
     assert!(none.stderr.contains("poise cc --noise"), "{}", none.stderr);
+    let foreign = absorb(&world, &[], &["sh", "-c", "echo done"]).status(2);
+    assert!(foreign.stderr.contains("poise cc --noise") && !foreign.stderr.contains("qemu"), "{}", foreign.stderr);
     let failed = absorb(&world, &[], &["sh", "-c", "echo no luck >&2; exit 7"]).status(7);
     assert!(failed.stderr.contains("no luck"), "{}", failed.stderr);
     world.write("x.c", "int x;");

@@ -217,7 +217,7 @@ impl<'a> Fitter<'a> {
     fn is_modelled(&self, metric: MetricId) -> bool {
         let metric = &self.experiment.metrics[metric as usize];
         let over = metric.over_ranks;
-        !scaling::is_class(&metric.name) && (over.is_none() || over == Some(self.options.over_ranks))
+        !scaling::is_no_quantity(&metric.name) && (over.is_none() || over == Some(self.options.over_ranks))
     }
 
     fn fit_series(&self, series: &Series, workspace: &mut Workspace) -> Result<Model, Skipped> {
@@ -428,7 +428,7 @@ impl<'a> Fitter<'a> {
     fn leaves_the_core(&self, series: &Series) -> Option<Binding> {
         let is_computation = self.kind(series) == Kind::Computation;
         let binding = is_computation.then(|| scaling::binding(self.experiment, series.callpath)).flatten()?;
-        binding.leaves_the_core().then_some(binding)
+        binding.leaves_the_core(self.experiment).then_some(binding)
     }
 
     /// The model of a time whose blocks set it only where the core binds the call path: `prior` gives the shape there, the

@@ -83,6 +83,43 @@ fn a_change_of_class_begins_a_segment() {
     assert!(names.contains(&"absorption.fp_add64") && names.iter().all(|n| !n.starts_with("bound")), "{names:?}");
 }
 
+/// The table of the page has a cell for each mode and point, whatever was found there.
+#[test]
+fn the_page_shows_what_is_only_known_from_below() {
+    let mut builder = ExperimentBuilder::new(["n"]);
+    let solve = builder.callpath(["main", "solve"]);
+    let unit = "instructions per iteration";
+    for (i, n) in SIZES.into_iter().enumerate() {
+        let point = builder.point(&[n]);
+        let seconds = metric(&mut builder, "time", "s");
+        builder.add(solve, seconds, point, 1e-6 * n);
+        let nop = metric(&mut builder, if i < 2 { "at_least.nop" } else { "absorption.nop" }, unit);
+        builder.add(solve, nop, point, if i < 2 { 64.0 } else { 12.0 });
+        if i == 1 {
+            let load = metric(&mut builder, "absorption.l1_ld64", unit);
+            builder.add(solve, load, point, 3.0);
+        }
+    }
+    let experiment = builder.finish();
+    let fits = fit(&experiment, &Options::default());
+    let page = modeler::report::html(&experiment, &fits, &modeler::report::ReportOptions::default());
+    let row = |mode: &str| {
+        let row =
+            page.split(&format!("<tr><th scope=\"row\">{mode}</th>")).nth(1).unwrap().split("</tr>").next().unwrap();
+        row.replace("</td>", "").split("<td class=\"number\">").skip(1).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let mut expected = vec!["≥ 64"; 2];
+    expected.extend(["12"; 8]);
+    assert_eq!(row("nop"), expected);
+    let mut expected = vec![""; 10];
+    expected[1] = "3";
+    assert_eq!(row("l1_ld64"), expected);
+    // Lower bounds are no measurements that a model could be fitted to.
+    let names = fits.models.iter().map(|m| experiment.metrics[m.metric as usize].name.as_str());
+    assert!(names.clone().any(|name| name == "absorption.nop") && names.clone().all(|name| name != "at_least.nop"));
+    assert!(fits.skipped.iter().all(|s| experiment.metrics[s.metric as usize].name != "at_least.nop"));
+}
+
 #[test]
 fn the_prior_stays_where_it_is_asked_for() {
     let (memory, _) = experiment(|n| 2e-6 * n, |_| Some(Bottleneck::Latency));

@@ -298,7 +298,8 @@ fn ended_well(run: &Run, ended: &Ended, folder: &Path) -> Outcome {
 
 const NOT_COUNTED: &str = "It ended well, but QEMU's plugin left no profile; what it says of the reason is above.";
 
-const NO_PROFILE: &str = "It ended well but was not measured, since it left no profile: it is neither an MPI program that reached MPI_Finalize \
+/// Why a program left no profile of which nothing more is known.
+pub const NO_PROFILE: &str = "It ended well but was not measured, since it left no profile: it is neither an MPI program that reached MPI_Finalize \
                           nor a program compiled with poise cc, c++ or fc that ended by exit or by \
                           returning from main. A program that cannot be compiled anew runs \
                           with --engine qemu.";

@@ -284,5 +284,5 @@ pub fn counts_blocks(folder: &Path) -> Option<bool> {
 /// Whether noise was injected into any loop of the run in this folder; none where it left no profile.
 pub fn has_noise(folder: &Path) -> Option<bool> {
     let profile = Profile::read(folder.join(PROFILE)).ok()?;
-    Some(!profile.noise.series.is_empty())
+    Some(profile.noise.is_injected())
 }

@@ -18,7 +18,7 @@ pub use builder::RankBuilder;
 pub use error::ProfileError;
 pub use file::{forget_what_was_said, is_first_to_say, said_beside};
 pub use messages::{Histogram, Messages, OfRank, Traffic};
-pub use noise::{Burst, Loop, Noise, Series};
+pub use noise::{Burst, Loop, Noise, Series, VARIANTS};
 pub use phases::{Bin, BinUnit, Code, Modelled, Phases, Place, Share, Timeline, joining_hides};
 
 /// What a region of code is.

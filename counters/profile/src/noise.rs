@@ -9,6 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::ProfileError;
 
+/// The metadata that says which noise loops were built with: a line `mode:k,k,…` per mode. Measurements need not reach them all.
+pub const VARIANTS: &str = "noise.variants";
+
 /// A loop that the pass considered.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Loop {
@@ -25,6 +28,16 @@ pub struct Loop {
     pub width: u32,
     /// Why the pass could not inject noise into it, in a sentence; empty where it could.
     pub refusal: String,
+}
+
+impl Loop {
+    /// Whether the loop is at `place`: the function's name, or `file:line`.
+    #[must_use]
+    pub fn is_at(&self, place: &str) -> bool {
+        let is_of_file = |name: &str| self.file == name || self.file.ends_with(&format!("/{name}"));
+        let (name, line) = place.rsplit_once(':').unwrap_or((place, ""));
+        place == self.function || (line.parse() == Ok(self.line) && is_of_file(name))
+    }
 }
 
 /// One burst.
@@ -79,6 +92,12 @@ impl Noise {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.modes.is_empty() && self.loops.is_empty() && self.series.is_empty()
+    }
+
+    /// Whether noise was injected into any loop; where loops were found too short for that, there are series without bursts.
+    #[must_use]
+    pub fn is_injected(&self) -> bool {
+        self.series.iter().any(|series| !series.bursts.is_empty())
     }
 
     /// Checks that references exist and bursts are possible, in a profile of `nodes` nodes.

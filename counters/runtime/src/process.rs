@@ -383,6 +383,15 @@ fn with_metadata(totals: &Totals, rank: u32, settings: &Settings) -> poise_profi
     let mut profile = described(totals, rank, settings);
     profile.phases = phases::collect(rank, &profile, &Scale::since(&settings.start));
     profile.noise = noise::collect(rank, &profile);
+    if let Some(variants) = noise::variants() {
+        profile.metadata.insert(poise_profile::VARIANTS.into(), variants);
+    }
+    // All ranks are asked for the same.
+    if rank == 0
+        && let Some(what) = noise::mistake()
+    {
+        say(&format!("POISE_ABSORB: {what}."));
+    }
     if let Some(mismatch) = marks::mismatch() {
         say(&mismatch);
         profile.metadata.insert("marks_that_do_not_match".into(), "yes".into());

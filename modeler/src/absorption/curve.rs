@@ -17,9 +17,11 @@ use super::{Options, Point, State};
 use crate::words::counted;
 
 /// Bursts that a quantity needs to be used.
-const LEAST_BURSTS: usize = 3;
+pub const LEAST_BURSTS: usize = 3;
 /// Quantities that a curve needs, the one without noise among them.
-const LEAST_POINTS: usize = 4;
+pub const LEAST_POINTS: usize = 4;
+/// Bursts that a curve needs.
+pub(crate) const NEEDED: usize = LEAST_BURSTS * LEAST_POINTS;
 /// What no number of bursts makes more certain, relative: variants differ by a few in a thousand anyway.
 const FINEST: f64 = 0.003;
 /// Up to this ratio a quantity is not slower; the paper's "not affected at all" as far as clocks can tell.
@@ -147,10 +149,18 @@ fn described(quantity: &Quantity, refused: &dyn Fn(u32) -> Option<String>) -> Po
     Point { k: quantity.k, ratio: f64::NAN, lower: f64::NAN, upper: f64::NAN, bursts, unused }
 }
 
+/// Whether too few of a curve's points have their bursts, whatever else there is.
+pub(crate) fn lacks_bursts(points: &[Point]) -> bool {
+    points.iter().filter(|point| point.bursts >= LEAST_BURSTS).count() < LEAST_POINTS
+}
+
 fn too_few(points: Vec<Point>, usable: &[&Quantity]) -> Curve {
     let reason = match usable.first() {
         Some(first) if first.k == 0 => {
-            format!("{} can be used, {LEAST_POINTS} are needed", counted(usable.len(), "quantity", "quantities"))
+            let few = points.iter().filter(|point| point.bursts < LEAST_BURSTS).count();
+            let others = if few > 0 { format!("; {few} had fewer than {LEAST_BURSTS} bursts") } else { String::new() };
+            let usable = counted(usable.len(), "quantity", "quantities");
+            format!("{usable} can be used, {LEAST_POINTS} are needed{others}")
         }
         _ => "too few bursts without noise".to_owned(),
     };

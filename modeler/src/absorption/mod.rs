@@ -14,11 +14,14 @@ mod plot;
 mod samples;
 pub mod scaling;
 
+use std::collections::BTreeSet;
+
 use poise_profile::{Loop, Profile};
 
 use crate::formats::Names;
 pub use code::recurrence::Recurrence;
 use curve::Draws;
+pub use curve::{LEAST_BURSTS, LEAST_POINTS};
 use samples::{Class, Group};
 
 /// How the analysis runs.
@@ -219,7 +222,7 @@ pub struct LoopReport {
     pub left_out: u64,
     /// Which class of executions this is, from 0, and of how many.
     pub part: (usize, usize),
-    /// The share of executions in it.
+    /// The share of the bursts without noise that are of it.
     pub share: f64,
     /// Whether times are per iteration of the machine code, as they should be, or per execution.
     pub per_iteration: bool,
@@ -307,22 +310,42 @@ pub fn analyse(profile: &Profile, code: CodeOf, options: &Options) -> Report {
     let names = Names::of([profile]);
     let mut loops = Vec::new();
     let mut refused = Vec::new();
+    let bursts = profile.noise.series.iter().flat_map(|series| &series.bursts);
+    let modes = bursts.filter(|burst| burst.k > 0).map(|burst| burst.mode).collect::<BTreeSet<u32>>().len();
     for group in samples::groups(&profile.noise) {
         let Some(target) = profile.noise.loops.get(group.target as usize) else { continue };
         let path = profile.path(group.node).unwrap_or_default();
         let callpath: Vec<String> = path.into_iter().map(|region| names.show(region)).collect();
-        if group.classes.iter().all(|class| class.samples.is_empty()) {
-            let reason = format!("{} executions are too few to measure", group.executions);
-            refused.push((target.clone(), reason));
+        // Without a burst that has no noise there is nothing to compare with.
+        if group.classes.iter().all(|class| class.nanoseconds.is_nan()) {
+            refused.push((target.clone(), format!("it has {}", too_few(&group, modes))));
             continue;
         }
         let code = code(target);
-        let analysis = Analysis { profile, group: &group, target, code: code.as_ref(), options };
+        let analysis = Analysis { profile, group: &group, target, code: code.as_ref(), modes, options };
         loops.extend((0..group.classes.len()).map(|part| analysis.of_class(part, &callpath)));
     }
     let known = |target: &Loop| !target.refusal.is_empty();
     refused.extend(profile.noise.loops.iter().filter(|t| known(t)).map(|t| (t.clone(), t.refusal.clone())));
     Report { level: options.level, loops, refused }
+}
+
+/// Bursts of a group.
+fn bursts(group: &Group) -> usize {
+    group.classes.iter().map(|class| class.samples.len()).sum()
+}
+
+/// `too few executions (20; about 240 are needed)`: as many as fill the bursts that curves of so many modes need, at the rate at which
+/// these filled theirs.
+fn too_few(group: &Group, modes: usize) -> String {
+    let executions = group.executions;
+    match (bursts(group) as u64, (curve::NEEDED * modes) as u64) {
+        (filled, needed) if filled > 0 && filled < needed => {
+            let enough = executions.saturating_mul(needed).div_ceil(filled);
+            format!("too few executions ({executions}; about {enough} are needed)")
+        }
+        _ => format!("too few executions ({executions})"),
+    }
 }
 
 /// All that the analysis of one loop at one call path needs.
@@ -331,6 +354,8 @@ struct Analysis<'a> {
     group: &'a Group,
     target: &'a Loop,
     code: Option<&'a Code>,
+    /// How many modes the run measured anywhere.
+    modes: usize,
     options: &'a Options,
 }
 
@@ -346,6 +371,10 @@ impl Analysis<'_> {
         let body = self.code.map(|code| (code.instructions, code.accesses));
         let per_iteration = self.group.per_iteration.then_some(class.nanoseconds);
         let verdict = bottleneck::verdict(&modes, self.code, per_iteration);
+        let is_short = self.group.per_iteration
+            && verdict.class == Bottleneck::Undecided
+            && bursts(self.group) < curve::NEEDED * self.modes
+            && modes.iter().all(|mode| curve::lacks_bursts(&mode.points));
         LoopReport {
             node: self.group.node,
             callpath: callpath.to_vec(),
@@ -359,7 +388,7 @@ impl Analysis<'_> {
             total_ns: class.per_execution * self.group.executions as f64 * class.share,
             code: body,
             class: verdict.class,
-            reason: verdict.reason,
+            reason: if is_short { too_few(self.group, self.modes) } else { verdict.reason },
             modes,
         }
     }

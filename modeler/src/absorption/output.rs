@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use super::{LoopReport, Mode, Report, State, place};
+use crate::formats::demangled;
 use crate::report::Table;
 use crate::report::terminal::table;
 use crate::words::counted;
@@ -191,7 +192,8 @@ impl Report {
             out.push_str("No loop was measured.\n");
         }
         for (target, reason) in &self.refused {
-            let _ = writeln!(out, "{} in {}: not measured, because {reason}.", place(target), target.function);
+            let function = demangled(&target.function);
+            let _ = writeln!(out, "{} in {function}: not measured, because {reason}.", place(target));
         }
         out
     }
@@ -201,7 +203,7 @@ fn heading(report: &LoopReport) -> String {
     let part = match report.part {
         (_, 1) => String::new(),
         (index, of) => {
-            format!(", executions of kind {} of {of} ({:.0} % of them)", index + 1, 100.0 * report.share)
+            format!(", executions of kind {} of {of} ({:.0} % of the bursts)", index + 1, 100.0 * report.share)
         }
     };
     format!("{}  {}{part}", report.callpath.join(" -> "), report.place())

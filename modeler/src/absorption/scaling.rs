@@ -2,7 +2,8 @@
 //! with the parameters.
 //!
 //! An experiment holds the class as the metric `bound.<class>`, which is 1 where a run found it, beside
-//! `absorption.<mode>` and `slack.<mode>`: plain columns, which every format keeps.
+//! `absorption.<mode>` and `slack.<mode>`: plain columns, which every format keeps. Where a loop never slowed down, what it absorbs
+//! is only known to be at least something; that is `at_least.<mode>`, and no value to fit a model to.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +14,8 @@ use crate::experiment::{CallPathId, Experiment, Metric, PointId};
 
 /// How the metrics' names begin.
 const BOUND: &str = "bound.";
-const ABSORPTION: &str = "absorption.";
+pub(crate) const ABSORPTION: &str = "absorption.";
+pub(crate) const AT_LEAST: &str = "at_least.";
 const SLACK: &str = "slack.";
 /// Replicates of the bootstrap, fewer than for the intervals that people read.
 const REPLICATES: usize = 120;
@@ -47,8 +49,13 @@ fn values(found: &LoopReport) -> Vec<(Metric, f64)> {
     let metric = |name: String, unit: &str| Metric { name, unit: unit.into(), over_ranks: None };
     let mut values = Vec::new();
     let per = format!("instructions per {}", found.unit());
-    for mode in found.modes.iter().filter(|mode| mode.state != State::Undecided) {
-        values.push((metric(format!("{ABSORPTION}{}", mode.name), &per), mode.raw));
+    for mode in &found.modes {
+        let kind = match mode.state {
+            State::Measured => ABSORPTION,
+            State::AtLeast => AT_LEAST,
+            State::Undecided => continue,
+        };
+        values.push((metric(format!("{kind}{}", mode.name), &per), mode.raw));
         if let Some(slack) = mode.slack_ns() {
             values.push((metric(format!("{SLACK}{}", mode.name), "s"), 1e-9 * slack));
         }
@@ -57,8 +64,12 @@ fn values(found: &LoopReport) -> Vec<(Metric, f64)> {
     values
 }
 
-/// Whether a metric says what binds and is no quantity of its own.
-pub(crate) fn is_class(metric: &str) -> bool {
+/// Whether a metric is none to model: what binds is no quantity, and what is absorbed at least grows with what was injected.
+pub(crate) fn is_no_quantity(metric: &str) -> bool {
+    is_class(metric) || metric.starts_with(AT_LEAST)
+}
+
+fn is_class(metric: &str) -> bool {
     metric.starts_with(BOUND)
 }
 
@@ -122,25 +133,45 @@ fn elected(votes: &BTreeMap<Bottleneck, u32>) -> Bottleneck {
     }
 }
 
+/// Whether so many points with a class speak for all that were measured: at least half of them, and two unless there are fewer.
+fn speak_for(decided: usize, measured: usize) -> bool {
+    2 * decided >= measured && decided >= measured.min(2)
+}
+
 impl Binding {
     fn decided(&self) -> impl Iterator<Item = (PointId, Bottleneck)> {
         self.at.iter().copied().filter(|(_, class)| *class != Bottleneck::Undecided)
     }
 
-    /// Whether anything but the core binds the call path at some point.
+    /// Whether anything but the core binds the call path: everywhere, on one side of a change, or else at two points at least,
+    /// where enough points have a class. What few say is not worth giving up the shape that basic blocks have.
     #[must_use]
-    pub fn leaves_the_core(&self) -> bool {
-        self.decided().any(|(_, class)| !class.is_in_the_core())
+    pub fn leaves_the_core(&self, experiment: &Experiment) -> bool {
+        if let Some(class) = self.everywhere() {
+            return !class.is_in_the_core();
+        }
+        if let Some(Change { before, after, .. }) = self.change(experiment) {
+            return !(before.is_in_the_core() && after.is_in_the_core());
+        }
+        let beyond = self.decided().filter(|(_, class)| !class.is_in_the_core()).count();
+        speak_for(self.decided().count(), self.at.len()) && beyond >= 2
     }
 
-    /// The class, if all points that have one agree.
+    /// The class, if all points that have one agree, and are enough to speak for the others.
     #[must_use]
     pub fn everywhere(&self) -> Option<Bottleneck> {
+        let class = self.only_class()?;
+        speak_for(self.decided().count(), self.at.len()).then_some(class)
+    }
+
+    /// The class of all points that have one, however few.
+    fn only_class(&self) -> Option<Bottleneck> {
         let first = self.decided().next()?.1;
         self.decided().all(|(_, class)| class == first).then_some(first)
     }
 
-    /// Where the class changes, if one value of one parameter parts the points of two classes.
+    /// Where the class changes, if one value of one parameter parts the points of two classes, which on either side are
+    /// enough to speak for the others there.
     #[must_use]
     pub fn change(&self, experiment: &Experiment) -> Option<Change> {
         (0..experiment.parameters.len()).find_map(|parameter| self.change_in(experiment, parameter))
@@ -153,7 +184,18 @@ impl Binding {
         let place = sorted.windows(2).position(|pair| pair[0].1 != pair[1].1)?;
         let ((below, before), (above, after)) = (sorted[place], sorted[place + 1]);
         let parted = sorted.iter().all(|&(x, class)| if x <= below { class == before } else { class == after });
-        (parted && below < above).then_some(Change { parameter, below, above, before, after })
+        let speaks = |is_there: &dyn Fn(f64) -> bool| {
+            let at = |point: PointId| is_there(experiment.points[point as usize][parameter]);
+            let measured = self.at.iter().filter(|(point, _)| at(*point)).count();
+            speak_for(self.decided().filter(|(point, _)| at(*point)).count(), measured)
+        };
+        (parted && below < above && speaks(&|x| x <= below) && speaks(&|x| x >= above)).then_some(Change {
+            parameter,
+            below,
+            above,
+            before,
+            after,
+        })
     }
 
     /// The sentence for people; `None` where no point has a class.
@@ -176,29 +218,58 @@ impl Binding {
                 before.binds()
             ));
         }
-        let mut counts: BTreeMap<Bottleneck, u32> = BTreeMap::new();
-        self.decided().for_each(|(_, class)| *counts.entry(class).or_insert(0) += 1);
-        let parts: Vec<String> = counts.iter().map(|(class, n)| format!("{} at {n}", class.binds())).collect();
+        self.by_point(experiment, name)
+    }
+
+    /// The sentence where no class holds for all points: what was found at which, and nothing of the others.
+    fn by_point(&self, experiment: &Experiment, name: &str) -> Option<String> {
         let all = self.at.len();
-        (!parts.is_empty())
+        let decided: Vec<(PointId, Bottleneck)> = self.decided().collect();
+        if let Some(class) = self.only_class() {
+            let place = match decided.as_slice() {
+                [(point, _)] => coordinates(experiment, *point),
+                several => format!("{} of {all} points", several.len()),
+            };
+            return Some(format!("At {place}, {name} is bound by {}; elsewhere undecided.", class.binds()));
+        }
+        let mut counts: BTreeMap<Bottleneck, usize> = BTreeMap::new();
+        decided.iter().for_each(|&(_, class)| *counts.entry(class).or_insert(0) += 1);
+        let mut parts: Vec<String> = counts.iter().map(|(class, n)| format!("{} at {n}", class.binds())).collect();
+        if decided.len() < all {
+            parts.push(format!("undecided at {}", all - decided.len()));
+        }
+        (!decided.is_empty())
             .then(|| format!("What binds {name} depends on the point: of {all} points, {}.", parts.join(", ")))
     }
 
-    /// What is free at the points that `wanted` holds: the median.
+    /// What is free at the points that `wanted` holds: the median. It is a lower bound itself where a value at or below it is
+    /// one, which may be above it in truth.
     fn free(&self, experiment: &Experiment, wanted: impl Fn(&[f64]) -> bool) -> String {
         for mode in ["fp_add64", "fp_mul64", "int64_add"] {
-            let name = format!("{ABSORPTION}{mode}");
-            let Some(id) = experiment.metrics.iter().position(|metric| metric.name == name) else { continue };
-            let Some(series) = experiment.series_of(self.callpath, id as u32) else { continue };
-            let measured = experiment.measurements(series).filter(|(x, _)| wanted(x));
-            let mut values: Vec<f64> = measured.flat_map(|(_, values)| values.to_vec()).collect();
-            values.sort_by(f64::total_cmp);
-            let Some(&free) = values.get(values.len() / 2).filter(|&&free| free >= 1.0) else { continue };
-            let unit = experiment.metrics[id].unit.rsplit(' ').next().unwrap_or("iteration");
-            return format!("; {}", free_words(mode, free, State::Measured, unit));
+            let mut values: Vec<(f64, State)> = Vec::new();
+            let mut unit = "iteration";
+            for (kind, state) in [(ABSORPTION, State::Measured), (AT_LEAST, State::AtLeast)] {
+                let name = format!("{kind}{mode}");
+                let Some(id) = experiment.metrics.iter().position(|metric| metric.name == name) else { continue };
+                let Some(series) = experiment.series_of(self.callpath, id as u32) else { continue };
+                unit = experiment.metrics[id].unit.rsplit(' ').next().unwrap_or(unit);
+                let measured = experiment.measurements(series).filter(|(x, _)| wanted(x));
+                values.extend(measured.flat_map(|(_, values)| values.to_vec()).map(|value| (value, state)));
+            }
+            values.sort_by(|a, b| a.0.total_cmp(&b.0));
+            let Some(&(free, _)) = values.get(values.len() / 2).filter(|(free, _)| *free >= 1.0) else { continue };
+            let is_bound = values.iter().any(|&(value, state)| value <= free && state == State::AtLeast);
+            let state = if is_bound { State::AtLeast } else { State::Measured };
+            return format!("; {}", free_words(mode, free, state, unit));
         }
         String::new()
     }
+}
+
+/// `p = 2, n = 262144`.
+fn coordinates(experiment: &Experiment, point: PointId) -> String {
+    let values = experiment.parameters.iter().zip(&experiment.points[point as usize]);
+    values.map(|(name, value)| format!("{name} = {value}")).collect::<Vec<_>>().join(", ")
 }
 
 /// The sentences of all call paths that have one, with their call paths.
@@ -260,6 +331,82 @@ mod tests {
             "What binds solve depends on the point: of 3 points, arithmetic at 1, the latency of memory at 2.";
         assert_eq!(sentence(&mixed).unwrap(), expected);
         assert_eq!(sentence(&[(2.0, 1.0, Undecided, 9.0)]), None);
+    }
+
+    /// Points over p and n of which the first are of this class and all others undecided.
+    fn few(decided: usize, class: Bottleneck, of: usize) -> Vec<(f64, f64, Bottleneck, f64)> {
+        let class = |i| if i < decided { class } else { Undecided };
+        (0..of).map(|i| (2.0, f64::from(1 << i as u32), class(i), 2.0)).collect()
+    }
+
+    fn leaves_the_core(runs: &[(f64, f64, Bottleneck, f64)]) -> bool {
+        let experiment = experiment(runs);
+        binding(&experiment, 1).unwrap().leaves_the_core(&experiment)
+    }
+
+    #[test]
+    fn few_points_do_not_speak_for_the_others() {
+        let one = few(1, Bandwidth, 16);
+        assert_eq!(
+            sentence(&one).unwrap(),
+            "At p = 2, n = 1, solve is bound by memory bandwidth; elsewhere undecided."
+        );
+        assert!(!leaves_the_core(&one));
+        let seven = few(7, Bandwidth, 16);
+        let expected = "At 7 of 16 points, solve is bound by memory bandwidth; elsewhere undecided.";
+        assert_eq!(sentence(&seven).unwrap(), expected);
+        assert!(!leaves_the_core(&seven));
+        let half = few(8, Bandwidth, 16);
+        assert!(sentence(&half).unwrap().starts_with("solve is bound by memory bandwidth; about 2 floating-point"));
+        assert!(leaves_the_core(&half) && !leaves_the_core(&few(8, Compute, 16)));
+        // One of two is half, but it is one; one of one is all there is.
+        assert!(!leaves_the_core(&few(1, Latency, 2)) && leaves_the_core(&few(1, Latency, 1)));
+    }
+
+    #[test]
+    fn a_change_needs_enough_points_on_either_side() {
+        // Four small sizes in the core; of four large ones as many as this wait for memory, the others nobody knows.
+        let sizes = |beyond: usize| {
+            let mut runs = few(4, Compute, 4);
+            let large = few(beyond, Bandwidth, 4);
+            runs.extend(large.into_iter().map(|(p, n, class, free)| (p, 100.0 * n, class, free)));
+            runs
+        };
+        assert!(sentence(&sizes(2)).unwrap().starts_with("From n = 100 on, solve is bound by memory bandwidth"));
+        assert!(leaves_the_core(&sizes(2)));
+        let expected = "What binds solve depends on the point: of 8 points, arithmetic at 4, memory bandwidth at 1, undecided at 3.";
+        assert_eq!(sentence(&sizes(1)).unwrap(), expected);
+        assert!(!leaves_the_core(&sizes(1)));
+        // No value parts these, but memory binds two of them for certain.
+        let mixed = [(2.0, 1.0, Latency, 0.0), (4.0, 1.0, Compute, 0.0), (8.0, 1.0, Latency, 0.0)];
+        assert!(leaves_the_core(&mixed) && !leaves_the_core(&[mixed[1], mixed[0], (2.0, 2.0, Compute, 0.0)]));
+    }
+
+    /// Where nothing slowed down, what is free is only known from below.
+    #[test]
+    fn lower_bounds_are_told_as_such() {
+        let free = |absorbed: &[(&str, f64)]| {
+            let mut builder = ExperimentBuilder::new(["n"]);
+            let solve = builder.callpath(["solve"]);
+            for (n, &(kind, value)) in (1u32..).zip(absorbed) {
+                let point = builder.point(&[f64::from(n)]);
+                let mut add = |name: String, value| {
+                    let unit = "instructions per iteration".into();
+                    let metric = builder.metric(Metric { name, unit, over_ranks: None });
+                    builder.add(solve, metric, point, value);
+                };
+                add("bound.latency".into(), 1.0);
+                add(format!("{kind}.int64_add"), value);
+            }
+            sentences(&builder.finish()).remove(0).1
+        };
+        let told = |words: &str| format!("solve is bound by the latency of memory; {words} per iteration are free.");
+        let exact = [("absorption", 4.0), ("absorption", 6.0), ("absorption", 9.0)];
+        assert_eq!(free(&exact), told("about 6 integer instructions"));
+        // 64 or more is above the median whatever it is, 2 or more may not be below it.
+        assert_eq!(free(&[exact[0], exact[1], ("at_least", 64.0)]), told("about 6 integer instructions"));
+        assert_eq!(free(&[("at_least", 2.0), exact[1], exact[2]]), told("at least 6 integer instructions"));
+        assert!(is_no_quantity("at_least.nop") && is_no_quantity("bound.latency") && !is_no_quantity("absorption.nop"));
     }
 
     /// Repetitions that contradict each other decide nothing; one that is undecided leaves the decision to the other.

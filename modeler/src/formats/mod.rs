@@ -47,7 +47,7 @@ pub use extra_p_write::write_extra_p;
 pub(crate) use models::growth_text;
 pub use models::{ModelsWriter, PredictionAt, models_csv, models_json, predictions_json};
 pub use profiles::statistics_of_gem5;
-pub(crate) use regions::Names;
+pub(crate) use regions::{Names, demangled};
 pub(crate) use runs::run_folders;
 pub use runs::{MeasuredRun, measured_runs};
 pub use survey::{Survey, survey};

@@ -61,6 +61,12 @@ impl Names {
     }
 }
 
+/// A function's linker name as people know it, where nothing must be told apart from it.
+pub(crate) fn demangled(linker_name: &str) -> String {
+    let [short, ..] = forms(linker_name, RegionKind::Function);
+    short
+}
+
 /// A name in its forms from the shortest to the one that is never ambiguous.
 fn forms(linker_name: &str, kind: RegionKind) -> [String; 3] {
     if matches!(kind, RegionKind::Function | RegionKind::Inlined) && is_mangled(linker_name) {

@@ -444,7 +444,7 @@ pub(super) fn add(mut runs: Vec<Run>, into: &mut Collector) -> Result<(), ReadEr
         let callpaths = callpaths(run, &names, into)?;
         let absorbed = scaling::of_run(&run.profile);
         // Where noise was injected times hold the noise, too.
-        let noisy = !run.profile.noise.series.is_empty();
+        let noisy = run.profile.noise.is_injected();
         for added in absorbed {
             for (metric, value) in added.values {
                 let metric = into.metric(metric);

@@ -166,7 +166,7 @@ impl Article<'_> {
                         th.number scope="col" { (self.at(*point)) }
                     } } }
                     tbody { @for mode in &self.of.absorption {
-                        tr { th scope="row" { (mode.mode) } @for (_, value) in &mode.at { td.number { (quantity(*value, "")) } } }
+                        tr { th scope="row" { (mode.mode) } @for (_, value) in &mode.at { td.number { (value) } } }
                     } }
                 } }
             }

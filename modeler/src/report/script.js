@@ -161,7 +161,7 @@ function absorption(document, model) {
   const header = [["instructions", false], ...model.absorption[0].at.map(([point]) => [pointText(point), true])];
   return element("div", {}, element("p", { class: "note" }, element("strong", {}, "Absorption. "),
     "So many extra instructions of a kind fit into one iteration before it becomes slower. Where few of a kind fit, what executes them is already full: that is the bottleneck."),
-    table(header, model.absorption.map(({ mode, at }) => [mode, ...at.map(([, value]) => quantity(value, ""))])));
+    table(header, model.absorption.map(({ mode, at }) => [mode, ...at.map(([, value]) => value)])));
 }
 
 function values(document, model) {

@@ -1,7 +1,7 @@
 //! What the page knows about each call path: computed once, drawn by the program for the most expensive call paths and
 //! by the page's script for the others.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde::Serialize;
 
@@ -11,16 +11,14 @@ use super::costs::Costs;
 use super::effort::effort;
 use super::markup::{at, counted};
 use super::origin::{parts, phrase};
-use super::quantity::{percent, shape};
+use super::quantity::{percent, quantity, shape};
 use super::reach;
+use crate::absorption::scaling::{ABSORPTION, AT_LEAST};
 use crate::experiment::median;
 use crate::experiment::{CallPathId, Experiment, Layout, MetricId, OverRanks};
 use crate::fit::Fits;
 use crate::model::{Kind, Model, Scale, Term};
 use crate::scatter::Scatter;
-
-/// How the names of metrics with absorption begin; the mode follows.
-const ABSORPTION: &str = "absorption.";
 
 /// The experiment with everything that all parts of the page need.
 pub(crate) struct View<'a> {
@@ -142,8 +140,8 @@ pub(crate) struct EffortView<'a> {
 pub(crate) struct Absorption<'a> {
     /// The kind of instruction.
     pub mode: &'a str,
-    /// The middle measurement at each point where there is one.
-    pub at: Vec<(u32, f64)>,
+    /// The middle measurement as text, at each point where any mode has one, the same for all; empty where this mode has none.
+    pub at: Vec<(u32, String)>,
 }
 
 impl<'a> View<'a> {
@@ -232,20 +230,26 @@ impl<'a> View<'a> {
 
     fn absorption(&self, callpath: CallPathId) -> Vec<Absorption<'a>> {
         let over_ranks = self.experiment.metrics[self.costs.metric as usize].over_ranks;
-        let modes =
-            self.experiment.metrics.iter().enumerate().filter(|(_, m)| {
-                m.name.starts_with(ABSORPTION) && (m.over_ranks.is_none() || m.over_ranks == over_ranks)
-            });
-        let of = |(id, metric): (usize, &'a crate::experiment::Metric)| {
-            let series = self.experiment.series_of(callpath, id as MetricId)?;
-            let points = &self.experiment.layouts[series.layout as usize].points;
-            let medians = self.experiment.measurements(series).map(|(_, values)| rounded(median(values)));
-            Some(Absorption {
-                mode: &metric.name[ABSORPTION.len()..],
-                at: points.iter().copied().zip(medians).collect(),
-            })
+        let metrics = self.experiment.metrics.iter().enumerate();
+        let metrics = metrics.filter(|(_, m)| m.over_ranks.is_none() || m.over_ranks == over_ranks);
+        let mut modes: BTreeMap<&'a str, BTreeMap<u32, String>> = BTreeMap::new();
+        // Where one run measured what another only bounds, it is measured.
+        for (kind, sign) in [(ABSORPTION, ""), (AT_LEAST, "≥ ")] {
+            for (id, metric) in metrics.clone() {
+                let Some(mode) = metric.name.strip_prefix(kind) else { continue };
+                let Some(series) = self.experiment.series_of(callpath, id as MetricId) else { continue };
+                let points = &self.experiment.layouts[series.layout as usize].points;
+                for (&point, (_, values)) in points.iter().zip(self.experiment.measurements(series)) {
+                    let text = || format!("{sign}{}", quantity(rounded(median(values)), ""));
+                    modes.entry(mode).or_default().entry(point).or_insert_with(text);
+                }
+            }
+        }
+        let points: BTreeSet<u32> = modes.values().flat_map(|of_mode| of_mode.keys().copied()).collect();
+        let at = |of_mode: &BTreeMap<u32, String>| -> Vec<(u32, String)> {
+            points.iter().map(|point| (*point, of_mode.get(point).cloned().unwrap_or_default())).collect()
         };
-        modes.filter_map(of).collect()
+        modes.iter().map(|(&mode, of_mode)| Absorption { mode, at: at(of_mode) }).collect()
     }
 
     /// The models of the other metrics at the same call path.

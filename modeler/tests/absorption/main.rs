@@ -194,6 +194,35 @@ fn the_same_bursts_give_the_same_report() {
     assert_ne!(seeded, report(&noisy));
 }
 
+/// Of a loop that ended before its bursts were many enough the reason is that, and not what its noise would say.
+#[test]
+fn too_few_executions_are_said() {
+    let truths = [sharp("fp_add64", 12.0, 0.05), sharp("l1_ld64", 6.0, 0.05)];
+    let mut short = profile(&truths, &QUANTITIES, 30, QUIET, 11);
+    short.noise.series[0].executions = 20;
+    // One burst of each of two modes needs twelve each for four quantities; six of them took 20 executions.
+    short.noise.series.push(poise_profile::Series { node: 0, ..short.noise.series[0].clone() });
+    let bursts = &mut short.noise.series[1].bursts;
+    let unnoised = bursts.iter().position(|burst| burst.k == 0).unwrap();
+    let mut few: Vec<Burst> = bursts.iter().filter(|burst| burst.k > 0).take(5).copied().collect();
+    few.insert(0, bursts[unnoised]);
+    few.sort_by_key(|burst| burst.round);
+    *bursts = few;
+    let of_short = |report: &Report| {
+        let found = report.loops.iter().find(|found| found.node == 0).unwrap();
+        (found.class, found.reason.clone(), found.nanoseconds.is_finite())
+    };
+    // 24 bursts are needed, 6 are there: four times the executions.
+    let expected = "too few executions (20; about 80 are needed)";
+    assert_eq!(of_short(&report(&short)), (Bottleneck::Undecided, expected.to_owned(), true));
+    // Without a burst that has no noise nothing can be compared, and no line has a blank number.
+    short.noise.series[1].bursts.retain(|burst| burst.k > 0);
+    let report = report(&short);
+    assert_eq!(report.loops.iter().filter(|found| found.node == 0).count(), 0);
+    // 24 / 5 of 20.
+    assert_eq!(report.refused[0].1, "it has too few executions (20; about 96 are needed)");
+}
+
 #[test]
 fn refused_loops_keep_their_reason() {
     let mut profile = profile(&[sharp("fp_add64", 12.0, 0.05)], &QUANTITIES, 30, QUIET, 11);
@@ -206,6 +235,6 @@ fn refused_loops_keep_their_reason() {
     let report = report(&profile);
     assert_eq!(report.loops.len(), 1);
     let reasons: Vec<&str> = report.refused.iter().map(|r| r.1.as_str()).collect();
-    assert_eq!(reasons, ["3 executions are too few to measure", "it has exception edges"]);
+    assert_eq!(reasons, ["it has too few executions (3)", "it has exception edges"]);
     assert_eq!(report.loops[0].class, Bottleneck::Undecided);
 }

@@ -10,6 +10,7 @@ fn example() -> Report {
     let mut profile = profile_of(2.0, &truths, &QUANTITIES, 30, QUIET, 4);
     let mut other = profile.noise.loops[0].clone();
     (other.id, other.line, other.refusal) = (1, 77, "it has exception edges".into());
+    other.function = "_ZN4heat5solveEi".into();
     profile.noise.loops.push(other);
     report(&profile)
 }
@@ -56,7 +57,7 @@ fn people_read_what_binds_the_loop_and_what_is_free() {
     assert!(text.contains(sentence), "{text}");
     assert!(text.starts_with("main -> solve  solve.c:41\n"), "{text}");
     assert!(text.contains("64 or more"), "{text}");
-    assert!(text.ends_with("solve.c:77 in solve: not measured, because it has exception edges.\n"), "{text}");
+    assert!(text.ends_with("solve.c:77 in heat::solve: not measured, because it has exception edges.\n"), "{text}");
 }
 
 #[test]

@@ -1,9 +1,11 @@
 //! `poise absorb`: how many instructions of each kind every hot loop of a program takes without slowing down, and which
 //! resource binds it. The program was built with `poise cc --noise`; one run measures everything.
 //!
-//! `inject` runs it and reads what its runtime measured; `rebuild` does the same the slow way, as a check.
+//! `inject` runs it and reads what its runtime measured; `rebuild` does the same the slow way, as a check; `wishes` says what was asked
+//! for and does not exist.
 
 mod rebuild;
+mod wishes;
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +18,7 @@ use crate::cli::{GlobalArgs, LevelArgs, OutputArgs, OutputFormat, SeedArgs};
 use crate::error::{Error, Result};
 use crate::interrupt;
 use crate::output;
-use crate::run::misfortune::{Cause, Outcome};
+use crate::run::misfortune::{Cause, NO_PROFILE, Outcome};
 use crate::run::{Measured, PROFILE, Run};
 use crate::study::Clock;
 
@@ -96,6 +98,9 @@ pub enum Method {
 /// A function is hot that takes this share of the time.
 const HOT: f64 = 0.01;
 
+const NOT_BUILT: &str = "The program ended well but left no profile. Build it with poise cc --noise (c++, fc likewise); it is measured if \
+                         it ends by exit, by returning from main or, under MPI, after MPI_Finalize.";
+
 /// Measures, analyses, prints.
 pub fn absorb(arguments: &AbsorbArgs, global: &GlobalArgs) -> Result<()> {
     interrupt::watch();
@@ -108,7 +113,7 @@ pub fn absorb(arguments: &AbsorbArgs, global: &GlobalArgs) -> Result<()> {
     let binaries = Binary::among(&arguments.command);
     let code = |target: &_| binaries.iter().find_map(|binary| binary.code(target));
     let report = absorption::analyse(&profile, &code, &options);
-    if report.loops.is_empty() && report.refused.is_empty() {
+    if profile.noise.loops.is_empty() {
         return Err(Error::Usage(
             "The program has no loop with noise, or none ran. Build it with poise cc --noise (c++, fc likewise)."
                 .into(),
@@ -123,14 +128,18 @@ pub fn absorb(arguments: &AbsorbArgs, global: &GlobalArgs) -> Result<()> {
     if let Some(file) = &arguments.plot {
         output::deliver_by("--plot", &report.svg(), file)?;
     }
-    match report.loops.len() {
-        0 => Err(Error::NotModelable("No loop ran long enough to be measured; the reasons are above.".into())),
+    match (report.loops.len(), report.refused.len()) {
+        (0, 0) => Err(Error::NotModelable(
+            "No loop with noise ran on the chosen ranks and threads at the chosen places.".into(),
+        )),
+        (0, _) => Err(Error::NotModelable("No loop was measured; the reasons are above.".into())),
         _ => Ok(()),
     }
 }
 
 /// One run of the program with all noise.
 fn inject(arguments: &AbsorbArgs) -> Result<Profile> {
+    wishes::check_words(arguments)?;
     let loops = match &arguments.profile {
         Some(file) => [arguments.loops.clone(), hot(file)?].concat(),
         None => arguments.loops.clone(),
@@ -148,7 +157,9 @@ fn inject(arguments: &AbsorbArgs) -> Result<Profile> {
     let given = parts.into_iter().filter(|(_, values)| !values.is_empty());
     wish.extend(given.map(|(name, values)| format!("{name}={}", values.join(","))));
     wish.push(format!("seed={}", arguments.seed.seed));
-    run(arguments, Clock::Wall, &[("POISE_ABSORB", wish.join(";"))], arguments.keep.as_deref())
+    let profile = run(arguments, Clock::Wall, &[("POISE_ABSORB", wish.join(";"))], arguments.keep.as_deref())?;
+    wishes::check(arguments, &profile)?;
+    Ok(profile)
 }
 
 /// The functions that take much of the time in an earlier run.
@@ -193,6 +204,7 @@ fn run(
             let last: Vec<&str> = said.lines().rev().take(3).collect();
             last.iter().rev().for_each(output::say);
             match status {
+                0 if reason == NO_PROFILE => Err(Error::Usage(NOT_BUILT.into())),
                 0 => Err(Error::Usage(format!("{reason} Is the program built with poise cc --noise?"))),
                 status => {
                     output::say(reason);

@@ -1,8 +1,10 @@
 //! Noise the slow way: a build with one mode and quantity in the loops themselves, a run of it, the next build. Times are
 //! those of the functions that hold the loops, from their profiles.
 
+use std::collections::BTreeSet;
 use std::process::Command;
 
+use modeler::absorption::{LEAST_BURSTS, LEAST_POINTS};
 use poise_profile::{Burst, Loop, Metric, Noise, Profile, Series};
 
 use super::{AbsorbArgs, HOT, run};
@@ -22,6 +24,14 @@ pub fn measure(arguments: &AbsorbArgs, global: &GlobalArgs) -> Result<Profile> {
         given => given.to_vec(),
     };
     let quantities = if arguments.k.is_empty() { QUANTITIES.to_vec() } else { arguments.k.clone() };
+    // Each build without which nothing can be decided takes long, so that is said before the first.
+    if (arguments.repetitions as usize) < LEAST_BURSTS {
+        return Err(Error::Usage(format!("--repetitions {}: expected {LEAST_BURSTS} or more.", arguments.repetitions)));
+    }
+    let noisy = quantities.iter().filter(|&&k| k > 0).collect::<BTreeSet<_>>().len();
+    if noisy + 1 < LEAST_POINTS {
+        return Err(Error::Usage(format!("--k: expected {} quantities or more beside 0.", LEAST_POINTS - 1)));
+    }
     let mut base = None;
     let mut bursts: Vec<Vec<Burst>> = Vec::new();
     let plain = build_and_run(arguments, "off")?;
@@ -42,7 +52,7 @@ pub fn measure(arguments: &AbsorbArgs, global: &GlobalArgs) -> Result<Profile> {
             }
         }
     }
-    let base = base.ok_or_else(|| Error::Usage("--repetitions must be at least 1.".into()))?;
+    let base = base.ok_or_else(|| Error::Usage("--mode: expected at least one mode.".into()))?;
     Ok(base.joined(modes, bursts))
 }
 

@@ -1,11 +1,11 @@
 //! What all threads measured, for the profile. Threads share what they publish here and nothing else of their state.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use poise_profile::{Burst, Loop, Noise, Profile, Region, Series};
 
-use super::{Module, modules, text};
+use super::{Module, NONE, modules, text};
 use crate::tree::{self, Node};
 
 /// A call path: regions, outermost first.
@@ -101,11 +101,51 @@ pub fn collect(rank: u32, profile: &Profile) -> Noise {
             bursts: series.bursts.clone(),
         });
     }
-    noise.series.retain(|series| !series.bursts.is_empty());
+    // What ran too briefly for a burst is said, not left out.
+    noise.series.retain(|series| !series.bursts.is_empty() || series.executions > 0);
     noise
 }
 
-fn described(known: &super::Loop) -> Loop {
+/// The noise that loops were built with, mode by mode.
+fn built() -> BTreeMap<&'static str, BTreeSet<u32>> {
+    let mut built: BTreeMap<&str, BTreeSet<u32>> = BTreeMap::new();
+    for module in modules() {
+        for &site in module.sites.items() {
+            // SAFETY: sites are static objects of the module.
+            let variants = unsafe { (*site).variants.items() };
+            for variant in variants.iter().filter(|variant| variant.mode != NONE) {
+                let Some(&mode) = module.modes.items().get(variant.mode as usize) else { continue };
+                built.entry(text(mode)).or_default().insert(variant.k);
+            }
+        }
+    }
+    built
+}
+
+fn listed((mode, quantities): (&&str, &BTreeSet<u32>)) -> String {
+    let quantities: Vec<String> = quantities.iter().map(u32::to_string).collect();
+    format!("{mode}:{}", quantities.join(","))
+}
+
+/// What the profile's metadata say of it; nothing where no noise was measured.
+pub fn variants() -> Option<String> {
+    super::SETTINGS.get().filter(|settings| settings.forced.is_none())?;
+    let lines: Vec<String> = built().iter().map(listed).collect();
+    (!lines.is_empty()).then(|| lines.join("\n"))
+}
+
+/// What is wrong with noise for the whole run that no loop has. Only at the end all libraries with loops are known.
+pub fn mistake() -> Option<String> {
+    let (mode, k) = super::SETTINGS.get()?.forced.as_ref()?;
+    let built = built();
+    let is_there = *k == 0 || built.get(mode.as_str()).is_some_and(|quantities| quantities.contains(k));
+    let there: Vec<String> = built.iter().map(listed).collect();
+    (!is_there && !there.is_empty())
+        .then(|| format!("no loop has noise of {mode}:{k}, so that none was injected; there is {}", there.join(" ")))
+}
+
+/// A loop as profiles have it.
+pub fn described(known: &super::Loop) -> Loop {
     Loop {
         function: text(known.function).to_owned(),
         file: text(known.file).to_owned(),

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use poise_profile::Burst;
 
-use super::collect::{Path, SharedSeries, publish};
+use super::collect::{Path, SharedSeries, described, publish};
 use super::settings::Settings;
 use super::sweep::{Random, Sweep};
 use super::{Choice, Module, NONE, Site, Variant, buffer, text};
@@ -223,9 +223,7 @@ impl Place {
                 site.variants.items().iter().map(|variant| variant.target).filter(|&target| target != NONE).collect();
             numbers.dedup();
             for number in numbers {
-                let described = &module.loops.items()[number as usize];
-                let (function, file) = (text(described.function), text(described.file));
-                if local.settings.wants(function, file, described.line) {
+                if local.settings.wants(&described(&module.loops.items()[number as usize])) {
                     targets.push(Target::new(site, module, number, &path, local));
                 }
             }
@@ -359,7 +357,10 @@ impl Place {
         self.phase = Phase::Count(index + 1);
         if index + 1 == self.targets.len() {
             let all: f64 = self.targets.iter().map(|target| target.share).sum();
-            self.targets.retain(|target| target.share > SMALLEST_SHARE * all);
+            let (kept, small): (Vec<Target>, Vec<Target>) =
+                self.targets.drain(..).partition(|target| target.share > SMALLEST_SHARE * all);
+            small.iter().for_each(Target::forget);
+            self.targets = kept;
             self.phase = Phase::Measure;
         }
     }
@@ -433,5 +434,12 @@ impl Target {
         let sweep = |(mode, ks)| (mode, Sweep::new(ks, settings.samples));
         let series = publish(module, number, path, local.number);
         Self { number, share: 1.0, sweeps: quantities.into_iter().map(sweep).collect(), series, round: 0 }
+    }
+
+    /// The loop is not to be measured, and not because it ran too rarely, which executions without bursts would say.
+    fn forget(&self) {
+        if let Ok(mut series) = self.series.try_lock() {
+            series.executions = 0;
+        }
     }
 }

@@ -16,7 +16,7 @@ use std::ptr::null_mut;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
-pub use collect::collect;
+pub use collect::{collect, mistake, variants};
 use local::Local;
 use settings::Settings;
 

@@ -1,5 +1,7 @@
 //! What POISE_ABSORB asks for: `on`, or parts separated by semicolons.
 
+use poise_profile::Loop;
+
 /// Settings of noise injection; empty lists mean everything.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
@@ -82,15 +84,9 @@ impl Settings {
         ranges.is_empty() || ranges.iter().any(|&(first, last)| (first..=last).contains(&number))
     }
 
-    /// Whether the loop at this place is wanted.
-    pub fn wants(&self, function: &str, file: &str, line: u32) -> bool {
-        let is_at = |place: &String| {
-            place == function
-                || place.rsplit_once(':').is_some_and(|(name, number)| {
-                    number.parse() == Ok(line) && (file == name || file.ends_with(&format!("/{name}")))
-                })
-        };
-        self.loops.is_empty() || self.loops.iter().any(is_at)
+    /// Whether this loop is wanted.
+    pub fn wants(&self, known: &Loop) -> bool {
+        self.loops.is_empty() || self.loops.iter().any(|place| known.is_at(place))
     }
 }
 
@@ -132,8 +128,16 @@ mod tests {
     #[test]
     fn loops_are_wanted_by_function_or_place() {
         let settings = Settings::parse("loops=solve.c:41,main").unwrap().unwrap();
-        assert!(settings.wants("f", "src/solve.c", 41) && settings.wants("main", "", 0));
-        assert!(!settings.wants("f", "src/solve.c", 4) && !settings.wants("f", "resolve.c", 41));
-        assert!(Settings::default().wants("f", "a.c", 1));
+        let known = |function: &str, file: &str, line| Loop {
+            function: function.into(),
+            file: file.into(),
+            line,
+            id: 0,
+            width: 0,
+            refusal: String::new(),
+        };
+        assert!(settings.wants(&known("f", "src/solve.c", 41)) && settings.wants(&known("main", "", 0)));
+        assert!(!settings.wants(&known("f", "src/solve.c", 4)) && !settings.wants(&known("f", "resolve.c", 41)));
+        assert!(Settings::default().wants(&known("f", "a.c", 1)));
     }
 }
