@@ -77,7 +77,8 @@ fn clocks_go_on_while_there_is_no_record() {
     }
 }
 
-/// Bins of effort leave them out as well: of bytes they hold what the record holds.
+/// Bins of effort leave them out as well: of bytes they hold what the record holds, and all that was executed, also by what an
+/// operation without a record calls back and that is too small to be a call path.
 #[test]
 fn bins_have_no_record_either() {
     let folder = tempfile::tempdir().expect("a folder for temporary files");
@@ -88,13 +89,20 @@ fn bins_have_no_record_either() {
         .arg("env")
         .arg(format!("LD_PRELOAD={}", common::preload()))
         .args(["POISE_STACK=off", "POISE_PHASES=blocks"]);
-    command.arg(format!("POISE_PROFILE={}", profile.display())).arg(program).arg("off");
+    command.arg(format!("POISE_PROFILE={}", profile.display())).arg(program).args(["off", "operator"]);
     let output = command.output().expect("timeout, from coreutils");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let profile = poise_profile::Profile::read(&profile).expect("a profile");
-    let shares = profile.phases.timelines.iter().flat_map(|timeline| &timeline.bins).flat_map(|bin| &bin.shares);
-    let binned: u64 = shares.map(|share| share.bytes_sent).sum();
-    let sent = profile.values.iter().filter(|((_, metric), _)| *metric == Metric::BytesSent);
-    let recorded: u128 = sent.map(|(_, value)| value.sum).sum();
-    assert!(recorded > 0 && u128::from(binned) == recorded, "{binned} and {recorded}");
+    let shares = || profile.phases.timelines.iter().flat_map(|timeline| &timeline.bins).flat_map(|bin| &bin.shares);
+    let recorded = |wanted: Metric| {
+        let values = profile.values.iter().filter(|((_, metric), _)| *metric == wanted);
+        values.map(|(_, value)| value.sum).sum::<u128>()
+    };
+    let sent: u64 = shares().map(|share| share.bytes_sent).sum();
+    assert!(sent > 0 && u128::from(sent) == recorded(Metric::BytesSent), "{sent}: {profile:?}");
+    let executed: u64 = shares().map(|share| share.count).sum();
+    // All but the operator executes thousands.
+    let by_operator = executed % 1000;
+    assert!(by_operator > 0 && by_operator % 7 == 0, "{executed}");
+    assert_eq!(u128::from(executed), recorded(Metric::BasicBlocks));
 }

@@ -30,6 +30,7 @@ fn studies_run_as_jobs() {
     order::a_point_that_failed_leaves_the_queue_and_the_order_stays(&cluster);
     order::a_later_call_knows_for_which_jobs_others_wait(&cluster);
     order::what_waits_for_an_array_that_was_cancelled_begins(&cluster);
+    order::what_is_cancelled_lets_nothing_overtake_what_was_before_it(&cluster);
     waiting::jobs_that_may_wait_for_ever_are_told(&cluster);
     basics::runs_that_follow_each_other_are_not_told_as_simultaneous(&cluster);
     basics::the_time_left_is_that_of_jobs_beside_each_other(&cluster);

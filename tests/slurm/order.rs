@@ -1,10 +1,12 @@
 //! How repetitions follow each other by dependencies, and what becomes of them when runs fail or are taken away.
 
+use std::collections::BTreeSet;
 use std::io::BufRead as _;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use crate::cluster::Cluster;
+use crate::common::World;
 use crate::on;
 
 /// Every job takes the whole cluster, and the cluster prefers the points with small n.
@@ -152,7 +154,19 @@ pub fn a_later_call_knows_for_which_jobs_others_wait(cluster: &Cluster) {
 /// One task first, and then the array as a whole, as by a user who changes her mind. For Slurm that array has not begun until it
 /// is forgotten, five minutes later. Both repetitions are held until then, so that nothing begins by chance.
 pub fn what_waits_for_an_array_that_was_cancelled_begins(cluster: &Cluster) {
-    let world = on(cluster);
+    let mut world = on(cluster);
+    // The controller refuses the first change of a dependency.
+    std::fs::create_dir(world.path("bin")).unwrap();
+    let refused = world.path("refused");
+    world.write(
+        "bin/scontrol",
+        &format!(
+            "#!/bin/sh\nif test \"$1\" = update && mkdir '{}'; then exit 1; fi 2> /dev/null\nexec /usr/bin/scontrol \"$@\"\n",
+            refused.display()
+        ),
+    );
+    world.command("chmod", ["+x", "bin/scontrol"]).status().unwrap();
+    world.set("PATH", &format!("{}:{}", world.path("bin").display(), std::env::var("PATH").unwrap()));
     world.write(
         "s.toml",
         "executor = \"slurm\"\ncommand = [\"sh\", \"-c\", \"echo $0 >> made\", \"{n}\"]\ncollect = \"elapsed\"\nranks = 1\n\
@@ -174,6 +188,7 @@ pub fn what_waits_for_an_array_that_was_cancelled_begins(cluster: &Cluster) {
     assert_eq!(status.and_then(|status| status.code()), Some(5));
     let remembered = cluster.command("scontrol", &["show", "job", first]);
     assert!(remembered.contains("JobState=CANCELLED"), "Slurm has not forgotten it: {remembered}");
+    assert!(refused.exists(), "the change was asked for twice");
     let mut made: Vec<String> = world.read("made").lines().map(str::to_owned).collect();
     made.sort();
     assert_eq!(made, ["1", "2"]);
@@ -182,6 +197,56 @@ pub fn what_waits_for_an_array_that_was_cancelled_begins(cluster: &Cluster) {
         assert_eq!(record["cause"], "killed-by-launcher", "{record}");
         let record = world.json(&format!("s.runs/n{n}.r2/run.json"));
         assert_eq!(record["status"], "complete", "{record}");
+    }
+    cluster.wait_until_idle();
+}
+
+/// Two studies at the same time, since either waits until what is gone from the queue is given up. Of one a single task is cancelled
+/// while others of its array run; of the other the second of three repetitions, while the first has not begun.
+pub fn what_is_cancelled_lets_nothing_overtake_what_was_before_it(cluster: &Cluster) {
+    let arrays = || {
+        let said = cluster.command("squeue", &["--noheader", "--format=%F"]);
+        let numbers: BTreeSet<u32> = said.lines().map(|line| line.parse().unwrap()).collect();
+        numbers.into_iter().map(|number| number.to_string()).collect::<Vec<_>>()
+    };
+    let waits_for = |array: &str| cluster.command("squeue", &["--noheader", "--format=%E", "--jobs", array]);
+    let begin = |keys: &str| {
+        let world = on(cluster);
+        world.write(
+            "s.toml",
+            &format!(
+                "executor = \"slurm\"\ncommand = [\"sh\", \"-c\", \"echo $0 >> made; while ! test -e go; do sleep 0.1; done\", \"{{n}}\"]\n\
+                 collect = \"elapsed\"\nranks = 1\n{keys}\npoll_seconds = 1\n"
+            ),
+        );
+        let child = world.command(env!("CARGO_BIN_EXE_poise"), ["run", "s.toml"]).spawn().unwrap();
+        (world, child)
+    };
+    let made = |world: &World| std::fs::read_to_string(world.path("made")).unwrap_or_default().lines().count();
+    let running = begin("repetitions = 2\n[parameters]\nn = [1, 2, 3]\n[slurm]\nat_once = 2");
+    wait_until(cluster, || arrays().len() == 2);
+    let held = begin("repetitions = 3\n[parameters]\nn = [1, 2]\n[slurm]\noptions = [\"--hold\"]");
+    wait_until(cluster, || arrays().len() == 5 && made(&running.0) == 2);
+    let arrays = <[String; 5]>::try_from(arrays()).unwrap();
+    let [runs, follows, first, second, third] = arrays.each_ref().map(String::as_str);
+    cluster.command("scancel", &[&format!("{runs}_2"), second]);
+    cluster.command("scontrol", &["release", third]);
+    wait_until(cluster, || waits_for(third) == format!("after:{first}_*(unfulfilled)"));
+    let is_given_up = |n: u32| running.0.path(&format!("s.runs/n{n}.r1/run.json")).exists();
+    wait_until(cluster, || (1..=3).any(is_given_up));
+    // What poise had Slurm begin now would have begun.
+    std::thread::sleep(Duration::from_secs(1));
+    assert_eq!(waits_for(follows), format!("afterany:{runs}_*(unfulfilled)"));
+    assert_eq!([made(&running.0), made(&held.0)], [2, 0], "nothing has begun too early");
+    cluster.command("scontrol", &["release", first]);
+    for ((world, mut child), runs) in [(running, 5), (held, 4)] {
+        world.write("go", "");
+        let mut status = None;
+        wait_until(cluster, || {
+            status = child.try_wait().unwrap();
+            status.is_some()
+        });
+        assert_eq!((status.and_then(|status| status.code()), made(&world)), (Some(5), runs));
     }
     cluster.wait_until_idle();
 }

@@ -396,11 +396,8 @@ impl Jobs<'_> {
         let mut after = After::default();
         if self.study.order == Order::Interleaved {
             if self.turn.repetition != repetition {
-                let open = || self.waiting.iter().filter(|task| !task.has_begun && task.task.repetition < repetition);
-                let last = open().map(|task| task.task.repetition).max();
-                let before = open().filter(|task| Some(task.task.repetition) == last).map(|task| task.submission);
-                let before: BTreeSet<usize> = before.collect();
-                self.turn = Turn { repetition, before: before.into_iter().collect(), leader: None };
+                let before = self.repetition_before(repetition, self.submissions.len()).into_iter().collect();
+                self.turn = Turn { repetition, before, leader: None };
             }
             let awaited: BTreeSet<usize> = self.turn.before.iter().take(MOST_AWAITED).copied().collect();
             after.begins = self.jobs(&|task| !task.has_begun && awaited.contains(&task.submission));
@@ -452,8 +449,9 @@ impl Jobs<'_> {
         interrupt::check()
     }
 
-    /// Has nothing wait for arrays that were cancelled before all of their tasks had begun, of which Slurm would not say so for long:
-    /// whoever cancels an array gives its runs up, and no others.
+    /// Has nothing wait until arrays begin that were cancelled before all of their tasks had begun, of which Slurm would not say so
+    /// for long: whoever cancels an array gives its runs up, and no others. What waited for one waits for what that waited for,
+    /// so that no repetition begins before the one that was to be before the cancelled one.
     fn let_others_begin(&mut self) -> Result<()> {
         let open: BTreeSet<usize> =
             self.waiting.iter().filter(|task| !task.has_begun).map(|task| task.submission).collect();
@@ -461,12 +459,30 @@ impl Jobs<'_> {
         if over.is_empty() {
             return Ok(());
         }
-        let jobs: Vec<String> = over.iter().filter_map(|&s| self.submissions[s].job()).collect();
-        // Where Slurm cannot be asked now, it is asked when one looks again.
-        if queue::wait_no_longer(open.iter().map(|&s| &self.submissions[s]), &jobs).is_ok() {
+        let instead = |&s: &usize| Some((self.submissions[s].job()?, self.jobs_before_array(s)));
+        let jobs: BTreeMap<String, Vec<String>> = over.iter().filter_map(instead).collect();
+        // Where Slurm cannot be asked now, or refuses, it is asked when one looks again.
+        if let Ok(false) = queue::wait_no_longer(open.iter().map(|&s| &self.submissions[s]), &jobs) {
             self.cancelled.retain(|s| !over.contains(s));
         }
         interrupt::check()
+    }
+
+    /// The jobs that have not begun of the repetition before that of an array, which has runs of one where others wait until it
+    /// begins. They are older than the array, so that no two jobs ever wait for each other.
+    fn jobs_before_array(&self, array: usize) -> Vec<String> {
+        let items = &self.submissions[array].items;
+        let task = self.tasks.iter().find(|task| items.iter().any(|item| item.name == task.name));
+        let before = task.map(|task| self.repetition_before(task.repetition, array)).unwrap_or_default();
+        before.into_iter().filter_map(|s| self.submissions[s].job()).collect()
+    }
+
+    /// Of the first so many submissions those with tasks that have not begun, of the last repetition before this one that has any.
+    fn repetition_before(&self, repetition: u32, submissions: usize) -> BTreeSet<usize> {
+        let is_before = |task: &&Waiting| task.task.repetition < repetition && task.submission < submissions;
+        let open = || self.waiting.iter().filter(|task| !task.has_begun).filter(is_before);
+        let last = open().map(|task| task.task.repetition).max();
+        open().filter(|task| Some(task.task.repetition) == last).map(|task| task.submission).collect()
     }
 
     /// Takes from the waiting tasks those that have ended, and tells which have begun.

@@ -155,33 +155,42 @@ pub fn cancel_all<'a>(tasks: impl Iterator<Item = (&'a Submission, usize)>) {
     }
 }
 
-/// Has jobs that wait in the queue wait no longer for some others, which will not begin any more. An array that somebody cancels
-/// before it has begun has not begun for Slurm until that forgets it, 5 minutes or hours later.
+/// Has jobs that wait in the queue until others begin wait no longer for some of those, which will not begin any more, but until the
+/// jobs begin that stand for each. An array that somebody cancels before it has begun has not begun for Slurm until that forgets it,
+/// 5 minutes or hours later. Gives whether any waited for one, and does still where Slurm has refused the change.
 ///
 /// # Errors
 /// Slurm cannot be asked.
-pub fn wait_no_longer<'a>(jobs: impl Iterator<Item = &'a Submission>, over: &[String]) -> Result<()> {
+pub fn wait_no_longer<'a>(
+    jobs: impl Iterator<Item = &'a Submission>,
+    over: &BTreeMap<String, Vec<String>>,
+) -> Result<bool> {
     let names: Vec<&str> = jobs.map(|submission| submission.name.as_str()).collect();
+    let mut has_any = false;
     for some in names.chunks(NAMES) {
         let said = ask("squeue", &["--noheader".to_owned(), "--format=%F|%E".into(), "--name".into(), some.join(",")])?;
         // An array of which tasks have begun has several lines.
         let waiting: BTreeSet<(&str, &str)> = said.lines().filter_map(|line| line.trim().split_once('|')).collect();
         for (job, dependency) in waiting {
             if let Some(rest) = without(dependency, over) {
+                has_any = true;
                 let _ = ask("scontrol", &["update".to_owned(), format!("JobId={job}"), format!("Dependency={rest}")]);
             }
         }
     }
-    Ok(())
+    Ok(has_any)
 }
 
-/// What is left of a dependency, such as `after:19_*(unfulfilled),afterany:21(unfulfilled)`, without those jobs; none where it
-/// names none of them.
-fn without(dependency: &str, over: &[String]) -> Option<String> {
-    let job = |one: &str| one.split_once(':').and_then(|(_, job)| job.split(['_', '+']).next().map(str::to_owned));
-    let all: Vec<&str> = dependency.split(',').map(|one| one.split('(').next().unwrap_or(one)).collect();
-    let rest: Vec<&str> = all.iter().copied().filter(|one| job(one).is_none_or(|job| !over.contains(&job))).collect();
-    (rest.len() < all.len()).then(|| rest.join(","))
+/// A dependency, such as `after:19_*(unfulfilled),afterany:21(unfulfilled)`, that no longer waits until those jobs begin, but until
+/// those begin that stand for them; none where it names none of them so. That it waits until one has ended stays: tasks of an
+/// array may run still when others were cancelled, and one without such tasks has ended for Slurm, too.
+fn without(dependency: &str, over: &BTreeMap<String, Vec<String>>) -> Option<String> {
+    let instead = |one: &str| over.get(one.strip_prefix("after:")?.split(['_', '+']).next()?);
+    let all = dependency.split(',').map(|one| one.split('(').next().unwrap_or(one));
+    let (named, rest): (Vec<&str>, Vec<&str>) = all.partition(|one| instead(one).is_some());
+    let stand: BTreeSet<&String> = named.iter().filter_map(|one| instead(one)).flatten().collect();
+    let rest = rest.into_iter().map(str::to_owned).chain(stand.into_iter().map(|job| format!("after:{job}")));
+    (!named.is_empty()).then(|| rest.collect::<Vec<_>>().join(","))
 }
 
 /// How a task ended that left no folder.
@@ -431,12 +440,21 @@ mod tests {
     /// What squeue of Slurm 22.05 prints.
     #[test]
     fn jobs_that_are_over_leave_a_dependency() {
-        let over = ["19".to_owned(), "4".to_owned()];
+        let over: [(&str, &[&str]); 4] = [("19", &[]), ("4", &[]), ("50", &["7", "8"]), ("51", &["8", "9"])];
+        let owned = |jobs: &[&str]| jobs.iter().map(|&job| job.to_owned()).collect::<Vec<String>>();
+        let over = BTreeMap::from(over.map(|(job, jobs)| (job.to_owned(), owned(jobs))));
         let of = |dependency: &str| without(dependency, &over);
         let both = "after:19_*(unfulfilled),after:20_*(unfulfilled),after:21(unfulfilled),afterany:20_*(unfulfilled)";
         assert_eq!(of(both).as_deref(), Some("after:20_*,after:21,afterany:20_*"));
         assert_eq!(of("after:4_0(unfulfilled)").as_deref(), Some(""));
-        for other in ["(null)", "", "after:40_*(unfulfilled)", "after:190(unfulfilled),afterok:20_19(unfulfilled)"] {
+        let running = "after:19_*(unfulfilled),afterany:19_*(unfulfilled)";
+        assert_eq!(of(running).as_deref(), Some("afterany:19_*"), "others of its tasks may run");
+        let overtaking = "after:50_*(unfulfilled),after:20_*(unfulfilled),after:51_*(unfulfilled)";
+        assert_eq!(of(overtaking).as_deref(), Some("after:20_*,after:7,after:8,after:9"), "what they waited for");
+        let ends = "afterany:19_*(unfulfilled),afterany:50_*(unfulfilled)";
+        for other in
+            ["(null)", "", "after:40_*(unfulfilled)", "after:190(unfulfilled),afterok:20_19(unfulfilled)", ends]
+        {
             assert_eq!(of(other), None, "{other}");
         }
     }

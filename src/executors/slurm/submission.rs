@@ -81,8 +81,9 @@ pub struct After {
 
 impl After {
     /// What sbatch is told; nothing where there is nothing to wait for. A job that is cancelled has begun and ended for Slurm,
-    /// and so has one that it no longer remembers; an array that is cancelled as a whole before it has begun has ended, but not
-    /// begun until Slurm forgets it ([`queue::wait_no_longer`]), and one of which all tasks are cancelled each has.
+    /// and so has one that it no longer remembers, and an array of which all tasks are cancelled each. An array that is cancelled
+    /// as a whole before it has begun has ended, and each of its tasks has begun, but the array has not until Slurm forgets it
+    /// ([`queue::wait_no_longer`]).
     fn option(&self) -> Option<String> {
         let named = |kind: &str, jobs: &[String]| (!jobs.is_empty()).then(|| format!("{kind}:{}", jobs.join(":")));
         let kinds = [named("after", &self.begins), named("afterany", &self.ends)];

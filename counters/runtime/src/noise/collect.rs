@@ -8,7 +8,7 @@ use poise_profile::{Burst, Loop, Noise, Profile, Region, Series};
 use super::{Module, NONE, modules, text};
 use crate::tree::{self, Node};
 
-/// A call path: regions, outermost first.
+/// A call path as the profile has it: regions, outermost first, without operations of which the program wants no record.
 #[derive(Clone)]
 pub struct Path(Vec<*const tree::Region>);
 
@@ -22,7 +22,10 @@ impl Path {
     /// `node` must be of the calling thread's tree.
     pub unsafe fn of(node: *mut Node) -> Self {
         // SAFETY: the caller's promise.
-        Self(unsafe { Node::regions(node) })
+        let mut regions = unsafe { Node::regions(node) };
+        // SAFETY: regions live.
+        regions.retain(|&region| unsafe { !(*region).is_unrecorded() });
+        Self(regions)
     }
 
     /// Whether the path is at or below one of `wanted`, of which none means all.
@@ -162,4 +165,40 @@ fn node(profile: &Profile, path: &Path) -> Option<u32> {
     let wanted: Vec<Region> = path.0.iter().map(|&region| unsafe { (*region).to_profile() }).collect();
     let is_wanted = |&node: &u32| profile.path(node).is_some_and(|path| path.into_iter().eq(wanted.iter()));
     (0..profile.nodes.len() as u32).find(is_wanted)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::CStr;
+    use std::ptr::null;
+
+    use poise_profile::{Metric, RankBuilder, RegionKind};
+
+    use super::*;
+    use crate::tree::Tree;
+
+    /// As where MPI calls a function back from an operation between `MPI_Pcontrol(0)` and `MPI_Pcontrol(1)`.
+    #[test]
+    fn loops_below_operations_without_a_record_have_the_call_path_without_them() {
+        let region = |name: &'static CStr, kind: u16| {
+            Box::leak(Box::new(tree::Region { name: name.as_ptr(), file: null(), line: 0, kind, flags: 0 }))
+        };
+        let mut tree = Box::new(Tree::new(0));
+        // SAFETY: the nodes are the tree's.
+        let path = unsafe {
+            let solve = tree.grow(tree.root(), region(c"solve", 0));
+            let operation = tree.grow(solve, region(c"MPI", 4));
+            Path::of(tree.grow(operation, region(c"add", 0)))
+        };
+        assert!(path.is_wanted(&["solve/add".to_owned()]) && !path.is_wanted(&["MPI".to_owned()]));
+        let mut builder = RankBuilder::new();
+        let described =
+            |name: &str| Region { name: name.into(), file: String::new(), line: 0, kind: RegionKind::Function };
+        let solve = builder.node(None, described("solve"));
+        let add = builder.node(Some(solve), described("add"));
+        builder.add(add, Metric::BasicBlocks, 1);
+        let profile = builder.finish(0);
+        let found = node(&profile, &path).and_then(|node| profile.path(node)).expect("a call path of the profile");
+        assert_eq!(found, [&described("solve"), &described("add")]);
+    }
 }

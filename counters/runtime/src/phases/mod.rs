@@ -325,6 +325,12 @@ pub fn collect(rank: u32, profile: &Profile, scale: &Scale) -> Phases {
     Phases { unit: settings.unit, width, places: collected.places, timelines, ..Phases::default() }
 }
 
+/// Whether a region stands for operations of which the program wants no record.
+fn is_unrecorded(region: *const crate::tree::Region) -> bool {
+    // SAFETY: regions live as long as the process.
+    unsafe { (*region).is_unrecorded() }
+}
+
 /// Places of a profile that is being made.
 struct Collected<'a> {
     profile: &'a Profile,
@@ -347,6 +353,10 @@ impl<'a> Collected<'a> {
             let [count, ticks, visits, bytes_sent, bytes_received, waiting] = share.numbers;
             let (time, wait_time) = (scale.nanoseconds(ticks), scale.nanoseconds(waiting));
             let place = places[share.path as usize]?;
+            if recorder.paths[share.path as usize].last().is_some_and(|&region| is_unrecorded(region)) {
+                // As in the call tree, nothing stays but what it had the program execute.
+                return (count > 0).then_some(Share { place, count, ..Share::default() });
+            }
             Some(Share { place, count, visits, bytes_sent, bytes_received, time, wait_time, ..Share::default() })
         };
         let bin = |shares: &[recorder::Share]| {
@@ -358,16 +368,11 @@ impl<'a> Collected<'a> {
         (!bins.is_empty()).then_some((recorder.width, Timeline { rank, thread, bins, first_apart: false }))
     }
 
-    /// The place of a call path.
+    /// The place of a call path; of one that ends at an operation without a record its caller's.
     fn place(&mut self, path: &Path) -> Option<u32> {
-        // SAFETY: regions live as long as the process.
-        let is_recorded = |region: &*const crate::tree::Region| unsafe { !(**region).is_unrecorded() };
-        if !path.last().is_none_or(is_recorded) {
-            return None;
-        }
         let mut node = None;
-        for region in path.iter().copied().filter(is_recorded) {
-            // SAFETY: as above.
+        for region in path.iter().copied().filter(|&region| !is_unrecorded(region)) {
+            // SAFETY: regions live as long as the process.
             let region = unsafe { (*region).to_profile() };
             node = Some(*self.callees.get(&(node, &region))?);
         }
