@@ -288,15 +288,20 @@ fn ended_well(run: &Run, ended: &Ended, folder: &Path) -> Outcome {
     if run.measured != Measured::Emulated && run.is_instrumented() {
         return failed(Cause::NoProfile, format!("It ended well but left no profile. {UNWRITTEN}"));
     }
+    // QEMU leaves a profile of whatever ends while it executes it.
+    if run.measured == Measured::Emulated {
+        return failed(Cause::NoProfile, NOT_COUNTED.into());
+    }
     let is_empty = |name: &str| folder.join(name).metadata().is_ok_and(|file| file.len() == 0);
     if is_empty("stdout.txt") && is_empty("stderr.txt") {
         let reason = "It ended well, printed nothing and left no profile: perhaps the command does nothing at all.";
         return failed(Cause::PrintsNothing, reason.into());
     }
-    failed(Cause::NoProfile, if run.measured == Measured::Emulated { NOT_COUNTED } else { NO_PROFILE }.into())
+    failed(Cause::NoProfile, NO_PROFILE.into())
 }
 
-const NOT_COUNTED: &str = "It ended well, but QEMU's plugin left no profile; what it says of the reason is above.";
+const NOT_COUNTED: &str = "It ended well, but QEMU's plugin left no profile. Where the plugin says nothing of the reason above, the program has probably \
+                           executed another in its place (exec), which QEMU does not follow: give that one as the command.";
 
 const NO_PROFILE: &str = "It ended well but was not measured, since it left no profile: it is neither an MPI program that reached MPI_Finalize \
                           nor a program compiled with poise cc, c++ or fc that ended by exit or by \
