@@ -823,6 +823,13 @@ fn what_cannot_be_done_is_told() {
     }
     let all = world.poise(["phases", "kept", "kept/worse"]).status(3);
     assert!(all.stderr.contains("is left out") && all.stderr.contains("All of these runs failed"), "{}", all.stderr);
+    // Of runs of which nobody said what differs, a line says how to.
+    for name in ["a", "b"] {
+        let run = ["phases", "--engine", "qemu", "--keep", &format!("points/{name}"), "--", "./known", "2"];
+        world.poise(run).status(0);
+    }
+    let same = world.poise(["phases", "points"]);
+    assert!(same.stderr.contains("at one point, p = 1, of which no growth can be told"), "{}", same.stderr);
     // QEMU does not follow a program that executes another in its place.
     let source = "#include <unistd.h>\nint main(void) { execl(\"/bin/true\", \"true\", (char *)0); return 1; }\n";
     world.write("other.c", source);

@@ -191,7 +191,9 @@ pub fn once(run: &Run, keep: Option<&Path>) -> Result<Profile> {
             if profile.phases.is_empty() {
                 return Err(Error::Input(NO_BINS.into()));
             }
-            if machine::has_no_names(&profile) {
+            // The detectors refuse it, and say why.
+            let is_for_detectors = run.phases.as_ref().is_some_and(|bins| bins.cache.is_some());
+            if machine::has_no_names(&profile) && !is_for_detectors {
                 output::say(NO_NAMES);
             }
             Ok(profile)
@@ -227,7 +229,8 @@ fn what_to_do(run: &Run, folder: &Path, keep: Option<&Path>, status: u8) -> Stri
     }
     let unmeasured = run.measured != Measured::Emulated && !folder.join(PROFILE).exists();
     let counts = match unmeasured {
-        true if run.is_instrumented() => format!("It left no counts, either. {UNWRITTEN} {NO_CHECKPOINTS} "),
+        // Of one that failed QEMU's counts are not shown at once, either.
+        true if run.is_instrumented() => format!("It left no counts, either. {UNWRITTEN} Checkpoints have no bins. "),
         true => {
             let what = "if it is not compiled with poise cc, c++ or fc, --engine qemu counts it";
             format!("It left no counts, either: {what}. ")
@@ -297,6 +300,16 @@ fn read(arguments: &PhasesArgs) -> Result<Vec<At>> {
     }
     found.retain(|run| !run.profile.phases.is_empty());
     let found = sound(found)?;
+    if let [first, others @ ..] = &found[..] {
+        if !others.is_empty() && others.iter().all(|other| other.parameters == first.parameters) {
+            let point: Vec<String> = first.parameters.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+            output::say(format!(
+                "All of these runs are at one point, {}, of which no growth can be told: make each with --param NAME=VALUE, such as --param n=1000, \
+                 for what differs between them.",
+                point.join(", ")
+            ));
+        }
+    }
     if found.iter().any(|run| machine::has_no_names(&run.profile)) {
         output::say(NO_NAMES);
     }

@@ -309,7 +309,7 @@ const NO_PROFILE: &str = "It ended well but was not measured, since it left no p
                           with --engine qemu.";
 
 /// Why a program that was compiled for it left no profile, and what to do.
-pub const UNWRITTEN: &str = "It is compiled with poise cc, c++ or fc, but such a program writes its profile when it ends by exit or by returning \
+pub const UNWRITTEN: &str = "It is compiled with poise cc, c++ or fc, but such a program writes its profile in MPI_Finalize, or where it ends by exit or by returning \
                              from main, and not by _exit, quick_exit or a signal. POISE_CHECKPOINT=SECONDS in the environment keeps \
                              what was counted until then.";
 

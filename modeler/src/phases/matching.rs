@@ -281,9 +281,9 @@ fn sums(runs: &[&At], sequences: &[Sequence], common: &[String]) -> (Vec<Vec<Sum
             1 => told(first, others, in_some_ranks) + ".",
             count => {
                 let told = told(&format!("{count} of {} runs, such as {first}", runs.len()), others, in_some_ranks);
-                // Few that lack what most have are named.
-                let has =
-                    |run: &usize| unmatched.iter().any(|(all, having)| having.contains(run) && is_part(others, all));
+                // Few that lack what most have are named; not those that have some of it.
+                let is_among = |all: &[&str]| all.iter().any(|name| others.contains(name));
+                let has = |run: &usize| unmatched.iter().any(|(all, having)| having.contains(run) && is_among(all));
                 let without = (0..runs.len()).filter(|run| !has(run)).map(|run| runs[run].name.as_str());
                 let without: Vec<&str> = without.collect();
                 match without.len() {
