@@ -811,6 +811,33 @@ fn what_cannot_be_done_is_told() {
         refused(options, expected);
     }
     assert_eq!(world.read("lost/stdout.txt"), "lost\n");
+    // What a failed run counted is shown where it is given alone, with a word of how it ended, and left out of several.
+    world.write("worse.c", "int main(void) { for (volatile int i = 0; i < 1000000; i++) {} return 3; }\n");
+    outcome(world.command("poise", ["cc", "worse.c", "-o", "worse"]).output().unwrap()).status(0);
+    let failed = world.poise(["phases", "--keep", "kept/worse", "--", "./worse"]).status(3);
+    assert!(failed.stderr.contains("shown where kept/worse is given instead of the command"), "{}", failed.stderr);
+    for alone in ["kept/worse", "kept"] {
+        let shown = world.poise(["phases", alone]).status(0);
+        let told = "kept/worse failed, and may have ended early. It ended with status 3.";
+        assert!(shown.stderr.contains(told) && shown.stdout.contains("main"), "{}\n{}", shown.stdout, shown.stderr);
+    }
+    let all = world.poise(["phases", "kept", "kept/worse"]).status(3);
+    assert!(all.stderr.contains("is left out") && all.stderr.contains("All of these runs failed"), "{}", all.stderr);
+    // Of runs of which nobody said what differs, a line says how to.
+    for name in ["a", "b"] {
+        let run = ["phases", "--engine", "qemu", "--keep", &format!("points/{name}"), "--", "./known", "2"];
+        world.poise(run).status(0);
+    }
+    let same = world.poise(["phases", "points"]);
+    assert!(same.stderr.contains("at one point, p = 1, of which no growth can be told"), "{}", same.stderr);
+    // QEMU does not follow a program that executes another in its place.
+    let source = "#include <unistd.h>\nint main(void) { execl(\"/bin/true\", \"true\", (char *)0); return 1; }\n";
+    world.write("other.c", source);
+    outcome(world.command("gcc", ["other.c", "-o", "another"]).output().unwrap()).status(0);
+    let another = world.poise(["phases", "--engine", "qemu", "--", "./another"]).status(3);
+    let told = another.stderr.matches("QEMU's plugin left no profile").count();
+    assert!(told == 1 && another.stderr.contains("give that one as the command"), "{}", another.stderr);
+    assert!(!another.stderr.contains("status 0"), "{}", another.stderr);
     // One that is compiled for it and ends without writing its profile is not said to be another.
     world.write(
         "ends.c",

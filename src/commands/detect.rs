@@ -12,7 +12,7 @@ use modeler::machine;
 use poise_profile::Profile;
 
 use super::input;
-use super::phases::once;
+use super::phases::{once, sound};
 use crate::cli::{OutputFormat, RunsArgs, parse_share};
 use crate::error::{Error, Result};
 use crate::output;
@@ -122,13 +122,15 @@ fn measure(arguments: &DetectArgs) -> Result<Profile> {
 
 /// The runs that were kept.
 fn read(arguments: &DetectArgs) -> Result<Vec<Variant>> {
-    let mut variants = Vec::new();
+    let mut found = Vec::new();
     for path in &arguments.runs.inputs {
-        for run in formats::measured_runs(path).map_err(input::unreadable)? {
-            // A run is its folder.
-            let name = run.name.strip_suffix("/run.json").unwrap_or(&run.name);
-            variants.push(variant(name, &run.profile, arguments.share)?);
-        }
+        found.extend(formats::kept_runs(path).map_err(input::unreadable)?);
+    }
+    let mut variants = Vec::new();
+    for run in sound(found)? {
+        // A run is its folder.
+        let name = run.name.strip_suffix("/run.json").unwrap_or(&run.name);
+        variants.push(variant(name, &run.profile, arguments.share)?);
     }
     match variants.is_empty() {
         true => Err(Error::Input("There is no run. Make one with poise detect --keep.".into())),

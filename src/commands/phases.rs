@@ -191,7 +191,9 @@ pub fn once(run: &Run, keep: Option<&Path>) -> Result<Profile> {
             if profile.phases.is_empty() {
                 return Err(Error::Input(NO_BINS.into()));
             }
-            if machine::has_no_names(&profile) {
+            // The detectors refuse it, and say why.
+            let is_for_detectors = run.phases.as_ref().is_some_and(|bins| bins.cache.is_some());
+            if machine::has_no_names(&profile) && !is_for_detectors {
                 output::say(NO_NAMES);
             }
             Ok(profile)
@@ -206,15 +208,19 @@ pub fn once(run: &Run, keep: Option<&Path>) -> Result<Profile> {
             let said = std::fs::read_to_string(folder.join("stderr.txt")).unwrap_or_default();
             let last: Vec<&str> = said.lines().rev().take(3).collect();
             last.iter().rev().for_each(output::say);
+            let advice = what_to_do(run, &folder, keep, status);
+            if status == 0 {
+                return Err(Error::Input(format!("{reason} {advice}")));
+            }
             output::say(&reason);
-            output::say(what_to_do(run, &folder, keep));
-            Err(if status == 0 { Error::Input(reason) } else { Error::Forwarded(status) })
+            output::say(advice);
+            Err(Error::Forwarded(status))
         }
     }
 }
 
 /// What to do about a run that failed, of which nothing is shown.
-fn what_to_do(run: &Run, folder: &Path, keep: Option<&Path>) -> String {
+fn what_to_do(run: &Run, folder: &Path, keep: Option<&Path>, status: u8) -> String {
     let instruction_set = emulated::instruction_set(&run.command).ok();
     if let Some(other) =
         instruction_set.filter(|set| run.measured != Measured::Emulated && *set != std::env::consts::ARCH)
@@ -223,18 +229,28 @@ fn what_to_do(run: &Run, folder: &Path, keep: Option<&Path>) -> String {
     }
     let unmeasured = run.measured != Measured::Emulated && !folder.join(PROFILE).exists();
     let counts = match unmeasured {
-        true if run.is_instrumented() => format!("It left no counts, either. {UNWRITTEN} {NO_CHECKPOINTS} "),
+        // Of one that failed QEMU's counts are not shown at once, either.
+        true if run.is_instrumented() => format!("It left no counts, either. {UNWRITTEN} Checkpoints have no bins. "),
         true => {
             let what = "if it is not compiled with poise cc, c++ or fc, --engine qemu counts it";
             format!("It left no counts, either: {what}. ")
         }
         false => String::new(),
     };
+    let has_bins = Profile::read(folder.join(PROFILE)).is_ok_and(|profile| !profile.phases.is_empty());
     let rest = match keep {
+        Some(folder) if has_bins => format!(
+            "All that it printed is in {0}. What it counted is, too, and is shown where {0} is given instead of the command.",
+            folder.display()
+        ),
         Some(folder) => format!("All that it printed is in {}.", folder.display()),
         None => "--keep FOLDER keeps all that it prints.".to_owned(),
     };
-    format!("{counts}Only a program that ends with status 0 is shown, since another may have ended early. {rest}")
+    let refusal = match status {
+        0 => "",
+        _ => "Only a program that ends with status 0 is shown, since another may have ended early. ",
+    };
+    format!("{counts}{refusal}{rest}")
 }
 
 const NO_BINS: &str = "The program left no bins: it is not compiled with poise cc, c++ or fc of this version. \
@@ -280,9 +296,20 @@ fn unreadable(file: &Path, what: &dyn std::fmt::Display) -> Error {
 fn read(arguments: &PhasesArgs) -> Result<Vec<At>> {
     let mut found = Vec::new();
     for path in &arguments.runs.inputs {
-        found.extend(formats::measured_runs(path).map_err(input::unreadable)?);
+        found.extend(formats::kept_runs(path).map_err(input::unreadable)?);
     }
     found.retain(|run| !run.profile.phases.is_empty());
+    let found = sound(found)?;
+    if let [first, others @ ..] = &found[..] {
+        if !others.is_empty() && others.iter().all(|other| other.parameters == first.parameters) {
+            let point: Vec<String> = first.parameters.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+            output::say(format!(
+                "All of these runs are at one point, {}, of which no growth can be told: make each with --param NAME=VALUE, such as --param n=1000, \
+                 for what differs between them.",
+                point.join(", ")
+            ));
+        }
+    }
     if found.iter().any(|run| machine::has_no_names(&run.profile)) {
         output::say(NO_NAMES);
     }
@@ -295,6 +322,24 @@ fn read(arguments: &PhasesArgs) -> Result<Vec<At>> {
             "None of the runs has bins. Make them with poise phases --keep, or with POISE_PHASES in a study's [environment]."
                 .into(),
         )),
+        false => Ok(runs),
+    }
+}
+
+/// The runs without those that failed, of which a line tells; one that is alone is kept, since nothing is compared with it.
+pub fn sound(mut runs: Vec<MeasuredRun>) -> Result<Vec<MeasuredRun>> {
+    let count = runs.len();
+    runs.retain(|run| {
+        let Some(reason) = &run.failure else { return true };
+        let name = run.name.strip_suffix("/run.json").unwrap_or(&run.name);
+        output::say(match count {
+            1 => format!("{name} failed, and may have ended early. {reason}"),
+            _ => format!("{name} is left out, since it failed and may have ended early. {reason}"),
+        });
+        count == 1
+    });
+    match runs.is_empty() && count > 0 {
+        true => Err(Error::Input("All of these runs failed. Each is shown where it is given alone.".into())),
         false => Ok(runs),
     }
 }

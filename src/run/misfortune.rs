@@ -288,15 +288,20 @@ fn ended_well(run: &Run, ended: &Ended, folder: &Path) -> Outcome {
     if run.measured != Measured::Emulated && run.is_instrumented() {
         return failed(Cause::NoProfile, format!("It ended well but left no profile. {UNWRITTEN}"));
     }
+    // QEMU leaves a profile of whatever ends while it executes it.
+    if run.measured == Measured::Emulated {
+        return failed(Cause::NoProfile, NOT_COUNTED.into());
+    }
     let is_empty = |name: &str| folder.join(name).metadata().is_ok_and(|file| file.len() == 0);
     if is_empty("stdout.txt") && is_empty("stderr.txt") {
         let reason = "It ended well, printed nothing and left no profile: perhaps the command does nothing at all.";
         return failed(Cause::PrintsNothing, reason.into());
     }
-    failed(Cause::NoProfile, if run.measured == Measured::Emulated { NOT_COUNTED } else { NO_PROFILE }.into())
+    failed(Cause::NoProfile, NO_PROFILE.into())
 }
 
-const NOT_COUNTED: &str = "It ended well, but QEMU's plugin left no profile; what it says of the reason is above.";
+const NOT_COUNTED: &str = "It ended well, but QEMU's plugin left no profile. Where the plugin says nothing of the reason above, the program has probably \
+                           executed another in its place (exec), which QEMU does not follow: give that one as the command.";
 
 /// Why a program left no profile of which nothing more is known.
 pub const NO_PROFILE: &str = "It ended well but was not measured, since it left no profile: it is neither an MPI program that reached MPI_Finalize \
@@ -305,7 +310,7 @@ pub const NO_PROFILE: &str = "It ended well but was not measured, since it left 
                           with --engine qemu.";
 
 /// Why a program that was compiled for it left no profile, and what to do.
-pub const UNWRITTEN: &str = "It is compiled with poise cc, c++ or fc, but such a program writes its profile when it ends by exit or by returning \
+pub const UNWRITTEN: &str = "It is compiled with poise cc, c++ or fc, but such a program writes its profile in MPI_Finalize, or where it ends by exit or by returning \
                              from main, and not by _exit, quick_exit or a signal. POISE_CHECKPOINT=SECONDS in the environment keeps \
                              what was counted until then.";
 

@@ -30,6 +30,16 @@ __attribute__((noinline)) double quotients(const double *c, long n) {
     return value;
 }
 
+/* The mean of the last two numbers: compiled, the older one goes through a move or two. */
+__attribute__((noinline)) double lasttwo(long n, double a, double b) {
+    for (long i = 0; i < n; i++) {
+        double sum = a + b;
+        a = b;
+        b = sum * 0.5;
+    }
+    return a + b;
+}
+
 /* A sum that stays in memory. */
 __attribute__((noinline)) double kept(volatile double *sum, long n) {
     for (long i = 0; i < n; i++) *sum = *sum + 1.0;
@@ -64,6 +74,7 @@ int main(int count, char **values) {
     histogram(counts, c, n);
     sometimes(sums, c, n);
     printf("%g %g %ld %u\n", quotients(c, n), kept(&sum, n), sums[1], counts[3]);
+    printf("%g\n", lasttwo(n, 1.0, count));
     free(c);
     return 0;
 }

@@ -3,7 +3,7 @@
 //! The timeline tells no registers. But an instruction that always becomes ready just when another is done waits for that one if the text of both
 //! names the register, or may do so if the texts do not show all, such as flags. Not so where a processor reads a register later than an instruction begins: the sum
 //! of `addsd (%rdi), %xmm0` once the load is through, the addend of a fused multiply-add in its last cycles. Such an instruction is ready before the other is done, always by as much;
-//! so is much else, and it is believed to wait only where the texts name the register.
+//! so is much else, and it is believed to wait only where the texts name the register, or show whose flags it reads.
 //!
 //! What llvm-mca does not simulate is not in its timeline: results that go through a move whose source is written anew ([`registers::makers`]), and those
 //! that go through memory ([`memory`]). The texts show them.
@@ -73,8 +73,8 @@ struct Edge {
 }
 
 /// The chain that waits least for units. All that come back share the time of an iteration between what they take and what they wait for units, so
-/// that it is the longest one, too, of those that are looked at: through each instruction the one of the fewest. Of two that take as long it is one
-/// that is named in the texts, then the one that is earlier in the loop. `times` has the instructions of all iterations in a row.
+/// that it is the longest one, too. Looked at are through each instruction the one of the fewest, and all that the texts show. Of two that take as long
+/// it is one of the former that is named in the texts, then the one that is earlier in the loop. `times` has the instructions of all iterations in a row.
 pub(super) fn tightest(
     code: &[Instruction],
     operands: &[Operands],
@@ -87,17 +87,48 @@ pub(super) fn tightest(
     }
     let edges = edges(operands, times, iterations, forwards);
     let last = &times[(iterations - 1) * code.len()..];
-    let mut best: Option<Chain> = None;
+    let mut best: Option<(Length, Vec<Edge>)> = None;
     for only_named in [true, false] {
         for start in 0..code.len() {
             let Some(circle) = circle(&edges, start, only_named) else { continue };
-            let chain = chain(code, last, &circle);
-            if best.as_ref().is_none_or(|best| chain.cycles > best.cycles) {
-                best = Some(chain);
+            let length = Length::of(&circle, last);
+            if best.as_ref().is_none_or(|(best, _)| length.exceeds(*best)) {
+                best = Some((length, circle));
             }
         }
     }
-    best
+    // Each is longer than the one before it, and there are only so many.
+    while let Some(circle) = best.as_ref().and_then(|(length, _)| longer(&edges, last, *length)) {
+        best = Some((Length::of(&circle, last), circle));
+    }
+    best.map(|(length, circle)| chain(code, operands, last, length, &circle))
+}
+
+/// What a circle takes, in so many iterations.
+#[derive(Clone, Copy)]
+struct Length {
+    cycles: i64,
+    iterations: i64,
+}
+
+impl Length {
+    /// What the instructions take, but for waiting for units, less what the next one does not wait for.
+    fn of(circle: &[Edge], last: &[Times]) -> Self {
+        let cycles = circle.iter().map(|edge| edge.cycles(last)).sum();
+        Self { cycles, iterations: circle.iter().map(|edge| edge.before).sum() }
+    }
+
+    /// Whether it takes longer for each iteration.
+    fn exceeds(self, other: Self) -> bool {
+        self.cycles * other.iterations > other.cycles * self.iterations
+    }
+}
+
+impl Edge {
+    /// What the other instruction takes until this one begins.
+    fn cycles(&self, last: &[Times]) -> i64 {
+        last[self.other].done - last[self.other].issued - self.early
+    }
 }
 
 /// Which instructions may, by the texts, wait for their own result of an iteration before.
@@ -195,24 +226,61 @@ fn circle(edges: &[Vec<Edge>], start: usize, only_named: bool) -> Option<Vec<Edg
     None
 }
 
-/// The chain of a circle: what its instructions take, but for waiting for units, less what the next one does not wait for.
-fn chain(code: &[Instruction], last: &[Times], circle: &[Edge]) -> Chain {
-    let took = |edge: &Edge| last[edge.other].done - last[edge.other].issued;
-    let cycles: i64 = circle.iter().map(|edge| took(edge) - edge.early).sum();
-    let iterations: i64 = circle.iter().map(|edge| edge.before).sum();
+/// A circle of what the texts show that takes longer for each iteration than `length`, if there is one (found as Bellman and Ford find circles). One
+/// of few instructions need not be the longest: where a loop needs its last two results, the last one is what it waits for.
+fn longer(edges: &[Vec<Edge>], last: &[Times], length: Length) -> Option<Vec<Edge>> {
+    let excess = |edge: &Edge| edge.cycles(last) * length.iterations - length.cycles * edge.before;
+    let mut most = vec![0; edges.len()];
+    let mut from: Vec<Option<(usize, Edge)>> = vec![None; edges.len()];
+    let mut raised = None;
+    // What still rises when each has been looked at as often as there are instructions is behind a circle.
+    for _ in 0..edges.len() {
+        raised = None;
+        for (instruction, awaited) in edges.iter().enumerate() {
+            for &edge in awaited.iter().filter(|edge| edge.known != Known::Simulated) {
+                let sum = most[instruction] + excess(&edge);
+                if sum > most[edge.other] {
+                    most[edge.other] = sum;
+                    from[edge.other] = Some((instruction, edge));
+                    raised = Some(edge.other);
+                }
+            }
+        }
+        raised?;
+    }
+    // So many steps back are on it.
+    let back = |at: usize| from[at].map_or(at, |(instruction, _)| instruction);
+    let start = (0..edges.len()).fold(raised?, |at, _| back(at));
+    let mut circle = Vec::new();
+    let mut at = start;
+    loop {
+        let (instruction, edge) = from[at]?;
+        circle.push(edge);
+        at = instruction;
+        if at == start {
+            return Some(circle);
+        }
+    }
+}
+
+/// The chain of a circle.
+fn chain(code: &[Instruction], operands: &[Operands], last: &[Times], length: Length, circle: &[Edge]) -> Chain {
     // The one that waits for an edge's instruction is that of the next edge towards the start: each is its own successor's.
     let waiting = |index: usize| circle[(index + 1) % circle.len()].other;
-    // One that the timeline lacks begins with its load, too.
+    // One that the timeline lacks begins with its load, too, and one that waits for flags needs them after it.
     let held = |(index, edge): (usize, &Edge)| {
-        let begins_with = edge.known == Known::Moved || edge.early > 0 && edge.early == took(edge);
-        begins_with && code[waiting(index)].may_load
+        let waiting = waiting(index);
+        let is_for_flags = || registers::flags_maker(operands, waiting).is_some_and(|(maker, _)| maker == edge.other);
+        let begins_with = edge.early > 0 && edge.cycles(last) == 0 || edge.early == 0 && is_for_flags();
+        code[waiting].may_load && (edge.known == Known::Moved || begins_with)
     };
     let at_most = circle.iter().enumerate().any(held);
     let has = |known: Known| circle.iter().any(|edge| edge.known == known);
     let mut instructions: Vec<usize> = circle.iter().map(|edge| edge.other).collect();
     instructions.sort_unstable();
     let (by_move, by_memory) = (has(Known::Moved), has(Known::Forwarded));
-    Chain { code: instructions, cycles: cycles as f64 / iterations as f64, at_most, by_move, by_memory }
+    let cycles = length.cycles as f64 / length.iterations as f64;
+    Chain { code: instructions, cycles, at_most, by_move, by_memory }
 }
 
 #[cfg(test)]
@@ -284,6 +352,66 @@ mod tests {
         let crossed = times(&(0..8).flat_map(|i| [(2 * i, 2 * i + 2), (2 * i, 2 * i + 2)]).collect::<Vec<_>>());
         let found = tightest(&code(&["add\t%rax, %rbx", "add\t%rbx, %rax"]), &crossed).unwrap();
         assert_eq!(found.cycles, 2.0);
+    }
+
+    /// `t = a + b; a = b; b = t * 0.5` as gcc compiles it and llvm-mca 19 simulates it on a Zen 4: a sum of three cycles, then a product of three. A move hands
+    /// on the product of two iterations before, too, for which the sum waits no longer than for the last one.
+    #[test]
+    fn of_two_results_that_are_needed_the_later_one_counts() {
+        let of = |i: i64| {
+            let free = (6 * i, 6 * i);
+            [free, (i, i + 1), free, (6 * i, 6 * i + 3), (6 * i + 3, 6 * i + 3), (6 * i + 3, 6 * i + 6), (i + 1, i + 2)]
+        };
+        let times = times(&(0..8).flat_map(of).collect::<Vec<_>>());
+        let texts = [
+            "movapd\t%xmm0, %xmm2",
+            "addq\t$1, %rax",
+            "movapd\t%xmm1, %xmm0",
+            "addsd\t%xmm1, %xmm2",
+            "movapd\t%xmm2, %xmm1",
+            "mulsd\t%xmm3, %xmm1",
+            "cmpq\t%rax, %rdi",
+        ];
+        assert_eq!(tightest(&code(&texts), &times), Some(simulated(&[3, 5], 6.0, false)));
+    }
+
+    /// Three instructions of two cycles, each of which waits for the one before it and for its own result of two iterations before: the chain of all
+    /// takes six cycles in an iteration, but through each of them leads one of fewer instructions.
+    #[test]
+    fn a_chain_of_more_instructions_may_be_the_longest() {
+        let edge = |other: usize, before: i64| Edge { other, before, early: 0, known: Known::Named };
+        let edges: Vec<Vec<Edge>> = (0..3).map(|i| vec![edge(i, 2), edge((i + 2) % 3, i64::from(i == 0))]).collect();
+        let last = times(&[(0, 2), (2, 4), (4, 6)]);
+        assert!((0..3).all(|start| circle(&edges, start, true).unwrap().len() == 1), "two cycles in two iterations");
+        let found = longer(&edges, &last, Length { cycles: 2, iterations: 2 }).unwrap();
+        let length = Length::of(&found, &last);
+        assert_eq!((found.len(), length.cycles, length.iterations), (3, 6, 1));
+        assert!(longer(&edges, &last, length).is_none());
+    }
+
+    /// A sum with carry as gcc 12 compiles it and llvm-mca 19 simulates it on a Zen 4: `adcq` of five cycles, begun with the `addb` that makes its carry.
+    #[test]
+    fn flags_come_from_the_last_that_wrote_them_and_loads_do_not_wait_for_them() {
+        let of = |late: i64| {
+            let of = move |i: i64| {
+                let start = (6 + late) * i;
+                let (sum, carry) = ((start + late, start + late + 5), (start + late + 5, start + late + 6));
+                [(i, i + 5), (start, start + 1), sum, carry, (i, i + 1), (i + 1, i + 2)]
+            };
+            times(&(0..8).flat_map(of).collect::<Vec<_>>())
+        };
+        let texts = [
+            "movq\t(%rdi,%r8,8), %r9",
+            "addb\t$-1, %al",
+            "adcq\t(%rsi,%r8,8), %r9",
+            "setb\t%al",
+            "addq\t$1, %r8",
+            "cmpq\t%r8, %rcx",
+        ];
+        let found = |late: i64| tightest(&code(&texts), &of(late));
+        assert_eq!(found(0), Some(simulated(&[1, 2, 3], 6.0, true)));
+        // Other processors' models begin it after the `addb`.
+        assert_eq!(found(1), Some(simulated(&[1, 2, 3], 7.0, true)));
     }
 
     /// `s = b[i] / s` as llvm-mca 19 simulates it on a Zen 4: the quotient of 13 cycles is copied by a move that takes no time, and then its register is

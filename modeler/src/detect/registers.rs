@@ -12,6 +12,8 @@ pub(crate) struct Operands {
     pub reads_flags: bool,
     /// Whether it writes them.
     pub writes_flags: bool,
+    /// Whether it writes all of them always, so that none is left of what was written before.
+    writes_all_flags: bool,
     /// Whether it reads a register that the text does not show.
     reads_more: bool,
     /// Whether it writes such.
@@ -85,6 +87,10 @@ const X86_WRITE_FLAGS: [&str; 37] = [
 ];
 /// What begins the names of shifts and products that do not.
 const X86_KEEP_FLAGS: [&str; 5] = ["rorx", "sarx", "shlx", "shrx", "mulx"];
+/// Of these, those that write all flags, by their names without the letter of a size.
+const X86_ALL_FLAGS: [&str; 10] = ["add", "sub", "adc", "sbb", "and", "or", "xor", "neg", "cmp", "test"];
+/// And by what begins their names.
+const X86_ALL_FLAGS_BEGIN: [&str; 8] = ["ucomis", "comis", "vucomis", "vcomis", "ptest", "vptest", "popcnt", "andn"];
 /// AArch64's instructions that write no register of their first operand: comparisons and branches.
 const READ_ONLY: [&str; 16] = [
     "cmp", "cmn", "tst", "ccmp", "ccmn", "fcmp", "fcmpe", "fccmp", "fccmpe", "cbz", "cbnz", "tbz", "tbnz", "br", "blr",
@@ -145,7 +151,7 @@ pub(super) struct Maker {
     pub is_lost: bool,
 }
 
-/// Who made what an instruction reads. What moves in no time (`is_free`) makes nothing: what it reads was made by somebody else.
+/// Who made what an instruction reads, flags with it where that is certain. What moves in no time (`is_free`) makes nothing: what it reads was made by somebody else.
 pub(super) fn makers(code: &[Operands], is_free: &[bool], reader: usize) -> Vec<Maker> {
     // Instructions of all iterations are numbered through, those of the reader's from 0.
     let count = code.len() as isize;
@@ -167,14 +173,27 @@ pub(super) fn makers(code: &[Operands], is_free: &[bool], reader: usize) -> Vec<
         }
         Some(Maker { index: at(found), before: -found.div_euclid(count) as usize, is_lost })
     };
-    code[reader].reads.iter().filter_map(maker).collect()
+    let flags = flags_maker(code, reader).map(|(index, before)| Maker { index, before, is_lost: false });
+    code[reader].reads.iter().filter_map(maker).chain(flags).collect()
 }
 
-/// Whether an instruction may need what another made without the texts' saying so.
+/// Who made the flags that an instruction reads, and how many iterations before, where that is certain: the last that wrote any wrote all.
+pub(super) fn flags_maker(code: &[Operands], reader: usize) -> Option<(usize, usize)> {
+    if !code[reader].reads_flags {
+        return None;
+    }
+    let this = (0..reader).rev().map(|index| (index, 0));
+    let before = (reader..code.len()).rev().map(|index| (index, 1));
+    let last = this.chain(before).find(|&(index, _)| code[index].writes_flags || code[index].writes_more);
+    last.filter(|&(index, _)| code[index].writes_all_flags)
+}
+
+/// Whether an instruction may need what another made though the texts do not say it ([`makers`] has what they do).
 pub(super) fn may_need(code: &[Operands], maker: usize, reader: usize) -> bool {
+    let may_need_flags = code[reader].reads_flags && code[maker].writes_flags && flags_maker(code, reader).is_none();
     let (maker, reader) = (&code[maker], &code[reader]);
     let makes_any = !maker.writes.is_empty() || maker.writes_more;
-    reader.reads_flags && maker.writes_flags
+    may_need_flags
         || reader.reads_more && makes_any
         || maker.writes_more && (reader.reads_more || !reader.reads.is_empty())
 }
@@ -220,6 +239,8 @@ fn x86(text: &str) -> Operands {
     found.writes_flags = (begins(name, &X86_WRITE_FLAGS) || name == "vptest")
         && !begins(name, &X86_KEEP_FLAGS)
         && !found.writes.iter().any(is_vector);
+    found.writes_all_flags = found.writes_flags
+        && (X86_ALL_FLAGS.iter().any(|stem| is_sized(name, stem)) || begins(name, &X86_ALL_FLAGS_BEGIN));
     found
 }
 
@@ -338,6 +359,8 @@ fn reduced(text: &str) -> Operands {
             found.writes.extend(registers(operand).into_iter().take(1));
         }
     }
+    // AArch64 writes its four together.
+    found.writes_all_flags = found.writes_flags;
     let is_copy = matches!(name, "mov" | "fmov" | "mv" | "fmv.d" | "fmv.s");
     found.is_move = is_copy && operands.len() == 2 && !reads_written;
     found
@@ -607,18 +630,41 @@ mod tests {
     #[test]
     fn what_texts_do_not_show_is_known_to_be_missing() {
         let code = of(["mulq\t%rdi", "addq\t$1, %rdx", "cmpq\t%rcx, %rsi", "jne\t-16"].into_iter());
-        let needs = |maker, reader| may_need(&code, maker, reader);
+        let needs = |maker, reader| may_need(&code, maker, reader) || makes(&code, &[false; 4], maker, reader);
         assert!(needs(0, 1) && needs(1, 0) && needs(2, 3) && !needs(1, 2) && !needs(2, 1));
         let code = of(["cmp\tx0, x1", "csel\tx0, x0, x1, ge", "add\tx0, x0, #1", "b.ne\t#-12"].into_iter());
-        assert!(may_need(&code, 0, 1) && may_need(&code, 0, 3) && !may_need(&code, 1, 2));
+        let makers = |reader| makers(&code, &[false; 4], reader).iter().map(|maker| maker.index).collect::<Vec<_>>();
+        assert_eq!([makers(1), makers(3)], [vec![2, 0], vec![0]], "x0 of the iteration before, flags of this one");
+        assert!(!may_need(&code, 0, 1) && !may_need(&code, 1, 2));
+    }
+
+    /// Flags are those of the last that wrote all; `dec` leaves the carry that was written before, and what has operands that no text shows may write any.
+    #[test]
+    fn flags_are_those_of_the_last_that_wrote_all() {
+        let maker = |texts: &[&str], reader| flags_maker(&of(texts.iter().copied()), reader);
+        let sum = ["addb\t$-1, %cl", "adcq\t(%rdi,%rax), %rdx", "setb\t%cl", "addq\t$8, %rax", "cmpq\t%rsi, %rax"];
+        assert_eq!([1, 2].map(|reader| maker(&sum, reader)), [Some((0, 0)), Some((1, 0))]);
+        let code = of(sum.into_iter());
+        assert!((0..5).all(|other| !may_need(&code, other, 1)));
+        assert_eq!(maker(&["adcq\t%rdx, %rax", "movq\t%rax, (%rdi)"], 0), Some((0, 1)));
+        let kept = ["adcq\t%rdx, %rax", "decq\t%rcx", "jne\t-16"];
+        assert_eq!(maker(&kept, 0), None);
+        let code = of(kept.into_iter());
+        assert!(may_need(&code, 0, 0) && may_need(&code, 1, 0) && may_need(&code, 1, 2));
+        assert_eq!(maker(&["setb\t%cl", "cmpq\t%rsi, %rax", "clc"], 0), None);
+        assert_eq!(maker(&["addq\t$1, %rax", "movq\t%rax, %rdx"], 1), None);
     }
 
     /// Moves, jumps, what computes in vectors and stores make no flags.
     #[test]
     fn flags_are_needed_of_what_makes_them() {
+        // Each alone with the reader, so that none overwrites another's.
         let makers = |texts: &[&str]| -> Vec<usize> {
-            let code = of(texts.iter().copied());
-            (0..texts.len()).filter(|&maker| may_need(&code, maker, 0)).collect()
+            let is_needed = |maker: &usize| {
+                let code = of([texts[0], texts[*maker]].into_iter());
+                makes(&code, &[false; 2], 1, 0) && code[1].writes_flags || may_need(&code, 1, 0)
+            };
+            (0..texts.len()).filter(is_needed).collect()
         };
         let texts = [
             "cmovlq\t%rdx, %rax",

@@ -49,7 +49,7 @@ pub use models::{ModelsWriter, PredictionAt, models_csv, models_json, prediction
 pub use profiles::statistics_of_gem5;
 pub(crate) use regions::{Names, demangled};
 pub(crate) use runs::run_folders;
-pub use runs::{MeasuredRun, measured_runs};
+pub use runs::{MeasuredRun, kept_runs, measured_runs};
 pub use survey::{Survey, survey};
 pub use write::{WriteError, write};
 

@@ -94,6 +94,8 @@ pub struct MeasuredRun {
     pub parameters: Vec<(String, f64)>,
     /// What it measured.
     pub profile: Profile,
+    /// Why it failed, in a sentence, if it did; it may have ended early then.
+    pub failure: Option<String>,
 }
 
 /// The complete runs at `path`: a profile, a run's folder, or a folder of either; in the order of their names.
@@ -101,6 +103,16 @@ pub struct MeasuredRun {
 /// # Errors
 /// Something cannot be read, or is no run.
 pub fn measured_runs(path: &Path) -> Result<Vec<MeasuredRun>, ReadError> {
+    let mut runs = kept_runs(path)?;
+    runs.retain(|run| run.failure.is_none());
+    Ok(runs)
+}
+
+/// These, and the failed ones that left a profile.
+///
+/// # Errors
+/// Something cannot be read, or is no run.
+pub fn kept_runs(path: &Path) -> Result<Vec<MeasuredRun>, ReadError> {
     let name = path.display().to_string();
     let mut ignored = Collector::default();
     let mut runs = Vec::new();
@@ -109,11 +121,17 @@ pub fn measured_runs(path: &Path) -> Result<Vec<MeasuredRun>, ReadError> {
         false => vec![Found::Profile(path.to_owned())],
     };
     for item in found {
-        let run = match &item {
-            Found::Run(folder) => recorded(folder, &mut ignored)?,
-            Found::Profile(file) => bare(&file.display().to_string(), fs::read(file))?,
+        let (run, failure) = match &item {
+            Found::Run(folder) => {
+                let record = record_of(folder)?;
+                let failure = record.failure();
+                let run = of_record(folder, record, &mut ignored);
+                // One that failed need not have left anything.
+                (if failure.is_some() { run.ok() } else { Some(run?) }, failure)
+            }
+            Found::Profile(file) => (bare(&file.display().to_string(), fs::read(file))?, None),
         };
-        runs.extend(run.map(|run| MeasuredRun { name: run.name, parameters: run.parameters, profile: run.profile }));
+        runs.extend(run.map(|run| run.measured(failure)));
     }
     Ok(runs)
 }
@@ -264,6 +282,12 @@ pub(super) struct Run {
     profile: Profile,
 }
 
+impl Run {
+    fn measured(self, failure: Option<String>) -> MeasuredRun {
+        MeasuredRun { name: self.name, parameters: self.parameters, profile: self.profile, failure }
+    }
+}
+
 /// The record; keys beyond these are for people.
 #[derive(Deserialize)]
 struct Record {
@@ -284,6 +308,17 @@ impl Record {
     /// What a run without a profile is known to have taken, if it never had one.
     fn elapsed(&self, profile: &Path) -> Option<f64> {
         self.seconds.filter(|seconds| self.profile.is_none() && !profile.exists() && seconds.is_finite())
+    }
+
+    /// Why the run failed, if it did.
+    fn failure(&self) -> Option<String> {
+        let reason = || self.reason.clone().unwrap_or_else(|| format!("Its status is `{}`.", self.status));
+        (self.status != "complete").then(reason)
+    }
+
+    /// Where its profile is, or would be.
+    fn profile_in(&self, folder: &Path) -> PathBuf {
+        folder.join(self.profile.as_deref().unwrap_or("profile.poise"))
     }
 }
 
@@ -317,6 +352,17 @@ fn first() -> u32 {
 
 /// The run in `folder`, or nothing, with a warning, where it failed.
 fn recorded(folder: &Path, into: &mut Collector) -> Result<Option<Run>, ReadError> {
+    let record = record_of(folder)?;
+    if let Some(reason) = record.failure() {
+        let place = Place::file(folder.join(RECORD).display().to_string());
+        into.warn(RUN_LEFT_OUT, place, format!("The run was left out because it failed. {reason}"));
+        return Ok(None);
+    }
+    of_record(folder, record, into).map(Some)
+}
+
+/// The record in a run's folder.
+fn record_of(folder: &Path) -> Result<Record, ReadError> {
     let path = folder.join(RECORD);
     let name = path.display().to_string();
     let text = text(&name, fs::read(&path).map_err(|e| unreadable(&name, &e))?)?;
@@ -326,13 +372,14 @@ fn recorded(folder: &Path, into: &mut Collector) -> Result<Option<Run>, ReadErro
         let what = format!("the record is `{}` version {}", record.schema, record.schema_version);
         return Err(ReadError::malformed(Place::file(&name), what).expected("`counterpoise/run` version 1"));
     }
-    if record.status != "complete" {
-        let reason = record.reason.unwrap_or_else(|| format!("Its status is `{}`.", record.status));
-        into.warn(RUN_LEFT_OUT, Place::file(&name), format!("The run was left out because it failed. {reason}"));
-        return Ok(None);
-    }
+    Ok(record)
+}
+
+/// The run of a record, failed or not.
+fn of_record(folder: &Path, record: Record, into: &mut Collector) -> Result<Run, ReadError> {
+    let name = folder.join(RECORD).display().to_string();
     let run = folder.file_name().map_or_else(|| name.clone(), |n| n.to_string_lossy().into_owned());
-    let profile_path = folder.join(record.profile.as_deref().unwrap_or("profile.poise"));
+    let profile_path = record.profile_in(folder);
     let profile_name = profile_path.display().to_string();
     let elapsed = record.elapsed(&profile_path);
     into.machine.extend(record.machine.into_iter().flat_map(|m| m.concerns).map(|concern| (run.clone(), concern)));
@@ -352,7 +399,7 @@ fn recorded(folder: &Path, into: &mut Collector) -> Result<Option<Run>, ReadErro
             into.warn(CONTRADICTION, Place::file(&name), message);
         }
     }
-    Ok(Some(Run { dropped: Dropped::default(), name, parameters, repetition: record.repetition, profile }))
+    Ok(Run { dropped: Dropped::default(), name, parameters, repetition: record.repetition, profile })
 }
 
 /// A profile without a record.
@@ -463,8 +510,7 @@ pub(super) fn add(mut runs: Vec<Run>, into: &mut Collector) -> Result<(), ReadEr
         }
     }
     let is_phased = |run: &Run| !run.profile.phases.is_empty() && !run.dropped.time && !run.dropped.effort;
-    let measured = |run: Run| MeasuredRun { name: run.name, parameters: run.parameters, profile: run.profile };
-    into.phased = runs.into_iter().filter(is_phased).map(measured).collect();
+    into.phased = runs.into_iter().filter(is_phased).map(|run| run.measured(None)).collect();
     Ok(())
 }
 

@@ -260,6 +260,7 @@ struct Sum {
 fn sums(runs: &[&At], sequences: &[Sequence], common: &[String]) -> (Vec<Vec<Sum>>, Vec<String>) {
     let mut sums = vec![vec![Sum::default(); common.len()]; runs.len()];
     let mut unmatched: Vec<(Vec<&str>, Vec<usize>)> = Vec::new();
+    let mut of_ranks: Vec<(usize, Vec<&str>)> = Vec::new();
     for Sequence { run, phases, labels } in sequences {
         let places = embedding(common, labels);
         for (sum, &place) in sums[*run].iter_mut().zip(&places) {
@@ -268,6 +269,7 @@ fn sums(runs: &[&At], sequences: &[Sequence], common: &[String]) -> (Vec<Vec<Sum
         }
         let others: Vec<&str> =
             (0..labels.len()).filter(|i| places.binary_search(i).is_err()).map(|i| labels[i].as_str()).collect();
+        of_ranks.push((*run, others.clone()));
         match unmatched.iter_mut().find(|(known, _)| *known == others) {
             _ if others.is_empty() => {}
             Some((_, having)) if having.contains(run) => {}
@@ -277,13 +279,15 @@ fn sums(runs: &[&At], sequences: &[Sequence], common: &[String]) -> (Vec<Vec<Sum
     }
     let sentence = |(others, having): &(Vec<&str>, Vec<usize>)| {
         let first = &runs[having[0]].name;
+        // Where a run's other ranks lack them, too, they need no other run to match nothing.
+        let in_some_ranks = of_ranks.iter().any(|(run, all)| having.contains(run) && !is_part(others, all));
         match having.len() {
-            1 => told(first, others) + ".",
+            1 => told(first, others, in_some_ranks) + ".",
             count => {
-                let told = told(&format!("{count} of {} runs, such as {first}", runs.len()), others);
-                // Few that lack what most have are named.
-                let has =
-                    |run: &usize| unmatched.iter().any(|(all, having)| having.contains(run) && is_part(others, all));
+                let told = told(&format!("{count} of {} runs, such as {first}", runs.len()), others, in_some_ranks);
+                // Few that lack what most have are named; not those that have some of it.
+                let is_among = |all: &[&str]| all.iter().any(|name| others.contains(name));
+                let has = |run: &usize| unmatched.iter().any(|(all, having)| having.contains(run) && is_among(all));
                 let without = (0..runs.len()).filter(|run| !has(run)).map(|run| runs[run].name.as_str());
                 let without: Vec<&str> = without.collect();
                 match without.len() {
@@ -347,8 +351,8 @@ fn experiment(runs: &[&At], phases: &[String], sums: &[Vec<Sum>]) -> Experiment 
     builder.finish()
 }
 
-/// `run: 3 phases have no counterpart in all other runs: a (2 times), b`
-fn told(run: &str, others: &[&str]) -> String {
+/// `run: 3 phases have no counterpart in all other runs: a (2 times), b`, or in all ranks
+fn told(run: &str, others: &[&str], in_some_ranks: bool) -> String {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     others.iter().for_each(|&name| *counts.entry(name).or_default() += 1);
     let one = |(&name, &count): (&&str, &usize)| match count {
@@ -356,8 +360,12 @@ fn told(run: &str, others: &[&str]) -> String {
         count => format!("{name} ({count} times)"),
     };
     let names: Vec<String> = counts.iter().map(one).collect();
-    let phases = if others.len() == 1 { "1 phase has".to_owned() } else { format!("{} phases have", others.len()) };
-    format!("{run}: {phases} no counterpart in all other runs: {}", names.join(", "))
+    let (phases, are, have) = if others.len() == 1 { ("phase", "is", "has") } else { ("phases", "are", "have") };
+    let why = match in_some_ranks {
+        true => format!("{are} in some ranks only, and what is not in all of them is not matched"),
+        false => format!("{have} no counterpart in all other runs"),
+    };
+    format!("{run}: {} {phases} {why}: {}", others.len(), names.join(", "))
 }
 
 /// Whether all elements of `part` are in `whole`, as often.
@@ -512,6 +520,35 @@ mod tests {
             [
                 "n2: 1 phase has no counterpart in all other runs: repair.",
                 "n4: 1 phase has no counterpart in all other runs: solve."
+            ]
+        );
+    }
+
+    /// Three runs of two ranks, of which the first alone has `uneven`, and the last run's both have `repair`.
+    #[test]
+    fn phases_of_some_ranks_are_not_told_as_lacking_in_other_runs() {
+        let ranks = |n: f64, repair: &[(&str, u64)]| {
+            let common = [("read", 10), ("solve", 100)];
+            let mut whole = run(n, &[&common[..], &[("uneven", 5)], repair].concat());
+            let other = run(n, &[&common[..], repair].concat()).analysis.timelines.remove(0);
+            // Functions are numbered in the order in which they come.
+            let renumbered = |mut phase: Phase| {
+                phase.function += u32::from(phase.function == 2);
+                phase
+            };
+            let phases = other.phases.into_iter().map(renumbered).collect();
+            whole.analysis.timelines.push(Timeline { rank: 1, phases, ..other });
+            whole
+        };
+        let runs = [ranks(1.0, &[]), ranks(2.0, &[]), ranks(4.0, &[("repair", 3)])];
+        let matched = matched(&runs).unwrap();
+        assert_eq!(matched.phases, ["read", "solve"]);
+        assert_eq!(
+            matched.unmatched,
+            [
+                "2 of 3 runs, such as n1: 1 phase is in some ranks only, and what is not in all of them is not matched: uneven.",
+                "n4: 2 phases are in some ranks only, and what is not in all of them is not matched: repair, uneven.",
+                "n4: 1 phase has no counterpart in all other runs: repair."
             ]
         );
     }
