@@ -177,6 +177,45 @@ fn every_mode_and_quantity_is_measured_in_rounds_with_one_burst_without_noise() 
     assert_eq!(series.executions, 300);
 }
 
+/// Two loops take turns in a third: 64 additions, then 2,000 divisions that wait for each other. Each is charged its own time.
+#[test]
+fn loops_beside_each_other_are_timed_apart() {
+    let text = "#include <stdio.h>\n#include <stdlib.h>\n
+        __attribute__((noinline)) double both(const double *x, long few, long many) {
+            double all = 0;
+            for (int round = 0; round < 20000; round++) {
+                double fast = 0, slow = 1;
+                for (long i = 0; i < few; i++)
+                    fast = fast + x[i];
+                for (long i = 0; i < many; i++)
+                    slow = 1 / (slow + x[i & 7]);
+                all += fast + slow;
+            }
+            return all;
+        }
+        int main(int argc, char **argv) {
+            double x[64];
+            for (int i = 0; i < 64; i++) x[i] = i % 7 + argc;
+            printf(\"%.17g\\n\", both(x, atol(argv[1]), atol(argv[2])));
+        }";
+    let bench = Bench::new();
+    let program = build(&bench, &Source { text, language: "c" }, "modes=nop;k=1,2", &["-O1"]);
+    let (few, many) = (64.0, 2000.0);
+    let (_, _, profile) = run(&bench, &program, "samples=3;burst=5", &["64", "2000"]);
+    // The shortest time of an iteration without noise, by the loop's line.
+    let mut times = std::collections::BTreeMap::new();
+    for series in at(&profile.noise, "both") {
+        let line = profile.noise.loops[series.target as usize].line;
+        let time = times.entry(line).or_insert(f64::INFINITY);
+        for burst in series.bursts.iter().filter(|burst| burst.k == 0) {
+            *time = f64::min(*time, burst.nanoseconds as f64 / burst.iterations.unwrap() as f64);
+        }
+    }
+    let times: Vec<f64> = times.into_values().collect();
+    assert!(times.len() == 2 && times.iter().all(|time| time.is_finite()), "{times:?}");
+    assert!(few * times[0] < 0.2 * many * times[1], "{times:?}");
+}
+
 #[test]
 fn loops_that_cannot_be_cloned_say_why_and_the_rest_goes_on() {
     let bench = Bench::new();

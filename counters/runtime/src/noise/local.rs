@@ -17,6 +17,9 @@ use crate::tree::Node;
 /// An iteration of a loop around the target that lasts longer than this, in nanoseconds, is no burst: then the target
 /// itself is split into bursts.
 const LONGEST_ITERATION: u64 = 50_000;
+/// Nor is one that lasts longer than this and holds several loops: each would be charged the time of all. Below it reading the clock
+/// at each execution would be too much of what is measured.
+const LONGEST_SHARED: u64 = 500;
 /// Times are trusted when they add up to this, in nanoseconds, while learning.
 const TO_LEARN: u64 = 20_000;
 /// Iterations of a burst that are worth waiting longer for: the times of few differ by chance, where each waits for memory.
@@ -97,6 +100,8 @@ struct Place {
     phase: Phase,
     /// Iterations and ticks while learning.
     learned: (u64, u64),
+    /// Nanoseconds of an iteration as learned.
+    each: u64,
     counted: u64,
     attempt: u64,
     targets: Vec<Target>,
@@ -234,6 +239,7 @@ impl Place {
             site,
             phase,
             learned: (0, 0),
+            each: 0,
             counted: 0,
             attempt: if site.level > 0 { 1 } else { FIRST_TRY },
             targets,
@@ -341,6 +347,7 @@ impl Place {
             let length = u64::try_from(length).unwrap_or(u64::MAX);
             self.length = length.max(MANY.min(length.saturating_mul(PATIENCE))).clamp(1, MOST_TRIES);
             self.attempt = self.length;
+            self.each = each;
             self.learned = (0, 0);
             self.phase = if self.site.level > 0 { Phase::Count(0) } else { Phase::Measure };
         }
@@ -356,6 +363,11 @@ impl Place {
         (self.learned, self.counted) = ((0, 0), 0);
         self.phase = Phase::Count(index + 1);
         if index + 1 == self.targets.len() {
+            let several = self.targets.iter().filter(|target| target.share > 0.0).count() > 1;
+            if several && self.each > LONGEST_SHARED {
+                self.phase = Phase::Decline;
+                return;
+            }
             let all: f64 = self.targets.iter().map(|target| target.share).sum();
             let (kept, small): (Vec<Target>, Vec<Target>) =
                 self.targets.drain(..).partition(|target| target.share > SMALLEST_SHARE * all);
