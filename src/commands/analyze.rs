@@ -265,11 +265,11 @@ fn confusion(found: &Analysis) -> Table {
     }
 }
 
-/// The tree as indented lines.
+/// The tree as indented lines, without questions whose answers change no category.
 fn tree(found: &Analysis, node: usize, depth: usize) -> String {
     let here = &found.tree.tree.nodes[node];
     let indent = "  ".repeat(depth);
-    let Some(split) = &here.split else {
+    let Some(split) = found.tree.tree.deciding(node) else {
         let category = here.category();
         let label = &found.categories.labels[category];
         return format!(
