@@ -182,8 +182,9 @@ fn conditions(analysis: &Analysis, steps: &[Step]) -> Vec<String> {
 pub const IMPORTANCES: &str = "Permutation importance is by how much the share of rows in the right category falls when the factor's \
     values are shuffled, each row judged by the trees that have not seen it; ± is the standard deviation over 20 shuffles. About zero \
     means that the factor explains nothing. So does a value clearly below zero: asking for the factor misleads about rows that were not \
-    seen, as where each combination of all factors was measured once, and shuffling it does less harm. Impurity importance is the mean \
-    decrease in impurity, a share of one; it is never below zero and favours factors with many values.";
+    seen, as where each combination of all factors was measured once, and shuffling it does less harm; the others are judged without \
+    it. Impurity importance is the mean decrease in impurity, a share of one; it is never below zero and favours factors with many \
+    values.";
 
 /// How far the tree is to be trusted.
 fn trust(analysis: &Analysis) -> String {
