@@ -42,7 +42,50 @@ fn advice_is_ordered_priced_and_within_the_budget() {
     assert_eq!(rows.iter().map(|row| row[3].parse::<usize>().unwrap()).sum::<usize>(), steps.len(), "{human}");
     assert!(rows.windows(2).all(|rows| rows[0][..2] != rows[1][..2]), "{human}");
     let text = world.poise(["advise", "times.txt", "--at", "p=256,n=1000", "--tolerance", "0.5"]).status(0).stdout;
-    assert!(text.contains("Enough: the prediction is within ± 50 % already"), "{text}");
+    assert!(text.contains("Enough: ") && text.contains(" the prediction is known to 50 % or better already"), "{text}");
+}
+
+/// One number has one interval: that of the report, the sums of the ends that predict gives for the call paths.
+#[test]
+fn the_interval_is_that_of_predict_and_report() {
+    let world = World::new();
+    let solve = times();
+    let exchange = solve.split_once("REGION solve").unwrap().1.replace("DATA ", "DATA 0");
+    world.write("times.txt", &format!("{solve}REGION exchange{exchange}"));
+    let at = ["--at", "p=256,n=1000", "--level", "0.8"];
+    let json = |command: &str| -> serde_json::Value {
+        let out = world.poise([&[command, "times.txt"][..], &at, &["--format", "json"]].concat()).status(0);
+        serde_json::from_str(&out.stdout).unwrap()
+    };
+    let predictions = json("predict")["predictions"].as_array().unwrap().clone();
+    assert_eq!(predictions.len(), 2);
+    let sum = |key: &str| predictions.iter().map(|p| p[key].as_f64().unwrap()).sum::<f64>();
+    let advice = json("advise");
+    for (ours, theirs) in [("seconds", "value"), ("lower", "lower"), ("upper", "upper")] {
+        assert!((advice[ours].as_f64().unwrap() / sum(theirs) - 1.0).abs() < 1e-9, "{ours}: {advice}");
+    }
+    assert!(advice["upper"].as_f64() > advice["seconds"].as_f64());
+    let human = world.poise([&["advise", "times.txt"][..], &at].concat()).status(0).stdout;
+    assert!(human.contains("80 % interval") && !human.contains('±'), "{human}");
+}
+
+#[test]
+fn sentences_fit_the_table_width() {
+    let world = World::new();
+    world.write("times.txt", &times());
+    let rows: String = (0..60).map(|i| format!("{},{},{}\n", 1 << (i % 4), i % 5, 64 >> (i % 4))).collect();
+    world.write("rows.csv", &format!("p,environment.OMP_NUM_THREADS,time\n{rows}"));
+    for command in [&["advise", "times.txt", "--at", "p=256,n=4000"][..], &["analyze", "rows.csv"]] {
+        let whole = world.poise(command).status(0).stdout;
+        assert!(whole.lines().any(|line| line.chars().count() > 200), "{whole}");
+        let narrow = world.poise([command, &["--table-width", "80"]].concat()).status(0).stdout;
+        for line in narrow.lines() {
+            assert!(line.chars().count() <= 80, "{command:?}: {line}\n{narrow}");
+        }
+        // No word of the first paragraph is lost.
+        let words = |text: &str| text.split_whitespace().take(20).map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(words(&narrow), words(&whole));
+    }
 }
 
 /// What the report says of far targets, whose shapes come from times alone, is said here too.
