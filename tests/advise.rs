@@ -128,6 +128,54 @@ fn a_design_names_fewer_points_than_all_combinations() {
     assert!(twice.stderr.contains("gives p twice"), "{}", twice.stderr);
 }
 
+/// A design is the points of a study as it stands, and that of the documentation is one.
+#[test]
+fn a_design_is_a_study() {
+    let world = World::new();
+    let design = world
+        .poise(["advise", "--design", "p=2,4,8,16,32", "--design", "n=100,200,300,400,500"])
+        .status(0)
+        .stdout;
+    let points = &design[design.find("points = [").unwrap()..];
+    world.write("s.toml", &format!("command = [\"sh\", \"-c\", \"true\", \"{{p}}\", \"{{n}}\"]\nlauncher = \"none\"\ncollect = \"elapsed\"\n{points}"));
+    world.poise(["run", "s.toml"]).status(0);
+    let mut runs: Vec<String> = world.names("s.runs").into_iter().filter(|name| name.ends_with(".r1")).collect();
+    let on_lines = [2, 4, 8, 16, 32].map(|p| (p, 100)).into_iter().chain([200, 300, 400, 500].map(|n| (2, n)));
+    let pairs = [(4, 200), (8, 300), (16, 400)];
+    let mut expected: Vec<String> = on_lines.chain(pairs).map(|(p, n)| format!("p{p}.n{n}.r1")).collect();
+    runs.sort();
+    expected.sort();
+    assert_eq!(runs, expected);
+    for page in ["advise", "studies"] {
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("docs/{page}.md"));
+        let text = std::fs::read_to_string(path).unwrap();
+        let mut blocks = text.split("```toml\n").skip(1).map(|rest| rest.split("```").next().unwrap());
+        let study = blocks.find(|block| block.contains("points = [")).unwrap();
+        world.write(&format!("{page}.toml"), study);
+        let plan = world.poise(["run", &format!("{page}.toml"), "--dry-run"]).status(0).stdout;
+        let count = study.matches("{ p = ").count();
+        assert!(plan.contains(&format!("{count} runs are to be made at {count} points")), "{plan}");
+        assert!(page == "studies" || study.ends_with(points), "{study}");
+    }
+    // A text makes groups; a condition on nothing and a point that lacks a parameter are errors.
+    let study = |text: &str| {
+        world.write("t.toml", &format!("command = [\"true\", \"{{p}}\", \"{{s}}\"]\n{text}\n"));
+        world.poise(["run", "t.toml", "--dry-run"])
+    };
+    let plan = study("points = [{ p = 1, s = \"x y\" }, { p = 2, s = 3 }]").status(0).stdout;
+    assert!(plan.contains("2 runs are to be made at 2 points"), "{plan}");
+    for (text, expected) in [
+        ("points = [{ p = 1, s = 1 }, { p = 2 }]", "does not say `s`"),
+        ("points = [{ p = 1, s = 1 }, { p = 2, s = 2, q = 1 }]", "names `q`"),
+        ("points = [{ p = 1, \"s t\" = 1 }]", "a name has letters"),
+        ("where = \"p > 1\"\npoints = [{ p = 1, s = 1 }]", "leave it out"),
+        ("points = []", "or list `points`"),
+    ] {
+        let out = study(text).status(3);
+        assert!(out.stderr.contains(expected), "{text}: {}", out.stderr);
+    }
+}
+
 #[test]
 fn what_cannot_be_advised_ends_with_the_contracts_codes() {
     let world = World::new();
@@ -173,6 +221,7 @@ fn instructions_are_timed_and_copied_independently() {
         (&["vfmadd999pd ymm0, ymm1"], "refuses"),
         (&["ud2"], "does not have the instruction `ud2`"),
         (&["mov rax, [r8]"], "memory that is not there"),
+        (&["div rbx"], "`div rbx`, or one after it, divides by zero"),
         (&["jmp 1b"], "leaves the loop"),
         (&["nop", "--independent", "2"], "no register"),
     ] {

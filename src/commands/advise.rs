@@ -161,12 +161,16 @@ fn design(arguments: &AdviseArgs) -> Result<()> {
     let all: f64 = values.iter().map(|v| v.len() as f64).product();
     let rows: Vec<Vec<String>> = points.iter().map(|p| p.iter().map(f64::to_string).collect()).collect();
     let text = match arguments.output.format {
-        OutputFormat::Human => format!(
-            "{} of {all} points: a line along each parameter, and for each pair points in which both grow. With effort \
-             measured they carry the shape; repeat them where times are noisy, then ask poise advise what to add.\n\n{}",
-            points.len(),
-            table(&Table { header: names, rows })
-        ),
+        OutputFormat::Human => {
+            let said = format!(
+                "{} of {all} points: a line along each parameter, and for each pair points in which both grow. With effort \
+                 measured they carry the shape; repeat them where times are noisy, then ask poise advise what to add. In a study these \
+                 lines stand above its tables, and take the place of [parameters].\n",
+                points.len()
+            );
+            let width = output::width(arguments.output.output.as_deref());
+            wrapped(&said, width) + "\n" + &as_study(&names, &points)
+        }
         OutputFormat::Json => {
             let points: Vec<Value> = points.iter().map(|p| point(&names, p)).collect();
             pretty(
@@ -176,6 +180,18 @@ fn design(arguments: &AdviseArgs) -> Result<()> {
         OutputFormat::Csv => std::iter::once(&names).chain(&rows).map(|row| row.join(",") + "\n").collect(),
     };
     output::deliver(&text, arguments.output.output.as_deref())
+}
+
+/// Points as a study lists them.
+fn as_study(names: &[String], points: &[Vec<f64>]) -> String {
+    let is_bare = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    let key = |name: &str| if name.chars().all(is_bare) { name.to_owned() } else { json!(name).to_string() };
+    let value = |at: &[f64], name: &String| format!("{} = {}", key(name), point(names, at)[name]);
+    let line = |at: &Vec<f64>| {
+        let values: Vec<String> = names.iter().map(|name| value(at, name)).collect();
+        format!("    {{ {} }},\n", values.join(", "))
+    };
+    format!("points = [\n{}]\n", points.iter().map(line).collect::<String>())
 }
 
 /// A point as an object in the parameters' order.

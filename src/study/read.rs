@@ -39,10 +39,16 @@ fn checked(raw: StudyFile, folder: &Path, stem: &str) -> Result<Study, String> {
     if raw.command.is_empty() {
         return Err("`command` is empty; give the program and its arguments, one string each".into());
     }
-    let parameters: Vec<Parameter> =
-        raw.parameters.iter().map(|(name, value)| Parameter::read(name, value)).collect::<Result<_, _>>()?;
+    let parameters: Vec<Parameter> = if raw.parameters.is_empty() {
+        Parameter::of_points(&raw.points)?
+    } else {
+        raw.parameters.iter().map(|(name, value)| Parameter::read(name, value)).collect::<Result<_, _>>()?
+    };
     if parameters.is_empty() {
-        return Err("[parameters] is empty; name at least one parameter and its values".into());
+        return Err("[parameters] is empty; name at least one parameter and its values, or list `points`".into());
+    }
+    if raw.parameters.is_empty() && raw.conditions.is_some() {
+        return Err("`where` leaves out combinations of [parameters], and there are `points` alone; leave it out".into());
     }
     let derived = derived(&raw.derived, &parameters)?;
     let conditions: Vec<Expression> = raw
