@@ -31,7 +31,10 @@ impl Study {
     /// Checks the text of a study file; `file` is for messages, `folder` for relative paths, `stem` the default name.
     pub fn parse(text: &str, file: &str, folder: &Path, stem: &str) -> Result<Self> {
         let raw = StudyFile::parse(text, file).map_err(Error::Input)?;
-        checked(raw, folder, stem).map_err(|what| Error::Input(format!("{file}: {}.", what.trim_end_matches('.'))))
+        checked(raw, folder, stem).map_err(|what| {
+            let what = what.trim_end_matches('.');
+            Error::Input(format!("{file}: {what}{}", if what.ends_with('?') { "" } else { "." }))
+        })
     }
 }
 
@@ -456,7 +459,11 @@ n = [10, 20, 0.5]
         assert!(message(&format!("build = {{ sources = [\"a.c\"] }}\n{STUDY}")).contains("does not use {program}"));
         assert!(message(&format!("where = \"p > 9\"\n{STUDY}")).contains("leaves no point"));
         assert!(message(&format!("derived = {{ m = \"q\" }}\n{STUDY}")).contains("`derived.m` uses `q`"));
-        assert!(message(&format!("repetitions = \"martha\"\n{STUDY}")).contains("did you mean `marta`?"));
+        assert!(message(&format!("repetitions = \"martha\"\n{STUDY}")).ends_with("did you mean `marta`?"));
+        for (condition, operator) in [("n = 2", "=="), ("n > 0 and p > 1", "&&"), ("n > 0 or p > 1", "||")] {
+            let said = message(&format!("where = \"{condition}\"\n{STUDY}"));
+            assert!(said.ends_with(&format!("did you mean `{operator}`?")), "{said}");
+        }
         let at_once = |rest: &str| message(&format!("executor = \"slurm\"\n{STUDY}\n[slurm]\nat_once = {rest}\n"));
         assert!(at_once("0").contains("give at least 1"), "{}", at_once("0"));
         assert!(at_once("2\nsubmit = \"jobs\"").contains("for the runs of an array"));
