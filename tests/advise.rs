@@ -132,10 +132,8 @@ fn a_design_names_fewer_points_than_all_combinations() {
 #[test]
 fn a_design_is_a_study() {
     let world = World::new();
-    let design = world
-        .poise(["advise", "--design", "p=2,4,8,16,32", "--design", "n=100,200,300,400,500"])
-        .status(0)
-        .stdout;
+    let design =
+        world.poise(["advise", "--design", "p=2,4,8,16,32", "--design", "n=100,200,300,400,500"]).status(0).stdout;
     let points = &design[design.find("points = [").unwrap()..];
     world.write("s.toml", &format!("command = [\"sh\", \"-c\", \"true\", \"{{p}}\", \"{{n}}\"]\nlauncher = \"none\"\ncollect = \"elapsed\"\n{points}"));
     world.poise(["run", "s.toml"]).status(0);

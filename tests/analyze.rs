@@ -147,9 +147,8 @@ fn conditions_that_change_no_category_are_not_told() {
         text.push_str(&format!("{p},{n},{}\n", if is_long { 100 } else { 1 }));
     }
     world.write("rows.csv", &text);
-    let run = |format: &str| {
-        world.poise(["analyze", "rows.csv", "--categories", "2", "--format", format]).status(0).stdout
-    };
+    let run =
+        |format: &str| world.poise(["analyze", "rows.csv", "--categories", "2", "--format", format]).status(0).stdout;
     let found: serde_json::Value = serde_json::from_str(&run("json")).unwrap();
     let nodes = found["tree"]["nodes"].as_array().unwrap();
     assert!(nodes.iter().any(|node| node["split"]["factor"] == "p"), "{found}");

@@ -130,8 +130,9 @@ pub fn advise(arguments: &AdviseArgs, global: &GlobalArgs) -> Result<()> {
         steps: arguments.steps as usize,
         each: arguments.each,
     };
-    let unpriced =
-        || Error::NotModelable("No time of this input could be modelled, so no run can be priced. See poise model.".into());
+    let unpriced = || {
+        Error::NotModelable("No time of this input could be modelled, so no run can be priced. See poise model.".into())
+    };
     let advice = plan(&experiment, &fits, &options).ok_or_else(unpriced)?;
     let whole = whole_program(&experiment, &fits, &target, arguments.level).ok_or_else(unpriced)?;
     let names = &experiment.parameters;

@@ -51,7 +51,9 @@ fn checked(raw: StudyFile, folder: &Path, stem: &str) -> Result<Study, String> {
         return Err("[parameters] is empty; name at least one parameter and its values, or list `points`".into());
     }
     if raw.parameters.is_empty() && raw.conditions.is_some() {
-        return Err("`where` leaves out combinations of [parameters], and there are `points` alone; leave it out".into());
+        return Err(
+            "`where` leaves out combinations of [parameters], and there are `points` alone; leave it out".into()
+        );
     }
     let derived = derived(&raw.derived, &parameters)?;
     let conditions: Vec<Expression> = raw

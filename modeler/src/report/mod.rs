@@ -21,10 +21,10 @@ mod tree;
 mod view;
 
 pub(crate) use axis::Axis;
+pub use costs::whole_program;
 pub use origin::origin;
 pub(crate) use page::{head, plain};
 pub use phases::Phases;
-pub use costs::whole_program;
 pub use quantity::{coordinate, growth, quantity, shape};
 pub use ranking::{default_target, largest};
 pub use reach::doubt;

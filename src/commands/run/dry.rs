@@ -126,7 +126,10 @@ fn for_people(study: &Study, builds: &Builds, lines: &[Line], jobs: &[Planned], 
     let ended = lines.iter().filter(is_ended).count();
     if ended > 0 {
         let (at, limit) = (counted(ended, "point", "points"), duration(study.time_limit));
-        let _ = writeln!(text, "At {at} a run is expected to take `time_limit`, {limit}, or longer, at which it would be ended.");
+        let _ = writeln!(
+            text,
+            "At {at} a run is expected to take `time_limit`, {limit}, or longer, at which it would be ended."
+        );
     }
     // What is settled, or has no budget left, asks for nothing.
     if runs > 0 && study.repetitions.policy.name() != "fixed" {
