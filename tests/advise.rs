@@ -42,7 +42,50 @@ fn advice_is_ordered_priced_and_within_the_budget() {
     assert_eq!(rows.iter().map(|row| row[3].parse::<usize>().unwrap()).sum::<usize>(), steps.len(), "{human}");
     assert!(rows.windows(2).all(|rows| rows[0][..2] != rows[1][..2]), "{human}");
     let text = world.poise(["advise", "times.txt", "--at", "p=256,n=1000", "--tolerance", "0.5"]).status(0).stdout;
-    assert!(text.contains("Enough: the prediction is within ± 50 % already"), "{text}");
+    assert!(text.contains("Enough: ") && text.contains(" the prediction is known to 50 % or better already"), "{text}");
+}
+
+/// One number has one interval: that of the report, the sums of the ends that predict gives for the call paths.
+#[test]
+fn the_interval_is_that_of_predict_and_report() {
+    let world = World::new();
+    let solve = times();
+    let exchange = solve.split_once("REGION solve").unwrap().1.replace("DATA ", "DATA 0");
+    world.write("times.txt", &format!("{solve}REGION exchange{exchange}"));
+    let at = ["--at", "p=256,n=1000", "--level", "0.8"];
+    let json = |command: &str| -> serde_json::Value {
+        let out = world.poise([&[command, "times.txt"][..], &at, &["--format", "json"]].concat()).status(0);
+        serde_json::from_str(&out.stdout).unwrap()
+    };
+    let predictions = json("predict")["predictions"].as_array().unwrap().clone();
+    assert_eq!(predictions.len(), 2);
+    let sum = |key: &str| predictions.iter().map(|p| p[key].as_f64().unwrap()).sum::<f64>();
+    let advice = json("advise");
+    for (ours, theirs) in [("seconds", "value"), ("lower", "lower"), ("upper", "upper")] {
+        assert!((advice[ours].as_f64().unwrap() / sum(theirs) - 1.0).abs() < 1e-9, "{ours}: {advice}");
+    }
+    assert!(advice["upper"].as_f64() > advice["seconds"].as_f64());
+    let human = world.poise([&["advise", "times.txt"][..], &at].concat()).status(0).stdout;
+    assert!(human.contains("80 % interval") && !human.contains('±'), "{human}");
+}
+
+#[test]
+fn sentences_fit_the_table_width() {
+    let world = World::new();
+    world.write("times.txt", &times());
+    let rows: String = (0..60).map(|i| format!("{},{},{}\n", 1 << (i % 4), i % 5, 64 >> (i % 4))).collect();
+    world.write("rows.csv", &format!("p,environment.OMP_NUM_THREADS,time\n{rows}"));
+    for command in [&["advise", "times.txt", "--at", "p=256,n=4000"][..], &["analyze", "rows.csv"]] {
+        let whole = world.poise(command).status(0).stdout;
+        assert!(whole.lines().any(|line| line.chars().count() > 200), "{whole}");
+        let narrow = world.poise([command, &["--table-width", "80"]].concat()).status(0).stdout;
+        for line in narrow.lines() {
+            assert!(line.chars().count() <= 80, "{command:?}: {line}\n{narrow}");
+        }
+        // No word of the first paragraph is lost.
+        let words = |text: &str| text.split_whitespace().take(20).map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(words(&narrow), words(&whole));
+    }
 }
 
 /// What the report says of far targets, whose shapes come from times alone, is said here too.
@@ -83,6 +126,52 @@ fn a_design_names_fewer_points_than_all_combinations() {
     }
     let twice = world.poise(["advise", "--design", "p=1,2,3,4", "--design", "p=1,2,3,4"]).status(2);
     assert!(twice.stderr.contains("gives p twice"), "{}", twice.stderr);
+}
+
+/// A design is the points of a study as it stands, and that of the documentation is one.
+#[test]
+fn a_design_is_a_study() {
+    let world = World::new();
+    let design =
+        world.poise(["advise", "--design", "p=2,4,8,16,32", "--design", "n=100,200,300,400,500"]).status(0).stdout;
+    let points = &design[design.find("points = [").unwrap()..];
+    world.write("s.toml", &format!("command = [\"sh\", \"-c\", \"true\", \"{{p}}\", \"{{n}}\"]\nlauncher = \"none\"\ncollect = \"elapsed\"\n{points}"));
+    world.poise(["run", "s.toml"]).status(0);
+    let mut runs: Vec<String> = world.names("s.runs").into_iter().filter(|name| name.ends_with(".r1")).collect();
+    let on_lines = [2, 4, 8, 16, 32].map(|p| (p, 100)).into_iter().chain([200, 300, 400, 500].map(|n| (2, n)));
+    let pairs = [(4, 200), (8, 300), (16, 400)];
+    let mut expected: Vec<String> = on_lines.chain(pairs).map(|(p, n)| format!("p{p}.n{n}.r1")).collect();
+    runs.sort();
+    expected.sort();
+    assert_eq!(runs, expected);
+    for page in ["advise", "studies"] {
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("docs/{page}.md"));
+        let text = std::fs::read_to_string(path).unwrap();
+        let mut blocks = text.split("```toml\n").skip(1).map(|rest| rest.split("```").next().unwrap());
+        let study = blocks.find(|block| block.contains("points = [")).unwrap();
+        world.write(&format!("{page}.toml"), study);
+        let plan = world.poise(["run", &format!("{page}.toml"), "--dry-run"]).status(0).stdout;
+        let count = study.matches("{ p = ").count();
+        assert!(plan.contains(&format!("{count} runs are to be made at {count} points")), "{plan}");
+        assert!(page == "studies" || study.ends_with(points), "{study}");
+    }
+    // A text makes groups; a condition on nothing and a point that lacks a parameter are errors.
+    let study = |text: &str| {
+        world.write("t.toml", &format!("command = [\"true\", \"{{p}}\", \"{{s}}\"]\n{text}\n"));
+        world.poise(["run", "t.toml", "--dry-run"])
+    };
+    let plan = study("points = [{ p = 1, s = \"x y\" }, { p = 2, s = 3 }]").status(0).stdout;
+    assert!(plan.contains("2 runs are to be made at 2 points"), "{plan}");
+    for (text, expected) in [
+        ("points = [{ p = 1, s = 1 }, { p = 2 }]", "does not say `s`"),
+        ("points = [{ p = 1, s = 1 }, { p = 2, s = 2, q = 1 }]", "names `q`"),
+        ("points = [{ p = 1, \"s t\" = 1 }]", "a name has letters"),
+        ("where = \"p > 1\"\npoints = [{ p = 1, s = 1 }]", "leave it out"),
+        ("points = []", "or list `points`"),
+    ] {
+        let out = study(text).status(3);
+        assert!(out.stderr.contains(expected), "{text}: {}", out.stderr);
+    }
 }
 
 #[test]
@@ -130,6 +219,7 @@ fn instructions_are_timed_and_copied_independently() {
         (&["vfmadd999pd ymm0, ymm1"], "refuses"),
         (&["ud2"], "does not have the instruction `ud2`"),
         (&["mov rax, [r8]"], "memory that is not there"),
+        (&["div rbx"], "`div rbx`, or one after it, divides by zero"),
         (&["jmp 1b"], "leaves the loop"),
         (&["nop", "--independent", "2"], "no register"),
     ] {

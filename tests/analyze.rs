@@ -134,3 +134,60 @@ fn what_cannot_be_analysed_ends_with_the_contracts_codes() {
         assert!(out.stderr.contains(expected), "{arguments:?}: {}", out.stderr);
     }
 }
+
+/// Rows whose time is decided by n alone, and where p = 1 lets some of them be short: the tree asks for p, and names the same
+/// category whatever the answer.
+#[test]
+fn conditions_that_change_no_category_are_not_told() {
+    let world = World::new();
+    let mut text = String::from("p,n,time\n");
+    for i in 0..320 {
+        let (p, n) = (1 + i % 2, 1 + i / 2 % 2);
+        let is_long = n == 2 && i % 40 != 2;
+        text.push_str(&format!("{p},{n},{}\n", if is_long { 100 } else { 1 }));
+    }
+    world.write("rows.csv", &text);
+    let run =
+        |format: &str| world.poise(["analyze", "rows.csv", "--categories", "2", "--format", format]).status(0).stdout;
+    let found: serde_json::Value = serde_json::from_str(&run("json")).unwrap();
+    let nodes = found["tree"]["nodes"].as_array().unwrap();
+    assert!(nodes.iter().any(|node| node["split"]["factor"] == "p"), "{found}");
+    // Of the rows with n = 2 that the tree was learnt from, those that are long.
+    let csv = run("csv");
+    let there: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
+    let there: Vec<&Vec<&str>> = there.iter().filter(|row| row[1] == "2" && row[row.len() - 1] == "training").collect();
+    let long = there.iter().filter(|row| row[2] == "100").count();
+    assert!(long < there.len());
+    let human = run("human");
+    let expected = format!("where n > 1.50: {long} of the {} rows there", there.len());
+    assert!(human.contains(&expected), "{expected}: {human}");
+    assert!(!human.contains("p ≤") && !human.contains("p > "), "{human}");
+    // A question that decides stays.
+    assert!(human.contains("n ≤ 1.50? yes"), "{human}");
+}
+
+/// Three repetitions at each of five p, whose time is p/2 exactly: a repetition's number leads a tree to runs of other points only,
+/// and must not hide that p explains everything.
+#[test]
+fn a_repetition_hides_nothing() {
+    let world = World::new();
+    let mut text = String::from("p,repetition,time\n");
+    for (p, repetition) in [1, 2, 4, 8, 16].into_iter().flat_map(|p| (1..=3).map(move |r| (p, r))) {
+        text.push_str(&format!("{p},{repetition},{}\n", f64::from(p) / 2.0));
+    }
+    world.write("rows.csv", &text);
+    let said = world.poise(["analyze", "rows.csv"]).status(0).stdout;
+    assert!(said.starts_with("time is explained by p ("), "{said}");
+    assert!(said.contains("repetition makes no difference"), "{said}");
+    let json = world.poise(["analyze", "rows.csv", "--format", "json"]).status(0).stdout;
+    let found: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let of = |name: &str, key: &str| {
+        let factors = found["factors"].as_array().unwrap();
+        factors.iter().find(|factor| factor["name"] == name).unwrap()[key].as_f64().unwrap()
+    };
+    // Trees that ask for p alone name all rows right. A shuffle leaves a row a p of its own three with probability 1/5.
+    assert_eq!(found["forest"]["out_of_bag_accuracy"], 1.0);
+    assert!((of("p", "permutation_importance") - 0.8).abs() < 0.1, "{json}");
+    assert!(of("repetition", "permutation_importance") < 0.0, "{json}");
+    assert!((of("p", "impurity_importance") + of("repetition", "impurity_importance") - 1.0).abs() < 1e-9, "{json}");
+}

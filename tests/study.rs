@@ -479,6 +479,14 @@ fn a_dry_run_learns_what_runs_cost() {
     world.write("s.toml", &format!("expected_seconds = \"0.5 * n\"\n{study}"));
     let expected = plan(&world)["core_hours"].as_f64().unwrap();
     assert!((expected - 3.5 / 3600.0).abs() < 1e-12, "{expected}");
+    // Half an hour, an hour and two: the limit is an hour.
+    let ended = |seconds: &str| {
+        world.write("s.toml", &format!("expected_seconds = \"{seconds}\"\n{study}"));
+        let text = world.poise(["run", "s.toml", "--dry-run"]).status(0).stdout;
+        text.lines().find(|line| line.contains("`time_limit`")).map(str::to_owned)
+    };
+    assert!(ended("1800 * n").is_some_and(|line| line.starts_with("At 2 points a run is expected to take")));
+    assert_eq!(ended("800 * n"), None);
 
     world.write("s.toml", study);
     world.poise(["run", "s.toml"]).status(0);

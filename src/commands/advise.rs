@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use modeler::advise::{Advice, AdviseOptions, End, Step, advise as plan, first_design};
 use modeler::formats::Input;
-use modeler::report::terminal::table;
-use modeler::report::{Table, coordinate, default_target, doubt, quantity};
+use modeler::model::Prediction;
+use modeler::report::terminal::{table, wrapped};
+use modeler::report::{Table, coordinate, default_target, doubt, quantity, whole_program};
 use modeler::warning::PRIOR_MISFIT;
 use serde_json::{Map, Value, json};
 
@@ -129,18 +130,18 @@ pub fn advise(arguments: &AdviseArgs, global: &GlobalArgs) -> Result<()> {
         steps: arguments.steps as usize,
         each: arguments.each,
     };
-    let advice = plan(&experiment, &fits, &options).ok_or_else(|| {
+    let unpriced = || {
         Error::NotModelable("No time of this input could be modelled, so no run can be priced. See poise model.".into())
-    })?;
+    };
+    let advice = plan(&experiment, &fits, &options).ok_or_else(unpriced)?;
+    let whole = whole_program(&experiment, &fits, &target, arguments.level).ok_or_else(unpriced)?;
     let names = &experiment.parameters;
     let doubt = doubt(&experiment, &fits, &target, arguments.level);
+    let misses_effort = fits.models.iter().flat_map(|m| &m.warnings).any(|w| w.code == PRIOR_MISFIT);
+    let known = Known { whole, doubt: doubt.as_deref(), misses_effort };
     let text = match arguments.output.format {
-        OutputFormat::Human => {
-            let misses_effort = fits.models.iter().flat_map(|m| &m.warnings).any(|w| w.code == PRIOR_MISFIT);
-            let known = Known { doubt: doubt.as_deref(), misses_effort };
-            for_people(&advice, names, &target, &known, arguments)
-        }
-        OutputFormat::Json => as_json(&advice, names, &target, doubt.as_deref(), arguments),
+        OutputFormat::Human => for_people(&advice, names, &target, &known, arguments),
+        OutputFormat::Json => as_json(&advice, names, &target, &known, arguments),
         OutputFormat::Csv => as_csv(&advice, names),
     };
     output::deliver(&text, arguments.output.output.as_deref())?;
@@ -161,12 +162,16 @@ fn design(arguments: &AdviseArgs) -> Result<()> {
     let all: f64 = values.iter().map(|v| v.len() as f64).product();
     let rows: Vec<Vec<String>> = points.iter().map(|p| p.iter().map(f64::to_string).collect()).collect();
     let text = match arguments.output.format {
-        OutputFormat::Human => format!(
-            "{} of {all} points: a line along each parameter, and for each pair points in which both grow. With effort \
-             measured they carry the shape; repeat them where times are noisy, then ask poise advise what to add.\n\n{}",
-            points.len(),
-            table(&Table { header: names, rows })
-        ),
+        OutputFormat::Human => {
+            let said = format!(
+                "{} of {all} points: a line along each parameter, and for each pair points in which both grow. With effort \
+                 measured they carry the shape; repeat them where times are noisy, then ask poise advise what to add. In a study these \
+                 lines stand above its tables, and take the place of [parameters].\n",
+                points.len()
+            );
+            let width = output::width(arguments.output.output.as_deref());
+            wrapped(&said, width) + "\n" + &as_study(&names, &points)
+        }
         OutputFormat::Json => {
             let points: Vec<Value> = points.iter().map(|p| point(&names, p)).collect();
             pretty(
@@ -176,6 +181,18 @@ fn design(arguments: &AdviseArgs) -> Result<()> {
         OutputFormat::Csv => std::iter::once(&names).chain(&rows).map(|row| row.join(",") + "\n").collect(),
     };
     output::deliver(&text, arguments.output.output.as_deref())
+}
+
+/// Points as a study lists them.
+fn as_study(names: &[String], points: &[Vec<f64>]) -> String {
+    let is_bare = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    let key = |name: &str| if name.chars().all(is_bare) { name.to_owned() } else { json!(name).to_string() };
+    let value = |at: &[f64], name: &String| format!("{} = {}", key(name), point(names, at)[name]);
+    let line = |at: &Vec<f64>| {
+        let values: Vec<String> = names.iter().map(|name| value(at, name)).collect();
+        format!("    {{ {} }},\n", values.join(", "))
+    };
+    format!("points = [\n{}]\n", points.iter().map(line).collect::<String>())
 }
 
 /// A point as an object in the parameters' order.
@@ -197,7 +214,7 @@ fn end_name(end: End) -> &'static str {
     }
 }
 
-fn as_json(advice: &Advice, names: &[String], target: &[f64], doubt: Option<&str>, arguments: &AdviseArgs) -> String {
+fn as_json(advice: &Advice, names: &[String], target: &[f64], known: &Known, arguments: &AdviseArgs) -> String {
     let step = |s: &Step| {
         json!({
             "at": point(names, &s.at), "repetition": s.is_repetition, "seconds": s.seconds, "core_hours": s.core_hours,
@@ -206,10 +223,11 @@ fn as_json(advice: &Advice, names: &[String], target: &[f64], doubt: Option<&str
     };
     pretty(&json!({
         "schema": "counterpoise/advice", "schema_version": 1, "level": arguments.level, "tolerance": arguments.tolerance,
-        "each": arguments.each, "at": point(names, target), "seconds": advice.seconds, "core_hours_at_target": advice.target_core_hours,
+        "each": arguments.each, "at": point(names, target), "seconds": advice.seconds,
+        "lower": known.whole.lower, "upper": known.whole.upper, "core_hours_at_target": advice.target_core_hours,
         "relative_half_width": advice.before, "relative_misfit": advice.misfit, "relative_noise": advice.noise, "end": end_name(advice.end),
         "steps": advice.steps.iter().map(step).collect::<Vec<_>>(),
-        "doubt": doubt,
+        "doubt": known.doubt,
         "too_expensive": advice.too_expensive.as_ref().map(step),
     }))
 }
@@ -234,6 +252,8 @@ fn as_csv(advice: &Advice, names: &[String]) -> String {
 
 /// What is known of the prediction beside the advice.
 struct Known<'a> {
+    /// The time of the whole program at the target, with the report's interval.
+    whole: Prediction,
     /// Why more is uncertain than the interval says.
     doubt: Option<&'a str>,
     /// Whether there are times that do not follow their effort.
@@ -244,29 +264,35 @@ fn for_people(advice: &Advice, names: &[String], target: &[f64], known: &Known, 
     let place = |at: &[f64]| {
         names.iter().zip(at).map(|(n, x)| format!("{n} = {}", coordinate(*x))).collect::<Vec<_>>().join(", ")
     };
-    let (place_of_target, seconds, before) = (place(target), quantity(advice.seconds, "s"), percent(advice.before));
-    let (noise, cost) = (percent(advice.noise), hours(advice.target_core_hours));
-    let mut text = if arguments.each {
-        format!(
-            "At {place_of_target} the program is predicted to take {seconds}, and each of its call paths ± {before} in the mean over \
-             them. A single run there may be {noise} off that as well, by noise; it costs {cost} core-hours.\n"
-        )
-    } else {
-        format!(
-            "At {place_of_target} the program is predicted to take {seconds} ± {before}, if its call paths err independently of each \
-             other. A single run there may be {noise} off that as well, by noise; it costs {cost} core-hours.\n"
-        )
-    };
+    let width = output::width(arguments.output.output.as_deref());
+    let [seconds, low, high] = [known.whole.value, known.whole.lower, known.whole.upper].map(|x| quantity(x, "s"));
+    let mut said = format!(
+        "At {} the program is predicted to take {seconds}, a run there {low} to {high} ({} % interval, which adds up those of all call \
+         paths), for {} core-hours.\n",
+        place(target),
+        quantity(100.0 * arguments.level, ""),
+        hours(advice.target_core_hours)
+    );
     if let Some(doubt) = known.doubt {
-        let _ = writeln!(text, "{doubt} Measure nearer to the target, or effort, before trusting the ±.");
+        let _ = writeln!(said, "{doubt} Measure nearer to the target, or effort, before trusting the interval.");
     }
+    let mut text = wrapped(&said, width);
     if !advice.steps.is_empty() {
-        let _ =
-            write!(text, "\n{}\n{}", heading("Runs to add, in this order", arguments), table(&steps(advice, names)));
+        let left = format!("The error that is left is that of the prediction {}.\n", judged(arguments));
+        let title = heading("Runs to add, in this order", arguments);
+        let _ = write!(text, "\n{title}\n{}\n{}", wrapped(&left, width), table(&steps(advice, names)));
     }
     text.push('\n');
-    text.push_str(&ending(advice, arguments, known.misses_effort, place));
-    text
+    text + &wrapped(&ending(advice, arguments, known.misses_effort, place), width)
+}
+
+/// Of which error runs take off a part. It is smaller than the interval, and must not be read for it.
+fn judged(arguments: &AdviseArgs) -> &'static str {
+    if arguments.each {
+        "without the noise of a single run, in the mean over call paths"
+    } else {
+        "without the noise of a single run, if call paths err independently of each other"
+    }
 }
 
 fn heading(title: &str, arguments: &AdviseArgs) -> String {
@@ -275,7 +301,7 @@ fn heading(title: &str, arguments: &AdviseArgs) -> String {
 
 /// A row for each point, or for each time that the order comes back to it.
 fn steps(advice: &Advice, names: &[String]) -> Table {
-    let fixed = ["", "runs", "time of each", "core-hours", "in all", "then ±"].map(str::to_owned);
+    let fixed = ["", "runs", "time of each", "core-hours", "in all", "error left"].map(str::to_owned);
     let mut spent = 0.0;
     let row = |alike: &[Step]| {
         let (first, last) = (&alike[0], &alike[alike.len() - 1]);
@@ -283,7 +309,7 @@ fn steps(advice: &Advice, names: &[String]) -> Table {
         spent += cost;
         let kind = if first.is_repetition { "again" } else { "new" };
         let (runs, each) = (alike.len().to_string(), quantity(first.seconds, "s"));
-        let cells = [kind.to_owned(), runs, each, hours(cost), hours(spent), percent(last.after)];
+        let cells = [kind.to_owned(), runs, each, hours(cost), hours(spent), percent(last.after / advice.before)];
         first.at.iter().map(|x| coordinate(*x)).chain(cells).collect()
     };
     let alike = advice.steps.chunk_by(|a, b| a.at == b.at);
@@ -299,33 +325,29 @@ fn hardly(advice: &Advice) -> Option<String> {
     let is_little = last > (1.0 - WORTHWHILE) * advice.before;
     is_little.then(|| {
         format!(
-            "All of these together leave ± {} of ± {}: many more at such points would be needed. Runs nearer to the target, or on a \
+            "All of these together leave {} of the error: many more at such points would be needed. Runs nearer to the target, or on a \
              quieter machine, do more.\n",
-            percent(last),
-            percent(advice.before)
+            percent(last / advice.before)
         )
     })
 }
 
 /// What the plan's end means.
 fn ending(advice: &Advice, arguments: &AdviseArgs, misses_effort: bool, place: impl Fn(&[f64]) -> String) -> String {
-    let tolerance = percent(arguments.tolerance);
+    let known = format!("{} the prediction is known to {} or better", judged(arguments), percent(arguments.tolerance));
     match (advice.end, &advice.too_expensive) {
         (End::Enough, _) if advice.steps.is_empty() => {
-            format!(
-                "Enough: the prediction is within ± {tolerance} already, and more runs would not change the answer.\n"
-            )
+            format!("Enough: {known} already, and more runs would hardly change it.\n")
         }
-        (End::Enough, _) => format!("Then it is enough: the prediction is within ± {tolerance}.\n"),
+        (End::Enough, _) => format!("Then it is enough: {known}.\n"),
         (End::NothingHelps, _) if advice.misfit > 0.5 * advice.before => format!(
-            "Most of these ± {}, ± {} alone, is how far models miss the points that were measured, beyond their noise: more runs do \
-             not lessen that. In poise model the column error shows which call paths{}.\n",
-            percent(advice.before),
-            percent(advice.misfit),
+            "Most of the error, {} of it, is how far models miss the points that were measured, beyond their noise: more runs do not \
+             lessen that. In poise model the column error shows which call paths{}.\n",
+            percent(advice.misfit / advice.before),
             if misses_effort { ", and poise explain W008 why times may not follow their effort" } else { "" }
         ),
         (End::NothingHelps, _) => {
-            "No run among the candidates would narrow the interval noticeably; measure nearer to the target, or on a quieter machine.\n"
+            "No run among the candidates would narrow the prediction noticeably; measure nearer to the target, or on a quieter machine.\n"
                 .into()
         }
         (End::Budget, Some(next)) => {

@@ -9,7 +9,7 @@ use modeler::analysis::{
     Scale, Selection, TableInput, TreeLimits, Values, analysis_csv, analysis_json, findings, page, pictures,
 };
 use modeler::report::Table;
-use modeler::report::terminal::table;
+use modeler::report::terminal::{Narrow, fitted, table, wrapped};
 
 use crate::cli::{GlobalArgs, InputArgs, OutputArgs, OutputFormat, OverRanksChoice, SeedArgs};
 use crate::commands::input;
@@ -204,21 +204,22 @@ fn write_pictures(
 }
 
 fn for_people(found: &Analysis, destination: Option<&Path>) -> String {
-    let mut text = findings(found).join("\n");
-    text.push('\n');
-    let mut section = |title: &str, meaning: &str, rows: &Table| {
-        let meaning = if meaning.is_empty() { String::new() } else { format!("{meaning}\n\n") };
-        let _ = write!(text, "\n{}\n{meaning}{}", output::heading(title, destination), table(rows));
+    let width = output::width(destination);
+    let mut text = wrapped(&findings(found).join("\n"), width);
+    let said = |sentence: &str| wrapped(&format!("{sentence}\n"), width);
+    let mut section = |title: &str, meaning: &str, rows: &str| {
+        let meaning = if meaning.is_empty() { String::new() } else { said(meaning) + "\n" };
+        let _ = write!(text, "\n{}\n{meaning}{rows}", output::heading(title, destination));
     };
-    section("Factors", IMPORTANCES, &factors(found));
-    section("Categories", "", &categories(found));
+    let narrow = Narrow { least_needed: &["impurity importance"], ..Narrow::default() };
+    section("Factors", IMPORTANCES, &fitted(&factors(found), width, narrow));
+    section("Categories", "", &table(&categories(found)));
     let unseen = "Rows that the tree had not seen: their category on the left, the one that the tree named above.";
-    section("Confusion matrix", unseen, &confusion(found));
+    section("Confusion matrix", unseen, &table(&confusion(found)));
     let counted = "Numbers are of rows that the tree was learnt from.";
-    let title = output::heading("Decision tree", destination);
-    let _ = write!(text, "\n{title}\n{counted}\n\n{}", tree(found, 0, 0));
+    section("Decision tree", counted, &wrapped(&tree(found, 0, 0), width));
     if !found.notes.is_empty() {
-        let _ = write!(text, "\n{}\n", found.notes.join("\n"));
+        let _ = write!(text, "\n{}", said(&found.notes.join("\n")));
     }
     text
 }
@@ -265,11 +266,11 @@ fn confusion(found: &Analysis) -> Table {
     }
 }
 
-/// The tree as indented lines.
+/// The tree as indented lines, without questions whose answers change no category.
 fn tree(found: &Analysis, node: usize, depth: usize) -> String {
     let here = &found.tree.tree.nodes[node];
     let indent = "  ".repeat(depth);
-    let Some(split) = &here.split else {
+    let Some(split) = found.tree.tree.deciding(node) else {
         let category = here.category();
         let label = &found.categories.labels[category];
         return format!(

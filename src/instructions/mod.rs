@@ -49,6 +49,7 @@ const AGAIN: usize = 3;
 /// Signals of a child that met an instruction that does not exist, or an address that does not.
 const SIGILL: i32 = 4;
 const SIGSEGV: i32 = 11;
+const SIGFPE: i32 = 8;
 
 impl Timing {
     /// The distance of the quartiles as a share of the median.
@@ -174,9 +175,11 @@ fn died(bodies: &[Body], ran: &Output) -> Result<Missing> {
         Some(SIGSEGV) => Err(Error::Usage(format!(
             "`{named}`, or one after it, reads or writes memory that is not there; rsi and rdi point to 64 KiB that are."
         ))),
-        signal => {
-            Err(Error::Usage(format!("The program that times `{named}` ended with {}, signal {signal:?}.", ran.status)))
-        }
+        Some(SIGFPE) => Err(Error::Usage(format!(
+            "`{named}`, or one after it, divides by zero, or its quotient does not fit; registers other than rsi and rdi begin as zero."
+        ))),
+        Some(signal) => Err(Error::Usage(format!("`{named}`, or one after it, was ended by signal {signal}."))),
+        None => Err(Error::Usage(format!("The program that times `{named}` ended with {}.", ran.status))),
     }
 }
 

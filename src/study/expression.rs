@@ -80,7 +80,7 @@ impl Expression {
         let mut parser = Parser { text, at: 0, depth: 0 };
         let root = parser.binary(0).and_then(|node| match parser.rest().is_empty() {
             true => Ok(node),
-            false => Err(parser.expected("an operator")),
+            false => Err(parser.expected("an operator") + parser.meant()),
         });
         root.map(|root| Self { text: text.to_owned(), root }).map_err(|what| format!("`{text}`: {what}"))
     }
@@ -151,6 +151,17 @@ impl Parser<'_> {
             format!("it ends where {what} is expected")
         } else {
             format!("{what} is expected at `{rest}`")
+        }
+    }
+
+    /// What other languages write where this one has an operator.
+    fn meant(&mut self) -> &'static str {
+        let rest = self.rest();
+        match rest.split(|c: char| !c.is_alphanumeric()).next() {
+            Some("and") => "; did you mean `&&`?",
+            Some("or") => "; did you mean `||`?",
+            _ if rest.starts_with('=') => "; did you mean `==`?",
+            _ => "",
         }
     }
 

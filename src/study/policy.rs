@@ -1,6 +1,8 @@
 //! Repetition policies: from the times that a point has given so far, how many more runs it needs and which of its times
 //! are not to be used, with the reason.
 
+use modeler::report::quantity;
+
 use super::file::{RepetitionsFile, RepetitionsTable, suggestion};
 
 /// How often a point is measured, and which measurements count.
@@ -153,10 +155,11 @@ impl Policy {
                 let spent = times.len() >= at_most as usize || is_spent;
                 let unsettled = (!narrow && spent).then(|| {
                     let state = found.map_or("has no interval yet".to_owned(), |w| {
-                        format!("has an interval of {:.1} % of itself", 100.0 * w)
+                        format!("has an interval of {} % of itself", quantity(100.0 * w, ""))
                     });
                     let why = if is_spent { "the budget is spent" } else { "no more runs are allowed" };
-                    format!("the median of {} times {state}, asked for was {:.1} %; {why}", times.len(), 100.0 * width)
+                    let asked = quantity(100.0 * width, "");
+                    format!("the median of {} times {state}, asked for was {asked} %; {why}", times.len())
                 });
                 Judgement { wanted: usize::from(!narrow && !spent), dropped: Vec::new(), unsettled }
             }

@@ -31,7 +31,10 @@ impl Study {
     /// Checks the text of a study file; `file` is for messages, `folder` for relative paths, `stem` the default name.
     pub fn parse(text: &str, file: &str, folder: &Path, stem: &str) -> Result<Self> {
         let raw = StudyFile::parse(text, file).map_err(Error::Input)?;
-        checked(raw, folder, stem).map_err(|what| Error::Input(format!("{file}: {}.", what.trim_end_matches('.'))))
+        checked(raw, folder, stem).map_err(|what| {
+            let what = what.trim_end_matches('.');
+            Error::Input(format!("{file}: {what}{}", if what.ends_with('?') { "" } else { "." }))
+        })
     }
 }
 
@@ -39,10 +42,18 @@ fn checked(raw: StudyFile, folder: &Path, stem: &str) -> Result<Study, String> {
     if raw.command.is_empty() {
         return Err("`command` is empty; give the program and its arguments, one string each".into());
     }
-    let parameters: Vec<Parameter> =
-        raw.parameters.iter().map(|(name, value)| Parameter::read(name, value)).collect::<Result<_, _>>()?;
+    let parameters: Vec<Parameter> = if raw.parameters.is_empty() {
+        Parameter::of_points(&raw.points)?
+    } else {
+        raw.parameters.iter().map(|(name, value)| Parameter::read(name, value)).collect::<Result<_, _>>()?
+    };
     if parameters.is_empty() {
-        return Err("[parameters] is empty; name at least one parameter and its values".into());
+        return Err("[parameters] is empty; name at least one parameter and its values, or list `points`".into());
+    }
+    if raw.parameters.is_empty() && raw.conditions.is_some() {
+        return Err(
+            "`where` leaves out combinations of [parameters], and there are `points` alone; leave it out".into()
+        );
     }
     let derived = derived(&raw.derived, &parameters)?;
     let conditions: Vec<Expression> = raw
@@ -450,7 +461,11 @@ n = [10, 20, 0.5]
         assert!(message(&format!("build = {{ sources = [\"a.c\"] }}\n{STUDY}")).contains("does not use {program}"));
         assert!(message(&format!("where = \"p > 9\"\n{STUDY}")).contains("leaves no point"));
         assert!(message(&format!("derived = {{ m = \"q\" }}\n{STUDY}")).contains("`derived.m` uses `q`"));
-        assert!(message(&format!("repetitions = \"martha\"\n{STUDY}")).contains("did you mean `marta`?"));
+        assert!(message(&format!("repetitions = \"martha\"\n{STUDY}")).ends_with("did you mean `marta`?"));
+        for (condition, operator) in [("n = 2", "=="), ("n > 0 and p > 1", "&&"), ("n > 0 or p > 1", "||")] {
+            let said = message(&format!("where = \"{condition}\"\n{STUDY}"));
+            assert!(said.ends_with(&format!("did you mean `{operator}`?")), "{said}");
+        }
         let at_once = |rest: &str| message(&format!("executor = \"slurm\"\n{STUDY}\n[slurm]\nat_once = {rest}\n"));
         assert!(at_once("0").contains("give at least 1"), "{}", at_once("0"));
         assert!(at_once("2\nsubmit = \"jobs\"").contains("for the runs of an array"));

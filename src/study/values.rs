@@ -46,11 +46,7 @@ const MOST_CASES: usize = 1_000_000;
 impl Parameter {
     /// Reads one entry of `[parameters]`.
     pub fn read(name: &str, value: &toml::Value) -> Result<Self, String> {
-        if !is_name(name) {
-            return Err(format!(
-                "parameter `{name}`: a name has letters, digits and `_`, and begins with none of the digits."
-            ));
-        }
+        check_name(name)?;
         let values = match value {
             toml::Value::Array(list) => listed(name, list)?,
             toml::Value::Table(table) => described(table).map_err(|what| format!("parameter `{name}`: {what}."))?,
@@ -61,6 +57,18 @@ impl Parameter {
             }
         };
         Ok(Self { name: name.to_owned(), values })
+    }
+
+    /// The parameters of a study that lists its points alone: what the first of them names, with no values to combine.
+    pub fn of_points(points: &[toml::Table]) -> Result<Vec<Self>, String> {
+        let is_number = |value: &toml::Value| matches!(value, toml::Value::Integer(_) | toml::Value::Float(_));
+        let of = |name: &String| -> Result<Self, String> {
+            check_name(name)?;
+            let is_numeric = points.iter().filter_map(|point| point.get(name)).all(is_number);
+            let values = if is_numeric { Values::Numbers(Vec::new()) } else { Values::Texts(Vec::new()) };
+            Ok(Self { name: name.clone(), values })
+        };
+        points.first().into_iter().flat_map(|point| point.keys()).map(of).collect()
     }
 
     /// Whether its values are numbers, which models know as coordinates.
@@ -109,6 +117,15 @@ impl Parameter {
             }
         }
         Ok(values.into_iter().map(|x| Chosen::Number(Value::of(x))).collect())
+    }
+}
+
+fn check_name(name: &str) -> Result<(), String> {
+    match is_name(name) {
+        true => Ok(()),
+        false => {
+            Err(format!("parameter `{name}`: a name has letters, digits and `_`, and begins with none of the digits."))
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! What an analysis found, in sentences for people who have never seen a tree.
 
-use super::tree::{Question, Tree};
+use super::tree::{Question, Split, Tree};
 use super::{Analysis, Values};
 use crate::report::quantity;
 
@@ -78,18 +78,22 @@ pub(super) fn list(names: &[String]) -> String {
     }
 }
 
-/// Where the metric is in `category`: the conditions on the way to the leaf that holds most of its rows.
+/// Where the metric is in `category`: those conditions on the way to the leaf that holds most of its rows that decide it.
 fn place(analysis: &Analysis, what: &str, category: usize) -> Option<String> {
     let tree = &analysis.tree.tree;
     let metric = &analysis.table.columns[analysis.metric].name;
     let leaves =
         (0..tree.nodes.len()).filter(|&i| tree.nodes[i].split.is_none() && tree.nodes[i].category() == category);
     let leaf = leaves.max_by_key(|&i| (tree.nodes[i].counts[category], std::cmp::Reverse(i)))?;
-    let conditions = conditions(analysis, tree, leaf);
+    let steps = decisive(analysis, way(tree, leaf), category);
+    let conditions = conditions(analysis, &steps);
     if conditions.is_empty() {
         return None;
     }
-    let (rows, hits) = (tree.nodes[leaf].rows(), tree.nodes[leaf].counts[category]);
+    let there = (0..analysis.table.rows()).filter(|&row| !analysis.tree.is_test[row] && leads(analysis, &steps, row));
+    let (rows, hits) = there.fold((0, 0_usize), |(rows, hits), row| {
+        (rows + 1, hits + usize::from(analysis.categories.of[row] == category))
+    });
     let label = analysis.categories.labels[category].split_once(": ").map_or("", |(_, range)| range);
     Some(format!(
         "{metric} is {what} ({label}) where {}: {hits} of the {rows} rows there that the tree was learnt from.",
@@ -97,8 +101,11 @@ fn place(analysis: &Analysis, what: &str, category: usize) -> Option<String> {
     ))
 }
 
-/// The conditions that hold at a node, those on one factor made one: `p > 8`, `host is node3`.
-pub(crate) fn conditions(analysis: &Analysis, tree: &Tree, node: usize) -> Vec<String> {
+/// A split on the way to a leaf, and whether the way goes on at yes.
+type Step<'a> = (&'a Split, bool);
+
+/// The splits on the way from the root to a node.
+fn way(tree: &Tree, node: usize) -> Vec<Step<'_>> {
     let parents = tree.parents();
     let mut steps = Vec::new();
     let mut at = node;
@@ -107,6 +114,39 @@ pub(crate) fn conditions(analysis: &Analysis, tree: &Tree, node: usize) -> Vec<S
         at = above;
     }
     steps.reverse();
+    steps
+}
+
+/// Whether a row answers all of these questions so.
+fn leads(analysis: &Analysis, steps: &[Step], row: usize) -> bool {
+    steps.iter().all(|(split, is_yes)| {
+        let answer = match (&split.question, &analysis.table.columns[analysis.factors[split.factor]].values) {
+            (Question::AtMost(x), Values::Numbers(values)) => values[row] <= *x,
+            (Question::Is(text), Values::Texts(texts)) => texts[row] == *text,
+            _ => false,
+        };
+        answer == *is_yes
+    })
+}
+
+/// The steps without those that decide nothing: all rows that answer the others so are put into `category` by the tree, whatever
+/// they answer here. Factors that matter least go first.
+fn decisive<'a>(analysis: &Analysis, mut steps: Vec<Step<'a>>, category: usize) -> Vec<Step<'a>> {
+    let others = |row: &usize| analysis.tree.predicted[*row] != category;
+    let others: Vec<usize> = (0..analysis.table.rows()).filter(others).collect();
+    for factor in by_importance(analysis).into_iter().rev() {
+        for i in (0..steps.len()).rev().filter(|&i| steps[i].0.factor == factor).collect::<Vec<_>>() {
+            let step = steps.remove(i);
+            if others.iter().any(|&row| leads(analysis, &steps, row)) {
+                steps.insert(i, step);
+            }
+        }
+    }
+    steps
+}
+
+/// The conditions of some steps, those on one factor made one: `p > 8`, `host is node3`.
+fn conditions(analysis: &Analysis, steps: &[Step]) -> Vec<String> {
     let mut said: Vec<String> = Vec::new();
     for factor in 0..analysis.factors.len() {
         let column = &analysis.table.columns[analysis.factors[factor]];
@@ -142,8 +182,9 @@ pub(crate) fn conditions(analysis: &Analysis, tree: &Tree, node: usize) -> Vec<S
 pub const IMPORTANCES: &str = "Permutation importance is by how much the share of rows in the right category falls when the factor's \
     values are shuffled, each row judged by the trees that have not seen it; ± is the standard deviation over 20 shuffles. About zero \
     means that the factor explains nothing. So does a value clearly below zero: asking for the factor misleads about rows that were not \
-    seen, as where each combination of all factors was measured once, and shuffling it does less harm. Impurity importance is the mean \
-    decrease in impurity, a share of one; it is never below zero and favours factors with many values.";
+    seen, as where each combination of all factors was measured once, and shuffling it does less harm; the others are judged without \
+    it. Impurity importance is the mean decrease in impurity, a share of one; it is never below zero and favours factors with many \
+    values.";
 
 /// How far the tree is to be trusted.
 fn trust(analysis: &Analysis) -> String {

@@ -40,6 +40,39 @@ pub(crate) fn stream(seed: u64, kind: u64, index: u64) -> StdRng {
     StdRng::seed_from_u64(mixed)
 }
 
+/// [`forest`] where no factor hides the others. A factor that misleads, since asking for it leads to other rows than the one to be
+/// named, makes a forest so bad that shuffling the factor that explains everything can do no more harm. So the forest is grown again
+/// without those that mislead, until none does, and judges the others; those that mislead keep what was found of them, and
+/// impurity importance, of which all factors have their share, is the first forest's.
+pub(crate) fn undeceived(
+    features: &[Feature],
+    category: &[usize],
+    categories: usize,
+    trees: usize,
+    seed: u64,
+) -> ForestResult {
+    let mut found = forest(features, category, categories, trees, seed);
+    let mut kept = features.to_vec();
+    loop {
+        let before = kept.len();
+        kept.retain(|feature| !misleads(&found.importance[feature.factor], category.len()));
+        if kept.is_empty() || kept.len() == before {
+            return found;
+        }
+        let next = forest(&kept, category, categories, trees, seed);
+        found.accuracy = next.accuracy;
+        for factor in kept.iter().map(|feature| feature.factor) {
+            let Importance { permutation, deviation, .. } = next.importance[factor];
+            found.importance[factor] = Importance { permutation, deviation, ..found.importance[factor] };
+        }
+    }
+}
+
+/// Whether a factor does harm beyond what chance does to the shuffles: more than one row would be named right without it.
+fn misleads(importance: &Importance, rows: usize) -> bool {
+    importance.permutation < -1.0 / rows as f64 && importance.permutation < -2.0 * importance.deviation
+}
+
 struct Grown {
     tree: Tree,
     /// Rows that were not drawn.

@@ -153,7 +153,7 @@ pub fn analyze(table: &Table, plan: &Plan) -> Result<Analysis, AnalysisError> {
     let columns: Vec<Column> = factors.iter().map(|&f| kept.columns[f].clone()).collect();
     let features = features(&columns);
     let count = categories.labels.len();
-    let forest = forest::forest(&features, &categories.of, count, plan.trees, plan.seed);
+    let forest = forest::undeceived(&features, &categories.of, count, plan.trees, plan.seed);
     let is_test = split(&categories.of, count, plan.test_share, plan.seed);
     let tree = learn(&features, factors.len(), &categories, plan.limits, is_test);
     Ok(Analysis { table: kept, metric, factors, categories, tree, forest, notes, seed: plan.seed })

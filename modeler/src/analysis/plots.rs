@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use maud::{Markup, html};
 
 use super::findings::by_importance;
-use super::tree::{Node, Question};
+use super::tree::{Question, Tree};
 use super::{Analysis, Column, Values};
 use crate::report::{Axis, quantity};
 
@@ -316,19 +316,24 @@ pub(crate) fn importance(analysis: &Analysis) -> Markup {
 const BOX: (f64, f64) = (172.0, 62.0);
 const STEP: (f64, f64) = (184.0, 100.0);
 
-/// The tree: a box per node with its question or category, and a bar of the categories of its rows.
+/// The tree: a box per node with its question or category, and a bar of the categories of its rows. Questions whose answers
+/// change no category are not asked.
 pub(crate) fn tree(analysis: &Analysis) -> Markup {
-    let nodes = &analysis.tree.tree.nodes;
-    let mut places = vec![(0.0, 0); nodes.len()];
+    let tree = &analysis.tree.tree;
+    let mut places = vec![None; tree.nodes.len()];
     let mut next = 0.0;
-    lay_out(nodes, 0, 0, &mut next, &mut places);
-    let depth = places.iter().map(|p| p.1).max().unwrap_or(0);
+    lay_out(tree, 0, 0, &mut next, &mut places);
+    let shown: Vec<(usize, (f64, usize))> = places.iter().enumerate().filter_map(|(i, p)| Some((i, (*p)?))).collect();
+    let depth = shown.iter().map(|(_, p)| p.1).max().unwrap_or(0);
     let (width, height) = (next * STEP.0 + 8.0, (depth + 1) as f64 * STEP.1 - 30.0);
-    let corner = |i: usize| (places[i].0 * STEP.0 + 10.0, places[i].1 as f64 * STEP.1 + 4.0);
+    let corner = |i: usize| {
+        let (x, depth) = places[i].unwrap_or_default();
+        (x * STEP.0 + 10.0, depth as f64 * STEP.1 + 4.0)
+    };
     html! {
         svg.plot xmlns="http://www.w3.org/2000/svg" viewBox=(format!("0 0 {width} {height}")) style=(format!("min-width:{:.0}px;max-width:{width:.0}px", width.min(1400.0) * 0.8)) role="img" aria-label="decision tree" {
-            @for (i, node) in nodes.iter().enumerate() {
-                @if let Some(split) = &node.split {
+            @for &(i, _) in &shown {
+                @if let Some(split) = tree.deciding(i) {
                     @for (child, label) in [(split.yes, "yes"), (split.no, "no")] {
                         @let ((x, y), (cx, cy)) = (corner(i), corner(child));
                         @let (x, cx, y) = (x + BOX.0 / 2.0, cx + BOX.0 / 2.0, y + BOX.1);
@@ -337,34 +342,35 @@ pub(crate) fn tree(analysis: &Analysis) -> Markup {
                     }
                 }
             }
-            @for (i, node) in nodes.iter().enumerate() { (node_box(analysis, node, corner(i))) }
+            @for &(i, _) in &shown { (node_box(analysis, i, corner(i))) }
         }
     }
 }
 
 /// Leaves side by side, nodes in the middle above their branches.
-fn lay_out(nodes: &[Node], node: usize, depth: usize, next: &mut f64, places: &mut [(f64, usize)]) {
-    let x = match &nodes[node].split {
+fn lay_out(tree: &Tree, node: usize, depth: usize, next: &mut f64, places: &mut [Option<(f64, usize)>]) -> f64 {
+    let x = match tree.deciding(node) {
         Some(split) => {
-            lay_out(nodes, split.yes, depth + 1, next, places);
-            lay_out(nodes, split.no, depth + 1, next, places);
-            0.5 * (places[split.yes].0 + places[split.no].0)
+            let yes = lay_out(tree, split.yes, depth + 1, next, places);
+            0.5 * (yes + lay_out(tree, split.no, depth + 1, next, places))
         }
         None => {
             *next += 1.0;
             *next - 1.0
         }
     };
-    places[node] = (x, depth);
+    places[node] = Some((x, depth));
+    x
 }
 
-fn node_box(analysis: &Analysis, node: &Node, (x, y): (f64, f64)) -> Markup {
+fn node_box(analysis: &Analysis, index: usize, (x, y): (f64, f64)) -> Markup {
+    let (node, split) = (&analysis.tree.tree.nodes[index], analysis.tree.tree.deciding(index));
     let (count, category) = (analysis.categories.labels.len(), node.category());
-    let title = match &node.split {
+    let title = match split {
         Some(split) => question(analysis, split.factor, &split.question),
         None => analysis.categories.labels[category].clone(),
     };
-    let frame = if node.split.is_some() { "var(--rule)".to_owned() } else { color(category, count) };
+    let frame = if split.is_some() { "var(--rule)".to_owned() } else { color(category, count) };
     let width = |rows: usize| (BOX.0 - 16.0) * rows as f64 / node.rows().max(1) as f64;
     let mut bars = Vec::new();
     let mut left = x + 8.0;

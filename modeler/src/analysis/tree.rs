@@ -216,6 +216,22 @@ impl Tree {
         at
     }
 
+    /// The split of a node, unless it decides nothing: all leaves below name one category.
+    #[must_use]
+    pub fn deciding(&self, node: usize) -> Option<&Split> {
+        let split = self.nodes[node].split.as_ref()?;
+        // If they name one, it is the most frequent here, too.
+        let category = self.nodes[node].category();
+        let (mut left, mut is_deciding) = (vec![split.yes, split.no], false);
+        while let Some(below) = left.pop() {
+            match &self.nodes[below].split {
+                Some(split) => left.extend([split.yes, split.no]),
+                None => is_deciding |= self.nodes[below].category() != category,
+            }
+        }
+        is_deciding.then_some(split)
+    }
+
     /// The category of a row whose features are `value(feature)`.
     pub(crate) fn classify(&self, value: impl Fn(usize) -> f64) -> usize {
         self.nodes[self.leaf(value)].category()

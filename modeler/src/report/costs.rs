@@ -3,6 +3,7 @@
 use rayon::prelude::*;
 
 use super::ranking::largest;
+use crate::advise::time_of;
 use crate::callees::{Callees, INCLUDES};
 use crate::experiment::{CallPathId, Experiment, MetricId, median};
 use crate::fit::Fits;
@@ -97,6 +98,16 @@ impl<'a> Costs<'a> {
     pub fn value_then(&self, id: CallPathId) -> f64 {
         self.then[id as usize].map_or(0.0, |p| finite(p.value))
     }
+}
+
+/// The time of the whole program at `target`, one coordinate per parameter, with the interval that a report shows for it: the sums of
+/// the ends of the call paths that make it up. The time is the metric in which [`crate::advise`] prices runs; nothing where none was
+/// modelled.
+#[must_use]
+pub fn whole_program(experiment: &Experiment, fits: &Fits, target: &[f64], level: f64) -> Option<Prediction> {
+    let costs = Costs::new(experiment, fits, time_of(experiment, fits)?, target.to_vec(), level);
+    let (lower, upper) = costs.total_interval;
+    Some(Prediction { value: costs.total.1, lower, upper, level })
 }
 
 /// A call path's cost without what it calls.

@@ -21,6 +21,7 @@ mod tree;
 mod view;
 
 pub(crate) use axis::Axis;
+pub use costs::whole_program;
 pub use origin::origin;
 pub(crate) use page::{head, plain};
 pub use phases::Phases;

@@ -120,6 +120,17 @@ fn for_people(study: &Study, builds: &Builds, lines: &[Line], jobs: &[Planned], 
     };
     let (are, points) = (counted(runs, "run is", "runs are"), counted(study.points(), "point", "points"));
     let _ = writeln!(text, "{are} to be made at {points}: {total:.4} core-hours, {basis}.");
+    // Estimates end at the limit.
+    let limit = study.time_limit.as_secs_f64();
+    let is_ended = |line: &&Line| line.runs > 0 && line.source != Source::AtMost && line.seconds >= limit;
+    let ended = lines.iter().filter(is_ended).count();
+    if ended > 0 {
+        let (at, limit) = (counted(ended, "point", "points"), duration(study.time_limit));
+        let _ = writeln!(
+            text,
+            "At {at} a run is expected to take `time_limit`, {limit}, or longer, at which it would be ended."
+        );
+    }
     // What is settled, or has no budget left, asks for nothing.
     if runs > 0 && study.repetitions.policy.name() != "fixed" {
         let _ = writeln!(text, "The policy \"{}\" may ask for more.", study.repetitions.policy.name());
