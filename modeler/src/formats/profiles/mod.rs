@@ -374,7 +374,7 @@ pub(super) fn add(profiles: Vec<Measured>, options: &ReadOptions, into: &mut Col
         return Ok(());
     }
     let said = parameters(&profiles, options.pattern.as_deref())?;
-    for message in unused_settings(&profiles, &said) {
+    for message in unused_settings(&profiles, &said).into_iter().chain(mixed(&said)) {
         into.warn(IGNORED, profiles[0].place(), message);
     }
     let constant = constants(&said);
@@ -437,6 +437,7 @@ fn parameters(runs: &[Measured], pattern: Option<&str>) -> Result<Vec<Said>, Rea
     }
     let by_folder: Vec<Said> = runs.iter().map(Measured::said_by_folder).collect();
     let by_file: Vec<Said> = runs.iter().map(Measured::said_by_file).collect();
+    let unclear = unclear(runs, &by_file).or_else(|| unclear(runs, &by_folder));
     // Extra-P takes the folder's name wherever profiles lie in folders of their own. Other folders have names for other
     // reasons, and count only where the files' names say less, or say no repetition where the folders' do.
     let in_scheme = |said: &[Said]| said.iter().all(|s| s.repetition.is_some());
@@ -454,7 +455,7 @@ fn parameters(runs: &[Measured], pattern: Option<&str>) -> Result<Vec<Said>, Rea
     let ranks = |run: &Measured| run.profile.processes.or(run.profile.ranks);
     let inside = || {
         let p = |run: &Measured| Some(vec![("p".to_owned(), f64::from(ranks(run)?))]);
-        let by_ranks = || runs.iter().map(|r| Some(Said { parameters: p(r)?, repetition: None })).collect();
+        let by_ranks = || runs.iter().map(|r| Some(Said { parameters: p(r)?, ..Said::default() })).collect();
         if score(&own).is_some() { Some(own.clone()) } else { by_ranks() }
     };
     // Numbers in names that do not vary, such as a version or that of a folder, say less than what profiles tell of
@@ -462,9 +463,15 @@ fn parameters(runs: &[Measured], pattern: Option<&str>) -> Result<Vec<Said>, Rea
     let ranks_vary =
         runs.iter().all(|run| ranks(run).is_some()) && runs.iter().any(|run| ranks(run) != ranks(&runs[0]));
     let best = best.filter(|said| score(said) > Some(0) || score(&own).is_none() && !ranks_vary);
+    if let Some(error) = unclear.filter(|_| best.is_some() || score(&own).is_none()) {
+        return Err(error);
+    }
     best.or_else(inside).ok_or_else(|| {
         let twice = runs.iter().find_map(|run| Some((run, run.said_by_file().twice()?)));
         let silent = runs.iter().find(|run| run.said_by_file().parameters.is_empty());
+        if let Some((run, text)) = silent.and_then(|run| Some((run, run.said_by_file().unclear.into_iter().next()?))) {
+            return names::unclear(run.place(), &text);
+        }
         let (run, what) = match twice {
             Some((run, name)) => (run, format!("its name says the parameter `{name}` twice")),
             None => {
@@ -478,15 +485,44 @@ fn parameters(runs: &[Measured], pattern: Option<&str>) -> Result<Vec<Said>, Rea
     })
 }
 
+/// The error that names differ in a number with a suffix: without that parameter, different runs would be repetitions.
+fn unclear(runs: &[Measured], said: &[Said]) -> Option<ReadError> {
+    let other = said.iter().position(|s| s.unclear != said[0].unclear)?;
+    let differing = |here: usize, there: usize| {
+        let text = said[here].unclear.iter().find(|text| !said[there].unclear.contains(text))?;
+        Some(names::unclear(runs[here].place(), text))
+    };
+    differing(0, other).or_else(|| differing(other, 0))
+}
+
+/// That names of runs at one point begin differently, as those of two programs or of two kinds of scaling do.
+fn mixed(said: &[Said]) -> Option<String> {
+    let mut known: HashMap<Vec<(&str, u64)>, &str> = HashMap::new();
+    let (first, other) = said.iter().find_map(|said| {
+        let mut point: Vec<(&str, u64)> = said.parameters.iter().map(|(n, v)| (n.as_str(), v.to_bits())).collect();
+        point.sort_unstable();
+        let first = *known.entry(point).or_insert(&said.prefix);
+        (first != said.prefix).then_some((first, said.prefix.as_str()))
+    })?;
+    let called = |prefix: &str| if prefix.is_empty() { "without a prefix".to_owned() } else { format!("`{prefix}`") };
+    Some(format!(
+        "Names of runs at one point begin differently ({} and {}), and these count as repetitions. If they are of several programs or \
+         series, give the files of each alone.",
+        called(first),
+        called(other)
+    ))
+}
+
 /// What the profiles tell of themselves: their parameters, and those of their settings that vary and do not follow from the parameters
 /// before. Those with the fewest values come first, since they are what people choose; but one that follows from a single other setting
-/// with more values, as the levels of a tree from its size, cannot be told from that.
+/// with more values, as the levels of a tree from its size, cannot be told from that. What has another value in every run, where others tell
+/// points apart and it has no name for parameters, is a result of the runs, as their memory is.
 fn own_parameters(runs: &[Measured]) -> Vec<Said> {
-    let own = |run: &Measured| Said { parameters: run.profile.parameters.clone(), repetition: None };
+    let own = |run: &Measured| Said { parameters: run.profile.parameters.clone(), ..Said::default() };
     let mut said: Vec<Said> = runs.iter().map(own).collect();
     let mut chosen: Vec<(String, Vec<f64>)> = Vec::new();
     for (name, values) in varying_settings(runs) {
-        if !follows(&values, &said) {
+        if !follows(&values, &said) && !is_result(&name, &values, &said) {
             let each = said.iter_mut().zip(&values);
             each.for_each(|(said, &value)| said.parameters.push((name.clone(), value)));
             chosen.push((name, values));
@@ -494,9 +530,12 @@ fn own_parameters(runs: &[Measured]) -> Vec<Said> {
     }
     while let Some((name, values)) = chosen.pop() {
         // As many values as its own would make each follow from the other, and then the later one was not chosen.
-        let alone = |value: &f64| Said { parameters: vec![(name.clone(), *value)], repetition: None };
+        let alone = |value: &f64| Said { parameters: vec![(name.clone(), *value)], ..Said::default() };
         let points: Vec<Said> = values.iter().map(alone).collect();
-        for (coarser, _) in chosen.iter().filter(|(_, coarser)| follows(coarser, &points)) {
+        // What has a name for parameters is none of another's results.
+        let may_follow = |coarser: &str| is_parameter(&name) || !is_parameter(coarser);
+        let follow = |(coarser, values): &&(String, Vec<f64>)| may_follow(coarser) && follows(values, &points);
+        for (coarser, _) in chosen.iter().filter(follow) {
             said.iter_mut().for_each(|said| said.parameters.retain(|(own, _)| own != coarser));
         }
     }
@@ -512,10 +551,19 @@ fn varying_settings(runs: &[Measured]) -> Vec<(String, Vec<f64>)> {
     let told = first.iter().filter(|(name, _)| !is_told(name)).filter_map(|(name, _)| {
         Some((name.clone(), runs.iter().map(|run| setting(run, name)).collect::<Option<Vec<f64>>>()?))
     });
-    let different = |values: &[f64]| values.iter().map(|value| value.to_bits()).collect::<HashSet<u64>>().len();
     let mut varying: Vec<(String, Vec<f64>)> = told.filter(|(_, values)| different(values) > 1).collect();
     varying.sort_by_key(|(name, values)| (different(values), !is_parameter(name)));
     varying
+}
+
+fn different(values: &[f64]) -> usize {
+    values.iter().map(|value| value.to_bits()).collect::<HashSet<u64>>().len()
+}
+
+/// Whether a setting is what came out of runs and not what was put in: each has its own value, and others tell several points apart.
+fn is_result(name: &str, values: &[f64], points: &[Said]) -> bool {
+    let is_varying = points.iter().any(|said| said.parameters != points[0].parameters);
+    !is_parameter(name) && is_varying && different(values) == values.len()
 }
 
 /// Whether runs at one point have one value each of `values`.
@@ -538,7 +586,15 @@ fn unused_settings(runs: &[Measured], said: &[Said]) -> Vec<String> {
         these.first().map_or_else(String::new, |(name, values)| format!("app.{name}{}.r1", values[0]))
     };
     let mut told = Vec::new();
-    if !others.is_empty() {
+    let is_own = said == own_parameters(runs);
+    if !others.is_empty() && is_own {
+        told.push(format!(
+            "What has another value in every run is a result of it and no parameter: {}. To model over it instead, say it in the names of \
+             files or folders, as in {}.",
+            listed(&others),
+            example(&others)
+        ));
+    } else if !others.is_empty() {
         told.push(format!(
             "Names of files and folders say the parameters, and runs that they say to be at one point differ in {}: these count as repetitions. \
              If it is a parameter, say it in the names, as in {}, or take all parameters out of them.",
@@ -547,7 +603,7 @@ fn unused_settings(runs: &[Measured], said: &[Said]) -> Vec<String> {
         ));
     }
     // Names that say all there is to say need no word about the rest.
-    if !following.is_empty() && said == own_parameters(runs) {
+    if !following.is_empty() && is_own {
         let parameters = names.into_iter().collect::<Vec<_>>().join(" and ");
         told.push(format!(
             "What follows from {parameters} is no parameter of its own: {}. To model over it instead, say it in the names of files or folders, as in {}.",
