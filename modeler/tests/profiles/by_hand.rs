@@ -212,6 +212,58 @@ fn a_concise_report_of_mpip_has_statistics_over_ranks() {
     assert!(is(values(&unlisted, "application->MPI_Recv", "time", Some(OverRanks::Sum))[0].1[0], 0.2));
 }
 
+/// As mpiP 3.5 writes them with the option -c: nothing in them lists the ranks, but sums and means tell how many there are.
+#[test]
+fn the_number_of_ranks_follows_from_sums_and_means_of_a_concise_report() {
+    // Of 4 ranks: 1.2, 1.4, 1.6 and 1.8 s, of which 0.1, 0.2, 0.4 and 0.3 s in MPI.
+    let text = "@ mpiP\n@ Command : ./ring 20\n@ Version                  : 3.5.0\n@ MPIP env var             : -c\n\
+            @ Collector Rank           : 0\n@ Report generation        : Single collector task\n\n\
+            ---------------------------------------------------------------------------\n\
+            @--- Task Time Statistics (seconds) ---------------------------------------\n\
+            ---------------------------------------------------------------------------\n                     \
+            AppTime           MPITime   MPI%   App Task   MPI Task\n\
+            Max                 1.800000          0.400000                 3          2\n\
+            Mean                1.500000          0.250000\n\
+            Min                 1.200000          0.100000                 0          0\n\
+            Stddev              0.258199          0.129099\n\
+            Aggregate           6.000000          1.000000  16.67\n\
+            @--- Aggregate Time (top twenty, descending, milliseconds) ----------------\n\
+            Call                 Site       Time    App%    MPI%      Count    COV\n\
+            Send                    1        600   10.00   60.00         20   0.00\n\
+            @--- Callsites: 1 ---------------------------------------------------------\n \
+            ID Lev File/Address        Line Parent_Funct             MPI_Call\n  \
+            1   0 0x7fce4fa1d391           [unknown]                Send\n\
+            @--- Callsite Time statistics (all callsites, milliseconds): 1 ------------\n\
+            Name              Site   Tasks       Max      Mean       Min MaxRnk MinRnk\n\
+            Send                 1       3       300       200       100      2      0\n\
+            @--- End of Report --------------------------------------------------------\n";
+    let is = |a: f64, b: f64| (a - b).abs() <= 1e-12 * b.abs();
+    let input = read_named("set/ring.mpiP", text);
+    assert_eq!((&input.experiment.parameters[..], &input.experiment.points[..]), (&["p".into()][..], &[vec![4.0]][..]));
+    let of = |input: &Input, path: &str, over| values(input, path, "time", Some(over))[0].1[0];
+    let send = "application->[unknown]->MPI_Send";
+    assert!(is(of(&input, "application", OverRanks::Sum), 5.0) && is(of(&input, "application", OverRanks::Mean), 1.25));
+    assert!(is(of(&input, send, OverRanks::Sum), 0.6) && is(of(&input, send, OverRanks::Mean), 0.15));
+    assert_eq!((of(&input, send, OverRanks::Maximum), of(&input, send, OverRanks::Minimum)), (0.3, 0.0));
+    assert_eq!(codes(&input), ["W105", "W105", "W109"]);
+    // Times of some microseconds have too few digits for that: 4 ranks, as rank 3 is named, or up to 9.
+    let text = text.replace("1.500000          0.250000", "0.000001          0.000000");
+    let text = text.replace("6.000000          1.000000", "0.000004          0.000001");
+    let short = read_named("app.p4.mpiP", &text);
+    let metrics: Vec<_> = short.experiment.metrics.iter().map(|m| (&*m.name, m.over_ranks)).collect();
+    assert_eq!(metrics, [("time", Some(OverRanks::Sum))]);
+    assert!(is(of(&short, send, OverRanks::Sum), 0.6) && is(of(&short, "application", OverRanks::Sum), 3e-6));
+    assert_eq!(codes(&short), ["W105", "W105", "W109"]);
+    assert!(short.warnings[0].message.contains("does not tell the number of ranks: sums"), "{}", short.warnings[0]);
+    // The name that mpiP gives its reports does, where that can be.
+    let named = read_named("set/ring.5.1234.1.mpiP", &text);
+    assert_eq!(named.experiment.points, [[5.0]]);
+    assert!(is(of(&named, send, OverRanks::Mean), 0.12));
+    let options = ReadOptions { pattern: Some("ring.{p}.*.*".to_owned()), ..ReadOptions::default() };
+    let wrong = formats::read_bytes("ring.90.1234.1.mpiP", text.into(), &options).unwrap();
+    assert_eq!((wrong.experiment.points.clone(), wrong.experiment.metrics.len()), (vec![vec![90.0]], 1));
+}
+
 /// Whatever is packed with gzip is read as what it holds, alone and in folders.
 #[test]
 fn files_packed_with_gzip_are_what_they_hold() {

@@ -223,9 +223,13 @@ fn suffixes_of_numbers_in_names_are_refused_unless_they_tell_no_runs_apart() {
         let told = read(names, None).map(|_| ()).unwrap_err().to_string();
         assert!(told.contains("may stand for powers of 1000 or of 1024") && told.contains("--pattern"), "{told}");
     }
-    let points = |input: Input| (input.experiment.parameters, input.experiment.points);
+    let points = |input: Input| {
+        let mut points = input.experiment.points;
+        points.sort_by(|a, b| a.partial_cmp(b).unwrap());
+        (input.experiment.parameters, points)
+    };
     let n = |points: [f64; 3]| (vec!["n".to_owned()], points.map(|n| vec![n]).to_vec());
-    assert_eq!(points(read(in_kilo, Some("*n{n}K*")).unwrap()), n([1024.0, 2048.0, 512.0]));
+    assert_eq!(points(read(in_kilo, Some("*n{n}K*")).unwrap()), n([512.0, 1024.0, 2048.0]));
     assert_eq!(points(read(["app_n1e3", "app_n2e3", "app_n4e3"], None).unwrap()), n([1000.0, 2000.0, 4000.0]));
     let constant = read(["app_p4_n512K", "app_p8_n512K", "app_p9_n512K"], None).unwrap();
     assert_eq!(points(constant), (vec!["p".to_owned()], [4.0, 8.0, 9.0].map(|p| vec![p]).to_vec()));
