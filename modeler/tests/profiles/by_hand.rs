@@ -368,6 +368,56 @@ fn damaged_beginnings_of_gzip_are_told() {
     assert!(survey.odd.iter().any(|odd| odd.to_string().contains("packed with gzip and damaged")), "{:?}", survey.odd);
 }
 
+/// A bit that flipped may leave a stream that unpacks to other bytes, which only its checksum tells.
+#[test]
+fn flipped_bits_of_gzip_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let stacks: String = (0..10_000).map(|i| format!("main;solve{i} 12\n")).collect();
+    // With frames that nothing separates no reader knows it; the others are no text, and end far behind what decides or within it.
+    let cases = [
+        (&*stacks, &["main"][..], 0x80),
+        ("main;solve 12\nmain;other 1\n", &[";solve", ";other"][..], 0x10),
+        ("main;solve 12\nmain;other 1\n", &["main"], 0x80),
+    ];
+    for (text, flipped, bit) in cases {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::none());
+        std::io::Write::write_all(&mut encoder, text.as_bytes()).unwrap();
+        let mut bytes = encoder.finish().unwrap();
+        let path = folder.path().join("a.n1.folded.gz");
+        std::fs::write(&path, &bytes).unwrap();
+        let read = || formats::read(std::slice::from_ref(&path), &ReadOptions::default());
+        assert!(read().is_ok());
+        for part in flipped {
+            let at = bytes.windows(part.len()).position(|window| window == part.as_bytes()).unwrap();
+            bytes[at] ^= bit;
+        }
+        std::fs::write(&path, &bytes).unwrap();
+        let told = read().map(|_| ()).unwrap_err().to_string();
+        assert!(told.contains("packed with gzip and damaged") && told.contains("Copy the file again"), "{told}");
+    }
+    // In a folder of others it was meant to be one of them.
+    for n in [2, 3] {
+        std::fs::write(folder.path().join(format!("a.n{n}.folded")), format!("main;solve {n}\n")).unwrap();
+    }
+    let input = read_with(folder.path(), &ReadOptions::default());
+    assert_eq!((input.experiment.points.len(), codes(&input)), (2, vec![formats::RUN_LEFT_OUT]));
+}
+
+/// A file that is called as gem5's statistics and lies in what `poise run` left is somebody's own.
+#[test]
+fn statistics_as_hdf5_are_refused_but_beside_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let kept = folder.path().join("kept");
+    for inner in ["n200/output", "data"] {
+        std::fs::create_dir_all(kept.join(inner)).unwrap();
+        std::fs::write(kept.join(inner).join("stats.h5"), b"\x89HDF\r\n\x1a\n\0\0").unwrap();
+    }
+    let of = || formats::statistics_of_gem5(std::slice::from_ref(&kept));
+    assert!(of().unwrap_err().to_string().contains("data/stats.h5: this is HDF5, which is not read"));
+    std::fs::write(kept.join("n200/run.json"), "{}").unwrap();
+    assert!(of().unwrap().is_empty());
+}
+
 /// Only their names tell what they were.
 #[test]
 fn profiles_of_which_nothing_is_left_are_told() {

@@ -174,10 +174,17 @@ impl Set {
     /// The profiles of this format in `folder`, in the order of their names; one is enough if only `any` is asked for.
     /// Names that begin with a dot are left out, as Extra-P does. `passed_by` is told of folders that were.
     fn find(&self, folder: &Path, depth: usize, passed_by: &mut dyn FnMut(PassedBy, &Path), any: bool) -> Vec<PathBuf> {
-        self.find_within(folder, folder, depth, passed_by, any)
+        let mut denied = Vec::new();
+        let mut found = self.find_within(folder, folder, depth, passed_by, any, &mut denied);
+        denied.retain(|path| ends_as(path, &found));
+        if !denied.is_empty() {
+            found.append(&mut denied);
+            found.sort();
+        }
+        found
     }
 
-    /// The same in a folder of `all`.
+    /// The same in a folder of `all`; `denied` is told of files that nobody may read.
     fn find_within(
         &self,
         all: &Path,
@@ -185,6 +192,7 @@ impl Set {
         depth: usize,
         passed_by: &mut dyn FnMut(PassedBy, &Path),
         any: bool,
+        denied: &mut Vec<PathBuf>,
     ) -> Vec<PathBuf> {
         let listed: io::Result<Vec<PathBuf>> =
             fs::read_dir(folder).and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect());
@@ -206,15 +214,20 @@ impl Set {
                 if self.0.is_profile(&path) {
                     found.push(path);
                 } else if depth > 1 {
-                    found.extend(self.find_within(all, &path, depth - 1, passed_by, any));
+                    found.extend(self.find_within(all, &path, depth - 1, passed_by, any, denied));
                 } else if !any && !too_deep && self.holds(&path) {
                     too_deep = true;
                     passed_by(PassedBy::TooDeep, folder);
                 }
-            } else if self.is_mine(&path).unwrap_or_else(|error| !any && hides(&error))
-                || (!any && self.is_named_so(&path))
-            {
-                found.push(path);
+            } else {
+                match self.is_mine(&path) {
+                    Ok(true) => found.push(path),
+                    _ if any => {}
+                    _ if self.is_named_so(&path) => found.push(path),
+                    Err(error) if error.kind() == io::ErrorKind::PermissionDenied => denied.push(path),
+                    Err(error) if hides(&error) => found.push(path),
+                    Ok(false) | Err(_) => {}
+                }
             }
         }
         found
@@ -234,9 +247,13 @@ impl Set {
     fn is_mine(&self, path: &Path) -> io::Result<bool> {
         for most in [HEAD, source::HEAD] {
             let content = Content::begin(Box::new(File::open(path)?), most)?;
+            let damage = content.damage();
             let Content::Bytes { head, complete, .. } = content else { break };
             if self.0.detect(&path.display().to_string(), &head, complete) == Detection::Yes {
                 return Ok(true);
+            }
+            if let Some(error) = damage {
+                return Err(error);
             }
             if complete || !self.0.looks_far() {
                 break;
@@ -249,6 +266,16 @@ impl Set {
 /// Whether a file that gave this error may have been any profile, as one that is packed and damaged at its beginning.
 pub(super) fn hides(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::PermissionDenied)
+}
+
+/// Whether nobody may read a file.
+pub(super) fn is_denied(path: &Path) -> bool {
+    File::open(path).is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
+}
+
+/// Whether the name of a file has the extension of one of `others`.
+pub(super) fn ends_as(path: &Path, others: &[PathBuf]) -> bool {
+    others.iter().any(|other| other.extension() == path.extension())
 }
 
 /// Whether a folder is a link to one that is inside of `all` too, where it is found by its own name, or around that or the link itself.
@@ -313,7 +340,9 @@ pub fn statistics_of_gem5(inputs: &[PathBuf]) -> Result<Vec<AtPoint>, ReadError>
             true => GEM5.find(input, DEPTH, &mut passed_by, false),
             false => vec![input.clone()].into_iter().filter(|file| GEM5.is_mine(file).unwrap_or(false)).collect(),
         };
-        if let Some(error) = as_hdf5(input, input, DEPTH, &files) {
+        // Where `poise run` left runs and gem5 nothing else, a file of that name is somebody's own.
+        let is_of_gem5 = !files.is_empty() || super::run_folders(input).is_empty();
+        if let Some(error) = as_hdf5(input, input, DEPTH, &files).filter(|_| is_of_gem5) {
             return Err(error);
         }
         if let Some(folder) = unknown {
@@ -343,15 +372,18 @@ pub fn statistics_of_gem5(inputs: &[PathBuf]) -> Result<Vec<AtPoint>, ReadError>
 const STATISTICS_AS_HDF5: &str = "stats.h5";
 
 /// The error that `path`, or what gem5 left in that folder of `all` without the statistics that `text` names, is HDF5. A run of ours may have
-/// any files beside it.
+/// any files in its folder.
 fn as_hdf5(all: &Path, path: &Path, depth: usize, text: &[PathBuf]) -> Option<ReadError> {
     if path.is_file() {
         let source = Source::open(path).ok()?;
         let (head, _) = source.head().filter(|(head, _)| guess::is_hdf5(head))?;
         return guess::convertible(head).map(|found| not_read(source.place(), found));
     }
+    if path.join(super::runs::RECORD).is_file() {
+        return None;
+    }
     let own = path.join(STATISTICS_AS_HDF5);
-    let is_told = text.iter().any(|file| file.parent() == Some(path)) || path.join(super::runs::RECORD).is_file();
+    let is_told = text.iter().any(|file| file.parent() == Some(path));
     if !is_told
         && own.is_file()
         && let Some(error) = as_hdf5(all, &own, depth, text)
