@@ -31,7 +31,8 @@ impl Contents {
         contents.add(folder, folder, profiles::DEPTH);
         // What nobody may read beside measurements is one of them where its name ends as theirs do.
         let known: Vec<PathBuf> = contents.known.iter().map(|(path, _)| path.clone()).collect();
-        let is_other = |path: &PathBuf| !known.is_empty() && profiles::is_denied(path) && !profiles::ends_as(path, &known);
+        let is_other =
+            |path: &PathBuf| !known.is_empty() && profiles::is_denied(path) && !profiles::ends_as(path, &known);
         let (others, unread) = std::mem::take(&mut contents.unread).into_iter().partition(is_other);
         contents.unread = unread;
         contents.unknown.extend::<Vec<PathBuf>>(others);

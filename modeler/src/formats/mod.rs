@@ -540,7 +540,8 @@ fn not_recognised(source: &Source, reasons: Vec<(Format, String)>) -> ReadError 
     }
     let roles = source.head().and_then(|(head, _)| tables::suggested_roles(head));
     if let Some(Err(column)) = roles {
-        let what = format!("the format was not recognised: this is a table, and its header names the column `{column}` twice");
+        let what =
+            format!("the format was not recognised: this is a table, and its header names the column `{column}` twice");
         return ReadError::new(ErrorKind::NotRecognised, source.place(), what)
             .advice("Rename one of them in the table, and give its columns roles with --columns")
             .reasons(reasons);
