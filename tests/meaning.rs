@@ -485,6 +485,36 @@ fn folders_that_cannot_be_listed_are_told() {
     allow(0o755);
 }
 
+/// Notes that nobody may read are no runs, and runs that nobody may read are told.
+#[test]
+fn files_that_nobody_may_read_are_runs_where_their_names_end_so() {
+    use std::os::unix::fs::PermissionsExt;
+    let world = World::new();
+    std::fs::create_dir_all(world.path("set")).unwrap();
+    for n in [1, 2, 3, 4, 5] {
+        world.write(&format!("set/app.n{n}.folded"), &format!("main;solve {n}00\n"));
+    }
+    let hide = |name: &str| {
+        world.write(name, "main;solve 600\n");
+        std::fs::set_permissions(world.path(name), PermissionsExt::from_mode(0)).unwrap();
+    };
+    hide("set/notes.txt");
+    // Whom permissions do not bind runs without that privilege.
+    let is_bound = std::fs::read(world.path("set/notes.txt")).is_err();
+    let words = ["setpriv", "--bounding-set=-all", "--inh-caps=-all", env!("CARGO_BIN_EXE_poise")];
+    let before = if is_bound { &words[3..] } else { &words[..] };
+    let poise = |arguments: &[&str]| {
+        let mut command = world.command(before[0], before[1..].iter().chain(arguments));
+        common::outcome(command.output().unwrap())
+    };
+    let told = poise(&["import", "set", "-o", "five.json"]).status(0).stderr;
+    assert!(!told.contains("notes.txt"), "{told}");
+    hide("set/app.n6.folded");
+    let told = poise(&["import", "set", "-o", "left.json"]).status(5).stderr;
+    assert!(told.contains("set/app.n6.folded: The run was left out because it cannot be read"), "{told}");
+    assert_eq!(world.json("left.json")["points"].as_array().unwrap().len(), 5);
+}
+
 /// What is asked of tables is not silently forgotten.
 #[test]
 fn roles_of_columns_are_told_where_there_is_no_table() {

@@ -29,6 +29,13 @@ impl Contents {
     fn of(folder: &Path) -> Self {
         let mut contents = Self::default();
         contents.add(folder, folder, profiles::DEPTH);
+        // What nobody may read beside measurements is one of them where its name ends as theirs do.
+        let known: Vec<PathBuf> = contents.known.iter().map(|(path, _)| path.clone()).collect();
+        let is_other =
+            |path: &PathBuf| !known.is_empty() && profiles::is_denied(path) && !profiles::ends_as(path, &known);
+        let (others, unread) = std::mem::take(&mut contents.unread).into_iter().partition(is_other);
+        contents.unread = unread;
+        contents.unknown.extend::<Vec<PathBuf>>(others);
         contents
     }
 
@@ -90,6 +97,9 @@ fn file_format(path: &Path) -> io::Result<Option<Format>> {
         let source = Source { name: path.display().to_string(), path: Some(path.to_owned()), content };
         if let Some(reader) = READERS.iter().find(|reader| reader.detect(&source) == Detection::Yes) {
             return Ok(Some(reader.format()));
+        }
+        if let Some(error) = source.content.damage() {
+            return Err(error);
         }
         if source.head().is_some_and(|(_, complete)| complete) {
             break;

@@ -380,7 +380,13 @@ impl<'a> Gathered<'a> {
             None => self.first = Some((reader.format(), place.clone())),
         }
         self.collector.begin(place, said.is_some() || !is_untold);
-        reader.read(source, &mut self.collector)
+        let packed = source.packed_file().map(PathBuf::from);
+        // Whatever a reader finds wrong in a damaged file, the damage is why.
+        let damage = |error: &ReadError| {
+            let packed = packed.filter(|_| error.kind != ErrorKind::Unreadable)?;
+            Source::open(&packed).ok()?.damaged()
+        };
+        reader.read(source, &mut self.collector).map_err(|error| damage(&error).unwrap_or(error))
     }
 
     /// The experiment of all that was added.
@@ -465,7 +471,9 @@ fn choose_any(source: &Source) -> Result<&'static dyn Reader, ReadError> {
         return Err(ReadError::new(ErrorKind::NotRecognised, source.place(), results)
             .advice(format!("Give {name}.runs instead")));
     }
-    if let [only] = undecided[..] {
+    if let [only] = undecided[..]
+        && source.content.damage().is_none()
+    {
         return Ok(only);
     }
     Err(not_recognised(source, reasons))
@@ -519,6 +527,9 @@ fn not_recognised(source: &Source, reasons: Vec<(Format, String)>) -> ReadError 
             .advice("Copy it again, or take .gz off its name if it is not packed")
             .reasons(reasons);
     }
+    if let Some(error) = source.damaged() {
+        return error.reasons(reasons);
+    }
     let convertible = match (source.head(), &source.path) {
         (Some((head, _)), _) => guess::convertible(head),
         (None, Some(folder)) => guess::convertible_folder(folder),
@@ -527,7 +538,15 @@ fn not_recognised(source: &Source, reasons: Vec<(Format, String)>) -> ReadError 
     if let Some(found) = convertible {
         return not_read(source.place(), found).reasons(reasons);
     }
-    if let Some(roles) = source.head().and_then(|(head, _)| tables::suggested_roles(head)) {
+    let roles = source.head().and_then(|(head, _)| tables::suggested_roles(head));
+    if let Some(Err(column)) = roles {
+        let what =
+            format!("the format was not recognised: this is a table, and its header names the column `{column}` twice");
+        return ReadError::new(ErrorKind::NotRecognised, source.place(), what)
+            .advice("Rename one of them in the table, and give its columns roles with --columns")
+            .reasons(reasons);
+    }
+    if let Some(Ok(roles)) = roles {
         let what = "the format was not recognised: this is a table, and the roles of its columns are not known";
         return ReadError::new(ErrorKind::NotRecognised, source.place(), what)
             .advice(format!(

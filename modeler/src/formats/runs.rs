@@ -439,7 +439,8 @@ fn own_parameters(name: &str, profile: &Profile) -> Result<Vec<(String, f64)>, R
 pub(super) fn left_out(error: &ReadError) -> String {
     let expected = error.expected.as_ref().map_or(String::new(), |e| format!("; expected {e}"));
     let advice = error.advice.as_ref().map_or(String::new(), |advice| format!(" {advice}."));
-    format!("The run was left out because {}{expected}.{advice}", error.what)
+    let it = if error.what.starts_with("cannot ") { "it " } else { "" };
+    format!("The run was left out because {it}{}{expected}.{advice}", error.what)
 }
 
 /// Takes out the runs that have other parameters than most, or another engine, with the reason for each.

@@ -31,6 +31,8 @@ pub(crate) enum Content {
         complete: bool,
         /// Whether the bytes were packed with gzip.
         is_packed: bool,
+        /// Why they cannot be unpacked any further than `head`, if so.
+        damage: Option<String>,
         /// What follows `head`.
         rest: Box<dyn Read>,
     },
@@ -51,10 +53,16 @@ impl Content {
             // What a damaged file begins with tells its format all the same, if there is any; its reader meets the damage.
             Err(error) if is_packed && !head.is_empty() => {
                 let rest = Box::new(Damaged(error.kind(), error.to_string()));
-                Ok(Self::Bytes { head, complete: false, is_packed, rest })
+                Ok(Self::Bytes { head, complete: false, is_packed, damage: Some(error.to_string()), rest })
             }
-            read => Ok(Self::Bytes { head, complete: (read? as u64) < most, is_packed, rest }),
+            read => Ok(Self::Bytes { head, complete: (read? as u64) < most, is_packed, damage: None, rest }),
         }
+    }
+
+    /// The error of what cannot be unpacked any further than its head.
+    pub fn damage(&self) -> Option<io::Error> {
+        let Self::Bytes { damage: Some(what), .. } = self else { return None };
+        Some(io::Error::new(io::ErrorKind::InvalidData, what.clone()))
     }
 }
 
@@ -149,6 +157,23 @@ impl Source {
     /// Whether it has the ending of files that are packed with gzip, and is none.
     pub fn is_misnamed_gzip(&self) -> bool {
         matches!(self.content, Content::Bytes { is_packed: false, .. }) && self.name.ends_with(".gz")
+    }
+
+    /// The error that it is packed with gzip and cannot be unpacked to its end, as far as nothing else is told of it: a damaged file
+    /// may unpack to other bytes, which only its last ones tell.
+    pub fn damaged(&self) -> Option<ReadError> {
+        let reread = || {
+            let again = Self::open(self.packed_file()?).ok()?;
+            io::copy(&mut again.into_stream(), &mut io::sink()).err()
+        };
+        let error = self.content.damage().or_else(reread)?;
+        Some(unreadable(self.place(), &error))
+    }
+
+    /// Where it is, if that is a file that is packed with gzip.
+    pub fn packed_file(&self) -> Option<&Path> {
+        let is_packed = matches!(self.content, Content::Bytes { is_packed: true, .. });
+        self.path.as_deref().filter(|path| is_packed && path.is_file())
     }
 
     /// This input as a whole.

@@ -212,6 +212,58 @@ fn a_concise_report_of_mpip_has_statistics_over_ranks() {
     assert!(is(values(&unlisted, "application->MPI_Recv", "time", Some(OverRanks::Sum))[0].1[0], 0.2));
 }
 
+/// As mpiP 3.5 writes them with the option -c: nothing in them lists the ranks, but sums and means tell how many there are.
+#[test]
+fn the_number_of_ranks_follows_from_sums_and_means_of_a_concise_report() {
+    // Of 4 ranks: 1.2, 1.4, 1.6 and 1.8 s, of which 0.1, 0.2, 0.4 and 0.3 s in MPI.
+    let text = "@ mpiP\n@ Command : ./ring 20\n@ Version                  : 3.5.0\n@ MPIP env var             : -c\n\
+            @ Collector Rank           : 0\n@ Report generation        : Single collector task\n\n\
+            ---------------------------------------------------------------------------\n\
+            @--- Task Time Statistics (seconds) ---------------------------------------\n\
+            ---------------------------------------------------------------------------\n                     \
+            AppTime           MPITime   MPI%   App Task   MPI Task\n\
+            Max                 1.800000          0.400000                 3          2\n\
+            Mean                1.500000          0.250000\n\
+            Min                 1.200000          0.100000                 0          0\n\
+            Stddev              0.258199          0.129099\n\
+            Aggregate           6.000000          1.000000  16.67\n\
+            @--- Aggregate Time (top twenty, descending, milliseconds) ----------------\n\
+            Call                 Site       Time    App%    MPI%      Count    COV\n\
+            Send                    1        600   10.00   60.00         20   0.00\n\
+            @--- Callsites: 1 ---------------------------------------------------------\n \
+            ID Lev File/Address        Line Parent_Funct             MPI_Call\n  \
+            1   0 0x7fce4fa1d391           [unknown]                Send\n\
+            @--- Callsite Time statistics (all callsites, milliseconds): 1 ------------\n\
+            Name              Site   Tasks       Max      Mean       Min MaxRnk MinRnk\n\
+            Send                 1       3       300       200       100      2      0\n\
+            @--- End of Report --------------------------------------------------------\n";
+    let is = |a: f64, b: f64| (a - b).abs() <= 1e-12 * b.abs();
+    let input = read_named("set/ring.mpiP", text);
+    assert_eq!((&input.experiment.parameters[..], &input.experiment.points[..]), (&["p".into()][..], &[vec![4.0]][..]));
+    let of = |input: &Input, path: &str, over| values(input, path, "time", Some(over))[0].1[0];
+    let send = "application->[unknown]->MPI_Send";
+    assert!(is(of(&input, "application", OverRanks::Sum), 5.0) && is(of(&input, "application", OverRanks::Mean), 1.25));
+    assert!(is(of(&input, send, OverRanks::Sum), 0.6) && is(of(&input, send, OverRanks::Mean), 0.15));
+    assert_eq!((of(&input, send, OverRanks::Maximum), of(&input, send, OverRanks::Minimum)), (0.3, 0.0));
+    assert_eq!(codes(&input), ["W105", "W105", "W109"]);
+    // Times of some microseconds have too few digits for that: 4 ranks, as rank 3 is named, or up to 9.
+    let text = text.replace("1.500000          0.250000", "0.000001          0.000000");
+    let text = text.replace("6.000000          1.000000", "0.000004          0.000001");
+    let short = read_named("app.p4.mpiP", &text);
+    let metrics: Vec<_> = short.experiment.metrics.iter().map(|m| (&*m.name, m.over_ranks)).collect();
+    assert_eq!(metrics, [("time", Some(OverRanks::Sum))]);
+    assert!(is(of(&short, send, OverRanks::Sum), 0.6) && is(of(&short, "application", OverRanks::Sum), 3e-6));
+    assert_eq!(codes(&short), ["W105", "W105", "W109"]);
+    assert!(short.warnings[0].message.contains("does not tell the number of ranks: sums"), "{}", short.warnings[0]);
+    // The name that mpiP gives its reports does, where that can be.
+    let named = read_named("set/ring.5.1234.1.mpiP", &text);
+    assert_eq!(named.experiment.points, [[5.0]]);
+    assert!(is(of(&named, send, OverRanks::Mean), 0.12));
+    let options = ReadOptions { pattern: Some("ring.{p}.*.*".to_owned()), ..ReadOptions::default() };
+    let wrong = formats::read_bytes("ring.90.1234.1.mpiP", text.into(), &options).unwrap();
+    assert_eq!((wrong.experiment.points.clone(), wrong.experiment.metrics.len()), (vec![vec![90.0]], 1));
+}
+
 /// Whatever is packed with gzip is read as what it holds, alone and in folders.
 #[test]
 fn files_packed_with_gzip_are_what_they_hold() {
@@ -314,6 +366,56 @@ fn damaged_beginnings_of_gzip_are_told() {
     let survey = formats::survey(&[folder.path().to_owned()], &ReadOptions::default());
     assert!(survey.unknown.is_empty() && survey.input.is_err(), "{:?}", survey.unknown);
     assert!(survey.odd.iter().any(|odd| odd.to_string().contains("packed with gzip and damaged")), "{:?}", survey.odd);
+}
+
+/// A bit that flipped may leave a stream that unpacks to other bytes, which only its checksum tells.
+#[test]
+fn flipped_bits_of_gzip_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let stacks: String = (0..10_000).map(|i| format!("main;solve{i} 12\n")).collect();
+    // With frames that nothing separates no reader knows it; the others are no text, and end far behind what decides or within it.
+    let cases = [
+        (&*stacks, &["main"][..], 0x80),
+        ("main;solve 12\nmain;other 1\n", &[";solve", ";other"][..], 0x10),
+        ("main;solve 12\nmain;other 1\n", &["main"], 0x80),
+    ];
+    for (text, flipped, bit) in cases {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::none());
+        std::io::Write::write_all(&mut encoder, text.as_bytes()).unwrap();
+        let mut bytes = encoder.finish().unwrap();
+        let path = folder.path().join("a.n1.folded.gz");
+        std::fs::write(&path, &bytes).unwrap();
+        let read = || formats::read(std::slice::from_ref(&path), &ReadOptions::default());
+        assert!(read().is_ok());
+        for part in flipped {
+            let at = bytes.windows(part.len()).position(|window| window == part.as_bytes()).unwrap();
+            bytes[at] ^= bit;
+        }
+        std::fs::write(&path, &bytes).unwrap();
+        let told = read().map(|_| ()).unwrap_err().to_string();
+        assert!(told.contains("packed with gzip and damaged") && told.contains("Copy the file again"), "{told}");
+    }
+    // In a folder of others it was meant to be one of them.
+    for n in [2, 3] {
+        std::fs::write(folder.path().join(format!("a.n{n}.folded")), format!("main;solve {n}\n")).unwrap();
+    }
+    let input = read_with(folder.path(), &ReadOptions::default());
+    assert_eq!((input.experiment.points.len(), codes(&input)), (2, vec![formats::RUN_LEFT_OUT]));
+}
+
+/// A file that is called as gem5's statistics and lies in what `poise run` left is somebody's own.
+#[test]
+fn statistics_as_hdf5_are_refused_but_beside_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let kept = folder.path().join("kept");
+    for inner in ["n200/output", "data"] {
+        std::fs::create_dir_all(kept.join(inner)).unwrap();
+        std::fs::write(kept.join(inner).join("stats.h5"), b"\x89HDF\r\n\x1a\n\0\0").unwrap();
+    }
+    let of = || formats::statistics_of_gem5(std::slice::from_ref(&kept));
+    assert!(of().unwrap_err().to_string().contains("data/stats.h5: this is HDF5, which is not read"));
+    std::fs::write(kept.join("n200/run.json"), "{}").unwrap();
+    assert!(of().unwrap().is_empty());
 }
 
 /// Only their names tell what they were.

@@ -163,6 +163,34 @@ fn a_setting_that_is_a_function_of_a_finer_one_is_no_parameter() {
     }
 }
 
+/// What differs in every run, as its memory does, would else be the finest parameter, and take the place of the others.
+#[test]
+fn results_that_differ_in_every_run_are_no_parameters() {
+    let drawn = |i: usize| format!("230525-151723_1930647_FSY8b8cKSEE{i}");
+    let names: Vec<String> = (0..9).map(drawn).collect();
+    let sizes = |i: usize| [10, 20, 40][i / 3];
+    let runs: Vec<(u32, u32, &str)> = names.iter().enumerate().map(|(i, name)| (64, sizes(i), &**name)).collect();
+    let folder = caliper(&runs, true);
+    for (i, name) in names.iter().enumerate() {
+        let path = folder.path().join(format!("{name}.cali"));
+        let text = std::fs::read_to_string(&path).unwrap().replace("cells_of_all", "peak_rss_kb");
+        let (cells, own) = (64 * sizes(i) * sizes(i), 5000 + 37 * i);
+        let (from, to) = (format!("attr=90001,data={cells}\n"), format!("attr=90001,data={own}\n"));
+        assert_eq!(text.matches(&from).count(), 1);
+        std::fs::write(&path, text.replace(&from, &to)).unwrap();
+    }
+    let input = read_with(folder.path(), &ReadOptions::default());
+    assert_eq!(input.experiment.parameters, ["problem_size"]);
+    let mut points = input.experiment.points.clone();
+    points.sort_by(|a, b| a.partial_cmp(b).unwrap());
+    assert_eq!(points, [[10.0], [20.0], [40.0]]);
+    let e = &input.experiment;
+    assert!(e.series.iter().flat_map(|s| e.measurements(s)).any(|(_, values)| values.len() == 3), "three runs each");
+    assert_eq!(codes(&input), ["W103"]);
+    let told = input.warnings[0].to_string();
+    assert!(told.contains("in every run is a result of it and no parameter: `peak_rss_kb`."), "{told}");
+}
+
 /// Names decide, and hide nothing silently.
 #[test]
 fn settings_that_differ_between_runs_of_one_name_are_told() {
@@ -175,6 +203,53 @@ fn settings_that_differ_between_runs_of_one_name_are_told() {
     let named = [(64, 30, "a.p64.n30"), (64, 60, "a.p64.n60"), (512, 30, "a.p512.n30"), (512, 60, "a.p512.n60")];
     let input = read_with(caliper(&named, true).path(), &ReadOptions::default());
     assert_eq!((&input.experiment.parameters[..], codes(&input)), (&["p".to_owned(), "n".to_owned()][..], vec![]));
+}
+
+/// 512K is 512 in no case, and which it is only people know.
+#[test]
+fn suffixes_of_numbers_in_names_are_refused_unless_they_tell_no_runs_apart() {
+    let read = |names: [&str; 3], pattern: Option<&str>| {
+        let folder = tempfile::tempdir().unwrap();
+        let set = folder.path().join("set");
+        std::fs::create_dir(&set).unwrap();
+        for (i, name) in names.iter().enumerate() {
+            std::fs::write(set.join(format!("{name}.folded")), format!("main;solve {i}\n")).unwrap();
+        }
+        let options = ReadOptions { pattern: pattern.map(str::to_owned), ..ReadOptions::default() };
+        formats::read(&[set], &options)
+    };
+    let in_kilo = ["app_p4_n512K", "app_p4_n1024K", "app_p4_n2048K"];
+    for names in [in_kilo, ["app_n512K", "app_n1M", "app_n2M"], ["app_p4_n512", "app_p4_n1K", "app_p4_n2K"]] {
+        let told = read(names, None).map(|_| ()).unwrap_err().to_string();
+        assert!(told.contains("may stand for powers of 1000 or of 1024") && told.contains("--pattern"), "{told}");
+    }
+    let points = |input: Input| {
+        let mut points = input.experiment.points;
+        points.sort_by(|a, b| a.partial_cmp(b).unwrap());
+        (input.experiment.parameters, points)
+    };
+    let n = |points: [f64; 3]| (vec!["n".to_owned()], points.map(|n| vec![n]).to_vec());
+    assert_eq!(points(read(in_kilo, Some("*n{n}K*")).unwrap()), n([512.0, 1024.0, 2048.0]));
+    assert_eq!(points(read(["app_n1e3", "app_n2e3", "app_n4e3"], None).unwrap()), n([1000.0, 2000.0, 4000.0]));
+    let constant = read(["app_p4_n512K", "app_p8_n512K", "app_p9_n512K"], None).unwrap();
+    assert_eq!(points(constant), (vec!["p".to_owned()], [4.0, 8.0, 9.0].map(|p| vec![p]).to_vec()));
+}
+
+#[test]
+fn runs_of_one_point_with_other_prefixes_are_told() {
+    let read = |names: [&str; 4]| {
+        let folder = tempfile::tempdir().unwrap();
+        let set = folder.path().join("set");
+        std::fs::create_dir(&set).unwrap();
+        names.iter().for_each(|name| std::fs::write(set.join(format!("{name}.folded")), "main;solve 1\n").unwrap());
+        read_with(&set, &ReadOptions::default())
+    };
+    let mixed = read(["weak_p4", "strong_p4", "weak_p8", "strong_p8"]);
+    assert_eq!(codes(&mixed), ["W103"]);
+    assert!(mixed.warnings[0].message.contains("begin differently (`strong` and `weak`)"), "{}", mixed.warnings[0]);
+    // Of different points, or told apart as runs.
+    assert_eq!(codes(&read(["weak_p4", "strong_p5", "weak_p8", "strong_p9"])), Vec::<&str>::new());
+    assert_eq!(codes(&read(["run1.p4", "run2.p4", "run1.p8", "run2.p8"])), Vec::<&str>::new());
 }
 
 #[test]
@@ -268,6 +343,15 @@ fn numbers_of_runs_are_no_parameter() {
     }
     let input = read_with(folder.path(), &ReadOptions::default());
     let expected = [(vec![1.0], vec![11.0, 12.0]), (vec![2.0], vec![21.0, 22.0])];
+    assert_eq!(values(&input, "main->solve", "samples", None), expected);
+
+    // Also where it stands behind the only dot.
+    let folder = tempfile::tempdir().unwrap();
+    for (n, run) in [(1, 2), (1, 1), (2, 2), (2, 1)] {
+        let text = format!("main;solve {}\n", 10 * n + run);
+        std::fs::write(folder.path().join(format!("app_p4_n{n}.run{run}.folded")), text).unwrap();
+    }
+    let input = read_with(folder.path(), &ReadOptions::default());
     assert_eq!(values(&input, "main->solve", "samples", None), expected);
 
     // The ranks that reports tell are their points.

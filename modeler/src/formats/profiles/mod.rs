@@ -174,10 +174,17 @@ impl Set {
     /// The profiles of this format in `folder`, in the order of their names; one is enough if only `any` is asked for.
     /// Names that begin with a dot are left out, as Extra-P does. `passed_by` is told of folders that were.
     fn find(&self, folder: &Path, depth: usize, passed_by: &mut dyn FnMut(PassedBy, &Path), any: bool) -> Vec<PathBuf> {
-        self.find_within(folder, folder, depth, passed_by, any)
+        let mut denied = Vec::new();
+        let mut found = self.find_within(folder, folder, depth, passed_by, any, &mut denied);
+        denied.retain(|path| ends_as(path, &found));
+        if !denied.is_empty() {
+            found.append(&mut denied);
+            found.sort();
+        }
+        found
     }
 
-    /// The same in a folder of `all`.
+    /// The same in a folder of `all`; `denied` is told of files that nobody may read.
     fn find_within(
         &self,
         all: &Path,
@@ -185,6 +192,7 @@ impl Set {
         depth: usize,
         passed_by: &mut dyn FnMut(PassedBy, &Path),
         any: bool,
+        denied: &mut Vec<PathBuf>,
     ) -> Vec<PathBuf> {
         let listed: io::Result<Vec<PathBuf>> =
             fs::read_dir(folder).and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect());
@@ -206,15 +214,20 @@ impl Set {
                 if self.0.is_profile(&path) {
                     found.push(path);
                 } else if depth > 1 {
-                    found.extend(self.find_within(all, &path, depth - 1, passed_by, any));
+                    found.extend(self.find_within(all, &path, depth - 1, passed_by, any, denied));
                 } else if !any && !too_deep && self.holds(&path) {
                     too_deep = true;
                     passed_by(PassedBy::TooDeep, folder);
                 }
-            } else if self.is_mine(&path).unwrap_or_else(|error| !any && hides(&error))
-                || (!any && self.is_named_so(&path))
-            {
-                found.push(path);
+            } else {
+                match self.is_mine(&path) {
+                    Ok(true) => found.push(path),
+                    _ if any => {}
+                    _ if self.is_named_so(&path) => found.push(path),
+                    Err(error) if error.kind() == io::ErrorKind::PermissionDenied => denied.push(path),
+                    Err(error) if hides(&error) => found.push(path),
+                    Ok(false) | Err(_) => {}
+                }
             }
         }
         found
@@ -234,9 +247,13 @@ impl Set {
     fn is_mine(&self, path: &Path) -> io::Result<bool> {
         for most in [HEAD, source::HEAD] {
             let content = Content::begin(Box::new(File::open(path)?), most)?;
+            let damage = content.damage();
             let Content::Bytes { head, complete, .. } = content else { break };
             if self.0.detect(&path.display().to_string(), &head, complete) == Detection::Yes {
                 return Ok(true);
+            }
+            if let Some(error) = damage {
+                return Err(error);
             }
             if complete || !self.0.looks_far() {
                 break;
@@ -249,6 +266,16 @@ impl Set {
 /// Whether a file that gave this error may have been any profile, as one that is packed and damaged at its beginning.
 pub(super) fn hides(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::PermissionDenied)
+}
+
+/// Whether nobody may read a file.
+pub(super) fn is_denied(path: &Path) -> bool {
+    File::open(path).is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
+}
+
+/// Whether the name of a file has the extension of one of `others`.
+pub(super) fn ends_as(path: &Path, others: &[PathBuf]) -> bool {
+    others.iter().any(|other| other.extension() == path.extension())
 }
 
 /// Whether a folder is a link to one that is inside of `all` too, where it is found by its own name, or around that or the link itself.
@@ -313,7 +340,9 @@ pub fn statistics_of_gem5(inputs: &[PathBuf]) -> Result<Vec<AtPoint>, ReadError>
             true => GEM5.find(input, DEPTH, &mut passed_by, false),
             false => vec![input.clone()].into_iter().filter(|file| GEM5.is_mine(file).unwrap_or(false)).collect(),
         };
-        if let Some(error) = as_hdf5(input, input, DEPTH, &files) {
+        // Where `poise run` left runs and gem5 nothing else, a file of that name is somebody's own.
+        let is_of_gem5 = !files.is_empty() || super::run_folders(input).is_empty();
+        if let Some(error) = as_hdf5(input, input, DEPTH, &files).filter(|_| is_of_gem5) {
             return Err(error);
         }
         if let Some(folder) = unknown {
@@ -343,15 +372,18 @@ pub fn statistics_of_gem5(inputs: &[PathBuf]) -> Result<Vec<AtPoint>, ReadError>
 const STATISTICS_AS_HDF5: &str = "stats.h5";
 
 /// The error that `path`, or what gem5 left in that folder of `all` without the statistics that `text` names, is HDF5. A run of ours may have
-/// any files beside it.
+/// any files in its folder.
 fn as_hdf5(all: &Path, path: &Path, depth: usize, text: &[PathBuf]) -> Option<ReadError> {
     if path.is_file() {
         let source = Source::open(path).ok()?;
         let (head, _) = source.head().filter(|(head, _)| guess::is_hdf5(head))?;
         return guess::convertible(head).map(|found| not_read(source.place(), found));
     }
+    if path.join(super::runs::RECORD).is_file() {
+        return None;
+    }
     let own = path.join(STATISTICS_AS_HDF5);
-    let is_told = text.iter().any(|file| file.parent() == Some(path)) || path.join(super::runs::RECORD).is_file();
+    let is_told = text.iter().any(|file| file.parent() == Some(path));
     if !is_told
         && own.is_file()
         && let Some(error) = as_hdf5(all, &own, depth, text)
@@ -374,7 +406,7 @@ pub(super) fn add(profiles: Vec<Measured>, options: &ReadOptions, into: &mut Col
         return Ok(());
     }
     let said = parameters(&profiles, options.pattern.as_deref())?;
-    for message in unused_settings(&profiles, &said) {
+    for message in unused_settings(&profiles, &said).into_iter().chain(mixed(&said)) {
         into.warn(IGNORED, profiles[0].place(), message);
     }
     let constant = constants(&said);
@@ -437,6 +469,7 @@ fn parameters(runs: &[Measured], pattern: Option<&str>) -> Result<Vec<Said>, Rea
     }
     let by_folder: Vec<Said> = runs.iter().map(Measured::said_by_folder).collect();
     let by_file: Vec<Said> = runs.iter().map(Measured::said_by_file).collect();
+    let unclear = unclear(runs, &by_file).or_else(|| unclear(runs, &by_folder));
     // Extra-P takes the folder's name wherever profiles lie in folders of their own. Other folders have names for other
     // reasons, and count only where the files' names say less, or say no repetition where the folders' do.
     let in_scheme = |said: &[Said]| said.iter().all(|s| s.repetition.is_some());
@@ -454,7 +487,7 @@ fn parameters(runs: &[Measured], pattern: Option<&str>) -> Result<Vec<Said>, Rea
     let ranks = |run: &Measured| run.profile.processes.or(run.profile.ranks);
     let inside = || {
         let p = |run: &Measured| Some(vec![("p".to_owned(), f64::from(ranks(run)?))]);
-        let by_ranks = || runs.iter().map(|r| Some(Said { parameters: p(r)?, repetition: None })).collect();
+        let by_ranks = || runs.iter().map(|r| Some(Said { parameters: p(r)?, ..Said::default() })).collect();
         if score(&own).is_some() { Some(own.clone()) } else { by_ranks() }
     };
     // Numbers in names that do not vary, such as a version or that of a folder, say less than what profiles tell of
@@ -462,9 +495,15 @@ fn parameters(runs: &[Measured], pattern: Option<&str>) -> Result<Vec<Said>, Rea
     let ranks_vary =
         runs.iter().all(|run| ranks(run).is_some()) && runs.iter().any(|run| ranks(run) != ranks(&runs[0]));
     let best = best.filter(|said| score(said) > Some(0) || score(&own).is_none() && !ranks_vary);
+    if let Some(error) = unclear.filter(|_| best.is_some() || score(&own).is_none()) {
+        return Err(error);
+    }
     best.or_else(inside).ok_or_else(|| {
         let twice = runs.iter().find_map(|run| Some((run, run.said_by_file().twice()?)));
         let silent = runs.iter().find(|run| run.said_by_file().parameters.is_empty());
+        if let Some((run, text)) = silent.and_then(|run| Some((run, run.said_by_file().unclear.into_iter().next()?))) {
+            return names::unclear(run.place(), &text);
+        }
         let (run, what) = match twice {
             Some((run, name)) => (run, format!("its name says the parameter `{name}` twice")),
             None => {
@@ -478,15 +517,44 @@ fn parameters(runs: &[Measured], pattern: Option<&str>) -> Result<Vec<Said>, Rea
     })
 }
 
+/// The error that names differ in a number with a suffix: without that parameter, different runs would be repetitions.
+fn unclear(runs: &[Measured], said: &[Said]) -> Option<ReadError> {
+    let other = said.iter().position(|s| s.unclear != said[0].unclear)?;
+    let differing = |here: usize, there: usize| {
+        let text = said[here].unclear.iter().find(|text| !said[there].unclear.contains(text))?;
+        Some(names::unclear(runs[here].place(), text))
+    };
+    differing(0, other).or_else(|| differing(other, 0))
+}
+
+/// That names of runs at one point begin differently, as those of two programs or of two kinds of scaling do.
+fn mixed(said: &[Said]) -> Option<String> {
+    let mut known: HashMap<Vec<(&str, u64)>, &str> = HashMap::new();
+    let (first, other) = said.iter().find_map(|said| {
+        let mut point: Vec<(&str, u64)> = said.parameters.iter().map(|(n, v)| (n.as_str(), v.to_bits())).collect();
+        point.sort_unstable();
+        let first = *known.entry(point).or_insert(&said.prefix);
+        (first != said.prefix).then_some((first, said.prefix.as_str()))
+    })?;
+    let called = |prefix: &str| if prefix.is_empty() { "without a prefix".to_owned() } else { format!("`{prefix}`") };
+    Some(format!(
+        "Names of runs at one point begin differently ({} and {}), and these count as repetitions. If they are of several programs or \
+         series, give the files of each alone.",
+        called(first),
+        called(other)
+    ))
+}
+
 /// What the profiles tell of themselves: their parameters, and those of their settings that vary and do not follow from the parameters
 /// before. Those with the fewest values come first, since they are what people choose; but one that follows from a single other setting
-/// with more values, as the levels of a tree from its size, cannot be told from that.
+/// with more values, as the levels of a tree from its size, cannot be told from that. What has another value in every run, where others tell
+/// points apart and it has no name for parameters, is a result of the runs, as their memory is.
 fn own_parameters(runs: &[Measured]) -> Vec<Said> {
-    let own = |run: &Measured| Said { parameters: run.profile.parameters.clone(), repetition: None };
+    let own = |run: &Measured| Said { parameters: run.profile.parameters.clone(), ..Said::default() };
     let mut said: Vec<Said> = runs.iter().map(own).collect();
     let mut chosen: Vec<(String, Vec<f64>)> = Vec::new();
     for (name, values) in varying_settings(runs) {
-        if !follows(&values, &said) {
+        if !follows(&values, &said) && !is_result(&name, &values, &said) {
             let each = said.iter_mut().zip(&values);
             each.for_each(|(said, &value)| said.parameters.push((name.clone(), value)));
             chosen.push((name, values));
@@ -494,9 +562,12 @@ fn own_parameters(runs: &[Measured]) -> Vec<Said> {
     }
     while let Some((name, values)) = chosen.pop() {
         // As many values as its own would make each follow from the other, and then the later one was not chosen.
-        let alone = |value: &f64| Said { parameters: vec![(name.clone(), *value)], repetition: None };
+        let alone = |value: &f64| Said { parameters: vec![(name.clone(), *value)], ..Said::default() };
         let points: Vec<Said> = values.iter().map(alone).collect();
-        for (coarser, _) in chosen.iter().filter(|(_, coarser)| follows(coarser, &points)) {
+        // What has a name for parameters is none of another's results.
+        let may_follow = |coarser: &str| is_parameter(&name) || !is_parameter(coarser);
+        let follow = |(coarser, values): &&(String, Vec<f64>)| may_follow(coarser) && follows(values, &points);
+        for (coarser, _) in chosen.iter().filter(follow) {
             said.iter_mut().for_each(|said| said.parameters.retain(|(own, _)| own != coarser));
         }
     }
@@ -512,10 +583,19 @@ fn varying_settings(runs: &[Measured]) -> Vec<(String, Vec<f64>)> {
     let told = first.iter().filter(|(name, _)| !is_told(name)).filter_map(|(name, _)| {
         Some((name.clone(), runs.iter().map(|run| setting(run, name)).collect::<Option<Vec<f64>>>()?))
     });
-    let different = |values: &[f64]| values.iter().map(|value| value.to_bits()).collect::<HashSet<u64>>().len();
     let mut varying: Vec<(String, Vec<f64>)> = told.filter(|(_, values)| different(values) > 1).collect();
     varying.sort_by_key(|(name, values)| (different(values), !is_parameter(name)));
     varying
+}
+
+fn different(values: &[f64]) -> usize {
+    values.iter().map(|value| value.to_bits()).collect::<HashSet<u64>>().len()
+}
+
+/// Whether a setting is what came out of runs and not what was put in: each has its own value, and others tell several points apart.
+fn is_result(name: &str, values: &[f64], points: &[Said]) -> bool {
+    let is_varying = points.iter().any(|said| said.parameters != points[0].parameters);
+    !is_parameter(name) && is_varying && different(values) == values.len()
 }
 
 /// Whether runs at one point have one value each of `values`.
@@ -538,7 +618,15 @@ fn unused_settings(runs: &[Measured], said: &[Said]) -> Vec<String> {
         these.first().map_or_else(String::new, |(name, values)| format!("app.{name}{}.r1", values[0]))
     };
     let mut told = Vec::new();
-    if !others.is_empty() {
+    let is_own = said == own_parameters(runs);
+    if !others.is_empty() && is_own {
+        told.push(format!(
+            "What has another value in every run is a result of it and no parameter: {}. To model over it instead, say it in the names of \
+             files or folders, as in {}.",
+            listed(&others),
+            example(&others)
+        ));
+    } else if !others.is_empty() {
         told.push(format!(
             "Names of files and folders say the parameters, and runs that they say to be at one point differ in {}: these count as repetitions. \
              If it is a parameter, say it in the names, as in {}, or take all parameters out of them.",
@@ -547,7 +635,7 @@ fn unused_settings(runs: &[Measured], said: &[Said]) -> Vec<String> {
         ));
     }
     // Names that say all there is to say need no word about the rest.
-    if !following.is_empty() && said == own_parameters(runs) {
+    if !following.is_empty() && is_own {
         let parameters = names.into_iter().collect::<Vec<_>>().join(" and ");
         told.push(format!(
             "What follows from {parameters} is no parameter of its own: {}. To model over it instead, say it in the names of files or folders, as in {}.",

@@ -4,10 +4,12 @@
 //! Reports hold three significant digits; that is a floor under the noise of every time and size in them.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use super::ProfileFormat;
 use super::lines::{self, Line};
 use super::profile::{Fold, Profile, Reduced};
+use crate::experiment::OverRanks;
 use crate::formats::error::{AVERAGED, Place, ROUNDED, ReadError};
 use crate::formats::source::Source;
 use crate::formats::{Detection, Format, Values};
@@ -44,6 +46,11 @@ struct Report {
     application: BTreeMap<u32, f64>,
     /// The same of all ranks together, as the concise report has it.
     outside: Option<f64>,
+    /// The concise report's means over ranks, of the time of the application and of that in MPI, and the sums.
+    means: Vec<Printed>,
+    sums: Vec<Printed>,
+    /// The least number of ranks with the highest one that the concise report names.
+    named: u32,
     /// Functions of each call site from the innermost outwards, and the operation.
     sites: BTreeMap<u32, (Vec<String>, String)>,
     /// The operation of each call site that has values.
@@ -52,6 +59,13 @@ struct Report {
     times: Table,
     /// Calls that sent something, and bytes.
     bytes: Table,
+}
+
+/// A number as it was printed: a value, and by how much rounding may have changed it.
+#[derive(Clone, Copy)]
+struct Printed {
+    value: f64,
+    error: f64,
 }
 
 /// What a report says of its call sites, calls and another metric.
@@ -160,13 +174,51 @@ impl Report {
         Ok(())
     }
 
-    /// `Max`, `Mean`, `Min`, `Stddev` and `Aggregate` of `AppTime MPITime`: what is largest and smallest of their difference
-    /// does not follow from these.
+    /// `Max`, `Mean`, `Min`, `Stddev` and `Aggregate` of `AppTime MPITime`, the first and third with the ranks that have these: what is
+    /// largest and smallest of their difference does not follow from these.
     fn application_of_all(&mut self, line: &Line, fields: &[&str]) -> Result<(), ReadError> {
-        let ["Aggregate", rest @ ..] = fields else { return Ok(()) };
-        let [all, mpi, ..] = rest else { return Err(line.wrong(line.text, "a column is missing")) };
-        self.outside = Some((line.finite(all)? - line.finite(mpi)?).max(0.0));
+        let printed = |fields: &[&str]| match fields {
+            [all, mpi, ..] => [all, mpi].into_iter().map(|field| Printed::of(line, field)).collect(),
+            _ => Err(line.wrong(line.text, "a column is missing")),
+        };
+        match fields {
+            ["Aggregate", rest @ ..] => {
+                self.sums = printed(rest)?;
+                self.outside = Some((self.sums[0].value - self.sums[1].value).max(0.0));
+            }
+            ["Mean", rest @ ..] => self.means = printed(rest)?,
+            ["Max" | "Min", _, _, ranks @ ..] => {
+                ranks.iter().for_each(|rank| self.name(rank));
+            }
+            _ => {}
+        }
         Ok(())
+    }
+
+    /// Notes a rank that the concise report names.
+    fn name(&mut self, rank: &str) {
+        self.named = self.named.max(rank.parse().map_or(0, |rank: u32| rank.saturating_add(1)));
+    }
+
+    /// The number of ranks. Concise reports do not list them: there it is the only whole number that sums over ranks can be of means,
+    /// or, where digits are too few for that, the one of these in the name that mpiP gives its files: `app.4.1234.1.mpiP`.
+    fn ranks(&self, file: &str) -> Option<u32> {
+        let listed = if self.application.is_empty() { self.tasks } else { self.application.len() as u32 };
+        if listed > 0 {
+            return Some(listed);
+        }
+        let (mut least, mut most) = (f64::from(self.named.max(1)), f64::INFINITY);
+        for (mean, sum) in self.means.iter().zip(&self.sums) {
+            least = least.max((sum.value - sum.error) / (mean.value + mean.error));
+            if mean.value > mean.error {
+                most = most.min((sum.value + sum.error) / (mean.value - mean.error));
+            }
+        }
+        let (least, most) = (least.ceil(), most.floor());
+        let is_possible = |ranks: &u32| (least..=most).contains(&f64::from(*ranks));
+        // The only one, or else nothing: a conversion of more than there is ends at the largest.
+        let only = Some(least as u32).filter(|ranks| least >= most && is_possible(ranks));
+        only.or_else(|| told_by_name(file).filter(|_| !self.sums.is_empty()).filter(is_possible))
     }
 
     /// `ID Lev File/Address Line Parent_Funct MPI_Call`; only the innermost level names the operation.
@@ -216,9 +268,11 @@ impl Report {
         unit: f64,
         table: fn(&mut Self) -> &mut Table,
     ) -> Result<(), ReadError> {
-        let [operation, site, tasks, most, mean, least, ..] = fields else {
+        let [operation, site, tasks, most, mean, least, ranks @ ..] = fields else {
             return Err(line.wrong(line.text, "a column is missing"));
         };
+        self.named = self.named.max(whole(line, tasks)?);
+        ranks.iter().for_each(|rank| self.name(rank));
         let site = self.called(whole(line, site)?, operation);
         let [most, mean, least] = [line.finite(most)?, line.finite(mean)?, line.finite(least)?].map(|v| unit * v);
         let known = Reduced::extremes(whole(line, tasks)?, mean, least, most);
@@ -234,10 +288,11 @@ impl Report {
 
     fn profile(&self, name: &str) -> Profile {
         let mut profile = Profile::default();
-        let ranks = if self.application.is_empty() { self.tasks } else { self.application.len() as u32 };
-        profile.ranks = Some(ranks).filter(|&ranks| ranks > 0);
+        profile.ranks = self.ranks(name);
+        // Of ranks of which nobody knows how many they are, a sum is not the mean that a plain name stands for.
+        let over = profile.ranks.is_none().then_some(OverRanks::Sum);
         let columns = [("time", "s"), ("visits", ""), ("bytes_sent", "bytes")];
-        let [time, visits, bytes] = columns.map(|(name, unit)| profile.column(name, unit, Fold::Sum));
+        let [time, visits, bytes] = columns.map(|(name, unit)| profile.column_over(name, unit, Fold::Sum, over));
         profile.rounded = [time, bytes].map(|column| (column, deviation(DIGITS))).to_vec();
         let root = profile.node(None, APPLICATION);
         let mut outside = Reduced::default();
@@ -282,7 +337,11 @@ impl Report {
     fn warn(&self, of_all: &[String], merged: usize, name: &str, profile: &mut Profile) {
         /// So many call sites are named.
         const NAMED: usize = 5;
-        if !of_all.is_empty() {
+        if profile.ranks.is_none() {
+            let message = "The report does not tell the number of ranks: sums over ranks were read, means, maxima and minima are missing. mpiP lists \
+                           all ranks without the option -c.";
+            profile.warn(AVERAGED, Place::file(name), message);
+        } else if !of_all.is_empty() {
             let mut named = of_all[..of_all.len().min(NAMED)].join(", ");
             if of_all.len() > NAMED {
                 named += &format!(" and {} more", of_all.len() - NAMED);
@@ -298,13 +357,23 @@ impl Report {
                            them without the option -c.";
             profile.warn(AVERAGED, Place::file(name), message);
         }
-        if merged > 0 {
+        if merged > 0 && profile.ranks.is_some() {
             let message = format!(
                 "Values of {merged} call paths are of several call sites, of which the concise report does not tell what each rank has: mean and \
                  sum over ranks were read there, maximum and minimum are missing."
             );
             profile.warn(AVERAGED, Place::file(name), message);
         }
+    }
+}
+
+impl Printed {
+    fn of(line: &Line, field: &str) -> Result<Self, ReadError> {
+        let value = line.finite(field)?;
+        let (digits, power) = field.split_once(['e', 'E']).unwrap_or((field, "0"));
+        let decimals = digits.split_once('.').map_or(0, |(_, decimals)| decimals.len() as i32);
+        let power: i32 = power.parse().map_err(|_| line.wrong(field, format!("`{field}` is no number")))?;
+        Ok(Self { value, error: 0.5 * 10_f64.powi(power.saturating_sub(decimals)) })
     }
 }
 
@@ -356,4 +425,13 @@ fn together(sites: &[Known]) -> Reduced {
 
 fn whole(line: &Line, field: &str) -> Result<u32, ReadError> {
     field.parse().map_err(|_| line.wrong(field, format!("`{field}` is no whole number")))
+}
+
+/// The number of ranks in the name that mpiP gives its reports: of program, ranks, process and which report of it this is.
+fn told_by_name(file: &str) -> Option<u32> {
+    let name = Path::new(file).file_name()?.to_str()?;
+    let mut parts = name.strip_suffix(".gz").unwrap_or(name).strip_suffix(".mpiP")?.rsplitn(4, '.');
+    let (_report, _process) = (parts.next()?.parse::<u32>().ok()?, parts.next()?.parse::<u32>().ok()?);
+    let ranks = parts.next()?.parse().ok()?;
+    parts.next().map(|_program| ranks)
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::formats::error::{ErrorKind, Place, ReadError};
+use crate::formats::tables::is_parameter;
 
 /// What a name says about its run.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -12,6 +13,10 @@ pub(crate) struct Said {
     pub parameters: Vec<(String, f64)>,
     /// Which repetition of its point the run is.
     pub repetition: Option<u32>,
+    /// Parameters whose numbers have a suffix such as K, which may stand for 1000 or for 1024: these are not in `parameters`.
+    pub unclear: Vec<String>,
+    /// The letters of what stands before the first parameter.
+    pub prefix: String,
 }
 
 impl Said {
@@ -35,18 +40,50 @@ pub(crate) fn extrap(name: &str) -> Said {
     if is_drawn(name) {
         return Said::default();
     }
-    let (body, repetition) = match name.rsplit_once(".r") {
-        Some((body, digits)) if !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()) => {
-            (body, digits.parse().ok())
+    if let Some((body, repetition)) = repeated(name, ".r") {
+        return said_by(body, repetition).0;
+    }
+    // Behind other separators it may be a parameter, unless others are there for certain.
+    let beside = |mark| {
+        let (body, repetition) = repeated(name, mark)?;
+        let (said, is_certain) = said_by(body, repetition);
+        is_certain.then_some(said)
+    };
+    ["_r", "-r"].into_iter().find_map(beside).unwrap_or_else(|| said_by(name, None).0)
+}
+
+/// What stands before a last part of `mark` and a number, and that number, if it is one for repetitions.
+fn repeated<'a>(name: &'a str, mark: &str) -> Option<(&'a str, Option<u32>)> {
+    let (body, digits) = name.rsplit_once(mark)?;
+    (!digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())).then(|| (body, digits.parse().ok()))
+}
+
+/// What a name without its repetition says, and whether that are parameters for certain.
+fn said_by(body: &str, repetition: Option<u32>) -> (Said, bool) {
+    let after = body.split_once('.').map(|(prefix, after)| (prefix, Numbers::of(after, false)));
+    let (prefix, told) = match after {
+        Some((prefix, told)) if told.says_some() => (prefix, told),
+        after => {
+            let whole = Numbers::of(body, true);
+            match after {
+                // Before the dot may stand a name with a number of its own, as in `lulesh2.run3`.
+                Some((prefix, told)) if told.run.is_some() && !whole.is_certain() => (prefix, told),
+                _ => (whole.prefix, whole),
+            }
         }
-        _ => (name, None),
     };
-    let told = match body.split_once('.').map(|(_, after)| Numbers::of(after, false)) {
-        Some(told) if !told.parameters.is_empty() || told.run.is_some() => told,
-        _ => Numbers::of(body, true),
-    };
-    let repetition = repetition.or(told.run).filter(|_| !told.parameters.is_empty());
-    Said { parameters: told.parameters, repetition }
+    let repetition = repetition.or(told.run).filter(|_| told.says_some());
+    let prefix = prefix.chars().filter(|c| c.is_alphabetic()).collect();
+    let is_certain = told.is_certain();
+    (Said { parameters: told.parameters, repetition, unclear: told.unclear, prefix }, is_certain)
+}
+
+/// The error that nobody can tell which number `unclear` is, such as `n512K`.
+pub(crate) fn unclear(place: Place, unclear: &str) -> ReadError {
+    let what = format!("the suffix of `{unclear}` in its name may stand for powers of 1000 or of 1024");
+    ReadError::new(ErrorKind::NotRecognised, place, what)
+        .expected("numbers without a suffix, such as n512 or n5.12e5")
+        .advice("Change the names, or, where all have one suffix, describe them with --pattern, for example --pattern '*n{n}K*'")
 }
 
 /// The single letter that a name ends in behind `_` or `-`, or else the name.
@@ -60,59 +97,126 @@ pub(crate) fn telling_apart(name: &str) -> Option<String> {
     Numbers::of(name, true).apart
 }
 
+/// Words before the number of a run.
+const RUNS: [&str; 5] = ["run", "rep", "repetition", "repeat", "trial"];
+/// Words before numbers that say nothing of a run but which it is.
+const FILES: [&str; 9] = ["profile", "prof", "output", "result", "report", "trace", "job", "slurm", "pid"];
+
 /// The numbers in a name.
 #[derive(Default)]
-struct Numbers {
+struct Numbers<'a> {
     parameters: Vec<(String, f64)>,
+    /// See [`Said::unclear`].
+    unclear: Vec<String>,
+    /// What stands before the first of them.
+    prefix: &'a str,
     /// The number behind a word for a run.
     run: Option<u32>,
     /// See [`telling_apart`].
     apart: Option<String>,
 }
 
-impl Numbers {
-    /// Words before the number of a run.
-    const RUNS: [&str; 5] = ["run", "rep", "repetition", "repeat", "trial"];
-    /// Words before numbers that say nothing of a run but which it is.
-    const FILES: [&str; 9] = ["profile", "prof", "output", "result", "report", "trace", "job", "slurm", "pid"];
-
+impl<'a> Numbers<'a> {
     /// Those in `body`, which may begin with a prefix.
-    fn of(body: &str, is_prefixed: bool) -> Self {
+    fn of(body: &'a str, is_prefixed: bool) -> Self {
         let mut numbers = Self::default();
         let mut rest = body;
         while let Some(start) = rest.find(|c: char| c.is_ascii_digit()) {
-            let name = rest[..start].trim_matches(|c: char| !c.is_alphanumeric());
+            let before = rest[..start].trim_matches(|c: char| !c.is_alphanumeric());
             let number = &rest[start..];
             let end = number.find(|c: char| !c.is_ascii_digit() && c != '.' && c != ',').unwrap_or(number.len());
             if let Some(length) = cache_level(&rest[..start], &number[..end], &number[end..]) {
                 rest = &number[end + length..];
                 continue;
             }
+            let end = end + exponent(&number[..end], &number[end..]);
             let text = number[..end].trim_end_matches(['.', ',']).replace(',', ".");
-            // What stands apart from the number says nothing of it where a word behind it does.
+            let after = &number[end..];
+            // What stands apart from the number says nothing of it where a word behind it does, nor does a word for runs or files
+            // where the other one touches the number.
             let is_apart = !rest[..start].ends_with(char::is_alphanumeric);
-            let unit = counted(&number[end..]).filter(|_| is_apart);
-            let name = unit.map_or(name, |(parameter, _)| parameter);
+            let is_free = is_apart || tells_apart(&last_word(before)) && after.starts_with(char::is_alphabetic);
+            let unit = counted(after).filter(|_| is_free);
             let is_first = is_prefixed && rest.len() == body.len();
-            numbers.add(if is_first { unprefixed(name) } else { name }, &text);
-            rest = &number[end + unit.map_or(0, |(_, length)| length)..];
+            let name = match unit {
+                Some((parameter, _)) => parameter,
+                None if is_first => unprefixed(before),
+                None => before,
+            };
+            if is_first {
+                numbers.prefix = if unit.is_some() { before } else { before.strip_suffix(name).unwrap_or_default() };
+            }
+            let length = unit.map_or_else(|| suffix(after), |(_, length)| length);
+            numbers.add(name, &text, if unit.is_some() { "" } else { &after[..length] });
+            rest = &after[length..];
         }
         numbers
     }
 
-    /// Adds the number `text` behind `name`.
-    fn add(&mut self, name: &str, text: &str) {
-        let last = name.rsplit(|c: char| !c.is_alphanumeric()).next().unwrap_or_default().to_ascii_lowercase();
-        let is_run = Self::RUNS.contains(&last.as_str());
-        if is_run || Self::FILES.contains(&last.as_str()) {
+    /// Adds the number `text` behind `name`, and with a suffix that may mean several numbers.
+    fn add(&mut self, name: &str, text: &str, suffix: &str) {
+        let last = last_word(name);
+        if tells_apart(&last) {
+            let is_run = RUNS.contains(&last.as_str());
             self.run = self.run.or_else(|| text.parse().ok().filter(|_| is_run));
             self.apart.get_or_insert_with(|| format!("{last}{text}"));
             return;
         }
         match text.parse::<f64>() {
-            Ok(value) if !name.is_empty() => self.parameters.push((name.to_owned(), value)),
+            Ok(value) if !name.is_empty() && !suffix.is_empty() && value != 0.0 => {
+                self.unclear.push(format!("{name}{text}{suffix}"));
+            }
+            Ok(value) if !name.is_empty() && value.is_finite() => self.parameters.push((name.to_owned(), value)),
             _ => {}
         }
+    }
+
+    fn says_some(&self) -> bool {
+        !self.parameters.is_empty() || !self.unclear.is_empty()
+    }
+
+    /// Whether one of the parameters is called as parameters are: by a single letter, or by a word for parameters.
+    fn is_certain(&self) -> bool {
+        let is_one = |name: &str| name.len() == 1 || is_parameter(name);
+        !self.unclear.is_empty() || self.parameters.iter().any(|(name, _)| is_one(&last_word(name)))
+    }
+}
+
+/// The last word of a name, in small letters.
+fn last_word(name: &str) -> String {
+    name.rsplit(|c: char| !c.is_alphanumeric()).next().unwrap_or_default().to_ascii_lowercase()
+}
+
+/// Whether the number behind this word tells runs or files apart.
+fn tells_apart(word: &str) -> bool {
+    RUNS.contains(&word) || FILES.contains(&word)
+}
+
+/// How much of `after` is the exponent of the number `digits`, as in `1e3`; where more letters or decimals follow, `e` is a parameter.
+fn exponent(digits: &str, after: &str) -> usize {
+    let Some(power) = after.strip_prefix(['e', 'E']).filter(|_| digits.ends_with(|c: char| c.is_ascii_digit())) else {
+        return 0;
+    };
+    let unsigned = power.strip_prefix(['+', '-']).unwrap_or(power);
+    let behind = unsigned.trim_start_matches(|c: char| c.is_ascii_digit());
+    let goes_on = behind.starts_with(char::is_alphanumeric)
+        || behind.strip_prefix(['.', ',']).is_some_and(|b| b.starts_with(|c: char| c.is_ascii_digit()));
+    if behind.len() == unsigned.len() || goes_on { 0 } else { after.len() - behind.len() }
+}
+
+/// How long the suffix is that `after`, which stands behind a number, begins with: `K`, `MB`, `GiB` or the like, which may mean several
+/// numbers, also before the word or the name of the next parameter that it touches, as in `4Kranks` and `512Kp4`.
+fn suffix(after: &str) -> usize {
+    let length = after.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(after.len());
+    let (letters, behind) = after.split_at(length);
+    let Some(rest) = letters.strip_prefix(['K', 'k', 'M', 'G', 'T']) else { return 0 };
+    let is_name = behind.trim_start_matches('=').starts_with(|c: char| c.is_ascii_digit());
+    let is_next = is_name && rest.len() == 1 && rest.bytes().all(|b| b.is_ascii_lowercase());
+    let is_whole = !is_name && (matches!(rest, "" | "i" | "B" | "b" | "iB" | "ib") || unit(rest).is_some());
+    match (is_whole, is_next) {
+        (true, _) => length,
+        (_, true) => 1,
+        _ => 0,
     }
 }
 
@@ -126,16 +230,26 @@ fn is_drawn(name: &str) -> bool {
     digits(date, 6) && digits(time, 6) && digits(process, process.len()) && is_random
 }
 
-/// The parameter that a word behind a number names, as in `app-125cores` and `app-125_cores`, and where the word ends.
-fn counted(rest: &str) -> Option<(&'static str, usize)> {
-    const WORDS: [(&str, &[&str]); 3] = [
-        ("p", &["core", "cores", "rank", "ranks", "proc", "procs", "process", "processes", "task", "tasks"]),
+/// The parameter that a word for what is counted names.
+fn unit(word: &str) -> Option<&'static str> {
+    const WORDS: [(&str, &[&str]); 4] = [
+        ("p", &["p", "core", "cores", "rank", "ranks", "proc", "procs", "process", "processes", "task", "tasks"]),
         ("threads", &["thread", "threads"]),
         ("nodes", &["node", "nodes"]),
+        ("n", &["n"]),
     ];
-    let (end, word) = word(rest)?;
     let word = word.to_ascii_lowercase();
-    WORDS.iter().find(|(_, words)| words.contains(&word.as_str())).map(|(parameter, _)| (*parameter, end))
+    WORDS.iter().find(|(_, words)| words.contains(&word.as_str())).map(|(parameter, _)| *parameter)
+}
+
+/// The parameter that a word behind a number names, as in `app-125cores` and `app-125_cores`, and where the word ends. A number may
+/// follow that the word does not touch, as in `4procs_100n`; a single letter has to touch its number.
+fn counted(rest: &str) -> Option<(&'static str, usize)> {
+    let (end, word, behind) = letters(rest)?;
+    let is_touching = word.len() == end;
+    let is_free = !is_before_number(behind) || is_touching && behind.starts_with(['_', '-']);
+    let parameter = unit(word).filter(|_| is_free && (is_touching || word.len() > 1))?;
+    Some((parameter, end))
 }
 
 /// Whether `before`, `digits` and `after` are a metric of a cache's level, as in `PAPI_L2_DCM`, `L1D_MISSES` and `L3-misses`:
@@ -158,16 +272,26 @@ fn cache_level(before: &str, digits: &str, after: &str) -> Option<usize> {
 /// The letters that `text` begins with, behind one separator at most, and where they end; none where a number follows
 /// them, which makes them the name of a parameter.
 fn word(text: &str) -> Option<(usize, &str)> {
+    letters(text).filter(|(_, _, behind)| !is_before_number(behind)).map(|(end, word, _)| (end, word))
+}
+
+/// The letters that `text` begins with, behind one separator at most: where they end, they themselves, and what is behind them.
+fn letters(text: &str) -> Option<(usize, &str, &str)> {
     let start = usize::from(text.starts_with(['_', '-']));
     let letters = &text[start..];
     let length = letters.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(letters.len());
     let (word, behind) = letters.split_at(length);
-    let is_parameter = behind.trim_start_matches(['=', '_', '-']).starts_with(|c: char| c.is_ascii_digit());
-    (!word.is_empty() && !is_parameter).then_some((start + length, word))
+    (!word.is_empty()).then_some((start + length, word, behind))
+}
+
+/// Whether what is `behind` a name is its number.
+fn is_before_number(behind: &str) -> bool {
+    behind.trim_start_matches(['=', '_', '-']).starts_with(|c: char| c.is_ascii_digit())
 }
 
 /// A pattern such as `{name}.p{p}.n{n}.r{repetition}`: `{name}` and `*` stand for anything, `{repetition}` for a whole
-/// number, any other `{parameter}` for a number, and everything else for itself.
+/// number, any other `{parameter}` for a number, and everything else for itself. A number between dots, as in `{name}.{p}.*`, is
+/// what stands between two dots, if the rest can match so.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Pattern {
     /// The pattern as typed.
@@ -181,7 +305,8 @@ enum Part {
     Literal(String),
     Anything,
     Repetition,
-    Parameter(String),
+    /// Its name, and whether it stands between dots.
+    Parameter(String, bool),
 }
 
 impl Pattern {
@@ -215,7 +340,10 @@ impl Pattern {
                     "" => return Err(wrong(format!("`{text}` has empty braces"))),
                     "name" => Part::Anything,
                     "repetition" => Part::Repetition,
-                    parameter => Part::Parameter(parameter.to_owned()),
+                    parameter => {
+                        let is_behind_dot = matches!(parts.last(), Some(Part::Literal(text)) if text.ends_with('.'));
+                        Part::Parameter(parameter.to_owned(), is_behind_dot && after.starts_with('.'))
+                    }
                 });
                 rest = after;
             }
@@ -259,7 +387,7 @@ impl Pattern {
 
 impl Part {
     fn parameter(&self) -> Option<&String> {
-        if let Self::Parameter(name) = self { Some(name) } else { None }
+        if let Self::Parameter(name, _) = self { Some(name) } else { None }
     }
 }
 
@@ -301,9 +429,12 @@ fn matches(name: &str, parts: &[Part], said: &mut Said) -> bool {
                 said.clone_from(&mark);
             }
         }
-        Part::Parameter(parameter) => {
+        Part::Parameter(parameter, is_between_dots) => {
             let most = name.bytes().take_while(|b| b.is_ascii_digit() || b".,eE+-".contains(b)).count();
-            for end in (1..=most).rev() {
+            let mut ends: Vec<usize> = (1..=most).rev().collect();
+            // Stable: the longest first.
+            ends.sort_by_key(|&end| *is_between_dots && name[..end].contains('.'));
+            for end in ends {
                 let text = name[..end].replace(',', ".");
                 let Some(value) = text.parse::<f64>().ok().filter(|v| v.is_finite()) else { continue };
                 said.parameters.push((parameter.clone(), value));
@@ -322,7 +453,13 @@ mod tests {
     use super::*;
 
     fn said(list: &[(&str, f64)], repetition: Option<u32>) -> Said {
-        Said { parameters: list.iter().map(|&(n, v)| (n.to_owned(), v)).collect(), repetition }
+        let parameters = list.iter().map(|&(n, v)| (n.to_owned(), v)).collect();
+        Said { parameters, repetition, ..Said::default() }
+    }
+
+    /// What a name says, but for its prefix.
+    fn told(name: &str) -> Said {
+        Said { prefix: String::new(), ..extrap(name) }
     }
 
     /// The names are those of Extra-P's own examples, and one that Extra-P loses a parameter of.
@@ -364,12 +501,73 @@ mod tests {
             ("run7.p4.r2", said(&[("p", 4.0)], Some(2))),
             ("app.job1234.p4", said(&[("p", 4.0)], None)),
             ("app.p4.run1.r2", said(&[("p", 4.0)], Some(2))),
+            // Before the only dot are parameters or a name, behind it is the number of a run.
+            ("app_p4_n10.run2", said(&[("p", 4.0), ("n", 10.0)], Some(2))),
+            ("app_size10.run2", said(&[("app_size", 10.0)], Some(2))),
+            ("p4.run2", said(&[("p", 4.0)], Some(2))),
+            // Repetitions with another separator, beside what is a parameter for certain.
+            ("app_p4_n10_r2", said(&[("p", 4.0), ("n", 10.0)], Some(2))),
+            ("app.ranks4-r2", said(&[("ranks", 4.0)], Some(2))),
+            ("app_r2", said(&[("r", 2.0)], None)),
+            ("heat2d_r100", said(&[("heat", 2.0), ("d_r", 100.0)], None)),
+            // The word that touches the number counts, whatever number follows.
+            ("app_4procs_100n", said(&[("p", 4.0), ("n", 100.0)], None)),
+            ("app-4ranks-1", said(&[("p", 4.0)], None)),
+            ("4ranks_1", said(&[("p", 4.0)], None)),
+            ("run16ranks", said(&[("p", 16.0)], None)),
+            ("trace4ranks", said(&[("p", 4.0)], None)),
+            ("job1234_node", said(&[], None)),
+            ("app_4_n", said(&[("app", 4.0)], None)),
+            // Powers of ten, and a parameter `e`.
+            ("app_n1e3_p4", said(&[("n", 1000.0), ("p", 4.0)], None)),
+            ("app.n2.5e-1.r3", said(&[("n", 0.25)], Some(3))),
+            ("mm.n1e3f2", said(&[("n", 1.0), ("e", 3.0), ("f", 2.0)], None)),
+            // Letters behind numbers that begin the next name, and no suffix.
+            ("mm.M512N64K256", said(&[("M", 512.0), ("N", 64.0), ("K", 256.0)], None)),
+            ("app.n8Tasks4", said(&[("n", 8.0), ("Tasks", 4.0)], None)),
+            ("app-4MPI", said(&[("app", 4.0)], None)),
             // Other words, in which such a one is.
             ("app.runs8", said(&[("runs", 8.0)], None)),
             ("crank12", said(&[("crank", 12.0)], None)),
         ];
         for (name, expected) in cases {
-            assert_eq!(extrap(name), expected, "{name}");
+            assert_eq!(told(name), expected, "{name}");
+        }
+    }
+
+    /// 512K may be 512000 or 524288, and is 512 in no case.
+    #[test]
+    fn numbers_with_suffixes_are_unclear() {
+        for (name, unclear) in [
+            ("app_p4_n512K", "n512K"),
+            ("app.p4.n1M", "n1M"),
+            ("app_p4_n1.5k.run2", "n1.5k"),
+            ("app_n512KiB_p4", "n512KiB"),
+            ("app_n2MB_p4", "n2MB"),
+            ("app_n512Kp4", "n512K"),
+        ] {
+            let told = extrap(name);
+            assert_eq!(
+                (&told.parameters[..], &told.unclear[..]),
+                (&[("p".into(), 4.0)][..], &[unclear.to_owned()][..])
+            );
+        }
+        let ranks = extrap("app_4Kranks");
+        assert_eq!((ranks.parameters, ranks.unclear), (vec![], vec!["app4Kranks".to_owned()]));
+        assert_eq!(extrap("app_n512K.run1").unclear, ["n512K"]);
+    }
+
+    #[test]
+    fn prefixes_are_what_stands_before_the_first_parameter() {
+        for (name, prefix) in [
+            ("weak_p4", "weak"),
+            ("weak-scaling.p4.n10.r1", "weakscaling"),
+            ("weak2.p4", "weak"),
+            ("weak_8ranks", "weak"),
+            ("x10y1", ""),
+            ("size10", ""),
+        ] {
+            assert_eq!(extrap(name).prefix, prefix, "{name}");
         }
     }
 
@@ -379,9 +577,9 @@ mod tests {
         for name in
             ["app.L2_DCM.p4", "app.p4.PAPI_L2_DCM", "app.p4_L3_TCM", "app.L1D_MISSES.p4", "app.p4.L1-dcache-loads"]
         {
-            assert_eq!(extrap(name), p4, "{name}");
+            assert_eq!(told(name), p4, "{name}");
         }
-        assert_eq!(extrap("app.L1_DCM.r1"), said(&[], None));
+        assert_eq!(told("app.L1_DCM.r1"), said(&[], None));
         // A parameter that happens to be called L.
         let cases = [
             ("app.L2.p4", said(&[("L", 2.0), ("p", 4.0)], None)),
@@ -392,7 +590,7 @@ mod tests {
             ("app.XL2_DCM", said(&[("XL", 2.0)], None)),
         ];
         for (name, expected) in cases {
-            assert_eq!(extrap(name), expected, "{name}");
+            assert_eq!(told(name), expected, "{name}");
         }
     }
 
@@ -406,6 +604,11 @@ mod tests {
         });
         assert_eq!(find("{p}/run{repetition}/out", "s/16/run3/out.txt").unwrap(), said(&[("p", 16.0)], Some(3)));
         assert_eq!(find("n{n}", "a/n1e3.txt").unwrap(), said(&[("n", 1000.0)], None));
+        // Between dots a number is a whole part of the name, unless the rest does not match so.
+        let ranks = said(&[("p", 8.0)], None);
+        assert_eq!(find("{name}.{p}.*.*", "set/driver.8.253.1.mpiP").unwrap(), ranks);
+        assert_eq!(find("{name}.{n}.mpiP", "set/driver.1.5.mpiP").unwrap(), said(&[("n", 1.5)], None));
+        assert_eq!(find("{name}.n{n}.*", "set/driver.n1.5.mpiP").unwrap(), said(&[("n", 1.5)], None));
         let error = find("p{p}", "a/b").unwrap_err();
         assert!(error.to_string().contains("`p{p}`"), "{error}");
         for wrong in ["abc", "{p", "p}", "{}", "{p}{p}"] {

@@ -77,7 +77,11 @@ fn add(rows: Vec<Row>, file: &str, into: &mut Collector) -> Result<(), ReadError
         Some(pattern) => Pattern::new(pattern)?.find(Path::new(file))?.parameters,
         None if rows.iter().all(|row| row.parameters.is_empty()) => {
             let name = Path::new(file).file_name().map_or(String::new(), |n| n.to_string_lossy().into_owned());
-            names::extrap(names::stem(&name)).parameters
+            let said = names::extrap(names::stem(&name));
+            if let Some(text) = said.unclear.first() {
+                return Err(names::unclear(place, text));
+            }
+            said.parameters
         }
         None => Vec::new(),
     };

@@ -64,13 +64,13 @@ pub(super) fn is_repetition(name: &str) -> bool {
 }
 
 /// What a list for `--columns` may look like for the table that begins with `head`, such as
-/// `Ranks=parameter:p,mean=metric,mpi=callpath`; nothing where `head` does not begin with a header and a row of as
-/// many cells, some of them numbers.
-pub(in crate::formats) fn suggested_roles(head: &[u8]) -> Option<String> {
+/// `Ranks=parameter:p,mean=metric,mpi=callpath`, or a column in it of whose name there is another; nothing where `head` does not
+/// begin with a header and a row of as many cells, some of them numbers.
+pub(in crate::formats) fn suggested_roles(head: &[u8]) -> Option<Result<String, String>> {
     DELIMITERS.into_iter().find_map(|delimiter| of_table(head, delimiter))
 }
 
-fn of_table(head: &[u8], delimiter: u8) -> Option<String> {
+fn of_table(head: &[u8], delimiter: u8) -> Option<Result<String, String>> {
     let mut reader = csv::ReaderBuilder::new();
     reader.delimiter(delimiter).trim(csv::Trim::All).flexible(true).has_headers(false);
     let mut rows: Vec<Vec<String>> = Vec::new();
@@ -112,7 +112,14 @@ fn of_table(head: &[u8], delimiter: u8) -> Option<String> {
         let at = columns.iter().position(|other| other.lower == unit)?;
         Some(whole[0][at].clone()).filter(|unit| !unit.is_empty())
     };
-    columns.iter().any(|c| c.is_number).then(|| roles(&columns, units))
+    let list = columns.iter().any(|c| c.is_number).then(|| roles(&columns, units))?;
+    let is_proposed = |name: &str| list.split(',').filter_map(|e| e.rsplit_once('=')).any(|(column, _)| column == name);
+    let is_second = |i: &usize| columns[..*i].iter().any(|c| c.name == columns[*i].name);
+    let second = (0..columns.len()).filter(is_second).map(|i| columns[i].name).find(|name| is_proposed(name));
+    Some(match second {
+        Some(name) => Err(name.to_owned()),
+        None => Ok(list),
+    })
 }
 
 /// Whether a number is written as in `1,5`, which is said when it is read: in other places the comma parts thousands.
@@ -195,7 +202,7 @@ mod tests {
 
     #[test]
     fn roles_are_proposed_by_names_and_cells() {
-        let of = |text: &str| suggested_roles(text.as_bytes());
+        let of = |text: &str| suggested_roles(text.as_bytes()).and_then(Result::ok);
         let collectives = "mpi,variable,Ranks,N,mean,sd\nIntelMPI,MPI_Barrier,32,1600,13.2,19.4\nOpenMPI,MPI_Bcast,64,1998,16.5,41.8\n";
         assert_eq!(of(collectives).unwrap(), "Ranks=parameter:p,mean=metric,mpi=callpath,variable=callpath");
         assert_eq!(of("threads;run;time\n1;1;2.5\n2;1;1.5\n").unwrap(), "threads=parameter,time=metric,run=repetition");
@@ -219,6 +226,9 @@ mod tests {
         assert_eq!(of(long).unwrap(), "p=parameter,metric=name,value=value,unit=unit");
         let long = long.replace("4,visits,,4,solve", "4,visits,,4,init");
         assert_eq!(of(&long).unwrap(), "p=parameter,metric=name,value=value,unit=unit,region=callpath");
+        // A list that would be refused is none; a column that it leaves out may be there twice.
+        assert_eq!(suggested_roles(b"p,p,time\n1,2,3\n2,3,4\n"), Some(Err("p".to_owned())));
+        assert_eq!(of("p,note,note,time\n1,5,5,3\n2,5,5,4\n").unwrap(), "p=parameter,time=metric");
         // No table: one column, a row of another width, no number, a header that is a number.
         for text in ["hello\n", "a,b\n1\n", "a,b\nx,y\n", "1,2\n3,4\n", "a,b\n", "{\"a\": 1, \"b\": 2}\n"] {
             assert_eq!(of(text), None, "{text}");
