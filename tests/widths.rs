@@ -97,6 +97,7 @@ fn tables_are_as_wide_as_the_option_says() {
             let header = text.lines().find(|line| line.contains("call path")).unwrap();
             let said = text.split_whitespace().collect::<Vec<_>>().join(" ");
             assert_eq!(said.contains("`measured` the median"), header.contains("measured"), "{command:?}:\n{text}");
+            assert_eq!(said.contains("Scatter: how far"), header.contains("scatter"), "{command:?}:\n{text}");
             assert!(
                 command[0] != "report" || width < 80 || header.contains("interval"),
                 "a prediction has its interval:\n{text}"

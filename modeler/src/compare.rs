@@ -90,6 +90,10 @@ pub struct Crossover {
     pub lower: Option<f64>,
     /// From this value on the order after the crossover is certain; `None` where it is not up to the next crossover or the end of the search.
     pub upper: Option<f64>,
+    /// From this value on the order before is certain up to `lower`; `None` where it is from the crossover before it, or the search's beginning.
+    pub since: Option<f64>,
+    /// Up to this value the order after is certain from `upper` on; `None` where it is up to the next crossover or the end of the search.
+    pub to: Option<f64>,
     /// Which model is the smaller beyond it.
     pub then: Smaller,
 }
@@ -343,11 +347,18 @@ impl Both<'_> {
             let first = if k > 0 { changes[k - 1].1 } else { 0 };
             let last = changes.get(k + 1).map_or(grid.len() - 1, |next| next.0);
             let side = order(ratios[after]);
+            let lower = (first..=before).rev().find(|i| is_certain(i, -side));
+            let upper = (after..=last).find(|i| is_certain(i, side));
+            // Intervals grow with the distance from what was measured, so that they may meet again.
+            let doubt_before = lower.and_then(|lower| (first..lower).rev().find(|i| !is_certain(i, -side)));
+            let doubt_after = upper.and_then(|upper| (upper..=last).find(|i| !is_certain(i, side)));
             Crossover {
                 parameter: l,
                 at: bisect(grid[before], grid[after], |x| order(ratio(x)) == side),
-                lower: (first..=before).rev().find(|i| is_certain(i, -side)).map(|i| grid[i]),
-                upper: (after..=last).find(|i| is_certain(i, side)).map(|i| grid[i]),
+                lower: lower.map(|i| grid[i]),
+                upper: upper.map(|i| grid[i]),
+                since: doubt_before.map(|i| grid[i + 1]),
+                to: doubt_after.map(|i| grid[i - 1]),
                 then: if side > 0 { Smaller::First } else { Smaller::Second },
             }
         };
@@ -433,6 +444,44 @@ mod tests {
             assert!((crossover.at / at - 1.0).abs() < 1e-5, "{crossover:?}");
             let (lower, upper) = (crossover.lower.unwrap(), crossover.upper.unwrap());
             assert!(lower < at && at < upper && upper / lower < 1.1, "{crossover:?}");
+            assert_eq!((crossover.since, crossover.to), (None, None), "exact counts are certain everywhere");
+        }
+    }
+
+    /// Where times are noisy the intervals meet again far away: each place that is said to be certain is, and the next step is not.
+    #[test]
+    fn what_is_certain_ends_where_intervals_meet() {
+        let noisy = |scale: f64, exponent: f64| {
+            let mut builder = ExperimentBuilder::new(["p"]);
+            let time = builder.metric(Metric { name: "time".into(), unit: "s".into(), over_ranks: None });
+            let solve = builder.callpath(["solve"]);
+            for (i, p) in [2.0, 4.0, 8.0, 16.0, 32.0_f64].into_iter().enumerate() {
+                let point = builder.point(&[p]);
+                for r in 0..3 {
+                    let off = 1.0 + 0.04 * (((7 * i + 3 * r) % 5) as f64 / 2.0 - 1.0);
+                    builder.add(solve, time, point, scale * p.powf(exponent) * off);
+                }
+            }
+            let experiment = builder.finish();
+            let fits = fit(&experiment, &Options::default());
+            (experiment, fits)
+        };
+        let ((a, fa), (b, fb)) = (noisy(10.0, 1.0), noisy(1.0, 2.0));
+        let compared = |p: f64| {
+            let side = |experiment, fits| Side { experiment, fits };
+            let found = compare(side(&a, &fa), side(&b, &fb), &[p], 0.9).unwrap();
+            (found.pairs[0].ratio, found.pairs[0].crossovers.clone())
+        };
+        let [crossover] = &compared(64.0).1[..] else { panic!("{:?}", compared(64.0).1) };
+        assert!((crossover.at / 10.0 - 1.0).abs() < 0.2, "{crossover:?}");
+        let (from, to) = (crossover.upper.unwrap(), crossover.to.unwrap_or(32.0 * REACH));
+        for i in 0..=50 {
+            let p = from * (to / from).powf(f64::from(i) / 50.0);
+            assert!(compared(p).0.is_decided(), "{p} of {from} to {to}");
+        }
+        if let Some(to) = crossover.to {
+            let next = to * (32.0 * REACH / 2.0_f64).powf(1.01 / STEPS as f64);
+            assert!(!compared(next).0.is_decided(), "{next} behind {to}");
         }
     }
 

@@ -162,8 +162,14 @@ fn crossover(c: &Crossover, parameters: &[String]) -> String {
         (None, None) => "uncertain".to_owned(),
         (lower, upper) => {
             let ends = [
-                lower.map(|x| format!("up to {}", quantity(x, ""))),
-                upper.map(|x| format!("from {} on", quantity(x, ""))),
+                lower.map(|x| match c.since {
+                    Some(since) => format!("from {} to {}", quantity(since, ""), quantity(x, "")),
+                    None => format!("up to {}", quantity(x, "")),
+                }),
+                upper.map(|x| match c.to {
+                    Some(to) => format!("from {} to {}", quantity(x, ""), quantity(to, "")),
+                    None => format!("from {} on", quantity(x, "")),
+                }),
             ];
             format!("certain {}", ends.into_iter().flatten().collect::<Vec<_>>().join(" and "))
         }

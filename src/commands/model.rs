@@ -100,7 +100,7 @@ pub fn for_people(experiment: &Experiment, fits: &Fits, shown: &Shown, destinati
     let width = output::width(destination);
     let mut text = String::new();
     let mut hidden: Vec<&str> = Vec::new();
-    let mut explained = false;
+    let mut explained = Vec::new();
     for (id, metric) in experiment.metrics.iter().enumerate() {
         let models: Vec<&Model> = fits.models.iter().filter(|m| m.metric as usize == id).collect();
         if models.is_empty() {
@@ -114,8 +114,9 @@ pub fn for_people(experiment: &Experiment, fits: &Fits, shown: &Shown, destinati
         let _ = writeln!(text, "{}", output::heading(&format!("{}{unit}", metric.name), destination));
         let narrow = Narrow { least_needed: &["scatter", "shape from", "growth"], dear: &[], broken: &["model"] };
         let scatter: Vec<Option<Scatter>> = models.iter().map(|model| Scatter::of(experiment, model)).collect();
-        text.push_str(&fitted(&models_table(experiment, &models, &scatter, noun), width, narrow));
-        let mut said = explanation(experiment, &models, &scatter, std::mem::replace(&mut explained, true));
+        let table = fitted(&models_table(experiment, &models, &scatter, noun), width, narrow);
+        let mut said = meanings(&table, &mut explained) + &remarks(experiment, &models, &scatter);
+        text.push_str(&table);
         let names = width.map(|columns| columns / 2);
         if verbose {
             said.push_str(&scatter_of_all(experiment, &models, &scatter, noun, names));
@@ -162,15 +163,32 @@ fn models_table(experiment: &Experiment, models: &[&Model], scatter: &[Option<Sc
     Table { header, rows: models.iter().zip(scatter).map(row).collect() }
 }
 
-/// What the table's columns mean, in a line each where the table has them; the error once for all tables.
-fn explanation(experiment: &Experiment, models: &[&Model], scatter: &[Option<Scatter>], is_known: bool) -> String {
+/// What the columns that the table has on this screen mean, in a line each, of those that are not `explained` yet.
+fn meanings(table: &str, explained: &mut Vec<&str>) -> String {
+    const MEANINGS: [(&str, &str); 2] = [
+        (
+            "error",
+            "Error: how far the function misses a measurement when it is fitted to all the others, on average over the points left out.\n",
+        ),
+        (
+            "scatter",
+            "Scatter: how far measurements lie off the function, relative to it, as the root of the mean square: by noise or because it misses something.\n",
+        ),
+    ];
+    let header = table.lines().next().unwrap_or_default();
     let mut text = String::new();
-    if !is_known {
-        text.push_str(
-            "Error: how far the function misses a measurement when it is fitted to all the others, on average over the points left out.\n\
-             Scatter: how far measurements lie off the function, relative to it, as the root of the mean square: by noise or because it misses something.\n",
-        );
+    for (column, meaning) in MEANINGS {
+        if header.split_whitespace().any(|word| word == column) && !explained.contains(&column) {
+            explained.push(column);
+            text.push_str(meaning);
+        }
     }
+    text
+}
+
+/// Why cells of the table hold what they hold.
+fn remarks(experiment: &Experiment, models: &[&Model], scatter: &[Option<Scatter>]) -> String {
+    let mut text = String::new();
     let lacks_error = models.iter().any(|m| m.quality.cross_validated_relative_error.is_none());
     match (lacks_error, scatter.iter().any(Option::is_none)) {
         (true, _) => text.push_str("It is n/a where points are too few or all values are 0.\n"),

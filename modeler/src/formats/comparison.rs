@@ -81,8 +81,10 @@ impl IntervalEntry {
 struct CrossoverEntry<'a> {
     parameter: &'a str,
     value: Number,
+    certain_since: Option<Number>,
     certain_until: Option<Number>,
     certain_from: Option<Number>,
+    certain_to: Option<Number>,
     smaller_beyond: &'static str,
 }
 
@@ -113,8 +115,10 @@ fn pair_entry<'a>(comparison: &'a Comparison, second: &[String], pair: &'a Pair)
     let crossover = |c: &Crossover| CrossoverEntry {
         parameter: &comparison.parameters[c.parameter],
         value: Number(c.at),
+        certain_since: c.since.map(Number),
         certain_until: c.lower.map(Number),
         certain_from: c.upper.map(Number),
+        certain_to: c.to.map(Number),
         smaller_beyond: smaller(c.then),
     };
     PairEntry {

@@ -116,8 +116,8 @@ pub fn comparison_csv(comparison: &Comparison) -> String {
     let numbers = ["first", "first_lower", "first_upper", "second", "second_lower", "second_upper"];
     let header = Row::default().texts(comparison.parameters).texts(&["callpath", "metric", "unit"]);
     let header = header.texts(&numbers).texts(&["ratio", "ratio_lower", "ratio_upper"]);
-    let mut text =
-        header.texts(&["crossover_parameter", "crossover", "certain_until", "certain_from", "smaller_beyond"]).end();
+    let of_crossovers = ["crossover_parameter", "crossover", "certain_until", "certain_from", "smaller_beyond"];
+    let mut text = header.texts(&of_crossovers).texts(&["certain_since", "certain_to"]).end();
     for pair in &comparison.pairs {
         let row = Row::default().numbers(&comparison.target).text(&pair.callpath.join("->"));
         let (a, b, r) = (pair.first.1, pair.second.1, pair.ratio);
@@ -132,6 +132,8 @@ pub fn comparison_csv(comparison: &Comparison) -> String {
             each(&|c| end(c.lower)),
             each(&|c| end(c.upper)),
             each(&|c| smaller(c.then).to_owned()),
+            each(&|c| end(c.since)),
+            each(&|c| end(c.to)),
         ];
         text.push_str(&row.texts(&crossovers).end());
     }
