@@ -44,11 +44,11 @@ impl CoefficientFit {
 /// Weights that make the residuals of measured values relative. A zero does not say how large its own error is: it counts as the smallest value
 /// above zero, and where at least half of all values are zero, as the mean, so that they do not decide alone.
 pub(crate) fn measured_weights(y: &[f64]) -> Vec<f64> {
-    let mean = y.iter().sum::<f64>() / y.len().max(1) as f64;
+    let mean = y.iter().map(|v| v.abs()).sum::<f64>() / y.len().max(1) as f64;
     let is_mostly_zero = 2 * y.iter().filter(|v| **v == 0.0).count() >= y.len();
-    let least = y.iter().copied().filter(|v| *v > 0.0).fold(f64::INFINITY, f64::min);
+    let least = y.iter().map(|v| v.abs()).filter(|v| *v > 0.0).fold(f64::INFINITY, f64::min);
     let zero = if is_mostly_zero { mean } else { least };
-    let size = |v: f64| if v == 0.0 { zero } else { v }.abs().max(1e-3 * mean);
+    let size = |v: f64| if v == 0.0 { zero } else { v.abs() }.max(1e-3 * mean);
     y.iter().map(|v| if mean > 0.0 { 1.0 / size(*v) } else { 1.0 }).collect()
 }
 

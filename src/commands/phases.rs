@@ -300,15 +300,16 @@ fn read(arguments: &PhasesArgs) -> Result<Vec<At>> {
     }
     found.retain(|run| !run.profile.phases.is_empty());
     let found = sound(found)?;
-    if let [first, others @ ..] = &found[..] {
-        if !others.is_empty() && others.iter().all(|other| other.parameters == first.parameters) {
-            let point: Vec<String> = first.parameters.iter().map(|(name, value)| format!("{name} = {value}")).collect();
-            output::say(format!(
-                "All of these runs are at one point, {}, of which no growth can be told: make each with --param NAME=VALUE, such as --param n=1000, \
-                 for what differs between them.",
-                point.join(", ")
-            ));
-        }
+    if let [first, others @ ..] = &found[..]
+        && !others.is_empty()
+        && others.iter().all(|other| other.parameters == first.parameters)
+    {
+        let point: Vec<String> = first.parameters.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+        output::say(format!(
+            "All of these runs are at one point, {}, of which no growth can be told: make each with --param NAME=VALUE, such as --param n=1000, \
+             for what differs between them.",
+            point.join(", ")
+        ));
     }
     if found.iter().any(|run| machine::has_no_names(&run.profile)) {
         output::say(NO_NAMES);

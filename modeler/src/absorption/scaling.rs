@@ -189,13 +189,9 @@ impl Binding {
             let measured = self.at.iter().filter(|(point, _)| at(*point)).count();
             speak_for(self.decided().filter(|(point, _)| at(*point)).count(), measured)
         };
-        (parted && below < above && speaks(&|x| x <= below) && speaks(&|x| x >= above)).then_some(Change {
-            parameter,
-            below,
-            above,
-            before,
-            after,
-        })
+        // Points between the two are on neither side, and undecided.
+        let speak = speaks(&|_| true) && speaks(&|x| x <= below) && speaks(&|x| x >= above);
+        (parted && below < above && speak).then_some(Change { parameter, below, above, before, after })
     }
 
     /// The sentence for people; `None` where no point has a class.
@@ -377,6 +373,10 @@ mod tests {
         let expected = "What binds solve depends on the point: of 8 points, arithmetic at 4, memory bandwidth at 1, undecided at 3.";
         assert_eq!(sentence(&sizes(1)).unwrap(), expected);
         assert!(!leaves_the_core(&sizes(1)));
+        // Nor do two points with five between them of which nobody knows anything.
+        let mut apart = [2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0].map(|p| (p, 1.0, Undecided, 0.0));
+        (apart[0].2, apart[6].2) = (Compute, Bandwidth);
+        assert!(!sentence(&apart).unwrap().starts_with("From p") && !leaves_the_core(&apart));
         // No value parts these, but memory binds two of them for certain.
         let mixed = [(2.0, 1.0, Latency, 0.0), (4.0, 1.0, Compute, 0.0), (8.0, 1.0, Latency, 0.0)];
         assert!(leaves_the_core(&mixed) && !leaves_the_core(&[mixed[1], mixed[0], (2.0, 2.0, Compute, 0.0)]));

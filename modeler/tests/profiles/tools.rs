@@ -232,7 +232,23 @@ fn suffixes_of_numbers_in_names_are_refused_unless_they_tell_no_runs_apart() {
     assert_eq!(points(read(in_kilo, Some("*n{n}K*")).unwrap()), n([512.0, 1024.0, 2048.0]));
     assert_eq!(points(read(["app_n1e3", "app_n2e3", "app_n4e3"], None).unwrap()), n([1000.0, 2000.0, 4000.0]));
     let constant = read(["app_p4_n512K", "app_p8_n512K", "app_p9_n512K"], None).unwrap();
-    assert_eq!(points(constant), (vec!["p".to_owned()], [4.0, 8.0, 9.0].map(|p| vec![p]).to_vec()));
+    let p = (vec!["p".to_owned()], [4.0, 8.0, 9.0].map(|p| vec![p]).to_vec());
+    assert_eq!(points(constant), p);
+    // What a folder is called matters only where files of the same point lie in several.
+    let in_folders = |files: [&str; 3]| {
+        let folder = tempfile::tempdir().unwrap();
+        for (i, file) in files.iter().enumerate() {
+            let path = folder.path().join(file);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, format!("main;solve {i}\n")).unwrap();
+        }
+        formats::read(&[folder.path().to_owned()], &ReadOptions::default())
+    };
+    let apart = ["box-64GB/app.p4.folded", "box-64GB/app.p8.folded", "box-128GB/app.p9.folded"];
+    assert_eq!(points(in_folders(apart).unwrap()), p);
+    let alike = ["box-64GB/app.p4.folded", "box-64GB/app.p8.folded", "box-128GB/app.p8.folded"];
+    let told = in_folders(alike).map(|_| ()).unwrap_err().to_string();
+    assert!(told.contains("may stand for powers of 1000 or of 1024"), "{told}");
 }
 
 #[test]

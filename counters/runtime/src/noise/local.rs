@@ -363,16 +363,15 @@ impl Place {
         (self.learned, self.counted) = ((0, 0), 0);
         self.phase = Phase::Count(index + 1);
         if index + 1 == self.targets.len() {
-            let several = self.targets.iter().filter(|target| target.share > 0.0).count() > 1;
-            if several && self.each > LONGEST_SHARED {
-                self.phase = Phase::Decline;
-                return;
-            }
             let all: f64 = self.targets.iter().map(|target| target.share).sum();
             let (kept, small): (Vec<Target>, Vec<Target>) =
                 self.targets.drain(..).partition(|target| target.share > SMALLEST_SHARE * all);
             small.iter().for_each(Target::forget);
             self.targets = kept;
+            if self.targets.len() > 1 && self.each > LONGEST_SHARED {
+                self.phase = Phase::Decline;
+                return;
+            }
             self.phase = Phase::Measure;
         }
     }

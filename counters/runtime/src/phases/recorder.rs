@@ -198,7 +198,10 @@ impl Recorder {
         let mut now = numbers(seen.node);
         now[0] = now[0].wrapping_sub(later[0]);
         now[1] = now[1].wrapping_sub(later[1]);
-        let numbers = std::array::from_fn(|i| now[i].wrapping_sub(seen.binned[i]));
+        let mut numbers: Numbers = std::array::from_fn(|i| now[i].wrapping_sub(seen.binned[i]));
+        // Waiting is a part of the time, and comes later where that does.
+        let early = numbers[5].saturating_sub(numbers[1]);
+        (now[5], numbers[5]) = (now[5].wrapping_sub(early), numbers[5] - early);
         if numbers != Numbers::default() {
             seen.binned = now;
             self.shares.push(Share { path, numbers });
@@ -365,6 +368,18 @@ mod tests {
         let waiting = |bin: &[Share]| bin.iter().map(|share| (share.path, share.numbers[5])).collect::<Vec<_>>();
         let found = thread.recorder.bins(waiting);
         assert_eq!(found, [vec![(0, 0)], vec![(0, 0), (1, 50)], vec![(1, 100)], vec![(1, 100)], vec![(1, 20)]]);
+    }
+
+    /// An operation that calls back and so has blocks of its own ends a bin: its time is shared out by them, and what it waited with it.
+    #[test]
+    fn waiting_is_shared_out_as_time_is() {
+        let mut thread = Thread::new(BinUnit::Blocks, 10, false);
+        let node = thread.nodes[0];
+        // SAFETY: the node is of this test's tree.
+        unsafe { (*node).wait_ticks.add(590) };
+        thread.run(0, 12, 600);
+        let times = |bin: &[Share]| bin.iter().map(|share| (share.numbers[1], share.numbers[5])).collect::<Vec<_>>();
+        assert_eq!(thread.recorder.bins(times), [[(500, 500)], [(100, 90)]]);
     }
 
     #[test]

@@ -469,20 +469,23 @@ fn parameters(runs: &[Measured], pattern: Option<&str>) -> Result<Vec<Said>, Rea
     }
     let by_folder: Vec<Said> = runs.iter().map(Measured::said_by_folder).collect();
     let by_file: Vec<Said> = runs.iter().map(Measured::said_by_file).collect();
-    let unclear = unclear(runs, &by_file).or_else(|| unclear(runs, &by_folder));
     // Extra-P takes the folder's name wherever profiles lie in folders of their own. Other folders have names for other
     // reasons, and count only where the files' names say less, or say no repetition where the folders' do.
     let in_scheme = |said: &[Said]| said.iter().all(|s| s.repetition.is_some());
     let own_folders = runs.iter().all(|run| run.depth > 1) || (in_scheme(&by_folder) && !in_scheme(&by_file));
-    let best = match (score(&by_folder), score(&by_file)) {
+    let (best, told) = match (score(&by_folder), score(&by_file)) {
         (None, None) => {
             [&by_folder, &by_file].into_iter().try_for_each(|said| contradiction(runs, said))?;
-            None
+            (None, [by_file, by_folder])
         }
-        (Some(folder), Some(file)) if folder > file || (folder == file && own_folders) => Some(by_folder),
-        (Some(_), None) => Some(by_folder),
-        _ => Some(by_file),
+        (Some(folder), Some(file)) if folder > file || (folder == file && own_folders) => {
+            (Some(by_folder.clone()), [by_folder, by_file])
+        }
+        (Some(_), None) => (Some(by_folder.clone()), [by_folder, by_file]),
+        _ => (Some(by_file.clone()), [by_file, by_folder]),
     };
+    // A suffix in a name that counts hides a parameter; in one that does not, where runs would be repetitions of each other.
+    let unclear = unclear(runs, &told[0], None).or_else(|| unclear(runs, &told[1], best.as_deref()));
     let own = own_parameters(runs);
     let ranks = |run: &Measured| run.profile.processes.or(run.profile.ranks);
     let inside = || {
@@ -495,7 +498,7 @@ fn parameters(runs: &[Measured], pattern: Option<&str>) -> Result<Vec<Said>, Rea
     let ranks_vary =
         runs.iter().all(|run| ranks(run).is_some()) && runs.iter().any(|run| ranks(run) != ranks(&runs[0]));
     let best = best.filter(|said| score(said) > Some(0) || score(&own).is_none() && !ranks_vary);
-    if let Some(error) = unclear.filter(|_| best.is_some() || score(&own).is_none()) {
+    if let Some(error) = unclear.filter(|_| best.is_some() || score(&own).is_none() && !ranks_vary) {
         return Err(error);
     }
     best.or_else(inside).ok_or_else(|| {
@@ -518,22 +521,26 @@ fn parameters(runs: &[Measured], pattern: Option<&str>) -> Result<Vec<Said>, Rea
 }
 
 /// The error that names differ in a number with a suffix: without that parameter, different runs would be repetitions.
-fn unclear(runs: &[Measured], said: &[Said]) -> Option<ReadError> {
-    let other = said.iter().position(|s| s.unclear != said[0].unclear)?;
+/// Only runs that `points` puts at one point count, where they are given.
+fn unclear(runs: &[Measured], said: &[Said], points: Option<&[Said]>) -> Option<ReadError> {
+    let mut known: HashMap<Vec<(&str, u64)>, usize> = HashMap::new();
+    let point = |at: usize| points.map_or_else(Vec::new, |points| points[at].point());
+    let (first, other) = (0..said.len()).find_map(|at| {
+        let first = *known.entry(point(at)).or_insert(at);
+        (said[first].unclear != said[at].unclear).then_some((first, at))
+    })?;
     let differing = |here: usize, there: usize| {
         let text = said[here].unclear.iter().find(|text| !said[there].unclear.contains(text))?;
         Some(names::unclear(runs[here].place(), text))
     };
-    differing(0, other).or_else(|| differing(other, 0))
+    differing(first, other).or_else(|| differing(other, first))
 }
 
 /// That names of runs at one point begin differently, as those of two programs or of two kinds of scaling do.
 fn mixed(said: &[Said]) -> Option<String> {
     let mut known: HashMap<Vec<(&str, u64)>, &str> = HashMap::new();
     let (first, other) = said.iter().find_map(|said| {
-        let mut point: Vec<(&str, u64)> = said.parameters.iter().map(|(n, v)| (n.as_str(), v.to_bits())).collect();
-        point.sort_unstable();
-        let first = *known.entry(point).or_insert(&said.prefix);
+        let first = *known.entry(said.point()).or_insert(&said.prefix);
         (first != said.prefix).then_some((first, said.prefix.as_str()))
     })?;
     let called = |prefix: &str| if prefix.is_empty() { "without a prefix".to_owned() } else { format!("`{prefix}`") };

@@ -20,6 +20,13 @@ pub(crate) struct Said {
 }
 
 impl Said {
+    /// The parameters in an order of their own.
+    pub fn point(&self) -> Vec<(&str, u64)> {
+        let mut point: Vec<(&str, u64)> = self.parameters.iter().map(|(n, v)| (n.as_str(), v.to_bits())).collect();
+        point.sort_unstable();
+        point
+    }
+
     /// The parameters' names.
     pub fn names(&self) -> BTreeSet<String> {
         self.parameters.iter().map(|(name, _)| name.clone()).collect()
@@ -163,7 +170,8 @@ impl<'a> Numbers<'a> {
             return;
         }
         match text.parse::<f64>() {
-            Ok(value) if !name.is_empty() && !suffix.is_empty() && value != 0.0 => {
+            // A word for what is counted is name enough, as in `4Kranks`.
+            Ok(value) if !suffix.is_empty() && value != 0.0 && !(name.is_empty() && unit(&suffix[1..]).is_none()) => {
                 self.unclear.push(format!("{name}{text}{suffix}"));
             }
             Ok(value) if !name.is_empty() && value.is_finite() => self.parameters.push((name.to_owned(), value)),
@@ -211,7 +219,8 @@ fn suffix(after: &str) -> usize {
     let (letters, behind) = after.split_at(length);
     let Some(rest) = letters.strip_prefix(['K', 'k', 'M', 'G', 'T']) else { return 0 };
     let is_name = behind.trim_start_matches('=').starts_with(|c: char| c.is_ascii_digit());
-    let is_next = is_name && rest.len() == 1 && rest.bytes().all(|b| b.is_ascii_lowercase());
+    // In small letters such a word is a name, as in `nx64ky32`.
+    let is_next = is_name && !letters.starts_with('k') && matches!(rest, "p" | "n");
     let is_whole = !is_name && (matches!(rest, "" | "i" | "B" | "b" | "iB" | "ib") || unit(rest).is_some());
     match (is_whole, is_next) {
         (true, _) => length,
@@ -552,6 +561,11 @@ mod tests {
                 (&[("p".into(), 4.0)][..], &[unclear.to_owned()][..])
             );
         }
+        let ranks = extrap("app_n100_4Kranks");
+        assert_eq!((ranks.parameters, ranks.unclear), (vec![("n".into(), 100.0)], vec!["4Kranks".to_owned()]));
+        let spectral = extrap("app_nx64ky32");
+        assert_eq!((spectral.parameters.len(), spectral.unclear), (2, vec![]));
+        assert_eq!(spectral.parameters[1], ("ky".to_owned(), 32.0));
         let ranks = extrap("app_4Kranks");
         assert_eq!((ranks.parameters, ranks.unclear), (vec![], vec!["app4Kranks".to_owned()]));
         assert_eq!(extrap("app_n512K.run1").unclear, ["n512K"]);
