@@ -496,7 +496,7 @@ fn files_that_nobody_may_read_are_runs_where_their_names_end_so() {
     }
     let hide = |name: &str| {
         world.write(name, "main;solve 600\n");
-        std::fs::set_permissions(world.path(name), PermissionsExt::from_mode(0)).unwrap();
+        std::fs::set_permissions(world.path(name), PermissionsExt::from_mode(0o000)).unwrap();
     };
     hide("set/notes.txt");
     // Whom permissions do not bind runs without that privilege.
