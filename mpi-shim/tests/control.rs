@@ -28,7 +28,8 @@ fn compared(mpi: Mpi, mode: Mode, argument: &str) -> Checked {
     let checked = Checked::of(&run, "pcontrol", mpi, RANKS);
     let ledger = ledger(&run);
     assert_eq!(ledger.len(), 15, "{}", run.stdout);
-    let metrics: [(Metric, fn(&Calls) -> u64); 3] = [
+    type Of = fn(&Calls) -> u64;
+    let metrics: [(Metric, Of); 3] = [
         (Metric::Visits, |calls| calls.calls),
         (Metric::BytesSent, |calls| calls.sent),
         (Metric::BytesReceived, |calls| calls.received),
@@ -103,6 +104,6 @@ fn bins_have_no_record_either() {
     let executed: u64 = shares().map(|share| share.count).sum();
     // All but the operator executes thousands.
     let by_operator = executed % 1000;
-    assert!(by_operator > 0 && by_operator % 7 == 0, "{executed}");
+    assert!(by_operator > 0 && by_operator.is_multiple_of(7), "{executed}");
     assert_eq!(u128::from(executed), recorded(Metric::BasicBlocks));
 }
