@@ -9,7 +9,7 @@ use common::{World, outcome};
 use poise_profile::{Bin, Metric, Profile, Share};
 use serde_json::Value;
 
-/// Rank 0 sleeps before each of five messages, rank 1 waits for them and prints for how long by MPI's clock.
+/// Rank 0 sleeps before each of five messages, which rank 1 asks for, waits for, and prints for how long by MPI's clock.
 const LATE: &str = r#"
     #include <mpi.h>
     #include <stdio.h>
@@ -21,22 +21,40 @@ const LATE: &str = r#"
         MPI_Comm_rank(MPI_COMM_WORLD, &rank);
         MPI_Barrier(MPI_COMM_WORLD);
         for (int i = 0; i < 5; ++i) {
-            double begin = MPI_Wtime();
-            if (rank == 0) usleep(100000), MPI_Send(&message, 1, MPI_INT, 1, 0, MPI_COMM_WORLD);
-            else MPI_Recv(&message, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-            waited += MPI_Wtime() - begin;
+            if (rank == 0) {
+                MPI_Recv(&message, 1, MPI_INT, 1, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+                usleep(100000);
+                MPI_Send(&message, 1, MPI_INT, 1, 0, MPI_COMM_WORLD);
+            } else {
+                MPI_Send(&message, 1, MPI_INT, 0, 2, MPI_COMM_WORLD);
+                double begin = MPI_Wtime();
+                MPI_Recv(&message, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+                waited += MPI_Wtime() - begin;
+            }
             for (volatile int j = 0; j < 100000; ++j) {}
         }
-        // A last one, for which rank 1 asks again and again.
+        // A last one, which is sent when rank 1 has asked for it in vain, and that asks again and again.
         MPI_Request request;
         int has_come = rank == 0;
-        if (rank == 0) usleep(20000), MPI_Send(&message, 1, MPI_INT, 1, 1, MPI_COMM_WORLD);
-        else MPI_Irecv(&message, 1, MPI_INT, 0, 1, MPI_COMM_WORLD, &request);
+        if (rank == 0) {
+            MPI_Recv(&message, 1, MPI_INT, 1, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_Send(&message, 1, MPI_INT, 1, 1, MPI_COMM_WORLD);
+        } else {
+            MPI_Irecv(&message, 1, MPI_INT, 0, 1, MPI_COMM_WORLD, &request);
+            for (int i = 0; i < 3; ++i) MPI_Test(&request, &has_come, MPI_STATUS_IGNORE);
+            MPI_Send(&rank, 1, MPI_INT, 0, 3, MPI_COMM_WORLD);
+        }
         while (!has_come) MPI_Test(&request, &has_come, MPI_STATUS_IGNORE);
         if (rank == 1) printf("%.9f\n", waited);
         MPI_Finalize();
         return 0;
     }"#;
+
+/// Half of the seconds that rank 0 sleeps: rank 1 may be kept from running between its request and its receive.
+const LEAST_WAITED: f64 = 0.25;
+
+/// A message's stamp is sent beside it, in time that is nobody's: so many nanoseconds.
+const STAMP: u64 = 200_000;
 
 #[test]
 fn waiting_in_bins_is_what_the_program_itself_measures() {
@@ -54,10 +72,10 @@ fn waiting_in_bins_is_what_the_program_itself_measures() {
         profile.regions[node.region as usize].name == "MPI_Recv"
     };
     let shares = || timeline.bins.iter().flat_map(|bin| &bin.shares).filter(|share| is_receive(share.place));
-    assert!(shares().all(|share| share.wait_time <= share.time), "waiting is a part of the time");
+    assert!(shares().all(|share| share.wait_time <= share.time + STAMP), "waiting is a part of the time");
     let waited = shares().map(|share| share.wait_time).sum::<u64>() as f64 * 1e-9;
     // Of the time in the calls all was waiting but for what it takes to see that the message is there.
-    assert!(waited <= measured && waited > 0.5 * measured, "{waited} s of {measured} s");
+    assert!(waited <= measured && waited > LEAST_WAITED, "{waited} s of {measured} s");
     // Between two of them is enough effort for bins of their own.
     let bins = timeline.bins.iter().filter(|bin| bin.shares.iter().any(|s| is_receive(s.place) && s.wait_time > 0));
     assert!(bins.count() >= 4, "each message has its bin");
@@ -76,10 +94,9 @@ fn waiting_in_bins_is_what_the_program_itself_measures() {
     };
     let shares: Vec<&Share> =
         timeline.bins.iter().flat_map(|bin| &bin.shares).filter(|share| is_receive(share.place)).collect();
-    // A message's stamp is sent beside it, in time that is nobody's.
-    assert!(shares.iter().all(|share| share.wait_time <= share.time + 200_000), "waiting is a part of the time");
+    assert!(shares.iter().all(|share| share.wait_time <= share.time + STAMP), "waiting is a part of the time");
     let waited = shares.iter().map(|share| share.wait_time).sum::<u64>() as f64 * 1e-9;
-    assert!(waited <= measured && waited > 0.5 * measured, "{waited} s of {measured} s");
+    assert!(waited <= measured && waited > LEAST_WAITED, "{waited} s of {measured} s");
     let bins = shares.iter().filter(|share| share.wait_time > 0).count() as f64;
     assert!(bins >= 1000.0 * waited, "{waited} s in {bins} bins");
     check_sums(&profile);
