@@ -473,19 +473,19 @@ fn parameters(runs: &[Measured], pattern: Option<&str>) -> Result<Vec<Said>, Rea
     // reasons, and count only where the files' names say less, or say no repetition where the folders' do.
     let in_scheme = |said: &[Said]| said.iter().all(|s| s.repetition.is_some());
     let own_folders = runs.iter().all(|run| run.depth > 1) || (in_scheme(&by_folder) && !in_scheme(&by_file));
-    let (best, told) = match (score(&by_folder), score(&by_file)) {
+    let (counts, told) = match (score(&by_folder), score(&by_file)) {
         (None, None) => {
             [&by_folder, &by_file].into_iter().try_for_each(|said| contradiction(runs, said))?;
-            (None, [by_file, by_folder])
+            (false, [by_file, by_folder])
         }
-        (Some(folder), Some(file)) if folder > file || (folder == file && own_folders) => {
-            (Some(by_folder.clone()), [by_folder, by_file])
-        }
-        (Some(_), None) => (Some(by_folder.clone()), [by_folder, by_file]),
-        _ => (Some(by_file.clone()), [by_file, by_folder]),
+        (Some(folder), Some(file)) if folder > file || (folder == file && own_folders) => (true, [by_folder, by_file]),
+        (Some(_), None) => (true, [by_folder, by_file]),
+        _ => (true, [by_file, by_folder]),
     };
     // A suffix in a name that counts hides a parameter; in one that does not, where runs would be repetitions of each other.
-    let unclear = unclear(runs, &told[0], None).or_else(|| unclear(runs, &told[1], best.as_deref()));
+    let [first, second] = &told;
+    let unclear = unclear(runs, first, None).or_else(|| unclear(runs, second, counts.then_some(first)));
+    let best = told.into_iter().next().filter(|_| counts);
     let own = own_parameters(runs);
     let ranks = |run: &Measured| run.profile.processes.or(run.profile.ranks);
     let inside = || {
