@@ -397,9 +397,13 @@ pub struct ModelArgs {
 
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Example:
-  poise predict study.runs --at p=4096,n=48000 --at p=8192,n=48000")]
+Examples:
+  poise predict study.runs --at p=4096,n=48000 --at p=8192,n=48000
+  poise predict study.runs --at p=4096,n=48000 --metric bytes_sent")]
 pub struct PredictArgs {
+    /// Only predictions of this metric, such as time or bytes_sent; by default all.
+    #[arg(long, value_name = "NAME")]
+    pub metric: Option<String>,
     /// Where to evaluate, every parameter once; may be given several times.
     #[arg(long, required = true, value_name = "p=4096,n=48000", value_parser = parse_assignments)]
     pub at: Vec<Assignments>,

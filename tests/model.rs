@@ -68,6 +68,30 @@ fn predictions_are_the_function_and_lie_in_their_intervals() {
 }
 
 #[test]
+fn predictions_of_one_metric_are_those_among_all() {
+    let world = World::new();
+    let line = |p: u32, metric: &str, value: u32| {
+        format!("{{\"params\":{{\"p\":{p}}},\"callpath\":\"solve\",\"metric\":\"{metric}\",\"value\":{value}}}\n")
+    };
+    let lines: String =
+        [2, 4, 8, 16, 32].map(|p| line(p, "time", 3 * p) + &line(p, "bytes_sent", p * p)).into_iter().collect();
+    world.write("two.json", &lines);
+    let predict = |arguments: &[&str]| world.poise([&["predict", "two.json", "--at", "p=64"], arguments].concat());
+    let list = |arguments: &[&str]| json(&predict(arguments).status(0))["predictions"].as_array().unwrap().clone();
+    let all = list(&["--format", "json"]);
+    assert_eq!(all.len(), 2);
+    for (metric, expected) in [("time", 3.0 * 64.0), ("bytes_sent", 64.0 * 64.0)] {
+        let one = list(&["--format", "json", "--metric", metric]);
+        let of_all: Vec<_> = all.iter().filter(|prediction| prediction["metric"] == metric).cloned().collect();
+        assert_eq!(one, of_all);
+        let value = one[0]["value"].as_f64().unwrap();
+        assert!((value / expected - 1.0).abs() < 1e-6, "{metric}: {value}");
+    }
+    let told = predict(&["--metric", "byte_sent"]).status(2).stderr;
+    assert!(told.contains("did you mean `bytes_sent`?"), "{told}");
+}
+
+#[test]
 fn the_same_input_gives_the_same_bytes_at_any_number_of_threads() {
     let world = with_input();
     let at =
@@ -267,10 +291,9 @@ fn points_found_in_names_are_shown_and_profiles_pipe_into_model() {
     let dataset = |name: &str| std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("datasets").join(name);
     let matrix = dataset("cube/matrix").display().to_string();
     let shown = world.poise(["import", &matrix, "--explain"]).status(0).stdout;
-    assert!(
-        shown.contains("mm.x1000y1z1.r1/profile.cubex: x = 1000, repetition 1, y = 1 everywhere, left out"),
-        "{shown}"
-    );
+    assert!(shown.contains("mm.x1000y1z1.r1/profile.cubex: x = 1000, repetition 1\n"), "{shown}");
+    assert!(shown.contains("\nparameter y: 1 everywhere, left out\nparameter z: 1 everywhere, left out\n"), "{shown}");
+    assert!(shown.contains("\nmetric time [s], mean, maximum, minimum and sum over ranks: 4 call paths\n"), "{shown}");
     assert!(shown.starts_with("format cubex\n") && shown.contains("points: 9,"), "{shown}");
     let named = world.poise(["import", &matrix, "--explain", "--cube", "--pattern", "mm.x{size}y*"]).status(0).stdout;
     assert!(named.contains("parameter size: 1 10 25"), "{named}");

@@ -40,6 +40,9 @@ const PIECES: usize = 8;
 const TAIL_END: f64 = 8.0;
 /// Share of measurements that went astray: whatever their noise, they are ten times as far off.
 const STRAY: f64 = 0.005;
+/// Deviations of the logarithm up to which the background's mean is one. A larger mean than e^1.35 medians would be that of values
+/// that are too rare to be measured, and 95 % of them would lie below it, however far apart those are that were.
+const MEAN_COUNTS: f64 = 1.645;
 
 impl Pattern {
     /// Probability that H is below `u`.
@@ -148,14 +151,14 @@ impl Noise {
     /// Probability that t is below `t` when the truth has a further relative deviation of `spread`: with
     /// `h(x) = x Φ(x) + φ(x)`, the integral of Φ, a piece of constant density gives `s (h(a) - h(b))` over its width.
     /// Deviations are those of log-normal variables, which have no largest value and are never negative; the background's
-    /// has a mean of one.
+    /// has a mean of one, unless it is very large.
     pub fn distribution(&self, t: f64, spread: f64) -> f64 {
         let s = logarithmic(self.sigma.hypot(spread));
         if s <= 0.0 && self.range <= 0.0 {
             return if t < 0.0 { 0.0 } else { 1.0 };
         }
         let s = s.max(1e-12);
-        let t = t + 0.5 * logarithmic(self.sigma).powi(2);
+        let t = t + 0.5 * logarithmic(self.sigma).min(MEAN_COUNTS).powi(2);
         if self.range <= 0.05 * s {
             return normal_distribution((t - self.mean()) / s);
         }

@@ -179,6 +179,9 @@ mod tests {
             let found = quantile(0.95, |t| Noise::background(d).distribution(t, 0.0));
             assert!((found - (1.644_854 * s - 0.5 * s * s)).abs() < 1e-4, "{d}: {found}");
             assert!(found > 0.0);
+            // Measurements that lie over decades have an interval over decades, and not one that ends at the value.
+            let further = quantile(0.95, |t| Noise::background(400.0 * d).distribution(t, 0.0));
+            assert!(further > found, "{d}: {further}");
             // An error of the value has no side: its median is the value.
             assert!(quantile(0.5, |t| Noise::background(0.0).distribution(t, d)).abs() < 1e-6);
         }

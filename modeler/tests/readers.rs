@@ -163,6 +163,25 @@ fn points_that_stand_twice_are_repetitions_and_their_order_is_kept() {
     );
 }
 
+/// How ranks differ is no noise, so who gives their values as repetitions is told.
+#[test]
+fn as_many_values_as_ranks_are_told() {
+    let codes = |counts: [usize; 4]| -> Vec<&str> {
+        let line = |(p, count): (usize, usize)| {
+            let values: Vec<String> = (1..=count).map(|rank| format!("{}.5", p * rank)).collect();
+            format!(
+                "{{\"params\":{{\"n\":9,\"p\":{p}}},\"callpath\":\"main\",\"metric\":\"time\",\"value\":[{}]}}\n",
+                values.join(",")
+            )
+        };
+        let text: String = [1, 4, 8, 27].into_iter().zip(counts).map(line).collect();
+        read_text(&text).unwrap().warnings.iter().map(|warning| warning.code).collect()
+    };
+    assert_eq!(codes([1, 4, 8, 27]), ["W112"]);
+    assert_eq!(codes([1, 4, 8, 26]), [""; 0]);
+    assert_eq!(codes([5, 5, 5, 5]), [""; 0]);
+}
+
 #[test]
 fn parameters_may_come_in_another_order_on_another_line() {
     let text = "{\"params\":{\"p\":1,\"n\":9},\"value\":1}\n{\"params\":{\"n\":8,\"p\":2},\"value\":5}\n";

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::fmt::Write as _;
 
+use modeler::Experiment;
 use modeler::formats::{self, Format, Input, RUN_LEFT_OUT, ReadWarning, RunFound, Values, WriteError};
 
 use crate::cli::{ExportArgs, GlobalArgs, ImportArgs};
@@ -93,10 +94,8 @@ fn explain(input: &Input, left: &Left) -> String {
     }
     text.push_str(&passed_over(left));
     for run in in_order(input) {
-        let list = |values: &[(String, f64)]| values.iter().map(|(n, v)| format!("{n} = {v}")).collect::<Vec<_>>();
-        let mut said = list(&run.parameters);
+        let mut said: Vec<String> = run.parameters.iter().map(|(name, value)| format!("{name} = {value}")).collect();
         said.extend(run.repetition.map(|r| format!("repetition {r}")));
-        said.extend(list(&run.constant).into_iter().map(|c| format!("{c} everywhere, left out")));
         let _ = writeln!(text, "run {}: {}", run.place, said.join(", "));
     }
     for (i, name) in experiment.parameters.iter().enumerate() {
@@ -106,6 +105,9 @@ fn explain(input: &Input, left: &Left) -> String {
         let values: Vec<String> = values.iter().map(f64::to_string).collect();
         let _ = writeln!(text, "parameter {name}: {}", values.join(" "));
     }
+    for (name, value) in input.runs.first().map_or(&[][..], |run| &run.constant) {
+        let _ = writeln!(text, "parameter {name}: {value} everywhere, left out");
+    }
     let repetitions = experiment.layouts.iter().flat_map(|l| &l.repetitions);
     let (least, most) = repetitions.fold((u32::MAX, 0), |(least, most), &r| (least.min(r), most.max(r)));
     let repetitions = match (least, most) {
@@ -114,13 +116,7 @@ fn explain(input: &Input, left: &Left) -> String {
         _ => format!("{least} to {most} repetitions"),
     };
     let _ = writeln!(text, "points: {}, with {repetitions}", experiment.points.len());
-    for (id, metric) in experiment.metrics.iter().enumerate() {
-        let count = experiment.series.iter().filter(|s| s.metric as usize == id).count();
-        let unit = if metric.unit.is_empty() { String::new() } else { format!(" [{}]", metric.unit) };
-        let over = metric.over_ranks.map_or_else(String::new, |o| format!(", {} over ranks", o.name()));
-        let paths = output::counted(count, "call path", "call paths");
-        let _ = writeln!(text, "metric {}{unit}{over}: {paths}", metric.name);
-    }
+    text.push_str(&metrics(experiment));
     let included = match experiment.included {
         Some(Values::Exclusive) => "without those of callees",
         Some(Values::Inclusive) => "with those of callees",
@@ -128,6 +124,29 @@ fn explain(input: &Input, left: &Left) -> String {
     };
     let _ = writeln!(text, "values: {}, {included}", experiment.values.len());
     text
+}
+
+/// A line about each metric, however many of its values over ranks there are at as many call paths.
+fn metrics(experiment: &Experiment) -> String {
+    let mut lines: Vec<(&str, &str, usize, Vec<&str>)> = Vec::new();
+    for (id, metric) in experiment.metrics.iter().enumerate() {
+        let count = experiment.series.iter().filter(|s| s.metric as usize == id).count();
+        let over: Vec<&str> = metric.over_ranks.iter().map(|over| over.name()).collect();
+        match lines.iter_mut().find(|line| (line.0, line.1, line.2) == (&metric.name, &metric.unit, count)) {
+            Some(line) => line.3.extend(over),
+            None => lines.push((&metric.name, &metric.unit, count, over)),
+        }
+    }
+    let line = |(name, unit, count, over): (&str, &str, usize, Vec<&str>)| {
+        let unit = if unit.is_empty() { String::new() } else { format!(" [{unit}]") };
+        let over = match over.split_last() {
+            None => String::new(),
+            Some((one, [])) => format!(", {one} over ranks"),
+            Some((last, others)) => format!(", {} and {last} over ranks", others.join(", ")),
+        };
+        format!("metric {name}{unit}{over}: {}\n", output::counted(count, "call path", "call paths"))
+    };
+    lines.into_iter().map(line).collect()
 }
 
 /// The runs by their parameters as numbers, in the order of the experiment's, then by repetition.

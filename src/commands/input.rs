@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use modeler::experiment::{CallPathId, OverRanks};
+use modeler::experiment::{CallPathId, MetricId, OverRanks};
 use modeler::formats::{
     self, ErrorKind, Format, Input, RUN_LEFT_OUT, ReadError, ReadOptions, ReadWarning, Scaling, Values,
 };
@@ -246,6 +246,14 @@ pub fn known_metric(experiment: &Experiment, asked: Option<&str>) -> Result<()> 
             Err(Error::Usage(what))
         }
     }
+}
+
+/// What belongs to the metric of this name; everything where none was asked for.
+pub fn of_metric(experiment: &Experiment, mut fits: Fits, asked: Option<&str>) -> Fits {
+    let is_asked = |metric: MetricId| asked.is_none_or(|name| experiment.metrics[metric as usize].name == name);
+    fits.models.retain(|model| is_asked(model.metric));
+    fits.skipped.retain(|skipped| is_asked(skipped.metric));
+    fits
 }
 
 /// What a partly successful command ends with: an error of its own exit code where runs were left out or call paths

@@ -24,7 +24,7 @@ pub fn model(arguments: &ModelArgs, global: &GlobalArgs, ranks: &Ranks) -> Resul
     let asked = arguments.metric.as_deref();
     input::known_metric(&experiment, asked)?;
     if arguments.fitted.output.format == OutputFormat::Human {
-        let fits = of_metric(&experiment, input::fit(&experiment, &arguments.fitted.fit, ranks)?, asked);
+        let fits = input::of_metric(&experiment, input::fit(&experiment, &arguments.fitted.fit, ranks)?, asked);
         if fits.models.is_empty() {
             return Err(input::nothing_modelled(&fits.skipped));
         }
@@ -48,7 +48,9 @@ pub fn model(arguments: &ModelArgs, global: &GlobalArgs, ranks: &Ranks) -> Resul
             OutputFormat::Csv => ModelsWriter::csv(&experiment, out),
             _ => ModelsWriter::json(&experiment, env!("CARGO_PKG_VERSION"), options.seed, out),
         };
-        ranks.fit_in_parts(&experiment, &options, |part| Ok(writer.add(&of_metric(&experiment, part, asked))?))?;
+        ranks.fit_in_parts(&experiment, &options, |part| {
+            Ok(writer.add(&input::of_metric(&experiment, part, asked))?)
+        })?;
         (models, skipped) = (writer.written().0, writer.written().1.len());
         if models == 0 {
             return Err(NotWritten::Other(input::nothing_modelled(writer.written().1)));
@@ -60,14 +62,6 @@ pub fn model(arguments: &ModelArgs, global: &GlobalArgs, ranks: &Ranks) -> Resul
     }
     written?;
     input::partial_of(&warnings, models, skipped)
-}
-
-/// What belongs to the metric of this name; everything where none was asked for.
-fn of_metric(experiment: &Experiment, mut fits: Fits, asked: Option<&str>) -> Fits {
-    let is_asked = |metric: MetricId| asked.is_none_or(|name| experiment.metrics[metric as usize].name == name);
-    fits.models.retain(|model| is_asked(model.metric));
-    fits.skipped.retain(|skipped| is_asked(skipped.metric));
-    fits
 }
 
 /// Which metrics people are shown.

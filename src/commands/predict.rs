@@ -15,7 +15,9 @@ use crate::ranks::Ranks;
 pub fn predict(arguments: &PredictArgs, global: &GlobalArgs, ranks: &Ranks) -> Result<()> {
     let Input { experiment, warnings, .. } = input::read(&arguments.fitted.input, global)?;
     let points = arguments.at.iter().map(|at| input::coordinates(&experiment, at)).collect::<Result<Vec<_>>>()?;
-    let fits = input::fit(&experiment, &arguments.fitted.fit, ranks)?;
+    let asked = arguments.metric.as_deref();
+    input::known_metric(&experiment, asked)?;
+    let fits = input::of_metric(&experiment, input::fit(&experiment, &arguments.fitted.fit, ranks)?, asked);
     let predictions = evaluate(&fits, &points, arguments.level.level);
     let destination = arguments.fitted.output.output.as_deref();
     let text = match arguments.fitted.output.format {

@@ -40,31 +40,67 @@ pub(crate) fn stream(seed: u64, kind: u64, index: u64) -> StdRng {
     StdRng::seed_from_u64(mixed)
 }
 
-/// [`forest`] where no factor hides the others. A factor that misleads, since asking for it leads to other rows than the one to be
-/// named, makes a forest so bad that shuffling the factor that explains everything can do no more harm. So the forest is grown again
-/// without those that mislead, until none does, and judges the others; those that mislead keep what was found of them, and
-/// impurity importance, of which all factors have their share, is the first forest's.
-pub(crate) fn undeceived(
-    features: &[Feature],
-    category: &[usize],
-    categories: usize,
-    trees: usize,
-    seed: u64,
-) -> ForestResult {
-    let mut found = forest(features, category, categories, trees, seed);
-    let mut kept = features.to_vec();
-    loop {
-        let before = kept.len();
-        kept.retain(|feature| !misleads(&found.importance[feature.factor], category.len()));
-        if kept.is_empty() || kept.len() == before {
-            return found;
+/// A forest that is to be grown: the rows, and how.
+#[derive(Clone, Copy)]
+pub(crate) struct Forest<'a> {
+    pub features: &'a [Feature],
+    /// The category of each row, below `categories`.
+    pub category: &'a [usize],
+    pub categories: usize,
+    pub trees: usize,
+    /// Of the random numbers.
+    pub seed: u64,
+}
+
+impl Forest<'_> {
+    /// [`Forest::result`] where no factor hides the others. A factor that misleads, since asking for it leads to other rows than the
+    /// one to be named, makes a forest so bad that shuffling the factor that explains everything can do no more harm. So the forest is
+    /// grown again without those that mislead, until none does, and judges the others; those that mislead keep what was found of them,
+    /// and impurity importance, of which all factors have their share, is the first forest's.
+    pub fn undeceived(&self) -> ForestResult {
+        let mut found = self.result();
+        let mut kept = self.features.to_vec();
+        loop {
+            let before = kept.len();
+            kept.retain(|feature| !misleads(&found.importance[feature.factor], self.category.len()));
+            if kept.is_empty() || kept.len() == before {
+                return found;
+            }
+            let next = Forest { features: &kept, ..*self }.result();
+            found.accuracy = next.accuracy;
+            for factor in kept.iter().map(|feature| feature.factor) {
+                let Importance { permutation, deviation, .. } = next.importance[factor];
+                found.importance[factor] = Importance { permutation, deviation, ..found.importance[factor] };
+            }
         }
-        let next = forest(&kept, category, categories, trees, seed);
-        found.accuracy = next.accuracy;
-        for factor in kept.iter().map(|feature| feature.factor) {
-            let Importance { permutation, deviation, .. } = next.importance[factor];
-            found.importance[factor] = Importance { permutation, deviation, ..found.importance[factor] };
-        }
+    }
+
+    /// Grows the trees, unpruned, on rows drawn with replacement, looking at the square root of the number of features for
+    /// each split, and measures each factor's importance. The result does not depend on the number of threads.
+    pub fn result(&self) -> ForestResult {
+        let &Self { features, category, categories, trees, seed } = self;
+        let factors = features.iter().map(|f| f.factor + 1).max().unwrap_or(0);
+        let drawn = ((features.len() as f64).sqrt() as usize).max(1);
+        let limits = TreeLimits { depth: 64, leaf: 1 };
+        let training = Training { features, category, categories, limits, drawn: Some(drawn) };
+        let grow = |index: usize| {
+            let mut random = stream(seed, 1, index as u64);
+            let n = category.len();
+            let rows: Vec<usize> = (0..n).map(|_| random.random_range(0..n)).collect();
+            let mut is_unseen = vec![true; n];
+            rows.iter().for_each(|&row| is_unseen[row] = false);
+            let tree = training.tree(rows, &mut random);
+            Grown { tree, unseen: (0..n).filter(|&row| is_unseen[row]).collect() }
+        };
+        let grown: Vec<Grown> = (0..trees).into_par_iter().map(grow).collect();
+        let judge = Judge { forest: *self, grown: &grown };
+        let accuracy = judge.accuracy(None);
+        let impurity = mean_importance(&grown, factors);
+        let importance = (0..factors).map(|factor| {
+            let (permutation, deviation) = judge.permutation(factor, accuracy);
+            Importance { impurity: impurity[factor], permutation, deviation }
+        });
+        ForestResult { importance: importance.collect(), accuracy, trees }
     }
 }
 
@@ -79,39 +115,6 @@ struct Grown {
     unseen: Vec<usize>,
 }
 
-/// Grows `trees` unpruned trees on rows drawn with replacement, looking at the square root of the number of features for
-/// each split, and measures each factor's importance. The result does not depend on the number of threads.
-pub(crate) fn forest(
-    features: &[Feature],
-    category: &[usize],
-    categories: usize,
-    trees: usize,
-    seed: u64,
-) -> ForestResult {
-    let factors = features.iter().map(|f| f.factor + 1).max().unwrap_or(0);
-    let drawn = ((features.len() as f64).sqrt() as usize).max(1);
-    let limits = TreeLimits { depth: 64, leaf: 1 };
-    let training = Training { features, category, categories, limits, drawn: Some(drawn) };
-    let grow = |index: usize| {
-        let mut random = stream(seed, 1, index as u64);
-        let n = category.len();
-        let rows: Vec<usize> = (0..n).map(|_| random.random_range(0..n)).collect();
-        let mut is_unseen = vec![true; n];
-        rows.iter().for_each(|&row| is_unseen[row] = false);
-        let tree = training.tree(rows, &mut random);
-        Grown { tree, unseen: (0..n).filter(|&row| is_unseen[row]).collect() }
-    };
-    let grown: Vec<Grown> = (0..trees).into_par_iter().map(grow).collect();
-    let judge = Judge { grown: &grown, features, category, categories };
-    let accuracy = judge.accuracy(None);
-    let impurity = mean_importance(&grown, factors);
-    let importance = (0..factors).map(|factor| {
-        let (permutation, deviation) = judge.permutation(factor, accuracy, seed);
-        Importance { impurity: impurity[factor], permutation, deviation }
-    });
-    ForestResult { importance: importance.collect(), accuracy, trees }
-}
-
 /// The mean over all trees, those without any split left out, as shares of one.
 fn mean_importance(grown: &[Grown], factors: usize) -> Vec<f64> {
     let mut sum = vec![0.0; factors];
@@ -123,30 +126,28 @@ fn mean_importance(grown: &[Grown], factors: usize) -> Vec<f64> {
 }
 
 struct Judge<'a> {
+    forest: Forest<'a>,
     grown: &'a [Grown],
-    features: &'a [Feature],
-    category: &'a [usize],
-    categories: usize,
 }
 
 impl Judge<'_> {
     /// Share of the rows that those trees name right by majority that have not seen them; with `shuffled`, the values of
     /// one factor are taken from other rows.
     fn accuracy(&self, shuffled: Option<(usize, &[usize])>) -> f64 {
-        let n = self.category.len();
-        let mut votes = vec![0u32; n * self.categories];
+        let Forest { features, category, categories, .. } = self.forest;
+        let mut votes = vec![0u32; category.len() * categories];
         for Grown { tree, unseen } in self.grown {
             for &row in unseen {
                 let value = |feature: usize| {
-                    let feature = &self.features[feature];
+                    let feature = &features[feature];
                     let from = shuffled.filter(|&(factor, _)| factor == feature.factor).map_or(row, |(_, to)| to[row]);
                     feature.values[from]
                 };
-                votes[row * self.categories + tree.classify(value)] += 1;
+                votes[row * categories + tree.classify(value)] += 1;
             }
         }
         let (mut right, mut judged) = (0usize, 0usize);
-        for (votes, &category) in votes.chunks(self.categories).zip(self.category) {
+        for (votes, &category) in votes.chunks(categories).zip(category) {
             if votes.iter().any(|&v| v > 0) {
                 let said = (0..votes.len()).rev().max_by_key(|&c| votes[c]).unwrap_or(0);
                 right += usize::from(said == category);
@@ -157,10 +158,10 @@ impl Judge<'_> {
     }
 
     /// Mean and standard deviation of the accuracy's decrease when `factor` is shuffled.
-    fn permutation(&self, factor: usize, whole: f64, seed: u64) -> (f64, f64) {
+    fn permutation(&self, factor: usize, whole: f64) -> (f64, f64) {
         let decrease = |shuffle: usize| {
-            let mut random = stream(seed, 2 + factor as u64, shuffle as u64);
-            let mut order: Vec<usize> = (0..self.category.len()).collect();
+            let mut random = stream(self.forest.seed, 2 + factor as u64, shuffle as u64);
+            let mut order: Vec<usize> = (0..self.forest.category.len()).collect();
             order.shuffle(&mut random);
             whole - self.accuracy(Some((factor, &order)))
         };

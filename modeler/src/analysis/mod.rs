@@ -19,6 +19,7 @@ pub use categories::{Categories, Rule, Scale};
 pub use density::{Bandwidth, Density};
 pub use filter::{Filter, FilterError};
 pub use findings::{IMPORTANCES, findings};
+use forest::Forest;
 pub use forest::{ForestResult, Importance};
 pub use output::{analysis_csv, analysis_json};
 pub use page::{Picture, page, pictures};
@@ -153,7 +154,9 @@ pub fn analyze(table: &Table, plan: &Plan) -> Result<Analysis, AnalysisError> {
     let columns: Vec<Column> = factors.iter().map(|&f| kept.columns[f].clone()).collect();
     let features = features(&columns);
     let count = categories.labels.len();
-    let forest = forest::undeceived(&features, &categories.of, count, plan.trees, plan.seed);
+    let forest =
+        Forest { features: &features, category: &categories.of, categories: count, trees: plan.trees, seed: plan.seed };
+    let forest = forest.undeceived();
     let is_test = split(&categories.of, count, plan.test_share, plan.seed);
     let tree = learn(&features, factors.len(), &categories, plan.limits, is_test);
     Ok(Analysis { table: kept, metric, factors, categories, tree, forest, notes, seed: plan.seed })

@@ -107,7 +107,8 @@ fn the_tree_is_scikit_learns() {
 fn the_forest_is_scikit_learns_up_to_its_random_numbers() {
     let (reference, factors, category) = classification();
     let expected = &reference["forest"];
-    let result = forest::forest(&features(&factors), &category, 3, 500, 7);
+    let result =
+        Forest { features: &features(&factors), category: &category, categories: 3, trees: 500, seed: 7 }.result();
     assert!((result.accuracy - expected["out_of_bag_accuracy"].as_f64().unwrap()).abs() < 0.011, "{}", result.accuracy);
     let (impurity, permutation) = (numbers(&expected["importance"]), numbers(&expected["permutation"]));
     for (i, found) in result.importance.iter().enumerate() {

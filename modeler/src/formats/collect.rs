@@ -1,10 +1,12 @@
 //! What all readers fill: one experiment over one set of parameters, however many inputs it comes from.
 
-use super::error::{ErrorKind, IGNORED, LOST_DIGITS, Place, ReadError, ReadWarning};
+use std::collections::BTreeSet;
+
+use super::error::{ErrorKind, IGNORED, LOST_DIGITS, OF_RANKS, Place, ReadError, ReadWarning};
 use super::profiles::Measured;
 use super::runs::{MeasuredRun, Run};
 use super::{ReadOptions, RunFound, Values, units};
-use crate::experiment::{CallPathId, Experiment, ExperimentBuilder, Metric, MetricId, PointId};
+use crate::experiment::{CallPathId, Experiment, ExperimentBuilder, Layout, Metric, MetricId, PointId};
 
 /// The call path of a measurement that names none, and the metric of one that names none, as Extra-P prints them.
 pub(crate) const NO_CALLPATH: &str = "<root>";
@@ -205,8 +207,33 @@ impl Collector {
             }
             _ => self.included.into_iter().for_each(|values| self.builder.include(values)),
         }
-        Ok((self.builder.finish(), self.warnings))
+        let experiment = std::mem::take(&mut self.builder).finish();
+        if let Some((parameter, most)) = counted_by(&experiment) {
+            let message = format!(
+                "Every point has as many values as `{parameter}` says, up to {most}, so they seem to be those of ranks or threads and \
+                 no repetitions: how these differ counts as noise."
+            );
+            self.warn(OF_RANKS, place, message);
+        }
+        Ok((experiment, self.warnings))
     }
+}
+
+/// The parameter that says of each point how many values some call path has there, and the most of them. Few numbers of repetitions
+/// may be those of a parameter by chance.
+fn counted_by(experiment: &Experiment) -> Option<(&str, u32)> {
+    /// Fewer different numbers, or none this large, may be chance.
+    const LEAST: (usize, u32) = (3, 8);
+    let of_layout = |layout: &Layout, l: usize| {
+        let values = |point: PointId| experiment.points[point as usize][l];
+        let mut told = layout.points.iter().map(|&point| values(point)).zip(layout.repetitions.iter().copied());
+        let different = layout.repetitions.iter().collect::<BTreeSet<_>>().len();
+        let most = layout.repetitions.iter().copied().max().unwrap_or(0);
+        let is_so = different >= LEAST.0 && most >= LEAST.1 && told.all(|(value, count)| value == f64::from(count));
+        is_so.then_some(most)
+    };
+    let found = |(l, name)| Some((name, experiment.layouts.iter().filter_map(|layout| of_layout(layout, l)).max()?));
+    experiment.parameters.iter().map(String::as_str).enumerate().find_map(found)
 }
 
 fn included(values: Values) -> &'static str {

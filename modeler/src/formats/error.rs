@@ -184,6 +184,12 @@ pub const LOST_DIGITS: &str = "W110";
 /// The last line of a text has no end.
 pub const UNENDED: &str = "W111";
 
+/// Values of ranks count as repetitions.
+pub const OF_RANKS: &str = "W112";
+
+/// Something that a file does not tell was assumed.
+pub const ASSUMED: &str = "W113";
+
 /// Every code that readers warn with, in ascending order.
 pub const EXPLANATIONS: &[Explanation] = &[
     Explanation {
@@ -251,5 +257,25 @@ pub const EXPLANATIONS: &[Explanation] = &[
         text: "The tools that write such files end every line with a line feed, and the last one has none. If the file was \
                cut off there, the count in that line may have lost digits and other lines may be missing, which nothing \
                in the file tells. Copy the file again; if it was written by hand, add the line feed.",
+    },
+    Explanation {
+        code: OF_RANKS,
+        title: "values of ranks count as repetitions",
+        text: "Every point has as many values as one of its parameters says, so they seem to be those of that many ranks or \
+               threads of one run. Repetitions are runs of the same, which only noise tells apart; ranks do different work \
+               and wait differently, as those that come late to MPI_Finalize do not wait there at all. What differs between \
+               ranks then counts as noise: intervals are wide, or hold few of the values. Give one value for each run, such \
+               as the mean or the largest over ranks, or import the profiles themselves, whose values over ranks become mean, \
+               maximum, minimum and sum. If they are repetitions, nothing has to be done.",
+    },
+    Explanation {
+        code: ASSUMED,
+        title: "something that a file does not tell was assumed",
+        text: "A setting that a profile tells of its run counts as a parameter although nearly every run has its own value, \
+               which is also so of results, such as used memory, that are the same in two runs by chance: say the parameters \
+               in the names of files or folders then. Or the bytes of a reduction, which Score-P states once for each member \
+               of a communicator that it does not name, were divided by all processes, and are too few where the communicator \
+               was smaller: compare them at points where its share of the processes is the same, or measure with poise, which \
+               counts the operand.",
     },
 ];

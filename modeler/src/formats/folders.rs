@@ -2,7 +2,7 @@
 //! them is meant, so such a folder is refused; what else is a measurement is told; and a survey lists everything.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -21,8 +21,8 @@ struct Contents {
     known: Vec<(PathBuf, Format)>,
     /// Files that none does.
     unknown: Vec<PathBuf>,
-    /// Files that tell nothing, as they cannot be read.
-    unread: Vec<PathBuf>,
+    /// Files that tell nothing, as they cannot be read, each with why.
+    unread: Vec<(PathBuf, io::ErrorKind)>,
 }
 
 impl Contents {
@@ -31,25 +31,17 @@ impl Contents {
         contents.add(folder, folder, profiles::DEPTH);
         // What nobody may read beside measurements is one of them where its name ends as theirs do.
         let known: Vec<PathBuf> = contents.known.iter().map(|(path, _)| path.clone()).collect();
-        let is_other =
-            |path: &PathBuf| !known.is_empty() && profiles::is_denied(path) && !profiles::ends_as(path, &known);
-        let (others, unread) = std::mem::take(&mut contents.unread).into_iter().partition(is_other);
-        contents.unread = unread;
-        contents.unknown.extend::<Vec<PathBuf>>(others);
+        let is_other = |(path, why): &mut (PathBuf, io::ErrorKind)| {
+            !known.is_empty() && *why == io::ErrorKind::PermissionDenied && !profiles::ends_as(path, &known)
+        };
+        contents.unknown.extend(contents.unread.extract_if(.., is_other).map(|(path, _)| path));
         contents
     }
 
     /// Adds what is in a folder of `all`.
     fn add(&mut self, all: &Path, folder: &Path, depth: usize) {
-        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-        let visible = entries.filter(|entry| !entry.file_name().as_encoded_bytes().starts_with(b"."));
-        let mut paths: Vec<PathBuf> = visible.map(|entry| entry.path()).collect();
-        paths.sort();
-        for path in paths {
+        for path in profiles::entries(all, folder).unwrap_or_default() {
             if path.is_dir() {
-                if profiles::leads_back(&path, all) {
-                    continue;
-                }
                 match folder_format(&path) {
                     Some(format) => self.known.push((path, format)),
                     None if depth > 1 => self.add(all, &path, depth - 1),
@@ -58,7 +50,7 @@ impl Contents {
             } else {
                 match file_format(&path) {
                     Ok(Some(format)) => self.known.push((path, format)),
-                    Err(error) if profiles::hides(&error) => self.unread.push(path),
+                    Err(error) if profiles::hides(&error) => self.unread.push((path, error.kind())),
                     Ok(None) | Err(_) => self.unknown.push(path),
                 }
             }
@@ -209,7 +201,9 @@ pub(super) fn seen(path: &Path, options: &ReadOptions, is_told: impl Fn(&Path) -
         let read = |source| reader.map_or(Ok(()), |reader| reader.read(source, &mut into));
         seen.odd.extend(Source::open(path).and_then(read).err());
     }
-    seen.odd.extend(contents.unread.iter().filter(|path| !is_told(path)).filter_map(|path| Source::open(path).err()));
+    seen.odd.extend(
+        contents.unread.iter().filter(|(path, _)| !is_told(path)).filter_map(|(path, _)| Source::open(path).err()),
+    );
     seen.name(&contents.unknown);
     seen
 }
@@ -228,7 +222,7 @@ pub(super) fn left_out(path: &Path, format: Format) -> LeftOut {
     }
     // Those that may have been profiles are told of already.
     if !profiles::is_one(format) {
-        left.odd.extend(contents.unread.iter().filter_map(|path| Source::open(path).err()));
+        left.odd.extend(contents.unread.iter().filter_map(|(path, _)| Source::open(path).err()));
     }
     left.name(&contents.unknown);
     left

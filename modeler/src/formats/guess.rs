@@ -1,7 +1,5 @@
 //! Which formats an input that no reader knows is nearest to: what people are told first, out of more than twenty reasons.
 
-use std::path::Path;
-
 use super::Format;
 use super::source::Source;
 
@@ -38,6 +36,9 @@ impl Matter {
         }
     }
 }
+
+/// The file by which a database of HPCToolkit from before version 4 is known.
+pub(super) const OLD_DATABASE: &str = "experiment.xml";
 
 /// Whether a file's first bytes are those of HDF5, as which gem5 can write its statistics.
 pub(super) fn is_hdf5(head: &[u8]) -> bool {
@@ -79,16 +80,6 @@ pub(super) fn convertible(head: &[u8]) -> Option<(&'static str, &'static str)> {
         "Google Benchmark's CSV, in which arguments are parts of names",
         "Write JSON instead, with --benchmark_out=FILE --benchmark_out_format=json",
     ))
-}
-
-/// [`convertible`] of a folder that is such a database, or holds some.
-pub(super) fn convertible_folder(folder: &Path) -> Option<(&'static str, &'static str)> {
-    let of = |folder: &Path| {
-        let source = Source::open(&folder.join("experiment.xml")).ok()?;
-        source.head().and_then(|(head, _)| convertible(head))
-    };
-    let inner = || std::fs::read_dir(folder).into_iter().flatten().flatten().find_map(|entry| of(&entry.path()));
-    of(folder).or_else(inner)
 }
 
 /// What an ending of a file's name promises.

@@ -509,7 +509,9 @@ fn folder(source: &Source, folder: &std::path::Path) -> Option<ReadError> {
             let (head, _) = source.head()?;
             guess::convertible(head).map(|found| not_read(source.place(), found))
         };
-        return files.iter().take(FEW).find_map(convertible);
+        // A database is a folder itself, and may be one of several here.
+        let databases = files.iter().map(|folder| folder.join(guess::OLD_DATABASE));
+        return files.iter().take(FEW).cloned().chain(databases).find_map(|file| convertible(&file));
     };
     let more = match found.len() - 1 {
         0 => String::new(),
@@ -530,12 +532,7 @@ fn not_recognised(source: &Source, reasons: Vec<(Format, String)>) -> ReadError 
     if let Some(error) = source.damaged() {
         return error.reasons(reasons);
     }
-    let convertible = match (source.head(), &source.path) {
-        (Some((head, _)), _) => guess::convertible(head),
-        (None, Some(folder)) => guess::convertible_folder(folder),
-        (None, None) => None,
-    };
-    if let Some(found) = convertible {
+    if let Some(found) = source.head().and_then(|(head, _)| guess::convertible(head)) {
         return not_read(source.place(), found).reasons(reasons);
     }
     let roles = source.head().and_then(|(head, _)| tables::suggested_roles(head));

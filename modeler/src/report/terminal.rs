@@ -329,54 +329,74 @@ fn sparkline(view: &View, ranked: &Ranked, along: usize) -> String {
 /// Leaves out columns, breaks lines and shortens the call paths until the table is at most `width` wide; the headings that
 /// were left out.
 fn fit_to(table: &mut Table, width: usize, narrow: Narrow) -> Vec<String> {
-    let mut left_out = Vec::new();
-    let mut least_needed = narrow.least_needed.iter().peekable();
-    let broken = |table: &Table| -> Vec<usize> {
-        (0..table.header.len()).filter(|&column| narrow.broken.contains(&table.header[column].as_str())).collect()
-    };
-    loop {
-        let widths = widths(table);
-        let Some((&path, others)) = widths.split_last() else { return left_out };
-        let gaps = GAP.len() * others.len();
-        let others: usize = others.iter().sum();
-        if others + gaps + path <= width {
-            return left_out;
-        }
-        // Argument lists are what a reader misses least.
-        without_arguments(table);
-        let path = self::widths(table).pop().unwrap_or_default();
-        let is_dear = least_needed.peek().is_some_and(|heading| narrow.dear.contains(heading));
-        let least = path.min(if is_dear { SHORT_NAME_WIDTH } else { NAME_WIDTH });
-        let broken = broken(table);
-        let formulas: usize = broken.iter().map(|&column| widths[column]).sum();
-        let fixed = others - formulas + gaps;
-        if fixed + formulas.min(FORMULA_WIDTH) + least > width
-            && let Some(heading) = least_needed.next()
-        {
-            if let Some(column) = table.header.iter().position(|h| h.starts_with(heading)) {
-                left_out.push(table.header[column].clone());
-                leave_out(table, column);
-            }
-            continue;
-        }
-        // Columns that need less than their part leave it to the others.
-        let mut room = width.saturating_sub(fixed + least).max(FORMULA_WIDTH);
-        let mut by_width = broken.clone();
-        by_width.sort_by_key(|&column| widths[column]);
-        let mut parts = Vec::new();
-        for (i, &column) in by_width.iter().enumerate() {
-            let part = widths[column].min(room / (by_width.len() - i));
-            parts.push((column, part));
-            room -= part;
-        }
-        break_cells(table, &parts);
-        // Lines that were broken may be shorter than they had to be.
-        let widths = self::widths(table);
-        let last = widths.len() - 1;
-        let room = width.saturating_sub(widths[..last].iter().sum::<usize>() + gaps).max(8);
-        table.rows.iter_mut().for_each(|row| row[last] = shortened(&row[last], room));
-        return left_out;
+    let gaps = |columns: usize| GAP.len() * columns.saturating_sub(1);
+    let all = widths(table);
+    if all.is_empty() || all.iter().sum::<usize>() + gaps(all.len()) <= width {
+        return Vec::new();
     }
+    // Argument lists are what a reader misses least.
+    without_arguments(table);
+    let left_out = not_fitting(table, width, narrow);
+    let headings = left_out.iter().map(|&column| table.header[column].clone()).collect();
+    let mut from_the_right = left_out;
+    from_the_right.sort_unstable_by_key(|&column| std::cmp::Reverse(column));
+    from_the_right.into_iter().for_each(|column| leave_out(table, column));
+    let widths = widths(table);
+    let mut by_width = broken_columns(table, narrow);
+    by_width.sort_by_key(|&column| widths[column]);
+    let last = widths.len() - 1;
+    let fixed: usize = (0..last).filter(|column| !by_width.contains(column)).map(|column| widths[column]).sum();
+    let least = widths[last].min(if narrow.dear.is_empty() { NAME_WIDTH } else { SHORT_NAME_WIDTH });
+    // Columns that need less than their part leave it to the others.
+    let mut room = width.saturating_sub(fixed + gaps(widths.len()) + least).max(FORMULA_WIDTH);
+    let mut parts = Vec::new();
+    for (i, &column) in by_width.iter().enumerate() {
+        let part = widths[column].min(room / (by_width.len() - i));
+        parts.push((column, part));
+        room -= part;
+    }
+    break_cells(table, &parts);
+    // Lines that were broken may be shorter than they had to be.
+    let widths = self::widths(table);
+    let room = width.saturating_sub(widths[..last].iter().sum::<usize>() + gaps(widths.len())).max(8);
+    table.rows.iter_mut().for_each(|row| row[last] = shortened(&row[last], room));
+    headings
+}
+
+/// The columns that must be left out for the others and short names to fit, in the order of [`Narrow::least_needed`]. One
+/// that is wide may go late and leave room for some that went before it, which are not among them.
+fn not_fitting(table: &Table, width: usize, narrow: Narrow) -> Vec<usize> {
+    let (widths, broken) = (widths(table), broken_columns(table, narrow));
+    let last = widths.len() - 1;
+    let fits = |left_out: &[usize], name_width: usize| {
+        let (formulas, others): (Vec<usize>, Vec<usize>) =
+            (0..last).filter(|column| !left_out.contains(column)).partition(|column| broken.contains(column));
+        let of = |columns: &[usize]| columns.iter().map(|&column| widths[column]).sum::<usize>();
+        let gaps = GAP.len() * (formulas.len() + others.len());
+        of(&others) + gaps + of(&formulas).min(FORMULA_WIDTH) + widths[last].min(name_width) <= width
+    };
+    let name_width = |heading: &str| if narrow.dear.contains(&heading) { SHORT_NAME_WIDTH } else { NAME_WIDTH };
+    let column = |heading: &&str| table.header.iter().position(|own| own.starts_with(heading));
+    let mut gone: Vec<(usize, usize)> = Vec::new();
+    let columns = |gone: &[(usize, usize)]| gone.iter().map(|&(column, _)| column).collect::<Vec<usize>>();
+    for heading in narrow.least_needed {
+        if fits(&columns(&gone), name_width(heading)) {
+            break;
+        }
+        gone.extend(column(heading).map(|column| (column, name_width(heading))));
+    }
+    for at in (0..gone.len()).rev() {
+        let back = gone.remove(at);
+        if !fits(&columns(&gone), back.1) {
+            gone.insert(at, back);
+        }
+    }
+    columns(&gone)
+}
+
+/// The columns whose cells may be broken.
+fn broken_columns(table: &Table, narrow: Narrow) -> Vec<usize> {
+    (0..table.header.len()).filter(|&column| narrow.broken.contains(&table.header[column].as_str())).collect()
 }
 
 /// Takes the arguments off the names of the last column.
@@ -511,6 +531,24 @@ mod tests {
         }
         assert_eq!(fitted(&wide, Some(120), NARROW), table(&wide));
         assert_eq!(fitted(&wide, None, NARROW), table(&wide));
+    }
+
+    /// What went before a wide column that does not fit either is shown where that one leaves room for it.
+    #[test]
+    fn columns_come_back_where_a_wide_one_went_after_them() {
+        let header = cells(&["#", "growth", "today", "predicted", "interval", "share then", "call path"]);
+        let growth = "p * log2(p) + n^2 * log2(n) + p^(2/3) * n * log2(n)";
+        let row = cells(&["1", growth, "1 s", "2 s", "1.5 s to 3 s", "100 %", "main -> a_caller -> solve"]);
+        let wide = Table { header, rows: vec![row] };
+        let text = fitted(&wide, Some(80), NARROW);
+        let (table, said) = text.split_once("To fit").unwrap();
+        // Without `growth` the columns are 1, 5, 9, 12, 10 and 25 wide, with five gaps of two: 72.
+        assert!(table.lines().all(|line| line.width() == 72 || !line.starts_with('-')), "{text}");
+        assert!(["today", "share then", "main -> a_caller -> solve"].iter().all(|kept| table.contains(kept)), "{text}");
+        assert!(said.contains("left out: growth.") && !said.contains("today"), "{text}");
+        // Of those that went before, the one that is needed most comes back first: `today`, with which they take all 60.
+        let text = fitted(&wide, Some(60), NARROW);
+        assert!(text.contains("today") && text.contains("left out: share then, growth"), "{text}");
     }
 
     /// Without a width nothing is cut, and one deep call path or long formula makes no other line long.

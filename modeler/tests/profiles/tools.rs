@@ -189,6 +189,15 @@ fn results_that_differ_in_every_run_are_no_parameters() {
     assert_eq!(codes(&input), ["W103"]);
     let told = input.warnings[0].to_string();
     assert!(told.contains("in every run is a result of it and no parameter: `peak_rss_kb`."), "{told}");
+    // The same in two runs, nobody can tell it from a parameter.
+    let path = folder.path().join(format!("{}.cali", names[1]));
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, text.replace("attr=90001,data=5037\n", "attr=90001,data=5000\n")).unwrap();
+    let input = read_with(folder.path(), &ReadOptions::default());
+    assert_eq!(input.experiment.parameters, ["problem_size", "peak_rss_kb"]);
+    assert_eq!(codes(&input), ["W113"]);
+    let told = input.warnings[0].to_string();
+    assert!(told.contains("`peak_rss_kb`, of which 9 runs have 8 values"), "{told}");
 }
 
 /// Names decide, and hide nothing silently.
@@ -327,6 +336,27 @@ fn ranks_that_vary_say_more_than_a_folders_number() {
     let input = modeler::formats::read(&[inner], &ReadOptions::default()).unwrap();
     assert_eq!(input.experiment.parameters, ["p"]);
     assert_eq!(input.experiment.points, [2.0, 4.0, 8.0, 16.0, 32.0].map(|p| vec![p]));
+}
+
+/// Nobody can tell which number `4Kranks` is, and nobody needs to where the profiles tell their ranks.
+#[test]
+fn ranks_that_profiles_tell_count_where_names_have_suffixes() {
+    let folder = tempfile::tempdir().unwrap();
+    let set = folder.path().join("set");
+    std::fs::create_dir(&set).unwrap();
+    let named = |k: usize| set.join(format!("app_{k}Kranks.mpiP"));
+    for (i, path) in reports(folder.path()).into_iter().enumerate() {
+        std::fs::rename(path, named(4 << i)).unwrap();
+    }
+    let input = modeler::formats::read(std::slice::from_ref(&set), &ReadOptions::default()).unwrap();
+    assert_eq!(input.experiment.parameters, ["p"]);
+    assert_eq!(input.experiment.points, [2.0, 4.0, 8.0, 16.0, 32.0].map(|p| vec![p]));
+    // Where all have the same ranks, the names must tell.
+    for k in [8, 16, 32, 64] {
+        std::fs::copy(named(4), named(k)).unwrap();
+    }
+    let told = modeler::formats::read(&[set], &ReadOptions::default()).map(|_| ()).unwrap_err().to_string();
+    assert!(told.contains("may stand for powers of 1000 or of 1024"), "{told}");
 }
 
 /// Numbers of runs are neither a parameter, nor do they hide what profiles tell.

@@ -26,7 +26,7 @@ impl ProfileFormat for Folded {
 
     fn detect(&self, _name: &str, head: &[u8], complete: bool) -> Detection {
         // A last line that was cut off is an error of a file of stacks, unless it is all there is.
-        let mut lines = lines::ended(head);
+        let mut lines = lines::of_head(head, false);
         if lines.is_empty() {
             lines = lines::of_head(head, complete);
         }

@@ -68,12 +68,7 @@ pub(super) fn each(source: Source, mut with: impl FnMut(Line) -> Result<(), Read
     }
 }
 
-/// The lines of a file's beginning that are whole, as one without an end need not be, even if it is the file's last.
-pub(super) fn ended(head: &[u8]) -> Vec<String> {
-    of_head(head, false)
-}
-
-/// The whole lines of a file's beginning.
+/// The whole lines of a file's beginning. If it is `complete`, its last line counts though it has no end.
 pub(super) fn of_head(head: &[u8], complete: bool) -> Vec<String> {
     let text = String::from_utf8_lossy(head);
     let mut lines: Vec<String> = text.lines().map(|l| l.trim_end().to_owned()).collect();

@@ -22,7 +22,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::collect::Collector;
-use super::error::{ErrorKind, IGNORED, Place, RUN_LEFT_OUT, ReadError};
+use super::error::{ASSUMED, ErrorKind, IGNORED, Place, RUN_LEFT_OUT, ReadError};
 use super::source::{self, Content, Source};
 use super::survey::{listed, most_named};
 use super::tables::is_parameter;
@@ -172,7 +172,7 @@ fn unlisted(folder: &Path) -> ReadError {
 
 impl Set {
     /// The profiles of this format in `folder`, in the order of their names; one is enough if only `any` is asked for.
-    /// Names that begin with a dot are left out, as Extra-P does. `passed_by` is told of folders that were.
+    /// `passed_by` is told of folders that were.
     fn find(&self, folder: &Path, depth: usize, passed_by: &mut dyn FnMut(PassedBy, &Path), any: bool) -> Vec<PathBuf> {
         let mut denied = Vec::new();
         let mut found = self.find_within(folder, folder, depth, passed_by, any, &mut denied);
@@ -194,23 +194,16 @@ impl Set {
         any: bool,
         denied: &mut Vec<PathBuf>,
     ) -> Vec<PathBuf> {
-        let listed: io::Result<Vec<PathBuf>> =
-            fs::read_dir(folder).and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect());
-        let Ok(mut entries) = listed else {
+        let Ok(entries) = entries(all, folder) else {
             passed_by(PassedBy::Unlisted, folder);
             return Vec::new();
         };
-        entries.retain(|path| !path.file_name().map_or(&b""[..], |name| name.as_encoded_bytes()).starts_with(b"."));
-        entries.sort();
         let (mut found, mut too_deep) = (Vec::new(), false);
         for path in entries {
             if any && !found.is_empty() {
                 break;
             }
             if path.is_dir() {
-                if leads_back(&path, all) {
-                    continue;
-                }
                 if self.0.is_profile(&path) {
                     found.push(path);
                 } else if depth > 1 {
@@ -268,19 +261,24 @@ pub(super) fn hides(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::PermissionDenied)
 }
 
-/// Whether nobody may read a file.
-pub(super) fn is_denied(path: &Path) -> bool {
-    File::open(path).is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
-}
-
 /// Whether the name of a file has the extension of one of `others`.
 pub(super) fn ends_as(path: &Path, others: &[PathBuf]) -> bool {
     others.iter().any(|other| other.extension() == path.extension())
 }
 
-/// Whether a folder is a link to one that is inside of `all` too, where it is found by its own name, or around that or the link itself.
-pub(super) fn leads_back(folder: &Path, all: &Path) -> bool {
-    if !folder.is_symlink() {
+/// What lies in a folder of `all`, in the order of the names: without what is hidden, as Extra-P leaves it out, and without
+/// links that lead back.
+pub(super) fn entries(all: &Path, folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut entries = fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<PathBuf>>>()?;
+    let is_hidden = |path: &Path| path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
+    entries.retain(|path| !is_hidden(path) && !leads_back(path, all));
+    entries.sort();
+    Ok(entries)
+}
+
+/// Whether this is a link to a folder that is inside of `all` too, where it is found by its own name, or around that or the link itself.
+fn leads_back(folder: &Path, all: &Path) -> bool {
+    if !folder.is_symlink() || !folder.is_dir() {
         return false;
     }
     let around = folder.parent().map_or_else(|| all.to_owned(), Path::to_owned);
@@ -393,11 +391,8 @@ fn as_hdf5(all: &Path, path: &Path, depth: usize, text: &[PathBuf]) -> Option<Re
     if depth <= 1 {
         return None;
     }
-    let mut folders: Vec<PathBuf> = fs::read_dir(path).ok()?.flatten().map(|entry| entry.path()).collect();
-    let is_hidden = |path: &Path| path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
-    folders.retain(|path| path.is_dir() && !is_hidden(path) && !leads_back(path, all));
-    folders.sort();
-    folders.iter().find_map(|folder| as_hdf5(all, folder, depth - 1, text))
+    let inner = entries(all, path).ok()?;
+    inner.iter().filter(|inner| inner.is_dir()).find_map(|folder| as_hdf5(all, folder, depth - 1, text))
 }
 
 /// Adds the profiles of all inputs: the parameters depend on all of them.
@@ -408,6 +403,9 @@ pub(super) fn add(profiles: Vec<Measured>, options: &ReadOptions, into: &mut Col
     let said = parameters(&profiles, options.pattern.as_deref())?;
     for message in unused_settings(&profiles, &said).into_iter().chain(mixed(&said)) {
         into.warn(IGNORED, profiles[0].place(), message);
+    }
+    if let Some(message) = perhaps_results(&profiles, &said) {
+        into.warn(ASSUMED, profiles[0].place(), message);
     }
     let constant = constants(&said);
     let mut runs: Vec<(Measured, Said)> = profiles.into_iter().zip(said).collect();
@@ -603,6 +601,29 @@ fn different(values: &[f64]) -> usize {
 fn is_result(name: &str, values: &[f64], points: &[Said]) -> bool {
     let is_varying = points.iter().any(|said| said.parameters != points[0].parameters);
     !is_parameter(name) && is_varying && different(values) == values.len()
+}
+
+/// That settings beside other parameters were taken for parameters although most runs have their own value, if some were: results that
+/// are the same in two runs by chance look like that, and so do parameters that were varied one at a time.
+fn perhaps_results(runs: &[Measured], said: &[Said]) -> Option<String> {
+    let names = said.first().map(Said::names).unwrap_or_default();
+    if names.len() < 2 || said != own_parameters(runs) {
+        return None;
+    }
+    let is_doubtful = |(name, values): &(String, Vec<f64>)| {
+        names.contains(name) && !is_parameter(name) && 2 * different(values) > values.len()
+    };
+    let doubtful = varying_settings(runs).into_iter().filter(is_doubtful);
+    let told: Vec<String> = doubtful
+        .map(|(name, values)| format!("`{name}`, of which {} runs have {} values", values.len(), different(&values)))
+        .collect();
+    (!told.is_empty()).then(|| {
+        format!(
+            "This was taken for a parameter: {}. If it is a result of the runs, say their parameters in the names of files or folders, as in \
+             app.p4.n10.r1.",
+            told.join(", ")
+        )
+    })
 }
 
 /// Whether runs at one point have one value each of `values`.

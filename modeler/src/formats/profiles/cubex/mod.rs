@@ -8,11 +8,11 @@ mod data;
 mod tar;
 
 use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::ProfileFormat;
 use super::profile::{Fold, Profile, Reduced};
-use crate::formats::error::{CHECKSUM, IGNORED, IMPOSSIBLE, Place, ReadError};
+use crate::formats::error::{ASSUMED, CHECKSUM, IGNORED, IMPOSSIBLE, Place, ReadError};
 use crate::formats::source::Source;
 use crate::formats::{Detection, Format, Values};
 use crate::words::counted;
@@ -208,11 +208,26 @@ impl Reading<'_> {
                 }
             }
         }
+        let (processes, mut of_fewer) = (f64::from(self.anchor.processes), BTreeSet::new());
         for (node, values) in &mut values {
             let operation = &self.profile.nodes[*node as usize].name;
-            if component.suffix.is_empty() && is_sent_to_all(operation, name) && self.anchor.processes > 0 {
-                values.iter_mut().for_each(|v| *v /= f64::from(self.anchor.processes));
+            if component.suffix.is_empty() && is_sent_to_all(operation, name) && processes > 0.0 {
+                if !operation.to_ascii_lowercase().ends_with("scan")
+                    && values.iter().any(|&v| is_of_fewer(v, processes))
+                {
+                    of_fewer.insert(operation.clone());
+                }
+                values.iter_mut().for_each(|v| *v /= processes);
             }
+        }
+        if !of_fewer.is_empty() {
+            let message = format!(
+                "`{}` of {} is no multiple of the {processes} processes, so that some communicators are smaller; it was divided by all \
+                 processes.",
+                metric.name,
+                Vec::from_iter(of_fewer).join(", ")
+            );
+            self.profile.warn(ASSUMED, Place::file(self.name), message);
         }
         if with_callees == Callees::Add {
             add_callees(&mut values, &self.profile, component.fold);
@@ -250,6 +265,12 @@ fn is_sent_to_all(operation: &str, metric: &str) -> bool {
         "bytes_received" => is_one_of(&RECEIVED),
         _ => false,
     }
+}
+
+/// Whether the bytes that Score-P states of reductions cannot be those of a communicator of all processes: these are as many operands, or one
+/// fewer where the operation is in place.
+fn is_of_fewer(bytes: f64, processes: f64) -> bool {
+    bytes.is_finite() && [processes, processes - 1.0].iter().all(|&operands| operands > 0.0 && bytes % operands != 0.0)
 }
 
 /// Adds the values of callees to those of their callers, which are added where they have none.
