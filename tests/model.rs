@@ -76,7 +76,7 @@ fn predictions_of_one_metric_are_those_among_all() {
     let lines: String =
         [2, 4, 8, 16, 32].map(|p| line(p, "time", 3 * p) + &line(p, "bytes_sent", p * p)).into_iter().collect();
     world.write("two.json", &lines);
-    let predict = |arguments: &[&str]| world.poise([&["predict", "two.json", "--at", "p=64"], arguments].concat());
+    let predict = |arguments: &[&str]| world.poise([&["predict", "two.json", "--at", "p=64"][..], arguments].concat());
     let list = |arguments: &[&str]| json(&predict(arguments).status(0))["predictions"].as_array().unwrap().clone();
     let all = list(&["--format", "json"]);
     assert_eq!(all.len(), 2);

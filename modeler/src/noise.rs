@@ -40,9 +40,9 @@ const PIECES: usize = 8;
 const TAIL_END: f64 = 8.0;
 /// Share of measurements that went astray: whatever their noise, they are ten times as far off.
 const STRAY: f64 = 0.005;
-/// Deviations of the logarithm up to which the background's mean is one. A larger mean than e^1.35 medians would be that of values
+/// Deviations of the logarithm up to which the background's mean is one. A larger mean than e^1.36 medians would be that of values
 /// that are too rare to be measured, and 95 % of them would lie below it, however far apart those are that were.
-const MEAN_COUNTS: f64 = 1.645;
+const MEAN_COUNTS: f64 = 1.65;
 
 impl Pattern {
     /// Probability that H is below `u`.

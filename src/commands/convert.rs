@@ -132,7 +132,7 @@ fn metrics(experiment: &Experiment) -> String {
     for (id, metric) in experiment.metrics.iter().enumerate() {
         let count = experiment.series.iter().filter(|s| s.metric as usize == id).count();
         let over: Vec<&str> = metric.over_ranks.iter().map(|over| over.name()).collect();
-        match lines.iter_mut().find(|line| (line.0, line.1, line.2) == (&metric.name, &metric.unit, count)) {
+        match lines.iter_mut().find(|line| line.0 == metric.name && line.1 == metric.unit && line.2 == count) {
             Some(line) => line.3.extend(over),
             None => lines.push((&metric.name, &metric.unit, count, over)),
         }
