@@ -213,7 +213,7 @@ fn folders_of_several_formats_are_refused_and_explained() {
     let chosen = world.poise(["import", "mixed", "--explain", "--input-format", "cubex"]).status(5).stdout;
     assert!(chosen.starts_with("format cubex\n") && chosen.lines().skip(1).eq(told.lines().skip(1)), "{chosen}");
     assert!(told.contains("left out mixed/odd.p1.cali: this is cali, and of this folder cubex is read."), "{told}");
-    assert!(told.contains("passed over 3 files that are no measurements: scorep.cfg (3 times)"), "{told}");
+    assert!(told.contains("passed over 3 files that hold no measurements: scorep.cfg (3 times)"), "{told}");
     let runs: Vec<&str> = told.lines().filter(|line| line.starts_with("run ")).collect();
     assert_eq!(runs.len(), 3);
     // 8 before 27, which texts order the other way round.
@@ -266,7 +266,7 @@ fn folders_of_damaged_files_are_explained() {
         |name: &str| explained.stdout.lines().filter(|l| l.starts_with("left out bad/") && l.contains(name)).count();
     assert_eq!((of(".cubex: "), of(".pb.gz: ")), (3, 3), "{}\n{}", explained.stdout, explained.stderr);
     assert!(explained.stdout.contains("cut off"), "{}", explained.stdout);
-    assert!(explained.stdout.contains("passed over 1 file that is no measurements: notes.md"), "{}", explained.stdout);
+    assert!(explained.stdout.contains("passed over 1 file that holds no measurements: notes.md"), "{}", explained.stdout);
     assert_eq!(explained.stderr.lines().count(), 1, "{}", explained.stderr);
     // So is one of files that nobody knows.
     fs::create_dir(world.path("unknown")).unwrap();
@@ -274,7 +274,7 @@ fn folders_of_damaged_files_are_explained() {
     world.write("unknown/b.dat", "?");
     let explained = world.poise(["import", "unknown", "--explain"]).status(3);
     assert!(
-        explained.stdout.contains("passed over 2 files that are no measurements: a.dat, b.dat"),
+        explained.stdout.contains("passed over 2 files that hold no measurements: a.dat, b.dat"),
         "{}",
         explained.stdout
     );

@@ -180,7 +180,7 @@ fn passed_over(left: &Left) -> String {
         named.push(output::counted(names.len() - NAMED, "more name", "more names"));
     }
     let count: usize = left.unknown.values().sum();
-    let files = output::counted(count, "file that is", "files that are");
+    let files = output::counted(count, "file that holds", "files that hold");
     format!("passed over {files} no measurements: {}\n", named.join(", "))
 }
 
@@ -196,9 +196,9 @@ mod tests {
             unknown: list.iter().map(|&(name, count)| (name.to_owned(), count)).collect(),
         };
         assert_eq!(passed_over(&left(&[])), "");
-        assert_eq!(passed_over(&left(&[("a.md", 1)])), "passed over 1 file that is no measurements: a.md\n");
+        assert_eq!(passed_over(&left(&[("a.md", 1)])), "passed over 1 file that holds no measurements: a.md\n");
         let two = left(&[("a.md", 1), ("scorep.cfg", 25)]);
-        assert_eq!(passed_over(&two), "passed over 26 files that are no measurements: scorep.cfg (25 times), a.md\n");
+        assert_eq!(passed_over(&two), "passed over 26 files that hold no measurements: scorep.cfg (25 times), a.md\n");
         let many: Vec<String> = (0..11).map(|i| format!("n{i:02}")).collect();
         let many: Vec<(&str, usize)> = many.iter().map(|name| (name.as_str(), 1)).collect();
         assert!(passed_over(&left(&many)).ends_with("n06, n07, 3 more names\n"));
