@@ -266,7 +266,11 @@ fn folders_of_damaged_files_are_explained() {
         |name: &str| explained.stdout.lines().filter(|l| l.starts_with("left out bad/") && l.contains(name)).count();
     assert_eq!((of(".cubex: "), of(".pb.gz: ")), (3, 3), "{}\n{}", explained.stdout, explained.stderr);
     assert!(explained.stdout.contains("cut off"), "{}", explained.stdout);
-    assert!(explained.stdout.contains("passed over 1 file that holds no measurements: notes.md"), "{}", explained.stdout);
+    assert!(
+        explained.stdout.contains("passed over 1 file that holds no measurements: notes.md"),
+        "{}",
+        explained.stdout
+    );
     assert_eq!(explained.stderr.lines().count(), 1, "{}", explained.stderr);
     // So is one of files that nobody knows.
     fs::create_dir(world.path("unknown")).unwrap();

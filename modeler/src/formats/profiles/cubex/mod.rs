@@ -362,3 +362,27 @@ fn naming(metric: &MetricDeclaration) -> (&str, &'static str) {
     };
     (name, unit)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Three calls on one double each.
+    #[test]
+    fn bytes_of_smaller_communicators_are_told_where_they_can_be() {
+        let of = |members: f64| 3.0 * 8.0 * members;
+        for (members, processes, told) in [
+            (27.0, 27.0, false),
+            // In place.
+            (26.0, 27.0, false),
+            (5.0, 27.0, true),
+            (10.0, 27.0, true),
+            // As many bytes as one call of all on other operands has.
+            (9.0, 27.0, false),
+            (1.0, 1.0, false),
+            (1.0, 2.0, false),
+        ] {
+            assert_eq!(is_of_fewer(of(members), processes), told, "{members} of {processes}");
+        }
+    }
+}
