@@ -241,7 +241,7 @@ fn check_kinds(text: &str) -> Result<(), (usize, String)> {
     let points: Vec<_> = get("points").and_then(DeValue::as_array).into_iter().flatten().collect();
     let points: Vec<_> = points.into_iter().filter_map(|point| point.get_ref().as_table()).collect();
     let names = parameters.into_iter().chain(points.first().copied()).flat_map(|table| table.keys());
-    names.map(AsRef::as_ref).try_for_each(|name: &str| {
+    names.map(|name| name.get_ref().as_ref()).try_for_each(|name: &str| {
         let of_parameter = parameters.and_then(|parameters| parameters.get(name)).map(Spanned::get_ref);
         let listed = of_parameter.and_then(DeValue::as_array).into_iter().flatten();
         let values: Vec<_> = listed.chain(points.iter().filter_map(|point| point.get(name))).collect();
@@ -258,7 +258,7 @@ fn check_kind(name: &str, values: &[&Spanned<DeValue>], is_range: bool) -> Resul
         let text = value.get_ref().as_str()?.trim();
         text.parse::<f64>().is_ok_and(f64::is_finite).then(|| text.to_owned())
     };
-    let (numbers, others): (Vec<_>, Vec<_>) = values.iter().partition(is_number);
+    let (numbers, others): (Vec<&&Spanned<DeValue>>, Vec<_>) = values.iter().partition(is_number);
     let texts: Vec<(usize, String)> = others.iter().filter_map(|v| Some((v.span().start, quoted(v)?))).collect();
     // Names beside which a number stands are names, such as `unroll = [1, 2, "auto"]`.
     let (Some((at, text)), true) = (texts.first(), texts.len() == others.len()) else { return Ok(()) };
@@ -324,7 +324,7 @@ mod tests {
         let said =
             |rest: &str| StudyFile::parse(&format!("command = [\"a\"]\n{rest}\n"), "s.toml").err().unwrap_or_default();
         let points = said("points = [{ n = 100 }, { n = \"400\" }]");
-        assert!(points.starts_with("s.toml:2:28: parameter `n` has the text \"400\" here"), "{points}");
+        assert!(points.starts_with("s.toml:2:30: parameter `n` has the text \"400\" here"), "{points}");
         assert!(points.contains("write 400 without quotes"), "{points}");
         let first = said("points = [{ n = \"100\" }, { n = 200 }, { n = 400 }]");
         assert!(first.starts_with("s.toml:2:17: parameter `n` has the text \"100\""), "{first}");
