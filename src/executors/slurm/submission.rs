@@ -327,8 +327,7 @@ fn quoted(path: &Path) -> String {
 }
 
 /// A job's script: the preamble, in one shell, and then the task. A command of the preamble that fails, where `set -e` would end
-/// the shell, makes the task record that instead of running anything. Quotes end before the path's own and begin again after
-/// them. What fails within a file that is read by `source` is its author's business; the file's own status counts.
+/// the shell, makes the task record that instead of running anything. What fails within a file that is read by `source` is its author's business; the file's own status counts.
 fn script(preamble: &[String], task: &str) -> String {
     let failed = format!("exec {task} --failed-line \"$LINENO\" --failed-status \"$?\"").replace('\'', "'\\''");
     let trap = format!("trap 'case ${{#BASH_SOURCE[@]}} in 1) {failed};; esac' ERR");
