@@ -66,7 +66,7 @@ fn run() -> Result<()> {
         Command::Fc(a) => wrapper::exec(Language::Fortran, &a.arguments).map(|never| match never {}),
         Command::Preload(a) => run::exec_preloaded(&a.command).map(|never| match never {}),
         Command::Run(a) => commands::run::run(&a, &cli.global, &progress),
-        Command::Task(a) => executors::slurm::work(&a.file, a.index),
+        Command::Task(a) => executors::slurm::work(&a.file, a.index, a.failed()),
         Command::Model(a) => on_ranks(cli.global, |ranks, global| commands::model::model(&a, global, ranks)),
         Command::Predict(a) => on_ranks(cli.global, |ranks, global| commands::predict::predict(&a, global, ranks)),
         Command::Compare(a) => commands::compare::compare(&a, &cli.global),

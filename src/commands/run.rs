@@ -8,6 +8,7 @@ use clap::Args;
 use crate::campaign::{self, Options, Summary, events};
 use crate::cli::{ClockChoice, GlobalArgs, OutputFormat, parse_assignment};
 use crate::error::{Error, Result};
+use crate::executors::slurm::FailedLine;
 use crate::interrupt;
 use crate::output::{self, counted};
 use crate::progress::Progress;
@@ -98,6 +99,20 @@ pub struct TaskArgs {
     /// Which of them, from 0.
     #[arg(value_name = "INDEX")]
     pub index: usize,
+    /// The line of the job's script that failed before; nothing is run then.
+    #[arg(long, value_name = "LINE", requires = "failed_status")]
+    pub failed_line: Option<usize>,
+    /// The status of that.
+    #[arg(long, value_name = "STATUS", requires = "failed_line")]
+    pub failed_status: Option<u8>,
+}
+
+impl TaskArgs {
+    /// What failed before the task began.
+    pub fn failed(&self) -> Option<FailedLine> {
+        let (line, status) = self.failed_line.zip(self.failed_status)?;
+        Some(FailedLine { line, status })
+    }
 }
 
 /// Runs a study, or the command after `--`.

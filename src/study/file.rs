@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 
 use serde::Deserialize;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
 
 use super::{Clock, ExecutorKind, Order};
 
@@ -206,19 +208,77 @@ impl StudyFile {
     /// # Errors
     /// `file:line:column: what`, with the key that was probably meant.
     pub fn parse(text: &str, file: &str) -> Result<Self, String> {
-        toml::from_str(text).map_err(|e| located(text, file, &e))
+        let read = toml::from_str(text).map_err(|e| located(text, file, &e))?;
+        check_kinds(text).map_err(|(at, what)| format!("{file}:{}: {what}", place(text, at)))?;
+        Ok(read)
     }
 }
 
 /// `file:line:column: message`, with the message's first line only where it shows the text itself.
 fn located(text: &str, file: &str, error: &toml::de::Error) -> String {
-    let start = error.span().map_or(0, |s| s.start).min(text.len());
-    let before = &text[..start];
-    let line = before.matches('\n').count() + 1;
-    let column = before.chars().rev().take_while(|&c| c != '\n').count() + 1;
+    let start = error.span().map_or(0, |s| s.start);
     let message = in_words_of_toml(error.message().trim().trim_end_matches('.'));
     let end = meant(&message).unwrap_or_else(|| ".".to_owned());
-    format!("{file}:{line}:{column}: {message}{end}")
+    format!("{file}:{}: {message}{end}", place(text, start))
+}
+
+/// `line:column` of a byte of a text.
+fn place(text: &str, at: usize) -> String {
+    let before = &text[..at.min(text.len())];
+    let line = before.matches('\n').count() + 1;
+    let column = before.chars().rev().take_while(|&c| c != '\n').count() + 1;
+    format!("{line}:{column}")
+}
+
+/// A parameter's values are numbers, of which models are made, or names. One that is a number in quotes beside others that are
+/// numbers would make names of all, which nobody means; so would one without quotes beside numbers in quotes. Of what is wrong the place
+/// and what to do.
+fn check_kinds(text: &str) -> Result<(), (usize, String)> {
+    // What cannot be parsed has been said before.
+    let Ok(table) = DeTable::parse(text) else { return Ok(()) };
+    let get = |key: &str| table.get_ref().get(key).map(Spanned::get_ref);
+    let parameters = get("parameters").and_then(DeValue::as_table);
+    let points: Vec<_> = get("points").and_then(DeValue::as_array).into_iter().flatten().collect();
+    let points: Vec<_> = points.into_iter().filter_map(|point| point.get_ref().as_table()).collect();
+    let names = parameters.into_iter().chain(points.first().copied()).flat_map(|table| table.keys());
+    names.map(|name| name.get_ref().as_ref()).try_for_each(|name: &str| {
+        let of_parameter = parameters.and_then(|parameters| parameters.get(name)).map(Spanned::get_ref);
+        let listed = of_parameter.and_then(DeValue::as_array).into_iter().flatten();
+        let values: Vec<_> = listed.chain(points.iter().filter_map(|point| point.get(name))).collect();
+        // A range, and what others give, are numbers.
+        let is_range = of_parameter.is_some_and(|value| value.as_table().is_some());
+        check_kind(name, &values, is_range)
+    })
+}
+
+/// The same for one parameter; with `is_range` the others are numbers whatever the values are.
+fn check_kind(name: &str, values: &[&Spanned<DeValue>], is_range: bool) -> Result<(), (usize, String)> {
+    let is_number = |value: &&&Spanned<DeValue>| matches!(value.get_ref(), DeValue::Integer(_) | DeValue::Float(_));
+    let quoted = |value: &Spanned<DeValue>| {
+        let text = value.get_ref().as_str()?.trim();
+        text.parse::<f64>().is_ok_and(f64::is_finite).then(|| text.to_owned())
+    };
+    let (numbers, others): (Vec<&&Spanned<DeValue>>, Vec<_>) = values.iter().partition(is_number);
+    let texts: Vec<(usize, String)> = others.iter().filter_map(|v| Some((v.span().start, quoted(v)?))).collect();
+    // Names beside which a number stands are names, such as `unroll = [1, 2, "auto"]`.
+    let (Some((at, text)), true) = (texts.first(), texts.len() == others.len()) else { return Ok(()) };
+    match numbers.first() {
+        Some(number) if numbers.len() < texts.len() && !is_range => Err((
+            number.span().start,
+            format!(
+                "parameter `{name}` has a number here, where its other values are texts in quotes; put it in quotes too if they are \
+                 names, or take the quotes from the others if they are quantities, of which models are made."
+            ),
+        )),
+        None if !is_range => Ok(()),
+        _ => Err((
+            *at,
+            format!(
+                "parameter `{name}` has the text \"{text}\" here, where its other values are numbers, of which models are made; write \
+                 {text} without quotes, or all of its values in quotes if they are names and no quantities."
+            ),
+        )),
+    }
 }
 
 /// The parser's message with the file format's words for types instead of the programming language's.
@@ -252,5 +312,34 @@ pub fn suggestion<'a>(unknown: &str, known: impl IntoIterator<Item = &'a str>) -
     match best {
         Some((similarity, name)) if similarity > 0.75 => format!("; did you mean `{name}`?"),
         _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_of_another_kind_is_named_with_its_place() {
+        let said =
+            |rest: &str| StudyFile::parse(&format!("command = [\"a\"]\n{rest}\n"), "s.toml").err().unwrap_or_default();
+        let points = said("points = [{ n = 100 }, { n = \"400\" }]");
+        assert!(points.starts_with("s.toml:2:30: parameter `n` has the text \"400\" here"), "{points}");
+        assert!(points.contains("write 400 without quotes"), "{points}");
+        let first = said("points = [{ n = \"100\" }, { n = 200 }, { n = 400 }]");
+        assert!(first.starts_with("s.toml:2:17: parameter `n` has the text \"100\""), "{first}");
+        let number = said("[[points]]\nn = \"1\"\n[[points]]\nn = 2\n[[points]]\nn = \"3\"");
+        assert!(number.starts_with("s.toml:5:5: parameter `n` has a number here"), "{number}");
+        assert!(said("[parameters]\np = [1, 2, \"4\"]").starts_with("s.toml:3:12: parameter `p` has the text \"4\""));
+        let beside = "[parameters]\np = { from = 1, to = 8, factor = 2 }";
+        assert!(said(&format!("points = [{{ p = \"16\" }}]\n{beside}")).starts_with("s.toml:2:17: "));
+        for good in [
+            "points = [{ n = 100 }, { n = 400.5 }]",
+            "points = [{ n = \"100\" }, { n = \"400\" }]",
+            "[parameters]\nunroll = [1, 2, \"auto\"]\ncpu = [\"4\", \"x\", true]\nargs = [[\"1\", \"2\"], \"3\"]",
+            beside,
+        ] {
+            assert_eq!(said(good), "", "{good}");
+        }
     }
 }

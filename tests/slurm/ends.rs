@@ -36,6 +36,26 @@ pub fn what_cannot_run_is_told(cluster: &Cluster) {
     assert!(refused.stderr.contains("sbatch refused the job: invalid partition specified: nope"), "{}", refused.stderr);
 }
 
+/// The line fails for one of two points, within a condition of two lines.
+pub fn a_line_of_the_preamble_that_fails_is_told(cluster: &Cluster) {
+    let world = on(cluster);
+    world.write("setup.sh", "false\nexport GREETING='a b'\n");
+    world.write(
+        "s.toml",
+        "executor = \"slurm\"\ncommand = [\"sh\", \"-c\", \"echo $GREETING $0 >> made\", \"{n}\"]\ncollect = \"elapsed\"\n\
+         [parameters]\nn = [1, 2]\n[slurm]\nsubmit = \"jobs\"\npoll_seconds = 1\noptions = [\"--export=ALL,N={n}\"]\n\
+         preamble = [\"source ./setup.sh\", \"if test $N = 2; then\", \"  ls nothere.d\", \"fi\"]\n",
+    );
+    world.poise(["run", "s.toml"]).status(5);
+    assert_eq!(world.read("made"), "a b 1\n");
+    let record = world.json("s.runs/n2.r1/run.json");
+    let reason = record["reason"].as_str().unwrap();
+    assert_eq!(record["cause"], "cannot-start", "{reason}");
+    assert!(reason.starts_with("Line 3 of the job's preamble, `ls nothere.d`, failed with status 2;"), "{reason}");
+    assert!(reason.contains("nothere.d") && reason.contains("No such file"), "{reason}");
+    cluster.wait_until_idle();
+}
+
 /// Their number is told by PMIx and srun, and the time limit is short.
 pub fn ranks_of_srun_that_wait_for_each_other_hang(cluster: &Cluster) {
     let world = on(cluster);

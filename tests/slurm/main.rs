@@ -31,6 +31,8 @@ fn studies_run_as_jobs() {
     order::a_later_call_knows_for_which_jobs_others_wait(&cluster);
     order::what_waits_for_an_array_that_was_cancelled_begins(&cluster);
     order::what_is_cancelled_lets_nothing_overtake_what_was_before_it(&cluster);
+    order::what_leads_a_repetition_may_be_cancelled(&cluster);
+    ends::a_line_of_the_preamble_that_fails_is_told(&cluster);
     waiting::jobs_that_may_wait_for_ever_are_told(&cluster);
     basics::runs_that_follow_each_other_are_not_told_as_simultaneous(&cluster);
     basics::the_time_left_is_that_of_jobs_beside_each_other(&cluster);

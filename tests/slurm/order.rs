@@ -33,14 +33,14 @@ pub fn one_repetition_follows_the_other(cluster: &Cluster) {
     }
 }
 
-/// All are held, so that they stay as they were submitted.
+/// More than wait for each other one by one. All are held, so that they stay as they were submitted.
 pub fn a_repetition_waits_by_as_many_dependencies_as_jobs(cluster: &Cluster) {
-    const POINTS: usize = 6;
+    const POINTS: usize = 10;
     let world = on(cluster);
     world.write(
         "s.toml",
         "executor = \"slurm\"\ncommand = [\"true\", \"{p}\"]\ncollect = \"elapsed\"\nrepetitions = 3\n\
-         [parameters]\np = { from = 1, to = 6, step = 1 }\n\
+         [parameters]\np = { from = 1, to = 10, step = 1 }\n\
          [slurm]\nsubmit = \"jobs\"\npoll_seconds = 1\noptions = [\"--hold\"]\n",
     );
     for call in ["first", "second"] {
@@ -113,8 +113,8 @@ pub fn a_point_that_failed_leaves_the_queue_and_the_order_stays(cluster: &Cluste
     }
 }
 
-/// Two points on nodes of their own. The smaller one's second run, which led its repetition, is over when the next call begins; the
-/// other's second run waited for it, and nothing waits for that.
+/// Two points on nodes of their own. The smaller one's second run, which led its repetition, is over when the next call begins; for the
+/// other's second run nothing waits.
 pub fn a_later_call_knows_for_which_jobs_others_wait(cluster: &Cluster) {
     let world = on(cluster);
     world.write(
@@ -248,6 +248,43 @@ pub fn what_is_cancelled_lets_nothing_overtake_what_was_before_it(cluster: &Clus
         });
         assert_eq!((status.and_then(|status| status.code()), made(&world)), (Some(5), runs));
     }
+    cluster.wait_until_idle();
+}
+
+/// Two arrays for each of two repetitions, all held. What leads the second is cancelled as a whole, and the other one of it released.
+pub fn what_leads_a_repetition_may_be_cancelled(cluster: &Cluster) {
+    let world = on(cluster);
+    world.write(
+        "s.toml",
+        "executor = \"slurm\"\ncommand = [\"sh\", \"-c\", \"echo $0 >> made\", \"{n} {i}\"]\ncollect = \"elapsed\"\nranks = \"n\"\n\
+         repetitions = 2\n[parameters]\nn = [1, 2]\ni = [1, 2]\n[slurm]\npoll_seconds = 1\noptions = [\"--hold\"]\n",
+    );
+    let mut child = world.command(env!("CARGO_BIN_EXE_poise"), ["run", "s.toml"]).spawn().unwrap();
+    let arrays = || cluster.command("squeue", &["--noheader", "--sort=i", "--format=%F"]);
+    wait_until(cluster, || arrays().lines().count() == 4);
+    let arrays = arrays();
+    let [one, other, leader, follows] = <[&str; 4]>::try_from(arrays.lines().collect::<Vec<_>>()).unwrap();
+    cluster.command("scontrol", &["release", follows]);
+    cluster.command("scancel", &[leader]);
+    // It would begin now.
+    std::thread::sleep(Duration::from_secs(2));
+    let waits_for = cluster.command("squeue", &["--noheader", "--format=%T|%E", "--jobs", follows]);
+    let (state, awaited) = waits_for.split_once('|').unwrap();
+    let awaited: BTreeSet<&str> = awaited.split(',').collect();
+    let expected = [one, other].map(|array| format!("after:{array}_*(unfulfilled)"));
+    assert_eq!((state, awaited), ("PENDING", expected.iter().map(String::as_str).collect()));
+    assert!(!world.path("made").exists(), "the second repetition does not begin before the first");
+    cluster.command("scontrol", &["release", one, other]);
+    let mut status = None;
+    wait_until(cluster, || {
+        status = child.try_wait().unwrap();
+        status.is_some()
+    });
+    assert_eq!(status.and_then(|status| status.code()), Some(5));
+    let made = world.read("made");
+    let mut first: Vec<&str> = made.lines().take(4).collect();
+    first.sort_unstable();
+    assert_eq!((first, made.lines().count()), (vec!["1 1", "1 2", "2 1", "2 2"], 6), "{made}");
     cluster.wait_until_idle();
 }
 

@@ -21,7 +21,7 @@ use crate::run::misfortune::{Cause, Outcome};
 use crate::run::{RECORD, Run, left, record};
 use crate::study::{Order, SlurmPlace, Study, Submit};
 use submission::{After, Geometry, Item, Kind, Request, Submission};
-pub use submission::{WORKERS, work};
+pub use submission::{FailedLine, WORKERS, work};
 
 /// Folder of submissions below the results.
 pub const FOLDER: &str = ".slurm";
@@ -84,16 +84,52 @@ struct Waiting<'a> {
     gone: Option<Instant>,
 }
 
+/// Of so many jobs of a repetition all jobs of the next one wait themselves, and of more than that one leads those.
+const FEW_AWAITED: usize = 8;
+
 /// The repetition of which jobs are being submitted, in interleaved order. All of them wait until all jobs of the repetition
-/// before have begun. One of them, its leader, waits for those, and the others wait for the leader: as many dependencies as
-/// jobs, and not as many as pairs.
+/// before have begun. Where those are few, as arrays are, each waits for them itself, so that whatever is cancelled changes nothing
+/// for others. Where they are many, one of them, the leader, waits for those, and the others wait for the leader: as many
+/// dependencies as jobs, and not as many as pairs. For Slurm a job that is cancelled has begun, and so has each task of an array: with
+/// a leader the others begin too early then.
 #[derive(Default)]
 struct Turn {
     repetition: u32,
-    /// Submissions of the repetition before for which no job waits yet.
+    /// Submissions of the repetition before; where they are many, those for which no job waits yet.
     before: Vec<usize>,
-    /// The submission whose first task leads.
+    is_led: bool,
+    /// The submission that was taken first, or the last that waits for jobs of the repetition before where these are many.
     leader: Option<usize>,
+}
+
+impl Turn {
+    fn of(repetition: u32, before: Vec<usize>) -> Self {
+        Self { repetition, is_led: before.len() > FEW_AWAITED, before, leader: None }
+    }
+
+    /// The submissions for which the next one waits, of the repetition before.
+    fn awaited(&self) -> &[usize] {
+        &self.before[..self.before.len().min(MOST_AWAITED)]
+    }
+
+    /// The submission for whose first task the next one waits.
+    fn led_by(&self) -> Option<usize> {
+        self.leader.filter(|_| self.is_led)
+    }
+
+    /// Whether the next submission's first task stays in the queue whatever becomes of its point, so that what waits for it, in
+    /// this repetition or the next one, does not begin too early.
+    fn is_to_lead(&self) -> bool {
+        !self.before.is_empty() && (self.is_led || self.leader.is_none())
+    }
+
+    /// Slurm has taken a submission that leads.
+    fn was_taken(&mut self, submission: usize) {
+        if self.is_led {
+            self.before.drain(..self.awaited().len());
+        }
+        self.leader = Some(submission);
+    }
 }
 
 /// A task that waits for a reason that time alone may not cure. In their order those of one reason follow each other, the first
@@ -322,7 +358,7 @@ impl Jobs<'_> {
             }
             let items = chunk.iter().map(|&i| item(&self.results, &self.tasks[i], &self.runs[i])).collect();
             let after = self.jobs_before(&geometry, self.tasks[chunk[0]].repetition);
-            let leads = !self.turn.before.is_empty();
+            let leads = self.turn.is_to_lead();
             let submission = Submission::write(&self.results.join(FOLDER), items, leads, self.place)?;
             let request = Request { place: self.place, geometry: &geometry, time_limit: self.study.time_limit, after };
             let is_silent = &mut self.is_silent;
@@ -397,11 +433,11 @@ impl Jobs<'_> {
         if self.study.order == Order::Interleaved {
             if self.turn.repetition != repetition {
                 let before = self.repetition_before(repetition, self.submissions.len()).into_iter().collect();
-                self.turn = Turn { repetition, before, leader: None };
+                self.turn = Turn::of(repetition, before);
             }
-            let awaited: BTreeSet<usize> = self.turn.before.iter().take(MOST_AWAITED).copied().collect();
+            let awaited: BTreeSet<usize> = self.turn.awaited().iter().copied().collect();
             after.begins = self.jobs(&|task| !task.has_begun && awaited.contains(&task.submission));
-            let leads = |task: &&Waiting| Some(task.submission) == self.turn.leader && task.index == 0;
+            let leads = |task: &&Waiting| Some(task.submission) == self.turn.led_by() && task.index == 0;
             let leader = self.waiting.iter().find(leads).filter(|task| !task.has_begun);
             after.begins.extend(leader.and_then(|task| queue::task_id(&self.submissions[task.submission], 0)));
         }
@@ -412,12 +448,10 @@ impl Jobs<'_> {
         after
     }
 
-    /// Slurm has taken a submission that waits for what [`Jobs::jobs_before`] says. Where that is jobs of the repetition before, it
-    /// leads those that follow.
+    /// Slurm has taken a submission that waits for what [`Jobs::jobs_before`] says.
     fn was_taken(&mut self, submission: usize) {
         if self.submissions[submission].leads {
-            self.turn.before.drain(..self.turn.before.len().min(MOST_AWAITED));
-            self.turn.leader = Some(submission);
+            self.turn.was_taken(submission);
         }
     }
 
@@ -708,5 +742,33 @@ impl Item {
         let record = record::read(&self.destination)?;
         let cause = record.cause.as_deref().and_then(Cause::named).unwrap_or(Cause::ExitStatus);
         Some(Outcome::Failed { cause, reason: record.reason.unwrap_or_default(), status: 0 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What each submission of a repetition waits for, and whether it leads, when that before has so many.
+    fn turn(before: usize, own: usize) -> Vec<(usize, Option<usize>, bool)> {
+        let mut turn = Turn::of(2, (0..before).collect());
+        let mut one = |i: usize| {
+            let waits = (turn.awaited().len(), turn.led_by(), turn.is_to_lead());
+            if waits.2 {
+                turn.was_taken(before + i);
+            }
+            waits
+        };
+        (0..own).map(&mut one).collect()
+    }
+
+    #[test]
+    fn a_repetition_waits_for_few_jobs_itself_and_for_many_by_a_leader() {
+        assert_eq!(turn(0, 2), [(0, None, false); 2]);
+        assert_eq!(turn(2, 3), [(2, None, true), (2, None, false), (2, None, false)]);
+        assert_eq!(turn(8, 2), [(8, None, true), (8, None, false)]);
+        assert_eq!(turn(9, 3), [(9, None, true), (0, Some(9), false), (0, Some(9), false)]);
+        // The second leads, too, and waits for the first.
+        assert_eq!(turn(1500, 3), [(1000, None, true), (500, Some(1500), true), (0, Some(1501), false)]);
     }
 }

@@ -22,6 +22,10 @@ use crate::study::{Case, SlurmPlace, Study};
 pub const WORKERS: &str = ".task-";
 /// The tasks' file.
 const TASKS: &str = "tasks.json";
+/// The job's script.
+const SCRIPT: &str = "job.sh";
+/// So many lines stand before the preamble there.
+const BEFORE_PREAMBLE: usize = 2;
 /// The job's number, once it is known.
 const JOB: &str = "job";
 /// An empty file, where later jobs wait for the first of these.
@@ -218,13 +222,12 @@ impl Submission {
         fs::create_dir_all(&self.folder)?;
         let tasks = serde_json::to_vec(&self.items).map_err(std::io::Error::other)?;
         let poise = std::env::current_exe()?;
-        let mut script = String::from("#!/bin/bash\n");
-        place.preamble.iter().for_each(|line| script.push_str(&format!("{line}\n")));
         // A plain job inherits the index of a task that submits it.
         let index = if self.is_array() { "\"$SLURM_ARRAY_TASK_ID\"" } else { "0" };
-        script.push_str(&format!("exec {} task {} {index}\n", quoted(&poise), quoted(&self.folder.join(TASKS))));
+        let task = format!("{} task {} {index}", quoted(&poise), quoted(&self.folder.join(TASKS)));
+        let script = script(&place.preamble, &task);
         let leads = self.leads.then(|| (LEADS, Vec::new()));
-        for (name, bytes) in [(TASKS, tasks), ("job.sh", script.into_bytes())].into_iter().chain(leads) {
+        for (name, bytes) in [(TASKS, tasks), (SCRIPT, script.into_bytes())].into_iter().chain(leads) {
             let mut file = File::create(self.folder.join(name))?;
             file.write_all(&bytes)?;
             file.sync_all()?;
@@ -261,7 +264,7 @@ impl Submission {
         words.push(format!("--output={folder}/{file}"));
         words.extend(after.option());
         words.extend(geometry.request(place, *time_limit, self.items.len()));
-        words.push(self.folder.join("job.sh").display().to_string());
+        words.push(self.folder.join(SCRIPT).display().to_string());
         words
     }
 
@@ -323,11 +326,50 @@ fn quoted(path: &Path) -> String {
     format!("'{}'", path.display().to_string().replace('\'', "'\\''"))
 }
 
-/// What a compute node does: `poise task FILE INDEX`.
+/// A job's script: the preamble, in one shell, and then the task. A command of the preamble that fails, where `set -e` would end
+/// the shell, makes the task record that instead of running anything. What fails within a file that is read by `source` is its author's business; the file's own status counts.
+fn script(preamble: &[String], task: &str) -> String {
+    let failed = format!("exec {task} --failed-line \"$LINENO\" --failed-status \"$?\"").replace('\'', "'\\''");
+    let trap = format!("trap 'case ${{#BASH_SOURCE[@]}} in 1) {failed};; esac' ERR");
+    let lines: String = preamble.iter().map(|line| format!("{line}\n")).collect();
+    format!("#!/bin/bash\n{trap}\n{lines}exec {task}\n")
+}
+
+/// A command of the preamble that failed.
+#[derive(Clone, Copy, Debug)]
+pub struct FailedLine {
+    /// Its line in the job's script, from 1.
+    pub line: usize,
+    /// Its status.
+    pub status: u8,
+}
+
+impl FailedLine {
+    /// What is said of it. `script` is the job's.
+    fn reason(self, script: &str) -> String {
+        let text = script.lines().nth(self.line.saturating_sub(1)).unwrap_or_default().trim();
+        format!(
+            "Line {} of the job's preamble, `{text}`, failed with status {}; end it with `|| true` if that does not matter.",
+            self.line.saturating_sub(BEFORE_PREAMBLE),
+            self.status
+        )
+    }
+}
+
+/// What `module` of Environment Modules before 4.0 says that could not load something, such as
+/// `ModuleCmd_Load.c(213):ERROR:105: Unable to locate a modulefile for 'x'`: its status is 0 nevertheless. Later ones, and Lmod, have a
+/// status.
+fn module_error(said: &str) -> Option<&str> {
+    let has_number = |rest: &str| rest.split_once(':').is_some_and(|(number, _)| number.parse::<u32>().is_ok());
+    let is_error = |line: &&str| line.split_once(":ERROR:").is_some_and(|(_, rest)| has_number(rest));
+    said.lines().map(str::trim).find(is_error)
+}
+
+/// What a compute node does: `poise task FILE INDEX`, or where a command of the preamble has failed.
 ///
 /// # Errors
 /// The task cannot be read, or nothing could be started or written.
-pub fn work(file: &Path, index: usize) -> Result<()> {
+pub fn work(file: &Path, index: usize, failed: Option<FailedLine>) -> Result<()> {
     let bytes = fs::read(file).map_err(|e| Error::cannot_read(file, &e))?;
     let items: Vec<Item> =
         serde_json::from_slice(&bytes).map_err(|e| Error::Input(format!("{}: {e}.", file.display())))?;
@@ -338,8 +380,34 @@ pub fn work(file: &Path, index: usize) -> Result<()> {
     if record::read(&item.destination).is_some_and(|record| record.status == "complete") {
         return Ok(());
     }
+    if let Some(reason) = preamble_failed(file.parent().unwrap_or(Path::new(".")), index, failed) {
+        output::say(&reason);
+        return item.run.refuse(&item.destination, Cause::CannotStart, reason).map(|_| ());
+    }
     interrupt::watch();
     item.run.execute_told(&item.destination, &with_accounts).map(|_| ()).inspect_err(|error| output::say(error))
+}
+
+/// Why there is nothing to run, if the preamble failed: a command by its status, or `module` by what it said.
+fn preamble_failed(folder: &Path, index: usize, failed: Option<FailedLine>) -> Option<String> {
+    /// What ends a job ends its shell a moment after what that waits for, whose status is no failure of the preamble then.
+    const HINDSIGHT: Duration = Duration::from_secs(2);
+    let said = fs::read(folder.join(format!("{index}.out"))).unwrap_or_default();
+    let said = String::from_utf8_lossy(&said);
+    let Some(failed) = failed else {
+        let line = module_error(&said)?;
+        return Some(format!(
+            "A line of the job's preamble failed, although its status was 0; it said: \"{line}\". End it with `2> /dev/null` if that \
+             does not matter."
+        ));
+    };
+    if failed.status > 128 {
+        std::thread::sleep(HINDSIGHT);
+    }
+    let script = fs::read_to_string(folder.join(SCRIPT)).unwrap_or_default();
+    let last = said.lines().map(str::trim).rfind(|line| !line.is_empty());
+    let last = last.map_or_else(String::new, |line| format!(" Its job said last: \"{line}\"."));
+    Some(failed.reason(&script) + &last)
 }
 
 /// How a run ended, where launchers do not tell it and Slurm's accounts may: a rank that was killed on another node.
@@ -361,6 +429,7 @@ mod tests {
     use std::process::Command;
 
     use super::*;
+    use crate::campaign;
 
     /// What sbatch of Slurm 22.05 prints, the reason's own line where the cluster names it.
     #[test]
@@ -393,6 +462,85 @@ mod tests {
         let told = of(&["--ntasks=1"]).time_asked(Duration::from_secs(600));
         assert!(told.contains("12 minutes") && told.contains("time_limit of 600 s, and 2 minutes"), "{told}");
         assert_eq!(of(&["--ntasks=1", "--time=5"]).time_asked(Duration::from_secs(600)), "", "the study's own words");
+    }
+
+    /// As a compute node runs the script, with `echo` for poise.
+    #[test]
+    fn a_line_of_the_preamble_that_fails_is_told_and_nothing_is_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+        // Of what is read by `source` the last status counts, as with `set -e` before it would not.
+        write("well", "false\nA=\"b c\"\n");
+        write("badly", "true\nfalse\n");
+        let said = |preamble: &[&str]| {
+            let preamble: Vec<String> = preamble.iter().map(|&line| line.to_owned()).collect();
+            let text = script(&preamble, "echo 'it'\\''s' \"$A\"");
+            write(SCRIPT, &text);
+            let output = Command::new("bash").current_dir(folder.path()).arg(SCRIPT).output().unwrap();
+            (String::from_utf8(output.stdout).unwrap(), text)
+        };
+        for good in [
+            &[][..],
+            &["source ./well", "false || true", "if false; then", "  false", "fi"],
+            &["[ -e nothing ] && false", "! true", "f() { false; true; }", "f", "(true)", "set -u; A="],
+        ] {
+            let a = if good.contains(&"source ./well") { "b c" } else { "" };
+            let expected = format!("it's {a}\n");
+            assert_eq!(said(&[&["A="], good].concat()).0, expected, "{good:?}");
+        }
+        for (bad, line, status) in [
+            (&["true", "false", "true"][..], 2, 1),
+            (&["module() { return 3; }", "if true; then", "  module load nothere", "fi"], 3, 3),
+            (&["source ./badly"], 1, 1),
+            (&["export B=1", "\n\nsource ./nothing"], 4, 1),
+            (&["no_such_command 2> /dev/null"], 1, 127),
+            (&["sh -c 'kill -9 $$'"], 1, 137),
+        ] {
+            let (said, text) = said(bad);
+            let failed = FailedLine { line: line + BEFORE_PREAMBLE, status };
+            assert_eq!(said, format!("it's  --failed-line {} --failed-status {status}\n", failed.line), "{bad:?}");
+            let all = bad.join("\n");
+            let named = format!("Line {line} of the job's preamble, `{}`, ", all.lines().nth(line - 1).unwrap().trim());
+            let reason = failed.reason(&text);
+            assert!(reason.starts_with(&named) && reason.contains(&format!("status {status};")), "{reason}");
+        }
+    }
+
+    #[test]
+    fn what_module_says_is_heard_where_it_has_no_status() {
+        let old = "ModuleCmd_Load.c(213):ERROR:105: Unable to locate a modulefile for 'nothere'";
+        assert_eq!(module_error(&format!("hello\n{old}\nloaded\n")), Some(old));
+        for other in ["", "build:ERROR: none", "0 errors", "Lmod is fine"] {
+            assert_eq!(module_error(other), None, "{other}");
+        }
+    }
+
+    /// What `poise task` records of it, and that it runs nothing.
+    #[test]
+    fn a_task_whose_preamble_failed_is_recorded() {
+        let results = tempfile::tempdir().unwrap();
+        let folder = results.path().join("job");
+        std::fs::create_dir(&folder).unwrap();
+        let study = "command = [\"touch\", \"made{n}\"]\ncollect = \"elapsed\"\n[parameters]\nn = [1, 2]\n";
+        let study = Study::parse(study, "s.toml", results.path(), "s").unwrap();
+        let builds = campaign::Builds::plan(&study, results.path()).unwrap();
+        let item = |case: usize| {
+            let run = campaign::tasks::run(&study, &study.cases[case], 1, &builds.of_case[case]).unwrap();
+            let name = format!("n{}.r1", case + 1);
+            Item { destination: results.path().join(&name), name, run, before: None }
+        };
+        let tasks = folder.join(TASKS);
+        std::fs::write(&tasks, serde_json::to_vec(&[item(0), item(1)]).unwrap()).unwrap();
+        std::fs::write(folder.join(SCRIPT), script(&["module load nothere".to_owned()], "true")).unwrap();
+        std::fs::write(folder.join("0.out"), "nothere: unknown\n\n").unwrap();
+        work(&tasks, 0, Some(FailedLine { line: 3, status: 1 })).unwrap();
+        work(&tasks, 1, None).unwrap();
+        let record = record::read(&results.path().join("n1.r1")).unwrap();
+        let reason = "Line 1 of the job's preamble, `module load nothere`, failed with status 1; end it with `|| true` if that \
+                      does not matter. Its job said last: \"nothere: unknown\".";
+        assert_eq!((record.cause.as_deref(), record.reason.as_deref()), (Some("cannot-start"), Some(reason)));
+        assert_eq!(record::read(&results.path().join("n2.r1")).unwrap().status, "complete");
+        assert_eq!([1, 2].map(|n| results.path().join(format!("made{n}")).exists()), [false, true]);
     }
 
     #[test]
