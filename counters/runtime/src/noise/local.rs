@@ -121,6 +121,8 @@ struct Place {
     phase: Phase,
     /// Iterations and ticks while learning.
     learned: (u64, u64),
+    /// Those of the attempt that took longest.
+    longest: (u64, u64),
     /// Nanoseconds of an iteration as learned.
     each: u64,
     counted: u64,
@@ -136,7 +138,7 @@ struct Place {
     round: (usize, usize, Vec<u32>),
     /// Quantity and time per iteration of the round's bursts so far.
     times: Vec<(u32, f64)>,
-    /// Ticks per iteration without noise, as measured last.
+    /// Ticks per iteration without noise, at best: others were interrupted.
     base: f64,
     /// Bursts that were too brief, and others.
     brief: u32,
@@ -280,6 +282,7 @@ impl Place {
             round: (0, 0, Vec::new()),
             times: Vec::new(),
             base: 0.0,
+            longest: (0, 0),
             brief: 0,
             kept: 0,
             burst: Current::default(),
@@ -397,8 +400,21 @@ impl Place {
         self.attempts += 1;
         self.learned = (self.learned.0 + iterations, self.learned.1 + ticks);
         self.attempt = self.attempt.saturating_mul(2);
-        let time = local.nanoseconds(self.learned.1);
-        let each = time / self.learned.0.max(1);
+        // The attempt that took longest may have been interrupted: the others speak for all.
+        if self.longest.1 <= ticks {
+            self.longest = (iterations, ticks);
+        }
+        let others = self.learned.0 - self.longest.0;
+        if others == 0 {
+            // One iteration that long is the target's, or what is around it is.
+            if self.site.level > 0 && local.nanoseconds(ticks) > LONGEST_ITERATION * iterations {
+                self.decline();
+            }
+            return;
+        }
+        self.base = (self.learned.1 - self.longest.1) as f64 / others as f64;
+        let time = local.nanoseconds((self.base * self.learned.0 as f64) as u64);
+        let each = time / self.learned.0;
         if self.site.level > 0 && each > LONGEST_ITERATION {
             self.decline();
         } else if time >= TO_LEARN || self.learned.0 >= MOST_TRIES {
@@ -407,7 +423,6 @@ impl Place {
             self.length = length.max(MANY.min(length.saturating_mul(PATIENCE))).clamp(1, MOST_TRIES);
             self.attempt = self.length;
             self.each = each;
-            self.base = self.learned.1 as f64 / self.learned.0.max(1) as f64;
             self.learned = (0, 0);
             self.phase = if self.site.level > 0 { Phase::Count(0) } else { Phase::Measure };
         }
@@ -492,7 +507,7 @@ impl Place {
         let target = &mut self.targets[*target];
         let each = burst.ticks as f64 / burst.iterations.max(1) as f64;
         if burst.k == 0 {
-            self.base = each;
+            self.base = self.base.min(each);
         }
         // By what they take without noise, so that all quantities are treated alike.
         let reading = self.base * burst.iterations as f64 / burst.readings as f64;
