@@ -187,9 +187,16 @@ fn what_is_asked_for_and_does_not_exist_is_named() {
     refused(&["--ranks", "1"], "--ranks 1: the run has no such rank; expected 0.");
     refused(&["--ranks", "all"], "--ranks all: expected a number such as 4, or a range such as 4-7.");
     refused(&["--noisy-threads", "3-1"], "--noisy-threads 3-1: expected a number");
+    refused(&["--noisy-threads", "7"], "--noisy-threads 7: none of these threads ran a loop long enough");
     // No mistake, but nothing that could be measured either: it ran twice.
     let short = absorb(&world, &["--loops", "dot"], &["./loops", "2", "1"]);
     assert!(short.stdout.contains("too few executions (2"), "{}{}", short.stdout, short.stderr);
+    // Other loops' reasons are for those who ask about them.
+    assert!(
+        short.stdout.lines().all(|line| !line.contains("not measured") || line.contains(" in dot: ")),
+        "{}",
+        short.stdout
+    );
     // Noise for the whole run that no loop has is said by the runtime, once, and changes nothing.
     let run = |absorb: &str| {
         let mut command = world.command("./loops", ["20", "1"]);

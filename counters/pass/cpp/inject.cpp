@@ -70,6 +70,26 @@ void count(Noise &noise, BasicBlock *header) {
     builder.CreateStore(builder.CreateAdd(before, ConstantInt::get(noise.word, 1)), field);
 }
 
+bool time(Noise &noise, BasicBlock *header) {
+    DominatorTree tree(*header->getParent());
+    LoopInfo loops(tree);
+    Loop *loop = loops.getLoopFor(header);
+    if (!loop || loop->getHeader() != header || !loop->isLoopSimplifyForm())
+        return false;
+    auto tell = [&](const char *name, BasicBlock::iterator at) {
+        IRBuilder<> builder(at->getParent(), at);
+        auto told = noise.module.getOrInsertFunction(name, FunctionType::get(builder.getVoidTy(), false));
+        cast<Function>(told.getCallee())->addFnAttr(Attribute::NoUnwind);
+        builder.CreateCall(told);
+    };
+    SmallVector<BasicBlock *, 4> exits;
+    loop->getUniqueExitBlocks(exits);
+    tell("poise_noise_inside", loop->getLoopPreheader()->getTerminator()->getIterator());
+    for (BasicBlock *exit : exits)
+        tell("poise_noise_outside", exit->getFirstInsertionPt());
+    return true;
+}
+
 // Where the loop's iteration loads from: a pseudo-random line of the thread's buffer, by a linear congruential generator
 // (multiplier and increment of Knuth's MMIX) whose state lives in a register.
 static Value *randomOffset(Noise &noise, Function &function, IRBuilder<> &builder, Value *&buffer) {

@@ -87,6 +87,8 @@ struct Noise {
 bool inject(Noise &noise, llvm::BasicBlock *header, poise_variant variant);
 // Adds one to the thread's count of iterations where `header` begins.
 void count(Noise &noise, llvm::BasicBlock *header);
+// Tells the runtime when the loop with this header begins and when it has ended; false where it has no such places of its own.
+bool time(Noise &noise, llvm::BasicBlock *header);
 
 // Makes variants of the loop with this header, with noise in the loops `inner` (indices into `targets`), and code that
 // chooses among them; the targets' headers are those of their last copies then. `owner` names the source's function.

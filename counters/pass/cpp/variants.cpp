@@ -354,9 +354,13 @@ class Variants {
         list(base, UINT32_MAX, UINT32_MAX, 0);
     }
 
-    void add(BasicBlock *header, unsigned number, unsigned id) {
+    // `isInside`: the clone is the loop around this one, so that somebody may ask how often this one iterates, and for how long.
+    void add(BasicBlock *header, unsigned number, unsigned id, bool isInside) {
         std::string inner = prefix + std::to_string(id) + ".";
-        copy(header, inner + "count", [&](BasicBlock *at) { poise::count(noise, at); return true; }, number, UINT32_MAX, 0);
+        if (isInside) {
+            copy(header, inner + "count", [&](BasicBlock *at) { poise::count(noise, at); return true; }, number, UINT32_MAX, 0);
+            copy(header, inner + "time", [&](BasicBlock *at) { return poise::time(noise, at); }, number, UINT32_MAX, 1);
+        }
         const poise_variant *variants;
         size_t total = poise_noise_variants(&variants);
         for (size_t index = 0; index < total; index++) {
@@ -427,7 +431,7 @@ std::string poise::build(Noise &noise, StringRef owner, BasicBlock *header, Arra
     // One for all loops of the function, whose name others can tell the variants by: `solve.noise.0.fp_add64.8`.
     Variants variants(noise, *base, owner.str() + (level ? ".noise.outer." : ".noise."), targets[inner[0]].id);
     for (unsigned target : inner)
-        variants.add(site.cloned(targets[target].header), numbers[target], targets[target].id);
+        variants.add(site.cloned(targets[target].header), numbers[target], targets[target].id, level > 0);
     ::describe(noise, site.site, variants, level);
     // In the loop around the targets, nothing is chosen any more unless the runtime declined to choose for all of it.
     for (unsigned target : inner)

@@ -74,6 +74,30 @@ pub fn now() -> u64 {
     }
 }
 
+/// The same, once everything before is done and before anything after begins: for times as short as the window of instructions that a
+/// processor has in flight. Stores may still be on their way to memory.
+#[inline(always)]
+pub fn settled() -> u64 {
+    settle();
+    let ticks = now();
+    settle();
+    ticks
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn settle() {
+    // SAFETY: every x86-64 processor has the instruction, which changes nothing.
+    unsafe { std::arch::x86_64::_mm_lfence() };
+}
+
+#[cfg(target_arch = "aarch64")]
+#[inline(always)]
+fn settle() {
+    // SAFETY: the barrier changes nothing; what was in flight is waited for by the one for data.
+    unsafe { std::arch::asm!("dsb ishld", "isb", options(nostack, preserves_flags)) };
+}
+
 /// Whether there is no clock.
 pub fn is_none() -> bool {
     SOURCE.load(Ordering::Relaxed) == Source::None as u8

@@ -385,7 +385,7 @@ impl Analysis<'_> {
             share: class.share,
             per_iteration: self.group.per_iteration,
             nanoseconds: class.nanoseconds,
-            total_ns: class.per_execution * self.group.executions as f64 * class.share,
+            total_ns: class.total,
             code: body,
             class: verdict.class,
             reason: if is_short { too_few(self.group, self.modes) } else { verdict.reason },

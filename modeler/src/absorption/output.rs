@@ -217,7 +217,8 @@ fn facts(report: &LoopReport) -> String {
             counted(accesses, "memory access", "memory accesses")
         )
     });
-    format!("{} ns per {}{code}, {} executions", text(&rounded(report.nanoseconds)), report.unit(), report.executions)
+    let executions = counted(report.executions, "execution", "executions");
+    format!("{} ns per {}{code}, {executions}", text(&rounded(report.nanoseconds)), report.unit())
 }
 
 fn row(mode: &Mode) -> Vec<String> {

@@ -41,8 +41,9 @@ pub(crate) struct Class {
     pub rounds: usize,
     /// Nanoseconds per unit without noise: the low quantile.
     pub nanoseconds: f64,
-    /// Nanoseconds per execution without noise, on average.
-    pub per_execution: f64,
+    /// Nanoseconds of all the loop's executions that are of this class, about: from those that were measured without noise, by their number and by how
+    /// long they took on average. What was measured is a lower bound, as of one long execution whose chunks were.
+    pub total: f64,
     /// Its share of the loop's bursts without noise.
     pub share: f64,
 }
@@ -71,6 +72,7 @@ struct Raw {
     round: u32,
     mode: u32,
     k: u32,
+    entries: u64,
     /// Logarithm of the time per unit.
     log_time: f64,
     /// Binary logarithm of the iterations per execution; 0 where they are not known.
@@ -98,30 +100,27 @@ fn group(node: u32, target: u32, series: &[&Series]) -> Group {
                 round: b.round,
                 mode: b.mode,
                 k: b.k,
+                entries: b.entries,
                 log_time: (b.nanoseconds as f64 / iterations).ln(),
                 trip: if per_iteration { (iterations / b.entries as f64).log2() } else { 0.0 },
             });
         }
     }
+    let executions: u64 = series.iter().map(|s| s.executions).sum();
     let all = raw.iter().filter(|b| b.k == 0).count().max(1) as f64;
-    let mut classes: Vec<(f64, Class)> = split(raw)
+    let entries: u64 = raw.iter().filter(|b| b.k == 0).map(|b| b.entries).sum();
+    let mut classes: Vec<Class> = split(raw)
         .into_iter()
         .map(|bursts| {
             let unnoised = bursts.iter().filter(|b| b.k == 0);
-            let time: f64 = unnoised.clone().map(|b| (b.log_time + b.trip * std::f64::consts::LN_2).exp()).sum();
-            let count = unnoised.count() as f64;
-            (time, class(&bursts, time / count.max(1.0), count / all))
+            let nanoseconds = |b: &Raw| (b.log_time + b.trip * std::f64::consts::LN_2).exp() * b.entries as f64;
+            let time: f64 = unnoised.clone().map(nanoseconds).sum();
+            let total = time * (executions as f64 / entries.max(1) as f64).max(1.0);
+            class(&bursts, total, unnoised.count() as f64 / all)
         })
         .collect();
-    classes.sort_by(|a, b| b.0.total_cmp(&a.0));
-    Group {
-        node,
-        target,
-        executions: series.iter().map(|s| s.executions).sum(),
-        left_out: series.iter().map(|s| s.left_out).sum(),
-        per_iteration,
-        classes: classes.into_iter().map(|c| c.1).collect(),
-    }
+    classes.sort_by(|a, b| b.total.total_cmp(&a.total));
+    Group { node, target, executions, left_out: series.iter().map(|s| s.left_out).sum(), per_iteration, classes }
 }
 
 /// The smallest value that at least the share `q` of the sorted `values` does not exceed; NaN where there is none.
@@ -202,7 +201,7 @@ fn split_by_time(raw: &[Raw]) -> Option<(Vec<Raw>, Vec<Raw>)> {
 }
 
 /// The samples of one class's bursts.
-fn class(bursts: &[Raw], per_execution: f64, share: f64) -> Class {
+fn class(bursts: &[Raw], total: f64, share: f64) -> Class {
     let unnoised = sorted(bursts.iter().filter(|b| b.k == 0).map(|b| b.log_time));
     let common = low_quantile(&unnoised, LOW);
     let mut samples = Vec::with_capacity(bursts.len());
@@ -216,7 +215,7 @@ fn class(bursts: &[Raw], per_execution: f64, share: f64) -> Class {
             rounds += 1;
         }
     }
-    Class { samples, rounds, nanoseconds: common.exp(), per_execution, share }
+    Class { samples, rounds, nanoseconds: common.exp(), total, share }
 }
 
 /// What a thread takes without noise, over its rounds.

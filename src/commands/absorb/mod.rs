@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 use modeler::absorption::code::Binary;
 use modeler::absorption::{self, Options};
-use poise_profile::{Metric, Profile};
+use poise_profile::{Loop, Metric, Profile};
 
 use crate::cli::{GlobalArgs, LevelArgs, OutputArgs, OutputFormat, SeedArgs};
 use crate::error::{Error, Result};
@@ -112,13 +112,16 @@ pub fn absorb(arguments: &AbsorbArgs, global: &GlobalArgs) -> Result<()> {
     // What the variants' machine code really has, from whichever word of the command is the program.
     let binaries = Binary::among(&arguments.command);
     let code = |target: &_| binaries.iter().find_map(|binary| binary.code(target));
-    let report = absorption::analyse(&profile, &code, &options);
+    let mut report = absorption::analyse(&profile, &code, &options);
     if profile.noise.loops.is_empty() {
         return Err(Error::Usage(
             "The program has no loop with noise, or none ran. Build it with poise cc --noise (c++, fc likewise)."
                 .into(),
         ));
     }
+    // Of loops that nobody asked about nothing is said.
+    let is_asked = |target: &Loop| arguments.loops.is_empty() || arguments.loops.iter().any(|at| target.is_at(at));
+    report.refused.retain(|(target, _)| is_asked(target));
     let text = match arguments.output.format {
         OutputFormat::Human => report.human(),
         OutputFormat::Json => report.json(),

@@ -71,6 +71,12 @@ pub fn check(arguments: &AbsorbArgs, profile: &Profile) -> Result<()> {
     if let Some(word) = arguments.ranks.iter().find(|word| !is_there(word)) {
         return wrong(format!("--ranks {word}: the run has no such rank; expected {}.", named(0..profile.ranks)));
     }
+    if !arguments.noisy_threads.is_empty() && profile.noise.series.is_empty() {
+        let threads = arguments.noisy_threads.join(",");
+        return wrong(format!(
+            "--noisy-threads {threads}: none of these threads ran a loop long enough; they count from 0 in the order in which they start to work."
+        ));
+    }
     Ok(())
 }
 

@@ -94,7 +94,7 @@ fn programs_print_the_same_under_qemu_with_all_noise() {
         assert_eq!(succeed(&mut command).stdout, expected, "{absorb}");
     };
     for (mode, _) in PATTERNS {
-        run(&format!("force={mode}:5"));
+        [0, 1, 5].iter().for_each(|k| run(&format!("force={mode}:{k}")));
     }
     run("samples=2;burst=1");
     let noise = Profile::read(&profile).unwrap().noise;

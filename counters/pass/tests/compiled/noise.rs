@@ -177,7 +177,7 @@ fn every_mode_and_quantity_is_measured_in_rounds_with_one_burst_without_noise() 
     assert_eq!(series.executions, 300);
 }
 
-/// Two loops take turns in a third: 64 additions, then 2,000 divisions that wait for each other. Each is charged its own time.
+/// Two loops take turns in a third: 640 additions, then 2,000 divisions that wait for each other. Each is charged its own time.
 #[test]
 fn loops_beside_each_other_are_timed_apart() {
     let text = "#include <stdio.h>\n#include <stdlib.h>\n
@@ -186,7 +186,7 @@ fn loops_beside_each_other_are_timed_apart() {
             for (int round = 0; round < 20000; round++) {
                 double fast = 0, slow = 1;
                 for (long i = 0; i < few; i++)
-                    fast = fast + x[i];
+                    fast = fast + x[i & 63];
                 for (long i = 0; i < many; i++)
                     slow = 1 / (slow + x[i & 7]);
                 all += fast + slow;
@@ -200,8 +200,8 @@ fn loops_beside_each_other_are_timed_apart() {
         }";
     let bench = Bench::new();
     let program = build(&bench, &Source { text, language: "c" }, "modes=nop;k=1,2", &["-O1"]);
-    let (few, many) = (64.0, 2000.0);
-    let (_, _, profile) = run(&bench, &program, "samples=3;burst=5", &["64", "2000"]);
+    let (few, many) = (640.0, 2000.0);
+    let (_, _, profile) = run(&bench, &program, "samples=3;burst=5", &["640", "2000"]);
     // The shortest time of an iteration without noise, by the loop's line.
     let mut times = std::collections::BTreeMap::new();
     for series in at(&profile.noise, "both") {
@@ -214,6 +214,91 @@ fn loops_beside_each_other_are_timed_apart() {
     let times: Vec<f64> = times.into_values().collect();
     assert!(times.len() == 2 && times.iter().all(|time| time.is_finite()), "{times:?}");
     assert!(few * times[0] < 0.2 * many * times[1], "{times:?}");
+}
+
+/// Loops in turn inside another: additions, then divisions that wait for each other, twice.
+const IN_TURN: &str = "#include <stdio.h>\n#include <stdlib.h>\n
+    __attribute__((noinline)) double turns(const double *x, long rounds, long adds, long divisions, long others) {
+        double all = 0;
+        for (long round = 0; round < rounds; round++) {
+            double sum = round, one = 1, other = 2;
+            for (long i = 0; i < adds; i++)
+                sum = sum + x[i & 7];
+            for (long i = 0; i < divisions; i++)
+                one = 1 / (one + x[i & 7]);
+            for (long i = 0; i < others; i++)
+                other = 1 / (other + x[i & 7]);
+            all += sum + one + other;
+        }
+        return all;
+    }
+    int main(int argc, char **argv) {
+        double x[8];
+        for (int i = 0; i < 8; i++) x[i] = i % 7 + argc;
+        printf(\"%.17g\\n\", turns(x, atol(argv[1]), atol(argv[2]), atol(argv[3]), atol(argv[4])));
+    }";
+
+/// Of loops in turn, run with these arguments: which of the three have executions, the shortest time of an execution without noise of those
+/// that were timed, and the most executions of a burst.
+fn in_turn(arguments: &[&str; 4]) -> (Vec<usize>, Vec<(usize, f64)>, u64) {
+    let bench = Bench::new();
+    let program = build(&bench, &Source { text: IN_TURN, language: "c" }, "modes=nop;k=1,2", &["-O1"]);
+    let (_, _, profile) = run(&bench, &program, "samples=3;burst=5", arguments);
+    let line = |text| IN_TURN.lines().position(|line| line.contains(text)).unwrap() as u32 + 1;
+    let lines = ["i < adds", "i < divisions", "i < others"].map(line);
+    let mut times = std::collections::BTreeMap::new();
+    let (mut ran, mut most) = (Vec::new(), 0);
+    for series in at(&profile.noise, "turns") {
+        let at = profile.noise.loops[series.target as usize].line;
+        let index = lines.iter().position(|line| at.abs_diff(*line) <= 1).unwrap();
+        ran.push(index);
+        let trips = arguments[index + 1].parse::<f64>().unwrap();
+        for burst in &series.bursts {
+            most = most.max(burst.entries);
+            let time = times.entry(index).or_insert(f64::INFINITY);
+            let iterations = burst.iterations.unwrap() as f64;
+            *time = f64::min(*time, if burst.k == 0 { burst.nanoseconds as f64 / iterations * trips } else { *time });
+        }
+    }
+    ran.sort_unstable();
+    ran.dedup();
+    (ran, times.into_iter().collect(), most)
+}
+
+/// Three chains of less than 100 ns each: no clock tells them apart, and none is charged the time of all.
+#[test]
+fn loops_that_take_turns_within_nanoseconds_are_not_measured() {
+    let bench = Bench::new();
+    let program = build(&bench, &Source { text: IN_TURN, language: "c" }, "modes=nop;k=1,2", &["-O1"]);
+    let (_, _, profile) = run(&bench, &program, "samples=3;burst=5", &["300000", "20", "8", "8"]);
+    assert!(at(&profile.noise, "turns").is_empty(), "{:#?}", profile.noise.series);
+    let loops = profile.noise.loops.iter().filter(|known| known.function == "turns");
+    let refusals: Vec<&str> = loops.map(|known| known.refusal.as_str()).filter(|why| !why.is_empty()).collect();
+    assert!(refusals.len() == 3 && refusals.iter().all(|why| why.contains("less than 200 ns")), "{refusals:?}");
+}
+
+/// Four hundred additions and a hundred divisions, so that each has its time though all take turns within a few microseconds.
+#[test]
+fn loops_that_take_turns_are_timed_apart() {
+    let (_, times, _) = in_turn(&["40000", "400", "100", "300"]);
+    assert_eq!(times.len(), 3, "{times:?}");
+    assert!(times[1].1 < 0.5 * times[2].1, "{times:?}");
+}
+
+/// Where one loop takes nearly all of the time, the loop around it is what is timed, many iterations at once, and nothing is said of the others.
+#[test]
+fn a_loop_that_takes_nearly_all_is_timed_with_the_loop_around_it() {
+    let (_, times, most) = in_turn(&["300000", "2", "60", "0"]);
+    assert!(times.len() == 1 && times[0].0 == 1 && most > 10, "{times:?} {most}");
+}
+
+/// However few iterations there are, of a loop that never runs nobody says that it has too few.
+#[test]
+fn loops_that_never_run_are_not_there() {
+    for rounds in ["6", "3000", "100000"] {
+        let (ran, _, _) = in_turn(&[rounds, "2000", "0", "400"]);
+        assert_eq!(ran, [0, 2], "{rounds}");
+    }
 }
 
 #[test]

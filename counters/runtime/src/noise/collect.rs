@@ -47,7 +47,13 @@ pub struct SharedSeries {
     pub executions: u64,
     bursts: Vec<Burst>,
     left_out: u64,
+    /// Bursts of executions that were too brief to have times of their own.
+    pub brief: u32,
 }
+
+/// Why such a loop has no bursts.
+const BRIEF: &str =
+    "it runs for less than 200 ns each time, beside other loops or other work, and no clock tells its time from theirs";
 
 impl SharedSeries {
     /// Keeps a burst, unless there are `most` already.
@@ -68,8 +74,16 @@ fn all() -> MutexGuard<'static, Vec<Arc<Mutex<SharedSeries>>>> {
 
 /// A new series, which the profile will have.
 pub fn publish(module: &'static Module, target: u32, path: &Path, thread: u32) -> Arc<Mutex<SharedSeries>> {
-    let series =
-        SharedSeries { module, target, path: path.clone(), thread, executions: 0, bursts: Vec::new(), left_out: 0 };
+    let series = SharedSeries {
+        module,
+        target,
+        path: path.clone(),
+        thread,
+        executions: 0,
+        bursts: Vec::new(),
+        left_out: 0,
+        brief: 0,
+    };
     let series = Arc::new(Mutex::new(series));
     all().push(Arc::clone(&series));
     series
@@ -92,6 +106,13 @@ pub fn collect(rank: u32, profile: &Profile) -> Noise {
     }
     for series in all().iter() {
         let series = series.lock().unwrap_or_else(PoisonError::into_inner);
+        if series.bursts.is_empty()
+            && series.brief > 0
+            && let Some(start) = starts.get(&std::ptr::from_ref(series.module))
+        {
+            BRIEF.clone_into(&mut noise.loops[(start + series.target) as usize].refusal);
+            continue;
+        }
         let start = starts.get(&std::ptr::from_ref(series.module));
         let (Some(&start), Some(node)) = (start, node(profile, &series.path)) else { continue };
         noise.series.push(Series {

@@ -9,7 +9,7 @@ use poise_profile::Burst;
 use super::collect::{Path, SharedSeries, described, publish};
 use super::settings::Settings;
 use super::sweep::{Random, Sweep};
-use super::{Choice, Module, NONE, Site, Variant, buffer, text};
+use super::{Choice, Inside, Module, NONE, Ran, Site, Variant, buffer, cost_of_timing, text};
 use crate::clock;
 use crate::thread;
 use crate::tree::Node;
@@ -17,9 +17,18 @@ use crate::tree::Node;
 /// An iteration of a loop around the target that lasts longer than this, in nanoseconds, is no burst: then the target
 /// itself is split into bursts.
 const LONGEST_ITERATION: u64 = 50_000;
-/// Nor is one that lasts longer than this and holds several loops: each would be charged the time of all. Below it reading the clock
-/// at each execution would be too much of what is measured.
+/// Nor is one that lasts longer than this and holds several loops, whose executions are long enough to be timed one by one.
 const LONGEST_SHARED: u64 = 500;
+/// Nor is one of which the target takes less than this share, by its executions timed one by one: it would be charged the time of the rest.
+const LEAST_OWN: f64 = 0.7;
+/// A clock that is read more often than this, in nanoseconds, shows other things than the loop's time: filling and emptying the window of
+/// instructions in flight, and what a variant does before its first iteration, take 10 to 20 ns.
+const SHORTEST: u64 = 200;
+/// After so many bursts of nothing else a loop is given up.
+const MOST_BRIEF: u32 = 40;
+/// So often that share is measured, in so small a part of a burst each; the median counts.
+const TIMINGS: usize = 5;
+const TIMING: u64 = 4;
 /// Times are trusted when they add up to this, in nanoseconds, while learning.
 const TO_LEARN: u64 = 20_000;
 /// Iterations of a burst that are worth waiting longer for: the times of few differ by chance, where each waits for memory.
@@ -52,6 +61,8 @@ pub struct Local {
     running: *mut Place,
     /// Nanoseconds per 2^20 ticks.
     scale: u64,
+    /// See `cost_of_timing`.
+    cost: (u64, u64),
 }
 
 /// What is being done at a place.
@@ -60,6 +71,8 @@ enum Phase {
     Learn,
     /// Learning how often the targets iterate per iteration of the loop around them: the index of the target.
     Count(usize),
+    /// Learning which share of that iteration's time the targets take: the index of the target.
+    Time(usize),
     /// Measuring.
     Measure,
     /// Nothing at this level: the loops inside choose for themselves.
@@ -74,6 +87,11 @@ struct Target {
     number: u32,
     /// Iterations per iteration of the site's loop.
     share: f64,
+    /// The share of that iteration's time that it takes, timing by timing.
+    own: Vec<f64>,
+    executions: u64,
+    /// Whether iterations of it were counted, and there were none.
+    is_idle: bool,
     sweeps: Vec<(u32, Sweep)>,
     series: Arc<Mutex<SharedSeries>>,
     round: u32,
@@ -91,6 +109,9 @@ struct Current {
     left: u64,
     iterations: u64,
     ticks: u64,
+    /// How often the clock was read.
+    readings: u64,
+    /// Executions of the target, or chunks of them.
     entries: u64,
 }
 
@@ -100,10 +121,16 @@ struct Place {
     phase: Phase,
     /// Iterations and ticks while learning.
     learned: (u64, u64),
+    /// Those of the attempt that took longest.
+    longest: (u64, u64),
     /// Nanoseconds of an iteration as learned.
     each: u64,
     counted: u64,
+    /// The timing that is under way.
+    inside: Inside,
     attempt: u64,
+    /// How often lengths were learned so far: the first times tell which targets run at all.
+    attempts: usize,
     targets: Vec<Target>,
     /// Iterations of a burst.
     length: u64,
@@ -111,6 +138,11 @@ struct Place {
     round: (usize, usize, Vec<u32>),
     /// Quantity and time per iteration of the round's bursts so far.
     times: Vec<(u32, f64)>,
+    /// Ticks per iteration without noise, at best: others were interrupted.
+    base: f64,
+    /// Bursts that were too brief, and others.
+    brief: u32,
+    kept: u32,
     burst: Current,
     started: u64,
 }
@@ -126,6 +158,7 @@ impl Local {
             last: None,
             running: std::ptr::null_mut(),
             scale: clock::rough_scale(),
+            cost: cost_of_timing(),
         }
     }
 
@@ -149,18 +182,18 @@ impl Local {
         let choice = place_ref.choose(self);
         if !choice.function.is_null() {
             self.running = place;
-            place_ref.started = clock::now();
+            place_ref.started = clock::settled();
         }
         choice
     }
 
     /// See `poise_noise_end`.
-    pub fn end(&mut self, now: u64, iterations: u64, done: bool, counted: u64) {
+    pub fn end(&mut self, now: u64, ran: &Ran) {
         let place = std::mem::replace(&mut self.running, std::ptr::null_mut());
         // SAFETY: as in `begin`.
         if let Some(place) = unsafe { place.as_mut() } {
             let ticks = now.saturating_sub(place.started);
-            place.learn_of(self, ticks, iterations, done, counted);
+            place.learn_of(self, ticks, ran);
         }
     }
 
@@ -241,11 +274,17 @@ impl Place {
             learned: (0, 0),
             each: 0,
             counted: 0,
+            inside: Inside::default(),
+            attempts: 0,
             attempt: if site.level > 0 { 1 } else { FIRST_TRY },
             targets,
             length: 0,
             round: (0, 0, Vec::new()),
             times: Vec::new(),
+            base: 0.0,
+            longest: (0, 0),
+            brief: 0,
+            kept: 0,
             burst: Current::default(),
             started: 0,
         }
@@ -255,10 +294,17 @@ impl Place {
         match self.phase {
             Phase::Decline => return Choice::PLAIN,
             Phase::Done => return self.run(self.variant(NONE, NONE, 0), u64::MAX),
-            Phase::Learn => return self.run(self.variant(NONE, NONE, 0), self.attempt),
+            Phase::Learn => {
+                let probed = self.probed().map_or(NONE, |index| self.targets[index].number);
+                return self.run(self.variant(probed, NONE, 0), self.attempt);
+            }
             Phase::Count(index) => {
                 let number = self.targets[index].number;
                 return self.run(self.variant(number, NONE, 0), self.attempt);
+            }
+            Phase::Time(index) => {
+                let number = self.targets[index].number;
+                return self.run(self.variant(number, NONE, 1), (self.attempt / TIMING).max(1));
             }
             Phase::Measure => {}
         }
@@ -320,28 +366,57 @@ impl Place {
     }
 
     /// The variant chosen last ran.
-    fn learn_of(&mut self, local: &Local, ticks: u64, iterations: u64, done: bool, counted: u64) {
-        for target in &self.targets {
-            let executions = if self.site.level > 0 { iterations } else { u64::from(done) };
-            if let Ok(mut series) = target.series.try_lock() {
-                series.executions += executions;
-            }
+    fn learn_of(&mut self, local: &Local, ticks: u64, ran: &Ran) {
+        if let Some(index) = self.probed() {
+            self.targets[index].is_idle = ran.counted == 0;
+        }
+        let executions = if self.site.level > 0 { ran.iterations } else { u64::from(ran.done) };
+        for target in &mut self.targets {
+            target.executions += executions;
+            target.tell();
         }
         match self.phase {
-            Phase::Learn => self.learn_length(local, ticks, iterations),
-            Phase::Count(index) => self.learn_share(index, iterations, counted),
-            Phase::Measure => self.learn_time(local, ticks, iterations),
+            Phase::Learn => self.learn_length(local, ticks, ran.iterations),
+            Phase::Count(index) => self.learn_share(index, ran.iterations, ran.counted),
+            Phase::Time(index) => self.learn_own(local, index, ticks, ran),
+            Phase::Measure => self.learn_time(local, ticks, ran.iterations),
             Phase::Decline | Phase::Done => {}
         }
     }
 
+    /// The target whose iterations are counted while lengths are learned: each in turn, inside the loop around them.
+    fn probed(&self) -> Option<usize> {
+        let is_probed = matches!(self.phase, Phase::Learn) && self.site.level > 0 && self.attempts < self.targets.len();
+        is_probed.then_some(self.attempts)
+    }
+
+    /// The loops inside choose for themselves from now on, and say of themselves what there is to say.
+    fn decline(&mut self) {
+        self.targets.drain(..).for_each(|target| target.forget());
+        self.phase = Phase::Decline;
+    }
+
     fn learn_length(&mut self, local: &Local, ticks: u64, iterations: u64) {
+        self.attempts += 1;
         self.learned = (self.learned.0 + iterations, self.learned.1 + ticks);
         self.attempt = self.attempt.saturating_mul(2);
-        let time = local.nanoseconds(self.learned.1);
-        let each = time / self.learned.0.max(1);
+        // The attempt that took longest may have been interrupted: the others speak for all.
+        if self.longest.1 <= ticks {
+            self.longest = (iterations, ticks);
+        }
+        let others = self.learned.0 - self.longest.0;
+        if others == 0 {
+            // One iteration that long is the target's, or what is around it is.
+            if self.site.level > 0 && local.nanoseconds(ticks) > LONGEST_ITERATION * iterations {
+                self.decline();
+            }
+            return;
+        }
+        self.base = (self.learned.1 - self.longest.1) as f64 / others as f64;
+        let time = local.nanoseconds((self.base * self.learned.0 as f64) as u64);
+        let each = time / self.learned.0;
         if self.site.level > 0 && each > LONGEST_ITERATION {
-            self.phase = Phase::Decline;
+            self.decline();
         } else if time >= TO_LEARN || self.learned.0 >= MOST_TRIES {
             let length = u128::from(local.settings.burst) * u128::from(self.learned.0) / u128::from(time.max(1));
             let length = u64::try_from(length).unwrap_or(u64::MAX);
@@ -359,20 +434,58 @@ impl Place {
         if self.learned.0 < self.length {
             return;
         }
-        self.targets[index].share = self.counted as f64 / self.learned.0 as f64;
+        let target = &mut self.targets[index];
+        target.share = self.counted as f64 / self.learned.0 as f64;
+        target.is_idle = self.counted == 0;
+        target.tell();
         (self.learned, self.counted) = ((0, 0), 0);
         self.phase = Phase::Count(index + 1);
         if index + 1 == self.targets.len() {
             let all: f64 = self.targets.iter().map(|target| target.share).sum();
             let (kept, small): (Vec<Target>, Vec<Target>) =
                 self.targets.drain(..).partition(|target| target.share > SMALLEST_SHARE * all);
-            small.iter().for_each(Target::forget);
+            small.into_iter().for_each(Target::forget);
             self.targets = kept;
-            if self.targets.len() > 1 && self.each > LONGEST_SHARED {
-                self.phase = Phase::Decline;
-                return;
+            // The pass has no timing variant where the loop's ends are not its own.
+            let can_be_timed = self.targets.iter().all(|target| self.variant(target.number, NONE, 1).is_some());
+            match self.targets.len() {
+                0 => self.phase = Phase::Done,
+                1 if !can_be_timed => self.phase = Phase::Measure,
+                2.. if !can_be_timed || self.each > LONGEST_SHARED => self.decline(),
+                _ => self.phase = Phase::Time(0),
             }
-            self.phase = Phase::Measure;
+        }
+    }
+
+    /// How much of the time the target takes. One at most takes nearly all; without one each is timed apart.
+    fn learn_own(&mut self, local: &Local, index: usize, ticks: u64, ran: &Ran) {
+        self.learned = (self.learned.0 + ran.iterations, self.learned.1 + ticks);
+        self.inside.ticks = self.inside.ticks.wrapping_add(ran.inside.ticks);
+        self.inside.executions += ran.inside.executions;
+        if self.learned.0 < self.length / TIMING {
+            return;
+        }
+        let ((_, all), Inside { ticks, executions }) =
+            (std::mem::take(&mut self.learned), std::mem::take(&mut self.inside));
+        let own = ticks.saturating_sub(executions * local.cost.0) as f64;
+        let all = all.saturating_sub(executions * local.cost.1) as f64;
+        let target = &mut self.targets[index];
+        target.own.push(own / all.max(own).max(1.0));
+        if target.own.len() < TIMINGS {
+            return;
+        }
+        target.own.sort_by(f64::total_cmp);
+        self.phase = Phase::Time(index + 1);
+        if index + 1 == self.targets.len() {
+            match self.targets.iter().position(|target| target.own[TIMINGS / 2] >= LEAST_OWN) {
+                Some(kept) => {
+                    let kept = self.targets.swap_remove(kept);
+                    self.targets.drain(..).for_each(|target| target.forget());
+                    self.targets.push(kept);
+                    self.phase = Phase::Measure;
+                }
+                None => self.decline(),
+            }
         }
     }
 
@@ -382,16 +495,34 @@ impl Place {
             burst.warming = burst.warming.saturating_sub(iterations);
             return;
         }
-        burst.ticks += ticks;
+        burst.ticks += ticks.saturating_sub(local.cost.0);
         burst.iterations += iterations;
-        burst.entries += 1;
+        burst.readings += 1;
+        burst.entries += if self.site.level > 0 { iterations } else { 1 };
         burst.left = burst.left.saturating_sub(iterations);
         if burst.left > 0 {
             return;
         }
         let (target, sweep, rest) = &self.round;
         let target = &mut self.targets[*target];
-        self.times.push((burst.k, burst.ticks as f64 / burst.iterations.max(1) as f64));
+        let each = burst.ticks as f64 / burst.iterations.max(1) as f64;
+        if burst.k == 0 {
+            self.base = self.base.min(each);
+        }
+        // By what they take without noise, so that all quantities are treated alike.
+        let reading = self.base * burst.iterations as f64 / burst.readings as f64;
+        if burst.readings > 1 && local.nanoseconds(reading as u64) < SHORTEST {
+            if let Ok(mut series) = target.series.try_lock() {
+                series.brief += 1;
+            }
+            self.brief += 1;
+            if self.brief >= MOST_BRIEF && self.kept == 0 {
+                self.phase = Phase::Done;
+            }
+            return;
+        }
+        self.kept += 1;
+        self.times.push((burst.k, each));
         let done = Burst {
             round: target.round,
             mode: burst.mode,
@@ -444,11 +575,27 @@ impl Target {
         }
         let sweep = |(mode, ks)| (mode, Sweep::new(ks, settings.samples));
         let series = publish(module, number, path, local.number);
-        Self { number, share: 1.0, sweeps: quantities.into_iter().map(sweep).collect(), series, round: 0 }
+        Self {
+            number,
+            share: 1.0,
+            own: Vec::new(),
+            executions: 0,
+            is_idle: false,
+            sweeps: quantities.into_iter().map(sweep).collect(),
+            series,
+            round: 0,
+        }
     }
 
-    /// The loop is not to be measured, and not because it ran too rarely, which executions without bursts would say.
-    fn forget(&self) {
+    /// Publishes how often the loop ran. Of one that never did nothing is said.
+    fn tell(&self) {
+        if let Ok(mut series) = self.series.try_lock() {
+            series.executions = if self.is_idle { 0 } else { self.executions };
+        }
+    }
+
+    /// The loop is not to be measured here, and not because it ran too rarely, which executions without bursts would say.
+    fn forget(self) {
         if let Ok(mut series) = self.series.try_lock() {
             series.executions = 0;
         }

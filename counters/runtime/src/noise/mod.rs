@@ -23,7 +23,7 @@ use settings::Settings;
 use crate::{clock, words};
 
 // `poise_noise` must be reached without a call, as `poise_thread` of `../thread.rs`.
-words::define!("poise_noise", 16);
+words::define!("poise_noise", 32);
 
 /// The contents of `poise_noise`, all zero in a new thread.
 #[repr(C)]
@@ -32,6 +32,16 @@ struct Block {
     local: *mut Local,
     /// What the counting variants count.
     count: u64,
+    /// What the timing variants spend in their loop.
+    inside: Inside,
+}
+
+/// Executions of a loop that were timed one by one.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub(crate) struct Inside {
+    ticks: u64,
+    executions: u64,
 }
 
 /// The calling thread's block.
@@ -240,13 +250,65 @@ pub unsafe extern "C" fn poise_noise_begin(site: *const Site) -> Choice {
 /// Tells that the variant chosen last is done with `iterations` iterations, and whether the loop has ended.
 #[unsafe(no_mangle)]
 pub extern "C" fn poise_noise_end(iterations: u64, done: u64) {
-    let now = clock::now();
+    let now = clock::settled();
     // SAFETY: as in `poise_noise_begin`.
     let block = unsafe { &mut *here() };
     // SAFETY: as in `poise_noise_begin`.
     let Some(local) = (unsafe { block.local.as_mut() }) else { return };
-    let counted = std::mem::replace(&mut block.count, 0);
-    crate::shielded((), std::panic::AssertUnwindSafe(move || local.end(now, iterations, done != 0, counted)));
+    let ran = Ran {
+        iterations,
+        done: done != 0,
+        counted: std::mem::take(&mut block.count),
+        inside: std::mem::take(&mut block.inside),
+    };
+    crate::shielded((), std::panic::AssertUnwindSafe(move || local.end(now, &ran)));
+}
+
+/// What a variant did.
+struct Ran {
+    iterations: u64,
+    /// Whether the loop has ended.
+    done: bool,
+    /// Iterations of the target, of a counting variant.
+    counted: u64,
+    /// The target's executions, of a timing variant.
+    inside: Inside,
+}
+
+/// A timing variant begins an execution of its loop.
+#[unsafe(no_mangle)]
+pub extern "C" fn poise_noise_inside() {
+    // SAFETY: the block is this thread's.
+    let inside = unsafe { &mut (*here()).inside };
+    inside.ticks = inside.ticks.wrapping_sub(clock::settled());
+}
+
+/// The execution has ended.
+#[unsafe(no_mangle)]
+pub extern "C" fn poise_noise_outside() {
+    let now = clock::settled();
+    // SAFETY: the block is this thread's.
+    let inside = unsafe { &mut (*here()).inside };
+    inside.ticks = inside.ticks.wrapping_add(now);
+    inside.executions += 1;
+}
+
+/// What timing costs per execution, in ticks: of what is charged to the loop, and in all.
+fn cost_of_timing() -> (u64, u64) {
+    const TIMES: u64 = 64;
+    let attempt = |_| {
+        let start = clock::settled();
+        (0..TIMES).for_each(|_| {
+            poise_noise_inside();
+            poise_noise_outside();
+        });
+        let all = clock::settled().saturating_sub(start);
+        // SAFETY: the block is this thread's.
+        let inside = std::mem::take(unsafe { &mut (*here()).inside });
+        (inside.ticks / TIMES, all / TIMES)
+    };
+    // Those that were interrupted took longer.
+    (0..8).map(attempt).min_by_key(|cost| cost.1).unwrap_or_default()
 }
 
 /// The calling thread's buffer for loads that miss all caches; its layout is `buffer::Stream`.
