@@ -18,7 +18,8 @@ fn milliseconds(profile: &Profile, path: &[&str], metric: Metric) -> f64 {
 }
 
 /// In each case of the program, where somebody waits, and what for.
-const CASES: [([&str; 2], Option<Metric>); 7] = [
+const CASES: [([&str; 2], Option<Metric>); 8] = [
+    (["first", "MPI_Send"], Some(Metric::LateReceiver)),
     (["ssend", "MPI_Ssend"], Some(Metric::LateReceiver)),
     (["large", "MPI_Send"], Some(Metric::LateReceiver)),
     (["issend", "MPI_Wait"], Some(Metric::LateReceiver)),
@@ -52,6 +53,7 @@ fn are_told_apart(profile: &Profile, printed: &str, what: &str) {
     }
     // The other side of each: nobody waited there.
     for path in [
+        ["first", "MPI_Recv"],
         ["ssend", "MPI_Recv"],
         ["large", "MPI_Recv"],
         ["issend", "MPI_Recv"],
