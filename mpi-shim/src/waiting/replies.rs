@@ -19,8 +19,6 @@ use super::offsets;
 use crate::library::{self, Family, Handle, Int, Ptr, SUCCESS, family};
 use crate::runtime::{Credit, Stamp};
 
-/// Bytes from which on a send may wait for its receiver.
-const LARGE: u64 = 4096;
 /// Answers that are awaited at the same time; more are not asked for. They have the tags from 1 to this.
 pub const MOST: usize = 1000;
 /// Answers that are looked for when another is asked for.
@@ -97,7 +95,7 @@ pub fn may_be_large(datatype: Handle, count: i64) -> bool {
 
 /// Whether a send of so many bytes may wait for its receiver.
 pub fn may_wait(bytes: u64) -> bool {
-    bytes >= LARGE
+    family().is_some_and(|family| bytes >= family.may_wait_from)
 }
 
 /// Asks when the receive of a message to `dest` will have begun; the answer goes to a receive that is posted now.
@@ -159,7 +157,7 @@ impl Asked {
         // Clocks of different nodes may say that a synchronous send ended before its receive began.
         let until = if self.is_synchronous { posted.min(end) } else { posted };
         if until > begin && until <= end {
-            credit.late_receiver(until - begin);
+            credit.late_receiver(until - begin, end - until);
         }
         self.is_taken = false;
     }
