@@ -141,7 +141,7 @@ fn waiting_for_late_receivers_is_in_the_bins_in_which_it_happened() {
         outcome(world.command(&format!("mpicc.{mpi}"), ["-O1", "late.c", "-o", mpi]).output().unwrap()).status(0);
         let (launcher, program) = (format!("mpirun.{mpi}"), format!("./{mpi}"));
         let oversubscribe: &[&str] = if mpi == "openmpi" { &["--oversubscribe"] } else { &[] };
-        let command = [&[&launcher[..]], oversubscribe, &["-n", "2", &program]].concat();
+        let command = [&[&launcher[..]][..], oversubscribe, &["-n", "2", &program[..]]].concat();
         for (by, width) in [("effort", "1000"), ("time", "1000000")] {
             let kept = format!("{mpi}-{by}");
             let options = ["phases", "--by", by, "--keep", &kept, "--width", width, "--"];
