@@ -102,6 +102,73 @@ fn waiting_in_bins_is_what_the_program_itself_measures() {
     check_sums(&profile);
 }
 
+/// Rank 0 sends five messages, so large that it waits for their receives, before each of which rank 1 sleeps; rank 0 prints for how long
+/// it was in these sends by MPI's clock. The first message is the first of its datatype.
+const LATE_RECEIVER: &str = r#"
+    #include <mpi.h>
+    #include <stdio.h>
+    #include <unistd.h>
+    static double message[1 << 17];
+    int main(int count, char **values) {
+        int rank;
+        double waited = 0;
+        MPI_Init(&count, &values);
+        MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+        MPI_Barrier(MPI_COMM_WORLD);
+        for (int i = 0; i < 5; ++i) {
+            if (rank == 0) {
+                double begin = MPI_Wtime();
+                MPI_Send(message, 1 << 17, MPI_DOUBLE, 1, 0, MPI_COMM_WORLD);
+                waited += MPI_Wtime() - begin;
+            } else {
+                usleep(100000);
+                MPI_Recv(message, 1 << 17, MPI_DOUBLE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            }
+            for (volatile int j = 0; j < 100000; ++j) {}
+        }
+        if (rank == 0) printf("%.9f\n", waited);
+        MPI_Finalize();
+        return 0;
+    }"#;
+
+/// A sender learns after its send has ended that it had waited, by effort when the next bins have long begun.
+#[test]
+fn waiting_for_late_receivers_is_in_the_bins_in_which_it_happened() {
+    let mut world = World::new();
+    world.write("late.c", LATE_RECEIVER);
+    for (variable, mpi) in [("OMPI_CC", "openmpi"), ("MPICH_CC", "mpich")] {
+        world.set(variable, &format!("{} cc", env!("CARGO_BIN_EXE_poise")));
+        outcome(world.command(&format!("mpicc.{mpi}"), ["-O1", "late.c", "-o", mpi]).output().unwrap()).status(0);
+        let (launcher, program) = (format!("mpirun.{mpi}"), format!("./{mpi}"));
+        let oversubscribe: &[&str] = if mpi == "openmpi" { &["--oversubscribe"] } else { &[] };
+        let command = [&[&launcher[..]][..], oversubscribe, &["-n", "2", &program[..]]].concat();
+        for (by, width) in [("effort", "1000"), ("time", "1000000")] {
+            let kept = format!("{mpi}-{by}");
+            let options = ["phases", "--by", by, "--keep", &kept, "--width", width, "--"];
+            world.poise([&options[..], &command].concat()).status(0);
+            let measured: f64 = world.read(&format!("{kept}/stdout.txt")).trim().parse().unwrap();
+            let profile = Profile::read(world.path(&format!("{kept}/profile.poise"))).unwrap();
+            let is_send = |node: u32| {
+                let region = profile.nodes[node as usize].region;
+                profile.regions[region as usize].name == "MPI_Send"
+            };
+            let is_late = |&&(node, metric): &&(u32, Metric)| metric == Metric::LateReceiver && is_send(node);
+            let late =
+                profile.values.keys().filter(is_late).map(|key| profile.values[key].sum as f64).sum::<f64>() * 1e-9;
+            assert!(late <= measured && late > LEAST_WAITED, "{kept}: {late} s of {measured} s");
+            // Each call path's waiting is in its bins.
+            check_sums(&profile);
+            let timeline = profile.phases.timelines.iter().find(|t| t.rank == 0).unwrap();
+            let is_here = |share: &&Share| is_send(profile.phases.places[share.place as usize].node);
+            let shares: Vec<&Share> =
+                timeline.bins.iter().flat_map(|bin| &bin.shares).filter(is_here).filter(|s| s.wait_time > 0).collect();
+            let least = if by == "time" { 900.0 * late } else { 5.0 };
+            assert!(shares.len() as f64 >= least, "{kept}: {late} s in {} bins", shares.len());
+            assert!(shares.iter().all(|share| share.wait_time <= share.time + STAMP), "{kept}: a part of the time");
+        }
+    }
+}
+
 /// Over all bins, each call path did what the call tree says that it did.
 fn check_sums(profile: &Profile) {
     let mut sums: BTreeMap<u32, ([u64; 6], u64)> = BTreeMap::new();

@@ -160,6 +160,8 @@ pub struct Family {
     pub topologies: [Int; 3],
     /// Whether the ranks are coroutines of one thread, any of which may run whenever one calls MPI.
     pub has_coroutines: bool,
+    /// Bytes from which on a send that is not synchronous may wait for its receiver, at least.
+    pub may_wait_from: u64,
 }
 
 /// The family of this process's MPI library; `None`, said once on standard error, if it is none that is known.
@@ -233,6 +235,8 @@ const OPEN_MPI: Family = Family {
     root: -4,
     topologies: [1, 2, 3],
     has_coroutines: false,
+    // What is longer than `btl_vader_max_inline_send` ends when the receiver has returned the memory that it lay in.
+    may_wait_from: 257,
 };
 
 /// MPICH's values, from the mpi.h of 4.0; MPICH's ABI agreement fixes them for its descendants.
@@ -257,6 +261,7 @@ const MPICH: Family = Family {
     root: -3,
     topologies: [2, 1, 3],
     has_coroutines: false,
+    may_wait_from: 4096,
 };
 
 /// The values of SimGrid's SMPI, from the smpi.h of 3.32. Its handles are addresses, filled in where they are known.
@@ -282,6 +287,7 @@ const SMPI: Family = Family {
     root: Int::MIN,
     topologies: [2, 1, 3],
     has_coroutines: true,
+    may_wait_from: 4096,
 };
 
 impl Family {

@@ -51,7 +51,7 @@ unsafe extern "C" {
     fn poise_fail(what: *const c_char, is_waiting: c_int);
     safe fn poise_call_end() -> u64;
     safe fn poise_credit() -> *mut c_void;
-    fn poise_credit_late_receiver(credit: *mut c_void, ticks: u64);
+    fn poise_credit_late_receiver(credit: *mut c_void, ticks: u64, before: u64);
     safe fn poise_mpi_moved(bytes_sent: u64, bytes_received: u64, comm_size: u32);
     safe fn poise_mpi_message(is_received: c_int, peer: u32, bytes: u64, comm_size: u32);
     safe fn poise_claim_output();
@@ -204,10 +204,10 @@ impl Credit {
         Self(poise_credit())
     }
 
-    /// So many ticks were waited for a receiver.
-    pub fn late_receiver(self, ticks: u64) {
+    /// So many ticks were waited for a receiver, until `before` ticks before the operation's end.
+    pub fn late_receiver(self, ticks: u64, before: u64) {
         // SAFETY: it came from poise_credit, and is given back once.
-        unsafe { poise_credit_late_receiver(self.0, ticks) };
+        unsafe { poise_credit_late_receiver(self.0, ticks, before) };
         std::mem::forget(self);
     }
 }
@@ -215,7 +215,7 @@ impl Credit {
 impl Drop for Credit {
     fn drop(&mut self) {
         // SAFETY: as above.
-        unsafe { poise_credit_late_receiver(self.0, 0) };
+        unsafe { poise_credit_late_receiver(self.0, 0, 0) };
     }
 }
 

@@ -111,10 +111,10 @@ void poise_awaited(struct poise_stamp *entry, const struct poise_stamp *other, u
 uint64_t poise_now(void);
 uint64_t poise_call_end(void);
 
-/* The current call path's operation, to which any thread may later add ticks that it waited for a receiver, once: that gives the
- * credit back. NULL does nothing. */
+/* The current call path's operation, which has just ended (poise_call_ends), and to which any thread may later add ticks that it waited
+ * for a receiver, until `before` ticks before it ended, once: that gives the credit back. NULL does nothing. */
 void *poise_credit(void);
-void poise_credit_late_receiver(void *credit, uint64_t ticks);
+void poise_credit_late_receiver(void *credit, uint64_t ticks, uint64_t before);
 
 /* Waiting is measured: the profile has logical_wait and wait_time. */
 void poise_measure_waiting(void);

@@ -212,7 +212,7 @@ pub extern "C" fn poise_call_end() -> u64 {
 /// What waiting may be added to later; see `poise_runtime.h`.
 #[unsafe(no_mangle)]
 pub extern "C" fn poise_credit() -> *mut c_void {
-    calls::credit().cast_mut().cast()
+    calls::credit().cast()
 }
 
 /// Adds it; see `poise_runtime.h`.
@@ -220,9 +220,9 @@ pub extern "C" fn poise_credit() -> *mut c_void {
 /// # Safety
 /// `credit` must be null or come from [`poise_credit`], and not be used again.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn poise_credit_late_receiver(credit: *mut c_void, ticks: u64) {
+pub unsafe extern "C" fn poise_credit_late_receiver(credit: *mut c_void, ticks: u64, before: u64) {
     // SAFETY: the caller's promise.
-    unsafe { traffic::Traffic::credit(credit.cast_const().cast(), ticks) };
+    unsafe { calls::credit_late_receiver(credit.cast(), ticks, before) };
 }
 
 /// Waiting is measured and belongs into the profile; see `poise_runtime.h`.

@@ -256,38 +256,56 @@ struct Sum {
     ranks: usize,
 }
 
-/// By run and phase, the sum over the run's ranks; a sentence for runs with phases beside these, one where they have the same.
+/// Labels of phases that are not matched, in their order.
+type Others<'a> = Vec<&'a str>;
+
+/// Labels, and how often there are phases with them.
+type Counts<'a> = BTreeMap<&'a str, usize>;
+
+fn counts<'a>(labels: &[&'a str]) -> Counts<'a> {
+    let mut counts = Counts::new();
+    labels.iter().for_each(|&name| *counts.entry(name).or_default() += 1);
+    counts
+}
+
+/// By run and phase, the sum over the run's ranks; a sentence for runs with phases beside these, one where they have the same. What all
+/// ranks of a run have beside them and what only some have is told apart.
 fn sums(runs: &[&At], sequences: &[Sequence], common: &[String]) -> (Vec<Vec<Sum>>, Vec<String>) {
     let mut sums = vec![vec![Sum::default(); common.len()]; runs.len()];
-    let mut unmatched: Vec<(Vec<&str>, Vec<usize>)> = Vec::new();
-    let mut of_ranks: Vec<(usize, Vec<&str>)> = Vec::new();
+    let mut of_ranks: Vec<(usize, Others)> = Vec::new();
     for Sequence { run, phases, labels } in sequences {
         let places = embedding(common, labels);
         for (sum, &place) in sums[*run].iter_mut().zip(&places) {
             phases[place].iter().for_each(|phase| sum.totals.add(&phase.totals));
             sum.ranks += 1;
         }
-        let others: Vec<&str> =
-            (0..labels.len()).filter(|i| places.binary_search(i).is_err()).map(|i| labels[i].as_str()).collect();
-        of_ranks.push((*run, others.clone()));
-        match unmatched.iter_mut().find(|(known, _)| *known == others) {
-            _ if others.is_empty() => {}
-            Some((_, having)) if having.contains(run) => {}
-            Some((_, having)) => having.push(*run),
-            None => unmatched.push((others, vec![*run])),
+        let is_other = |place: &usize| places.binary_search(place).is_err();
+        of_ranks.push((*run, (0..labels.len()).filter(is_other).map(|place| labels[place].as_str()).collect()));
+    }
+    // What the other ranks of the run lack needs no other run to match nothing.
+    let mut unmatched: Vec<(Others, bool, Vec<usize>)> = Vec::new();
+    let of_run = |run: usize| of_ranks.iter().filter(move |(of, _)| *of == run).map(|(_, others)| counts(others));
+    let in_all: Vec<Counts> = (0..runs.len()).map(|run| in_all(of_run(run))).collect();
+    for (run, others) in &of_ranks {
+        let (in_all, in_some) = apart(others, in_all[*run].clone());
+        for (others, in_some_ranks) in [(in_some, true), (in_all, false)] {
+            match unmatched.iter_mut().find(|(known, kind, _)| *known == others && *kind == in_some_ranks) {
+                _ if others.is_empty() => {}
+                Some((.., having)) if having.contains(run) => {}
+                Some((.., having)) => having.push(*run),
+                None => unmatched.push((others, in_some_ranks, vec![*run])),
+            }
         }
     }
-    let sentence = |(others, having): &(Vec<&str>, Vec<usize>)| {
+    let sentence = |(others, in_some_ranks, having): &(Others, bool, Vec<usize>)| {
         let first = &runs[having[0]].name;
-        // Where a run's other ranks lack them, too, they need no other run to match nothing.
-        let in_some_ranks = of_ranks.iter().any(|(run, all)| having.contains(run) && !is_part(others, all));
         match having.len() {
-            1 => told(first, others, in_some_ranks) + ".",
+            1 => told(first, others, *in_some_ranks) + ".",
             count => {
-                let told = told(&format!("{count} of {} runs, such as {first}", runs.len()), others, in_some_ranks);
+                let told = told(&format!("{count} of {} runs, such as {first}", runs.len()), others, *in_some_ranks);
                 // Few that lack what most have are named; not those that have some of it.
                 let is_among = |all: &[&str]| all.iter().any(|name| others.contains(name));
-                let has = |run: &usize| unmatched.iter().any(|(all, having)| having.contains(run) && is_among(all));
+                let has = |run: &usize| unmatched.iter().any(|(all, _, having)| having.contains(run) && is_among(all));
                 let without = (0..runs.len()).filter(|run| !has(run)).map(|run| runs[run].name.as_str());
                 let without: Vec<&str> = without.collect();
                 match without.len() {
@@ -353,8 +371,7 @@ fn experiment(runs: &[&At], phases: &[String], sums: &[Vec<Sum>]) -> Experiment 
 
 /// `run: 3 phases have no counterpart in all other runs: a (2 times), b`, or in all ranks
 fn told(run: &str, others: &[&str], in_some_ranks: bool) -> String {
-    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    others.iter().for_each(|&name| *counts.entry(name).or_default() += 1);
+    let counts = counts(others);
     let one = |(&name, &count): (&&str, &usize)| match count {
         1 => name.to_owned(),
         count => format!("{name} ({count} times)"),
@@ -368,10 +385,27 @@ fn told(run: &str, others: &[&str], in_some_ranks: bool) -> String {
     format!("{run}: {} {phases} {why}: {}", others.len(), names.join(", "))
 }
 
-/// Whether all elements of `part` are in `whole`, as often.
-fn is_part(part: &[&str], whole: &[&str]) -> bool {
-    let count = |all: &[&str], name: &str| all.iter().filter(|other| **other == name).count();
-    part.iter().all(|name| count(part, name) <= count(whole, name))
+/// Labels that all of these ranks have, with how often each has them at least.
+fn in_all<'a>(mut ranks: impl Iterator<Item = Counts<'a>>) -> Counts<'a> {
+    let mut all = ranks.next().unwrap_or_default();
+    ranks.for_each(|rank| {
+        all.retain(|name, often| {
+            *often = (*often).min(rank.get(name).copied().unwrap_or(0));
+            *often > 0
+        })
+    });
+    all
+}
+
+/// Those of a rank's labels that `all` has, as often as it has them, and the others.
+fn apart<'a>(labels: &[&'a str], mut all: Counts<'a>) -> (Others<'a>, Others<'a>) {
+    labels.iter().partition(|&name| {
+        all.get_mut(name).is_some_and(|left| {
+            let has = *left > 0;
+            *left = left.saturating_sub(1);
+            has
+        })
+    })
 }
 
 /// `a`, `a and b`, `a, b and c`.
@@ -546,8 +580,7 @@ mod tests {
         assert_eq!(
             matched.unmatched,
             [
-                "2 of 3 runs, such as n1: 1 phase is in some ranks only, and what is not in all of them is not matched: uneven.",
-                "n4: 2 phases are in some ranks only, and what is not in all of them is not matched: repair, uneven.",
+                "3 of 3 runs, such as n1: 1 phase is in some ranks only, and what is not in all of them is not matched: uneven.",
                 "n4: 1 phase has no counterpart in all other runs: repair."
             ]
         );

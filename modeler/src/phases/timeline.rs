@@ -220,16 +220,19 @@ impl Analysis {
         let lines = if is_known { vec![curve("lines", &|t| t.lines.unwrap_or(0) as f64)] } else { Vec::new() };
         let is_time = self.unit == poise_profile::BinUnit::Time;
         let blocks = if is_time { vec![curve("blocks", &|t| t.blocks as f64)] } else { Vec::new() };
+        let waiting = curve("waiting", &|t| t.wait_time as f64 * 1e-3);
+        // Of bins of equal time each has as much.
+        let (times, title) = match is_time {
+            true => (vec![Curve::nothing(), waiting], "waiting per bin [µs]"),
+            false => (vec![curve("time", &|t| t.time as f64 * 1e-3), waiting], "time per bin [µs]"),
+        };
         let optional: [(&str, Vec<Curve>); 4] = [
             ("basic blocks per bin", blocks),
             (
                 "bytes per bin by MPI",
                 vec![curve("sent", &|t| t.bytes_sent as f64), curve("received", &|t| t.bytes_received as f64)],
             ),
-            (
-                "µs per bin",
-                vec![curve("time", &|t| t.time as f64 * 1e-3), curve("waiting", &|t| t.wait_time as f64 * 1e-3)],
-            ),
+            (title, times),
             ("lines of memory per bin", lines),
         ];
         for (title, curves) in optional {
@@ -279,6 +282,11 @@ impl Panel {
 }
 
 impl Curve {
+    /// What keeps the colour of one that is not drawn.
+    fn nothing() -> Self {
+        Self { name: "", colour: COLOURS[0], points: Vec::new() }
+    }
+
     fn has_something(&self) -> bool {
         self.points.iter().any(|&(_, value)| value > 0.0)
     }

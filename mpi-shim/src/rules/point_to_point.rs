@@ -66,7 +66,7 @@ impl<C: Count> Rule for Sends<C> {
 
     unsafe fn depart(&mut self, question: &mut Question, entry: &Stamp, _: Option<Ptr>) {
         let count = self.count.into();
-        let asks = (self.is_synchronous || waiting::is_large(self.datatype, count)).then_some(self.is_synchronous);
+        let asks = (self.is_synchronous || waiting::may_be_large(self.datatype, count)).then_some(self.is_synchronous);
         *question = waiting::send(self.comm, self.dest, self.tag, count, entry, asks);
     }
 
@@ -280,7 +280,7 @@ impl<C: Count> Rule for Exchanges<C> {
 
     unsafe fn depart(&mut self, (_, question): &mut (OwnStatus, Question), entry: &Stamp, _: Option<Ptr>) {
         let count = self.count.into();
-        let asks = waiting::is_large(self.datatype, count).then_some(false);
+        let asks = waiting::may_be_large(self.datatype, count).then_some(false);
         *question = waiting::send(self.comm, self.dest, self.sendtag, count, entry, asks);
     }
 

@@ -24,7 +24,7 @@ pub use collectives::{
 pub use communicators::{Known, forget, made, release};
 pub use messages::send;
 pub use offsets::drift;
-pub use replies::{Question, forget as forget_question, is_large, may_wait, note_size};
+pub use replies::{Question, forget as forget_question, may_be_large, may_wait, note_size};
 pub use streams::{Source, match_message, matched};
 
 use crate::library::{Family, Handle, family};

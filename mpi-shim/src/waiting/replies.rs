@@ -3,7 +3,8 @@
 //! send has long ended. Nobody waits for an answer.
 //!
 //! Asked are synchronous sends, and others from the size on from which MPI libraries may wait for the receiver: those have waited
-//! only if the receive began before they ended.
+//! only if the receive began before they ended. What a thread sends of a datatype for the first time is asked about, too, since its size
+//! is not known before.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,8 +19,6 @@ use super::offsets;
 use crate::library::{self, Family, Handle, Int, Ptr, SUCCESS, family};
 use crate::runtime::{Credit, Stamp};
 
-/// Bytes from which on a send may wait for its receiver.
-const LARGE: u64 = 4096;
 /// Answers that are awaited at the same time; more are not asked for. They have the tags from 1 to this.
 pub const MOST: usize = 1000;
 /// Answers that are looked for when another is asked for.
@@ -67,13 +66,16 @@ fn asked() -> MutexGuard<'static, Vec<Asked>> {
     ASKED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Datatypes whose sizes a thread remembers.
+const REMEMBERED: usize = 16;
+
 thread_local! {
     /// Sizes of the datatypes that this thread has sent last: before a call MPI must not be asked about its arguments.
-    static SIZES: [Cell<(Handle, u64)>; 4] = const { [const { Cell::new((0, 0)) }; 4] };
+    static SIZES: [Cell<(Handle, u64)>; REMEMBERED] = const { [const { Cell::new((0, 0)) }; REMEMBERED] };
 }
 
 fn place(datatype: Handle) -> usize {
-    (datatype ^ (datatype >> 6) ^ (datatype >> 10)) % 4
+    (datatype ^ (datatype >> 6) ^ (datatype >> 10)) % REMEMBERED
 }
 
 /// A message of `count` elements of a datatype had so many bytes.
@@ -83,16 +85,17 @@ pub fn note_size(datatype: Handle, count: u64, bytes: u64) {
     }
 }
 
-/// Whether a message is so large that its send may wait for the receiver, as far as it is known before.
-pub fn is_large(datatype: Handle, count: i64) -> bool {
+/// Whether a message may be so large that its send may wait for the receiver, as far as it is known before: of a datatype that
+/// this thread has not sent lately any element may be.
+pub fn may_be_large(datatype: Handle, count: i64) -> bool {
     let count = u64::try_from(count).unwrap_or(0);
     let (known, size) = SIZES.with(|sizes| sizes[place(datatype)].get());
-    known == datatype && may_wait(count.saturating_mul(size))
+    if known == datatype { may_wait(count.saturating_mul(size)) } else { count > 0 }
 }
 
 /// Whether a send of so many bytes may wait for its receiver.
 pub fn may_wait(bytes: u64) -> bool {
-    bytes >= LARGE
+    family().is_some_and(|family| bytes >= family.may_wait_from)
 }
 
 /// Asks when the receive of a message to `dest` will have begun; the answer goes to a receive that is posted now.
@@ -154,7 +157,7 @@ impl Asked {
         // Clocks of different nodes may say that a synchronous send ended before its receive began.
         let until = if self.is_synchronous { posted.min(end) } else { posted };
         if until > begin && until <= end {
-            credit.late_receiver(until - begin);
+            credit.late_receiver(until - begin, end - until);
         }
         self.is_taken = false;
     }

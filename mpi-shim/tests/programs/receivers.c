@@ -40,6 +40,13 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     CHECK(size == 2);
+    /* The first message of its datatype, whose size nobody has asked for. */
+    CASE("first", {
+        meet(1);
+        if (rank == 0) TIMED(MPI_Send(buffer, LARGE / 4, MPI_INT, 1, 1, MPI_COMM_WORLD));
+        else TIMED(MPI_Recv(buffer, LARGE / 4, MPI_INT, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        cases++;
+    });
     CASE("ssend", {
         meet(1);
         if (rank == 0) TIMED(MPI_Ssend(buffer, 8, MPI_BYTE, 1, 1, MPI_COMM_WORLD));
@@ -73,6 +80,13 @@ int main(int argc, char **argv)
         meet(0);
         if (rank == 0) TIMED(MPI_Ssend(buffer, 8, MPI_BYTE, 1, 1, MPI_COMM_WORLD));
         else TIMED(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        cases++;
+    });
+    /* MPI libraries differ in whether they wait with such a message. */
+    CASE("short", {
+        meet(1);
+        if (rank == 0) TIMED(MPI_Send(buffer, 1024, MPI_BYTE, 1, 1, MPI_COMM_WORLD));
+        else TIMED(MPI_Recv(buffer, 1024, MPI_BYTE, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
         cases++;
     });
     /* A small message is on its way at once. */

@@ -267,10 +267,47 @@ fn spread(bins: &Bins, node: *mut Node, (waited, ago): (u64, u64), now: u64, bus
     let Some(local) = (unsafe { bins.local.as_ref() }) else { return };
     let end = bins.until;
     let spread = move |recorder: &mut Recorder| {
-        let begun = recorder.width.saturating_sub(end.saturating_sub(now));
-        recorder.waited(node, waited, ago, begun);
+        let until = recorder.place(end.saturating_sub(now)).saturating_sub(ago);
+        let path = recorder.path(node);
+        recorder.waited(path, waited, until);
     };
     alone(busy, false, AssertUnwindSafe(move || local.with(spread)));
+}
+
+/// Where in a thread's bins an operation ended, of which it may turn out later that it had waited.
+pub struct Moment {
+    local: *const Local,
+    /// The call path, as the recorder numbers it.
+    path: u32,
+    /// The place, as the recorder has it.
+    place: u64,
+}
+
+/// The operation at `node`, which was prepared, has ended, `now`. Nothing where there are no bins. The caller is [`alone`].
+pub fn moment(bins: &Bins, node: *mut Node, now: u64) -> Option<Moment> {
+    // SAFETY: as in `reach`.
+    let local = unsafe { bins.local.as_ref() }?;
+    let left = if local.is_time { bins.until.saturating_sub(now) } else { 0 };
+    let mut moment = None;
+    local.with(|recorder| {
+        moment = Some(Moment { local, path: recorder.path(node), place: recorder.place(left) });
+    });
+    moment
+}
+
+impl Moment {
+    /// It had waited for `ticks`, until `before` ticks before it ended. Any thread may say so, while bins are changed.
+    pub fn waited(&self, ticks: u64, before: u64) {
+        // SAFETY: as in `reach`.
+        let local = unsafe { &*self.local };
+        let begin = Instant::now();
+        while !local.with(|recorder| recorder.waited_before(self.path, ticks, self.place, before)) {
+            if begin.elapsed() > PATIENCE {
+                return;
+            }
+            std::thread::yield_now();
+        }
+    }
 }
 
 /// The last `blocks` were polling and leave the effort: the bin ends that much later.

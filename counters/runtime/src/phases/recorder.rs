@@ -37,7 +37,18 @@ pub type Path = Vec<*const Region>;
 /// A node, and what of its counts is in bins.
 struct Seen {
     node: *mut Node,
+    /// Ticks of waiting that were told after the operation that waited; they are not in the node's.
+    late: u64,
     binned: Numbers,
+}
+
+impl Seen {
+    /// What it has counted.
+    fn numbers(&self) -> Numbers {
+        let mut numbers = numbers(self.node);
+        numbers[5] = numbers[5].wrapping_add(self.late);
+        numbers
+    }
 }
 
 /// No call path.
@@ -111,7 +122,7 @@ impl Recorder {
     }
 
     /// The call path of a node.
-    fn path(&mut self, node: *mut Node) -> u32 {
+    pub fn path(&mut self, node: *mut Node) -> u32 {
         // SAFETY: the caller's promise.
         let number = unsafe { (*node).number() } as usize;
         if number >= self.index.len() {
@@ -125,7 +136,7 @@ impl Recorder {
             let next = self.region_numbers.len() as u32;
             self.regions.push(*self.region_numbers.entry(innermost).or_insert(next));
             self.paths.push(path);
-            self.seen.push(Seen { node, binned: Numbers::default() });
+            self.seen.push(Seen { node, late: 0, binned: Numbers::default() });
         }
         self.index[number]
     }
@@ -165,29 +176,48 @@ impl Recorder {
         left
     }
 
-    /// `node` has counted that it waited for `waited` ticks, until `ago` ticks ago; bins are of equal time, of which the current one is `begun`
-    /// ticks old. What it waited in bins that are over is theirs.
-    pub fn waited(&mut self, node: *mut Node, waited: u64, ago: u64, begun: u64) {
-        let path = self.path(node);
-        let since = ago.saturating_add(waited);
-        // How long ago the bins ended, the last one first.
-        let mut ended = begun;
+    /// Where the thread is, of whose current bin so much is `left`: in the bins' unit, from the first one's beginning. Bins that become one
+    /// leave places where they are.
+    pub fn place(&self, left: u64) -> u64 {
+        (self.ends.len() as u64).saturating_mul(self.width).saturating_add(self.width.saturating_sub(left))
+    }
+
+    /// A call path has counted that it waited for `waited` ticks, until the place `until`; bins are of equal time. What it waited in bins that
+    /// are over is theirs.
+    pub fn waited(&mut self, path: u32, waited: u64, until: u64) {
+        let from = until.saturating_sub(waited);
         for bin in (0..self.ends.len()).rev() {
-            if ended >= since {
+            let begin = (bin as u64).saturating_mul(self.width);
+            let end = begin.saturating_add(self.width);
+            if end <= from {
                 break;
             }
-            let began = ended.saturating_add(self.width);
-            let part = began.min(since).saturating_sub(ended.max(ago));
-            let from = if bin == 0 { 0 } else { self.ends[bin - 1] };
-            let shares = &mut self.shares[from..self.ends[bin]];
-            if let Some(share) = shares.iter_mut().find(|share| share.path == path) {
-                let [_, ticks, .., waiting] = &mut share.numbers;
-                let part = part.min(ticks.saturating_sub(*waiting));
-                *waiting += part;
-                let [.., binned] = &mut self.seen[path as usize].binned;
-                *binned = binned.wrapping_add(part);
-            }
-            ended = began;
+            self.put(bin, path, end.min(until).saturating_sub(begin.max(from)));
+        }
+    }
+
+    /// An operation of a call path, which ended at `place`, had waited for `ticks`, until `before` ticks before that. Where bins are of
+    /// blocks, of which it executed none, all of it was in one. Nothing once the thread's tree has ended.
+    pub fn waited_before(&mut self, path: u32, ticks: u64, place: u64, before: u64) {
+        let Some(seen) = self.seen.get_mut(path as usize) else { return };
+        seen.late = seen.late.wrapping_add(ticks);
+        match self.unit {
+            BinUnit::Time => self.waited(path, ticks, place.saturating_sub(before)),
+            // The place is the end of that bin.
+            _ => self.put((place.saturating_sub(1) / self.width) as usize, path, ticks),
+        }
+    }
+
+    /// Puts waiting into a bin that is over, as far as the call path has so much time there; the rest is counted in the current one.
+    fn put(&mut self, bin: usize, path: u32, ticks: u64) {
+        let Some(&end) = self.ends.get(bin) else { return };
+        let from = if bin == 0 { 0 } else { self.ends[bin - 1] };
+        if let Some(share) = self.shares[from..end].iter_mut().find(|share| share.path == path) {
+            let [_, time, .., waiting] = &mut share.numbers;
+            let part = ticks.min(time.saturating_sub(*waiting));
+            *waiting += part;
+            let [.., binned] = &mut self.seen[path as usize].binned;
+            *binned = binned.wrapping_add(part);
         }
     }
 
@@ -195,7 +225,7 @@ impl Recorder {
     /// to later ones.
     fn share(&mut self, path: u32, later: [u64; 2]) {
         let seen = &mut self.seen[path as usize];
-        let mut now = numbers(seen.node);
+        let mut now = seen.numbers();
         now[0] = now[0].wrapping_sub(later[0]);
         now[1] = now[1].wrapping_sub(later[1]);
         let mut numbers: Numbers = std::array::from_fn(|i| now[i].wrapping_sub(seen.binned[i]));
@@ -223,7 +253,7 @@ impl Recorder {
         let others = (0..self.seen.len() as u32).filter(|&path| !is_reached[path as usize]);
         let share = |path: u32| {
             let seen = &self.seen[path as usize];
-            let now = numbers(seen.node);
+            let now = seen.numbers();
             Share { path, numbers: std::array::from_fn(|i| now[i].wrapping_sub(seen.binned[i])) }
         };
         let all = self.reached.iter().copied().chain(others).map(share);
@@ -364,10 +394,55 @@ mod tests {
         let node = thread.nodes[1];
         // SAFETY: the node is of this test's tree.
         unsafe { (*node).wait_ticks.add(270) };
-        thread.recorder.waited(node, 270, 10, 30);
+        let (path, place) = (thread.recorder.path(node), thread.recorder.place(70));
+        assert_eq!(place, 430);
+        thread.recorder.waited(path, 270, place - 10);
         let waiting = |bin: &[Share]| bin.iter().map(|share| (share.path, share.numbers[5])).collect::<Vec<_>>();
         let found = thread.recorder.bins(waiting);
         assert_eq!(found, [vec![(0, 0)], vec![(0, 0), (1, 50)], vec![(1, 100)], vec![(1, 100)], vec![(1, 20)]]);
+    }
+
+    /// The same, of which nobody knows while it ends that it had waited: told when bins have become twice as wide, and while the last of them
+    /// is not over.
+    #[test]
+    fn waiting_that_is_told_late_belongs_to_the_bins_in_which_it_happened() {
+        let mut thread = Thread::new(BinUnit::Time, 50, false);
+        thread.run(0, 5, 130);
+        thread.run(1, 0, 300);
+        let node = thread.nodes[1];
+        let (path, place) = (thread.recorder.path(node), thread.recorder.place(20));
+        assert_eq!(place, 430);
+        thread.recorder.coarsen();
+        thread.limit = 500;
+        thread.run(0, 3, 20);
+        thread.recorder.waited_before(path, 270, place, 10);
+        let waiting = |bin: &[Share]| bin.iter().map(|s| s.numbers[5]).sum::<u64>();
+        assert_eq!(thread.recorder.bins(waiting), [0, 50, 100, 100, 20]);
+        // Another one, from 450 to 510, which is told when all is long over.
+        thread.run(1, 0, 60);
+        let place = thread.recorder.place(90);
+        thread.run(0, 1, 300);
+        thread.recorder.waited_before(path, 40, place, 0);
+        assert_eq!(thread.recorder.bins(waiting), [0, 50, 100, 100, 50, 10, 0, 0, 0]);
+    }
+
+    /// Bins of blocks: a send of 400 ticks executes none, and the bin that it was in is over, and has become one with another, when it is
+    /// known that it had waited.
+    #[test]
+    fn late_waiting_is_in_the_bin_of_the_operation() {
+        let mut thread = Thread::new(BinUnit::Blocks, 10, false);
+        thread.run(0, 25, 100);
+        thread.run(1, 0, 400);
+        let node = thread.nodes[1];
+        let (path, place) = (thread.recorder.path(node), thread.recorder.place(0));
+        thread.run(0, 36, 100);
+        thread.recorder.waited_before(path, 390, place, 10);
+        let waiting = |bin: &[Share]| bin.iter().map(|s| s.numbers[5]).sum::<u64>();
+        assert_eq!(thread.recorder.bins(waiting), [0, 0, 390, 0, 0, 0, 0]);
+        thread.recorder.coarsen();
+        // A second one of which more is told than it took: what does not fit is nowhere but in the last bin.
+        thread.recorder.waited_before(path, 20, place, 0);
+        assert_eq!(thread.recorder.bins(waiting), [0, 400, 0, 10]);
     }
 
     /// An operation that calls back and so has blocks of its own ends a bin: its time is shared out by them, and what it waited with it.

@@ -54,13 +54,44 @@ pub fn last() -> u64 {
     unsafe { (*here()).last }
 }
 
-/// The current node's messages, held for [`Traffic::credit`]; null if it has none.
-pub fn credit() -> *const Traffic {
+/// What an operation waited may be added to later: its messages, held for [`Traffic::credit`], and where in the bins it ended.
+pub struct Credit {
+    traffic: *const Traffic,
+    moment: Option<phases::Moment>,
+}
+
+/// See `poise_credit`.
+pub fn credit() -> *mut Credit {
     // SAFETY: as in `enter`; `current` is null or a node of this thread's tree.
     let thread = unsafe { &mut *here() };
     // SAFETY: as above.
     let Some(node) = (unsafe { thread.current.as_ref() }) else { return null_mut() };
-    thread.traffic(node).map_or(std::ptr::null(), Traffic::hold)
+    let Some(traffic) = thread.traffic(node) else { return null_mut() };
+    // SAFETY: the bins are this thread's.
+    let (bins, current, last) = (unsafe { &*bins_of(thread) }, thread.current, thread.last);
+    alone(&mut thread.busy, null_mut(), move || {
+        let moment = phases::moment(bins, current, last);
+        Box::into_raw(Box::new(Credit { traffic: traffic.hold(), moment }))
+    })
+}
+
+/// See `poise_credit_late_receiver`.
+///
+/// # Safety
+/// `credit` is null or from [`credit`], and not used again.
+pub unsafe fn credit_late_receiver(credit: *mut Credit, ticks: u64, before: u64) {
+    if credit.is_null() {
+        return;
+    }
+    shielded((), move || {
+        // SAFETY: the caller's promise; what is held is let go once.
+        let credit = unsafe { Box::from_raw(credit) };
+        // SAFETY: as above.
+        unsafe { Traffic::credit(credit.traffic, ticks) };
+        if let Some(moment) = credit.moment.filter(|_| ticks > 0) {
+            moment.waited(ticks, before);
+        }
+    });
 }
 
 /// Adds to the bytes that a node's operation moved.
