@@ -23,6 +23,8 @@ pub(crate) struct Candidate {
     pub factor: Option<Factor>,
     /// Values, as they enter the count.
     pub values: Vector,
+    /// How many times the factor they are: one but for bounds of unknown scale, see [`crate::scaled`].
+    pub scale: f64,
     /// How complicated it is.
     pub price: f64,
     /// Whether it is a single loop or the constant.
@@ -30,7 +32,7 @@ pub(crate) struct Candidate {
 }
 
 /// A parameter's different values and its candidates.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Axis {
     /// Number of values.
     pub size: usize,
@@ -52,6 +54,15 @@ impl Axis {
             values.iter().map(|v| (0..=parameter).map(|l| if l == parameter { *v } else { 1.0 }).collect()).collect();
         let representatives: Vec<&[f64]> = representatives.iter().map(Vec::as_slice).collect();
         Some(Self { size: values.len(), candidates: candidates(&representatives, parameter, sets, rounding) })
+    }
+}
+
+impl Axis {
+    /// The axis with more candidates.
+    pub fn with(&self, more: &[Candidate]) -> Self {
+        let mut candidates: Vec<Candidate> = self.candidates.iter().chain(more).cloned().collect();
+        candidates.sort_by(|a, b| a.price.total_cmp(&b.price));
+        Self { size: self.size, candidates }
     }
 }
 
@@ -79,7 +90,7 @@ fn candidates(points: &[&[f64]], parameter: usize, sets: &ExponentSets, rounding
         let unit = scaled(values);
         let key: Vec<i64> = unit.iter().map(|v| (v * 1e11).round() as i64).collect();
         if length(&values) > 0.0 && seen.insert(key) {
-            candidates.push(Candidate { factor: column.factor, values, price, plain });
+            candidates.push(Candidate { factor: column.factor, values, scale: 1.0, price, plain });
         }
     }
     candidates

@@ -31,6 +31,7 @@ mod logarithm;
 pub mod machine;
 pub mod messages;
 pub mod model;
+mod multiples;
 mod noise;
 mod noise_estimate;
 mod noise_pool;

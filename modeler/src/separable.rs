@@ -6,10 +6,11 @@
 //! parameters, which is taken apart in the same way. In the end there are counts of one parameter, which
 //! [`crate::line`] explains. A function that is no such sum is not found here.
 
-use crate::axis::{Axis, MOST_VALUES, Vector, dot, length, orthonormal, product, scaled, without};
+use crate::axis::{Axis, Candidate, MOST_VALUES, Vector, dot, length, orthonormal, product, scaled, without};
 use crate::library::{Rounding, Shape};
 use crate::line;
 use crate::linear::{least_squares, residual};
+use crate::multiples;
 use crate::options::{ExponentSets, NegativeExponents};
 
 /// Relative size below which a column adds nothing to a span.
@@ -20,6 +21,8 @@ const SPAN_TOLERANCE: f64 = 1e-8;
 const INDEPENDENT: f64 = 1e-5;
 /// Relative residual of an exact function at every point.
 const EXACT: f64 = 1e-8;
+/// How far the search goes with bounds of unknown scale, see [`line::explain`].
+const EFFORT_WITH_MULTIPLES: usize = 2;
 /// Most factors of a parameter.
 const MOST_FACTORS: usize = 6;
 
@@ -69,10 +72,32 @@ impl Grid {
     /// Programs round their loop bounds one way and execute whole, non-negative numbers of blocks per iteration, so of
     /// the ways of rounding the one with the fewest terms and the fewest other coefficients wins.
     pub fn function(&self, y: &[f64]) -> Option<(f64, Vec<(Shape, f64)>)> {
-        (0..=line::MOST_EFFORT).find_map(|effort| {
-            let found = self.by_rounding.iter().filter_map(|axes| exact(axes, y, effort));
-            found.min_by(|a, b| (a.0, a.1).partial_cmp(&(b.0, b.1)).unwrap_or(std::cmp::Ordering::Equal)).map(|f| f.2)
+        let with = |by_rounding: &[Vec<Axis>], most: usize| {
+            (0..=most).find_map(|effort| {
+                let found = by_rounding.iter().filter_map(|axes| exact(axes, y, effort));
+                found
+                    .min_by(|a, b| (a.0, a.1).partial_cmp(&(b.0, b.1)).unwrap_or(std::cmp::Ordering::Equal))
+                    .map(|f| f.2)
+            })
+        };
+        with(&self.by_rounding, line::MOST_EFFORT).or_else(|| {
+            let bounds = self.multiples(y);
+            let with_bounds = |axes: &Vec<Axis>| -> Vec<Axis> {
+                axes.iter().zip(&bounds).map(|(axis, bounds)| axis.with(bounds)).collect()
+            };
+            let is_known = bounds.iter().all(Vec::is_empty);
+            if is_known {
+                None
+            } else {
+                with(&self.by_rounding.iter().map(with_bounds).collect::<Vec<_>>(), EFFORT_WITH_MULTIPLES)
+            }
         })
+    }
+
+    /// By axis, the bounds of unknown scale that the count may hold.
+    fn multiples(&self, y: &[f64]) -> Vec<Vec<Candidate>> {
+        let of = |position: usize| multiples::bounds(&self.smooth[position], &fibers(y, &self.sizes, position));
+        (0..self.sizes.len()).map(of).collect()
     }
 
     /// How many of the values of `y` can be rounded on their own: those of the independent columns of each parameter, or,
@@ -128,6 +153,7 @@ fn assemble(axes: &[Axis], products: &[Product], c: &[f64]) -> (f64, Vec<(Shape,
         let mut product = product.clone();
         product.sort_unstable();
         let shape: Shape = product.iter().filter_map(|&(a, k)| axes[a].candidates[k].factor).collect();
+        let c = product.iter().fold(c, |c, &(a, k)| c * axes[a].candidates[k].scale);
         if shape.is_empty() {
             constant = c;
         } else {

@@ -55,7 +55,7 @@ fn truth(functions: usize, seed: u64, iterations: &str) -> benchgen::Truth {
 /// Iterations, blocks and bytes of drawn functions.
 pub fn groups(functions: usize, seed: u64) -> Vec<Group> {
     let mut groups = Vec::new();
-    for range in ["[1e5, 1e7]", "[1e3, 1e10]"] {
+    for range in ["[5e3, 1e5]", "[1e5, 1e7]", "[1e3, 1e10]"] {
         let truth = truth(functions, seed, range);
         let rng = &mut StdRng::seed_from_u64(seed);
         let (mut iterations, mut blocks, mut bytes) = (Vec::new(), Vec::new(), Vec::new());
