@@ -23,7 +23,7 @@ pub(crate) struct Candidate {
     pub factor: Option<Factor>,
     /// Values, as they enter the count.
     pub values: Vector,
-    /// How many times the factor they are: one but for bounds of unknown scale, see [`crate::scaled`].
+    /// How many times the factor they are: one but for bounds of unknown scale, see [`crate::multiples`].
     pub scale: f64,
     /// How complicated it is.
     pub price: f64,

@@ -6,30 +6,29 @@
 //! of each other along all lines: divided by their common divisor they are the differences of H. A function f is
 //! possible if some line `a + c f` comes within half a trip of them everywhere, whichever way bounds are rounded. That
 //! is decided exactly: by the alternation theorem a line comes as near to some points as it comes to the three
-//! that it misses most.
+//! that it misses most. Where several functions are possible, as for loops of some fifty trips, nothing is known.
 
 use crate::axis::{Axis, Candidate, MOST_VALUES, Vector};
 use crate::line;
 
 /// How far rounding puts trips off a multiple of f, and what double precision adds.
 const HALF_A_TRIP: f64 = 0.5 + 1e-6;
-/// How many functions are pursued, the simplest ones.
-const PURSUED: usize = 3;
 /// What a bound of unknown scale adds to the complexity of its factor.
 const SCALE: f64 = 0.3;
 /// Whole numbers beyond are not exact in double precision.
 const MOST: f64 = 9_007_199_254_740_992.0;
 
-/// The loops that a count may hold along `axis`, simplest first, given its lines along it.
-pub(crate) fn bounds(axis: &Axis, lines: &[Vector]) -> Vec<Candidate> {
-    let Some(trips) = differences(axis.size, lines) else { return Vec::new() };
+/// The loop that a count holds along `axis`, given its lines along it, where a single function is possible.
+pub(crate) fn bound(axis: &Axis, lines: &[Vector]) -> Option<Candidate> {
+    let trips = differences(axis.size, lines)?;
     let most = trips.iter().fold(0.0_f64, |m, v| m.max(*v));
     if !line::is_no_accident(axis.size.saturating_sub(2), most.max(1.0).ln(), axis.candidates.len() as f64) {
-        return Vec::new();
+        return None;
     }
     let first = first_trips(axis.size, lines, &trips);
-    let possible = axis.candidates.iter().filter_map(|candidate| bound(candidate, &trips, first));
-    possible.take(PURSUED).collect()
+    let mut possible = axis.candidates.iter().filter_map(|candidate| rounded(candidate, &trips, first));
+    let single = possible.next()?;
+    possible.next().is_none().then_some(single)
 }
 
 /// What is between the trips at each value and those at the first, in the smallest whole numbers: `None` where the lines
@@ -58,28 +57,30 @@ fn first_trips(size: usize, lines: &[Vector], trips: &[f64]) -> f64 {
 
 /// The loop whose trips are multiples of `candidate`, differ by `trips` and are at most `first` at the first value, if
 /// there can be one.
-fn bound(candidate: &Candidate, trips: &[f64], first: f64) -> Option<Candidate> {
+fn rounded(candidate: &Candidate, trips: &[f64], first: f64) -> Option<Candidate> {
     let f = &candidate.values[..trips.len()];
     let factor = candidate.factor?;
     if !f.windows(2).all(|w| w[0] < w[1]) {
         return None;
     }
-    let ranges = possible(f, trips)?;
-    // As many trips as possible: what is done around the loop is little.
-    let (least, most, scale) = ranges;
-    let at_first = most.min(first);
-    if at_first < least - HALF_A_TRIP {
+    let (least, most) = possible_at_first(f, trips)?;
+    if first < least - HALF_A_TRIP {
         return None;
     }
-    let at_first = at_first.max(least).round();
+    // As many trips as possible: what is done around the loop is little.
+    let at_first = most.min(first).max(least).round();
+    let scales = |off: f64| f.iter().zip(trips).map(move |(f, t)| (at_first + t + off) / f).filter(|c| c.is_finite());
+    let lowest = scales(-HALF_A_TRIP).fold(f64::NEG_INFINITY, f64::max);
+    let highest = scales(HALF_A_TRIP).fold(f64::INFINITY, f64::min);
     let mut values: Vector = [0.0; MOST_VALUES];
     values.iter_mut().zip(trips).for_each(|(v, t)| *v = at_first + t);
-    Some(Candidate { factor: Some(factor), values, scale, price: candidate.price + SCALE, plain: true })
+    let (scale, price) = (0.5 * (lowest + highest), candidate.price + SCALE);
+    (scale > 0.0).then_some(Candidate { factor: Some(factor), values, scale, price, plain: true })
 }
 
-/// The least and the most trips at the first value, and the scale in the middle, of all multiples `c f` that come within half a
-/// trip of `at_first + trips` everywhere: `None` if there are none.
-fn possible(f: &[f64], trips: &[f64]) -> Option<(f64, f64, f64)> {
+/// The least and the most trips at the first value of all multiples `c f` that come within half a trip of them and of `trips`
+/// more everywhere: `None` if there are none.
+fn possible_at_first(f: &[f64], trips: &[f64]) -> Option<(f64, f64)> {
     let n = f.len();
     for k in 2..n {
         for j in 1..k {
@@ -93,26 +94,21 @@ fn possible(f: &[f64], trips: &[f64]) -> Option<(f64, f64, f64)> {
         }
     }
     // The corners of what is possible lie where two of the conditions hold just so.
-    let mut corners: Vec<(f64, f64)> = Vec::new();
+    let (mut least, mut most) = (f64::INFINITY, f64::NEG_INFINITY);
     for j in 1..n {
         for i in 0..j {
-            for (di, dj) in [(-1.0, 1.0), (1.0, -1.0)] {
-                let (low, high) = (trips[i] + di * HALF_A_TRIP, trips[j] + dj * HALF_A_TRIP);
+            for off in [HALF_A_TRIP, -HALF_A_TRIP] {
+                let (low, high) = (trips[i] - off, trips[j] + off);
                 let c = (high - low) / (f[j] - f[i]);
                 let a = c * f[i] - low;
-                let fits = |(f, t): (&f64, &f64)| (c * f - a - t).abs() <= HALF_A_TRIP + 1e-9 * t.abs().max(1.0);
-                if f.iter().zip(trips).all(fits) {
-                    corners.push((c, a));
+                let fits = |(f, t): (&f64, &f64)| (c * f - a - t).abs() <= HALF_A_TRIP + 1e-12 * t.abs();
+                if c > 0.0 && f.iter().zip(trips).all(fits) {
+                    (least, most) = (least.min(a), most.max(a));
                 }
             }
         }
     }
-    let of = |get: fn(&(f64, f64)) -> f64| {
-        let values = corners.iter().map(get);
-        values.fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)))
-    };
-    let ((least, most), (low, high)) = (of(|c| c.1), of(|c| c.0));
-    (!corners.is_empty() && high > 0.0).then_some((least, most, 0.5 * (low.max(0.0) + high)))
+    (least <= most).then_some((least, most))
 }
 
 fn common_divisor(a: i128, b: i128) -> i128 {
@@ -146,31 +142,41 @@ mod tests {
     #[test]
     fn the_trips_of_a_loop_tell_its_function() {
         let lines = [3.0, 7.0].map(|outer| line(|n| 3.0 + outer * (2.0 + trips(n))));
-        let found = bounds(&axis(), &lines);
-        let factor = found[0].factor.unwrap();
+        let found = bound(&axis(), &lines).unwrap();
+        let factor = found.factor.unwrap();
         assert_eq!((factor.exponent, factor.log_exponent), (Exponent::new(7, 4), 2));
-        assert!((found[0].scale / 4.14e-8 - 1.0).abs() < 1e-3, "{}", found[0].scale);
+        assert!((found.scale / 4.14e-8 - 1.0).abs() < 1e-2, "{}", found.scale);
         // 47 trips at n = 8000, and two blocks more around the loop.
-        assert_eq!(found[0].values[4] - found[0].values[0], trips(N[4]) - trips(N[0]));
-        assert!((found[0].values[0] - trips(N[0])).abs() <= 2.0);
+        assert_eq!(found.values[4] - found.values[0], trips(N[4]) - trips(N[0]));
+        assert!((found.values[0] - trips(N[0])).abs() <= 2.0);
     }
 
     #[test]
     fn a_few_trips_more_or_less_are_no_multiple() {
+        let is_so = |c: &Candidate| c.factor.is_some_and(|f| f.exponent == Exponent::new(7, 4) && f.log_exponent == 2);
         for i in 1..N.len() {
             let off = line(|n| trips(n) + if n == N[i] { 6.0 } else { 0.0 });
-            let is_so =
-                |c: &Candidate| c.factor.is_some_and(|f| f.exponent == Exponent::new(7, 4) && f.log_exponent == 2);
-            assert!(!bounds(&axis(), &[off]).iter().any(is_so), "value {i}");
+            assert!(!bound(&axis(), &[off]).as_ref().is_some_and(is_so), "value {i}");
         }
+    }
+
+    /// 42, 85, 128, 170 and 212 trips: `round(0.0053125 n)` is within half a trip of each, too.
+    #[test]
+    fn where_two_functions_are_possible_neither_is_known() {
+        let trips = |n: f64| (1.89e-4 * n.powf(0.8) * n.log2().powi(2)).round();
+        assert!(N.iter().all(|&n| (trips(n) - 0.0053125 * n).abs() <= 0.5));
+        assert!(bound(&axis(), &[line(trips)]).is_none());
+        let ten_times = |n: f64| (1.89e-3 * n.powf(0.8) * n.log2().powi(2)).round();
+        let known = bound(&axis(), &[line(ten_times)]).unwrap().factor.unwrap();
+        assert_eq!((known.exponent, known.log_exponent), (Exponent::new(4, 5), 2));
     }
 
     #[test]
     fn few_trips_and_lines_of_two_loops_tell_nothing() {
-        assert!(bounds(&axis(), &[line(|n| (n / 8000.0).powi(2))]).is_empty());
+        assert!(bound(&axis(), &[line(|n| (n / 8000.0).powi(2))]).is_none());
         let two = [1.0, 2.0].map(|outer| line(|n| trips(n) + outer * n.sqrt().floor()));
-        assert!(bounds(&axis(), &two).is_empty());
-        assert!(bounds(&axis(), &[line(|n| trips(n) + 0.5)]).is_empty());
+        assert!(bound(&axis(), &two).is_none());
+        assert!(bound(&axis(), &[line(|n| trips(n) + 0.5)]).is_none());
     }
 
     /// `3 + log2(p) (2 + round(c n^(7/4) log2(n)^2))`, the outer loop's own blocks included.
@@ -186,7 +192,7 @@ mod tests {
         let largest = terms.iter().max_by_key(|t| t.0.len()).unwrap();
         let shape: Vec<_> = largest.0.iter().map(|f| (f.parameter, f.exponent, f.log_exponent)).collect();
         assert_eq!(shape, [(0, Exponent::new(0, 1), 1), (1, Exponent::new(7, 4), 2)]);
-        assert!((largest.1 / 4.14e-8 - 1.0).abs() < 1e-3, "{terms:?}");
+        assert!((largest.1 / 4.14e-8 - 1.0).abs() < 1e-2, "{terms:?}");
         assert!(terms.len() <= 2, "{terms:?}");
     }
 }

@@ -81,23 +81,16 @@ impl Grid {
             })
         };
         with(&self.by_rounding, line::MOST_EFFORT).or_else(|| {
-            let bounds = self.multiples(y);
+            let bound = |position: usize| multiples::bound(&self.smooth[position], &fibers(y, &self.sizes, position));
+            let bounds: Vec<Option<Candidate>> = (0..self.sizes.len()).map(bound).collect();
             let with_bounds = |axes: &Vec<Axis>| -> Vec<Axis> {
-                axes.iter().zip(&bounds).map(|(axis, bounds)| axis.with(bounds)).collect()
+                axes.iter().zip(&bounds).map(|(axis, bound)| axis.with(bound.as_slice())).collect()
             };
-            let is_known = bounds.iter().all(Vec::is_empty);
-            if is_known {
-                None
-            } else {
-                with(&self.by_rounding.iter().map(with_bounds).collect::<Vec<_>>(), EFFORT_WITH_MULTIPLES)
-            }
+            let is_any = bounds.iter().any(Option::is_some);
+            is_any
+                .then(|| self.by_rounding.iter().map(with_bounds).collect::<Vec<_>>())
+                .and_then(|axes| with(&axes, EFFORT_WITH_MULTIPLES))
         })
-    }
-
-    /// By axis, the bounds of unknown scale that the count may hold.
-    fn multiples(&self, y: &[f64]) -> Vec<Vec<Candidate>> {
-        let of = |position: usize| multiples::bounds(&self.smooth[position], &fibers(y, &self.sizes, position));
-        (0..self.sizes.len()).map(of).collect()
     }
 
     /// How many of the values of `y` can be rounded on their own: those of the independent columns of each parameter, or,

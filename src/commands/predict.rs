@@ -18,6 +18,9 @@ pub fn predict(arguments: &PredictArgs, global: &GlobalArgs, ranks: &Ranks) -> R
     let asked = arguments.metric.as_deref();
     input::known_metric(&experiment, asked)?;
     let fits = input::of_metric(&experiment, input::fit(&experiment, &arguments.fitted.fit, ranks)?, asked);
+    if fits.models.is_empty() {
+        return Err(input::nothing_modelled(&fits.skipped));
+    }
     let predictions = evaluate(&fits, &points, arguments.level.level);
     let destination = arguments.fitted.output.output.as_deref();
     let text = match arguments.fitted.output.format {

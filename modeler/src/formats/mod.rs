@@ -510,7 +510,9 @@ fn folder(source: &Source, folder: &std::path::Path) -> Option<ReadError> {
             guess::convertible(head).map(|found| not_read(source.place(), found))
         };
         // A database is a folder itself, and may be one of several here.
-        let databases = files.iter().map(|folder| folder.join(guess::OLD_DATABASE));
+        let databases = std::iter::once(folder)
+            .chain(files.iter().map(PathBuf::as_path))
+            .map(|folder| folder.join(guess::OLD_DATABASE));
         return files.iter().take(FEW).cloned().chain(databases).find_map(|file| convertible(&file));
     };
     let more = match found.len() - 1 {

@@ -336,7 +336,7 @@ fn fit_to(table: &mut Table, width: usize, narrow: Narrow) -> Vec<String> {
     }
     // Argument lists are what a reader misses least.
     without_arguments(table);
-    let left_out = not_fitting(table, width, narrow);
+    let (left_out, name_width) = not_fitting(table, width, narrow);
     let headings = left_out.iter().map(|&column| table.header[column].clone()).collect();
     let mut from_the_right = left_out;
     from_the_right.sort_unstable_by_key(|&column| std::cmp::Reverse(column));
@@ -346,7 +346,7 @@ fn fit_to(table: &mut Table, width: usize, narrow: Narrow) -> Vec<String> {
     by_width.sort_by_key(|&column| widths[column]);
     let last = widths.len() - 1;
     let fixed: usize = (0..last).filter(|column| !by_width.contains(column)).map(|column| widths[column]).sum();
-    let least = widths[last].min(if narrow.dear.is_empty() { NAME_WIDTH } else { SHORT_NAME_WIDTH });
+    let least = widths[last].min(name_width);
     // Columns that need less than their part leave it to the others.
     let mut room = width.saturating_sub(fixed + gaps(widths.len()) + least).max(FORMULA_WIDTH);
     let mut parts = Vec::new();
@@ -364,8 +364,9 @@ fn fit_to(table: &mut Table, width: usize, narrow: Narrow) -> Vec<String> {
 }
 
 /// The columns that must be left out for the others and short names to fit, in the order of [`Narrow::least_needed`]. One
-/// that is wide may go late and leave room for some that went before it, which are not among them.
-fn not_fitting(table: &Table, width: usize, narrow: Narrow) -> Vec<usize> {
+/// that is wide may go late and leave room for some that went before it, which are not among them. Beside them the width that
+/// names have at least.
+fn not_fitting(table: &Table, width: usize, narrow: Narrow) -> (Vec<usize>, usize) {
     let (widths, broken) = (widths(table), broken_columns(table, narrow));
     let last = widths.len() - 1;
     let fits = |left_out: &[usize], name_width: usize| {
@@ -391,7 +392,9 @@ fn not_fitting(table: &Table, width: usize, narrow: Narrow) -> Vec<usize> {
             gone.insert(at, back);
         }
     }
-    columns(&gone)
+    let left_out = columns(&gone);
+    let name_width = if fits(&left_out, NAME_WIDTH) { NAME_WIDTH } else { SHORT_NAME_WIDTH };
+    (left_out, name_width)
 }
 
 /// The columns whose cells may be broken.

@@ -327,10 +327,10 @@ fn quoted(path: &Path) -> String {
 }
 
 /// A job's script: the preamble, in one shell, and then the task. A command of the preamble that fails, where `set -e` would end
-/// the shell, makes the task record that instead of running anything. What fails within a file that is read by `source` is its author's business; the file's own status counts.
+/// the shell, makes the task record that instead of running anything. What fails within a file that is read by `source` is its author's business; the file's own status counts. What fails in a subshell counts by the subshell's status, also under `set -E`.
 fn script(preamble: &[String], task: &str) -> String {
     let failed = format!("exec {task} --failed-line \"$LINENO\" --failed-status \"$?\"").replace('\'', "'\\''");
-    let trap = format!("trap 'case ${{#BASH_SOURCE[@]}} in 1) {failed};; esac' ERR");
+    let trap = format!("trap 'case ${{#BASH_SOURCE[@]}}:$BASH_SUBSHELL in 1:0) {failed};; esac' ERR");
     let lines: String = preamble.iter().map(|line| format!("{line}\n")).collect();
     format!("#!/bin/bash\n{trap}\n{lines}exec {task}\n")
 }
@@ -482,6 +482,7 @@ mod tests {
         for good in [
             &[][..],
             &["source ./well", "false || true", "if false; then", "  false", "fi"],
+            &["set -E", "B=$(false; echo x)"],
             &["[ -e nothing ] && false", "! true", "f() { false; true; }", "f", "(true)", "set -u; A="],
         ] {
             let a = if good.contains(&"source ./well") { "b c" } else { "" };
@@ -495,6 +496,7 @@ mod tests {
             (&["export B=1", "\n\nsource ./nothing"], 4, 1),
             (&["no_such_command 2> /dev/null"], 1, 127),
             (&["sh -c 'kill -9 $$'"], 1, 137),
+            (&["set -E", "(false)"], 2, 1),
         ] {
             let (said, text) = said(bad);
             let failed = FailedLine { line: line + BEFORE_PREAMBLE, status };

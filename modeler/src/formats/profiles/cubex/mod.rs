@@ -222,8 +222,8 @@ impl Reading<'_> {
         }
         if !of_fewer.is_empty() {
             let message = format!(
-                "`{}` of {} is no multiple of the {processes} processes, so that some communicators are smaller; it was divided by all \
-                 processes.",
+                "`{}` of {} is no multiple of the {processes} processes: some communicators are smaller, or some calls are in place; it was \
+                 divided by all processes.",
                 metric.name,
                 Vec::from_iter(of_fewer).join(", ")
             );
