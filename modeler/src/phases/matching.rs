@@ -276,7 +276,8 @@ fn sums(runs: &[&At], sequences: &[Sequence], common: &[String]) -> (Vec<Vec<Sum
     for Sequence { run, phases, labels } in sequences {
         let places = embedding(common, labels);
         for (sum, &place) in sums[*run].iter_mut().zip(&places) {
-            phases[place].iter().for_each(|phase| sum.totals.add(&phase.totals));
+            // How often others were called meanwhile says nothing of the phase, and depends on where its bins end.
+            phases[place].iter().for_each(|phase| sum.totals.add(&Totals { visits: phase.calls, ..phase.totals }));
             sum.ranks += 1;
         }
         let is_other = |place: &usize| places.binary_search(place).is_err();
@@ -514,6 +515,7 @@ mod tests {
                 bins: 0..5,
                 totals,
                 held: BTreeMap::new(),
+                calls: 0,
                 shared_with: None,
             }
         });

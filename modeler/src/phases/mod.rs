@@ -160,6 +160,8 @@ pub struct Phase {
     pub totals: Totals,
     /// The effort in these sums by the function that did it.
     pub held: BTreeMap<u32, u64>,
+    /// Calls of its own function; its totals hold those of all functions in it.
+    pub calls: u64,
     /// Another function whose phases cover the same bins, since the two take turns within them.
     pub shared_with: Option<u32>,
 }
@@ -390,33 +392,40 @@ fn timeline_by_calls(
     let mut occurrences: HashMap<u32, u32> = HashMap::new();
     let (sums, outside) = sums_of(&bins, &owners, pieces, regions.len());
     let found = regions.iter().zip(sums).zip(owners.shared_with(thresholds));
-    let phases = found.map(|((region, (totals, held)), shared_with)| {
+    let phases = found.map(|((region, Held { totals, effort, visits }), shared_with)| {
         let occurrence = occurrences.entry(region.function).or_default();
         *occurrence += 1;
         let bins = region.bins.clone();
-        Phase { function: region.function, occurrence: *occurrence, bins, totals, held, shared_with }
+        let calls = visits.get(&region.function).copied().unwrap_or(0);
+        Phase { function: region.function, occurrence: *occurrence, bins, totals, held: effort, calls, shared_with }
     });
     let phases = phases.collect();
     Timeline { rank, thread, bins, phases, outside, first_apart }
 }
 
-/// The sums of a phase, and the effort in them by function.
-type Held = (Totals, BTreeMap<u32, u64>);
+/// The sums of a phase, and the effort and the calls in them by function.
+#[derive(Clone, Default)]
+struct Held {
+    totals: Totals,
+    effort: BTreeMap<u32, u64>,
+    visits: BTreeMap<u32, u64>,
+}
 
 /// What belongs to each of so many phases, and what each function did that belongs to none.
 fn sums_of(bins: &[Bin], owners: &Owners, pieces: Pieces, phases: usize) -> (Vec<Held>, BTreeMap<u32, Totals>) {
-    let mut sums = vec![(Totals::default(), BTreeMap::new()); phases];
+    let mut sums = vec![Held::default(); phases];
     let mut outside: BTreeMap<u32, Totals> = BTreeMap::new();
     owners.each_piece(bins, pieces, |phase, part| {
         let Some(phase) = phase else { return outside.entry(part.function).or_default().add(&part.totals) };
-        let (totals, held) = &mut sums[phase];
-        totals.add(&part.totals);
-        *held.entry(part.function).or_default() += part.totals.effort();
+        let held = &mut sums[phase];
+        held.totals.add(&part.totals);
+        *held.effort.entry(part.function).or_default() += part.totals.effort();
+        *held.visits.entry(part.function).or_default() += part.totals.visits;
     });
-    sums.iter_mut().for_each(|(totals, _)| totals.lines = Some(0));
+    sums.iter_mut().for_each(|held| held.totals.lines = Some(0));
     for (at, bin) in bins.iter().enumerate() {
         if let Some(phase) = owners.of_bin(at, &bin.labels) {
-            let totals = &mut sums[phase].0;
+            let totals = &mut sums[phase].totals;
             totals.lines = totals.lines.zip(bin.totals.lines).map(|(sum, lines)| sum + lines);
         }
     }

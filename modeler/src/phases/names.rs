@@ -104,6 +104,7 @@ mod tests {
             bins: 0..5,
             totals: Totals::default(),
             held: Default::default(),
+            calls: 0,
             shared_with: None,
         };
         let phases: Vec<Phase> = [(0, 1), (1, 1), (0, 2), (2, 1), (3, 1)].into_iter().map(phase).collect();

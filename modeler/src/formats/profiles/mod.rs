@@ -374,7 +374,12 @@ const STATISTICS_AS_HDF5: &str = "stats.h5";
 fn as_hdf5(all: &Path, path: &Path, depth: usize, text: &[PathBuf]) -> Option<ReadError> {
     if path.is_file() {
         let source = Source::open(path).ok()?;
-        let (head, _) = source.head().filter(|(head, _)| guess::is_hdf5(head))?;
+        let Some((head, _)) = source.head().filter(|(head, _)| guess::is_hdf5(head)) else {
+            // A gem5 that died leaves it so.
+            let what = "this is what gem5 calls its statistics as HDF5, and it is empty or damaged";
+            let error = ReadError::new(ErrorKind::NotRecognised, source.place(), what);
+            return path.ends_with(STATISTICS_AS_HDF5).then(|| error.advice("Run gem5 with --stats-file=stats.txt"));
+        };
         return guess::convertible(head).map(|found| not_read(source.place(), found));
     }
     if path.join(super::runs::RECORD).is_file() {
