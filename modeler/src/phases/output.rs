@@ -445,9 +445,9 @@ mod tests {
         assert!(told.starts_with("dot has 36 % of the effort, 57 % of it in phases of its own"), "{told}");
         assert_eq!(analysis.warnings(), [told]);
         assert!(analysis.human(false).contains(told));
-        // Forty bins with a call of each; one of dot is that of its own phase before them.
+        // Forty bins with a call of each; two of dot are at the phase's ends.
         let last = analysis.timelines[0].phases.last().unwrap();
-        assert_eq!((last.function, last.calls, last.totals.visits), (0, 40, 79));
+        assert_eq!((last.function, last.calls, last.totals.visits), (0, 40, 78));
     }
 
     /// Function 0 is called before `main`, whose bin lies next to its phase; the same run without what was done before `main` says the same.

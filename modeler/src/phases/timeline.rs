@@ -518,6 +518,7 @@ mod tests {
     #[test]
     fn a_first_bin_that_is_apart_is_in_no_curve_and_no_scale() {
         let mut analysis = analysis(&[9000, 2, 2, 1]);
+        analysis.unit = poise_profile::BinUnit::Instructions;
         let (all, timeline) = (analysis.svg(&analysis.timelines[0], 1), &mut analysis.timelines[0]);
         timeline.first_apart = true;
         let apart = analysis.svg(&analysis.timelines[0], 1);

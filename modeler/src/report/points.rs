@@ -42,7 +42,7 @@ struct Point<'a> {
     repetitions: usize,
     /// Largest less smallest repetition over the middle one, in the middle of the large call paths.
     spread: Option<f64>,
-    /// How far the measurements are above the models, in the middle of the large call paths.
+    /// How far the measurements are above the models, in the middle of the large call paths' cost: half of it is off by more.
     off: f64,
     /// Modelled call paths without a measurement here.
     missing: usize,
@@ -74,7 +74,7 @@ pub(crate) fn quality(view: &View) -> Markup {
             p {
                 "Numbers of a point are those in the middle of all " (view.options.noun) "s that make at least 1 % of today's cost. "
                 dfn { "Spread" } " is how far repetitions of the same point lie apart, relative to their median (n/a where there is one). "
-                dfn { "Off the models" } " is how far measurements lie above (+) or below (−) the models there: where the whole "
+                dfn { "Off the models" } " is how far measurements lie above (+) or below (−) the models there, in the middle of the cost: where the whole "
                 "point is off, a disturbed machine is more likely than a property of the program."
             }
             ul {
@@ -155,14 +155,14 @@ fn points<'a>(view: &View<'a>) -> Vec<Point<'a>> {
     let models: Vec<&Model> = view.costs.models.iter().flatten().copied().collect();
     for model in &models {
         let Some(series) = experiment.series_of(model.callpath, model.metric) else { continue };
-        let is_large = view.costs.share_now(model.callpath) >= LARGE;
+        let share = view.costs.share_now(model.callpath);
         let ids = &experiment.layouts[series.layout as usize].points;
         for (&id, (x, values)) in ids.iter().zip(experiment.measurements(series)) {
             let id = id as usize;
             present[id] += 1;
             repetitions[id] = repetitions[id].max(values.len());
-            if is_large {
-                offs[id].push(median(values) / model.at(x) - 1.0);
+            if share >= LARGE {
+                offs[id].push((median(values) / model.at(x) - 1.0, share));
                 spreads[id].extend(spread(values));
             }
         }
@@ -171,10 +171,22 @@ fn points<'a>(view: &View<'a>) -> Vec<Point<'a>> {
         coordinates: &experiment.points[id],
         repetitions: repetitions[id],
         spread: Some(median(&spreads[id])).filter(|s| s.is_finite()),
-        off: median(&offs[id]),
+        off: middle(&mut offs[id]),
         missing: models.len() - present[id],
     };
     (0..count).map(point).collect()
+}
+
+/// The value with half of the weight on either side, of pairs of value and weight: not a number if there are none.
+fn middle(weighted: &mut [(f64, f64)]) -> f64 {
+    weighted.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let half = 0.5 * weighted.iter().map(|w| w.1).sum::<f64>();
+    let mut below = 0.0;
+    let mut reached = weighted.iter().filter(|(_, weight)| {
+        below += weight;
+        below >= half
+    });
+    reached.next().map_or(f64::NAN, |w| w.0)
 }
 
 /// How far repetitions lie apart, relative to the middle one.
@@ -305,6 +317,13 @@ mod tests {
     fn combinations_are_all_and_in_order() {
         let all = combinations(&[vec![1.0, 2.0], vec![10.0, 20.0]]);
         assert_eq!(all, [[1.0, 10.0], [1.0, 20.0], [2.0, 10.0], [2.0, 20.0]]);
+    }
+
+    #[test]
+    fn a_point_is_off_as_half_of_its_cost_is() {
+        assert_eq!(middle(&mut [(0.21, 0.01), (0.02, 0.88), (0.24, 0.02), (0.3, 0.01)]), 0.02);
+        assert_eq!(middle(&mut [(0.5, 1.0), (0.1, 1.0), (0.3, 1.0)]), 0.3);
+        assert!(middle(&mut []).is_nan());
     }
 
     #[test]

@@ -16,7 +16,7 @@ mod profile;
 mod simpoint;
 mod tau;
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -400,6 +400,20 @@ fn as_hdf5(all: &Path, path: &Path, depth: usize, text: &[PathBuf]) -> Option<Re
     inner.iter().filter(|inner| inner.is_dir()).find_map(|folder| as_hdf5(all, folder, depth - 1, text))
 }
 
+/// That a pattern without repetitions makes runs repetitions of each other, whatever else their names say.
+fn pooled(pattern: &str, said: &[Said]) -> Option<String> {
+    let mut runs: BTreeMap<Vec<(&str, u64)>, usize> = BTreeMap::new();
+    for said in said.iter().filter(|said| said.repetition.is_none()) {
+        let point = said.parameters.iter().map(|(name, value)| (name.as_str(), value.to_bits()));
+        *runs.entry(point.collect()).or_default() += 1;
+    }
+    let most = runs.into_values().max().filter(|most| *most > 1)?;
+    Some(format!(
+        "the pattern `{pattern}` has no {{repetition}}, and up to {most} names say the same by it: these runs count as repetitions of each other, \
+         whatever else their names say"
+    ))
+}
+
 /// Adds the profiles of all inputs: the parameters depend on all of them.
 pub(super) fn add(profiles: Vec<Measured>, options: &ReadOptions, into: &mut Collector) -> Result<(), ReadError> {
     if profiles.is_empty() {
@@ -408,6 +422,9 @@ pub(super) fn add(profiles: Vec<Measured>, options: &ReadOptions, into: &mut Col
     let said = parameters(&profiles, options.pattern.as_deref())?;
     for message in unused_settings(&profiles, &said).into_iter().chain(mixed(&said)) {
         into.warn(IGNORED, profiles[0].place(), message);
+    }
+    if let Some(message) = options.pattern.as_deref().and_then(|pattern| pooled(pattern, &said)) {
+        into.warn(ASSUMED, profiles[0].place(), message);
     }
     if let Some(message) = perhaps_results(&profiles, &said) {
         into.warn(ASSUMED, profiles[0].place(), message);

@@ -87,10 +87,30 @@ fn said_by(body: &str, repetition: Option<u32>) -> (Said, bool) {
 
 /// The error that nobody can tell which number `unclear` is, such as `n512K`.
 pub(crate) fn unclear(place: Place, unclear: &str) -> ReadError {
+    let pattern = pattern_of(&place.file, unclear);
     let what = format!("the suffix of `{unclear}` in its name may stand for powers of 1000 or of 1024");
     ReadError::new(ErrorKind::NotRecognised, place, what)
         .expected("numbers without a suffix, such as n512 or n5.12e5")
-        .advice("Change the names, or, where all have one suffix, describe them with --pattern, for example --pattern '*n{n}K*'")
+        .advice(format!("Change the names, or, where all have one suffix, describe them with --pattern '{pattern}'"))
+}
+
+/// The pattern that finds the number of `unclear`, such as `size16k`, in `path`, such as `runs/size-16k`.
+fn pattern_of(path: &str, unclear: &str) -> String {
+    let digits = unclear.find(|c: char| c.is_ascii_digit()).unwrap_or(0);
+    let (name, number) = unclear.split_at(digits);
+    let suffix = number.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+    // A suffix is one letter; what follows is a name behind the number, as in `4Kranks`.
+    let (letter, behind) = suffix.split_at(suffix.chars().next().map_or(0, char::len_utf8));
+    let parameter = [behind, name, "n"].into_iter().find(|s| !s.is_empty() && s.chars().all(char::is_alphabetic));
+    let component = path.split('/').rev().find(|c| c.contains(number)).unwrap_or(unclear);
+    let before = component.split_once(number).map_or("", |(before, _)| before);
+    let is_name = |c: char| c.is_alphanumeric() || "-_".contains(c);
+    let before = before.rsplit(|c: char| !is_name(c)).next().unwrap_or_default();
+    format!(
+        "*{}{{{}}}{letter}{behind}*",
+        before.trim_start_matches(|c: char| c.is_ascii_digit()),
+        parameter.unwrap_or("n")
+    )
 }
 
 /// The single letter that a name ends in behind `_` or `-`, or else the name.
@@ -545,6 +565,21 @@ mod tests {
     }
 
     /// 512K may be 512000 or 524288, and is 512 in no case.
+    #[test]
+    fn the_pattern_that_is_advised_finds_the_number() {
+        for (path, unclear, parameter, value) in [
+            ("sch/size-16k/profile.cubex", "size16k", "size", 16.0),
+            ("app_n512K.run1", "n512K", "n", 512.0),
+            ("runs/app_4Kranks.cubex", "4Kranks", "ranks", 4.0),
+            ("a/x2_n1.5M", "n1.5M", "n", 1.5),
+        ] {
+            let pattern = pattern_of(path, unclear);
+            let found =
+                Pattern::new(&pattern).unwrap().find(Path::new(path)).unwrap_or_else(|e| panic!("{pattern}: {e}"));
+            assert_eq!(found.parameters, [(parameter.to_owned(), value)], "{pattern}");
+        }
+    }
+
     #[test]
     fn numbers_with_suffixes_are_unclear() {
         for (name, unclear) in [
