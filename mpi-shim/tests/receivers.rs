@@ -78,7 +78,7 @@ fn late_receivers_and_late_senders_are_told_apart() {
     }
 }
 
-/// A call waits once, however many it waits for.
+/// A call waits once, however many it waits for. What would count twice are the 200 ms for which it waits for both.
 #[test]
 fn what_a_call_waits_for_at_the_same_time_is_told_once() {
     for mpi in BOTH {
@@ -89,14 +89,14 @@ fn what_a_call_waits_for_at_the_same_time_is_told_once() {
         let cases = [("rising", true), ("falling", true), ("beside", false), ("small", false)];
         assert_eq!(waited.len(), cases.len(), "{}", run.stdout);
         for (&expected, (case, is_for_receivers)) in waited.iter().zip(cases) {
-            assert!(expected > 150.0, "rank 2 is late: {}", run.stdout);
+            assert!(expected > 300.0, "rank 2 is late: {}", run.stdout);
             let [late_receiver, all, time] = [Metric::LateReceiver, Metric::WaitTime, Metric::Time]
                 .map(|metric| milliseconds(&profile, &[case, "MPI_Waitall"], metric));
             let what =
                 format!("{mpi:?}, {case}: {late_receiver} ms for receivers of {all} waited of {time}, not {expected}");
             assert!(late_receiver <= all && all <= time, "{what}");
             let [of_receivers, of_all] = [is_for_receivers, case != "small"].map(|is| if is { expected } else { 0.0 });
-            assert!((late_receiver - of_receivers).abs() < SLACK && (all - of_all).abs() < SLACK, "{what}");
+            assert!((late_receiver - of_receivers).abs() < 2.0 * SLACK && (all - of_all).abs() < 2.0 * SLACK, "{what}");
         }
     }
 }

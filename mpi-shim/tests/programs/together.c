@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #define LARGE (1 << 20)
-#define LATE 100000
+#define LATE 200000
 
 static char buffer[LARGE], other[LARGE];
 /* When each rank began its call, of each case. */
