@@ -212,7 +212,7 @@ impl<C: Count> Rule for StartsExchange<C> {
                 let source = posted(Source::new(comm, source, tag), receives, wait);
                 let entry = Entry { receives, source, uncounted: true, ..Entry::default() };
                 register(request, Some(comm), entry, wait);
-                send(self.count, self.datatype, self.dest, comm, wait);
+                let _ = send(self.count, self.datatype, self.dest, comm, wait);
             }
         }
     }
@@ -365,7 +365,7 @@ impl Rule for Frees {
         let removed = remove(request);
         if let Some(entry) = removed.filter(|_| waiting::is_on()) {
             entry.source.abandoned();
-            waiting::forget_question(entry.question);
+            waiting::has_not_waited(entry.question);
             if let Some(joined) = entry.joined {
                 let _ = joined.latest();
                 // SAFETY: the entry is out of the table.
@@ -452,19 +452,19 @@ impl Rule for Completes {
             // SAFETY: MPI has just filled the statuses of what completed, and read all requests.
             unsafe { self.settle(family, taken, wait) };
         }
-        // What the call waited for messages it did not wait for receivers.
-        for taken in pending.taken.iter().filter(|taken| taken.status.is_some()) {
-            let question = taken.entry.question;
-            wait.asked(question);
+        let complete = || pending.taken.iter().filter(|taken| taken.status.is_some());
+        for taken in complete() {
             if let Some(joined) = taken.entry.joined {
                 wait.completed(joined);
                 // SAFETY: the request is complete, and its entry out of the table.
                 unsafe { drop_joined(joined) };
             }
-            if question.is_some() && taken.entry.persistent {
+            if taken.entry.question.is_some() && taken.entry.persistent {
                 insert(taken.request, Entry { question: Question::NONE, ..taken.entry });
             }
         }
+        // What the call waited for messages and others' data it did not wait for receivers.
+        wait.asked(complete().map(|taken| taken.entry.question));
     }
 
     unsafe fn is_in_vain(&self) -> bool {

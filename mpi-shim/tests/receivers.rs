@@ -2,8 +2,10 @@
 //! program's own clocks; also where the clocks of nodes disagree.
 
 mod common;
+#[path = "../src/waiting/sizes.rs"]
+mod sizes;
 
-use common::{BOTH, Mode, Run, preload};
+use common::{BOTH, Mode, Mpi, Run, preload};
 use poise_profile::{Metric, Profile};
 
 /// The program comes 200 ms late; a call may begin so much later than the program's own look at its clock, on a busy machine.
@@ -74,6 +76,73 @@ fn late_receivers_and_late_senders_are_told_apart() {
         let run = Run::of("receivers", mpi, 2, Mode::Waiting);
         are_told_apart(&run.profile(), &run.stdout, &format!("{mpi:?}"));
     }
+}
+
+/// A call waits once, however many it waits for. What would count twice are the 200 ms for which it waits for both.
+#[test]
+fn what_a_call_waits_for_at_the_same_time_is_told_once() {
+    for mpi in BOTH {
+        let run = Run::of("together", mpi, 3, Mode::Waiting);
+        let profile = run.profile();
+        let waited: Vec<f64> =
+            run.stdout.lines().map(|line| line.split(' ').nth(1).unwrap().parse().unwrap()).collect();
+        let cases = [("rising", true), ("falling", true), ("beside", false), ("small", false)];
+        assert_eq!(waited.len(), cases.len(), "{}", run.stdout);
+        for (&expected, (case, is_for_receivers)) in waited.iter().zip(cases) {
+            assert!(expected > 300.0, "rank 2 is late: {}", run.stdout);
+            let [late_receiver, all, time] = [Metric::LateReceiver, Metric::WaitTime, Metric::Time]
+                .map(|metric| milliseconds(&profile, &[case, "MPI_Waitall"], metric));
+            let what =
+                format!("{mpi:?}, {case}: {late_receiver} ms for receivers of {all} waited of {time}, not {expected}");
+            assert!(late_receiver <= all && all <= time, "{what}");
+            let [of_receivers, of_all] = [is_for_receivers, case != "small"].map(|is| if is { expected } else { 0.0 });
+            assert!((late_receiver - of_receivers).abs() < 2.0 * SLACK && (all - of_all).abs() < 2.0 * SLACK, "{what}");
+        }
+    }
+}
+
+/// The sizes of an MPI library's own datatypes, of which MPICH's MPI_DOUBLE and MPI_BYTE are alike in many bits, do not displace each other.
+#[test]
+fn sizes_of_sixteen_datatypes_are_remembered() {
+    let names = [
+        "BYTE",
+        "CHAR",
+        "SHORT",
+        "INT",
+        "LONG",
+        "LONG_LONG",
+        "FLOAT",
+        "DOUBLE",
+        "LONG_DOUBLE",
+        "SIGNED_CHAR",
+        "UNSIGNED_CHAR",
+        "UNSIGNED_SHORT",
+        "UNSIGNED",
+        "UNSIGNED_LONG",
+        "INT16_T",
+        "INT32_T",
+    ];
+    let line = names.map(|name| format!("MPI_{name}")).join(" @ ");
+    let header = Mpi::Mpich.preprocessed(&format!(
+        "#include <mpi.h>
+handles: {line}
+"
+    ));
+    let line = header.rsplit_once("handles:").expect("the line").1;
+    let handle =
+        |text: &str| usize::from_str_radix(text.split_once("0x").expect("a number").1.trim().trim_end_matches(')'), 16);
+    let handles: Vec<usize> = line.split('@').map(|text| handle(text).expect("a number")).collect();
+    assert_eq!(handles.len(), sizes::REMEMBERED);
+    for turn in 1..3 {
+        let size = |place: usize| turn * 100 + place as u64;
+        (0..).zip(&handles).for_each(|(place, &handle)| sizes::note(handle, 3, 3 * size(place)));
+        assert!((0..).zip(&handles).all(|(place, &handle)| sizes::of(handle) == Some(size(place))));
+    }
+    // One more takes the place of the first, and none of the others'.
+    sizes::note(1, 1, 7);
+    assert_eq!((sizes::of(1), sizes::of(handles[0]), sizes::of(handles[1])), (Some(7), None, Some(201)));
+    sizes::note(2, 0, 0);
+    assert_eq!(sizes::of(2), None, "of no elements nothing is known");
 }
 
 /// A process whose clock is some minutes wrong stands for a node of its own.

@@ -140,21 +140,21 @@ impl Traffic {
         .cast_mut()
     }
 
-    /// Lets waiting be added later by [`Traffic::credit`], whatever becomes of the node.
+    /// Lets waiting be added later, whatever becomes of the node.
     pub fn hold(&self) -> *const Self {
         // SAFETY: all values come from `new`, and this one lives.
         unsafe { Arc::increment_strong_count(self) };
         self
     }
 
-    /// Adds waiting for a receiver, and lets go.
+    /// Nothing more is added.
     ///
     /// # Safety
     /// `held` is null or from [`Traffic::hold`], and not used again.
-    pub unsafe fn credit(held: *const Self, ticks: u64) {
+    pub unsafe fn let_go(held: *const Self) {
         if !held.is_null() {
             // SAFETY: the caller's promise.
-            unsafe { Arc::from_raw(held) }.late_receiver.fetch_add(ticks, Ordering::Relaxed);
+            drop(unsafe { Arc::from_raw(held) });
         }
     }
 
@@ -164,7 +164,7 @@ impl Traffic {
     /// `own` is null or from [`Traffic::new`], and not used again by the node.
     pub unsafe fn release(own: *mut Self) {
         // SAFETY: the caller's promise.
-        unsafe { Self::credit(own, 0) };
+        unsafe { Self::let_go(own) };
     }
 
     /// A call that sent or received so much, or one message.

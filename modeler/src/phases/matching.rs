@@ -259,6 +259,17 @@ struct Sum {
 /// Labels of phases that are not matched, in their order.
 type Others<'a> = Vec<&'a str>;
 
+/// Why phases are not matched.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Why {
+    /// Not all ranks of the run have them.
+    SomeRanks,
+    /// All ranks of all runs have them, but not in the same order.
+    Order,
+    /// Other runs lack them.
+    Lacking,
+}
+
 /// Labels, and how often there are phases with them.
 type Counts<'a> = BTreeMap<&'a str, usize>;
 
@@ -268,8 +279,8 @@ fn counts<'a>(labels: &[&'a str]) -> Counts<'a> {
     counts
 }
 
-/// By run and phase, the sum over the run's ranks; a sentence for runs with phases beside these, one where they have the same. What all
-/// ranks of a run have beside them and what only some have is told apart.
+/// By run and phase, the sum over the run's ranks; a sentence for runs with phases beside these, one where they have the same, told apart by
+/// why they are beside them.
 fn sums(runs: &[&At], sequences: &[Sequence], common: &[String]) -> (Vec<Vec<Sum>>, Vec<String>) {
     let mut sums = vec![vec![Sum::default(); common.len()]; runs.len()];
     let mut of_ranks: Vec<(usize, Others)> = Vec::new();
@@ -284,26 +295,28 @@ fn sums(runs: &[&At], sequences: &[Sequence], common: &[String]) -> (Vec<Vec<Sum
         of_ranks.push((*run, (0..labels.len()).filter(is_other).map(|place| labels[place].as_str()).collect()));
     }
     // What the other ranks of the run lack needs no other run to match nothing.
-    let mut unmatched: Vec<(Others, bool, Vec<usize>)> = Vec::new();
+    let mut unmatched: Vec<(Others, Why, Vec<usize>)> = Vec::new();
     let of_run = |run: usize| of_ranks.iter().filter(move |(of, _)| *of == run).map(|(_, others)| counts(others));
-    let in_all: Vec<Counts> = (0..runs.len()).map(|run| in_all(of_run(run))).collect();
+    let in_ranks: Vec<Counts> = (0..runs.len()).map(|run| in_all(of_run(run))).collect();
+    let in_runs = in_all(in_ranks.iter().cloned());
     for (run, others) in &of_ranks {
-        let (in_all, in_some) = apart(others, in_all[*run].clone());
-        for (others, in_some_ranks) in [(in_some, true), (in_all, false)] {
-            match unmatched.iter_mut().find(|(known, kind, _)| *known == others && *kind == in_some_ranks) {
+        let (others, in_some) = apart(others, in_ranks[*run].clone());
+        let (in_order, lacking) = apart(&others, in_runs.clone());
+        for (others, why) in [(in_some, Why::SomeRanks), (in_order, Why::Order), (lacking, Why::Lacking)] {
+            match unmatched.iter_mut().find(|(known, kind, _)| *known == others && *kind == why) {
                 _ if others.is_empty() => {}
                 Some((.., having)) if having.contains(run) => {}
                 Some((.., having)) => having.push(*run),
-                None => unmatched.push((others, in_some_ranks, vec![*run])),
+                None => unmatched.push((others, why, vec![*run])),
             }
         }
     }
-    let sentence = |(others, in_some_ranks, having): &(Others, bool, Vec<usize>)| {
+    let sentence = |(others, why, having): &(Others, Why, Vec<usize>)| {
         let first = &runs[having[0]].name;
         match having.len() {
-            1 => told(first, others, *in_some_ranks) + ".",
+            1 => told(first, others, *why) + ".",
             count => {
-                let told = told(&format!("{count} of {} runs, such as {first}", runs.len()), others, *in_some_ranks);
+                let told = told(&format!("{count} of {} runs, such as {first}", runs.len()), others, *why);
                 // Few that lack what most have are named; not those that have some of it.
                 let is_among = |all: &[&str]| all.iter().any(|name| others.contains(name));
                 let has = |run: &usize| unmatched.iter().any(|(all, _, having)| having.contains(run) && is_among(all));
@@ -370,8 +383,8 @@ fn experiment(runs: &[&At], phases: &[String], sums: &[Vec<Sum>]) -> Experiment 
     builder.finish()
 }
 
-/// `run: 3 phases have no counterpart in all other runs: a (2 times), b`, or in all ranks
-fn told(run: &str, others: &[&str], in_some_ranks: bool) -> String {
+/// `run: 3 phases have no counterpart in all other runs: a (2 times), b`, or why else
+fn told(run: &str, others: &[&str], why: Why) -> String {
     let counts = counts(others);
     let one = |(&name, &count): (&&str, &usize)| match count {
         1 => name.to_owned(),
@@ -379,14 +392,15 @@ fn told(run: &str, others: &[&str], in_some_ranks: bool) -> String {
     };
     let names: Vec<String> = counts.iter().map(one).collect();
     let (phases, are, have) = if others.len() == 1 { ("phase", "is", "has") } else { ("phases", "are", "have") };
-    let why = match in_some_ranks {
-        true => format!("{are} in some ranks only, and what is not in all of them is not matched"),
-        false => format!("{have} no counterpart in all other runs"),
+    let why = match why {
+        Why::SomeRanks => format!("{are} in some ranks only, and what is not in all of them is not matched"),
+        Why::Order => format!("{are} not in the same order in all runs and ranks"),
+        Why::Lacking => format!("{have} no counterpart in all other runs"),
     };
     format!("{run}: {} {phases} {why}: {}", others.len(), names.join(", "))
 }
 
-/// Labels that all of these ranks have, with how often each has them at least.
+/// Labels that all of these ranks or runs have, with how often each has them at least.
 fn in_all<'a>(mut ranks: impl Iterator<Item = Counts<'a>>) -> Counts<'a> {
     let mut all = ranks.next().unwrap_or_default();
     ranks.for_each(|rank| {
@@ -766,7 +780,18 @@ mod tests {
     #[test]
     fn phases_in_another_order_do_not_match() {
         let runs = [run(1.0, &[("a", 1), ("b", 2)]), run(2.0, &[("b", 2), ("a", 1)])];
-        assert_eq!(matched(&runs).unwrap().phases.len(), 1);
+        let found = matched(&runs).unwrap();
+        assert_eq!(found.phases, ["b"]);
+        // No run lacks what another has.
+        let told = "2 of 2 runs, such as n1: 1 phase is not in the same order in all runs and ranks: a.";
+        assert_eq!(found.unmatched, [told]);
+        // Two ranks of one run.
+        let mut alone = runs[0].clone();
+        let mut other = alone.analysis.timelines[0].clone();
+        (other.rank, other.phases) = (1, other.phases.into_iter().rev().collect());
+        alone.analysis.timelines.push(other);
+        let told = "n1: 1 phase is not in the same order in all runs and ranks: a.";
+        assert_eq!(matched(&[alone]).unwrap().unmatched, [told]);
         let several = [run(1.0, &[("a", 1), ("b", 2), ("a", 3)]), run(2.0, &[("a", 1), ("b", 2), ("a", 3)])];
         assert_eq!(matched(&several).unwrap().phases, ["a #1", "b", "a #2"]);
     }

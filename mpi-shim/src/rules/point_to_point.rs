@@ -71,26 +71,28 @@ impl<C: Count> Rule for Sends<C> {
     }
 
     unsafe fn after(&mut self, question: &mut Question, accepted: bool, wait: &mut Wait<'_>) {
+        let mut bytes = 0;
         if accepted {
             // SAFETY: MPI accepted the call.
-            unsafe { send(self.count, self.datatype, self.dest, self.comm, wait) };
+            bytes = unsafe { send(self.count, self.datatype, self.dest, self.comm, wait) };
         }
         if question.is_some() {
             match self.request {
                 _ if !accepted => waiting::forget_question(*question),
+                _ if !self.is_synchronous && !waiting::may_wait(bytes) => waiting::has_not_waited(*question),
                 // SAFETY: MPI accepted the call, and made the request.
                 Some(request) => unsafe { requests::note_question(request, *question) },
-                None => wait.asked(*question),
+                None => wait.asked([*question]),
             }
         }
     }
 }
 
-/// Accounts for a message that is sent, by the arguments of the call that sends it.
+/// Accounts for a message that is sent, by the arguments of the call that sends it, and gives its bytes.
 ///
 /// # Safety
 /// MPI has accepted the arguments.
-pub unsafe fn send(count: impl Count, datatype: Handle, dest: Int, comm: Handle, wait: &mut Wait<'_>) {
+pub unsafe fn send(count: impl Count, datatype: Handle, dest: Int, comm: Handle, wait: &mut Wait<'_>) -> u64 {
     // SAFETY: the caller's promise.
     let group = unsafe { Group::of(comm) };
     match family() {
@@ -101,8 +103,12 @@ pub unsafe fn send(count: impl Count, datatype: Handle, dest: Int, comm: Handle,
             if waiting::is_on() {
                 waiting::note_size(datatype, natural(count), bytes);
             }
+            bytes
         }
-        _ => wait.moved.comm_size = group.ranks(),
+        _ => {
+            wait.moved.comm_size = group.ranks();
+            0
+        }
     }
 }
 
@@ -286,16 +292,19 @@ impl<C: Count> Rule for Exchanges<C> {
 
     unsafe fn after(&mut self, (own, question): &mut (OwnStatus, Question), accepted: bool, wait: &mut Wait<'_>) {
         let &mut Self { source, recvtag: tag, comm, status, .. } = self;
+        let mut bytes = 0;
         // SAFETY: passed on; the arguments of the send are read only if MPI accepted the call.
         unsafe {
             Receives { source, tag, comm, status }.after(own, accepted, wait);
             if accepted {
-                send(self.count, self.datatype, self.dest, self.comm, wait);
+                bytes = send(self.count, self.datatype, self.dest, self.comm, wait);
             }
         }
         match accepted {
-            true => wait.asked(*question),
+            _ if !question.is_some() => {}
             false => waiting::forget_question(*question),
+            true if waiting::may_wait(bytes) => wait.asked([*question]),
+            true => waiting::has_not_waited(*question),
         }
     }
 }

@@ -14,6 +14,7 @@ mod messages;
 mod offsets;
 mod replies;
 mod shared;
+mod sizes;
 mod streams;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,13 +25,14 @@ pub use collectives::{
 pub use communicators::{Known, forget, made, release};
 pub use messages::send;
 pub use offsets::drift;
-pub use replies::{Question, forget as forget_question, may_be_large, may_wait, note_size};
+pub use replies::{Question, forget as forget_question, has_not_waited, may_be_large, may_wait};
+pub use sizes::note as note_size;
 pub use streams::{Source, match_message, matched};
 
 use crate::library::{Family, Handle, family};
 use crate::meeting;
 use crate::rules::Moved;
-use crate::runtime::{self, Credit, Stamp, say};
+use crate::runtime::{self, Stamp, say};
 
 static ON: AtomicBool = AtomicBool::new(false);
 
@@ -76,11 +78,10 @@ impl Wait<'_> {
         }
     }
 
-    /// The call was of a send that asked when its receive began: what the call has not waited for otherwise it may have waited for that.
-    pub fn asked(&mut self, question: Question) {
-        if question.is_some() {
-            replies::waited(question, self.entry, runtime::call_end(), Credit::now());
-        }
+    /// The call completed sends, of which some asked when their receives began: what the call has not waited for otherwise it may have waited
+    /// for those. To be said once, after all else that it waited for.
+    pub fn asked(&mut self, questions: impl IntoIterator<Item = Question>) {
+        replies::waited(questions.into_iter(), self.entry, runtime::call_end());
     }
 
     /// The call completed a nonblocking collective operation.

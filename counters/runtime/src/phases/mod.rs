@@ -8,8 +8,8 @@ mod recorder;
 
 use std::collections::{BTreeMap, HashMap};
 use std::panic::AssertUnwindSafe;
-use std::ptr::null;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::ptr::{null, null_mut};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
@@ -71,6 +71,8 @@ struct Local {
     /// Number of the thread in its process.
     thread: u32,
     recorder: Mutex<Recorder>,
+    /// What operations turned out to have waited, until somebody has the recorder: the last one told, which leads to those before.
+    late: AtomicPtr<Moment>,
 }
 
 // SAFETY: what the recorder points to are regions, which are constant, and nodes, which other threads only read while their
@@ -80,15 +82,32 @@ unsafe impl Send for Local {}
 unsafe impl Sync for Local {}
 
 impl Local {
-    /// Runs `action` on the recorder, unless that is in use: by a hook that a signal handler interrupted, or by the thread
-    /// that makes the profile.
+    fn new(is_time: bool, thread: u32, recorder: Recorder) -> Self {
+        Self { is_time, thread, recorder: Mutex::new(recorder), late: AtomicPtr::new(null_mut()) }
+    }
+
+    /// Runs `action` on the recorder, which has all that was told late, unless that is in use: by a hook that a signal handler
+    /// interrupted, or by the thread that makes the profile.
     fn with(&self, action: impl FnOnce(&mut Recorder)) -> bool {
-        match self.recorder.try_lock() {
-            Ok(mut recorder) => action(&mut recorder),
-            Err(TryLockError::Poisoned(poisoned)) => action(&mut poisoned.into_inner()),
+        let mut recorder = match self.recorder.try_lock() {
+            Ok(recorder) => recorder,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
             Err(TryLockError::WouldBlock) => return false,
-        }
+        };
+        self.take_late(&mut recorder);
+        action(&mut recorder);
         true
+    }
+
+    /// Puts what was told late into the bins.
+    fn take_late(&self, recorder: &mut Recorder) {
+        let mut next = self.late.swap(null_mut(), Ordering::Acquire);
+        while !next.is_null() {
+            // SAFETY: it came from a box in `Moment::waited`, and whoever took the list has it alone.
+            let moment = unsafe { Box::from_raw(next) };
+            next = moment.before_it;
+            recorder.waited_before(moment.node, moment.waited, moment.place);
+        }
     }
 }
 
@@ -185,7 +204,7 @@ pub fn thread_begins(mark: u64, node: *mut Node) {
     let mut recorder = Recorder::new(settings.unit, width, settings.width.is_none());
     recorder.reach(node);
     let thread = THREADS.fetch_add(1, Ordering::Relaxed);
-    let local = Arc::new(Local { is_time, thread, recorder: Mutex::new(recorder) });
+    let local = Arc::new(Local::new(is_time, thread, recorder));
     *bins.end(is_time) = if is_time { clock::now() } else { mark }.saturating_add(width);
     bins.bin = 1;
     // The list keeps it alive as long as the process.
@@ -200,7 +219,9 @@ pub fn thread_ends() {
     // SAFETY: the words are this thread's; what they point to lives as long as the process.
     if let Some(local) = unsafe { std::mem::replace(&mut *thread::bins(), Bins::NONE).local.as_ref() } {
         // Waits for the thread that makes the profile, which looks at nodes that are about to go.
-        local.recorder.lock().unwrap_or_else(PoisonError::into_inner).end();
+        let mut recorder = local.recorder.lock().unwrap_or_else(PoisonError::into_inner);
+        local.take_late(&mut recorder);
+        recorder.end();
     }
 }
 
@@ -277,36 +298,47 @@ fn spread(bins: &Bins, node: *mut Node, (waited, ago): (u64, u64), now: u64, bus
 /// Where in a thread's bins an operation ended, of which it may turn out later that it had waited.
 pub struct Moment {
     local: *const Local,
-    /// The call path, as the recorder numbers it.
-    path: u32,
-    /// The place, as the recorder has it.
-    place: u64,
+    /// Number of the call path's node.
+    node: u32,
+    /// The place, as the recorder has it; `None` where that was in use.
+    place: Option<u64>,
+    /// How many ticks it waited, and until how many before it ended.
+    waited: (u64, u64),
+    /// What was told before it, and is in no bin yet either.
+    before_it: *mut Self,
 }
 
 /// The operation at `node`, which was prepared, has ended, `now`. Nothing where there are no bins. The caller is [`alone`].
-pub fn moment(bins: &Bins, node: *mut Node, now: u64) -> Option<Moment> {
+pub fn moment(bins: &Bins, node: *mut Node, now: u64) -> Option<Box<Moment>> {
     // SAFETY: as in `reach`.
     let local = unsafe { bins.local.as_ref() }?;
     let left = if local.is_time { bins.until.saturating_sub(now) } else { 0 };
-    let mut moment = None;
+    let mut place = None;
     local.with(|recorder| {
-        moment = Some(Moment { local, path: recorder.path(node), place: recorder.place(left) });
+        recorder.path(node);
+        place = Some(recorder.place(left));
     });
-    moment
+    // SAFETY: the node is of the calling thread's tree.
+    let node = unsafe { (*node).number() };
+    Some(Box::new(Moment { local, node, place, waited: (0, 0), before_it: null_mut() }))
 }
 
 impl Moment {
-    /// It had waited for `ticks`, until `before` ticks before it ended. Any thread may say so, while bins are changed.
-    pub fn waited(&self, ticks: u64, before: u64) {
+    /// It had waited for `ticks`, until `before` ticks before it ended. Any thread may say so at any time, also in a signal handler: it waits for
+    /// nobody and allocates nothing. The waiting is in the bins when the thread, or whoever makes a profile, next looks at them; as a thread notes no
+    /// operation without doing so, what is told and in no bin yet is never more than what was awaited at one time.
+    pub fn waited(mut self: Box<Self>, ticks: u64, before: u64) {
+        self.waited = (ticks, before);
         // SAFETY: as in `reach`.
-        let local = unsafe { &*self.local };
-        let begin = Instant::now();
-        while !local.with(|recorder| recorder.waited_before(self.path, ticks, self.place, before)) {
-            if begin.elapsed() > PATIENCE {
-                return;
-            }
-            std::thread::yield_now();
-        }
+        let late = unsafe { &(*self.local).late };
+        let moment = Box::into_raw(self);
+        let link = |last: *mut Self| {
+            // SAFETY: nobody else has the moment before the list leads to it.
+            unsafe { (*moment).before_it = last };
+            Some(moment)
+        };
+        // Release: what is in the moment. The list is taken as a whole only, so that what it led to cannot be there anew.
+        let _ = late.fetch_update(Ordering::Release, Ordering::Relaxed, link);
     }
 }
 
@@ -487,7 +519,7 @@ mod tests {
         let profile = builder.finish(5);
         SETTINGS.set(Settings { unit: BinUnit::Blocks, width: Some(10) }).unwrap();
         let recorder = Recorder::new(BinUnit::Blocks, 10, false);
-        let local = Arc::new(Local { is_time: false, thread: 2, recorder: Mutex::new(recorder) });
+        let local = Arc::new(Local::new(false, 2, recorder));
         all().push(local.clone());
         // As where a signal handler ends the process that this thread interrupted in the middle of a change.
         let held = local.recorder.lock().unwrap();
@@ -499,5 +531,42 @@ mod tests {
         let bins = vec![Bin { shares: vec![share], lines: None }];
         assert_eq!(phases.timelines, [Timeline { rank: 5, thread: 2, bins, first_apart: false }]);
         assert_eq!((phases.places[0].node, phases.width), (0, 10));
+    }
+
+    /// As a credit comes while a checkpoint is made, or in a signal handler that interrupted a change.
+    #[test]
+    fn waiting_that_is_told_while_bins_are_in_use_is_in_them_afterwards() {
+        let region =
+            Box::leak(Box::new(crate::tree::Region { name: null(), file: null(), line: 1, kind: 0, flags: 0 }));
+        let mut tree = Box::new(crate::tree::Tree::new(0));
+        // SAFETY: the root is the tree's.
+        let node = unsafe { tree.grow(tree.root(), region) };
+        let mut recorder = Recorder::new(BinUnit::Time, 100, false);
+        recorder.reach(node);
+        let local = Local::new(true, 0, recorder);
+        let close = |ticks: u64, excess: u64| {
+            // SAFETY: the node is of this test's tree.
+            unsafe { (*node).ticks.add(ticks) };
+            assert!(local.with(|recorder| {
+                recorder.close(Done { node, blocks: 0, timed: node, ticks }, excess);
+            }));
+        };
+        close(250, 150);
+        // It ended at 230.
+        let bins = Bins { until: 300, local: &raw const local, ..Bins::NONE };
+        let at = |now: u64| moment(&bins, node, now).expect("there are bins");
+        let (first, second) = (at(230), at(230));
+        let held = local.recorder.lock().unwrap();
+        first.waited(60, 0);
+        second.waited(50, 60);
+        // The recorder does not say where it is.
+        let third = at(240);
+        third.waited(7, 0);
+        drop(held);
+        close(50, 0);
+        let waiting = |bin: &[recorder::Share]| bin.iter().map(|share| share.numbers[5]).sum::<u64>();
+        assert_eq!(local.recorder.lock().unwrap().bins(waiting), [0, 80, 37]);
+        at(300).waited(9, 0);
+        local.with(|recorder| assert_eq!(recorder.bins(waiting).iter().sum::<u64>(), 126));
     }
 }

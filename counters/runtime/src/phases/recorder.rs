@@ -186,7 +186,9 @@ impl Recorder {
     /// are over is theirs.
     pub fn waited(&mut self, path: u32, waited: u64, until: u64) {
         let from = until.saturating_sub(waited);
-        for bin in (0..self.ends.len()).rev() {
+        let over =
+            usize::try_from(until.div_ceil(self.width)).map_or(self.ends.len(), |bins| bins.min(self.ends.len()));
+        for bin in (0..over).rev() {
             let begin = (bin as u64).saturating_mul(self.width);
             let end = begin.saturating_add(self.width);
             if end <= from {
@@ -196,15 +198,18 @@ impl Recorder {
         }
     }
 
-    /// An operation of a call path, which ended at `place`, had waited for `ticks`, until `before` ticks before that. Where bins are of
-    /// blocks, of which it executed none, all of it was in one. Nothing once the thread's tree has ended.
-    pub fn waited_before(&mut self, path: u32, ticks: u64, place: u64, before: u64) {
+    /// An operation of the node of that number, which ended at `place`, had waited for `ticks`, until `before` ticks before that. Where bins
+    /// are of blocks, of which it executed none, all of it was in one; where it is not known where it ended it is in the current one.
+    /// Nothing once the thread's tree has ended.
+    pub fn waited_before(&mut self, node: u32, (ticks, before): (u64, u64), place: Option<u64>) {
+        let Some(&path) = self.index.get(node as usize) else { return };
         let Some(seen) = self.seen.get_mut(path as usize) else { return };
         seen.late = seen.late.wrapping_add(ticks);
-        match self.unit {
-            BinUnit::Time => self.waited(path, ticks, place.saturating_sub(before)),
+        match (self.unit, place) {
+            (_, None) => {}
+            (BinUnit::Time, Some(place)) => self.waited(path, ticks, place.saturating_sub(before)),
             // The place is the end of that bin.
-            _ => self.put((place.saturating_sub(1) / self.width) as usize, path, ticks),
+            (_, Some(place)) => self.put((place.saturating_sub(1) / self.width) as usize, path, ticks),
         }
     }
 
@@ -410,19 +415,20 @@ mod tests {
         thread.run(0, 5, 130);
         thread.run(1, 0, 300);
         let node = thread.nodes[1];
-        let (path, place) = (thread.recorder.path(node), thread.recorder.place(20));
+        // SAFETY: the node is of this test's tree.
+        let (number, place) = (unsafe { (*node).number() }, thread.recorder.place(20));
         assert_eq!(place, 430);
         thread.recorder.coarsen();
         thread.limit = 500;
         thread.run(0, 3, 20);
-        thread.recorder.waited_before(path, 270, place, 10);
+        thread.recorder.waited_before(number, (270, 10), Some(place));
         let waiting = |bin: &[Share]| bin.iter().map(|s| s.numbers[5]).sum::<u64>();
         assert_eq!(thread.recorder.bins(waiting), [0, 50, 100, 100, 20]);
         // Another one, from 450 to 510, which is told when all is long over.
         thread.run(1, 0, 60);
         let place = thread.recorder.place(90);
         thread.run(0, 1, 300);
-        thread.recorder.waited_before(path, 40, place, 0);
+        thread.recorder.waited_before(number, (40, 0), Some(place));
         assert_eq!(thread.recorder.bins(waiting), [0, 50, 100, 100, 50, 10, 0, 0, 0]);
     }
 
@@ -434,14 +440,15 @@ mod tests {
         thread.run(0, 25, 100);
         thread.run(1, 0, 400);
         let node = thread.nodes[1];
-        let (path, place) = (thread.recorder.path(node), thread.recorder.place(0));
+        // SAFETY: the node is of this test's tree.
+        let (number, place) = (unsafe { (*node).number() }, thread.recorder.place(0));
         thread.run(0, 36, 100);
-        thread.recorder.waited_before(path, 390, place, 10);
+        thread.recorder.waited_before(number, (390, 10), Some(place));
         let waiting = |bin: &[Share]| bin.iter().map(|s| s.numbers[5]).sum::<u64>();
         assert_eq!(thread.recorder.bins(waiting), [0, 0, 390, 0, 0, 0, 0]);
         thread.recorder.coarsen();
         // A second one of which more is told than it took: what does not fit is nowhere but in the last bin.
-        thread.recorder.waited_before(path, 20, place, 0);
+        thread.recorder.waited_before(number, (20, 0), Some(place));
         assert_eq!(thread.recorder.bins(waiting), [0, 400, 0, 10]);
     }
 

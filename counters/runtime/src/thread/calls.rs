@@ -54,10 +54,10 @@ pub fn last() -> u64 {
     unsafe { (*here()).last }
 }
 
-/// What an operation waited may be added to later: its messages, held for [`Traffic::credit`], and where in the bins it ended.
+/// What an operation waited may be added to later: its messages, held until [`Traffic::let_go`], and where in the bins it ended.
 pub struct Credit {
     traffic: *const Traffic,
-    moment: Option<phases::Moment>,
+    moment: Option<Box<phases::Moment>>,
 }
 
 /// See `poise_credit`.
@@ -83,14 +83,18 @@ pub unsafe fn credit_late_receiver(credit: *mut Credit, ticks: u64, before: u64)
     if credit.is_null() {
         return;
     }
-    shielded((), move || {
+    // SAFETY: the caller's promise; what is held lives as long as the credit.
+    let (traffic, moment) = unsafe { (&*(*credit).traffic, (*credit).moment.take_if(|_| ticks > 0)) };
+    traffic.late_receiver.fetch_add(ticks, Ordering::Relaxed);
+    if let Some(moment) = moment {
+        moment.waited(ticks, before);
+    }
+    // SAFETY: as in `enter`.
+    let busy = unsafe { &mut (*here()).busy };
+    // A signal handler that interrupted an allocation frees nothing: the credit stays where it is.
+    alone(busy, (), move || {
         // SAFETY: the caller's promise; what is held is let go once.
-        let credit = unsafe { Box::from_raw(credit) };
-        // SAFETY: as above.
-        unsafe { Traffic::credit(credit.traffic, ticks) };
-        if let Some(moment) = credit.moment.filter(|_| ticks > 0) {
-            moment.waited(ticks, before);
-        }
+        unsafe { Traffic::let_go(Box::from_raw(credit).traffic) };
     });
 }
 
