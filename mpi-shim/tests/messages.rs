@@ -1,7 +1,9 @@
 //! Bytes of point-to-point calls, worked out by hand from `programs/messages.c` and `programs/threads.c`: a ring of p
-//! ranks, ints of 4 bytes.
+//! ranks, ints of 4 bytes; and of `programs/ledger.c` as that says itself.
 
 mod common;
+
+use std::collections::BTreeMap;
 
 use common::{BOTH, Calls, Checked, Mode, Mpi, Run, one};
 use poise_profile::Metric;
@@ -110,6 +112,34 @@ fn nothing_is_lost_between_threads() {
             let received = |call: &str| run.value(&[call], Metric::BytesReceived).map_or(0, |value| value.sum);
             let others = received("MPI_Wait") + received("MPI_Test");
             assert_eq!(others, u128::from((all - pairs) * run.ranks), "{mpi:?} on {ranks} ranks");
+        }
+    }
+}
+
+/// Threads that do everything at once: messages with tags of their own and with wildcards, collective operations, communicators made and freed, requests that
+/// another thread completes. What each rank's own ledger says is what the profile has, function by function. `scripts/threads` runs the same program for as long as
+/// one likes under ThreadSanitizer.
+#[test]
+fn nothing_is_lost_of_what_threads_do_at_once() {
+    // MPICH's threads take turns at one lock, which takes long where there are more of them than cores.
+    for (mpi, ranks, threads) in [(Mpi::OpenMpi, 4, "8"), (Mpi::Mpich, 2, "3")] {
+        for mode in [Mode::Measured, Mode::Waiting] {
+            let run = Run::with("ledger", &[threads, "50"], mpi, ranks, mode);
+            let profile = Checked::of(&run, "ledger", mpi, ranks);
+            let mut ledger: BTreeMap<&str, [u128; 3]> = BTreeMap::new();
+            for line in run.stdout.lines() {
+                let (name, numbers) = line.split_once(' ').expect("a function and its numbers");
+                let sums = ledger.entry(name).or_default();
+                for (sum, number) in sums.iter_mut().zip(numbers.split(' ')) {
+                    *sum += number.parse::<u128>().expect("a number");
+                }
+            }
+            assert_eq!(ledger.len(), 23, "{}", run.stdout);
+            for (name, sums) in ledger {
+                let recorded = [Metric::Visits, Metric::BytesSent, Metric::BytesReceived]
+                    .map(|metric| profile.value(&[name], metric).map_or(0, |value| value.sum));
+                assert_eq!(recorded, sums, "{name} under {mpi:?}, {mode:?}");
+            }
         }
     }
 }
