@@ -13,7 +13,6 @@ mod marks;
 mod misfortune;
 mod noise;
 mod random;
-mod recursion;
 mod sanitizers;
 mod threads;
 mod tools;
