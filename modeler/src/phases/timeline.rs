@@ -527,6 +527,8 @@ mod tests {
         assert_eq!((points(&all), points(&apart)), (vec![4, 4], vec![3, 3]));
         let highest = "text-anchor=\"end\">9</text>";
         assert!(all.contains(highest) && !apart.contains(highest), "{all}");
+        analysis.unit = poise_profile::BinUnit::Time;
+        let apart = analysis.svg(&analysis.timelines[0], 1);
         assert!(apart.contains("Bin 0, before main, is as wide as that is and in no curve."));
         // What the axis adds up is all.
         assert!(apart.contains(">9.00 µs</text>"));
