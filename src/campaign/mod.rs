@@ -382,7 +382,7 @@ fn name_of(path: &Path) -> String {
 /// reason does, too.
 fn programs_own(text: &str) -> Vec<&str> {
     let is_rule = |line: &str| line.len() > 40 && line.bytes().all(|b| b == b'-');
-    let lines = || text.lines().map(str::trim).filter(|line| !is_of_signal(line));
+    let lines = || text.lines().map(str::trim).filter(|line| !is_of_signal(line) && !is_of_stack(line));
     let mut is_within = false;
     let own = lines().filter(|line| {
         is_within ^= is_rule(line);
@@ -392,9 +392,10 @@ fn programs_own(text: &str) -> Vec<&str> {
     if own.is_empty() { lines().collect() } else { own }
 }
 
-/// Whether Open MPI, srun or its daemon wrote this when they ended the ranks, for a reason that stands before it.
+/// Whether Open MPI, srun, its daemon or SimGrid wrote this when they ended the ranks, for a reason that stands before it.
 fn is_of_end(line: &str) -> bool {
-    const SAID: [&str; 5] = [
+    const SAID: [&str; 6] = [
+        "[ker_engine/CRITICAL] Oops! Deadlock detected",
         "*** on a NULL communicator",
         "*** MPI_ERRORS_ARE_FATAL (processes in this communicator will now abort",
         "***    and potentially your MPI job)",
@@ -424,6 +425,13 @@ fn is_of_signal(line: &str) -> bool {
     said().unwrap_or(false)
 }
 
+/// Whether this is a place in a stack, or the end of one that another rank's words have cut off, as glibc writes it:
+/// `libc.so.6(abort+0x12b)[0x7f0123456789]`.
+fn is_of_stack(line: &str) -> bool {
+    let address = || line.strip_suffix(']')?.rsplit_once("[0x").map(|(_, digits)| digits);
+    address().is_some_and(|digits| !digits.is_empty() && digits.chars().all(|digit| digit.is_ascii_hexdigit()))
+}
+
 /// The reason, and the last line that the program wrote to standard error.
 fn with_last_words(reason: &str, folder: &Path) -> String {
     let path = folder.join("stderr.txt");
@@ -451,6 +459,11 @@ mod tests {
                       [vm:14452] *** End of error message ***\n";
         assert_eq!(programs_own(&format!("step 3: residual is nan\n{signal}")), ["step 3: residual is nan"]);
         assert_eq!(programs_own(signal), [""; 0]);
+        // Of two ranks, whose lines Open MPI cuts off anywhere.
+        let torn = "terminate called after throwing an instance of 'std::bad_alloc'\n  what():  std::bad_alloc\n\
+                    [vm:15] [ 1] /lib/x86_64-linux-gnu/\nlibstdc++.so.6(+0xa8e1a)[0x7f1c2a3b4e1a]\n./app[0x40113a]\n";
+        assert_eq!(programs_own(torn).last().map(|line| line.trim()), Some("what():  std::bad_alloc"));
+        assert_eq!(programs_own("x[0x1] = y[0x]\n"), ["x[0x1] = y[0x]"]);
         let errors = "[vm:15] *** An error occurred in MPI_Recv\n[vm:15] *** MPI_ERR_TRUNCATE: message truncated";
         assert_eq!(programs_own(errors).len(), 2, "what is not of a signal stays");
         let end = "[vm:15] *** MPI_ERRORS_ARE_FATAL (processes in this communicator will now abort,\n\

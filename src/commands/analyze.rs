@@ -122,22 +122,31 @@ fn parse_rule(text: &str) -> Result<Rule, String> {
 /// Reads, analyses, draws, prints.
 pub fn analyze(arguments: &AnalyzeArgs, global: &GlobalArgs, progress: &Progress) -> Result<()> {
     let options = input::read_options(&arguments.input.read)?;
-    let selection =
-        Selection { callpath: arguments.callpath.clone(), over_ranks: input::over_ranks(arguments.over_ranks) };
+    let selection = Selection {
+        callpath: arguments.callpath.clone(),
+        over_ranks: input::over_ranks(arguments.over_ranks),
+        metric: arguments.metric.clone(),
+    };
     progress.step("reading the rows");
-    let TableInput { table, warnings } =
+    let TableInput { table, warnings, left_out } =
         analysis::read(&arguments.input.inputs, &options, &selection).map_err(input::unreadable)?;
     if !global.quiet {
         warnings.iter().for_each(output::say);
+    }
+    let told = analysis::told(&left_out, table.rows(), &arguments.metric);
+    // Rows alone cannot tell what is missing among them.
+    if let Some(note) = told.as_ref().filter(|_| !global.quiet && arguments.output.format == OutputFormat::Csv) {
+        output::say(note);
     }
     progress.step(&format!(
         "growing {} on {}",
         output::counted(arguments.trees, "tree", "trees"),
         output::counted(table.rows(), "row", "rows")
     ));
-    let found = analysis::analyze(&table, &plan(arguments)).map_err(refused)?;
+    let found = analysis::analyze(&table, &plan(arguments)).map_err(|error| refused(error, told.as_deref()))?;
+    let found = found.without(left_out, table.rows());
     let drawn = match arguments.report.is_some() || arguments.plots.is_some() {
-        true => pictures(&found, &arguments.plot).map_err(refused)?,
+        true => pictures(&found, &arguments.plot).map_err(|error| refused(error, None))?,
         false => Vec::new(),
     };
     let text = match arguments.output.format {
@@ -172,10 +181,13 @@ fn plan(arguments: &AnalyzeArgs) -> Plan {
     }
 }
 
-fn refused(error: AnalysisError) -> Error {
+/// The error, where the data cannot answer with what was left out of them.
+fn refused(error: AnalysisError, told: Option<&str>) -> Error {
     match error {
         AnalysisError::Usage(what) => Error::Usage(what),
-        AnalysisError::Data(what) => Error::NotModelable(what),
+        AnalysisError::Data(what) => {
+            Error::NotModelable([Some(what.as_str()), told].into_iter().flatten().collect::<Vec<_>>().join(" "))
+        }
     }
 }
 

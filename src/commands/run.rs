@@ -159,6 +159,9 @@ fn run_study(file: &Path, arguments: &RunArgs, global: &GlobalArgs, progress: &P
     if arguments.format == OutputFormat::Csv {
         return Err(Error::Usage("poise run tells events as --format json; csv goes with --dry-run.".into()));
     }
+    if let Some(note) = study.place.note().filter(|_| !global.quiet && study.measured == Measured::Linked) {
+        output::say(note);
+    }
     interrupt::watch();
     let tells_events = arguments.format == OutputFormat::Json;
     let options = Options { accepts_changes: arguments.accept_changed, quiets: arguments.quiet_machine, tells_events };

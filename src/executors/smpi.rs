@@ -2,9 +2,9 @@
 //!
 //! The machine has equal nodes, one rank each. In a cluster a message waits twice a link's latency and goes over its two
 //! nodes' links, which it shares with what they send and receive at the time; between the links nothing is the bottleneck.
-//! In a torus, a fat tree or a dragonfly it goes over the links of that network. It costs its sender twice a link's
-//! latency and the time that its bytes take on a link (the overhead and gap of the LogGP model). Collective operations are
-//! SMPI's own implementations of well-known algorithms, message by message. Computation takes no simulated time.
+//! In a torus, a fat tree or a dragonfly it goes over the links of that network. It costs its sender nothing more
+//! unless an overhead is asked for (that of the LogGP model). Collective operations are SMPI's own implementations of
+//! well-known algorithms, message by message. Computation takes no simulated time.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,7 +12,7 @@ use std::process::Command;
 use crate::error::{Error, Result};
 use crate::install;
 use crate::run::Run;
-use crate::study::{FOLDER, SmpiPlace, Topology};
+use crate::study::{FOLDER, Overhead, SmpiPlace, Topology};
 
 /// The platform's file name.
 pub const PLATFORM: &str = "platform.xml";
@@ -96,9 +96,11 @@ impl SmpiPlace {
     /// The simulator's options.
     fn tuning(&self) -> Vec<String> {
         let mut options: Vec<String> = OPTIONS.iter().map(|&option| option.to_owned()).collect();
-        // The sender's time per message of 0 bytes and more, in blocking and in nonblocking sends.
-        let (overhead, gap) = (2.0 * self.latency, 1.0 / self.bandwidth);
-        options.extend(["os", "ois"].map(|kind| format!("--cfg=smpi/{kind}:0:{overhead:e}:{gap:e}")));
+        if self.overhead != Overhead::default() {
+            // The sender's time per message of 0 bytes and more, in blocking and in nonblocking sends.
+            let Overhead { message, byte } = self.overhead;
+            options.extend(["os", "ois"].map(|kind| format!("--cfg=smpi/{kind}:0:{message:e}:{byte:e}")));
+        }
         options
     }
 }
@@ -195,7 +197,18 @@ mod tests {
     use super::*;
 
     fn place(topology: Topology) -> SmpiPlace {
-        SmpiPlace { topology, latency: 1e-6, bandwidth: 1e9, platform: None, options: Vec::new() }
+        SmpiPlace { topology, latency: 1e-6, bandwidth: 1e9, ..SmpiPlace::default() }
+    }
+
+    #[test]
+    fn senders_have_the_overhead_that_is_asked_for_and_no_other() {
+        let of = |overhead: Overhead| {
+            let options = SmpiPlace { overhead, ..place(Topology::Cluster) }.tuning();
+            options.into_iter().filter(|o| o.contains("smpi/os") || o.contains("smpi/ois")).collect::<Vec<_>>()
+        };
+        assert_eq!(of(Overhead::default()), [""; 0]);
+        let both = ["--cfg=smpi/os:0:1e-6:1e-10", "--cfg=smpi/ois:0:1e-6:1e-10"];
+        assert_eq!(of(Overhead { message: 1e-6, byte: 1e-10 }), both);
     }
 
     #[test]

@@ -275,6 +275,10 @@ fn ended_well(run: &Run, ended: &Ended, folder: &Path) -> Outcome {
         return failed(Cause::SeveralProfiles, reason);
     }
     let said = last_words(folder);
+    // SMPI ends the rank that called it, and finds that the others wait for that one.
+    if let Some(line) = said.lines().find(|line| line.contains(ABORTED_BY_OURS)) {
+        return failed(Cause::Aborted, aborted(line));
+    }
     // SimGrid's words; its launcher may end well then.
     if said.contains("Oops! Deadlock detected") {
         return failed(Cause::Hangs, "Its ranks wait for each other for ever: the simulator found a deadlock.".into());
@@ -423,12 +427,18 @@ fn told_by_launcher(said: &str) -> Option<(Cause, String)> {
         return Some((Cause::KilledByLauncher, format!("The launcher ended it: \"{}\".", quoted(line))));
     }
     // Launchers sometimes fail to say it, and our shim does.
-    const ABORTED: [&str; 3] =
-        ["MPI_ABORT was invoked on rank", "application called MPI_Abort(", "poise: the program called MPI_Abort with"];
+    const ABORTED: [&str; 3] = ["MPI_ABORT was invoked on rank", "application called MPI_Abort(", ABORTED_BY_OURS];
     if let Some(line) = line_with(&ABORTED) {
-        return Some((Cause::Aborted, format!("The program ended all ranks itself: \"{}\".", quoted(line))));
+        return Some((Cause::Aborted, aborted(line)));
     }
     rank_killed(said).map(|why| (Cause::RankKilled, why))
+}
+
+/// What our shim says where the program calls `MPI_Abort`.
+const ABORTED_BY_OURS: &str = "poise: the program called MPI_Abort with";
+
+fn aborted(line: &str) -> String {
+    format!("The program ended all ranks itself: \"{}\".", line.trim().trim_end_matches('.'))
 }
 
 /// Whether a launcher or a batch system says that there is no room for so many ranks.
@@ -598,6 +608,10 @@ mod tests {
         let deadlock =
             format!("[0.00] [ker_engine/CRITICAL] Oops! Deadlock detected, some activities are still\n{ours}");
         assert_eq!(of(0, "", &deadlock).0, Cause::Hangs);
+        let of_smpi = "poise: the program called MPI_Abort with 3; this run has no profile.\n\
+                       [0.04] [ker_engine/CRITICAL] Oops! Deadlock detected, some activities are still around\n";
+        let (cause, reason) = of(0, "", of_smpi);
+        assert!(cause == Cause::Aborted && reason.contains("called MPI_Abort with 3; this run"), "{reason}");
         let aborted =
             "poise: the program called MPI_Abort with 3; this run has no profile\n[vm] ORTE_ERROR_LOG: Out of resource";
         assert_eq!(of(3, "", aborted).0, Cause::Aborted);

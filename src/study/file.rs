@@ -197,6 +197,7 @@ pub struct SmpiFile {
     pub topology: Option<String>,
     pub latency: Option<String>,
     pub bandwidth: Option<String>,
+    pub overhead: Option<String>,
     pub platform: Option<PathBuf>,
     #[serde(default)]
     pub options: Vec<String>,

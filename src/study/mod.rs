@@ -20,7 +20,7 @@ pub use file::suggestion;
 
 pub use build::{Build, MpiChoice, Sources};
 pub use expression::Expression;
-pub use places::{Local, SlurmPlace, SmpiPlace, Submit, Topology};
+pub use places::{Local, Overhead, SlurmPlace, SmpiPlace, Submit, Topology};
 pub use policy::{Judgement, Policy, Repetitions};
 pub use template::{FOLDER, Template};
 
@@ -144,6 +144,15 @@ pub enum Place {
     Slurm(SlurmPlace),
     /// In SimGrid's simulation.
     Smpi(SmpiPlace),
+}
+
+impl Place {
+    /// What whoever reads times from there should know beforehand.
+    pub fn note(&self) -> Option<&'static str> {
+        matches!(self, Self::Smpi(_)).then_some(
+            "SMPI simulates communication alone: computation takes no simulated time, and effort is counted as anywhere (docs/mpi.md).",
+        )
+    }
 }
 
 /// A study, checked and ready to run.

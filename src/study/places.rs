@@ -71,15 +71,33 @@ pub struct SmpiPlace {
     pub latency: f64,
     /// Of a link, bytes per second.
     pub bandwidth: f64,
+    /// What a message costs its sender beside the network.
+    pub overhead: Overhead,
     /// The user's own platform file instead.
     pub platform: Option<PathBuf>,
     /// Further options of smpirun.
     pub options: Vec<Template>,
 }
 
+/// What a message costs its sender beside the network, as in the LogGP model.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Overhead {
+    /// Per message, s.
+    pub message: f64,
+    /// Per byte, s.
+    pub byte: f64,
+}
+
 impl Default for SmpiPlace {
     fn default() -> Self {
-        Self { topology: Topology::Cluster, latency: 0.5e-6, bandwidth: 1e10, platform: None, options: Vec::new() }
+        Self {
+            topology: Topology::Cluster,
+            latency: 0.5e-6,
+            bandwidth: 1e10,
+            overhead: Overhead::default(),
+            platform: None,
+            options: Vec::new(),
+        }
     }
 }
 
@@ -133,12 +151,21 @@ impl SlurmPlace {
 
 impl SmpiPlace {
     pub(super) fn read(file: SmpiFile) -> Result<Self, String> {
+        let network = [("latency", &file.latency), ("bandwidth", &file.bandwidth), ("topology", &file.topology)];
+        if let (Some(platform), Some((key, _))) = (&file.platform, network.iter().find(|(_, given)| given.is_some())) {
+            return Err(format!(
+                "`smpi.{key}` has no meaning beside `smpi.platform`, since {} says what the network is; leave one of them out",
+                platform.display()
+            ));
+        }
+        let overhead = file.overhead.as_deref().map_or(Ok(0.0), |text| quantity("overhead", text, &TIMES))?;
         let latency = quantity("latency", file.latency.as_deref().unwrap_or("0.5us"), &TIMES)?;
         let bandwidth = quantity("bandwidth", file.bandwidth.as_deref().unwrap_or("10GBps"), &RATES)?;
         Ok(Self {
             topology: topology(file.topology.as_deref().unwrap_or("cluster"))?,
             latency,
             bandwidth,
+            overhead: Overhead { message: overhead, byte: 0.0 },
             platform: file.platform,
             options: file.options.iter().map(|option| Template::parse(option)).collect(),
         })
@@ -202,6 +229,17 @@ mod tests {
         assert!(quantity("latency", "5", &TIMES).unwrap_err().contains("one of ns, us, ms, s"));
         assert_eq!(topology("torus 4x4x2"), Ok(Topology::Torus(vec![4, 4, 2])));
         assert!(topology("torus").is_err() && topology("fat-tree").is_err());
+        let read = |text: &str| SmpiPlace::read(toml::from_str(text).unwrap());
+        assert_eq!(read("latency = '1ms'").unwrap().overhead, Overhead::default(), "nothing but the network");
+        assert_eq!(read("overhead = '2us'").unwrap().overhead, Overhead { message: 2e-6, byte: 0.0 });
+        for (key, value) in [("latency", "1us"), ("bandwidth", "1GBps"), ("topology", "cluster")] {
+            let both = read(&format!("platform = 'machine.xml'\n{key} = '{value}'")).unwrap_err();
+            assert!(
+                both.starts_with(&format!("`smpi.{key}` has no meaning beside")) && both.contains("leave"),
+                "{both}"
+            );
+        }
+        assert!(read("platform = 'machine.xml'\noverhead = '1us'").is_ok(), "a platform has no overhead");
         assert!(topology("tours 2x2").unwrap_err().contains("did you mean `torus`?"));
     }
 }

@@ -106,7 +106,8 @@ impl Policy {
             "marta" => {
                 only(&["runs", "deviation", "attempts"])?;
                 let deviation = share("deviation", table.deviation.unwrap_or(0.02))?;
-                let runs = at_least("runs", table.runs.unwrap_or(5), 3)?;
+                // Of three without their ends one is left, which cannot deviate from the mean.
+                let runs = at_least("runs", table.runs.unwrap_or(5), 4)?;
                 Ok(Self::Marta { runs, deviation, attempts: at_least("attempts", table.attempts.unwrap_or(5), 1)? })
             }
             "interval" => {
@@ -116,6 +117,14 @@ impl Policy {
                 let most = at_least("at_most", table.at_most.unwrap_or(50.max(least)), least)?;
                 if table.core_hours.is_some_and(|hours| hours.is_nan() || hours <= 0.0) {
                     return Err("`repetitions.core_hours` is not positive".into());
+                }
+                // The widest interval is from the smallest to the largest time, with the probability 1 - 2^(1-n).
+                let needed = (2..=u32::from(u16::MAX)).find(|&n| 1.0 - 0.5_f64.powf(f64::from(n - 1)) >= level);
+                if let Some(needed) = needed.filter(|&needed| needed > most) {
+                    return Err(format!(
+                        "`repetitions.at_most` is {most}, and no fewer than {needed} times have an interval of their median with the level \
+                         {level}; give at least {needed}, or a lower `level`"
+                    ));
                 }
                 let width = share("width", table.width.unwrap_or(0.05))?;
                 Ok(Self::Interval { width, level, at_least: least, at_most: most, core_hours: table.core_hours })
@@ -310,6 +319,9 @@ mod tests {
         assert!(read("repetitions = \"martha\"").unwrap_err().contains("did you mean `marta`?"));
         assert!(read("repetitions = { policy = \"marta\", width = 0.1 }").unwrap_err().contains("no meaning"));
         assert!(read("repetitions = { policy = \"interval\", width = 5 }").unwrap_err().contains("between 0 and 1"));
+        let least = read("repetitions = { policy = \"marta\", runs = 3 }").unwrap_err();
+        assert!(least.contains("`repetitions.runs` is 3; give at least 4"), "{least}");
+        assert!(read("repetitions = { policy = \"marta\", runs = 4 }").is_ok());
         assert!(read("repetitions = { polcy = \"marta\" }").unwrap_err().contains("polcy"));
     }
 
@@ -382,6 +394,19 @@ mod tests {
         }
         assert_eq!(median_interval(&[], 0.9), None);
         assert_eq!(median_interval(&[1.0], 0.9), None);
+    }
+
+    #[test]
+    fn an_interval_that_no_number_of_runs_can_have_is_refused() {
+        let of = |level: f64, most: u32| {
+            read(&format!("repetitions = {{ policy = \"interval\", level = {level}, at_least = 2, at_most = {most} }}"))
+        };
+        let never = of(0.999, 6).unwrap_err();
+        assert!(never.contains("`repetitions.at_most` is 6, and no fewer than 11 times"), "{never}");
+        for (level, most) in [(0.5, 2), (0.9, 4), (0.9, 5), (0.95, 6), (0.999, 10), (0.999, 11)] {
+            let times: Vec<f64> = (0..most).map(f64::from).collect();
+            assert_eq!(of(level, most).is_ok(), median_interval(&times, level).is_some(), "{level} of {most}");
+        }
     }
 
     #[test]

@@ -290,7 +290,15 @@ fn check_names(study: &Study, parameters: &[Parameter], derived: &[(String, Expr
         }
     }
     if let Some(unused) = parameters.iter().map(Parameter::name).find(|name| !used.contains(name)) {
-        return Err(format!("`command` does not use the parameter `{unused}`; put {{{unused}}} where it belongs"));
+        let counts = [("ranks", &study.ranks), ("threads", &study.threads)];
+        let of_count = counts.into_iter().find(|(_, count)| count.names().contains(&unused));
+        let but = of_count.map_or_else(String::new, |(key, _)| {
+            format!(" `{key}` uses it, and no word of the launcher or of `command` is {{{key}}}.")
+        });
+        return Err(format!(
+            "no run depends on the parameter `{unused}`, since neither `command`, `environment`, a file nor `build` uses it.{but} Put \
+             {{{unused}}} where it belongs"
+        ));
     }
     check_builds(study, &in_build)
 }
@@ -393,6 +401,9 @@ n = [10, 20, 0.5]
         let study = parse(text).unwrap();
         assert_eq!(commands(&study), ["srun|-n|6|app"]);
         assert!(parse(&text.replace("a * b", "a / b")).unwrap_err().to_string().contains("whole number"));
+        let alone = parse(&text.replace("srun", "none")).unwrap_err().to_string();
+        assert!(alone.contains("no run depends on the parameter `a`") && alone.contains("is {ranks}."), "{alone}");
+        assert!(parse(&text.replace("srun", "none").replace("app", "{ranks}")).is_ok());
         assert!(parse(&text.replace("srun", "srunn")).unwrap_err().to_string().contains("did you mean `srun`?"));
     }
 

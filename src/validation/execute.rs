@@ -20,7 +20,7 @@ use crate::interrupt;
 use crate::output;
 use crate::progress::Progress;
 use crate::run::{Measured, RECORD};
-use crate::study::{Case, Clock, Repetitions, SmpiPlace, Study, Template, Value};
+use crate::study::{Case, Clock, Overhead, Repetitions, SmpiPlace, Study, Template, Value};
 
 /// What starts the ranks.
 pub enum Launcher {
@@ -176,6 +176,11 @@ fn study(plan: &Plan, launcher: &Launcher, folder: &Path, program: &str) -> Resu
     Ok(Study { time_limit: Duration::from_secs(3600), clock, measured, waiting: super::waits(&plan.spec), ..study })
 }
 
+/// The simulated machine: the default network, and for the sender 1 µs per message and 0.1 ns per byte.
+fn machine() -> SmpiPlace {
+    SmpiPlace { overhead: Overhead { message: 1e-6, byte: 1e-10 }, ..SmpiPlace::default() }
+}
+
 /// Writes the simulated machine, a node per rank of the largest point.
 fn write_platform(folder: &Path, plan: &Plan) -> Result<()> {
     let path = folder.join(PLATFORM);
@@ -183,13 +188,13 @@ fn write_platform(folder: &Path, plan: &Plan) -> Result<()> {
         return Ok(());
     }
     let ranks = plan.spec.largest_point().get("p").copied().unwrap_or(1.0);
-    output::write_file(&path, smpi::platform(&SmpiPlace::default(), ranks as u64).as_bytes())
+    output::write_file(&path, smpi::platform(&machine(), ranks as u64).as_bytes())
 }
 
 fn command(plan: &Plan, launcher: &Launcher, program: &str) -> Vec<String> {
     let mut command = match launcher {
         Launcher::OpenMpi(mpi) => super::mpirun(mpi),
-        Launcher::Smpi(smpi) => smpi.command(&SmpiPlace::default(), PLATFORM, "{p}"),
+        Launcher::Smpi(smpi) => smpi.command(&machine(), PLATFORM, "{p}"),
     };
     command.push(format!("./{program}"));
     let others = plan.spec.parameters.iter().filter(|p| p.name != "p");

@@ -24,7 +24,7 @@ pub use forest::{ForestResult, Importance};
 pub use output::{analysis_csv, analysis_json};
 pub use page::{Picture, page, pictures};
 pub use plots::{PlotRequest, lines, question};
-pub use read::{Selection, TableInput, read};
+pub use read::{LeftOut, Selection, TableInput, read};
 pub use table::{Column, Table, Values};
 pub use tree::{Node, Question, Split, Tree, TreeLimits};
 
@@ -99,6 +99,30 @@ pub struct Analysis {
     pub notes: Vec<String>,
     /// The seed of the split and the forest.
     pub seed: u64,
+    /// Runs whose measurement of the metric a study's selection drops.
+    pub left_out: Vec<LeftOut>,
+}
+
+impl Analysis {
+    /// The same with the runs that the reader left out, which the notes then tell first.
+    #[must_use]
+    pub fn without(mut self, left_out: Vec<LeftOut>, rows: usize) -> Self {
+        let metric = &self.table.columns[self.metric].name;
+        self.notes.splice(0..0, told(&left_out, rows, metric));
+        Self { left_out, ..self }
+    }
+}
+
+/// How many runs were left out beside these `rows`, and why, in a sentence that names some of them.
+#[must_use]
+pub fn told(left_out: &[LeftOut], rows: usize, metric: &str) -> Option<String> {
+    const MOST: usize = 3;
+    let named: Vec<String> = left_out.iter().take(MOST).map(|l| format!("{} ({})", l.run, l.reason)).collect();
+    let more = if left_out.len() > MOST { format!(", and {} more", left_out.len() - MOST) } else { String::new() };
+    let (lost, are) = (left_out.len(), if left_out.len() == 1 { "is" } else { "are" });
+    let of = counted(rows + lost, "run", "runs");
+    let what = format!("{lost} of {of} {are} left out, because selection.json drops their {metric}: ");
+    (lost > 0).then(|| what + &named.join(", ") + &more + ".")
 }
 
 /// A tree, learnt from some rows and tested on the others.
@@ -159,7 +183,17 @@ pub fn analyze(table: &Table, plan: &Plan) -> Result<Analysis, AnalysisError> {
     let forest = forest.undeceived();
     let is_test = split(&categories.of, count, plan.test_share, plan.seed);
     let tree = learn(&features, factors.len(), &categories, plan.limits, is_test);
-    Ok(Analysis { table: kept, metric, factors, categories, tree, forest, notes, seed: plan.seed })
+    Ok(Analysis {
+        table: kept,
+        metric,
+        factors,
+        categories,
+        tree,
+        forest,
+        notes,
+        seed: plan.seed,
+        left_out: Vec::new(),
+    })
 }
 
 fn column(table: &Table, name: &str, role: &str) -> Result<usize, AnalysisError> {

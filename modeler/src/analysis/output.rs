@@ -22,6 +22,7 @@ pub fn analysis_json(analysis: &Analysis) -> String {
         "rows": analysis.table.rows(),
         "findings": findings(analysis),
         "notes": analysis.notes,
+        "left_out": analysis.left_out.iter().map(|l| json!({"run": l.run, "reason": l.reason})).collect::<Vec<_>>(),
         "categories": categories(analysis),
         "factors": by_importance(analysis).into_iter().map(|f| factor(analysis, f)).collect::<Vec<_>>(),
         "forest": {"trees": analysis.forest.trees, "out_of_bag_accuracy": analysis.forest.accuracy},

@@ -1,7 +1,7 @@
 //! Reads inputs as tables: a study's runs with what their records say, any experiment, or comma-separated values as they
 //! are.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,9 @@ use serde_json::Value;
 
 use super::table::{Column, Table, Values};
 use crate::experiment::{CallPathId, Experiment, OverRanks};
-use crate::formats::{self, ErrorKind, Place, ReadError, ReadOptions, ReadWarning, engines, run_folders};
+use crate::formats::{
+    self, Dropped, ErrorKind, Place, ReadError, ReadOptions, ReadWarning, RunSelection, engines, run_folders,
+};
 use crate::words::counted;
 
 /// What of an experiment becomes metrics.
@@ -20,6 +22,17 @@ pub struct Selection {
     pub callpath: Option<String>,
     /// Which rank's value.
     pub over_ranks: OverRanks,
+    /// The column that is to be explained: rows of runs whose measurement of it a study's selection drops are left out.
+    pub metric: String,
+}
+
+/// A run whose row is left out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Its folder.
+    pub run: String,
+    /// Why, as `selection.json` has it.
+    pub reason: String,
 }
 
 /// A table and what the readers noticed.
@@ -29,6 +42,8 @@ pub struct TableInput {
     pub table: Table,
     /// What the readers noticed.
     pub warnings: Vec<ReadWarning>,
+    /// Runs whose measurement of the metric a study's selection drops.
+    pub left_out: Vec<LeftOut>,
 }
 
 /// Reads `inputs` as one table; `-` is standard input. With several inputs a column `input` tells them apart.
@@ -37,10 +52,10 @@ pub struct TableInput {
 /// An input cannot be read or is no table, inputs differ in their columns, or the call path is in none of them.
 pub fn read(inputs: &[PathBuf], options: &ReadOptions, selection: &Selection) -> Result<TableInput, ReadError> {
     of_one_engine(inputs)?;
-    let mut warnings = Vec::new();
+    let (mut warnings, mut left_out) = (Vec::new(), Vec::new());
     let mut tables = Vec::new();
     for input in inputs {
-        tables.push(one(input, options, selection, &mut warnings)?);
+        tables.push(one(input, options, selection, &mut warnings, &mut left_out)?);
     }
     let names: Vec<String> = inputs.iter().map(|path| path.display().to_string()).collect();
     let place = Place::file(names.first().map_or("poise", String::as_str));
@@ -49,7 +64,7 @@ pub fn read(inputs: &[PathBuf], options: &ReadOptions, selection: &Selection) ->
     if table.rows() == 0 {
         return Err(ReadError::new(ErrorKind::NotModelable, place, "there is not one row"));
     }
-    Ok(TableInput { table, warnings })
+    Ok(TableInput { table, warnings, left_out })
 }
 
 /// Refuses runs of several engines, whose basic blocks are not the same, so that the engine would explain what parameters seem to.
@@ -75,11 +90,12 @@ fn one(
     options: &ReadOptions,
     selection: &Selection,
     warnings: &mut Vec<ReadWarning>,
+    left_out: &mut Vec<LeftOut>,
 ) -> Result<Table, ReadError> {
     let is_plain = options.format.is_none() && options.columns.is_none();
     let folders = if is_plain && input.is_dir() { run_folders(input) } else { Vec::new() };
     if !folders.is_empty() {
-        return runs(input, &folders, options, selection, warnings);
+        return runs(input, &folders, options, selection, warnings, left_out);
     }
     let name = if input == Path::new("-") { "<standard input>".to_owned() } else { input.display().to_string() };
     let is_file = input == Path::new("-") || input.is_file();
@@ -145,10 +161,26 @@ fn runs(
     options: &ReadOptions,
     selection: &Selection,
     warnings: &mut Vec<ReadWarning>,
+    left_out: &mut Vec<LeftOut>,
 ) -> Result<Table, ReadError> {
     let mut rows: Vec<Vec<Cell>> = Vec::new();
     let mut has_callpath = selection.callpath.is_none();
+    let mut policies: HashMap<&Path, RunSelection> = HashMap::new();
     for folder in folders {
+        // A run that is named itself counts whole.
+        let dropped = match folder.parent().filter(|_| folder != input) {
+            Some(group) => {
+                if !policies.contains_key(group) {
+                    policies.insert(group, RunSelection::read(group)?);
+                }
+                policies[group].of(folder)
+            }
+            None => Dropped::default(),
+        };
+        if let Some(reason) = why_dropped(&dropped, &selection.metric) {
+            left_out.push(LeftOut { run: folder.display().to_string(), reason: reason.to_owned() });
+            continue;
+        }
         let found = match formats::read(std::slice::from_ref(folder), options) {
             Ok(found) => found,
             // The reader's reason why a run was left out is the error where it is the only one.
@@ -165,11 +197,13 @@ fn runs(
         if id != Some(None) {
             let measured = Table::of_experiment(&found.experiment, id.flatten(), selection.over_ranks);
             let metrics: Vec<Column> = measured.columns.into_iter().filter(|c| !c.chosen).collect();
+            cells.retain(|cell| cell.3 || why_dropped(&dropped, &cell.0).is_none());
             // A metric keeps its name, by which it is asked for.
             for cell in cells.iter_mut().filter(|cell| metrics.iter().any(|metric| metric.name == cell.0)) {
                 cell.0 = format!("{}.{}", if cell.3 { PARAMETERS } else { "run" }, cell.0);
             }
-            cells.extend(metrics.iter().map(|c| (c.name.clone(), c.cell(0), c.unit.clone(), false)));
+            let used = metrics.iter().filter(|metric| why_dropped(&dropped, &metric.name).is_none());
+            cells.extend(used.map(|c| (c.name.clone(), c.cell(0), c.unit.clone(), false)));
         }
         rows.push(cells);
     }
@@ -177,7 +211,8 @@ fn runs(
         return Err(no_callpath(&input.display().to_string(), wanted));
     }
     if rows.is_empty() {
-        let what = "no run is complete";
+        let what =
+            if left_out.is_empty() { "no run is complete" } else { "selection.json drops the metric of all runs" };
         return Err(ReadError::new(ErrorKind::NotModelable, Place::file(input.display().to_string()), what));
     }
     Ok(of_rows(&rows))
@@ -192,6 +227,13 @@ fn of_rows(rows: &[Vec<Cell>]) -> Table {
         Column { unit: head.2.clone(), ..Column::of_cells(&head.0, rows.iter().map(text).collect(), head.3) }
     };
     Table { columns: heads.iter().map(column).collect() }
+}
+
+/// Why a study's selection drops this column of a run, if it does: the metrics of its profile, and how long the command
+/// took by its record.
+fn why_dropped<'a>(dropped: &'a Dropped, column: &str) -> Option<&'a str> {
+    const RECORDED_TIMES: [&str; 3] = ["seconds", "processor_seconds", "time_seconds"];
+    if RECORDED_TIMES.contains(&column) { dropped.time.as_deref() } else { dropped.of_metric(column) }
 }
 
 /// Stands before the name of a parameter that is called as a metric is.
@@ -351,6 +393,57 @@ mod tests {
         expected.sort();
         let expected: Vec<_> = expected.into_iter().map(|(a, b, c)| (a.to_owned(), b.to_owned(), c)).collect();
         assert_eq!(cells, expected);
+    }
+
+    /// A group of runs whose commands took 1 to 4 s, of which the selection drops the time of the first and last and the
+    /// effort of all but the first.
+    fn group() -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for run in 1..=4 {
+            let path = folder.path().join(format!("p2.r{run}"));
+            fs::create_dir(&path).unwrap();
+            let record = format!(
+                r#"{{"schema": "counterpoise/run", "schema_version": 1, "parameters": {{"p": 2}}, "repetition": {run},
+                    "status": "complete", "seconds": {run}.0, "processor_seconds": 0.5, "host": "node{run}"}}"#
+            );
+            fs::write(path.join("run.json"), record).unwrap();
+        }
+        let time =
+            |run: u8, which: &str| format!(r#"{{"run": "p2.r{run}", "metrics": "time", "reason": "the {which}"}}"#);
+        let effort = |run: u8| format!(r#"{{"run": "p2.r{run}", "metrics": "effort", "reason": "once"}}"#);
+        let dropped = [time(1, "smallest"), time(4, "largest"), effort(2), effort(3), effort(4)].join(",");
+        let file = format!(r#"{{"schema": "counterpoise/selection", "schema_version": 1, "dropped": [{dropped}]}}"#);
+        fs::write(folder.path().join("selection.json"), file).unwrap();
+        folder
+    }
+
+    #[test]
+    fn measurements_that_a_study_drops_are_no_rows() {
+        let folder = group();
+        let of = |input: PathBuf, metric: &str| {
+            let selection = Selection { callpath: None, over_ranks: OverRanks::Mean, metric: metric.into() };
+            read(&[input], &ReadOptions::default(), &selection).unwrap()
+        };
+        let all = || folder.path().to_owned();
+        for metric in ["time", "seconds"] {
+            let found = of(all(), metric);
+            assert_eq!(found.table.columns[found.table.find(metric).unwrap()].values, Values::Numbers(vec![2.0, 3.0]));
+            let names: Vec<_> =
+                found.left_out.iter().map(|l| (l.run.rsplit('/').next().unwrap(), &*l.reason)).collect();
+            assert_eq!(names, [("p2.r1", "the smallest"), ("p2.r4", "the largest")]);
+            let experiment = formats::read(&[all()], &ReadOptions::default()).unwrap().experiment;
+            // Each time is there as mean, maximum, minimum and sum over ranks.
+            assert_eq!(experiment.values.len() / 4, found.table.rows(), "as many as the reader of experiments uses");
+        }
+        // What was not dropped of them stays: these rows are not of times, and have none where theirs are dropped.
+        let hosts = of(all(), "host");
+        assert_eq!((hosts.table.rows(), hosts.left_out.len()), (4, 0));
+        let time = &hosts.table.columns[hosts.table.find("time").unwrap()];
+        assert_eq!([0, 1, 2, 3].map(|row| time.is_missing(row)), [true, false, false, true]);
+        let efforts = of(all(), "visits").left_out;
+        assert_eq!(efforts.len(), 3, "{efforts:?}");
+        let alone = of(folder.path().join("p2.r1"), "time");
+        assert_eq!((alone.table.rows(), alone.left_out.len()), (1, 0), "a run that is named itself");
     }
 
     proptest! {

@@ -48,7 +48,7 @@ pub(crate) use models::growth_text;
 pub use models::{ModelsWriter, PredictionAt, models_csv, models_json, predictions_json};
 pub use profiles::statistics_of_gem5;
 pub(crate) use regions::{Names, demangled};
-pub(crate) use runs::run_folders;
+pub(crate) use runs::{Dropped, Selection as RunSelection, run_folders};
 pub use runs::{MeasuredRun, kept_runs, measured_runs};
 pub use survey::{Survey, survey};
 pub use write::{WriteError, write};

@@ -70,7 +70,8 @@ impl Reader for Runs {
                 };
                 match run {
                     Ok(Some(mut run)) => {
-                        run.dropped = selection.of(&item);
+                        let (Found::Run(path) | Found::Profile(path)) = &item;
+                        run.dropped = selection.of(path);
                         into.runs.push(run);
                     }
                     Ok(None) => {}
@@ -217,18 +218,28 @@ fn the_only_group(folder: &Path) -> std::io::Result<Result<PathBuf, ReadError>> 
 
 /// Which measurements of a folder of runs are not to be used, by run.
 #[derive(Default)]
-struct Selection(HashMap<String, Dropped>);
+pub(crate) struct Selection(HashMap<String, Dropped>);
 
-/// What of a run is not used.
-#[derive(Clone, Copy, Debug, Default)]
-struct Dropped {
-    time: bool,
-    effort: bool,
+/// What of a run is not used, and why.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Dropped {
+    /// Why its times are not, if they are not.
+    pub(crate) time: Option<String>,
+    /// Why its other metrics are not.
+    pub(crate) effort: Option<String>,
+}
+
+impl Dropped {
+    /// Why the metric of this name, one of a profile's, is not used.
+    pub(crate) fn of_metric(&self, name: &str) -> Option<&str> {
+        let counted = Counted::ALL.into_iter().find(|counted| counted.name() == name)?;
+        if is_time(counted) { self.time.as_deref() } else { self.effort.as_deref() }
+    }
 }
 
 impl Selection {
     /// Reads the folder's selection, if it has one.
-    fn read(folder: &Path) -> Result<Self, ReadError> {
+    pub(crate) fn read(folder: &Path) -> Result<Self, ReadError> {
         #[derive(Deserialize)]
         struct File {
             schema: String,
@@ -239,6 +250,8 @@ impl Selection {
         struct Entry {
             run: String,
             metrics: String,
+            #[serde(default)]
+            reason: String,
         }
         let path = folder.join(SELECTION);
         let name = path.display().to_string();
@@ -255,8 +268,8 @@ impl Selection {
         for entry in file.dropped {
             let dropped = selection.0.entry(entry.run).or_default();
             match entry.metrics.as_str() {
-                "time" => dropped.time = true,
-                "effort" => dropped.effort = true,
+                "time" => dropped.time = Some(entry.reason),
+                "effort" => dropped.effort = Some(entry.reason),
                 other => {
                     let what = format!("`metrics` is `{other}`");
                     return Err(ReadError::malformed(Place::file(&name), what).expected("`time` or `effort`"));
@@ -266,10 +279,10 @@ impl Selection {
         Ok(selection)
     }
 
-    fn of(&self, item: &Found) -> Dropped {
-        let (Found::Run(path) | Found::Profile(path)) = item;
+    /// What it says of a run's folder or file.
+    pub(crate) fn of(&self, path: &Path) -> Dropped {
         let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        self.0.get(&name).copied().unwrap_or_default()
+        self.0.get(&name).cloned().unwrap_or_default()
     }
 }
 
@@ -500,7 +513,7 @@ pub(super) fn add(mut runs: Vec<Run>, into: &mut Collector) -> Result<(), ReadEr
             }
         }
         for (&(node, counted), counts) in run.profile.values.iter().filter(|((_, c), _)| !noisy || !is_time(*c)) {
-            if if is_time(counted) { run.dropped.time } else { run.dropped.effort } {
+            if if is_time(counted) { run.dropped.time.is_some() } else { run.dropped.effort.is_some() } {
                 continue;
             }
             for over_ranks in [OverRanks::Mean, OverRanks::Maximum, OverRanks::Minimum, OverRanks::Sum] {
@@ -510,7 +523,8 @@ pub(super) fn add(mut runs: Vec<Run>, into: &mut Collector) -> Result<(), ReadEr
             }
         }
     }
-    let is_phased = |run: &Run| !run.profile.phases.is_empty() && !run.dropped.time && !run.dropped.effort;
+    let is_phased =
+        |run: &Run| !run.profile.phases.is_empty() && run.dropped.time.is_none() && run.dropped.effort.is_none();
     into.phased = runs.into_iter().filter(is_phased).map(|run| run.measured(None)).collect();
     Ok(())
 }

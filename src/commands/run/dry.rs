@@ -12,6 +12,7 @@ use crate::cli::OutputFormat;
 use crate::error::{Error, Result};
 use crate::executors::slurm::{self, Planned};
 use crate::output::{self, counted};
+use crate::run::Measured;
 use crate::study::{FOLDER, Place, Study};
 
 /// One line of the plan.
@@ -82,6 +83,9 @@ pub fn shown(words: &[String]) -> String {
 
 fn for_people(study: &Study, builds: &Builds, lines: &[Line], jobs: &[Planned], quiet: bool) -> String {
     let mut text = String::new();
+    if let Some(note) = study.place.note().filter(|_| !quiet && study.measured == Measured::Linked) {
+        let _ = writeln!(text, "{note}");
+    }
     for command in builds.commands() {
         let _ = writeln!(text, "build: {}", shown(command));
     }
