@@ -15,6 +15,8 @@ const VERSIONS_MARK: &[u8] = b"poise-llvm-versions:";
 pub const PASS: &str = "libpoise_pass.so";
 /// File name of the runtime that instrumented programs link.
 pub const RUNTIME: &str = "libpoise_runtime.so";
+/// File name of the runtime for static programs.
+pub const STATIC_RUNTIME: &str = "libpoise_runtime.a";
 /// File name of the MPI interposition library.
 pub const SHIM: &str = "libpoise_mpi.so";
 /// File name of the plugin for QEMU's user mode.

@@ -133,12 +133,12 @@ fn additions(language: Language, plan: &Plan) -> Result<Vec<OsString>> {
     }
     if plan.links && !plan.links_smpi {
         if plan.links_statically {
-            let runtime = install::library(install::RUNTIME)?;
+            let runtime = install::library(install::STATIC_RUNTIME)?;
             if plan.names_language {
                 // The user's `-x c` would make a source file of the library.
                 added.extend(["-x".into(), "none".into()]);
             }
-            added.push(runtime.with_extension("a").into());
+            added.push(runtime.into());
             added.push("-Wl,--wrap=pthread_create,--undefined=pthread_create".into());
         }
         if plan.links_a_library {

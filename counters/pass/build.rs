@@ -14,8 +14,15 @@ const OLDEST: u32 = 16;
 const NAMED: std::ops::RangeInclusive<u32> = OLDEST..=30;
 
 /// The C++ part.
-const SOURCES: [&str; 6] =
-    ["cpp/glue.cpp", "cpp/close.cpp", "cpp/noise.cpp", "cpp/twin.cpp", "cpp/variants.cpp", "cpp/inject.cpp"];
+const SOURCES: [&str; 7] = [
+    "cpp/glue.cpp",
+    "cpp/close.cpp",
+    "cpp/divide.cpp",
+    "cpp/noise.cpp",
+    "cpp/twin.cpp",
+    "cpp/variants.cpp",
+    "cpp/inject.cpp",
+];
 
 /// An LLVM that is installed.
 struct Llvm {

@@ -135,6 +135,16 @@ void poise_tell(LLVMValueRef left, LLVMValueRef site, LLVMValueRef inlined) {
     builder.CreateCall(callee->getFunctionType(), callee, {unwrap(site), choice->getFalseValue()});
 }
 
+// Before `at`, `back` is called with `here` if `strays` holds.
+void poise_go_back(LLVMValueRef strays, LLVMValueRef at, LLVMValueRef here, LLVMValueRef back) {
+    auto *condition = unwrap<Instruction>(strays);
+    auto *callee = unwrap<Function>(back);
+    MDNode *seldom = MDBuilder(condition->getContext()).createBranchWeights(1, 2000);
+    Instruction *then = SplitBlockAndInsertIfThen(condition, poise::place(unwrap<Instruction>(at)->getIterator()), false, seldom);
+    IRBuilder<> builder(then);
+    builder.CreateCall(callee->getFunctionType(), callee, {unwrap(here)});
+}
+
 // Lets a function that counts, or may call one that does, write memory.
 void poise_widen_function(LLVMValueRef function) {
     auto *widened = unwrap<Function>(function);

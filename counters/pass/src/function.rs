@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use llvm_sys::LLVMIntPredicate::LLVMIntUGE;
+use llvm_sys::LLVMIntPredicate::{LLVMIntEQ, LLVMIntNE, LLVMIntUGE};
 use llvm_sys::LLVMOpcode::{LLVMAlloca, LLVMLandingPad, LLVMPHI, LLVMResume, LLVMRet};
 use llvm_sys::core::*;
 use llvm_sys::prelude::{LLVMBasicBlockRef, LLVMBuilderRef, LLVMTypeRef, LLVMValueRef};
@@ -12,6 +12,7 @@ use crate::glue;
 use crate::graph::{self, Edge, Forest};
 use crate::options::Weights;
 use crate::paths::Paths;
+use crate::recursion::Recursion;
 
 /// A declared function of the runtime.
 #[derive(Clone, Copy)]
@@ -25,6 +26,13 @@ pub struct Callee {
 /// What an accumulator holds at least to be told where a loop ends: some microseconds' work, beside which a call is nothing. The runtime reads
 /// the clock from so many blocks on.
 const MUCH: u64 = 1 << 12;
+
+/// Words of `poise_thread`, which begins with the thread's block counter.
+pub const THREAD_WORDS: u32 = 14;
+/// The word that holds the current call path's node.
+const CURRENT: u64 = 1;
+/// The word that counts visits of the current call path which did not enter it.
+const AGAIN: u64 = 13;
 
 /// What instrumented code of a module refers to.
 pub struct Runtime<'a> {
@@ -40,8 +48,8 @@ pub struct Runtime<'a> {
     pub leave: Callee,
     /// `poise_inlined`.
     pub inlined: Callee,
-    /// `poise_here`.
-    pub here: Callee,
+    /// The type of pointers.
+    pub pointer: LLVMTypeRef,
     /// `poise_return_to`.
     pub return_to: Callee,
     /// `poise_site`.
@@ -60,6 +68,17 @@ pub struct Region {
     pub paths: Paths,
     /// The `struct poise_inlined` of each.
     pub sites: Vec<LLVMValueRef>,
+    /// Its calls of itself, where they need not enter it.
+    pub recursion: Option<Recursion>,
+}
+
+impl Region {
+    /// Whether accumulators are to be flushed before an instruction.
+    unsafe fn ends(region: Option<&Self>, instruction: LLVMValueRef) -> bool {
+        let recursion = region.and_then(|region| region.recursion.as_ref());
+        // SAFETY: the caller gives an instruction of the function.
+        unsafe { ends(instruction) && !recursion.is_some_and(|recursion| recursion.waits_for(instruction)) }
+    }
 }
 
 impl Runtime<'_> {
@@ -75,6 +94,35 @@ impl Runtime<'_> {
         }
         // SAFETY: both operands are of the word type; constants fold.
         unsafe { LLVMBuildAdd(self.builder, value, self.constant(addend), c"".as_ptr()) }
+    }
+
+    /// Adds to the thread's counter in one of its words, at the builder's position.
+    unsafe fn add_to(&self, word: u64, addend: LLVMValueRef) {
+        // SAFETY: the word is one of `poise_thread`.
+        unsafe {
+            let address = self.address(word);
+            let before = LLVMBuildLoad2(self.builder, self.word, address, c"".as_ptr());
+            let after = LLVMBuildAdd(self.builder, before, addend, c"".as_ptr());
+            LLVMBuildStore(self.builder, after, address);
+        }
+    }
+
+    /// The current call path's node, at the builder's position.
+    unsafe fn current(&self) -> LLVMValueRef {
+        // SAFETY: the word is one of `poise_thread` and holds a pointer.
+        unsafe { LLVMBuildLoad2(self.builder, self.pointer, self.address(CURRENT), c"".as_ptr()) }
+    }
+
+    /// The address of a word of `poise_thread`.
+    unsafe fn address(&self, word: u64) -> LLVMValueRef {
+        if word == 0 {
+            return self.thread;
+        }
+        // SAFETY: the variable has so many words.
+        unsafe {
+            let mut index = [LLVMConstInt(self.word, word, 0)];
+            LLVMConstInBoundsGEP2(self.word, self.thread, index.as_mut_ptr(), index.len() as u32)
+        }
     }
 
     unsafe fn call(&self, callee: Callee, arguments: &mut [LLVMValueRef]) -> LLVMValueRef {
@@ -277,12 +325,15 @@ struct Counting<'a> {
     told: Vec<Vec<usize>>,
     /// What is left in an accumulator where it was told, as a choice between nothing and all, and of which function it is.
     choices: Vec<(LLVMValueRef, LLVMValueRef)>,
+    /// Whether a body is left on a call path that is not its own, and where.
+    strays: Vec<(LLVMValueRef, LLVMValueRef)>,
 }
 
 /// What the runtime gives a node when it is entered.
 struct Entered {
-    token: LLVMValueRef,
-    /// The node's own call path, where control may come back to it.
+    /// What it is left by, unless its shell does that.
+    token: Option<LLVMValueRef>,
+    /// The node's own call path, where control may come back to it or it asks for it.
     here: Option<LLVMValueRef>,
 }
 
@@ -301,8 +352,9 @@ pub unsafe fn instrument(
     // SAFETY: the caller's promise; everything below walks and extends this one function.
     unsafe {
         let (counters, told) = counters(&flow, region.as_ref(), weights);
-        let node = region.as_ref().map(|region| enter(&flow, region.region, runtime));
-        let mut counting = Counting { runtime, flow, node, region, counters, told, choices: Vec::new() };
+        let node = region.as_ref().map(|region| enter(&flow, region, runtime));
+        let mut counting =
+            Counting { runtime, flow, node, region, counters, told, choices: Vec::new(), strays: Vec::new() };
         for block in 0..counting.flow.blocks.len() {
             counting.block(block);
         }
@@ -314,6 +366,11 @@ pub unsafe fn instrument(
         for (left, site) in counting.choices {
             glue::poise_tell(left, site, runtime.inlined.function);
         }
+        if let Some(here) = counting.node.and_then(|node| node.here) {
+            for (strays, at) in counting.strays {
+                glue::poise_go_back(strays, at, here, runtime.return_to.function);
+            }
+        }
     }
 }
 
@@ -323,7 +380,7 @@ unsafe fn counters(flow: &Flow, region: Option<&Region>, weights: Weights) -> (V
     unsafe {
         let blocks = 0..flow.blocks.len();
         let flushes: Vec<bool> =
-            flow.blocks.iter().map(|&block| instructions(block).into_iter().any(|i| ends(i))).collect();
+            flow.blocks.iter().map(|&block| instructions(block).into_iter().any(|i| Region::ends(region, i))).collect();
         let owner: Vec<Option<usize>> =
             blocks.clone().map(|block| region.and_then(|region| region.paths.counting(flow, block))).collect();
         let has_weight = |block| weights == Weights::Blocks || block == 0 || flow.is_header(block);
@@ -364,8 +421,8 @@ unsafe fn comes_back(instruction: LLVMValueRef) -> bool {
     unsafe { LLVMGetInstructionOpcode(instruction) == LLVMLandingPad || glue::poise_returns_twice(instruction) }
 }
 
-/// Calls `poise_enter` after the entry's allocas.
-unsafe fn enter(flow: &Flow, region: LLVMValueRef, runtime: &Runtime<'_>) -> Entered {
+/// Calls `poise_enter` after the entry's allocas, unless the function's shell does.
+unsafe fn enter(flow: &Flow, region: &Region, runtime: &Runtime<'_>) -> Entered {
     // SAFETY: as in `instrument`.
     unsafe {
         let mut at = first_insertion(flow.blocks[0]);
@@ -373,9 +430,10 @@ unsafe fn enter(flow: &Flow, region: LLVMValueRef, runtime: &Runtime<'_>) -> Ent
             at = LLVMGetNextInstruction(at);
         }
         LLVMPositionBuilderBefore(runtime.builder, at);
-        let token = runtime.call(runtime.enter, &mut [region]);
-        let may = flow.blocks.iter().any(|&block| instructions(block).into_iter().any(|i| comes_back(i)));
-        Entered { token, here: may.then(|| runtime.call(runtime.here, &mut [])) }
+        let token = region.recursion.is_none().then(|| runtime.call(runtime.enter, &mut [region.region]));
+        let asks = region.recursion.as_ref().is_some_and(|recursion| recursion.asks);
+        let may = asks || flow.blocks.iter().any(|&block| instructions(block).into_iter().any(|i| comes_back(i)));
+        Entered { token, here: may.then(|| runtime.current()) }
     }
 }
 
@@ -397,11 +455,14 @@ impl Counting<'_> {
             }
             let mut left = false;
             for instruction in here {
-                if ends(instruction) && !left {
+                if Region::ends(self.region.as_ref(), instruction) && !left {
                     for (index, holds) in holds.iter_mut().enumerate().filter(|(_, holds)| **holds) {
                         values[index] = self.flush(&self.counters[index], number, values[index], instruction);
                         *holds = false;
                     }
+                }
+                if !left {
+                    self.recur(instruction);
                 }
                 if leaves(instruction) && !left {
                     left = true;
@@ -424,7 +485,7 @@ impl Counting<'_> {
     unsafe fn flush(&self, counter: &Counter, number: usize, value: LLVMValueRef, at: LLVMValueRef) -> LLVMValueRef {
         // SAFETY: as in `instrument`.
         unsafe {
-            let &Runtime { builder, word, thread, .. } = self.runtime;
+            let builder = self.runtime.builder;
             let potential = counter.potentials[number];
             LLVMPositionBuilderBefore(builder, at);
             let executed = self.runtime.plus(value, potential);
@@ -433,11 +494,7 @@ impl Counting<'_> {
                 Some(site) => {
                     self.runtime.call(self.runtime.inlined, &mut [site, executed]);
                 }
-                None => {
-                    let before = LLVMBuildLoad2(builder, word, thread, c"".as_ptr());
-                    let after = LLVMBuildAdd(builder, before, executed, c"".as_ptr());
-                    LLVMBuildStore(builder, after, thread);
-                }
+                None => self.runtime.add_to(0, executed),
             }
             self.runtime.constant(-potential)
         }
@@ -474,8 +531,11 @@ impl Counting<'_> {
         // SAFETY: as in `instrument`.
         unsafe {
             let callee = LLVMGetCalledValue(call);
-            let is_ours = [self.runtime.enter, self.runtime.here].iter().any(|ours| ours.function == callee);
-            if is_ours || !glue::poise_may_not_return(call) && (self.runtime.is_quiet)(callee) {
+            let is_direct = region.recursion.as_ref().is_some_and(|r| !r.asks && r.calls.contains(&call));
+            if callee == self.runtime.enter.function
+                || is_direct
+                || !glue::poise_may_not_return(call) && (self.runtime.is_quiet)(callee)
+            {
                 return;
             }
             let site = region.paths.at(call).map_or(self.runtime.nowhere, |path| region.sites[path]);
@@ -484,12 +544,40 @@ impl Counting<'_> {
         }
     }
 
-    unsafe fn leave(&self, at: LLVMValueRef) {
-        if let Some(node) = &self.node {
-            // SAFETY: as in `instrument`; the token's definition in the entry dominates everything.
-            unsafe {
-                LLVMPositionBuilderBefore(self.runtime.builder, at);
-                self.runtime.call(self.runtime.leave, &mut [node.token]);
+    /// A call of the function itself goes to its body, and is a visit, as long as the call path is the function's own.
+    unsafe fn recur(&self, call: LLVMValueRef) {
+        let recursion = self.region.as_ref().and_then(|region| region.recursion.as_ref());
+        let Some(recursion) = recursion.filter(|recursion| recursion.calls.contains(&call)) else { return };
+        let here = self.node.as_ref().and_then(|node| node.here).filter(|_| recursion.asks);
+        // SAFETY: as in `instrument`; the body is of the shell's type, and what was asked in the entry dominates everything.
+        unsafe {
+            let &Runtime { builder, word, .. } = self.runtime;
+            LLVMPositionBuilderBefore(builder, call);
+            let Some(here) = here else {
+                self.runtime.add_to(AGAIN, self.runtime.constant(1));
+                glue::poise_call_instead(call, recursion.body);
+                return;
+            };
+            let is_own = LLVMBuildICmp(builder, LLVMIntEQ, self.runtime.current(), here, c"".as_ptr());
+            self.runtime.add_to(AGAIN, LLVMBuildZExt(builder, is_own, word, c"".as_ptr()));
+            let callee = LLVMBuildSelect(builder, is_own, recursion.body, recursion.shell, c"".as_ptr());
+            glue::poise_call_instead(call, callee);
+        }
+    }
+
+    /// Leaves the node, if its shell does not. A body that began a region and did not end it goes back to its own call path, which is its
+    /// caller's.
+    unsafe fn leave(&mut self, at: LLVMValueRef) {
+        let Some(node) = &self.node else { return };
+        let asks = self.region.as_ref().and_then(|region| region.recursion.as_ref()).is_some_and(|r| r.asks);
+        // SAFETY: as in `instrument`; the definitions in the entry dominate everything.
+        unsafe {
+            LLVMPositionBuilderBefore(self.runtime.builder, at);
+            if let Some(token) = node.token {
+                self.runtime.call(self.runtime.leave, &mut [token]);
+            } else if let Some(here) = node.here.filter(|_| asks) {
+                let current = self.runtime.current();
+                self.strays.push((LLVMBuildICmp(self.runtime.builder, LLVMIntNE, current, here, c"".as_ptr()), at));
             }
         }
     }

@@ -87,12 +87,24 @@ declare! {
     fn poise_is_musttail(instruction: LLVMValueRef) -> bool;
     /// Whether the instruction calls setjmp or the like.
     fn poise_returns_twice(instruction: LLVMValueRef) -> bool;
+    /// Whether a function's calls of itself reach its own code, and that can be moved into another function.
+    fn poise_can_divide(function: LLVMValueRef) -> bool;
+    /// Whether an instruction is a call of exactly this function.
+    fn poise_calls(instruction: LLVMValueRef, function: LLVMValueRef) -> bool;
+    /// Whether what is called by a function's name is that function of this module.
+    fn poise_is_exact(function: LLVMValueRef) -> bool;
+    /// Moves a function's code into a new function and gives that; the function itself then calls `enter` with `region`, the new one, and `leave`.
+    fn poise_divide(analyses: *mut Analyses, function: LLVMValueRef, region: LLVMValueRef, enter: LLVMValueRef, leave: LLVMValueRef) -> LLVMValueRef;
+    /// Gives a call another callee of the same type.
+    fn poise_call_instead(call: LLVMValueRef, callee: LLVMValueRef);
     /// Lets a function write memory.
     fn poise_widen_function(function: LLVMValueRef);
     /// Replaces accumulators of loops by closed forms where possible; may erase any of the phis.
     fn poise_close(analyses: *mut Analyses, function: LLVMValueRef, phis: *const LLVMValueRef, count: usize);
     /// Calls `inlined` with `site` and what an accumulator holds, where `left`, which chooses between nothing and that, chooses nothing.
     fn poise_tell(left: LLVMValueRef, site: LLVMValueRef, inlined: LLVMValueRef);
+    /// Calls `back` with `here` before an instruction, if `strays` holds.
+    fn poise_go_back(strays: LLVMValueRef, at: LLVMValueRef, here: LLVMValueRef, back: LLVMValueRef);
     /// Lets a call write memory.
     fn poise_widen_call(instruction: LLVMValueRef);
     /// The functions that an instruction was inlined from, outermost first, at most `room` of them; gives their number.

@@ -2,7 +2,7 @@
 //! `clang -fpass-plugin=libpoise_pass.so`. What is counted, where in the pipeline and why stands in
 //! `docs/counters.md`.
 //!
-//! `module` decides what to do to a module, `nodes` which functions are nodes of the call tree, by `options` and `filter`; `function` instruments one function, `paths` finds what was inlined into it, `constants` is what the runtime reads, `graph` is the arithmetic behind it, `devices` says which code is none of a program's;
+//! `module` decides what to do to a module, `nodes` which functions are nodes of the call tree, by `options` and `filter`; `function` instruments one function, `paths` finds what was inlined into it, `recursion` how it calls itself, `constants` is what the runtime reads, `graph` is the arithmetic behind it, `devices` says which code is none of a program's;
 //! `noise` says what noise a build gets and `modes` what noise is, for `cpp/noise.cpp` and its neighbours; `glue` declares what `cpp/` adds to LLVM's C interface.
 //! One plugin serves several LLVMs: what is written in Rust uses of LLVM's C interface only what has been the same since LLVM 16,
 //! and the C++ part is held once for each LLVM. Undefined LLVM symbols are the compiler's own.
@@ -19,6 +19,7 @@ mod nodes;
 mod noise;
 mod options;
 mod paths;
+mod recursion;
 
 use std::ffi::{c_char, c_void};
 

@@ -13,8 +13,10 @@ use crate::devices::is_for_host;
 use crate::function::{self, Callee, Flow, Region, Runtime, instructions};
 use crate::glue::{self, Analyses};
 use crate::nodes::{self, Ranks, is_library, marks_regions};
+use crate::noise;
 use crate::options::Options;
 use crate::paths::Paths;
+use crate::recursion::Recursion;
 
 /// Attributes of functions that are left alone: they cannot hold a prologue, must not be profiled, or will be split
 /// into several functions.
@@ -47,15 +49,27 @@ pub unsafe fn instrument(module: LLVMModuleRef, analyses: *mut Analyses) -> bool
         let mut constants = Constants::new(module, options.weights);
         for &function in &functions {
             let flow = Flow::new(function, analyses);
-            let region = nodes.contains(&function).then(|| {
+            let mut region = nodes.contains(&function).then(|| {
                 let paths = if options.inlined {
                     Paths::of(function, &flow, &is_quiet, &options.filter)
                 } else {
                     Paths::none()
                 };
-                Region { region: constants.region(function, &paths), sites: constants.sites(&paths), paths }
+                // What is measured with noise is called by its function's name, and enters and leaves in the same function.
+                let divides = !noise::is_wanted() && !nodes::is_program(function);
+                let enters = |callee: LLVMValueRef| nodes.contains(&callee);
+                let recursion = divides.then(|| Recursion::of(function, &flow.blocks, enters, analyses)).flatten();
+                let (region, sites) = (constants.region(function, &paths), constants.sites(&paths));
+                Region { region, sites, paths, recursion }
             });
-            function::instrument(function, flow, region, options.weights, &runtime, analyses);
+            let mut counting = function;
+            if let Some(Region { region, recursion: Some(recursion), .. }) = &mut region {
+                let (enter, leave) = (runtime.enter.function, runtime.leave.function);
+                counting = glue::poise_divide(analyses, function, *region, enter, leave);
+                recursion.body = counting;
+                mark(counting);
+            }
+            function::instrument(counting, flow, region, options.weights, &runtime, analyses);
             mark(function);
         }
         LLVMDisposeBuilder(runtime.builder);
@@ -167,14 +181,14 @@ unsafe fn runtime<'a>(module: LLVMModuleRef, is_quiet: &'a dyn Fn(LLVMValueRef) 
         Runtime {
             builder: LLVMCreateBuilderInContext(context),
             word,
-            thread: thread_local(module, c"poise_thread", array(word, 8)),
+            thread: thread_local(module, c"poise_thread", array(word, function::THREAD_WORDS)),
             site: thread_local(module, c"poise_site", pointer),
             nowhere: LLVMConstNull(pointer),
             is_quiet,
             enter: declare(module, c"poise_enter", pointer, &mut [pointer]),
             leave: declare(module, c"poise_leave", nothing, &mut [pointer]),
             inlined: declare(module, c"poise_inlined", nothing, &mut [pointer, word]),
-            here: declare(module, c"poise_here", pointer, &mut []),
+            pointer,
             return_to: declare(module, c"poise_return_to", nothing, &mut [pointer]),
         }
     }

@@ -169,6 +169,15 @@ fn is_main(name: &str) -> bool {
     matches!(name, "main" | "_QQmain")
 }
 
+/// Whether a function is the program itself.
+///
+/// # Safety
+/// The function must be valid.
+pub unsafe fn is_program(function: LLVMValueRef) -> bool {
+    // SAFETY: the caller's promise.
+    is_main(&unsafe { name(function) })
+}
+
 unsafe fn is_initialiser(function: LLVMValueRef) -> bool {
     // SAFETY: the caller gives a function.
     let name = unsafe { name(function) };

@@ -143,6 +143,11 @@ fn wish() -> Option<&'static Wish> {
     WISH.get_or_init(read).as_ref()
 }
 
+/// Whether this compilation puts noise into loops, which it names by their functions.
+pub fn is_wanted() -> bool {
+    wish().is_some()
+}
+
 #[unsafe(no_mangle)]
 unsafe extern "C" fn poise_noise_wanted(triple: *const c_char) -> bool {
     // SAFETY: the caller gives a text that ends with NUL.

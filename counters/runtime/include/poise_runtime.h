@@ -42,10 +42,13 @@ struct poise_inlined {
 
 /* Per thread. Instrumented code adds its block counts straight to `blocks` (initial-exec TLS); enter and leave
  * attribute the difference since the last of them to the call path that is current, so the total per thread is exact
- * whatever leaves a function by which way. The rest is the runtime's own. */
+ * whatever leaves a function by which way. `current` is what poise_here gives. A function that is entered may call itself without entering
+ * again as long as that is its own call path, and adds one to `again` for each such visit. The rest is the runtime's own. */
 struct poise_thread {
     uint64_t blocks;
-    uint64_t reserved[7];
+    void *current;
+    uint64_t reserved[11];
+    uint64_t again;
 };
 #ifdef __cplusplus
 extern __thread struct poise_thread poise_thread __attribute__((tls_model("initial-exec")));

@@ -21,7 +21,7 @@ global_asm!(
     ".pushsection .tbss,\"awT\",%nobits",
     ".globl poise_thread",
     ".type poise_thread, %object",
-    ".size poise_thread, 64",
+    ".size poise_thread, 112",
     ".globl poise_site",
     ".type poise_site, %object",
     ".size poise_site, 8",
@@ -31,6 +31,7 @@ global_asm!(
     "poise_site:",
     ".zero 8",
     ".zero 32",
+    ".zero 8",
     ".popsection",
 );
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
@@ -74,6 +75,14 @@ fn bins_of(thread: *mut Thread) -> *mut Bins {
 /// The bins of the calling thread.
 pub fn bins() -> *mut Bins {
     bins_of(here())
+}
+
+/// Visits of the calling thread's current node by functions that called themselves without a hook, which lie behind its bins; not
+/// attributed yet.
+#[inline(always)]
+fn again_of(thread: *mut Thread) -> *mut u64 {
+    // SAFETY: as in `site`.
+    unsafe { bins_of(thread).add(1).cast() }
 }
 
 /// The lowest bit of an address, which is always free.
@@ -121,6 +130,10 @@ impl Thread {
         let (blocks, ticks) = (self.counted(), now.saturating_sub(self.last));
         node.blocks.add(blocks);
         node.ticks.add(ticks);
+        let again = self.again();
+        if again != 0 {
+            node.visits.add(again);
+        }
         self.last = now;
         if self.polls & ARMED != 0 {
             let node = self.current;
@@ -147,6 +160,20 @@ impl Thread {
             // SAFETY: as above.
             if unsafe { exchange(mark, before, now) } {
                 return now.wrapping_sub(before);
+            }
+        }
+    }
+
+    /// Visits that are not attributed yet, which the caller attributes now. A signal's handler may come in between, as in [`Self::counted`].
+    #[inline(always)]
+    fn again(&mut self) -> u64 {
+        let word = again_of(self);
+        loop {
+            // SAFETY: the word is this thread's. Volatile, since handlers change it, of which the compiler knows nothing.
+            let again = unsafe { word.read_volatile() };
+            // SAFETY: as above.
+            if again == 0 || unsafe { exchange(word, again, 0) } {
+                return again;
             }
         }
     }
@@ -552,6 +579,8 @@ pub struct Pending {
     pub node: u32,
     /// Basic blocks.
     pub blocks: u64,
+    /// Visits by functions that called themselves.
+    pub visits: u64,
     /// Time in ticks; 0 where only the thread itself can read its clock.
     pub ticks: u64,
 }
@@ -567,10 +596,12 @@ pub fn pending(address: usize) -> Option<Pending> {
         let node = (&raw const (*thread).current).read_volatile().as_ref()?;
         (node, read(&raw const (*thread).last), read(&raw const (*thread).mark), read(&raw const (*thread).blocks))
     };
+    // SAFETY: as above.
+    let visits = unsafe { again_of(thread.cast_mut()).read_volatile() };
     // A thread that attributed between two of these reads seems to have gone backwards: then nothing is pending.
     let since = |later: u64, earlier: u64| u64::try_from(later.wrapping_sub(earlier) as i64).unwrap_or(0);
     let ticks = if !clock::is_shared() || node.is_untimed() { 0 } else { since(now, last) };
-    Some(Pending { node: node.number(), blocks: since(blocks, mark), ticks })
+    Some(Pending { node: node.number(), blocks: since(blocks, mark), visits, ticks })
 }
 
 /// Gives this thread a tree; false where nothing is measured.
@@ -589,6 +620,8 @@ fn begin(thread: &mut Thread) -> bool {
         // SAFETY: the tree was just made and is this thread's; regions live as long as the process.
         thread.current = shielded(unsafe { (*tree).root() }, move || unsafe { (*tree).base_of_regions(&path) });
         thread.last = clock::now();
+        // What was entered while nothing was measured is no visit.
+        thread.again();
         shielded((), noise::thread_begins);
         let (mark, node) = (thread.mark, thread.current);
         shielded((), move || phases::thread_begins(mark, node));

@@ -127,6 +127,7 @@ impl Totals {
             let values = &mut self.nodes[id as usize].values;
             values[Metric::Time as usize] = values[Metric::Time as usize].saturating_add(pending.ticks);
             values[Metric::BasicBlocks as usize] = values[Metric::BasicBlocks as usize].saturating_add(pending.blocks);
+            values[Metric::Visits as usize] = values[Metric::Visits as usize].saturating_add(pending.visits);
         }
         // SAFETY: the caller's promise.
         let (is_full, is_from_stack) = unsafe { ((*tree).is_full(), (*tree).is_from_stack()) };

@@ -75,6 +75,18 @@ fn blocks_and_calls_go_to_the_current_call_path() {
     assert_eq!(value(&profile, &["main", "a"], Metric::BytesSent), None);
 }
 
+/// Functions that call themselves add to `again`: visits of the call path that is current when it is attributed, and of no other.
+#[test]
+fn visits_without_entering_are_those_of_the_current_call_path() {
+    let (_, profile) = run("void *a = poise_enter(&A); poise_thread.again += 3;
+        void *b = poise_enter(&B); if (poise_thread.current != poise_here()) return 1; poise_thread.again += 10; poise_leave(b);
+        poise_thread.again += 100; poise_leave(a);");
+    let profile = profile.unwrap();
+    assert_eq!(value(&profile, &["main", "a"], Metric::Visits), Some(104));
+    assert_eq!(value(&profile, &["main", "a", "b"], Metric::Visits), Some(11));
+    assert_eq!(value(&profile, &["main"], Metric::Visits), Some(1));
+}
+
 #[test]
 fn an_outer_token_leaves_everything_and_resume_comes_back() {
     let (_, profile) = run("void *a = poise_enter(&A); poise_enter(&B); poise_enter(&S); poise_thread.blocks += 1;

@@ -13,6 +13,7 @@ mod marks;
 mod misfortune;
 mod noise;
 mod random;
+mod recursion;
 mod sanitizers;
 mod threads;
 mod tools;

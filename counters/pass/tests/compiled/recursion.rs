@@ -1,0 +1,180 @@
+//! Functions that call themselves: every activation is a visit and every block counts, though only the first enters the node.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use poise_profile::{Metric, Profile};
+
+use crate::counts::everywhere;
+use crate::tools::{Bench, at, libraries, succeed, total};
+
+const RECURSIVE: &str = include_str!("programs/recursive.cpp");
+/// The functions that mark a region, not instrumented themselves; and such as mark none.
+const MARKS: &str = "#include <poise.h>
+    extern \"C\" void poise_test_begin(void) { POISE_BEGIN(\"marked\"); }
+    extern \"C\" void poise_test_end(void) { POISE_END(\"marked\"); }";
+const NO_MARKS: &str = "extern \"C\" void poise_test_begin(void) {}\nextern \"C\" void poise_test_end(void) {}";
+
+/// Tells how often SanitizerCoverage's calls came from each function that the dynamic linker knows, `?` from others.
+const TRACE: &str = r#"
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+static struct { const char *name; unsigned long count; } all[64];
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+void __sanitizer_cov_trace_pc(void) {
+    Dl_info info;
+    const char *name = dladdr(__builtin_return_address(0), &info) && info.dli_sname ? info.dli_sname : "?";
+    pthread_mutex_lock(&mutex);
+    int at = 0;
+    while (all[at].name && strcmp(all[at].name, name)) at++;
+    all[at].name = name;
+    all[at].count++;
+    pthread_mutex_unlock(&mutex);
+}
+__attribute__((destructor)) static void tell(void) {
+    for (int at = 0; all[at].name; at++) fprintf(stderr, "%s %lu\n", all[at].name, all[at].count);
+}
+"#;
+
+/// Functions that call themselves or each other.
+const NAMES: [&str; 15] = [
+    "put", "sum", "queens", "pointed", "visiting", "back", "first", "second", "last", "throwing", "catching",
+    "jumping", "landing", "marking", "leaving",
+];
+
+/// Visits by function, wherever it was called from.
+fn visits(profile: &Profile) -> BTreeMap<String, u128> {
+    let mut visits = BTreeMap::new();
+    for (&(node, _), value) in profile.values.iter().filter(|((_, metric), _)| *metric == Metric::Visits) {
+        *visits.entry(profile.path(node).unwrap().last().unwrap().name.clone()).or_default() += value.sum;
+    }
+    visits.retain(|name, _| NAMES.contains(&name.as_str()));
+    visits
+}
+
+/// Compiles one object of the program.
+fn object(bench: &Bench, llvm: u32, name: &str, text: &str, flags: &[&str]) -> PathBuf {
+    let language = if text == TRACE { "c" } else { "c++" };
+    let (source, object) = (bench.path(&format!("{name}.cpp")), bench.path(&format!("{name}.o")));
+    std::fs::write(&source, text).unwrap();
+    let include = format!("-I{}/../markers", env!("CARGO_MANIFEST_DIR"));
+    let mut command = Command::new(format!("clang++-{llvm}"));
+    command.args([&include, "-x", language, "-gline-tables-only", "-c", "-o"]).arg(&object).arg(source).args(flags);
+    succeed(&mut command);
+    object
+}
+
+/// An instrumented program that may mark a region.
+fn counted(bench: &Bench, llvm: u32, text: &str, level: &str) -> PathBuf {
+    let folder = libraries().display().to_string();
+    let plugin = format!("-fpass-plugin={folder}/libpoise_pass.so");
+    let marks = object(bench, llvm, "marks", MARKS, &[level]);
+    let program = bench.path("counted");
+    let mut command = Command::new(format!("clang++-{llvm}"));
+    command.arg("-o").arg(&program).arg(format!("-L{folder}")).arg("-lpoise_runtime");
+    command.arg(format!("-Wl,-rpath,{folder}")).arg(marks);
+    succeed(command.arg(object(bench, llvm, "recursive", text, &[level, &plugin])));
+    program
+}
+
+/// How often SanitizerCoverage calls from each function of the program: in every block, or at entries alone. And what the program prints.
+fn traced(bench: &Bench, llvm: u32, level: &str, places: &str) -> (BTreeMap<String, u128>, Vec<u8>) {
+    let coverage = format!("-fsanitize-coverage={places},trace-pc");
+    let objects = [
+        object(bench, llvm, "plain", NO_MARKS, &[level]),
+        object(bench, llvm, "traced", RECURSIVE, &[level, &coverage, "-mllvm", "-sanitizer-early-opt-ep=1"]),
+        object(bench, llvm, "trace", TRACE, &["-O1"]),
+    ];
+    let program = bench.path("covered");
+    succeed(Command::new(format!("clang++-{llvm}")).args(["-rdynamic", "-o"]).arg(&program).args(objects));
+    let output = Command::new(program).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    let lines = text.lines().filter_map(|line| line.split_once(' '));
+    (lines.map(|(name, count)| (name.to_owned(), count.parse().unwrap())).collect(), output.stdout)
+}
+
+fn has_symbol(program: &Path, name: &str) -> bool {
+    let symbols = succeed(Command::new("nm").arg(program)).stdout;
+    String::from_utf8_lossy(&symbols).lines().any(|line| line.ends_with(&format!(" {name}")))
+}
+
+/// Under exceptions, longjmp, marks, threads and exit, through pointers and other functions, and where the last call is no call.
+#[test]
+fn has_exact_visits_and_blocks() {
+    for (llvm, level) in everywhere() {
+        let bench = Bench::of(llvm);
+        let run = bench.measure(&counted(&bench, llvm, RECURSIVE, level), &[]);
+        let (mut entries, printed) = traced(&bench, llvm, level, "func");
+        entries.retain(|name, _| NAMES.contains(&name.as_str()));
+        assert_eq!((run.output.stdout.as_slice(), run.output.status.code()), (&printed[..], Some(4)), "{llvm} {level}");
+        assert!(run.output.stderr.is_empty(), "{}", String::from_utf8_lossy(&run.output.stderr));
+        let mut visits = visits(run.profile());
+        // What is no node at this level.
+        entries.retain(|name, _| visits.contains_key(name));
+        visits.retain(|_, visits| *visits > 0);
+        assert_eq!(visits, entries, "{llvm} {level}");
+        assert!(visits.len() >= 12, "{llvm} {level}: {visits:?}");
+        let (blocks, _) = traced(&bench, llvm, level, "bb,no-prune");
+        assert_eq!(total(run.profile()), blocks.values().sum::<u128>(), "{llvm} {level}");
+    }
+}
+
+/// Without optimisation the activations are those of the source, and regions and handlers are where they were.
+#[test]
+fn keeps_call_paths() {
+    let bench = Bench::new();
+    let program = counted(&bench, 19, RECURSIVE, "-O0");
+    let run = bench.measure(&program, &[]);
+    let visits = |path: &[&str]| at(run.profile(), path, Metric::Visits);
+    assert_eq!(visits(&["main", "pointed"]), Some(21));
+    assert_eq!(visits(&["main", "last"]), Some(101));
+    assert_eq!(visits(&["main", "leaving"]), Some(6));
+    assert_eq!(visits(&["main", "landing"]), Some(5));
+    assert_eq!(visits(&["main", "landing", "jumping"]), Some(7));
+    assert_eq!(visits(&["main", "landing", "after"]), Some(1));
+    fn marking(n: i32) -> (u128, u128, u128) {
+        // Activations, regions, and calls of `after`.
+        match n {
+            ..=0 => (1, 0, 1),
+            n if n % 3 != 0 => {
+                let (all, marked, after) = marking(n - 1);
+                (all + 1, marked, after)
+            }
+            n => {
+                let (a, b) = (marking(n - 1), marking(n - 2));
+                (a.0 + b.0 + 1, a.1 + b.1 + 1, a.2 + b.2)
+            }
+        }
+    }
+    let (all, marked, after) = marking(9);
+    assert_eq!(visits(&["main", "marking"]), Some(all));
+    assert_eq!(visits(&["main", "marking", "marked"]), Some(marked));
+    assert_eq!(visits(&["main", "marking", "after"]), Some(after));
+    for (name, is_divided) in [("put", true), ("sum", true), ("marking", true), ("throwing", true), ("second", false)] {
+        assert_eq!(has_symbol(&program, &format!("{name}.poise")), is_divided, "{name}");
+    }
+}
+
+/// A region that an inner activation leaves without its end ends with that activation.
+#[test]
+fn ends_regions_that_were_forgotten() {
+    let text = "extern \"C\" void poise_test_begin(void);
+        extern \"C\" __attribute__((noinline)) int after(int n) { int x = 0; for (int i = 0; i < n; i++) x ^= i * 3; return x; }
+        extern \"C\" __attribute__((noinline)) int forgets(int n) {
+            if (n == 0) { poise_test_begin(); return after(2); }
+            int inner = forgets(n - 1);
+            return inner + after(3) + n; }
+        int main(int count, char **) { return forgets(count + 3) > 100; }";
+    for level in ["-O0", "-O2"] {
+        let bench = Bench::new();
+        let run = bench.measure(&counted(&bench, 19, text, level), &[]);
+        let visits = |path: &[&str]| at(run.profile(), path, Metric::Visits);
+        assert_eq!(visits(&["main", "forgets"]), Some(5), "{level}");
+        assert_eq!(visits(&["main", "forgets", "after"]), Some(4), "{level}");
+        assert_eq!(visits(&["main", "forgets", "marked", "after"]), Some(1), "{level}");
+    }
+}
