@@ -133,12 +133,10 @@ APART int marking(int n) {
 }
 
 // With an inlined function that counts what it does itself.
-extern "C" {
 static inline int swept(volatile int *cells, int n) {
     int sum = 0;
     for (int i = 0; i < n; i++) sum ^= cells[i % 4] += i;
     return sum;
-}
 }
 APART int sweeping(int n, volatile int *cells) {
     if (n <= 0) return cells[1];
