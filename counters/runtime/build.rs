@@ -25,7 +25,7 @@ fn main() {
     let folder = std::env::var("OUT_DIR").expect("cargo sets OUT_DIR for build scripts");
     let script = Path::new(&folder).join("exports.map");
     let names = format!(
-        "{{ global: poise_thread; poise_site; poise_noise; {} }};\n",
+        "{{ global: poise_thread; poise_site; poise_again; poise_noise; {} }};\n",
         REPLACED.map(|name| format!("{name};")).join(" ")
     );
     std::fs::write(&script, names).expect("cargo's OUT_DIR is writable");

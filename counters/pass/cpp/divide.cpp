@@ -26,6 +26,21 @@ bool canHandOn(const Argument &argument) {
     return !argument.hasInAllocaAttr() && !argument.hasPreallocatedAttr() && !argument.hasSwiftErrorAttr();
 }
 
+// Attributes of functions that want a hook of another tool at their entry or exit. The body keeps them, which every activation passes once.
+const char *const HOOKS[] = {
+    "function-instrument",
+    "instrument-function-entry",
+    "instrument-function-entry-inlined",
+    "instrument-function-exit",
+    "instrument-function-exit-inlined",
+    "fentry-call",
+    "patchable-function",
+    "patchable-function-entry",
+    "patchable-function-prefix",
+    "xray-instruction-threshold",
+    "xray-log-args",
+};
+
 } // namespace
 
 extern "C" {
@@ -54,32 +69,32 @@ void poise_call_instead(LLVMValueRef instruction, LLVMValueRef callee) {
     unwrap<CallBase>(instruction)->setCalledOperand(unwrap(callee));
 }
 
-// Moves a function's code into a new function, its body, and gives that. The function itself enters `region`, calls the body and leaves.
-LLVMValueRef poise_divide(FunctionAnalysisManager *analyses, LLVMValueRef value, LLVMValueRef region, LLVMValueRef enter, LLVMValueRef leave) {
-    auto &shell = *unwrap<Function>(value);
-    LLVMContext &context = shell.getContext();
-    Type *unwinding = resumed(shell);
-    analyses->clear(shell, shell.getName());
+// Gives a function's name to a new function, its shell, and gives that: it enters `region`, calls the function, which is the body from now on, and
+// leaves. The code stays where it is, and all that describes it, as the locations of parameters.
+LLVMValueRef poise_divide(LLVMValueRef value, LLVMValueRef region, LLVMValueRef enter, LLVMValueRef leave) {
+    auto &body = *unwrap<Function>(value);
+    LLVMContext &context = body.getContext();
+    Type *unwinding = resumed(body);
 
-    Function *body = Function::Create(shell.getFunctionType(), GlobalValue::InternalLinkage, shell.getAddressSpace(),
-                                      shell.getName() + ".poise");
-    shell.getParent()->getFunctionList().insert(shell.getIterator(), body);
-    body->copyAttributesFrom(&shell);
-    body->setVisibility(GlobalValue::DefaultVisibility);
-    body->setDLLStorageClass(GlobalValue::DefaultStorageClass);
-    body->setDSOLocal(true);
-    // With the shell in one group, of which the linker keeps one copy.
-    body->setComdat(shell.getComdat());
+    auto &shell = *Function::Create(body.getFunctionType(), body.getLinkage(), body.getAddressSpace());
+    body.getParent()->getFunctionList().insert(body.getIterator(), &shell);
+    shell.copyAttributesFrom(&body);
+    shell.setComdat(body.getComdat());
+    for (const char *hook : HOOKS)
+        shell.removeFnAttr(hook);
     SmallVector<std::pair<unsigned, MDNode *>, 2> metadata;
-    shell.getAllMetadata(metadata);
+    body.getAllMetadata(metadata);
     for (auto &[kind, node] : metadata)
-        body->addMetadata(kind, *node);
-    shell.setSubprogram(nullptr);
-    body->splice(body->begin(), &shell);
-    for (auto [old, now] : zip(shell.args(), body->args())) {
-        now.takeName(&old);
-        old.replaceAllUsesWith(&now);
-    }
+        if (kind != LLVMContext::MD_dbg)
+            shell.addMetadata(kind, *node);
+    shell.takeName(&body);
+    body.replaceAllUsesWith(&shell);
+    body.setName(shell.getName() + ".poise");
+    body.setLinkage(GlobalValue::InternalLinkage);
+    // In no group of which the linker keeps one copy: where it keeps another one, this shell may have been inlined and still need its body.
+    body.setComdat(nullptr);
+    // In front of a function's code is what its address is for.
+    body.setPrefixData(nullptr);
 
     auto *entered = cast<Function>(unwrap(enter)), *left = cast<Function>(unwrap(leave));
     IRBuilder<> builder(BasicBlock::Create(context, "", &shell));
@@ -94,7 +109,7 @@ LLVMValueRef poise_divide(FunctionAnalysisManager *analyses, LLVMValueRef value,
     CallBase *call;
     if (unwinding) {
         BasicBlock *back = BasicBlock::Create(context, "", &shell), *stopped = BasicBlock::Create(context, "", &shell);
-        call = builder.CreateInvoke(body, back, stopped, arguments);
+        call = builder.CreateInvoke(&body, back, stopped, arguments);
         builder.SetInsertPoint(stopped);
         LandingPadInst *pad = builder.CreateLandingPad(unwinding, 0);
         pad->setCleanup(true);
@@ -102,12 +117,12 @@ LLVMValueRef poise_divide(FunctionAnalysisManager *analyses, LLVMValueRef value,
         builder.CreateResume(pad);
         builder.SetInsertPoint(back);
     } else {
-        call = builder.CreateCall(body, arguments);
+        call = builder.CreateCall(&body, arguments);
     }
     call->setAttributes(AttributeList::get(context, AttributeSet(), own.getRetAttrs(), attributes));
     call->setCallingConv(shell.getCallingConv());
     builder.CreateCall(left->getFunctionType(), left, {token});
     shell.getReturnType()->isVoidTy() ? builder.CreateRetVoid() : builder.CreateRet(call);
-    return wrap(body);
+    return wrap(&shell);
 }
 }

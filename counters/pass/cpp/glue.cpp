@@ -135,6 +135,13 @@ void poise_tell(LLVMValueRef left, LLVMValueRef site, LLVMValueRef inlined) {
     builder.CreateCall(callee->getFunctionType(), callee, {unwrap(site), choice->getFalseValue()});
 }
 
+// A phi without incoming values at the start of a block: before what is told there of variables, too, which LLVM 19 has beside the instructions.
+LLVMValueRef poise_phi(LLVMBasicBlockRef block, LLVMTypeRef type) {
+    BasicBlock *start = unwrap(block);
+    IRBuilder<> builder(start, start->begin());
+    return wrap(builder.CreatePHI(unwrap(type), 0));
+}
+
 // Before `at`, `back` is called with `here` if `strays` holds.
 void poise_go_back(LLVMValueRef strays, LLVMValueRef at, LLVMValueRef here, LLVMValueRef back) {
     auto *condition = unwrap<Instruction>(strays);

@@ -28,11 +28,9 @@ pub struct Callee {
 const MUCH: u64 = 1 << 12;
 
 /// Words of `poise_thread`, which begins with the thread's block counter.
-pub const THREAD_WORDS: u32 = 14;
+pub const THREAD_WORDS: u32 = 8;
 /// The word that holds the current call path's node.
 const CURRENT: u64 = 1;
-/// The word that counts visits of the current call path which did not enter it.
-const AGAIN: u64 = 13;
 
 /// What instrumented code of a module refers to.
 pub struct Runtime<'a> {
@@ -42,6 +40,8 @@ pub struct Runtime<'a> {
     pub word: LLVMTypeRef,
     /// `poise_thread`, whose first word is the thread's block counter.
     pub thread: LLVMValueRef,
+    /// `poise_again`, which counts visits of the current call path that did not enter it.
+    pub again: LLVMValueRef,
     /// `poise_enter`.
     pub enter: Callee,
     /// `poise_leave`.
@@ -96,11 +96,10 @@ impl Runtime<'_> {
         unsafe { LLVMBuildAdd(self.builder, value, self.constant(addend), c"".as_ptr()) }
     }
 
-    /// Adds to the thread's counter in one of its words, at the builder's position.
-    unsafe fn add_to(&self, word: u64, addend: LLVMValueRef) {
-        // SAFETY: the word is one of `poise_thread`.
+    /// Adds to one of the thread's counters, at the builder's position.
+    unsafe fn add_to(&self, address: LLVMValueRef, addend: LLVMValueRef) {
+        // SAFETY: the address is that of a word.
         unsafe {
-            let address = self.address(word);
             let before = LLVMBuildLoad2(self.builder, self.word, address, c"".as_ptr());
             let after = LLVMBuildAdd(self.builder, before, addend, c"".as_ptr());
             LLVMBuildStore(self.builder, after, address);
@@ -110,18 +109,10 @@ impl Runtime<'_> {
     /// The current call path's node, at the builder's position.
     unsafe fn current(&self) -> LLVMValueRef {
         // SAFETY: the word is one of `poise_thread` and holds a pointer.
-        unsafe { LLVMBuildLoad2(self.builder, self.pointer, self.address(CURRENT), c"".as_ptr()) }
-    }
-
-    /// The address of a word of `poise_thread`.
-    unsafe fn address(&self, word: u64) -> LLVMValueRef {
-        if word == 0 {
-            return self.thread;
-        }
-        // SAFETY: the variable has so many words.
         unsafe {
-            let mut index = [LLVMConstInt(self.word, word, 0)];
-            LLVMConstInBoundsGEP2(self.word, self.thread, index.as_mut_ptr(), index.len() as u32)
+            let mut index = [LLVMConstInt(self.word, CURRENT, 0)];
+            let address = LLVMConstInBoundsGEP2(self.word, self.thread, index.as_mut_ptr(), index.len() as u32);
+            LLVMBuildLoad2(self.builder, self.pointer, address, c"".as_ptr())
         }
     }
 
@@ -494,7 +485,7 @@ impl Counting<'_> {
                 Some(site) => {
                     self.runtime.call(self.runtime.inlined, &mut [site, executed]);
                 }
-                None => self.runtime.add_to(0, executed),
+                None => self.runtime.add_to(self.runtime.thread, executed),
             }
             self.runtime.constant(-potential)
         }
@@ -554,12 +545,12 @@ impl Counting<'_> {
             let &Runtime { builder, word, .. } = self.runtime;
             LLVMPositionBuilderBefore(builder, call);
             let Some(here) = here else {
-                self.runtime.add_to(AGAIN, self.runtime.constant(1));
+                self.runtime.add_to(self.runtime.again, self.runtime.constant(1));
                 glue::poise_call_instead(call, recursion.body);
                 return;
             };
             let is_own = LLVMBuildICmp(builder, LLVMIntEQ, self.runtime.current(), here, c"".as_ptr());
-            self.runtime.add_to(AGAIN, LLVMBuildZExt(builder, is_own, word, c"".as_ptr()));
+            self.runtime.add_to(self.runtime.again, LLVMBuildZExt(builder, is_own, word, c"".as_ptr()));
             let callee = LLVMBuildSelect(builder, is_own, recursion.body, recursion.shell, c"".as_ptr());
             glue::poise_call_instead(call, callee);
         }
@@ -623,8 +614,7 @@ unsafe fn at_start(runtime: &Runtime<'_>, flow: &Flow, counter: &mut Counter, nu
                 runtime.plus(counter.at_end[from], counter.increment(from, number))
             }
             _ => {
-                LLVMPositionBuilderBefore(runtime.builder, LLVMGetFirstInstruction(flow.blocks[number]));
-                let phi = LLVMBuildPhi(runtime.builder, runtime.word, c"".as_ptr());
+                let phi = glue::poise_phi(flow.blocks[number], runtime.word);
                 counter.phis.push((number, phi));
                 phi
             }

@@ -7,7 +7,7 @@ use std::io::Write;
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::sync::OnceLock;
 
-use llvm_sys::prelude::{LLVMBasicBlockRef, LLVMMetadataRef, LLVMModuleRef, LLVMValueRef};
+use llvm_sys::prelude::{LLVMBasicBlockRef, LLVMMetadataRef, LLVMModuleRef, LLVMTypeRef, LLVMValueRef};
 
 /// The libraries, by `build.rs`.
 mod libraries {
@@ -93,8 +93,10 @@ declare! {
     fn poise_calls(instruction: LLVMValueRef, function: LLVMValueRef) -> bool;
     /// Whether what is called by a function's name is that function of this module.
     fn poise_is_exact(function: LLVMValueRef) -> bool;
-    /// Moves a function's code into a new function and gives that; the function itself then calls `enter` with `region`, the new one, and `leave`.
-    fn poise_divide(analyses: *mut Analyses, function: LLVMValueRef, region: LLVMValueRef, enter: LLVMValueRef, leave: LLVMValueRef) -> LLVMValueRef;
+    /// Gives a function's name and all who use it to a new function and gives that, which calls `enter` with `region`, the function, and `leave`.
+    fn poise_divide(function: LLVMValueRef, region: LLVMValueRef, enter: LLVMValueRef, leave: LLVMValueRef) -> LLVMValueRef;
+    /// A phi without incoming values at the start of a block.
+    fn poise_phi(block: LLVMBasicBlockRef, kind: LLVMTypeRef) -> LLVMValueRef;
     /// Gives a call another callee of the same type.
     fn poise_call_instead(call: LLVMValueRef, callee: LLVMValueRef);
     /// Lets a function write memory.

@@ -42,7 +42,7 @@ pub unsafe fn instrument(module: LLVMModuleRef, analyses: *mut Analyses) -> bool
             return false;
         }
         let options = Options::get();
-        let Ranks { nodes, quiet } = nodes::ranks(&functions, options, analyses);
+        let Ranks { mut nodes, quiet } = nodes::ranks(&functions, options, analyses);
         widen(module, &functions, analyses);
         let is_quiet = |callee: LLVMValueRef| quiet.contains(&callee) || nodes::is_quiet(callee, analyses);
         let runtime = runtime(module, &is_quiet);
@@ -62,14 +62,13 @@ pub unsafe fn instrument(module: LLVMModuleRef, analyses: *mut Analyses) -> bool
                 let (region, sites) = (constants.region(function, &paths), constants.sites(&paths));
                 Region { region, sites, paths, recursion }
             });
-            let mut counting = function;
             if let Some(Region { region, recursion: Some(recursion), .. }) = &mut region {
                 let (enter, leave) = (runtime.enter.function, runtime.leave.function);
-                counting = glue::poise_divide(analyses, function, *region, enter, leave);
-                recursion.body = counting;
-                mark(counting);
+                recursion.shell = glue::poise_divide(function, *region, enter, leave);
+                nodes.insert(recursion.shell);
+                mark(recursion.shell);
             }
-            function::instrument(counting, flow, region, options.weights, &runtime, analyses);
+            function::instrument(function, flow, region, options.weights, &runtime, analyses);
             mark(function);
         }
         LLVMDisposeBuilder(runtime.builder);
@@ -182,6 +181,7 @@ unsafe fn runtime<'a>(module: LLVMModuleRef, is_quiet: &'a dyn Fn(LLVMValueRef) 
             builder: LLVMCreateBuilderInContext(context),
             word,
             thread: thread_local(module, c"poise_thread", array(word, function::THREAD_WORDS)),
+            again: thread_local(module, c"poise_again", word),
             site: thread_local(module, c"poise_site", pointer),
             nowhere: LLVMConstNull(pointer),
             is_quiet,

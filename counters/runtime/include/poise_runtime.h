@@ -43,19 +43,20 @@ struct poise_inlined {
 /* Per thread. Instrumented code adds its block counts straight to `blocks` (initial-exec TLS); enter and leave
  * attribute the difference since the last of them to the call path that is current, so the total per thread is exact
  * whatever leaves a function by which way. `current` is what poise_here gives. A function that is entered may call itself without entering
- * again as long as that is its own call path, and adds one to `again` for each such visit. The rest is the runtime's own. */
+ * again as long as that is its own call path, and adds one to `poise_again` for each such visit. The rest is the runtime's own. */
 struct poise_thread {
     uint64_t blocks;
     void *current;
-    uint64_t reserved[11];
-    uint64_t again;
+    uint64_t reserved[6];
 };
 #ifdef __cplusplus
 extern __thread struct poise_thread poise_thread __attribute__((tls_model("initial-exec")));
 extern __thread const struct poise_inlined *poise_site __attribute__((tls_model("initial-exec")));
+extern __thread uint64_t poise_again __attribute__((tls_model("initial-exec")));
 #else
 extern _Thread_local struct poise_thread poise_thread __attribute__((tls_model("initial-exec")));
 extern _Thread_local const struct poise_inlined *poise_site __attribute__((tls_model("initial-exec")));
+extern _Thread_local uint64_t poise_again __attribute__((tls_model("initial-exec")));
 #endif
 
 /* Inlined functions. Before each call, a function that has inlined ones stores into `poise_site` in which of them the call stands, or NULL;

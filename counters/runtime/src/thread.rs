@@ -21,16 +21,21 @@ global_asm!(
     ".pushsection .tbss,\"awT\",%nobits",
     ".globl poise_thread",
     ".type poise_thread, %object",
-    ".size poise_thread, 112",
+    ".size poise_thread, 64",
     ".globl poise_site",
     ".type poise_site, %object",
     ".size poise_site, 8",
+    ".globl poise_again",
+    ".type poise_again, %object",
+    ".size poise_again, 8",
     ".balign 64",
     "poise_thread:",
     ".zero 64",
     "poise_site:",
     ".zero 8",
-    ".zero 32",
+    ".zero 40",
+    "poise_again:",
+    ".zero 8",
     ".zero 8",
     ".popsection",
 );
@@ -77,10 +82,18 @@ pub fn bins() -> *mut Bins {
     bins_of(here())
 }
 
-/// Visits of the calling thread's current node by functions that called themselves without a hook, which lie behind its bins; not
-/// attributed yet.
+/// Visits by functions that called themselves without a hook.
+#[repr(C)]
+struct Again {
+    /// `poise_again`: how many there were; instrumented code adds to it.
+    visits: u64,
+    /// `visits` when they were last attributed.
+    mark: u64,
+}
+
+/// The visits without a hook of the calling thread, which lie behind its bins.
 #[inline(always)]
-fn again_of(thread: *mut Thread) -> *mut u64 {
+fn again_of(thread: *mut Thread) -> *mut Again {
     // SAFETY: as in `site`.
     unsafe { bins_of(thread).add(1).cast() }
 }
@@ -92,6 +105,24 @@ const ARMED: usize = 1;
 #[inline(always)]
 fn here() -> *mut Thread {
     words::address!("poise_thread")
+}
+
+/// How much `count` has grown since it was put into `mark`, where it is put again: what is not attributed yet, which the caller attributes now. A
+/// signal's handler may come in between anywhere: one that attributes has moved the mark, and what one only counts is attributed later.
+/// Nothing but instrumented code writes a count, which may be about to store what it has loaded.
+///
+/// # Safety
+/// Both words must be this thread's.
+#[inline(always)]
+unsafe fn since(mark: *mut u64, count: *const u64) -> u64 {
+    loop {
+        // SAFETY: the caller's promise. Volatile, since handlers change them, of which the compiler knows nothing.
+        let (before, now) = unsafe { (mark.read_volatile(), count.read_volatile()) };
+        // SAFETY: as above.
+        if unsafe { exchange(mark, before, now) } {
+            return now.wrapping_sub(before);
+        }
+    }
 }
 
 /// Writes `new` into a word where `old` is in it, and says whether it was. No signal's handler of this thread can come in between; other threads do not
@@ -123,16 +154,21 @@ impl Thread {
     /// Adds blocks and time since the last attribution to the current node, which must not be null.
     #[inline(always)]
     fn attribute(&mut self) {
-        let now = clock::now();
+        self.attribute_at(clock::now());
+    }
+
+    /// The same where it is `now`.
+    #[inline(always)]
+    fn attribute_at(&mut self, now: u64) {
         // SAFETY: nodes live as long as their thread, and `current` is one of them.
         let node = unsafe { &*self.current };
         // Clocks of different cores may disagree by a little after a migration.
         let (blocks, ticks) = (self.counted(), now.saturating_sub(self.last));
         node.blocks.add(blocks);
         node.ticks.add(ticks);
-        let again = self.again();
-        if again != 0 {
-            node.visits.add(again);
+        let visits = self.again();
+        if visits != 0 {
+            node.visits.add(visits);
         }
         self.last = now;
         if self.polls & ARMED != 0 {
@@ -144,43 +180,58 @@ impl Thread {
             // Not while it may have been polling, which leaves no trace in the bins.
             // SAFETY: the bins are this thread's.
             let bins = unsafe { &mut *bins_of(self) };
-            let done = Done { node: self.current, blocks, timed: self.current, ticks };
+            let done = Done { node: self.current, blocks, visits, timed: self.current, ticks };
             phases::advance(bins, done, self.blocks, now, &mut self.busy);
         }
     }
 
-    /// Blocks that are not attributed yet, which the caller attributes now. A signal's handler may come in between anywhere: one that
-    /// attributes has moved the mark, and what one only counts is attributed later.
+    /// Blocks that are not attributed yet, which the caller attributes now.
     #[inline(always)]
     fn counted(&mut self) -> u64 {
-        let (blocks, mark) = (&raw const self.blocks, &raw mut self.mark);
-        loop {
-            // SAFETY: both words are this thread's. Volatile, since handlers change them, of which the compiler knows nothing.
-            let (before, now) = unsafe { (mark.read_volatile(), blocks.read_volatile()) };
-            // SAFETY: as above.
-            if unsafe { exchange(mark, before, now) } {
-                return now.wrapping_sub(before);
+        // SAFETY: both words are this thread's.
+        unsafe { since(&raw mut self.mark, &raw const self.blocks) }
+    }
+
+    /// Visits without a hook that are not attributed yet, which the caller attributes now. Seldom are there any: then nothing is written.
+    #[inline(always)]
+    fn again(&mut self) -> u64 {
+        let again = again_of(self);
+        // SAFETY: both words are this thread's.
+        unsafe {
+            let (mark, visits) = (&raw mut (*again).mark, &raw const (*again).visits);
+            if mark.read_volatile() == visits.read_volatile() {
+                return 0;
             }
+            // A handler that came between the load and the store of an addition seems to have made fewer of them.
+            u64::try_from(since(mark, visits) as i64).unwrap_or(0)
         }
     }
 
-    /// Visits that are not attributed yet, which the caller attributes now. A signal's handler may come in between, as in [`Self::counted`].
-    #[inline(always)]
-    fn again(&mut self) -> u64 {
-        let word = again_of(self);
-        loop {
-            // SAFETY: the word is this thread's. Volatile, since handlers change it, of which the compiler knows nothing.
-            let again = unsafe { word.read_volatile() };
-            // SAFETY: as above.
-            if again == 0 || unsafe { exchange(word, again, 0) } {
-                return again;
-            }
+    /// Gives the current node, if there is one, its visits without a hook.
+    fn settle_visits(&mut self) {
+        let visits = self.again();
+        // SAFETY: as in `attribute`.
+        if let Some(node) = unsafe { self.current.as_ref() } {
+            node.visits.add(visits);
         }
+    }
+
+    /// Blocks of an inlined function are about to be told: attributes what the current node has counted before, with its part of the time since
+    /// then, and gives the time that is left for them. Both are of the current node.
+    #[cold]
+    #[inline(never)]
+    fn attribute_before(&mut self, blocks: u64) -> u64 {
+        let now = clock::now();
+        let own = self.blocks.wrapping_sub(self.mark);
+        let ticks = u128::from(now.saturating_sub(self.last));
+        let part = ticks * u128::from(own) / u128::from(own.saturating_add(blocks).max(1));
+        self.attribute_at(self.last.saturating_add(part as u64));
+        self.prepare(self.current);
+        self.attribute_time(now)
     }
 
     /// Adds the time since the last attribution to the current node, which must not be null, and gives it.
-    fn attribute_time(&mut self) -> u64 {
-        let now = clock::now();
+    fn attribute_time(&mut self, now: u64) -> u64 {
         let ticks = now.saturating_sub(self.last);
         // SAFETY: as in `attribute`.
         unsafe { (*self.current).ticks.add(ticks) };
@@ -353,6 +404,11 @@ pub fn inlined(inlined: *const Inlined, blocks: u64) {
     }
     // SAFETY: the token is of this thread's tree.
     let node = if inlined.is_null() { thread.current } else { unsafe { thread.place(inlined).inside() } };
+    // A function that calls itself has no hook for long, so that what it has counted itself may be much by now.
+    let own = thread.blocks.wrapping_sub(thread.mark);
+    // SAFETY: the bins are this thread's.
+    let wants_time = thread.polls & ARMED == 0 && unsafe { (*bins_of(thread)).want_time_of(own, blocks) };
+    let ticks = if wants_time { thread.attribute_before(blocks) } else { 0 };
     // What is counted here is no part of what will be attributed to the current node, and of all else it is.
     thread.blocks = thread.blocks.wrapping_add(blocks);
     thread.mark = thread.mark.wrapping_add(blocks);
@@ -366,9 +422,8 @@ pub fn inlined(inlined: *const Inlined, blocks: u64) {
     } else {
         // SAFETY: the bins are this thread's.
         let bins = unsafe { &mut *bins_of(thread) };
-        let ticks = if bins.want_time_of(blocks) { thread.attribute_time() } else { 0 };
         // What the current node has counted since it was attributed comes later.
-        let done = Done { node, blocks, timed: thread.current, ticks };
+        let done = Done { node, blocks, visits: 0, timed: thread.current, ticks };
         phases::advance(bins, done, thread.mark, thread.last, &mut thread.busy);
         thread.prepare(thread.current);
     }
@@ -549,6 +604,9 @@ pub struct Suspended([u64; 8]);
 /// Takes the call path off this thread, which from now on has entered nothing.
 pub fn suspend() -> Suspended {
     process::threads_are_shared();
+    // Visits without a hook lie behind the block, and are the call path's that is taken off.
+    // SAFETY: as in `enter`.
+    unsafe { (*here()).settle_visits() };
     // SAFETY: as in `enter`; the block is eight words, whatever they hold.
     unsafe { here().cast::<Suspended>().replace(Suspended([0; 8])) }
 }
@@ -558,6 +616,9 @@ pub fn suspend() -> Suspended {
 /// # Safety
 /// `suspended` must come from [`suspend`] on this thread and be put back once.
 pub unsafe fn proceed(suspended: Suspended) {
+    // What else ran on the thread meanwhile has left its visits without a hook, as in `suspend`.
+    // SAFETY: as in `enter`.
+    unsafe { (*here()).settle_visits() };
     // SAFETY: as in `suspend`; the caller's promise.
     unsafe { here().cast::<Suspended>().write(suspended) };
 }
@@ -597,11 +658,14 @@ pub fn pending(address: usize) -> Option<Pending> {
         (node, read(&raw const (*thread).last), read(&raw const (*thread).mark), read(&raw const (*thread).blocks))
     };
     // SAFETY: as above.
-    let visits = unsafe { again_of(thread.cast_mut()).read_volatile() };
+    let (all, attributed) = unsafe {
+        let again = again_of(thread.cast_mut());
+        ((&raw const (*again).visits).read_volatile(), (&raw const (*again).mark).read_volatile())
+    };
     // A thread that attributed between two of these reads seems to have gone backwards: then nothing is pending.
     let since = |later: u64, earlier: u64| u64::try_from(later.wrapping_sub(earlier) as i64).unwrap_or(0);
     let ticks = if !clock::is_shared() || node.is_untimed() { 0 } else { since(now, last) };
-    Some(Pending { node: node.number(), blocks: since(blocks, mark), visits, ticks })
+    Some(Pending { node: node.number(), blocks: since(blocks, mark), visits: since(all, attributed), ticks })
 }
 
 /// Gives this thread a tree; false where nothing is measured.

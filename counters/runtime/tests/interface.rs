@@ -40,9 +40,16 @@ fn build(folder: &std::path::Path, body: &str) -> PathBuf {
 
 /// Runs the program around `body`, measured; its output and the profile it wrote.
 fn run(body: &str) -> (Output, Option<Profile>) {
+    run_with(body, &[])
+}
+
+/// The same with variables in its environment.
+fn run_with(body: &str, environment: &[(&str, &str)]) -> (Output, Option<Profile>) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.poise");
-    let output = Command::new(build(folder.path(), body)).arg(&path).env("POISE_PROFILE", &path).output().unwrap();
+    let mut command = Command::new(build(folder.path(), body));
+    command.envs(environment.iter().copied());
+    let output = command.arg(&path).env("POISE_PROFILE", &path).output().unwrap();
     let profile = path.exists().then(|| Profile::read(&path).unwrap());
     (output, profile)
 }
@@ -75,16 +82,56 @@ fn blocks_and_calls_go_to_the_current_call_path() {
     assert_eq!(value(&profile, &["main", "a"], Metric::BytesSent), None);
 }
 
-/// Functions that call themselves add to `again`: visits of the call path that is current when it is attributed, and of no other.
+/// Functions that call themselves add to `poise_again`: visits of the call path that is current when it is attributed, and of no other.
 #[test]
 fn visits_without_entering_are_those_of_the_current_call_path() {
-    let (_, profile) = run("void *a = poise_enter(&A); poise_thread.again += 3;
-        void *b = poise_enter(&B); if (poise_thread.current != poise_here()) return 1; poise_thread.again += 10; poise_leave(b);
-        poise_thread.again += 100; poise_leave(a);");
+    let (_, profile) = run("void *a = poise_enter(&A); poise_again += 3;
+        void *b = poise_enter(&B); if (poise_thread.current != poise_here()) return 1; poise_again += 10; poise_leave(b);
+        poise_again += 100; poise_leave(a);");
     let profile = profile.unwrap();
     assert_eq!(value(&profile, &["main", "a"], Metric::Visits), Some(104));
     assert_eq!(value(&profile, &["main", "a", "b"], Metric::Visits), Some(11));
     assert_eq!(value(&profile, &["main"], Metric::Visits), Some(1));
+}
+
+/// A signal's handler that attributes while an addition has been loaded and not stored yet takes nothing twice: at most that one visit is lost.
+#[test]
+fn visits_that_a_handler_attributed_are_not_attributed_again() {
+    let (_, profile) = run("void *a = poise_enter(&A); poise_again += 1000;
+        uint64_t loaded = poise_again; poise_again += 5; void *b = poise_enter(&B); poise_again += 2; poise_leave(b);
+        poise_again = loaded + 1; poise_leave(poise_enter(&B)); poise_again += 3; poise_leave(a);");
+    let profile = profile.unwrap();
+    assert_eq!(value(&profile, &["main", "a"], Metric::Visits), Some(1 + 1000 + 5 + 3));
+    assert_eq!(value(&profile, &["main", "a", "b"], Metric::Visits), Some(1 + 2 + 1));
+}
+
+/// A function that calls itself has no hook but those of functions that were inlined into it: its blocks and visits are in the bins in which
+/// they happened all the same, but for what the narrowest bins hold.
+#[test]
+fn a_recursion_with_inlined_functions_is_in_the_bins_in_which_it_ran() {
+    let body = "static const struct poise_region G = {\"g\", \"g.c\", 2, POISE_INLINED};
+        static const struct poise_inlined g = {0, &G};
+        void *a = poise_enter(&A);
+        for (int i = 0; i < 1000; i++) { poise_thread.blocks += 60; poise_again++; poise_inlined(&g, 40); }
+        poise_leave(a);";
+    let (_, profile) = run_with(body, &[("POISE_PHASES", "blocks=10000")]);
+    let profile = profile.unwrap();
+    assert_eq!(value(&profile, &["main", "a"], Metric::BasicBlocks), Some(60_000));
+    assert_eq!(value(&profile, &["main", "a"], Metric::Visits), Some(1001));
+    let node =
+        profile.phases.places.iter().position(|place| profile.path(place.node).unwrap().last().unwrap().name == "a");
+    let bins = &profile.phases.timelines[0].bins;
+    assert!(bins.len() >= 10, "{}", bins.len());
+    // What is told of both before the clock is read.
+    let late = 4096 + 100;
+    for bin in &bins[..10] {
+        let share = bin.shares.iter().find(|share| Some(share.place as usize) == node).expect("the recursion");
+        assert!(share.count.abs_diff(6000) <= late, "{}", share.count);
+        assert!(share.visits.abs_diff(100) <= late / 60, "{}", share.visits);
+    }
+    let visits: u64 =
+        bins.iter().flat_map(|bin| &bin.shares).filter(|s| Some(s.place as usize) == node).map(|s| s.visits).sum();
+    assert_eq!(visits, 1001);
 }
 
 #[test]

@@ -89,8 +89,9 @@ fn functions(file: &object::File) -> Vec<Function> {
         let next = named.get(i + 1).map_or(u64::MAX, |n| n.0);
         // Functions in assembly may have no size; they end where the next begins.
         let end = if size == 0 { next.min(start + (1 << 16)) } else { start + size };
-        // Parts that the compiler has moved away are the function's own.
-        let name = name.strip_suffix(".cold").unwrap_or(name).to_owned();
+        // Parts that the compiler has moved away are the function's own, and so is the code of one that calls itself.
+        let name = name.strip_suffix(".cold").unwrap_or(name);
+        let name = name.strip_suffix(".poise").unwrap_or(name).to_owned();
         functions.push(Function { name, start, end });
     }
     functions

@@ -88,8 +88,8 @@ fn arguments_and_results_of_all_kinds_reach_functions_with_noise() {
 /// flang reads no assembly unless it is asked to.
 #[test]
 fn fortran_prints_the_same_with_all_noise() {
-    let text = "program main\n implicit none\n real(8) :: x(100), y(100)\n integer :: i, r\n
-        x = [(mod(i, 7) * 1.0d0, i = 1, 100)]\n y = 1\n do r = 1, 20000\n call axpy(x, y, 1.0d-3)\n end do\n print *, sum(y)\n
+    let text = "program main\n implicit none\n real(8) :: x(2000), y(2000)\n integer :: i, r\n
+        x = [(mod(i, 7) * 1.0d0, i = 1, 2000)]\n y = 1\n do r = 1, 20000\n call axpy(x, y, 1.0d-3)\n end do\n print *, sum(y)\n
         contains\n subroutine axpy(x, y, c)\n real(8), intent(in) :: x(:), c\n real(8), intent(inout) :: y(:)\n
         do i = 1, size(x)\n y(i) = y(i) + c * x(i)\n end do\n end subroutine\n end program";
     let bench = Bench::new();

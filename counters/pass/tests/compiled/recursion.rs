@@ -7,7 +7,7 @@ use std::process::Command;
 use poise_profile::{Metric, Profile};
 
 use crate::counts::everywhere;
-use crate::tools::{Bench, at, libraries, succeed, total};
+use crate::tools::{Bench, LLVMS, at, libraries, succeed, total};
 
 const RECURSIVE: &str = include_str!("programs/recursive.cpp");
 /// The functions that mark a region, not instrumented themselves; and such as mark none.
@@ -41,9 +41,9 @@ __attribute__((destructor)) static void tell(void) {
 "#;
 
 /// Functions that call themselves or each other.
-const NAMES: [&str; 15] = [
+const NAMES: [&str; 16] = [
     "put", "sum", "queens", "pointed", "visiting", "back", "first", "second", "last", "throwing", "catching",
-    "jumping", "landing", "marking", "leaving",
+    "jumping", "landing", "marking", "leaving", "sweeping",
 ];
 
 /// Visits by function, wherever it was called from.
@@ -107,7 +107,16 @@ fn has_symbol(program: &Path, name: &str) -> bool {
 fn has_exact_visits_and_blocks() {
     for (llvm, level) in everywhere() {
         let bench = Bench::of(llvm);
-        let run = bench.measure(&counted(&bench, llvm, RECURSIVE, level), &[]);
+        let program = counted(&bench, llvm, RECURSIVE, level);
+        // Otherwise this would say nothing of what it is about.
+        for name in ["queens", "visiting", "throwing", "marking", "sweeping"] {
+            assert!(has_symbol(&program, &format!("{name}.poise")), "{name} with {llvm} {level}");
+        }
+        let run = bench.measure(&program, &[]);
+        // The linker's name without optimisation, where it is not inlined.
+        let swept =
+            ["swept", "_ZL5sweptPVii"].map(|name| at(run.profile(), &["main", "sweeping", name], Metric::BasicBlocks));
+        assert!(swept.iter().flatten().any(|&blocks| blocks > 100), "{llvm} {level}: {swept:?}");
         let (mut entries, printed) = traced(&bench, llvm, level, "func");
         entries.retain(|name, _| NAMES.contains(&name.as_str()));
         assert_eq!((run.output.stdout.as_slice(), run.output.status.code()), (&printed[..], Some(4)), "{llvm} {level}");
@@ -156,6 +165,85 @@ fn keeps_call_paths() {
     assert_eq!(visits(&["main", "marking", "after"]), Some(after));
     for (name, is_divided) in [("put", true), ("sum", true), ("marking", true), ("throwing", true), ("second", false)] {
         assert_eq!(has_symbol(&program, &format!("{name}.poise")), is_divided, "{name}");
+    }
+}
+
+/// Two files have the same recursive functions, of which the linker keeps one, whatever has been inlined by then.
+#[test]
+fn links_what_several_files_have() {
+    let common = "#include <algorithm>
+        #include <map>
+        #include <vector>
+        template <class T> __attribute__((noinline)) T turns(T n, volatile T *cell) {
+            for (T i = 0; i < n % 3; i++) *cell += i;
+            return n <= 0 ? *cell : (turns<T>(n - 1, cell) * 3) ^ (turns<T>(n - 2, cell) - n);
+        }
+        inline long sorted(long n) {
+            std::map<long, long> all;
+            for (long i = 0; i < 100; i++) all[i * 7 % 31] = i * n;
+            std::vector<long> values;
+            for (auto &one : all) values.push_back(one.second % 13);
+            std::sort(values.begin(), values.end());
+            volatile long cell = 0;
+            return turns<long>(n, &cell) + values[3];
+        }
+        long other(long n);";
+    let main =
+        format!("{common}\nint main(int count, char **) {{ return (sorted(count + 8) ^ other(count + 6)) & 63; }}");
+    let other = format!("{common}\nlong other(long n) {{ return sorted(n) + sorted(n - 1); }}");
+    fn activations(n: i32) -> u128 {
+        if n <= 0 { 1 } else { 1 + activations(n - 1) + activations(n - 2) }
+    }
+    let folder = libraries().display().to_string();
+    let plugin = format!("-fpass-plugin={folder}/libpoise_pass.so");
+    let mut codes = Vec::new();
+    let plain = ["-O2"].as_slice();
+    let full = ["-O2", "-g", "-flto", "-fuse-ld=lld"].as_slice();
+    let thin = ["-O2", "-g", "-flto=thin", "-fuse-ld=lld"].as_slice();
+    for (llvm, flags) in [(16, plain), (19, plain), (19, full), (19, thin)] {
+        let bench = Bench::of(llvm);
+        let flags_of_compiler: Vec<&str> =
+            flags.iter().copied().filter(|flag| !flag.starts_with("-fuse")).chain([plugin.as_str()]).collect();
+        let objects = [("main", &main), ("other", &other)]
+            .map(|(name, text)| object(&bench, llvm, name, text, &flags_of_compiler));
+        let program = bench.path("counted");
+        let mut command = Command::new(format!("clang++-{llvm}"));
+        command.args(flags).arg("-o").arg(&program).arg(format!("-L{folder}")).arg("-lpoise_runtime");
+        let linked = succeed(command.arg(format!("-Wl,-rpath,{folder}")).args(objects));
+        assert!(linked.stderr.is_empty(), "{llvm} {flags:?}: {}", String::from_utf8_lossy(&linked.stderr));
+        let run = bench.measure(&program, &[]);
+        codes.push(run.output.status.code().expect("no signal"));
+        let profile = run.profile();
+        let is_it = |node| profile.path(node).unwrap().last().unwrap().name.contains("turns");
+        let visits = profile.values.iter().filter(|((node, metric), _)| *metric == Metric::Visits && is_it(*node));
+        let visits: u128 = visits.map(|(_, value)| value.sum).sum();
+        assert_eq!(visits, activations(9) + activations(7) + activations(6), "{llvm} {flags:?}");
+    }
+    assert!(codes.iter().all(|code| *code == codes[0]), "{codes:?}");
+}
+
+/// Debuggers find the parameters and variables of a function in two parts.
+#[test]
+fn keeps_the_places_of_parameters() {
+    let text = "__attribute__((noinline)) int forked(int number, volatile int *cell) {
+            *cell += number;
+            return number < 2 ? 1 : forked(number - 1, cell) + forked(number - 2, cell); }
+        int main(int count, char **) { volatile int cell = 0; return forked(count + 5, &cell) == 0; }";
+    for llvm in LLVMS {
+        for level in ["-O0", "-O2"] {
+            let bench = Bench::of(llvm);
+            let plugin = format!("-fpass-plugin={}/libpoise_pass.so", libraries().display());
+            let object = object(&bench, llvm, "forked", text, &[level, &plugin, "-g"]);
+            let symbols = succeed(Command::new("nm").arg(&object)).stdout;
+            assert!(String::from_utf8_lossy(&symbols).contains("forkediPVi.poise"), "{llvm} {level}");
+            for name in ["number", "cell"] {
+                let mut command = Command::new("llvm-dwarfdump-19");
+                let told = succeed(command.arg(format!("--name={name}")).arg(&object)).stdout;
+                let told = String::from_utf8_lossy(&told).into_owned();
+                let parameter = told.split("DW_TAG_formal_parameter").nth(1).expect("a parameter");
+                assert!(parameter.contains("DW_AT_location"), "{llvm} {level}: {told}");
+            }
+        }
     }
 }
 

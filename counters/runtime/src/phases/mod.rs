@@ -33,17 +33,27 @@ pub struct Bins {
     bin: u64,
     /// Null where there are none.
     local: *const Local,
+    /// Blocks of inlined functions that were told since the clock was last read for such.
+    told: u64,
 }
 
 impl Bins {
     /// No bins: none ever ends.
-    const NONE: Self = Self { limit: u64::MAX, until: u64::MAX, bin: 0, local: null() };
+    const NONE: Self = Self { limit: u64::MAX, until: u64::MAX, bin: 0, local: null(), told: 0 };
 
-    /// Whether to read the clock where `blocks` of an inlined function are told, for which the function around it has no hook. Where they are
-    /// fewer than the narrowest bins hold, reading it would cost more than it says.
+    /// Whether to read the clock where `blocks` of an inlined function are told, for which the function around it has no hook and has `own` blocks that
+    /// are not attributed yet. Where there are fewer since it was last read here than the narrowest bins hold, reading it would cost more than it says.
     #[inline(always)]
-    pub fn want_time_of(&self, blocks: u64) -> bool {
-        !self.local.is_null() && blocks >= FIRST_BLOCKS
+    pub fn want_time_of(&mut self, own: u64, blocks: u64) -> bool {
+        if self.local.is_null() {
+            return false;
+        }
+        self.told = self.told.saturating_add(blocks);
+        let wants = own.saturating_add(self.told) >= FIRST_BLOCKS;
+        if wants {
+            self.told = 0;
+        }
+        wants
     }
 
     /// Where the current bin ends, in its unit.
@@ -59,6 +69,8 @@ pub struct Done {
     pub node: *mut Node,
     /// The blocks.
     pub blocks: u64,
+    /// Visits there that had no hook.
+    pub visits: u64,
     /// What has their time: the same, or the function that an inlined one is in.
     pub timed: *mut Node,
     /// The time.

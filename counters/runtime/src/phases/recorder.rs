@@ -152,11 +152,12 @@ impl Recorder {
                 0 => 0,
                 _ => (u128::from(count) * u128::from(units) / u128::from(whole.max(1))) as u64,
             };
-            [of(done.blocks), of(done.ticks)]
+            [of(done.blocks), of(done.ticks), of(done.visits)]
         };
         let (own, timed) = (self.path(done.node), self.path(done.timed));
-        let later = |path: u32, [blocks, ticks]: [u64; 2]| {
-            [if path == own { blocks } else { 0 }, if path == timed { ticks } else { 0 }]
+        let later = |path: u32, [blocks, ticks, visits]: [u64; 3]| {
+            let [blocks, visits] = if path == own { [blocks, visits] } else { [0, 0] };
+            [blocks, if path == timed { ticks } else { 0 }, visits]
         };
         let mut rest = part(left);
         for at in 0..self.reached.len() {
@@ -226,13 +227,12 @@ impl Recorder {
         }
     }
 
-    /// Puts into the current bin what a call path has counted since the bins before, without the blocks and ticks that belong
-    /// to later ones.
-    fn share(&mut self, path: u32, later: [u64; 2]) {
+    /// Puts into the current bin what a call path has counted since the bins before, without the blocks, ticks and
+    /// visits that belong to later ones.
+    fn share(&mut self, path: u32, later: [u64; 3]) {
         let seen = &mut self.seen[path as usize];
         let mut now = seen.numbers();
-        now[0] = now[0].wrapping_sub(later[0]);
-        now[1] = now[1].wrapping_sub(later[1]);
+        now.iter_mut().zip(later).for_each(|(now, later)| *now = now.wrapping_sub(later));
         let mut numbers: Numbers = std::array::from_fn(|i| now[i].wrapping_sub(seen.binned[i]));
         // Waiting is a part of the time, and comes later where that does.
         let early = numbers[5].saturating_sub(numbers[1]);
@@ -366,7 +366,7 @@ mod tests {
             unsafe { ((*node).blocks.add(blocks), (*node).ticks.add(ticks)) };
             self.at += if self.recorder.unit == BinUnit::Time { ticks } else { blocks };
             if self.at >= self.limit {
-                let done = Done { node, blocks, timed: node, ticks };
+                let done = Done { node, blocks, visits: 0, timed: node, ticks };
                 let left = self.recorder.close(done, self.at - self.limit);
                 self.limit = self.at - left + self.recorder.width;
                 self.reached = [which == 0, which == 1];
@@ -472,9 +472,22 @@ mod tests {
         thread.recorder.reach(timed);
         // SAFETY: the nodes are of this test's tree.
         unsafe { ((*node).blocks.add(25), (*timed).ticks.add(100)) };
-        let left = thread.recorder.close(Done { node, blocks: 25, timed, ticks: 100 }, 15);
+        let left = thread.recorder.close(Done { node, blocks: 25, visits: 0, timed, ticks: 100 }, 15);
         assert_eq!(left, 5);
         assert_eq!(thread.bins(), [[(0, 10, 0), (1, 0, 40)], [(0, 10, 0), (1, 0, 40)], [(0, 5, 0), (1, 0, 20)]]);
+    }
+
+    /// A recursion that is told as a whole: its visits are where its blocks are.
+    #[test]
+    fn visits_without_hooks_are_in_the_bins_of_their_blocks() {
+        let mut thread = Thread::new(BinUnit::Blocks, 10, false);
+        let node = thread.nodes[0];
+        thread.recorder.reach(node);
+        // SAFETY: the node is of this test's tree.
+        unsafe { ((*node).blocks.add(25), (*node).visits.add(1 + 50)) };
+        thread.recorder.close(Done { node, blocks: 25, visits: 50, timed: node, ticks: 0 }, 15);
+        let visits = thread.recorder.bins(|bin| bin.iter().map(|share| share.numbers[2]).collect::<Vec<_>>());
+        assert_eq!(visits, [[1 + 20], [20], [10]]);
     }
 
     #[test]

@@ -18,7 +18,7 @@ use crate::tree::Region;
 /// Regions by name, which live as long as the process: the same for all threads.
 static REGIONS: Mutex<Option<HashMap<CString, usize>>> = Mutex::new(None);
 /// What compilers append to the name of a function of which they made another.
-const VARIANTS: [&str; 5] = [".cold", ".constprop", ".isra", ".part", ".llvm"];
+const VARIANTS: [&str; 6] = [".cold", ".constprop", ".isra", ".part", ".llvm", ".poise"];
 
 /// What follows `libmpi` in the names of MPI's libraries: Open MPI's, MPICH's and those made of them.
 const MPI: [&str; 9] = [".so", "ch.so", "chfort", "fort", "cxx", "_cxx", "_mpifh", "_usempi", "_cray"];
