@@ -560,7 +560,7 @@ mod tests {
             // SAFETY: the node is of this test's tree.
             unsafe { (*node).ticks.add(ticks) };
             assert!(local.with(|recorder| {
-                recorder.close(Done { node, blocks: 0, timed: node, ticks }, excess);
+                recorder.close(Done { node, blocks: 0, visits: 0, timed: node, ticks }, excess);
             }));
         };
         close(250, 150);
