@@ -154,9 +154,9 @@ mod tests {
     #[test]
     fn a_few_trips_more_or_less_are_no_multiple() {
         let is_so = |c: &Candidate| c.factor.is_some_and(|f| f.exponent == Exponent::new(7, 4) && f.log_exponent == 2);
-        for i in 1..N.len() {
-            let off = line(|n| trips(n) + if n == N[i] { 6.0 } else { 0.0 });
-            assert!(!bound(&axis(), &[off]).as_ref().is_some_and(is_so), "value {i}");
+        for odd in &N[1..] {
+            let off = line(|n| trips(n) + if n == *odd { 6.0 } else { 0.0 });
+            assert!(!bound(&axis(), &[off]).as_ref().is_some_and(is_so), "value at {odd}");
         }
     }
 
