@@ -461,7 +461,7 @@ n = [10, 20, 0.5]
         assert!(message(&STUDY.replace("[2, 4]", "[nan]")).contains("no finite number"));
         assert!(message(&STUDY.replace("[2, 4]", "[2, 0]")).contains("positive"));
         assert!(message(&STUDY.replace("[2, 4]", "[2, 4, 2]")).contains("2 twice"));
-        assert!(message(&STUDY.replace("{n}", "n")).contains("does not use the parameter `n`"));
+        assert!(message(&STUDY.replace("{n}", "n")).contains("no run depends on the parameter `n`"));
         assert!(message(&format!("name = \"../x\"\n{STUDY}")).contains("holds no `/`"));
         assert!(message(&format!("directory = \"no-such\"\n{STUDY}")).contains("which is no folder"));
         assert!(message(&STUDY.replace("time_limit = 5", "time_limit = \"x\"")).starts_with("s.toml:3:14:"));

@@ -1,6 +1,7 @@
 //! Reads inputs as tables: a study's runs with what their records say, any experiment, or comma-separated values as they
 //! are.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io::Read;
@@ -169,12 +170,10 @@ fn runs(
     for folder in folders {
         // A run that is named itself counts whole.
         let dropped = match folder.parent().filter(|_| folder != input) {
-            Some(group) => {
-                if !policies.contains_key(group) {
-                    policies.insert(group, RunSelection::read(group)?);
-                }
-                policies[group].of(folder)
-            }
+            Some(group) => match policies.entry(group) {
+                Entry::Occupied(known) => known.into_mut().of(folder),
+                Entry::Vacant(place) => place.insert(RunSelection::read(group)?).of(folder),
+            },
             None => Dropped::default(),
         };
         if let Some(reason) = why_dropped(&dropped, &selection.metric) {
