@@ -253,6 +253,19 @@ pub(crate) struct Screening {
     pub count: usize,
     /// Only products that leave less are.
     pub limit: f64,
+    /// Which of them are worth having beside better ones, if not all.
+    pub worth: Option<Worth>,
+}
+
+/// What makes a product not worth having: others that are much better.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Worth {
+    /// So many of the best are wanted however much they leave.
+    pub sure: usize,
+    /// Further ones only if they leave less than so many times what the best does.
+    pub times: f64,
+    /// Where the best leaves less than this, which is rounding, all are.
+    pub rounding: f64,
 }
 
 impl<'a> Screen<'a> {
@@ -304,14 +317,14 @@ impl<'a> Screen<'a> {
     /// The products that leave least of `base` when added, all coefficients staying positive: best first, each with the
     /// square sum that is left times `exp(COMPLEXITY_PRICE · complexity / points)`.
     pub fn best(&self, base: Base, wanted: Screening, b: &mut Buffers) -> Vec<(f64, Product)> {
-        let Screening { count, limit, fresh } = wanted;
+        let Screening { count, limit, fresh, worth } = wanted;
         if fresh {
             b.rough.weigh(self, base.weights);
         }
         b.rough.fold(self, base);
         b.rough.bounds(base.columns.len());
         b.exact.prepare(self, base, fresh);
-        let (mut best, costs) = (Best { count, found: Vec::with_capacity(count + 1), limit }, &self.heads.costs);
+        let (mut best, costs) = (Best { count, worth, found: Vec::with_capacity(count + 1), limit }, &self.heads.costs);
         b.bounds.clear();
         b.bounds.extend(b.rough.left.iter().zip(costs).map(|(left, cost)| f64::from(*left) * cost * base.rss));
         b.order.clear();

@@ -9,7 +9,7 @@ use crate::coefficients::measured_weights;
 use crate::hypotheses::Hypotheses;
 use crate::linear::{MOST_COLUMNS, Orthonormal};
 use crate::model::{Role, Scale, Term};
-use crate::screen::{Base, Buffers, COMPLEXITY_PRICE, Product, Screen, Screening};
+use crate::screen::{Base, Buffers, COMPLEXITY_PRICE, Product, Screen, Screening, Worth};
 
 /// Finalists that are fitted with weights relative to the fitted values.
 const FINALISTS: usize = 8;
@@ -41,6 +41,10 @@ const OF_ROUNDING: f64 = 10.0;
 const FINEST_SCREENED: f64 = 1e-14;
 /// Nor can fits.
 const FINEST_FITTED: f64 = 1e-22;
+/// Screens that leave less than so many times what they can tell from rounding may have found exact sums.
+const NEARLY_EXACT: f64 = 1e4;
+/// With so many values of each parameter no sum of two products explains any data whatever.
+const TELLING_LEVELS: usize = 4;
 
 /// A shape with what speaks for it.
 #[derive(Clone, Debug)]
@@ -68,6 +72,8 @@ pub(crate) struct Workspace {
     fitted: Vec<f64>,
     values: Vec<f64>,
     leverages: Vec<f64>,
+    sums: Vec<Sum>,
+    singles: Vec<Sum>,
 }
 
 /// A sum of the constant and products, or of products alone.
@@ -113,10 +119,11 @@ fn best_different(sums: &[Sum]) -> Vec<Sum> {
     different
 }
 
-/// The criterion of the last finalist among sums in its order: worse ones cannot become finalists.
+/// The criterion above which no sum beside these, which are in its order, is fitted.
 fn last_score(sums: &[Sum]) -> f64 {
     let best = best_different(sums);
-    if best.len() < FINALISTS { f64::INFINITY } else { best[FINALISTS - 1].score }
+    let last = best.get(FINALISTS - 1).map_or(f64::INFINITY, |last| last.score);
+    best.get(ALWAYS_FITTED - 1).map_or(last, |sure| last.min(sure.score.max(best[0].score + WORTH_FITTING)))
 }
 
 /// Shapes for the times `y`, one value per point: the chosen one first, the others by their criterion. Residuals are
@@ -167,12 +174,21 @@ impl Search<'_> {
     }
 
     fn finalists(&self, w: &mut Workspace) -> Vec<Sum> {
+        let (mut sums, mut singles) = (std::mem::take(&mut w.sums), std::mem::take(&mut w.singles));
+        self.collect(&mut sums, &mut singles, w);
+        let finalists = best_different(&sums);
+        (w.sums, w.singles) = (sums, singles);
+        finalists
+    }
+
+    /// Fills in the sums that may be finalists, and the single terms that were continued first, both in the order of the criterion.
+    fn collect(&self, sums: &mut Vec<Sum>, singles: &mut Vec<Sum>, w: &mut Workspace) {
         let constant = Sum { constant: true, products: [None; 2], mean: 0.0, score: 0.0 };
         let nothing = Sum { constant: false, ..constant };
-        let mut singles = self.singles([&nothing, &constant], FINALISTS, w);
-        let mut sums = Vec::with_capacity(4 * FINALISTS);
-        sums.extend_from_slice(&singles);
-        sort_in(&mut sums, [self.scored(constant, self.rss(&constant, w), FINEST_SCREENED)]);
+        self.singles([&nothing, &constant], FINALISTS, singles, w);
+        sums.clear();
+        sums.extend_from_slice(singles);
+        sort_in(sums, [self.scored(constant, self.rss(&constant, w), FINEST_SCREENED)]);
         let mut i = 0;
         while i < singles.len() {
             if i >= CONTINUED {
@@ -182,24 +198,22 @@ impl Search<'_> {
                     break;
                 }
                 if i == CONTINUED {
-                    singles = self.singles([&nothing, &constant], SINGLES, w);
+                    self.singles([&nothing, &constant], SINGLES, singles, w);
                 }
             }
-            let longer = self.longer(&singles[i], CONTINUATIONS, last_score(&sums), false, w);
-            sort_in(&mut sums, longer);
+            let longer = self.longer(&singles[i], CONTINUATIONS, last_score(sums), false, w);
+            sort_in(sums, longer);
             i += 1;
         }
-        self.exchange(&singles[..singles.len().min(CONTINUED)], &mut sums, w);
-        best_different(&sums)
+        self.exchange(&singles[..singles.len().min(CONTINUED)], sums, w);
     }
 
     /// The best single terms beside each of `sums`, so many of each if all are asked for, and else of both.
-    fn singles(&self, sums: [&Sum; 2], count: usize, w: &mut Workspace) -> Vec<Sum> {
-        let mut singles = Vec::with_capacity(2 * SINGLES);
-        sort_in(&mut singles, self.longer(sums[0], count, f64::INFINITY, true, w));
-        let worst = singles.get(FINALISTS - 1).filter(|_| count == FINALISTS).map_or(f64::INFINITY, |s| s.score);
-        sort_in(&mut singles, self.longer(sums[1], count, worst, false, w));
-        singles
+    fn singles(&self, sums: [&Sum; 2], count: usize, singles: &mut Vec<Sum>, w: &mut Workspace) {
+        singles.clear();
+        sort_in(singles, self.longer(sums[0], count, f64::INFINITY, true, w));
+        let worst = if count == FINALISTS { last_score(singles) } else { f64::INFINITY };
+        sort_in(singles, self.longer(sums[1], count, worst, false, w));
     }
 
     /// Exchanges one term of the best sum of two as long as that makes it better. Its terms `continued` were already.
@@ -260,7 +274,15 @@ impl Search<'_> {
         };
         let price = self.price(sum) + self.coefficient_price();
         let limit = if worst.is_finite() { n * ((worst - price) / n).exp() } else { f64::INFINITY };
-        let best = self.screen.best(base, Screening { fresh, count, limit }, &mut w.buffers);
+        let worth = Worth {
+            sure: ALWAYS_FITTED,
+            times: (WORTH_FITTING / n).exp(),
+            rounding: NEARLY_EXACT * n * FINEST_SCREENED,
+        };
+        // Of single terms that are to be continued all are wanted, and what is not determined says nothing of others.
+        let is_telling = self.screen.axes.iter().all(|axis| axis.levels() >= TELLING_LEVELS);
+        let worth = (count <= FINALISTS && is_telling).then_some(worth);
+        let best = self.screen.best(base, Screening { fresh, count, limit, worth }, &mut w.buffers);
         let mut sums = Vec::with_capacity(best.len());
         for (left, product) in &best {
             let mut longer = *sum;

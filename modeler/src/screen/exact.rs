@@ -1,6 +1,6 @@
 //! What products that are not ruled out leave, in double precision.
 
-use super::{Base, PAD, Product, Screen};
+use super::{Base, PAD, Product, Screen, Worth};
 use crate::linear::MOST_COLUMNS;
 use crate::wide::wide;
 
@@ -168,6 +168,8 @@ fn along(sums: &[f64], values: &[Lanes]) -> Lanes {
 pub(super) struct Best {
     /// How many are kept.
     pub count: usize,
+    /// Which are kept beside better ones.
+    pub worth: Option<Worth>,
     pub found: Vec<(f64, Product)>,
     /// What a value must be smaller than.
     pub limit: f64,
@@ -181,6 +183,12 @@ impl Best {
             self.found.truncate(self.count);
             if self.found.len() == self.count {
                 self.limit = self.found[self.count - 1].0;
+            }
+            if let Some(Worth { sure, times, rounding }) = self.worth
+                && let (best, Some(last)) = (self.found[0].0, self.found.get(sure - 1))
+                && best > rounding
+            {
+                self.limit = self.limit.min(last.0.max(times * best));
             }
         }
     }

@@ -65,7 +65,7 @@ fn the_best_are_those_found_one_by_one_whatever_the_units_and_the_noise() {
                 coefficients: &coefficients[..columns.len()],
                 rss: dot(&left, &left),
             };
-            let wanted = Screening { fresh: further == 0, count, limit: f64::INFINITY };
+            let wanted = Screening { fresh: further == 0, count, limit: f64::INFINITY, worth: None };
             let best = screen.best(base, wanted, &mut buffers);
             let all = one_by_one(screen, &columns, &weights, &data);
             assert!(all.len() > count, "{} products have positive coefficients", all.len());
@@ -77,7 +77,7 @@ fn the_best_are_those_found_one_by_one_whatever_the_units_and_the_noise() {
                 );
             }
             // A limit leaves those below it.
-            let wanted = Screening { fresh: false, count, limit: 0.5 * (best[3].0 + best[4].0) };
+            let wanted = Screening { fresh: false, count, limit: 0.5 * (best[3].0 + best[4].0), worth: None };
             assert_eq!(screen.best(base, wanted, &mut buffers), best[..4]);
         }
     }
