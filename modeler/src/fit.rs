@@ -21,7 +21,7 @@ use crate::share::{Share, fit_share};
 use crate::warning::{self, Code, warning};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -337,7 +337,8 @@ impl<'a> Fitter<'a> {
     }
 
     /// The model of a count that no function explains and the search of times comes much closer to, as to means over
-    /// ranks of few points that are no whole numbers.
+    /// ranks of few points that are no whole numbers, or to counts that a parameter with two values changes: what those do
+    /// to noisy times they are taken to do to counts, too.
     fn inexact_count(
         &self,
         data: &Data<'a>,
@@ -345,15 +346,38 @@ impl<'a> Fitter<'a> {
         whole: &Model,
         workspace: &mut Workspace,
     ) -> Option<Model> {
-        let best = effort.found.first().filter(|f| f.residual > BEYOND_ROUNDING)?;
+        let residual = effort.found.first().map(|f| f.residual);
+        let two = self.parameters_of_two_values(data);
+        if residual.is_some_and(|r| r <= if two.is_empty() { BEYOND_ROUNDING } else { segments::ROUNDED }) {
+            return None;
+        }
         let mut model = self.searched_count(data, workspace);
-        let message = format!(
-            "No function of the exponent sets comes closer to the count than {:.1} %, so it is modelled like a noisy \
-             measurement.",
-            100.0 * best.residual
-        );
+        let message = match residual {
+            Some(residual) if two.is_empty() => format!(
+                "No function of the exponent sets comes closer to the count than {:.1} %, so it is modelled like a noisy \
+                 measurement.",
+                100.0 * residual
+            ),
+            _ => format!(
+                "{} has two values here, which do not tell how the count grows with it: of the simple functions that pass near \
+                 both one was taken.",
+                two.join(" and ")
+            ),
+        };
         model.warnings.push(warning(warning::EFFORT_INEXACT, message));
         (deviation(&model, data) < MUCH_CLOSER * deviation(whole, data)).then_some(model)
+    }
+
+    /// The parameters that have two values at the points, between which the values differ.
+    fn parameters_of_two_values(&self, data: &Data) -> Vec<&'a str> {
+        let at = || data.points.iter().zip(&data.medians);
+        let has_two = |l: &usize| {
+            let values: BTreeSet<u64> = data.points.iter().map(|x| x[*l].to_bits()).collect();
+            let agree = |a: &[f64], b: &[f64]| (0..a.len()).all(|m| (a[m] == b[m]) == (m != *l));
+            values.len() == 2 && at().any(|(a, y)| at().any(|(b, z)| agree(a, b) && y != z))
+        };
+        let all = 0..self.experiment.parameters.len();
+        all.filter(has_two).map(|l| self.experiment.parameters[l].as_str()).collect()
     }
 
     /// The model of a time whose shape is searched in the times.

@@ -55,3 +55,37 @@ fn a_count_that_is_zero_everywhere_has_no_noise() {
     assert_eq!(fits.models[0].quality.noise, Some(0.0));
     assert!(fits.models[0].warnings.iter().all(|w| w.code != "W010"));
 }
+
+/// LULESH's ranks form a cube, and one rank alone has no neighbours, so that messages are counted at two numbers of ranks.
+#[test]
+fn bytes_at_two_numbers_of_ranks_grow_with_them() {
+    // Faces, edges and corners of a cube of n^3 elements that have a neighbour, on average over the ranks of a cube of side s, each of
+    // its three dimensions for itself: (s - 1)/s of the ranks have one on either side.
+    let bytes = |p: f64, n: f64| {
+        let inside = 1.0 - 1.0 / p.cbrt();
+        10.0 * 3.0 * 8.0 * (6.0 * inside * (n + 1.0).powi(2) + 12.0 * inside.powi(2) * (n + 1.0) + 8.0 * inside.powi(3))
+    };
+    let mut builder = ExperimentBuilder::new(["p", "n"]);
+    let metric = |name: &str| Metric { name: name.into(), unit: String::new(), over_ranks: Some(OverRanks::Mean) };
+    let [sent, visits] = ["bytes_sent", "visits"].map(|name| builder.metric(metric(name)));
+    let callpath = builder.callpath(["main", "MPI_Isend"]);
+    for (p, calls) in [(8.0, 700.0), (27.0, 1_188.0)] {
+        for n in [4.0, 6.0, 8.0, 10.0, 12.0].into_iter().filter(|&n| (p, n) != (27.0, 12.0)) {
+            let point = builder.point(&[p, n]);
+            builder.add(callpath, sent, point, bytes(p, n));
+            builder.add(callpath, visits, point, calls);
+        }
+    }
+    let fits = fit(&builder.finish(), &Options::default());
+    let of = |metric| fits.models.iter().find(|m| m.metric == metric).unwrap();
+    let off = of(sent).at(&[27.0, 12.0]) / bytes(27.0, 12.0) - 1.0;
+    assert!(off.abs() < 0.05, "{off}");
+    for (p, calls) in [(8.0, 700.0), (27.0, 1_188.0)] {
+        let off = of(visits).at(&[p, 8.0]) / calls - 1.0;
+        assert!(off.abs() < 0.05, "{p}: {off}");
+    }
+    for model in [of(sent), of(visits)] {
+        let told = model.warnings.iter().find(|w| w.code == "W007").expect("two values are told");
+        assert!(told.message.starts_with("p has two values here"), "{}", told.message);
+    }
+}
