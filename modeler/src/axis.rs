@@ -29,6 +29,17 @@ pub(crate) struct Candidate {
     pub price: f64,
     /// Whether it is a single loop or the constant.
     pub plain: bool,
+    /// Whether its values are those of rounded bounds and not of the factor.
+    pub rounded: bool,
+}
+
+impl Candidate {
+    /// Whether it is an edge, a face or the volume of a domain: the parameter, its square or its cube.
+    pub fn is_extent(&self) -> bool {
+        let is_whole =
+            |f: &Factor| *f.exponent.denom() == 1 && (1..=3).contains(f.exponent.numer()) && f.log_exponent == 0;
+        !self.rounded && self.factor.as_ref().is_some_and(is_whole)
+    }
 }
 
 /// A parameter's different values and its candidates.
@@ -71,26 +82,27 @@ fn candidates(points: &[&[f64]], parameter: usize, sets: &ExponentSets, rounding
     let negative = sets.negative == NegativeExponents::Always
         || sets.negative == NegativeExponents::Auto && rounding != Rounding::None;
     let price = |column: &FactorColumn| column.factor.map_or(0.0, |f| complexity(&[f]));
-    let mut columns: Vec<(f64, bool, FactorColumn)> = Vec::new();
+    // By price: whether they are single loops, and whether rounded.
+    let mut columns: Vec<(f64, (bool, bool), FactorColumn)> = Vec::new();
     let smooth = factor_columns(points, parameter, sets, negative, Rounding::None);
-    columns.extend(smooth.into_iter().map(|c| (price(&c), true, c)));
+    columns.extend(smooth.into_iter().map(|c| (price(&c), (true, false), c)));
     if rounding != Rounding::None {
         let rounded = factor_columns(points, parameter, sets, false, rounding);
         for (depth, nested) in nested_loops(&rounded, sets) {
-            columns.push((price(&nested) + NESTING * depth, false, nested));
+            columns.push((price(&nested) + NESTING * depth, (false, true), nested));
         }
-        columns.extend(rounded.into_iter().map(|c| (price(&c) + 0.01, true, c)));
+        columns.extend(rounded.into_iter().map(|c| (price(&c) + 0.01, (true, true), c)));
     }
     columns.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut seen = HashSet::new();
     let mut candidates = Vec::new();
-    for (price, plain, column) in columns {
+    for (price, (plain, rounded), column) in columns {
         let mut values = [0.0; MOST_VALUES];
         values[..column.values.len()].copy_from_slice(&column.values);
         let unit = scaled(values);
         let key: Vec<i64> = unit.iter().map(|v| (v * 1e11).round() as i64).collect();
         if length(&values) > 0.0 && seen.insert(key) {
-            candidates.push(Candidate { factor: column.factor, values, scale: 1.0, price, plain });
+            candidates.push(Candidate { factor: column.factor, values, scale: 1.0, price, plain, rounded });
         }
     }
     candidates

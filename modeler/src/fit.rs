@@ -2,6 +2,7 @@
 
 mod pooling;
 mod shape;
+mod two_values;
 
 use crate::absorption::scaling::{self, Binding};
 use crate::build::{Data, Pooled, constant_model, count_model, deviation, misfit, prior_model, searched_model};
@@ -21,7 +22,7 @@ use crate::share::{Share, fit_share};
 use crate::warning::{self, Code, warning};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -351,33 +352,22 @@ impl<'a> Fitter<'a> {
         if residual.is_some_and(|r| r <= if two.is_empty() { BEYOND_ROUNDING } else { segments::ROUNDED }) {
             return None;
         }
+        if let Some(model) = self.count_of_two_values(data, workspace) {
+            return Some(model);
+        }
         let mut model = self.searched_count(data, workspace);
-        let message = match residual {
-            Some(residual) if two.is_empty() => format!(
-                "No function of the exponent sets comes closer to the count than {:.1} %, so it is modelled like a noisy \
-                 measurement.",
-                100.0 * residual
+        model.warnings.push(match residual {
+            Some(residual) if two.is_empty() => warning(
+                warning::EFFORT_INEXACT,
+                format!(
+                    "No function of the exponent sets comes closer to the count than {:.1} %, so it is modelled like a noisy \
+                     measurement.",
+                    100.0 * residual
+                ),
             ),
-            _ => format!(
-                "{} has two values here, which do not tell how the count grows with it: of the simple functions that pass near \
-                 both one was taken.",
-                two.join(" and ")
-            ),
-        };
-        model.warnings.push(warning(warning::EFFORT_INEXACT, message));
+            _ => self.two_values_warning(&two),
+        });
         (deviation(&model, data) < MUCH_CLOSER * deviation(whole, data)).then_some(model)
-    }
-
-    /// The parameters that have two values at the points, between which the values differ.
-    fn parameters_of_two_values(&self, data: &Data) -> Vec<&'a str> {
-        let at = || data.points.iter().zip(&data.medians);
-        let has_two = |l: &usize| {
-            let values: BTreeSet<u64> = data.points.iter().map(|x| x[*l].to_bits()).collect();
-            let agree = |a: &[f64], b: &[f64]| (0..a.len()).all(|m| (a[m] == b[m]) == (m != *l));
-            values.len() == 2 && at().any(|(a, y)| at().any(|(b, z)| agree(a, b) && y != z))
-        };
-        let all = 0..self.experiment.parameters.len();
-        all.filter(has_two).map(|l| self.experiment.parameters[l].as_str()).collect()
     }
 
     /// The model of a time whose shape is searched in the times.

@@ -75,7 +75,7 @@ fn rounded(candidate: &Candidate, trips: &[f64], first: f64) -> Option<Candidate
     let mut values: Vector = [0.0; MOST_VALUES];
     values.iter_mut().zip(trips).for_each(|(v, t)| *v = at_first + t);
     let (scale, price) = (0.5 * (lowest + highest), candidate.price + SCALE);
-    (scale > 0.0).then_some(Candidate { factor: Some(factor), values, scale, price, plain: true })
+    (scale > 0.0).then_some(Candidate { factor: Some(factor), values, scale, price, plain: true, rounded: true })
 }
 
 /// The least and the most trips at the first value of all multiples `c f` that come within half a trip of them and of `trips`

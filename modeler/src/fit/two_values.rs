@@ -1,0 +1,129 @@
+//! Counts that a parameter with two values changes, as bytes of an exchange measured with 1, 8 and 27 ranks, of which one alone
+//! has nobody to talk to.
+//!
+//! Two values do not tell how a count grows between and beyond them, but what the count is at each, as a function of the
+//! other parameters, can be exact. Both have the same terms then, and each coefficient follows the simplest factor of the
+//! parameter that comes near its two values; it is exact at the larger one, from which predictions go on.
+
+use super::Fitter;
+use crate::build::{Data, count_model};
+use crate::effort::{Found, Workspace};
+use crate::library::{Rounding, Shape, complexity, factor_columns};
+use crate::linear::least_squares;
+use crate::model::{Factor, Model, Warning};
+use crate::warning::{self, warning};
+use std::collections::BTreeSet;
+
+/// Relative differences that are the rounding of double precision.
+const EXACT: f64 = 1e-9;
+/// Ratios of factors that differ by less are told apart by simplicity alone.
+const ALIKE: f64 = 0.02;
+
+/// A sum whose terms are those of two lines of points: shapes, the constant's being empty, and coefficients on either line.
+struct Lines {
+    shapes: Vec<Shape>,
+    lower: Vec<f64>,
+    upper: Vec<f64>,
+}
+
+impl<'a> Fitter<'a> {
+    /// The parameters that have two values at the points, between which the values differ.
+    pub(super) fn parameters_of_two_values(&self, data: &Data) -> Vec<usize> {
+        let at = || data.points.iter().zip(&data.medians);
+        let has_two = |l: &usize| {
+            let values: BTreeSet<u64> = data.points.iter().map(|x| x[*l].to_bits()).collect();
+            let agree = |a: &[f64], b: &[f64]| (0..a.len()).all(|m| (a[m] == b[m]) == (m != *l));
+            values.len() == 2 && at().any(|(a, y)| at().any(|(b, z)| agree(a, b) && y != z))
+        };
+        (0..self.experiment.parameters.len()).filter(has_two).collect()
+    }
+
+    /// What W007 says of a count that changes between the two values of each of `parameters`.
+    pub(super) fn two_values_warning(&self, parameters: &[usize]) -> Warning {
+        let names: Vec<&str> = parameters.iter().map(|&l| self.experiment.parameters[l].as_str()).collect();
+        let message = format!(
+            "{} has two values here, which do not tell how the count grows with it: of the simple functions that pass near both \
+             one was taken.",
+            names.join(" and ")
+        );
+        warning(warning::EFFORT_INEXACT, message)
+    }
+
+    /// The model of a count that is an exact function of the other parameters at either of the two values of one.
+    pub(super) fn count_of_two_values(&self, data: &Data<'a>, workspace: &mut Workspace) -> Option<Model> {
+        let &[parameter] = self.parameters_of_two_values(data).as_slice() else { return None };
+        let values = data.points.iter().map(|x| x[parameter]);
+        let ends = (values.clone().fold(f64::INFINITY, f64::min), values.fold(f64::NEG_INFINITY, f64::max));
+        let [lower, upper] = [ends.0, ends.1].map(|v| data.restricted(|x| x[parameter] == v));
+        let lines = self.same_terms(&lower, &upper, workspace).or_else(|| {
+            let Lines { shapes, lower, upper } = self.same_terms(&upper, &lower, workspace)?;
+            Some(Lines { shapes, lower: upper, upper: lower })
+        })?;
+        let factors = self.factors_of(parameter, ends);
+        let mut found = Found { constant: 0.0, terms: Vec::new(), residual: 0.0, exact: false, score: 0.0 };
+        for (shape, (lower, upper)) in lines.shapes.into_iter().zip(lines.lower.into_iter().zip(lines.upper)) {
+            match factor_between(&factors, ends, lower, upper)? {
+                Some(factor) => {
+                    let at = shape.partition_point(|f| f.parameter < parameter);
+                    let mut longer = shape;
+                    longer.insert(at, factor);
+                    found.terms.push((longer, upper / factor.at(ends.1)));
+                }
+                None if shape.is_empty() => found.constant = upper,
+                None => found.terms.push((shape, upper)),
+            }
+        }
+        found.residual = found.differs_by(&data.points, &data.medians);
+        let mut model = count_model(self.experiment, data, data.series.metric, &[found], self.options.runners_up);
+        model.warnings.retain(|w| w.code != warning::EFFORT_INEXACT);
+        model.warnings.push(self.two_values_warning(&[parameter]));
+        Some(model)
+    }
+
+    /// The exact function on one line of points, with the coefficients that its terms have on another, where they explain
+    /// more values than there are terms.
+    fn same_terms(&self, line: &Data<'a>, other: &Data<'a>, workspace: &mut Workspace) -> Option<Lines> {
+        let found = self.functions_behind(line, workspace).into_iter().next().filter(|f| f.exact)?;
+        let constant = (found.constant != 0.0).then_some((Shape::new(), found.constant));
+        let (shapes, lower): (Vec<Shape>, Vec<f64>) = constant.into_iter().chain(found.terms).unzip();
+        if shapes.len() >= other.points.len() {
+            return None;
+        }
+        let value = |shape: &Shape, x: &[f64]| shape.iter().map(|f| f.at(x[f.parameter])).product();
+        let column = |shape: &Shape| other.points.iter().map(|x| value(shape, x)).collect();
+        let columns: Vec<Vec<f64>> = shapes.iter().map(column).collect();
+        let upper = least_squares(&columns, &other.medians);
+        let at = |i: usize| columns.iter().zip(&upper).map(|(column, c)| c * column[i]).sum::<f64>();
+        let explains = |(i, y): (usize, &f64)| (at(i) - y).abs() <= EXACT * y.abs();
+        other.medians.iter().enumerate().all(explains).then_some(Lines { shapes, lower, upper })
+    }
+
+    /// The factors of `parameter`, rising and falling ones.
+    fn factors_of(&self, parameter: usize, ends: (f64, f64)) -> Vec<Factor> {
+        let mut point = vec![1.0; self.experiment.parameters.len()];
+        let [lower, upper] = [ends.0, ends.1].map(|v| {
+            point[parameter] = v;
+            point.clone()
+        });
+        let columns = factor_columns(&[&lower, &upper], parameter, &self.options.exponents, true, Rounding::None);
+        columns.into_iter().filter_map(|column| column.factor).collect()
+    }
+}
+
+/// The simplest of the factors whose ratio between the two values is near that of a coefficient; the constant one, which is
+/// none, where the coefficients are the same. `None` where a coefficient changes its sign or is zero.
+fn factor_between(factors: &[Factor], ends: (f64, f64), lower: f64, upper: f64) -> Option<Option<Factor>> {
+    let ratio = upper / lower;
+    if (ratio - 1.0).abs() <= EXACT {
+        return Some(None);
+    }
+    if !(ratio > 0.0 && ratio.is_finite()) {
+        return None;
+    }
+    let off = |f: &Factor| (f.at(ends.1) / f.at(ends.0) / ratio).ln().abs();
+    let usable = || factors.iter().filter(|f| off(f).is_finite());
+    let least = usable().map(off).fold(f64::INFINITY, f64::min);
+    let near = usable().filter(|f| off(f) <= if least <= EXACT { EXACT } else { least + ALIKE });
+    let order = |f: &&Factor| (complexity(&[**f]), off(f));
+    near.min_by(|a, b| order(a).partial_cmp(&order(b)).unwrap_or(std::cmp::Ordering::Equal)).map(|f| Some(*f))
+}
