@@ -1,10 +1,13 @@
 //! How accurate models are that come of advised points, beside those of the full grid: `cargo run --release -p modeler
-//! --example advised [programs [seed [each|whole]]]`.
+//! --example advised [programs [seed [each|whole [first]]]]`; `first` is the number of the first program, 0 by default.
 //!
 //! A program has three computations and three MPI operations of `programs`. The full grid measures 25 points once. The
 //! advised way measures the first design, then follows the advice in rounds of twelve runs, refitting after each, until it
 //! says enough, nothing helps any more or half the grid's core-hours are spent. The advice is for call paths, each alike,
 //! or for the whole program. `poise bench validate --advised` does the same with programs that it compiles and runs.
+//!
+//! Beside the errors stands by how much those of advised points differ from those of the full grid, program by program,
+//! with the standard error of that mean: what is within two of them may be chance.
 
 #[path = "programs/mod.rs"]
 mod programs;
@@ -103,11 +106,23 @@ fn median(values: &[f64]) -> f64 {
     sorted[sorted.len() / 2]
 }
 
+/// Of paired errors, one of each way for each program: by how much the second are larger in the mean, the standard error
+/// of that, and in how many programs they are smaller.
+fn difference(first: &[f64], second: &[f64]) -> (f64, f64, usize) {
+    let differences: Vec<f64> = first.iter().zip(second).map(|(a, b)| b - a).collect();
+    let centre = mean(&differences);
+    let squares: f64 = differences.iter().map(|d| (d - centre).powi(2)).sum();
+    let count = differences.len() as f64;
+    (centre, (squares / (count - 1.0) / count).sqrt(), differences.iter().filter(|d| **d < 0.0).count())
+}
+
 /// One way of choosing points.
 #[derive(Default)]
 struct Tally {
     whole: Vec<f64>,
     paths: Vec<f64>,
+    /// The mean over the call paths of each program, whose errors share its points and are not independent.
+    means: Vec<f64>,
     cost: Vec<f64>,
     runs: Vec<f64>,
 }
@@ -116,6 +131,7 @@ impl Tally {
     fn add(&mut self, program: &[Program], runs: &[Run], grid: f64) {
         let (whole, paths) = errors(program, runs);
         self.whole.push(whole);
+        self.means.push(mean(&paths));
         self.paths.extend(paths);
         self.cost.push(core_hours(program, runs) / grid);
         self.runs.push(runs.len() as f64);
@@ -133,6 +149,7 @@ fn main() {
     let count: usize = std::env::args().nth(1).and_then(|a| a.parse().ok()).unwrap_or(50);
     let seed: u64 = std::env::args().nth(2).and_then(|a| a.parse().ok()).unwrap_or(1);
     let each = std::env::args().nth(3).is_none_or(|goal| goal != "whole");
+    let begin: u64 = std::env::args().nth(4).and_then(|a| a.parse().ok()).unwrap_or(0);
     println!("error at p = 4096, n = 48000 in %: of the whole program (mean, median), of call paths (mean, median);");
     println!(
         "core-hours in % of the full grid's; runs. First the full grid, then the first design alone, then advised"
@@ -140,7 +157,7 @@ fn main() {
     let cases = [(Pattern::None, 0.0), (Pattern::Uniform, 0.1), (Pattern::Uniform, 0.5), (Pattern::Exponential, 0.5)];
     for (pattern, level) in cases {
         let mut tallies = [Tally::default(), Tally::default(), Tally::default()];
-        for number in 0..count as u64 {
+        for number in begin..begin + count as u64 {
             // The same programs whatever was measured of those before.
             let rng = &mut StdRng::seed_from_u64(seed << 32 | number);
             let draw = |i| if i < 3 { computation } else { communication };
@@ -155,6 +172,14 @@ fn main() {
                 tally.add(&program, runs, cost);
             }
         }
-        println!("{:<14}{level:>4} |{}", format!("{pattern:?}"), tallies.map(|t| t.text()).join(" |"));
+        println!("{:<14}{level:>4} |{}", format!("{pattern:?}"), tallies.each_ref().map(Tally::text).join(" |"));
+        let [grid, _, followed] = &tallies;
+        let pairs = [("whole program", &grid.whole, &followed.whole), ("call paths", &grid.means, &followed.means)];
+        // One program has no spread.
+        for (of, full, advised) in pairs.into_iter().filter(|_| count > 1) {
+            let (more, error, better) = difference(full, advised);
+            let [more, error] = [more, error].map(|v| 100.0 * v);
+            println!("    {of}: advised less full grid {more:+.2} ± {error:.2} points, lower in {better} of {count}");
+        }
     }
 }
