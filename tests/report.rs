@@ -179,6 +179,36 @@ fn without_a_file_the_ranking_is_a_plain_table() {
     assert!(costs[0] > 100.0 * costs[KERNELS - 1], "{text}");
 }
 
+/// Where the model of what costs most is nothing, as log2(p) at p = 1, nobody is told by what part of it measurements are off.
+#[test]
+fn no_point_is_off_by_a_part_of_nothing() {
+    let world = World::new();
+    let mut text = String::new();
+    for p in [1.0_f64, 8.0, 27.0] {
+        for n in [1.0, 2.0, 3.0, 4.0, 5.0] {
+            for run in [0.0, 1.0, 2.0] {
+                let noise = ((3.0 * p + 7.0 * n + 5.0 * run) % 5.0) / 4.0;
+                let barrier = if p == 1.0 { 0.3 * (1.0 + 6.0 * noise) } else { p.log2() * (1.0 + noise) };
+                let solve = 0.02 * n * (1.0 + 0.01 * ((5.0 * p + 3.0 * n + run) % 7.0 - 3.0));
+                for (name, metric, value) in
+                    [("MPI_Barrier", "visits", 1.0), ("MPI_Barrier", "time", barrier), ("solve", "time", solve)]
+                {
+                    let (params, callpath) = (json!({"p": p, "n": n}), format!("main->{name}"));
+                    let line = json!({"params": params, "callpath": callpath, "metric": metric, "value": value});
+                    let _ = writeln!(text, "{line}");
+                }
+            }
+        }
+    }
+    world.write("times.jsonl", &text);
+    let model = world.poise(["model", "times.jsonl", "--metric", "time"]).status(0).stdout;
+    let barrier = model.lines().find(|line| line.ends_with("main -> MPI_Barrier")).expect("the operation has a model");
+    assert!(barrier.contains(" * log2(p)") && !barrier.contains(" + "), "nothing at p = 1: {barrier}");
+    world.poise(["report", "times.jsonl", "-o", "page.html"]).status(0);
+    let page = world.read("page.html");
+    assert!(page.contains("id=\"quality\"") && !page.contains("everything is n/a"), "a part of nothing");
+}
+
 /// Another metric is ranked on request, by its own values; each report says what else there is.
 #[test]
 fn any_metric_can_be_ranked() {
