@@ -281,6 +281,7 @@ impl Ranking<'_> {
                 (self.metric())
                 @if let Some(sentence) = self.view.costs.callees.sentence(self.view.experiment) { p.note { (sentence) } }
                 @if let Some(doubt) = reach::of_ranking(self.view.experiment, &self.view.costs) { p.warning { (doubt) } }
+                @if let Some(doubt) = reach::of_places(self.ranked, self.noun()) { p.warning { i { "Not certain" } " in the column of growths: " (doubt) } }
                 div.scroll { table.ranking { (ranking_head(columns, self.noun())) tbody { (self.rows(open, 0, columns)) } (self.total(columns)) } }
                 @if !folded.is_empty() {
                     details {
@@ -404,7 +405,7 @@ impl Ranking<'_> {
                 tr {
                     td.number { (first + i + 1) }
                     td.path { (self.links.to(id, Some(&path_text(view.experiment, id)), &short_path(view.experiment, id))) }
-                    td.growth { (sum(&shape(&view.experiment.parameters, r.model))) }
+                    td.growth { (sum(&shape(&view.experiment.parameters, r.model))) @if r.least.is_some() { " " span.caller { "(not certain)" } } }
                     @if columns.measured {
                         td.number.wide { (costs.measured(view.experiment, id).map_or_else(String::new, |value| quantity(value, unit))) }
                     }

@@ -64,7 +64,7 @@ impl Point<'_> {
 /// The section on the experiment's quality.
 pub(crate) fn quality(view: &View) -> Markup {
     let points = points(view);
-    let usual = 1.4826 * median(&points.iter().map(|p| p.off.abs()).collect::<Vec<_>>());
+    let usual = 1.4826 * median(&points.iter().map(|p| p.off.abs()).filter(|off| off.is_finite()).collect::<Vec<_>>());
     let is_disturbed = |p: &Point| p.off.abs() > DISTURBED.max(3.0 * usual);
     let disturbed: Vec<&Point> = points.iter().filter(|p| is_disturbed(p)).collect();
     let parameters = &view.experiment.parameters;
@@ -162,7 +162,8 @@ fn points<'a>(view: &View<'a>) -> Vec<Point<'a>> {
             present[id] += 1;
             repetitions[id] = repetitions[id].max(values.len());
             if share >= LARGE {
-                offs[id].push((median(values) / model.at(x) - 1.0, share));
+                // Beside a model that is nothing there, as log2(p) is at p = 1, no measurement is off by any part of it.
+                offs[id].extend(Some((median(values) / model.at(x) - 1.0, share)).filter(|(off, _)| off.is_finite()));
                 spreads[id].extend(spread(values));
             }
         }

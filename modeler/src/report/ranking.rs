@@ -7,10 +7,14 @@ use super::costs::Costs;
 use crate::compare::Ratio;
 use crate::experiment::{CallPathId, Experiment, MetricId};
 use crate::fit::Fits;
-use crate::model::{Model, Prediction};
+use crate::model::{Method, Model, Prediction};
+use crate::verdict::{Together, is_far};
 
 /// Places between today and the target at which an overtaking is looked for.
 const STEPS: usize = 128;
+/// Where a shape that explains the measurements nearly as well predicts less than this part of what the model does, the place
+/// in the ranking is in doubt.
+const IN_DOUBT: f64 = 0.5;
 
 /// One call path of the ranking.
 pub(crate) struct Ranked<'a> {
@@ -20,6 +24,16 @@ pub(crate) struct Ranked<'a> {
     pub prediction: Prediction,
     /// Its place today, from 1.
     pub place_now: usize,
+    /// What a shape that explains the measurements nearly as well predicts, where that is so much less that the place is in
+    /// doubt: it is ranked by this.
+    pub least: Option<f64>,
+}
+
+impl Ranked<'_> {
+    /// What the place is by.
+    fn value(&self) -> f64 {
+        self.least.unwrap_or(if self.prediction.value.is_finite() { self.prediction.value.max(0.0) } else { 0.0 })
+    }
 }
 
 /// A call path that was smaller than another today and is larger at the target.
@@ -35,18 +49,31 @@ pub(crate) struct Overtaking {
 }
 
 /// The modelled call paths, the largest prediction first.
+///
+/// Of thousands of shapes that were searched in noisy times some have a steep term by chance, and far beyond the measurements these
+/// would lead. Such a call path has the place that the least of the shapes gives it that explain its measurements nearly as well:
+/// the more call paths there are, the more chances noise had, and the less probable such a shape may be.
 pub(crate) fn rank<'a>(costs: &Costs<'a>) -> Vec<Ranked<'a>> {
     let mut now: Vec<&Model> = costs.models.iter().flatten().copied().collect();
     now.sort_by(|a, b| costs.now[b.callpath as usize].total_cmp(&costs.now[a.callpath as usize]));
     let mut places = vec![0; costs.models.len()];
     now.iter().enumerate().for_each(|(i, m)| places[m.callpath as usize] = i + 1);
+    let together = Together(now.len());
     let with_prediction = |model: &&'a Model| {
         let prediction = costs.then[model.callpath as usize]?;
-        Some(Ranked { model, prediction, place_now: places[model.callpath as usize] })
+        let least = least(model, &costs.target, together).filter(|least| *least < IN_DOUBT * prediction.value);
+        Some(Ranked { model, prediction, place_now: places[model.callpath as usize], least })
     };
     let mut ranked: Vec<Ranked> = costs.models.iter().flatten().filter_map(with_prediction).collect();
-    ranked.sort_by(|a, b| costs.value_then(b.model.callpath).total_cmp(&costs.value_then(a.model.callpath)));
+    ranked.sort_by(|a, b| b.value().total_cmp(&a.value()));
     ranked
+}
+
+/// The least, not below zero, that a shape has at `target` which explains the measurements nearly as well as the model's, where
+/// that was searched in noisy times and the target is far beyond them.
+fn least(model: &Model, target: &[f64], together: Together) -> Option<f64> {
+    let goes_far = model.uncertainty.range.iter().zip(target).any(|(&range, &x)| is_far(range, x));
+    (model.method == Method::Time && goes_far).then(|| model.least_at(target, together).max(0.0))
 }
 
 /// Whom the call path at `place` of `ranked` overtakes between today and the target.

@@ -1,8 +1,9 @@
 //! Predictions far beyond what was measured: over a short range a shape that was searched in times alone may be another one's.
 
 use super::costs::Costs;
+use super::markup::counted;
 use super::quantity::{coordinate, percent};
-use super::ranking::ranked_metric;
+use super::ranking::{Ranked, ranked_metric};
 use super::view::levels;
 use crate::experiment::Experiment;
 use crate::fit::Fits;
@@ -55,6 +56,18 @@ pub(crate) fn of_ranking(experiment: &Experiment, costs: &Costs) -> Option<Strin
              that look alike over so short a range differ there, by more than intervals may say.",
             far.join(", "),
             percent(share)
+        )
+    })
+}
+
+/// How many call paths are ranked by less than they are predicted, and why, in a sentence; `noun` is what they are called.
+pub(crate) fn of_places(ranked: &[Ranked], noun: &str) -> Option<String> {
+    let doubtful = ranked.iter().filter(|r| r.least.is_some()).count();
+    (doubtful > 0).then(|| {
+        format!(
+            "of {}, {doubtful} may owe their growth to chance, since a function that explains the measurements nearly as well predicts \
+             less than half as much; they are ranked by that.",
+            counted(ranked.len(), noun)
         )
     })
 }

@@ -196,6 +196,7 @@ pub fn ranking(experiment: &Experiment, fits: &Fits, options: &ReportOptions, sc
     ));
     notes.extend(view.costs.callees.sentence(experiment).map(|sentence| sentence + "\n"));
     notes.extend(reach::of_ranking(experiment, &view.costs).map(|doubt| doubt + "\n"));
+    notes.extend(reach::of_places(&ranked, view.options.noun).map(|doubt| format!("(?): {doubt}\n")));
     let others = other_metrics(experiment, fits, metric);
     if !others.is_empty() {
         notes.push_str(&format!("Also modelled: {}; --metric NAME ranks by one of them.\n", others.join(", ")));
@@ -239,7 +240,7 @@ fn ranking_table(view: &View, ranked: &[Ranked], count: usize, sparklines: bool)
         let found = overtaking(view.experiment, &view.costs, ranked, place, view.options.level);
         let mut cells = vec![
             (place + 1).to_string(),
-            shape(&view.experiment.parameters, r.model),
+            shape(&view.experiment.parameters, r.model) + if r.least.is_some() { " (?)" } else { "" },
             view.costs.measured(view.experiment, id).map_or_else(String::new, |value| quantity(value, unit)),
             quantity(view.costs.now[id as usize], unit),
             quantity(r.prediction.value, unit),
