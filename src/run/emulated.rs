@@ -230,7 +230,8 @@ mod tests {
             let mut builder = poise_profile::RankBuilder::new();
             let region = Region { name: "f".into(), file: String::new(), line: 1, kind: RegionKind::Function };
             let node = builder.node(None, region);
-            let bin = |&count: &u64| Bin { shares: vec![Share { place: 0, count, ..Share::default() }], lines: None };
+            let bin =
+                |&count: &u64| Bin { shares: vec![Share { place: 0, count, ..Share::default() }].into(), lines: None };
             let bins = counts.iter().map(bin).collect();
             let timelines = vec![Timeline { rank, bins, first_apart: true, ..Timeline::default() }];
             let places = vec![Place { node, code: None }];

@@ -19,7 +19,7 @@ pub use error::ProfileError;
 pub use file::{forget_what_was_said, is_first_to_say, said_beside};
 pub use messages::{Histogram, Messages, OfRank, Traffic};
 pub use noise::{Burst, Loop, Noise, Series, VARIANTS};
-pub use phases::{Bin, BinUnit, Code, Modelled, Phases, Place, Share, Timeline, joining_hides};
+pub use phases::{Bin, BinUnit, Code, Modelled, Phases, Place, Share, Shares, Timeline, joining_hides};
 
 /// What a region of code is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

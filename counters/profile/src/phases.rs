@@ -7,6 +7,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use smallvec::SmallVec;
+
 use crate::ProfileError;
 
 /// What bins have the same of.
@@ -109,11 +111,15 @@ impl Share {
     }
 }
 
+/// The shares of a bin. Most bins have one, for which nothing is allocated: a program of few milliseconds waits at its end for some
+/// thousand of them.
+pub type Shares = SmallVec<[Share; 1]>;
+
 /// One bin.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Bin {
     /// What happened at each place that was reached in the bin, in the order in which they were first reached.
-    pub shares: Vec<Share>,
+    pub shares: Shares,
     /// How many different lines of 64 bytes of memory were accessed; `None` where that was not counted, or
     /// where bins became one.
     pub lines: Option<u64>,
@@ -315,8 +321,8 @@ fn joined(bins: &[Bin]) -> Bin {
 const FEW: usize = 8;
 
 /// Shares added up by place, in the order in which the places first appear.
-pub(crate) fn sum_of(shares: impl Iterator<Item = Share>) -> Vec<Share> {
-    let mut sums: Vec<Share> = Vec::new();
+pub(crate) fn sum_of(shares: impl Iterator<Item = Share>) -> Shares {
+    let mut sums = Shares::new();
     // Most bins have a few places, and there are many bins.
     let mut index: HashMap<u32, usize> = HashMap::new();
     for share in shares {

@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn lines_of_what_ran_before_main_are_in_no_mean() {
-        let bin = |lines| poise_profile::Bin { shares: Vec::new(), lines: Some(lines) };
+        let bin = |lines| poise_profile::Bin { lines: Some(lines), ..Default::default() };
         let bins = [1000, 10, 20].map(bin).to_vec();
         let timeline = |first_apart| poise_profile::Timeline { bins: bins.clone(), first_apart, ..Default::default() };
         let whole = |first_apart| {

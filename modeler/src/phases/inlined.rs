@@ -77,7 +77,7 @@ mod tests {
         let first = vec![share(1, 3, 0), share(3, 5, 70), share(0, 1, 100), share(2, 6, 0)];
         // Where nothing was counted, the time stays where it is.
         let second = vec![share(0, 0, 9)];
-        let bins = [first, second].map(|shares| Bin { shares, lines: None }).into();
+        let bins = [first, second].map(|shares| Bin { shares: shares.into(), lines: None }).into();
         let timeline = Timeline { rank: 0, thread: 0, bins, first_apart: false };
         let times: Vec<Vec<u64>> = with_times(&profile, &timeline)
             .bins

@@ -1,7 +1,7 @@
 //! The bytes of a profile's phases.
 
 use super::{Input, put};
-use crate::{Bin, BinUnit, Code, Modelled, Phases, Place, ProfileError, Share, Timeline};
+use crate::{Bin, BinUnit, Code, Modelled, Phases, Place, ProfileError, Share, Shares, Timeline};
 
 /// The units in the order of their codes.
 const UNITS: [BinUnit; 3] = [BinUnit::Blocks, BinUnit::Instructions, BinUnit::Time];
@@ -17,6 +17,8 @@ pub(super) fn put_phases(out: &mut Vec<u8>, phases: &Phases) {
         put(out, timeline.rank.into());
         put(out, timeline.thread.into());
         put(out, timeline.bins.len() as u128);
+        // Some numbers take two or three bytes.
+        out.reserve(timeline.bins.iter().map(|bin| 2 + 8 * bin.shares.len()).sum());
         timeline.bins.iter().for_each(|bin| put_bin(out, bin));
     }
 }
@@ -54,10 +56,14 @@ fn put_bin(out: &mut Vec<u8>, bin: &Bin) {
     put(out, bin.shares.len() as u128);
     for share in &bin.shares {
         put(out, share.place.into());
-        // Most numbers are zero: a bit for each says which are there.
+        // Most numbers are zero: a bit for each says which are there, and only these are looked at. A program waits at its end for thousands.
         let numbers = share.numbers();
-        out.push((0..8).filter(|&i| numbers[i] > 0).map(|i| 1 << i).sum());
-        numbers.into_iter().filter(|&number| number > 0).for_each(|number| put(out, number.into()));
+        let mut present = (0..8).fold(0_u8, |bits, i| bits | u8::from(numbers[i] > 0) << i);
+        out.push(present);
+        while present != 0 {
+            put(out, numbers[present.trailing_zeros() as usize].into());
+            present &= present - 1;
+        }
     }
 }
 
@@ -115,7 +121,9 @@ impl Input<'_> {
             0 => None,
             n => Some(u64::try_from(n - 1).map_err(|_| self.inconsistent("a bin has too many lines"))?),
         };
-        Ok(Bin { lines, shares: self.list("places of a bin", 2, Input::share)? })
+        let count = self.count("places of a bin", 2)?;
+        let shares: Result<Shares, _> = (0..count).map(|_| self.share()).collect();
+        Ok(Bin { lines, shares: shares? })
     }
 
     fn share(&mut self) -> Result<Share, ProfileError> {

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
-use poise_profile::{Bin, BinUnit, Metric, Phases, Place, Profile, Region, Share, Timeline};
+use poise_profile::{Bin, BinUnit, Metric, Phases, Place, Profile, Region, Share, Shares, Timeline};
 
 use crate::clock::{self, Scale};
 use crate::process::say;
@@ -429,20 +429,26 @@ impl<'a> Collected<'a> {
 
     /// A thread's bins, and how many blocks or ticks wide they are; nothing of a thread that did nothing.
     fn timeline(&mut self, (rank, thread): (u32, u32), recorder: &Recorder, scale: &Scale) -> Option<(u64, Timeline)> {
-        let places: Vec<Option<u32>> = recorder.paths.iter().map(|path| self.place(path)).collect();
-        let share = |share: &recorder::Share| {
+        // The place of each call path, and whether it is of an operation of which the program wants no record.
+        let has_no_record = |path: &Path| path.last().is_some_and(|&region| is_unrecorded(region));
+        let places: Vec<(Option<u32>, bool)> =
+            recorder.paths.iter().map(|path| (self.place(path), has_no_record(path))).collect();
+        let of = |share: &recorder::Share| {
             let [count, ticks, visits, bytes_sent, bytes_received, waiting] = share.numbers;
-            let (time, wait_time) = (scale.nanoseconds(ticks), scale.nanoseconds(waiting));
-            let place = places[share.path as usize]?;
-            if recorder.paths[share.path as usize].last().is_some_and(|&region| is_unrecorded(region)) {
+            let (Some(place), has_no_record) = places[share.path as usize] else { return None };
+            if has_no_record {
                 // As in the call tree, nothing stays but what it had the program execute.
                 return (count > 0).then_some(Share { place, count, ..Share::default() });
             }
+            let (time, wait_time) = (scale.nanoseconds(ticks), scale.nanoseconds(waiting));
             Some(Share { place, count, visits, bytes_sent, bytes_received, time, wait_time, ..Share::default() })
         };
+        // The program waits for this at its end: most bins have one share, and nothing is allocated or grown for such.
         let bin = |shares: &[recorder::Share]| {
-            let mut found = Vec::with_capacity(shares.len());
-            found.extend(shares.iter().filter_map(share));
+            let found = match shares {
+                [only] => of(only).map(|share| Shares::from_buf([share])).unwrap_or_default(),
+                _ => shares.iter().filter_map(of).collect(),
+            };
             Bin { shares: found, lines: None }
         };
         let bins: Vec<Bin> = recorder.bins(bin);
@@ -482,7 +488,7 @@ impl<'a> Collected<'a> {
             binned.entry(share.place).or_insert_with(|| Share { place: share.place, ..Share::default() }).add(share);
         }
         let profile = self.profile;
-        let mut shares = Vec::new();
+        let mut shares = Shares::new();
         for node in 0..profile.nodes.len() as u32 {
             let place = self.at(node);
             let value = |metric| profile.values.get(&(node, metric)).map_or(0, |value| value.sum as u64);
@@ -540,7 +546,7 @@ mod tests {
         let phases = collect(5, &profile, &Scale::since(&clock::Instant::now()));
         drop(held);
         let share = Share { place: 0, count: 70, visits: 3, ..Share::default() };
-        let bins = vec![Bin { shares: vec![share], lines: None }];
+        let bins = vec![Bin { shares: vec![share].into(), lines: None }];
         assert_eq!(phases.timelines, [Timeline { rank: 5, thread: 2, bins, first_apart: false }]);
         assert_eq!((phases.places[0].node, phases.width), (0, 10));
     }

@@ -148,9 +148,10 @@ impl Recorder {
         let mut left = excess.min(whole);
         // The part of the last counts that a number of units stands for.
         let part = |units: u64| {
-            let of = |count: u64| match units {
-                0 => 0,
-                _ => (u128::from(count) * u128::from(units) / u128::from(whole.max(1))) as u64,
+            // As a rule the product fits into 64 bits, where dividing is far cheaper.
+            let of = |count: u64| match count.checked_mul(units) {
+                Some(product) => product / whole.max(1),
+                None => (u128::from(count) * u128::from(units) / u128::from(whole.max(1))) as u64,
             };
             [of(done.blocks), of(done.ticks), of(done.visits)]
         };
@@ -237,7 +238,8 @@ impl Recorder {
         // Waiting is a part of the time, and comes later where that does.
         let early = numbers[5].saturating_sub(numbers[1]);
         (now[5], numbers[5]) = (now[5].wrapping_sub(early), numbers[5] - early);
-        if numbers != Numbers::default() {
+        // In one word: comparing two arrays is a call.
+        if numbers.iter().fold(0, |all, number| all | number) != 0 {
             seen.binned = now;
             self.shares.push(Share { path, numbers });
         }
