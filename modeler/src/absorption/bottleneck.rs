@@ -168,7 +168,7 @@ fn rules(evidence: &[Evidence], code: Option<&Code>, nanoseconds: Option<f64>) -
             Bottleneck::LoadStore,
             "first-level loads are not absorbed, and arithmetic costs time though its units are idle",
         ),
-        // A full overlap has room for neither. Where arithmetic has room for a good part of what the loop has, its slope is what was measured badly.
+        // A full overlap has room for neither. Where arithmetic has room for a good part of what the loop has, more likely its slope was measured badly.
         (true, true) if !arithmetic.iter().any(|e| e.saturated && fills(e, instructions) && lacks_room(e)) => {
             (Bottleneck::Undecided, "first-level loads are not absorbed, and arithmetic is in part")
         }

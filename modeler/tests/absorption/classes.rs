@@ -90,8 +90,8 @@ fn an_idle_unit_binds_nothing() {
     assert_eq!(class, Bottleneck::Compute, "{reason}");
 }
 
-/// A triad in the first-level cache of a Zen 4, as it was measured once beside a load of twenty: its loads and stores are what it waits for, and
-/// arithmetic seemed to cost half as much as it does, so that fourteen additions were free and the unit idle for a fifth of the time.
+/// Like a triad in the first-level cache of a Zen 4 beside a load of twenty, with numbers chosen for the rule: its loads and stores are what it waits
+/// for, and arithmetic seems to cost half as much as it does, so that ten additions are free and the unit is idle for a fifth of the time.
 #[test]
 fn arithmetic_that_has_room_does_not_overlap_fully() {
     let cost = [
