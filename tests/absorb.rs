@@ -227,3 +227,63 @@ fn programs_without_noise_and_wrong_wishes_say_what_to_do() {
     let wrong = world.poise(["cc", "--noise=modes=additions", "-c", "x.c"]).status(1);
     assert!(wrong.stderr.contains("\"additions\" is no noise mode"), "{}", wrong.stderr);
 }
+
+/// Of each loop of which nothing is known, one line says where and why, whatever the format, those of hot functions and those that are named alike.
+#[test]
+fn reasons_name_the_call_path_and_are_given_for_every_loop_that_was_asked_about() {
+    let world = World::new();
+    world.write(
+        "reasons.c",
+        "#include <stdio.h>\nstatic double x[4096];\n\
+         __attribute__((noinline)) double sum(long n) { double s = 0; for (long i = 0; i < n; i++) s += x[i]; return s; }\n\
+         __attribute__((noinline)) double often(void) { return sum(4000); }\n\
+         __attribute__((noinline)) double once(void) { return sum(10); }\n\
+         __attribute__((noinline)) long fixed(long n) { long s = 0; for (long i = 0; i < n; i++) {\n\
+         int r = i; __asm__ volatile(\"incl %0\" : \"+b\"(r)); s += r; } return s; }\n\
+         int main() { double s = once(); long t = 0; for (int r = 0; r < 3000; r++) { x[r] = r; s += often(); t += fixed(4000); }\n\
+         printf(\"%g %ld\\n\", s, t); }",
+    );
+    world.poise(["cc", "--noise=modes=nop;k=1,2", "-O1", "reasons.c", "-o", "reasons"]).status(0);
+    world.poise(["run", "-o", "earlier", "--", "./reasons"]).status(0);
+    let refused = |options: &[&str]| {
+        let done = absorb(&world, &[options, &["--format", "json"]].concat(), &["./reasons"]).status(0);
+        let report: serde_json::Value = serde_json::from_str(&done.stdout).unwrap();
+        let said = |r: &serde_json::Value| {
+            (r["callpath"].to_string(), r["function"].to_string(), r["reason"].as_str().unwrap().to_owned())
+        };
+        report["refused"].as_array().unwrap().iter().map(said).collect::<Vec<_>>()
+    };
+    let once =
+        ("[\"main\",\"once\",\"sum\"]".to_owned(), "\"sum\"".to_owned(), "it has too few executions (1)".to_owned());
+    let of_sum = refused(&["--loops", "sum"]);
+    assert_eq!(of_sum, [once.clone()]);
+    // `fixed` takes a good part of the time of the earlier run.
+    let of_both = refused(&["--loops", "sum", "--profile", "earlier"]);
+    assert!(of_both.contains(&once), "{of_both:?}");
+    let (_, _, why) = of_both.iter().find(|(path, function, _)| path == "null" && function == "\"fixed\"").unwrap();
+    assert!(why.contains("fixed registers"), "{why}");
+    // A table has no place for reasons.
+    let table = absorb(&world, &["--loops", "sum", "--format", "csv"], &["./reasons"]).status(0);
+    let line = "sum: not measured at main -> once -> sum, because it has too few executions (1).";
+    assert!(table.stderr.contains(line) && !table.stdout.contains("too few"), "{}", table.stderr);
+    // A run without times knows no hot functions, which is not to mean all.
+    let mut timeless = world.command("./reasons", [""; 0]);
+    timeless.env("POISE_PROFILE", world.path("timeless.poise")).env("POISE_CLOCK", "none");
+    outcome(timeless.output().unwrap()).status(0);
+    let refused = absorb(&world, &["--profile", "timeless.poise"], &["./reasons"]).status(3);
+    assert!(refused.stderr.contains("no function is hot"), "{}", refused.stderr);
+}
+
+/// What the run's record knows to disturb times, such as processor time that other virtual machines took, stands at each loop.
+#[test]
+fn what_disturbs_times_is_said_of_each_loop() {
+    let world = World::new();
+    build(&world, "modes=nop;k=1");
+    let options = ["--format", "json", "--loops", "dot,scale", "--keep", "kept"];
+    let done = absorb(&world, &options, &["./loops", "1000", "1"]).status(0);
+    let report: serde_json::Value = serde_json::from_str(&done.stdout).unwrap();
+    let record: serde_json::Value = serde_json::from_str(&world.read("kept/run.json")).unwrap();
+    let known = &record["machine"]["concerns"];
+    let loops = report["loops"].as_array().unwrap();
+    assert!(known.is_array() && !loops.is_empty() && loops.iter().all(|l| l["concerns"] == *known), "{report:#}");
+}

@@ -179,12 +179,12 @@ class Site {
             state->addIncoming(head->getIncomingValueForBlock(before), before);
             states.push_back(state);
         }
-        auto begin = callee("poise_noise_begin", StructType::get(noise.pointer, noise.word), {noise.pointer});
-        Value *choice = builder.CreateCall(begin, {site});
+        Value *left = affine.phi ? remaining() : nullptr;
+        Value *choice = left ? begin("poise_noise_begin_of", {site, left}) : begin("poise_noise_begin", {site});
         chosen = builder.CreateExtractValue(choice, 0);
         budget = builder.CreateExtractValue(choice, 1);
-        if (affine.phi)
-            limitChunk();
+        if (left)
+            limitChunk(left);
         decline();
         builder.SetInsertPoint(ask);
         builder.CreateCondBr(builder.CreateIsNull(chosen), cast<BasicBlock>(declined[header]), enter);
@@ -209,8 +209,15 @@ class Site {
                                                : builder.CreateSExtOrTrunc(value, noise.word);
     }
 
-    // The chunk's iterations and its limit, from the state and the budget.
-    void limitChunk() {
+    Value *begin(const char *name, ArrayRef<Value *> arguments) {
+        SmallVector<Type *, 2> types;
+        for (Value *argument : arguments)
+            types.push_back(argument->getType());
+        return builder.CreateCall(callee(name, StructType::get(noise.pointer, noise.word), types), arguments);
+    }
+
+    // The iterations that are still to come, from the state.
+    Value *remaining() {
         Value *state = states[place(affine.phi)];
         Value *distance = affine.step > 0 ? builder.CreateSub(asWord(affine.limit), asWord(state))
                                           : builder.CreateSub(asWord(state), asWord(affine.limit));
@@ -218,7 +225,12 @@ class Site {
         if (bits < 64) // Narrow counters wrap around in their own width.
             distance = builder.CreateAnd(distance, ConstantInt::get(noise.word, (uint64_t(1) << bits) - 1));
         uint64_t step = affine.step > 0 ? affine.step : -uint64_t(affine.step);
-        Value *left = builder.CreateUDiv(distance, ConstantInt::get(noise.word, step));
+        return builder.CreateUDiv(distance, ConstantInt::get(noise.word, step));
+    }
+
+    // The chunk's iterations and its limit, from the state and the budget.
+    void limitChunk(Value *left) {
+        Value *state = states[place(affine.phi)];
         chunk = builder.CreateBinaryIntrinsic(Intrinsic::umin, left, budget);
         Value *advance = builder.CreateMul(chunk, ConstantInt::getSigned(noise.word, affine.step));
         if (state->getType()->isPointerTy())

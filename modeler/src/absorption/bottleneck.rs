@@ -149,6 +149,7 @@ fn rules(evidence: &[Evidence], code: Option<&Code>, nanoseconds: Option<f64>) -
         (Some(own), Some(slope), Some(nanoseconds)) => own * slope >= LEAST_BUSY * nanoseconds,
         _ => true,
     };
+    let lacks_room = |e: &Evidence| instructions.is_none_or(|own| e.absorbed < (own / f64::from(LITTLE)).max(1.0));
     let filled = |of: &[Evidence], own: Option<f64>| of.iter().any(|e| e.saturated && fills(e, own));
     if (busy(&arithmetic) || busy(&access)) && !filled(&arithmetic, instructions) && !filled(&access, accesses) {
         return (Bottleneck::Undecided, "noise is not absorbed, but the loop's own instructions leave the units idle");
@@ -167,6 +168,10 @@ fn rules(evidence: &[Evidence], code: Option<&Code>, nanoseconds: Option<f64>) -
             Bottleneck::LoadStore,
             "first-level loads are not absorbed, and arithmetic costs time though its units are idle",
         ),
+        // A full overlap has room for neither. Where arithmetic has room for a good part of what the loop has, more likely its slope was measured badly.
+        (true, true) if !arithmetic.iter().any(|e| e.saturated && fills(e, instructions) && lacks_room(e)) => {
+            (Bottleneck::Undecided, "first-level loads are not absorbed, and arithmetic is in part")
+        }
         (true, true) => (Bottleneck::Compute, "neither arithmetic nor first-level loads are absorbed, but nops are"),
         (false, false) => beyond_the_core(memory, code, nanoseconds),
     }

@@ -18,7 +18,7 @@ use std::collections::BTreeSet;
 
 use poise_profile::{Loop, Profile};
 
-use crate::formats::Names;
+use crate::formats::{Names, demangled};
 pub use code::recurrence::Recurrence;
 use curve::Draws;
 pub use curve::{LEAST_BURSTS, LEAST_POINTS};
@@ -218,7 +218,7 @@ pub struct LoopReport {
     pub target: Loop,
     /// Executions, measured or not.
     pub executions: u64,
-    /// Bursts that were measured and did not fit into memory.
+    /// Bursts that were measured and did not fit into memory, or were too brief for the clock.
     pub left_out: u64,
     /// Which class of executions this is, from 0, and of how many.
     pub part: (usize, usize),
@@ -293,6 +293,34 @@ fn place(target: &Loop) -> String {
     }
 }
 
+/// A loop about which nothing can be said.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Refused {
+    /// Names from the root, where the reason is one of this call path; empty where it is the loop's.
+    pub callpath: Vec<String>,
+    /// The loop.
+    pub target: Loop,
+    /// Why nothing can be said of it.
+    pub reason: String,
+}
+
+impl Refused {
+    /// The reason in a line: `solve.c:41 in solve: not measured at main -> solve, because it has too few executions (20).`
+    #[must_use]
+    pub fn line(&self) -> String {
+        let function = demangled(&self.target.function);
+        let path = match &self.callpath[..] {
+            [] => String::new(),
+            path => format!(" at {}", path.join(" -> ")),
+        };
+        format!("{} in {function}: not measured{path}, because {}.", place(&self.target), self.reason)
+    }
+}
+
+/// Why a loop has no bursts whose executions the runtime left out.
+const BRIEF: &str =
+    "it runs for less than 200 ns each time, beside other loops or other work, and no clock tells its time from theirs";
+
 /// The absorption of all loops of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
@@ -301,7 +329,9 @@ pub struct Report {
     /// The loops by call path; of several classes of executions, the one with most time first.
     pub loops: Vec<LoopReport>,
     /// Loops about which nothing can be said, with the reason.
-    pub refused: Vec<(Loop, String)>,
+    pub refused: Vec<Refused>,
+    /// What of the machine made the times of this run untrustworthy, one sentence each, without full stops; none unless somebody knows.
+    pub concerns: Vec<String>,
 }
 
 /// Analyses what noise injection measured in a run. `code` gives the machine code of loops, where it is known.
@@ -318,7 +348,11 @@ pub fn analyse(profile: &Profile, code: CodeOf, options: &Options) -> Report {
         let callpath: Vec<String> = path.into_iter().map(|region| names.show(region)).collect();
         // Without a burst that has no noise there is nothing to compare with.
         if group.classes.iter().all(|class| class.nanoseconds.is_nan()) {
-            refused.push((target.clone(), format!("it has {}", too_few(&group, modes))));
+            let reason = match (self::bursts(&group), group.left_out) {
+                (0, 1..) => BRIEF.to_owned(),
+                _ => format!("it has {}", too_few(&group, modes)),
+            };
+            refused.push(Refused { callpath, target: target.clone(), reason });
             continue;
         }
         let code = code(target);
@@ -326,8 +360,9 @@ pub fn analyse(profile: &Profile, code: CodeOf, options: &Options) -> Report {
         loops.extend((0..group.classes.len()).map(|part| analysis.of_class(part, &callpath)));
     }
     let known = |target: &Loop| !target.refusal.is_empty();
-    refused.extend(profile.noise.loops.iter().filter(|t| known(t)).map(|t| (t.clone(), t.refusal.clone())));
-    Report { level: options.level, loops, refused }
+    let everywhere = |t: &Loop| Refused { callpath: Vec::new(), target: t.clone(), reason: t.refusal.clone() };
+    refused.extend(profile.noise.loops.iter().filter(|t| known(t)).map(everywhere));
+    Report { level: options.level, loops, refused, concerns: Vec::new() }
 }
 
 /// Bursts of a group.

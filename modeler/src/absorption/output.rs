@@ -6,8 +6,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::{LoopReport, Mode, Report, State, place};
-use crate::formats::demangled;
+use super::{LoopReport, Mode, Refused, Report, State, place};
 use crate::report::Table;
 use crate::report::terminal::table;
 use crate::words::counted;
@@ -79,6 +78,7 @@ struct Entry<'a> {
     function: &'a str,
     class: &'static str,
     reason: &'a str,
+    concerns: &'a [String],
     executions: u64,
     /// Bursts that were measured and did not fit into memory.
     left_out: u64,
@@ -95,7 +95,7 @@ struct Entry<'a> {
 }
 
 impl<'a> Entry<'a> {
-    fn of(report: &'a LoopReport) -> Self {
+    fn of(report: &'a LoopReport, concerns: &'a [String]) -> Self {
         let (index, of) = report.part;
         Self {
             callpath: &report.callpath,
@@ -103,6 +103,7 @@ impl<'a> Entry<'a> {
             function: &report.target.function,
             class: report.class.name(),
             reason: &report.reason,
+            concerns,
             executions: report.executions,
             left_out: report.left_out,
             part: (of > 1).then(|| json!({"index": index, "of": of, "share": rounded(report.share)})),
@@ -130,13 +131,16 @@ impl Report {
     /// The report as one JSON object with a line feed at its end.
     #[must_use]
     pub fn json(&self) -> String {
-        let refused = |(target, reason): &(poise_profile::Loop, String)| json!({"loop": place(target), "function": target.function, "reason": reason});
+        let refused = |r: &Refused| {
+            let callpath = (!r.callpath.is_empty()).then_some(&r.callpath);
+            json!({"callpath": callpath, "loop": place(&r.target), "function": r.target.function, "reason": r.reason})
+        };
         let document = Document {
             schema: "counterpoise/absorption",
             schema_version: 1,
             tool_version: env!("CARGO_PKG_VERSION"),
             level: self.level,
-            loops: self.loops.iter().map(Entry::of).collect(),
+            loops: self.loops.iter().map(|report| Entry::of(report, &self.concerns)).collect(),
             refused: self.refused.iter().map(refused).collect(),
         };
         // Maps with text keys and finite numbers always have a JSON form.
@@ -180,6 +184,9 @@ impl Report {
             let _ = writeln!(out, "{}", heading(report));
             let _ = writeln!(out, "  {}", facts(report));
             let _ = writeln!(out, "  {}", report.sentence());
+            for concern in &self.concerns {
+                let _ = writeln!(out, "  To be doubted: {concern}.");
+            }
             let rows = report.modes.iter().map(row).collect();
             let header = ["mode", "absorbed", "interval", "per instruction", "slope", "idle", "code", "note"];
             let header = header.map(str::to_owned).to_vec();
@@ -191,9 +198,8 @@ impl Report {
         if self.loops.is_empty() {
             out.push_str("No loop was measured.\n");
         }
-        for (target, reason) in &self.refused {
-            let function = demangled(&target.function);
-            let _ = writeln!(out, "{} in {function}: not measured, because {reason}.", place(target));
+        for refused in &self.refused {
+            let _ = writeln!(out, "{}", refused.line());
         }
         out
     }

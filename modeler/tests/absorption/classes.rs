@@ -90,6 +90,28 @@ fn an_idle_unit_binds_nothing() {
     assert_eq!(class, Bottleneck::Compute, "{reason}");
 }
 
+/// Like a triad in the first-level cache of a Zen 4 beside a load of twenty, with numbers chosen for the rule: its loads and stores are what it waits
+/// for, and arithmetic seems to cost half as much as it does, so that ten additions are free and the unit is idle for a fifth of the time.
+#[test]
+fn arithmetic_that_has_room_does_not_overlap_fully() {
+    let cost = [
+        ("fp_add64", 0.08),
+        ("fma64", 0.15),
+        ("int64_add", 0.05),
+        ("l1_ld64", 0.102),
+        ("memory_ld64", 1.3),
+        ("nop", 0.02),
+    ];
+    let bound = (Bottleneck::Undecided, 4.15, 12, [0.19, 0.6, 0.3, 0.01, 0.02, 0.95], APART);
+    let (class, reason) = class_of(&bound, &cost, 15, 40, QUIET, 23);
+    assert_eq!(class, bound.0, "{reason}");
+    assert!(reason.contains("arithmetic is in part"), "{reason}");
+    // Without room it does, as in table 3, case 3.
+    let full = (bound.0, bound.1, bound.2, [0.01, 0.6, 0.3, 0.01, 0.02, 0.95], APART);
+    let (class, reason) = class_of(&full, &cost, 15, 40, QUIET, 23);
+    assert_eq!(class, Bottleneck::Compute, "{reason}");
+}
+
 /// A product with a sparse matrix that waits for memory with as many loads in flight as the processor can hold: further
 /// instructions of any kind take room there, and cost many times what their units take.
 #[test]

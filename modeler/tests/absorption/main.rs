@@ -222,7 +222,7 @@ fn too_few_executions_are_said() {
     let report = report(&short);
     assert_eq!(report.loops.iter().filter(|found| found.node == 0).count(), 0);
     // 24 / 5 of 20.
-    assert_eq!(report.refused[0].1, "it has too few executions (20; about 96 are needed)");
+    assert_eq!(report.refused[0].reason, "it has too few executions (20; about 96 are needed)");
 }
 
 #[test]
@@ -236,7 +236,15 @@ fn refused_loops_keep_their_reason() {
     profile.noise.series[1].executions = 3;
     let report = report(&profile);
     assert_eq!(report.loops.len(), 1);
-    let reasons: Vec<&str> = report.refused.iter().map(|r| r.1.as_str()).collect();
+    let reasons: Vec<&str> = report.refused.iter().map(|r| r.reason.as_str()).collect();
     assert_eq!(reasons, ["it has too few executions (3)", "it has exception edges"]);
+    // The first is said of one call path, the other of the loop.
+    assert_eq!(report.refused[1].callpath, [""; 0]);
+    assert!(report.refused[0].line().ends_with(": not measured at main, because it has too few executions (3)."));
     assert_eq!(report.loops[0].class, Bottleneck::Undecided);
+    // Where all bursts were left out it is not for want of executions; and the call path that was measured stays.
+    profile.noise.series[1].left_out = 40;
+    let brief = crate::report(&profile);
+    assert!(brief.refused[0].reason.starts_with("it runs for less than 200 ns each time"), "{:?}", brief.refused);
+    assert_eq!((&brief.refused[0].callpath[..], brief.loops.len()), (&["main".to_owned()][..], 1));
 }

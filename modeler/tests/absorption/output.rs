@@ -34,6 +34,18 @@ fn json_has_the_members_of_the_contract() {
     assert_eq!(the_loop["modes"]["nop"]["upper"], serde_json::Value::Null);
     assert_eq!(mode["points"].as_array().unwrap().len(), QUANTITIES.len() + 1);
     assert_eq!(json["refused"][0]["reason"], "it has exception edges");
+    assert_eq!((&json["refused"][0]["callpath"], &the_loop["concerns"]), (&serde_json::Value::Null, &[(); 0].into()));
+}
+
+#[test]
+fn each_loop_says_what_disturbed_its_times() {
+    let mut report = example();
+    report.concerns = vec!["huge pages are off".to_owned(), "other virtual machines took processor time".to_owned()];
+    let text = report.human();
+    let lines = "  To be doubted: huge pages are off.\n  To be doubted: other virtual machines took processor time.\n";
+    assert_eq!(text.matches(lines).count(), report.loops.len(), "{text}");
+    let json: serde_json::Value = serde_json::from_str(&report.json()).unwrap();
+    assert_eq!(json["loops"][0]["concerns"], serde_json::json!(report.concerns));
 }
 
 #[test]

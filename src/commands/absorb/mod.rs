@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::interrupt;
 use crate::output;
 use crate::run::misfortune::{Cause, NO_PROFILE, Outcome};
-use crate::run::{Measured, PROFILE, Run};
+use crate::run::{Measured, PROFILE, Run, record};
 use crate::study::Clock;
 
 #[derive(Args, Debug)]
@@ -46,7 +46,7 @@ pub struct AbsorbArgs {
     /// Call paths to measure, such as main/solve; those below count too.
     #[arg(long, value_delimiter = ',', value_name = "PATH,…")]
     pub callpath: Vec<String>,
-    /// Measure functions that take at least a hundredth of the time in this run: a profile or a run's folder.
+    /// Measure functions that take at least a hundredth of the time in this run, a profile or a run's folder, and those of `--loops`.
     #[arg(long, value_name = "FILE")]
     pub profile: Option<PathBuf>,
     /// Ranks that get noise, such as 0,4-7; all unless given.
@@ -104,15 +104,18 @@ const NOT_BUILT: &str = "The program ended well but left no profile. Build it wi
 /// Measures, analyses, prints.
 pub fn absorb(arguments: &AbsorbArgs, global: &GlobalArgs) -> Result<()> {
     interrupt::watch();
-    let profile = match arguments.method {
-        Method::Inject => inject(arguments)?,
-        Method::Rebuild => rebuild::measure(arguments, global)?,
+    let loops = wanted(arguments)?;
+    let (profile, concerns) = match arguments.method {
+        Method::Inject => inject(arguments, &loops)?,
+        // Of many runs, of processor time.
+        Method::Rebuild => (rebuild::measure(arguments, global)?, Vec::new()),
     };
     let options = Options { level: arguments.level.level, seed: arguments.seed.seed, ..Options::default() };
     // What the variants' machine code really has, from whichever word of the command is the program.
     let binaries = Binary::among(&arguments.command);
     let code = |target: &_| binaries.iter().find_map(|binary| binary.code(target));
     let mut report = absorption::analyse(&profile, &code, &options);
+    report.concerns = concerns;
     if profile.noise.loops.is_empty() {
         return Err(Error::Usage(
             "The program has no loop with noise, or none ran. Build it with poise cc --noise (c++, fc likewise)."
@@ -120,12 +123,16 @@ pub fn absorb(arguments: &AbsorbArgs, global: &GlobalArgs) -> Result<()> {
         ));
     }
     // Of loops that nobody asked about nothing is said.
-    let is_asked = |target: &Loop| arguments.loops.is_empty() || arguments.loops.iter().any(|at| target.is_at(at));
-    report.refused.retain(|(target, _)| is_asked(target));
+    let is_asked = |target: &Loop| loops.is_empty() || loops.iter().any(|at| target.is_at(at));
+    report.refused.retain(|refused| is_asked(&refused.target));
     let text = match arguments.output.format {
         OutputFormat::Human => report.human(),
         OutputFormat::Json => report.json(),
-        OutputFormat::Csv => report.csv(),
+        OutputFormat::Csv => {
+            // A row has numbers only.
+            report.refused.iter().for_each(|refused| output::say(refused.line()));
+            report.csv()
+        }
     };
     output::deliver(&text, arguments.output.output.as_deref())?;
     if let Some(file) = &arguments.plot {
@@ -140,13 +147,19 @@ pub fn absorb(arguments: &AbsorbArgs, global: &GlobalArgs) -> Result<()> {
     }
 }
 
+/// The places of the loops to measure, those that are named and those of hot functions; none means all.
+fn wanted(arguments: &AbsorbArgs) -> Result<Vec<String>> {
+    let hot = arguments.profile.as_deref().map(hot).transpose()?;
+    Ok([arguments.loops.clone(), hot.unwrap_or_default()].concat())
+}
+
+/// What a run measured, and what of the machine makes that untrustworthy.
+type Ran = (Profile, Vec<String>);
+
 /// One run of the program with all noise.
-fn inject(arguments: &AbsorbArgs) -> Result<Profile> {
+fn inject(arguments: &AbsorbArgs, loops: &[String]) -> Result<Ran> {
     wishes::check_words(arguments)?;
-    let loops = match &arguments.profile {
-        Some(file) => [arguments.loops.clone(), hot(file)?].concat(),
-        None => arguments.loops.clone(),
-    };
+    let loops = loops.to_vec();
     let mut wish = vec![format!("samples={}", arguments.samples), format!("burst={}", arguments.burst)];
     let k: Vec<String> = arguments.k.iter().map(u32::to_string).collect();
     let parts = [
@@ -160,9 +173,9 @@ fn inject(arguments: &AbsorbArgs) -> Result<Profile> {
     let given = parts.into_iter().filter(|(_, values)| !values.is_empty());
     wish.extend(given.map(|(name, values)| format!("{name}={}", values.join(","))));
     wish.push(format!("seed={}", arguments.seed.seed));
-    let profile = run(arguments, Clock::Wall, &[("POISE_ABSORB", wish.join(";"))], arguments.keep.as_deref())?;
-    wishes::check(arguments, &profile)?;
-    Ok(profile)
+    let ran = run(arguments, Clock::Wall, &[("POISE_ABSORB", wish.join(";"))], arguments.keep.as_deref())?;
+    wishes::check(arguments, &ran.0)?;
+    Ok(ran)
 }
 
 /// The functions that take much of the time in an earlier run.
@@ -175,17 +188,21 @@ fn hot(file: &Path) -> Result<Vec<String>> {
         *times.entry(region.name.clone()).or_insert(0) += value.sum;
     }
     let all: u128 = times.values().sum();
+    if all == 0 {
+        let what = "has no times, so that no function is hot; make it with a clock";
+        return Err(Error::Input(format!("--profile {}: the run {what}.", file.display())));
+    }
     let is_hot = |(_, time): &(String, u128)| *time as f64 >= HOT * all as f64;
     Ok(times.into_iter().filter(is_hot).map(|(name, _)| name).collect())
 }
 
-/// Runs the program once in this environment; gives its profile.
+/// Runs the program once in this environment.
 fn run(
     arguments: &AbsorbArgs,
     clock: Clock,
     environment: &[(&'static str, String)],
     keep: Option<&Path>,
-) -> Result<Profile> {
+) -> Result<Ran> {
     let scratch = tempfile::tempdir().map_err(|e| Error::cannot_write(&std::env::temp_dir(), &e))?;
     let folder = keep.map_or_else(|| scratch.path().join("run"), Path::to_owned);
     let run = Run {
@@ -199,7 +216,9 @@ fn run(
     };
     match run.execute(&folder)? {
         Outcome::Complete => {
-            Profile::read(folder.join(PROFILE)).map_err(|e| Error::Defect(format!("The run's profile: {e}.")))
+            let profile = Profile::read(folder.join(PROFILE));
+            let machine = record::read(&folder).and_then(|record| record.machine).unwrap_or_default();
+            Ok((profile.map_err(|e| Error::Defect(format!("The run's profile: {e}.")))?, machine.concerns))
         }
         Outcome::Failed { cause: Cause::CannotStart, reason, .. } => Err(Error::Usage(reason)),
         Outcome::Failed { reason, status, .. } => {

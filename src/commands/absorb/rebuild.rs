@@ -71,7 +71,7 @@ fn build_and_run(arguments: &AbsorbArgs, noise: &str) -> Result<Vec<Profile>> {
         let said = String::from_utf8_lossy(&built.stderr).into_owned();
         return Err(Error::Usage(format!("{said}\"{build}\" failed with {}.", built.status)));
     }
-    (0..arguments.repetitions).map(|_| run(arguments, Clock::Cpu, &[], None)).collect()
+    (0..arguments.repetitions).map(|_| run(arguments, Clock::Cpu, &[], None).map(|ran| ran.0)).collect()
 }
 
 /// The first run, which says what the call paths are.

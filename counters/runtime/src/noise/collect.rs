@@ -47,13 +47,9 @@ pub struct SharedSeries {
     pub executions: u64,
     bursts: Vec<Burst>,
     left_out: u64,
-    /// Bursts of executions that were too brief to have times of their own.
-    pub brief: u32,
+    /// Whether it takes too little of the time for anything to be said of it.
+    pub is_forgotten: bool,
 }
-
-/// Why such a loop has no bursts.
-const BRIEF: &str =
-    "it runs for less than 200 ns each time, beside other loops or other work, and no clock tells its time from theirs";
 
 impl SharedSeries {
     /// Keeps a burst, unless there are `most` already.
@@ -63,6 +59,20 @@ impl SharedSeries {
         } else {
             self.left_out += 1;
         }
+    }
+
+    /// Leaves the bursts of the last round out: its executions were too brief to have times of their own.
+    pub fn take_back(&mut self, round: u32) {
+        while self.bursts.last().is_some_and(|burst| burst.round == round) {
+            self.bursts.pop();
+        }
+        self.left_out += 1;
+    }
+
+    /// Leaves all bursts out, for that reason.
+    pub fn take_back_all(&mut self) {
+        self.left_out += self.bursts.len() as u64;
+        self.bursts.clear();
     }
 }
 
@@ -82,7 +92,7 @@ pub fn publish(module: &'static Module, target: u32, path: &Path, thread: u32) -
         executions: 0,
         bursts: Vec::new(),
         left_out: 0,
-        brief: 0,
+        is_forgotten: false,
     };
     let series = Arc::new(Mutex::new(series));
     all().push(Arc::clone(&series));
@@ -104,20 +114,18 @@ pub fn collect(rank: u32, profile: &Profile) -> Noise {
             noise.modes = module.modes.items().iter().map(|&mode| text(mode).to_owned()).collect();
         }
     }
+    let mut forgotten = Vec::new();
     for series in all().iter() {
         let series = series.lock().unwrap_or_else(PoisonError::into_inner);
-        if series.bursts.is_empty()
-            && series.brief > 0
-            && let Some(start) = starts.get(&std::ptr::from_ref(series.module))
-        {
-            BRIEF.clone_into(&mut noise.loops[(start + series.target) as usize].refusal);
-            continue;
-        }
         let start = starts.get(&std::ptr::from_ref(series.module));
         let (Some(&start), Some(node)) = (start, node(profile, &series.path)) else { continue };
+        let target = start + series.target;
+        if series.is_forgotten {
+            forgotten.push((node, target, series.thread));
+        }
         noise.series.push(Series {
             node,
-            target: start + series.target,
+            target,
             rank,
             thread: series.thread,
             executions: series.executions,
@@ -125,8 +133,10 @@ pub fn collect(rank: u32, profile: &Profile) -> Noise {
             bursts: series.bursts.clone(),
         });
     }
-    // What ran too briefly for a burst is said, not left out.
-    noise.series.retain(|series| !series.bursts.is_empty() || series.executions > 0);
+    // What ran too briefly for a burst is said, not left out. Only of loops that are not worth it nothing is, whether they chose for
+    // themselves before or not.
+    let is_forgotten = |series: &Series| forgotten.contains(&(series.node, series.target, series.thread));
+    noise.series.retain(|series| !series.bursts.is_empty() || series.executions > 0 && !is_forgotten(series));
     noise
 }
 

@@ -17,6 +17,12 @@ use crate::tree::Node;
 /// An iteration of a loop around the target that lasts longer than this, in nanoseconds, is no burst: then the target
 /// itself is split into bursts.
 const LONGEST_ITERATION: u64 = 50_000;
+/// The first iteration touches memory for the first time or waits for the processor: only one that lasts longer than this, in nanoseconds,
+/// says by itself that the others last long, too.
+const LONGEST_FIRST: u64 = 20_000_000;
+/// A loop that is entered for the first time for so few iterations at most leaves them to the loops inside: were one of them spent on
+/// learning how long it is, a loop that a run enters once would be over.
+const FEW_ITERATIONS: u64 = 8;
 /// Nor is one that lasts longer than this and holds several loops, whose executions are long enough to be timed one by one.
 const LONGEST_SHARED: u64 = 500;
 /// Nor is one of which the target takes less than this share, by its executions timed one by one: it would be charged the time of the rest.
@@ -24,8 +30,10 @@ const LEAST_OWN: f64 = 0.7;
 /// A clock that is read more often than this, in nanoseconds, shows other things than the loop's time: filling and emptying the window of
 /// instructions in flight, and what a variant does before its first iteration, take 10 to 20 ns.
 const SHORTEST: u64 = 200;
-/// After so many bursts of nothing else a loop is given up.
+/// After so many rounds of nothing else, one after another, a loop is given up.
 const MOST_BRIEF: u32 = 40;
+/// Rounds that are worth nothing if all others of a loop are so: their bursts without noise may have been interrupted.
+const ON_TRIAL: u32 = 2;
 /// So often that share is measured, in so small a part of a burst each; the median counts.
 const TIMINGS: usize = 5;
 const TIMING: u64 = 4;
@@ -90,7 +98,7 @@ struct Target {
     /// The share of that iteration's time that it takes, timing by timing.
     own: Vec<f64>,
     executions: u64,
-    /// Whether iterations of it were counted, and there were none.
+    /// Whether it is not known to have run: that it has too few executions is said of no loop that never ran.
     is_idle: bool,
     sweeps: Vec<(u32, Sweep)>,
     series: Arc<Mutex<SharedSeries>>,
@@ -131,6 +139,10 @@ struct Place {
     attempt: u64,
     /// How often lengths were learned so far: the first times tell which targets run at all.
     attempts: usize,
+    /// Nanoseconds of the first iteration, where it was not believed.
+    first: u64,
+    /// Whether the loop was entered for few iterations and left them to the loops inside, which happens once.
+    was_left: bool,
     targets: Vec<Target>,
     /// Iterations of a burst.
     length: u64,
@@ -138,9 +150,11 @@ struct Place {
     round: (usize, usize, Vec<u32>),
     /// Quantity and time per iteration of the round's bursts so far.
     times: Vec<(u32, f64)>,
+    /// The fewest iterations between two readings of the clock in the round so far.
+    shortest: f64,
     /// Ticks per iteration without noise, at best: others were interrupted.
     base: f64,
-    /// Bursts that were too brief, and others.
+    /// Rounds one after another with a burst that was too brief, and all others.
     brief: u32,
     kept: u32,
     burst: Current,
@@ -162,8 +176,8 @@ impl Local {
         }
     }
 
-    /// See `poise_noise_begin`.
-    pub fn begin(&mut self, site: &'static Site) -> Choice {
+    /// See `poise_noise_begin` and `poise_noise_begin_of`; `left` iterations are to come where that is known.
+    pub fn begin(&mut self, site: &'static Site, left: u64) -> Choice {
         let node = thread::current();
         if !self.running.is_null() || node.is_null() {
             return Choice::PLAIN;
@@ -179,7 +193,7 @@ impl Local {
         self.last = Some((key, place));
         // SAFETY: places are boxed and live as long as the thread's state.
         let place_ref = unsafe { &mut *place };
-        let choice = place_ref.choose(self);
+        let choice = place_ref.choose(self, left);
         if !choice.function.is_null() {
             self.running = place;
             place_ref.started = clock::settled();
@@ -276,11 +290,14 @@ impl Place {
             counted: 0,
             inside: Inside::default(),
             attempts: 0,
+            first: 0,
+            was_left: false,
             attempt: if site.level > 0 { 1 } else { FIRST_TRY },
             targets,
             length: 0,
             round: (0, 0, Vec::new()),
             times: Vec::new(),
+            shortest: f64::INFINITY,
             base: 0.0,
             longest: (0, 0),
             brief: 0,
@@ -290,8 +307,12 @@ impl Place {
         }
     }
 
-    fn choose(&mut self, local: &mut Local) -> Choice {
+    fn choose(&mut self, local: &mut Local, left: u64) -> Choice {
         match self.phase {
+            Phase::Learn if self.attempts == 0 && left <= FEW_ITERATIONS && !self.was_left => {
+                self.was_left = true;
+                return Choice::PLAIN;
+            }
             Phase::Decline => return Choice::PLAIN,
             Phase::Done => return self.run(self.variant(NONE, NONE, 0), u64::MAX),
             Phase::Learn => {
@@ -361,6 +382,7 @@ impl Place {
         }
         self.round = (target, sweep, next.round(&mut local.random));
         self.times.clear();
+        self.shortest = f64::INFINITY;
         self.targets[target].round += 1;
         true
     }
@@ -368,7 +390,7 @@ impl Place {
     /// The variant chosen last ran.
     fn learn_of(&mut self, local: &Local, ticks: u64, ran: &Ran) {
         if let Some(index) = self.probed() {
-            self.targets[index].is_idle = ran.counted == 0;
+            self.targets[index].is_idle &= ran.counted == 0;
         }
         let executions = if self.site.level > 0 { ran.iterations } else { u64::from(ran.done) };
         for target in &mut self.targets {
@@ -392,12 +414,21 @@ impl Place {
 
     /// The loops inside choose for themselves from now on, and say of themselves what there is to say.
     fn decline(&mut self) {
-        self.targets.drain(..).for_each(|target| target.forget());
+        self.targets.drain(..).for_each(|target| target.leave());
         self.phase = Phase::Decline;
     }
 
     fn learn_length(&mut self, local: &Local, ticks: u64, iterations: u64) {
         self.attempts += 1;
+        if self.site.level > 0 && self.attempts == 1 {
+            self.attempt = 2;
+            self.first = local.nanoseconds(ticks) / iterations.max(1);
+            // The loops inside were not measured in it, and it may be the only one: the executions that were seen stay told.
+            if self.first > LONGEST_FIRST {
+                self.phase = Phase::Decline;
+            }
+            return;
+        }
         self.learned = (self.learned.0 + iterations, self.learned.1 + ticks);
         self.attempt = self.attempt.saturating_mul(2);
         // The attempt that took longest may have been interrupted: the others speak for all.
@@ -406,9 +437,10 @@ impl Place {
         }
         let others = self.learned.0 - self.longest.0;
         if others == 0 {
-            // One iteration that long is the target's, or what is around it is.
-            if self.site.level > 0 && local.nanoseconds(ticks) > LONGEST_ITERATION * iterations {
-                self.decline();
+            // Iterations that long are the target's, or what is around it is; a single slow one says nothing.
+            let each = self.first.min(local.nanoseconds(ticks) / iterations.max(1));
+            if self.site.level > 0 && each > LONGEST_ITERATION {
+                self.phase = Phase::Decline;
             }
             return;
         }
@@ -416,7 +448,7 @@ impl Place {
         let time = local.nanoseconds((self.base * self.learned.0 as f64) as u64);
         let each = time / self.learned.0;
         if self.site.level > 0 && each > LONGEST_ITERATION {
-            self.decline();
+            self.phase = Phase::Decline;
         } else if time >= TO_LEARN || self.learned.0 >= MOST_TRIES {
             let length = u128::from(local.settings.burst) * u128::from(self.learned.0) / u128::from(time.max(1));
             let length = u64::try_from(length).unwrap_or(u64::MAX);
@@ -509,19 +541,26 @@ impl Place {
         if burst.k == 0 {
             self.base = self.base.min(each);
         }
-        // By what they take without noise, so that all quantities are treated alike.
-        let reading = self.base * burst.iterations as f64 / burst.readings as f64;
-        if burst.readings > 1 && local.nanoseconds(reading as u64) < SHORTEST {
+        if burst.readings > 1 {
+            self.shortest = self.shortest.min(burst.iterations as f64 / burst.readings as f64);
+        }
+        // By what they take without noise, so that all quantities are treated alike; and all of a round, since a burst with noise is
+        // worth nothing without the one that it is compared with.
+        if self.shortest.is_finite() && local.nanoseconds((self.base * self.shortest) as u64) < SHORTEST {
             if let Ok(mut series) = target.series.try_lock() {
-                series.brief += 1;
+                series.take_back(target.round);
             }
             self.brief += 1;
-            if self.brief >= MOST_BRIEF && self.kept == 0 {
+            self.round.2.clear();
+            if self.brief >= MOST_BRIEF {
+                // What was kept before it was known how fast the loop is is no better.
+                if self.kept <= ON_TRIAL {
+                    self.targets.iter().for_each(Target::take_back);
+                }
                 self.phase = Phase::Done;
             }
             return;
         }
-        self.kept += 1;
         self.times.push((burst.k, each));
         let done = Burst {
             round: target.round,
@@ -533,6 +572,10 @@ impl Place {
         };
         if let Ok(mut series) = target.series.try_lock() {
             series.push(done, MOST_BURSTS);
+        }
+        if rest.is_empty() {
+            self.brief = 0;
+            self.kept += 1;
         }
         if rest.is_empty()
             && let Some(&(_, base)) = self.times.iter().find(|(k, _)| *k == 0)
@@ -580,24 +623,38 @@ impl Target {
             share: 1.0,
             own: Vec::new(),
             executions: 0,
-            is_idle: false,
+            is_idle: site.level > 0,
             sweeps: quantities.into_iter().map(sweep).collect(),
             series,
             round: 0,
         }
     }
 
-    /// Publishes how often the loop ran. Of one that never did nothing is said.
+    /// Publishes how often the loop ran. Of one that is not known to have run nothing is said.
     fn tell(&self) {
         if let Ok(mut series) = self.series.try_lock() {
             series.executions = if self.is_idle { 0 } else { self.executions };
         }
     }
 
+    /// None of its bursts counts: all were too brief.
+    fn take_back(&self) {
+        if let Ok(mut series) = self.series.try_lock() {
+            series.take_back_all();
+        }
+    }
+
+    /// The loop chooses for itself and counts its own executions.
+    fn leave(self) {
+        if let Ok(mut series) = self.series.try_lock() {
+            series.executions = 0;
+        }
+    }
+
     /// The loop is not to be measured here, and not because it ran too rarely, which executions without bursts would say.
     fn forget(self) {
         if let Ok(mut series) = self.series.try_lock() {
-            series.executions = 0;
+            series.is_forgotten = true;
         }
     }
 }

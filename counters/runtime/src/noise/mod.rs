@@ -240,11 +240,21 @@ pub unsafe extern "C" fn poise_noise_enrol(module: *mut Module) {
 /// `site` must be of a module that was enrolled.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn poise_noise_begin(site: *const Site) -> Choice {
+    // SAFETY: the caller's promise.
+    unsafe { poise_noise_begin_of(site, u64::MAX) }
+}
+
+/// The same where the loop knows that `left` iterations are to come, if it ends where its counter says.
+///
+/// # Safety
+/// `site` must be of a module that was enrolled.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn poise_noise_begin_of(site: *const Site, left: u64) -> Choice {
     // SAFETY: the block is this thread's, and so is its state.
     let Some(local) = (unsafe { (*here()).local.as_mut() }) else { return Choice::PLAIN };
     // SAFETY: the caller's promise; sites live as long as the process.
     let site: &'static Site = unsafe { &*site };
-    crate::shielded(Choice::PLAIN, std::panic::AssertUnwindSafe(move || local.begin(site)))
+    crate::shielded(Choice::PLAIN, std::panic::AssertUnwindSafe(move || local.begin(site, left)))
 }
 
 /// Tells that the variant chosen last is done with `iterations` iterations, and whether the loop has ended.
