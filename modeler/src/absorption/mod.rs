@@ -8,7 +8,7 @@
 mod bottleneck;
 pub mod code;
 mod curve;
-pub mod hinge;
+mod hinge;
 mod output;
 mod plot;
 mod samples;
@@ -117,7 +117,7 @@ impl Bottleneck {
 
     /// Whether executed basic blocks can set the time of a loop of this class: where the core is what it waits for.
     #[must_use]
-    pub fn is_in_the_core(self) -> bool {
+    pub(crate) fn is_in_the_core(self) -> bool {
         matches!(self, Self::Compute | Self::LoadStore | Self::FrontEnd | Self::Dependency)
     }
 }
@@ -189,7 +189,8 @@ pub struct Mode {
     pub k2: Option<f64>,
     /// Nanoseconds per further instruction and iteration once saturated.
     pub slope_ns: Option<f64>,
-    /// The idle share of the resource's time: lower end, value, upper end. See [`hinge::Hinge::slack`].
+    /// The idle share of the resource's time: lower end, value, upper end. It is `slope · knee / (level + slope · knee)` of the
+    /// flat-then-linear curve through `points`.
     pub slack: [f64; 3],
     /// The code of the smallest variant that the loop does not absorb, or of the largest there is.
     pub injected: Option<Injected>,

@@ -61,7 +61,7 @@ impl Categories {
     ///
     /// # Errors
     /// All rows have the same value, the logarithm of a value does not exist, or there are too many different values.
-    pub fn of(metric: &Column, rule: Rule, scale: Scale) -> Result<Self, String> {
+    pub(crate) fn of(metric: &Column, rule: Rule, scale: Scale) -> Result<Self, String> {
         if metric.is_constant() {
             return Err(format!(
                 "The metric `{}` is {} in all {} rows, so there is nothing to explain.",

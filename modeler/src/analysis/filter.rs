@@ -86,7 +86,7 @@ impl Filter {
     ///
     /// # Errors
     /// A column is unknown, or a text is used as a number or a number as a text.
-    pub fn rows(&self, table: &Table) -> Result<Vec<usize>, FilterError> {
+    pub(crate) fn rows(&self, table: &Table) -> Result<Vec<usize>, FilterError> {
         if self.root.kind(table)? != Kind::Truth {
             return Err(FilterError { column: 1, what: "this is no condition; compare it with something".into() });
         }

@@ -50,7 +50,7 @@ impl Column {
 
     /// Whether the row has no value.
     #[must_use]
-    pub fn is_missing(&self, row: usize) -> bool {
+    pub(crate) fn is_missing(&self, row: usize) -> bool {
         match &self.values {
             Values::Numbers(values) => !values[row].is_finite(),
             Values::Texts(texts) => texts[row].is_empty(),
@@ -59,7 +59,7 @@ impl Column {
 
     /// Whether all rows have the same value.
     #[must_use]
-    pub fn is_constant(&self) -> bool {
+    pub(crate) fn is_constant(&self) -> bool {
         match &self.values {
             Values::Numbers(values) => values.windows(2).all(|w| w[0] == w[1]),
             Values::Texts(texts) => texts.windows(2).all(|w| w[0] == w[1]),
@@ -69,7 +69,7 @@ impl Column {
     /// How many different labels it has: texts, and the numbers of the environment's variables, such as a job's. Other
     /// numbers are no labels.
     #[must_use]
-    pub fn labels(&self) -> usize {
+    pub(crate) fn labels(&self) -> usize {
         match &self.values {
             Values::Numbers(values) if self.name.starts_with("environment.") => {
                 values.iter().map(|value| value.to_bits()).collect::<BTreeSet<_>>().len()
@@ -90,7 +90,7 @@ impl Column {
 
     /// The cell as text: numbers with as many digits as they need.
     #[must_use]
-    pub fn cell(&self, row: usize) -> String {
+    pub(crate) fn cell(&self, row: usize) -> String {
         match &self.values {
             Values::Numbers(values) if values[row].is_finite() => values[row].to_string(),
             Values::Numbers(_) => String::new(),
@@ -100,7 +100,7 @@ impl Column {
 
     /// The same column with only `rows`.
     #[must_use]
-    pub fn select(&self, rows: &[usize]) -> Self {
+    pub(crate) fn select(&self, rows: &[usize]) -> Self {
         let values = match &self.values {
             Values::Numbers(values) => Values::Numbers(rows.iter().map(|&r| values[r]).collect()),
             Values::Texts(texts) => Values::Texts(rows.iter().map(|&r| texts[r].clone()).collect()),
@@ -128,19 +128,19 @@ impl Table {
 
     /// Index of the column with this name.
     #[must_use]
-    pub fn find(&self, name: &str) -> Option<usize> {
+    pub(crate) fn find(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|c| c.name == name)
     }
 
     /// The names of all columns, for messages.
     #[must_use]
-    pub fn names(&self) -> String {
+    pub(crate) fn names(&self) -> String {
         self.columns.iter().map(|c| c.name.as_str()).collect::<Vec<_>>().join(", ")
     }
 
     /// The same table with only `rows`.
     #[must_use]
-    pub fn select(&self, rows: &[usize]) -> Self {
+    pub(crate) fn select(&self, rows: &[usize]) -> Self {
         Self { columns: self.columns.iter().map(|c| c.select(rows)).collect() }
     }
 
@@ -148,7 +148,7 @@ impl Table {
     ///
     /// # Errors
     /// A column is not in all tables.
-    pub fn stack(tables: Vec<Self>, names: &[String]) -> Result<Self, String> {
+    pub(crate) fn stack(tables: Vec<Self>, names: &[String]) -> Result<Self, String> {
         let mut tables = tables.into_iter();
         let (Some(mut all), Some(first)) = (tables.next(), names.first()) else { return Ok(Self::default()) };
         if names.len() == 1 {

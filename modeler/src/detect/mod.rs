@@ -6,7 +6,7 @@
 //! llvm-mca ([`mca`]) and noise injection ([`noise`]) say of them. Each finding names its evidence and its doubt.
 
 mod chains;
-pub mod listing;
+mod listing;
 mod loads;
 mod loops;
 pub mod mca;
@@ -21,6 +21,7 @@ use poise_profile::Profile;
 use crate::formats::Names;
 use crate::machine::OUTSIDE;
 use crate::machine::sources::Sources;
+pub use listing::Outcomes;
 use listing::{Line, listings};
 pub use loads::{Branch, Conditioned};
 pub use loops::{Bound, Loop};

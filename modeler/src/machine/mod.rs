@@ -1,9 +1,9 @@
 //! Machine code that an emulator counted: which functions it belongs to. QEMU's plugin leaves a profile whose functions are
 //! addresses; [`resolve`] gives it names, source lines and the shape that profiles of compiled programs have.
 
-pub mod classes;
+pub(crate) mod classes;
 pub(crate) mod riscv;
-pub mod sources;
+pub(crate) mod sources;
 mod sve;
 pub(crate) mod symbols;
 
