@@ -7,6 +7,13 @@ use crate::callees::Callees;
 use crate::experiment::{CallPathId, Experiment, MetricId, OverRanks};
 
 /// The values of a column, one per row.
+///
+/// ```
+/// use modeler::analysis::{Column, Values};
+/// let column = |cells: [&str; 2]| Column::of_cells("x", cells.map(str::to_owned).to_vec(), true).values;
+/// assert_eq!(column(["1", "2.5"]), Values::Numbers(vec![1.0, 2.5]));
+/// assert_eq!(column(["1", "two"]), Values::Texts(vec!["1".into(), "two".into()]));
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub enum Values {
     /// Numbers; NaN where a row has none.
@@ -16,6 +23,12 @@ pub enum Values {
 }
 
 /// One column.
+///
+/// ```
+/// use modeler::analysis::{Column, Values};
+/// let column = Column { name: "n".into(), unit: String::new(), chosen: true, values: Values::Numbers(vec![1.0, 2.0]) };
+/// assert_eq!(column, Column::of_cells("n", vec!["1".into(), "2".into()], true));
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
     /// Its heading.
@@ -31,6 +44,12 @@ pub struct Column {
 
 impl Column {
     /// Numbers where every cell that is not empty is one, texts otherwise.
+    ///
+    /// ```
+    /// use modeler::analysis::{Column, Values};
+    /// let column = Column::of_cells("time", vec!["1.5".into(), "NA".into()], false);
+    /// assert!(matches!(&column.values, Values::Numbers(values) if values[0] == 1.5 && values[1].is_nan()));
+    /// ```
     #[must_use]
     pub fn of_cells(name: &str, cells: Vec<String>, chosen: bool) -> Self {
         let is_missing = |cell: &str| matches!(cell, "" | "NA" | "n/a" | "null");
@@ -80,6 +99,12 @@ impl Column {
     }
 
     /// The different texts in ascending order; numbers have none.
+    ///
+    /// ```
+    /// use modeler::analysis::Column;
+    /// let hosts = ["b", "a", "b"].map(str::to_owned).to_vec();
+    /// assert_eq!(Column::of_cells("host", hosts, true).levels(), ["a", "b"]);
+    /// ```
     #[must_use]
     pub fn levels(&self) -> Vec<String> {
         match &self.values {
@@ -110,6 +135,12 @@ impl Column {
 }
 
 /// Columns of equal length.
+///
+/// ```
+/// use modeler::analysis::{Column, Table};
+/// let columns = vec![Column::of_cells("host", vec!["a".into(), "b".into()], true)];
+/// assert_eq!(Table { columns }.rows(), 2);
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Table {
     /// The columns.
@@ -118,6 +149,10 @@ pub struct Table {
 
 impl Table {
     /// Number of rows.
+    ///
+    /// ```
+    /// assert_eq!(modeler::analysis::Table::default().rows(), 0);
+    /// ```
     #[must_use]
     pub fn rows(&self) -> usize {
         self.columns.first().map_or(0, |c| match &c.values {
@@ -188,6 +223,16 @@ impl Table {
 
     /// An experiment's measurements as rows: one per point and repetition, parameters and repetition as factors, metrics as
     /// measured. Each metric is of the call path `callpath`, or of the whole program.
+    ///
+    /// ```
+    /// use modeler::{analysis::Table, experiment::OverRanks};
+    /// let text = "PARAMETER p\nPOINTS 2 4\nREGION solve\nMETRIC time\nDATA 1 1.5\nDATA 2\n";
+    /// let experiment = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default())?.experiment;
+    /// let table = Table::of_experiment(&experiment, None, OverRanks::Mean);
+    /// assert_eq!(table.rows(), 3); // two repetitions at p = 2, and one at 4
+    /// assert_eq!(table.columns[0].name, "p");
+    /// # Ok::<(), modeler::formats::ReadError>(())
+    /// ```
     #[must_use]
     pub fn of_experiment(experiment: &Experiment, callpath: Option<CallPathId>, over_ranks: OverRanks) -> Self {
         let metrics: Vec<(MetricId, Vec<Vec<f64>>)> = (0..experiment.metrics.len() as MetricId)
