@@ -14,6 +14,25 @@ use crate::fit::Fits;
 use crate::model::{Method, Model, Term};
 
 /// What advice is asked for.
+///
+/// ```
+/// use modeler::advise::{AdviseOptions, End, advise};
+/// # let text = "PARAMETER p\nPOINTS 2 4 8 16 32\nREGION solve\nMETRIC time\nDATA 2.1\nDATA 3.9\nDATA 8.3\nDATA 15.8\nDATA 32.5\n";
+/// # let experiment = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default()).unwrap().experiment;
+/// # let fits = modeler::fit(&experiment, &Default::default());
+/// let options = AdviseOptions {
+///     target: vec![256.0],
+///     ranks: Some(0), // p is the number of cores
+///     budget: None,
+///     level: 0.9,
+///     tolerance: 0.001,
+///     steps: 1,
+///     each: false,
+/// };
+/// // As wide as it is will do: nothing more is needed.
+/// let options = AdviseOptions { tolerance: 10.0, ..options };
+/// assert_eq!(advise(&experiment, &fits, &options).map(|advice| (advice.steps.len(), advice.end)), Some((0, End::Enough)));
+/// ```
 #[derive(Clone, Debug)]
 pub struct AdviseOptions {
     /// Where the prediction matters, one coordinate per parameter.
@@ -34,6 +53,26 @@ pub struct AdviseOptions {
 }
 
 /// A run to add.
+///
+/// ```
+/// use modeler::advise::{AdviseOptions, advise};
+/// # let text = "PARAMETER p\nPOINTS 2 4 8 16 32\nREGION solve\nMETRIC time\nDATA 2.1\nDATA 3.9\nDATA 8.3\nDATA 15.8\nDATA 32.5\n";
+/// # let experiment = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default()).unwrap().experiment;
+/// # let fits = modeler::fit(&experiment, &Default::default());
+/// let options = AdviseOptions {
+///     target: vec![256.0],
+///     ranks: Some(0), // p is the number of cores
+///     budget: None,
+///     level: 0.9,
+///     tolerance: 0.001,
+///     steps: 1,
+///     each: false,
+/// };
+/// let advice = advise(&experiment, &fits, &options).expect("a time was modelled");
+/// let step = &advice.steps[0];
+/// assert!(step.after < advice.before); // narrower than before
+/// assert!((step.core_hours - step.seconds * step.at[0] / 3600.0).abs() <= 1e-12 * step.core_hours); // p cores
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
     /// Its point.
@@ -51,6 +90,25 @@ pub struct Step {
 }
 
 /// Why a plan ends.
+///
+/// ```
+/// use modeler::advise::{AdviseOptions, End, advise};
+/// # let text = "PARAMETER p\nPOINTS 2 4 8 16 32\nREGION solve\nMETRIC time\nDATA 2.1\nDATA 3.9\nDATA 8.3\nDATA 15.8\nDATA 32.5\n";
+/// # let experiment = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default()).unwrap().experiment;
+/// # let fits = modeler::fit(&experiment, &Default::default());
+/// let options = AdviseOptions {
+///     target: vec![256.0],
+///     ranks: Some(0), // p is the number of cores
+///     budget: None,
+///     level: 0.9,
+///     tolerance: 0.001,
+///     steps: 1,
+///     each: false,
+/// };
+/// let ends = |options: &AdviseOptions| advise(&experiment, &fits, options).map(|advice| advice.end);
+/// assert_eq!(ends(&options), Some(End::Steps)); // after the one step that was asked for
+/// assert_eq!(ends(&AdviseOptions { budget: Some(1e-9), ..options }), Some(End::Budget));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// The prediction is as narrow as asked: enough.
@@ -64,6 +122,25 @@ pub enum End {
 }
 
 /// What to measure next.
+///
+/// ```
+/// use modeler::advise::{AdviseOptions, advise};
+/// # let text = "PARAMETER p\nPOINTS 2 4 8 16 32\nREGION solve\nMETRIC time\nDATA 2.1\nDATA 3.9\nDATA 8.3\nDATA 15.8\nDATA 32.5\n";
+/// # let experiment = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default()).unwrap().experiment;
+/// # let fits = modeler::fit(&experiment, &Default::default());
+/// let options = AdviseOptions {
+///     target: vec![256.0],
+///     ranks: Some(0), // p is the number of cores
+///     budget: None,
+///     level: 0.9,
+///     tolerance: 0.001,
+///     steps: 1,
+///     each: false,
+/// };
+/// let advice = advise(&experiment, &fits, &options).expect("a time was modelled");
+/// assert_eq!(advice.seconds, fits.models[0].at(&[256.0]));
+/// assert!((advice.target_core_hours - advice.seconds * 256.0 / 3600.0).abs() < 1e-9); // 256 cores
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Advice {
     /// Predicted time of the whole program at the target in seconds.

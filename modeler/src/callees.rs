@@ -30,6 +30,16 @@ const WHOLES: [&str; 12] = [
 ];
 
 /// How the values of one metric make up the whole program.
+///
+/// ```
+/// use modeler::{callees::{Callees, Known}, experiment::Values};
+/// let text = "PARAMETER p\nPOINTS 2 4\nREGION main\nMETRIC time\nDATA 1\nDATA 2\nREGION main->solve\nMETRIC time\nDATA 5\nDATA 9\n";
+/// let experiment = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default())?.experiment;
+/// // A caller that is smaller than its callee does not hold it.
+/// let expected = Callees { values: Values::Exclusive, known: Known::Assumed, whole: None };
+/// assert_eq!(Callees::of(&experiment, 0), expected);
+/// # Ok::<(), modeler::formats::ReadError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Callees {
     /// Whether the values of a call path hold those of its callees.
@@ -41,6 +51,14 @@ pub struct Callees {
 }
 
 /// How it is known what values include.
+///
+/// ```
+/// use modeler::{ExperimentBuilder, callees::{Callees, Known}, experiment::{Metric, Values}};
+/// let mut builder = ExperimentBuilder::new(["p"]);
+/// let time = builder.metric(Metric { name: "time".into(), unit: "s".into(), over_ranks: None });
+/// builder.include(Values::Inclusive);
+/// assert_eq!(Callees::of(&builder.finish(), time).known, Known::Said);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Known {
     /// The input, its reader or the user says it.
@@ -98,11 +116,29 @@ impl Callees {
 
     /// Whether values hold those of callees.
     #[must_use]
-    pub fn is_inclusive(&self) -> bool {
+    pub(crate) fn is_inclusive(&self) -> bool {
         self.values == Values::Inclusive
     }
 
     /// The call paths whose values add up to the whole program: all, or of inclusive values those that no other holds.
+    ///
+    /// ```
+    /// use modeler::{ExperimentBuilder, callees::Callees, experiment::{Metric, Values}};
+    /// let of = |values| {
+    ///     let mut builder = ExperimentBuilder::new(["p"]);
+    ///     let time = builder.metric(Metric { name: "time".into(), unit: "s".into(), over_ranks: None });
+    ///     builder.include(values);
+    ///     let point = builder.point(&[2.0]);
+    ///     for (names, seconds) in [(&["main"][..], 3.0), (&["main", "solve"], 2.0)] {
+    ///         let callpath = builder.callpath(names);
+    ///         builder.add(callpath, time, point, seconds);
+    ///     }
+    ///     let experiment = builder.finish();
+    ///     Callees::of(&experiment, time).parts(&experiment, time)
+    /// };
+    /// assert_eq!(of(Values::Exclusive), [0, 1]); // 3 s + 2 s
+    /// assert_eq!(of(Values::Inclusive), [0]); // `main` holds `solve`
+    /// ```
     #[must_use]
     pub fn parts(&self, experiment: &Experiment, metric: MetricId) -> Vec<CallPathId> {
         let mut is_measured = vec![false; experiment.callpaths.len()];
@@ -145,6 +181,17 @@ impl Callees {
 
     /// What was taken for granted about totals and shares, in full sentences; nothing where the input says that values are
     /// exclusive, or where there is only one call path.
+    ///
+    /// ```
+    /// use modeler::{callees::{Callees, Known}, experiment::Values};
+    /// let text = "PARAMETER p\nPOINTS 2 4\nREGION main->solve\nMETRIC time\nDATA 5\nDATA 9\n";
+    /// let experiment = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default())?.experiment;
+    /// let callees = Callees { values: Values::Exclusive, known: Known::Said, whole: None };
+    /// assert_eq!(callees.sentence(&experiment), None); // nothing was taken for granted
+    /// let callees = Callees { known: Known::Assumed, ..callees };
+    /// assert!(callees.sentence(&experiment).is_some_and(|said| said.starts_with("Values are taken to be exclusive")));
+    /// # Ok::<(), modeler::formats::ReadError>(())
+    /// ```
     #[must_use]
     pub fn sentence(&self, experiment: &Experiment) -> Option<String> {
         if experiment.callpaths.len() < 2 {

@@ -15,6 +15,21 @@ const REACH: f64 = 1024.0;
 const SAME: f64 = 1e-9;
 
 /// One of the two experiments with its models.
+///
+/// ```
+/// use modeler::compare::{Side, compare};
+/// # let of = |cost: fn(f64) -> f64| {
+/// #     let mut text = "PARAMETER p\nPOINTS 2 4 8 16 32\nREGION solve\nMETRIC visits\n".to_owned();
+/// #     [2.0, 4.0, 8.0, 16.0, 32.0].map(|p| text += &format!("DATA {}\n", cost(p)));
+/// #     let experiment = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default()).unwrap().experiment;
+/// #     let fits = modeler::fit(&experiment, &Default::default());
+/// #     (experiment, fits)
+/// # };
+/// let (before, after) = (of(|p| 4.0 * p), of(|p| 2.0 * p));
+/// let [first, second] = [&before, &after].map(|(experiment, fits)| Side { experiment, fits });
+/// assert_eq!(compare(first, second, &[64.0], 0.9)?.pairs[0].ratio.value, 0.5);
+/// # Ok::<(), String>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Side<'a> {
     /// What was measured.
@@ -24,6 +39,12 @@ pub struct Side<'a> {
 }
 
 /// A quotient with the interval that holds it at the level of the predictions that it was made of.
+///
+/// ```
+/// use modeler::compare::Ratio;
+/// let ratio = Ratio { value: 1.2, lower: 1.1, upper: 1.3 };
+/// assert!(ratio.is_decided()); // certainly slower
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ratio {
     /// The quotient of the two values; infinite where only the denominator is zero, one where both are.
@@ -71,6 +92,22 @@ impl Ratio {
 }
 
 /// Which of two models is the smaller.
+///
+/// ```
+/// use modeler::compare::{Side, Smaller, compare};
+/// # let of = |cost: fn(f64) -> f64| {
+/// #     let mut text = "PARAMETER p\nPOINTS 2 4 8 16 32\nREGION solve\nMETRIC visits\n".to_owned();
+/// #     [2.0, 4.0, 8.0, 16.0, 32.0].map(|p| text += &format!("DATA {}\n", cost(p)));
+/// #     let experiment = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default()).unwrap().experiment;
+/// #     let fits = modeler::fit(&experiment, &Default::default());
+/// #     (experiment, fits)
+/// # };
+/// let (linear, square) = (of(|p| 100.0 * p), of(|p| p * p));
+/// let [first, second] = [&linear, &square].map(|(experiment, fits)| Side { experiment, fits });
+/// let comparison = compare(first, second, &[64.0], 0.9)?;
+/// assert_eq!(comparison.pairs[0].crossovers[0].then, Smaller::First); // p² is the larger beyond p = 100
+/// # Ok::<(), String>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Smaller {
     /// The first experiment's.
@@ -80,6 +117,23 @@ pub enum Smaller {
 }
 
 /// Where one model overtakes the other as one parameter grows and the others stay at the target.
+///
+/// ```
+/// use modeler::compare::{Side, compare};
+/// # let of = |cost: fn(f64) -> f64| {
+/// #     let mut text = "PARAMETER p\nPOINTS 2 4 8 16 32\nREGION solve\nMETRIC visits\n".to_owned();
+/// #     [2.0, 4.0, 8.0, 16.0, 32.0].map(|p| text += &format!("DATA {}\n", cost(p)));
+/// #     let experiment = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default()).unwrap().experiment;
+/// #     let fits = modeler::fit(&experiment, &Default::default());
+/// #     (experiment, fits)
+/// # };
+/// let (linear, square) = (of(|p| 100.0 * p), of(|p| p * p));
+/// let [first, second] = [&linear, &square].map(|(experiment, fits)| Side { experiment, fits });
+/// let comparison = compare(first, second, &[64.0], 0.9)?;
+/// let [crossover] = comparison.pairs[0].crossovers.as_slice() else { panic!("one crossover") };
+/// assert!((crossover.at - 100.0).abs() < 1e-6); // 100 p = p²
+/// # Ok::<(), String>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Crossover {
     /// Index of the parameter in the first experiment.
@@ -99,6 +153,23 @@ pub struct Crossover {
 }
 
 /// The models of one metric at one call path in both experiments.
+///
+/// ```
+/// use modeler::compare::{Side, compare};
+/// # let of = |cost: fn(f64) -> f64| {
+/// #     let mut text = "PARAMETER p\nPOINTS 2 4 8 16 32\nREGION solve\nMETRIC visits\n".to_owned();
+/// #     [2.0, 4.0, 8.0, 16.0, 32.0].map(|p| text += &format!("DATA {}\n", cost(p)));
+/// #     let experiment = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default()).unwrap().experiment;
+/// #     let fits = modeler::fit(&experiment, &Default::default());
+/// #     (experiment, fits)
+/// # };
+/// let (before, after) = (of(|p| 4.0 * p), of(|p| 5.0 * p));
+/// let [first, second] = [&before, &after].map(|(experiment, fits)| Side { experiment, fits });
+/// let pair = &compare(first, second, &[64.0], 0.9)?.pairs[0];
+/// assert_eq!((pair.callpath.as_slice(), pair.metric), (&["solve"][..], "visits"));
+/// assert_eq!((pair.first.1.value, pair.second.1.value, pair.ratio.value), (256.0, 320.0, 1.25));
+/// # Ok::<(), String>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Pair<'a> {
     /// Names from the root to the call path.
@@ -118,6 +189,12 @@ pub struct Pair<'a> {
 }
 
 /// A metric that both experiments have in units of which none can be converted into the other.
+///
+/// ```
+/// use modeler::compare::OtherUnits;
+/// let units = OtherUnits { metric: "power", first: "W", second: "" };
+/// assert_eq!(units.to_string(), "power is in W in the first and without a unit in the second");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OtherUnits<'a> {
     /// The metric's name.
@@ -136,6 +213,13 @@ impl fmt::Display for OtherUnits<'_> {
 }
 
 /// A metric of which only one experiment tells the statistic over ranks, and which was taken for the same in both.
+///
+/// ```
+/// use modeler::{compare::Assumed, experiment::OverRanks};
+/// let assumed = Assumed { metric: "time", first: Some(OverRanks::Mean), second: None };
+/// let said = "time is the mean over ranks in the first and does not tell which value over ranks it is in the second";
+/// assert_eq!(assumed.to_string(), said);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Assumed<'a> {
     /// The metric's name.
@@ -162,6 +246,24 @@ impl fmt::Display for Assumed<'_> {
 pub type SeriesName<'a> = (Vec<&'a str>, &'a str);
 
 /// What two experiments have in common, and what only one of them has.
+///
+/// ```
+/// use modeler::compare::{Side, compare};
+/// # let of = |cost: fn(f64) -> f64| {
+/// #     let mut text = "PARAMETER p\nPOINTS 2 4 8 16 32\nREGION solve\nMETRIC visits\n".to_owned();
+/// #     [2.0, 4.0, 8.0, 16.0, 32.0].map(|p| text += &format!("DATA {}\n", cost(p)));
+/// #     let experiment = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default()).unwrap().experiment;
+/// #     let fits = modeler::fit(&experiment, &Default::default());
+/// #     (experiment, fits)
+/// # };
+/// let before = of(|p| 4.0 * p);
+/// let nothing = (before.0.clone(), modeler::Fits::default());
+/// let [first, second] = [&before, &nothing].map(|(experiment, fits)| Side { experiment, fits });
+/// let comparison = compare(first, second, &[64.0], 0.9)?;
+/// assert_eq!((comparison.pairs.len(), comparison.target), (0, vec![64.0]));
+/// assert_eq!(comparison.only_first, [(vec!["solve"], "visits")]);
+/// # Ok::<(), String>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Comparison<'a> {
     /// The first experiment's parameters: the order of all coordinates here.
@@ -182,6 +284,25 @@ pub struct Comparison<'a> {
 
 /// Compares the models of two experiments over the same parameters, in whatever order each names them. `target` has
 /// one coordinate per parameter of the first, in its order; intervals hold with probability `level`.
+///
+/// ```
+/// use modeler::compare::{Side, compare};
+/// # let of = |cost: fn(f64) -> f64| {
+/// #     let mut text = "PARAMETER p\nPOINTS 2 4 8 16 32\nREGION solve\nMETRIC visits\n".to_owned();
+/// #     [2.0, 4.0, 8.0, 16.0, 32.0].map(|p| text += &format!("DATA {}\n", cost(p)));
+/// #     let experiment = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default()).unwrap().experiment;
+/// #     let fits = modeler::fit(&experiment, &Default::default());
+/// #     (experiment, fits)
+/// # };
+/// let (before, after) = (of(|p| 10.0 + p), of(|p| 2.0 * p));
+/// let [first, second] = [&before, &after].map(|(experiment, fits)| Side { experiment, fits });
+/// let comparison = compare(first, second, &[40.0], 0.9)?;
+/// assert_eq!(comparison.pairs[0].ratio.value, 80.0 / 50.0);
+/// assert!((comparison.pairs[0].crossovers[0].at - 10.0).abs() < 1e-6);
+/// let other = modeler::ExperimentBuilder::new(["n"]).finish();
+/// assert!(compare(first, Side { experiment: &other, fits: &after.1 }, &[40.0], 0.9).is_err());
+/// # Ok::<(), String>(())
+/// ```
 ///
 /// # Errors
 /// A sentence, where the parameters of the two differ.
@@ -246,11 +367,33 @@ fn names<'a>(side: Side<'a>, model: &Model) -> SeriesName<'a> {
 }
 
 /// The models of one experiment by the names of their series.
+///
+/// ```
+/// use modeler::compare::{Models, Side};
+/// # let of = |cost: fn(f64) -> f64| {
+/// #     let mut text = "PARAMETER p\nPOINTS 2 4 8 16 32\nREGION solve\nMETRIC visits\n".to_owned();
+/// #     [2.0, 4.0, 8.0, 16.0, 32.0].map(|p| text += &format!("DATA {}\n", cost(p)));
+/// #     let experiment = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default()).unwrap().experiment;
+/// #     let fits = modeler::fit(&experiment, &Default::default());
+/// #     (experiment, fits)
+/// # };
+/// let (before, after) = (of(|p| 4.0 * p), of(|p| 5.0 * p));
+/// let [old, new] = [&before, &after].map(|(experiment, fits)| Side { experiment, fits });
+/// let models = Models::of(old);
+/// assert_eq!(models.counterpart(new, &new.fits.models[0]), Some(&old.fits.models[0]));
+/// ```
 #[derive(Debug)]
 pub struct Models<'a>(HashMap<SeriesName<'a>, Vec<(Option<OverRanks>, &'a Model)>>);
 
 impl<'a> Models<'a> {
     /// Those of `side`.
+    ///
+    /// ```
+    /// use modeler::compare::{Models, Side};
+    /// let (experiment, fits) = (modeler::Experiment::default(), modeler::Fits::default());
+    /// // There is nothing in it.
+    /// assert_eq!(format!("{:?}", Models::of(Side { experiment: &experiment, fits: &fits })), "Models({})");
+    /// ```
     #[must_use]
     pub fn of(side: Side<'a>) -> Self {
         let mut all: HashMap<SeriesName, Vec<_>> = HashMap::new();
@@ -264,6 +407,21 @@ impl<'a> Models<'a> {
     /// The model of the series that `model` is of in the experiment `side`: with the same call path, metric and statistic over
     /// ranks. Where one of the two does not tell the statistic, as most formats do not, it is the mean: maxima, minima and sums
     /// have names of their own there.
+    ///
+    /// ```
+    /// use modeler::compare::{Models, Side};
+    /// # let of = |cost: fn(f64) -> f64| {
+    /// #     let mut text = "PARAMETER p\nPOINTS 2 4 8 16 32\nREGION solve\nMETRIC visits\n".to_owned();
+    /// #     [2.0, 4.0, 8.0, 16.0, 32.0].map(|p| text += &format!("DATA {}\n", cost(p)));
+    /// #     let experiment = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default()).unwrap().experiment;
+    /// #     let fits = modeler::fit(&experiment, &Default::default());
+    /// #     (experiment, fits)
+    /// # };
+    /// let (before, after) = (of(|p| 4.0 * p), of(|p| 5.0 * p));
+    /// let [old, new] = [&before, &after].map(|(experiment, fits)| Side { experiment, fits });
+    /// let models = Models::of(old);
+    /// assert_eq!(models.counterpart(new, &new.fits.models[0]).map(|model| model.at(&[10.0])), Some(40.0));
+    /// ```
     #[must_use]
     pub fn counterpart(&self, side: Side, model: &Model) -> Option<&'a Model> {
         let candidates = self.0.get(&names(side, model))?;
@@ -276,6 +434,13 @@ impl<'a> Models<'a> {
 }
 
 /// For each parameter of the second experiment its index in the first.
+///
+/// ```
+/// use modeler::{ExperimentBuilder, compare::parameter_order};
+/// let over = |names: &[&str]| ExperimentBuilder::new(names.iter().copied()).finish();
+/// assert_eq!(parameter_order(&over(&["p", "n"]), &over(&["n", "p"])), Ok(vec![1, 0]));
+/// assert!(parameter_order(&over(&["p", "n"]), &over(&["n"])).is_err());
+/// ```
 ///
 /// # Errors
 /// A sentence, where the parameters of the two differ, which can be asked before anything is fitted.

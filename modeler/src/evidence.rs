@@ -20,6 +20,15 @@ const ROUNDING: f64 = 1e-9;
 const LEAST_VALUES: usize = 3;
 
 /// New over old, as measured.
+/// Each quotient is one of geometric means, with an interval by the normal distribution on the scale of logarithms.
+///
+/// ```
+/// use modeler::{compare::Ratio, verdict::Evidence};
+/// let ratio = |value: f64| Ratio { value, lower: 0.9 * value, upper: 1.1 * value };
+/// let found = Evidence { average: ratio(1.0), nearest: ratio(2.0), point: ratio(1.5) };
+/// assert_eq!(found.larger(), ratio(2.0));
+/// assert!(found.is_above(0.7) && !found.is_above(0.9)); // 0.9 · 2 = 1.8 is certain
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Evidence {
     /// On average over the points, those with more repetitions counting more.
@@ -33,6 +42,13 @@ pub struct Evidence {
 
 impl Evidence {
     /// Whether one of the three quotients is certainly above `1 + tolerance`.
+    ///
+    /// ```
+    /// use modeler::{compare::Ratio, verdict::Evidence};
+    /// let ratio = Ratio { value: 1.2, lower: 1.1, upper: 1.3 };
+    /// let found = Evidence { average: ratio, nearest: ratio, point: ratio };
+    /// assert!(found.is_above(0.05) && !found.is_above(0.15));
+    /// ```
     #[must_use]
     pub fn is_above(&self, tolerance: f64) -> bool {
         // Limits typed in decimal meet values that were computed.
@@ -41,6 +57,13 @@ impl Evidence {
     }
 
     /// The one that is the more above.
+    ///
+    /// ```
+    /// use modeler::{compare::Ratio, verdict::Evidence};
+    /// let [a, b] = [(1.5, 0.5), (1.2, 1.1)].map(|(value, lower)| Ratio { value, lower, upper: 2.0 });
+    /// // What is certain counts, not the value.
+    /// assert_eq!(Evidence { average: a, nearest: b, point: a }.larger(), b);
+    /// ```
     #[must_use]
     pub fn larger(&self) -> Ratio {
         [self.nearest, self.point].into_iter().fold(self.average, |a, b| if b.lower > a.lower { b } else { a })

@@ -6,6 +6,19 @@
 use std::collections::{BTreeMap, HashMap};
 
 /// Which rank's value a number is, where a profile gave several: the contract's sum, mean, minimum and maximum.
+///
+/// ```
+/// use modeler::experiment::{ExperimentBuilder, Metric, OverRanks};
+/// // Two ranks that took 1 s and 3 s: the mean and the maximum are two metrics.
+/// let mut builder = ExperimentBuilder::new(["p"]);
+/// let [mean, maximum] = [OverRanks::Mean, OverRanks::Maximum]
+///     .map(|over| builder.metric(Metric { name: "time".into(), unit: "s".into(), over_ranks: Some(over) }));
+/// let (solve, point) = (builder.callpath(["solve"]), builder.point(&[2.0]));
+/// builder.add(solve, mean, point, 2.0);
+/// builder.add(solve, maximum, point, 3.0);
+/// let experiment = builder.finish();
+/// assert_eq!(experiment.metric("time", Some(OverRanks::Maximum)), Some(maximum));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum OverRanks {
     /// The arithmetic mean over all ranks, those without the call path counting as zero.
@@ -20,6 +33,11 @@ pub enum OverRanks {
 
 impl OverRanks {
     /// `mean`, `maximum`, `minimum` or `sum`.
+    ///
+    /// ```
+    /// use modeler::experiment::OverRanks;
+    /// assert_eq!(OverRanks::Maximum.name(), "maximum");
+    /// ```
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -32,6 +50,16 @@ impl OverRanks {
 }
 
 /// A measured quantity.
+///
+/// ```
+/// use modeler::experiment::{ExperimentBuilder, Metric};
+/// let bytes = Metric { name: "bytes_sent".into(), unit: "bytes".into(), over_ranks: None };
+/// let mut builder = ExperimentBuilder::new(["p"]);
+/// let first = builder.metric(bytes.clone());
+/// // Another unit makes another metric.
+/// let second = builder.metric(Metric { unit: "MB".into(), ..bytes.clone() });
+/// assert_eq!((first, second, builder.metric(bytes)), (0, 1, 0));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Metric {
     /// The contract's name, such as `time`, `visits`, `basic_blocks`, `bytes_sent`; or what an imported file says.
@@ -43,6 +71,14 @@ pub struct Metric {
 }
 
 /// What the value of a call path includes.
+///
+/// ```
+/// use modeler::experiment::{ExperimentBuilder, Values};
+/// let mut builder = ExperimentBuilder::new(["p"]);
+/// assert_eq!(Values::default(), Values::Exclusive);
+/// builder.include(Values::Inclusive);
+/// assert_eq!(builder.finish().included, Some(Values::Inclusive));
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Values {
     /// What the call path does itself.
@@ -60,6 +96,15 @@ pub type PointId = u32;
 pub type MetricId = u32;
 
 /// One node of the call tree; its path is the chain of names from the root.
+///
+/// ```
+/// use modeler::experiment::ExperimentBuilder;
+/// let mut builder = ExperimentBuilder::new(["p"]);
+/// builder.callpath(["main", "solve"]);
+/// let tree = builder.finish().callpaths;
+/// assert_eq!((tree[0].name.as_str(), tree[0].parent), ("main", None));
+/// assert_eq!((tree[1].name.as_str(), tree[1].parent), ("solve", Some(0)));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallPath {
     /// The caller, or `None` at a root.
@@ -69,6 +114,19 @@ pub struct CallPath {
 }
 
 /// Which points a series has values at and how many at each. Series that share a layout share all linear algebra.
+///
+/// ```
+/// use modeler::experiment::{ExperimentBuilder, Layout, Metric};
+/// let mut builder = ExperimentBuilder::new(["p"]);
+/// let time = builder.metric(Metric { name: "time".into(), unit: "s".into(), over_ranks: None });
+/// let solve = builder.callpath(["solve"]);
+/// for (p, seconds) in [(4.0, 2.0), (2.0, 1.0), (2.0, 1.1)] {
+///     let point = builder.point(&[p]);
+///     builder.add(solve, time, point, seconds);
+/// }
+/// // Point 0 is p = 2, measured twice; point 1 is p = 4.
+/// assert_eq!(builder.finish().layouts, [Layout { points: vec![0, 1], repetitions: vec![2, 1] }]);
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Layout {
     /// The points, in ascending order of their index.
@@ -79,12 +137,24 @@ pub struct Layout {
 
 impl Layout {
     /// Number of values of a series of this layout.
+    ///
+    /// ```
+    /// use modeler::experiment::Layout;
+    /// let layout = Layout { points: vec![0, 1, 4], repetitions: vec![2, 1, 3] };
+    /// assert_eq!(layout.len(), 2 + 1 + 3);
+    /// ```
     #[must_use]
     pub fn len(&self) -> usize {
         self.repetitions.iter().map(|&r| r as usize).sum()
     }
 
     /// Whether the layout has no value at all.
+    ///
+    /// ```
+    /// use modeler::experiment::Layout;
+    /// assert!(Layout { points: vec![], repetitions: vec![] }.is_empty());
+    /// assert!(!Layout { points: vec![3], repetitions: vec![1] }.is_empty());
+    /// ```
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.points.is_empty()
@@ -92,6 +162,17 @@ impl Layout {
 }
 
 /// The measurements of one metric at one call path.
+///
+/// ```
+/// use modeler::experiment::{ExperimentBuilder, Metric};
+/// let mut builder = ExperimentBuilder::new(["p"]);
+/// let time = builder.metric(Metric { name: "time".into(), unit: "s".into(), over_ranks: None });
+/// let (solve, point) = (builder.callpath(["main", "solve"]), builder.point(&[2.0]));
+/// builder.add(solve, time, point, 1.5);
+/// let experiment = builder.finish();
+/// let series = &experiment.series[0]; // `main` was not measured, so it has none
+/// assert_eq!((series.callpath, series.metric, series.layout), (1, 0, 0));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Series {
     /// Whose measurements these are.
@@ -106,6 +187,15 @@ pub struct Series {
 
 /// What was measured, complete and sorted: points by coordinates, call paths as first seen with callers before
 /// callees, series by call path, then metric.
+///
+/// ```
+/// let text = "PARAMETER p\nPOINTS 2 4\nREGION main->solve\nMETRIC time\nDATA 1.0 1.1\nDATA 2.0 2.2\n";
+/// let experiment = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default())?.experiment;
+/// assert_eq!((experiment.parameters, experiment.points), (vec!["p".into()], vec![vec![2.0], vec![4.0]]));
+/// assert_eq!(experiment.callpaths.len(), 2); // `main` and `solve`
+/// assert_eq!(experiment.values, [1.0, 1.1, 2.0, 2.2]);
+/// # Ok::<(), modeler::formats::ReadError>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Experiment {
     /// Names of the execution parameters.
@@ -328,11 +418,27 @@ pub struct ExperimentBuilder {
 
 impl ExperimentBuilder {
     /// An experiment over these execution parameters.
+    ///
+    /// ```
+    /// use modeler::experiment::ExperimentBuilder;
+    /// let experiment = ExperimentBuilder::new(["p", "n"]).finish();
+    /// assert_eq!(experiment.parameters, ["p", "n"]);
+    /// assert!(experiment.points.is_empty() && experiment.series.is_empty());
+    /// ```
     pub fn new<S: Into<String>>(parameters: impl IntoIterator<Item = S>) -> Self {
         Self { parameters: parameters.into_iter().map(Into::into).collect(), ..Self::default() }
     }
 
     /// The point with these coordinates; the same coordinates give the same point.
+    ///
+    /// ```
+    /// use modeler::experiment::ExperimentBuilder;
+    /// let mut builder = ExperimentBuilder::new(["p", "n"]);
+    /// let first = builder.point(&[4.0, 100.0]);
+    /// assert_ne!(builder.point(&[2.0, 100.0]), first);
+    /// assert_eq!(builder.point(&[4.0, 100.0]), first);
+    /// assert_eq!(builder.finish().points, [[2.0, 100.0], [4.0, 100.0]]); // sorted
+    /// ```
     ///
     /// # Panics
     /// If there are not as many coordinates as parameters, which is a defect of the caller.
@@ -347,6 +453,14 @@ impl ExperimentBuilder {
     }
 
     /// The call path with these names from the root; callers are added as needed.
+    ///
+    /// ```
+    /// use modeler::experiment::ExperimentBuilder;
+    /// let mut builder = ExperimentBuilder::new(["p"]);
+    /// let solve = builder.callpath(["main", "solve"]);
+    /// let main = builder.callpath(["main"]);
+    /// assert_eq!((main, solve), (0, 1)); // the caller came first
+    /// ```
     ///
     /// # Panics
     /// If `names` is empty, which is a defect of the caller.
@@ -375,6 +489,13 @@ impl ExperimentBuilder {
     }
 
     /// The index of this metric.
+    ///
+    /// ```
+    /// use modeler::experiment::{ExperimentBuilder, Metric};
+    /// let mut builder = ExperimentBuilder::new(["p"]);
+    /// let metric = |name: &str| Metric { name: name.into(), unit: String::new(), over_ranks: None };
+    /// assert_eq!(["visits", "basic_blocks", "visits"].map(|name| builder.metric(metric(name))), [0, 1, 0]);
+    /// ```
     pub fn metric(&mut self, metric: Metric) -> MetricId {
         let known = self.metrics.iter().position(|m| *m == metric);
         known.unwrap_or_else(|| {
@@ -384,6 +505,17 @@ impl ExperimentBuilder {
     }
 
     /// Says that the values of `metric` were rounded, which moved them by this relative standard deviation.
+    /// Of several for one metric the largest counts.
+    ///
+    /// ```
+    /// use modeler::experiment::{ExperimentBuilder, Metric};
+    /// let mut builder = ExperimentBuilder::new(["p"]);
+    /// let time = builder.metric(Metric { name: "time".into(), unit: "s".into(), over_ranks: None });
+    /// builder.rounded(time, 0.001);
+    /// builder.rounded(time, 0.003);
+    /// builder.rounded(time, 0.002);
+    /// assert_eq!(builder.finish().rounded, [(time, 0.003)]);
+    /// ```
     pub fn rounded(&mut self, metric: MetricId, deviation: f64) {
         let known = self.rounded.entry(metric).or_default();
         *known = known.max(deviation);
@@ -402,11 +534,37 @@ impl ExperimentBuilder {
     }
 
     /// Adds one measured value; several at one point are its repetitions.
+    /// The value is in the metric's unit; the three indices are those that this builder gave.
+    ///
+    /// ```
+    /// use modeler::experiment::{ExperimentBuilder, Metric};
+    /// let mut builder = ExperimentBuilder::new(["p"]);
+    /// let time = builder.metric(Metric { name: "time".into(), unit: "s".into(), over_ranks: None });
+    /// let (solve, point) = (builder.callpath(["solve"]), builder.point(&[2.0]));
+    /// builder.add(solve, time, point, 1.5);
+    /// builder.add(solve, time, point, 1.25);
+    /// assert_eq!(builder.finish().values, [1.5, 1.25]);
+    /// ```
     pub fn add(&mut self, callpath: CallPathId, metric: MetricId, point: PointId, value: f64) {
         self.records.push((callpath, metric, point, value));
     }
 
     /// Sorts everything into columns.
+    /// Indices of points that the builder gave do not hold in the experiment, whose points are sorted; those of call paths and
+    /// metrics do.
+    ///
+    /// ```
+    /// use modeler::experiment::{ExperimentBuilder, Metric};
+    /// let mut builder = ExperimentBuilder::new(["p"]);
+    /// let time = builder.metric(Metric { name: "time".into(), unit: "s".into(), over_ranks: None });
+    /// let solve = builder.callpath(["solve"]);
+    /// let points = [8.0, 2.0].map(|p| builder.point(&[p]));
+    /// builder.add(solve, time, points[0], 4.0);
+    /// builder.add(solve, time, points[1], 1.0);
+    /// let experiment = builder.finish();
+    /// assert_eq!(experiment.points, [[2.0], [8.0]]);
+    /// assert_eq!(experiment.values, [1.0, 4.0]);
+    /// ```
     #[must_use]
     pub fn finish(self) -> Experiment {
         let Self { parameters, points, callpaths, metrics, rounded, included, mut records, .. } = self;

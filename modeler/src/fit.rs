@@ -29,6 +29,15 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use pooling::KindNoise;
 
 /// A series that has no model, and why.
+///
+/// ```
+/// let text = "PARAMETER p\nPOINTS 2 4\nREGION solve\nMETRIC time\nDATA 1\nDATA 2\n";
+/// let input = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default())?;
+/// let fits = modeler::fit(&input.experiment, &modeler::Options::default());
+/// assert_eq!((fits.skipped[0].callpath, fits.skipped[0].metric), (0, 0));
+/// assert_eq!(fits.skipped[0].code, modeler::warning::TOO_FEW_POINTS);
+/// # Ok::<(), modeler::formats::ReadError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Skipped {
     /// Call path, an index into the experiment's.
@@ -43,6 +52,21 @@ pub struct Skipped {
 }
 
 /// The models of an experiment.
+///
+/// ```
+/// use modeler::experiment::{ExperimentBuilder, Metric};
+/// let mut builder = ExperimentBuilder::new(["p"]);
+/// let visits = builder.metric(Metric { name: "visits".into(), unit: String::new(), over_ranks: None });
+/// for (name, points) in [("a", &[2.0, 4.0, 8.0, 16.0][..]), ("b", &[2.0, 4.0])] {
+///     let callpath = builder.callpath([name]);
+///     for p in points {
+///         let point = builder.point(&[*p]);
+///         builder.add(callpath, visits, point, *p);
+///     }
+/// }
+/// let fits = modeler::fit(&builder.finish(), &modeler::Options::default());
+/// assert_eq!((fits.models.len(), fits.skipped.len()), (1, 1)); // two points are too few
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Fits {
     /// The models, in the order of the experiment's series.

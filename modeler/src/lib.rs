@@ -17,7 +17,7 @@ mod decompose;
 mod depth;
 pub mod detect;
 mod effort;
-pub mod evidence;
+mod evidence;
 pub mod experiment;
 mod expression;
 mod extra_p_space;

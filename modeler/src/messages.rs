@@ -24,6 +24,23 @@ fn name(metric: Metric) -> String {
 }
 
 /// The operations of some runs. `by_rank` adds what each rank had.
+///
+/// ```
+/// use modeler::messages::Operations;
+/// # use poise_profile::{Metric, RankBuilder, Region, RegionKind};
+/// # let region = |name: &str, kind| Region { name: name.into(), file: String::new(), line: 0, kind };
+/// # let mut builder = RankBuilder::new();
+/// # let main = builder.node(None, region("main", RegionKind::Function));
+/// # let bcast = builder.node(Some(main), region("MPI_Bcast", RegionKind::Mpi));
+/// // A rank that called MPI_Bcast three times and sent 800 bytes there.
+/// # builder.add(bcast, Metric::Visits, 3);
+/// # builder.add(bcast, Metric::BytesSent, 800);
+/// # let profile = builder.finish(0);
+/// # let run = modeler::formats::MeasuredRun { name: "bcast".into(), parameters: vec![], profile, failure: None };
+/// # let runs = [run];
+/// let operations = Operations { runs: &runs, by_rank: false };
+/// assert!(operations.human().contains("MPI_Bcast"));
+/// ```
 pub struct Operations<'a> {
     /// The runs.
     pub runs: &'a [MeasuredRun],
@@ -60,6 +77,27 @@ fn rows(profile: &Profile) -> Vec<Row<'_>> {
 
 impl Operations<'_> {
     /// One JSON object with a line feed at its end.
+    /// Times are in nanoseconds, traffic in bytes; docs/formats.md has the members.
+    ///
+    /// ```
+    /// use modeler::messages::Operations;
+    /// # use poise_profile::{Metric, RankBuilder, Region, RegionKind};
+    /// # let region = |name: &str, kind| Region { name: name.into(), file: String::new(), line: 0, kind };
+    /// # let mut builder = RankBuilder::new();
+    /// # let main = builder.node(None, region("main", RegionKind::Function));
+    /// # let bcast = builder.node(Some(main), region("MPI_Bcast", RegionKind::Mpi));
+    /// // A rank that called MPI_Bcast three times and sent 800 bytes there.
+    /// # builder.add(bcast, Metric::Visits, 3);
+    /// # builder.add(bcast, Metric::BytesSent, 800);
+    /// # let profile = builder.finish(0);
+    /// # let run = modeler::formats::MeasuredRun { name: "bcast".into(), parameters: vec![], profile, failure: None };
+    /// # let runs = [run];
+    /// let text = Operations { runs: &runs, by_rank: false }.json();
+    /// let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+    /// let operation = &json["runs"][0]["operations"][0];
+    /// assert_eq!(operation["callpath"], serde_json::json!(["main", "MPI_Bcast"]));
+    /// assert_eq!(operation["values"]["bytes_sent"]["sum"], 800);
+    /// ```
     #[must_use]
     pub fn json(&self) -> String {
         let document = json!({
@@ -104,6 +142,24 @@ impl Operations<'_> {
     }
 
     /// A line for each number. `from` and `to` bound bytes of a size, or the difference of ranks of a distance.
+    ///
+    /// ```
+    /// use modeler::messages::Operations;
+    /// # use poise_profile::{Metric, RankBuilder, Region, RegionKind};
+    /// # let region = |name: &str, kind| Region { name: name.into(), file: String::new(), line: 0, kind };
+    /// # let mut builder = RankBuilder::new();
+    /// # let main = builder.node(None, region("main", RegionKind::Function));
+    /// # let bcast = builder.node(Some(main), region("MPI_Bcast", RegionKind::Mpi));
+    /// // A rank that called MPI_Bcast three times and sent 800 bytes there.
+    /// # builder.add(bcast, Metric::Visits, 3);
+    /// # builder.add(bcast, Metric::BytesSent, 800);
+    /// # let profile = builder.finish(0);
+    /// # let run = modeler::formats::MeasuredRun { name: "bcast".into(), parameters: vec![], profile, failure: None };
+    /// # let runs = [run];
+    /// let text = Operations { runs: &runs, by_rank: false }.csv();
+    /// assert!(text.contains("\"bcast\",\"main->MPI_Bcast\",,visits,,,3\n"));
+    /// assert!(text.contains("\"bcast\",\"main->MPI_Bcast\",,bytes_sent,,,800\n"));
+    /// ```
     #[must_use]
     pub fn csv(&self) -> String {
         let mut out = "run,callpath,rank,what,from,to,value\n".to_owned();
@@ -140,6 +196,23 @@ impl Operations<'_> {
     }
 
     /// Tables.
+    ///
+    /// ```
+    /// use modeler::messages::Operations;
+    /// # use poise_profile::{Metric, RankBuilder, Region, RegionKind};
+    /// # let region = |name: &str, kind| Region { name: name.into(), file: String::new(), line: 0, kind };
+    /// # let mut builder = RankBuilder::new();
+    /// # let main = builder.node(None, region("main", RegionKind::Function));
+    /// # let bcast = builder.node(Some(main), region("MPI_Bcast", RegionKind::Mpi));
+    /// // A rank that called MPI_Bcast three times and sent 800 bytes there.
+    /// # builder.add(bcast, Metric::Visits, 3);
+    /// # builder.add(bcast, Metric::BytesSent, 800);
+    /// # let profile = builder.finish(0);
+    /// # let run = modeler::formats::MeasuredRun { name: "bcast".into(), parameters: vec![], profile, failure: None };
+    /// # let runs = [run];
+    /// let text = Operations { runs: &runs, by_rank: false }.human();
+    /// assert!(text.starts_with("bcast, 1 rank:\n"));
+    /// ```
     #[must_use]
     pub fn human(&self) -> String {
         let mut out = String::new();

@@ -12,6 +12,12 @@ use serde::{Deserialize, Serialize};
 pub type Exponent = Ratio<i32>;
 
 /// `x^exponent · log2(x)^log_exponent` of one parameter.
+///
+/// ```
+/// use modeler::model::Factor;
+/// let factor = Factor { parameter: 0, exponent: (3, 2).into(), log_exponent: 0 };
+/// assert_eq!(factor.at(4.0), 8.0); // 4^(3/2)
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Factor {
     /// Index of the parameter in [`crate::Experiment::parameters`].
@@ -37,6 +43,14 @@ impl Factor {
 }
 
 /// What a term stands for in the cost of a call path.
+/// Latency, bandwidth and reduction are α, β and γ of the seed paper's Table I.
+///
+/// ```
+/// use modeler::model::{Role, Scale, Term};
+/// // A start-up cost of 2 µs, whatever the parameters are.
+/// let start_up = Term { coefficient: 2e-6, role: Role::Latency, scale: Scale::One, factors: vec![] };
+/// assert_eq!(start_up.at(&[64.0]), 2e-6);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Role {
     /// Executed instructions.
@@ -52,6 +66,12 @@ pub enum Role {
 }
 
 /// A multiplier of a term that is no PMNF factor.
+///
+/// ```
+/// use modeler::model::{Role, Scale, Term};
+/// let share = Term { coefficient: 1.0, role: Role::Bandwidth, scale: Scale::Remote(0), factors: vec![] };
+/// assert_eq!(share.at(&[4.0]), 0.75); // three of four ranks are elsewhere
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Scale {
     /// No further multiplier.
@@ -61,6 +81,15 @@ pub enum Scale {
 }
 
 /// One term `coefficient · scale · Π factors`.
+/// A summand of the seed paper's equation 1.
+///
+/// ```
+/// use modeler::model::{Factor, Role, Scale, Term};
+/// let log = Factor { parameter: 0, exponent: 0.into(), log_exponent: 1 };
+/// let linear = Factor { parameter: 1, exponent: 1.into(), log_exponent: 0 };
+/// let term = Term { coefficient: 0.5, role: Role::Computation, scale: Scale::One, factors: vec![log, linear] };
+/// assert_eq!(term.at(&[8.0, 100.0]), 150.0); // 0.5 · log2(8) · 100
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Term {
     /// Multiplier in the metric's unit.
@@ -74,6 +103,15 @@ pub struct Term {
 }
 
 /// What a call path's cost consists of.
+///
+/// ```
+/// # use modeler::model::Kind;
+/// let text = "PARAMETER p\nPOINTS 2 4 8 16 32\nREGION main->MPI_Bcast\nMETRIC time\nDATA 1\nDATA 2\nDATA 3\nDATA 4\nDATA 5\n";
+/// let input = modeler::formats::read_bytes("bcast.txt", text.into(), &Default::default())?;
+/// let fits = modeler::fit(&input.experiment, &modeler::Options::default());
+/// assert_eq!(fits.models[0].kind, Kind::Communication); // its name begins with MPI_
+/// # Ok::<(), modeler::formats::ReadError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Kind {
     /// Executes the program's own code.
@@ -87,6 +125,15 @@ pub enum Kind {
 }
 
 /// How the shape of a model was found.
+///
+/// ```
+/// # use modeler::model::Method;
+/// let text = "PARAMETER p\nPOINTS 2 4 8 16 32\nREGION solve\nMETRIC time\nDATA 2\nDATA 4\nDATA 8\nDATA 16\nDATA 32\n";
+/// let input = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default())?;
+/// let fits = modeler::fit(&input.experiment, &modeler::Options::default());
+/// assert_eq!(fits.models[0].method, Method::Time); // nothing but times was measured
+/// # Ok::<(), modeler::formats::ReadError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Method {
     /// A noise-free effort metric gave the shape, the measurements only the coefficients.
@@ -96,6 +143,15 @@ pub enum Method {
 }
 
 /// How well a model fits what was measured. Undefined statistics are `None`.
+///
+/// ```
+/// let text = "PARAMETER p\nPOINTS 2 4 8 16 32\nREGION solve\nMETRIC visits\nDATA 3 3\nDATA 5 5\nDATA 9 9\nDATA 17 17\nDATA 33 33\n";
+/// let input = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default())?;
+/// let fits = modeler::fit(&input.experiment, &modeler::Options::default());
+/// let quality = &fits.models[0].quality; // of 1 + p, which is exact
+/// assert_eq!((quality.points, quality.repetitions, quality.smape), (5, 2, Some(0.0)));
+/// # Ok::<(), modeler::formats::ReadError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Quality {
     /// Number of points.
@@ -113,6 +169,16 @@ pub struct Quality {
 }
 
 /// Leading growth in one parameter over the terms that matter at the largest measured scale.
+///
+/// ```
+/// # use modeler::model::Growth;
+/// // 1 + p log2(p) at p = 2, 4, 8, 16, 32.
+/// let text = "PARAMETER p\nPOINTS 2 4 8 16 32\nREGION solve\nMETRIC visits\nDATA 3\nDATA 9\nDATA 25\nDATA 65\nDATA 161\n";
+/// let input = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default())?;
+/// let fits = modeler::fit(&input.experiment, &modeler::Options::default());
+/// assert_eq!(fits.models[0].growth, [Growth { exponent: 1.into(), log_exponent: 1 }]);
+/// # Ok::<(), modeler::formats::ReadError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Growth {
     /// Exponent of the parameter.
@@ -122,6 +188,15 @@ pub struct Growth {
 }
 
 /// A diagnostic with a stable code that `poise explain` knows.
+///
+/// ```
+/// let text = "PARAMETER p\nPOINTS 2 4 8 16\nREGION solve\nMETRIC time\nDATA 2\nDATA 4\nDATA 8\nDATA 16\n";
+/// let input = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default())?;
+/// let fits = modeler::fit(&input.experiment, &modeler::Options::default());
+/// let codes: Vec<&str> = fits.models[0].warnings.iter().map(|warning| warning.code).collect();
+/// assert!(codes.contains(&modeler::warning::TOO_FEW_POINTS)); // four, and five should be measured
+/// # Ok::<(), modeler::formats::ReadError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Warning {
     /// Such as `W004`.
@@ -132,6 +207,18 @@ pub struct Warning {
 }
 
 /// The model of one metric at one call path.
+/// The function is that of the seed paper's equation 1 with a constant; its parameters are the experiment's, in their order.
+///
+/// ```
+/// // 1 + 2 p at p = 2, 4, 8, 16, 32.
+/// let text = "PARAMETER p\nPOINTS 2 4 8 16 32\nREGION solve\nMETRIC visits\nDATA 5\nDATA 9\nDATA 17\nDATA 33\nDATA 65\n";
+/// let input = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default())?;
+/// let fits = modeler::fit(&input.experiment, &modeler::Options::default());
+/// let model = &fits.models[0];
+/// assert_eq!((model.constant, model.terms[0].coefficient), (1.0, 2.0));
+/// assert_eq!(model.at(&[100.0]), 201.0);
+/// # Ok::<(), modeler::formats::ReadError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Model {
     /// Call path, an index into the experiment's.
@@ -167,6 +254,16 @@ pub struct Model {
 }
 
 /// A hypothesis that was not chosen.
+///
+/// ```
+/// let text = "PARAMETER p\nPOINTS 2 4 8 16 32\nREGION solve\nMETRIC time\nDATA 2.1\nDATA 3.9\nDATA 8.2\nDATA 15.9\nDATA 32.4\n";
+/// let input = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default())?;
+/// let options = modeler::Options { runners_up: 2, ..Default::default() };
+/// let lost = &modeler::fit(&input.experiment, &options).models[0].runners_up;
+/// assert!(!lost.is_empty() && lost.len() <= 2);
+/// assert!(lost.iter().all(|other| !other.reason.is_empty() && other.score > 0.0));
+/// # Ok::<(), modeler::formats::ReadError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunnerUp {
     /// The function with its fitted coefficients, as [`Model::expression`] prints it.
@@ -261,6 +358,16 @@ impl Term {
 }
 
 /// A model's value at a point, with the interval that holds a new measurement with probability [`Prediction::level`].
+///
+/// ```
+/// let text = "PARAMETER p\nPOINTS 2 4 8 16 32\nREGION solve\nMETRIC time\nDATA 2.1\nDATA 3.9\nDATA 8.2\nDATA 15.9\nDATA 32.4\n";
+/// let input = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default())?;
+/// let fits = modeler::fit(&input.experiment, &modeler::Options::default());
+/// let prediction = fits.models[0].predict(&[64.0], 0.9);
+/// assert!(prediction.lower < prediction.value && prediction.value < prediction.upper);
+/// assert!((prediction.value / 64.0 - 1.0).abs() < 0.05, "about p seconds: {prediction:?}");
+/// # Ok::<(), modeler::formats::ReadError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Prediction {
     /// The model's value.

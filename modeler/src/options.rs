@@ -5,6 +5,16 @@ use crate::model::Exponent;
 use std::sync::LazyLock;
 
 /// Which data give the shape of a time model.
+///
+/// ```
+/// use modeler::{MethodChoice, Options};
+/// let text = "PARAMETER p\nPOINTS 2 4 8 16 32\nREGION solve\nMETRIC time\nDATA 2\nDATA 4\nDATA 8\nDATA 16\nDATA 32\n";
+/// let input = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default())?;
+/// let options = Options { method: MethodChoice::Effort, ..Options::default() };
+/// let fits = modeler::fit(&input.experiment, &options);
+/// assert_eq!(fits.skipped[0].code, modeler::warning::NO_EFFORT); // no effort was measured
+/// # Ok::<(), modeler::formats::ReadError>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MethodChoice {
     /// Effort where it was measured, the times themselves elsewhere.
@@ -39,6 +49,20 @@ pub enum MethodChoice {
 }
 
 /// Whether exponents below zero are tried.
+///
+/// ```
+/// use modeler::{ExponentSets, NegativeExponents, Options};
+/// // 64 / p: a count that falls.
+/// let text = "PARAMETER p\nPOINTS 1 2 4 8 16 32\nREGION solve\nMETRIC visits\nDATA 64\nDATA 32\nDATA 16\nDATA 8\nDATA 4\nDATA 2\n";
+/// let input = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default())?;
+/// let of = |negative| {
+///     let exponents = ExponentSets { negative, ..ExponentSets::default() };
+///     modeler::fit(&input.experiment, &Options { exponents, ..Options::default() }).models[0].at(&[64.0])
+/// };
+/// assert_eq!(of(NegativeExponents::Always), 1.0);
+/// assert!(of(NegativeExponents::Never) != 1.0);
+/// # Ok::<(), modeler::formats::ReadError>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NegativeExponents {
     /// In parameters in which the data fall, or when nothing else explains a count exactly.
@@ -51,6 +75,13 @@ pub enum NegativeExponents {
 }
 
 /// The exponents that hypotheses draw from: the sets I and J of the seed paper's equation 2.
+///
+/// ```
+/// use modeler::ExponentSets;
+/// let sets = ExponentSets::default();
+/// assert_eq!((sets.exponents.len(), sets.log_exponents), (20, vec![0, 1, 2])); // equations 2a and 2b
+/// assert_eq!(sets.exponents.last(), Some(&3.into()));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExponentSets {
     /// Exponents of a parameter, I; zero is always among the hypotheses.
@@ -122,6 +153,17 @@ pub(crate) static STEEP_SETS: LazyLock<ExponentSets> = LazyLock::new(|| {
 });
 
 /// How models are fitted.
+///
+/// ```
+/// use modeler::{ExponentSets, Options};
+/// // p^4 is beyond the seed paper's exponents, and among one's own.
+/// let text = "PARAMETER p\nPOINTS 1 2 3 4 5\nREGION solve\nMETRIC visits\nDATA 2\nDATA 32\nDATA 162\nDATA 512\nDATA 1250\n";
+/// let input = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default())?;
+/// let exponents = ExponentSets { exponents: vec![1.into(), 4.into()], ..ExponentSets::default() };
+/// let fits = modeler::fit(&input.experiment, &Options { exponents, minimum_points: 5, ..Options::default() });
+/// assert_eq!(fits.models[0].at(&[10.0]), 20_000.0); // 2 p^4
+/// # Ok::<(), modeler::formats::ReadError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
     /// Which data give the shape.

@@ -4,6 +4,14 @@
 use nalgebra::{DMatrix, DVector};
 
 /// seconds = exp(c) Π_l x_l^e_l.
+///
+/// ```
+/// use modeler::run_cost::RunCost;
+/// // Logarithms about their means are ±1/2 for both: an exponent of (1/4 + 1/4) / (1/4 + 1/4 + 0.1), which is 5/6.
+/// let e = std::f64::consts::E;
+/// let cost = RunCost::learn(&[(vec![1.0], 1.0), (vec![e], e)]).unwrap();
+/// assert!((cost.seconds(&[e.powf(1.5)]) - (0.5 + 5.0 / 6.0_f64).exp()).abs() < 1e-12);
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunCost {
     constant: f64,
@@ -50,6 +58,13 @@ impl RunCost {
     }
 
     /// Probable seconds of a run at these coordinates, as many as it was learned from.
+    ///
+    /// ```
+    /// use modeler::run_cost::RunCost;
+    /// let cost = RunCost::learn(&[(vec![2.0], 3.0)]).unwrap();
+    /// // One run tells no exponent.
+    /// assert!([1.0, 2.0, 64.0].iter().all(|&p| (cost.seconds(&[p]) - 3.0).abs() < 1e-12));
+    /// ```
     #[must_use]
     pub fn seconds(&self, coordinates: &[f64]) -> f64 {
         let terms = coordinates.iter().zip(&self.center).zip(&self.exponents);

@@ -6,6 +6,19 @@ use crate::experiment::{Experiment, PointId};
 use crate::model::Model;
 
 /// How far the measurements of a call path lie off its model, relative to the model.
+///
+/// ```
+/// use modeler::scatter::Scatter;
+/// let text = "PARAMETER p\nPOINTS 2 4 8 16 32\nREGION solve\nMETRIC time\nDATA 2.1\nDATA 3.9\nDATA 8.2\nDATA 15.9\nDATA 20\n";
+/// let experiment = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default())?.experiment;
+/// let model = &modeler::fit(&experiment, &modeler::Options::default()).models[0];
+/// let found = Scatter::of(&experiment, model).unwrap();
+/// let off = |x: f64, seconds: f64| seconds / model.at(&[x]) - 1.0;
+/// let measured = [(2.0, 2.1), (4.0, 3.9), (8.0, 8.2), (16.0, 15.9), (32.0, 20.0)];
+/// let squares: f64 = measured.iter().map(|&(x, seconds)| off(x, seconds).powi(2)).sum();
+/// assert!((found.usual - (squares / 5.0).sqrt()).abs() < 1e-12);
+/// # Ok::<(), modeler::formats::ReadError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scatter {
     /// Root of the mean square over all measurements.

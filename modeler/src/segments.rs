@@ -36,6 +36,18 @@ pub(crate) const ROUNDED: f64 = 3e-3;
 pub(crate) const POINTS_PER_TERM: usize = 4;
 
 /// A range of one parameter with the model that holds in it.
+///
+/// ```
+/// let mut text = "PARAMETER n\nPOINTS 1 2 3 4 5 6 7 8\nREGION solve\nMETRIC visits\n".to_owned();
+/// // 3 n up to n = 4, and 100 n from n = 5 on.
+/// (1..=8).for_each(|n| text += &format!("DATA {}\n", if n <= 4 { 3 * n } else { 100 * n }));
+/// let input = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default())?;
+/// let fits = modeler::fit(&input.experiment, &modeler::Options::default());
+/// let [lower, upper] = fits.models[0].segments.as_slice() else { panic!("two ranges") };
+/// assert_eq!((lower.to, upper.from), (Some(4.0), Some(5.0)));
+/// assert_eq!((lower.model.at(&[2.0]), upper.model.at(&[10.0])), (6.0, 1000.0));
+/// # Ok::<(), modeler::formats::ReadError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Segment {
     /// Index of the parameter in [`crate::Experiment::parameters`].

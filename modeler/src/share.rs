@@ -7,6 +7,19 @@ use crate::fit::{Fits, Fitter};
 use crate::options::Options;
 
 /// One of several shares of an experiment's call paths.
+///
+/// ```
+/// use modeler::{Fits, Options, Share, fit_share};
+/// let text = "PARAMETER p\nPOINTS 2 4 8 16\nREGION a\nMETRIC visits\nDATA 2\nDATA 4\nDATA 8\nDATA 16\n\
+///             REGION b\nMETRIC visits\nDATA 1\nDATA 1\nDATA 1\nDATA 1\n";
+/// let experiment = modeler::formats::read_bytes("both.txt", text.into(), &Default::default())?.experiment;
+/// let callpaths = [0, 1].map(|index| {
+///     let fits = fit_share(&experiment, &Options::default(), Share { index, of: 2 });
+///     fits.models.iter().map(|model| model.callpath).collect::<Vec<_>>()
+/// });
+/// assert_eq!(callpaths, [[0], [1]]);
+/// # Ok::<(), modeler::formats::ReadError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Share {
     /// Which, from 0.
@@ -126,6 +139,13 @@ pub fn fit_in_parts<'a>(
 
 impl Fits {
     /// One result of several, in the order of the experiment's series whatever the order of `parts`.
+    ///
+    /// ```
+    /// use modeler::{Fits, Skipped, warning::TOO_FEW_POINTS};
+    /// let skipped = |callpath| Skipped { callpath, metric: 0, reason: "two points".into(), code: TOO_FEW_POINTS };
+    /// let part = |callpaths: &[u32]| Fits { models: vec![], skipped: callpaths.iter().copied().map(skipped).collect() };
+    /// assert_eq!(Fits::join([part(&[1, 3]), part(&[0, 2])]), part(&[0, 1, 2, 3]));
+    /// ```
     #[must_use]
     pub fn join(parts: impl IntoIterator<Item = Self>) -> Self {
         let mut all = Self::default();
@@ -140,6 +160,14 @@ impl Fits {
 
     /// Parts of at most `size` models each and as many series without one, which [`Fits::join`] puts together again.
     ///
+    /// ```
+    /// use modeler::{Fits, Skipped, warning::TOO_FEW_POINTS};
+    /// let skipped = |callpath| Skipped { callpath, metric: 0, reason: "two points".into(), code: TOO_FEW_POINTS };
+    /// let whole = Fits { models: vec![], skipped: (0..7).map(skipped).collect() };
+    /// let sizes: Vec<usize> = whole.split(3).map(|part| part.skipped.len()).collect();
+    /// assert_eq!(sizes, [3, 3, 1]);
+    /// ```
+    ///
     /// # Panics
     /// If `size` is 0, which is a defect of the caller.
     pub fn split(mut self, size: usize) -> impl Iterator<Item = Self> {
@@ -153,6 +181,12 @@ impl Fits {
     }
 
     /// Whether there is neither a model nor a series without one.
+    ///
+    /// ```
+    /// assert!(modeler::Fits::default().is_empty());
+    /// let builder = modeler::ExperimentBuilder::new(["p"]);
+    /// assert!(modeler::fit(&builder.finish(), &modeler::Options::default()).is_empty()); // nothing was measured
+    /// ```
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.models.is_empty() && self.skipped.is_empty()

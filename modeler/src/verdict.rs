@@ -1,7 +1,8 @@
 //! Judges models against expectations, with intervals: noise can leave a question undecided but never fail it.
 
 use crate::compare::{Ratio, Side};
-use crate::evidence::{Evidence, evidence, grows_faster};
+pub use crate::evidence::Evidence;
+use crate::evidence::{evidence, grows_faster};
 use crate::model::{Growth, Method, Model, Prediction, Term};
 
 /// Shares of the total below this are not growth at the scale where they are judged, as for [`Model::growth`].
@@ -22,6 +23,12 @@ const MOST_RUNS: f64 = 5.0;
 const DOUBLINGS: i32 = 6;
 
 /// The outcome of one expectation.
+/// In ascending order: of several verdicts the largest is that of all together.
+///
+/// ```
+/// use modeler::verdict::Verdict;
+/// assert_eq!([Verdict::Pass, Verdict::Fail, Verdict::Undecided].into_iter().max(), Some(Verdict::Fail));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
     /// It holds within the interval's level.
@@ -34,6 +41,11 @@ pub enum Verdict {
 
 impl Verdict {
     /// `pass`, `undecided` or `fail`.
+    ///
+    /// ```
+    /// use modeler::verdict::Verdict;
+    /// assert_eq!([Verdict::Pass, Verdict::Undecided, Verdict::Fail].map(Verdict::name), ["pass", "undecided", "fail"]);
+    /// ```
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -73,12 +85,23 @@ pub struct Together(pub usize);
 
 impl Together {
     /// How probable it may be that noise alone fails one of them.
+    /// Bonferroni's rule: [`FAMILY_DOUBT`] over their number.
+    ///
+    /// ```
+    /// use modeler::verdict::Together;
+    /// assert_eq!(Together(4).doubt(), 0.0025); // a quarter of 1 %
+    /// ```
     #[must_use]
     pub fn doubt(self) -> f64 {
         FAMILY_DOUBT / self.0.max(1) as f64
     }
 
     /// The level of the interval whose lower end fails one of them.
+    ///
+    /// ```
+    /// use modeler::verdict::Together;
+    /// assert_eq!(Together(4).level(), 0.995); // 0.25 % beyond each end
+    /// ```
     #[must_use]
     pub fn level(self) -> f64 {
         1.0 - 2.0 * self.doubt()
@@ -153,6 +176,20 @@ fn decide(lower: f64, upper: f64, limit: f64) -> Verdict {
 }
 
 /// A value against a limit, as one of several judgements.
+///
+/// ```
+/// use modeler::verdict::{Together, Verdict};
+/// # let of = |cost: fn(f64) -> f64| {
+/// #     let mut text = "PARAMETER p\nPOINTS 2 4 8 16 32\nREGION solve\nMETRIC visits\n".to_owned();
+/// #     [2.0, 4.0, 8.0, 16.0, 32.0].map(|p| text += &format!("DATA {}\n", cost(p)));
+/// #     let experiment = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default()).unwrap().experiment;
+/// #     let fits = modeler::fit(&experiment, &Default::default());
+/// #     (experiment, fits)
+/// # };
+/// let (_, fits) = of(|p| 3.0 * p); // exact, so intervals have no width
+/// let limited = fits.models[0].is_at_most(&[100.0], 250.0, 0.9, Together(1));
+/// assert_eq!((limited.prediction.value, limited.at_least, limited.verdict), (300.0, 300.0, Verdict::Fail));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limited {
     /// The model's value with the interval of the level that was asked for, whose upper end passes it.
@@ -164,6 +201,21 @@ pub struct Limited {
 }
 
 /// New over old, as one of several judgements.
+///
+/// ```
+/// use modeler::{compare::Side, verdict::{Together, Verdict, is_no_worse}};
+/// # let of = |cost: fn(f64) -> f64| {
+/// #     let mut text = "PARAMETER p\nPOINTS 2 4 8 16 32\nREGION solve\nMETRIC visits\n".to_owned();
+/// #     [2.0, 4.0, 8.0, 16.0, 32.0].map(|p| text += &format!("DATA {}\n", cost(p)));
+/// #     let experiment = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default()).unwrap().experiment;
+/// #     let fits = modeler::fit(&experiment, &Default::default());
+/// #     (experiment, fits)
+/// # };
+/// let (new, old) = (of(|p| 3.0 * p), of(|p| 2.0 * p));
+/// let [of_new, of_old] = [&new, &old].map(|(experiment, fits)| (Side { experiment, fits }, &fits.models[0]));
+/// let judged = is_no_worse(of_new, of_old, &[64.0], 0.1, 0.9, Together(1));
+/// assert_eq!((judged.ratio.value, judged.evidence, judged.verdict), (1.5, None, Verdict::Fail));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NoWorse {
     /// The models' quotient with the interval of the level that was asked for, whose upper end passes it.
@@ -237,6 +289,22 @@ impl Model {
 
 /// [`Model::grows_at_most`], where a failure is also seen in the measurements themselves: a shape that noise alone made grow faster
 /// is not held against anybody.
+///
+/// ```
+/// use modeler::{compare::Side, model::Growth, verdict::{Together, Verdict, grows_at_most}};
+/// # let of = |cost: fn(f64) -> f64| {
+/// #     let mut text = "PARAMETER p\nPOINTS 2 4 8 16 32\nREGION solve\nMETRIC visits\n".to_owned();
+/// #     [2.0, 4.0, 8.0, 16.0, 32.0].map(|p| text += &format!("DATA {}\n", cost(p)));
+/// #     let experiment = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default()).unwrap().experiment;
+/// #     let fits = modeler::fit(&experiment, &Default::default());
+/// #     (experiment, fits)
+/// # };
+/// let (experiment, fits) = of(|p| 3.0 * p * p);
+/// let measured = (Side { experiment: &experiment, fits: &fits }, &fits.models[0]);
+/// let power = |exponent: i32| Growth { exponent: exponent.into(), log_exponent: 0 };
+/// assert_eq!(grows_at_most(measured, 0, power(1), &[64.0], Together(1)), Verdict::Fail);
+/// assert_eq!(grows_at_most(measured, 0, power(2), &[64.0], Together(1)), Verdict::Pass);
+/// ```
 #[must_use]
 pub fn grows_at_most(of: Measured, parameter: usize, bound: Growth, corner: &[f64], all: Together) -> Verdict {
     let (_, model) = of;
@@ -255,6 +323,21 @@ pub fn grows_at_most(of: Measured, parameter: usize, bound: Growth, corner: &[f6
 /// gave may be certain by its interval alone.
 ///
 /// `x` is in the order of the new experiment's parameters, which are the old one's in any order.
+///
+/// ```
+/// use modeler::{compare::Side, verdict::{Together, Verdict, is_no_worse}};
+/// # let of = |cost: fn(f64) -> f64| {
+/// #     let mut text = "PARAMETER p\nPOINTS 2 4 8 16 32\nREGION solve\nMETRIC visits\n".to_owned();
+/// #     [2.0, 4.0, 8.0, 16.0, 32.0].map(|p| text += &format!("DATA {}\n", cost(p)));
+/// #     let experiment = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default()).unwrap().experiment;
+/// #     let fits = modeler::fit(&experiment, &Default::default());
+/// #     (experiment, fits)
+/// # };
+/// let (new, old) = (of(|p| 21.0 * p), of(|p| 20.0 * p));
+/// let [of_new, of_old] = [&new, &old].map(|(experiment, fits)| (Side { experiment, fits }, &fits.models[0]));
+/// let judge = |tolerance| is_no_worse(of_new, of_old, &[64.0], tolerance, 0.9, Together(1)).verdict;
+/// assert_eq!((judge(0.04), judge(0.06)), (Verdict::Fail, Verdict::Pass)); // 5 % more
+/// ```
 #[must_use]
 pub fn is_no_worse(new: Measured, old: Measured, x: &[f64], tolerance: f64, level: f64, of: Together) -> NoWorse {
     let order: Vec<usize> = {
@@ -324,6 +407,21 @@ pub struct Apart {
 
 impl Model {
     /// The most probable shape because of which [`Model::grows_at_most`] leaves the growth in this parameter undecided.
+    ///
+    /// ```
+    /// use modeler::{model::Growth, verdict::Together};
+    /// # let of = |cost: fn(f64) -> f64| {
+    /// #     let mut text = "PARAMETER p\nPOINTS 2 4 8 16 32\nREGION solve\nMETRIC visits\n".to_owned();
+    /// #     [2.0, 4.0, 8.0, 16.0, 32.0].map(|p| text += &format!("DATA {}\n", cost(p)));
+    /// #     let experiment = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default()).unwrap().experiment;
+    /// #     let fits = modeler::fit(&experiment, &Default::default());
+    /// #     (experiment, fits)
+    /// # };
+    /// let (_, fits) = of(|p| 3.0 * p * p);
+    /// let linear = Growth { exponent: 1.into(), log_exponent: 0 };
+    /// // Counts have no noise, so nothing leaves their growth undecided.
+    /// assert_eq!(fits.models[0].rival_of_growth(0, linear, &[64.0], Together(1)), None);
+    /// ```
     #[must_use]
     pub fn rival_of_growth(&self, parameter: usize, bound: Growth, corner: &[f64], of: Together) -> Option<Rival> {
         let key = |growth: Growth| (growth.exponent, growth.log_exponent);
@@ -388,7 +486,7 @@ impl Model {
     /// The least that the model, or a shape that explains the measurements nearly as well, has at `x`: what many judgements
     /// together are sure of where intervals are too narrow, which is far beyond the measurements.
     #[must_use]
-    pub fn least_at(&self, x: &[f64], of: Together) -> f64 {
+    pub(crate) fn least_at(&self, x: &[f64], of: Together) -> f64 {
         let rivals = self.that_holds_at(x).uncertainty.rivals.iter().filter(|rival| rival.0 >= of.plausible());
         let values = rivals.map(|(_, constant, terms)| constant + terms.iter().map(|t| t.at(x)).sum::<f64>());
         values.fold(self.at(x), f64::min)

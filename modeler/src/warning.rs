@@ -7,6 +7,12 @@ use crate::model::Warning;
 pub type Code = &'static str;
 
 /// What a code means and what to do about it.
+///
+/// ```
+/// use modeler::warning::{ALL, TOO_FEW_POINTS};
+/// let explanation = ALL.iter().find(|explanation| explanation.code == TOO_FEW_POINTS).unwrap();
+/// assert_eq!((explanation.code, explanation.title), ("W004", "too few points"));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Explanation {
     /// The stable code.

@@ -8,7 +8,7 @@
 mod bottleneck;
 pub mod code;
 mod curve;
-pub mod hinge;
+mod hinge;
 mod output;
 mod plot;
 mod samples;
@@ -25,6 +25,11 @@ pub use curve::{LEAST_BURSTS, LEAST_POINTS};
 use samples::{Class, Group};
 
 /// How the analysis runs.
+///
+/// ```
+/// let options = modeler::absorption::Options { seed: 7, ..Default::default() };
+/// assert!(options.level > 0.5 && options.level < 1.0 && options.replicates > 0);
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
     /// Nominal probability of the intervals.
@@ -65,6 +70,12 @@ impl State {
 }
 
 /// The resource that binds a loop.
+///
+/// ```
+/// use modeler::absorption::Bottleneck;
+/// let names: std::collections::BTreeSet<&str> = Bottleneck::ALL.iter().map(|(_, name)| *name).collect();
+/// assert_eq!(names.len(), 7); // all different
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Bottleneck {
     /// Arithmetic units.
@@ -96,6 +107,11 @@ impl Bottleneck {
     ];
 
     /// The contract's name.
+    ///
+    /// ```
+    /// use modeler::absorption::Bottleneck;
+    /// assert!(Bottleneck::ALL.iter().all(|(class, name)| class.name() == *name));
+    /// ```
     #[must_use]
     pub fn name(self) -> &'static str {
         Self::ALL.iter().find(|(class, _)| *class == self).map_or("undecided", |(_, name)| name)
@@ -117,7 +133,7 @@ impl Bottleneck {
 
     /// Whether executed basic blocks can set the time of a loop of this class: where the core is what it waits for.
     #[must_use]
-    pub fn is_in_the_core(self) -> bool {
+    pub(crate) fn is_in_the_core(self) -> bool {
         matches!(self, Self::Compute | Self::LoadStore | Self::FrontEnd | Self::Dependency)
     }
 }
@@ -189,7 +205,8 @@ pub struct Mode {
     pub k2: Option<f64>,
     /// Nanoseconds per further instruction and iteration once saturated.
     pub slope_ns: Option<f64>,
-    /// The idle share of the resource's time: lower end, value, upper end. See [`hinge::Hinge::slack`].
+    /// The idle share of the resource's time: lower end, value, upper end. It is `slope · knee / (level + slope · knee)` of the
+    /// flat-then-linear curve through `points`.
     pub slack: [f64; 3],
     /// The code of the smallest variant that the loop does not absorb, or of the largest there is.
     pub injected: Option<Injected>,
@@ -322,6 +339,12 @@ const BRIEF: &str =
     "it runs for less than 200 ns each time, beside other loops or other work, and no clock tells its time from theirs";
 
 /// The absorption of all loops of a run.
+///
+/// ```
+/// use modeler::absorption::{Options, analyse};
+/// let report = analyse(&poise_profile::Profile::default(), &|_| None, &Options::default());
+/// assert!(report.loops.is_empty() && report.refused.is_empty()); // nothing was injected
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
     /// Nominal probability of the intervals.
@@ -335,6 +358,12 @@ pub struct Report {
 }
 
 /// Analyses what noise injection measured in a run. `code` gives the machine code of loops, where it is known.
+///
+/// ```
+/// use modeler::absorption::{Options, analyse};
+/// let report = analyse(&poise_profile::Profile::default(), &|_| None, &Options { level: 0.8, ..Options::default() });
+/// assert_eq!((report.level, report.loops.len()), (0.8, 0)); // of a run without noise
+/// ```
 #[must_use]
 pub fn analyse(profile: &Profile, code: CodeOf, options: &Options) -> Report {
     let names = Names::of([profile]);

@@ -75,7 +75,7 @@ fn is_class(metric: &str) -> bool {
 
 /// What binds one call path, over an experiment's points.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Binding {
+pub(crate) struct Binding {
     /// The call path.
     pub callpath: CallPathId,
     /// The class at each point where there is one; [`Bottleneck::Undecided`] where runs differ.
@@ -84,7 +84,7 @@ pub struct Binding {
 
 /// Where a class begins.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Change {
+pub(crate) struct Change {
     /// Index of the parameter.
     pub parameter: usize,
     /// Its largest value below.
@@ -99,7 +99,7 @@ pub struct Change {
 
 /// What binds the call paths of an experiment that were measured with noise.
 #[must_use]
-pub fn bindings(experiment: &Experiment) -> Vec<Binding> {
+pub(crate) fn bindings(experiment: &Experiment) -> Vec<Binding> {
     if !experiment.metrics.iter().any(|metric| is_class(&metric.name)) {
         return Vec::new();
     }

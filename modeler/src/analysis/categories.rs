@@ -27,6 +27,33 @@ pub enum Scale {
 }
 
 /// The categories of a metric.
+///
+/// ```
+/// # use modeler::analysis::{Column, Plan, Rule, Scale, Table, TreeLimits, analyze};
+/// # let (mut threads, mut seconds) = (Vec::new(), Vec::new());
+/// # for row in 0..40 {
+/// #     threads.push(if row % 2 == 0 { "1" } else { "8" }.to_owned());
+/// #     seconds.push(format!("{}", if row % 2 == 0 { 8.0 } else { 1.0 } + 0.001 * f64::from(row)));
+/// # }
+/// // Forty runs of 8 s with one thread and of 1 s with eight.
+/// # let columns = vec![Column::of_cells("threads", threads, true), Column::of_cells("time", seconds, false)];
+/// # let table = Table { columns };
+/// # let plan = Plan {
+/// #     metric: "time".into(),
+/// #     factors: None,
+/// #     filter: None,
+/// #     normalization: None,
+/// #     rule: Rule::Bins(2),
+/// #     scale: Scale::Linear,
+/// #     limits: TreeLimits { depth: 3, leaf: 1 },
+/// #     trees: 20,
+/// #     test_share: 0.25,
+/// #     seed: 0,
+/// # };
+/// let found = analyze(&table, &plan).expect("there are two categories");
+/// let border = found.categories.borders[0];
+/// assert!((1.1..8.0).contains(&border)); // between the two groups
+/// ```
 #[derive(Clone, Debug)]
 pub struct Categories {
     /// What each is called: `A: below 1.20 s`, or the value itself.
@@ -61,7 +88,7 @@ impl Categories {
     ///
     /// # Errors
     /// All rows have the same value, the logarithm of a value does not exist, or there are too many different values.
-    pub fn of(metric: &Column, rule: Rule, scale: Scale) -> Result<Self, String> {
+    pub(crate) fn of(metric: &Column, rule: Rule, scale: Scale) -> Result<Self, String> {
         if metric.is_constant() {
             return Err(format!(
                 "The metric `{}` is {} in all {} rows, so there is nothing to explain.",
@@ -78,6 +105,32 @@ impl Categories {
     }
 
     /// Rows of each category.
+    ///
+    /// ```
+    /// # use modeler::analysis::{Column, Plan, Rule, Scale, Table, TreeLimits, analyze};
+    /// # let (mut threads, mut seconds) = (Vec::new(), Vec::new());
+    /// # for row in 0..40 {
+    /// #     threads.push(if row % 2 == 0 { "1" } else { "8" }.to_owned());
+    /// #     seconds.push(format!("{}", if row % 2 == 0 { 8.0 } else { 1.0 } + 0.001 * f64::from(row)));
+    /// # }
+    /// // Forty runs of 8 s with one thread and of 1 s with eight.
+    /// # let columns = vec![Column::of_cells("threads", threads, true), Column::of_cells("time", seconds, false)];
+    /// # let table = Table { columns };
+    /// # let plan = Plan {
+    /// #     metric: "time".into(),
+    /// #     factors: None,
+    /// #     filter: None,
+    /// #     normalization: None,
+    /// #     rule: Rule::Bins(2),
+    /// #     scale: Scale::Linear,
+    /// #     limits: TreeLimits { depth: 3, leaf: 1 },
+    /// #     trees: 20,
+    /// #     test_share: 0.25,
+    /// #     seed: 0,
+    /// # };
+    /// let found = analyze(&table, &plan).expect("there are two categories");
+    /// assert_eq!(found.categories.counts(), [20, 20]);
+    /// ```
     #[must_use]
     pub fn counts(&self) -> Vec<usize> {
         let mut counts = vec![0; self.labels.len()];

@@ -32,7 +32,7 @@ impl Density {
     /// The estimate of `values` with the bandwidth of `rule`; `None` where the rule finds none: fewer than two different
     /// values, or no solution of the fixed-point equation.
     #[must_use]
-    pub fn of(values: &[f64], rule: Bandwidth) -> Option<Self> {
+    pub(crate) fn of(values: &[f64], rule: Bandwidth) -> Option<Self> {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
         let bandwidth = match rule {
@@ -44,7 +44,7 @@ impl Density {
 
     /// The density at `x`, in one over the values' unit.
     #[must_use]
-    pub fn at(&self, x: f64) -> f64 {
+    pub(crate) fn at(&self, x: f64) -> f64 {
         let reach = REACH * self.bandwidth;
         let first = self.sorted.partition_point(|&v| v < x - reach);
         let last = self.sorted.partition_point(|&v| v <= x + reach);
@@ -55,7 +55,7 @@ impl Density {
 
     /// The density at `count` equidistant places over the range of the values and `beyond` bandwidths on each side.
     #[must_use]
-    pub fn curve(&self, count: usize, beyond: f64) -> Vec<(f64, f64)> {
+    pub(crate) fn curve(&self, count: usize, beyond: f64) -> Vec<(f64, f64)> {
         let (low, high) = (self.sorted[0], self.sorted[self.sorted.len() - 1]);
         let (low, high) = (low - beyond * self.bandwidth, high + beyond * self.bandwidth);
         let step = (high - low) / (count - 1) as f64;
@@ -64,7 +64,7 @@ impl Density {
 
     /// Places of the local maxima and, between each two neighbours, of the local minima; both ascending.
     #[must_use]
-    pub fn peaks_and_valleys(&self) -> (Vec<f64>, Vec<f64>) {
+    pub(crate) fn peaks_and_valleys(&self) -> (Vec<f64>, Vec<f64>) {
         // Four places per bandwidth miss no extremum of a sum of Gaussian kernels that one could see.
         let range = self.sorted[self.sorted.len() - 1] - self.sorted[0] + 2.0 * self.bandwidth;
         let count = ((4.0 * range / self.bandwidth).ceil() as usize).clamp(512, 1 << 16);

@@ -6,12 +6,23 @@
 use super::table::{Table, Values};
 
 /// A condition on a row.
+///
+/// ```
+/// use modeler::analysis::Filter;
+/// assert!(Filter::parse("p > 4").is_ok());
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Filter {
     root: Node,
 }
 
 /// What is wrong with a condition, and where: a column of its text, counted from 1.
+///
+/// ```
+/// use modeler::analysis::Filter;
+/// let error = Filter::parse("").unwrap_err();
+/// assert!(error.column >= 1 && !error.what.is_empty());
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the condition, column {column}: {what}")]
 pub struct FilterError {
@@ -67,6 +78,12 @@ const LENGTH: usize = 2000;
 impl Filter {
     /// Reads a condition.
     ///
+    /// ```
+    /// use modeler::analysis::Filter;
+    /// assert!(Filter::parse("p > 4").is_ok());
+    /// assert!(Filter::parse("p >").is_err()); // than what?
+    /// ```
+    ///
     /// # Errors
     /// It breaks the grammar.
     pub fn parse(text: &str) -> Result<Self, FilterError> {
@@ -86,7 +103,7 @@ impl Filter {
     ///
     /// # Errors
     /// A column is unknown, or a text is used as a number or a number as a text.
-    pub fn rows(&self, table: &Table) -> Result<Vec<usize>, FilterError> {
+    pub(crate) fn rows(&self, table: &Table) -> Result<Vec<usize>, FilterError> {
         if self.root.kind(table)? != Kind::Truth {
             return Err(FilterError { column: 1, what: "this is no condition; compare it with something".into() });
         }

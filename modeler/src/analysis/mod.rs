@@ -36,6 +36,32 @@ use tree::{Feature, Training, features};
 use crate::words::counted;
 
 /// What to analyse and how.
+///
+/// ```
+/// # use modeler::analysis::{Column, Plan, Rule, Scale, Table, TreeLimits, analyze};
+/// # let (mut threads, mut seconds) = (Vec::new(), Vec::new());
+/// # for row in 0..40 {
+/// #     threads.push(if row % 2 == 0 { "1" } else { "8" }.to_owned());
+/// #     seconds.push(format!("{}", if row % 2 == 0 { 8.0 } else { 1.0 } + 0.001 * f64::from(row)));
+/// # }
+/// // Forty runs of 8 s with one thread and of 1 s with eight.
+/// # let columns = vec![Column::of_cells("threads", threads, true), Column::of_cells("time", seconds, false)];
+/// # let table = Table { columns };
+/// # let plan = Plan {
+/// #     metric: "time".into(),
+/// #     factors: None,
+/// #     filter: None,
+/// #     normalization: None,
+/// #     rule: Rule::Bins(2),
+/// #     scale: Scale::Linear,
+/// #     limits: TreeLimits { depth: 3, leaf: 1 },
+/// #     trees: 20,
+/// #     test_share: 0.25,
+/// #     seed: 0,
+/// # };
+/// let found = analyze(&table, &plan).expect("there are two categories");
+/// assert_eq!(found.categories.labels.len(), 2); // as many bins as the plan asks for
+/// ```
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The metric that is to be explained.
@@ -81,6 +107,32 @@ pub enum AnalysisError {
 }
 
 /// What was found.
+///
+/// ```
+/// # use modeler::analysis::{Column, Plan, Rule, Scale, Table, TreeLimits, analyze};
+/// # let (mut threads, mut seconds) = (Vec::new(), Vec::new());
+/// # for row in 0..40 {
+/// #     threads.push(if row % 2 == 0 { "1" } else { "8" }.to_owned());
+/// #     seconds.push(format!("{}", if row % 2 == 0 { 8.0 } else { 1.0 } + 0.001 * f64::from(row)));
+/// # }
+/// // Forty runs of 8 s with one thread and of 1 s with eight.
+/// # let columns = vec![Column::of_cells("threads", threads, true), Column::of_cells("time", seconds, false)];
+/// # let table = Table { columns };
+/// # let plan = Plan {
+/// #     metric: "time".into(),
+/// #     factors: None,
+/// #     filter: None,
+/// #     normalization: None,
+/// #     rule: Rule::Bins(2),
+/// #     scale: Scale::Linear,
+/// #     limits: TreeLimits { depth: 3, leaf: 1 },
+/// #     trees: 20,
+/// #     test_share: 0.25,
+/// #     seed: 0,
+/// # };
+/// let found = analyze(&table, &plan).expect("there are two categories");
+/// assert_eq!(found.categories.of.len(), 40); // a category for each run
+/// ```
 #[derive(Clone, Debug)]
 pub struct Analysis {
     /// The rows that took part, normalised where that was asked.
@@ -148,6 +200,32 @@ pub struct TreeResult {
 const FEWEST_ROWS: usize = 10;
 
 /// Finds out which factors explain the metric.
+///
+/// ```
+/// # use modeler::analysis::{Column, Plan, Rule, Scale, Table, TreeLimits, analyze};
+/// # let (mut threads, mut seconds) = (Vec::new(), Vec::new());
+/// # for row in 0..40 {
+/// #     threads.push(if row % 2 == 0 { "1" } else { "8" }.to_owned());
+/// #     seconds.push(format!("{}", if row % 2 == 0 { 8.0 } else { 1.0 } + 0.001 * f64::from(row)));
+/// # }
+/// // Forty runs of 8 s with one thread and of 1 s with eight.
+/// # let columns = vec![Column::of_cells("threads", threads, true), Column::of_cells("time", seconds, false)];
+/// # let table = Table { columns };
+/// # let plan = Plan {
+/// #     metric: "time".into(),
+/// #     factors: None,
+/// #     filter: None,
+/// #     normalization: None,
+/// #     rule: Rule::Bins(2),
+/// #     scale: Scale::Linear,
+/// #     limits: TreeLimits { depth: 3, leaf: 1 },
+/// #     trees: 20,
+/// #     test_share: 0.25,
+/// #     seed: 0,
+/// # };
+/// let found = analyze(&table, &plan).expect("there are two categories");
+/// assert_eq!(found.categories.counts(), [20, 20]);
+/// ```
 ///
 /// # Errors
 /// A name is unknown, or the rows do not suffice.

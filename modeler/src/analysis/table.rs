@@ -7,6 +7,13 @@ use crate::callees::Callees;
 use crate::experiment::{CallPathId, Experiment, MetricId, OverRanks};
 
 /// The values of a column, one per row.
+///
+/// ```
+/// use modeler::analysis::{Column, Values};
+/// let column = |cells: [&str; 2]| Column::of_cells("x", cells.map(str::to_owned).to_vec(), true).values;
+/// assert_eq!(column(["1", "2.5"]), Values::Numbers(vec![1.0, 2.5]));
+/// assert_eq!(column(["1", "two"]), Values::Texts(vec!["1".into(), "two".into()]));
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub enum Values {
     /// Numbers; NaN where a row has none.
@@ -16,6 +23,12 @@ pub enum Values {
 }
 
 /// One column.
+///
+/// ```
+/// use modeler::analysis::{Column, Values};
+/// let column = Column { name: "n".into(), unit: String::new(), chosen: true, values: Values::Numbers(vec![1.0, 2.0]) };
+/// assert_eq!(column, Column::of_cells("n", vec!["1".into(), "2".into()], true));
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
     /// Its heading.
@@ -31,6 +44,12 @@ pub struct Column {
 
 impl Column {
     /// Numbers where every cell that is not empty is one, texts otherwise.
+    ///
+    /// ```
+    /// use modeler::analysis::{Column, Values};
+    /// let column = Column::of_cells("time", vec!["1.5".into(), "NA".into()], false);
+    /// assert!(matches!(&column.values, Values::Numbers(values) if values[0] == 1.5 && values[1].is_nan()));
+    /// ```
     #[must_use]
     pub fn of_cells(name: &str, cells: Vec<String>, chosen: bool) -> Self {
         let is_missing = |cell: &str| matches!(cell, "" | "NA" | "n/a" | "null");
@@ -50,7 +69,7 @@ impl Column {
 
     /// Whether the row has no value.
     #[must_use]
-    pub fn is_missing(&self, row: usize) -> bool {
+    pub(crate) fn is_missing(&self, row: usize) -> bool {
         match &self.values {
             Values::Numbers(values) => !values[row].is_finite(),
             Values::Texts(texts) => texts[row].is_empty(),
@@ -59,7 +78,7 @@ impl Column {
 
     /// Whether all rows have the same value.
     #[must_use]
-    pub fn is_constant(&self) -> bool {
+    pub(crate) fn is_constant(&self) -> bool {
         match &self.values {
             Values::Numbers(values) => values.windows(2).all(|w| w[0] == w[1]),
             Values::Texts(texts) => texts.windows(2).all(|w| w[0] == w[1]),
@@ -69,7 +88,7 @@ impl Column {
     /// How many different labels it has: texts, and the numbers of the environment's variables, such as a job's. Other
     /// numbers are no labels.
     #[must_use]
-    pub fn labels(&self) -> usize {
+    pub(crate) fn labels(&self) -> usize {
         match &self.values {
             Values::Numbers(values) if self.name.starts_with("environment.") => {
                 values.iter().map(|value| value.to_bits()).collect::<BTreeSet<_>>().len()
@@ -80,6 +99,12 @@ impl Column {
     }
 
     /// The different texts in ascending order; numbers have none.
+    ///
+    /// ```
+    /// use modeler::analysis::Column;
+    /// let hosts = ["b", "a", "b"].map(str::to_owned).to_vec();
+    /// assert_eq!(Column::of_cells("host", hosts, true).levels(), ["a", "b"]);
+    /// ```
     #[must_use]
     pub fn levels(&self) -> Vec<String> {
         match &self.values {
@@ -90,7 +115,7 @@ impl Column {
 
     /// The cell as text: numbers with as many digits as they need.
     #[must_use]
-    pub fn cell(&self, row: usize) -> String {
+    pub(crate) fn cell(&self, row: usize) -> String {
         match &self.values {
             Values::Numbers(values) if values[row].is_finite() => values[row].to_string(),
             Values::Numbers(_) => String::new(),
@@ -100,7 +125,7 @@ impl Column {
 
     /// The same column with only `rows`.
     #[must_use]
-    pub fn select(&self, rows: &[usize]) -> Self {
+    pub(crate) fn select(&self, rows: &[usize]) -> Self {
         let values = match &self.values {
             Values::Numbers(values) => Values::Numbers(rows.iter().map(|&r| values[r]).collect()),
             Values::Texts(texts) => Values::Texts(rows.iter().map(|&r| texts[r].clone()).collect()),
@@ -110,6 +135,12 @@ impl Column {
 }
 
 /// Columns of equal length.
+///
+/// ```
+/// use modeler::analysis::{Column, Table};
+/// let columns = vec![Column::of_cells("host", vec!["a".into(), "b".into()], true)];
+/// assert_eq!(Table { columns }.rows(), 2);
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Table {
     /// The columns.
@@ -118,6 +149,10 @@ pub struct Table {
 
 impl Table {
     /// Number of rows.
+    ///
+    /// ```
+    /// assert_eq!(modeler::analysis::Table::default().rows(), 0);
+    /// ```
     #[must_use]
     pub fn rows(&self) -> usize {
         self.columns.first().map_or(0, |c| match &c.values {
@@ -128,19 +163,19 @@ impl Table {
 
     /// Index of the column with this name.
     #[must_use]
-    pub fn find(&self, name: &str) -> Option<usize> {
+    pub(crate) fn find(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|c| c.name == name)
     }
 
     /// The names of all columns, for messages.
     #[must_use]
-    pub fn names(&self) -> String {
+    pub(crate) fn names(&self) -> String {
         self.columns.iter().map(|c| c.name.as_str()).collect::<Vec<_>>().join(", ")
     }
 
     /// The same table with only `rows`.
     #[must_use]
-    pub fn select(&self, rows: &[usize]) -> Self {
+    pub(crate) fn select(&self, rows: &[usize]) -> Self {
         Self { columns: self.columns.iter().map(|c| c.select(rows)).collect() }
     }
 
@@ -148,7 +183,7 @@ impl Table {
     ///
     /// # Errors
     /// A column is not in all tables.
-    pub fn stack(tables: Vec<Self>, names: &[String]) -> Result<Self, String> {
+    pub(crate) fn stack(tables: Vec<Self>, names: &[String]) -> Result<Self, String> {
         let mut tables = tables.into_iter();
         let (Some(mut all), Some(first)) = (tables.next(), names.first()) else { return Ok(Self::default()) };
         if names.len() == 1 {
@@ -188,6 +223,16 @@ impl Table {
 
     /// An experiment's measurements as rows: one per point and repetition, parameters and repetition as factors, metrics as
     /// measured. Each metric is of the call path `callpath`, or of the whole program.
+    ///
+    /// ```
+    /// use modeler::{analysis::Table, experiment::OverRanks};
+    /// let text = "PARAMETER p\nPOINTS 2 4\nREGION solve\nMETRIC time\nDATA 1 1.5\nDATA 2\n";
+    /// let experiment = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default())?.experiment;
+    /// let table = Table::of_experiment(&experiment, None, OverRanks::Mean);
+    /// assert_eq!(table.rows(), 3); // two repetitions at p = 2, and one at 4
+    /// assert_eq!(table.columns[0].name, "p");
+    /// # Ok::<(), modeler::formats::ReadError>(())
+    /// ```
     #[must_use]
     pub fn of_experiment(experiment: &Experiment, callpath: Option<CallPathId>, over_ranks: OverRanks) -> Self {
         let metrics: Vec<(MetricId, Vec<Vec<f64>>)> = (0..experiment.metrics.len() as MetricId)

@@ -97,6 +97,33 @@ impl Node {
 }
 
 /// A classification tree; node 0 is the root.
+///
+/// ```
+/// # use modeler::analysis::{Column, Plan, Rule, Scale, Table, TreeLimits, analyze};
+/// # let (mut threads, mut seconds) = (Vec::new(), Vec::new());
+/// # for row in 0..40 {
+/// #     threads.push(if row % 2 == 0 { "1" } else { "8" }.to_owned());
+/// #     seconds.push(format!("{}", if row % 2 == 0 { 8.0 } else { 1.0 } + 0.001 * f64::from(row)));
+/// # }
+/// // Forty runs of 8 s with one thread and of 1 s with eight.
+/// # let columns = vec![Column::of_cells("threads", threads, true), Column::of_cells("time", seconds, false)];
+/// # let table = Table { columns };
+/// # let plan = Plan {
+/// #     metric: "time".into(),
+/// #     factors: None,
+/// #     filter: None,
+/// #     normalization: None,
+/// #     rule: Rule::Bins(2),
+/// #     scale: Scale::Linear,
+/// #     limits: TreeLimits { depth: 3, leaf: 1 },
+/// #     trees: 20,
+/// #     test_share: 0.25,
+/// #     seed: 0,
+/// # };
+/// let found = analyze(&table, &plan).expect("there are two categories");
+/// let root = &found.tree.tree.nodes[0];
+/// assert!(root.split.is_some() && root.counts.len() == 2);
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tree {
     /// Nodes in preorder, the branch for yes first.
@@ -217,6 +244,33 @@ impl Tree {
     }
 
     /// The split of a node, unless it decides nothing: all leaves below name one category.
+    ///
+    /// ```
+    /// # use modeler::analysis::{Column, Plan, Rule, Scale, Table, TreeLimits, analyze};
+    /// # let (mut threads, mut seconds) = (Vec::new(), Vec::new());
+    /// # for row in 0..40 {
+    /// #     threads.push(if row % 2 == 0 { "1" } else { "8" }.to_owned());
+    /// #     seconds.push(format!("{}", if row % 2 == 0 { 8.0 } else { 1.0 } + 0.001 * f64::from(row)));
+    /// # }
+    /// // Forty runs of 8 s with one thread and of 1 s with eight.
+    /// # let columns = vec![Column::of_cells("threads", threads, true), Column::of_cells("time", seconds, false)];
+    /// # let table = Table { columns };
+    /// # let plan = Plan {
+    /// #     metric: "time".into(),
+    /// #     factors: None,
+    /// #     filter: None,
+    /// #     normalization: None,
+    /// #     rule: Rule::Bins(2),
+    /// #     scale: Scale::Linear,
+    /// #     limits: TreeLimits { depth: 3, leaf: 1 },
+    /// #     trees: 20,
+    /// #     test_share: 0.25,
+    /// #     seed: 0,
+    /// # };
+    /// let found = analyze(&table, &plan).expect("there are two categories");
+    /// let split = found.tree.tree.deciding(0).expect("threads part the runs");
+    /// assert_eq!(split.factor, 0);
+    /// ```
     #[must_use]
     pub fn deciding(&self, node: usize) -> Option<&Split> {
         let split = self.nodes[node].split.as_ref()?;

@@ -137,7 +137,7 @@ fn is_call(key: &str) -> bool {
 impl Bound {
     /// What a schedule says; `None` where it is not clear.
     #[must_use]
-    pub fn of(schedule: &Schedule) -> Option<Self> {
+    pub(crate) fn of(schedule: &Schedule) -> Option<Self> {
         let throughput = schedule.units.max(schedule.front_end);
         match schedule.chain {
             Some(chain) if chain >= CLEAR * throughput => Some(Self::Dependency),
@@ -172,7 +172,7 @@ impl Bound {
 
     /// The public name.
     #[must_use]
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Dependency => "dependency",
             Self::Unit => "unit",
@@ -186,7 +186,7 @@ impl Bound {
 impl Loop {
     /// What binds it, where that is clear: what was measured, else what is simulated.
     #[must_use]
-    pub fn bound(&self) -> Option<Bound> {
+    pub(crate) fn bound(&self) -> Option<Bound> {
         self.measured().or_else(|| self.simulated().ok())
     }
 

@@ -6,7 +6,7 @@
 //! llvm-mca ([`mca`]) and noise injection ([`noise`]) say of them. Each finding names its evidence and its doubt.
 
 mod chains;
-pub mod listing;
+mod listing;
 mod loads;
 mod loops;
 pub mod mca;
@@ -21,12 +21,19 @@ use poise_profile::Profile;
 use crate::formats::Names;
 use crate::machine::OUTSIDE;
 use crate::machine::sources::Sources;
+pub use listing::Outcomes;
 use listing::{Line, listings};
 pub use loads::{Branch, Conditioned};
 pub use loops::{Bound, Loop};
 pub use traffic::Traffic;
 
 /// Where something is.
+///
+/// ```
+/// use modeler::detect::Place;
+/// let place = Place { function: "solve".into(), line: "solve.c:41".into(), address: 0x1000 };
+/// assert!(place.to_string().contains("solve.c:41"));
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Place {
     /// The function.
@@ -97,6 +104,11 @@ pub struct Detection {
 
 /// Looks at a run. `share` is the least part of its instructions that makes a loop matter, and of what its wrong predictions
 /// and fetched lines cost that makes a branch or load matter.
+///
+/// ```
+/// // It was not run in QEMU with models of caches.
+/// assert!(modeler::detect::variant("plain", &poise_profile::Profile::default(), 0.05).is_err());
+/// ```
 ///
 /// # Errors
 /// In a sentence: the run was not made for this.

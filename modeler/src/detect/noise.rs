@@ -71,7 +71,7 @@ const ABOVE: u32 = 2;
 /// their lines, the nearest to the first. Where lines are missing it is the function's only loop. It was measured on each of its call
 /// paths, and for each kind of its executions: where these have several classes, nobody knows which of them is that of the run.
 #[must_use]
-pub fn of(all: &[Absorbed], function: &str, places: &[String]) -> Option<Absorbed> {
+pub(crate) fn of(all: &[Absorbed], function: &str, places: &[String]) -> Option<Absorbed> {
     let found = nearest(all, function, places);
     let decided = || found.iter().filter(|a| a.class != UNDECIDED);
     let classes: BTreeSet<&str> = decided().map(|a| a.class.as_str()).collect();

@@ -38,7 +38,7 @@ const SHARE: f64 = 0.05;
 impl Traffic {
     /// Lines fetched from beyond the modelled caches for a thousand accesses.
     #[must_use]
-    pub fn fetched(&self) -> f64 {
+    pub(crate) fn fetched(&self) -> f64 {
         1000.0 * self.fills[1] as f64 / self.accesses.max(1) as f64
     }
 }

@@ -95,6 +95,24 @@ struct SeriesEntry<'a> {
 }
 
 /// The comparison as JSON; intervals hold with probability `level`.
+/// `second_parameters` are the second experiment's, in which its formulas are; schema `counterpoise/comparison`, version 1.
+///
+/// ```
+/// use modeler::{compare::{Side, compare}, formats::comparison_json};
+/// # let of = |cost: fn(f64) -> f64| {
+/// #     let mut text = "PARAMETER p\nPOINTS 2 4 8 16 32\nREGION solve\nMETRIC visits\n".to_owned();
+/// #     [2.0, 4.0, 8.0, 16.0, 32.0].map(|p| text += &format!("DATA {}\n", cost(p)));
+/// #     let experiment = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default()).unwrap().experiment;
+/// #     let fits = modeler::fit(&experiment, &Default::default());
+/// #     (experiment, fits)
+/// # };
+/// let (before, after) = (of(|p| 4.0 * p), of(|p| 5.0 * p));
+/// let [first, second] = [&before, &after].map(|(experiment, fits)| Side { experiment, fits });
+/// let text = comparison_json(&compare(first, second, &[64.0], 0.9)?, &after.0.parameters, 0.9);
+/// let json: serde_json::Value = serde_json::from_str(&text).unwrap();
+/// assert_eq!(json["pairs"][0]["ratio"]["value"], 1.25);
+/// # Ok::<(), String>(())
+/// ```
 #[must_use]
 pub fn comparison_json(comparison: &Comparison, second_parameters: &[String], level: f64) -> String {
     let pair = |p| pair_entry(comparison, second_parameters, p);

@@ -96,6 +96,22 @@ pub(super) fn model(experiment: &Experiment, model: &Model) -> String {
 }
 
 /// One row per prediction.
+/// Columns: the parameters, `callpath`, `metric`, `over_ranks`, `unit`, `value`, `lower`, `upper`, `level`.
+///
+/// ```
+/// use modeler::formats::{PredictionAt, predictions_csv};
+/// # let of = |cost: fn(f64) -> f64| {
+/// #     let mut text = "PARAMETER p\nPOINTS 2 4 8 16 32\nREGION solve\nMETRIC visits\n".to_owned();
+/// #     [2.0, 4.0, 8.0, 16.0, 32.0].map(|p| text += &format!("DATA {}\n", cost(p)));
+/// #     let experiment = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default()).unwrap().experiment;
+/// #     let fits = modeler::fit(&experiment, &Default::default());
+/// #     (experiment, fits)
+/// # };
+/// let (experiment, fits) = of(|p| 4.0 * p);
+/// let prediction = fits.models[0].predict(&[64.0], 0.9);
+/// let text = predictions_csv(&experiment, &[PredictionAt { callpath: 0, metric: 0, at: vec![64.0], prediction }]);
+/// assert_eq!(text.lines().nth(1), Some("64,solve,visits,,,256,256,256,0.9"));
+/// ```
 #[must_use]
 pub fn predictions_csv(experiment: &Experiment, predictions: &[PredictionAt]) -> String {
     let header = Row::default().texts(&experiment.parameters).texts(&WHAT);
@@ -111,6 +127,22 @@ pub fn predictions_csv(experiment: &Experiment, predictions: &[PredictionAt]) ->
 
 /// One row per series that both experiments have models of. Columns of crossovers are empty where there is none; where there are
 /// several, each has as many values, separated by semicolons.
+///
+/// ```
+/// use modeler::{compare::{Side, compare}, formats::comparison_csv};
+/// # let of = |cost: fn(f64) -> f64| {
+/// #     let mut text = "PARAMETER p\nPOINTS 2 4 8 16 32\nREGION solve\nMETRIC visits\n".to_owned();
+/// #     [2.0, 4.0, 8.0, 16.0, 32.0].map(|p| text += &format!("DATA {}\n", cost(p)));
+/// #     let experiment = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default()).unwrap().experiment;
+/// #     let fits = modeler::fit(&experiment, &Default::default());
+/// #     (experiment, fits)
+/// # };
+/// let (before, after) = (of(|p| 4.0 * p), of(|p| 5.0 * p));
+/// let [first, second] = [&before, &after].map(|(experiment, fits)| Side { experiment, fits });
+/// let text = comparison_csv(&compare(first, second, &[64.0], 0.9)?);
+/// assert!(text.lines().nth(1).unwrap().starts_with("64,solve,visits,,256,256,256,320,320,320,1.25,"));
+/// # Ok::<(), String>(())
+/// ```
 #[must_use]
 pub fn comparison_csv(comparison: &Comparison) -> String {
     let numbers = ["first", "first_lower", "first_upper", "second", "second_lower", "second_upper"];

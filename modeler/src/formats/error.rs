@@ -5,6 +5,14 @@ use std::fmt;
 use crate::warning::Explanation;
 
 /// Where in an input something stands.
+///
+/// ```
+/// use modeler::formats::{Format, ReadOptions, read_bytes};
+/// let options = ReadOptions { format: Some(Format::ExtraPText), ..ReadOptions::default() };
+/// let error = read_bytes("runs.txt", b"PARAMETER p\nPOINTS 2 x\n".to_vec(), &options).unwrap_err();
+/// assert_eq!((error.place.file.as_str(), error.place.line), ("runs.txt", Some(2)));
+/// assert!(error.place.to_string().starts_with("runs.txt:2"));
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Place {
     /// Name of the file as the user gave it, `<standard input>`, or `archive/member` inside an archive.
@@ -18,13 +26,13 @@ pub struct Place {
 impl Place {
     /// A whole file.
     #[must_use]
-    pub fn file(file: impl Into<String>) -> Self {
+    pub(crate) fn file(file: impl Into<String>) -> Self {
         Self { file: file.into(), line: None, column: None }
     }
 
     /// A line and column of a file, both counted from 1.
     #[must_use]
-    pub fn at(file: impl Into<String>, line: usize, column: usize) -> Self {
+    pub(crate) fn at(file: impl Into<String>, line: usize, column: usize) -> Self {
         Self { file: file.into(), line: Some(line), column: Some(column) }
     }
 }
@@ -40,6 +48,12 @@ impl fmt::Display for Place {
 }
 
 /// Why an input could not be read.
+///
+/// ```
+/// use modeler::formats::{ErrorKind, read};
+/// let error = read(&["no/such/file".into()], &Default::default()).unwrap_err();
+/// assert_eq!(error.kind, ErrorKind::Unreadable);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
     /// The operating system did not give the content.
@@ -53,6 +67,14 @@ pub enum ErrorKind {
 }
 
 /// An input that could not be read: where, what is wrong, what was expected, what to do.
+/// Shown as one line, `place: what; expected expected. advice.`
+///
+/// ```
+/// use modeler::formats::{ErrorKind, read_bytes};
+/// let error = read_bytes("empty.txt", Vec::new(), &Default::default()).unwrap_err();
+/// assert_eq!(error.kind, ErrorKind::NotRecognised);
+/// assert_eq!(error.to_string(), "empty.txt: the input is empty.");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadError {
     /// Why.
@@ -70,6 +92,12 @@ pub struct ReadError {
 }
 
 /// Formats and why an input has none of them, a clause each.
+///
+/// ```
+/// use modeler::formats::{Format, Reasons};
+/// let reasons = Reasons(vec![(Format::Csv, "it has no header".into()), (Format::Tau, "it is a file".into())]);
+/// assert_eq!(reasons.to_string(), "  csv: it has no header\n  tau: it is a file");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reasons(pub Vec<(super::Format, String)>);
 
@@ -83,26 +111,26 @@ impl fmt::Display for Reasons {
 impl ReadError {
     /// An error of this kind at this place.
     #[must_use]
-    pub fn new(kind: ErrorKind, place: Place, what: impl Into<String>) -> Self {
+    pub(crate) fn new(kind: ErrorKind, place: Place, what: impl Into<String>) -> Self {
         Self { kind, place, what: what.into().into(), expected: None, advice: None, reasons: None }
     }
 
     /// Content that breaks the rules of its format.
     #[must_use]
-    pub fn malformed(place: Place, what: impl Into<String>) -> Self {
+    pub(crate) fn malformed(place: Place, what: impl Into<String>) -> Self {
         Self::new(ErrorKind::Malformed, place, what)
     }
 
     /// Adds what was expected.
     #[must_use]
-    pub fn expected(mut self, expected: impl Into<String>) -> Self {
+    pub(crate) fn expected(mut self, expected: impl Into<String>) -> Self {
         self.expected = Some(expected.into().into());
         self
     }
 
     /// Adds what to do.
     #[must_use]
-    pub fn advice(mut self, advice: impl Into<String>) -> Self {
+    pub(crate) fn advice(mut self, advice: impl Into<String>) -> Self {
         self.advice = Some(advice.into().into());
         self
     }
@@ -121,6 +149,12 @@ impl ReadError {
     }
 
     /// The exit code of the public interface: 3 unreadable or not recognised, 4 valid but not modelable.
+    ///
+    /// ```
+    /// use modeler::formats::{read, read_bytes};
+    /// assert_eq!(read(&["no/such/file".into()], &Default::default()).unwrap_err().exit_code(), 3);
+    /// assert_eq!(read_bytes("empty.txt", Vec::new(), &Default::default()).unwrap_err().exit_code(), 3);
+    /// ```
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self.kind {
@@ -147,6 +181,13 @@ impl fmt::Display for ReadError {
 impl std::error::Error for ReadError {}
 
 /// Something a reader noticed and read on after.
+///
+/// ```
+/// use modeler::formats::{Place, RUN_LEFT_OUT, ReadWarning};
+/// let place = Place { file: "results/3".into(), line: None, column: None };
+/// let warning = ReadWarning { code: RUN_LEFT_OUT, place, message: "The run was left out.".into() };
+/// assert_eq!(warning.to_string(), "results/3: The run was left out. [W101]");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadWarning {
     /// A stable code that `poise explain` knows, such as `W101`.

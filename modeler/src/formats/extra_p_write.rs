@@ -30,6 +30,23 @@ const CHUNK: usize = 1 << 30;
 /// Writes `experiment` and the models of `fits` as an `.extra-p` archive. Repetitions are kept. Units, what a value over
 /// ranks means, intervals and roles of terms have no place there.
 ///
+/// ```
+/// use modeler::formats::{Format, read_bytes, write_extra_p};
+/// # let of = |cost: fn(f64) -> f64| {
+/// #     let mut text = "PARAMETER p\nPOINTS 2 4 8 16 32\nREGION solve\nMETRIC visits\n".to_owned();
+/// #     [2.0, 4.0, 8.0, 16.0, 32.0].map(|p| text += &format!("DATA {}\n", cost(p)));
+/// #     let experiment = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default()).unwrap().experiment;
+/// #     let fits = modeler::fit(&experiment, &Default::default());
+/// #     (experiment, fits)
+/// # };
+/// let (experiment, fits) = of(|p| 4.0 * p);
+/// let mut archive = Vec::new();
+/// write_extra_p(&experiment, &fits, &mut archive)?;
+/// let read = read_bytes("models.extra-p", archive, &Default::default()).unwrap();
+/// assert_eq!((read.format, read.experiment.values), (Format::ExtraPArchive, experiment.values));
+/// # Ok::<(), modeler::formats::WriteError>(())
+/// ```
+///
 /// # Errors
 /// `out` fails, or the experiment does not fit: a call path cannot be written with arrows, or two metrics would have one
 /// name.

@@ -54,6 +54,15 @@ pub use survey::{Survey, survey};
 pub use write::{WriteError, write};
 
 /// A format that is read, written or both.
+///
+/// ```
+/// use modeler::formats::{Format, read_bytes};
+/// let text = "p,callpath,metric,over_ranks,unit,repetition,value\n2,solve,time,,s,1,0.5\n4,solve,time,,s,1,0.75\n";
+/// assert_eq!(read_bytes("runs.csv", text.into(), &Default::default())?.format, Format::Csv);
+/// assert_eq!("extra-p".parse(), Ok(Format::ExtraPArchive));
+/// assert_eq!(Format::ExtraPArchive.to_string(), "extra-p");
+/// # Ok::<(), modeler::formats::ReadError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Format {
     /// Runs measured by `poise run`. Read.
@@ -160,11 +169,22 @@ impl Format {
     ];
 
     /// Names of the formats that are read.
+    ///
+    /// ```
+    /// use modeler::formats::Format;
+    /// let names: Vec<&str> = Format::read_names().collect();
+    /// assert!(names.contains(&"cubex") && !names.contains(&"parquet")); // which is written alone
+    /// ```
     pub fn read_names() -> impl Iterator<Item = &'static str> {
         Self::ALL.iter().filter(|(format, _)| *format != Self::Parquet).map(|(_, name)| *name)
     }
 
     /// The name on the command line.
+    ///
+    /// ```
+    /// use modeler::formats::Format;
+    /// assert_eq!([Format::Runs, Format::Csv].map(Format::name), ["runs", "csv"]);
+    /// ```
     #[must_use]
     pub fn name(self) -> &'static str {
         Self::ALL.iter().find(|(format, _)| *format == self).map_or("", |(_, name)| name)
@@ -239,6 +259,13 @@ const READERS: [&dyn Reader; 21] = [
 ];
 
 /// What a profile's values over ranks and threads mean, as Extra-P names it.
+///
+/// ```
+/// use modeler::formats::{ReadOptions, Scaling};
+/// // `p` is all the work there is, however many ranks share it: only the sum tells anything.
+/// let options = ReadOptions { scaling: Scaling::Strong, ..ReadOptions::default() };
+/// assert_ne!(options.scaling, Scaling::default());
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scaling {
     /// The mean is over all ranks and threads.
@@ -251,6 +278,17 @@ pub enum Scaling {
 }
 
 /// How inputs are read.
+///
+/// ```
+/// use modeler::formats::{ReadOptions, read_bytes};
+/// // A table of one's own: which column is what has to be said.
+/// let columns = Some("ranks=parameter,wall=metric:time[ms],what=callpath".into());
+/// let text = "ranks,what,wall\n2,solve,500\n4,solve,750\n";
+/// let input = read_bytes("runs.csv", text.into(), &ReadOptions { columns, ..ReadOptions::default() })?;
+/// assert_eq!(input.experiment.parameters, ["ranks"]);
+/// assert_eq!(input.experiment.values, [0.5, 0.75]); // in seconds
+/// # Ok::<(), modeler::formats::ReadError>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReadOptions {
     /// The format of all inputs, or `None` to detect it.
@@ -268,6 +306,17 @@ pub struct ReadOptions {
 }
 
 /// What the name of a profile said about its run.
+///
+/// ```
+/// use modeler::formats::read;
+/// let folder = tempfile::tempdir()?;
+/// let files: Vec<std::path::PathBuf> = [2, 4].iter().map(|p| folder.path().join(format!("app.p{p}.r1.folded"))).collect();
+/// files.iter().try_for_each(|file| std::fs::write(file, "main;solve 7\nmain 1\n"))?;
+/// let runs = read(&files, &Default::default())?.runs;
+/// assert_eq!(runs.iter().map(|run| run.parameters.clone()).collect::<Vec<_>>(), [[("p".into(), 2.0)], [("p".into(), 4.0)]]);
+/// assert_eq!(runs[0].repetition, Some(1));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunFound {
     /// The profile.
@@ -281,6 +330,14 @@ pub struct RunFound {
 }
 
 /// What was read.
+///
+/// ```
+/// let text = "PARAMETER p\nPOINTS 2 4\nREGION solve\nMETRIC time\nDATA 1\nDATA 2\n";
+/// let input = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default())?;
+/// assert_eq!(input.format, modeler::formats::Format::ExtraPText);
+/// assert_eq!((input.experiment.values, input.runs.len(), input.phased.len()), (vec![1.0, 2.0], 0, 0));
+/// # Ok::<(), modeler::formats::ReadError>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Input {
     /// The measurements of all inputs together.
@@ -300,6 +357,17 @@ pub struct Input {
 /// Reads `inputs` into one experiment; `-` is standard input. All must have one format and the same parameters, and
 /// measurements of one call path, metric and point are repetitions, whichever input they come from.
 ///
+/// ```
+/// let folder = tempfile::tempdir()?;
+/// let files = ["a.txt", "b.txt"].map(|name| folder.path().join(name));
+/// for (file, seconds) in files.iter().zip([1.0, 1.5]) {
+///     std::fs::write(file, format!("PARAMETER p\nPOINTS 2\nREGION solve\nMETRIC time\nDATA {seconds}\n"))?;
+/// }
+/// let input = modeler::formats::read(&files, &Default::default())?;
+/// assert_eq!(input.experiment.values, [1.0, 1.5]); // repetitions at p = 2
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 /// An input cannot be read, is not recognised, breaks the rules of its format, or nothing at all was measured. The
 /// error says where and [`ReadError::exit_code`] which exit code that is.
@@ -308,6 +376,13 @@ pub fn read(inputs: &[PathBuf], options: &ReadOptions) -> Result<Input, ReadErro
 }
 
 /// Reads `bytes` as if they were the content of a file `name`; see [`read`].
+///
+/// ```
+/// let text = "PARAMETER p\nPOINTS 2 4\nREGION solve\nMETRIC time\nDATA 1.0 1.1\nDATA 2.0\n";
+/// let experiment = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default())?.experiment;
+/// assert_eq!((experiment.points, experiment.values), (vec![vec![2.0], vec![4.0]], vec![1.0, 1.1, 2.0]));
+/// # Ok::<(), modeler::formats::ReadError>(())
+/// ```
 ///
 /// # Errors
 /// See [`read`].
@@ -318,6 +393,14 @@ pub fn read_bytes(name: &str, bytes: Vec<u8>, options: &ReadOptions) -> Result<I
 }
 
 /// The text of a file, unpacked where it is packed with gzip.
+///
+/// ```
+/// let file = tempfile::tempdir()?.keep().join("stats.txt");
+/// std::fs::write(&file, "a text")?;
+/// assert_eq!(modeler::formats::text_of(&file)?, "a text");
+/// std::fs::remove_dir_all(file.parent().unwrap())?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 ///
 /// # Errors
 /// It cannot be read, or is not UTF-8.

@@ -120,6 +120,21 @@ struct SkippedEntry<'a> {
 }
 
 /// The models of `fits` as JSON text that ends in a line break. Members and models have a fixed order.
+///
+/// ```
+/// use modeler::formats::models_json;
+/// # let of = |cost: fn(f64) -> f64| {
+/// #     let mut text = "PARAMETER p\nPOINTS 2 4 8 16 32\nREGION solve\nMETRIC visits\n".to_owned();
+/// #     [2.0, 4.0, 8.0, 16.0, 32.0].map(|p| text += &format!("DATA {}\n", cost(p)));
+/// #     let experiment = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default()).unwrap().experiment;
+/// #     let fits = modeler::fit(&experiment, &Default::default());
+/// #     (experiment, fits)
+/// # };
+/// let (experiment, fits) = of(|p| 4.0 * p);
+/// let json: serde_json::Value = serde_json::from_str(&models_json(&experiment, &fits, "1.0.0", 0)).unwrap();
+/// assert_eq!(json["models"][0]["terms"][0]["coefficient"], 4);
+/// assert_eq!(json["models"][0]["expression"], "4 * p");
+/// ```
 #[must_use]
 pub fn models_json(experiment: &Experiment, fits: &Fits, tool_version: &str, seed: u64) -> String {
     let mut text = Vec::new();
@@ -130,6 +145,21 @@ pub fn models_json(experiment: &Experiment, fits: &Fits, tool_version: &str, see
 
 /// The models of `fits` as comma-separated values: one row per model; the terms are in the expression and the growth of
 /// each parameter in a column of its own.
+///
+/// ```
+/// use modeler::formats::models_csv;
+/// # let of = |cost: fn(f64) -> f64| {
+/// #     let mut text = "PARAMETER p\nPOINTS 2 4 8 16 32\nREGION solve\nMETRIC visits\n".to_owned();
+/// #     [2.0, 4.0, 8.0, 16.0, 32.0].map(|p| text += &format!("DATA {}\n", cost(p)));
+/// #     let experiment = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default()).unwrap().experiment;
+/// #     let fits = modeler::fit(&experiment, &Default::default());
+/// #     (experiment, fits)
+/// # };
+/// let (experiment, fits) = of(|p| 4.0 * p);
+/// let text = models_csv(&experiment, &fits);
+/// assert_eq!(text.lines().count(), 1 + 1); // the header, and a row
+/// assert!(text.lines().nth(1).unwrap().contains("4 * p"));
+/// ```
 #[must_use]
 pub fn models_csv(experiment: &Experiment, fits: &Fits) -> String {
     let mut text = Vec::new();
@@ -173,21 +203,91 @@ pub struct ModelsWriter<'a, W: Write> {
 
 impl<'a, W: Write> ModelsWriter<'a, W> {
     /// Writes schema `counterpoise/models`.
+    ///
+    /// ```
+    /// use modeler::formats::{ModelsWriter, models_json};
+    /// # let of = |cost: fn(f64) -> f64| {
+    /// #     let mut text = "PARAMETER p\nPOINTS 2 4 8 16 32\nREGION solve\nMETRIC visits\n".to_owned();
+    /// #     [2.0, 4.0, 8.0, 16.0, 32.0].map(|p| text += &format!("DATA {}\n", cost(p)));
+    /// #     let experiment = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default()).unwrap().experiment;
+    /// #     let fits = modeler::fit(&experiment, &Default::default());
+    /// #     (experiment, fits)
+    /// # };
+    /// let (experiment, fits) = of(|p| 4.0 * p);
+    /// let mut out = Vec::new();
+    /// let mut writer = ModelsWriter::json(&experiment, "1.0.0", 7, &mut out);
+    /// writer.add(&fits)?;
+    /// writer.finish()?;
+    /// assert_eq!(String::from_utf8(out).unwrap(), models_json(&experiment, &fits, "1.0.0", 7));
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn json(experiment: &'a Experiment, tool_version: &'a str, seed: u64, out: W) -> Self {
         Self { experiment, json: Some((tool_version, seed)), models: 0, skipped: Vec::new(), out }
     }
 
     /// Writes rows of comma-separated values.
+    ///
+    /// ```
+    /// use modeler::formats::{ModelsWriter, models_csv};
+    /// # let of = |cost: fn(f64) -> f64| {
+    /// #     let mut text = "PARAMETER p\nPOINTS 2 4 8 16 32\nREGION solve\nMETRIC visits\n".to_owned();
+    /// #     [2.0, 4.0, 8.0, 16.0, 32.0].map(|p| text += &format!("DATA {}\n", cost(p)));
+    /// #     let experiment = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default()).unwrap().experiment;
+    /// #     let fits = modeler::fit(&experiment, &Default::default());
+    /// #     (experiment, fits)
+    /// # };
+    /// let (experiment, fits) = of(|p| 4.0 * p);
+    /// let mut out = Vec::new();
+    /// let mut writer = ModelsWriter::csv(&experiment, &mut out);
+    /// writer.add(&fits)?;
+    /// writer.finish()?;
+    /// assert_eq!(String::from_utf8(out).unwrap(), models_csv(&experiment, &fits));
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn csv(experiment: &'a Experiment, out: W) -> Self {
         Self { experiment, json: None, models: 0, skipped: Vec::new(), out }
     }
 
     /// How many models were written, and the series without one so far.
+    ///
+    /// ```
+    /// use modeler::formats::ModelsWriter;
+    /// # let of = |cost: fn(f64) -> f64| {
+    /// #     let mut text = "PARAMETER p\nPOINTS 2 4 8 16 32\nREGION solve\nMETRIC visits\n".to_owned();
+    /// #     [2.0, 4.0, 8.0, 16.0, 32.0].map(|p| text += &format!("DATA {}\n", cost(p)));
+    /// #     let experiment = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default()).unwrap().experiment;
+    /// #     let fits = modeler::fit(&experiment, &Default::default());
+    /// #     (experiment, fits)
+    /// # };
+    /// let (experiment, fits) = of(|p| 4.0 * p);
+    /// let mut writer = ModelsWriter::csv(&experiment, std::io::sink());
+    /// writer.add(&fits)?;
+    /// assert_eq!((writer.written().0, writer.written().1.len()), (1, 0));
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     pub fn written(&self) -> (usize, &[Skipped]) {
         (self.models, &self.skipped)
     }
 
     /// Writes the models of the next part. Nothing is written before there is a model.
+    ///
+    /// ```
+    /// use modeler::formats::ModelsWriter;
+    /// # let of = |cost: fn(f64) -> f64| {
+    /// #     let mut text = "PARAMETER p\nPOINTS 2 4 8 16 32\nREGION solve\nMETRIC visits\n".to_owned();
+    /// #     [2.0, 4.0, 8.0, 16.0, 32.0].map(|p| text += &format!("DATA {}\n", cost(p)));
+    /// #     let experiment = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default()).unwrap().experiment;
+    /// #     let fits = modeler::fit(&experiment, &Default::default());
+    /// #     (experiment, fits)
+    /// # };
+    /// let (experiment, fits) = of(|p| 4.0 * p);
+    /// let mut writer = ModelsWriter::json(&experiment, "1.0.0", 0, std::io::sink());
+    /// writer.add(&modeler::Fits::default())?;
+    /// assert_eq!(writer.written().0, 0);
+    /// writer.add(&fits)?;
+    /// assert_eq!(writer.written().0, 1);
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     ///
     /// # Errors
     /// The destination fails.
@@ -239,6 +339,16 @@ impl<'a, W: Write> ModelsWriter<'a, W> {
     }
 
     /// Writes what follows the models.
+    ///
+    /// ```
+    /// use modeler::formats::ModelsWriter;
+    /// let experiment = modeler::ExperimentBuilder::new(["p"]).finish();
+    /// let mut out = Vec::new();
+    /// ModelsWriter::json(&experiment, "1.0.0", 0, &mut out).finish()?; // without any model
+    /// let json: serde_json::Value = serde_json::from_slice(&out)?;
+    /// assert_eq!((&json["models"], &json["skipped"]), (&serde_json::json!([]), &serde_json::json!([])));
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     ///
     /// # Errors
     /// The destination fails.
@@ -359,6 +469,26 @@ fn skipped_entry<'a>(experiment: &'a Experiment, skipped: &'a Skipped) -> Skippe
 }
 
 /// A model's value at a point, for [`predictions_json`].
+///
+/// ```
+/// use modeler::formats::PredictionAt;
+/// # let of = |cost: fn(f64) -> f64| {
+/// #     let mut text = "PARAMETER p\nPOINTS 2 4 8 16 32\nREGION solve\nMETRIC visits\n".to_owned();
+/// #     [2.0, 4.0, 8.0, 16.0, 32.0].map(|p| text += &format!("DATA {}\n", cost(p)));
+/// #     let experiment = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default()).unwrap().experiment;
+/// #     let fits = modeler::fit(&experiment, &Default::default());
+/// #     (experiment, fits)
+/// # };
+/// let (_, fits) = of(|p| 4.0 * p);
+/// let model = &fits.models[0];
+/// let at = |x: f64| PredictionAt {
+///     callpath: model.callpath,
+///     metric: model.metric,
+///     at: vec![x],
+///     prediction: model.predict(&[x], 0.9),
+/// };
+/// assert_eq!([64.0, 128.0].map(|x| at(x).prediction.value), [256.0, 512.0]);
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct PredictionAt {
     /// Whose model.
@@ -395,6 +525,22 @@ struct PredictionEntry<'a> {
 }
 
 /// Predictions at the nominal probability `level` as JSON text that ends in a line break.
+///
+/// ```
+/// use modeler::formats::{PredictionAt, predictions_json};
+/// # let of = |cost: fn(f64) -> f64| {
+/// #     let mut text = "PARAMETER p\nPOINTS 2 4 8 16 32\nREGION solve\nMETRIC visits\n".to_owned();
+/// #     [2.0, 4.0, 8.0, 16.0, 32.0].map(|p| text += &format!("DATA {}\n", cost(p)));
+/// #     let experiment = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default()).unwrap().experiment;
+/// #     let fits = modeler::fit(&experiment, &Default::default());
+/// #     (experiment, fits)
+/// # };
+/// let (experiment, fits) = of(|p| 4.0 * p);
+/// let prediction = fits.models[0].predict(&[64.0], 0.9);
+/// let predictions = [PredictionAt { callpath: 0, metric: 0, at: vec![64.0], prediction }];
+/// let json: serde_json::Value = serde_json::from_str(&predictions_json(&experiment, &predictions, 0.9)).unwrap();
+/// assert_eq!((&json["predictions"][0]["value"], &json["predictions"][0]["at"]["p"]), (&256.into(), &64.into()));
+/// ```
 #[must_use]
 pub fn predictions_json(experiment: &Experiment, predictions: &[PredictionAt], level: f64) -> String {
     json(&PredictionsFile {

@@ -87,6 +87,22 @@ impl Reader for Runs {
 }
 
 /// A run with its whole profile.
+///
+/// ```
+/// use modeler::formats::measured_runs;
+/// # use poise_profile::{Metric, RankBuilder, Region, RegionKind};
+/// # let mut builder = RankBuilder::new();
+/// # let main = builder.node(None, Region { name: "main".into(), file: String::new(), line: 0, kind: RegionKind::Function });
+/// # builder.add(main, Metric::BasicBlocks, 42);
+/// # let profile = builder.finish(0);
+/// # let folder = tempfile::tempdir()?;
+/// let file = folder.path().join("profile.poise");
+/// profile.write(&file)?;
+/// let run = &measured_runs(&file)?[0];
+/// assert_eq!((run.parameters.as_slice(), run.failure.as_deref()), (&[("p".to_owned(), 1.0)][..], None)); // one rank
+/// assert_eq!(run.profile.values, profile.values);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct MeasuredRun {
     /// Its folder's or file's name.
@@ -101,6 +117,23 @@ pub struct MeasuredRun {
 
 /// The complete runs at `path`: a profile, a run's folder, or a folder of either; in the order of their names.
 ///
+/// ```
+/// use modeler::formats::measured_runs;
+/// # use poise_profile::{Metric, RankBuilder, Region, RegionKind};
+/// # let mut builder = RankBuilder::new();
+/// # let main = builder.node(None, Region { name: "main".into(), file: String::new(), line: 0, kind: RegionKind::Function });
+/// # builder.add(main, Metric::BasicBlocks, 42);
+/// # let profile = builder.finish(0);
+/// # let folder = tempfile::tempdir()?;
+/// for name in ["b.poise", "a.poise"] {
+///     profile.write(folder.path().join(name))?;
+/// }
+/// let runs = measured_runs(folder.path())?;
+/// assert_eq!(runs.len(), 2);
+/// assert!(runs[0].name.ends_with("a.poise") && runs[1].name.ends_with("b.poise"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 /// Something cannot be read, or is no run.
 pub fn measured_runs(path: &Path) -> Result<Vec<MeasuredRun>, ReadError> {
@@ -110,6 +143,25 @@ pub fn measured_runs(path: &Path) -> Result<Vec<MeasuredRun>, ReadError> {
 }
 
 /// These, and the failed ones that left a profile.
+///
+/// ```
+/// use modeler::formats::{kept_runs, measured_runs};
+/// # use poise_profile::{Metric, RankBuilder, Region, RegionKind};
+/// # let mut builder = RankBuilder::new();
+/// # let main = builder.node(None, Region { name: "main".into(), file: String::new(), line: 0, kind: RegionKind::Function });
+/// # builder.add(main, Metric::BasicBlocks, 42);
+/// # let profile = builder.finish(0);
+/// # let folder = tempfile::tempdir()?;
+/// let run = folder.path().join("run");
+/// std::fs::create_dir(&run)?;
+/// profile.write(run.join("profile.poise"))?;
+/// let record = r#"{"schema": "counterpoise/run", "schema_version": 1, "parameters": {"p": 1},
+///                  "status": "failed", "reason": "It crashed."}"#;
+/// std::fs::write(run.join("run.json"), record)?;
+/// assert_eq!(kept_runs(folder.path())?[0].failure.as_deref(), Some("It crashed."));
+/// assert!(measured_runs(folder.path())?.is_empty());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 ///
 /// # Errors
 /// Something cannot be read, or is no run.

@@ -10,6 +10,11 @@ use super::source::Source;
 use super::{Format, Gathered, Input, ReadOptions, asked, folders, profiles, runs};
 
 /// What is in a number of inputs.
+///
+/// ```
+/// let found = modeler::formats::survey(&["no/such/file".into()], &Default::default());
+/// assert!(found.input.is_err() && found.unknown.is_empty() && found.refused.is_none());
+/// ```
 #[derive(Debug)]
 pub struct Survey {
     /// What those that go together hold, or why not even they can be read.
@@ -24,6 +29,19 @@ pub struct Survey {
 
 /// Reads `inputs` as [`super::read`] does, but leaves out those that cannot be read, have another format than most, or have
 /// other parameters. Standard input can be read only once, so with it the first error is the only one.
+///
+/// ```
+/// let folder = tempfile::tempdir()?;
+/// let files = ["a.txt", "b.txt", "c.txt"].map(|name| folder.path().join(name));
+/// for file in &files[..2] {
+///     std::fs::write(file, "PARAMETER p\nPOINTS 2\nREGION solve\nMETRIC time\nDATA 1\n")?;
+/// }
+/// std::fs::write(&files[2], "no measurements\n")?;
+/// let found = modeler::formats::survey(&files, &Default::default());
+/// assert_eq!(found.odd.len(), 1); // c.txt
+/// assert_eq!(found.input?.experiment.values, [1.0, 1.0]); // of the others
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[must_use]
 pub fn survey(inputs: &[PathBuf], options: &ReadOptions) -> Survey {
     if inputs.iter().any(|path| path == Path::new("-")) {

@@ -12,6 +12,13 @@ use crate::fit::Fits;
 use crate::words::counted;
 
 /// Why an experiment was not written.
+///
+/// ```
+/// use modeler::formats::{Format, WriteError, write};
+/// let experiment = modeler::ExperimentBuilder::new(["p"]).finish();
+/// let error = write(&experiment, Format::Cubex, &mut Vec::new()).unwrap_err();
+/// assert!(matches!(error, WriteError::CannotHold { format: Format::Cubex, .. })); // which is read alone
+/// ```
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
     /// The destination refused.
@@ -30,6 +37,18 @@ pub enum WriteError {
 /// Writes `experiment` in `format`, one of [`Format::WRITTEN`]. Only our own JSON keeps everything: the formats of
 /// Extra-P know no units and no reductions over ranks, so there the maximum over ranks of `time` becomes the metric
 /// `max_time`, as Score-P names it.
+///
+/// ```
+/// use modeler::formats::{Format, read_bytes, write};
+/// let text = "PARAMETER p\nPOINTS 2 4\nREGION solve\nMETRIC time\nDATA 1 1.5\nDATA 2\n";
+/// let experiment = read_bytes("solve.txt", text.into(), &Default::default()).unwrap().experiment;
+/// let mut out = Vec::new();
+/// write(&experiment, Format::Csv, &mut out)?;
+/// let rows: Vec<String> = String::from_utf8_lossy(&out).lines().skip(1).map(str::to_owned).collect();
+/// assert_eq!(rows.len(), 3); // one for each value
+/// assert!(rows[1].starts_with("2,solve,time,") && rows[1].ends_with(",2,1.5")); // the second repetition
+/// # Ok::<(), modeler::formats::WriteError>(())
+/// ```
 ///
 /// # Errors
 /// `out` fails, or the format cannot hold the experiment.

@@ -14,6 +14,11 @@ use yaxpeax_arm::armv8::a64::{InstDecoder, Operand, SIMDSizeCode};
 use super::sve::Sve;
 
 /// A kind of instructions.
+///
+/// ```
+/// use modeler::phases::Class;
+/// assert_eq!(Class::ALL[1].name(), "vector_load");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
     /// Reads a number from memory.
@@ -54,6 +59,11 @@ impl Class {
     ];
 
     /// The class's public name, such as `vector_load`.
+    ///
+    /// ```
+    /// use modeler::phases::Class;
+    /// assert_eq!([Class::SimdFp, Class::Branch].map(Class::name), ["simd_fp", "branch"]);
+    /// ```
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

@@ -1,9 +1,9 @@
 //! Machine code that an emulator counted: which functions it belongs to. QEMU's plugin leaves a profile whose functions are
 //! addresses; [`resolve`] gives it names, source lines and the shape that profiles of compiled programs have.
 
-pub mod classes;
+pub(crate) mod classes;
 pub(crate) mod riscv;
-pub mod sources;
+pub(crate) mod sources;
 mod sve;
 pub(crate) mod symbols;
 
@@ -215,6 +215,11 @@ fn begins(caller: Option<&Known>, known: &Known) -> bool {
 }
 
 /// Whether a program's machine code was counted and nothing in it has a name: its symbols were taken away.
+///
+/// ```
+/// use poise_profile::Profile;
+/// assert!(!modeler::machine::has_no_names(&Profile::default())); // nothing was counted
+/// ```
 #[must_use]
 pub fn has_no_names(profile: &Profile) -> bool {
     !profile.regions.is_empty() && profile.regions.iter().all(|region| region.name == OUTSIDE)
@@ -224,6 +229,12 @@ pub fn has_no_names(profile: &Profile) -> bool {
 /// the same call paths as of a compiled program, from `main` or a thread's first function on. What runs outside is one root,
 /// [`OUTSIDE`]; functions that are jumped to are called by those that jump; what MPI operations execute inside is left
 /// out, since it spins while it waits. A profile without addresses comes back as it is.
+///
+/// ```
+/// use poise_profile::Profile;
+/// // There are no addresses in it.
+/// assert_eq!(modeler::machine::resolve(Profile::default()).nodes, Profile::default().nodes);
+/// ```
 #[must_use]
 pub fn resolve(raw: Profile) -> Profile {
     let Some(mappings) = raw.metadata.get(MAPPINGS) else { return raw };

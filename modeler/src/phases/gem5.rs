@@ -19,12 +19,6 @@ use crate::machine::symbols::Image;
 const BEGIN: &str = "Begin Simulation Statistics";
 const END: &str = "End Simulation Statistics";
 
-/// Whether a file's first bytes are those of gem5's statistics.
-#[must_use]
-pub fn is_statistics(head: &[u8]) -> bool {
-    String::from_utf8_lossy(head).lines().find(|line| !line.trim().is_empty()).is_some_and(|line| line.contains(BEGIN))
-}
-
 /// What one dump says.
 #[derive(Default)]
 struct Dump {
@@ -404,7 +398,6 @@ mod tests {
             )
         };
         let text = dump(5_000_000, 5_000_000, &body(10)) + &dump(5_000_000, 10_000_000, &body(30));
-        assert!(is_statistics(text.as_bytes()) && !is_statistics(b"x\n"));
         let analysis = analysed(&text);
         assert_eq!((analysis.width, analysis.unit, analysis.engine.as_str()), (5000, BinUnit::Time, "gem5"));
         let bins = &analysis.timelines[0].bins;

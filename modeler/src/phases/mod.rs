@@ -10,7 +10,7 @@ mod names;
 mod output;
 mod owners;
 pub mod regions;
-pub mod resolution;
+pub(crate) mod resolution;
 mod timeline;
 
 use std::collections::{BTreeMap, HashMap};
@@ -20,7 +20,8 @@ use poise_profile::{BinUnit, Code, Profile, Share};
 
 use crate::formats::Names;
 use crate::formats::engines::engine;
-use crate::machine::classes::{Class, Classes, Decoded, decode};
+pub use crate::machine::classes::{Class, Classes};
+use crate::machine::classes::{Decoded, decode};
 use owners::{Owners, Piece, Pieces};
 use regions::{Event, Thresholds};
 
@@ -55,13 +56,13 @@ pub struct Totals {
 impl Totals {
     /// What was executed: instructions where they are known, else blocks.
     #[must_use]
-    pub fn effort(&self) -> u64 {
+    pub(crate) fn effort(&self) -> u64 {
         self.instructions.max(self.blocks)
     }
 
     /// How much there is of what bins have the same of.
     #[must_use]
-    pub fn of(&self, unit: BinUnit) -> u64 {
+    pub(crate) fn of(&self, unit: BinUnit) -> u64 {
         match unit {
             BinUnit::Blocks => self.blocks,
             BinUnit::Instructions => self.instructions,
@@ -89,7 +90,7 @@ impl Totals {
     /// What parts of all this `part` is: `3.0 % of the basic blocks, 12 % of the time and 100 % of the bytes`, of what there is.
     /// Nothing where there is nothing.
     #[must_use]
-    pub fn parts(&self, part: &Self) -> Option<String> {
+    pub(crate) fn parts(&self, part: &Self) -> Option<String> {
         let effort = match self.instructions {
             0 => ("basic blocks", self.blocks, part.blocks),
             all => ("instructions", all, part.instructions),
@@ -186,7 +187,7 @@ pub struct Timeline {
 impl Timeline {
     /// The bins of the same width, and how many stand before them. What is compared from bin to bin is compared over these.
     #[must_use]
-    pub fn alike(&self) -> (usize, &[Bin]) {
+    pub(crate) fn alike(&self) -> (usize, &[Bin]) {
         let before = usize::from(self.first_apart).min(self.bins.len());
         (before, &self.bins[before..])
     }
@@ -194,7 +195,7 @@ impl Timeline {
     /// All that happened from `main` on, and what of it is in no phase's sums. What the loader does before depends on the environment and
     /// belongs to no phase.
     #[must_use]
-    pub fn all_and_outside(&self) -> (Totals, Totals) {
+    pub(crate) fn all_and_outside(&self) -> (Totals, Totals) {
         let (mut all, mut held) = (Totals::default(), Totals::default());
         self.alike().1.iter().for_each(|bin| all.add(&bin.totals));
         self.phases.iter().for_each(|phase| held.add(&phase.totals));
@@ -435,13 +436,13 @@ fn sums_of(bins: &[Bin], owners: &Owners, pieces: Pieces, phases: usize) -> (Vec
 impl Analysis {
     /// Name of a function for people.
     #[must_use]
-    pub fn name(&self, function: u32) -> &str {
+    pub(crate) fn name(&self, function: u32) -> &str {
         self.functions.get(function as usize).map_or("?", |f| f.0.as_str())
     }
 
     /// Whether instructions are told apart by class.
     #[must_use]
-    pub fn has_classes(&self) -> bool {
+    pub(crate) fn has_classes(&self) -> bool {
         self.timelines.iter().flat_map(|t| &t.bins).any(|bin| bin.totals.classes.is_some())
     }
 }

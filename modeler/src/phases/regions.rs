@@ -41,7 +41,7 @@ impl Default for Thresholds {
 
 /// An event of a bin: how often, and to which function it belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Event {
+pub(crate) struct Event {
     /// The function, by any number.
     pub function: u32,
     /// Occurrences.
@@ -50,7 +50,7 @@ pub struct Event {
 
 /// Bins that belong to a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Region {
+pub(crate) struct Region {
     /// The function.
     pub function: u32,
     /// The bins.
@@ -60,7 +60,7 @@ pub struct Region {
 /// The labels of a bin, L_i: functions with the number of its M most frequent events that belong to them, in the order in
 /// which they occur. `events` are in the order in which they first occur.
 #[must_use]
-pub fn labels(events: &[Event], thresholds: &Thresholds) -> Vec<u32> {
+pub(crate) fn labels(events: &[Event], thresholds: &Thresholds) -> Vec<u32> {
     let mut order: Vec<&Event> = events.iter().filter(|event| event.count > 0).collect();
     order.sort_by_key(|event| std::cmp::Reverse(event.count));
     order.truncate(thresholds.events);
@@ -78,7 +78,7 @@ pub fn labels(events: &[Event], thresholds: &Thresholds) -> Vec<u32> {
 /// Ranges of bins by function, from the labels of each bin; by their first bin, then by function. Ranges of different
 /// functions overlap where bins have several labels.
 #[must_use]
-pub fn regions(labels: &[Vec<u32>], thresholds: &Thresholds) -> Vec<Region> {
+pub(crate) fn regions(labels: &[Vec<u32>], thresholds: &Thresholds) -> Vec<Region> {
     let mut by_function: BTreeMap<u32, Vec<Range<usize>>> = BTreeMap::new();
     for (bin, functions) in labels.iter().enumerate() {
         for &function in functions {

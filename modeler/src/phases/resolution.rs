@@ -170,7 +170,7 @@ impl Analysis {
     /// Functions of at least a twentieth of what a thread did in the program of which less than four fifths is in phases of their own, or
     /// that have phases in some of their turns only.
     #[must_use]
-    pub fn unresolved(&self, timeline: &Timeline) -> Vec<Unresolved> {
+    pub(crate) fn unresolved(&self, timeline: &Timeline) -> Vec<Unresolved> {
         let done = done(self, timeline);
         let all: u64 = done.values().map(|done| done.effort).sum();
         let functions = done.into_iter().map(|(function, done)| {
@@ -211,7 +211,7 @@ impl Analysis {
 
     /// A sentence about such a function of a timeline.
     #[must_use]
-    pub fn told(&self, timeline: &Timeline, found: &Unresolved) -> String {
+    pub(crate) fn told(&self, timeline: &Timeline, found: &Unresolved) -> String {
         let name = self.name(found.function);
         let share = format!("{name} has {} of the effort", percent(found.share));
         if found.done.is_shared() {

@@ -103,6 +103,17 @@ impl<'a> Costs<'a> {
 /// The time of the whole program at `target`, one coordinate per parameter, with the interval that a report shows for it: the sums of
 /// the ends of the call paths that make it up. The time is the metric in which [`crate::advise`] prices runs; nothing where none was
 /// modelled.
+///
+/// ```
+/// use modeler::report::whole_program;
+/// let text = "PARAMETER p\nPOINTS 2 4 8 16 32\nREGION a\nMETRIC time\nDATA 2.1\nDATA 3.9\nDATA 8.2\nDATA 15.9\nDATA 32.4\n\
+///             REGION b\nMETRIC time\nDATA 7\nDATA 7.1\nDATA 6.9\nDATA 7\nDATA 7.1\n";
+/// let experiment = modeler::formats::read_bytes("both.txt", text.into(), &Default::default())?.experiment;
+/// let fits = modeler::fit(&experiment, &modeler::Options::default());
+/// let whole = whole_program(&experiment, &fits, &[64.0], 0.9).expect("a time was modelled");
+/// assert!((whole.value - fits.models.iter().map(|model| model.at(&[64.0])).sum::<f64>()).abs() < 1e-9);
+/// # Ok::<(), modeler::formats::ReadError>(())
+/// ```
 #[must_use]
 pub fn whole_program(experiment: &Experiment, fits: &Fits, target: &[f64], level: f64) -> Option<Prediction> {
     let costs = Costs::new(experiment, fits, time_of(experiment, fits)?, target.to_vec(), level);

@@ -34,6 +34,20 @@ use crate::fit::Fits;
 use crate::model::Model;
 
 /// What a report shows beyond the models.
+///
+/// ```
+/// use modeler::report::{ReportOptions, html};
+/// # let of = |cost: fn(f64) -> f64| {
+/// #     let mut text = "PARAMETER p\nPOINTS 2 4 8 16 32\nREGION solve\nMETRIC visits\n".to_owned();
+/// #     [2.0, 4.0, 8.0, 16.0, 32.0].map(|p| text += &format!("DATA {}\n", cost(p)));
+/// #     let experiment = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default()).unwrap().experiment;
+/// #     let fits = modeler::fit(&experiment, &Default::default());
+/// #     (experiment, fits)
+/// # };
+/// let (experiment, fits) = of(|p| 4.0 * p);
+/// let options = ReportOptions { title: "Weak scaling of solve".into(), target: Some(vec![64.0]), ..ReportOptions::default() };
+/// assert!(html(&experiment, &fits, &options).contains("Weak scaling of solve"));
+/// ```
 #[derive(Clone, Debug)]
 pub struct ReportOptions {
     /// Heading of the page.
@@ -110,6 +124,22 @@ impl Default for ReportOptions {
 }
 
 /// A table with a heading and an introduction.
+///
+/// ```
+/// use modeler::report::{ReportOptions, Section, Table, html};
+/// # let of = |cost: fn(f64) -> f64| {
+/// #     let mut text = "PARAMETER p\nPOINTS 2 4 8 16 32\nREGION solve\nMETRIC visits\n".to_owned();
+/// #     [2.0, 4.0, 8.0, 16.0, 32.0].map(|p| text += &format!("DATA {}\n", cost(p)));
+/// #     let experiment = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default()).unwrap().experiment;
+/// #     let fits = modeler::fit(&experiment, &Default::default());
+/// #     (experiment, fits)
+/// # };
+/// let (experiment, fits) = of(|p| 4.0 * p);
+/// let table = Table { header: vec!["host".into()], rows: vec![vec!["node17".into()]] };
+/// let section = Section { title: "Machine".into(), intro: "What measured.".into(), table };
+/// let page = html(&experiment, &fits, &ReportOptions { sections: vec![section], ..ReportOptions::default() });
+/// assert!(page.contains("What measured.") && page.contains("node17"));
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Section {
     /// Heading.
@@ -121,6 +151,13 @@ pub struct Section {
 }
 
 /// Cells as text. A column whose cells all begin like numbers is aligned to the right.
+///
+/// ```
+/// use modeler::report::{Table, terminal::table};
+/// let rows = [["a", "9"], ["b", "10"]].map(|row| row.map(str::to_owned).to_vec()).to_vec();
+/// let text = table(&Table { header: vec![], rows });
+/// assert_eq!(text, "a   9\nb  10\n"); // numbers to the right
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Table {
     /// One heading per column.
@@ -144,6 +181,21 @@ impl Table {
 }
 
 /// A second model or held-out measurements of one series.
+///
+/// ```
+/// use modeler::report::{Extra, ReportOptions, html};
+/// # let of = |cost: fn(f64) -> f64| {
+/// #     let mut text = "PARAMETER p\nPOINTS 2 4 8 16 32\nREGION solve\nMETRIC visits\n".to_owned();
+/// #     [2.0, 4.0, 8.0, 16.0, 32.0].map(|p| text += &format!("DATA {}\n", cost(p)));
+/// #     let experiment = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default()).unwrap().experiment;
+/// #     let fits = modeler::fit(&experiment, &Default::default());
+/// #     (experiment, fits)
+/// # };
+/// let (experiment, fits) = of(|p| 4.0 * p);
+/// let extra = Extra { callpath: 0, metric: 0, label: "held out".into(), model: None, held_out: vec![(vec![64.0], 250.0)] };
+/// let with = html(&experiment, &fits, &ReportOptions { extras: vec![extra], ..ReportOptions::default() });
+/// assert_ne!(with, html(&experiment, &fits, &ReportOptions::default()));
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Extra {
     /// Whose series.
@@ -161,6 +213,21 @@ pub struct Extra {
 /// The report as one HTML page that needs no network. Its tables and the plots of the most expensive call paths need no
 /// script; a script in it filters the call tree, draws the other call paths and saves numbers and plots as files. The
 /// same input gives the same bytes.
+///
+/// ```
+/// use modeler::report::{ReportOptions, html};
+/// # let of = |cost: fn(f64) -> f64| {
+/// #     let mut text = "PARAMETER p\nPOINTS 2 4 8 16 32\nREGION solve\nMETRIC visits\n".to_owned();
+/// #     [2.0, 4.0, 8.0, 16.0, 32.0].map(|p| text += &format!("DATA {}\n", cost(p)));
+/// #     let experiment = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default()).unwrap().experiment;
+/// #     let fits = modeler::fit(&experiment, &Default::default());
+/// #     (experiment, fits)
+/// # };
+/// let (experiment, fits) = of(|p| 4.0 * p);
+/// let page = html(&experiment, &fits, &ReportOptions::default());
+/// assert!(page.starts_with("<!DOCTYPE html>") && page.contains("solve"));
+/// assert_eq!(page, html(&experiment, &fits, &ReportOptions::default()));
+/// ```
 #[must_use]
 pub fn html(experiment: &Experiment, fits: &Fits, options: &ReportOptions) -> String {
     page::page(experiment, fits, options).into_string()

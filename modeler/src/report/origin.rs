@@ -10,6 +10,19 @@ use crate::priors::Operation;
 
 /// The metrics that gave the shape, and `cost model` where that of an MPI operation had a part in it: `basic_blocks`,
 /// `visits, bytes_sent, cost model`; the modelled metric itself where the shape was searched in its measurements.
+///
+/// ```
+/// use modeler::report::origin;
+/// # let of = |cost: fn(f64) -> f64| {
+/// #     let mut text = "PARAMETER p\nPOINTS 2 4 8 16 32\nREGION solve\nMETRIC visits\n".to_owned();
+/// #     [2.0, 4.0, 8.0, 16.0, 32.0].map(|p| text += &format!("DATA {}\n", cost(p)));
+/// #     let experiment = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default()).unwrap().experiment;
+/// #     let fits = modeler::fit(&experiment, &Default::default());
+/// #     (experiment, fits)
+/// # };
+/// let (experiment, fits) = of(|p| 4.0 * p);
+/// assert_eq!(origin(&experiment, &fits.models[0]), "visits"); // its own measurements
+/// ```
 #[must_use]
 pub fn origin(experiment: &Experiment, model: &Model) -> String {
     let mut parts = metrics(experiment, model);

@@ -21,6 +21,13 @@ use crate::phases::{Analysis, analyse_all, default_thresholds};
 const MOST_BYTES: usize = 1 << 20;
 
 /// What the report shows of phases.
+///
+/// ```
+/// use modeler::report::{Phases, ReportOptions};
+/// // Of runs without bins over time a report shows none.
+/// let options = ReportOptions { phases: Phases::of(Vec::new(), &modeler::Options::default()), ..ReportOptions::default() };
+/// assert!(options.phases.is_none());
+/// ```
 #[derive(Clone, Debug)]
 pub struct Phases {
     /// The run whose timeline is drawn: its name, and the first of its threads.
@@ -35,6 +42,20 @@ pub struct Phases {
 
 impl Phases {
     /// The phases of those runs that have bins; nothing where none has several.
+    ///
+    /// ```
+    /// use modeler::{Options, formats::measured_runs, report::Phases};
+    /// # use poise_profile::{Metric, RankBuilder, Region, RegionKind};
+    /// # let mut builder = RankBuilder::new();
+    /// # let main = builder.node(None, Region { name: "main".into(), file: String::new(), line: 0, kind: RegionKind::Function });
+    /// # builder.add(main, Metric::BasicBlocks, 42);
+    /// # let profile = builder.finish(0);
+    /// # let folder = tempfile::tempdir()?;
+    /// profile.write(folder.path().join("a.poise"))?;
+    /// let runs = measured_runs(folder.path())?;
+    /// assert!(Phases::of(runs, &Options::default()).is_none()); // its effort is not told over time
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn of(mut runs: Vec<MeasuredRun>, options: &Options) -> Option<Self> {
         runs.retain(|run| run.profile.phases.timelines.iter().any(|timeline| timeline.bins.len() > 1));

@@ -4,6 +4,12 @@ use crate::formats::growth_text;
 use crate::model::{Factor, Growth, Model, Term};
 
 /// `value` with its unit at three significant digits: `1.23 ms`, `4.50 MB`, `1.20e7`. Undefined values are `n/a`.
+///
+/// ```
+/// use modeler::report::quantity;
+/// assert_eq!(quantity(0.001_234_56, "s"), "1.23 ms");
+/// assert_eq!([(4.5e6, "bytes"), (12_345_678.0, ""), (f64::NAN, "s")].map(|(x, unit)| quantity(x, unit)), ["4.50 MB", "1.23e7", "n/a"]);
+/// ```
 #[must_use]
 pub fn quantity(value: f64, unit: &str) -> String {
     if !value.is_finite() {
@@ -83,6 +89,14 @@ pub(crate) fn percent(share: f64) -> String {
 }
 
 /// The leading growth in all parameters, `n^2 * log2(p)`, or `constant`.
+///
+/// ```
+/// use modeler::{model::Growth, report::growth};
+/// let parameters = ["p".to_owned(), "n".to_owned()];
+/// let [none, log, square] = [(0, 0), (0, 1), (2, 0)].map(|(e, log_exponent): (i32, i32)| Growth { exponent: e.into(), log_exponent });
+/// assert_eq!(growth(&parameters, &[log, square]), "log2(p) * n^2");
+/// assert_eq!(growth(&parameters, &[none, none]), "constant");
+/// ```
 #[must_use]
 pub fn growth(parameters: &[String], growth: &[Growth]) -> String {
     let factors: Vec<String> = parameters
@@ -96,6 +110,19 @@ pub fn growth(parameters: &[String], growth: &[Growth]) -> String {
 
 /// The leading summands of a model without their coefficients, `p * n^(1/2) + n`, or `constant`: those that have the
 /// leading growth in some parameter and grow no slower than another in all. Terms that the formula does not show have none.
+///
+/// ```
+/// use modeler::report::shape;
+/// # let of = |cost: fn(f64) -> f64| {
+/// #     let mut text = "PARAMETER p\nPOINTS 2 4 8 16 32\nREGION solve\nMETRIC visits\n".to_owned();
+/// #     [2.0, 4.0, 8.0, 16.0, 32.0].map(|p| text += &format!("DATA {}\n", cost(p)));
+/// #     let experiment = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default()).unwrap().experiment;
+/// #     let fits = modeler::fit(&experiment, &Default::default());
+/// #     (experiment, fits)
+/// # };
+/// let (experiment, fits) = of(|p| 4.0 * p * p + 3.0);
+/// assert_eq!(shape(&experiment.parameters, &fits.models[0]), "p^2");
+/// ```
 #[must_use]
 pub fn shape(parameters: &[String], model: &Model) -> String {
     let still = Growth { exponent: 0.into(), log_exponent: 0 };

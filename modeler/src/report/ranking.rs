@@ -183,6 +183,14 @@ pub(crate) fn other_metrics<'a>(experiment: &'a Experiment, fits: &Fits, metric:
 }
 
 /// The largest measured value of each parameter.
+///
+/// ```
+/// use modeler::{ExperimentBuilder, report::largest};
+/// let mut builder = ExperimentBuilder::new(["p", "n"]);
+/// builder.point(&[8.0, 10.0]);
+/// builder.point(&[2.0, 30.0]);
+/// assert_eq!(largest(&builder.finish()), [8.0, 30.0]);
+/// ```
 #[must_use]
 pub fn largest(experiment: &Experiment) -> Vec<f64> {
     let column = |i: usize| experiment.points.iter().map(move |p| p[i]);
@@ -190,6 +198,14 @@ pub fn largest(experiment: &Experiment) -> Vec<f64> {
 }
 
 /// Where to rank if nothing is asked for: twice the largest measured value of each parameter.
+///
+/// ```
+/// use modeler::{ExperimentBuilder, report::default_target};
+/// let mut builder = ExperimentBuilder::new(["p", "n"]);
+/// builder.point(&[8.0, 10.0]);
+/// builder.point(&[2.0, 30.0]);
+/// assert_eq!(default_target(&builder.finish()), [16.0, 60.0]);
+/// ```
 #[must_use]
 pub fn default_target(experiment: &Experiment) -> Vec<f64> {
     largest(experiment).into_iter().map(|x| if x > 0.0 { 2.0 * x } else { x }).collect()

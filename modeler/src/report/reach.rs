@@ -39,6 +39,16 @@ pub(crate) fn of_model(experiment: &Experiment, target: &[f64], model: &Model) -
 
 /// The same for a prediction of the whole program at `target`, one coordinate per parameter, in a sentence with the part of
 /// the predicted cost that it is about; nothing where the target is near, or hardly any of the cost stands on such shapes.
+///
+/// ```
+/// use modeler::report::doubt;
+/// let text = "PARAMETER p\nPOINTS 25 30 35 40 45\nREGION solve\nMETRIC time\nDATA 2.5\nDATA 3.1\nDATA 3.4\nDATA 4.1\nDATA 4.5\n";
+/// let experiment = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default())?.experiment;
+/// let fits = modeler::fit(&experiment, &modeler::Options::default());
+/// assert!(doubt(&experiment, &fits, &[90.0], 0.9).is_some_and(|said| said.contains("p = 90 after 25 to 45")));
+/// assert_eq!(doubt(&experiment, &fits, &[45.0], 0.9), None); // where it was measured
+/// # Ok::<(), modeler::formats::ReadError>(())
+/// ```
 #[must_use]
 pub fn doubt(experiment: &Experiment, fits: &Fits, target: &[f64], level: f64) -> Option<String> {
     let metric = ranked_metric(experiment, fits)?;

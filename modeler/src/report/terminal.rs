@@ -20,6 +20,14 @@ const MOST_PADDING: usize = 48;
 /// The table as lines of text, each ended by a line feed. Text columns are aligned to the left and columns of numbers to
 /// the right; wide and combining characters count with their width on a terminal. The last column is not padded, others at
 /// most to 48 columns: nothing is cut.
+///
+/// ```
+/// use modeler::report::{Table, terminal::table};
+/// let cells = |row: [&str; 2]| row.map(str::to_owned).to_vec();
+/// let rows = vec![cells(["solve", "1.5"]), cells(["io", "12.5"])];
+/// let text = table(&Table { header: cells(["what", "s"]), rows });
+/// assert_eq!(text, "what      s\n-----  ----\nsolve   1.5\nio     12.5\n");
+/// ```
 #[must_use]
 pub fn table(table: &Table) -> String {
     lines(table, widths(table).into_iter().map(|width| width.min(MOST_PADDING)).collect())
@@ -71,6 +79,21 @@ fn shown(cell: &str) -> String {
 }
 
 /// Where a ranking is printed.
+///
+/// ```
+/// use modeler::report::{ReportOptions, terminal::{Screen, ranking}};
+/// # let of = |cost: fn(f64) -> f64| {
+/// #     let mut text = "PARAMETER p\nPOINTS 2 4 8 16 32\nREGION solve\nMETRIC visits\n".to_owned();
+/// #     [2.0, 4.0, 8.0, 16.0, 32.0].map(|p| text += &format!("DATA {}\n", cost(p)));
+/// #     let experiment = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default()).unwrap().experiment;
+/// #     let fits = modeler::fit(&experiment, &Default::default());
+/// #     (experiment, fits)
+/// # };
+/// let (experiment, fits) = of(|p| 4.0 * p);
+/// let narrow = Screen { width: Some(60), ..Screen::default() };
+/// let text = ranking(&experiment, &fits, &ReportOptions::default(), narrow).expect("there is a model");
+/// assert!(text.lines().all(|line| line.chars().count() <= 60));
+/// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Screen {
     /// Columns of the terminal; nothing is shortened or left out where there is none.
@@ -94,6 +117,15 @@ const SHORT_NAME_WIDTH: usize = 24;
 const FORMULA_WIDTH: usize = 36;
 
 /// What a table whose last column is call paths may do without where the screen is narrow.
+///
+/// ```
+/// use modeler::report::{Table, terminal::{Narrow, fitted}};
+/// let cells = |row: [&str; 3]| row.map(str::to_owned).to_vec();
+/// let rows = vec![cells(["1.5", "a long remark that hardly matters", "main -> solve"])];
+/// let all = Table { header: cells(["seconds", "note", "call path"]), rows };
+/// let narrow = Narrow { least_needed: &["note"], ..Narrow::default() };
+/// assert!(fitted(&all, Some(40), narrow).contains("left out: note"));
+/// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Narrow<'a> {
     /// Columns that are left out, first those that are needed least, by how their heading begins.
@@ -106,6 +138,14 @@ pub struct Narrow<'a> {
 
 /// [`table`] in at most `width` columns, where that is given: call paths, the last column, lose callers, and columns are left
 /// out. A last line says what is missing.
+///
+/// ```
+/// use modeler::report::{Table, terminal::{Narrow, fitted, table}};
+/// let cells = |row: [&str; 2]| row.map(str::to_owned).to_vec();
+/// let all = Table { header: cells(["seconds", "call path"]), rows: vec![cells(["1.5", "main -> solve"])] };
+/// assert_eq!(fitted(&all, None, Narrow::default()), table(&all));
+/// assert_eq!(fitted(&all, Some(80), Narrow::default()), table(&all)); // it fits
+/// ```
 #[must_use]
 pub fn fitted(all: &Table, width: Option<usize>, narrow: Narrow) -> String {
     shown_and_text(all.clone(), width, narrow).1
@@ -136,6 +176,13 @@ fn shown_and_text(mut shown: Table, width: Option<usize>, narrow: Narrow) -> (Ta
 
 /// Sentences that stand beside tables, in lines of at most `width` columns where that is given: broken at blanks, what goes on
 /// indented as its line. Longer words stay whole.
+///
+/// ```
+/// use modeler::report::terminal::wrapped;
+/// assert_eq!(wrapped("one two three", Some(8)), "one two\nthree\n");
+/// assert_eq!(wrapped("  one two three", Some(8)), "  one\n  two\n  three\n");
+/// assert_eq!(wrapped("one two three", None), "one two three");
+/// ```
 #[must_use]
 pub fn wrapped(text: &str, width: Option<usize>) -> String {
     let Some(width) = width else { return text.to_owned() };
@@ -160,6 +207,12 @@ pub fn wrapped(text: &str, width: Option<usize>) -> String {
 }
 
 /// The names of a call path, in at most `width` columns where that is given.
+///
+/// ```
+/// use modeler::report::terminal::callpath;
+/// assert_eq!(callpath(&["main", "solve"], None), "main -> solve");
+/// assert!(callpath(&["main", "advance", "solve"], Some(12)).ends_with("solve")); // callers go first
+/// ```
 #[must_use]
 pub fn callpath(names: &[&str], width: Option<usize>) -> String {
     let whole = names.join(" -> ");
@@ -173,6 +226,21 @@ pub fn callpath(names: &[&str], width: Option<usize>) -> String {
 }
 
 /// The ranking of call paths at the target of `options`, the most expensive first; nothing where there is no model.
+///
+/// ```
+/// use modeler::report::{ReportOptions, terminal::{Screen, ranking}};
+/// # let of = |cost: fn(f64) -> f64| {
+/// #     let mut text = "PARAMETER p\nPOINTS 2 4 8 16 32\nREGION solve\nMETRIC visits\n".to_owned();
+/// #     [2.0, 4.0, 8.0, 16.0, 32.0].map(|p| text += &format!("DATA {}\n", cost(p)));
+/// #     let experiment = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default()).unwrap().experiment;
+/// #     let fits = modeler::fit(&experiment, &Default::default());
+/// #     (experiment, fits)
+/// # };
+/// let (experiment, fits) = of(|p| 4.0 * p);
+/// let text = ranking(&experiment, &fits, &ReportOptions::default(), Screen::default()).expect("there is a model");
+/// assert!(text.starts_with("What will cost most at p = 64")); // twice the largest
+/// assert!(text.contains("256") && text.contains("solve")); // 4 · 64
+/// ```
 #[must_use]
 pub fn ranking(experiment: &Experiment, fits: &Fits, options: &ReportOptions, screen: Screen) -> Option<String> {
     let metric = ranked_by(experiment, fits, options)?;

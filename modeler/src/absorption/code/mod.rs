@@ -7,7 +7,7 @@
 
 pub(crate) mod a64;
 pub(crate) mod cycle;
-pub mod recurrence;
+pub(crate) mod recurrence;
 pub(crate) mod x86;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -75,7 +75,7 @@ pub struct Binary {
 impl Binary {
     /// Reads the program at `path`; `None` if it is no ELF file with loops that carry noise, or stripped of its symbols.
     #[must_use]
-    pub fn open(path: &Path) -> Option<Self> {
+    pub(crate) fn open(path: &Path) -> Option<Self> {
         Self::parse(fs::read(path).ok()?)
     }
 
@@ -88,7 +88,7 @@ impl Binary {
 
     /// As [`Binary::open`], of a file's content.
     #[must_use]
-    pub fn parse(content: Vec<u8>) -> Option<Self> {
+    pub(crate) fn parse(content: Vec<u8>) -> Option<Self> {
         let file = object::File::parse(content.as_slice()).ok()?;
         let architecture = file.architecture();
         let mut loops: BTreeMap<(String, u32), BTreeMap<String, Vec<Place>>> = BTreeMap::new();

@@ -323,6 +323,16 @@ type AtPoint = (PathBuf, Vec<(String, f64)>);
 
 /// The files of gem5's statistics among `inputs` and in folders of them, each with its parameters; a single one needs none.
 ///
+/// ```
+/// use modeler::formats::statistics_of_gem5;
+/// let folder = tempfile::tempdir()?;
+/// let file = folder.path().join("stats.txt");
+/// std::fs::write(&file, "\n---------- Begin Simulation Statistics ----------\nsimTicks 5 # Ticks\n")?;
+/// let found = statistics_of_gem5(&[file.clone()])?;
+/// assert_eq!(found.iter().map(|(path, _)| path).collect::<Vec<_>>(), [&file]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 /// One cannot be read, or there are several whose names do not say at which points they are.
 pub fn statistics_of_gem5(inputs: &[PathBuf]) -> Result<Vec<AtPoint>, ReadError> {
