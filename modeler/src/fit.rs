@@ -2,6 +2,7 @@
 
 mod pooling;
 mod shape;
+mod sweeps;
 
 use crate::absorption::scaling::{self, Binding};
 use crate::build::{Data, Pooled, constant_model, count_model, deviation, misfit, prior_model, searched_model};
@@ -519,7 +520,7 @@ impl<'a> Fitter<'a> {
     /// The functions that explain a count, best first.
     fn functions_behind(&self, data: &Data<'a>, workspace: &mut Workspace) -> Vec<Found> {
         if self.experiment.metrics[data.series.metric as usize].name == "logical_wait"
-            && let Some(found) = self.depth_function(data, workspace)
+            && let Some(found) = self.sweep_function(data, workspace).or_else(|| self.depth_function(data, workspace))
         {
             return found;
         }
