@@ -10,8 +10,11 @@ const KEYWORDS: &str = "alignas alignof and and_eq asm auto bitand bitor bool br
     reinterpret_cast requires restrict return short signed sizeof static static_assert static_cast struct switch template this \
     thread_local throw true try typedef typeid typename union unsigned using virtual void volatile wchar_t while xor xor_eq";
 
-/// Names at global scope in generated programs.
-const GENERATED: &str = "bench bench_main main std Parameters";
+/// Names at global scope in generated programs, and of what `main` has where it calls the functions.
+const GENERATED: &str = "bench bench_main main std Parameters read_arguments sizes_fit argc argv ranks all parameters memory \
+    length start failures";
+/// How names of what `main` has for each message begin; a number follows.
+const NUMBERED: &str = "elements";
 
 /// Arguments of generated programs and members beside the parameters.
 const MEMBERS: &str = "rank ranks verify timing sign odd mask arrays messages around before after";
@@ -33,6 +36,8 @@ pub fn same_in_fortran(a: &str, b: &str) -> bool {
 /// Whether a `what` (program, function, parameter) may be called `name`; the error says why not.
 pub fn check(name: &str, what: &str) -> Result<(), String> {
     let is = |list: &str| list.split_ascii_whitespace().any(|word| word == name);
+    let digits = |rest: &str| !rest.is_empty() && rest.chars().all(|c| c.is_ascii_digit());
+    let is_numbered = name.strip_prefix(NUMBERED).is_some_and(digits);
     let shape = name.starts_with(|c: char| c.is_ascii_alphabetic())
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     let why = if !shape {
@@ -43,7 +48,7 @@ pub fn check(name: &str, what: &str) -> Result<(), String> {
         "is a keyword of C or C++"
     } else if is(MACROS) || (what == "function" && is(LIBRARY)) {
         "is a name of the C library"
-    } else if is(GENERATED) && what == "function"
+    } else if (is(GENERATED) || is_numbered) && what == "function"
         || what == "parameter" && MEMBERS.split(' ').any(|member| same_in_fortran(member, name))
     {
         "is a name that generated programs use"

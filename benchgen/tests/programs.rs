@@ -32,6 +32,17 @@ fn programs_compile_verify_their_communication_and_agree() {
     }
 }
 
+/// A function that asks for none of its argument's members compiles without a warning, too.
+#[test]
+fn functions_of_nothing_but_barriers_compile() {
+    let text =
+        "name = \"t\"\n[parameters]\np = [2, 4]\n[[function]]\nname = \"meet\"\nmpi = [{ operation = \"barrier\" }]\n";
+    for (language, compiler) in COMPILERS {
+        let (_, generated) = generated_in(text, language);
+        standard_output(run(&compile(&generated.source, (language, compiler), &["-Wextra"]), 2, &["verify=1"]));
+    }
+}
+
 #[test]
 fn programs_suit_the_other_mpi_too() {
     let mut checksums = Vec::new();

@@ -71,6 +71,37 @@ fn names_that_a_language_could_not_take_are_refused() {
     refused(&with(&format!("name = \"{}\"", "f".repeat(51))), "6:8", "longer than 50 characters");
 }
 
+/// A function called as something that `main` has would be hidden by it where it is called.
+#[test]
+fn names_that_the_generated_main_has_are_refused() {
+    let spec = Spec::parse(
+        &with("name = \"work\"\nkernels = [{ complexity = \"n\" }]\nmpi = [{ operation = \"broadcast\", elements = \"1000\" }, { operation = \"wavefront_2d\", elements = \"1000\", work = \"n\" }]"),
+        "t.toml",
+    )
+    .expect("a valid specification");
+    for language in [benchgen::Language::Cpp, benchgen::Language::C] {
+        let source = benchgen::generate_in(&spec, language).source;
+        let main = &source[source.find("\nint main(").expect("a main function")..];
+        // Texts, members and the library's qualified names hide nothing.
+        let code: String = main.split('"').step_by(2).collect::<Vec<_>>().join(" ").replace("->", ".");
+        let names: std::collections::BTreeSet<&str> = code
+            .split(|c: char| !(c.is_alphanumeric() || "_.:".contains(c)))
+            .map(|word| word.split(['.', ':']).next().unwrap_or_default())
+            .filter(|word| {
+                word.starts_with(|c: char| c.is_ascii_alphabetic()) && *word != "work" && *word != "n" && *word != "p"
+            })
+            .collect();
+        assert!(
+            names.contains("parameters") && names.contains("elements1") && names.contains("sizes_fit"),
+            "{names:?}"
+        );
+        for name in names {
+            let text = with(&format!("name = \"{name}\""));
+            assert!(Spec::parse(&text, "t.toml").is_err(), "{name} is accepted");
+        }
+    }
+}
+
 #[test]
 fn impossible_wavefronts_are_refused() {
     let message = |text: &str| with(&format!("name = \"f\"\nmpi = [{text}]"));

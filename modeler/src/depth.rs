@@ -15,7 +15,7 @@ use crate::priors::multiply;
 /// The least number of different p that tell a depth from chance.
 const LEAST: usize = 3;
 /// How far waiting per stage may differ between numbers of ranks, relatively: ranks at the edges do a little less.
-const TOLERANCE: f64 = 1e-3;
+pub(crate) const TOLERANCE: f64 = 1e-3;
 /// The least number of different p where what a stage costs depends on them.
 const LEAST_OF_STAGES: usize = 5;
 /// Where a stage depends on p and its function is longer than that of the waiting itself without any depth, it must leave at
@@ -35,7 +35,7 @@ fn extents(ranks: u64, dimensions: u32) -> Vec<u64> {
 }
 
 /// Sum of the extents less one.
-fn depth(ranks: u64, dimensions: u32) -> u64 {
+pub(crate) fn depth(ranks: u64, dimensions: u32) -> u64 {
     extents(ranks, dimensions).iter().map(|x| x - 1).sum()
 }
 
@@ -179,20 +179,37 @@ pub(crate) fn of_existing(found: &Found, ranks: usize, dimensions: u32) -> Found
 }
 
 /// The function times d·p^(1/d) - d.
-fn times_depth(stage: &Found, ranks: usize, dimensions: u32) -> Found {
+pub(crate) fn times_depth(stage: &Found, ranks: usize, dimensions: u32) -> Found {
     let d = f64::from(dimensions);
     let root = Factor { parameter: ranks, exponent: Exponent::new(1, dimensions.cast_signed()), log_exponent: 0 };
-    let with_root = |shape: &Shape| multiply(shape, &[root]);
-    let constant = (Shape::default(), stage.constant);
-    let mut terms: Vec<(Shape, f64)> = Vec::new();
-    for (shape, c) in stage.terms.iter().chain(std::iter::once(&constant)).filter(|term| term.1 != 0.0) {
-        terms.push((with_root(shape), d * c));
-        if !shape.is_empty() {
-            terms.push((shape.clone(), -d * c));
+    // What lopsided cuboids differ by is the rounding of the depth.
+    times(stage, &Found { constant: -d, terms: vec![(vec![root], d)], ..stage.clone() })
+}
+
+/// The function times another; how close it comes to what it is of stays.
+pub(crate) fn times(found: &Found, other: &Found) -> Found {
+    let all = |found: &Found| -> Vec<(Shape, f64)> {
+        let constant = (Shape::default(), found.constant);
+        found.terms.iter().cloned().chain(std::iter::once(constant)).filter(|term| term.1 != 0.0).collect()
+    };
+    let mut product = Found { constant: 0.0, terms: Vec::new(), ..found.clone() };
+    for (shape, c) in all(found) {
+        for (factor, more) in all(other) {
+            add(&mut product, multiply(&shape, &factor), c * more);
         }
     }
-    // What lopsided cuboids differ by is the rounding of the depth.
-    Found { constant: -d * stage.constant, terms, residual: stage.residual, exact: stage.exact, score: stage.score }
+    product
+}
+
+/// Adds a term to a function, to that of its shape where there is one.
+pub(crate) fn add(found: &mut Found, shape: Shape, coefficient: f64) {
+    if shape.is_empty() {
+        found.constant += coefficient;
+    } else if let Some(same) = found.terms.iter_mut().find(|term| term.0 == shape) {
+        same.1 += coefficient;
+    } else {
+        found.terms.push((shape, coefficient));
+    }
 }
 
 #[cfg(test)]

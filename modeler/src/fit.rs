@@ -2,6 +2,7 @@
 
 mod pooling;
 mod shape;
+mod sweeps;
 mod two_values;
 
 use crate::absorption::scaling::{self, Binding};
@@ -557,7 +558,7 @@ impl<'a> Fitter<'a> {
     /// The functions that explain a count, best first.
     fn functions_behind(&self, data: &Data<'a>, workspace: &mut Workspace) -> Vec<Found> {
         if self.experiment.metrics[data.series.metric as usize].name == "logical_wait"
-            && let Some(found) = self.depth_function(data, workspace)
+            && let Some(found) = self.sweep_function(data, workspace).or_else(|| self.depth_function(data, workspace))
         {
             return found;
         }

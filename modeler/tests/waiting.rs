@@ -129,6 +129,75 @@ fn stages_that_depend_on_the_ranks_are_told_from_the_depth() {
     assert!((predicted / expected - 1.0).abs() < 0.01, "{predicted} instead of {expected}");
 }
 
+/// Planes and cuboids of the ranks that validations measure, and the stages between their first and their last rank.
+const GRIDS: [(f64, [&[f64]; 2], [f64; 2]); 5] = [
+    (128.0, [&[16.0, 8.0], &[8.0, 4.0, 4.0]], [22.0, 13.0]),
+    (256.0, [&[16.0, 16.0], &[8.0, 8.0, 4.0]], [30.0, 17.0]),
+    (512.0, [&[32.0, 16.0], &[8.0, 8.0, 8.0]], [46.0, 21.0]),
+    (1024.0, [&[32.0, 32.0], &[16.0, 8.0, 8.0]], [62.0, 29.0]),
+    (2048.0, [&[64.0, 32.0], &[16.0, 16.0, 8.0]], [94.0, 37.0]),
+];
+
+/// Receives in `sweeps` sweeps over such a grid, each going back where the last one came from, as a run counts them: whole iterations
+/// of a block each, whole elements of four bytes, ranks without a neighbour that call, too. The simulated network takes 1 µs and
+/// 0.1 ns per byte, and no time for the work.
+fn sweeps(
+    dimensions: usize,
+    sweeps: impl Fn(f64) -> f64,
+    work: impl Fn(f64, f64) -> f64,
+    elements: impl Fn(f64, f64) -> f64,
+) -> Experiment {
+    let mut builder = ExperimentBuilder::new(["p", "n"]);
+    let [clock, visits, bytes, time] = metrics(&mut builder);
+    let [most_visits, most_bytes] = [("visits", ""), ("bytes_received", "bytes")].map(|(name, unit)| {
+        builder.metric(Metric { name: name.into(), unit: unit.into(), over_ranks: Some(OverRanks::Maximum) })
+    });
+    let receive = builder.callpath(["main", "sweep", "MPI_Recv"]);
+    for (p, extents, depths) in GRIDS {
+        let (extents, depth) = (extents[dimensions - 2], depths[dimensions - 2]);
+        for n in SIZES {
+            let point = builder.point(&[p, n]);
+            let (number, message) = (sweeps(p).round(), 4.0 * elements(p, n).round());
+            let neighbours: f64 = extents.iter().map(|x| 1.0 - 1.0 / x).sum();
+            let d = dimensions as f64;
+            let ticks = work(p, n).round() + 4.0 + 1000.0 + (message / 8.0).floor();
+            builder.add(receive, clock, point, (number - 0.5) * depth * ticks);
+            builder.add(receive, visits, point, number * d);
+            builder.add(receive, most_visits, point, number * d);
+            builder.add(receive, bytes, point, number * neighbours * message);
+            builder.add(receive, most_bytes, point, number * d * message);
+            let stage = STARTUP + message * PER_BYTE;
+            builder.add(receive, time, point, number * neighbours * stage + (number - 0.5) * depth * stage);
+        }
+    }
+    builder.finish()
+}
+
+/// The exponents of p and n in the growth of the waiting and the time.
+fn growth_of_sweeps(experiment: &Experiment) -> [Vec<Exponent>; 2] {
+    let fits = fit(experiment);
+    ["logical_wait", "time"].map(|name| {
+        let id = experiment.metric(name, Some(OverRanks::Mean)).unwrap();
+        let model = fits.models.iter().find(|model| model.metric == id).unwrap();
+        model.growth.iter().map(|growth| growth.exponent).collect()
+    })
+}
+
+/// The work of a stage and its message are rounded apart. Their sum alone is explained as well by n^(4/5), or by n and others.
+#[test]
+fn the_work_and_the_message_of_a_stage_are_told_apart() {
+    let [one, half] = [(1, 1), (1, 2)].map(|(n, d)| Exponent::new(n, d));
+    let plane = sweeps(2, |_| 1.0, |p, _| 211.0 * p.log2(), |_, n| 0.00385 * n.powf(0.75) * n.log2().powi(2));
+    assert_eq!(growth_of_sweeps(&plane), [[half, Exponent::new(3, 4)], [half, Exponent::new(3, 4)]]);
+    let plane = sweeps(2, |_| 1.0, |_, n| 0.0022 * n.powf(0.75) * n.log2().powi(2), |p, _| 12.5 * p.powf(2.0 / 3.0));
+    let expected = [half + Exponent::new(2, 3), Exponent::new(3, 4)];
+    assert_eq!(growth_of_sweeps(&plane), [expected, expected]);
+    // More sweeps the more ranks there are, in a cuboid.
+    let cuboid = sweeps(3, |p| 0.5 * p, |_, n| 0.05 * n, |p, _| 40.0 * p.sqrt());
+    let expected = [one + half + Exponent::new(1, 3), one];
+    assert_eq!(growth_of_sweeps(&cuboid), [expected, expected]);
+}
+
 /// The sends of such a sweep: ranks at two sides of the plane call with MPI_PROC_NULL, and there are fewer of them the more
 /// ranks there are.
 #[test]

@@ -147,9 +147,7 @@ impl Writer {
         let (name, d) = (&function.name, self.dialect);
         line!(self.out, "{}BENCH_FUNCTION void {name}({} parameters);\n", d.linkage, d.parameters);
         line!(self.out, "void {name}({} parameters) {{", d.parameters);
-        if function.kernels.is_empty() && function.messages.is_empty() {
-            line!(self.out, "    (void)parameters;");
-        }
+        let body = self.out.len();
         if function.with_arrays().next().is_some() {
             line!(self.out, "    const {} mask = {};", d.int64(), d.parameter("mask"));
         }
@@ -158,6 +156,10 @@ impl Writer {
             Arrangement::Nested => self.kernels(function, 0..function.kernels.len()),
         }
         (0..function.messages.len()).for_each(|i| self.message_loop(function, i));
+        // A constant number of barriers needs none of them.
+        if !self.out[body..].contains("parameters") {
+            self.out.insert_str(body, "    (void)parameters;\n");
+        }
         line!(self.out, "}}\n");
     }
 

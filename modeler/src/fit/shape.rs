@@ -1,6 +1,7 @@
 //! The shape that a call path's effort gives its time.
 
 use super::{Effort, Fitter};
+use crate::build::Data;
 use crate::depth;
 use crate::effort::{Found, Workspace};
 use crate::experiment::{CallPathId, MetricId, OverRanks, Series};
@@ -10,7 +11,12 @@ use crate::warning::{self, warning};
 
 impl<'a> Fitter<'a> {
     /// The series of the metric `name` at `callpath`, the first there is of these values over ranks.
-    fn effort_series(&self, callpath: CallPathId, name: &str, over: &[Option<OverRanks>]) -> Option<&'a Series> {
+    pub(super) fn effort_series(
+        &self,
+        callpath: CallPathId,
+        name: &str,
+        over: &[Option<OverRanks>],
+    ) -> Option<&'a Series> {
         let ids = self.metrics.get(name)?;
         let of = |o: &Option<OverRanks>| ids.iter().find(|&&id| self.experiment.metrics[id as usize].over_ranks == *o);
         over.iter().filter_map(of).find_map(|&id| self.experiment.series_of(callpath, id))
@@ -119,7 +125,7 @@ impl<'a> Fitter<'a> {
 
     /// The parameter that is the number of ranks and the dimensions of an open grid, where the bytes that ranks move say that they
     /// are one, and the mean over ranks is modelled.
-    fn open_grid(&self, callpath: CallPathId, which: Bytes) -> Option<(usize, u32)> {
+    pub(super) fn open_grid(&self, callpath: CallPathId, which: Bytes) -> Option<(usize, u32)> {
         let of = |over| Some(self.data(self.effort_series(callpath, which.name(), &[Some(over)])?));
         let (ranks, most, mean) = (self.ranks?, of(OverRanks::Maximum)?, of(OverRanks::Mean)?);
         let is_modelled = self.options.over_ranks == OverRanks::Mean && most.points == mean.points;
@@ -127,15 +133,27 @@ impl<'a> Fitter<'a> {
         Some((ranks, dimensions.flatten()?))
     }
 
-    /// The function of the bytes that a rank inside an open grid moves. Where the grid has an extent of one, as for few ranks, no
-    /// rank has neighbours in all dimensions, and the most that one moves is less by their share.
+    /// The function of the bytes that a rank inside an open grid moves.
     fn bytes_inside(
         &self,
         callpath: CallPathId,
         which: Bytes,
-        (ranks, dimensions): (usize, u32),
+        grid: (usize, u32),
         workspace: &mut Workspace,
     ) -> Option<(Effort, MetricId, usize)> {
+        let (data, inside) = self.bytes_of_inside(callpath, which, grid)?;
+        let found = self.function_of_few(&inside, &self.hypotheses(&data), workspace);
+        Some((Effort { found, repeats: data.repeats_exactly() }, data.series.metric, data.layout))
+    }
+
+    /// The most bytes that a rank of an open grid moves, and what one that has neighbours in all dimensions does. Where the grid
+    /// has an extent of one, as for few ranks, no rank has, and the most that one moves is less by their share.
+    pub(super) fn bytes_of_inside(
+        &self,
+        callpath: CallPathId,
+        which: Bytes,
+        (ranks, dimensions): (usize, u32),
+    ) -> Option<(Data<'a>, Vec<f64>)> {
         let series = self.effort_series(callpath, which.name(), &[Some(OverRanks::Maximum)])?;
         let data = self.data(series);
         if data.medians.len() < self.options.minimum_points {
@@ -143,8 +161,7 @@ impl<'a> Fitter<'a> {
         }
         let all = |x: &[f64], most: f64| most / depth::share_of_dimensions(x[ranks], dimensions).unwrap_or(1.0);
         let inside: Vec<f64> = data.points.iter().zip(&data.medians).map(|(x, most)| all(x, *most)).collect();
-        let found = self.function_of_few(&inside, &self.hypotheses(&data), workspace);
-        Some((Effort { found, repeats: data.repeats_exactly() }, series.metric, data.layout))
+        Some((data, inside))
     }
 
     /// Whether `metric` is the mean over ranks of bytes that one rank alone moves, so that this one's are as many times as many as there
