@@ -8,8 +8,8 @@ use std::sync::{Mutex, PoisonError};
 use poise_profile::Profile;
 
 use crate::library::{Function, family};
+use crate::own;
 use crate::runtime::{self, Suspended};
-use crate::wrapper::INSIDE;
 
 /// Held while an MPI function runs in which another rank may take this one's place on the thread.
 pub struct Others {
@@ -21,7 +21,7 @@ impl Others {
     #[inline(always)]
     pub fn may_run() -> Self {
         let shared = family().is_some_and(|family| family.has_coroutines);
-        Self { suspended: shared.then(|| (runtime::suspend(), INSIDE.replace(false))) }
+        Self { suspended: shared.then(|| (runtime::suspend(), own::set_inside(false))) }
     }
 }
 
@@ -30,7 +30,7 @@ impl Drop for Others {
     fn drop(&mut self) {
         if let Some((suspended, inside)) = self.suspended.take() {
             runtime::proceed(suspended);
-            INSIDE.set(inside);
+            own::set_inside(inside);
         }
     }
 }

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use crate::library::{self, Family, Handle, Int, SUCCESS, family};
+use crate::own;
 
 /// What the ranks of a communicator are in MPI_COMM_WORLD.
 #[derive(Clone, Copy, Debug, Default)]
@@ -55,10 +56,8 @@ static VERSION: AtomicU64 = AtomicU64::new(1);
 /// Communicators that a thread remembers.
 const REMEMBERED: usize = 4;
 
-thread_local! {
-    /// By [`place`]: the version then, the communicator, and its ranks.
-    static LAST: [Cell<(u64, Handle, Option<Group>)>; REMEMBERED] = const { [const { Cell::new((0, 0, None)) }; REMEMBERED] };
-}
+/// What a thread remembers, by [`place`]: the version then, the communicator, and its ranks.
+pub type Remembered = [Cell<(u64, Handle, Option<Group>)>; REMEMBERED];
 
 /// Where a thread remembers a communicator.
 #[inline(always)]
@@ -77,7 +76,7 @@ impl Group {
     #[inline(always)]
     pub unsafe fn of(comm: Handle) -> Self {
         let version = VERSION.load(Ordering::Acquire);
-        LAST.with(|last| match last[place(comm)].get() {
+        own::with(|own| match own.groups[place(comm)].get() {
             (then, handle, Some(group)) if (then, handle) == (version, comm) => group,
             // SAFETY: the caller's promise.
             _ => unsafe { Self::ask(comm, version) },
@@ -110,7 +109,7 @@ impl Group {
         let group = Self { local: natural(local), remote, rank, world };
         // Where ranks share a thread, each is another one.
         if !family.has_coroutines {
-            LAST.with(|last| last[place(comm)].set((version, comm, Some(group))));
+            own::with(|own| own.groups[place(comm)].set((version, comm, Some(group))));
         }
         group
     }

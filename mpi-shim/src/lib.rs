@@ -13,6 +13,7 @@ mod groups;
 mod launch;
 mod library;
 mod meeting;
+mod own;
 mod pending;
 mod requests;
 mod rules;

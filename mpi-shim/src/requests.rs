@@ -199,6 +199,11 @@ impl<C: Count> Rule for StartsExchange<C> {
 
     unsafe fn before(&mut self, (): &mut ()) {}
 
+    #[inline(always)]
+    fn departs(&self) -> bool {
+        true
+    }
+
     unsafe fn depart(&mut self, (): &mut (), entry: &Stamp, _: Option<Ptr>) {
         waiting::send(self.comm, self.dest, self.sendtag, self.count.into(), entry, None);
     }
@@ -301,6 +306,11 @@ impl Rule for Starts {
     type Scratch = ();
 
     unsafe fn before(&mut self, (): &mut ()) {}
+
+    #[inline(always)]
+    fn departs(&self) -> bool {
+        true
+    }
 
     unsafe fn depart(&mut self, (): &mut (), entry: &Stamp, _: Option<Ptr>) {
         // SAFETY: passed on.
@@ -489,8 +499,8 @@ impl Completes {
                 // SAFETY: the array has a status there, and MPI filled it.
                 let (bytes, (from, tag)) = unsafe {
                     let status = (*self.statuses).byte_add(position * family.status_size);
-                    let bytes =
-                        (!is_cancelled(status)).then(|| if entry.uncounted { 0 } else { received(family, status) });
+                    let bytes = (!is_cancelled(family, status))
+                        .then(|| if entry.uncounted { 0 } else { received(family, status) });
                     (bytes, family.source_and_tag(status))
                 };
                 match bytes {

@@ -2,14 +2,13 @@
 //! MPICH's mpi_f08 call instead. A call that MPI makes while it serves one of the program's is not the program's:
 //! a flag per thread lets it pass.
 
-use std::cell::Cell;
-
 use crate::callers;
 use crate::calls::Meaning;
 use crate::control;
 use crate::coroutines::Others;
 use crate::groups;
 use crate::library::{Function, Handle, Int, Ints, Ptr, SUCCESS, Wide, Wides, family};
+use crate::own;
 use crate::requests::{
     Asks, Completes, Frees, Outcome, PreparesCollective, PreparesPartitioned, PreparesReceive, PreparesSend, Starts,
     StartsExchange, StartsMatched, StartsReceive,
@@ -19,10 +18,6 @@ use crate::runtime::{Region, Visit, active};
 use crate::table::{added, collective, environment, large_counts, one_sided, persistent, point_to_point};
 use crate::waiting::{self, Wait};
 
-thread_local! {
-    pub static INSIDE: Cell<bool> = const { Cell::new(false) };
-}
-
 /// Held while a measured call runs on this thread.
 struct Inside(Meaning);
 
@@ -31,10 +26,10 @@ impl Inside {
     /// within MPI, or the MPI library is of no known family or one of several.
     #[inline(always)]
     fn enter(meaning: Meaning) -> Option<Self> {
-        if !active() || INSIDE.get() || callers::have_several() || family().is_none() {
+        if !active() || own::is_inside() || callers::have_several() || family().is_none() {
             return None;
         }
-        INSIDE.set(true);
+        own::set_inside(true);
         meaning.begin();
         Some(Self(meaning))
     }
@@ -44,7 +39,7 @@ impl Drop for Inside {
     #[inline(always)]
     fn drop(&mut self) {
         self.0.end();
-        INSIDE.set(false);
+        own::set_inside(false);
     }
 }
 
@@ -156,7 +151,7 @@ macro_rules! wrappers {
                     // SAFETY: as above.
                     unsafe { rule.depart(&mut scratch, &visit.entry, request) };
                 }
-                if prepares(&rule) || waiting::is_on() {
+                if prepares(&rule) || (waiting::is_on() && rule.departs()) {
                     visit.proceed();
                 }
                 let others = Others::may_run();

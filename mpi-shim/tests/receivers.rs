@@ -104,6 +104,7 @@ fn what_a_call_waits_for_at_the_same_time_is_told_once() {
 /// The sizes of an MPI library's own datatypes, of which MPICH's MPI_DOUBLE and MPI_BYTE are alike in many bits, do not displace each other.
 #[test]
 fn sizes_of_sixteen_datatypes_are_remembered() {
+    let sizes = sizes::Sizes::default();
     let names = [
         "BYTE",
         "CHAR",
@@ -135,14 +136,14 @@ handles: {line}
     assert_eq!(handles.len(), sizes::REMEMBERED);
     for turn in 1..3 {
         let size = |place: usize| turn * 100 + place as u64;
-        (0..).zip(&handles).for_each(|(place, &handle)| sizes::note(handle, 3, 3 * size(place)));
-        assert!((0..).zip(&handles).all(|(place, &handle)| sizes::of(handle) == Some(size(place))));
+        (0..).zip(&handles).for_each(|(place, &handle)| sizes.note(handle, 3, 3 * size(place)));
+        assert!((0..).zip(&handles).all(|(place, &handle)| sizes.of(handle) == Some(size(place))));
     }
     // One more takes the place of the first, and none of the others'.
-    sizes::note(1, 1, 7);
-    assert_eq!((sizes::of(1), sizes::of(handles[0]), sizes::of(handles[1])), (Some(7), None, Some(201)));
-    sizes::note(2, 0, 0);
-    assert_eq!(sizes::of(2), None, "of no elements nothing is known");
+    sizes.note(1, 1, 7);
+    assert_eq!((sizes.of(1), sizes.of(handles[0]), sizes.of(handles[1])), (Some(7), None, Some(201)));
+    sizes.note(2, 0, 0);
+    assert_eq!(sizes.of(2), None, "of no elements nothing is known");
 }
 
 /// A process whose clock is some minutes wrong stands for a node of its own.

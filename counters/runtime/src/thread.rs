@@ -118,6 +118,10 @@ unsafe fn since(mark: *mut u64, count: *const u64) -> u64 {
     loop {
         // SAFETY: the caller's promise. Volatile, since handlers change them, of which the compiler knows nothing.
         let (before, now) = unsafe { (mark.read_volatile(), count.read_volatile()) };
+        // Between the hooks of one MPI call nothing is, as a rule.
+        if before == now {
+            return 0;
+        }
         // SAFETY: as above.
         if unsafe { exchange(mark, before, now) } {
             return now.wrapping_sub(before);

@@ -54,6 +54,12 @@ pub trait Rule {
     /// The rule's fields are the arguments of the call that follows.
     unsafe fn before(&mut self, scratch: &mut Self::Scratch);
 
+    /// Whether [`Rule::depart`] does anything, whose time is then kept out of the operation's.
+    #[inline(always)]
+    fn departs(&self) -> bool {
+        false
+    }
+
     /// Where waiting is measured: sends on this thread's moment, if others may depend on the call. `request` is
     /// where a nonblocking call puts its request.
     ///
@@ -151,6 +157,11 @@ impl<R: ByArguments> Rule for R {
 
     #[inline(always)]
     unsafe fn before(&mut self, _: &mut u64) {}
+
+    #[inline(always)]
+    fn departs(&self) -> bool {
+        self.collective().is_some()
+    }
 
     #[inline(always)]
     unsafe fn depart(&mut self, number: &mut u64, entry: &Stamp, request: Option<Ptr>) {
@@ -315,6 +326,7 @@ pub struct Initialises {}
 impl ByArguments for Initialises {
     unsafe fn moved(&self) -> Moved {
         crate::calls::initialised();
+        library::look_at_statuses();
         crate::meeting::begin();
         crate::runtime::claim_output();
         waiting::begin();

@@ -6,6 +6,7 @@ use std::ptr::from_mut;
 use super::{Count, Group, Rule, bytes, natural};
 use crate::groups::{self, Ranks};
 use crate::library::{self, Family, Handle, Int, Ptr, Wide, family};
+use crate::own;
 use crate::requests;
 use crate::runtime::{self, Stamp};
 use crate::waiting::{self, Question, Source, Wait};
@@ -26,11 +27,9 @@ pub unsafe fn received(family: &Family, status: Ptr) -> u64 {
 ///
 /// # Safety
 /// MPI has just filled `status` for a request of a receive.
-pub unsafe fn is_cancelled(status: Ptr) -> bool {
-    let mut cancelled: Int = 0;
+pub unsafe fn is_cancelled(family: &Family, status: Ptr) -> bool {
     // SAFETY: the caller's promise.
-    unsafe { library::test_cancelled(status, &mut cancelled) };
-    cancelled != 0
+    unsafe { library::is_cancelled(family, status) }
 }
 
 /// Bytes that a call sends by its count, type and destination.
@@ -63,6 +62,11 @@ impl<C: Count> Rule for Sends<C> {
 
     #[inline(always)]
     unsafe fn before(&mut self, _: &mut Question) {}
+
+    #[inline(always)]
+    fn departs(&self) -> bool {
+        true
+    }
 
     unsafe fn depart(&mut self, question: &mut Question, entry: &Stamp, _: Option<Ptr>) {
         let count = self.count.into();
@@ -101,7 +105,7 @@ pub unsafe fn send(count: impl Count, datatype: Handle, dest: Int, comm: Handle,
             let bytes = unsafe { bytes(count, datatype) };
             runtime::sent(group.world.of(dest), bytes, group.ranks());
             if waiting::is_on() {
-                waiting::note_size(datatype, natural(count), bytes);
+                own::with(|own| own.sizes.note(datatype, natural(count), bytes));
             }
             bytes
         }
@@ -282,6 +286,11 @@ impl<C: Count> Rule for Exchanges<C> {
     unsafe fn before(&mut self, (own, _): &mut (OwnStatus, Question)) {
         // SAFETY: passed on.
         unsafe { want_status(self.status, own) };
+    }
+
+    #[inline(always)]
+    fn departs(&self) -> bool {
+        true
     }
 
     unsafe fn depart(&mut self, (_, question): &mut (OwnStatus, Question), entry: &Stamp, _: Option<Ptr>) {

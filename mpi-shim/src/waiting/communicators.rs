@@ -10,6 +10,7 @@ use super::shared::Board;
 use super::{key_of, messages, streams};
 use crate::groups;
 use crate::library::{self, Family, Handle, Int, Ptr, SUCCESS, family};
+use crate::own;
 use crate::runtime;
 
 /// What is known of a communicator with stamps.
@@ -39,10 +40,8 @@ static TABLE: Mutex<Option<HashMap<(u64, Handle), Entry>>> = Mutex::new(None);
 /// Changes with the table, so that threads know when what they remember is old.
 static VERSION: AtomicU64 = AtomicU64::new(1);
 
-thread_local! {
-    /// The communicator that this thread used last, and the version of the table then.
-    static LAST: Cell<(u64, Handle, Option<Known>)> = const { Cell::new((0, 0, None)) };
-}
+/// The communicator that a thread used last, and the version of the table then.
+pub type LastKnown = Cell<(u64, Handle, Option<Known>)>;
 
 fn table() -> MutexGuard<'static, Option<HashMap<(u64, Handle), Entry>>> {
     TABLE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -60,13 +59,15 @@ pub fn known(family: &Family, comm: Handle) -> Option<Known> {
         return look_up(family, comm);
     }
     let version = VERSION.load(Ordering::Acquire);
-    let (then, handle, known) = LAST.get();
-    if (then, handle) == (version, comm) {
-        return known;
-    }
-    let known = look_up(family, comm);
-    LAST.set((version, comm, known));
-    known
+    own::with(|own| {
+        let (then, handle, known) = own.known.get();
+        if (then, handle) == (version, comm) {
+            return known;
+        }
+        let known = look_up(family, comm);
+        own.known.set((version, comm, known));
+        known
+    })
 }
 
 fn look_up(family: &Family, comm: Handle) -> Option<Known> {

@@ -1,11 +1,10 @@
 //! Stamps as messages: to the same rank with the same tag, sent before the message that they belong to.
 
-use std::cell::RefCell;
-
 use super::communicators::{Known, known};
 use super::replies::{self, Question};
 use super::{board, key_of, offsets};
 use crate::library::{self, Family, Handle, Int, SUCCESS, Wide, family};
+use crate::own;
 use crate::runtime::Stamp;
 
 /// What is sent: a stamp, its time by the clock of all, and the number of a question to the receiver, or 0.
@@ -27,9 +26,11 @@ struct Slot {
     request: Handle,
 }
 
-thread_local! {
-    /// Stamps that this thread has sent, to be used again in turn; boxed, so that they stay where they are.
-    static SLOTS: RefCell<(Vec<&'static mut Slot>, usize)> = const { RefCell::new((Vec::new(), 0)) };
+/// Stamps that a thread has sent, to be used again in turn; boxed, so that they stay where they are.
+#[derive(Default)]
+pub struct Slots {
+    slots: Vec<&'static mut Slot>,
+    next: usize,
 }
 
 /// Slots that a thread begins with.
@@ -55,7 +56,8 @@ pub fn send(comm: Handle, dest: Int, tag: Int, count: Wide, stamp: &Stamp, asks:
 
 /// Sends a stamp on a communicator of stamps.
 pub fn post(byte: Handle, comm: Handle, dest: Int, tag: Int, stamp: &Stamp, question: Question) {
-    SLOTS.with_borrow_mut(|(slots, next)| {
+    own::with(|own| {
+        let Slots { slots, next } = &mut *own.slots.borrow_mut();
         let slot = free_slot(slots, next);
         let stamp = Stamp { time: offsets::to_wire(stamp.time), ..*stamp };
         slot.wire = Wire { stamp, question: question.number() };
@@ -75,7 +77,8 @@ fn free_slot<'a>(slots: &'a mut Vec<&'static mut Slot>, next: &mut usize) -> &'a
         if index >= slots.len() {
             break;
         }
-        *next = (index + 1) % slots.len().max(FIRST);
+        // No division: this is on the way of every message.
+        *next = if index + 1 < slots.len().max(FIRST) { index + 1 } else { 0 };
         if is_sent(slots[index]) {
             return slots[index];
         }

@@ -22,11 +22,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub use collectives::{
     Joined, Needs, arrive, begin_later, complete_later, depart, has_topology, joined, rank, send_pairs, size,
 };
-pub use communicators::{Known, forget, made, release};
-pub use messages::send;
+pub use communicators::{Known, LastKnown, forget, made, release};
+pub use messages::{Slots, send};
 pub use offsets::drift;
 pub use replies::{Question, forget as forget_question, has_not_waited, may_be_large, may_wait};
-pub use sizes::note as note_size;
+pub use sizes::Sizes;
 pub use streams::{Source, match_message, matched};
 
 use crate::library::{Family, Handle, family};

@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 use super::communicators::Known;
 use super::messages::{self, Wire};
 use super::offsets;
-use super::sizes;
 use crate::library::{self, Family, Handle, Int, Ptr, SUCCESS, family};
+use crate::own;
 use crate::runtime::{Credit, Stamp};
 
 /// Answers that are awaited at the same time; more are not asked for. They have the tags from 1 to this.
@@ -99,7 +99,7 @@ fn asked() -> MutexGuard<'static, Answers> {
 /// this thread has not sent lately any element may be.
 pub fn may_be_large(datatype: Handle, count: i64) -> bool {
     let count = u64::try_from(count).unwrap_or(0);
-    sizes::of(datatype).map_or(count > 0, |size| may_wait(count.saturating_mul(size)))
+    own::with(|own| own.sizes.of(datatype)).map_or(count > 0, |size| may_wait(count.saturating_mul(size)))
 }
 
 /// Whether a send of so many bytes may wait for its receiver.

@@ -6,7 +6,9 @@
 //! ever asked for than messages have arrived, so that nobody waits here.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::collections::hash_map::Entry;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use smallvec::SmallVec;
@@ -48,18 +50,50 @@ struct Stream {
     kept: SmallVec<[(u64, Wire); 2]>,
 }
 
-static STREAMS: Mutex<Option<HashMap<Key, Stream>>> = Mutex::new(None);
+/// A few multiplications instead of a hash that attackers cannot foresee: whoever chooses tags is the program itself.
+#[derive(Default)]
+struct Mixed(u64);
+
+impl Hasher for Mixed {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.write_u64(byte.into()));
+    }
+
+    fn write_i32(&mut self, value: i32) {
+        self.write_u64(value.cast_unsigned().into());
+    }
+
+    fn write_usize(&mut self, value: usize) {
+        self.write_u64(value as u64);
+    }
+
+    fn write_u64(&mut self, value: u64) {
+        self.0 = (self.0.rotate_left(29) ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.0 ^= self.0 >> 32;
+    }
+}
+
+/// All streams that have receives.
+#[derive(Default)]
+struct Streams {
+    table: HashMap<Key, Stream, BuildHasherDefault<Mixed>>,
+    /// The ticket given last. No two receives have the same, so that those left over when their communicator was freed are
+    /// not taken for others, on one that MPI gave the same handle.
+    tickets: u64,
+}
+
+static STREAMS: Mutex<Option<Streams>> = Mutex::new(None);
 /// Messages that were matched by a probe, by their handle.
 static MATCHED: Mutex<Option<HashMap<(u64, Handle), Source>>> = Mutex::new(None);
 
 /// How many streams there are: none in programs whose receives are all blocking.
 static ACTIVE: AtomicUsize = AtomicUsize::new(0);
 
-/// The ticket given last. No two receives have the same, so that those left over when their communicator was freed are
-/// not taken for others, on one that MPI gave the same handle.
-static TICKETS: AtomicU64 = AtomicU64::new(0);
-
-fn streams() -> MutexGuard<'static, Option<HashMap<Key, Stream>>> {
+fn streams() -> MutexGuard<'static, Option<Streams>> {
     STREAMS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -95,13 +129,13 @@ impl Source {
             return Self::default();
         }
         let mut streams = streams();
-        let stream = streams.get_or_insert_default().entry(key).or_insert_with(|| {
-            ACTIVE.fetch_add(1, Ordering::Relaxed);
-            Stream::default()
-        });
-        let ticket = TICKETS.fetch_add(1, Ordering::Relaxed) + 1;
+        let Streams { table, tickets } = streams.get_or_insert_default();
+        let stream = table.entry(key).or_default();
+        *tickets += 1;
+        let ticket = *tickets;
         stream.posted.push((ticket, stream.next));
         stream.next += 1;
+        ACTIVE.store(table.len(), Ordering::Relaxed);
         Self { ticket, ..self }
     }
 
@@ -120,23 +154,17 @@ impl Source {
             return self.answered(fetch(&of, from, tag)?, &of, sender);
         }
         let key = stream_key(self.comm, from, tag)?;
-        let plan = match streams().as_mut().and_then(|streams| streams.get_mut(&key)) {
-            Some(stream) => stream.complete(self.ticket),
-            None if self.ticket != 0 => Plan::Have(None),
-            None => Plan::Fetch { first: 0, place: 0 },
-        };
-        let (first, place) = match plan {
-            Plan::Have(stamp) => {
-                settle(&key, &[]);
-                return self.answered(stamp?, &of, sender);
-            }
+        let (first, place) = match plan(&key, self.ticket) {
+            Plan::Have(stamp) => return self.answered(stamp?, &of, sender),
             Plan::Fetch { first, place } => (first, place),
         };
-        let fetched: SmallVec<[(u64, Wire); 2]> =
-            (first..=place).filter_map(|place| Some((place, fetch(&of, from, tag)?))).collect();
-        let (own, others): (SmallVec<[_; 2]>, SmallVec<[_; 2]>) = fetched.into_iter().partition(|f| f.0 == place);
-        settle(&key, &others);
-        self.answered(own.first()?.1, &of, sender)
+        let others: SmallVec<[(u64, Wire); 2]> =
+            (first..place).filter_map(|place| Some((place, fetch(&of, from, tag)?))).collect();
+        let own = fetch(&of, from, tag);
+        if !others.is_empty() {
+            keep(&key, &others);
+        }
+        self.answered(own?, &of, sender)
     }
 
     /// The stamp of the message that the receive got; its sender's question is answered.
@@ -152,7 +180,7 @@ impl Source {
         if ACTIVE.load(Ordering::Relaxed) == 0 {
             return self.complete(from, tag);
         }
-        let waits = |key: Key| streams().as_ref().is_some_and(|streams| streams.contains_key(&key));
+        let waits = |key: Key| streams().as_ref().is_some_and(|streams| streams.table.contains_key(&key));
         let late = !self.has_wildcard() && stream_key(self.comm, from, tag).is_some_and(waits);
         if late { self.numbered().complete(from, tag) } else { self.complete(from, tag) }
     }
@@ -175,7 +203,7 @@ impl Source {
             return;
         }
         let Some(key) = stream_key(self.comm, self.rank, self.tag) else { return };
-        if let Some(stream) = streams().as_mut().and_then(|streams| streams.get_mut(&key))
+        if let Some(stream) = streams().as_mut().and_then(|streams| streams.table.get_mut(&key))
             && let Some(index) = stream.posted.iter().position(|posted| posted.0 == self.ticket)
         {
             let (_, place) = stream.posted.remove(index);
@@ -221,26 +249,35 @@ impl Stream {
     }
 }
 
-/// Keeps stamps that were fetched for others, and forgets the stream where nobody waits for any.
-fn settle(key: &Key, others: &[(u64, Wire)]) {
+/// What is to be done for the receive with this ticket. Forgets the stream where nobody else waits for any.
+fn plan(key: &Key, ticket: u64) -> Plan {
     let mut streams = streams();
-    let Some(table) = streams.as_mut() else { return };
-    let Some(stream) = table.get_mut(key) else { return };
+    let table = streams.as_mut().map(|streams| &mut streams.table);
+    let Some((streams, Entry::Occupied(mut stream))) = table.map(|table| (table.len(), table.entry(*key))) else {
+        return if ticket != 0 { Plan::Have(None) } else { Plan::Fetch { first: 0, place: 0 } };
+    };
+    let plan = stream.get_mut().complete(ticket);
+    if stream.get().posted.is_empty() && stream.get().fetched >= stream.get().next {
+        stream.remove();
+        ACTIVE.store(streams - 1, Ordering::Relaxed);
+    }
+    plan
+}
+
+/// Keeps stamps that were fetched for others.
+fn keep(key: &Key, others: &[(u64, Wire)]) {
+    let mut streams = streams();
+    let Some(stream) = streams.as_mut().and_then(|streams| streams.table.get_mut(key)) else { return };
     // A place that nobody has is that of a request that was freed.
     let awaited = others.iter().filter(|other| stream.posted.iter().any(|posted| posted.1 == other.0));
     stream.kept.extend(awaited.copied());
-    if stream.posted.is_empty() && stream.fetched >= stream.next {
-        table.remove(key);
-        ACTIVE.fetch_sub(1, Ordering::Relaxed);
-    }
 }
 
 /// Forgets the streams of a communicator that the program frees: its stamps go with it.
 pub fn forget(comm: (u64, Handle)) {
-    if let Some(table) = streams().as_mut() {
-        let before = table.len();
+    if let Some(Streams { table, .. }) = streams().as_mut() {
         table.retain(|&(owner, handle, ..), _| (owner, handle) != comm);
-        ACTIVE.fetch_sub(before - table.len(), Ordering::Relaxed);
+        ACTIVE.store(table.len(), Ordering::Relaxed);
     }
 }
 
