@@ -214,7 +214,8 @@ fn a_missing_runtime_is_one_line_of_the_linker() {
             });
             let program = bench.path("program");
             let link = |more: &[String]| {
-                let linked = Command::new(format!("clang-{llvm}")).args(&objects).args(more).arg("-o").arg(&program).output();
+                let linked =
+                    Command::new(format!("clang-{llvm}")).args(&objects).args(more).arg("-o").arg(&program).output();
                 let output = linked.unwrap();
                 (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
             };
