@@ -8,6 +8,7 @@
 //! and the C++ part is held once for each LLVM. Undefined LLVM symbols are the compiler's own.
 
 mod constants;
+mod demand;
 mod devices;
 mod filter;
 mod function;

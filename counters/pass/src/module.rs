@@ -3,12 +3,13 @@
 use std::collections::HashSet;
 use std::ffi::CStr;
 
-use llvm_sys::LLVMLinkage::LLVMAvailableExternallyLinkage;
+use llvm_sys::LLVMLinkage::{LLVMAvailableExternallyLinkage, LLVMExternalWeakLinkage};
 use llvm_sys::LLVMThreadLocalMode::LLVMInitialExecTLSModel;
 use llvm_sys::core::*;
 use llvm_sys::prelude::{LLVMContextRef, LLVMModuleRef, LLVMTypeRef, LLVMValueRef};
 
 use crate::constants::Constants;
+use crate::demand;
 use crate::devices::is_for_host;
 use crate::function::{self, Callee, Flow, Region, Runtime, instructions};
 use crate::glue::{self, Analyses};
@@ -71,6 +72,7 @@ pub unsafe fn instrument(module: LLVMModuleRef, analyses: *mut Analyses) -> bool
             function::instrument(function, flow, region, options.weights, &runtime, analyses);
             mark(function);
         }
+        demand::runtime(module, &runtime);
         LLVMDisposeBuilder(runtime.builder);
         true
     }
@@ -112,7 +114,10 @@ pub unsafe fn has_attribute(function: LLVMValueRef, attribute: &CStr) -> bool {
 }
 
 /// Gives `function` the attribute [`INSTRUMENTED`].
-unsafe fn mark(function: LLVMValueRef) {
+///
+/// # Safety
+/// The function must be valid.
+pub unsafe fn mark(function: LLVMValueRef) {
     // SAFETY: the function is valid; LLVM copies both texts.
     unsafe {
         let context = LLVMGetModuleContext(LLVMGetGlobalParent(function));
@@ -170,7 +175,7 @@ unsafe fn widen(module: LLVMModuleRef, functions: &[LLVMValueRef], analyses: *mu
     }
 }
 
-/// Declares what instrumented code refers to.
+/// Declares what instrumented code refers to, weakly: should the runtime be missing, `demand` makes the linker say so once.
 unsafe fn runtime<'a>(module: LLVMModuleRef, is_quiet: &'a dyn Fn(LLVMValueRef) -> bool) -> Runtime<'a> {
     // SAFETY: the module is valid.
     unsafe {
@@ -204,6 +209,7 @@ unsafe fn thread_local(module: LLVMModuleRef, name: &CStr, kind: LLVMTypeRef) ->
         }
         let global = LLVMAddGlobal(module, kind, name.as_ptr());
         LLVMSetThreadLocalMode(global, LLVMInitialExecTLSModel);
+        LLVMSetLinkage(global, LLVMExternalWeakLinkage);
         global
     }
 }
@@ -219,7 +225,10 @@ pub unsafe fn pointer_type(context: LLVMContextRef) -> LLVMTypeRef {
 
 /// An array type. LLVM 16 has not what replaces this function later.
 #[allow(deprecated, reason = "The plugin's Rust part is the same for LLVMs that have only this.")]
-unsafe fn array(item: LLVMTypeRef, count: u32) -> LLVMTypeRef {
+///
+/// # Safety
+/// The type must be valid.
+pub unsafe fn array(item: LLVMTypeRef, count: u32) -> LLVMTypeRef {
     // SAFETY: the type is valid.
     unsafe { LLVMArrayType(item, count) }
 }
@@ -229,7 +238,13 @@ unsafe fn declare(module: LLVMModuleRef, name: &CStr, result: LLVMTypeRef, param
     unsafe {
         let signature = LLVMFunctionType(result, parameters.as_mut_ptr(), parameters.len() as u32, 0);
         let known = LLVMGetNamedFunction(module, name.as_ptr());
-        let function = if known.is_null() { LLVMAddFunction(module, name.as_ptr(), signature) } else { known };
+        let function = if known.is_null() {
+            let function = LLVMAddFunction(module, name.as_ptr(), signature);
+            LLVMSetLinkage(function, LLVMExternalWeakLinkage);
+            function
+        } else {
+            known
+        };
         let context = LLVMGetModuleContext(module);
         for attribute in [c"nounwind", c"willreturn", c"nocallback"] {
             let kind = LLVMGetEnumAttributeKindForName(attribute.as_ptr(), attribute.count_bytes());

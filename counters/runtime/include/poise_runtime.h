@@ -127,6 +127,10 @@ void poise_measure_waiting(void);
  * capital nor full stop; what is saved is added); or, if `is_waiting`, a whole line on why waiting is not measured. */
 void poise_fail(const char *what, int is_waiting);
 
+/* Never to be called. Code that the pass instrumented refers to this by name, and to all else weakly, so that a link without the runtime
+ * fails in one line that says what to do. */
+void *poise_runtime_is_missing_link_with_poise_cc_or_lpoise_runtime(void);
+
 /* 1 when this process measures. */
 int poise_active(void);
 

@@ -8,6 +8,7 @@
 
 mod checkpoint;
 mod clock;
+mod demand;
 mod inlined;
 mod marks;
 mod noise;

@@ -146,6 +146,46 @@ fn an_outer_token_leaves_everything_and_resume_comes_back() {
     assert_eq!(value(&profile, &["main"], Metric::BasicBlocks), Some(100));
 }
 
+/// Two coroutines take turns on one thread, as ranks do under SimGrid's SMPI: each finds its own call path again, a new one has entered
+/// nothing, and each is taken alone.
+#[test]
+fn coroutines_that_take_turns_keep_their_call_paths() {
+    let folder = tempfile::tempdir().unwrap();
+    let body = "uint64_t first[8], second[8]; size_t length; FILE *file; (void)argc;
+        void *a = poise_enter(&A); poise_thread.blocks += 5; poise_again += 2;
+        poise_suspend(first);
+        if (poise_here()) return 1;
+        void *b = poise_enter(&B); poise_thread.blocks += 100; poise_again += 20;
+        poise_suspend(second); poise_proceed(first);
+        poise_thread.blocks += 7; poise_again += 1;
+        void *s = poise_enter(&S); poise_thread.blocks += 1000;
+        poise_suspend(first); poise_proceed(second);
+        poise_thread.blocks += 200; poise_leave(b);
+        uint8_t *bytes = poise_take_coroutine(1, &length);
+        file = fopen(argv[2], \"wb\"); fwrite(bytes, 1, length, file); fclose(file); poise_release(bytes, length);
+        void *late = poise_enter(&B); poise_thread.blocks += 50000; poise_leave(late);
+        poise_proceed(first);
+        poise_leave(s); poise_thread.blocks += 3; poise_leave(a);
+        bytes = poise_take_coroutine(0, &length);
+        file = fopen(argv[1], \"wb\"); fwrite(bytes, 1, length, file); fclose(file); poise_release(bytes, length);";
+    let program = build(folder.path(), body);
+    let files = ["0.poise", "1.poise"].map(|name| folder.path().join(name));
+    let status =
+        Command::new(program).args(&files).env("POISE_PROFILE", folder.path().join("x.poise")).status().unwrap();
+    assert_eq!(status.code(), Some(3));
+    let [first, second] = files.map(|file| Profile::read(&file).unwrap());
+    let blocks = |profile: &Profile, path: &[&str]| value(profile, path, Metric::BasicBlocks);
+    assert_eq!(blocks(&first, &["main", "a"]), Some(5 + 7 + 3));
+    assert_eq!(blocks(&first, &["main", "a", "MPI_Send"]), Some(1000));
+    assert_eq!(value(&first, &["main", "a"], Metric::Visits), Some(1 + 2 + 1));
+    assert_eq!(first.nodes.len(), 3);
+    assert_eq!(blocks(&second, &["b"]), Some(300));
+    assert_eq!(value(&second, &["b"], Metric::Visits), Some(1 + 20));
+    assert_eq!(second.nodes.len(), 1);
+    // The profile of the process is the caller's to write.
+    assert!(!folder.path().join("x.poise").exists());
+}
+
 /// Inlined functions count below the current call path, are no visits and have no time, and calls in them go below them.
 #[test]
 fn inlined_functions_are_below_the_function_they_are_in() {

@@ -1,5 +1,6 @@
 //! A killed program leaves what its last checkpoint had; one that ends leaves no checkpoint and the same profile as without.
 
+use std::io::Read;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -42,6 +43,46 @@ fn survive_a_kill() {
     // An activation has 1002 blocks (entry, loop, end) and the last may be open.
     let blocks = at(&profile, &["main", "work"], Metric::BasicBlocks).unwrap();
     assert!(blocks <= visits * 1003 && blocks + 2 * 1003 >= visits * 1000, "{blocks} {visits}");
+}
+
+/// What `docs/counters.md` says of them: a recursion that calls nothing else has in a checkpoint what its activations that have come back
+/// counted, and nothing of those that are open, however many they are.
+#[test]
+fn have_of_a_recursion_what_has_come_back() {
+    let text = "#include <stdlib.h>\n#include <unistd.h>
+        static volatile int sink;
+        __attribute__((noinline)) static void down(int n, int stays) {
+            if (n == 0) { while (stays) sink = n; return; }
+            down(n - 1, stays); sink = n; }
+        int main(int c, char **v) { down(5, 0); if (c < 2) return 0; if (write(1, \"x\", 1) == 1) down(atoi(v[1]), 1); return 9; }";
+    let (bench, source) = (Bench::new(), Source { text, language: "c" });
+    let program = bench.counted(&source, &["-O1"]);
+    let path = ["main", "down"];
+    let run = bench.measure(&program, &[]);
+    assert_eq!(total(run.profile()), bench.covered(&source, &["-O1"], &[]));
+    let come_back = at(run.profile(), &path, Metric::BasicBlocks);
+    let checkpoint = bench.path("x.poise.checkpoint");
+    for depth in ["10", "1000"] {
+        let _ = std::fs::remove_file(&checkpoint);
+        let mut command = Command::new(&program);
+        command.arg(depth).env("POISE_PROFILE", bench.path("x.poise")).env("POISE_CHECKPOINT", "0.01");
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+        let seconds = || {
+            let profile = Profile::read(&checkpoint).ok()?;
+            profile.metadata["checkpoint_seconds"].parse::<f64>().ok()
+        };
+        let until = seconds().unwrap_or(0.0) + 0.5;
+        while !seconds().is_some_and(|seconds| seconds > until) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let profile = Profile::read(&checkpoint).unwrap();
+        assert_eq!(at(&profile, &path, Metric::BasicBlocks), come_back);
+        // The open ones are visits all the same.
+        assert!(at(&profile, &path, Metric::Visits) > Some(6));
+    }
 }
 
 #[test]

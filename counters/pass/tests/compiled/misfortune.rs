@@ -5,7 +5,7 @@ use std::process::Command;
 
 use poise_profile::Metric;
 
-use crate::tools::{Bench, Run, Source, at, libraries, succeed, total};
+use crate::tools::{Bench, LLVMS, Run, Source, at, libraries, succeed, total};
 
 const WORK: &str = "
 static volatile int sink;
@@ -67,12 +67,15 @@ fn exit_in_a_thread_ends_well() {
     assert_eq!(total(run.profile()), bench.covered(&source, &["-O1", "-pthread"], &[]) + 1);
 }
 
-/// Programs that end without an end, by abort, `_exit` or a signal: as without us, and no profile.
+/// Programs that end without an end, by abort, `_exit`, `quick_exit` or a signal: as without us, and no profile.
 #[test]
 fn what_never_leaves_main_dies_as_it_would() {
-    for (end, code, signal) in
-        [("abort()", None, Some(6)), ("_exit(5)", Some(5), None), ("raise(SIGTERM)", None, Some(15))]
-    {
+    for (end, code, signal) in [
+        ("abort()", None, Some(6)),
+        ("_exit(5)", Some(5), None),
+        ("quick_exit(6)", Some(6), None),
+        ("raise(SIGTERM)", None, Some(15)),
+    ] {
         let text = format!(
             "#include <signal.h>\n#include <stdlib.h>\n#include <unistd.h>\n{WORK}
             int main(void) {{ work(3); {end}; for (;;) work(9); }}"
@@ -189,15 +192,40 @@ fn parts_of_different_llvms_make_one_program_or_are_refused() {
     }
 }
 
-/// An instrumented object that is linked without the runtime: the linker says which functions of ours are missing.
+/// Instrumented objects that are linked without the runtime, however much they refer to in it: one undefined reference, which says what to do.
 #[test]
-fn a_missing_runtime_is_told_by_the_linker() {
-    let bench = Bench::new();
-    let source =
-        Source { text: "int main(int c, char **v) { for (int i = 0; i < c; i++) c--; return 0; }", language: "c" };
-    let object = bench.path("main.o");
-    succeed(bench.counting(&source, &["-O1", "-c", "-Wno-unused-command-line-argument"]).arg("-o").arg(&object));
-    let output = Command::new("clang-19").arg(&object).arg("-o").arg(bench.path("main")).output().unwrap();
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(!output.status.success() && told.contains("poise_enter"), "{told}");
+fn a_missing_runtime_is_one_line_of_the_linker() {
+    let part = |name: &str| {
+        format!(
+            "int other(int n); void exit(int);
+            static inline int inner(int n) {{ int s = 0; for (int i = 0; i < n; i++) s += other(i) ^ i; return s; }}
+            __attribute__((noinline)) static int again(int n) {{ if (n > 99) exit(n); return n < 2 ? 1 : again(n - 1) + again(n - 2); }}
+            int {name}(int n) {{ int s = inner(n) + again(n % 9); for (int i = 0; i < n; i++) s += inner(i) + other(s); return s; }}"
+        )
+    };
+    for llvm in LLVMS {
+        for level in ["-O0", "-O3"] {
+            let bench = Bench::of(llvm);
+            let objects = ["main", "other"].map(|name| {
+                let object = bench.path(&format!("{name}.o"));
+                let (text, flags) = (part(name), [level, "-c", "-Wno-everything"]);
+                succeed(bench.counting(&Source { text: &text, language: "c" }, &flags).arg("-o").arg(&object));
+                object
+            });
+            let program = bench.path("program");
+            let link = |more: &[String]| {
+                let linked =
+                    Command::new(format!("clang-{llvm}")).args(&objects).args(more).arg("-o").arg(&program).output();
+                let output = linked.unwrap();
+                (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
+            };
+            let (is_linked, told) = link(&[]);
+            let lines: Vec<_> = told.lines().filter(|line| line.contains("undefined reference")).collect();
+            assert!(!is_linked && lines.len() == 1, "{told}");
+            assert!(lines[0].contains("poise_runtime_is_missing_link_with_poise_cc_or_lpoise_runtime"), "{told}");
+            let folder = libraries();
+            let (is_linked, told) = link(&[format!("-L{}", folder.display()), "-lpoise_runtime".to_owned()]);
+            assert!(is_linked && told.is_empty(), "{told}");
+        }
+    }
 }

@@ -7,7 +7,7 @@ use std::process::Command;
 use poise_profile::{Metric, Profile};
 
 use crate::counts::everywhere;
-use crate::tools::{Bench, LLVMS, at, libraries, succeed, total};
+use crate::tools::{Bench, LLVMS, Source, at, libraries, succeed, total};
 
 const RECURSIVE: &str = include_str!("programs/recursive.cpp");
 /// The functions that mark a region, not instrumented themselves; and such as mark none.
@@ -264,5 +264,38 @@ fn ends_regions_that_were_forgotten() {
         assert_eq!(visits(&["main", "forgets"]), Some(5), "{level}");
         assert_eq!(visits(&["main", "forgets", "after"]), Some(4), "{level}");
         assert_eq!(visits(&["main", "forgets", "marked", "after"]), Some(1), "{level}");
+    }
+}
+
+/// What `docs/counters.md` says is lost: a handler of a signal that ends the program, or jumps, out of a recursion which calls nothing else
+/// takes the counts of the activations that it leaves with it, however many they are, and no others.
+#[test]
+fn that_a_handler_leaves_loses_what_is_open() {
+    let text = "#include <setjmp.h>\n#include <signal.h>\n#include <stdlib.h>
+        static volatile int sink; static int *volatile nowhere; static sigjmp_buf back;
+        __attribute__((noinline)) static void down(int n, int faults) {
+            if (n == 0) { if (faults) sink = *nowhere; return; }
+            down(n - 1, faults); sink = n; }
+        static void ends(int s) { exit(s - SIGSEGV); }
+        static void jumps(int s) { siglongjmp(back, s); }
+        int main(int c, char **v) {
+            int n = atoi(v[1]); signal(SIGSEGV, c > 2 ? jumps : ends); down(3, 0);
+            if (!sigsetjmp(back, 1)) down(n, n > 0);
+            down(4, 0); return 0; }";
+    for flags in [["-O1", "-g0"], ["-O3", "-g0"]] {
+        let (bench, source) = (Bench::new(), Source { text, language: "c" });
+        let program = bench.counted(&source, &flags);
+        for more in [&[][..], &["jump"]] {
+            let counts = |n: &'static str| {
+                let arguments = [&[n][..], more].concat();
+                let run = bench.measure(&program, &arguments);
+                assert_eq!(run.output.status.code(), Some(0));
+                (total(run.profile()), bench.covered(&source, &flags, &arguments))
+            };
+            let [(none, exact), (ten, of_ten), (twenty, of_twenty)] = ["0", "10", "20"].map(counts);
+            assert_eq!(none, exact);
+            assert!(of_twenty > of_ten && of_ten > ten, "{of_twenty} {of_ten} {ten}");
+            assert_eq!(ten, twenty);
+        }
     }
 }

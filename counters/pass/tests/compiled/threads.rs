@@ -122,6 +122,31 @@ fn that_run_at_the_end_count_up_to_their_last_call() {
     assert_eq!((blocks(&["main", "runs", "f"]), blocks(&["main", "runs"])), (Some(2 * 23), Some(1)));
 }
 
+/// The same of a recursion that calls nothing else: what its activations that have come back counted, and nothing of those that are open.
+#[test]
+fn that_recurse_at_the_end_count_what_has_come_back() {
+    let text = "#include <pthread.h>\n#include <unistd.h>
+        static volatile int has_begun, sink;
+        __attribute__((noinline)) static void down(int n, int stays) {
+            if (n == 0) { has_begun = stays; while (stays) sink = n; return; }
+            down(n - 1, stays); sink = n; }
+        static void *runs(void *n) { down(5, 0); if (n) down((int)(long)n, 1); return n; }
+        int main(int c, char **v) { pthread_t t; if (pthread_create(&t, 0, runs, (void *)(c * 10L - 10))) return 1;
+            if (c == 1) return pthread_join(t, 0);
+            while (!has_begun) usleep(1000);
+            return 0; }";
+    let (bench, source) = (Bench::new(), Source { text, language: "c" });
+    let program = bench.counted(&source, &["-O1", "-pthread"]);
+    let blocks = |arguments: &[&str]| {
+        let run = bench.measure(&program, arguments);
+        assert_eq!((run.output.status.code(), run.output.stderr.len()), (Some(0), 0));
+        at(run.profile(), &["main", "runs", "down"], Metric::BasicBlocks)
+    };
+    let come_back = blocks(&[]);
+    assert!(come_back > Some(6));
+    assert_eq!([blocks(&["10"]), blocks(&["20", "20"])], [come_back; 2]);
+}
+
 /// The pool's threads serve two functions in turn, one of them in nested regions, and regions too small for a node.
 const TEAMS: &str = "
 #include <omp.h>
