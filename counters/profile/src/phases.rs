@@ -402,7 +402,7 @@ mod tests {
             let twice = (0..places).chain((0..places).rev()).map(share);
             let expected: Vec<Share> =
                 (0..places).map(|place| Share { count: 2 * share(place).count, ..share(place) }).collect();
-            assert_eq!(sum_of(twice), expected);
+            assert_eq!(sum_of(twice).to_vec(), expected);
         }
     }
 
