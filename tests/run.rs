@@ -119,6 +119,10 @@ fn what_was_not_measured_is_told_and_makes_way_for_the_next_attempt() {
     let plain = world.poise(["run", "-o", "once", "--", "true"]).status(0);
     assert!(plain.stderr.contains("was not measured, since it left no profile"), "{}", plain.stderr);
     assert!(plain.stderr.contains("failed run is in once; the next run there takes its place"), "{}", plain.stderr);
+    // What died says nothing itself.
+    let died = world.poise(["run", "-o", "once", "--", "sh", "-c", "kill -9 $$"]).status(137);
+    assert!(died.stderr.contains("Nothing that it measured was saved; POISE_CHECKPOINT"), "{}", died.stderr);
+    assert!(!plain.stderr.contains("Nothing that it measured"), "{}", plain.stderr);
     world.poise(["run", "-o", "once", "--", "false"]).status(1);
     world.poise(run(&["-o", "once"], &["./sums", "10"])).status(0);
     assert_eq!(world.json("once/run.json")["status"], "complete");

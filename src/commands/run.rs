@@ -245,14 +245,24 @@ fn run_once(arguments: &RunArgs, global: &GlobalArgs) -> Result<()> {
             }
             Ok(())
         }
-        Outcome::Failed { reason, status, .. } => {
-            let next = if partial::is_measured(&folder) { "" } else { "; the next run there takes its place" };
-            output::say(format!("{reason} The record of this failed run is in {}{next}.", folder.display()));
+        Outcome::Failed { cause, reason, status } => {
+            let (saved, next) = match partial::is_measured(&folder) {
+                true => ("", ""),
+                // Ranks that die at once say nothing themselves.
+                false if cause.is_death() => {
+                    (" Nothing that it measured was saved; POISE_CHECKPOINT would have saved what there was.", NEXT)
+                }
+                false => ("", NEXT),
+            };
+            output::say(format!("{reason}{saved} The record of this failed run is in {}{next}.", folder.display()));
             // The program's own status is the caller's to see; one that ended well without a profile did end well.
             if status == 0 { Ok(()) } else { Err(Error::Forwarded(status)) }
         }
     }
 }
+
+/// Of the folder of a run of which nothing was measured.
+const NEXT: &str = "; the next run there takes its place";
 
 /// Takes up what single runs have left in a folder whose poise was killed: what was measured gets a name that is seen, the
 /// rest goes. Where the program still runs, all stays.

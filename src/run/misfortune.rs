@@ -97,6 +97,19 @@ const CAUSES: [Cause; 15] = [
 ];
 
 impl Cause {
+    /// Whether processes that were running came to an end before they could write what they had measured.
+    pub fn is_death(self) -> bool {
+        matches!(
+            self,
+            Self::ExitStatus
+                | Self::Signal
+                | Self::RankKilled
+                | Self::KilledByLauncher
+                | Self::OutOfMemory
+                | Self::NodeFailed
+        )
+    }
+
     /// The cause of a name.
     pub fn named(name: &str) -> Option<Self> {
         CAUSES.into_iter().find(|cause| cause.name() == name)
@@ -288,6 +301,10 @@ fn ended_well(run: &Run, ended: &Ended, folder: &Path) -> Outcome {
     }
     if is_unfinalized(&said) {
         return failed(Cause::NoProfile, format!("It ended well but left no profile. {UNFINALIZED}"));
+    }
+    // What a process said, where its output is not captured.
+    if let Ok(line) = fs::read_to_string(poise_profile::said_beside(&folder.join(PROFILE), "failed")) {
+        return failed(Cause::NoProfile, format!("It ended well but left no profile: {}", line.trim()));
     }
     if run.measured != Measured::Emulated && run.is_instrumented() {
         return failed(Cause::NoProfile, format!("It ended well but left no profile. {UNWRITTEN}"));
