@@ -129,8 +129,11 @@ fn stages_that_depend_on_the_ranks_are_told_from_the_depth() {
     assert!((predicted / expected - 1.0).abs() < 0.01, "{predicted} instead of {expected}");
 }
 
-/// Planes and cuboids of the ranks that validations measure, and the stages between their first and their last rank.
-const GRIDS: [(f64, [&[f64]; 2], [f64; 2]); 5] = [
+/// Ranks, the extents of their plane and of their cuboid, and the stages between the first and the last rank of either.
+type Grids = (f64, [&'static [f64]; 2], [f64; 2]);
+
+/// Those that validations measure.
+const GRIDS: [Grids; 5] = [
     (128.0, [&[16.0, 8.0], &[8.0, 4.0, 4.0]], [22.0, 13.0]),
     (256.0, [&[16.0, 16.0], &[8.0, 8.0, 4.0]], [30.0, 17.0]),
     (512.0, [&[32.0, 16.0], &[8.0, 8.0, 8.0]], [46.0, 21.0]),
