@@ -362,9 +362,9 @@ impl<'a> Fitter<'a> {
         searched_model(self.experiment, data, Kind::Other, candidates, &Pooled::default(), self.options.runners_up)
     }
 
-    /// The model of a count that no function explains and the search of times comes much closer to, as to means over
-    /// ranks of few points that are no whole numbers, or to counts that a parameter with two values changes: what those do
-    /// to noisy times they are taken to do to counts, too.
+    /// The model of a count that no function explains and another comes much closer to: the search of times, as to means over
+    /// ranks of few points that are no whole numbers, or, where a parameter with two values changes the count, also functions
+    /// that are exact at either.
     fn inexact_count(
         &self,
         data: &Data<'a>,
@@ -373,11 +373,17 @@ impl<'a> Fitter<'a> {
         workspace: &mut Workspace,
     ) -> Option<Model> {
         let residual = effort.found.first().map(|f| f.residual);
-        let two = self.parameters_of_two_values(data);
-        if residual.is_some_and(|r| r <= if two.is_empty() { BEYOND_ROUNDING } else { segments::ROUNDED }) {
+        if residual.is_some_and(|r| r <= segments::ROUNDED) {
             return None;
         }
-        if let Some(model) = self.count_of_two_values(data, workspace) {
+        let two = self.parameters_of_two_values(data);
+        if two.is_empty() && residual.is_none_or(|r| r <= BEYOND_ROUNDING) {
+            return None;
+        }
+        let is_closer = |model: &Model| deviation(model, data) < MUCH_CLOSER * deviation(whole, data);
+        if let &[parameter] = two.as_slice()
+            && let Some(model) = self.count_of_two_values(data, parameter, workspace).filter(is_closer)
+        {
             return Some(model);
         }
         let mut model = self.searched_count(data, workspace);
@@ -392,7 +398,7 @@ impl<'a> Fitter<'a> {
             ),
             _ => self.two_values_warning(&two),
         });
-        (deviation(&model, data) < MUCH_CLOSER * deviation(whole, data)).then_some(model)
+        is_closer(&model).then_some(model)
     }
 
     /// The model of a time whose shape is searched in the times.

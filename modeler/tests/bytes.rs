@@ -83,13 +83,32 @@ fn bytes_at_two_numbers_of_ranks_grow_with_them() {
         (of(sent), 27.0, 12.0, bytes(27.0, 12.0), 1e-9),
         (of(sent), 8.0, 12.0, bytes(8.0, 12.0), 0.05),
         (of(visits), 27.0, 12.0, 1_188.0, 1e-9),
-        (of(visits), 8.0, 12.0, 700.0, 0.05),
+        (of(visits), 8.0, 12.0, 700.0, 0.08),
     ] {
         let off = model.at(&[p, n]) / value - 1.0;
         assert!(off.abs() < limit, "{p}, {n}: {off}");
     }
     for model in [of(sent), of(visits)] {
+        assert!(model.at(&[4096.0, 12.0]) > model.at(&[64.0, 12.0]), "what rose goes on rising");
         let told = model.warnings.iter().find(|w| w.code == "W007").expect("two values are told");
         assert!(told.message.starts_with("p has two values here"), "{}", told.message);
     }
+}
+
+/// With 8 ranks a function of n, with 27 another that has a term more: no simple factor of the ranks makes one of the other.
+#[test]
+fn different_functions_at_two_numbers_of_ranks_are_not_joined() {
+    let mut builder = ExperimentBuilder::new(["p", "n"]);
+    let blocks = builder.metric(Metric { name: "basic_blocks".into(), unit: String::new(), over_ranks: None });
+    let callpath = builder.callpath(["main", "solve"]);
+    for n in SIZES {
+        for (p, more) in [(8.0, 0.0), (27.0, n * n)] {
+            let point = builder.point(&[p, n]);
+            builder.add(callpath, blocks, point, 10.0 + 5.0 * n + more);
+        }
+    }
+    let fits = fit(&builder.finish(), &Options::default());
+    // Twice the largest values; the steepest factor would say 10^5 times as much as there is.
+    let (at, largest) = (fits.models[0].at(&[54.0, 1000.0]), 10.0 + 5.0 * 1000.0 + 1000.0 * 1000.0);
+    assert!(at < 20.0 * largest, "{at}");
 }

@@ -249,8 +249,11 @@ fn run_once(arguments: &RunArgs, global: &GlobalArgs) -> Result<()> {
             let (saved, next) = match partial::is_measured(&folder) {
                 true => ("", ""),
                 // Ranks that die at once say nothing themselves.
+                false if cause.is_death() && std::env::var_os("POISE_CHECKPOINT").is_some() => {
+                    (" It ended before its first checkpoint.", NEXT)
+                }
                 false if cause.is_death() => {
-                    (" Nothing that it measured was saved; POISE_CHECKPOINT would have saved what there was.", NEXT)
+                    (" Nothing was saved; of a measured program POISE_CHECKPOINT keeps what there is.", NEXT)
                 }
                 false => ("", NEXT),
             };

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use poise_profile::{Profile, ProfileError};
 
 use super::misfortune::Outcome;
-use super::{CONFLICT, PROFILE, record};
+use super::{PROFILE, record};
 
 /// The file name of what a failed run had measured until its last checkpoints.
 pub const PARTIAL: &str = "partial.poise";
@@ -23,7 +23,7 @@ fn measured(folder: &Path) -> Vec<OsString> {
     let names = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name());
     let is_measured = |name: &OsString| {
         let name = name.to_string_lossy();
-        name == PARTIAL || name.starts_with(PROFILE) && name != CONFLICT
+        name == PARTIAL || name == PROFILE || name.starts_with(&format!("{PROFILE}.checkpoint"))
     };
     names.filter(is_measured).collect()
 }

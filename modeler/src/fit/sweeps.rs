@@ -12,7 +12,7 @@ use crate::depth;
 use crate::effort::{Found, Workspace};
 use crate::experiment::OverRanks;
 use crate::hypotheses::Hypotheses;
-use crate::priors::Operation;
+use crate::priors::{Bytes, Operation};
 use crate::sweep::Sweeps;
 
 impl<'a> Fitter<'a> {
@@ -25,7 +25,7 @@ impl<'a> Fitter<'a> {
             return None;
         }
         let operation = Operation::named(&self.experiment.callpaths[series.callpath as usize].name)?;
-        if !operation.is_between_two() {
+        if !operation.is_between_two() || operation.bytes != Bytes::Received {
             return None;
         }
         let grid @ (ranks, dimensions) = self.open_grid(series.callpath, operation.bytes)?;
@@ -54,7 +54,11 @@ impl<'a> Fitter<'a> {
             let found = self.function_of_few(values, hypotheses, workspace).into_iter().next();
             found.filter(Found::is_explained)
         };
-        let message = first(&messages, &self.hypotheses(&bytes))?;
+        // One rank alone gets no message, whatever their size is.
+        let several = bytes.restricted(|x| x[ranks] > 1.0);
+        let of_several = bytes.points.iter().zip(&messages).filter(|(x, _)| x[ranks] > 1.0);
+        let sizes: Vec<f64> = of_several.map(|(_, message)| *message).collect();
+        let message = first(&sizes, &self.hypotheses(&several))?;
         let number = first(&sweeps, &self.hypotheses(&most))?;
         let known = Sweeps { ranks, dimensions, number: (&sweeps, &number), message: (&messages, &message) };
         known.functions(&data.points, &data.medians, |points, work| {

@@ -11,11 +11,14 @@ use crate::effort::{Found, Workspace};
 use crate::library::{Rounding, Shape, complexity, factor_columns};
 use crate::linear::least_squares;
 use crate::model::{Factor, Model, Warning};
+use crate::options::NegativeExponents;
 use crate::warning::{self, warning};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 /// Relative differences that are the rounding of double precision.
 const EXACT: f64 = 1e-9;
+/// Factors whose ratio is further from that of a coefficient, in logarithms, do not come near.
+const NEAR: f64 = 0.1;
 /// Ratios of factors that differ by less are told apart by simplicity alone.
 const ALIKE: f64 = 0.02;
 
@@ -29,11 +32,12 @@ struct Lines {
 impl<'a> Fitter<'a> {
     /// The parameters that have two values at the points, between which the values differ.
     pub(super) fn parameters_of_two_values(&self, data: &Data) -> Vec<usize> {
-        let at = || data.points.iter().zip(&data.medians);
         let has_two = |l: &usize| {
             let values: BTreeSet<u64> = data.points.iter().map(|x| x[*l].to_bits()).collect();
-            let agree = |a: &[f64], b: &[f64]| (0..a.len()).all(|m| (a[m] == b[m]) == (m != *l));
-            values.len() == 2 && at().any(|(a, y)| at().any(|(b, z)| agree(a, b) && y != z))
+            let mut known: HashMap<Vec<u64>, f64> = HashMap::new();
+            let others = |x: &[f64]| (0..x.len()).filter(|m| m != l).map(|m| x[m].to_bits()).collect();
+            let mut at = data.points.iter().zip(&data.medians);
+            values.len() == 2 && at.any(|(x, y)| *known.entry(others(x)).or_insert(*y) != *y)
         };
         (0..self.experiment.parameters.len()).filter(has_two).collect()
     }
@@ -49,9 +53,13 @@ impl<'a> Fitter<'a> {
         warning(warning::EFFORT_INEXACT, message)
     }
 
-    /// The model of a count that is an exact function of the other parameters at either of the two values of one.
-    pub(super) fn count_of_two_values(&self, data: &Data<'a>, workspace: &mut Workspace) -> Option<Model> {
-        let &[parameter] = self.parameters_of_two_values(data).as_slice() else { return None };
+    /// The model of a count that is an exact function of the other parameters at either of the two values of `parameter`.
+    pub(super) fn count_of_two_values(
+        &self,
+        data: &Data<'a>,
+        parameter: usize,
+        workspace: &mut Workspace,
+    ) -> Option<Model> {
         let values = data.points.iter().map(|x| x[parameter]);
         let ends = (values.clone().fold(f64::INFINITY, f64::min), values.fold(f64::NEG_INFINITY, f64::max));
         let [lower, upper] = [ends.0, ends.1].map(|v| data.restricted(|x| x[parameter] == v));
@@ -92,7 +100,13 @@ impl<'a> Fitter<'a> {
         let value = |shape: &Shape, x: &[f64]| shape.iter().map(|f| f.at(x[f.parameter])).product();
         let column = |shape: &Shape| other.points.iter().map(|x| value(shape, x)).collect();
         let columns: Vec<Vec<f64>> = shapes.iter().map(column).collect();
-        let upper = least_squares(&columns, &other.medians);
+        let mut upper = least_squares(&columns, &other.medians);
+        // What a term adds to no value is rounding.
+        for (c, column) in upper.iter_mut().zip(&columns) {
+            if column.iter().zip(&other.medians).all(|(x, y)| (*c * x).abs() <= EXACT * y.abs()) {
+                *c = 0.0;
+            }
+        }
         let at = |i: usize| columns.iter().zip(&upper).map(|(column, c)| c * column[i]).sum::<f64>();
         let explains = |(i, y): (usize, &f64)| (at(i) - y).abs() <= EXACT * y.abs();
         other.medians.iter().enumerate().all(explains).then_some(Lines { shapes, lower, upper })
@@ -105,7 +119,8 @@ impl<'a> Fitter<'a> {
             point[parameter] = v;
             point.clone()
         });
-        let columns = factor_columns(&[&lower, &upper], parameter, &self.options.exponents, true, Rounding::None);
+        let negative = self.options.exponents.negative != NegativeExponents::Never;
+        let columns = factor_columns(&[&lower, &upper], parameter, &self.options.exponents, negative, Rounding::None);
         columns.into_iter().filter_map(|column| column.factor).collect()
     }
 }
@@ -121,8 +136,16 @@ fn factor_between(factors: &[Factor], ends: (f64, f64), lower: f64, upper: f64) 
         return None;
     }
     let off = |f: &Factor| (f.at(ends.1) / f.at(ends.0) / ratio).ln().abs();
-    let usable = || factors.iter().filter(|f| off(f).is_finite());
+    // What rises from one value to the other goes on rising, and what falls goes on falling.
+    let goes_on = |f: &Factor| match ratio > 1.0 {
+        true => *f.exponent.numer() >= 0 && f.log_exponent >= 0,
+        false => *f.exponent.numer() <= 0 && f.log_exponent <= 0,
+    };
+    let usable = || factors.iter().filter(|f| goes_on(f) && off(f).is_finite());
     let least = usable().map(off).fold(f64::INFINITY, f64::min);
+    if least > NEAR {
+        return None;
+    }
     let near = usable().filter(|f| off(f) <= if least <= EXACT { EXACT } else { least + ALIKE });
     let order = |f: &&Factor| (complexity(&[**f]), off(f));
     near.min_by(|a, b| order(a).partial_cmp(&order(b)).unwrap_or(std::cmp::Ordering::Equal)).map(|f| Some(*f))

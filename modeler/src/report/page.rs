@@ -358,6 +358,9 @@ impl Ranking<'_> {
                         (percent(costs.share_then(first.model.callpath))) " at the target. Today's leader, " (self.link(leader)) ", goes from "
                         (percent(costs.share_now(leader.model.callpath))) " to " (percent(costs.share_then(leader.model.callpath))) "."
                     }
+                    @if self.ranked.iter().any(|r| r.least.is_some()) {
+                        " Shares at the target are of a total that holds growth that is not certain."
+                    }
                 }
             }
         }

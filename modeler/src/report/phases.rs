@@ -10,6 +10,7 @@ use super::markup::{at, breakable, share_bar, sum};
 use super::page::numeric;
 use super::quantity::{interval, quantity, shape};
 use super::ranking::{default_target, rank, ranked_metric};
+use super::reach;
 use crate::experiment::Experiment;
 use crate::fit::{Fits, fit};
 use crate::formats::MeasuredRun;
@@ -146,19 +147,21 @@ fn models(experiment: &Experiment, fits: &Fits, target: &[f64], level: f64) -> M
     let unit = experiment.metrics[metric as usize].unit.as_str();
     let name = |id: u32| experiment.callpaths[id as usize].name.as_str();
     let others = || fits.models.iter().filter(|m| m.metric != metric);
+    let ranked = rank(&costs);
     html! {
         h3 { "What phases cost at " (at(&experiment.parameters, target)) }
+        @if let Some(doubt) = reach::of_places(&ranked, "phase") { p.warning { i { "Not certain" } " in the column of growths: " (doubt) } }
         div.scroll { table.ranking {
             thead { tr {
                 th scope="col" { "phase" } th scope="col" { "growth" } th.number.wide scope="col" { "today, model" }
                 th.number scope="col" { "predicted" } th.interval.wide scope="col" { "interval" }
                 th.share.wide scope="col" { "share, today" } th.share scope="col" { "share, target" } th.wide scope="col" { "model" }
             } }
-            tbody { @for r in rank(&costs) {
+            tbody { @for r in &ranked {
                 @let id = r.model.callpath;
                 tr {
                     td { (breakable(name(id))) }
-                    td.growth { (sum(&shape(&experiment.parameters, r.model))) }
+                    td.growth { (sum(&shape(&experiment.parameters, r.model))) @if r.least.is_some() { " " span.caller { "(not certain)" } } }
                     td.number.wide { (quantity(costs.now[id as usize], unit)) }
                     td.number { strong { (quantity(r.prediction.value, unit)) } }
                     td.interval.wide { (interval(r.prediction.lower, r.prediction.upper, unit)) }

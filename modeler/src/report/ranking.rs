@@ -102,7 +102,8 @@ pub(crate) fn overtaking(
         other: first.model.callpath,
         more: overtaken.len() - 1,
         at: crossing(&costs.today, &costs.target, |x| one.model.at(x) > first.model.at(x)),
-        is_certain: ratio.lower > 1.0,
+        // Growth that may be chance makes nothing certain.
+        is_certain: ratio.lower > 1.0 && one.least.is_none() && first.least.is_none(),
     })
 }
 

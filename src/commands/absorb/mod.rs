@@ -193,7 +193,12 @@ fn hot(file: &Path) -> Result<Vec<String>> {
         return Err(Error::Input(format!("--profile {}: the run {what}.", file.display())));
     }
     let is_hot = |(_, time): &(String, u128)| *time as f64 >= HOT * all as f64;
-    Ok(times.into_iter().filter(is_hot).map(|(name, _)| name).collect())
+    let hot: Vec<String> = times.into_iter().filter(is_hot).map(|(name, _)| name).collect();
+    if hot.is_empty() {
+        let what = "has no function that takes a hundredth of the time; name loops with --loops";
+        return Err(Error::Input(format!("--profile {}: the run {what}.", file.display())));
+    }
+    Ok(hot)
 }
 
 /// Runs the program once in this environment.
