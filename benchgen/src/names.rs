@@ -22,6 +22,9 @@ const MEMBERS: &str = "rank ranks verify timing sign odd mask arrays messages ar
 /// Macros of the C library's headers that look like functions or variables.
 const MACROS: &str = "assert linux unix errno stdin stdout stderr EOF NULL";
 
+/// Types of the C library that generated programs use.
+const TYPES: &str = "clock_t int32_t int64_t uint32_t size_t";
+
 /// Functions and variables that glibc's libc and libm export.
 const LIBRARY: &str = include_str!("reserved_names.txt");
 
@@ -46,7 +49,7 @@ pub fn check(name: &str, what: &str) -> Result<(), String> {
         "is longer than 50 characters or holds `__`, which C++ reserves"
     } else if is(KEYWORDS) {
         "is a keyword of C or C++"
-    } else if is(MACROS) || (what == "function" && is(LIBRARY)) {
+    } else if is(MACROS) || (what == "function" && (is(LIBRARY) || is(TYPES))) {
         "is a name of the C library"
     } else if (is(GENERATED) || is_numbered) && what == "function"
         || what == "parameter" && MEMBERS.split(' ').any(|member| same_in_fortran(member, name))

@@ -337,14 +337,14 @@ static IS_READ: AtomicBool = AtomicBool::new(false);
 /// There must be a status of the family's size.
 #[inline(always)]
 unsafe fn read_status(family: &Family, status: Ptr) -> (Wide, bool) {
-    // SAFETY: the caller's promise; statuses are aligned to ints, and Open MPI's to words.
+    // SAFETY: the caller's promise; statuses are aligned to ints, those of Fortran programs to no more.
     unsafe {
         if family.handle_size == 4 {
             let words = status.cast::<u32>();
             let (low, high) = (*words, *words.add(1));
             return (Wide::from(low) | Wide::from(high >> 1) << 32, high & 1 != 0);
         }
-        (*status.byte_add(16).cast::<Wide>(), *status.byte_add(12).cast::<Int>() != 0)
+        (status.byte_add(16).cast::<Wide>().read_unaligned(), *status.byte_add(12).cast::<Int>() != 0)
     }
 }
 

@@ -70,8 +70,7 @@ pub struct Series {
     pub thread: u32,
     /// Executions of the loop, measured or not.
     pub executions: u64,
-    /// Bursts that were measured but did not fit into memory, or were of executions too brief for the clock: where there are no others, that
-    /// is why.
+    /// Bursts that did not fit into memory, and rounds of executions too brief for the clock: where there are no bursts, that is why.
     pub left_out: u64,
     /// The bursts in the order in which they ran.
     pub bursts: Vec<Burst>,

@@ -235,7 +235,7 @@ pub struct LoopReport {
     pub target: Loop,
     /// Executions, measured or not.
     pub executions: u64,
-    /// Bursts that were measured and did not fit into memory, or were too brief for the clock.
+    /// Bursts that did not fit into memory, and rounds of executions too brief for the clock.
     pub left_out: u64,
     /// Which class of executions this is, from 0, and of how many.
     pub part: (usize, usize),

@@ -80,7 +80,7 @@ struct Entry<'a> {
     reason: &'a str,
     concerns: &'a [String],
     executions: u64,
-    /// Bursts that were measured and did not fit into memory, or were too brief for the clock.
+    /// Bursts that did not fit into memory, and rounds of executions too brief for the clock.
     left_out: u64,
     /// Only where executions fall into several classes.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -57,7 +57,7 @@ pub(crate) struct Group {
     pub target: u32,
     /// Executions, measured or not.
     pub executions: u64,
-    /// Bursts that did not fit into memory, or were too brief for the clock.
+    /// Bursts that did not fit into memory, and rounds of executions too brief for the clock.
     pub left_out: u64,
     /// Whether times are per iteration of the machine code; else per execution.
     pub per_iteration: bool,

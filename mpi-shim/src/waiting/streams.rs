@@ -161,7 +161,7 @@ impl Source {
         let others: SmallVec<[(u64, Wire); 2]> =
             (first..place).filter_map(|place| Some((place, fetch(&of, from, tag)?))).collect();
         let own = fetch(&of, from, tag);
-        if !others.is_empty() {
+        if first < place {
             keep(&key, &others);
         }
         self.answered(own?, &of, sender)
@@ -240,6 +240,11 @@ impl Stream {
         Plan::Fetch { first, place }
     }
 
+    /// Whether nobody waits for a stamp.
+    fn is_over(&self) -> bool {
+        self.posted.is_empty() && self.fetched >= self.next
+    }
+
     /// The next stamp is for a receive that had no place until now: those behind it move on.
     fn insert(&mut self) -> u64 {
         let place = self.fetched;
@@ -249,28 +254,35 @@ impl Stream {
     }
 }
 
-/// What is to be done for the receive with this ticket. Forgets the stream where nobody else waits for any.
+/// What is to be done for the receive with this ticket. Forgets the stream where nobody else waits for any, unless stamps of others
+/// are to be fetched first: a new one would count its places from the start, and [`keep`] would take theirs for these.
 fn plan(key: &Key, ticket: u64) -> Plan {
     let mut streams = streams();
     let table = streams.as_mut().map(|streams| &mut streams.table);
-    let Some((streams, Entry::Occupied(mut stream))) = table.map(|table| (table.len(), table.entry(*key))) else {
+    let Some((count, Entry::Occupied(mut stream))) = table.map(|table| (table.len(), table.entry(*key))) else {
         return if ticket != 0 { Plan::Have(None) } else { Plan::Fetch { first: 0, place: 0 } };
     };
     let plan = stream.get_mut().complete(ticket);
-    if stream.get().posted.is_empty() && stream.get().fetched >= stream.get().next {
+    let has_others = matches!(plan, Plan::Fetch { first, place } if first < place);
+    if !has_others && stream.get().is_over() {
         stream.remove();
-        ACTIVE.store(streams - 1, Ordering::Relaxed);
+        ACTIVE.store(count - 1, Ordering::Relaxed);
     }
     plan
 }
 
-/// Keeps stamps that were fetched for others.
+/// Keeps stamps that were fetched for others, and forgets the stream where nobody waits for any.
 fn keep(key: &Key, others: &[(u64, Wire)]) {
     let mut streams = streams();
-    let Some(stream) = streams.as_mut().and_then(|streams| streams.table.get_mut(key)) else { return };
+    let Some(table) = streams.as_mut().map(|streams| &mut streams.table) else { return };
+    let Some(stream) = table.get_mut(key) else { return };
     // A place that nobody has is that of a request that was freed.
     let awaited = others.iter().filter(|other| stream.posted.iter().any(|posted| posted.1 == other.0));
     stream.kept.extend(awaited.copied());
+    if stream.is_over() {
+        table.remove(key);
+        ACTIVE.store(table.len(), Ordering::Relaxed);
+    }
 }
 
 /// Forgets the streams of a communicator that the program frees: its stamps go with it.

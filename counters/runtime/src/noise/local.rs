@@ -309,7 +309,7 @@ impl Place {
 
     fn choose(&mut self, local: &mut Local, left: u64) -> Choice {
         match self.phase {
-            Phase::Learn if self.attempts == 0 && left <= FEW_ITERATIONS && !self.was_left => {
+            Phase::Learn if self.site.level > 0 && self.attempts == 0 && left <= FEW_ITERATIONS && !self.was_left => {
                 self.was_left = true;
                 return Choice::PLAIN;
             }
