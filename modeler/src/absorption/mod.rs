@@ -2,7 +2,7 @@
 //! (Delval et al., "Noise Injection for Performance Bottleneck Analysis").
 //!
 //! The chain is bursts (a profile's) → samples relative to no noise (`samples`) → a bent curve with its interval
-//! (`curve`, [`hinge`]) → a class (`bottleneck`) → text, JSON, CSV (`output`) or a plot
+//! (`curve`, `hinge`) → a class (`bottleneck`) → text, JSON, CSV (`output`) or a plot
 //! (`plot`). Nothing here measures; a profile is all that it knows.
 
 mod bottleneck;
