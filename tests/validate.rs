@@ -291,6 +291,14 @@ fn advised_points_are_measured_and_compared_with_the_full_grid() {
         // A sum over a sum of the same costs, in whatever order.
         assert!((number(&three[0]["core_hours_percent"]) / 100.0 - 1.0).abs() < 1e-9, "{three:?}");
         assert_eq!(number(&three[1]["runs"]), 12.0);
+        for line in three {
+            for (errors, excess) in [("whole_program", "whole_program_excess"), ("call_paths", "call_paths_excess")] {
+                let more = number(&line[errors]["mean"]) - number(&three[0][errors]["mean"]);
+                assert!(
+                    (number(&line[excess]["mean"]) - more).abs() < 1e-9 && line[excess]["standard_error"].is_null()
+                );
+            }
+        }
         assert!(
             (number(&three[1]["core_hours_percent"]) / (100.0 * of_design / of_grid) - 1.0).abs() < 1e-9,
             "{three:?}"

@@ -67,6 +67,15 @@ pub struct Errors {
     pub median: f64,
 }
 
+/// By how much errors are larger than those of the full grid with the same draw, in points of percent.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Excess {
+    /// The mean over draws.
+    pub mean: f64,
+    /// Its standard error; `None` of a single draw.
+    pub standard_error: Option<f64>,
+}
+
 /// A line of the table: over all draws of one noise.
 #[derive(Debug, Serialize)]
 pub struct Line {
@@ -84,6 +93,10 @@ pub struct Line {
     pub whole_program: Errors,
     /// Likewise of each call path.
     pub call_paths: Errors,
+    /// By how much the whole program's error exceeds the full grid's.
+    pub whole_program_excess: Excess,
+    /// Likewise the mean error of the call paths of a draw.
+    pub call_paths_excess: Excess,
 }
 
 /// Measures, advises and scores, with so many draws of each noise; `trained` is the full grid.
@@ -121,7 +134,8 @@ pub fn compare(
                 work.score(runs, seen, cost, tally);
             }
         }
-        lines.extend(Choice::ALL.into_iter().zip(&tallies).map(|(choice, tally)| tally.line(noise, choice, draws)));
+        let line = |(choice, tally): (Choice, &Tally)| tally.line(noise, choice, draws, &tallies[0]);
+        lines.extend(Choice::ALL.into_iter().zip(&tallies).map(line));
     }
     Ok(lines)
 }
@@ -314,25 +328,26 @@ impl Work<'_> {
         let error = |predicted: f64, unseen: f64| 100.0 * (predicted / unseen - 1.0).abs();
         let [all, unseen] = [both.iter().map(|b| b.0).sum(), both.iter().map(|b| b.1).sum()];
         tally.whole.push(error(all, unseen));
-        tally.paths.extend(both.iter().filter(|b| b.1 > 0.0).map(|b| error(b.0, b.1)));
+        tally.paths.push(both.iter().filter(|b| b.1 > 0.0).map(|b| error(b.0, b.1)).collect());
         tally.runs.push(runs.len() as f64);
         tally.cost.push(100.0 * self.core_hours(runs) / grid);
     }
 }
 
-/// Errors in percent, numbers of runs, and costs in percent of the full grid's.
+/// Errors in percent, numbers of runs, and costs in percent of the full grid's, by draw.
 #[derive(Default)]
 struct Tally {
     whole: Vec<f64>,
-    paths: Vec<f64>,
+    /// Of each call path.
+    paths: Vec<Vec<f64>>,
     runs: Vec<f64>,
     cost: Vec<f64>,
 }
 
 impl Tally {
-    fn line(&self, noise: (Pattern, u32), choice: Choice, draws: u32) -> Line {
-        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    fn line(&self, noise: (Pattern, u32), choice: Choice, draws: u32, grid: &Self) -> Line {
         let errors = |values: &[f64]| Errors { mean: mean(values), median: median(values) };
+        let of_paths = |tally: &Self| -> Vec<f64> { tally.paths.iter().map(|errors| mean(errors)).collect() };
         Line {
             noise,
             choice,
@@ -340,7 +355,39 @@ impl Tally {
             runs: mean(&self.runs),
             core_hours_percent: mean(&self.cost),
             whole_program: errors(&self.whole),
-            call_paths: errors(&self.paths),
+            call_paths: errors(&self.paths.concat()),
+            whole_program_excess: Excess::of(&self.whole, &grid.whole),
+            call_paths_excess: Excess::of(&of_paths(self), &of_paths(grid)),
         }
+    }
+}
+
+impl Excess {
+    /// Of these errors over those, draw by draw.
+    fn of(errors: &[f64], grid: &[f64]) -> Self {
+        let differences: Vec<f64> = errors.iter().zip(grid).map(|(error, of_grid)| error - of_grid).collect();
+        let (centre, count) = (mean(&differences), differences.len() as f64);
+        let squares: f64 = differences.iter().map(|difference| (difference - centre).powi(2)).sum();
+        let standard_error = (count > 1.0).then(|| (squares / (count - 1.0) / count).sqrt());
+        Self { mean: centre, standard_error }
+    }
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_exceed_the_grids_draw_by_draw() {
+        // Differences 1, 2 and 6: their mean is 3, their variance (4 + 1 + 9) / 2 = 7.
+        let excess = Excess::of(&[3.0, 5.0, 7.0], &[2.0, 3.0, 1.0]);
+        assert!((excess.mean - 3.0).abs() < 1e-12);
+        assert!((excess.standard_error.unwrap() - (7.0_f64 / 3.0).sqrt()).abs() < 1e-12);
+        let single = Excess::of(&[3.0], &[2.0]);
+        assert!((single.mean - 1.0).abs() < 1e-12 && single.standard_error.is_none());
     }
 }

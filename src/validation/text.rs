@@ -189,7 +189,8 @@ fn about_advised(outcome: &Outcome) -> String {
     format!(
         "The full grid has one run of each point. The advised way measures the first design, then what poise advise --each adds, \
          {} runs at a time, until that says enough or half of the full grid's core-hours are spent. Errors are those of \
-         predictions at {}; core-hours are the program's time times its ranks. {source}",
+         predictions at {}; core-hours are the program's time times its ranks. By how much errors exceed the full grid's is the mean over draws, in \
+         points, with its standard error where there are several. {source}",
         advised::STEPS,
         outcome.at_text(&outcome.test)
     )
@@ -204,8 +205,10 @@ fn advised(lines: &[advised::Line]) -> Table {
         "core-hours",
         "whole program: mean",
         "median",
+        "than the grid's",
         "call paths: mean",
         "median",
+        "than the grid's",
     ];
     let row = |line: &advised::Line| {
         let mut row = vec![
@@ -215,8 +218,16 @@ fn advised(lines: &[advised::Line]) -> Table {
             format!("{:.0}", line.runs),
             format!("{:.0} %", line.core_hours_percent),
         ];
-        let errors = [line.whole_program, line.call_paths].into_iter().flat_map(|e| [e.mean, e.median]);
-        row.extend(errors.map(|error| format!("{error:.2} %")));
+        for (errors, excess) in
+            [(line.whole_program, line.whole_program_excess), (line.call_paths, line.call_paths_excess)]
+        {
+            row.extend([errors.mean, errors.median].map(|error| format!("{error:.2} %")));
+            row.push(match (line.choice, excess.standard_error) {
+                (advised::Choice::FullGrid, _) => String::new(),
+                (_, None) => format!("{:+.2}", excess.mean),
+                (_, Some(error)) => format!("{:+.2} ± {error:.2}", excess.mean),
+            });
+        }
         row
     };
     table_of(&header, lines.iter().map(row).collect())
