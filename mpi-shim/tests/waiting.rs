@@ -131,3 +131,15 @@ fn clocks_that_are_left_over_harm_nobody() {
         }
     }
 }
+
+/// Senders that are far ahead leave more clocks than there is room for in memory, so that some go as messages; their order stays.
+#[test]
+fn clocks_of_messages_far_ahead_keep_their_order() {
+    for mpi in BOTH {
+        let run = Run::of("ahead", mpi, 3, Mode::Waiting);
+        let [(_, waited)] = &ledger(&run)[..] else { panic!("{} {}", run.stdout, run.stderr) };
+        assert!(waited[0] > 10_000, "{waited:?}");
+        let value = Checked::of(&run, "ahead", mpi, 3).value(&["MPI_Recv"], Metric::LogicalWait).expect("waiting");
+        assert_eq!((value.sum, value.ranks), (waited[0].into(), 1), "{mpi:?}");
+    }
+}

@@ -1,7 +1,9 @@
-//! Stamps as messages: to the same rank with the same tag, sent before the message that they belong to.
+//! Stamps of messages: to the same rank with the same tag, sent before the message that they belong to, as messages or through memory
+//! that both ranks share.
 
 use super::communicators::{Known, known};
 use super::replies::{self, Question};
+use super::shared::Board;
 use super::{board, key_of, offsets};
 use crate::library::{self, Family, Handle, Int, SUCCESS, Wide, family};
 use crate::own;
@@ -9,12 +11,25 @@ use crate::runtime::Stamp;
 
 /// What is sent: a stamp, its time by the clock of all, and the number of a question to the receiver, or 0.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wire {
     /// The stamp.
     pub stamp: Stamp,
     /// See [`Question::number`].
     pub question: u64,
+}
+
+impl Wire {
+    fn of(stamp: &Stamp, question: Question) -> Self {
+        let stamp = Stamp { time: offsets::to_wire(stamp.time), ..*stamp };
+        Self { stamp, question: question.number() }
+    }
+
+    /// With its time by this process's clock.
+    fn here(mut self) -> Self {
+        self.stamp.time = offsets::from_wire(self.stamp.time);
+        self
+    }
 }
 
 /// Bytes of it.
@@ -48,7 +63,10 @@ pub fn send(comm: Handle, dest: Int, tag: Int, count: Wide, stamp: &Stamp, asks:
     let question = asks.map_or(Question::NONE, |is_synchronous| replies::ask(family, &known, dest, is_synchronous));
     if known.shadow == 0 {
         board::send(&known, dest, tag, Wire { stamp: *stamp, question: question.number() });
-    } else {
+        return question;
+    }
+    let stays_here = |board: &Board| is_rank && tag >= 0 && board.send(dest, tag, &Wire::of(stamp, question));
+    if !known.board.is_some_and(stays_here) {
         post(family.byte, known.shadow, dest, tag, stamp, question);
     }
     question
@@ -59,8 +77,7 @@ pub fn post(byte: Handle, comm: Handle, dest: Int, tag: Int, stamp: &Stamp, ques
     own::with(|own| {
         let Slots { slots, next } = &mut *own.slots.borrow_mut();
         let slot = free_slot(slots, next);
-        let stamp = Stamp { time: offsets::to_wire(stamp.time), ..*stamp };
-        slot.wire = Wire { stamp, question: question.number() };
+        slot.wire = Wire::of(stamp, question);
         // SAFETY: the stamp stays where it is until the request is complete. Errors are returned.
         let sent =
             unsafe { library::isend((&raw const slot.wire).cast(), LENGTH, byte, dest, tag, comm, &mut slot.request) };
@@ -109,7 +126,11 @@ fn is_sent(slot: &mut Slot) -> bool {
 /// The stamp of a message from `source` with `tag` on a communicator of stamps. The message itself has arrived and was sent
 /// after it.
 pub fn fetch(known: &Known, source: Int, tag: Int) -> Option<Wire> {
-    if known.shadow == 0 { board::take(known, source, tag) } else { receive(known.shadow, source, tag) }
+    if known.shadow == 0 {
+        return board::take(known, source, tag);
+    }
+    let is_here = known.board.and_then(|board| board.take(source, tag));
+    is_here.map(Wire::here).or_else(|| receive(known.shadow, source, tag))
 }
 
 /// Receives a stamp on a communicator of stamps.
@@ -119,8 +140,7 @@ pub fn receive(comm: Handle, source: Int, tag: Int) -> Option<Wire> {
     let ignore = family.status_ignore as crate::library::Ptr;
     // SAFETY: there is room for a stamp, and nobody sends anything else.
     let received = unsafe { library::recv((&raw mut wire).cast(), LENGTH, family.byte, source, tag, comm, ignore) };
-    wire.stamp.time = offsets::from_wire(wire.stamp.time);
-    (received == SUCCESS).then_some(wire)
+    (received == SUCCESS).then(|| wire.here())
 }
 
 /// Takes what is left over on a communicator of stamps, which some MPI libraries would complain of.

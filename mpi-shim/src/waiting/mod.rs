@@ -4,12 +4,14 @@
 //!
 //! Stamps travel on communicators of the library's own, one beside each of the program's, so that no request, status or
 //! probe of the program's ever meets one. They follow the program's own dependences: a stamp goes where data go, and nobody
-//! waits for one whose sender has not already sent what was waited for. Under SMPI, where all ranks are in one process,
-//! they lie in memory, which takes no simulated time.
+//! waits for one whose sender has not already sent what was waited for. Where all ranks of a communicator are on one machine
+//! they go through memory that these share instead; under SMPI, where all ranks are in one process, they lie in that
+//! one's, which takes no simulated time.
 
 mod board;
 mod collectives;
 mod communicators;
+mod mailbox;
 mod messages;
 mod offsets;
 mod replies;

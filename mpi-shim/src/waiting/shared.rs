@@ -4,13 +4,15 @@
 //!
 //! Of operations that no rank leaves before all have entered, two places in turn suffice: who enters the next but one knows that
 //! all have left the first. Ranks may be further apart in nonblocking ones; where one is too far ahead, its stamp is gone, and
-//! nothing was waited for it.
+//! nothing was waited for it. The stamps of messages go into the receiver's [`Mailbox`].
 
 use std::ffi::{CStr, CString};
 use std::ptr::{null_mut, slice_from_raw_parts};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use super::mailbox::{Desk, Mailbox};
+use super::messages::Wire;
 use super::{Known, offsets};
 use crate::library::{self, Family, Handle, Int, Ptr, SUCCESS};
 use crate::runtime::Stamp;
@@ -52,6 +54,7 @@ impl Place {
 struct Row {
     meetings: [Place; 2],
     later: [Place; AHEAD],
+    messages: Mailbox,
 }
 
 /// The shared memory of a communicator, and where this rank is in it.
@@ -63,6 +66,7 @@ pub struct Board {
     later: AtomicU64,
     /// Nonblocking ones that are not complete.
     open: AtomicUsize,
+    desk: Desk,
 }
 
 // SAFETY: all that is shared is atomic, and lives as long as the value.
@@ -104,9 +108,20 @@ impl Board {
         needed.filter_map(|(_, row)| row.later[number as usize % AHEAD].read(number)).reduce(Stamp::later)
     }
 
+    /// Leaves the stamp of a message for rank `dest`; `false` where it has to go as a message.
+    pub fn send(&self, dest: Int, tag: Int, wire: &Wire) -> bool {
+        let dest = dest.unsigned_abs() as usize;
+        self.rows().get(dest).is_some_and(|row| self.desk.send(&row.messages, dest, self.rank, tag, wire))
+    }
+
+    /// The stamp of a message from rank `from`, which has arrived; `None` where it came as a message.
+    pub fn take(&self, from: Int, tag: Int) -> Option<Wire> {
+        self.desk.take(&self.rows()[self.rank].messages, from.unsigned_abs() as usize, tag)
+    }
+
     /// The board of a communicator whose ranks all make this call, or none for all of them.
     pub fn make(family: &Family, known: &Known) -> Option<&'static Self> {
-        if known.size < 2 || known.size > MOST {
+        if known.size > MOST {
             return None;
         }
         let bytes = known.size as usize * size_of::<Row>();
@@ -141,7 +156,8 @@ impl Board {
         let rows = slice_from_raw_parts(made?.cast::<Row>(), known.size as usize);
         let (meetings, later) = (AtomicU64::new(0), AtomicU64::new(0));
         let rank = known.rank.unsigned_abs() as usize;
-        let board = Box::new(Self { rows, rank, meetings, later, open: AtomicUsize::new(0) });
+        let desk = Desk::new(known.size as usize);
+        let board = Box::new(Self { rows, rank, meetings, later, open: AtomicUsize::new(0), desk });
         (code == SUCCESS && some_fail == 0).then(|| &*Box::leak(board))
     }
 
