@@ -6,18 +6,19 @@
 
 mod recorder;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
-use poise_profile::{Bin, BinUnit, Metric, Phases, Place, Profile, Region, Share, Shares, Timeline};
+use poise_profile::{Bin, BinUnit, Metric, Phases, Place, Profile, Share, Shares, Timeline};
 
 use crate::clock::{self, Scale};
 use crate::process::say;
 use crate::thread::{self, alone};
+use crate::totals::Totals;
 use crate::tree::Node;
 use recorder::{Path, Recorder};
 
@@ -362,10 +363,10 @@ pub fn polled(bins: &mut Bins, blocks: u64) {
 /// How long the profile waits for a thread that is changing its bins, which is done in no time unless it is kept from running.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The bins of all threads, for a profile of one rank whose nodes are known. Empty where none were asked for.
-pub fn collect(rank: u32, profile: &Profile, scale: &Scale) -> Phases {
+/// The bins of all threads, for the profile of one rank that was made of these totals. Empty where none were asked for.
+pub fn collect(rank: u32, made: (&Totals, &Profile), scale: &Scale) -> Phases {
     let Some(settings) = settings() else { return Phases::default() };
-    let mut collected = Collected::new(profile);
+    let mut collected = Collected::new(made);
     let mut timelines: Vec<(u64, Timeline)> = Vec::new();
     let mut left_out = Vec::new();
     // SAFETY: the words are this thread's.
@@ -414,17 +415,15 @@ fn is_unrecorded(region: *const crate::tree::Region) -> bool {
 
 /// Places of a profile that is being made.
 struct Collected<'a> {
+    totals: &'a Totals,
     profile: &'a Profile,
-    callees: HashMap<(Option<u32>, &'a Region), u32>,
     places: Vec<Place>,
-    index: HashMap<u32, u32>,
+    index: BTreeMap<u32, u32>,
 }
 
 impl<'a> Collected<'a> {
-    fn new(profile: &'a Profile) -> Self {
-        let key = |node: &poise_profile::Node| (node.parent, &profile.regions[node.region as usize]);
-        let callees = profile.nodes.iter().map(key).zip(0..).collect();
-        Self { profile, callees, places: Vec::new(), index: HashMap::new() }
+    fn new((totals, profile): (&'a Totals, &'a Profile)) -> Self {
+        Self { totals, profile, places: Vec::new(), index: BTreeMap::new() }
     }
 
     /// A thread's bins, and how many blocks or ticks wide they are; nothing of a thread that did nothing.
@@ -443,12 +442,10 @@ impl<'a> Collected<'a> {
             let (time, wait_time) = (scale.nanoseconds(ticks), scale.nanoseconds(waiting));
             Some(Share { place, count, visits, bytes_sent, bytes_received, time, wait_time, ..Share::default() })
         };
-        // The program waits for this at its end: most bins have one share, and nothing is allocated or grown for such.
+        // The program waits for this at its end: nothing is grown.
         let bin = |shares: &[recorder::Share]| {
-            let found = match shares {
-                [only] => of(only).map(|share| Shares::from_buf([share])).unwrap_or_default(),
-                _ => shares.iter().filter_map(of).collect(),
-            };
+            let mut found = Shares::with_capacity(shares.len());
+            shares.iter().filter_map(of).for_each(|share| found.push(share));
             Bin { shares: found, lines: None }
         };
         let bins: Vec<Bin> = recorder.bins(bin);
@@ -457,12 +454,7 @@ impl<'a> Collected<'a> {
 
     /// The place of a call path; of one that ends at an operation without a record its caller's.
     fn place(&mut self, path: &Path) -> Option<u32> {
-        let mut node = None;
-        for region in path.iter().copied().filter(|&region| !is_unrecorded(region)) {
-            // SAFETY: regions live as long as the process.
-            let region = unsafe { (*region).to_profile() };
-            node = Some(*self.callees.get(&(node, &region))?);
-        }
+        let node = self.totals.node_of(path.iter().copied().filter(|&region| !is_unrecorded(region)))?;
         // What is executed outside all regions has a root of its own where it counts anything.
         let outside = || {
             let nodes = (0..).zip(&self.profile.nodes);
@@ -528,8 +520,12 @@ mod tests {
 
     #[test]
     fn what_a_thread_did_whose_bins_cannot_be_asked_for_is_one_bin() {
-        let region =
-            Region { name: "f".into(), file: String::new(), line: 0, kind: poise_profile::RegionKind::Function };
+        let region = poise_profile::Region {
+            name: "f".into(),
+            file: String::new(),
+            line: 0,
+            kind: poise_profile::RegionKind::Function,
+        };
         let mut builder = poise_profile::RankBuilder::new();
         let node = builder.node(None, region);
         builder.add(node, Metric::BasicBlocks, 70);
@@ -543,7 +539,7 @@ mod tests {
         let held = local.recorder.lock().unwrap();
         // SAFETY: the words are this thread's.
         unsafe { (*thread::bins()).local = Arc::as_ptr(&local) };
-        let phases = collect(5, &profile, &Scale::since(&clock::Instant::now()));
+        let phases = collect(5, (&Totals::default(), &profile), &Scale::since(&clock::Instant::now()));
         drop(held);
         let share = Share { place: 0, count: 70, visits: 3, ..Share::default() };
         let bins = vec![Bin { shares: vec![share].into(), lines: None }];

@@ -65,9 +65,6 @@ pub struct Recorder {
     too_many: usize,
     /// The call paths.
     pub paths: Vec<Path>,
-    /// By call path, the number of its innermost region.
-    regions: Vec<u32>,
-    region_numbers: HashMap<usize, u32>,
     /// By call path.
     seen: Vec<Seen>,
     /// The call path by the number of its node.
@@ -105,8 +102,6 @@ impl Recorder {
             grows,
             too_many: if grows { ENOUGH } else { MOST_FIXED },
             paths: Vec::new(),
-            regions: Vec::new(),
-            region_numbers: HashMap::new(),
             seen: Vec::new(),
             index: Vec::new(),
             reached: Vec::new(),
@@ -131,11 +126,7 @@ impl Recorder {
         if self.index[number] == NONE {
             self.index[number] = self.paths.len() as u32;
             // SAFETY: the caller's promise.
-            let path = unsafe { Node::regions(node) };
-            let innermost = path.last().map_or(0, |region| *region as usize);
-            let next = self.region_numbers.len() as u32;
-            self.regions.push(*self.region_numbers.entry(innermost).or_insert(next));
-            self.paths.push(path);
+            self.paths.push(unsafe { Node::regions(node) });
             self.seen.push(Seen { node, late: 0, binned: Numbers::default() });
         }
         self.index[number]
@@ -293,11 +284,17 @@ impl Recorder {
     /// The region that has more than half of each bin's effort or time, where one has.
     fn labels(&self) -> Vec<Option<u32>> {
         let counted = usize::from(self.unit == BinUnit::Time);
-        let mut sums = vec![0_u64; self.region_numbers.len()];
+        let mut numbers: HashMap<Option<*const Region>, u32> = HashMap::new();
+        let mut number = |path: &Path| {
+            let next = numbers.len() as u32;
+            *numbers.entry(path.last().copied()).or_insert(next)
+        };
+        let regions: Vec<u32> = self.paths.iter().map(&mut number).collect();
+        let mut sums = vec![0_u64; numbers.len()];
         let mut begin = 0;
         let label = |&end: &usize| {
             let shares = &self.shares[std::mem::replace(&mut begin, end)..end];
-            let region = |share: &Share| self.regions[share.path as usize];
+            let region = |share: &Share| regions[share.path as usize];
             shares.iter().for_each(|share| sums[region(share) as usize] += share.numbers[counted]);
             let all: u64 = shares.iter().map(|share| share.numbers[counted]).sum();
             let most = shares.iter().map(region).find(|&region| sums[region as usize] > all / 2);
