@@ -367,7 +367,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub fn collect(rank: u32, made: (&Totals, &Profile), scale: &Scale) -> Phases {
     let Some(settings) = settings() else { return Phases::default() };
     let mut collected = Collected::new(made);
-    let mut timelines: Vec<(u64, Timeline)> = Vec::new();
+    let mut timelines: Vec<(u64, bool, Timeline)> = Vec::new();
     let mut left_out = Vec::new();
     // SAFETY: the words are this thread's.
     let own = unsafe { (*thread::bins()).local };
@@ -386,12 +386,15 @@ pub fn collect(rank: u32, made: (&Totals, &Profile), scale: &Scale) -> Phases {
         }
     }
     let first = settings.in_ticks();
-    let widest = timelines.iter().map(|(width, _)| *width).max().unwrap_or(first);
+    let widest = timelines.iter().map(|(width, ..)| *width).max().unwrap_or(first);
     let mut timelines: Vec<Timeline> = timelines
         .into_iter()
-        .flat_map(|(width, timeline)| {
+        .flat_map(|(width, repeats, timeline)| {
             let mut own = Phases { timelines: vec![timeline], ..Phases::default() };
-            own.coarsen(widest / width);
+            // Joining bins, even one alone, adds up what they have of one place.
+            if repeats || width < widest {
+                own.coarsen(widest / width);
+            }
             own.timelines
         })
         .collect();
@@ -426,8 +429,14 @@ impl<'a> Collected<'a> {
         Self { totals, profile, places: Vec::new(), index: BTreeMap::new() }
     }
 
-    /// A thread's bins, and how many blocks or ticks wide they are; nothing of a thread that did nothing.
-    fn timeline(&mut self, (rank, thread): (u32, u32), recorder: &Recorder, scale: &Scale) -> Option<(u64, Timeline)> {
+    /// A thread's bins, how many blocks or ticks wide they are, and whether a bin may have several shares of one place; nothing of a thread that did
+    /// nothing.
+    fn timeline(
+        &mut self,
+        (rank, thread): (u32, u32),
+        recorder: &Recorder,
+        scale: &Scale,
+    ) -> Option<(u64, bool, Timeline)> {
         // The place of each call path, and whether it is of an operation of which the program wants no record.
         let has_no_record = |path: &Path| path.last().is_some_and(|&region| is_unrecorded(region));
         let places: Vec<(Option<u32>, bool)> =
@@ -449,7 +458,10 @@ impl<'a> Collected<'a> {
             Bin { shares: found, lines: None }
         };
         let bins: Vec<Bin> = recorder.bins(bin);
-        (!bins.is_empty()).then_some((recorder.width, Timeline { rank, thread, bins, first_apart: false }))
+        let mut places: Vec<u32> = places.into_iter().filter_map(|(place, _)| place).collect();
+        places.sort_unstable();
+        let repeats = places.windows(2).any(|pair| pair[0] == pair[1]);
+        (!bins.is_empty()).then_some((recorder.width, repeats, Timeline { rank, thread, bins, first_apart: false }))
     }
 
     /// The place of a call path; of one that ends at an operation without a record its caller's.

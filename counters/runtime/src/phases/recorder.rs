@@ -19,6 +19,9 @@ pub const MOST: usize = 1 << 14;
 /// The same where the width was asked for.
 const MOST_FIXED: usize = 1 << 20;
 
+/// Bins, shares and call paths for which there is room at first: many a short run has no more, and nothing is moved for it.
+const ROOM: usize = 256;
+
 /// What is counted: basic blocks, ticks, visits, bytes sent, bytes received, ticks of waiting.
 pub type Numbers = [u64; 6];
 
@@ -101,12 +104,12 @@ impl Recorder {
             width,
             grows,
             too_many: if grows { ENOUGH } else { MOST_FIXED },
-            paths: Vec::new(),
-            seen: Vec::new(),
-            index: Vec::new(),
-            reached: Vec::new(),
-            shares: Vec::new(),
-            ends: Vec::new(),
+            paths: Vec::with_capacity(ROOM),
+            seen: Vec::with_capacity(ROOM),
+            index: Vec::with_capacity(ROOM),
+            reached: Vec::with_capacity(ROOM),
+            shares: Vec::with_capacity(ROOM),
+            ends: Vec::with_capacity(ROOM),
         }
     }
 
@@ -117,19 +120,27 @@ impl Recorder {
     }
 
     /// The call path of a node.
+    #[inline]
     pub fn path(&mut self, node: *mut Node) -> u32 {
         // SAFETY: the caller's promise.
         let number = unsafe { (*node).number() } as usize;
+        match self.index.get(number) {
+            Some(&path) if path != NONE => path,
+            _ => self.new_path(number, node),
+        }
+    }
+
+    #[cold]
+    fn new_path(&mut self, number: usize, node: *mut Node) -> u32 {
+        let path = self.paths.len() as u32;
         if number >= self.index.len() {
             self.index.resize(number + 1, NONE);
         }
-        if self.index[number] == NONE {
-            self.index[number] = self.paths.len() as u32;
-            // SAFETY: the caller's promise.
-            self.paths.push(unsafe { Node::regions(node) });
-            self.seen.push(Seen { node, late: 0, binned: Numbers::default() });
-        }
-        self.index[number]
+        self.index[number] = path;
+        // SAFETY: the promise of `path`'s caller.
+        self.paths.push(unsafe { Node::regions(node) });
+        self.seen.push(Seen { node, late: 0, binned: Numbers::default() });
+        path
     }
 
     /// The bin is full: of what was done last, the last `excess` of the bins' unit belong to later bins. Gives how much of it is in
@@ -268,16 +279,21 @@ impl Recorder {
         (self.reached, self.seen, self.index) = (Vec::new(), Vec::new(), Vec::new());
     }
 
-    /// The current bin is over. Where there are too many, two become one; where that would hide phases there may be more, as
-    /// long as there is room.
+    /// The current bin is over.
     fn end_bin(&mut self) {
         self.ends.push(self.shares.len());
         if self.ends.len() >= self.too_many {
-            if self.grows && self.too_many < MOST && joining_hides(self.labels()) {
-                self.too_many *= 2;
-            } else {
-                self.coarsen();
-            }
+            self.make_room();
+        }
+    }
+
+    /// There are too many bins: two become one; where that would hide phases there may be more, as long as there is room.
+    #[cold]
+    fn make_room(&mut self) {
+        if self.grows && self.too_many < MOST && joining_hides(self.labels()) {
+            self.too_many *= 2;
+        } else {
+            self.coarsen();
         }
     }
 
