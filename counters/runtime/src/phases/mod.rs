@@ -559,6 +559,48 @@ mod tests {
         assert_eq!((phases.places[0].node, phases.width), (0, 10));
     }
 
+    /// Three nodes of two call paths, as where a thread works for another's call path: they are found by their regions' addresses.
+    #[test]
+    fn nodes_of_one_call_path_have_one_place_and_that_is_told() {
+        let region = |name: &'static std::ffi::CStr| {
+            let region = crate::tree::Region { name: name.as_ptr(), file: null(), line: 1, kind: 0, flags: 0 };
+            &*Box::leak(Box::new(region))
+        };
+        let (outer, inner) = (region(c"outer"), region(c"inner"));
+        // The block of a thread that is in no region.
+        let block = vec![0_u64; 512];
+        let mut tree = Box::new(crate::tree::Tree::new(block.as_ptr() as usize));
+        // SAFETY: the root is the tree's, and so are the nodes.
+        let nodes = unsafe {
+            let outer = tree.grow(tree.root(), outer);
+            [outer, tree.grow(outer, inner), tree.grow(outer, inner)]
+        };
+        let timeline = |nodes: &[(*mut Node, u64)]| {
+            let mut recorder = Recorder::new(BinUnit::Blocks, 1000, false);
+            let mut totals = Totals::default();
+            // SAFETY: the nodes are of this test's tree.
+            nodes.iter().for_each(|&(node, blocks)| unsafe { (*node).blocks.add(blocks) });
+            nodes.iter().for_each(|&(node, _)| recorder.reach(node));
+            // SAFETY: tree and thread live.
+            unsafe { totals.add(&raw const *tree) };
+            let scale = Scale::since(&clock::Instant::now());
+            let profile = totals.profile(0, &scale, false, false);
+            let mut collected = Collected::new((&totals, &profile));
+            let (width, repeats, timeline) = collected.timeline((0, 0), &recorder, &scale).expect("there is a bin");
+            let names = collected.places.iter().map(|place| {
+                let node = &profile.nodes[place.node as usize];
+                (profile.regions[node.region as usize].name.clone(), node.parent)
+            });
+            let shares = timeline.bins[0].shares.iter().map(|share| (share.place, share.count)).collect::<Vec<_>>();
+            (width, repeats, names.collect::<Vec<_>>(), shares)
+        };
+        let name = |name: &str, parent| (name.to_owned(), parent);
+        let both = vec![name("outer", None), name("inner", Some(0))];
+        assert_eq!(timeline(&[(nodes[0], 5), (nodes[1], 7)]), (1000, false, both.clone(), vec![(0, 5), (1, 7)]));
+        let repeated = vec![(0, 5), (1, 7), (1, 11)];
+        assert_eq!(timeline(&[(nodes[0], 0), (nodes[1], 0), (nodes[2], 11)]), (1000, true, both, repeated));
+    }
+
     /// As a credit comes while a checkpoint is made, or in a signal handler that interrupted a change.
     #[test]
     fn waiting_that_is_told_while_bins_are_in_use_is_in_them_afterwards() {
