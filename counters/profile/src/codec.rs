@@ -161,6 +161,12 @@ fn open(bytes: &[u8]) -> Result<(u32, u32, &[u8]), ProfileError> {
 
 /// Appends `number` as unsigned LEB128: seven bits a byte, lowest first, the high bit set in all but the last.
 fn put(out: &mut Vec<u8>, mut number: u128) {
+    while number > u64::MAX.into() {
+        out.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    // Nearly all fit into 64 bits, which are far cheaper to shift; a program waits at its end for thousands of them.
+    let mut number = number as u64;
     while number >= 0x80 {
         out.push(number as u8 | 0x80);
         number >>= 7;

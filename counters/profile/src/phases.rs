@@ -222,17 +222,13 @@ impl Phases {
         Self { unit: self.unit, width: self.width, timelines, places, modelled }
     }
 
-    /// Makes each `factor` bins one, which widens bins and loses nothing but when things happened. A first bin that is apart stays.
+    /// Makes each `factor` bins one, which widens bins and loses nothing but when things happened; also with a factor of 1 each has one share of a
+    /// place. A first bin that is apart stays.
     pub fn coarsen(&mut self, factor: u64) {
         let factor_of_bins = usize::try_from(factor).unwrap_or(usize::MAX).max(1);
         self.width = self.width.saturating_mul(factor.max(1));
         for timeline in &mut self.timelines {
             let first = usize::from(timeline.first_apart).min(timeline.bins.len());
-            if factor_of_bins == 1 {
-                // So it is at the end of most programs, which wait for this.
-                timeline.bins[first..].iter_mut().for_each(Bin::add_up);
-                continue;
-            }
             let (first, others) = timeline.bins.split_at(first);
             timeline.bins = first.iter().cloned().chain(others.chunks(factor_of_bins).map(joined)).collect();
         }
@@ -297,16 +293,6 @@ impl Phases {
         timelines.sort();
         let modelled = sum_of_models(modelled.iter().map(|(place, m)| (*place, m)));
         Ok(Self { unit, width, places: places.into_iter().collect(), timelines, modelled })
-    }
-}
-
-impl Bin {
-    /// Makes shares of one place one. Most bins have one of each, and of few places: nothing is copied there.
-    fn add_up(&mut self) {
-        let is_again = |at: usize| self.shares[..at].iter().any(|share| share.place == self.shares[at].place);
-        if self.shares.len() > FEW || (1..self.shares.len()).any(is_again) {
-            self.shares = sum_of(std::mem::take(&mut self.shares).into_iter());
-        }
     }
 }
 

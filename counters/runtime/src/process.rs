@@ -360,10 +360,10 @@ fn totals() -> Option<Totals> {
 
 /// This process's profile as rank `rank`.
 fn profile(rank: u32, settings: &Settings) -> Option<poise_profile::Profile> {
-    Some(with_metadata(&totals()?, rank, settings))
+    Some(with_metadata(totals()?, rank, settings))
 }
 
-fn described(totals: &Totals, rank: u32, settings: &Settings) -> poise_profile::Profile {
+fn described(totals: &mut Totals, rank: u32, settings: &Settings) -> poise_profile::Profile {
     let waiting = WAITING.load(Ordering::Relaxed);
     let mut profile = totals.profile(rank, &Scale::since(&settings.start), waiting, settings.keeps_ranks);
     profile.metadata.clone_from(&settings.metadata);
@@ -376,12 +376,12 @@ fn described(totals: &Totals, rank: u32, settings: &Settings) -> poise_profile::
 /// The profile so far, for a checkpoint.
 pub fn snapshot(rank: u32) -> Option<poise_profile::Profile> {
     let settings = SETTINGS.get().filter(|_| is_active())?;
-    Some(described(&totals()?, rank, settings))
+    Some(described(&mut totals()?, rank, settings))
 }
 
-fn with_metadata(totals: &Totals, rank: u32, settings: &Settings) -> poise_profile::Profile {
-    let mut profile = described(totals, rank, settings);
-    profile.phases = phases::collect(rank, &profile, &Scale::since(&settings.start));
+fn with_metadata(mut totals: Totals, rank: u32, settings: &Settings) -> poise_profile::Profile {
+    let mut profile = described(&mut totals, rank, settings);
+    profile.phases = phases::collect(rank, (&totals, &profile), &Scale::since(&settings.start));
     profile.noise = noise::collect(rank, &profile);
     if let Some(variants) = noise::variants() {
         profile.metadata.insert(poise_profile::VARIANTS.into(), variants);
@@ -436,7 +436,7 @@ pub fn take_coroutine(rank: u32) -> Option<Vec<u8>> {
         // SAFETY: the tree lives until the end of this block, and so does the thread.
         unsafe { totals.add(&*tree) };
     }
-    Some(with_metadata(&totals, rank, settings).encode())
+    Some(with_metadata(totals, rank, settings).encode())
 }
 
 /// The process ends: writes the profile unless somebody else does. Once, whoever sees the end first.

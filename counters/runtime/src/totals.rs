@@ -58,6 +58,8 @@ impl Node {
 struct Total {
     parent: Option<u32>,
     region: *const Region,
+    /// Its node in the profile, once there is one.
+    node: Option<u32>,
     values: Values,
     /// Messages of an MPI operation.
     messages: Option<Box<(Messages, Peers)>>,
@@ -186,7 +188,7 @@ impl Totals {
     fn node(&mut self, parent: Option<u32>, region: *const Region) -> u32 {
         let next = self.nodes.len() as u32;
         *self.index.entry((parent, region as usize)).or_insert_with(|| {
-            self.nodes.push(Total { parent, region, values: [0; Metric::ALL.len()], messages: None });
+            self.nodes.push(Total { parent, region, node: None, values: [0; Metric::ALL.len()], messages: None });
             next
         })
     }
@@ -220,16 +222,15 @@ impl Totals {
     /// executed outside all regions get a root of their own, and so does the time that a program without regions spends
     /// between its MPI operations.
     /// `waiting` says whether waiting was measured, `keeps_rank` whether what the rank had is to be kept as its own.
-    pub fn profile(&self, rank: u32, scale: &Scale, waiting: bool, keeps_rank: bool) -> poise_profile::Profile {
+    pub fn profile(&mut self, rank: u32, scale: &Scale, waiting: bool, keeps_rank: bool) -> poise_profile::Profile {
         let mut builder = RankBuilder::new();
         if keeps_rank {
             builder.keep_rank();
         }
-        let mut here: Vec<Option<u32>> = Vec::with_capacity(self.nodes.len());
-        let compiled = self.compiled();
-        for (total, compiled) in self.nodes.iter().zip(compiled) {
+        for (index, compiled) in self.compiled().into_iter().enumerate() {
+            let parent = self.nodes[index].parent.and_then(|parent| self.nodes[parent as usize].node);
+            let total = &mut self.nodes[index];
             if total.region.is_null() {
-                here.push(None);
                 let nanoseconds = scale.nanoseconds(total.values[Metric::Time as usize]);
                 outside(
                     &mut builder,
@@ -243,8 +244,8 @@ impl Totals {
             // SAFETY: regions live as long as the process; poise_enter's callers promise it.
             let region = unsafe { (*total.region).to_profile() };
             let is_mpi = region.kind == RegionKind::Mpi;
-            let node = builder.node(total.parent.and_then(|parent| here[parent as usize]), region);
-            here.push(Some(node));
+            let node = builder.node(parent, region);
+            total.node = Some(node);
             // A function that is known from the stack alone: nobody counts when it is entered.
             if total.values.iter().all(|&value| value == 0) {
                 continue;
@@ -287,6 +288,16 @@ impl Totals {
             }
         }
         builder.finish(rank)
+    }
+}
+
+impl Totals {
+    /// The node that [`Totals::profile`] gave a call path, whose regions these are, outermost first: none where it has no regions. Nothing where the
+    /// call path is not known.
+    pub fn node_of(&self, regions: impl IntoIterator<Item = *const Region>) -> Option<Option<u32>> {
+        let root = self.index.get(&(None, 0));
+        let id = regions.into_iter().fold(root, |id, region| self.index.get(&(Some(*id?), region as usize)));
+        id.map(|&id| self.nodes[id as usize].node)
     }
 }
 

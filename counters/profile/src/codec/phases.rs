@@ -56,13 +56,14 @@ fn put_bin(out: &mut Vec<u8>, bin: &Bin) {
     put(out, bin.shares.len() as u128);
     for share in &bin.shares {
         put(out, share.place.into());
-        // Most numbers are zero: a bit for each says which are there, and only these are looked at. A program waits at its end for thousands.
-        let numbers = share.numbers();
-        let mut present = (0..8).fold(0_u8, |bits, i| bits | u8::from(numbers[i] > 0) << i);
-        out.push(present);
-        while present != 0 {
-            put(out, numbers[present.trailing_zeros() as usize].into());
-            present &= present - 1;
+        // Most numbers are zero: a bit for each says which are there.
+        let bits = out.len();
+        out.push(0);
+        for (bit, number) in share.numbers().into_iter().enumerate() {
+            if number > 0 {
+                out[bits] |= 1 << bit;
+                put(out, number.into());
+            }
         }
     }
 }

@@ -6,18 +6,19 @@
 
 mod recorder;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
-use poise_profile::{Bin, BinUnit, Metric, Phases, Place, Profile, Region, Share, Shares, Timeline};
+use poise_profile::{Bin, BinUnit, Metric, Phases, Place, Profile, Share, Shares, Timeline};
 
 use crate::clock::{self, Scale};
 use crate::process::say;
 use crate::thread::{self, alone};
+use crate::totals::Totals;
 use crate::tree::Node;
 use recorder::{Path, Recorder};
 
@@ -362,11 +363,11 @@ pub fn polled(bins: &mut Bins, blocks: u64) {
 /// How long the profile waits for a thread that is changing its bins, which is done in no time unless it is kept from running.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The bins of all threads, for a profile of one rank whose nodes are known. Empty where none were asked for.
-pub fn collect(rank: u32, profile: &Profile, scale: &Scale) -> Phases {
+/// The bins of all threads, for the profile of one rank that was made of these totals. Empty where none were asked for.
+pub fn collect(rank: u32, made: (&Totals, &Profile), scale: &Scale) -> Phases {
     let Some(settings) = settings() else { return Phases::default() };
-    let mut collected = Collected::new(profile);
-    let mut timelines: Vec<(u64, Timeline)> = Vec::new();
+    let mut collected = Collected::new(made);
+    let mut timelines: Vec<(u64, bool, Timeline)> = Vec::new();
     let mut left_out = Vec::new();
     // SAFETY: the words are this thread's.
     let own = unsafe { (*thread::bins()).local };
@@ -385,12 +386,15 @@ pub fn collect(rank: u32, profile: &Profile, scale: &Scale) -> Phases {
         }
     }
     let first = settings.in_ticks();
-    let widest = timelines.iter().map(|(width, _)| *width).max().unwrap_or(first);
+    let widest = timelines.iter().map(|(width, ..)| *width).max().unwrap_or(first);
     let mut timelines: Vec<Timeline> = timelines
         .into_iter()
-        .flat_map(|(width, timeline)| {
+        .flat_map(|(width, repeats, timeline)| {
             let mut own = Phases { timelines: vec![timeline], ..Phases::default() };
-            own.coarsen(widest / width);
+            // Joining bins, even one alone, adds up what they have of one place.
+            if repeats || width < widest {
+                own.coarsen(widest / width);
+            }
             own.timelines
         })
         .collect();
@@ -414,21 +418,25 @@ fn is_unrecorded(region: *const crate::tree::Region) -> bool {
 
 /// Places of a profile that is being made.
 struct Collected<'a> {
+    totals: &'a Totals,
     profile: &'a Profile,
-    callees: HashMap<(Option<u32>, &'a Region), u32>,
     places: Vec<Place>,
-    index: HashMap<u32, u32>,
+    index: BTreeMap<u32, u32>,
 }
 
 impl<'a> Collected<'a> {
-    fn new(profile: &'a Profile) -> Self {
-        let key = |node: &poise_profile::Node| (node.parent, &profile.regions[node.region as usize]);
-        let callees = profile.nodes.iter().map(key).zip(0..).collect();
-        Self { profile, callees, places: Vec::new(), index: HashMap::new() }
+    fn new((totals, profile): (&'a Totals, &'a Profile)) -> Self {
+        Self { totals, profile, places: Vec::new(), index: BTreeMap::new() }
     }
 
-    /// A thread's bins, and how many blocks or ticks wide they are; nothing of a thread that did nothing.
-    fn timeline(&mut self, (rank, thread): (u32, u32), recorder: &Recorder, scale: &Scale) -> Option<(u64, Timeline)> {
+    /// A thread's bins, how many blocks or ticks wide they are, and whether a bin may have several shares of one place; nothing of a thread that did
+    /// nothing.
+    fn timeline(
+        &mut self,
+        (rank, thread): (u32, u32),
+        recorder: &Recorder,
+        scale: &Scale,
+    ) -> Option<(u64, bool, Timeline)> {
         // The place of each call path, and whether it is of an operation of which the program wants no record.
         let has_no_record = |path: &Path| path.last().is_some_and(|&region| is_unrecorded(region));
         let places: Vec<(Option<u32>, bool)> =
@@ -443,26 +451,22 @@ impl<'a> Collected<'a> {
             let (time, wait_time) = (scale.nanoseconds(ticks), scale.nanoseconds(waiting));
             Some(Share { place, count, visits, bytes_sent, bytes_received, time, wait_time, ..Share::default() })
         };
-        // The program waits for this at its end: most bins have one share, and nothing is allocated or grown for such.
+        // The program waits for this at its end: nothing is grown.
         let bin = |shares: &[recorder::Share]| {
-            let found = match shares {
-                [only] => of(only).map(|share| Shares::from_buf([share])).unwrap_or_default(),
-                _ => shares.iter().filter_map(of).collect(),
-            };
+            let mut found = Shares::with_capacity(shares.len());
+            shares.iter().filter_map(of).for_each(|share| found.push(share));
             Bin { shares: found, lines: None }
         };
         let bins: Vec<Bin> = recorder.bins(bin);
-        (!bins.is_empty()).then_some((recorder.width, Timeline { rank, thread, bins, first_apart: false }))
+        let mut places: Vec<u32> = places.into_iter().filter_map(|(place, _)| place).collect();
+        places.sort_unstable();
+        let repeats = places.windows(2).any(|pair| pair[0] == pair[1]);
+        (!bins.is_empty()).then_some((recorder.width, repeats, Timeline { rank, thread, bins, first_apart: false }))
     }
 
     /// The place of a call path; of one that ends at an operation without a record its caller's.
     fn place(&mut self, path: &Path) -> Option<u32> {
-        let mut node = None;
-        for region in path.iter().copied().filter(|&region| !is_unrecorded(region)) {
-            // SAFETY: regions live as long as the process.
-            let region = unsafe { (*region).to_profile() };
-            node = Some(*self.callees.get(&(node, &region))?);
-        }
+        let node = self.totals.node_of(path.iter().copied().filter(|&region| !is_unrecorded(region)))?;
         // What is executed outside all regions has a root of its own where it counts anything.
         let outside = || {
             let nodes = (0..).zip(&self.profile.nodes);
@@ -528,8 +532,12 @@ mod tests {
 
     #[test]
     fn what_a_thread_did_whose_bins_cannot_be_asked_for_is_one_bin() {
-        let region =
-            Region { name: "f".into(), file: String::new(), line: 0, kind: poise_profile::RegionKind::Function };
+        let region = poise_profile::Region {
+            name: "f".into(),
+            file: String::new(),
+            line: 0,
+            kind: poise_profile::RegionKind::Function,
+        };
         let mut builder = poise_profile::RankBuilder::new();
         let node = builder.node(None, region);
         builder.add(node, Metric::BasicBlocks, 70);
@@ -543,12 +551,54 @@ mod tests {
         let held = local.recorder.lock().unwrap();
         // SAFETY: the words are this thread's.
         unsafe { (*thread::bins()).local = Arc::as_ptr(&local) };
-        let phases = collect(5, &profile, &Scale::since(&clock::Instant::now()));
+        let phases = collect(5, (&Totals::default(), &profile), &Scale::since(&clock::Instant::now()));
         drop(held);
         let share = Share { place: 0, count: 70, visits: 3, ..Share::default() };
         let bins = vec![Bin { shares: vec![share].into(), lines: None }];
         assert_eq!(phases.timelines, [Timeline { rank: 5, thread: 2, bins, first_apart: false }]);
         assert_eq!((phases.places[0].node, phases.width), (0, 10));
+    }
+
+    /// Three nodes of two call paths, as where a thread works for another's call path: they are found by their regions' addresses.
+    #[test]
+    fn nodes_of_one_call_path_have_one_place_and_that_is_told() {
+        let region = |name: &'static std::ffi::CStr| {
+            let region = crate::tree::Region { name: name.as_ptr(), file: null(), line: 1, kind: 0, flags: 0 };
+            &*Box::leak(Box::new(region))
+        };
+        let (outer, inner) = (region(c"outer"), region(c"inner"));
+        // The block of a thread that is in no region.
+        let block = vec![0_u64; 512];
+        let mut tree = Box::new(crate::tree::Tree::new(block.as_ptr() as usize));
+        // SAFETY: the root is the tree's, and so are the nodes.
+        let nodes = unsafe {
+            let outer = tree.grow(tree.root(), outer);
+            [outer, tree.grow(outer, inner), tree.grow(outer, inner)]
+        };
+        let timeline = |nodes: &[(*mut Node, u64)]| {
+            let mut recorder = Recorder::new(BinUnit::Blocks, 1000, false);
+            let mut totals = Totals::default();
+            // SAFETY: the nodes are of this test's tree.
+            nodes.iter().for_each(|&(node, blocks)| unsafe { (*node).blocks.add(blocks) });
+            nodes.iter().for_each(|&(node, _)| recorder.reach(node));
+            // SAFETY: tree and thread live.
+            unsafe { totals.add(&raw const *tree) };
+            let scale = Scale::since(&clock::Instant::now());
+            let profile = totals.profile(0, &scale, false, false);
+            let mut collected = Collected::new((&totals, &profile));
+            let (width, repeats, timeline) = collected.timeline((0, 0), &recorder, &scale).expect("there is a bin");
+            let names = collected.places.iter().map(|place| {
+                let node = &profile.nodes[place.node as usize];
+                (profile.regions[node.region as usize].name.clone(), node.parent)
+            });
+            let shares = timeline.bins[0].shares.iter().map(|share| (share.place, share.count)).collect::<Vec<_>>();
+            (width, repeats, names.collect::<Vec<_>>(), shares)
+        };
+        let name = |name: &str, parent| (name.to_owned(), parent);
+        let both = vec![name("outer", None), name("inner", Some(0))];
+        assert_eq!(timeline(&[(nodes[0], 5), (nodes[1], 7)]), (1000, false, both.clone(), vec![(0, 5), (1, 7)]));
+        let repeated = vec![(0, 5), (1, 7), (1, 11)];
+        assert_eq!(timeline(&[(nodes[0], 0), (nodes[1], 0), (nodes[2], 11)]), (1000, true, both, repeated));
     }
 
     /// As a credit comes while a checkpoint is made, or in a signal handler that interrupted a change.

@@ -19,6 +19,9 @@ pub const MOST: usize = 1 << 14;
 /// The same where the width was asked for.
 const MOST_FIXED: usize = 1 << 20;
 
+/// Bins, shares and call paths for which there is room at first: many a short run has no more, and nothing is moved for it.
+const ROOM: usize = 256;
+
 /// What is counted: basic blocks, ticks, visits, bytes sent, bytes received, ticks of waiting.
 pub type Numbers = [u64; 6];
 
@@ -65,9 +68,6 @@ pub struct Recorder {
     too_many: usize,
     /// The call paths.
     pub paths: Vec<Path>,
-    /// By call path, the number of its innermost region.
-    regions: Vec<u32>,
-    region_numbers: HashMap<usize, u32>,
     /// By call path.
     seen: Vec<Seen>,
     /// The call path by the number of its node.
@@ -104,14 +104,12 @@ impl Recorder {
             width,
             grows,
             too_many: if grows { ENOUGH } else { MOST_FIXED },
-            paths: Vec::new(),
-            regions: Vec::new(),
-            region_numbers: HashMap::new(),
-            seen: Vec::new(),
-            index: Vec::new(),
-            reached: Vec::new(),
-            shares: Vec::new(),
-            ends: Vec::new(),
+            paths: Vec::with_capacity(ROOM),
+            seen: Vec::with_capacity(ROOM),
+            index: Vec::with_capacity(ROOM),
+            reached: Vec::with_capacity(ROOM),
+            shares: Vec::with_capacity(ROOM),
+            ends: Vec::with_capacity(ROOM),
         }
     }
 
@@ -122,23 +120,27 @@ impl Recorder {
     }
 
     /// The call path of a node.
+    #[inline]
     pub fn path(&mut self, node: *mut Node) -> u32 {
         // SAFETY: the caller's promise.
         let number = unsafe { (*node).number() } as usize;
+        match self.index.get(number) {
+            Some(&path) if path != NONE => path,
+            _ => self.new_path(number, node),
+        }
+    }
+
+    #[cold]
+    fn new_path(&mut self, number: usize, node: *mut Node) -> u32 {
+        let path = self.paths.len() as u32;
         if number >= self.index.len() {
             self.index.resize(number + 1, NONE);
         }
-        if self.index[number] == NONE {
-            self.index[number] = self.paths.len() as u32;
-            // SAFETY: the caller's promise.
-            let path = unsafe { Node::regions(node) };
-            let innermost = path.last().map_or(0, |region| *region as usize);
-            let next = self.region_numbers.len() as u32;
-            self.regions.push(*self.region_numbers.entry(innermost).or_insert(next));
-            self.paths.push(path);
-            self.seen.push(Seen { node, late: 0, binned: Numbers::default() });
-        }
-        self.index[number]
+        self.index[number] = path;
+        // SAFETY: the promise of `path`'s caller.
+        self.paths.push(unsafe { Node::regions(node) });
+        self.seen.push(Seen { node, late: 0, binned: Numbers::default() });
+        path
     }
 
     /// The bin is full: of what was done last, the last `excess` of the bins' unit belong to later bins. Gives how much of it is in
@@ -277,27 +279,38 @@ impl Recorder {
         (self.reached, self.seen, self.index) = (Vec::new(), Vec::new(), Vec::new());
     }
 
-    /// The current bin is over. Where there are too many, two become one; where that would hide phases there may be more, as
-    /// long as there is room.
+    /// The current bin is over.
     fn end_bin(&mut self) {
         self.ends.push(self.shares.len());
         if self.ends.len() >= self.too_many {
-            if self.grows && self.too_many < MOST && joining_hides(self.labels()) {
-                self.too_many *= 2;
-            } else {
-                self.coarsen();
-            }
+            self.make_room();
+        }
+    }
+
+    /// There are too many bins: two become one; where that would hide phases there may be more, as long as there is room.
+    #[cold]
+    fn make_room(&mut self) {
+        if self.grows && self.too_many < MOST && joining_hides(self.labels()) {
+            self.too_many *= 2;
+        } else {
+            self.coarsen();
         }
     }
 
     /// The region that has more than half of each bin's effort or time, where one has.
     fn labels(&self) -> Vec<Option<u32>> {
         let counted = usize::from(self.unit == BinUnit::Time);
-        let mut sums = vec![0_u64; self.region_numbers.len()];
+        let mut numbers: HashMap<Option<*const Region>, u32> = HashMap::new();
+        let mut number = |path: &Path| {
+            let next = numbers.len() as u32;
+            *numbers.entry(path.last().copied()).or_insert(next)
+        };
+        let regions: Vec<u32> = self.paths.iter().map(&mut number).collect();
+        let mut sums = vec![0_u64; numbers.len()];
         let mut begin = 0;
         let label = |&end: &usize| {
             let shares = &self.shares[std::mem::replace(&mut begin, end)..end];
-            let region = |share: &Share| self.regions[share.path as usize];
+            let region = |share: &Share| regions[share.path as usize];
             shares.iter().for_each(|share| sums[region(share) as usize] += share.numbers[counted]);
             let all: u64 = shares.iter().map(|share| share.numbers[counted]).sum();
             let most = shares.iter().map(region).find(|&region| sums[region as usize] > all / 2);
