@@ -1,5 +1,6 @@
 // Closed forms: where a loop adds the same to an accumulator in every iteration and its trip count is known when it is
-// entered, the accumulator's value after the loop is computed before it, and the loop does not count at all.
+// entered, the accumulator's value after the loop is computed before it, and the loop does not count at all. And the
+// blocks around loops that this takes.
 
 #include "versions.hpp"
 
@@ -7,9 +8,14 @@
 #include "llvm/Analysis/ScalarEvolution.h"
 #include "llvm/Analysis/ScalarEvolutionExpressions.h"
 #include "llvm/Analysis/TargetTransformInfo.h"
+#include "llvm/IR/CFG.h"
+#include "llvm/IR/Dominators.h"
+#include "llvm/IR/Instructions.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/PassManager.h"
 #include "llvm/IR/ValueHandle.h"
+#include "llvm/Transforms/Utils/BasicBlockUtils.h"
+#include "llvm/Transforms/Utils/LoopUtils.h"
 #include "llvm/Transforms/Utils/ScalarEvolutionExpander.h"
 
 using namespace llvm;
@@ -92,6 +98,44 @@ class Closer {
 };
 
 } // namespace
+
+// Gives each loop that lacks them a block before it, from which alone it is entered, and blocks behind it, which are entered from it
+// alone: at this point of the pipeline they were merged away where they are empty. What is to be done once before or after a
+// loop has a place outside of it and of the next one then, and is in the way of no loop's vectorisation. LLVM's own loop passes, which come
+// next, make the same blocks; those that stay empty cost nothing.
+extern "C" void poise_part_loops(FunctionAnalysisManager *analyses, LLVMValueRef function) {
+    auto &counted = *unwrap<Function>(function);
+    if (counted.hasOptNone())
+        return;
+    auto &loops = analyses->getResult<LoopAnalysis>(counted);
+    auto &dominators = analyses->getResult<DominatorTreeAnalysis>(counted);
+    bool changes = false;
+    for (Loop *loop : loops.getLoopsInPreorder()) {
+        SmallVector<BasicBlock *, 4> exits;
+        loop->getUniqueExitBlocks(exits);
+        for (BasicBlock *exit : exits) {
+            SmallSetVector<BasicBlock *, 4> from;
+            for (BasicBlock *before : predecessors(exit))
+                if (loop->contains(before))
+                    from.insert(before);
+            auto computed = [](BasicBlock *before) { return isa<IndirectBrInst, CallBrInst>(before->getTerminator()); };
+            // Nothing can stand before the landing pad of an exception, or between a computed jump and where it leads. Where a loop
+            // around goes on, what ends it stays what it is.
+            bool goes_on = loops.isLoopHeader(exit) && loops.getLoopFor(exit)->contains(loop);
+            if (goes_on || exit->isEHPad() || exit->hasNPredecessors(from.size()) || any_of(from, computed))
+                continue;
+            changes |= SplitBlockPredecessors(exit, from.getArrayRef(), ".poise", &dominators, &loops) != nullptr;
+        }
+        if (!loop->getLoopPreheader() && !loop->getHeader()->isEHPad())
+            changes |= InsertPreheaderForLoop(loop, &dominators, &loops, nullptr, false) != nullptr;
+    }
+    if (!changes)
+        return;
+    auto preserved = PreservedAnalyses::none();
+    preserved.preserve<LoopAnalysis>();
+    preserved.preserve<DominatorTreeAnalysis>();
+    analyses->invalidate(counted, preserved);
+}
 
 // `phis` are all phis of the function's accumulator. The control flow must be as the analyses know it.
 extern "C" void poise_close(FunctionAnalysisManager *analyses, LLVMValueRef function, LLVMValueRef *phis, size_t count) {

@@ -1,7 +1,7 @@
 //! Instruments one function: an accumulator in SSA form that counts executed blocks, flushed to the thread's counter
 //! wherever control may leave the function; and, for nodes of the call tree, the calls that enter and leave.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use llvm_sys::LLVMIntPredicate::{LLVMIntEQ, LLVMIntNE, LLVMIntUGE};
 use llvm_sys::LLVMOpcode::{LLVMAlloca, LLVMLandingPad, LLVMPHI, LLVMResume, LLVMRet};
@@ -10,6 +10,7 @@ use llvm_sys::prelude::{LLVMBasicBlockRef, LLVMBuilderRef, LLVMTypeRef, LLVMValu
 
 use crate::glue;
 use crate::graph::{self, Edge, Forest};
+use crate::module::list;
 use crate::options::Weights;
 use crate::paths::Paths;
 use crate::recursion::Recursion;
@@ -130,6 +131,8 @@ pub struct Flow {
     number: HashMap<LLVMBasicBlockRef, usize>,
     /// The blocks before each, each once.
     pub predecessors: Vec<Vec<usize>>,
+    /// Those that were added before and behind loops: they do nothing, count for nothing, and lead to one block, whose they are.
+    added: HashSet<usize>,
     forest: Forest,
 }
 
@@ -144,7 +147,7 @@ unsafe fn successors(block: LLVMBasicBlockRef) -> Vec<LLVMBasicBlockRef> {
 /// The blocks that the entry reaches, in reverse post-order. Not recursive: generated code has deep graphs.
 unsafe fn reverse_post_order(entry: LLVMBasicBlockRef) -> Vec<LLVMBasicBlockRef> {
     let mut order = Vec::new();
-    let mut seen = std::collections::HashSet::from([entry]);
+    let mut seen = HashSet::from([entry]);
     // SAFETY: blocks of a valid function lead to blocks of a valid function.
     let mut stack = vec![(entry, unsafe { successors(entry) })];
     while let Some((block, rest)) = stack.last_mut() {
@@ -165,14 +168,17 @@ unsafe fn reverse_post_order(entry: LLVMBasicBlockRef) -> Vec<LLVMBasicBlockRef>
 }
 
 impl Flow {
-    /// The flow of a function as it is.
+    /// The flow of a function, whose loops get blocks of their own before and behind them where they lack these.
     ///
     /// # Safety
     /// The function must be valid and have a body, and the analyses be its.
     pub unsafe fn new(function: LLVMValueRef, analyses: *mut glue::Analyses) -> Self {
         // SAFETY: the caller gives a valid function with a body, and its analyses.
         unsafe {
+            let own: HashSet<_> = list(LLVMGetFirstBasicBlock(function), LLVMGetNextBasicBlock).into_iter().collect();
+            glue::poise_part_loops(analyses, function);
             let blocks = reverse_post_order(LLVMGetEntryBasicBlock(function));
+            let added = (0..blocks.len()).filter(|&block| !own.contains(&blocks[block])).collect();
             let number: HashMap<_, _> = blocks.iter().enumerate().map(|(i, &block)| (block, i)).collect();
             let mut predecessors = vec![Vec::new(); blocks.len()];
             let mut edges: Vec<Edge> = Vec::new();
@@ -191,7 +197,22 @@ impl Flow {
                 }
             }
             let forest = Forest::new(blocks.len(), &edges);
-            Self { blocks, number, predecessors, forest }
+            Self { blocks, number, predecessors, added, forest }
+        }
+    }
+
+    /// The first instruction of a block that does something, by which it is known what the block belongs to.
+    ///
+    /// # Safety
+    /// The number must be that of a block, and the function valid.
+    pub unsafe fn first(&self, block: usize) -> LLVMValueRef {
+        let mut at = block;
+        // SAFETY: the caller's promise; what was added has one successor, and where it leads to something is done.
+        unsafe {
+            while self.added.contains(&at) {
+                at = self.number[&successors(self.blocks[at])[0]];
+            }
+            glue::poise_first(self.blocks[at])
         }
     }
 
@@ -374,7 +395,8 @@ unsafe fn counters(flow: &Flow, region: Option<&Region>, weights: Weights) -> (V
             flow.blocks.iter().map(|&block| instructions(block).into_iter().any(|i| Region::ends(region, i))).collect();
         let owner: Vec<Option<usize>> =
             blocks.clone().map(|block| region.and_then(|region| region.paths.counting(flow, block))).collect();
-        let has_weight = |block| weights == Weights::Blocks || block == 0 || flow.is_header(block);
+        let is_counted = |block| weights == Weights::Blocks || block == 0 || flow.is_header(block);
+        let has_weight = |block| is_counted(block) && !flow.added.contains(&block);
         let of = |path: Option<usize>, site| {
             let weights = blocks.clone().map(|block| i64::from(owner[block] == path && has_weight(block))).collect();
             Counter::new(site, weights, flow, &flushes)

@@ -101,6 +101,8 @@ declare! {
     fn poise_call_instead(call: LLVMValueRef, callee: LLVMValueRef);
     /// Lets a function write memory.
     fn poise_widen_function(function: LLVMValueRef);
+    /// Gives each loop, where possible, a block before it, from which alone it is entered, and blocks behind it that are entered from it alone.
+    fn poise_part_loops(analyses: *mut Analyses, function: LLVMValueRef);
     /// Replaces accumulators of loops by closed forms where possible; may erase any of the phis.
     fn poise_close(analyses: *mut Analyses, function: LLVMValueRef, phis: *const LLVMValueRef, count: usize);
     /// Calls `inlined` with `site` and what an accumulator holds, where `left`, which chooses between nothing and that, chooses nothing.

@@ -73,7 +73,7 @@ impl Paths {
                 let latches = flow.predecessors[number].iter().filter(|&&from| from >= number);
                 let ends: Vec<_> = latches.map(|&from| LLVMGetBasicBlockTerminator(flow.blocks[from])).collect();
                 if !ends.is_empty() {
-                    let owner = paths.owner(ends.into_iter().chain([glue::poise_first(block)]));
+                    let owner = paths.owner(ends.into_iter().chain([flow.first(number)]));
                     if let Some(owner) = paths.add(&owner) {
                         paths.all[owner].counts = true;
                     }
@@ -110,8 +110,8 @@ impl Paths {
             let with = |verdict| verdicts.iter().filter(move |(_, v)| **v == verdict).map(|(&function, _)| function);
             self.excluded = with(Verdict::Excluded).collect();
             let included: HashSet<_> = with(Verdict::Included).collect();
-            for &block in &flow.blocks[1..] {
-                let mut chain = self.chain(glue::poise_first(block));
+            for block in 1..flow.blocks.len() {
+                let mut chain = self.chain(flow.first(block));
                 chain.truncate(chain.iter().rposition(|function| included.contains(function)).map_or(0, |at| at + 1));
                 if let Some(path) = self.add(&chain) {
                     self.all[path].counts = true;
@@ -194,7 +194,7 @@ impl Paths {
             return None;
         }
         // SAFETY: the caller's promise.
-        let mut at = unsafe { self.at(glue::poise_first(flow.blocks[block])) };
+        let mut at = unsafe { self.at(flow.first(block)) };
         while let Some(path) = at.filter(|&path| !self.all[path].counts) {
             at = self.all[path].outer;
         }

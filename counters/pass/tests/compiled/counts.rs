@@ -11,6 +11,8 @@ pub const THROWING: Source<'_> = Source { text: include_str!("programs/throwing.
 pub const JUMPING: Source<'_> = Source { text: include_str!("programs/jumping.c"), language: "c" };
 pub const THREADS: Source<'_> = Source { text: include_str!("programs/threads.cpp"), language: "cpp" };
 
+pub const SIBLINGS: Source<'_> = Source { text: include_str!("programs/siblings.c"), language: "c" };
+
 /// All optimisation levels with all LLVMs.
 pub fn everywhere() -> impl Iterator<Item = (u32, &'static str)> {
     LLVMS.into_iter().flat_map(|llvm| LEVELS.map(|level| (llvm, level)))
@@ -121,25 +123,40 @@ fn do_not_depend_on_the_run_or_the_instruction_set() {
     }
 }
 
+/// Where the loops are that a compiler says it vectorises in a program of C, with the pass or without.
+fn vectorised(bench: &Bench, text: &str, is_instrumented: bool) -> Vec<String> {
+    let source = Source { text, language: "c" };
+    let flags = ["-O3", "-ffast-math", "-gline-tables-only", "-Rpass=loop-vectorize", "-c"];
+    let mut command = bench.compile(&source, &flags);
+    command.args(["-o", "/dev/null"]);
+    if is_instrumented {
+        command.arg(format!("-fpass-plugin={}/libpoise_pass.so", crate::tools::libraries().display()));
+    }
+    let told = String::from_utf8_lossy(&crate::tools::succeed(&mut command).stderr).into_owned();
+    told.lines().filter_map(|line| line.split_once(": remark: vectorized loop")).map(|(at, _)| at.to_owned()).collect()
+}
+
 /// Loops are vectorised as they are without the pass.
 #[test]
 fn do_not_cost_vectorisation() {
-    let bench = Bench::new();
     let text = include_str!("programs/vectors.c");
-    let source = Source { text, language: "c" };
-    let vectorised = |instrumented: bool| {
-        let mut command = std::process::Command::new("clang-19");
-        let file = bench.path("vectors.c");
-        std::fs::write(&file, source.text).unwrap();
-        command.args(["-O3", "-ffast-math", "-Rpass=loop-vectorize", "-c", "-o", "/dev/null"]).arg(file);
-        if instrumented {
-            let libraries = crate::tools::libraries();
-            command.arg(format!("-fpass-plugin={}/libpoise_pass.so", libraries.display()));
-        }
-        let output = crate::tools::succeed(&mut command);
-        String::from_utf8_lossy(&output.stderr).matches("vectorized loop").count()
-    };
-    let without = vectorised(false);
-    assert!(without >= 6, "{without}");
-    assert_eq!(vectorised(true), without);
+    for llvm in LLVMS {
+        let bench = Bench::of(llvm);
+        let without = vectorised(&bench, text, false);
+        assert!(without.len() >= 6, "{llvm}: {without:?}");
+        assert_eq!(vectorised(&bench, text, true), without, "{llvm}");
+    }
+}
+
+/// So are loops of inlined functions that come one after the other, where what the one counted is told before the next begins.
+#[test]
+fn of_inlined_loops_do_not_cost_vectorisation() {
+    for llvm in LLVMS {
+        let bench = Bench::of(llvm);
+        let without = vectorised(&bench, SIBLINGS.text, false);
+        // Three one after the other, twice, another one, and two of main's.
+        assert_eq!(without.len(), 9, "{llvm}: {without:?}");
+        assert_eq!(vectorised(&bench, SIBLINGS.text, true), without, "{llvm}");
+    }
+    agrees(&SIBLINGS);
 }

@@ -192,40 +192,110 @@ fn parts_of_different_llvms_make_one_program_or_are_refused() {
     }
 }
 
+/// A function that refers to all that the runtime has for compiled code, by a name of its own.
+fn part(name: &str) -> String {
+    format!(
+        "int other(int n); void exit(int);
+        static inline int inner(int n) {{ int s = 0; for (int i = 0; i < n; i++) s += other(i) ^ i; return s; }}
+        __attribute__((noinline)) static int again(int n) {{ if (n > 99) exit(n); return n < 2 ? 1 : again(n - 1) + again(n - 2); }}
+        int {name}(int n) {{ int s = inner(n) + again(n % 9); for (int i = 0; i < n; i++) s += inner(i) + other(s); return s; }}"
+    )
+}
+
+/// Linkers and what may be asked of them that leaves parts of programs out.
+const LINKERS: [&[&str]; 5] = [
+    &[],
+    &["-Wl,--as-needed"],
+    &["-Wl,--gc-sections"],
+    &["--ld-path=ld.lld-19"],
+    &["--ld-path=ld.lld-19", "-Wl,--gc-sections", "-Wl,--as-needed"],
+];
+
+/// The linker's only complaint is of the symbol whose name says what to do.
+fn demands_the_runtime(told: &str) {
+    let is_complaint = |line: &&str| line.contains("undefined reference") || line.contains("undefined symbol");
+    let lines: Vec<_> = told.lines().filter(is_complaint).collect();
+    assert!(lines.len() == 1, "{told}");
+    assert!(lines[0].contains("poise_runtime_is_missing_link_with_poise_cc_or_lpoise_runtime"), "{told}");
+}
+
 /// Instrumented objects that are linked without the runtime, however much they refer to in it: one undefined reference, which says what to do.
 #[test]
 fn a_missing_runtime_is_one_line_of_the_linker() {
-    let part = |name: &str| {
-        format!(
-            "int other(int n); void exit(int);
-            static inline int inner(int n) {{ int s = 0; for (int i = 0; i < n; i++) s += other(i) ^ i; return s; }}
-            __attribute__((noinline)) static int again(int n) {{ if (n > 99) exit(n); return n < 2 ? 1 : again(n - 1) + again(n - 2); }}
-            int {name}(int n) {{ int s = inner(n) + again(n % 9); for (int i = 0; i < n; i++) s += inner(i) + other(s); return s; }}"
-        )
-    };
     for llvm in LLVMS {
         for level in ["-O0", "-O3"] {
             let bench = Bench::of(llvm);
             let objects = ["main", "other"].map(|name| {
                 let object = bench.path(&format!("{name}.o"));
-                let (text, flags) = (part(name), [level, "-c", "-Wno-everything"]);
+                let (text, flags) = (part(name), [level, "-c", "-Wno-everything", "-ffunction-sections"]);
                 succeed(bench.counting(&Source { text: &text, language: "c" }, &flags).arg("-o").arg(&object));
                 object
             });
-            let program = bench.path("program");
-            let link = |more: &[String]| {
-                let linked =
-                    Command::new(format!("clang-{llvm}")).args(&objects).args(more).arg("-o").arg(&program).output();
-                let output = linked.unwrap();
-                (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
-            };
-            let (is_linked, told) = link(&[]);
-            let lines: Vec<_> = told.lines().filter(|line| line.contains("undefined reference")).collect();
-            assert!(!is_linked && lines.len() == 1, "{told}");
-            assert!(lines[0].contains("poise_runtime_is_missing_link_with_poise_cc_or_lpoise_runtime"), "{told}");
             let folder = libraries();
-            let (is_linked, told) = link(&[format!("-L{}", folder.display()), "-lpoise_runtime".to_owned()]);
-            assert!(is_linked && told.is_empty(), "{told}");
+            for linker in LINKERS {
+                let mut link = Command::new(format!("clang-{llvm}"));
+                link.args(linker).args(&objects).arg("-o").arg(bench.path("program"));
+                let output = link.output().unwrap();
+                assert!(!output.status.success(), "{llvm} {level} {linker:?}");
+                demands_the_runtime(&String::from_utf8_lossy(&output.stderr));
+                let output = succeed(link.arg(format!("-L{}", folder.display())).arg("-lpoise_runtime"));
+                assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{llvm} {level} {linker:?}");
+            }
         }
+    }
+}
+
+/// An instrumented archive in a program that is compiled without the pass: without the runtime the link says in one line what is missing where the
+/// program calls what is in it, and the program is as it was where not; with the runtime all blocks of it count, whatever the linker leaves out.
+#[test]
+fn an_instrumented_archive_alone_demands_the_runtime_where_it_is_used() {
+    let main = "#include <stdio.h>
+        int other(int n) { return n & 3; }
+        #ifdef USED
+        int part(int n);
+        #else
+        static int part(int n) { return n; }
+        #endif
+        int main(void) { printf(\"%d\\n\", part(7)); return 3; }";
+    for llvm in LLVMS {
+        let bench = Bench::of(llvm);
+        let [archive, objects] = [bench.path("libpart.a"), bench.path("")];
+        let compile = |command: &mut Command, name: &str| {
+            succeed(command.args(["-c", "-o"]).arg(objects.join(name)));
+        };
+        let (text, flags) = (part("part"), ["-O2", "-Wno-everything", "-ffunction-sections"]);
+        compile(&mut bench.counting(&Source { text: &text, language: "c" }, &flags), "part.o");
+        succeed(Command::new("ar").arg("rc").arg(&archive).arg(objects.join("part.o")));
+        let plain = |text: &str, flags: &[&str], name: &str| {
+            compile(&mut bench.compile(&Source { text, language: "c" }, flags), name);
+        };
+        plain(&text, &flags, "native.o");
+        plain(main, &["-O2", "-DUSED"], "used.o");
+        plain(main, &["-O2"], "unused.o");
+        let program = bench.path("program");
+        let link = |linker: &[&str], files: &[&str]| {
+            let mut command = Command::new(format!("clang-{llvm}"));
+            command.current_dir(&objects).args(linker).args(files).arg("-o").arg(&program);
+            command
+        };
+        succeed(&mut link(&[], &["used.o", "native.o"]));
+        let native = Command::new(&program).output().unwrap();
+        let folder = libraries().display().to_string();
+        let mut counts = Vec::new();
+        for linker in LINKERS {
+            let output = link(linker, &["used.o", "libpart.a"]).output().unwrap();
+            assert!(!output.status.success(), "{llvm} {linker:?}");
+            demands_the_runtime(&String::from_utf8_lossy(&output.stderr));
+            succeed(&mut link(linker, &["unused.o", "libpart.a"]));
+            let alone = Command::new(&program).env("POISE_PROFILE", bench.path("none.poise")).output().unwrap();
+            assert_eq!((alone.status.code(), &alone.stdout[..]), (Some(3), &b"7\n"[..]), "{llvm} {linker:?}");
+            assert!(alone.stderr.is_empty() && !bench.path("none.poise").exists(), "{llvm} {linker:?}");
+            let runtime = [format!("-L{folder}"), "-lpoise_runtime".to_owned(), format!("-Wl,-rpath,{folder}")];
+            succeed(link(linker, &["used.o", "libpart.a"]).args(runtime));
+            let run = bench.measure(&program, &[]);
+            assert_eq!(run.output, native, "{llvm} {linker:?}");
+            counts.push(total(run.profile()));
+        }
+        assert!(counts[0] > 100 && counts.iter().all(|count| *count == counts[0]), "{llvm}: {counts:?}");
     }
 }
