@@ -71,6 +71,11 @@ impl Meaning {
     }
 }
 
+/// Whether several threads may call MPI at the same time.
+pub fn may_overlap() -> bool {
+    CALLS.number.load(Relaxed) & SILENT != 0
+}
+
 /// MPI has begun. What level of threads it has may come from its own settings, whatever the program asked for.
 pub fn initialised() {
     let mut level = 0;

@@ -16,7 +16,7 @@ use crate::runtime;
 /// What is known of a communicator with stamps.
 #[derive(Clone, Copy)]
 pub struct Known {
-    /// Where its messages' and collective operations' stamps go; 0 where they lie in memory.
+    /// Where its messages' and collective operations' stamps go; 0 under SMPI.
     pub shadow: Handle,
     /// Where stamps between the ranks that need each other's data in a collective operation go.
     pub pairs: Handle,
@@ -110,6 +110,7 @@ pub fn begin(family: &Family) -> bool {
 pub fn end(family: &Family) {
     for comm in [family.itself, family.world] {
         let removed = table().as_mut().and_then(|table| table.remove(&key_of(family, comm)));
+        VERSION.fetch_add(1, Ordering::Release);
         if let Some(entry) = removed {
             free(&entry.known);
         }

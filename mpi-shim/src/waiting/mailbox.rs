@@ -5,6 +5,8 @@
 //! looks for a letter takes all out that lie before it, and keeps them for those whose they are. Where there is no room, the sender sends
 //! this stamp and all later ones to that rank as messages, so that what comes through the box is always older.
 
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -12,7 +14,7 @@ use super::messages::Wire;
 use crate::library::Int;
 use crate::runtime::Stamp;
 
-/// Letters of a box, a page. More are on their way to a rank only where messages are sent far ahead while it receives none.
+/// Letters of a box, a page. More are on their way to a rank only where it is sent that many while it receives none.
 const ROOM: u64 = 64;
 
 /// A letter's place. Its turn is 2 l where it is free for the l-th letter there, and 2 l + 1 as long as that lies there: a turn never comes
@@ -40,7 +42,7 @@ struct Inbox {
     /// No letter lies in front of this place.
     begin: u64,
     /// Letters that nobody has asked for yet, by envelope, the oldest first.
-    kept: Vec<(u64, Wire)>,
+    kept: HashMap<u64, VecDeque<Wire>>,
 }
 
 /// What a rank knows of its own box, and of the others'.
@@ -66,7 +68,8 @@ impl Mailbox {
         let (letter, turn) = loop {
             let (letter, free) = self.letter(place);
             let end = if letter.turn.load(Ordering::Acquire) == free {
-                match self.end.compare_exchange(place, place + 1, Ordering::Relaxed, Ordering::Relaxed) {
+                // Release: who sees a later letter's place sees all that was put in before by who sends this one.
+                match self.end.compare_exchange(place, place + 1, Ordering::Release, Ordering::Relaxed) {
                     Ok(_) => break (letter, free),
                     Err(end) => end,
                 }
@@ -83,22 +86,18 @@ impl Mailbox {
         true
     }
 
-    /// Empties the box until there is a letter with this envelope; those that come before it go to `inbox`.
+    /// Empties the box until there is a letter with this envelope; those that come before it go to `inbox`. It was put in before this is called,
+    /// if it was; what is put in meanwhile is left for later, or a sender's letters could be taken in another order where one that is about
+    /// to be put in is passed over.
     fn take(&self, inbox: &mut Inbox, envelope: u64) -> Option<Wire> {
-        let mut place = inbox.begin;
+        let end = self.end.load(Ordering::Acquire);
         let mut are_all_taken = true;
-        loop {
+        for place in inbox.begin..end {
             let (letter, free) = self.letter(place);
             let turn = letter.turn.load(Ordering::Acquire);
-            // Not there yet: another sender is about to put it in, or it is the end.
-            let is_missing = turn <= free;
-            if is_missing && place >= self.end.load(Ordering::Acquire) {
-                return None;
-            }
-            place += 1;
-            are_all_taken &= !is_missing;
+            are_all_taken &= turn > free;
             if are_all_taken {
-                inbox.begin = place;
+                inbox.begin = place + 1;
             }
             if turn == free + 1 {
                 let (of, wire) = letter.read();
@@ -106,9 +105,10 @@ impl Mailbox {
                 if of == envelope {
                     return Some(wire);
                 }
-                inbox.kept.push((of, wire));
+                inbox.kept.entry(of).or_default().push_back(wire);
             }
         }
+        None
     }
 }
 
@@ -147,10 +147,16 @@ impl Desk {
     pub fn take(&self, own: &Mailbox, from: usize, tag: Int) -> Option<Wire> {
         let mut inbox = self.inbox.lock().unwrap_or_else(PoisonError::into_inner);
         let envelope = envelope(from, tag);
-        match inbox.kept.iter().position(|kept| kept.0 == envelope) {
-            Some(index) => Some(inbox.kept.remove(index).1),
-            None => own.take(&mut inbox, envelope),
+        if !inbox.kept.is_empty()
+            && let Entry::Occupied(mut kept) = inbox.kept.entry(envelope)
+        {
+            let wire = kept.get_mut().pop_front();
+            if kept.get().is_empty() {
+                kept.remove();
+            }
+            return wire;
         }
+        own.take(&mut inbox, envelope)
     }
 }
 
@@ -231,9 +237,11 @@ mod tests {
                 // A channel, as MPI's, that does not hold more than there is room for.
                 let (sender, receiver) = mpsc::sync_channel(ROOM as usize / 8);
                 scope.spawn(move || {
-                    let desk = Desk::new(1);
                     for clock in 0..EACH {
-                        assert!(desk.send(own, 0, from, clock as Int % 2, &wire(clock)));
+                        // Another thread that is stopped while it puts a letter in keeps its place.
+                        while !own.put(envelope(from, clock as Int % 2), &wire(clock)) {
+                            std::thread::yield_now();
+                        }
                         sender.send(()).unwrap();
                     }
                 });
@@ -245,6 +253,8 @@ mod tests {
                     for clock in 0..EACH {
                         for (from, arrival) in (from..).zip(&arrivals) {
                             arrival.recv().unwrap();
+                            // As one does whose sender had found no room once.
+                            assert_eq!(here.take(own, from, 2), None);
                             assert_eq!(here.take(own, from, clock as Int % 2), Some(wire(clock)));
                         }
                     }

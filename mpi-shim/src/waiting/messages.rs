@@ -53,7 +53,7 @@ const FIRST: usize = 8;
 /// Slots that are looked at for one whose message is sent before there is one more.
 const TRIES: usize = 4;
 
-/// Announces a message of the program's. Arguments that MPI will refuse are refused for the stamp too, or end here. `asks` says
+/// Announces a message of the program's. Of one that MPI will refuse, nothing is announced, or the stamp is left over. `asks` says
 /// that the sender is to learn when the receive began, and whether it is a synchronous one.
 pub fn send(comm: Handle, dest: Int, tag: Int, count: Wide, stamp: &Stamp, asks: Option<bool>) -> Question {
     let Some(family) = family().filter(|family| dest != family.proc_null && count >= 0) else { return Question::NONE };

@@ -14,6 +14,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use super::mailbox::{Desk, Mailbox};
 use super::messages::Wire;
 use super::{Known, offsets};
+use crate::calls;
 use crate::library::{self, Family, Handle, Int, Ptr, SUCCESS};
 use crate::runtime::Stamp;
 
@@ -76,7 +77,7 @@ unsafe impl Sync for Board {}
 
 impl Board {
     fn rows(&self) -> &[Row] {
-        // SAFETY: mapped until the value is dropped; zeros are places without an operation.
+        // SAFETY: mapped until the value is dropped; zeros are places without an operation, and empty boxes.
         unsafe { &*self.rows }
     }
 
@@ -125,48 +126,22 @@ impl Board {
             return None;
         }
         let bytes = known.size as usize * size_of::<Row>();
-        let mut announced = [0_u8; LENGTH];
-        let mut made = None;
-        if known.rank == 0 {
-            let name = name(known.shadow);
-            made = map(&name, libc::O_CREAT | libc::O_EXCL | libc::O_RDWR, bytes);
-            if made.is_some() {
-                announced[..8].copy_from_slice(&offsets::host().to_ne_bytes());
-                announced[8..8 + name.as_bytes().len()].copy_from_slice(name.as_bytes());
-            }
-        }
-        let (length, byte) = (LENGTH as Int, family.byte);
-        // SAFETY: every rank of the communicator, which is ours, makes the same call with as much room.
-        let code = unsafe { library::bcast(announced.as_mut_ptr().cast(), length, byte, 0, known.shadow) };
-        let is_here = code == SUCCESS && announced[..8] == offsets::host().to_ne_bytes();
-        let name = CStr::from_bytes_until_nul(&announced[8..]).ok().filter(|_| is_here);
-        if let Some(name) = name.filter(|_| known.rank != 0) {
-            made = map(name, libc::O_RDWR, bytes);
-        }
-        let (fails, mut some_fail) = (u64::from(made.is_none()), 1_u64);
-        let (from, to): (Ptr, Ptr) = ((&raw const fails).cast_mut().cast(), (&raw mut some_fail).cast());
-        // SAFETY: as above.
-        let code = unsafe { library::allreduce(from, to, 1, family.uint64, family.max, known.shadow) };
-        if known.rank == 0
-            && let Some(name) = name
-        {
-            // SAFETY: the name ends with a NUL. Whoever has the memory keeps it.
-            unsafe { libc::shm_unlink(name.as_ptr()) };
-        }
+        let made = if known.size == 1 { alone(bytes) } else { together(family, known, bytes) };
         let rows = slice_from_raw_parts(made?.cast::<Row>(), known.size as usize);
         let (meetings, later) = (AtomicU64::new(0), AtomicU64::new(0));
         let rank = known.rank.unsigned_abs() as usize;
         let desk = Desk::new(known.size as usize);
         let board = Box::new(Self { rows, rank, meetings, later, open: AtomicUsize::new(0), desk });
-        (code == SUCCESS && some_fail == 0).then(|| &*Box::leak(board))
+        Some(Box::leak(board))
     }
 
-    /// The communicator goes. Where operations are under way the memory stays.
+    /// The communicator goes. Where operations are under way the memory stays, and where other threads may call MPI: one of these may just complete
+    /// a receive on it.
     ///
     /// # Safety
     /// Nobody begins anything on it any more.
     pub unsafe fn release(&'static self) {
-        if self.open.load(Ordering::Relaxed) == 0 {
+        if self.open.load(Ordering::Relaxed) == 0 && !calls::may_overlap() {
             // SAFETY: it came from a box, and nobody has it any more.
             drop(unsafe { Box::from_raw(std::ptr::from_ref(self).cast_mut()) });
         }
@@ -180,13 +155,62 @@ impl Drop for Board {
     }
 }
 
+/// Memory that all ranks of a communicator share, who all make this call; or none for all of them.
+fn together(family: &Family, known: &Known, bytes: usize) -> Option<*mut libc::c_void> {
+    let mut announced = [0_u8; LENGTH];
+    let mut made = None;
+    if known.rank == 0 {
+        let name = name(known.shadow);
+        made = map(&name, libc::O_CREAT | libc::O_EXCL | libc::O_RDWR, bytes);
+        if made.is_some() {
+            announced[..8].copy_from_slice(&offsets::host().to_ne_bytes());
+            announced[8..8 + name.as_bytes().len()].copy_from_slice(name.as_bytes());
+        }
+    }
+    let (length, byte) = (LENGTH as Int, family.byte);
+    // SAFETY: every rank of the communicator, which is ours, makes the same call with as much room.
+    let code = unsafe { library::bcast(announced.as_mut_ptr().cast(), length, byte, 0, known.shadow) };
+    let is_here = code == SUCCESS && announced[..8] == offsets::host().to_ne_bytes();
+    let name = CStr::from_bytes_until_nul(&announced[8..]).ok().filter(|_| is_here);
+    if let Some(name) = name.filter(|_| known.rank != 0) {
+        made = map(name, libc::O_RDWR, bytes);
+    }
+    let (fails, mut some_fail) = (u64::from(made.is_none()), 1_u64);
+    let (from, to): (Ptr, Ptr) = ((&raw const fails).cast_mut().cast(), (&raw mut some_fail).cast());
+    // SAFETY: as above.
+    let code = unsafe { library::allreduce(from, to, 1, family.uint64, family.max, known.shadow) };
+    if known.rank == 0
+        && let Some(name) = name
+    {
+        // SAFETY: the name ends with a NUL. Whoever has the memory keeps it.
+        unsafe { libc::shm_unlink(name.as_ptr()) };
+    }
+    if code == SUCCESS && some_fail == 0 {
+        return made;
+    }
+    if let Some(memory) = made {
+        // SAFETY: mapped with this length, and nobody has it.
+        unsafe { libc::munmap(memory, bytes) };
+    }
+    None
+}
+
+/// Memory of a communicator of one rank.
+fn alone(bytes: usize) -> Option<*mut libc::c_void> {
+    let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+    // SAFETY: the mapping is new.
+    let memory = unsafe { libc::mmap(null_mut(), bytes, protection, flags, -1, 0) };
+    (memory != libc::MAP_FAILED).then_some(memory)
+}
+
 /// A name that no other memory has.
 fn name(comm: Handle) -> CString {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
     CString::new(format!("/poise-{}-{:x}-{now:x}", std::process::id(), comm & 0xffff_ffff)).unwrap_or_default()
 }
 
-/// Maps shared memory, which is made with all its pages, so that a full file system is told here.
+/// Maps shared memory. It is made with all its pages, so that a full file system is told here, and only where that leaves plenty to the program and
+/// its MPI library.
 fn map(name: &CStr, flags: Int, bytes: usize) -> Option<*mut libc::c_void> {
     // SAFETY: the name ends with a NUL; the descriptor is ours; the mapping is new.
     unsafe {
@@ -194,7 +218,8 @@ fn map(name: &CStr, flags: Int, bytes: usize) -> Option<*mut libc::c_void> {
         if file < 0 {
             return None;
         }
-        let has_pages = flags & libc::O_CREAT == 0 || libc::posix_fallocate(file, 0, bytes as libc::off_t) == 0;
+        let has_pages = flags & libc::O_CREAT == 0
+            || (is_little(file, bytes) && libc::posix_fallocate(file, 0, bytes as libc::off_t) == 0);
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         let memory = match has_pages {
             true => libc::mmap(null_mut(), bytes, protection, libc::MAP_SHARED, file, 0),
@@ -208,5 +233,16 @@ fn map(name: &CStr, flags: Int, bytes: usize) -> Option<*mut libc::c_void> {
             return None;
         }
         Some(memory)
+    }
+}
+
+/// Whether so many bytes are at most a sixteenth of what is free in a file's file system.
+fn is_little(file: Int, bytes: usize) -> bool {
+    // SAFETY: all zeros is a value of it, and the descriptor is ours.
+    unsafe {
+        let mut system: libc::statvfs = std::mem::zeroed();
+        // One without a limit says that it has no blocks.
+        libc::fstatvfs(file, &mut system) == 0
+            && (system.f_blocks == 0 || 16 * bytes as u64 <= system.f_bavail as u64 * system.f_frsize as u64)
     }
 }
