@@ -74,7 +74,7 @@ pub(crate) fn weighted_fit(columns: &[Vec<f64>], y: &[f64]) -> Vec<f64> {
 fn all_positive_fit(columns: &[Vec<f64>], y: &[f64], weights: &[f64], basis: &mut Orthonormal) -> Option<Vec<f64>> {
     basis.clear(y.len());
     for column in columns {
-        if !basis.push(column.iter().zip(weights).map(|(x, w)| x * w)) {
+        if !basis.push_weighted(column, weights) {
             return None;
         }
     }
