@@ -75,12 +75,24 @@ impl<'a> Data<'a> {
             noise: OnceLock::new(),
         };
         let (mut unusable, mut usable) = (0, Vec::new());
+        let is_usable = |v: &f64| v.is_finite() && *v >= 0.0;
         for (point, values) in experiment.measurements(series) {
             data.offered += 1;
+            let is_somewhere = point.iter().all(|x| x.is_finite());
+            // Most experiments have one repetition.
+            if let [value] = values
+                && is_usable(value)
+                && is_somewhere
+            {
+                data.observations.push((data.points.len(), *value));
+                data.points.push(point);
+                data.medians.push(*value);
+                continue;
+            }
             usable.clear();
-            usable.extend(values.iter().copied().filter(|v| v.is_finite() && *v >= 0.0));
+            usable.extend(values.iter().copied().filter(is_usable));
             unusable += values.len() - usable.len();
-            if usable.is_empty() || point.iter().any(|x| !x.is_finite()) {
+            if usable.is_empty() || !is_somewhere {
                 continue;
             }
             data.observations.extend(usable.iter().map(|v| (data.points.len(), *v)));
@@ -116,11 +128,14 @@ impl<'a> Data<'a> {
     /// Why these data have no model, if they need at least so many points.
     pub fn too_few(&self, least: usize) -> Option<String> {
         let points = self.points.len();
+        if points >= least {
+            return None;
+        }
         let usable = if points == self.offered { "" } else { "usable " };
         let unusable = self.warnings.iter().find(|warning| warning.code == warning::UNUSABLE_VALUE);
         let why = unusable.map_or(String::new(), |warning| format!(" ({})", warning.message.trim_end_matches('.')));
         let what = counted(points, &format!("{usable}point"), &format!("{usable}points"));
-        (points < least).then(|| format!("{what}; a model needs at least {least}{why}"))
+        Some(format!("{what}; a model needs at least {least}{why}"))
     }
 
     fn warn(&mut self, unusable: usize, unit: &str) {
@@ -156,7 +171,7 @@ impl<'a> Data<'a> {
 
     /// What the values themselves show of their noise; see [`roughness::relative_noise`].
     pub fn relative_noise(&self) -> Option<f64> {
-        let noise = || roughness::relative_noise(&self.lines, &self.points, &self.medians, &self.observations);
+        let noise = || roughness::relative_noise(&self.lines, &self.medians, &self.observations);
         *self.noise.get_or_init(noise)
     }
 
@@ -198,19 +213,15 @@ impl<'a> Data<'a> {
     /// The values of a sum of terms at the points: what [`Term::at`] gives, each factor computed once per coordinate.
     fn sums<'t>(&self, terms: impl IntoIterator<Item = &'t Term>) -> Vec<f64> {
         let mut sums = vec![0.0; self.points.len()];
-        let mut known: Vec<(f64, f64)> = Vec::with_capacity(MOST_KNOWN);
+        let (mut values, mut of_factor) = (Vec::with_capacity(self.points.len()), Vec::new());
         for term in terms {
-            let mut values: Vec<f64> = self.points.iter().map(|x| term.scaled_coefficient(x)).collect();
+            values.clear();
+            values.extend(self.points.iter().map(|x| term.scaled_coefficient(x)));
             for factor in &term.factors {
-                known.clear();
-                for (value, x) in values.iter_mut().zip(&self.points) {
-                    let x = x[factor.parameter];
-                    let of_factor = known.iter().find(|k| k.0 == x).map_or_else(|| factor.at(x), |k| k.1);
-                    if known.len() < MOST_KNOWN && !known.iter().any(|k| k.0 == x) {
-                        known.push((x, of_factor));
-                    }
-                    *value *= of_factor;
-                }
+                let levels = self.lines.levels(factor.parameter);
+                of_factor.clear();
+                of_factor.extend(levels.values.iter().map(|x| factor.at(*x)));
+                values.iter_mut().zip(&levels.of_point).for_each(|(value, &level)| *value *= of_factor[level]);
             }
             sums.iter_mut().zip(&values).for_each(|(sum, value)| *sum += value);
         }
@@ -233,8 +244,6 @@ impl<'a> Data<'a> {
     }
 }
 
-/// Among more coordinates looking for one would cost more than it saves.
-const MOST_KNOWN: usize = 12;
 /// Relative residual up to which a function explains a count.
 const EXPLAINED: f64 = 0.01;
 
@@ -547,23 +556,29 @@ pub(crate) fn searched_model(
     };
     let at_points = at_points(&model, data);
     let scale = scale_against(&at_points, chosen);
-    let weight = |c: &Candidate| (0.5 * (chosen.score - c.score)).exp().min(1.0);
-    let scaled = |c: &Candidate| {
-        let terms = c.terms.iter().map(|t| Term { coefficient: t.coefficient * scale, ..t.clone() }).collect();
-        (weight(c), c.constant * scale, terms)
-    };
-    if !exact {
-        model.uncertainty.rivals = candidates[1..].iter().map(scaled).filter(|r| r.0 > 0.01).collect();
-    }
     let k = columns.len();
     finish_with(&mut model, data, &columns, k, &at_points);
+    let scaled = |c: Candidate| -> (f64, Vec<Term>) {
+        let of = |t: Term| Term { coefficient: t.coefficient * scale, ..t };
+        (c.constant * scale, c.terms.into_iter().map(of).collect())
+    };
     let describe = |c: &Candidate| {
-        let (_, constant, terms) = scaled(c);
+        let (constant, terms) = scaled(c.clone());
         let loser = skeleton(data, kind, Method::Time, constant, terms);
         let although = if c.left_out > chosen.left_out { Although::MissesSome } else { Although::LessSimple };
         runner_up(experiment, data, &model, &loser, &data.columns(&candidate_basis(c)), although)
     };
     model.runners_up = candidates[1..].iter().take(runners_up).map(describe).collect();
+    if !exact {
+        let best = chosen.score;
+        let weighed = |c: Candidate| ((0.5 * (best - c.score)).exp().min(1.0), c);
+        let rivals = candidates.into_iter().skip(1).map(weighed).filter(|(weight, _)| *weight > 0.01);
+        let rival = |(weight, c): (f64, Candidate)| {
+            let (constant, terms) = scaled(c);
+            (weight, constant, terms)
+        };
+        model.uncertainty.rivals = rivals.map(rival).collect();
+    }
     model
 }
 

@@ -5,12 +5,10 @@
 
 use crate::linear::{Orthonormal, dot, inverse_gram, non_negative_least_squares};
 use crate::logarithm::logarithms;
-use crate::noise::{Noise, PossibleNoise, Tabulated};
+use crate::noise::{Noise, PossibleNoise};
 use crate::noise_estimate::{Beliefs, NoiseEstimate, estimate};
 use crate::shape_search::shares;
-use argmin::core::{CostFunction, Executor};
-use argmin::solver::neldermead::NelderMead;
-use std::cell::RefCell;
+use crate::simplex;
 
 /// Relative deviation below which residuals are too small to hold one-sided noise worth looking for.
 const QUIET: f64 = 0.012;
@@ -76,7 +74,7 @@ pub(crate) fn weighted_fit(columns: &[Vec<f64>], y: &[f64]) -> Vec<f64> {
 fn all_positive_fit(columns: &[Vec<f64>], y: &[f64], weights: &[f64], basis: &mut Orthonormal) -> Option<Vec<f64>> {
     basis.clear(y.len());
     for column in columns {
-        if !basis.push(column.iter().zip(weights).map(|(x, w)| x * w)) {
+        if !basis.push_weighted(column, weights) {
             return None;
         }
     }
@@ -220,51 +218,25 @@ fn refine(columns: &[Vec<f64>], y: &[f64], coefficients: &mut [f64], noise: &Noi
     let active: Vec<usize> = (0..coefficients.len()).filter(|&k| coefficients[k] > 0.0).collect();
     let likeliest = noise.likeliest();
     let start: Vec<f64> = active.iter().map(|&k| coefficients[k].ln() + likeliest.log_scale).collect();
-    let columns: Vec<&[f64]> = active.iter().map(|&k| columns[k].as_slice()).collect();
-    let mut simplex = vec![start.clone()];
-    for k in 0..active.len() {
-        let mut corner = start.clone();
-        corner[k] += 0.2;
-        simplex.push(corner);
-    }
-    let cost = Likelihood { columns, y, noise: &likeliest.noise, fitted: RefCell::default() };
-    let Ok(solver) = NelderMead::new(simplex).with_sd_tolerance(1e-3) else { return };
-    let Ok(result) = Executor::new(cost, solver).configure(|s| s.max_iters(60 * active.len() as u64)).run() else {
-        return;
+    // Negative log likelihood of the logarithms of the coefficients in use.
+    let mut ratios = Vec::with_capacity(y.len());
+    let cost = |logs: &[f64]| {
+        ratios.clear();
+        ratios.resize(y.len(), 0.0);
+        for (&k, log) in active.iter().zip(logs) {
+            let c = log.clamp(-600.0, 600.0).exp();
+            ratios.iter_mut().zip(&columns[k]).for_each(|(f, x)| *f += x * c);
+        }
+        if ratios.iter().any(|f| *f <= 0.0 || f.is_nan()) {
+            return 1e12;
+        }
+        ratios.iter_mut().zip(y).for_each(|(f, y)| *f = y.max(f64::MIN_POSITIVE) / *f);
+        logarithms(&mut ratios);
+        -likeliest.noise.log_likelihood(&ratios, 0.0)
     };
-    let Some(best) = result.state.best_param else { return };
+    let best = simplex::minimum(&start, 0.2, (60 * active.len(), 1e-3), cost);
     for (&k, log) in active.iter().zip(&best) {
         coefficients[k] = log.clamp(-600.0, 600.0).exp();
-    }
-}
-
-/// Negative log likelihood of the logarithms of the coefficients in use.
-struct Likelihood<'a> {
-    columns: Vec<&'a [f64]>,
-    y: &'a [f64],
-    noise: &'a Tabulated,
-    /// Room for the fitted values, made once for all steps of a search.
-    fitted: RefCell<Vec<f64>>,
-}
-
-impl CostFunction for Likelihood<'_> {
-    type Param = Vec<f64>;
-    type Output = f64;
-
-    fn cost(&self, logs: &Self::Param) -> Result<f64, argmin::core::Error> {
-        let mut fitted = self.fitted.borrow_mut();
-        fitted.clear();
-        fitted.resize(self.y.len(), 0.0);
-        for (column, log) in self.columns.iter().zip(logs) {
-            let c = log.clamp(-600.0, 600.0).exp();
-            fitted.iter_mut().zip(*column).for_each(|(f, x)| *f += x * c);
-        }
-        if fitted.iter().any(|f| *f <= 0.0 || f.is_nan()) {
-            return Ok(1e12);
-        }
-        fitted.iter_mut().zip(self.y).for_each(|(f, y)| *f = y.max(f64::MIN_POSITIVE) / *f);
-        logarithms(&mut fitted);
-        Ok(-self.noise.log_likelihood(&fitted, 0.0))
     }
 }
 

@@ -37,14 +37,18 @@ impl Model {
         // The constant is the term that no parameter is a factor of.
         let constant =
             Term { coefficient: self.constant, role: Role::Computation, scale: Scale::One, factors: Vec::new() };
-        let all: Vec<Term> = [constant].into_iter().chain(self.terms.iter().cloned()).collect();
+        let all: Vec<&Term> = std::iter::once(&constant).chain(&self.terms).collect();
         let shares = shares(&all);
         let is_shown = |i: usize| all[i].coefficient != 0.0 && shares.iter().all(|s| s.without != i);
         let mut summands = Vec::new();
         for (i, term) in all.iter().enumerate().filter(|(i, _)| is_shown(*i)) {
-            let share = shares.iter().find(|s| s.whole == i).map(|s| Scale::Remote(s.parameter));
-            let term = Term { scale: share.unwrap_or(term.scale), ..term.clone() };
-            summands.push(format_term(&term, digits(i), parameters));
+            summands.push(match shares.iter().find(|s| s.whole == i) {
+                Some(share) => {
+                    let of_others = Term { scale: Scale::Remote(share.parameter), ..(*term).clone() };
+                    format_term(&of_others, digits(i), parameters)
+                }
+                None => format_term(term, digits(i), parameters),
+            });
         }
         if summands.is_empty() {
             summands.push("0".to_owned());
@@ -63,7 +67,7 @@ struct Share {
     parameter: usize,
 }
 
-fn shares(terms: &[Term]) -> Vec<Share> {
+fn shares(terms: &[&Term]) -> Vec<Share> {
     let mut found: Vec<Share> = Vec::new();
     for (whole, term) in terms.iter().enumerate() {
         let rest = terms.iter().enumerate().find_map(|(i, other)| Some((i, remote_share(term, other)?)));

@@ -52,6 +52,7 @@ mod segments;
 mod separable;
 mod shape_search;
 mod share;
+mod simplex;
 mod sweep;
 pub mod verdict;
 pub mod warning;

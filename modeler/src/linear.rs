@@ -122,38 +122,56 @@ fn dot_of_four(a: &[f64], b: &[f64]) -> f64 {
     (sums[0] + sums[1]) + (sums[2] + sums[3]) + rest
 }
 
-wide! {
-    /// Takes the part out of `data` that it has in each of the orthonormal `columns`, which are as long as it and lie back to
-    /// back, one after the other; adds these parts to `parts`.
-    fn take_out(columns: &[f64], data: &mut [f64], parts: &mut [f64; MOST_COLUMNS]) {
-        for (part, q) in parts.iter_mut().zip(columns.chunks_exact(data.len().max(1))) {
-            let along = dot_of_four(data, q);
-            for (x, q) in data.iter_mut().zip(q) {
-                *x -= along * q;
-            }
-            *part += along;
+/// Takes the part out of `data` that it has in each of the orthonormal `columns`, which are as long as it and lie back to
+/// back, one after the other; adds these parts to `parts`.
+#[inline(always)]
+fn take_out_each(columns: &[f64], data: &mut [f64], parts: &mut [f64; MOST_COLUMNS]) {
+    for (part, q) in parts.iter_mut().zip(columns.chunks_exact(data.len().max(1))) {
+        let along = dot_of_four(data, q);
+        for (x, q) in data.iter_mut().zip(q) {
+            *x -= along * q;
         }
+        *part += along;
     }
 }
 
 wide! {
-    /// The same, done again where much of the `column` was lost; its square sum before and after.
-    fn make_orthogonal(columns: &[f64], column: &mut [f64], parts: &mut [f64; MOST_COLUMNS]) -> (f64, f64) {
-        let total = dot_of_four(column, column);
-        if columns.is_empty() {
-            return (total, total);
+    fn take_out(columns: &[f64], data: &mut [f64], parts: &mut [f64; MOST_COLUMNS]) {
+        take_out_each(columns, data, parts)
+    }
+}
+
+wide! {
+    /// Leaves of `new`, times the weights if there are any, what the orthonormal `columns` do not have, with a length of one; its
+    /// parts in those are added to `parts`, and what its length was is given. `None` where the columns contain it. Parts are
+    /// taken out again where much of it was lost.
+    fn make_orthonormal(
+        columns: &[f64],
+        weights: Option<&[f64]>,
+        new: &mut [f64],
+        parts: &mut [f64; MOST_COLUMNS],
+    ) -> Option<f64> {
+        for (x, weight) in new.iter_mut().zip(weights.unwrap_or_default()) {
+            *x *= weight;
         }
-        let mut norm = total;
-        for _ in 0..2 {
-            take_out(columns, column, parts);
-            let left = dot_of_four(column, column);
-            let little_lost = left > 0.5 * norm;
-            norm = left;
-            if little_lost {
+        let total = dot_of_four(new, new);
+        let mut left = total;
+        for _ in 0..if columns.is_empty() { 0 } else { 2 } {
+            let before = left;
+            take_out_each(columns, new, parts);
+            left = dot_of_four(new, new);
+            if left > 0.5 * before {
                 break;
             }
         }
-        (total, norm)
+        let norm = left.sqrt();
+        if norm.is_nan() || norm <= CONTAINED * total.sqrt() {
+            return None;
+        }
+        for x in new {
+            *x /= norm;
+        }
+        Some(norm)
     }
 }
 
@@ -169,6 +187,8 @@ pub(crate) fn inverse_gram(columns: &[Vec<f64>]) -> Option<Vec<f64>> {
     Some((0..k * k).map(|at| inverse[(at / k, at % k)] / (scales[at / k] * scales[at % k])).collect())
 }
 
+/// A column of which less than this share of its length is left is contained in the others.
+const CONTAINED: f64 = 1e-13;
 /// So many columns an [`Orthonormal`] can hold.
 pub(crate) const MOST_COLUMNS: usize = 4;
 
@@ -201,21 +221,27 @@ impl Orthonormal {
     /// Adds a column, by Gram and Schmidt's method, done twice where much of the column was lost and so orthogonal to
     /// machine precision (Daniel, Gragg, Kaufman and Stewart, Mathematics of Computation 30, 1976); `false` if the
     /// others contain it or there are [`MOST_COLUMNS`], which leaves things as they were.
-    pub fn push(&mut self, column: impl IntoIterator<Item = f64>) -> bool {
+    pub fn push(&mut self, column: &[f64]) -> bool {
+        self.add(column, None)
+    }
+
+    /// The same for the column times `weights`.
+    pub fn push_weighted(&mut self, column: &[f64], weights: &[f64]) -> bool {
+        self.add(column, Some(weights))
+    }
+
+    fn add(&mut self, column: &[f64], weights: Option<&[f64]>) -> bool {
         let (k, start) = (self.len(), self.columns.len());
         if k == MOST_COLUMNS {
             return false;
         }
-        self.columns.extend(column);
+        self.columns.extend_from_slice(column);
         let (before, new) = self.columns.split_at_mut(start);
         let mut along = [0.0; MOST_COLUMNS];
-        let (total, norm) = make_orthogonal(before, new, &mut along);
-        let norm = norm.sqrt();
-        if norm.is_nan() || norm <= 1e-13 * total.sqrt() {
+        let Some(norm) = make_orthonormal(before, weights, new, &mut along) else {
             self.columns.truncate(start);
             return false;
-        }
-        new.iter_mut().for_each(|x| *x /= norm);
+        };
         along[k] = norm;
         for (row, v) in self.triangle.iter_mut().zip(along) {
             row[k] = v;
@@ -324,7 +350,7 @@ mod tests {
             let mut q = Orthonormal::default();
             q.clear(data.len());
             for column in &columns {
-                prop_assume!(q.push(column.iter().copied()));
+                prop_assume!(q.push(column));
             }
             let matrix = DMatrix::from_fn(data.len(), columns.len(), |i, j| columns[j][i]);
             let svd = matrix.clone().svd(true, true);

@@ -137,13 +137,12 @@ impl NoiseEstimate {
 /// The evidence of each belief, by its index: log evidence, log scale, variance. Those out of the question have none:
 /// those whose probability is smaller by more than `hopeless`, in nats, than the best one's.
 pub(crate) fn evidences(logs: &[f64], beliefs: &Beliefs, hopeless: f64) -> Vec<Option<(f64, f64, f64)>> {
-    let mut sorted = logs.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let median = sorted[sorted.len() / 2];
+    let mut upper = logs.to_vec();
+    let (_, median, _) = upper.select_nth_unstable_by(logs.len() / 2, f64::total_cmp);
     // Most are out of the question at once, wherever exactly their best scale is.
     let mut top = f64::NEG_INFINITY;
     let at_start = |(noise, prior): &Belief| {
-        let start = median - noise.log_mean;
+        let start = *median - noise.log_mean;
         let value = noise.log_likelihood_from(logs, start, top - HOPELESS - prior);
         top = top.max(value + prior);
         (start, value, *prior)

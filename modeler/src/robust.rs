@@ -3,6 +3,7 @@
 
 use crate::coefficients::{combine, weighted_fit};
 use crate::quality::left_out_errors;
+use crate::roughness::median;
 use crate::shape_search::Candidate;
 
 /// Relative residuals count in full up to so many standard deviations (Huber, Robust Statistics, 1981, section 7.8:
@@ -41,9 +42,7 @@ pub(crate) fn winsorised(columns: &[Vec<f64>], y: &[f64]) -> Vec<f64> {
 /// Standard deviation of most of the residuals: from the median of their absolute values.
 fn deviation(residuals: &[f64]) -> f64 {
     let mut sizes: Vec<f64> = residuals.iter().map(|r| r.abs()).collect();
-    sizes.sort_by(f64::total_cmp);
-    let n = sizes.len();
-    (0.5 * (sizes[(n - 1) / 2] + sizes[n / 2]) / MEDIAN_OF_NORMAL).max(FINEST)
+    (median(&mut sizes) / MEDIAN_OF_NORMAL).max(FINEST)
 }
 
 /// The candidates with the one of shortest description first, where residuals count only up to a cap. Nothing changes

@@ -8,34 +8,85 @@ use crate::logarithm::logarithms;
 /// Median of the absolute value of a standard normal variable.
 const MEDIAN_OF_NORMAL: f64 = 0.674_489_8;
 
-/// By parameter: groups of points that differ in it alone, each ascending in it; by point its logarithm, or itself where
-/// it is not above zero everywhere; and the logarithm in any case.
+/// What points have to do with each other along their parameters, of which each has an entry: computed once for all
+/// series with these points.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Lines(Vec<Vec<Vec<usize>>>, Vec<Vec<f64>>, Vec<Vec<f64>>);
+pub(crate) struct Lines(Vec<Line>);
+
+/// The points along one parameter.
+#[derive(Clone, Debug)]
+struct Line {
+    /// Groups of points that differ in it alone, each ascending in it.
+    groups: Vec<Vec<usize>>,
+    /// All neighbours in these.
+    triples: Vec<Triple>,
+    /// By point: its logarithm.
+    logs: Vec<f64>,
+    levels: Levels,
+}
+
+/// The values of a parameter, each once, and by point which of them it has.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Levels {
+    pub values: Vec<f64>,
+    pub of_point: Vec<usize>,
+}
+
+/// Three neighbours along a parameter.
+#[derive(Clone, Debug)]
+struct Triple {
+    points: [usize; 3],
+    /// Coordinate of the middle one.
+    coordinate: f64,
+    /// How far that is from the first to the last one, on a logarithmic scale where all coordinates are above zero.
+    share: f64,
+    /// Deviation of how far the middle value is off the line between the others when each has one of one.
+    deviation: f64,
+}
 
 impl Lines {
     pub fn of(points: &[&[f64]]) -> Self {
-        let parameters = points.first().map_or(0, |x| x.len());
-        let along = |l: usize| -> Vec<f64> {
-            let positive = points.iter().all(|x| x[l] > 0.0);
-            points.iter().map(|x| if positive { x[l].ln() } else { x[l] }).collect()
-        };
-        let logs = |l: usize| -> Vec<f64> { points.iter().map(|x| x[l].ln()).collect() };
-        let all = 0..parameters;
-        Self(all.clone().map(|l| lines(points, l)).collect(), all.clone().map(along).collect(), all.map(logs).collect())
+        Self((0..points.first().map_or(0, |x| x.len())).map(|l| Line::of(points, l)).collect())
+    }
+
+    /// The values of parameter `l`.
+    pub fn levels(&self, l: usize) -> &Levels {
+        &self.0[l].levels
     }
 }
 
-/// Relative deviation of the values at `points`, one repetition after the other as `observations` has them; `None`
+impl Line {
+    fn of(points: &[&[f64]], l: usize) -> Self {
+        let groups = lines(points, l);
+        let is_positive = points.iter().all(|x| x[l] > 0.0);
+        let at = |i: usize| if is_positive { points[i][l].ln() } else { points[i][l] };
+        let triple = |line: &[usize]| {
+            let [a, b, c] = [line[0], line[1], line[2]];
+            let t = (at(b) - at(a)) / (at(c) - at(a));
+            let deviation = (1.0 + t * t + (1.0 - t) * (1.0 - t)).sqrt();
+            Triple { points: [a, b, c], coordinate: points[b][l], share: t, deviation }
+        };
+        let triples = groups.iter().flat_map(|line| line.windows(3)).map(triple).collect();
+        let logs = points.iter().map(|x| x[l].ln()).collect();
+        Self { groups, triples, logs, levels: Levels::of(points, l) }
+    }
+}
+
+impl Levels {
+    fn of(points: &[&[f64]], l: usize) -> Self {
+        let mut values: Vec<f64> = points.iter().map(|x| x[l]).collect();
+        values.sort_by(f64::total_cmp);
+        values.dedup_by_key(|v| v.to_bits());
+        let of_point = points.iter().map(|x| values.partition_point(|v| v.total_cmp(&x[l]).is_lt())).collect();
+        Self { values, of_point }
+    }
+}
+
+/// Relative deviation of the values at some points, one repetition after the other as `observations` has them; `None`
 /// where nothing tells it. On a logarithmic scale smooth growth is nearly straight between three neighbours, so that
 /// what remains of the middle one is noise, or an upper bound of it.
-pub(crate) fn relative_noise(
-    lines: &Lines,
-    points: &[&[f64]],
-    medians: &[f64],
-    observations: &[(usize, f64)],
-) -> Option<f64> {
-    of_repetitions(medians, observations).or_else(|| of_neighbours(lines, points, medians))
+pub(crate) fn relative_noise(lines: &Lines, medians: &[f64], observations: &[(usize, f64)]) -> Option<f64> {
+    of_repetitions(medians, observations).or_else(|| of_neighbours(lines, medians))
 }
 
 /// From the repetitions, where at least half of the points have some.
@@ -55,16 +106,21 @@ fn of_repetitions(medians: &[f64], observations: &[(usize, f64)]) -> Option<f64>
 }
 
 /// From triples of neighbours along each parameter; `None` with fewer than three triples.
-fn of_neighbours(lines: &Lines, points: &[&[f64]], y: &[f64]) -> Option<f64> {
+fn of_neighbours(lines: &Lines, y: &[f64]) -> Option<f64> {
     let logs = logs_of(y);
-    let mut off: Vec<f64> = (0..lines.0.len()).flat_map(|l| offsets_of(lines, points, &logs, l)).map(|o| o.1).collect();
-    if off.len() < 3 {
-        return None;
+    let mut off = Vec::with_capacity(lines.0.iter().map(|line| line.triples.len()).sum());
+    for line in &lines.0 {
+        off.extend(line.triples.iter().map(|triple| triple.offset(&logs)));
     }
-    let (half, is_even) = (off.len() / 2, off.len().is_multiple_of(2));
-    let (below, middle, _) = off.select_nth_unstable_by(half, f64::total_cmp);
+    (off.len() >= 3).then(|| median(&mut off) / MEDIAN_OF_NORMAL)
+}
+
+/// The median of some values, of which there must be one at least; their order is lost.
+pub(crate) fn median(values: &mut [f64]) -> f64 {
+    let (half, is_even) = (values.len() / 2, values.len().is_multiple_of(2));
+    let (below, middle, _) = values.select_nth_unstable_by(half, f64::total_cmp);
     let before = if is_even { below.iter().copied().fold(f64::NEG_INFINITY, f64::max) } else { *middle };
-    Some((0.5 * (before + *middle)) / MEDIAN_OF_NORMAL)
+    0.5 * (before + *middle)
 }
 
 /// Values below this share of the mean count as that, so that zeros have a logarithm.
@@ -72,8 +128,9 @@ const LEAST: f64 = 1e-3;
 
 /// By point with two neighbours in parameter `l`: its coordinate, and how far the logarithm of its value is off the line
 /// between theirs, divided by what independent errors of deviation one would make it.
-pub(crate) fn offsets(lines: &Lines, points: &[&[f64]], y: &[f64], l: usize) -> Vec<(f64, f64)> {
-    offsets_of(lines, points, &logs_of(y), l).collect()
+pub(crate) fn offsets(lines: &Lines, y: &[f64], l: usize) -> Vec<(f64, f64)> {
+    let logs = logs_of(y);
+    lines.0[l].triples.iter().map(|triple| (triple.coordinate, triple.offset(&logs))).collect()
 }
 
 /// Logarithms of these values, or of the least that counts.
@@ -84,16 +141,13 @@ fn logs_of(y: &[f64]) -> Vec<f64> {
     logs
 }
 
-/// [`offsets`] of values with these logarithms.
-fn offsets_of(lines: &Lines, points: &[&[f64]], logs: &[f64], l: usize) -> impl Iterator<Item = (f64, f64)> {
-    let at = move |i: usize| lines.1[l][i];
-    let of_triple = move |triple: &[usize]| {
-        let [a, b, c] = [triple[0], triple[1], triple[2]];
-        let t = (at(b) - at(a)) / (at(c) - at(a));
-        let between = (1.0 - t) * logs[a] + t * logs[c];
-        (points[b][l], (logs[b] - between).abs() / (1.0 + t * t + (1.0 - t) * (1.0 - t)).sqrt())
-    };
-    lines.0[l].iter().flat_map(|line| line.windows(3)).map(of_triple)
+impl Triple {
+    /// How far the middle one of values with these logarithms is off the line between the others, see [`offsets`].
+    fn offset(&self, logs: &[f64]) -> f64 {
+        let [a, b, c] = self.points.map(|i| logs[i]);
+        let between = (1.0 - self.share) * a + self.share * c;
+        (b - between).abs() / self.deviation
+    }
 }
 
 /// Bits of the parameters in which `y` grows faster than the power `most`: the middle slope, over all lines along the
@@ -104,7 +158,8 @@ pub(crate) fn grows_beyond(lines: &Lines, y: &[f64], most: f64) -> usize {
     logarithms(&mut logs);
     let is_steep = |l: &usize| {
         let l = *l;
-        let mut slopes: Vec<f64> = lines.0[l].iter().filter_map(|line| last_slope(&lines.2[l], &logs, line)).collect();
+        let Line { groups, logs: along, .. } = &lines.0[l];
+        let mut slopes: Vec<f64> = groups.iter().filter_map(|line| last_slope(along, &logs, line)).collect();
         slopes.sort_by(f64::total_cmp);
         slopes.get(slopes.len() / 2).is_some_and(|slope| *slope > most)
     };
@@ -150,11 +205,11 @@ mod tests {
         let grid = grid();
         let points: Vec<&[f64]> = grid.iter().map(|x| x.as_slice()).collect();
         let lines = &Lines::of(&points);
-        assert!(relative_noise(lines, &points, &values(|_, p, n| p * n.powi(3)), &[]).unwrap() < 1e-12);
+        assert!(relative_noise(lines, &values(|_, p, n| p * n.powi(3)), &[]).unwrap() < 1e-12);
         // A chessboard of 5 % up and down: a middle is 10 % off its line, which errors of deviation one would make
         // at most the square root of two off, and the median of normal sizes is 0.67.
         let noisy = values(|i, p, n| p * n * if (i / 5 + i) % 2 == 0 { 1.05 } else { 0.95 });
-        let noise = relative_noise(lines, &points, &noisy, &[]).unwrap();
+        let noise = relative_noise(lines, &noisy, &[]).unwrap();
         assert!((0.09..0.14).contains(&noise), "{noise}");
     }
 
@@ -167,7 +222,7 @@ mod tests {
         let repetitions: Vec<(usize, f64)> =
             (0..20).flat_map(|i| [(i, 0.98 * medians[i]), (i, 1.02 * medians[i])]).collect();
         // Two values 2 % from their mean have the deviation sqrt(2) times 2 %.
-        let noise = relative_noise(lines, &points, &medians, &repetitions).unwrap();
+        let noise = relative_noise(lines, &medians, &repetitions).unwrap();
         assert!((noise - 0.02 * 2f64.sqrt()).abs() < 1e-12, "{noise}");
     }
 

@@ -23,6 +23,8 @@ use crate::options::ExponentSets;
 
 /// Heads and lanes are padded to a multiple of this, so that whole vectors are computed.
 const PAD: usize = 16;
+/// So many values of a parameter most experiments have; loops of that length are compiled apart and cost half.
+const USUAL: usize = 5;
 /// What a nat of complexity costs in the criterion of searches, which is twice a description length.
 pub(crate) const COMPLEXITY_PRICE: f64 = 1.25;
 /// Where a parameter has two values they must be so far apart to tell its powers.
@@ -115,14 +117,16 @@ impl Axis {
 
     /// Sums of `a b` over the points of each value, in the order of the points.
     fn fold(&self, sums: &mut [f64], a: &[f64], b: &[f64]) {
-        sums.fill(0.0);
         // Full grids have their values in turn.
-        if let (true, Ok(sums)) = (self.in_turn, <&mut [f64; 5]>::try_from(&mut *sums)) {
-            for (a, b) in a.as_chunks::<5>().0.iter().zip(b.as_chunks::<5>().0) {
-                (0..5).for_each(|level| sums[level] += a[level] * b[level]);
+        if let (true, Ok(sums)) = (self.in_turn, <&mut [f64; USUAL]>::try_from(&mut *sums)) {
+            let mut in_turn = [0.0; USUAL];
+            for (a, b) in a.as_chunks::<USUAL>().0.iter().zip(b.as_chunks::<USUAL>().0) {
+                (0..USUAL).for_each(|level| in_turn[level] += a[level] * b[level]);
             }
+            *sums = in_turn;
             return;
         }
+        sums.fill(0.0);
         for ((level, a), b) in self.level.iter().zip(a).zip(b) {
             sums[*level as usize] += a * b;
         }
@@ -160,8 +164,9 @@ pub(crate) struct Heads {
     /// What that costs.
     costs: Vec<f64>,
     width: usize,
-    /// By head, then point.
+    /// By head, then point; the same squared.
     values: Vec<f64>,
+    squares: Vec<f64>,
     /// By point, then head, in single precision.
     rough: Vec<f32>,
 }
@@ -189,7 +194,8 @@ impl Heads {
         let complexity_of = |head: &Vec<u16>| axes.iter().zip(head).map(|(axis, &j)| axis.complexity[j as usize]).sum();
         let complexity: Vec<f64> = factors.iter().map(complexity_of).collect();
         let costs = costs(&complexity, points, width);
-        Self { complexity, costs, factors, width, values, rough }
+        let squares = values.iter().map(|v| v * v).collect();
+        Self { complexity, costs, factors, width, values, squares, rough }
     }
 }
 
@@ -329,9 +335,9 @@ impl<'a> Screen<'a> {
         b.bounds.extend(b.rough.left.iter().zip(costs).map(|(left, cost)| f64::from(*left) * cost * base.rss));
         b.order.clear();
         // Numbers that are not negative are in the order of their bits.
-        let key = |head: usize| u64::from((b.bounds[head] as f32).to_bits()) << 32 | head as u64;
-        let heads = 0..self.heads.factors.len();
-        b.order.extend(heads.filter(|&head| b.bounds[head] < best.limit).map(key));
+        let key = |(head, bound): (usize, &f64)| u64::from((*bound as f32).to_bits()) << 32 | head as u64;
+        let bounds = b.bounds[..self.heads.factors.len()].iter().enumerate();
+        b.order.extend(bounds.filter(|(_, bound)| **bound < best.limit).map(key));
         b.order.sort_unstable();
         for head in b.order.iter().map(|key| (key & u64::from(u32::MAX)) as usize) {
             // So much is left by every product with it.

@@ -147,7 +147,7 @@ fn cuts_of(data: &Data, parameter: usize) -> Vec<Cut> {
     if values.len() < 2 * LEAST_VALUES {
         return Vec::new();
     }
-    let offsets = roughness::offsets(&data.lines, &data.points, &data.medians, parameter);
+    let offsets = roughness::offsets(&data.lines, &data.medians, parameter);
     let at = |value: f64| {
         let here: Vec<f64> = offsets.iter().filter(|o| o.0 == value).map(|o| o.1).collect();
         here.iter().sum::<f64>() / here.len().max(1) as f64

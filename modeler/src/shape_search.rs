@@ -10,6 +10,7 @@ use crate::hypotheses::Hypotheses;
 use crate::linear::{MOST_COLUMNS, Orthonormal};
 use crate::model::{Role, Scale, Term};
 use crate::screen::{Base, Buffers, COMPLEXITY_PRICE, Product, Screen, Screening, Worth};
+use crate::wide::wide;
 
 /// Finalists that are fitted with weights relative to the fitted values.
 const FINALISTS: usize = 8;
@@ -156,6 +157,42 @@ pub(crate) fn shares(values: &[f64], power: f64) -> Vec<f64> {
     shares.iter().map(|s| s / mean).collect()
 }
 
+wide! {
+    /// The values that are fitted to `y` where `residual` is left of the weighted ones; whether all are above `floor`.
+    fn fitted_values(of: (&[f64], &[f64], &[f64]), fitted: &mut [f64], floor: f64) -> bool {
+        let (y, weights, residual) = of;
+        let mut is_low = false;
+        for (((fitted, y), weight), left) in fitted.iter_mut().zip(y).zip(weights).zip(residual) {
+            *fitted = y - left / weight;
+            is_low |= *fitted <= floor;
+        }
+        !is_low
+    }
+}
+
+wide! {
+    /// Whether weights changed by so little that they make no other fit.
+    fn is_settled(before: &[f64], after: &[f64]) -> bool {
+        let mut settled = true;
+        for (before, after) in before.iter().zip(after) {
+            settled &= (before / after - 1.0).abs() < SETTLED;
+        }
+        settled
+    }
+}
+
+wide! {
+    /// Squares of the relative residuals of `y`, and in the place of the leverages those of the residuals that refits without the
+    /// point would leave there.
+    fn squares(y: &[f64], fitted: &[f64], of_residuals: &mut [f64], leverages: &mut [f64]) {
+        for (((y, fitted), square), leverage) in y.iter().zip(fitted).zip(of_residuals).zip(leverages) {
+            let off = y / fitted - 1.0;
+            *leverage = (off / (1.0 - *leverage)).powi(2);
+            *square = off.powi(2);
+        }
+    }
+}
+
 struct Search<'a> {
     screen: Screen<'a>,
     y: &'a [f64],
@@ -245,12 +282,12 @@ impl Search<'_> {
     fn project(&self, sum: &Sum, weights: &[f64], w: &mut Workspace) -> [f64; MOST_COLUMNS] {
         w.columns.clear(self.y.len());
         if sum.constant {
-            w.columns.push(weights.iter().copied());
+            w.columns.push(weights);
         }
         for &product in sum.products.iter().flatten() {
             w.column.clear();
             self.screen.column(product, &mut w.column);
-            w.columns.push(w.column.iter().zip(weights).map(|(x, u)| x * u));
+            w.columns.push_weighted(&w.column, weights);
         }
         w.residual.clear();
         w.residual.extend(self.y.iter().zip(weights).map(|(y, u)| y * u));
@@ -355,16 +392,16 @@ impl Search<'_> {
                 sum.constant = false;
                 coefficients = self.project(&sum, &weights, w);
             }
-            w.fitted.clear();
-            let left = w.residual.iter().zip(&weights).map(|(r, u)| r / u);
-            w.fitted.extend(self.y.iter().zip(left).map(|(y, left)| y - left));
-            if w.fitted.iter().any(|f| *f <= floor) {
+            w.fitted.resize(n, 0.0);
+            if !fitted_values((self.y, &weights, &w.residual), &mut w.fitted, floor) {
                 break;
             }
-            w.values.clone_from(&weights);
-            reweigh(&w.fitted, self.power, &mut weights);
-            let change = |(before, after): (&f64, &f64)| (before / after - 1.0).abs();
-            if w.values.iter().zip(&weights).map(change).fold(true, |settled, c| settled & (c < SETTLED)) {
+            w.values.resize(n, 0.0);
+            let after = &mut w.values;
+            reweigh(&w.fitted, self.power, after);
+            let settled = is_settled(&weights, after);
+            std::mem::swap(after, &mut weights);
+            if settled {
                 break;
             }
         }
@@ -398,10 +435,8 @@ impl Search<'_> {
             return None;
         }
         // The squares of the relative residuals, and of those that refits without the point would leave there.
-        w.values.clear();
-        w.values.extend(self.y.iter().zip(&w.fitted).map(|(y, f)| y / f - 1.0));
-        w.leverages.iter_mut().zip(&w.values).for_each(|(l, off)| *l = (off / (1.0 - *l)).powi(2));
-        w.values.iter_mut().for_each(|off| *off = off.powi(2));
+        w.values.resize(n, 0.0);
+        squares(self.y, &w.fitted, &mut w.values, &mut w.leverages);
         if self.power != 1.0 {
             let shares = shares(&w.fitted, self.power);
             w.values.iter_mut().zip(&shares).for_each(|(square, share)| *square *= share);

@@ -172,7 +172,7 @@ fn pseudo_inverse(columns: &[Vec<f64>]) -> Vec<Vec<f64>> {
     let mut rows = vec![vec![0.0; n]; columns.len()];
     let mut basis = Orthonormal::default();
     basis.clear(n);
-    if columns.len() <= MOST_COLUMNS && columns.iter().all(|c| basis.push(c.iter().copied())) {
+    if columns.len() <= MOST_COLUMNS && columns.iter().all(|c| basis.push(c)) {
         let inverse = basis.inverse();
         for (k, q) in basis.columns().enumerate() {
             for (row, inverse) in rows.iter_mut().zip(&inverse) {

@@ -172,8 +172,9 @@ fn rows(column: &[f64], without: Option<usize>) -> [Vec<f64>; 2] {
     let scale = column.iter().fold(f64::MIN_POSITIVE, |m, v| m.max(v.abs()));
     let mut basis = Orthonormal::default();
     basis.clear(column.len());
-    basis.push((0..column.len()).map(kept));
-    let is_own = basis.push(column.iter().enumerate().map(|(i, v)| kept(i) * v / scale));
+    basis.push(&(0..column.len()).map(kept).collect::<Vec<f64>>());
+    let of_column: Vec<f64> = column.iter().enumerate().map(|(i, v)| kept(i) * v / scale).collect();
+    let is_own = basis.push(&of_column);
     let mut rows = [vec![0.0; column.len()], vec![0.0; column.len()]];
     let inverse = basis.inverse();
     for (k, q) in basis.columns().enumerate() {

@@ -119,6 +119,15 @@ pub(super) fn parse<'a>(line: &'a [u8], key: &str, names: &[String], numbers: &m
     complete.then_some(found)
 }
 
+/// So many digits no 64 bits are too few for.
+const MOST_DIGITS: usize = 19;
+/// Up to here doubles hold every whole number, and these powers of ten.
+const EXACT: u64 = 1 << 53;
+const POWERS_OF_TEN: [f64; 23] = [
+    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20,
+    1e21, 1e22,
+];
+
 struct Cursor<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -175,13 +184,14 @@ impl<'a> Cursor<'a> {
         if digits == 0 || digits > 1 && self.bytes[start + usize::from(negative)] == b'0' {
             return None;
         }
-        let mut is_whole = true;
+        let (mut is_whole, mut is_plain, mut decimals) = (true, true, 0);
         if self.skip(b'.') {
             is_whole = false;
-            (self.digits(|_| ()) > 0).then_some(())?;
+            decimals = self.digits(|digit| whole = whole.wrapping_mul(10).wrapping_add(u64::from(digit)));
+            (decimals > 0).then_some(())?;
         }
         if self.skip(b'e') || self.skip(b'E') {
-            is_whole = false;
+            (is_whole, is_plain) = (false, false);
             let _ = self.skip(b'+') || self.skip(b'-');
             (self.digits(|_| ()) > 0).then_some(())?;
         }
@@ -189,8 +199,13 @@ impl<'a> Cursor<'a> {
         if is_whole && digits > 15 {
             return None;
         }
-        if is_whole {
-            let number = whole as f64;
+        // A quotient of two numbers that doubles hold exactly is rounded once, as the number that is meant has to be.
+        if is_plain
+            && digits + decimals <= MOST_DIGITS
+            && whole <= EXACT
+            && let Some(power) = POWERS_OF_TEN.get(decimals)
+        {
+            let number = whole as f64 / power;
             return Some(if negative { -number } else { number });
         }
         let text = std::str::from_utf8(&self.bytes[start..self.at]).ok()?;
@@ -262,6 +277,7 @@ impl<'a> Cursor<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rand::{RngExt, SeedableRng, rngs::StdRng};
 
     fn names() -> Vec<String> {
         vec!["p".into(), "n".into()]
@@ -274,6 +290,25 @@ mod tests {
         let found = parse(line, "params", &names(), &mut numbers).unwrap();
         assert_eq!((found.callpath, found.metric), (b"main->f".as_slice(), b"time".as_slice()));
         assert_eq!((numbers.coordinates, numbers.values), (vec![128.0, -8000.0], vec![0.5, 100.0, -0.0]));
+    }
+
+    #[test]
+    fn numbers_are_those_of_the_standard_library_to_the_last_bit() {
+        let rng = &mut StdRng::seed_from_u64(31);
+        let mut texts: Vec<String> =
+            ["0.0", "-0.0", "9007199254740992.0", "9007199254740993.0", "900719925474099.25", "0.1e3"]
+                .map(str::to_owned)
+                .to_vec();
+        texts.extend(["0.00000000000000000000001", "0.30000000000000004", "123456789012345678.5"].map(str::to_owned));
+        for _ in 0..20_000 {
+            let number: f64 = rng.random_range(-1.0..1.0) * 10f64.powi(rng.random_range(-8..9));
+            texts.push(format!("{number}"));
+            texts.push(format!("{number:.*}", rng.random_range(1..20)));
+        }
+        for text in texts {
+            let number = Cursor { bytes: text.as_bytes(), at: 0 }.number().unwrap();
+            assert_eq!(number.to_bits(), text.parse::<f64>().unwrap().to_bits(), "{text}");
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What products that are not ruled out leave, in double precision.
 
-use super::{Base, PAD, Product, Screen, Worth};
+use super::{Base, PAD, Product, Screen, USUAL, Worth};
 use crate::linear::MOST_COLUMNS;
 use crate::wide::wide;
 
@@ -19,9 +19,8 @@ pub(super) struct Exact {
     /// By head, then value of the lane: weighted square sums of the head.
     squares: Vec<f64>,
     is_squared: Vec<bool>,
-    /// By point: the square of its weight; the square of a head.
+    /// By point: the square of its weight.
     weights: Vec<f64>,
-    column_squares: Vec<f64>,
     /// The triangle that makes the columns of the basis, inverted.
     inverse: [[f64; MOST_COLUMNS]; MOST_COLUMNS],
     products: Products,
@@ -58,7 +57,9 @@ impl Exact {
         for vector in std::iter::once(base.residual).chain(base.columns.columns()) {
             self.weighed.extend(vector.iter().zip(base.weights).map(|(v, w)| w * v));
         }
-        self.folded.resize((1 + base.columns.len()) * levels * heads, 0.0);
+        // Of what was folded for other bases nothing is looked at.
+        let size = (1 + base.columns.len()) * levels * heads;
+        self.folded.resize(self.folded.len().max(size), 0.0);
         self.is_folded.clear();
         self.is_folded.resize(heads, false);
         if fresh {
@@ -111,45 +112,48 @@ impl Exact {
             }
         }
         if !std::mem::replace(&mut self.is_squared[head], true) {
-            self.column_squares.clear();
-            self.column_squares.extend(column.iter().map(|v| v * v));
-            lane.fold(
-                &mut self.squares[head * lane.levels..(head + 1) * lane.levels],
-                &self.weights,
-                &self.column_squares,
-            );
+            let squares = &screen.heads.squares[head * points..(head + 1) * points];
+            lane.fold(&mut self.squares[head * lane.levels..(head + 1) * lane.levels], &self.weights, squares);
         }
     }
 }
 
 wide! {
-    /// Sums over values of the lane of `folded` times the factor, for the residual and each column, and of `squares` times
-    /// its square; bits of those products that have a part of the residual and are not contained in the columns.
     fn products(values: &[Lanes], folded: &[f64], squares: &[f64], with: With, out: &mut Products) -> u32 {
-        let (gains, columns) = folded.split_at(values.len());
-        out.gains = along(gains, values);
-        let mut square = [0.0; PAD];
-        for (sum, values) in squares.iter().zip(values) {
-            for j in 0..PAD {
-                square[j] += sum * (values[j] * values[j]);
-            }
+        match <&[Lanes; USUAL]>::try_from(values) {
+            Ok(values) => products_of(values, folded, squares, with, out),
+            _ => products_of(values, folded, squares, with, out),
         }
-        out.norms = square;
-        for (part, sums) in out.parts.iter_mut().zip(columns.chunks_exact(values.len())) {
-            *part = along(sums, values);
-            for (norm, part) in out.norms.iter_mut().zip(part) {
-                *norm -= *part * *part;
-            }
-        }
-        let mut bits = 0;
-        for (j, square) in square.iter().enumerate() {
-            let (gain, norm) = (out.gains[j], out.norms[j]);
-            out.left[j] = (with.rss - gain * gain / norm).max(0.0) * (with.cost * with.costs[j]);
-            let is_possible = (gain > 0.0) & (norm > CONTAINED * square);
-            bits |= u32::from(is_possible) << j;
-        }
-        bits
     }
+}
+
+/// Sums over values of the lane of `folded` times the factor, for the residual and each column, and of `squares` times
+/// its square; bits of those products that have a part of the residual and are not contained in the columns.
+#[inline(always)]
+fn products_of(values: &[Lanes], folded: &[f64], squares: &[f64], with: With, out: &mut Products) -> u32 {
+    let (gains, columns) = folded.split_at(values.len());
+    out.gains = along(gains, values);
+    let mut square = [0.0; PAD];
+    for (sum, values) in squares[..values.len()].iter().zip(values) {
+        for j in 0..PAD {
+            square[j] += sum * (values[j] * values[j]);
+        }
+    }
+    out.norms = square;
+    for (part, sums) in out.parts.iter_mut().zip(columns.chunks_exact(values.len())) {
+        *part = along(sums, values);
+        for (norm, part) in out.norms.iter_mut().zip(part) {
+            *norm -= *part * *part;
+        }
+    }
+    let mut bits = 0;
+    for (j, square) in square.iter().enumerate() {
+        let (gain, norm) = (out.gains[j], out.norms[j]);
+        out.left[j] = (with.rss - gain * gain / norm).max(0.0) * (with.cost * with.costs[j]);
+        let is_possible = (gain > 0.0) & (norm > CONTAINED * square);
+        bits |= u32::from(is_possible) << j;
+    }
+    bits
 }
 
 #[inline(always)]

@@ -5,7 +5,7 @@
 //! Schwarz's inequality bounds by the lengths of the two vectors. A product is ruled out only where it would leave too
 //! much even then; where squares come near the least numbers of the format, it is not.
 
-use super::{Base, PAD, Screen};
+use super::{Base, PAD, Screen, USUAL};
 use crate::wide::wide;
 
 /// Smaller square sums of columns may have lost digits below the least numbers.
@@ -66,7 +66,6 @@ impl Rough {
         self.products.clear();
         self.products.extend(self.weights.iter().map(|w| w * w));
         self.head_squares.resize(lane.levels * heads.width, 0.0);
-        self.head_squares.fill(0.0);
         fold(&lane.level, heads.width, &heads.rough, &self.products, true, &mut self.head_squares);
         self.squares.resize(heads.factors.len() * lane.width, 0.0);
         self.squared.clear();
@@ -78,7 +77,6 @@ impl Rough {
         let (lane, heads, size) = (screen.lane(), screen.heads, self.shape.levels * self.shape.heads);
         self.shape.vectors = 1 + base.columns.len();
         self.folded.resize(size * self.shape.vectors, 0.0);
-        self.folded.fill(0.0);
         let scale = if base.rss > 0.0 { base.rss.sqrt().recip() } else { 0.0 };
         let vectors = std::iter::once((base.residual, scale)).chain(base.columns.columns().map(|c| (c, 1.0)));
         for ((vector, scale), folded) in vectors.zip(self.folded.chunks_exact_mut(size)) {
@@ -107,22 +105,23 @@ impl Rough {
     pub fn least(&mut self, screen: &Screen, head: usize, most: f64) -> bool {
         let (shape, lane) = (self.shape, screen.lane());
         let squares = &mut self.squares[head * shape.lanes..(head + 1) * shape.lanes];
+        self.of_head.resize(shape.levels * shape.vectors, 0.0);
         if !std::mem::replace(&mut self.squared[head], true) {
-            self.of_head.clear();
-            self.of_head.extend(self.head_squares.chunks_exact(shape.heads).map(|of_level| of_level[head]));
-            lane_squares(&self.of_head, &lane.rough_squares, squares);
+            let sums = &mut self.of_head[..shape.levels];
+            column_of(&self.head_squares, shape.heads, head, sums);
+            lane_squares(sums, &lane.rough_squares, squares);
         }
-        self.of_head.clear();
-        self.of_head.extend(self.folded.chunks_exact(shape.heads).map(|of_level| of_level[head]));
+        column_of(&self.folded, shape.heads, head, &mut self.of_head);
         let of = Lane { values: &lane.rough, squares, costs: &lane.rough_costs };
         self.least.resize(shape.lanes, 0.0);
+        let (sums, least) = (&self.of_head, &mut self.least);
         let most = rounded(most);
         match shape.vectors {
-            1 => least_0(&self.of_head, of, self.error, most, &mut self.least),
-            2 => least_1(&self.of_head, of, self.error, most, &mut self.least),
-            3 => least_2(&self.of_head, of, self.error, most, &mut self.least),
+            1 => least_0(sums, of, self.error, most, least),
+            2 => least_1(sums, of, self.error, most, least),
+            3 => least_2(sums, of, self.error, most, least),
             _ => {
-                self.least.fill(0.0);
+                least.fill(0.0);
                 true
             }
         }
@@ -132,6 +131,13 @@ impl Rough {
     /// share `most` times what their lane's complexity costs.
     pub fn block(&self, block: usize, most: f64) -> u32 {
         below(&self.least.as_chunks().0[block], rounded(most))
+    }
+}
+
+/// A column of a matrix whose rows have this `width`, as long as `out`.
+fn column_of(rows: &[f32], width: usize, column: usize, out: &mut [f32]) {
+    for (row, out) in out.iter_mut().enumerate() {
+        *out = rows[row * width + column];
     }
 }
 
@@ -163,14 +169,15 @@ struct Lane<'a> {
 }
 
 wide! {
-    /// Sums over the points of each level: `sums[level][head] += a · value`, or `a · value²` where those are `squared`.
+    /// Sums over the points of each level: `sums[level][head] = Σ a · value`, or `a · value²` where those are `squared`.
     fn fold(level: &[u32], width: usize, values: &[f32], a: &[f32], squared: bool, sums: &mut [f32]) {
+        sums.fill(0.0);
         for ((&level, values), a) in level.iter().zip(values.chunks_exact(width)).zip(a) {
             let sums = &mut sums[level as usize * width..(level as usize + 1) * width];
-            if squared {
-                sums.iter_mut().zip(values).for_each(|(s, v)| *s += a * (v * v));
-            } else {
-                sums.iter_mut().zip(values).for_each(|(s, v)| *s += a * v);
+            for (sums, values) in sums.as_chunks_mut::<PAD>().0.iter_mut().zip(values.as_chunks::<PAD>().0) {
+                for j in 0..PAD {
+                    sums[j] += a * if squared { values[j] * values[j] } else { values[j] };
+                }
             }
         }
     }
@@ -181,8 +188,7 @@ wide! {
 #[inline(always)]
 fn along(sums: &[f32], values: &[Lanes]) -> Lanes {
     let mut sum = [0.0; PAD];
-    // Five values of a parameter are what most experiments have; a loop of known length costs half.
-    if let (Ok(sums), Ok(values)) = (<&[f32; 5]>::try_from(sums), <&[Lanes; 5]>::try_from(values)) {
+    if let (Ok(sums), Ok(values)) = (<&[f32; USUAL]>::try_from(sums), <&[Lanes; USUAL]>::try_from(values)) {
         for (along, values) in sums.iter().zip(values) {
             for j in 0..PAD {
                 sum[j] += along * values[j];
@@ -220,7 +226,11 @@ macro_rules! beside {
         }
         wide! {
             fn $least(sums: &[f32], lane: Lane, error: f32, most: f32, least: &mut [f32]) -> bool {
-                least_beside::<$columns>(sums, lane, error, most, least)
+                let levels = sums.len() / ($columns + 1);
+                match levels {
+                    USUAL => least_beside::<$columns>(sums, USUAL, lane, (error, most), least),
+                    _ => least_beside::<$columns>(sums, levels, lane, (error, most), least),
+                }
             }
         }
     )*};
@@ -290,18 +300,24 @@ fn bounds_beside<const K: usize>(
 }
 
 /// [`Rough::least`] beside a basis of `K` columns, of whose products with the head `sums` are those of the residual by
-/// value of the lane, then those of each column.
+/// value of the lane, of which there are so many `levels`, then those of each column.
 #[inline(always)]
 // One index runs over all the lanes' arrays at once.
 #[allow(clippy::needless_range_loop)]
-fn least_beside<const K: usize>(sums: &[f32], lane: Lane, error: f32, most: f32, least: &mut [f32]) -> bool {
-    let levels = sums.len() / (K + 1);
+fn least_beside<const K: usize>(
+    sums: &[f32],
+    levels: usize,
+    lane: Lane,
+    (error, most): (f32, f32),
+    least: &mut [f32],
+) -> bool {
+    let sums = &sums[..levels * (K + 1)];
     let squares = lane.squares.as_chunks::<PAD>().0.iter();
     let costs = lane.costs.as_chunks::<PAD>().0.iter();
     let blocks = lane.values.chunks_exact(levels * PAD).zip(squares.zip(costs));
     let mut any = false;
     for (least, (values, (squares, costs))) in least.as_chunks_mut::<PAD>().0.iter_mut().zip(blocks) {
-        let values = values.as_chunks().0;
+        let values = &values.as_chunks().0[..levels];
         let gain = along(&sums[..levels], values);
         let mut norms = [0.0; PAD];
         for j in 0..PAD {

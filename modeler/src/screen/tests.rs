@@ -56,7 +56,7 @@ fn the_best_are_those_found_one_by_one_whatever_the_units_and_the_noise() {
             let data = vec![1.0; y.len()];
             let (mut basis, mut left) = (Orthonormal::default(), data.clone());
             basis.clear(y.len());
-            columns.iter().for_each(|column| assert!(basis.push(column.iter().copied())));
+            columns.iter().for_each(|column| assert!(basis.push(column)));
             let coefficients = basis.project(&mut left);
             let base = Base {
                 weights: &weights,
