@@ -108,7 +108,9 @@ mod tests {
     use argmin::core::{CostFunction, Error, Executor};
     use argmin::solver::neldermead::NelderMead;
 
-    struct Cost<'a>(&'a dyn Fn(&[f64]) -> f64);
+    type Function<'a> = &'a dyn Fn(&[f64]) -> f64;
+
+    struct Cost<'a>(Function<'a>);
 
     impl CostFunction for Cost<'_> {
         type Param = Vec<f64>;
@@ -143,7 +145,7 @@ mod tests {
         // Plains, walls and kinks, where corners are drawn in.
         let steps = |x: &[f64]| x.iter().map(|x| (3.0 * (x - 0.3).abs()).floor()).sum::<f64>();
         let walled = |x: &[f64]| if x[0] < 0.2 { 1e12 } else { x.iter().map(|x| (x - 0.1).abs()).sum::<f64>() };
-        let costs: [&dyn Fn(&[f64]) -> f64; 3] = [&rosenbrock, &steps, &walled];
+        let costs: [Function; 3] = [&rosenbrock, &steps, &walled];
         for cost in costs {
             for start in [vec![-1.2, 1.0], vec![0.7, 0.6, 0.9], vec![2.0, -0.5, 0.25, 1.0]] {
                 for rounds in 0..150 {
