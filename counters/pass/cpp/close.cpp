@@ -102,7 +102,7 @@ class Closer {
 // Gives each loop that lacks them a block before it, from which alone it is entered, and blocks behind it, which are entered from it
 // alone: at this point of the pipeline they were merged away where they are empty. What is to be done once before or after a
 // loop has a place outside of it and of the next one then, and is in the way of no loop's vectorisation. LLVM's own loop passes, which come
-// next, make the same blocks; those that stay empty cost nothing.
+// next where there is optimisation, make the same blocks, and those that stay empty are merged away again.
 extern "C" void poise_part_loops(FunctionAnalysisManager *analyses, LLVMValueRef function) {
     auto &counted = *unwrap<Function>(function);
     if (counted.hasOptNone())
@@ -110,7 +110,9 @@ extern "C" void poise_part_loops(FunctionAnalysisManager *analyses, LLVMValueRef
     auto &loops = analyses->getResult<LoopAnalysis>(counted);
     auto &dominators = analyses->getResult<DominatorTreeAnalysis>(counted);
     bool changes = false;
-    for (Loop *loop : loops.getLoopsInPreorder()) {
+    // Inner loops first: what an outer loop gets behind it is entered from that alone then, although an exit of an inner one leads there.
+    auto outer_first = loops.getLoopsInPreorder();
+    for (Loop *loop : reverse(outer_first)) {
         SmallVector<BasicBlock *, 4> exits;
         loop->getUniqueExitBlocks(exits);
         for (BasicBlock *exit : exits) {
@@ -119,10 +121,11 @@ extern "C" void poise_part_loops(FunctionAnalysisManager *analyses, LLVMValueRef
                 if (loop->contains(before))
                     from.insert(before);
             auto computed = [](BasicBlock *before) { return isa<IndirectBrInst, CallBrInst>(before->getTerminator()); };
-            // Nothing can stand before the landing pad of an exception, or between a computed jump and where it leads. Where a loop
+            auto outside = [&](BasicBlock *before) { return !loop->contains(before); };
+            // Nothing is put before the landing pad of an exception, or between a computed jump and where it leads. Where a loop
             // around goes on, what ends it stays what it is.
             bool goes_on = loops.isLoopHeader(exit) && loops.getLoopFor(exit)->contains(loop);
-            if (goes_on || exit->isEHPad() || exit->hasNPredecessors(from.size()) || any_of(from, computed))
+            if (goes_on || exit->isEHPad() || none_of(predecessors(exit), outside) || any_of(from, computed))
                 continue;
             changes |= SplitBlockPredecessors(exit, from.getArrayRef(), ".poise", &dominators, &loops) != nullptr;
         }
