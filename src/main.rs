@@ -56,7 +56,10 @@ fn run() -> Result<()> {
     let cli = Cli::parse_from(arguments);
     output::set_color(cli.global.color);
     output::set_width(cli.global.table_width);
-    set_threads(cli.global.threads)?;
+    // What becomes the program is copied before, and so has no other threads.
+    if !matches!(cli.command, Command::Preload(_)) {
+        set_threads(cli.global.threads)?;
+    }
     let progress = Progress::new(!cli.global.quiet && !cli.global.no_progress);
     match cli.command {
         Command::Demo(a) => validation::demo(&a, &cli.global, &progress),

@@ -444,10 +444,11 @@ impl ExperimentBuilder {
     /// If there are not as many coordinates as parameters, which is a defect of the caller.
     pub fn point(&mut self, coordinates: &[f64]) -> PointId {
         assert_eq!(coordinates.len(), self.parameters.len(), "one coordinate per parameter");
-        // Adding zero makes -0.0 and 0.0 one point.
-        let key = coordinates.iter().map(|x| (x + 0.0).to_bits()).collect();
+        // Adding zero makes -0.0 and 0.0 one value, of coordinates as of points.
+        let coordinates: Vec<f64> = coordinates.iter().map(|x| x + 0.0).collect();
+        let key = coordinates.iter().map(|x| x.to_bits()).collect();
         *self.point_ids.entry(key).or_insert_with(|| {
-            self.points.push(coordinates.to_vec());
+            self.points.push(coordinates);
             (self.points.len() - 1) as PointId
         })
     }

@@ -1,6 +1,6 @@
 //! The least value of a function of a few variables, by the simplex of Nelder and Mead (The Computer Journal 7, 1965): a corner
 //! more than variables, of which the worst is reflected, moved further, or drawn in. argmin's solver is the tests'
-//! oracle; its bookkeeping costs several times what the function does that is minimised here.
+//! oracle; its bookkeeping costs more than the function that is minimised here.
 
 /// How far the worst corner is moved, from itself through the centre of the others, as multiples of their distance.
 const REFLECTED: f64 = -1.0;

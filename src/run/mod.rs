@@ -25,6 +25,7 @@ pub mod processes;
 pub mod record;
 mod spinning;
 mod supervise;
+mod watch;
 
 use crate::error::{Error, Result};
 use crate::install;
@@ -161,16 +162,19 @@ fn preloaded() -> Result<OsString> {
 pub fn exec_preloaded(command: &[OsString]) -> Result<Infallible> {
     let mut process = Command::new(&command[0]);
     process.args(&command[1..]).env("LD_PRELOAD", preloaded()?);
+    let profile = std::env::var_os("POISE_PROFILE").filter(|path| !path.is_empty());
+    let program = install::find_program(&command[0].to_string_lossy());
     // Rank 0 says so for all. Where it runs another program than they, it misses them in MPI_Finalize and says that.
-    if std::env::var_os("POISE_PROFILE").is_some_and(|path| !path.is_empty())
-        && processes::own_rank().unwrap_or(0) == 0
-        && install::find_program(&command[0].to_string_lossy()).is_some_and(|program| elf::is_out_of_reach(&program))
-    {
-        output::say(format!(
-            "{} is linked statically, so that nothing can be preloaded into it; this run has no profile. Link it dynamically or with \
-             poise cc, or count it by poise run --engine qemu.",
-            command[0].to_string_lossy()
-        ));
+    if let (Some(profile), Some(program), 0) = (profile, program, processes::own_rank().unwrap_or(0)) {
+        if elf::is_out_of_reach(&program) {
+            output::say(format!(
+                "{} is linked statically, so that nothing can be preloaded into it; this run has no profile. Link it dynamically or with \
+                 poise cc, or count it by poise run --engine qemu.",
+                command[0].to_string_lossy()
+            ));
+        } else if processes::own_rank().is_some() {
+            watch::over_this_process(Path::new(&profile));
+        }
     }
     let failure = process.exec();
     Err(Error::Usage(format!("Cannot start {}: {failure}.", command[0].to_string_lossy())))

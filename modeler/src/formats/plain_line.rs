@@ -119,14 +119,12 @@ pub(super) fn parse<'a>(line: &'a [u8], key: &str, names: &[String], numbers: &m
     complete.then_some(found)
 }
 
-/// So many digits no 64 bits are too few for.
+/// Any number of so many digits fits into 64 bits.
 const MOST_DIGITS: usize = 19;
 /// Up to here doubles hold every whole number, and these powers of ten.
 const EXACT: u64 = 1 << 53;
-const POWERS_OF_TEN: [f64; 23] = [
-    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20,
-    1e21, 1e22,
-];
+const POWERS_OF_TEN: [f64; MOST_DIGITS] =
+    [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18];
 
 struct Cursor<'a> {
     bytes: &'a [u8],
@@ -299,6 +297,8 @@ mod tests {
             ["0.0", "-0.0", "9007199254740992.0", "9007199254740993.0", "900719925474099.25", "0.1e3"]
                 .map(str::to_owned)
                 .to_vec();
+        // The last digits that a double holds, and one more.
+        texts.extend(["90071992547409.92", "90071992547409.93", "9.007199254740993"].map(str::to_owned));
         texts.extend(["0.00000000000000000000001", "0.30000000000000004", "123456789012345678.5"].map(str::to_owned));
         for _ in 0..20_000 {
             let number: f64 = rng.random_range(-1.0..1.0) * 10f64.powi(rng.random_range(-8..9));

@@ -559,7 +559,8 @@ mod tests {
         assert_eq!((phases.places[0].node, phases.width), (0, 10));
     }
 
-    /// Three nodes of two call paths, as where a thread works for another's call path: they are found by their regions' addresses.
+    /// Three nodes of two call paths, of which one is the base of what a thread does for the call path of another: they are found by their
+    /// regions' addresses.
     #[test]
     fn nodes_of_one_call_path_have_one_place_and_that_is_told() {
         let region = |name: &'static std::ffi::CStr| {
@@ -570,10 +571,10 @@ mod tests {
         // The block of a thread that is in no region.
         let block = vec![0_u64; 512];
         let mut tree = Box::new(crate::tree::Tree::new(block.as_ptr() as usize));
-        // SAFETY: the root is the tree's, and so are the nodes.
+        // SAFETY: the parents are nodes of this tree that have no such callee, and the regions live as long as the process.
         let nodes = unsafe {
-            let outer = tree.grow(tree.root(), outer);
-            [outer, tree.grow(outer, inner), tree.grow(outer, inner)]
+            let caller = tree.grow(tree.root(), outer);
+            [caller, tree.grow(caller, inner), tree.base_of_regions(&[outer, inner])]
         };
         let timeline = |nodes: &[(*mut Node, u64)]| {
             let mut recorder = Recorder::new(BinUnit::Blocks, 1000, false);

@@ -277,6 +277,10 @@ impl Recorder {
             self.ends.push(self.shares.len());
         }
         (self.reached, self.seen, self.index) = (Vec::new(), Vec::new(), Vec::new());
+        // What is kept until the profile is made is kept of every thread that there was.
+        self.paths.shrink_to_fit();
+        self.shares.shrink_to_fit();
+        self.ends.shrink_to_fit();
     }
 
     /// The current bin is over.
