@@ -46,7 +46,7 @@ pub fn hand_down(earlier: &Path, next: &Path) -> io::Result<()> {
 pub fn collect(outcome: Outcome, folder: &Path) -> Outcome {
     remove(&unfinished(folder));
     let Outcome::Failed { cause, reason, status } = outcome else {
-        remove(&checkpoints(folder));
+        remove(&checkpoints(&folder.join(PROFILE)));
         return outcome;
     };
     let reason = gather(folder).map_or_else(|| reason.clone(), |what| format!("{reason} {what}"));
@@ -55,7 +55,7 @@ pub fn collect(outcome: Outcome, folder: &Path) -> Outcome {
 
 /// Merges the checkpoints in the folder of a run that did not end well into [`PARTIAL`]; a sentence that says so, where there are any.
 pub fn gather(folder: &Path) -> Option<String> {
-    let files = checkpoints(folder);
+    let files = checkpoints(&folder.join(PROFILE));
     if files.is_empty() {
         return None;
     }
@@ -84,9 +84,10 @@ pub fn merge(files: &[PathBuf]) -> Result<Profile, ProfileError> {
     Ok(merged)
 }
 
-/// The checkpoints in a run's folder, by name; without what the runtime moved aside, which is of processes before the last.
-fn checkpoints(folder: &Path) -> Vec<PathBuf> {
-    let start = format!("{PROFILE}.checkpoint");
+/// The checkpoints beside a profile's place, by name; without what the runtime moved aside, which is of processes before the last.
+pub fn checkpoints(profile: &Path) -> Vec<PathBuf> {
+    let start = format!("{}.checkpoint", profile.file_name().unwrap_or_default().to_string_lossy());
+    let folder = profile.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut files: Vec<_> = entries
         .filter(|entry| entry.file_name().to_string_lossy().starts_with(&start))

@@ -2,10 +2,10 @@
 //! So a process of ours stands beside rank 0 until that has ended. It is no child of the program's, takes nothing of it but standard
 //! error, and says one line where the run has left no profile and nobody has said why.
 
-use std::ffi::OsString;
 use std::io::{Error, ErrorKind};
 use std::path::Path;
 
+use super::partial;
 use crate::output;
 
 /// The kind of the line that the runtime leaves beside a profile that will not be.
@@ -56,7 +56,7 @@ fn tell(profile: &Path) {
     if profile.exists() || poise_profile::said_beside(profile, FAILED).exists() {
         return;
     }
-    let saved = match checkpoints(profile) {
+    let saved = match partial::checkpoints(profile).len() {
         0 => "nothing was saved; POISE_CHECKPOINT keeps what there is until then".to_owned(),
         1 => format!("what was measured until the last checkpoint is in {}.checkpoint", profile.display()),
         many => format!(
@@ -70,14 +70,4 @@ fn tell(profile: &Path) {
     if poise_profile::is_first_to_say(profile, FAILED, &line) {
         output::say(line);
     }
-}
-
-/// How many checkpoints lie beside the profile's place.
-fn checkpoints(profile: &Path) -> usize {
-    let Some(name) = profile.file_name() else { return 0 };
-    let mut begin = OsString::from(name);
-    begin.push(".checkpoint");
-    let folder = profile.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let names = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.file_name());
-    names.filter(|name| name.as_encoded_bytes().starts_with(begin.as_encoded_bytes())).count()
 }
