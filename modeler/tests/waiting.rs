@@ -150,13 +150,24 @@ fn sweeps(
     work: impl Fn(f64, f64) -> f64,
     elements: impl Fn(f64, f64) -> f64,
 ) -> Experiment {
+    sweeps_over(&GRIDS, dimensions, sweeps, work, elements)
+}
+
+/// The same over other grids; a rank alone gets nothing and waits for nobody.
+fn sweeps_over(
+    grids: &[Grids],
+    dimensions: usize,
+    sweeps: impl Fn(f64) -> f64,
+    work: impl Fn(f64, f64) -> f64,
+    elements: impl Fn(f64, f64) -> f64,
+) -> Experiment {
     let mut builder = ExperimentBuilder::new(["p", "n"]);
     let [clock, visits, bytes, time] = metrics(&mut builder);
     let [most_visits, most_bytes] = [("visits", ""), ("bytes_received", "bytes")].map(|(name, unit)| {
         builder.metric(Metric { name: name.into(), unit: unit.into(), over_ranks: Some(OverRanks::Maximum) })
     });
     let receive = builder.callpath(["main", "sweep", "MPI_Recv"]);
-    for (p, extents, depths) in GRIDS {
+    for &(p, extents, depths) in grids {
         let (extents, depth) = (extents[dimensions - 2], depths[dimensions - 2]);
         for n in SIZES {
             let point = builder.point(&[p, n]);
@@ -168,7 +179,7 @@ fn sweeps(
             builder.add(receive, visits, point, number * d);
             builder.add(receive, most_visits, point, number * d);
             builder.add(receive, bytes, point, number * neighbours * message);
-            builder.add(receive, most_bytes, point, number * d * message);
+            builder.add(receive, most_bytes, point, if p > 1.0 { number * d * message } else { 0.0 });
             let stage = STARTUP + message * PER_BYTE;
             builder.add(receive, time, point, number * neighbours * stage + (number - 0.5) * depth * stage);
         }
@@ -199,6 +210,18 @@ fn the_work_and_the_message_of_a_stage_are_told_apart() {
     let cuboid = sweeps(3, |p| 0.5 * p, |_, n| 0.05 * n, |p, _| 40.0 * p.sqrt());
     let expected = [one + half + Exponent::new(1, 3), one];
     assert_eq!(growth_of_sweeps(&cuboid), [expected, expected]);
+}
+
+/// A run with one rank says nothing of what waiting grows with: its stages are none, and its messages have no size.
+#[test]
+fn a_rank_alone_does_not_hide_the_growth_of_a_sweep() {
+    let alone: Grids = (1.0, [&[1.0, 1.0], &[1.0, 1.0, 1.0]], [0.0, 0.0]);
+    let grids: Vec<Grids> = std::iter::once(alone).chain(GRIDS).collect();
+    let [one, third] = [(1, 1), (1, 3)].map(|(n, d)| Exponent::new(n, d));
+    let plane = sweeps_over(&grids, 2, |_| 1.0, |_, n| 0.0022 * n.powf(0.75) * n.log2().powi(2), |p, _| 12.5 * p.sqrt());
+    assert_eq!(growth_of_sweeps(&plane), [[one, Exponent::new(3, 4)], [one, Exponent::new(3, 4)]]);
+    let cuboid = sweeps_over(&grids, 3, |_| 4.0, |_, n| 0.05 * n, |_, _| 40.0);
+    assert_eq!(growth_of_sweeps(&cuboid), [[third, one], [third, one]]);
 }
 
 /// The sends of such a sweep: ranks at two sides of the plane call with MPI_PROC_NULL, and there are fewer of them the more

@@ -87,8 +87,8 @@ const SIMULATED: Scale = Scale {
     memory_limit: 262_144,
 };
 
-const REAL_QUICK: Scale = Scale { functions: 12, p: "2, 4, 6, 8, 12", test: 16, ..REAL };
-const SIMULATED_QUICK: Scale = Scale { functions: 12, p: "8, 16, 32, 64, 128", test: 256, ..SIMULATED };
+const REAL_QUICK: Scale = Scale { functions: 8, p: "2, 4, 6, 8, 12", test: 16, ..REAL };
+const SIMULATED_QUICK: Scale = Scale { functions: 8, p: "8, 16, 32, 64, 128", test: 256, ..SIMULATED };
 
 impl Plan {
     /// The plan that the command line asks for.

@@ -52,7 +52,7 @@ const WARM: u64 = 4;
 /// An inner loop with a smaller share of all inner iterations is not measured.
 const SMALLEST_SHARE: f64 = 0.02;
 /// Bursts kept per loop, call path and thread.
-const MOST_BURSTS: usize = 20_000;
+const MOST_BURSTS: usize = 50_000;
 /// What a forced variant's chunks are, at most: a power of two.
 const FORCED_CHUNK: usize = 20;
 

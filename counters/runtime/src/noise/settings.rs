@@ -17,7 +17,7 @@ pub struct Settings {
     pub ranks: Vec<(u32, u32)>,
     /// Threads that are to have noise, by the order in which they first ran a loop.
     pub threads: Vec<(u32, u32)>,
-    /// Bursts per mode and quantity after which a loop is done.
+    /// Bursts per mode and quantity after which a loop is done if they say well enough what it takes; up to ten times as many else.
     pub samples: u32,
     /// How long a burst without noise lasts, in nanoseconds.
     pub burst: u64,
