@@ -48,6 +48,8 @@ struct Built {
     vectorised: usize,
 }
 
+/// Where functions are inlined, in a form that Debian's valgrind reads.
+const DEBUG: &str = "-gdwarf-4 -gline-tables-only";
 /// Score-P's overhead as published, by the work that these counters follow (section III-A there): on two applications with functions alone, and with basic blocks.
 const PUBLISHED: &str = "Score-P, published: 1.11 to 1.18 for time alone, 1.59 to 1.99 with basic blocks.";
 
@@ -95,7 +97,7 @@ fn variants(scratch: &Path) -> Vec<Variant> {
     let path = std::env::current_exe().expect("the bench's own path");
     let libraries = path.parent().expect("programs lie in folders").display();
     let runtime = format!("-L{libraries} -Wl,--no-as-needed -lpoise_runtime -Wl,-rpath,{libraries}");
-    let ours = format!("-fpass-plugin={libraries}/libpoise_pass.so -gline-tables-only {runtime}");
+    let ours = format!("-fpass-plugin={libraries}/libpoise_pass.so {DEBUG} {runtime}");
     let (hooks, object) = (scratch.join("hooks.c"), scratch.join("hooks.o"));
     std::fs::write(&hooks, HOOKS).expect("the folder is writable");
     let compiled = Command::new("clang-19").args(["-O3", "-fPIC", "-c", "-o"]).arg(&object).arg(&hooks).status();
@@ -159,7 +161,7 @@ fn shell(folder: &Path, line: &str, variant: &Variant) -> Command {
     let told = "-Wno-unused-command-line-argument -Rpass=loop-vectorize";
     command.env("CC", format!("clang-19 {} {told}", variant.flags));
     command.env("CXX", format!("clang++-19 {} {told}", variant.flags));
-    let flags = if variant.is_ours { variant.flags.replace("-gline-tables-only", "") } else { String::new() };
+    let flags = if variant.is_ours { variant.flags.replace(DEBUG, "") } else { String::new() };
     if variant.is_ours || variant.flags.is_empty() {
         command.env("FC", format!("flang-new-19 {flags} -Rpass=loop-vectorize"));
     }

@@ -331,10 +331,18 @@ impl Measured {
         (hinge.cost - transition.cost > SMOOTH).then_some(transition)
     }
 
-    /// How many quantities, from the smallest, certainly do not slow the loop down.
+    /// How many quantities, from the smallest, certainly do not slow the loop down: as far as each by itself is known not to, or all from one
+    /// on together. Noise never makes a loop faster, so that one quantity slows it down no more than it and the larger ones do on average.
     fn unaffected(&self, hinge: &Hinge) -> usize {
-        let certain = |i: &usize| self.y[*i] / hinge.level * (1.645 * self.error[*i]).exp() <= UNAFFECTED;
-        (0..self.decisive).take_while(certain).count()
+        let is_certain = |y: f64, error: f64| y / hinge.level * (1.645 * error).exp() <= UNAFFECTED;
+        let alone = (0..self.decisive).take_while(|&i| is_certain(self.y[i], self.error[i])).count();
+        let together = (0..self.decisive).rev().find(|&from| {
+            let weights = || self.error[from..self.decisive].iter().map(|error| error.powi(-2));
+            let (total, sum) =
+                (weights().sum::<f64>(), weights().zip(&self.y[from..]).map(|(w, y)| w * y).sum::<f64>());
+            is_certain(sum / total, total.powf(-0.5))
+        });
+        together.map_or(alone, |from| alone.max(from + 1))
     }
 
     /// No slowdown is certain: how far the times are certainly unaffected.

@@ -87,6 +87,23 @@ fn what_never_slows_down_is_absorbed_at_least() {
     }
 }
 
+/// Each quantity alone is known to a tenth here. As more noise never takes less time, all together say more.
+#[test]
+fn many_quantities_that_do_not_slow_down_say_it_together() {
+    let noisy = Disturbance { jitter: 0.02, layout: 0.03, ..INTERRUPTED };
+    let (mut far, mut too_far) = (0, 0);
+    for seed in 0..40 {
+        let never = report(&profile(&[sharp("nop", 500.0, 0.01)], &QUANTITIES, 30, noisy, seed));
+        let mode = only_mode(&never);
+        far += u32::from(mode.state == State::AtLeast && mode.raw >= 16.0);
+        // 5 % slower at 33, 15 % at 64.
+        let slowed = report(&profile(&[sharp("nop", 16.0, 0.003)], &QUANTITIES, 30, noisy, seed));
+        let mode = only_mode(&slowed);
+        too_far += u32::from(mode.state == State::AtLeast && mode.raw > 33.0);
+    }
+    assert!(far >= 36 && too_far <= 4, "{far} and {too_far} of 40");
+}
+
 #[test]
 fn hopeless_noise_is_undecided() {
     let noise = Disturbance { jitter: 3.0, interrupted: (0.9, 3.0), ..QUIET };
