@@ -518,7 +518,7 @@ what the truth says, if the exponents of more than 1 % of the call paths deviate
 Examples:
   poise bench validate                       200 functions, p = 2 to 64
   poise bench validate --smpi -o simulated   in a simulator, p = 128 to 2048
-  poise bench validate --quick               12 functions: does everything work?
+  poise bench validate --quick               8 functions: does everything work?
   poise bench validate --quick --advised     and how good is poise advise?
   poise bench validate spec.toml             functions of your own")]
 pub struct ValidateArgs {

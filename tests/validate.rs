@@ -204,11 +204,11 @@ fn the_quick_validation_of_drawn_functions_finds_their_growth() {
     let quick = ["bench", "validate", "--quick", "-o", "v", "--extrap", "off", "--format", "json"];
     let outcome = world.poise(quick);
     let result = parsed(&outcome);
-    assert_eq!(result["functions"], 12);
+    assert_eq!(result["functions"], 8);
     assert_eq!(result["exactness"]["wrong"], serde_json::json!([]), "{}", outcome.stderr);
     for kind in ["computation", "communication"] {
         let (share, models) = right(&result, kind);
-        assert!(share >= 0.9 && models >= 8, "{share} of {models} {kind}: {}", outcome.stderr);
+        assert!(share >= 0.9 && models >= 7, "{share} of {models} {kind}: {}", outcome.stderr);
     }
     // Its gate asks for more, and is what decides.
     let expected = i32::from(!result["failures"].as_array().unwrap().is_empty());
