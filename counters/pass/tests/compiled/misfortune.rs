@@ -245,6 +245,54 @@ fn a_missing_runtime_is_one_line_of_the_linker() {
     }
 }
 
+/// An instrumented library that was linked without the runtime cannot be opened as a program runs, for a reason that says what to do; the
+/// program goes on. With the runtime the same code counts.
+#[test]
+fn a_library_without_the_runtime_says_so_when_it_is_opened() {
+    let main = "#include <dlfcn.h>
+        #include <stdio.h>
+        int other(int n) { return n & 3; }
+        int main(int count, char **names) {
+            void *library = dlopen(names[1], RTLD_NOW | RTLD_LOCAL);
+            if (!library) { puts(dlerror()); return 4; }
+            printf(\"%d\\n\", ((int (*)(int))dlsym(library, \"part\"))(7));
+            return 3;
+        }";
+    for llvm in LLVMS {
+        let bench = Bench::of(llvm);
+        let [program, library] = [bench.path("program"), bench.path("libpart.so")];
+        succeed(bench.compile(&Source { text: main, language: "c" }, &["-O2", "-rdynamic"]).arg("-o").arg(&program));
+        let text = part("part");
+        let source = Source { text: &text, language: "c" };
+        let flags = ["-O2", "-Wno-everything", "-fPIC", "-shared"];
+        succeed(bench.compile(&source, &flags).arg("-o").arg(&library));
+        let open = || {
+            let mut command = Command::new(&program);
+            command.arg(&library).env("POISE_PROFILE", bench.path("none.poise")).output().unwrap()
+        };
+        let native = open();
+        assert_eq!(native.status.code(), Some(3));
+        // As a linker finds no runtime where nobody names one.
+        let object = bench.path("part.o");
+        succeed(bench.counting(&source, &["-O2", "-Wno-everything", "-fPIC", "-c"]).arg("-o").arg(&object));
+        let link = |with: &[String]| {
+            let mut command = Command::new(format!("clang-{llvm}"));
+            succeed(command.arg("-shared").arg(&object).args(with).arg("-o").arg(&library));
+        };
+        link(&[]);
+        let without = open();
+        let told = String::from_utf8_lossy(&without.stdout).into_owned();
+        assert_eq!((without.status.code(), told.lines().count()), (Some(4), 1), "{told}");
+        assert!(told.contains("poise_runtime_is_missing_link_with_poise_cc_or_lpoise_runtime"), "{told}");
+        assert!(without.stderr.is_empty() && !bench.path("none.poise").exists(), "{llvm}");
+        let folder = libraries().display().to_string();
+        link(&[format!("-L{folder}"), "-lpoise_runtime".to_owned(), format!("-Wl,-rpath,{folder}")]);
+        let run = bench.measure(&program, &[&library.display().to_string()]);
+        assert_eq!(run.output, native, "{llvm}");
+        assert!(total(run.profile()) > 100, "{llvm}");
+    }
+}
+
 /// An instrumented archive in a program that is compiled without the pass: without the runtime the link says in one line what is missing where the
 /// program calls what is in it, and the program is as it was where not; with the runtime all blocks of it count, whatever the linker leaves out.
 #[test]
