@@ -88,68 +88,6 @@ fn a_static_program_that_cannot_be_measured_is_told() {
     assert!(world.path("run.poise").exists());
 }
 
-/// What a signal kills says nothing itself: a process beside rank 0 does, in one line for all ranks.
-#[test]
-fn ranks_that_a_signal_kills_behind_preload_are_told_with_what_was_saved() {
-    let program = "#include <mpi.h>
-        #include <signal.h>
-        #include <stdlib.h>
-        #include <unistd.h>
-        int main(int count, char **values) {
-            int rank;
-            MPI_Init(&count, &values);
-            MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-            MPI_Barrier(MPI_COMM_WORLD);
-            usleep(1000000);
-            if (rank == 1 && atoi(values[1])) raise(SIGKILL);
-            MPI_Barrier(MPI_COMM_WORLD);
-            MPI_Finalize();
-            return 0;
-        }";
-    for (mpi, launcher, oversubscribe) in
-        [("openmpi", "mpirun.openmpi", &["--oversubscribe"][..]), ("mpich", "mpiexec.mpich", &[])]
-    {
-        let world = World::new();
-        world.write("ranks.c", program);
-        let built = world.command(&format!("mpicc.{mpi}"), ["ranks.c", "-o", "ranks"]).output().unwrap();
-        assert!(built.status.success());
-        let run = |profile: &str, dies: &str, checkpoint: &str| {
-            let poise = env!("CARGO_BIN_EXE_poise");
-            let command = [oversubscribe, &["-n", "2", poise, "preload", "./ranks", dies]].concat();
-            let mut command = world.command(launcher, command);
-            outcome(command.env("POISE_PROFILE", profile).env("POISE_CHECKPOINT", checkpoint).output().unwrap())
-        };
-        // Open MPI's launcher may have stopped listening when the line comes, which is left beside the profile's place, too.
-        let told = |profile: &str, checkpoint: &str| {
-            let killed = run(profile, "1", checkpoint);
-            let said: Vec<&str> = killed.stderr.lines().filter(|line| line.starts_with("poise: ")).collect();
-            assert!(killed.status != Some(0) && said.len() <= 1, "{mpi}: {}", killed.stderr);
-            let left = world.path(&format!("{profile}.failed"));
-            for _ in 0..100 {
-                if left.exists() && !std::fs::read_to_string(&left).unwrap().is_empty() {
-                    break;
-                }
-                std::thread::sleep(std::time::Duration::from_millis(50));
-            }
-            let line = std::fs::read_to_string(&left).unwrap();
-            assert!(
-                said.iter().all(|said| said.trim_start_matches("poise: ") == line.trim_end()),
-                "{mpi}: {said:?} {line}"
-            );
-            assert!(mpi == "openmpi" || said.len() == 1, "{mpi}: {}", killed.stderr);
-            line
-        };
-        let line = told("killed.poise", "");
-        assert!(line.contains("this run has no profile") && line.contains("nothing was saved"), "{mpi}: {line}");
-        let line = told("saved.poise", "0.1");
-        assert!(line.contains("2 ranks") && line.contains("saved.poise.checkpoint.*"), "{mpi}: {line}");
-        assert!(world.path("saved.poise.checkpoint.1").exists());
-        let whole = run("whole.poise", "0", "");
-        assert!(whole.status == Some(0) && !whole.stderr.contains("poise: "), "{mpi}: {}", whole.stderr);
-        assert!(world.path("whole.poise").exists() && !world.path("whole.poise.failed").exists());
-    }
-}
-
 /// The dynamic linker itself names none, but obeys what is to be preloaded when it starts a program.
 #[test]
 fn a_program_that_the_dynamic_linker_is_asked_to_start_is_measured() {

@@ -206,7 +206,7 @@ fn write(mut profile: Profile, size: u32) -> bool {
     if let Err(error) = profile.write(&path) {
         let line = format!("{error}; this run has no profile.");
         say(&line);
-        error.mark_conflict(&line);
+        error.leave_word(&path, &line);
         return false;
     }
     is_whole

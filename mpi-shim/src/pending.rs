@@ -156,7 +156,8 @@ pub fn insert(request: Handle, entry: Entry) {
     }
 }
 
-/// What is known of a request; `keeps` says whether it is to be known after this.
+/// What is known of a request; `keeps` says whether it is to be known after this. In line, so that entries are copied once.
+#[inline(always)]
 fn get(request: Handle, keeps: impl Fn(&Entry) -> bool) -> Option<Entry> {
     let set = set(request);
     if let Some(place) = set.find(request) {
@@ -165,9 +166,12 @@ fn get(request: Handle, keeps: impl Fn(&Entry) -> bool) -> Option<Entry> {
         set.leave(place, if keeps(&entry) { request } else { FREE });
         return Some(entry);
     }
-    if OVERFLOWN.load(Ordering::Relaxed) == 0 {
-        return None;
-    }
+    if OVERFLOWN.load(Ordering::Relaxed) == 0 { None } else { get_elsewhere(request, &keeps) }
+}
+
+#[cold]
+#[inline(never)]
+fn get_elsewhere(request: Handle, keeps: &dyn Fn(&Entry) -> bool) -> Option<Entry> {
     let mut overflow = overflow();
     let table = overflow.as_mut()?;
     let entry = *table.get(&request)?;

@@ -163,7 +163,13 @@ pub fn exec_preloaded(command: &[OsString]) -> Result<Infallible> {
     let mut process = Command::new(&command[0]);
     process.args(&command[1..]).env("LD_PRELOAD", preloaded()?);
     let profile = std::env::var_os("POISE_PROFILE").filter(|path| !path.is_empty());
+    // Where the run begins, wherever a script or the program goes from there.
+    let profile = profile.map(|path| std::path::absolute(&path).unwrap_or(path.into()));
+    if let Some(profile) = &profile {
+        process.env("POISE_PROFILE", profile);
+    }
     let program = install::find_program(&command[0].to_string_lossy());
+    let mut watch = None;
     // Rank 0 says so for all. Where it runs another program than they, it misses them in MPI_Finalize and says that.
     if let (Some(profile), Some(program), 0) = (profile, program, processes::own_rank().unwrap_or(0)) {
         if elf::is_out_of_reach(&program) {
@@ -172,11 +178,15 @@ pub fn exec_preloaded(command: &[OsString]) -> Result<Infallible> {
                  poise cc, or count it by poise run --engine qemu.",
                 command[0].to_string_lossy()
             ));
-        } else if processes::own_rank().is_some() {
-            watch::over_this_process(Path::new(&profile));
+        } else if processes::own_rank().is_some() && std::env::var_os(RUN).is_none() {
+            // Of its own runs poise run tells more.
+            watch = watch::over_this_process(&profile);
         }
     }
     let failure = process.exec();
+    if let Some(watch) = watch {
+        watch.call_off();
+    }
     Err(Error::Usage(format!("Cannot start {}: {failure}.", command[0].to_string_lossy())))
 }
 

@@ -87,8 +87,7 @@ pub fn merge(files: &[PathBuf]) -> Result<Profile, ProfileError> {
 /// The checkpoints beside a profile's place, by name; without what the runtime moved aside, which is of processes before the last.
 pub fn checkpoints(profile: &Path) -> Vec<PathBuf> {
     let start = format!("{}.checkpoint", profile.file_name().unwrap_or_default().to_string_lossy());
-    let folder = profile.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let entries = fs::read_dir(folder(profile)).into_iter().flatten().flatten();
     let mut files: Vec<_> = entries
         .filter(|entry| entry.file_name().to_string_lossy().starts_with(&start))
         .filter(|entry| !entry.file_name().to_string_lossy().contains(".old"))
@@ -96,6 +95,11 @@ pub fn checkpoints(profile: &Path) -> Vec<PathBuf> {
         .collect();
     files.sort();
     files
+}
+
+/// The folder that a file is in.
+pub fn folder(file: &Path) -> &Path {
+    file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// What processes were writing when they were killed: beside its name, to be renamed when it is whole.

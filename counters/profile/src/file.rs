@@ -64,17 +64,12 @@ impl Profile {
 }
 
 impl ProfileError {
-    /// For a process that measured and found its profile's file taken, perhaps by another process of the same run:
-    /// leaves the file `PATH.conflict` with `line` in it, so that who reads the profile can know that it is not the
-    /// whole run's. The first such process does; other errors leave nothing. Failures are ignored, since the process
-    /// has said `line` on standard error as well.
-    pub fn mark_conflict(&self, line: &str) {
-        let Self::Exists { path } = self else { return };
-        let mut marker = path.clone().into_os_string();
-        marker.push(".conflict");
-        if let Ok(mut file) = OpenOptions::new().write(true).create_new(true).open(marker) {
-            let _ = writeln!(file, "{line}");
-        }
+    /// For a process whose profile `profile` could not be written: leaves `line` beside it for others, in the file `PATH.conflict` where the profile's file was
+    /// taken, perhaps by another process of the same run, so that who reads the profile can know that it is not the whole run's, and in `PATH.failed` otherwise.
+    /// The first such process does. Failures are ignored, since the process has said `line` on standard error as well.
+    pub fn leave_word(&self, profile: &Path, line: &str) {
+        let kind = if matches!(self, Self::Exists { .. }) { "conflict" } else { "failed" };
+        let _ = is_first_to_say(profile, kind, line);
     }
 }
 

@@ -462,7 +462,7 @@ pub fn finish() {
             .inspect_err(|error| {
                 let line = format!("{error}; this process has no profile.");
                 say(&line);
-                error.mark_conflict(&line);
+                error.leave_word(path.as_ref(), &line);
             })
             .is_ok(),
         None => {

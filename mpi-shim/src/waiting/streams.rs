@@ -6,7 +6,6 @@
 //! ever asked for than messages have arrived, so that nobody waits here.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -39,6 +38,8 @@ type Key = (u64, Handle, Int, Int);
 /// The receives of one rank's messages with one tag.
 #[derive(Default)]
 struct Stream {
+    /// Whether somebody waits for a stamp. One that nobody does is as a new one, and stays where it is since the next receive is often of the same.
+    is_open: bool,
     /// Posted receives: their tickets and places in the order.
     posted: SmallVec<[(u64, u64); 2]>,
     /// The place of the next receive.
@@ -90,7 +91,10 @@ static STREAMS: Mutex<Option<Streams>> = Mutex::new(None);
 /// Messages that were matched by a probe, by their handle.
 static MATCHED: Mutex<Option<HashMap<(u64, Handle), Source>>> = Mutex::new(None);
 
-/// How many streams there are: none in programs whose receives are all blocking.
+/// Streams that stay at most, of those that nobody waits in.
+const STAY: usize = 64;
+
+/// In how many streams somebody waits: none in programs whose receives are all blocking.
 static ACTIVE: AtomicUsize = AtomicUsize::new(0);
 
 fn streams() -> MutexGuard<'static, Option<Streams>> {
@@ -130,12 +134,17 @@ impl Source {
         }
         let mut streams = streams();
         let Streams { table, tickets } = streams.get_or_insert_default();
-        let stream = table.entry(key).or_default();
+        let stream = match table.get_mut(&key) {
+            Some(stream) => stream,
+            None => table.entry(key).or_default(),
+        };
+        if !std::mem::replace(&mut stream.is_open, true) {
+            ACTIVE.fetch_add(1, Ordering::Relaxed);
+        }
         *tickets += 1;
         let ticket = *tickets;
         stream.posted.push((ticket, stream.next));
         stream.next += 1;
-        ACTIVE.store(table.len(), Ordering::Relaxed);
         Self { ticket, ..self }
     }
 
@@ -158,12 +167,13 @@ impl Source {
             Plan::Have(stamp) => return self.answered(stamp?, &of, sender),
             Plan::Fetch { first, place } => (first, place),
         };
+        if first == place {
+            return self.answered(fetch(&of, from, tag)?, &of, sender);
+        }
         let others: SmallVec<[(u64, Wire); 2]> =
             (first..place).filter_map(|place| Some((place, fetch(&of, from, tag)?))).collect();
         let own = fetch(&of, from, tag);
-        if first < place {
-            keep(&key, &others);
-        }
+        keep(&key, &others);
         self.answered(own?, &of, sender)
     }
 
@@ -180,7 +190,8 @@ impl Source {
         if ACTIVE.load(Ordering::Relaxed) == 0 {
             return self.complete(from, tag);
         }
-        let waits = |key: Key| streams().as_ref().is_some_and(|streams| streams.table.contains_key(&key));
+        let is_open = |stream: &Stream| stream.is_open;
+        let waits = |key: Key| streams().as_ref().is_some_and(|streams| streams.table.get(&key).is_some_and(is_open));
         let late = !self.has_wildcard() && stream_key(self.comm, from, tag).is_some_and(waits);
         if late { self.numbered().complete(from, tag) } else { self.complete(from, tag) }
     }
@@ -245,6 +256,13 @@ impl Stream {
         self.posted.is_empty() && self.fetched >= self.next
     }
 
+    /// Makes it as a new one.
+    fn close(&mut self) {
+        self.kept.clear();
+        (self.is_open, self.next, self.fetched, self.completed) = (false, 0, 0, 0);
+        ACTIVE.fetch_sub(1, Ordering::Relaxed);
+    }
+
     /// The next stamp is for a receive that had no place until now: those behind it move on.
     fn insert(&mut self) -> u64 {
         let place = self.fetched;
@@ -254,34 +272,43 @@ impl Stream {
     }
 }
 
-/// What is to be done for the receive with this ticket. Forgets the stream where nobody else waits for any, unless stamps of others
+/// What is to be done for the receive with this ticket. Closes the stream where nobody else waits for any, unless stamps of others
 /// are to be fetched first: a new one would count its places from the start, and [`keep`] would take theirs for these.
 fn plan(key: &Key, ticket: u64) -> Plan {
     let mut streams = streams();
     let table = streams.as_mut().map(|streams| &mut streams.table);
-    let Some((count, Entry::Occupied(mut stream))) = table.map(|table| (table.len(), table.entry(*key))) else {
+    let Some((count, stream)) =
+        table.and_then(|table| Some((table.len(), table.get_mut(key)?))).filter(|(_, stream)| stream.is_open)
+    else {
         return if ticket != 0 { Plan::Have(None) } else { Plan::Fetch { first: 0, place: 0 } };
     };
-    let plan = stream.get_mut().complete(ticket);
+    let plan = stream.complete(ticket);
     let has_others = matches!(plan, Plan::Fetch { first, place } if first < place);
-    if !has_others && stream.get().is_over() {
-        stream.remove();
-        ACTIVE.store(count - 1, Ordering::Relaxed);
+    if !has_others && stream.is_over() {
+        stream.close();
+        if count > STAY
+            && let Some(streams) = streams.as_mut()
+        {
+            streams.table.remove(key);
+        }
     }
     plan
 }
 
-/// Keeps stamps that were fetched for others, and forgets the stream where nobody waits for any.
+/// Keeps stamps that were fetched for others, and closes the stream where nobody waits for any.
 fn keep(key: &Key, others: &[(u64, Wire)]) {
     let mut streams = streams();
     let Some(table) = streams.as_mut().map(|streams| &mut streams.table) else { return };
-    let Some(stream) = table.get_mut(key) else { return };
+    let count = table.len();
+    let Some(stream) = table.get_mut(key).filter(|stream| stream.is_open) else { return };
     // A place that nobody has is that of a request that was freed.
     let awaited = others.iter().filter(|other| stream.posted.iter().any(|posted| posted.1 == other.0));
     stream.kept.extend(awaited.copied());
     if stream.is_over() {
-        table.remove(key);
-        ACTIVE.store(table.len(), Ordering::Relaxed);
+        stream.close();
+        if count > STAY {
+            table.remove(key);
+        }
     }
 }
 
@@ -289,7 +316,7 @@ fn keep(key: &Key, others: &[(u64, Wire)]) {
 pub fn forget(comm: (u64, Handle)) {
     if let Some(Streams { table, .. }) = streams().as_mut() {
         table.retain(|&(owner, handle, ..), _| (owner, handle) != comm);
-        ACTIVE.store(table.len(), Ordering::Relaxed);
+        ACTIVE.store(table.values().filter(|stream| stream.is_open).count(), Ordering::Relaxed);
     }
 }
 
