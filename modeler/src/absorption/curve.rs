@@ -189,6 +189,8 @@ struct Measured {
     y: Vec<f64>,
     /// Standard error of each, relative.
     error: Vec<f64>,
+    /// That of the time without noise, by its bursts alone.
+    bare_error: f64,
     /// What each replicate has instead of `y`.
     replicates: Vec<Vec<f64>>,
     /// How many quantities decide, from the smallest.
@@ -209,7 +211,7 @@ impl Measured {
         };
         let error: Vec<f64> = (0..y.len()).map(error).collect();
         let k: Vec<f64> = usable.iter().map(|quantity| f64::from(quantity.k)).collect();
-        let mut measured = Self { decisive: decisive(&y), k, y, error, replicates: Vec::new() };
+        let mut measured = Self { decisive: decisive(&y), bare_error: error[0], k, y, error, replicates: Vec::new() };
         let own = measured.own_difference().hypot(FINEST);
         let mut random = StdRng::seed_from_u64(options.seed.wrapping_add(1));
         for replicate in &mut replicates {
@@ -331,23 +333,33 @@ impl Measured {
         (hinge.cost - transition.cost > SMOOTH).then_some(transition)
     }
 
-    /// How many quantities, from the smallest, certainly do not slow the loop down: as far as each by itself is known not to, or all from one
-    /// on together. Noise never makes a loop faster, so that one quantity slows it down no more than it and the larger ones do on average.
+    /// How many quantities, from the smallest, certainly do not slow the loop down, each by itself.
     fn unaffected(&self, hinge: &Hinge) -> usize {
-        let is_certain = |y: f64, error: f64| y / hinge.level * (1.645 * error).exp() <= UNAFFECTED;
-        let alone = (0..self.decisive).take_while(|&i| is_certain(self.y[i], self.error[i])).count();
-        let together = (0..self.decisive).rev().find(|&from| {
-            let weights = || self.error[from..self.decisive].iter().map(|error| error.powi(-2));
-            let (total, sum) =
-                (weights().sum::<f64>(), weights().zip(&self.y[from..]).map(|(w, y)| w * y).sum::<f64>());
-            is_certain(sum / total, total.powf(-0.5))
-        });
-        together.map_or(alone, |from| alone.max(from + 1))
+        let is_certain = |&i: &usize| is_unaffected(self.y[i] / hinge.level, self.error[i]);
+        (0..self.decisive).take_while(is_certain).count()
+    }
+
+    /// The same where each may be known by the larger ones, too: more noise is taken to be no faster, so that no quantity takes longer than it and all
+    /// larger ones do on average. Without a bend the level is that average itself, so the loop without noise is what they are compared with.
+    fn unaffected_together(&self) -> usize {
+        let mean = |y: &[f64], from: usize| {
+            let weight = |i: usize| (self.error[i] * self.y[i]).powi(-2);
+            let range = from..self.decisive;
+            range.clone().map(|i| weight(i) * y[i]).sum::<f64>() / range.map(weight).sum::<f64>()
+        };
+        let is_certain = |&from: &usize| {
+            let here = mean(&self.y, from);
+            let squares: f64 = self.replicates.iter().map(|y| (mean(y, from) / here).ln().powi(2)).sum();
+            let error = (squares / self.replicates.len().max(1) as f64).sqrt();
+            is_unaffected(here / self.y[0], error.hypot(self.bare_error))
+        };
+        (1..self.decisive).take_while(is_certain).count() + 1
     }
 
     /// No slowdown is certain: how far the times are certainly unaffected.
     fn never_slowed(&self, points: Vec<Point>, hinge: &Hinge) -> Curve {
-        let bound = self.unaffected(hinge).checked_sub(1).map_or(0.0, |last| self.k[last]);
+        let count = self.unaffected(hinge).max(self.unaffected_together());
+        let bound = count.checked_sub(1).map_or(0.0, |last| self.k[last]);
         if bound <= 0.0 {
             return undecided(points, "noise hides whether it slows down".into());
         }
@@ -364,6 +376,11 @@ impl Measured {
             reason: String::new(),
         }
     }
+}
+
+/// Whether a time of this ratio, with this relative error, is certainly no slowdown.
+fn is_unaffected(ratio: f64, error: f64) -> bool {
+    ratio * (1.645 * error).exp() <= UNAFFECTED
 }
 
 /// How many quantities decide, from the smallest.

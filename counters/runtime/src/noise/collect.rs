@@ -52,13 +52,15 @@ pub struct SharedSeries {
 }
 
 impl SharedSeries {
-    /// Keeps a burst, unless there are `most` already.
-    pub fn push(&mut self, burst: Burst, most: usize) {
-        if self.bursts.len() < most {
+    /// Keeps a burst, unless there are `most` already; false where there are.
+    pub fn push(&mut self, burst: Burst, most: usize) -> bool {
+        let has_room = self.bursts.len() < most;
+        if has_room {
             self.bursts.push(burst);
         } else {
             self.left_out += 1;
         }
+        has_room
     }
 
     /// Leaves the bursts of the last round out: its executions were too brief to have times of their own.
