@@ -218,7 +218,8 @@ fn a_rank_alone_does_not_hide_the_growth_of_a_sweep() {
     let alone: Grids = (1.0, [&[1.0, 1.0], &[1.0, 1.0, 1.0]], [0.0, 0.0]);
     let grids: Vec<Grids> = std::iter::once(alone).chain(GRIDS).collect();
     let [one, third] = [(1, 1), (1, 3)].map(|(n, d)| Exponent::new(n, d));
-    let plane = sweeps_over(&grids, 2, |_| 1.0, |_, n| 0.0022 * n.powf(0.75) * n.log2().powi(2), |p, _| 12.5 * p.sqrt());
+    let plane =
+        sweeps_over(&grids, 2, |_| 1.0, |_, n| 0.0022 * n.powf(0.75) * n.log2().powi(2), |p, _| 12.5 * p.sqrt());
     assert_eq!(growth_of_sweeps(&plane), [[one, Exponent::new(3, 4)], [one, Exponent::new(3, 4)]]);
     let cuboid = sweeps_over(&grids, 3, |_| 4.0, |_, n| 0.05 * n, |_, _| 40.0);
     assert_eq!(growth_of_sweeps(&cuboid), [[third, one], [third, one]]);

@@ -292,12 +292,14 @@ impl Totals {
 }
 
 impl Totals {
-    /// The node that [`Totals::profile`] gave a call path, whose regions these are, outermost first: none where it has no regions. Nothing where the
-    /// call path is not known.
-    pub fn node_of(&self, regions: impl IntoIterator<Item = *const Region>) -> Option<Option<u32>> {
-        let root = self.index.get(&(None, 0));
-        let id = regions.into_iter().fold(root, |id, region| self.index.get(&(Some(*id?), region as usize)));
-        id.map(|&id| self.nodes[id as usize].node)
+    /// The call path of `region` below that of the number `caller`, or with neither what is outside all regions; its number, if it is known.
+    pub fn find(&self, caller: Option<u32>, region: *const Region) -> Option<u32> {
+        self.index.get(&(caller, region as usize)).copied()
+    }
+
+    /// The node that [`Totals::profile`] gave the call path of a number; none to what is outside all regions.
+    pub fn node_of(&self, number: u32) -> Option<u32> {
+        self.nodes[number as usize].node
     }
 }
 
