@@ -161,7 +161,7 @@ fn put_at(bytes: &mut [u8], mut at: usize, mut number: u64) -> usize {
 fn put_bin(out: &mut Ahead, lines: Option<u64>, shares: impl Iterator<Item = Share> + Clone) {
     match lines {
         None => out.byte(0),
-        Some(lines) => put_all(out, u128::from(lines) + 1),
+        Some(lines) => put_wide(out, u128::from(lines) + 1),
     }
     let count = out.at;
     if shares.size_hint().1.is_some_and(|most| most < 0x80) {
@@ -174,16 +174,19 @@ fn put_bin(out: &mut Ahead, lines: Option<u64>, shares: impl Iterator<Item = Sha
         });
         out.out[count] = found;
     } else {
-        put_all(out, shares.clone().count() as u128);
+        put_wide(out, shares.clone().count() as u128);
         shares.for_each(|share| put_share(out, &share));
     }
 }
 
-/// Appends a number of any size.
-fn put_all(out: &mut Ahead, number: u128) {
-    out.out.truncate(out.at);
-    put(out.out, number);
-    out.at = out.out.len();
+/// Appends a number that may have more than 64 bits.
+fn put_wide(out: &mut Ahead, mut number: u128) {
+    while number > u64::MAX.into() {
+        out.byte(number as u8 | 0x80);
+        number >>= 7;
+    }
+    let bytes: &mut [u8; 10] = out.room();
+    out.at += put_at(bytes, 0, number as u64);
 }
 
 /// Bytes of a share at most: its place, the bits, and eight numbers of 64 bits.
