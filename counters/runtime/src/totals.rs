@@ -1,6 +1,7 @@
 //! The sum of several threads' call trees by call path.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::ptr::null;
 use std::sync::atomic::Ordering;
 
@@ -65,12 +66,40 @@ struct Total {
     messages: Option<Box<(Messages, Peers)>>,
 }
 
+/// Hashes numbers and addresses by a multiplication each: nobody chooses them so that they collide, and the program waits for it.
+#[derive(Default)]
+struct Quick(u64);
+
+impl Hasher for Quick {
+    fn finish(&self) -> u64 {
+        // The high bits depend on all that was written.
+        self.0 ^ self.0 >> 32
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.write_u64(byte.into()));
+    }
+
+    fn write_u32(&mut self, number: u32) {
+        self.write_u64(number.into());
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        // The odd number next to 2^64 by the golden ratio.
+        self.0 = (self.0.rotate_left(5) ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    fn write_usize(&mut self, number: usize) {
+        self.write_u64(number as u64);
+    }
+}
+
 /// Call paths by the addresses of their regions; regions of equal value but different address (an inline function in
 /// two shared objects) become one in [`Totals::profile`].
 #[derive(Default)]
 pub struct Totals {
     nodes: Vec<Total>,
-    index: HashMap<(Option<u32>, usize), u32>,
+    index: HashMap<(Option<u32>, usize), u32, BuildHasherDefault<Quick>>,
     full: bool,
     lacks_messages: bool,
 }

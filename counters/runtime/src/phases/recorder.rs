@@ -273,8 +273,10 @@ impl Recorder {
         now.iter_mut().zip(later).for_each(|(now, later)| *now = now.wrapping_sub(later));
         let mut numbers: Numbers = std::array::from_fn(|i| now[i].wrapping_sub(seen.binned[i]));
         // Waiting is a part of the time, and comes later where that does.
-        let early = numbers[5].saturating_sub(numbers[1]);
-        (now[5], numbers[5]) = (now[5].wrapping_sub(early), numbers[5] - early);
+        if numbers[5] > numbers[1] {
+            let early = numbers[5] - numbers[1];
+            (now[5], numbers[5]) = (now[5].wrapping_sub(early), numbers[1]);
+        }
         // In one word: comparing two arrays is a call.
         if numbers.iter().fold(0, |all, number| all | number) != 0 {
             seen.binned = now;
@@ -290,17 +292,21 @@ impl Recorder {
 
     /// What no bin has yet: what the call paths did that were reached in the current one, then the others.
     fn current(&self) -> Vec<Share> {
-        let mut is_reached = vec![false; self.seen.len()];
-        // A call path may have been reached twice, as by a signal handler while a bin was closed.
-        let mut first = |&path: &u32| !std::mem::replace(&mut is_reached[path as usize], true);
-        let mut reached: Vec<u32> = self.reached.iter().copied().filter(&mut first).collect();
-        reached.extend((0..self.seen.len() as u32).filter(first));
-        let share = |path: u32| {
+        let mut is_known = vec![false; self.seen.len()];
+        let mut shares = Vec::new();
+        for path in self.reached.iter().copied().chain(0..self.seen.len() as u32) {
+            // A call path may also have been reached twice, as by a signal handler while a bin was closed.
+            if std::mem::replace(&mut is_known[path as usize], true) {
+                continue;
+            }
             let seen = &self.seen[path as usize];
             let now = seen.numbers();
-            Share { path, numbers: std::array::from_fn(|i| now[i].wrapping_sub(seen.binned[i])) }
-        };
-        reached.into_iter().map(share).filter(|share| share.numbers != Numbers::default()).collect()
+            let numbers = std::array::from_fn(|i| now[i].wrapping_sub(seen.binned[i]));
+            if numbers != Numbers::default() {
+                shares.push(Share { path, numbers });
+            }
+        }
+        shares
     }
 
     /// The thread's tree ends: nodes are looked at for the last time.
