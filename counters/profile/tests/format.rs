@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use poise_profile::{
-    Bin, Burst, EncodedPhases, Histogram, Loop, Messages, Metric, Node, Noise, OfRank, OverRanks, Place, Profile,
-    ProfileError, RankBuilder, Region, RegionKind, Series, Share, Timeline, Traffic,
+    Bin, BinUnit, Burst, EncodedPhases, Histogram, Loop, Messages, Metric, Node, Noise, OfRank, OverRanks, Place,
+    Profile, ProfileError, RankBuilder, Region, RegionKind, Series, Share, Timeline, Traffic,
 };
 
 fn example() -> Profile {

@@ -500,13 +500,15 @@ struct Collected<'a> {
     totals: &'a Totals,
     profile: &'a Profile,
     places: Vec<Place>,
-    /// By node of the profile.
-    index: Vec<Option<u32>>,
+    /// By node of the profile its place, and the last thread that has it.
+    index: Vec<Option<(u32, u32)>>,
+    /// How many threads there were.
+    threads: u32,
 }
 
 impl<'a> Collected<'a> {
     fn new((totals, profile): (&'a Totals, &'a Profile)) -> Self {
-        Self { totals, profile, places: Vec::new(), index: vec![None; profile.nodes.len()] }
+        Self { totals, profile, places: Vec::new(), index: vec![None; profile.nodes.len()], threads: 0 }
     }
 
     /// Appends a thread's bins, made as wide as the `widest`; nothing of a thread that did nothing. Adds what is in them to `sums`, by place.
@@ -558,7 +560,8 @@ impl<'a> Collected<'a> {
     /// What is known of a thread's call paths, and whether two of them have one place.
     fn paths(&mut self, paths: &[Path]) -> (Vec<Known>, bool) {
         let mut known: Vec<Known> = Vec::with_capacity(paths.len());
-        let (mut is_taken, mut repeats) = (vec![false; self.profile.nodes.len()], false);
+        self.threads += 1;
+        let mut repeats = false;
         for path in paths {
             let caller = path.caller.map(|caller| known[caller as usize]);
             let (number, has_no_record) = match caller {
@@ -568,10 +571,9 @@ impl<'a> Collected<'a> {
                 Some(caller) => (caller.number.and_then(|caller| self.totals.find(Some(caller), path.region)), false),
             };
             let node = number.and_then(|number| self.totals.node_of(number).or_else(|| self.outside()));
-            if let Some(node) = node {
-                repeats |= std::mem::replace(&mut is_taken[node as usize], true);
-            }
-            known.push(Known { number, has_no_record, place: node.map(|node| self.at(node)) });
+            let place = node.map(|node| self.at(node));
+            repeats |= place.is_some_and(|(_, again)| again);
+            known.push(Known { number, has_no_record, place: place.map(|(place, _)| place) });
         }
         (known, repeats)
     }
@@ -583,13 +585,14 @@ impl<'a> Collected<'a> {
         roots.find(|(_, n)| self.profile.regions[n.region as usize].name == "(outside all regions)").map(|(i, _)| i)
     }
 
-    /// The place of a node of the profile.
-    fn at(&mut self, node: u32) -> u32 {
+    /// The place of a node of the profile, and whether the thread had it before.
+    fn at(&mut self, node: u32) -> (u32, bool) {
         let next = self.places.len() as u32;
-        *self.index[node as usize].get_or_insert_with(|| {
+        let (place, thread) = self.index[node as usize].get_or_insert_with(|| {
             self.places.push(Place { node, code: None });
-            next
-        })
+            (next, 0)
+        });
+        (*place, std::mem::replace(thread, self.threads) == self.threads)
     }
 
     /// What the profile has and no timeline, of which this is the sum by place.
@@ -597,7 +600,7 @@ impl<'a> Collected<'a> {
         let profile = self.profile;
         let mut shares = Vec::new();
         for node in 0..profile.nodes.len() as u32 {
-            let place = self.at(node);
+            let (place, _) = self.at(node);
             let value = |metric| profile.values.get(&(node, metric)).map_or(0, |value| value.sum as u64);
             let known = binned.get(&place).copied().unwrap_or_default();
             let rest = |metric, known| value(metric).saturating_sub(known);
