@@ -409,13 +409,16 @@ impl<'a> Bins<'a> {
         numbers: usize,
         of: impl Fn(&Share) -> Option<Share>,
     ) -> (Vec<Share>, Vec<usize>) {
-        let mut bins = self.iter();
         let (mut shares, mut ends) = (Vec::<Share>::with_capacity(self.over.len()), Vec::new());
         // By number, where its share of the current bin would be.
         let mut places = vec![usize::MAX; numbers];
-        while bins.len() > 0 {
+        let (bins, mut bin, mut from) = (self.iter().len(), 0, 0);
+        while bin < bins {
+            bin = bin.saturating_add(factor.max(1)).min(bins);
+            let to = self.ends[..bin.min(self.ends.len())].last().copied().unwrap_or(0);
+            let current = if bin > self.ends.len() { self.current } else { &[] };
             let begin = shares.len();
-            for share in bins.by_ref().take(factor).flatten().filter_map(&of) {
+            self.over[from..to].iter().chain(current).filter_map(&of).for_each(|share| {
                 let place = &mut places[share.path as usize];
                 match shares[begin..].get_mut(place.wrapping_sub(begin)).filter(|known| known.path == share.path) {
                     Some(known) => known.numbers.iter_mut().zip(share.numbers).for_each(|(sum, n)| *sum += n),
@@ -424,7 +427,8 @@ impl<'a> Bins<'a> {
                         shares.push(share);
                     }
                 }
-            }
+            });
+            from = to;
             ends.push(shares.len());
         }
         (shares, ends)
