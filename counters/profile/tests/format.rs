@@ -159,7 +159,7 @@ fn bins_apart_are_version_seven() {
 /// more shares than a byte can count.
 #[test]
 fn phases_encoded_bin_by_bin_are_the_same_bytes() {
-    let number = |place: u32, bit: u32| (1_u64 << (7 * place + bit) % 64) - u64::from(place.is_multiple_of(3));
+    let number = |place: u32, bit: u32| (1_u64 << ((7 * place + bit) % 64)) - u64::from(place.is_multiple_of(3));
     let share = |place| Share::of(place, std::array::from_fn(|bit| number(place, bit as u32)));
     let bins: Vec<Vec<Share>> = [0, 1, 3, 127, 128, 300, 0, 2].map(|places| (0..places).map(share).collect()).into();
     let mut profile = example();
