@@ -7,6 +7,8 @@ use crate::{Burst, Loop, Metric, Node, Noise, OverRanks, Phases, Profile, Profil
 mod messages;
 mod phases;
 
+pub use phases::EncodedPhases;
+
 /// The first bytes of every profile. The first is no text, and the line ends show a transfer that converted them.
 const MAGIC: [u8; 8] = *b"\x8fPOISE\r\n";
 /// The newest version that this crate reads. It writes the oldest that can hold the profile.
@@ -39,9 +41,19 @@ impl Profile {
     /// [`Profile::check`] accepts this one.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
+        self.encode_as(self.version(self.phases.is_empty()), |out| phases::put_phases(out, &self.phases))
+    }
+
+    /// The same where the phases, of which the profile has none, are these.
+    #[must_use]
+    pub fn encode_with(&self, phases: &EncodedPhases) -> Vec<u8> {
+        self.encode_as(self.version(phases.is_empty()), |out| phases::put_encoded(out, phases))
+    }
+
+    /// The profile as bytes of this version, with the phases that `put_phases` appends.
+    fn encode_as(&self, version: u32, put_phases: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
         let mut out = Vec::with_capacity(HEADER + 8 * (self.nodes.len() + 2 * self.values.len()));
         out.extend(MAGIC);
-        let version = self.version();
         out.extend(version.to_le_bytes());
         out.extend(self.ranks.to_le_bytes());
         out.extend(0u64.to_le_bytes()); // The length, known at the end.
@@ -62,7 +74,7 @@ impl Profile {
             put_noise(&mut out, &self.noise);
         }
         if version >= WITH_PHASES {
-            phases::put_phases(&mut out, &self.phases);
+            put_phases(&mut out);
         }
         if version >= WITH_MODELS {
             phases::put_modelled(&mut out, &self.phases.modelled);
@@ -81,8 +93,8 @@ impl Profile {
         out
     }
 
-    /// The oldest version that holds all of the profile.
-    fn version(&self) -> u32 {
+    /// The oldest version that holds all of the profile, whose phases may be elsewhere.
+    fn version(&self, has_no_phases: bool) -> u32 {
         let newest = self.values.keys().map(|&(_, metric)| metric).max();
         let has_inlined = self.regions.iter().any(|region| region.kind == RegionKind::Inlined);
         match newest {
@@ -91,7 +103,7 @@ impl Profile {
             _ if !self.messages.is_empty() || !self.by_rank.is_empty() => WITH_MESSAGES,
             _ if !self.phases.modelled.is_empty() => WITH_MODELS,
             Some(metric) if metric >= Metric::Instructions => WITH_PHASES,
-            _ if has_inlined || !self.phases.is_empty() => WITH_PHASES,
+            _ if has_inlined || !has_no_phases => WITH_PHASES,
             Some(metric) if metric >= Metric::LogicalWait => WITH_WAITING,
             _ if !self.noise.is_empty() => WITH_NOISE,
             _ => 1,

@@ -24,29 +24,9 @@ impl Profile {
     /// # Errors
     /// [`ProfileError::Exists`] if there is a file `path` already, which is kept; [`ProfileError::Io`] otherwise.
     pub fn write(&self, path: impl AsRef<Path>) -> Result<(), ProfileError> {
-        let path = path.as_ref();
-        // Told early for the user's sake; the naming below is what guarantees it.
-        if path.symlink_metadata().is_ok() {
-            return Err(ProfileError::Exists { path: path.to_owned() });
-        }
-        let temporary = temporary(path);
-        let written = write_new(&temporary, &self.encode()).map_err(|source| ProfileError::Io {
-            path: temporary.clone(),
-            action: "write the profile",
-            source,
-        });
-        let named = written.and_then(|()| name(&temporary, path));
-        // After success the file has its other name; after failure nothing must stay.
-        let _ = fs::remove_file(&temporary);
-        named?;
-        // The name itself reaches the disk only with the folder. Some file systems cannot sync folders, and the
-        // profile is complete by now, so this is no error.
-        let _ = File::open(folder(path)).and_then(|folder| folder.sync_all());
-        Ok(())
+        write_encoded(path, || self.encode())
     }
-}
 
-impl Profile {
     /// As [`Profile::write`], but in the place of a file that is there: a checkpoint of the same process. A reader finds the
     /// old or the new one, whole.
     ///
@@ -61,6 +41,32 @@ impl Profile {
             ProfileError::Io { path: path.to_owned(), action: "replace the checkpoint", source }
         })
     }
+}
+
+/// As [`Profile::write`], of the profile that `encode` gives the bytes of; it is asked for them where the file may be written.
+///
+/// # Errors
+/// As [`Profile::write`].
+pub fn write_encoded(path: impl AsRef<Path>, encode: impl FnOnce() -> Vec<u8>) -> Result<(), ProfileError> {
+    let path = path.as_ref();
+    // Told early for the user's sake; the naming below is what guarantees it.
+    if path.symlink_metadata().is_ok() {
+        return Err(ProfileError::Exists { path: path.to_owned() });
+    }
+    let temporary = temporary(path);
+    let written = write_new(&temporary, &encode()).map_err(|source| ProfileError::Io {
+        path: temporary.clone(),
+        action: "write the profile",
+        source,
+    });
+    let named = written.and_then(|()| name(&temporary, path));
+    // After success the file has its other name; after failure nothing must stay.
+    let _ = fs::remove_file(&temporary);
+    named?;
+    // The name itself reaches the disk only with the folder. Some file systems cannot sync folders, and the
+    // profile is complete by now, so this is no error.
+    let _ = File::open(folder(path)).and_then(|folder| folder.sync_all());
+    Ok(())
 }
 
 impl ProfileError {

@@ -15,8 +15,9 @@ mod phases;
 use std::collections::BTreeMap;
 
 pub use builder::RankBuilder;
+pub use codec::EncodedPhases;
 pub use error::ProfileError;
-pub use file::{forget_what_was_said, is_first_to_say, said_beside};
+pub use file::{forget_what_was_said, is_first_to_say, said_beside, write_encoded};
 pub use messages::{Histogram, Messages, OfRank, Traffic};
 pub use noise::{Burst, Loop, Noise, Series, VARIANTS};
 pub use phases::{Bin, BinUnit, Code, Modelled, Phases, Place, Share, Shares, Timeline, joining_hides};

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use poise_profile::{
-    Bin, Burst, Histogram, Loop, Messages, Metric, Node, Noise, OfRank, OverRanks, Profile, ProfileError, RankBuilder,
-    Region, RegionKind, Series, Timeline, Traffic,
+    Bin, BinUnit, Burst, EncodedPhases, Histogram, Loop, Messages, Metric, Node, Noise, OfRank, OverRanks, Place,
+    Profile, ProfileError, RankBuilder, Region, RegionKind, Series, Share, Timeline, Traffic,
 };
 
 fn example() -> Profile {
@@ -153,6 +153,31 @@ fn bins_apart_are_version_seven() {
     let end = bytes.iter().fold(0xcbf2_9ce4_8422_2325_u64, |h, &b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));
     bytes.extend(end.to_le_bytes());
     assert!(matches!(Profile::decode(&bytes), Err(ProfileError::Inconsistent { .. })));
+}
+
+/// Phases that are encoded bin by bin are those that are encoded as a whole: bins without a share, with one, with numbers of all lengths, and with
+/// more shares than a byte can count.
+#[test]
+fn phases_encoded_bin_by_bin_are_the_same_bytes() {
+    let number = |place: u32, bit: u32| (1_u64 << ((7 * place + bit) % 64)) - u64::from(place.is_multiple_of(3));
+    let share = |place| Share::of(place, std::array::from_fn(|bit| number(place, bit as u32)));
+    let bins: Vec<Vec<Share>> = [0, 1, 3, 127, 128, 300, 0, 2].map(|places| (0..places).map(share).collect()).into();
+    let mut profile = example();
+    let mut encoded = EncodedPhases::new(BinUnit::Time, 1 << 40);
+    encoded.places = vec![Place { node: 1, code: None }; 300];
+    for (rank, thread) in [(0, 300), (7, 0)] {
+        // Of those that are left out nothing stays.
+        let kept = |share: &&Share| thread > 0 || share.place % 2 == 1;
+        encoded.add_timeline((rank, thread), bins.iter().map(|bin| bin.iter().filter(kept).copied()));
+        let bins = bins.iter().map(|bin| Bin { shares: bin.iter().filter(kept).copied().collect(), lines: None });
+        profile.phases.timelines.push(Timeline { rank, thread, bins: bins.collect(), first_apart: false });
+    }
+    (profile.phases.unit, profile.phases.width) = (BinUnit::Time, 1 << 40);
+    profile.phases.places = encoded.places.clone();
+    let bytes = profile.encode();
+    assert_eq!(example().encode_with(&encoded), bytes);
+    assert_eq!(Profile::decode(&bytes).unwrap(), profile);
+    assert_eq!(example().encode_with(&EncodedPhases::new(BinUnit::Blocks, 5)), example().encode());
 }
 
 #[test]

@@ -13,6 +13,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, TryLockError};
 use std::time::Duration;
 
+use poise_profile::EncodedPhases;
+
 use crate::checkpoint;
 use crate::clock::{Instant, Scale, Source};
 use crate::marks;
@@ -358,8 +360,21 @@ fn totals() -> Option<Totals> {
     Some(totals)
 }
 
+/// A profile, with bins where they were asked for, which are encoded already.
+struct Measured {
+    profile: poise_profile::Profile,
+    phases: Option<EncodedPhases>,
+}
+
+impl Measured {
+    /// The profile as bytes.
+    fn encode(&self) -> Vec<u8> {
+        self.phases.as_ref().map_or_else(|| self.profile.encode(), |phases| self.profile.encode_with(phases))
+    }
+}
+
 /// This process's profile as rank `rank`.
-fn profile(rank: u32, settings: &Settings) -> Option<poise_profile::Profile> {
+fn profile(rank: u32, settings: &Settings) -> Option<Measured> {
     Some(with_metadata(totals()?, rank, settings))
 }
 
@@ -379,9 +394,9 @@ pub fn snapshot(rank: u32) -> Option<poise_profile::Profile> {
     Some(described(&mut totals()?, rank, settings))
 }
 
-fn with_metadata(mut totals: Totals, rank: u32, settings: &Settings) -> poise_profile::Profile {
+fn with_metadata(mut totals: Totals, rank: u32, settings: &Settings) -> Measured {
     let mut profile = described(&mut totals, rank, settings);
-    profile.phases = phases::collect(rank, (&totals, &profile), &Scale::since(&settings.start));
+    let phases = phases::collect(rank, (&totals, &profile), &Scale::since(&settings.start));
     profile.noise = noise::collect(rank, &profile);
     if let Some(variants) = noise::variants() {
         profile.metadata.insert(poise_profile::VARIANTS.into(), variants);
@@ -408,7 +423,7 @@ fn with_metadata(mut totals: Totals, rank: u32, settings: &Settings) -> poise_pr
             "a thread has more call paths than fit into memory; what is below the last of them counts for their callers.",
         );
     }
-    profile
+    Measured { profile, phases }
 }
 
 /// The encoded profile, for `poise_take_profile`.
@@ -456,9 +471,8 @@ pub fn finish() {
     thread::check_open();
     let is_written = match profile(0, settings) {
         // Launchers and shells are preloaded too and enter no region; the profile is the program's that they start.
-        Some(profile) if profile.nodes.is_empty() => true,
-        Some(profile) => profile
-            .write(path)
+        Some(measured) if measured.profile.nodes.is_empty() => true,
+        Some(measured) => poise_profile::write_encoded(path, || measured.encode())
             .inspect_err(|error| {
                 let line = format!("{error}; this process has no profile.");
                 say(&line);

@@ -1,6 +1,7 @@
 //! The sum of several threads' call trees by call path.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::ptr::null;
 use std::sync::atomic::Ordering;
 
@@ -65,12 +66,40 @@ struct Total {
     messages: Option<Box<(Messages, Peers)>>,
 }
 
+/// Hashes numbers and addresses by a multiplication each: nobody chooses them so that they collide, and the program waits for it.
+#[derive(Default)]
+struct Quick(u64);
+
+impl Hasher for Quick {
+    fn finish(&self) -> u64 {
+        // The high bits depend on all that was written.
+        self.0 ^ self.0 >> 32
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.write_u64(byte.into()));
+    }
+
+    fn write_u32(&mut self, number: u32) {
+        self.write_u64(number.into());
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        // The odd number next to 2^64 by the golden ratio.
+        self.0 = (self.0.rotate_left(5) ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    fn write_usize(&mut self, number: usize) {
+        self.write_u64(number as u64);
+    }
+}
+
 /// Call paths by the addresses of their regions; regions of equal value but different address (an inline function in
 /// two shared objects) become one in [`Totals::profile`].
 #[derive(Default)]
 pub struct Totals {
     nodes: Vec<Total>,
-    index: HashMap<(Option<u32>, usize), u32>,
+    index: HashMap<(Option<u32>, usize), u32, BuildHasherDefault<Quick>>,
     full: bool,
     lacks_messages: bool,
 }
@@ -292,12 +321,14 @@ impl Totals {
 }
 
 impl Totals {
-    /// The node that [`Totals::profile`] gave a call path, whose regions these are, outermost first: none where it has no regions. Nothing where the
-    /// call path is not known.
-    pub fn node_of(&self, regions: impl IntoIterator<Item = *const Region>) -> Option<Option<u32>> {
-        let root = self.index.get(&(None, 0));
-        let id = regions.into_iter().fold(root, |id, region| self.index.get(&(Some(*id?), region as usize)));
-        id.map(|&id| self.nodes[id as usize].node)
+    /// The call path of `region` below that of the number `caller`, or with neither what is outside all regions; its number, if it is known.
+    pub fn find(&self, caller: Option<u32>, region: *const Region) -> Option<u32> {
+        self.index.get(&(caller, region as usize)).copied()
+    }
+
+    /// The node that [`Totals::profile`] gave the call path of a number; none to what is outside all regions.
+    pub fn node_of(&self, number: u32) -> Option<u32> {
+        self.nodes[number as usize].node
     }
 }
 

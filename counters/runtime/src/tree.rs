@@ -175,6 +175,15 @@ impl Node {
         self.is_base() || unsafe { self.region.as_ref() }.is_some_and(Region::is_unrecorded)
     }
 
+    /// The caller, null at the root, and the region, null there and at bases: what never changes, so that any thread may ask.
+    ///
+    /// # Safety
+    /// `node` must live.
+    pub unsafe fn origin(node: *const Self) -> (*mut Self, *const Region) {
+        // SAFETY: the caller's promise; no reference to the whole, whose thread may change its links meanwhile.
+        unsafe { ((*node).parent, (*node).region) }
+    }
+
     /// The regions of the node's call path, outermost first.
     ///
     /// # Safety

@@ -6,21 +6,79 @@ use crate::{Bin, BinUnit, Code, Modelled, Phases, Place, ProfileError, Share, Sh
 /// The units in the order of their codes.
 const UNITS: [BinUnit; 3] = [BinUnit::Blocks, BinUnit::Instructions, BinUnit::Time];
 
+/// Phases in the bytes of the file format alone: for who has bins in another form and keeps them no longer than it takes to write them.
+/// [`Profile::encode_with`](crate::Profile::encode_with) puts them into a profile.
+#[derive(Debug)]
+pub struct EncodedPhases {
+    /// As [`Phases::unit`] and [`Phases::width`].
+    bins: (BinUnit, u64),
+    /// As [`Phases::places`], of which the shares' places are indices.
+    pub places: Vec<Place>,
+    /// How many timelines there are.
+    timelines: usize,
+    /// Their bytes.
+    bytes: Vec<u8>,
+}
+
+impl EncodedPhases {
+    /// Phases without a timeline or place, of bins of this width.
+    #[must_use]
+    pub fn new(unit: BinUnit, width: u64) -> Self {
+        Self { bins: (unit, width), places: Vec::new(), timelines: 0, bytes: Vec::new() }
+    }
+
+    /// Adds the bins of a thread of a rank, of each its shares. Which lines of memory they accessed is not known.
+    pub fn add_timeline<S>(&mut self, thread: (u32, u32), bins: impl ExactSizeIterator<Item = S>)
+    where
+        S: Iterator<Item = Share> + Clone,
+    {
+        self.timelines += 1;
+        put_timeline(&mut self.bytes, thread, bins.map(|shares| (None, shares)));
+    }
+
+    /// Whether nothing was binned.
+    pub(super) fn is_empty(&self) -> bool {
+        self.places.is_empty() && self.timelines == 0
+    }
+}
+
+/// Appends phases of which the bytes are known.
+pub(super) fn put_encoded(out: &mut Vec<u8>, phases: &EncodedPhases) {
+    put_head(out, phases.bins, &phases.places, phases.timelines);
+    out.extend(&phases.bytes);
+}
+
 /// Appends the phases.
 pub(super) fn put_phases(out: &mut Vec<u8>, phases: &Phases) {
-    out.push(phases.unit as u8);
-    put(out, phases.width.into());
-    put(out, phases.places.len() as u128);
-    phases.places.iter().for_each(|place| put_place(out, place));
-    put(out, phases.timelines.len() as u128);
+    put_head(out, (phases.unit, phases.width), &phases.places, phases.timelines.len());
     for timeline in &phases.timelines {
-        put(out, timeline.rank.into());
-        put(out, timeline.thread.into());
-        put(out, timeline.bins.len() as u128);
-        // Some numbers take two or three bytes.
-        out.reserve(timeline.bins.iter().map(|bin| 2 + 8 * bin.shares.len()).sum());
-        timeline.bins.iter().for_each(|bin| put_bin(out, bin));
+        let bins = timeline.bins.iter().map(|bin| (bin.lines, bin.shares.iter().copied()));
+        put_timeline(out, (timeline.rank, timeline.thread), bins);
     }
+}
+
+/// Appends what comes before the timelines.
+fn put_head(out: &mut Vec<u8>, (unit, width): (BinUnit, u64), places: &[Place], timelines: usize) {
+    out.push(unit as u8);
+    put(out, width.into());
+    put(out, places.len() as u128);
+    places.iter().for_each(|place| put_place(out, place));
+    put(out, timelines as u128);
+}
+
+/// Appends the bins of a thread of a rank: of each the lines of memory that it accessed, if that is known, and its shares.
+fn put_timeline<S>(out: &mut Vec<u8>, (rank, thread): (u32, u32), bins: impl ExactSizeIterator<Item = (Option<u64>, S)>)
+where
+    S: Iterator<Item = Share> + Clone,
+{
+    put(out, rank.into());
+    put(out, thread.into());
+    put(out, bins.len() as u128);
+    let mut out = Ahead { at: out.len(), out };
+    // Many have a share or two.
+    out.grow(SHARE + 24 * bins.len());
+    bins.for_each(|(lines, shares)| put_bin(&mut out, lines, shares));
+    out.out.truncate(out.at);
 }
 
 /// Appends which timelines, by their numbers, have a first bin that is apart.
@@ -51,21 +109,104 @@ fn put_place(out: &mut Vec<u8>, place: &Place) {
     out.extend(&code.bytes);
 }
 
-fn put_bin(out: &mut Vec<u8>, bin: &Bin) {
-    put(out, bin.lines.map_or(0, |lines| u128::from(lines) + 1));
-    put(out, bin.shares.len() as u128);
-    for share in &bin.shares {
-        put(out, share.place.into());
-        // Most numbers are zero: a bit for each says which are there.
-        let bits = out.len();
-        out.push(0);
-        for (bit, number) in share.numbers().into_iter().enumerate() {
-            if number > 0 {
-                out[bits] |= 1 << bit;
-                put(out, number.into());
-            }
+/// Bytes that are appended to others where there are some already: a program waits at its end for thousands of numbers, none of which has to ask for
+/// room.
+struct Ahead<'a> {
+    out: &'a mut Vec<u8>,
+    /// How many count; what is behind them is overwritten.
+    at: usize,
+}
+
+impl Ahead<'_> {
+    /// Room for `MOST` bytes at [`Ahead::at`].
+    #[inline(always)]
+    fn room<const MOST: usize>(&mut self) -> &mut [u8; MOST] {
+        if self.out.len() - self.at < MOST {
+            self.grow(MOST);
+        }
+        match self.out[self.at..].first_chunk_mut() {
+            Some(bytes) => bytes,
+            None => unreachable!("there is room for what there was made room for"),
         }
     }
+
+    /// Appends a byte.
+    #[inline(always)]
+    fn byte(&mut self, byte: u8) {
+        *self.room() = [byte];
+        self.at += 1;
+    }
+
+    #[cold]
+    fn grow(&mut self, most: usize) {
+        // Twice as many as there are, so that what is moved is never much.
+        self.out.resize(2 * self.at + most, 0);
+    }
+}
+
+/// Puts a number of up to 64 bits at `at`, as [`put`] appends it; gives where the next byte is.
+#[inline(always)]
+fn put_at(bytes: &mut [u8], mut at: usize, mut number: u64) -> usize {
+    while number >= 0x80 {
+        bytes[at] = number as u8 | 0x80;
+        number >>= 7;
+        at += 1;
+    }
+    bytes[at] = number as u8;
+    at + 1
+}
+
+/// Appends a bin.
+#[inline(always)]
+fn put_bin(out: &mut Ahead, lines: Option<u64>, shares: impl Iterator<Item = Share> + Clone) {
+    match lines {
+        None => out.byte(0),
+        Some(lines) => put_wide(out, u128::from(lines) + 1),
+    }
+    let count = out.at;
+    if shares.size_hint().1.is_some_and(|most| most < 0x80) {
+        // The number of so few is a byte, and known when they are there.
+        out.byte(0);
+        let mut found = 0;
+        shares.for_each(|share| {
+            found += 1;
+            put_share(out, &share);
+        });
+        out.out[count] = found;
+    } else {
+        put_wide(out, shares.clone().count() as u128);
+        shares.for_each(|share| put_share(out, &share));
+    }
+}
+
+/// Appends a number that may have more than 64 bits.
+fn put_wide(out: &mut Ahead, mut number: u128) {
+    while number > u64::MAX.into() {
+        out.byte(number as u8 | 0x80);
+        number >>= 7;
+    }
+    let bytes: &mut [u8; 10] = out.room();
+    out.at += put_at(bytes, 0, number as u64);
+}
+
+/// Bytes of a share at most: its place, the bits, and eight numbers of 64 bits.
+const SHARE: usize = 5 + 1 + 8 * 10;
+
+/// Appends a share.
+#[inline(always)]
+fn put_share(out: &mut Ahead, share: &Share) {
+    let bytes: &mut [u8; SHARE] = out.room();
+    let bits = put_at(bytes, 0, share.place.into());
+    // Most numbers are zero: a bit for each says which are there.
+    let (mut at, mut present) = (bits + 1, 0);
+    for (bit, &number) in share.numbers().iter().enumerate() {
+        if number > 0 {
+            present |= 1 << bit;
+            at = put_at(bytes, at, number);
+        }
+    }
+    bytes[bits] = present;
+    out.at += at;
 }
 
 impl Input<'_> {

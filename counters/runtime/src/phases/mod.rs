@@ -9,11 +9,11 @@ mod recorder;
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
 use std::ptr::{null, null_mut};
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
-use poise_profile::{Bin, BinUnit, Metric, Phases, Place, Profile, Share, Shares, Timeline};
+use poise_profile::{BinUnit, EncodedPhases, Metric, Place, Profile, Share};
 
 use crate::clock::{self, Scale};
 use crate::process::say;
@@ -49,8 +49,9 @@ impl Bins {
         if self.local.is_null() {
             return false;
         }
-        self.told = self.told.saturating_add(blocks);
-        let wants = own.saturating_add(self.told) >= FIRST_BLOCKS;
+        // No thread executes as many as would wrap.
+        self.told = self.told.wrapping_add(blocks);
+        let wants = own.wrapping_add(self.told) >= FIRST_BLOCKS;
         if wants {
             self.told = 0;
         }
@@ -84,6 +85,8 @@ struct Local {
     /// Number of the thread in its process.
     thread: u32,
     recorder: Mutex<Recorder>,
+    /// What it has reached, until somebody has the recorder.
+    reached: Reached,
     /// What operations turned out to have waited, until somebody has the recorder: the last one told, which leads to those before.
     late: AtomicPtr<Moment>,
 }
@@ -96,24 +99,54 @@ unsafe impl Sync for Local {}
 
 impl Local {
     fn new(is_time: bool, thread: u32, recorder: Recorder) -> Self {
-        Self { is_time, thread, recorder: Mutex::new(recorder), late: AtomicPtr::new(null_mut()) }
+        Self {
+            is_time,
+            thread,
+            recorder: Mutex::new(recorder),
+            reached: Reached::default(),
+            late: AtomicPtr::new(null_mut()),
+        }
     }
 
-    /// Runs `action` on the recorder, which has all that was told late, unless that is in use: by a hook that a signal handler
-    /// interrupted, or by the thread that makes the profile.
-    fn with(&self, action: impl FnOnce(&mut Recorder)) -> bool {
+    /// The recorder, which has all that was reached and told late, unless that is in use: by a hook that a signal handler interrupted, or by
+    /// the thread that makes the profile.
+    fn get(&self) -> Option<MutexGuard<'_, Recorder>> {
         let mut recorder = match self.recorder.try_lock() {
             Ok(recorder) => recorder,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => return false,
+            Err(TryLockError::WouldBlock) => return None,
         };
-        self.take_late(&mut recorder);
-        action(&mut recorder);
-        true
+        self.bring(&mut recorder);
+        Some(recorder)
     }
 
-    /// Puts what was told late into the bins.
-    fn take_late(&self, recorder: &mut Recorder) {
+    /// The same for the thread that makes the profile, which waits for it; but where it is that thread's own, interrupted by a handler that ends the
+    /// process, it is never done.
+    fn wait(&self) -> Option<MutexGuard<'_, Recorder>> {
+        let begin = Instant::now();
+        // SAFETY: the words are this thread's.
+        let is_own = std::ptr::eq(self, unsafe { (*thread::bins()).local });
+        loop {
+            let recorder = self.get();
+            if recorder.is_some() || is_own || begin.elapsed() >= PATIENCE {
+                return recorder;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// Runs `action` on the recorder, unless that is in use; whether it did.
+    fn with(&self, action: impl FnOnce(&mut Recorder)) -> bool {
+        self.get().map(|mut recorder| action(&mut recorder)).is_some()
+    }
+
+    /// Puts what was reached and what was told late into the bins.
+    fn bring(&self, recorder: &mut Recorder) {
+        self.reached.take(|node| recorder.reach(node));
+        // As a rule there is none, and asking is cheaper than taking.
+        if self.late.load(Ordering::Relaxed).is_null() {
+            return;
+        }
         let mut next = self.late.swap(null_mut(), Ordering::Acquire);
         while !next.is_null() {
             // SAFETY: it came from a box in `Moment::waited`, and whoever took the list has it alone.
@@ -121,6 +154,46 @@ impl Local {
             next = moment.before_it;
             recorder.waited_before(moment.node, moment.waited, moment.place);
         }
+    }
+}
+
+/// Nodes for which there is room.
+const REACHED: usize = 32;
+
+/// Nodes that a thread reached in the current bin and that its recorder does not know of yet. The thread alone adds, in its hooks and in signal
+/// handlers that interrupt these, without a lock; whoever has the recorder takes.
+#[derive(Default)]
+struct Reached {
+    nodes: [AtomicPtr<Node>; REACHED],
+    /// How many were ever added. Each is at the place of its number, modulo [`REACHED`].
+    added: AtomicU64,
+    /// How many of them were taken.
+    taken: AtomicU64,
+}
+
+impl Reached {
+    /// Adds a node; false where there is no room.
+    fn add(&self, node: *mut Node) -> bool {
+        loop {
+            let added = self.added.load(Ordering::Relaxed);
+            // Acquire: who took what was there before is done with it.
+            if added.wrapping_sub(self.taken.load(Ordering::Acquire)) >= REACHED as u64 {
+                return false;
+            }
+            self.nodes[added as usize % REACHED].store(node, Ordering::Relaxed);
+            // A signal handler that came in between has put another node there, or will have been seen to do so: numbers are used once.
+            // Release: the node.
+            if self.added.compare_exchange(added, added + 1, Ordering::Release, Ordering::Relaxed).is_ok() {
+                return true;
+            }
+        }
+    }
+
+    /// Takes all nodes, in the order in which they were added. The caller has the recorder, so that nobody else does.
+    fn take(&self, mut with: impl FnMut(*mut Node)) {
+        let (taken, added) = (self.taken.load(Ordering::Relaxed), self.added.load(Ordering::Acquire));
+        (taken..added).for_each(|number| with(self.nodes[number as usize % REACHED].load(Ordering::Relaxed)));
+        self.taken.store(added, Ordering::Release);
     }
 }
 
@@ -233,7 +306,7 @@ pub fn thread_ends() {
     if let Some(local) = unsafe { std::mem::replace(&mut *thread::bins(), Bins::NONE).local.as_ref() } {
         // Waits for the thread that makes the profile, which looks at nodes that are about to go.
         let mut recorder = local.recorder.lock().unwrap_or_else(PoisonError::into_inner);
-        local.take_late(&mut recorder);
+        local.bring(&mut recorder);
         recorder.end();
     }
 }
@@ -252,11 +325,17 @@ pub fn prepare(bins: &Bins, node: *mut Node, busy: &mut u64) {
 fn reach(bins: &Bins, node: *mut Node, busy: &mut u64) {
     // SAFETY: what is pointed to lives as long as the process.
     let local = unsafe { bins.local.as_ref() };
-    let reach = move |recorder: &mut Recorder| recorder.reach(node);
-    if local.is_none_or(|local| alone(busy, false, move || local.with(reach))) {
+    if local.is_none_or(|local| local.reached.add(node) || make_room(local, busy) && local.reached.add(node)) {
         // SAFETY: the caller's promise.
         unsafe { (*node).bin.set(bins.bin) };
     }
+}
+
+/// Has the recorder take what was reached; not where it is in use, so that what comes next is as good as not reached.
+#[cold]
+#[inline(never)]
+fn make_room(local: &Local, busy: &mut u64) -> bool {
+    alone(busy, false, AssertUnwindSafe(move || local.with(|_| ())))
 }
 
 /// The thread has executed `all` blocks, of these last what was `done`, and it is `now`. `busy` is the thread's, as for [`alone`].
@@ -363,51 +442,39 @@ pub fn polled(bins: &mut Bins, blocks: u64) {
 /// How long the profile waits for a thread that is changing its bins, which is done in no time unless it is kept from running.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The bins of all threads, for the profile of one rank that was made of these totals. Empty where none were asked for.
-pub fn collect(rank: u32, made: (&Totals, &Profile), scale: &Scale) -> Phases {
-    let Some(settings) = settings() else { return Phases::default() };
-    let mut collected = Collected::new(made);
-    let mut timelines: Vec<(u64, bool, Timeline)> = Vec::new();
-    let mut left_out = Vec::new();
-    // SAFETY: the words are this thread's.
-    let own = unsafe { (*thread::bins()).local };
-    for local in all().iter() {
-        let mut add =
-            |recorder: &mut Recorder| timelines.extend(collected.timeline((rank, local.thread), recorder, scale));
-        let begin = Instant::now();
-        let mut is_added = local.with(&mut add);
-        // This thread itself, interrupted by a handler that ends the process, is never done.
-        while !is_added && Arc::as_ptr(local) != own && begin.elapsed() < PATIENCE {
-            std::thread::sleep(Duration::from_millis(1));
-            is_added = local.with(&mut add);
-        }
-        if !is_added {
-            left_out.push(local.thread);
+/// The bins of all threads, for the profile of one rank that was made of these totals. Nothing where none were asked for. Until they are
+/// encoded nobody else has them: a thread that runs on puts what it does meanwhile into a later bin.
+pub fn collect(rank: u32, made: (&Totals, &Profile), scale: &Scale) -> Option<EncodedPhases> {
+    let settings = settings()?;
+    let locals = all();
+    let (mut recorders, mut left_out) = (Vec::with_capacity(locals.len()), Vec::new());
+    for local in locals.iter() {
+        match local.wait() {
+            Some(recorder) => recorders.push((local.thread, recorder)),
+            None => left_out.push(local.thread),
         }
     }
     let first = settings.in_ticks();
-    let widest = timelines.iter().map(|(width, ..)| *width).max().unwrap_or(first);
-    let mut timelines: Vec<Timeline> = timelines
-        .into_iter()
-        .flat_map(|(width, repeats, timeline)| {
-            let mut own = Phases { timelines: vec![timeline], ..Phases::default() };
-            // Joining bins, even one alone, adds up what they have of one place.
-            if repeats || width < widest {
-                own.coarsen(widest / width);
-            }
-            own.timelines
-        })
-        .collect();
+    let widest = recorders.iter().map(|(_, recorder)| recorder.width).max().unwrap_or(first);
+    let nominal = settings.width.unwrap_or(if settings.unit == BinUnit::Time { FIRST_TIME } else { FIRST_BLOCKS });
+    let width = nominal.saturating_mul(widest / first);
+    let mut collected = Collected::new(made);
+    let mut phases = EncodedPhases::new(settings.unit, width);
+    let mut binned = BTreeMap::new();
+    for (thread, recorder) in recorders {
+        let sums = (!left_out.is_empty()).then_some(&mut binned);
+        collected.put(&mut phases, (rank, thread), (&recorder, widest), scale, sums);
+    }
     if let Some(&thread) = left_out.first() {
         say(&format!(
             "{} of rank {rank} could not be asked for bins, since a signal handler ended the process in the middle of a change; all that is in no other bin is one bin of thread {thread}.",
             if left_out.len() == 1 { format!("thread {thread}") } else { format!("{} threads", left_out.len()) }
         ));
-        timelines.push(Timeline { rank, thread, bins: vec![collected.rest(&timelines)], first_apart: false });
+        let rest = collected.rest(&binned);
+        phases.add_timeline((rank, thread), [rest.into_iter()].into_iter());
     }
-    let nominal = settings.width.unwrap_or(if settings.unit == BinUnit::Time { FIRST_TIME } else { FIRST_BLOCKS });
-    let width = nominal.saturating_mul(widest / first);
-    Phases { unit: settings.unit, width, places: collected.places, timelines, ..Phases::default() }
+    phases.places = collected.places;
+    Some(phases)
 }
 
 /// Whether a region stands for operations of which the program wants no record.
@@ -416,85 +483,124 @@ fn is_unrecorded(region: *const crate::tree::Region) -> bool {
     unsafe { (*region).is_unrecorded() }
 }
 
+/// What the profile that is being made has of a thread's call path.
+#[derive(Clone, Copy)]
+struct Known {
+    /// Its number in the totals.
+    number: Option<u32>,
+    /// Whether it is of operations of which the program wants no record: as in the call tree nothing stays but what they had the program
+    /// execute, which is their caller's.
+    has_no_record: bool,
+    /// Its place.
+    place: Option<u32>,
+}
+
 /// Places of a profile that is being made.
 struct Collected<'a> {
     totals: &'a Totals,
     profile: &'a Profile,
     places: Vec<Place>,
-    index: BTreeMap<u32, u32>,
+    /// By node of the profile its place, and the last thread that has it.
+    index: Vec<Option<(u32, u32)>>,
+    /// How many threads there were.
+    threads: u32,
 }
 
 impl<'a> Collected<'a> {
     fn new((totals, profile): (&'a Totals, &'a Profile)) -> Self {
-        Self { totals, profile, places: Vec::new(), index: BTreeMap::new() }
+        Self { totals, profile, places: Vec::new(), index: vec![None; profile.nodes.len()], threads: 0 }
     }
 
-    /// A thread's bins, how many blocks or ticks wide they are, and whether a bin may have several shares of one place; nothing of a thread that did
-    /// nothing.
-    fn timeline(
+    /// Appends a thread's bins, made as wide as the `widest`; nothing of a thread that did nothing. Adds what is in them to `sums`, by place.
+    fn put(
         &mut self,
-        (rank, thread): (u32, u32),
-        recorder: &Recorder,
+        phases: &mut EncodedPhases,
+        thread: (u32, u32),
+        (recorder, widest): (&Recorder, u64),
         scale: &Scale,
-    ) -> Option<(u64, bool, Timeline)> {
-        // The place of each call path, and whether it is of an operation of which the program wants no record.
-        let has_no_record = |path: &Path| path.last().is_some_and(|&region| is_unrecorded(region));
-        let places: Vec<(Option<u32>, bool)> =
-            recorder.paths.iter().map(|path| (self.place(path), has_no_record(path))).collect();
-        let of = |share: &recorder::Share| {
-            let [count, ticks, visits, bytes_sent, bytes_received, waiting] = share.numbers;
-            let (Some(place), has_no_record) = places[share.path as usize] else { return None };
-            if has_no_record {
-                // As in the call tree, nothing stays but what it had the program execute.
-                return (count > 0).then_some(Share { place, count, ..Share::default() });
+        sums: Option<&mut BTreeMap<u32, Share>>,
+    ) {
+        let (paths, repeats) = self.paths(&recorder.paths);
+        // A share of a place.
+        let of = |place: u32, numbers: recorder::Numbers| {
+            let [count, ticks, visits, bytes_sent, bytes_received, waiting] = numbers;
+            // As a rule nothing waits.
+            let wait_time = if waiting == 0 { 0 } else { scale.nanoseconds(waiting) };
+            let time = scale.nanoseconds(ticks);
+            Share { place, count, visits, bytes_sent, bytes_received, time, wait_time, ..Share::default() }
+        };
+        let at_path = |share: &recorder::Share| {
+            let Known { place, has_no_record, .. } = paths[share.path as usize];
+            match has_no_record {
+                true => (share.numbers[0] > 0).then_some(of(place?, [share.numbers[0], 0, 0, 0, 0, 0])),
+                false => Some(of(place?, share.numbers)),
             }
-            let (time, wait_time) = (scale.nanoseconds(ticks), scale.nanoseconds(waiting));
-            Some(Share { place, count, visits, bytes_sent, bytes_received, time, wait_time, ..Share::default() })
         };
-        // The program waits for this at its end: nothing is grown.
-        let bin = |shares: &[recorder::Share]| {
-            let mut found = Shares::with_capacity(shares.len());
-            shares.iter().filter_map(of).for_each(|share| found.push(share));
-            Bin { shares: found, lines: None }
-        };
-        let bins: Vec<Bin> = recorder.bins(bin);
-        let mut places: Vec<u32> = places.into_iter().filter_map(|(place, _)| place).collect();
-        places.sort_unstable();
-        let repeats = places.windows(2).any(|pair| pair[0] == pair[1]);
-        (!bins.is_empty()).then_some((recorder.width, repeats, Timeline { rank, thread, bins, first_apart: false }))
+        recorder.bins(|bins| {
+            if bins.iter().len() == 0 {
+                return;
+            }
+            // As a rule a bin has one share of each place, and is as wide as all others: nothing is copied.
+            if !repeats && recorder.width == widest {
+                add(phases, thread, bins, at_path, sums);
+                return;
+            }
+            let at_place = |share: &recorder::Share| {
+                let Known { place, has_no_record, .. } = paths[share.path as usize];
+                let numbers = if has_no_record { [share.numbers[0], 0, 0, 0, 0, 0] } else { share.numbers };
+                Some(recorder::Share { path: place?, numbers })
+            };
+            let factor = usize::try_from(widest / recorder.width).unwrap_or(usize::MAX);
+            let joined = bins.joined(factor, self.places.len(), at_place);
+            let as_it_is = |share: &recorder::Share| Some(of(share.path, share.numbers));
+            add(phases, thread, recorder::Bins::of(&joined), as_it_is, sums);
+        });
     }
 
-    /// The place of a call path; of one that ends at an operation without a record its caller's.
-    fn place(&mut self, path: &Path) -> Option<u32> {
-        let node = self.totals.node_of(path.iter().copied().filter(|&region| !is_unrecorded(region)))?;
-        // What is executed outside all regions has a root of its own where it counts anything.
-        let outside = || {
-            let nodes = (0..).zip(&self.profile.nodes);
-            let mut roots = nodes.filter(|(_, node)| node.parent.is_none());
-            roots.find(|(_, n)| self.profile.regions[n.region as usize].name == "(outside all regions)").map(|(i, _)| i)
-        };
-        Some(self.at(node.or_else(outside)?))
-    }
-
-    /// The place of a node of the profile.
-    fn at(&mut self, node: u32) -> u32 {
-        let next = self.places.len() as u32;
-        *self.index.entry(node).or_insert_with(|| {
-            self.places.push(Place { node, code: None });
-            next
-        })
-    }
-
-    /// What the profile has and none of the timelines.
-    fn rest(&mut self, timelines: &[Timeline]) -> Bin {
-        let mut binned: BTreeMap<u32, Share> = BTreeMap::new();
-        for share in timelines.iter().flat_map(|timeline| &timeline.bins).flat_map(|bin| &bin.shares) {
-            binned.entry(share.place).or_insert_with(|| Share { place: share.place, ..Share::default() }).add(share);
+    /// What is known of a thread's call paths, and whether two of them have one place.
+    fn paths(&mut self, paths: &[Path]) -> (Vec<Known>, bool) {
+        let mut known: Vec<Known> = Vec::with_capacity(paths.len());
+        self.threads += 1;
+        let mut repeats = false;
+        for path in paths {
+            let caller = path.caller.map(|caller| known[caller as usize]);
+            let (number, has_no_record) = match caller {
+                None => (self.totals.find(None, null()), false),
+                Some(caller) if path.region.is_null() => (caller.number, caller.has_no_record),
+                Some(caller) if is_unrecorded(path.region) => (caller.number, true),
+                Some(caller) => (caller.number.and_then(|caller| self.totals.find(Some(caller), path.region)), false),
+            };
+            let node = number.and_then(|number| self.totals.node_of(number).or_else(|| self.outside()));
+            let place = node.map(|node| self.at(node));
+            repeats |= place.is_some_and(|(_, again)| again);
+            known.push(Known { number, has_no_record, place: place.map(|(place, _)| place) });
         }
+        (known, repeats)
+    }
+
+    /// What is executed outside all regions has a root of its own where it counts anything.
+    fn outside(&self) -> Option<u32> {
+        let nodes = (0..).zip(&self.profile.nodes);
+        let mut roots = nodes.filter(|(_, node)| node.parent.is_none());
+        roots.find(|(_, n)| self.profile.regions[n.region as usize].name == "(outside all regions)").map(|(i, _)| i)
+    }
+
+    /// The place of a node of the profile, and whether the thread had it before.
+    fn at(&mut self, node: u32) -> (u32, bool) {
+        let next = self.places.len() as u32;
+        let (place, thread) = self.index[node as usize].get_or_insert_with(|| {
+            self.places.push(Place { node, code: None });
+            (next, 0)
+        });
+        (*place, std::mem::replace(thread, self.threads) == self.threads)
+    }
+
+    /// What the profile has and no timeline, of which this is the sum by place.
+    fn rest(&mut self, binned: &BTreeMap<u32, Share>) -> Vec<Share> {
         let profile = self.profile;
-        let mut shares = Shares::new();
+        let mut shares = Vec::new();
         for node in 0..profile.nodes.len() as u32 {
-            let place = self.at(node);
+            let (place, _) = self.at(node);
             let value = |metric| profile.values.get(&(node, metric)).map_or(0, |value| value.sum as u64);
             let known = binned.get(&place).copied().unwrap_or_default();
             let rest = |metric, known| value(metric).saturating_sub(known);
@@ -511,13 +617,30 @@ impl<'a> Collected<'a> {
         }
         // Times are rounded in each bin, so that a little of them is left of what others did.
         shares.retain(|share| share.count > 0 || share.visits > 0);
-        Bin { shares, lines: None }
+        shares
+    }
+}
+
+/// Appends the bins of a thread of a rank, whose shares `of` gives; adds these to `sums`, by place.
+fn add(
+    phases: &mut EncodedPhases,
+    thread: (u32, u32),
+    bins: recorder::Bins,
+    of: impl Fn(&recorder::Share) -> Option<Share> + Copy,
+    sums: Option<&mut BTreeMap<u32, Share>>,
+) {
+    phases.add_timeline(thread, bins.iter().map(|shares| shares.iter().filter_map(of)));
+    if let Some(sums) = sums {
+        for share in bins.iter().flatten().filter_map(of) {
+            sums.entry(share.place).or_insert_with(|| Share { place: share.place, ..Share::default() }).add(&share);
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use poise_profile::{Bin, Timeline};
 
     #[test]
     fn wishes_are_read_and_mistakes_told() {
@@ -551,8 +674,9 @@ mod tests {
         let held = local.recorder.lock().unwrap();
         // SAFETY: the words are this thread's.
         unsafe { (*thread::bins()).local = Arc::as_ptr(&local) };
-        let phases = collect(5, (&Totals::default(), &profile), &Scale::since(&clock::Instant::now()));
+        let encoded = collect(5, (&Totals::default(), &profile), &Scale::since(&clock::Instant::now()));
         drop(held);
+        let phases = Profile::decode(&profile.encode_with(&encoded.unwrap())).unwrap().phases;
         let share = Share { place: 0, count: 70, visits: 3, ..Share::default() };
         let bins = vec![Bin { shares: vec![share].into(), lines: None }];
         assert_eq!(phases.timelines, [Timeline { rank: 5, thread: 2, bins, first_apart: false }]);
@@ -562,7 +686,7 @@ mod tests {
     /// Three nodes of two call paths, of which one is the base of what a thread does for the call path of another: they are found by their
     /// regions' addresses.
     #[test]
-    fn nodes_of_one_call_path_have_one_place_and_that_is_told() {
+    fn nodes_of_one_call_path_have_one_share_of_a_bin() {
         let region = |name: &'static std::ffi::CStr| {
             let region = crate::tree::Region { name: name.as_ptr(), file: null(), line: 1, kind: 0, flags: 0 };
             &*Box::leak(Box::new(region))
@@ -576,7 +700,7 @@ mod tests {
             let caller = tree.grow(tree.root(), outer);
             [caller, tree.grow(caller, inner), tree.base_of_regions(&[outer, inner])]
         };
-        let timeline = |nodes: &[(*mut Node, u64)]| {
+        let timeline = |nodes: &[(*mut Node, u64)], widest: u64| {
             let mut recorder = Recorder::new(BinUnit::Blocks, 1000, false);
             let mut totals = Totals::default();
             // SAFETY: the nodes are of this test's tree.
@@ -587,19 +711,85 @@ mod tests {
             let scale = Scale::since(&clock::Instant::now());
             let profile = totals.profile(0, &scale, false, false);
             let mut collected = Collected::new((&totals, &profile));
-            let (width, repeats, timeline) = collected.timeline((0, 0), &recorder, &scale).expect("there is a bin");
+            let mut phases = EncodedPhases::new(BinUnit::Blocks, widest);
+            collected.put(&mut phases, (0, 0), (&recorder, widest), &scale, None);
             let names = collected.places.iter().map(|place| {
                 let node = &profile.nodes[place.node as usize];
                 (profile.regions[node.region as usize].name.clone(), node.parent)
             });
-            let shares = timeline.bins[0].shares.iter().map(|share| (share.place, share.count)).collect::<Vec<_>>();
-            (width, repeats, names.collect::<Vec<_>>(), shares)
+            let names = names.collect::<Vec<_>>();
+            phases.places = collected.places;
+            let bins = &Profile::decode(&profile.encode_with(&phases)).unwrap().phases.timelines[0].bins;
+            (names, bins[0].shares.iter().map(|share| (share.place, share.count)).collect::<Vec<_>>())
         };
         let name = |name: &str, parent| (name.to_owned(), parent);
         let both = vec![name("outer", None), name("inner", Some(0))];
-        assert_eq!(timeline(&[(nodes[0], 5), (nodes[1], 7)]), (1000, false, both.clone(), vec![(0, 5), (1, 7)]));
-        let repeated = vec![(0, 5), (1, 7), (1, 11)];
-        assert_eq!(timeline(&[(nodes[0], 0), (nodes[1], 0), (nodes[2], 11)]), (1000, true, both, repeated));
+        assert_eq!(timeline(&[(nodes[0], 5), (nodes[1], 7)], 1000), (both.clone(), vec![(0, 5), (1, 7)]));
+        // What was counted before is there again, of a thread that is new.
+        let added_up = (both, vec![(0, 5), (1, 18)]);
+        assert_eq!(timeline(&[(nodes[0], 0), (nodes[1], 0), (nodes[2], 11)], 1000), added_up);
+        assert_eq!(timeline(&[(nodes[0], 0), (nodes[1], 0), (nodes[2], 0)], 4000), added_up);
+    }
+
+    /// More than there is room for at a time, and taken now and then: in their order, each once.
+    #[test]
+    fn nodes_that_are_reached_are_taken_in_their_order() {
+        let reached = Reached::default();
+        // They are not looked into.
+        let node = |number: usize| null_mut::<Node>().wrapping_byte_add(8 * number);
+        let (mut found, mut next) = (Vec::new(), 0);
+        for room in [REACHED, 3, REACHED, 0, 7] {
+            for _ in 0..room {
+                assert!(reached.add(node(next)));
+                next += 1;
+            }
+            // So it is left out, not put in another's place.
+            assert_eq!(reached.add(node(1000)), room != REACHED);
+            reached.take(|node| found.push(node));
+            if room != REACHED {
+                assert_eq!(found.pop(), Some(node(1000)));
+            }
+        }
+        assert_eq!(found, (0..next).map(node).collect::<Vec<_>>());
+        reached.take(|_| panic!("all was taken"));
+    }
+
+    /// More call paths in one bin than there is room for between two of its ends: the recorder takes them before, each in the bin in which it was
+    /// reached. In a signal handler that interrupted a change of the bins the one too many stays unreached.
+    #[test]
+    fn a_bin_has_all_call_paths_however_many_are_reached_in_it() {
+        let region =
+            || Box::leak(Box::new(crate::tree::Region { name: null(), file: null(), line: 1, kind: 0, flags: 0 }));
+        let mut tree = Box::new(crate::tree::Tree::new(0));
+        // SAFETY: the root is the tree's, and the regions live as long as the process.
+        let nodes: Vec<*mut Node> = (0..3 * REACHED + 1).map(|_| unsafe { tree.grow(tree.root(), region()) }).collect();
+        let local: &Local = Box::leak(Box::new(Local::new(false, 0, Recorder::new(BinUnit::Blocks, 1000, false))));
+        let mut bins = Bins { limit: 1000, bin: 1, local, ..Bins::NONE };
+        let (last, others) = nodes.split_last().unwrap();
+        let mut busy = 0;
+        for &node in others {
+            prepare(&bins, node, &mut busy);
+            // SAFETY: the node is of this test's tree.
+            unsafe { (*node).blocks.add(1) };
+        }
+        busy = 1;
+        prepare(&bins, *last, &mut busy);
+        // SAFETY: as above.
+        assert_eq!(unsafe { (**last).bin.get() }, 0);
+        busy = 0;
+        prepare(&bins, *last, &mut busy);
+        // SAFETY: as above.
+        unsafe { (**last).blocks.add(1004 - others.len() as u64) };
+        let done = Done { node: *last, blocks: 1004 - others.len() as u64, visits: 0, timed: *last, ticks: 0 };
+        advance(&mut bins, done, 1004, 0, &mut busy);
+        let counts = |recorder: &mut Recorder| {
+            let of = |bin: &[recorder::Share]| bin.iter().map(|share| share.numbers[0]).collect::<Vec<_>>();
+            let mut first = vec![1; others.len()];
+            first.push(1000 - others.len() as u64);
+            assert_eq!(recorder.bins(|bins| bins.iter().map(of).collect::<Vec<_>>()), [first, vec![4]]);
+        };
+        assert!(local.with(counts));
+        assert_eq!((bins.bin, bins.limit), (2, 2000));
     }
 
     /// As a credit comes while a checkpoint is made, or in a signal handler that interrupted a change.
@@ -634,8 +824,9 @@ mod tests {
         drop(held);
         close(50, 0);
         let waiting = |bin: &[recorder::Share]| bin.iter().map(|share| share.numbers[5]).sum::<u64>();
-        assert_eq!(local.recorder.lock().unwrap().bins(waiting), [0, 80, 37]);
+        let found = |recorder: &Recorder| recorder.bins(|bins| bins.iter().map(waiting).collect::<Vec<u64>>());
+        assert_eq!(found(&local.recorder.lock().unwrap()), [0, 80, 37]);
         at(300).waited(9, 0);
-        local.with(|recorder| assert_eq!(recorder.bins(waiting).iter().sum::<u64>(), 126));
+        assert!(local.with(|recorder| assert_eq!(found(recorder).iter().sum::<u64>(), 126)));
     }
 }

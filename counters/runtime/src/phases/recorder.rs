@@ -34,8 +34,14 @@ pub struct Share {
     pub numbers: Numbers,
 }
 
-/// A call path: its regions, outermost first.
-pub type Path = Vec<*const Region>;
+/// A call path.
+#[derive(Clone, Copy)]
+pub struct Path {
+    /// The call path that it was reached from, which comes before it; `None` at the root.
+    pub caller: Option<u32>,
+    /// The region; null at the root and at bases, which stand for the call path above.
+    pub region: *const Region,
+}
 
 /// A node, and what of its counts is in bins.
 struct Seen {
@@ -130,17 +136,40 @@ impl Recorder {
         }
     }
 
+    /// Adds the call path of a node, and before it those of its callers that are new: a node may be reached while they never are, as inlined
+    /// functions are that call others.
     #[cold]
     fn new_path(&mut self, number: usize, node: *mut Node) -> u32 {
-        let path = self.paths.len() as u32;
         if number >= self.index.len() {
             self.index.resize(number + 1, NONE);
         }
-        self.index[number] = path;
-        // SAFETY: the promise of `path`'s caller.
-        self.paths.push(unsafe { Node::regions(node) });
+        // Not recursive: a call tree can be deeper than the stack.
+        let mut new = Vec::new();
+        // SAFETY: the promise of `path`'s caller; callers live as long as the node, and have smaller numbers.
+        let (mut caller, region) = unsafe { Node::origin(node) };
+        let mut known = loop {
+            // SAFETY: as above.
+            let Some(number) = (unsafe { caller.as_ref() }).map(|caller| caller.number() as usize) else { break None };
+            if self.index[number] != NONE {
+                break Some(self.index[number]);
+            }
+            // SAFETY: as above.
+            let (next, region) = unsafe { Node::origin(caller) };
+            new.push((number, caller, region));
+            caller = next;
+        };
+        for (number, node, region) in new.into_iter().rev() {
+            known = Some(self.add_path(number, node, Path { caller: known, region }));
+        }
+        self.add_path(number, node, Path { caller: known, region })
+    }
+
+    fn add_path(&mut self, number: usize, node: *mut Node, path: Path) -> u32 {
+        let next = self.paths.len() as u32;
+        self.index[number] = next;
+        self.paths.push(path);
         self.seen.push(Seen { node, late: 0, binned: Numbers::default() });
-        path
+        next
     }
 
     /// The bin is full: of what was done last, the last `excess` of the bins' unit belong to later bins. Gives how much of it is in
@@ -165,7 +194,12 @@ impl Recorder {
         let mut rest = part(left);
         for at in 0..self.reached.len() {
             let reached = self.reached[at];
-            self.share(reached, later(reached, rest));
+            // Nearly all have nothing in later bins.
+            if reached == own || reached == timed {
+                self.share(reached, later(reached, rest));
+            } else {
+                self.share(reached, [0; 3]);
+            }
         }
         let paths = &[own, timed][..if own == timed { 1 } else { 2 }];
         self.reached.clear();
@@ -232,14 +266,17 @@ impl Recorder {
 
     /// Puts into the current bin what a call path has counted since the bins before, without the blocks, ticks and
     /// visits that belong to later ones.
+    #[inline(always)]
     fn share(&mut self, path: u32, later: [u64; 3]) {
         let seen = &mut self.seen[path as usize];
         let mut now = seen.numbers();
         now.iter_mut().zip(later).for_each(|(now, later)| *now = now.wrapping_sub(later));
         let mut numbers: Numbers = std::array::from_fn(|i| now[i].wrapping_sub(seen.binned[i]));
         // Waiting is a part of the time, and comes later where that does.
-        let early = numbers[5].saturating_sub(numbers[1]);
-        (now[5], numbers[5]) = (now[5].wrapping_sub(early), numbers[5] - early);
+        if numbers[5] > numbers[1] {
+            let early = numbers[5] - numbers[1];
+            (now[5], numbers[5]) = (now[5].wrapping_sub(early), numbers[1]);
+        }
         // In one word: comparing two arrays is a call.
         if numbers.iter().fold(0, |all, number| all | number) != 0 {
             seen.binned = now;
@@ -247,26 +284,29 @@ impl Recorder {
         }
     }
 
-    /// What `of` makes of the bins that are over, and of the current one as it is, if there is something in it.
-    pub fn bins<T>(&self, of: impl Fn(&[Share]) -> T) -> Vec<T> {
-        let begin = |bin: usize| if bin == 0 { 0 } else { self.ends[bin - 1] };
-        let over = self.ends.iter().enumerate().map(|(bin, &end)| &self.shares[begin(bin)..end]);
+    /// Calls `with` with the bins that are over and the current one as it is, if there is something in it.
+    pub fn bins<T>(&self, with: impl FnOnce(Bins) -> T) -> T {
         let current = self.current();
-        over.chain((!current.is_empty()).then_some(&current[..])).map(of).collect()
+        with(Bins { over: &self.shares, ends: &self.ends, current: &current })
     }
 
     /// What no bin has yet: what the call paths did that were reached in the current one, then the others.
     fn current(&self) -> Vec<Share> {
-        let mut is_reached = vec![false; self.seen.len()];
-        self.reached.iter().for_each(|&path| is_reached[path as usize] = true);
-        let others = (0..self.seen.len() as u32).filter(|&path| !is_reached[path as usize]);
-        let share = |path: u32| {
+        let mut is_known = vec![false; self.seen.len()];
+        let mut shares = Vec::new();
+        for path in self.reached.iter().copied().chain(0..self.seen.len() as u32) {
+            // A call path may also have been reached twice, as by a signal handler while a bin was closed.
+            if std::mem::replace(&mut is_known[path as usize], true) {
+                continue;
+            }
             let seen = &self.seen[path as usize];
             let now = seen.numbers();
-            Share { path, numbers: std::array::from_fn(|i| now[i].wrapping_sub(seen.binned[i])) }
-        };
-        let all = self.reached.iter().copied().chain(others).map(share);
-        all.filter(|share| share.numbers != Numbers::default()).collect()
+            let numbers = std::array::from_fn(|i| now[i].wrapping_sub(seen.binned[i]));
+            if numbers != Numbers::default() {
+                shares.push(Share { path, numbers });
+            }
+        }
+        shares
     }
 
     /// The thread's tree ends: nodes are looked at for the last time.
@@ -304,12 +344,16 @@ impl Recorder {
     /// The region that has more than half of each bin's effort or time, where one has.
     fn labels(&self) -> Vec<Option<u32>> {
         let counted = usize::from(self.unit == BinUnit::Time);
-        let mut numbers: HashMap<Option<*const Region>, u32> = HashMap::new();
-        let mut number = |path: &Path| {
+        let mut numbers: HashMap<*const Region, u32> = HashMap::new();
+        let mut regions: Vec<u32> = Vec::with_capacity(self.paths.len());
+        for path in &self.paths {
             let next = numbers.len() as u32;
-            *numbers.entry(path.last().copied()).or_insert(next)
-        };
-        let regions: Vec<u32> = self.paths.iter().map(&mut number).collect();
+            // A base stands for what it is below.
+            regions.push(match path.caller {
+                Some(caller) if path.region.is_null() => regions[caller as usize],
+                _ => *numbers.entry(path.region).or_insert(next),
+            });
+        }
         let mut sums = vec![0_u64; numbers.len()];
         let mut begin = 0;
         let label = |&end: &usize| {
@@ -327,26 +371,67 @@ impl Recorder {
     /// Makes each two bins one, in the order in which call paths were reached.
     fn coarsen(&mut self) {
         self.width = self.width.saturating_mul(2);
-        let (shares, ends) = (std::mem::take(&mut self.shares), std::mem::take(&mut self.ends));
-        self.shares.reserve(shares.len());
-        // By call path, where its share of the current bin would be.
-        let mut places = vec![usize::MAX; self.paths.len()];
-        let mut from = 0;
-        for pair in ends.chunks(2) {
-            let (begin, to) = (self.shares.len(), pair[pair.len() - 1]);
-            for share in &shares[from..to] {
+        let over = Bins { over: &self.shares, ends: &self.ends, current: &[] };
+        (self.shares, self.ends) = over.joined(2, self.paths.len(), |share| Some(*share));
+    }
+}
+
+/// Bins as they were recorded.
+#[derive(Clone, Copy)]
+pub struct Bins<'a> {
+    /// The shares of those that are over, one bin's after the other's.
+    over: &'a [Share],
+    /// Where in them each bin ends.
+    ends: &'a [usize],
+    /// Those of the current one; none where there is nothing in it.
+    current: &'a [Share],
+}
+
+impl<'a> Bins<'a> {
+    /// As [`Bins::joined`] has left them.
+    pub fn of((shares, ends): &'a (Vec<Share>, Vec<usize>)) -> Self {
+        Self { over: shares, ends, current: &[] }
+    }
+
+    /// The shares of each bin.
+    pub fn iter(self) -> impl ExactSizeIterator<Item = &'a [Share]> {
+        (0..self.ends.len() + usize::from(!self.current.is_empty())).map(move |bin| match self.ends.get(bin) {
+            Some(&end) => &self.over[if bin == 0 { 0 } else { self.ends[bin - 1] }..end],
+            None => self.current,
+        })
+    }
+
+    /// Makes each `factor` bins one, with one share of each number that `of` gives shares instead of their call paths, below `numbers`; in the
+    /// order in which they come first. What it gives nothing for is left out. The shares, and where in them each bin ends.
+    pub fn joined(
+        self,
+        factor: usize,
+        numbers: usize,
+        of: impl Fn(&Share) -> Option<Share>,
+    ) -> (Vec<Share>, Vec<usize>) {
+        let (mut shares, mut ends) = (Vec::<Share>::with_capacity(self.over.len()), Vec::new());
+        // By number, where its share of the current bin would be.
+        let mut places = vec![usize::MAX; numbers];
+        let (bins, mut bin, mut from) = (self.iter().len(), 0, 0);
+        while bin < bins {
+            bin = bin.saturating_add(factor.max(1)).min(bins);
+            let to = self.ends[..bin.min(self.ends.len())].last().copied().unwrap_or(0);
+            let current = if bin > self.ends.len() { self.current } else { &[] };
+            let begin = shares.len();
+            self.over[from..to].iter().chain(current).filter_map(&of).for_each(|share| {
                 let place = &mut places[share.path as usize];
-                match self.shares[begin..].get_mut(place.wrapping_sub(begin)).filter(|known| known.path == share.path) {
+                match shares[begin..].get_mut(place.wrapping_sub(begin)).filter(|known| known.path == share.path) {
                     Some(known) => known.numbers.iter_mut().zip(share.numbers).for_each(|(sum, n)| *sum += n),
                     None => {
-                        *place = self.shares.len();
-                        self.shares.push(*share);
+                        *place = shares.len();
+                        shares.push(share);
                     }
                 }
-            }
+            });
             from = to;
-            self.ends.push(self.shares.len());
+            ends.push(shares.len());
         }
+        (shares, ends)
     }
 }
 
@@ -355,6 +440,16 @@ mod tests {
     use super::*;
     use crate::tree::Tree;
     use std::ptr::null;
+
+    /// Which of [`Thread::nodes`] it is of: the root's call path comes before theirs.
+    fn which(share: &Share) -> u32 {
+        share.path - 1
+    }
+
+    /// What `of` makes of each bin.
+    fn by_bin<T>(recorder: &Recorder, of: impl Fn(&[Share]) -> T) -> Vec<T> {
+        recorder.bins(|bins| bins.iter().map(of).collect())
+    }
 
     /// A thread that runs on two call paths, with bins, as hooks would drive it.
     struct Thread {
@@ -395,7 +490,7 @@ mod tests {
         /// Blocks and ticks by bin and path.
         fn bins(&self) -> Vec<Vec<(u32, u64, u64)>> {
             assert!(!self.tree.is_full());
-            self.recorder.bins(|bin| bin.iter().map(|s| (s.path, s.numbers[0], s.numbers[1])).collect())
+            by_bin(&self.recorder, |bin| bin.iter().map(|s| (which(s), s.numbers[0], s.numbers[1])).collect())
         }
     }
 
@@ -421,8 +516,8 @@ mod tests {
         let (path, place) = (thread.recorder.path(node), thread.recorder.place(70));
         assert_eq!(place, 430);
         thread.recorder.waited(path, 270, place - 10);
-        let waiting = |bin: &[Share]| bin.iter().map(|share| (share.path, share.numbers[5])).collect::<Vec<_>>();
-        let found = thread.recorder.bins(waiting);
+        let waiting = |bin: &[Share]| bin.iter().map(|share| (which(share), share.numbers[5])).collect::<Vec<_>>();
+        let found = by_bin(&thread.recorder, waiting);
         assert_eq!(found, [vec![(0, 0)], vec![(0, 0), (1, 50)], vec![(1, 100)], vec![(1, 100)], vec![(1, 20)]]);
     }
 
@@ -442,13 +537,13 @@ mod tests {
         thread.run(0, 3, 20);
         thread.recorder.waited_before(number, (270, 10), Some(place));
         let waiting = |bin: &[Share]| bin.iter().map(|s| s.numbers[5]).sum::<u64>();
-        assert_eq!(thread.recorder.bins(waiting), [0, 50, 100, 100, 20]);
+        assert_eq!(by_bin(&thread.recorder, waiting), [0, 50, 100, 100, 20]);
         // Another one, from 450 to 510, which is told when all is long over.
         thread.run(1, 0, 60);
         let place = thread.recorder.place(90);
         thread.run(0, 1, 300);
         thread.recorder.waited_before(number, (40, 0), Some(place));
-        assert_eq!(thread.recorder.bins(waiting), [0, 50, 100, 100, 50, 10, 0, 0, 0]);
+        assert_eq!(by_bin(&thread.recorder, waiting), [0, 50, 100, 100, 50, 10, 0, 0, 0]);
     }
 
     /// Bins of blocks: a send of 400 ticks executes none, and the bin that it was in is over, and has become one with another, when it is
@@ -464,11 +559,11 @@ mod tests {
         thread.run(0, 36, 100);
         thread.recorder.waited_before(number, (390, 10), Some(place));
         let waiting = |bin: &[Share]| bin.iter().map(|s| s.numbers[5]).sum::<u64>();
-        assert_eq!(thread.recorder.bins(waiting), [0, 0, 390, 0, 0, 0, 0]);
+        assert_eq!(by_bin(&thread.recorder, waiting), [0, 0, 390, 0, 0, 0, 0]);
         thread.recorder.coarsen();
         // A second one of which more is told than it took: what does not fit is nowhere but in the last bin.
         thread.recorder.waited_before(number, (20, 0), Some(place));
-        assert_eq!(thread.recorder.bins(waiting), [0, 400, 0, 10]);
+        assert_eq!(by_bin(&thread.recorder, waiting), [0, 400, 0, 10]);
     }
 
     /// An operation that calls back and so has blocks of its own ends a bin: its time is shared out by them, and what it waited with it.
@@ -480,7 +575,7 @@ mod tests {
         unsafe { (*node).wait_ticks.add(590) };
         thread.run(0, 12, 600);
         let times = |bin: &[Share]| bin.iter().map(|share| (share.numbers[1], share.numbers[5])).collect::<Vec<_>>();
-        assert_eq!(thread.recorder.bins(times), [[(500, 500)], [(100, 90)]]);
+        assert_eq!(by_bin(&thread.recorder, times), [[(500, 500)], [(100, 90)]]);
     }
 
     #[test]
@@ -505,7 +600,7 @@ mod tests {
         // SAFETY: the node is of this test's tree.
         unsafe { ((*node).blocks.add(25), (*node).visits.add(1 + 50)) };
         thread.recorder.close(Done { node, blocks: 25, visits: 50, timed: node, ticks: 0 }, 15);
-        let visits = thread.recorder.bins(|bin| bin.iter().map(|share| share.numbers[2]).collect::<Vec<_>>());
+        let visits = by_bin(&thread.recorder, |bin| bin.iter().map(|share| share.numbers[2]).collect::<Vec<_>>());
         assert_eq!(visits, [[1 + 20], [20], [10]]);
     }
 
@@ -516,7 +611,7 @@ mod tests {
         thread.run(1, 0, 20);
         assert_eq!(thread.bins(), [vec![(0, 20, 100)], vec![(0, 10, 50), (1, 0, 20)]]);
         thread.recorder.end();
-        assert_eq!(thread.recorder.bins(|_| ()).len(), 2);
+        assert_eq!(by_bin(&thread.recorder, |_| ()).len(), 2);
     }
 
     #[test]
