@@ -619,9 +619,10 @@ fn missed(model: &Model, data: &Data, fitted: &[f64]) -> f64 {
     let level = model.uncertainty.mean_level();
     let ratios = fitted.iter().zip(&data.medians).map(|(f, y)| y / (level * f));
     // Where the model is not above zero no ratio says by how much it misses.
-    let squares: Vec<f64> = ratios.filter(|r| r.is_finite() && *r > 0.0).map(|r| (r - 1.0).powi(2)).collect();
-    let Some(noise) = data.relative_noise().filter(|n| n.is_finite() && !squares.is_empty()) else { return 0.0 };
-    let square = squares.iter().sum::<f64>() / squares.len() as f64;
+    let squares = ratios.filter(|r| r.is_finite() && *r > 0.0).map(|r| (r - 1.0).powi(2));
+    let (sum, count) = squares.fold((0.0, 0_usize), |(sum, count), square| (sum + square, count + 1));
+    let Some(noise) = data.relative_noise().filter(|n| n.is_finite() && count > 0) else { return 0.0 };
+    let square = sum / count as f64;
     if square > (BEYOND_NOISE * noise).powi(2).max(EXACT * EXACT) { (square - noise.powi(2)).sqrt() } else { 0.0 }
 }
 

@@ -594,16 +594,19 @@ impl ExperimentBuilder {
             ..Experiment::default()
         };
         let mut layout_ids: HashMap<Layout, u32> = HashMap::new();
-        let mut start = 0;
+        let (mut start, mut layout) = (0, Layout { points: Vec::new(), repetitions: Vec::new() });
         for group in records.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
-            let mut layout = Layout { points: Vec::new(), repetitions: Vec::new() };
+            layout.points.clear();
+            layout.repetitions.clear();
             for repetitions in group.chunk_by(|a, b| a.2 == b.2) {
                 layout.points.push(repetitions[0].2);
                 layout.repetitions.push(repetitions.len() as u32);
             }
             let next = layout_ids.len() as u32;
-            let layout = *layout_ids.entry(layout.clone()).or_insert_with(|| {
-                experiment.layouts.push(layout);
+            let known = layout_ids.get(&layout).copied();
+            let layout = known.unwrap_or_else(|| {
+                experiment.layouts.push(layout.clone());
+                layout_ids.insert(layout.clone(), next);
                 next
             });
             experiment.series.push(Series { callpath: group[0].0, metric: group[0].1, layout, start });

@@ -134,32 +134,46 @@ impl NoiseEstimate {
     }
 }
 
-/// The evidence of each belief, by its index: log evidence, log scale, variance. Those out of the question have none:
-/// those whose probability is smaller by more than `hopeless`, in nats, than the best one's.
-pub(crate) fn evidences(logs: &[f64], beliefs: &Beliefs, hopeless: f64) -> Vec<Option<(f64, f64, f64)>> {
+/// What residuals say of one belief.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Evidence {
+    /// Index of the belief.
+    pub belief: usize,
+    /// Logarithm of the probability of the residuals, averaged over the scale.
+    pub log: f64,
+    /// Logarithm of the scale under it, and the variance of that.
+    log_scale: f64,
+    variance: f64,
+}
+
+/// The evidence of the beliefs, in their order, without those that are out of the question: whose probability is smaller by
+/// more than `hopeless`, in nats, than the best one's.
+pub(crate) fn evidences(logs: &[f64], beliefs: &Beliefs, hopeless: f64) -> Vec<Evidence> {
     let mut upper = logs.to_vec();
     let (_, median, _) = upper.select_nth_unstable_by(logs.len() / 2, f64::total_cmp);
     // Most are out of the question at once, wherever exactly their best scale is.
     let mut top = f64::NEG_INFINITY;
-    let at_start = |(noise, prior): &Belief| {
-        let start = *median - noise.log_mean;
-        let value = noise.log_likelihood_from(logs, start, top - HOPELESS - prior);
+    let mut possible: Vec<(f64, usize, f64)> = Vec::new();
+    for (belief, (noise, prior)) in beliefs.0.iter().enumerate() {
+        let value = noise.log_likelihood_from(logs, *median - noise.log_mean, top - HOPELESS - prior);
         top = top.max(value + prior);
-        (start, value, *prior)
-    };
-    let starts: Vec<(f64, f64, f64)> = beliefs.0.iter().map(at_start).collect();
-    let probability = |i: usize| starts[i].1 + starts[i].2;
+        if value + prior >= top - HOPELESS {
+            possible.push((value + prior, belief, value));
+        }
+    }
+    possible.retain(|(probability, ..)| *probability >= top - HOPELESS);
     // The best first: what is known of them rules out others.
-    let mut order: Vec<usize> = (0..starts.len()).filter(|&i| probability(i) >= top - HOPELESS).collect();
-    order.sort_by(|a, b| probability(*b).total_cmp(&probability(*a)));
-    let mut evidences = vec![None; starts.len()];
-    for i in order {
-        let ((noise, prior), (start, value, _)) = (&beliefs.0[i], starts[i]);
-        let found = best_scale(logs, noise, start, value, top - prior - hopeless);
+    possible.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let mut evidences = Vec::with_capacity(possible.len());
+    for (_, belief, value) in possible {
+        let (noise, prior) = &beliefs.0[belief];
+        let found = best_scale(logs, noise, *median - noise.log_mean, value, top - prior - hopeless);
         let Some((log_scale, peak, variance)) = found else { continue };
         top = top.max(peak + prior);
-        evidences[i] = Some(over_scales(logs, noise, log_scale, peak, variance.sqrt()));
+        let (log, log_scale, variance) = over_scales(logs, noise, log_scale, peak, variance.sqrt());
+        evidences.push(Evidence { belief, log, log_scale, variance });
     }
+    evidences.sort_unstable_by_key(|e| e.belief);
     evidences
 }
 
@@ -171,17 +185,18 @@ pub(crate) fn estimate(logs: &[f64], beliefs: &Beliefs) -> NoiseEstimate {
 /// The same for beliefs that are some of those with the sum of probabilities whose logarithm is `total`.
 fn estimate_of(logs: &[f64], beliefs: &Beliefs, total: f64) -> NoiseEstimate {
     let evidences = evidences(logs, beliefs, IMPROBABLE);
-    let known = beliefs.0.iter().zip(&evidences).filter_map(|(b, e)| e.map(|e| (b, e)));
-    let weights: Vec<_> = known.map(|((noise, prior), e)| (noise, *prior, e.0 + prior, e.1, e.2)).collect();
-    let top = log_sum(weights.iter().map(|w| w.2));
-    let weighted = |&(noise, prior, evidence, log_scale, variance): &(&Arc<Tabulated>, f64, f64, f64, f64)| Weighted {
-        noise: Arc::clone(noise),
-        prior,
-        weight: (evidence - top).exp(),
-        log_scale,
-        variance,
+    let top = log_sum(evidences.iter().map(|e| e.log + beliefs.0[e.belief].1));
+    let weighted = |e: &Evidence| {
+        let (noise, prior) = &beliefs.0[e.belief];
+        Weighted {
+            noise: Arc::clone(noise),
+            prior: *prior,
+            weight: (e.log + prior - top).exp(),
+            log_scale: e.log_scale,
+            variance: e.variance,
+        }
     };
-    let mut noises: Vec<Weighted> = weights.iter().map(weighted).collect();
+    let mut noises: Vec<Weighted> = evidences.iter().map(weighted).collect();
     noises.sort_by(|a, b| b.weight.total_cmp(&a.weight));
     let mean = noises.iter().map(|w| w.weight * w.log_scale).sum::<f64>();
     let variance = noises.iter().map(|w| w.weight * w.variance).sum();

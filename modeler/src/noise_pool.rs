@@ -100,8 +100,9 @@ fn usual_evidence(series: &[Vec<f64>], beliefs: &Beliefs) -> (f64, f64) {
 /// Log evidence by series and belief.
 fn rows_of(series: &[Vec<f64>], beliefs: &Beliefs) -> Vec<Vec<f64>> {
     let row = |logs: &Vec<f64>| {
-        let known = evidences(logs, beliefs, HOPELESS);
-        known.iter().map(|e| e.map_or(f64::NEG_INFINITY, |e| e.0)).collect()
+        let mut row = vec![f64::NEG_INFINITY; beliefs.0.len()];
+        evidences(logs, beliefs, HOPELESS).iter().for_each(|e| row[e.belief] = e.log);
+        row
     };
     series.iter().map(row).collect()
 }

@@ -156,10 +156,11 @@ pub(crate) fn grows_beyond(lines: &Lines, y: &[f64], most: f64) -> usize {
     let parameters = lines.0.len().min(usize::BITS as usize);
     let mut logs = y.to_vec();
     logarithms(&mut logs);
+    let mut slopes: Vec<f64> = Vec::with_capacity(y.len());
     let is_steep = |l: &usize| {
-        let l = *l;
-        let Line { groups, logs: along, .. } = &lines.0[l];
-        let mut slopes: Vec<f64> = groups.iter().filter_map(|line| last_slope(along, &logs, line)).collect();
+        let Line { groups, logs: along, .. } = &lines.0[*l];
+        slopes.clear();
+        slopes.extend(groups.iter().filter_map(|line| last_slope(along, &logs, line)));
         slopes.sort_by(f64::total_cmp);
         slopes.get(slopes.len() / 2).is_some_and(|slope| *slope > most)
     };

@@ -20,6 +20,7 @@ use crate::library::{Rounding, Shape, complexity, factor_columns};
 use crate::linear::Orthonormal;
 use crate::model::Factor;
 use crate::options::ExponentSets;
+use smallvec::SmallVec;
 
 /// Heads and lanes are padded to a multiple of this, so that whole vectors are computed.
 const PAD: usize = 16;
@@ -215,6 +216,9 @@ pub(crate) struct Product {
     pub lane: u32,
 }
 
+/// Products with what they leave; so many searches want at most, and one more while they are sorted in.
+pub(crate) type Found = SmallVec<[(f64, Product); 13]>;
+
 /// Buffers of the screens of one thread.
 #[derive(Debug, Default)]
 pub(crate) struct Buffers {
@@ -322,7 +326,7 @@ impl<'a> Screen<'a> {
 
     /// The products that leave least of `base` when added, all coefficients staying positive: best first, each with the
     /// square sum that is left times `exp(COMPLEXITY_PRICE · complexity / points)`.
-    pub fn best(&self, base: Base, wanted: Screening, b: &mut Buffers) -> Vec<(f64, Product)> {
+    pub fn best(&self, base: Base, wanted: Screening, b: &mut Buffers) -> Found {
         let Screening { count, limit, fresh, worth } = wanted;
         if fresh {
             b.rough.weigh(self, base.weights);
@@ -330,7 +334,7 @@ impl<'a> Screen<'a> {
         b.rough.fold(self, base);
         b.rough.bounds(base.columns.len());
         b.exact.prepare(self, base, fresh);
-        let (mut best, costs) = (Best { count, worth, found: Vec::with_capacity(count + 1), limit }, &self.heads.costs);
+        let (mut best, costs) = (Best { count, worth, found: Found::new(), limit }, &self.heads.costs);
         b.bounds.clear();
         b.bounds.extend(b.rough.left.iter().zip(costs).map(|(left, cost)| f64::from(*left) * cost * base.rss));
         b.order.clear();

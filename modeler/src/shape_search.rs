@@ -11,6 +11,7 @@ use crate::linear::{MOST_COLUMNS, Orthonormal};
 use crate::model::{Role, Scale, Term};
 use crate::screen::{Base, Buffers, COMPLEXITY_PRICE, Product, Screen, Screening, Worth};
 use crate::wide::wide;
+use smallvec::SmallVec;
 
 /// Finalists that are fitted with weights relative to the fitted values.
 const FINALISTS: usize = 8;
@@ -107,8 +108,8 @@ fn sort_in(sums: &mut Vec<Sum>, more: impl IntoIterator<Item = Sum>) {
 }
 
 /// The best of some sums in order of their criterion, each once.
-fn best_different(sums: &[Sum]) -> Vec<Sum> {
-    let mut different: Vec<Sum> = Vec::with_capacity(FINALISTS);
+fn best_different(sums: &[Sum]) -> SmallVec<[Sum; FINALISTS]> {
+    let mut different = SmallVec::<[Sum; FINALISTS]>::new();
     for sum in sums {
         if different.len() == FINALISTS {
             break;
@@ -205,12 +206,13 @@ impl Search<'_> {
         let mut sums = self.finalists(w);
         let worst = sums.first().map_or(0.0, |best| best.score) + WORTH_FITTING;
         sums.truncate(sums.partition_point(|s| s.score <= worst).max(ALWAYS_FITTED));
-        let mut candidates: Vec<Candidate> = sums.iter().filter_map(|s| self.candidate(s, w)).collect();
+        let mut candidates = Vec::with_capacity(sums.len());
+        candidates.extend(sums.iter().filter_map(|s| self.candidate(s, w)));
         candidates.sort_by(|a, b| a.score.total_cmp(&b.score));
         candidates
     }
 
-    fn finalists(&self, w: &mut Workspace) -> Vec<Sum> {
+    fn finalists(&self, w: &mut Workspace) -> SmallVec<[Sum; FINALISTS]> {
         let (mut sums, mut singles) = (std::mem::take(&mut w.sums), std::mem::take(&mut w.singles));
         self.collect(&mut sums, &mut singles, w);
         let finalists = best_different(&sums);
@@ -255,11 +257,11 @@ impl Search<'_> {
 
     /// Exchanges one term of the best sum of two as long as that makes it better. Its terms `continued` were already.
     fn exchange(&self, continued: &[Sum], sums: &mut Vec<Sum>, w: &mut Workspace) {
-        let mut tried = continued.to_vec();
+        let mut tried: SmallVec<[Sum; FINALISTS]> = SmallVec::from_slice(continued);
         for _ in 0..MOST_EXCHANGES {
             let best = sums[0];
             let parts = best.products.iter().flatten().map(|&p| Sum { products: [Some(p), None], ..best });
-            let untried: Vec<Sum> =
+            let untried: SmallVec<[Sum; 2]> =
                 parts.filter(|part| best.terms() == 2 && !tried.iter().any(|t| t.is_like(part))).collect();
             if untried.is_empty() {
                 return;
@@ -295,10 +297,10 @@ impl Search<'_> {
     }
 
     /// The best sums with one more product, none of which scores worse than `worst`.
-    fn longer(&self, sum: &Sum, count: usize, worst: f64, fresh: bool, w: &mut Workspace) -> Vec<Sum> {
+    fn longer(&self, sum: &Sum, count: usize, worst: f64, fresh: bool, w: &mut Workspace) -> SmallVec<[Sum; SINGLES]> {
         let (n, terms) = (self.y.len() as f64, sum.terms());
         if self.y.len() < terms + 3 {
-            return Vec::new();
+            return SmallVec::new();
         }
         let coefficients = self.project(sum, self.weights, w);
         let rss = w.residual.iter().map(|r| r * r).sum();
@@ -320,19 +322,19 @@ impl Search<'_> {
         let is_telling = self.screen.axes.iter().all(|axis| axis.levels() >= TELLING_LEVELS);
         let worth = (count <= FINALISTS && is_telling).then_some(worth);
         let best = self.screen.best(base, Screening { fresh, count, limit, worth }, &mut w.buffers);
-        let mut sums = Vec::with_capacity(best.len());
-        for (left, product) in &best {
+        let mut sums = SmallVec::new();
+        for (left, product) in best {
             let mut longer = *sum;
             if product.head == 0 && product.lane == 0 {
                 longer.constant = true;
             } else {
-                longer.products[terms] = Some(*product);
+                longer.products[terms] = Some(product);
                 if terms == 1 && longer.products[1] < longer.products[0] {
                     longer.products.swap(0, 1);
                 }
             }
             if longer.terms() == 0 || self.is_determined(&longer) {
-                sums.push(self.scored(longer, left / self.screen.cost(*product), FINEST_SCREENED));
+                sums.push(self.scored(longer, left / self.screen.cost(product), FINEST_SCREENED));
             }
         }
         sums

@@ -149,7 +149,10 @@ impl Lines<'_> {
                 self.callpaths.insert(callpath.into_owned(), id);
                 id
             });
-            let metric = self.into.metric_named(&written(found.metric));
+            let metric = match self.last.ids {
+                Some((_, metric)) if self.last.metric == found.metric => metric,
+                _ => self.into.metric_named(&written(found.metric)),
+            };
             found.callpath.clone_into(&mut self.last.callpath);
             found.metric.clone_into(&mut self.last.metric);
             (callpath, metric)

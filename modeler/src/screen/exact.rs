@@ -1,6 +1,6 @@
 //! What products that are not ruled out leave, in double precision.
 
-use super::{Base, PAD, Product, Screen, USUAL, Worth};
+use super::{Base, Found, PAD, Product, Screen, USUAL, Worth};
 use crate::linear::MOST_COLUMNS;
 use crate::wide::wide;
 
@@ -47,6 +47,8 @@ struct With<'a> {
     /// Cost of the head, and of each lane.
     cost: f64,
     costs: &'a Lanes,
+    /// What products must leave less than.
+    limit: f64,
 }
 
 impl Exact {
@@ -82,13 +84,14 @@ impl Exact {
         let squares = &self.squares[head * levels..(head + 1) * levels];
         let values = lane.blocks[block * levels * PAD..(block + 1) * levels * PAD].as_chunks().0;
         let costs: &[f64; PAD] = lane.costs[block * PAD..][..PAD].try_into().expect("whole blocks");
-        let with = With { rss: base.rss, cost: screen.heads.costs[head], costs };
+        let with = With { rss: base.rss, cost: screen.heads.costs[head], costs, limit: best.limit };
         let mut possible = lanes & products(values, folded, squares, with, &mut self.products);
         let Products { gains, parts, norms, left } = &self.products;
         while possible != 0 {
             let j = possible.trailing_zeros() as usize;
             possible &= possible - 1;
             if left[j] >= best.limit {
+                // The limit falls as products are found.
                 continue;
             }
             let part_of = |row: &[f64; MOST_COLUMNS]| {
@@ -128,7 +131,8 @@ wide! {
 }
 
 /// Sums over values of the lane of `folded` times the factor, for the residual and each column, and of `squares` times
-/// its square; bits of those products that have a part of the residual and are not contained in the columns.
+/// its square; bits of those products that have a part of the residual, leave less than the limit and are not contained in
+/// the columns.
 #[inline(always)]
 fn products_of(values: &[Lanes], folded: &[f64], squares: &[f64], with: With, out: &mut Products) -> u32 {
     let (gains, columns) = folded.split_at(values.len());
@@ -150,7 +154,7 @@ fn products_of(values: &[Lanes], folded: &[f64], squares: &[f64], with: With, ou
     for (j, square) in square.iter().enumerate() {
         let (gain, norm) = (out.gains[j], out.norms[j]);
         out.left[j] = (with.rss - gain * gain / norm).max(0.0) * (with.cost * with.costs[j]);
-        let is_possible = (gain > 0.0) & (norm > CONTAINED * square);
+        let is_possible = (gain > 0.0) & (norm > CONTAINED * square) & (out.left[j] < with.limit);
         bits |= u32::from(is_possible) << j;
     }
     bits
@@ -174,7 +178,7 @@ pub(super) struct Best {
     pub count: usize,
     /// Which are kept beside better ones.
     pub worth: Option<Worth>,
-    pub found: Vec<(f64, Product)>,
+    pub found: Found,
     /// What a value must be smaller than.
     pub limit: f64,
 }

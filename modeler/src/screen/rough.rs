@@ -136,8 +136,8 @@ impl Rough {
 
 /// A column of a matrix whose rows have this `width`, as long as `out`.
 fn column_of(rows: &[f32], width: usize, column: usize, out: &mut [f32]) {
-    for (row, out) in out.iter_mut().enumerate() {
-        *out = rows[row * width + column];
+    for (out, value) in out.iter_mut().zip(rows[column..].iter().step_by(width)) {
+        *out = *value;
     }
 }
 

@@ -78,7 +78,7 @@ fn the_best_are_those_found_one_by_one_whatever_the_units_and_the_noise() {
             }
             // A limit leaves those below it.
             let wanted = Screening { fresh: false, count, limit: 0.5 * (best[3].0 + best[4].0), worth: None };
-            assert_eq!(screen.best(base, wanted, &mut buffers), best[..4]);
+            assert_eq!(screen.best(base, wanted, &mut buffers)[..], best[..4]);
         }
     }
 }
