@@ -55,7 +55,7 @@ pub struct AbsorbArgs {
     /// Threads of each process that get noise, by the order in which they start to work.
     #[arg(long, value_delimiter = ',', value_name = "THREAD,…")]
     pub noisy_threads: Vec<String>,
-    /// Bursts of each mode and quantity after which a loop is known well enough.
+    /// Bursts of each mode and quantity; up to ten times as many where those leave its time uncertain.
     #[arg(long, default_value_t = 24, value_name = "N")]
     pub samples: u32,
     /// How long a burst without noise lasts, in microseconds.
