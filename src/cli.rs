@@ -528,13 +528,13 @@ pub struct ValidateArgs {
     /// Folder for everything that the validation makes; new, or that of an interrupted call.
     #[arg(short, long, value_name = "DIR", default_value = "poise-validation")]
     pub output: PathBuf,
-    /// Few functions, ranks and draws: two minutes instead of many.
+    /// Few functions, ranks and draws: a minute or two instead of many.
     #[arg(long)]
     pub quick: bool,
     /// Run in SimGrid's simulator SMPI: thousands of ranks in one process, their communication times simulated.
     #[arg(long)]
     pub smpi: bool,
-    /// Functions to draw; by default 200, and 12 with --quick.
+    /// Functions to draw; by default 200, and 8 with --quick.
     #[arg(long, value_name = "N", conflicts_with = "spec", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub functions: Option<u32>,
     /// Measurements of each point; by default 5, and 2 with --quick. The effort models use one.

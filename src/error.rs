@@ -44,7 +44,7 @@ pub enum Error {
     #[error("rank 0 speaks")]
     AnotherRankSpeaks,
     /// The user interrupted; everything half-written is gone.
-    #[error("interrupted by signal {0}; the runs that were complete are kept")]
+    #[error("interrupted by signal {0}; of a study or a validation the runs that were complete are kept")]
     Interrupted(i32),
     /// A state that our own code should have made impossible.
     #[error("{0}\nThis is a defect of poise; please report it with the command line.")]

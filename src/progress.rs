@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::time::Duration;
 
 use crate::output;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 /// Whether and how progress is shown.
 #[derive(Clone, Copy, Debug)]
@@ -27,7 +27,7 @@ impl Progress {
 
     /// A bar over `total` equal parts, with time left.
     pub fn bar(&self, what: &'static str, total: u64) -> Bar {
-        self.bar_with("{prefix} [{bar:30}] {pos}/{len}  {msg}  {elapsed} gone, {eta} left", what, total)
+        self.bar_with("{prefix} [{bar:30}] {pos}/{len}  {msg}  {elapsed} gone{left}", what, total)
     }
 
     /// A bar over `total` parts that differ: the time left is the caller's to say.
@@ -39,6 +39,12 @@ impl Progress {
     fn bar_with(&self, template: &'static str, what: &'static str, total: u64) -> Bar {
         let target = if self.shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
         let style = ProgressStyle::with_template(template).expect("the templates are constant").progress_chars("=> ");
+        // Before the first part is done nobody knows how long all take.
+        let style = style.with_key("left", |state: &ProgressState, text: &mut dyn std::fmt::Write| {
+            if state.pos() > 0 {
+                let _ = write!(text, ", {:#} left", HumanDuration(state.eta()));
+            }
+        });
         let bar = ProgressBar::with_draw_target(Some(total), target).with_style(style).with_prefix(what);
         bar.enable_steady_tick(Duration::from_millis(250));
         Bar { bar }

@@ -20,8 +20,6 @@ use crate::progress::Progress;
 
 /// Nominal probability of the intervals, which are not scored here.
 const LEVEL: f64 = 0.9;
-/// Draws of noise in a portion: for effort, and for times alone, whose fits cost more.
-const DRAWS_AT_ONCE: [u32; 2] = [4, 1];
 
 /// One point of a figure.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -161,12 +159,10 @@ impl Scorer<'_> {
             .flatten()
             .map(Variant::Repetitions)
             .collect();
-        let ways = [(Way::Effort, self.plan.draws), (Way::Time, self.plan.time_draws)];
         let mut portions = Vec::new();
-        for ((way, draws), at_once) in ways.into_iter().zip(DRAWS_AT_ONCE) {
-            let draws: Vec<u32> = (0..draws).collect();
-            let noisy = draws.chunks(at_once as usize).map(|draws| Portion { way, variants: noisy(draws) });
-            portions.extend(noisy);
+        for (way, draws) in [(Way::Effort, self.plan.draws), (Way::Time, self.plan.time_draws)] {
+            // One draw each, so that an interruption is not waited for long.
+            portions.extend((0..draws).map(|draw| Portion { way, variants: noisy(draw) }));
             portions.push(Portion { way, variants: repeated.clone() });
         }
         portions
@@ -222,15 +218,13 @@ impl Scorer<'_> {
 }
 
 /// Some draws of every pattern and intensity. What has no noise is the same in every draw and is there once.
-fn noisy(draws: &[u32]) -> Vec<Variant> {
+fn noisy(draw: u32) -> Vec<Variant> {
     let mut variants = Vec::new();
-    for &draw in draws {
-        if draw == 0 {
-            variants.push(Variant::Noise((Pattern::None, 0), draw));
-        }
-        for pattern in Pattern::ALL.into_iter().filter(|p| *p != Pattern::None) {
-            variants.extend(LEVELS.map(|level| Variant::Noise((pattern, level), draw)));
-        }
+    if draw == 0 {
+        variants.push(Variant::Noise((Pattern::None, 0), draw));
+    }
+    for pattern in Pattern::ALL.into_iter().filter(|p| *p != Pattern::None) {
+        variants.extend(LEVELS.map(|level| Variant::Noise((pattern, level), draw)));
     }
     variants
 }

@@ -38,7 +38,7 @@ fn within(spec: &Spec, text: &str, file: &str, available: u128) -> Result<()> {
             let at: Vec<String> = point.iter().map(|(name, x)| format!("{name}={x}")).collect();
             return Err(Error::Input(format!(
                 "{file}:{line}:{column}: `{}` needs {bytes} bytes on all ranks at {}, more than the {available} bytes \
-                 that this machine has; shrink its laws or the parameters' values, or set total_memory_limit",
+                 that this machine has; shrink its laws or the parameters' values",
                 function.name,
                 at.join(", ")
             )));

@@ -296,8 +296,8 @@ impl Measured {
         let slack =
             interval(fits.iter().map(|f| if f.slope > 0.0 { f.slack() } else { 1.0 }), low, high, hinge.slack());
         let flat = fits.iter().filter(|f| f.slope <= 0.0).count() as f64;
-        // One slowed quantity alone says that the bend is somewhere before it.
-        let slowed = self.k[..self.decisive].iter().filter(|&&k| k > hinge.knee).count();
+        // One slowed quantity alone says that the bend is somewhere before it. One right behind the bend is not slower yet.
+        let slowed = self.k[..self.decisive].iter().filter(|&&k| hinge.at(k) > UNAFFECTED * hinge.level).count();
         let upper = match slowed {
             1 => knees.1.max(last),
             _ => knees.1,

@@ -285,7 +285,7 @@ impl LoopReport {
         let Some(mode) = free.filter(|mode| mode.state != State::Undecided && mode.k1 >= 1.0) else {
             return String::new();
         };
-        format!("; {}", free_words(&mode.name, mode.k1, mode.state, self.unit()))
+        format!("; {}", free_words(&mode.name, self.class, mode.k1, mode.state, self.unit()))
     }
 
     /// `solve.c:41`, or the function where the place is not known.
@@ -295,12 +295,17 @@ impl LoopReport {
     }
 }
 
-/// `about 60 floating-point instructions per iteration are free`.
-fn free_words(mode: &str, quantity: f64, state: State, unit: &str) -> String {
-    let what = if mode.starts_with("int") { "integer" } else { "floating-point" };
+/// `about 60 floating-point instructions per iteration are free`; of a loop that arithmetic binds, which of them.
+fn free_words(mode: &str, class: Bottleneck, quantity: f64, state: State, unit: &str) -> String {
+    let what = match (mode, class) {
+        ("fp_add64", Bottleneck::Compute) => "floating-point addition",
+        ("fp_mul64", Bottleneck::Compute) => "floating-point multiplication",
+        (mode, _) if mode.starts_with("int") => "integer instruction",
+        _ => "floating-point instruction",
+    };
     let about = if state == State::AtLeast { "at least" } else { "about" };
     let (plural, are) = if quantity.round() == 1.0 { ("", "is") } else { ("s", "are") };
-    format!("{about} {quantity:.0} {what} instruction{plural} per {unit} {are} free")
+    format!("{about} {quantity:.0} {what}{plural} per {unit} {are} free")
 }
 
 fn place(target: &Loop) -> String {

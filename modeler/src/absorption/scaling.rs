@@ -202,11 +202,11 @@ impl Binding {
     pub fn sentence(&self, experiment: &Experiment) -> Option<String> {
         let name = &experiment.callpaths[self.callpath as usize].name;
         if let Some(class) = self.everywhere() {
-            let free = self.free(experiment, |_| true);
+            let free = self.free(experiment, class, |_| true);
             return Some(format!("{name} is bound by {}{free}.", class.binds()));
         }
         if let Some(Change { parameter, above, before, after, .. }) = self.change(experiment) {
-            let free = self.free(experiment, |x| x[parameter] >= above);
+            let free = self.free(experiment, after, |x| x[parameter] >= above);
             return Some(format!(
                 "From {} = {above} on, {name} is bound by {}{free}; before, it is bound by {}.",
                 experiment.parameters[parameter],
@@ -238,9 +238,9 @@ impl Binding {
             .then(|| format!("What binds {name} depends on the point: of {all} points, {}.", parts.join(", ")))
     }
 
-    /// What is free at the points that `wanted` holds: the median. It is a lower bound itself where a value at or below it is
+    /// What is free at the points that `wanted` holds, which this binds: the median. It is a lower bound itself where a value at or below it is
     /// one, which may be above it in truth.
-    fn free(&self, experiment: &Experiment, wanted: impl Fn(&[f64]) -> bool) -> String {
+    fn free(&self, experiment: &Experiment, class: Bottleneck, wanted: impl Fn(&[f64]) -> bool) -> String {
         for mode in ["fp_add64", "fp_mul64", "int64_add"] {
             let mut values: Vec<(f64, State)> = Vec::new();
             let mut unit = "iteration";
@@ -256,7 +256,7 @@ impl Binding {
             let Some(&(free, _)) = values.get(values.len() / 2).filter(|(free, _)| *free >= 1.0) else { continue };
             let is_bound = values.iter().any(|&(value, state)| value <= free && state == State::AtLeast);
             let state = if is_bound { State::AtLeast } else { State::Measured };
-            return format!("; {}", free_words(mode, free, state, unit));
+            return format!("; {}", free_words(mode, class, free, state, unit));
         }
         String::new()
     }

@@ -138,6 +138,17 @@ fn one_fast_variant_is_not_what_all_are() {
     assert!(wrong <= 2, "{wrong} of 40");
 }
 
+/// Where nothing was measured between the last quantity that is absorbed and the only one that is not, the bend may be anywhere between them.
+#[test]
+fn a_bend_between_two_quantities_is_not_known() {
+    for seed in 0..10 {
+        let few = profile(&[sharp("l1_ld64", 47.0, 0.02)], &[4, 16, 64], 40, QUIET, seed);
+        let report = report(&few);
+        let mode = only_mode(&report);
+        assert!(mode.lower <= 47.0 && mode.upper.is_none_or(|upper| upper >= 47.0), "{mode:?}");
+    }
+}
+
 #[test]
 fn hopeless_noise_is_undecided() {
     let noise = Disturbance { jitter: 3.0, interrupted: (0.9, 3.0), ..QUIET };

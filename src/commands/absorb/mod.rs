@@ -104,6 +104,12 @@ const NOT_BUILT: &str = "The program ended well but left no profile. Build it wi
 /// Measures, analyses, prints.
 pub fn absorb(arguments: &AbsorbArgs, global: &GlobalArgs) -> Result<()> {
     interrupt::watch();
+    if let Some(file) = &arguments.output.output {
+        output::check_new(file, "-o")?;
+    }
+    if let Some(file) = &arguments.plot {
+        output::check_new(file, "--plot")?;
+    }
     let loops = wanted(arguments)?;
     let (profile, concerns) = match arguments.method {
         Method::Inject => inject(arguments, &loops)?,
@@ -118,7 +124,8 @@ pub fn absorb(arguments: &AbsorbArgs, global: &GlobalArgs) -> Result<()> {
     report.concerns = concerns;
     if profile.noise.loops.is_empty() {
         return Err(Error::Usage(
-            "The program has no loop with noise, or none ran. Build it with poise cc --noise (c++, fc likewise)."
+            "The program has no loop with noise, or none ran. Build it with poise cc --noise (c++, fc likewise), with optimisation or without; \
+             if it was, the words behind --noise= chose no loop, or the compiler left none."
                 .into(),
         ));
     }
@@ -215,6 +222,7 @@ fn run(
         repetition: 1,
         clock,
         captured: true,
+        named_by: "--keep",
         measured: Measured::Preloaded,
         environment: environment.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect(),
         ..Run::default()

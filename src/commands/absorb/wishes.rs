@@ -11,13 +11,18 @@ use crate::error::{Error, Result};
 /// How many of what exists an error names.
 const NAMED: usize = 12;
 
-/// Before the run: numbers of ranks and threads are numbers.
+/// Before the run: numbers of ranks and threads are numbers, and quantities are not 0.
 pub fn check_words(arguments: &AbsorbArgs) -> Result<()> {
     let lists = [("--ranks", &arguments.ranks), ("--noisy-threads", &arguments.noisy_threads)];
     for (option, words) in lists {
         if let Some(word) = words.iter().find(|word| range(word).is_none()) {
             return Err(Error::Usage(format!("{option} {word}: expected a number such as 4, or a range such as 4-7.")));
         }
+    }
+    if arguments.k.contains(&0) {
+        return Err(Error::Usage(
+            "--k 0: expected quantities of noise from 1 on; no noise is measured beside each of them.".into(),
+        ));
     }
     Ok(())
 }
@@ -45,7 +50,7 @@ pub fn check(arguments: &AbsorbArgs, profile: &Profile) -> Result<()> {
     let is_chosen = |mode: &str| arguments.mode.is_empty() || arguments.mode.iter().any(|chosen| chosen == mode);
     let quantities: BTreeSet<u32> =
         built.iter().filter(|(mode, _)| is_chosen(mode)).flat_map(|(_, k)| k).copied().collect();
-    if let Some(k) = arguments.k.iter().find(|&&k| k > 0 && !quantities.contains(&k)) {
+    if let Some(k) = arguments.k.iter().find(|k| !quantities.contains(k)) {
         let there = named(&quantities);
         return wrong(format!(
             "--k {k}: no loop has so much noise; expected {there}. Others are built by poise cc --noise=k=…."
