@@ -287,7 +287,7 @@ impl Measured {
         let decisive = self.points(&self.y, &weights);
         let bends = hinge.slope > 0.0 && constant_cost(&decisive) - hinge.cost >= BENDS;
         if !bends || self.unaffected(&hinge) == self.decisive {
-            return self.never_slowed(points, &hinge);
+            return self.never_slowed(points);
         }
         let fits: Vec<Hinge> = self.replicates.iter().map(|y| hinge::fit(&self.points(y, &weights))).collect();
         let last = self.k[self.decisive - 1];
@@ -339,27 +339,27 @@ impl Measured {
         (0..self.decisive).take_while(is_certain).count()
     }
 
-    /// The same where each may be known by the larger ones, too: more noise is taken to be no faster, so that no quantity takes longer than it and all
-    /// larger ones do on average. Without a bend the level is that average itself, so the loop without noise is what they are compared with.
+    /// The same without a bend, where each may be known by the larger ones, too: more noise is taken to be no faster, so that no quantity takes longer than it
+    /// and all larger ones do on average. The level is that average itself then, so the loop without noise is what they are compared with.
     fn unaffected_together(&self) -> usize {
         let mean = |y: &[f64], from: usize| {
             let weight = |i: usize| (self.error[i] * self.y[i]).powi(-2);
             let range = from..self.decisive;
             range.clone().map(|i| weight(i) * y[i]).sum::<f64>() / range.map(weight).sum::<f64>()
         };
-        let is_certain = |&from: &usize| {
+        let is_certain = |y: f64, error: f64| is_unaffected(y / self.y[0], error.hypot(self.bare_error));
+        let are_certain = |&from: &usize| {
             let here = mean(&self.y, from);
             let squares: f64 = self.replicates.iter().map(|y| (mean(y, from) / here).ln().powi(2)).sum();
             let error = (squares / self.replicates.len().max(1) as f64).sqrt();
-            is_unaffected(here / self.y[0], error.hypot(self.bare_error))
+            is_certain(self.y[from], self.error[from]) || is_certain(here, error)
         };
-        (1..self.decisive).take_while(is_certain).count() + 1
+        (1..self.decisive).take_while(are_certain).count() + 1
     }
 
     /// No slowdown is certain: how far the times are certainly unaffected.
-    fn never_slowed(&self, points: Vec<Point>, hinge: &Hinge) -> Curve {
-        let count = self.unaffected(hinge).max(self.unaffected_together());
-        let bound = count.checked_sub(1).map_or(0.0, |last| self.k[last]);
+    fn never_slowed(&self, points: Vec<Point>) -> Curve {
+        let bound = self.k[self.unaffected_together() - 1];
         if bound <= 0.0 {
             return undecided(points, "noise hides whether it slows down".into());
         }
