@@ -180,6 +180,20 @@ fn phases_encoded_bin_by_bin_are_the_same_bytes() {
     assert_eq!(example().encode_with(&EncodedPhases::new(BinUnit::Blocks, 5)), example().encode());
 }
 
+/// Room is made by what each timeline has, not by what was encoded before it.
+#[test]
+fn many_timelines_take_about_as_much_memory_as_bytes() {
+    let mut profile = example();
+    let shares = [Share::of(0, [7; 8])].into_iter().collect();
+    let bin = Bin { shares, lines: None };
+    profile.phases.places = vec![Place { node: 1, code: None }];
+    profile.phases.timelines =
+        (0..2000).map(|thread| Timeline { thread, bins: vec![bin.clone(); 100], ..Timeline::default() }).collect();
+    let bytes = profile.encode();
+    assert!(bytes.len() > 1_000_000 && bytes.capacity() < 2 * bytes.len(), "{} {}", bytes.len(), bytes.capacity());
+    assert_eq!(Profile::decode(&bytes).unwrap(), profile);
+}
+
 #[test]
 fn each_kind_of_damage_has_its_own_error() {
     let good = example().encode();

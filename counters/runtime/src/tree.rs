@@ -148,6 +148,15 @@ impl Node {
         self.number
     }
 
+    /// The same for any thread.
+    ///
+    /// # Safety
+    /// `node` must live.
+    pub unsafe fn number_of(node: *const Self) -> u32 {
+        // SAFETY: the caller's promise; as in `origin`.
+        unsafe { (*node).number }
+    }
+
     /// Where the node's ring of places begins; the owning thread's alone.
     ///
     /// # Safety

@@ -136,6 +136,7 @@ impl Rough {
 
 /// A column of a matrix whose rows have this `width`, as long as `out`.
 fn column_of(rows: &[f32], width: usize, column: usize, out: &mut [f32]) {
+    debug_assert!(rows.len() >= out.len() * width, "each row is whole");
     for (out, value) in out.iter_mut().zip(rows[column..].iter().step_by(width)) {
         *out = *value;
     }

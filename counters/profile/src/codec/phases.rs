@@ -74,9 +74,9 @@ where
     put(out, rank.into());
     put(out, thread.into());
     put(out, bins.len() as u128);
-    let mut out = Ahead { at: out.len(), out };
+    let mut out = Ahead { begin: out.len(), at: out.len(), out };
     // Many have a share or two.
-    out.grow(SHARE + 24 * bins.len());
+    out.out.resize(out.at + SHARE + 24 * bins.len(), 0);
     bins.for_each(|(lines, shares)| put_bin(&mut out, lines, shares));
     out.out.truncate(out.at);
 }
@@ -113,6 +113,8 @@ fn put_place(out: &mut Vec<u8>, place: &Place) {
 /// room.
 struct Ahead<'a> {
     out: &'a mut Vec<u8>,
+    /// How many there were before.
+    begin: usize,
     /// How many count; what is behind them is overwritten.
     at: usize,
 }
@@ -139,8 +141,8 @@ impl Ahead<'_> {
 
     #[cold]
     fn grow(&mut self, most: usize) {
-        // Twice as many as there are, so that what is moved is never much.
-        self.out.resize(2 * self.at + most, 0);
+        // Twice as many as were appended, so that what is moved is never much, nor what is filled for many timelines.
+        self.out.resize(self.at + (self.at - self.begin) + most, 0);
     }
 }
 

@@ -180,20 +180,28 @@ impl Reached {
             if added.wrapping_sub(self.taken.load(Ordering::Acquire)) >= REACHED as u64 {
                 return false;
             }
-            self.nodes[added as usize % REACHED].store(node, Ordering::Relaxed);
-            // A signal handler that came in between has put another node there, or will have been seen to do so: numbers are used once.
-            // Release: the node.
-            if self.added.compare_exchange(added, added + 1, Ordering::Release, Ordering::Relaxed).is_ok() {
+            // The number first: a signal handler that comes in between has the next one, and no node is put where another is.
+            if self.added.compare_exchange(added, added + 1, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+                // Release: the node.
+                self.nodes[added as usize % REACHED].store(node, Ordering::Release);
                 return true;
             }
         }
     }
 
-    /// Takes all nodes, in the order in which they were added. The caller has the recorder, so that nobody else does.
+    /// Takes the nodes in the order in which they were added, up to one whose number is given and that is not there yet, as where its thread was interrupted. The
+    /// caller has the recorder, so that nobody else does.
     fn take(&self, mut with: impl FnMut(*mut Node)) {
-        let (taken, added) = (self.taken.load(Ordering::Relaxed), self.added.load(Ordering::Acquire));
-        (taken..added).for_each(|number| with(self.nodes[number as usize % REACHED].load(Ordering::Relaxed)));
-        self.taken.store(added, Ordering::Release);
+        let (mut taken, added) = (self.taken.load(Ordering::Relaxed), self.added.load(Ordering::Relaxed));
+        while taken < added {
+            let node = self.nodes[taken as usize % REACHED].swap(null_mut(), Ordering::Acquire);
+            if node.is_null() {
+                break;
+            }
+            with(node);
+            taken += 1;
+        }
+        self.taken.store(taken, Ordering::Release);
     }
 }
 
@@ -736,7 +744,7 @@ mod tests {
     fn nodes_that_are_reached_are_taken_in_their_order() {
         let reached = Reached::default();
         // They are not looked into.
-        let node = |number: usize| null_mut::<Node>().wrapping_byte_add(8 * number);
+        let node = |number: usize| null_mut::<Node>().wrapping_byte_add(8 * number + 8);
         let (mut found, mut next) = (Vec::new(), 0);
         for room in [REACHED, 3, REACHED, 0, 7] {
             for _ in 0..room {
@@ -752,6 +760,45 @@ mod tests {
         }
         assert_eq!(found, (0..next).map(node).collect::<Vec<_>>());
         reached.take(|_| panic!("all was taken"));
+    }
+
+    /// Signal handlers add nodes of their own wherever they interrupt their thread's adding: each is taken once, whoever added it.
+    #[test]
+    fn what_handlers_reach_in_between_is_taken_once() {
+        static REACHED_BY_BOTH: Reached = Reached {
+            nodes: [const { AtomicPtr::new(null_mut()) }; REACHED],
+            added: AtomicU64::new(0),
+            taken: AtomicU64::new(0),
+        };
+        static BY_HANDLER: AtomicU64 = AtomicU64::new(0);
+        const HANDLERS: *mut Node = std::ptr::without_provenance_mut(16);
+        const THREADS: *mut Node = std::ptr::without_provenance_mut(8);
+        extern "C" fn handler(_: libc::c_int) {
+            BY_HANDLER.fetch_add(u64::from(REACHED_BY_BOTH.add(HANDLERS)), Ordering::Relaxed);
+        }
+        // SAFETY: the handler only changes atomic numbers, and no other test uses the signal.
+        unsafe { libc::signal(libc::SIGUSR2, handler as *const () as libc::sighandler_t) };
+        // SAFETY: it cannot fail.
+        let this = unsafe { libc::pthread_self() };
+        let done = AtomicBool::new(false);
+        let (mut added, mut taken) = (0, [0, 0]);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    // SAFETY: the thread waits for this one.
+                    unsafe { libc::pthread_kill(this, libc::SIGUSR2) };
+                }
+            });
+            let begin = Instant::now();
+            while BY_HANDLER.load(Ordering::Relaxed) < 20_000 && begin.elapsed() < Duration::from_secs(20) {
+                (0..8).for_each(|_| added += u64::from(REACHED_BY_BOTH.add(THREADS)));
+                REACHED_BY_BOTH.take(|node| taken[usize::from(node == HANDLERS)] += 1);
+            }
+            done.store(true, Ordering::Relaxed);
+        });
+        REACHED_BY_BOTH.take(|node| taken[usize::from(node == HANDLERS)] += 1);
+        assert!(BY_HANDLER.load(Ordering::Relaxed) > 1000, "signals came: {}", BY_HANDLER.load(Ordering::Relaxed));
+        assert_eq!(taken, [added, BY_HANDLER.load(Ordering::Relaxed)]);
     }
 
     /// More call paths in one bin than there is room for between two of its ends: the recorder takes them before, each in the bin in which it was

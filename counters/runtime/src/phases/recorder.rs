@@ -129,7 +129,7 @@ impl Recorder {
     #[inline]
     pub fn path(&mut self, node: *mut Node) -> u32 {
         // SAFETY: the caller's promise.
-        let number = unsafe { (*node).number() } as usize;
+        let number = unsafe { Node::number_of(node) } as usize;
         match self.index.get(number) {
             Some(&path) if path != NONE => path,
             _ => self.new_path(number, node),
@@ -148,8 +148,11 @@ impl Recorder {
         // SAFETY: the promise of `path`'s caller; callers live as long as the node, and have smaller numbers.
         let (mut caller, region) = unsafe { Node::origin(node) };
         let mut known = loop {
+            if caller.is_null() {
+                break None;
+            }
             // SAFETY: as above.
-            let Some(number) = (unsafe { caller.as_ref() }).map(|caller| caller.number() as usize) else { break None };
+            let number = unsafe { Node::number_of(caller) } as usize;
             if self.index[number] != NONE {
                 break Some(self.index[number]);
             }
