@@ -178,6 +178,9 @@ fn what_is_asked_for_and_does_not_exist_is_named() {
     };
     refused(&["--mode", "nop,foo"], "--mode foo: no loop has such noise; expected one of fp_add64, nop.");
     refused(&["--mode", "fp_div64"], "--mode fp_div64: no loop has such noise; expected one of fp_add64, nop.");
+    refused(&["--k", "0"], "--k 0: expected a quantity of noise above 0, too;");
+    world.write("there.json", "kept");
+    refused(&["-o", "there.json"], "there.json exists and is not overwritten. Choose another name with -o.");
     refused(&["--k", "0,2,5"], "--k 5: no loop has so much noise; expected one of 1, 2.");
     refused(
         &["--loops", "dot,nothere"],

@@ -43,14 +43,14 @@ pub fn over_this_process(profile: &Path) -> Option<Watch> {
     let process = unsafe { OwnedFd::from_raw_fd(process) };
     let (calls, caller) = std::io::pipe().ok()?;
     // What is there before the program begins is another run's.
-    let before = Before { profile: profile.exists(), conflict: poise_profile::said_beside(profile, CONFLICT).exists() };
+    let was_there = profile.exists();
     // SAFETY: there is one thread (`main` sees to that), so that a copy of the process may go on as it likes. The one between ends at once, and is waited for, so that
     // the program has no child that it did not start.
     unsafe {
         match libc::fork() {
             0 => {
                 if libc::fork() == 0 && stands_apart(&process, &calls) && has_begun() && has_ended() {
-                    tell(profile, &before);
+                    tell(profile, was_there);
                 }
                 libc::_exit(0);
             }
@@ -107,24 +107,17 @@ fn has_ended() -> bool {
     unsafe { libc::poll(&raw mut process, 1, -1) == 1 }
 }
 
-/// What was beside the program before it began.
-struct Before {
-    profile: bool,
-    /// That a profile's file was taken, which another run said.
-    conflict: bool,
-}
-
 /// Says that there is no profile of this run, if there is none and nobody said so.
-fn tell(profile: &Path, before: &Before) {
+fn tell(profile: &Path, was_there: bool) {
     let is_told = |kind| poise_profile::said_beside(profile, kind).exists();
-    if is_told(FAILED) || profile.exists() && (!before.profile || is_told(CONFLICT) && !before.conflict) {
+    if is_told(FAILED) || profile.exists() && (!was_there || is_told(CONFLICT)) {
         return;
     }
     // Where nothing can be written, whoever got to write the profile has said so, and could leave no word of it.
     if !is_writable(partial::folder(profile)) {
         return;
     }
-    let earlier = match before.profile {
+    let earlier = match was_there {
         true => format!("; {} is of an earlier run", profile.display()),
         false => String::new(),
     };

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 /// How many of what exists an error names.
 const NAMED: usize = 12;
 
-/// Before the run: numbers of ranks and threads are numbers, and quantities are not 0.
+/// Before the run: numbers of ranks and threads are numbers, and some quantity is not 0.
 pub fn check_words(arguments: &AbsorbArgs) -> Result<()> {
     let lists = [("--ranks", &arguments.ranks), ("--noisy-threads", &arguments.noisy_threads)];
     for (option, words) in lists {
@@ -19,9 +19,9 @@ pub fn check_words(arguments: &AbsorbArgs) -> Result<()> {
             return Err(Error::Usage(format!("{option} {word}: expected a number such as 4, or a range such as 4-7.")));
         }
     }
-    if arguments.k.contains(&0) {
+    if !arguments.k.is_empty() && arguments.k.iter().all(|&k| k == 0) {
         return Err(Error::Usage(
-            "--k 0: expected quantities of noise from 1 on; no noise is measured beside each of them.".into(),
+            "--k 0: expected a quantity of noise above 0, too; no noise is measured beside each.".into(),
         ));
     }
     Ok(())
@@ -50,7 +50,7 @@ pub fn check(arguments: &AbsorbArgs, profile: &Profile) -> Result<()> {
     let is_chosen = |mode: &str| arguments.mode.is_empty() || arguments.mode.iter().any(|chosen| chosen == mode);
     let quantities: BTreeSet<u32> =
         built.iter().filter(|(mode, _)| is_chosen(mode)).flat_map(|(_, k)| k).copied().collect();
-    if let Some(k) = arguments.k.iter().find(|k| !quantities.contains(k)) {
+    if let Some(k) = arguments.k.iter().find(|&&k| k > 0 && !quantities.contains(&k)) {
         let there = named(&quantities);
         return wrong(format!(
             "--k {k}: no loop has so much noise; expected {there}. Others are built by poise cc --noise=k=…."
