@@ -87,7 +87,8 @@ fn what_never_slows_down_is_absorbed_at_least() {
     }
 }
 
-/// Code of 40 variants lies in places that differ by 3 %, so that no quantity alone is certainly within 5 %. All together are, where nothing slows down.
+/// Variants take times that differ by 3 % from where their code lies, so that hardly a quantity alone is certainly within 5 %. All together are, where nothing
+/// slows down.
 #[test]
 fn many_quantities_that_do_not_slow_down_say_it_together() {
     let noisy = Disturbance { jitter: 0.02, layout: 0.03, ..INTERRUPTED };

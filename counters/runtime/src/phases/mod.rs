@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use poise_profile::{BinUnit, EncodedPhases, Metric, Place, Profile, Share};
 
 use crate::clock::{self, Scale};
-use crate::process::say;
+use crate::process::{self, say};
 use crate::thread::{self, alone};
 use crate::totals::Totals;
 use crate::tree::Node;
@@ -312,6 +312,10 @@ pub fn thread_begins(mark: u64, node: *mut Node) {
 pub fn thread_ends() {
     // SAFETY: the words are this thread's; what they point to lives as long as the process.
     if let Some(local) = unsafe { std::mem::replace(&mut *thread::bins(), Bins::NONE).local.as_ref() } {
+        // A forked child makes no profile, and the lock may be held by a thread that it does not have.
+        if !process::is_active() {
+            return;
+        }
         // Waits for the thread that makes the profile, which looks at nodes that are about to go.
         let mut recorder = local.recorder.lock().unwrap_or_else(PoisonError::into_inner);
         local.bring(&mut recorder);
@@ -837,6 +841,18 @@ mod tests {
         };
         assert!(local.with(counts));
         assert_eq!((bins.bin, bins.limit), (2, 2000));
+    }
+
+    /// In a forked child, as in this process that measures nothing, a thread that ends waits for no lock that a thread it does not have may hold.
+    #[test]
+    fn a_forked_child_waits_for_no_recorder() {
+        let local: &Local = Box::leak(Box::new(Local::new(false, 0, Recorder::new(BinUnit::Blocks, 1000, false))));
+        let _held = local.recorder.lock().unwrap();
+        // SAFETY: the words are this thread's.
+        unsafe { *thread::bins() = Bins { limit: 1000, bin: 1, local, ..Bins::NONE } };
+        thread_ends();
+        // SAFETY: as above.
+        assert!(unsafe { (*thread::bins()).local }.is_null());
     }
 
     /// As a credit comes while a checkpoint is made, or in a signal handler that interrupted a change.
