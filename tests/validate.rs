@@ -292,6 +292,12 @@ fn advised_points_are_measured_and_compared_with_the_full_grid() {
         assert!((number(&three[0]["core_hours_percent"]) / 100.0 - 1.0).abs() < 1e-9, "{three:?}");
         assert_eq!(number(&three[1]["runs"]), 12.0);
         for line in three {
+            // The call paths one by one have the mean of all, and none is off by less than its mean with the sign.
+            let each = line["each"].as_array().unwrap();
+            let errors: Vec<f64> = each.iter().map(|path| number(&path["error"])).collect();
+            let mean = errors.iter().sum::<f64>() / errors.len() as f64;
+            assert!((mean - number(&line["call_paths"]["mean"])).abs() < 1e-9, "{line:?}");
+            assert!(each.iter().all(|path| number(&path["bias"]).abs() <= number(&path["error"]) + 1e-9), "{line:?}");
             for (errors, excess) in [("whole_program", "whole_program_excess"), ("call_paths", "call_paths_excess")] {
                 let more = number(&line[errors]["mean"]) - number(&three[0][errors]["mean"]);
                 assert!(

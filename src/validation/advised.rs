@@ -76,6 +76,19 @@ pub struct Excess {
     pub standard_error: Option<f64>,
 }
 
+/// One call path, over all draws of one noise.
+#[derive(Clone, Debug, Serialize)]
+pub struct OfCallPath {
+    /// Names from the outermost inwards.
+    pub callpath: Vec<String>,
+    /// Mean relative error of its predicted time at the unseen point, in percent.
+    pub error: f64,
+    /// The mean with its sign: where it is nearly as large as the error, every draw is off to the same side, and the function is wrong.
+    pub bias: f64,
+    /// By how much the error exceeds the full grid's.
+    pub excess: Excess,
+}
+
 /// A line of the table: over all draws of one noise.
 #[derive(Debug, Serialize)]
 pub struct Line {
@@ -97,6 +110,8 @@ pub struct Line {
     pub whole_program_excess: Excess,
     /// Likewise the mean error of the call paths of a draw.
     pub call_paths_excess: Excess,
+    /// Each call path that takes time there.
+    pub each: Vec<OfCallPath>,
 }
 
 /// Measures, advises and scores, with so many draws of each noise; `trained` is the full grid.
@@ -134,7 +149,9 @@ pub fn compare(
                 work.score(runs, seen, cost, tally);
             }
         }
-        let line = |(choice, tally): (Choice, &Tally)| tally.line(noise, choice, draws, &tallies[0]);
+        let timed: Vec<&[String]> =
+            subjects.iter().filter(|s| s.unseen > 0.0).map(|s| s.truth.callpath.as_slice()).collect();
+        let line = |(choice, tally): (Choice, &Tally)| tally.line(noise, choice, draws, &timed, &tallies[0]);
         lines.extend(Choice::ALL.into_iter().zip(&tallies).map(line));
     }
     Ok(lines)
@@ -325,10 +342,10 @@ impl Work<'_> {
             fits.models.iter().find(is_time).map_or(0.0, |model| model.predict(&test, 0.9).value)
         };
         let both: Vec<(f64, f64)> = self.subjects.iter().map(|s| (predicted(s), s.unseen)).collect();
-        let error = |predicted: f64, unseen: f64| 100.0 * (predicted / unseen - 1.0).abs();
+        let deviation = |predicted: f64, unseen: f64| 100.0 * (predicted / unseen - 1.0);
         let [all, unseen] = [both.iter().map(|b| b.0).sum(), both.iter().map(|b| b.1).sum()];
-        tally.whole.push(error(all, unseen));
-        tally.paths.push(both.iter().filter(|b| b.1 > 0.0).map(|b| error(b.0, b.1)).collect());
+        tally.whole.push(deviation(all, unseen).abs());
+        tally.paths.push(both.iter().filter(|b| b.1 > 0.0).map(|b| deviation(b.0, b.1)).collect());
         tally.runs.push(runs.len() as f64);
         tally.cost.push(100.0 * self.core_hours(runs) / grid);
     }
@@ -338,24 +355,34 @@ impl Work<'_> {
 #[derive(Default)]
 struct Tally {
     whole: Vec<f64>,
-    /// Of each call path.
+    /// Of each call path, with its sign.
     paths: Vec<Vec<f64>>,
     runs: Vec<f64>,
     cost: Vec<f64>,
 }
 
 impl Tally {
-    fn line(&self, noise: (Pattern, u32), choice: Choice, draws: u32, grid: &Self) -> Line {
+    fn line(&self, noise: (Pattern, u32), choice: Choice, draws: u32, timed: &[&[String]], grid: &Self) -> Line {
         let errors = |values: &[f64]| Errors { mean: mean(values), median: median(values) };
-        let of_paths = |tally: &Self| -> Vec<f64> { tally.paths.iter().map(|errors| mean(errors)).collect() };
+        let of_paths = |tally: &Self| -> Vec<f64> { tally.paths.iter().map(|path| mean(&sizes(path))).collect() };
+        let each = timed.iter().enumerate().map(|(i, callpath)| {
+            let [here, there] = [self, grid].map(|tally| tally.paths.iter().map(|path| path[i]).collect::<Vec<f64>>());
+            OfCallPath {
+                callpath: callpath.to_vec(),
+                error: mean(&sizes(&here)),
+                bias: mean(&here),
+                excess: Excess::of(&sizes(&here), &sizes(&there)),
+            }
+        });
         Line {
+            each: each.collect(),
             noise,
             choice,
             draws,
             runs: mean(&self.runs),
             core_hours_percent: mean(&self.cost),
             whole_program: errors(&self.whole),
-            call_paths: errors(&self.paths.concat()),
+            call_paths: errors(&sizes(&self.paths.concat())),
             whole_program_excess: Excess::of(&self.whole, &grid.whole),
             call_paths_excess: Excess::of(&of_paths(self), &of_paths(grid)),
         }
@@ -363,6 +390,11 @@ impl Tally {
 }
 
 impl Excess {
+    /// Whether it is farther from 0 than two standard errors, so that it is hardly chance; `false` of a single draw.
+    pub fn is_clear(&self) -> bool {
+        self.standard_error.is_some_and(|error| self.mean.abs() > 2.0 * error)
+    }
+
     /// Of these errors over those, draw by draw.
     fn of(errors: &[f64], grid: &[f64]) -> Self {
         let differences: Vec<f64> = errors.iter().zip(grid).map(|(error, of_grid)| error - of_grid).collect();
@@ -373,6 +405,11 @@ impl Excess {
     }
 }
 
+/// Without their signs.
+fn sizes(deviations: &[f64]) -> Vec<f64> {
+    deviations.iter().map(|d| d.abs()).collect()
+}
+
 fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
@@ -380,6 +417,25 @@ fn mean(values: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_call_path_has_its_error_and_the_side_to_which_it_is_off() {
+        let paths = [vec!["main".to_owned(), "solve".to_owned()], vec!["main".to_owned(), "MPI_Bcast".to_owned()]];
+        let timed: Vec<&[String]> = paths.iter().map(Vec::as_slice).collect();
+        let tally = |paths: [[f64; 2]; 2]| {
+            let [whole, cost, runs] = [0; 3].map(|_| vec![0.0; 2]);
+            Tally { whole, paths: paths.map(Vec::from).to_vec(), runs, cost }
+        };
+        // Two draws of two call paths: the first errs to both sides, the second always to one.
+        let (grid, advised) = (tally([[1.0, 9.0], [-3.0, 11.0]]), tally([[-2.0, 14.0], [4.0, 18.0]]));
+        let line = advised.line((Pattern::None, 0), Choice::Advised, 2, &timed, &grid);
+        let numbers: Vec<[f64; 4]> =
+            line.each.iter().map(|e| [e.error, e.bias, e.excess.mean, e.excess.standard_error.unwrap()]).collect();
+        assert_eq!(numbers, [[3.0, 1.0, 1.0, 0.0], [16.0, 2.0 * 8.0, 6.0, 1.0]]);
+        assert_eq!(line.each[1].callpath, paths[1]);
+        assert!(line.each.iter().all(|e| e.excess.is_clear()));
+        assert_eq!((line.call_paths.mean, line.call_paths_excess.mean), (9.5, 3.5));
+    }
 
     #[test]
     fn errors_exceed_the_grids_draw_by_draw() {

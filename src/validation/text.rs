@@ -37,6 +37,10 @@ pub fn sections<'a>(outcome: &Outcome) -> Vec<(&'a str, String, Vec<Table>)> {
     ];
     if let Some(lines) = &outcome.advised {
         sections.push(("Advised points beside the full grid", about_advised(outcome), vec![advised(lines)]));
+        let differing = differing(lines);
+        if !differing.rows.is_empty() {
+            sections.push(("Call paths in which they differ", about_differing(), vec![differing]));
+        }
     }
     sections.push(("Counts against the truth", about_counts(outcome), Vec::new()));
     sections.push(("What must hold", about_gate(outcome), Vec::new()));
@@ -231,6 +235,32 @@ fn advised(lines: &[advised::Line]) -> Table {
         row
     };
     table_of(&header, lines.iter().map(row).collect())
+}
+
+fn about_differing() -> String {
+    "Call paths whose errors with advised points differ from the full grid's by more than two standard errors. Where the error \
+     with its sign is nearly as large, every draw is off to the same side: the function itself is wrong there, \
+     whatever points are measured."
+        .into()
+}
+
+fn differing(lines: &[advised::Line]) -> Table {
+    let header = ["noise", "call path", "full grid", "with sign", "advised", "with sign", "than the grid's"];
+    let advised = lines.iter().filter(|line| line.choice == advised::Choice::Advised);
+    let rows = advised.flat_map(|line| {
+        let is_grid = |l: &&advised::Line| l.noise == line.noise && l.choice == advised::Choice::FullGrid;
+        let grid = lines.iter().find(is_grid).map_or(&[][..], |l| &l.each);
+        line.each.iter().zip(grid).filter(|(here, _)| here.excess.is_clear()).map(|(here, there)| {
+            let mut row = vec![advised::named(line.noise), here.callpath.join(" -> ")];
+            for of in [there, here] {
+                row.extend([format!("{:.1} %", of.error), format!("{:+.1} %", of.bias)]);
+            }
+            let error = here.excess.standard_error.unwrap_or_default();
+            row.push(format!("{:+.1} ± {error:.1}", here.excess.mean));
+            row
+        })
+    });
+    table_of(&header, rows.collect())
 }
 
 fn about_counts(outcome: &Outcome) -> String {
