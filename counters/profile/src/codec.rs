@@ -41,18 +41,19 @@ impl Profile {
     /// [`Profile::check`] accepts this one.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
-        self.encode_as(self.version(self.phases.is_empty()), |out| phases::put_phases(out, &self.phases))
+        self.encode_as(self.version(self.phases.is_empty()), 0, |out| phases::put_phases(out, &self.phases))
     }
 
     /// The same where the phases, of which the profile has none, are these.
     #[must_use]
     pub fn encode_with(&self, phases: &EncodedPhases) -> Vec<u8> {
-        self.encode_as(self.version(phases.is_empty()), |out| phases::put_encoded(out, phases))
+        let put_phases = |out: &mut Vec<u8>| phases::put_encoded(out, phases);
+        self.encode_as(self.version(phases.is_empty()), phases.len(), put_phases)
     }
 
-    /// The profile as bytes of this version, with the phases that `put_phases` appends.
-    fn encode_as(&self, version: u32, put_phases: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
-        let mut out = Vec::with_capacity(HEADER + 8 * (self.nodes.len() + 2 * self.values.len()));
+    /// The profile as bytes of this version, with the phases that `put_phases` appends, of which there are some `of_phases` bytes as far as that is known.
+    fn encode_as(&self, version: u32, of_phases: usize, put_phases: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+        let mut out = Vec::with_capacity(HEADER + 8 * (self.nodes.len() + 2 * self.values.len()) + of_phases);
         out.extend(MAGIC);
         out.extend(version.to_le_bytes());
         out.extend(self.ranks.to_le_bytes());

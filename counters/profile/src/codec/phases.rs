@@ -36,6 +36,11 @@ impl EncodedPhases {
         put_timeline(&mut self.bytes, thread, bins.map(|shares| (None, shares)));
     }
 
+    /// The bytes of the timelines.
+    pub(super) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// Whether nothing was binned.
     pub(super) fn is_empty(&self) -> bool {
         self.places.is_empty() && self.timelines == 0
@@ -120,23 +125,13 @@ struct Ahead<'a> {
 }
 
 impl Ahead<'_> {
-    /// Room for `MOST` bytes at [`Ahead::at`].
+    /// Room for `most` bytes at [`Ahead::at`], and what else there is.
     #[inline(always)]
-    fn room<const MOST: usize>(&mut self) -> &mut [u8; MOST] {
-        if self.out.len() - self.at < MOST {
-            self.grow(MOST);
+    fn room(&mut self, most: usize) -> &mut [u8] {
+        if self.out.len() - self.at < most {
+            self.grow(most);
         }
-        match self.out[self.at..].first_chunk_mut() {
-            Some(bytes) => bytes,
-            None => unreachable!("there is room for what there was made room for"),
-        }
-    }
-
-    /// Appends a byte.
-    #[inline(always)]
-    fn byte(&mut self, byte: u8) {
-        *self.room() = [byte];
-        self.at += 1;
+        &mut self.out[self.at..]
     }
 
     #[cold]
@@ -161,44 +156,51 @@ fn put_at(bytes: &mut [u8], mut at: usize, mut number: u64) -> usize {
 /// Appends a bin.
 #[inline(always)]
 fn put_bin(out: &mut Ahead, lines: Option<u64>, shares: impl Iterator<Item = Share> + Clone) {
-    match lines {
-        None => out.byte(0),
-        Some(lines) => put_wide(out, u128::from(lines) + 1),
+    let lines = lines.map_or(0, |lines| u128::from(lines) + 1);
+    // The number of as many as most bins have is a byte, and known when they are there.
+    let (count, most) = match shares.size_hint().1 {
+        Some(most) if most < 0x80 => (0, most),
+        _ => {
+            let count = shares.clone().count();
+            (count, count)
+        }
+    };
+    let bytes = out.room(2 * NUMBER + most * SHARE);
+    let counted = put_wide(bytes, lines);
+    let mut at = put_at(bytes, counted, count as u64);
+    let mut found = 0_usize;
+    shares.for_each(|share| {
+        found += 1;
+        at = put_share(bytes, at, &share);
+    });
+    if count == 0 {
+        bytes[counted] = found as u8;
     }
-    let count = out.at;
-    if shares.size_hint().1.is_some_and(|most| most < 0x80) {
-        // The number of so few is a byte, and known when they are there.
-        out.byte(0);
-        let mut found = 0;
-        shares.for_each(|share| {
-            found += 1;
-            put_share(out, &share);
-        });
-        out.out[count] = found;
-    } else {
-        put_wide(out, shares.clone().count() as u128);
-        shares.for_each(|share| put_share(out, &share));
-    }
+    out.at += at;
 }
 
-/// Appends a number that may have more than 64 bits.
-fn put_wide(out: &mut Ahead, mut number: u128) {
-    while number > u64::MAX.into() {
-        out.byte(number as u8 | 0x80);
-        number >>= 7;
-    }
-    let bytes: &mut [u8; 10] = out.room();
-    out.at += put_at(bytes, 0, number as u64);
-}
-
-/// Bytes of a share at most: its place, the bits, and eight numbers of 64 bits.
-const SHARE: usize = 5 + 1 + 8 * 10;
-
-/// Appends a share.
+/// Puts a number that may have a bit more than 64 at the beginning; gives where the next byte is.
 #[inline(always)]
-fn put_share(out: &mut Ahead, share: &Share) {
-    let bytes: &mut [u8; SHARE] = out.room();
-    let bits = put_at(bytes, 0, share.place.into());
+fn put_wide(bytes: &mut [u8], number: u128) -> usize {
+    match u64::try_from(number) {
+        Ok(number) => put_at(bytes, 0, number),
+        Err(_) => {
+            bytes[0] = number as u8 | 0x80;
+            put_at(bytes, 1, (number >> 7) as u64)
+        }
+    }
+}
+
+/// Bytes of a number at most that has up to 64 bits, or one more.
+const NUMBER: usize = 10;
+
+/// Bytes of a share at most: its place, the bits, and eight numbers.
+const SHARE: usize = 5 + 1 + 8 * NUMBER;
+
+/// Puts a share at `at`; gives where the next byte is.
+#[inline(always)]
+fn put_share(bytes: &mut [u8], at: usize, share: &Share) -> usize {
+    let bits = put_at(bytes, at, share.place.into());
     // Most numbers are zero: a bit for each says which are there.
     let (mut at, mut present) = (bits + 1, 0);
     for (bit, &number) in share.numbers().iter().enumerate() {
@@ -208,7 +210,7 @@ fn put_share(out: &mut Ahead, share: &Share) {
         }
     }
     bytes[bits] = present;
-    out.at += at;
+    at
 }
 
 impl Input<'_> {

@@ -337,15 +337,27 @@ pub fn prepare(bins: &Bins, node: *mut Node, busy: &mut u64) {
 fn reach(bins: &Bins, node: *mut Node, busy: &mut u64) {
     // SAFETY: what is pointed to lives as long as the process.
     let local = unsafe { bins.local.as_ref() };
-    if local.is_none_or(|local| local.reached.add(node) || make_room(local, busy) && local.reached.add(node)) {
+    if local.is_none_or(|local| local.reached.add(node)) {
+        // SAFETY: the caller's promise.
+        unsafe { (*node).bin.set(bins.bin) };
+    } else {
+        reach_more(bins, node, busy);
+    }
+}
+
+/// The same where there is no room for the node.
+#[cold]
+#[inline(never)]
+fn reach_more(bins: &Bins, node: *mut Node, busy: &mut u64) {
+    // SAFETY: as in `reach`.
+    let local = unsafe { bins.local.as_ref() };
+    if local.is_none_or(|local| make_room(local, busy) && local.reached.add(node)) {
         // SAFETY: the caller's promise.
         unsafe { (*node).bin.set(bins.bin) };
     }
 }
 
 /// Has the recorder take what was reached; not where it is in use, so that what comes next is as good as not reached.
-#[cold]
-#[inline(never)]
 fn make_room(local: &Local, busy: &mut u64) -> bool {
     alone(busy, false, AssertUnwindSafe(move || local.with(|_| ())))
 }
@@ -520,7 +532,13 @@ struct Collected<'a> {
 
 impl<'a> Collected<'a> {
     fn new((totals, profile): (&'a Totals, &'a Profile)) -> Self {
-        Self { totals, profile, places: Vec::new(), index: vec![None; profile.nodes.len()], threads: 0 }
+        Self {
+            totals,
+            profile,
+            places: Vec::with_capacity(profile.nodes.len()),
+            index: vec![None; profile.nodes.len()],
+            threads: 0,
+        }
     }
 
     /// Appends a thread's bins, made as wide as the `widest`; nothing of a thread that did nothing. Adds what is in them to `sums`, by place.
@@ -532,35 +550,34 @@ impl<'a> Collected<'a> {
         scale: &Scale,
         sums: Option<&mut BTreeMap<u32, Share>>,
     ) {
-        let (paths, repeats) = self.paths(&recorder.paths);
-        // A share of a place.
-        let of = |place: u32, numbers: recorder::Numbers| {
-            let [count, ticks, visits, bytes_sent, bytes_received, waiting] = numbers;
-            // As a rule nothing waits.
-            let wait_time = if waiting == 0 { 0 } else { scale.nanoseconds(waiting) };
-            let time = scale.nanoseconds(ticks);
-            Share { place, count, visits, bytes_sent, bytes_received, time, wait_time, ..Share::default() }
-        };
-        let at_path = |share: &recorder::Share| {
-            let Known { place, has_no_record, .. } = paths[share.path as usize];
-            match has_no_record {
-                true => (share.numbers[0] > 0).then_some(of(place?, [share.numbers[0], 0, 0, 0, 0, 0])),
-                false => Some(of(place?, share.numbers)),
-            }
-        };
         recorder.bins(|bins| {
             if bins.iter().len() == 0 {
                 return;
             }
-            // As a rule a bin has one share of each place, and is as wide as all others: nothing is copied.
+            let (paths, repeats) = self.paths(&recorder.paths);
+            // A share of a place.
+            let of = |place: u32, numbers: recorder::Numbers| {
+                let [count, ticks, visits, bytes_sent, bytes_received, waiting] = numbers;
+                // As a rule nothing waits.
+                let wait_time = if waiting == 0 { 0 } else { scale.nanoseconds(waiting) };
+                let time = scale.nanoseconds(ticks);
+                Share { place, count, visits, bytes_sent, bytes_received, time, wait_time, ..Share::default() }
+            };
+            // As a rule a bin has one share of each place, and is as wide as all others: nothing is copied. Operations without a record have their caller's
+            // place, which repeats.
             if !repeats && recorder.width == widest {
+                let at_path = |share: &recorder::Share| Some(of(paths[share.path as usize].place?, share.numbers));
                 add(phases, thread, bins, at_path, sums);
                 return;
             }
             let at_place = |share: &recorder::Share| {
                 let Known { place, has_no_record, .. } = paths[share.path as usize];
-                let numbers = if has_no_record { [share.numbers[0], 0, 0, 0, 0, 0] } else { share.numbers };
-                Some(recorder::Share { path: place?, numbers })
+                let [blocks, ..] = share.numbers;
+                match has_no_record {
+                    true if blocks == 0 => None,
+                    true => Some(recorder::Share { path: place?, numbers: [blocks, 0, 0, 0, 0, 0] }),
+                    false => Some(recorder::Share { path: place?, ..*share }),
+                }
             };
             let factor = usize::try_from(widest / recorder.width).unwrap_or(usize::MAX);
             let joined = bins.joined(factor, self.places.len(), at_place);
@@ -741,6 +758,56 @@ mod tests {
         let added_up = (both, vec![(0, 5), (1, 18)]);
         assert_eq!(timeline(&[(nodes[0], 0), (nodes[1], 0), (nodes[2], 11)], 1000), added_up);
         assert_eq!(timeline(&[(nodes[0], 0), (nodes[1], 0), (nodes[2], 0)], 4000), added_up);
+    }
+
+    /// Of operations without a record only what they had the program execute is in a bin, at their caller's place: where that is nothing, as while they wait,
+    /// nothing is. A thread that did nothing has neither bins nor places.
+    #[test]
+    fn what_is_in_no_bin_has_no_share_and_no_place() {
+        let region = |kind: u16| {
+            &*Box::leak(Box::new(crate::tree::Region { name: c"f".as_ptr(), file: null(), line: 1, kind, flags: 0 }))
+        };
+        // The block of a thread that is in no region.
+        let block = vec![0_u64; 512];
+        let mut tree = Box::new(crate::tree::Tree::new(block.as_ptr() as usize));
+        let mut idle_tree = Box::new(crate::tree::Tree::new(0));
+        let function = region(0);
+        // SAFETY: the parents are nodes of these trees, and the regions live as long as the process.
+        let (caller, unrecorded, idle) = unsafe {
+            let caller = tree.grow(tree.root(), function);
+            (caller, tree.grow(caller, region(4)), idle_tree.grow(idle_tree.root(), function))
+        };
+        let mut recorder = Recorder::new(BinUnit::Time, 100, false);
+        recorder.reach(caller);
+        let close = |recorder: &mut Recorder, node: *mut Node, blocks: u64, ticks: u64| {
+            // SAFETY: the node is of this test's tree.
+            unsafe { ((*node).blocks.add(blocks), (*node).ticks.add(ticks)) };
+            recorder.close(Done { node, blocks, visits: 0, timed: node, ticks }, 0);
+        };
+        close(&mut recorder, caller, 8, 100);
+        recorder.reach(unrecorded);
+        close(&mut recorder, unrecorded, 0, 100);
+        close(&mut recorder, unrecorded, 5, 100);
+        let mut totals = Totals::default();
+        // SAFETY: tree and thread live.
+        unsafe { totals.add(&raw const *tree) };
+        let scale = Scale::since(&clock::Instant::now());
+        let profile = totals.profile(0, &scale, false, false);
+        let mut collected = Collected::new((&totals, &profile));
+        let mut phases = EncodedPhases::new(BinUnit::Time, 100);
+        let mut did_nothing = Recorder::new(BinUnit::Time, 100, false);
+        did_nothing.reach(idle);
+        collected.put(&mut phases, (0, 1), (&did_nothing, 100), &scale, None);
+        assert_eq!(collected.places.len(), 0);
+        collected.put(&mut phases, (0, 2), (&recorder, 100), &scale, None);
+        phases.places = collected.places;
+        let phases = Profile::decode(&profile.encode_with(&phases)).unwrap().phases;
+        let counts = |bin: &Bin| bin.shares.iter().map(|share| share.count).collect::<Vec<_>>();
+        let timelines = phases
+            .timelines
+            .iter()
+            .map(|timeline| (timeline.thread, timeline.bins.iter().map(counts).collect::<Vec<_>>()));
+        assert_eq!(timelines.collect::<Vec<_>>(), [(2, vec![vec![8], vec![], vec![5]])]);
     }
 
     /// More than there is room for at a time, and taken now and then: in their order, each once.

@@ -52,11 +52,12 @@ struct Seen {
 }
 
 impl Seen {
-    /// What it has counted.
-    fn numbers(&self) -> Numbers {
-        let mut numbers = numbers(self.node);
-        numbers[5] = numbers[5].wrapping_add(self.late);
-        numbers
+    /// What it has counted that is in no bin.
+    #[inline(always)]
+    fn unbinned(&self) -> Numbers {
+        let mut counted = numbers(self.node);
+        counted[5] = counted[5].wrapping_add(self.late);
+        std::array::from_fn(|i| counted[i].wrapping_sub(self.binned[i]))
     }
 }
 
@@ -190,31 +191,35 @@ impl Recorder {
             [of(done.blocks), of(done.ticks), of(done.visits)]
         };
         let (own, timed) = (self.path(done.node), self.path(done.timed));
-        let later = |path: u32, [blocks, ticks, visits]: [u64; 3]| {
-            let [blocks, visits] = if path == own { [blocks, visits] } else { [0, 0] };
-            [blocks, if path == timed { ticks } else { 0 }, visits]
-        };
-        let mut rest = part(left);
-        for at in 0..self.reached.len() {
-            let reached = self.reached[at];
-            // Nearly all have nothing in later bins.
-            if reached == own || reached == timed {
-                self.share(reached, later(reached, rest));
-            } else {
-                self.share(reached, [0; 3]);
-            }
-        }
-        let paths = &[own, timed][..if own == timed { 1 } else { 2 }];
+        // What belongs to later bins is as good as in bins already, until those before have their shares.
+        let mut later = part(left);
+        self.hold((own, timed), later, [0; 3]);
+        self.share();
         self.reached.clear();
+        self.reached.push(own);
+        if timed != own {
+            self.reached.push(timed);
+        }
         self.end_bin();
         while left >= self.width {
             left -= self.width;
-            rest = part(left);
-            paths.iter().for_each(|&path| self.share(path, later(path, rest)));
+            let held = std::mem::replace(&mut later, part(left));
+            self.hold((own, timed), later, held);
+            self.share();
             self.end_bin();
         }
-        self.reached.extend(paths);
+        self.hold((own, timed), [0; 3], later);
         left
+    }
+
+    /// Of the last counts, blocks, ticks and visits, these are as good as in bins, instead of those that were `held` so.
+    #[inline(always)]
+    fn hold(&mut self, (own, timed): (u32, u32), [blocks, ticks, visits]: [u64; 3], held: [u64; 3]) {
+        let binned = &mut self.seen[own as usize].binned;
+        binned[0] = binned[0].wrapping_add(blocks).wrapping_sub(held[0]);
+        binned[2] = binned[2].wrapping_add(visits).wrapping_sub(held[2]);
+        let binned = &mut self.seen[timed as usize].binned;
+        binned[1] = binned[1].wrapping_add(ticks).wrapping_sub(held[1]);
     }
 
     /// Where the thread is, of whose current bin so much is `left`: in the bins' unit, from the first one's beginning. Bins that become one
@@ -267,23 +272,19 @@ impl Recorder {
         }
     }
 
-    /// Puts into the current bin what a call path has counted since the bins before, without the blocks, ticks and
-    /// visits that belong to later ones.
+    /// Puts into the current bin what the call paths that were reached in it have counted since the bins before.
     #[inline(always)]
-    fn share(&mut self, path: u32, later: [u64; 3]) {
-        let seen = &mut self.seen[path as usize];
-        let mut now = seen.numbers();
-        now.iter_mut().zip(later).for_each(|(now, later)| *now = now.wrapping_sub(later));
-        let mut numbers: Numbers = std::array::from_fn(|i| now[i].wrapping_sub(seen.binned[i]));
-        // Waiting is a part of the time, and comes later where that does.
-        if numbers[5] > numbers[1] {
-            let early = numbers[5] - numbers[1];
-            (now[5], numbers[5]) = (now[5].wrapping_sub(early), numbers[1]);
-        }
-        // In one word: comparing two arrays is a call.
-        if numbers.iter().fold(0, |all, number| all | number) != 0 {
-            seen.binned = now;
-            self.shares.push(Share { path, numbers });
+    fn share(&mut self) {
+        for &path in &self.reached {
+            let seen = &mut self.seen[path as usize];
+            let mut numbers = seen.unbinned();
+            // Waiting is a part of the time, and comes later where that does.
+            numbers[5] = numbers[5].min(numbers[1]);
+            // In one word: comparing two arrays is a call.
+            if numbers.iter().fold(0, |all, number| all | number) != 0 {
+                seen.binned.iter_mut().zip(numbers).for_each(|(binned, number)| *binned = binned.wrapping_add(number));
+                self.shares.push(Share { path, numbers });
+            }
         }
     }
 
@@ -302,9 +303,7 @@ impl Recorder {
             if std::mem::replace(&mut is_known[path as usize], true) {
                 continue;
             }
-            let seen = &self.seen[path as usize];
-            let now = seen.numbers();
-            let numbers = std::array::from_fn(|i| now[i].wrapping_sub(seen.binned[i]));
+            let numbers = self.seen[path as usize].unbinned();
             if numbers != Numbers::default() {
                 shares.push(Share { path, numbers });
             }
