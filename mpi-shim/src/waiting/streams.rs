@@ -283,11 +283,15 @@ impl Streams {
 
     /// What is to be done for the receive with this ticket, 0 for one without.
     fn complete(&mut self, key: &Key, ticket: u64) -> Plan {
+        let count = self.table.len();
         let Some(stream) = self.table.get_mut(key).filter(|stream| stream.is_open) else {
             return if ticket != 0 { Plan::Have(None) } else { Plan::Fetch(SmallVec::new()) };
         };
         let plan = stream.complete(ticket);
-        self.close_if_over(key);
+        if stream.is_over() {
+            stream.close();
+            self.closed(key, count);
+        }
         plan
     }
 
@@ -302,6 +306,7 @@ impl Streams {
     /// The receive with this ticket will not complete. For a freed one, a message still comes or has come: its place stays taken, and the stream
     /// open until the next receive has passed over it.
     fn leave(&mut self, key: &Key, ticket: u64, is_cancelled: bool) {
+        let count = self.table.len();
         let Some(stream) = self.table.get_mut(key) else { return };
         let Some(index) = stream.posted.iter().position(|posted| posted.0 == ticket) else { return };
         let (_, place) = stream.posted.remove(index);
@@ -310,18 +315,17 @@ impl Streams {
             stream.posted.iter_mut().filter(|posted| posted.1 > place).for_each(|posted| posted.1 -= 1);
             stream.next -= 1;
         }
-        self.close_if_over(key);
+        if stream.is_over() {
+            stream.close();
+            self.closed(key, count);
+        }
     }
 
-    /// Closes an open stream in which nobody waits for a stamp any more.
-    fn close_if_over(&mut self, key: &Key) {
-        let count = self.table.len();
-        if let Some(stream) = self.table.get_mut(key).filter(|stream| stream.is_over()) {
-            stream.close();
-            self.open -= 1;
-            if count > STAY {
-                self.table.remove(key);
-            }
+    /// An open stream of `count` was closed.
+    fn closed(&mut self, key: &Key, count: usize) {
+        self.open -= 1;
+        if count > STAY {
+            self.table.remove(key);
         }
     }
 }
