@@ -249,3 +249,58 @@ pub fn remove(request: Handle) -> Option<Entry> {
     held.entry_mut().persistent = false;
     Some(entry)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(sends: u64, persistent: bool) -> Entry {
+        Entry { sends, persistent, ..Entry::default() }
+    }
+
+    fn sends(request: Handle) -> Option<u64> {
+        look_up(request).map(|entry| entry.sends)
+    }
+
+    /// Handles of the same set: one more than there are places, so that the last is elsewhere.
+    fn neighbours(first: Handle) -> [Handle; WAYS + 1] {
+        let is_there = |&request: &Handle| std::ptr::eq(set(request), set(first));
+        let mut found = (first..).filter(is_there);
+        std::array::from_fn(|_| found.next().expect("there are many"))
+    }
+
+    /// In one test, since the table is one.
+    #[test]
+    fn an_entry_is_for_one_call_alone_until_it_is_kept_or_gone() {
+        for request in neighbours(0x1000) {
+            insert(request, entry(1, false));
+        }
+        for request in neighbours(0x1000) {
+            let mut held = take(request).expect("it was noted");
+            assert!(take(request).is_none());
+            // MPI gives the handle to another request before the call returns that completed this one.
+            insert(request, entry(2, false));
+            assert_eq!(held.entry().sends, 1);
+            held.entry_mut().sends = 3;
+            drop(held);
+            assert_eq!(sends(request), Some(2));
+            let mut held = take(request).expect("it was noted");
+            held.keep();
+            held.entry_mut().sends = 4;
+            drop(held);
+            assert_eq!(sends(request), Some(4));
+            drop(take(request));
+            assert_eq!(sends(request), None);
+            // What is persistent is kept by itself, until it is freed.
+            insert(request, entry(5, true));
+            drop(take(request));
+            assert_eq!(remove(request).map(|entry| entry.sends), Some(5));
+            assert_eq!(sends(request), None);
+            insert(request, entry(6, false));
+        }
+        for request in neighbours(0x1000) {
+            assert_eq!(remove(request).map(|entry| entry.sends), Some(6));
+        }
+        assert_eq!(OVERFLOWN.load(Ordering::Relaxed), 0);
+    }
+}
