@@ -158,6 +158,10 @@ fn one_line_says_why_there_is_no_profile() {
         let line = said(&world, &["./counted"], Some(0));
         assert!(line.contains("there is a file already") && line.lines().count() == 1, "{line}");
     }
+    // What that one left beside the profile is not this run's word.
+    assert!(world.path("run.poise.conflict").exists());
+    let line = said(&world, &["sh", "-c", "kill -9 $$"], None);
+    assert!(line.contains("is of an earlier run") && line.lines().count() == 1, "{line}");
     // Profiles that cannot be written: no folder; a name that is as long as names are, and so too long for a file beside it with a longer one.
     for name in ["nowhere/run.poise".to_owned(), "n".repeat(248)] {
         world.set("POISE_PROFILE", &name);

@@ -136,7 +136,8 @@ fn set(request: Handle) -> &'static Set {
     &SETS_OF_ALL[(product >> 32) as usize % SETS]
 }
 
-/// Notes a request, in place of what was known of the handle before.
+/// Notes a request, in place of what was known of the handle before. In line, so that an entry is written once.
+#[inline(always)]
 pub fn insert(request: Handle, entry: Entry) {
     let set = set(request);
     let is_elsewhere =
@@ -156,43 +157,150 @@ pub fn insert(request: Handle, entry: Entry) {
     }
 }
 
-/// What is known of a request; `keeps` says whether it is to be known after this. In line, so that entries are copied once.
-#[inline(always)]
-fn get(request: Handle, keeps: impl Fn(&Entry) -> bool) -> Option<Entry> {
-    let set = set(request);
-    if let Some(place) = set.find(request) {
-        // SAFETY: the place is held.
-        let entry = unsafe { *set.entries[place].get() };
-        set.leave(place, if keeps(&entry) { request } else { FREE });
-        return Some(entry);
+/// The entry of a request, for one call alone: for others it is not in the table, unless they look at another request that MPI gives the same handle meanwhile.
+/// Entries of what is persistent are back when this is dropped, others only if [`Held::keep`] says so.
+pub struct Held {
+    request: Handle,
+    place: Place,
+    is_kept: bool,
+}
+
+enum Place {
+    /// Held in this set, where nobody copies it.
+    In(&'static Set, usize),
+    /// Copied out of [`OVERFLOW`].
+    Elsewhere(Box<Entry>),
+}
+
+impl Held {
+    /// Whose entry it is.
+    pub fn request(&self) -> Handle {
+        self.request
     }
-    if OVERFLOWN.load(Ordering::Relaxed) == 0 { None } else { get_elsewhere(request, &keeps) }
+
+    /// What is known of it.
+    #[inline(always)]
+    pub fn entry(&self) -> &Entry {
+        match &self.place {
+            // SAFETY: the place is held, until this is dropped.
+            Place::In(set, place) => unsafe { &*set.entries[*place].get() },
+            Place::Elsewhere(entry) => entry,
+        }
+    }
+
+    /// To be changed.
+    pub fn entry_mut(&mut self) -> &mut Entry {
+        match &mut self.place {
+            // SAFETY: the place is held, until this is dropped, and borrowed as this is.
+            Place::In(set, place) => unsafe { &mut *set.entries[*place].get() },
+            Place::Elsewhere(entry) => entry,
+        }
+    }
+
+    /// It is to be known after this.
+    pub fn keep(&mut self) {
+        self.is_kept = true;
+    }
+}
+
+impl Drop for Held {
+    #[inline(always)]
+    fn drop(&mut self) {
+        let keeps = self.is_kept || self.entry().persistent;
+        match &self.place {
+            Place::In(set, place) => set.leave(*place, if keeps { self.request } else { FREE }),
+            Place::Elsewhere(entry) if keeps => insert(self.request, **entry),
+            Place::Elsewhere(_) => {}
+        }
+    }
+}
+
+/// Takes the entry of a request.
+#[inline(always)]
+pub fn take(request: Handle) -> Option<Held> {
+    let set = set(request);
+    let place = match set.find(request) {
+        Some(place) => Place::In(set, place),
+        None if OVERFLOWN.load(Ordering::Relaxed) == 0 => return None,
+        None => Place::Elsewhere(take_elsewhere(request)?),
+    };
+    Some(Held { request, place, is_kept: false })
 }
 
 #[cold]
 #[inline(never)]
-fn get_elsewhere(request: Handle, keeps: &dyn Fn(&Entry) -> bool) -> Option<Entry> {
-    let mut overflow = overflow();
-    let table = overflow.as_mut()?;
-    let entry = *table.get(&request)?;
-    if !keeps(&entry) {
-        table.remove(&request);
-        OVERFLOWN.fetch_sub(1, Ordering::Relaxed);
-    }
-    Some(entry)
+fn take_elsewhere(request: Handle) -> Option<Box<Entry>> {
+    let entry = overflow().as_mut()?.remove(&request)?;
+    OVERFLOWN.fetch_sub(1, Ordering::Relaxed);
+    Some(Box::new(entry))
 }
 
-/// What is known of a request.
+/// What is known of a request, which stays.
 pub fn look_up(request: Handle) -> Option<Entry> {
-    get(request, |_| true)
-}
-
-/// Takes the entry of a request out; a persistent one's stays, and a copy is returned.
-pub fn take(request: Handle) -> Option<Entry> {
-    get(request, |entry| entry.persistent)
+    let mut held = take(request)?;
+    held.keep();
+    Some(*held.entry())
 }
 
 /// Takes it out in any case.
 pub fn remove(request: Handle) -> Option<Entry> {
-    get(request, |_| false)
+    let mut held = take(request)?;
+    let entry = *held.entry();
+    held.entry_mut().persistent = false;
+    Some(entry)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(sends: u64, persistent: bool) -> Entry {
+        Entry { sends, persistent, ..Entry::default() }
+    }
+
+    fn sends(request: Handle) -> Option<u64> {
+        look_up(request).map(|entry| entry.sends)
+    }
+
+    /// Handles of the same set: one more than there are places, so that the last is elsewhere.
+    fn neighbours(first: Handle) -> [Handle; WAYS + 1] {
+        let is_there = |&request: &Handle| std::ptr::eq(set(request), set(first));
+        let mut found = (first..).filter(is_there);
+        std::array::from_fn(|_| found.next().expect("there are many"))
+    }
+
+    /// In one test, since the table is one.
+    #[test]
+    fn an_entry_is_for_one_call_alone_until_it_is_kept_or_gone() {
+        for request in neighbours(0x1000) {
+            insert(request, entry(1, false));
+        }
+        for request in neighbours(0x1000) {
+            let mut held = take(request).expect("it was noted");
+            assert!(take(request).is_none());
+            // MPI gives the handle to another request before the call returns that completed this one.
+            insert(request, entry(2, false));
+            assert_eq!(held.entry().sends, 1);
+            held.entry_mut().sends = 3;
+            drop(held);
+            assert_eq!(sends(request), Some(2));
+            let mut held = take(request).expect("it was noted");
+            held.keep();
+            held.entry_mut().sends = 4;
+            drop(held);
+            assert_eq!(sends(request), Some(4));
+            drop(take(request));
+            assert_eq!(sends(request), None);
+            // What is persistent is kept by itself, until it is freed.
+            insert(request, entry(5, true));
+            drop(take(request));
+            assert_eq!(remove(request).map(|entry| entry.sends), Some(5));
+            assert_eq!(sends(request), None);
+            insert(request, entry(6, false));
+        }
+        for request in neighbours(0x1000) {
+            assert_eq!(remove(request).map(|entry| entry.sends), Some(6));
+        }
+        assert_eq!(OVERFLOWN.load(Ordering::Relaxed), 0);
+    }
 }

@@ -2,14 +2,14 @@
 //! completes, with what arrived.
 //!
 //! MPI may give a freed request's handle to another thread before the call that freed it has returned. So a
-//! completing call takes the entries of its requests out of the table first, and puts back those that did not
+//! completing call takes the entries of its requests first, which then are not in the table for others, and gives back those that did not
 //! complete. No lock is held while MPI runs.
 
 use smallvec::{SmallVec, smallvec};
 
 use crate::groups::{NOBODY, Ranks};
 use crate::library::{Family, Handle, Int, Ptr, Wide, family};
-use crate::pending::{Entry, drop_joined, insert, look_up, remove, take};
+use crate::pending::{Entry, Held, drop_joined, insert, look_up, remove, take};
 use crate::rules::{ByArguments, Count, Group, Moved, Rule, is_cancelled, natural, ranks_of, received, send, sent};
 use crate::runtime::{self, Stamp};
 use crate::waiting::{self, Needs, Question, Source, Wait};
@@ -18,6 +18,7 @@ use crate::waiting::{self, Needs, Question, Source, Wait};
 ///
 /// # Safety
 /// `request` leads to that request; `comm`, if any, is the call's.
+#[inline(always)]
 unsafe fn register(request: Ptr, comm: Option<Handle>, entry: Entry, wait: &mut Wait<'_>) {
     let Some(family) = family() else { return };
     // SAFETY: the caller's promise.
@@ -413,8 +414,7 @@ pub struct Completes {
 /// A request with an entry in a completing call.
 struct Taken {
     index: usize,
-    request: Handle,
-    entry: Entry,
+    held: Held,
     /// Where in the array of statuses its own is, once it completed.
     status: Option<usize>,
 }
@@ -424,13 +424,22 @@ struct Taken {
 #[derive(Default)]
 pub struct Pending {
     taken: SmallVec<[Taken; 4]>,
-    statuses: SmallVec<[u64; 12]>,
+    statuses: SmallVec<[u64; INLINE]>,
 }
+
+/// Words of statuses that need no allocation.
+const INLINE: usize = 12;
+
+/// Requests whose entries are taken in less time than one more reading of the clock takes, which would keep it out of the operation's.
+const FEW: Int = 2;
 
 impl Rule for Completes {
     type Scratch = Pending;
 
-    const PREPARES: bool = true;
+    #[inline(always)]
+    fn prepares(&self) -> bool {
+        self.count > FEW
+    }
 
     unsafe fn before(&mut self, pending: &mut Pending) {
         let Some(family) = family().filter(|_| !self.requests.is_null()) else { return };
@@ -438,16 +447,20 @@ impl Rule for Completes {
         for index in 0..count {
             // SAFETY: MPI demands `count` requests here.
             let request = unsafe { family.read(self.requests, index) };
-            if let Some(entry) = take(request) {
-                pending.taken.push(Taken { index, request, entry, status: None });
+            if let Some(held) = take(request) {
+                pending.taken.push(Taken { index, held, status: None });
             }
         }
         // SAFETY: `statuses` leads to the argument.
         let statuses = unsafe { &mut *self.statuses };
-        let receives = pending.taken.iter().any(|taken| taken.entry.receives);
+        let receives = pending.taken.iter().any(|taken| taken.held.entry().receives);
         if receives && *statuses as usize == family.status_ignore {
             let room = if matches!(self.outcome, Outcome::Any(_) | Outcome::AnyFlag(..)) { 1 } else { count };
-            pending.statuses = smallvec![0; (room * family.status_size).div_ceil(size_of::<u64>())];
+            let words = (room * family.status_size).div_ceil(size_of::<u64>());
+            pending.statuses = match words {
+                0..=INLINE => SmallVec::from_buf_and_len([0; INLINE], words),
+                _ => smallvec![0; words],
+            };
             *statuses = pending.statuses.as_mut_ptr().cast();
         }
     }
@@ -458,23 +471,25 @@ impl Rule for Completes {
             // SAFETY: MPI has just accepted the call and set its results.
             unsafe { self.outcome.mark(&mut pending.taken) };
         }
-        for taken in &pending.taken {
+        for taken in &mut pending.taken {
             // SAFETY: MPI has just filled the statuses of what completed, and read all requests.
             unsafe { self.settle(family, taken, wait) };
         }
-        let complete = || pending.taken.iter().filter(|taken| taken.status.is_some());
-        for taken in complete() {
-            if let Some(joined) = taken.entry.joined {
+        if !waiting::is_on() {
+            return;
+        }
+        let complete = |taken: &&mut Taken| taken.status.is_some();
+        for taken in pending.taken.iter_mut().filter(complete) {
+            if let Some(joined) = taken.held.entry().joined {
+                taken.held.entry_mut().joined = None;
                 wait.completed(joined);
-                // SAFETY: the request is complete, and its entry out of the table.
+                // SAFETY: the request is complete, and its entry, which nobody else has, no longer leads there.
                 unsafe { drop_joined(joined) };
-            }
-            if taken.entry.question.is_some() && taken.entry.persistent {
-                insert(taken.request, Entry { question: Question::NONE, ..taken.entry });
             }
         }
         // What the call waited for messages and others' data it did not wait for receivers.
-        wait.asked(complete().map(|taken| taken.entry.question));
+        let questions = pending.taken.iter_mut().filter(complete);
+        wait.asked(questions.map(|taken| std::mem::take(&mut taken.held.entry_mut().question)));
     }
 
     unsafe fn is_in_vain(&self) -> bool {
@@ -492,8 +507,10 @@ impl Completes {
     ///
     /// # Safety
     /// The call has just returned.
-    unsafe fn settle(&self, family: &Family, taken: &Taken, wait: &mut Wait<'_>) {
-        let Taken { index, request, entry, status } = *taken;
+    #[inline(always)]
+    unsafe fn settle(&self, family: &Family, taken: &mut Taken, wait: &mut Wait<'_>) {
+        let Taken { index, ref mut held, status } = *taken;
+        let entry = held.entry();
         match status {
             Some(position) if entry.receives => {
                 // SAFETY: the array has a status there, and MPI filled it.
@@ -519,9 +536,7 @@ impl Completes {
             Some(_) => {}
             // After an error, a request that completed is gone from its place.
             // SAFETY: the requests are still the program's array.
-            None if !entry.persistent && unsafe { family.read(self.requests, index) } == request => {
-                insert(request, entry);
-            }
+            None if !entry.persistent && unsafe { family.read(self.requests, index) } == held.request() => held.keep(),
             None => {}
         }
     }

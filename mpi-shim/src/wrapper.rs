@@ -43,12 +43,6 @@ impl Drop for Inside {
     }
 }
 
-/// The constant of a rule.
-#[inline(always)]
-const fn prepares<R: Rule>(_: &R) -> bool {
-    R::PREPARES
-}
-
 /// Whether the MPI function of this name asks and does not wait. Some that do neither are among them.
 const fn is_test(name: &str) -> bool {
     let name = name.as_bytes();
@@ -151,7 +145,7 @@ macro_rules! wrappers {
                     // SAFETY: as above.
                     unsafe { rule.depart(&mut scratch, &visit.entry, request) };
                 }
-                if prepares(&rule) || (waiting::is_on() && rule.departs()) {
+                if rule.prepares() || (waiting::is_on() && rule.departs()) {
                     visit.proceed();
                 }
                 let others = Others::may_run();

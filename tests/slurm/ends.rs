@@ -77,6 +77,35 @@ pub fn ranks_of_srun_that_wait_for_each_other_hang(cluster: &Cluster) {
     assert!(ran.stderr.contains("it wants `srun --mpi=pmix`"), "{}", ran.stderr);
 }
 
+/// What a signal kills behind plain `srun poise preload` says nothing itself: a process beside rank 0 does, also where srun then kills all ranks of the step.
+pub fn a_rank_that_a_signal_kills_is_told(cluster: &Cluster) {
+    let mut world = on(cluster);
+    world.set("POISE_CHECKPOINT", "0.1");
+    for (mpi, plugin) in [("openmpi", "pmix"), ("mpich", "pmi2")] {
+        world.compile(&format!("mpicc.{mpi}"), "killed.c", &format!("killed.{mpi}"));
+        for (rank, flags) in [("1", &["--kill-on-bad-exit=1"][..]), ("0", &["--kill-on-bad-exit=1"]), ("none", &[])] {
+            let profile = format!("{mpi}.{rank}.poise");
+            world.set("POISE_PROFILE", &profile);
+            let (plugin, program) = (format!("--mpi={plugin}"), format!("./killed.{mpi}"));
+            let command = [flags, &["--ntasks=2", &plugin, "poise", "preload", &program, rank]].concat();
+            let ended = world.command("srun", command).output().unwrap();
+            let stderr = String::from_utf8_lossy(&ended.stderr);
+            let said: Vec<&str> = stderr.lines().filter(|line| line.contains("poise: ")).collect();
+            if rank == "none" {
+                assert!(ended.status.success() && said.is_empty() && world.path(&profile).exists(), "{mpi}: {stderr}");
+                assert!(!world.path(&format!("{profile}.failed")).exists());
+                continue;
+            }
+            assert!(!ended.status.success() && !world.path(&profile).exists(), "{mpi}: {stderr}");
+            cluster.wait_until_idle();
+            let left = world.path(&format!("{profile}.failed"));
+            let line = std::fs::read_to_string(&left).unwrap_or_else(|error| panic!("{mpi} {rank}: {error}: {stderr}"));
+            assert!(line.contains("this run has no profile") && line.contains("2 ranks"), "{mpi} {rank}: {line}");
+            assert!(said.len() == 1 && said[0].ends_with(line.trim_end()), "{mpi} {rank}: {said:?}");
+        }
+    }
+}
+
 /// A launcher that starts what it needs by srun and does not tell why that ended.
 pub fn a_step_without_memory_is_told_where_the_launcher_does_not(cluster: &Cluster) {
     let world = on(cluster);

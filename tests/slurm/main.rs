@@ -37,6 +37,7 @@ fn studies_run_as_jobs() {
     basics::runs_that_follow_each_other_are_not_told_as_simultaneous(&cluster);
     basics::the_time_left_is_that_of_jobs_beside_each_other(&cluster);
     ends::ranks_of_srun_that_wait_for_each_other_hang(&cluster);
+    ends::a_rank_that_a_signal_kills_is_told(&cluster);
     basics::jobs_outlive_the_call(&cluster);
     ends::what_cannot_run_is_told(&cluster);
     basics::arrays_are_as_long_as_the_cluster_takes(&cluster);

@@ -38,9 +38,6 @@ pub trait Rule {
     /// What the rule keeps from before the call until after it, at a fixed address.
     type Scratch: Default;
 
-    /// Whether [`Rule::before`] takes time worth speaking of, which is then kept out of the operation's.
-    const PREPARES: bool = false;
-
     /// Before anything of the call is recorded.
     ///
     /// # Safety
@@ -53,6 +50,12 @@ pub trait Rule {
     /// # Safety
     /// The rule's fields are the arguments of the call that follows.
     unsafe fn before(&mut self, scratch: &mut Self::Scratch);
+
+    /// Whether [`Rule::before`] takes time worth speaking of, which is then kept out of the operation's.
+    #[inline(always)]
+    fn prepares(&self) -> bool {
+        false
+    }
 
     /// Whether [`Rule::depart`] does anything, whose time is then kept out of the operation's.
     #[inline(always)]

@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use smallvec::SmallVec;
 
@@ -47,7 +47,7 @@ struct Stream {
     /// Stamps fetched so far, and receives completed.
     fetched: u64,
     completed: u64,
-    /// Stamps fetched for receives that are not complete, by place.
+    /// Stamps fetched for receives that are not complete, by their tickets.
     kept: SmallVec<[(u64, Wire); 2]>,
 }
 
@@ -85,6 +85,8 @@ struct Streams {
     /// The ticket given last. No two receives have the same, so that those left over when their communicator was freed are
     /// not taken for others, on one that MPI gave the same handle.
     tickets: u64,
+    /// How many streams are open.
+    open: usize,
 }
 
 static STREAMS: Mutex<Option<Streams>> = Mutex::new(None);
@@ -94,11 +96,16 @@ static MATCHED: Mutex<Option<HashMap<(u64, Handle), Source>>> = Mutex::new(None)
 /// Streams that stay at most, of those that nobody waits in.
 const STAY: usize = 64;
 
-/// In how many streams somebody waits: none in programs whose receives are all blocking.
+/// [`Streams::open`], to be looked at without the lock: 0 in programs whose receives are all blocking.
 static ACTIVE: AtomicUsize = AtomicUsize::new(0);
 
-fn streams() -> MutexGuard<'static, Option<Streams>> {
-    STREAMS.lock().unwrap_or_else(PoisonError::into_inner)
+/// Does something with the streams. MPI does not run meanwhile.
+fn with<T>(then: impl FnOnce(&mut Streams) -> T) -> T {
+    let mut streams = STREAMS.lock().unwrap_or_else(PoisonError::into_inner);
+    let streams = streams.get_or_insert_default();
+    let result = then(streams);
+    ACTIVE.store(streams.open, Ordering::Relaxed);
+    result
 }
 
 impl Source {
@@ -132,20 +139,7 @@ impl Source {
         if family().and_then(|family| known(family, self.comm)).is_none() {
             return Self::default();
         }
-        let mut streams = streams();
-        let Streams { table, tickets } = streams.get_or_insert_default();
-        let stream = match table.get_mut(&key) {
-            Some(stream) => stream,
-            None => table.entry(key).or_default(),
-        };
-        if !std::mem::replace(&mut stream.is_open, true) {
-            ACTIVE.fetch_add(1, Ordering::Relaxed);
-        }
-        *tickets += 1;
-        let ticket = *tickets;
-        stream.posted.push((ticket, stream.next));
-        stream.next += 1;
-        Self { ticket, ..self }
+        Self { ticket: with(|streams| streams.post(key)), ..self }
     }
 
     /// The stamp of the message that completed the receive; `from` and `tag` as the status has them.
@@ -163,17 +157,17 @@ impl Source {
             return self.answered(fetch(&of, from, tag)?, &of, sender);
         }
         let key = stream_key(self.comm, from, tag)?;
-        let (first, place) = match plan(&key, self.ticket) {
+        let others = match with(|streams| streams.complete(&key, self.ticket)) {
             Plan::Have(stamp) => return self.answered(stamp?, &of, sender),
-            Plan::Fetch { first, place } => (first, place),
+            Plan::Fetch(others) => others,
         };
-        if first == place {
+        if others.is_empty() {
             return self.answered(fetch(&of, from, tag)?, &of, sender);
         }
         let others: SmallVec<[(u64, Wire); 2]> =
-            (first..place).filter_map(|place| Some((place, fetch(&of, from, tag)?))).collect();
+            others.into_iter().filter_map(|ticket| Some((ticket, fetch(&of, from, tag)?))).collect();
         let own = fetch(&of, from, tag);
-        keep(&key, &others);
+        with(|streams| streams.keep(&key, &others));
         self.answered(own?, &of, sender)
     }
 
@@ -190,35 +184,26 @@ impl Source {
         if ACTIVE.load(Ordering::Relaxed) == 0 {
             return self.complete(from, tag);
         }
-        let is_open = |stream: &Stream| stream.is_open;
-        let waits = |key: Key| streams().as_ref().is_some_and(|streams| streams.table.get(&key).is_some_and(is_open));
+        let waits = |key: Key| with(|streams| streams.table.get(&key).is_some_and(|stream| stream.is_open));
         let late = !self.has_wildcard() && stream_key(self.comm, from, tag).is_some_and(waits);
         if late { self.numbered().complete(from, tag) } else { self.complete(from, tag) }
     }
 
     /// The receive was cancelled: no message was for it.
     pub fn cancelled(self) {
-        self.leave(|stream, place| {
-            stream.posted.iter_mut().filter(|posted| posted.1 > place).for_each(|posted| posted.1 -= 1);
-            stream.next -= 1;
-        });
+        self.leave(true);
     }
 
     /// The request was freed: a message may come, but nobody will know.
     pub fn abandoned(self) {
-        self.leave(|_, _| {});
+        self.leave(false);
     }
 
-    fn leave(self, then: impl FnOnce(&mut Stream, u64)) {
-        if self.ticket == 0 {
-            return;
-        }
-        let Some(key) = stream_key(self.comm, self.rank, self.tag) else { return };
-        if let Some(stream) = streams().as_mut().and_then(|streams| streams.table.get_mut(&key))
-            && let Some(index) = stream.posted.iter().position(|posted| posted.0 == self.ticket)
+    fn leave(self, is_cancelled: bool) {
+        if self.ticket != 0
+            && let Some(key) = stream_key(self.comm, self.rank, self.tag)
         {
-            let (_, place) = stream.posted.remove(index);
-            then(stream, place);
+            with(|streams| streams.leave(&key, self.ticket, is_cancelled));
         }
     }
 }
@@ -227,8 +212,8 @@ impl Source {
 enum Plan {
     /// Its stamp was fetched before; or is with another thread.
     Have(Option<Wire>),
-    /// Stamps are to be fetched from the first of these places to the last, which is its own.
-    Fetch { first: u64, place: u64 },
+    /// Its stamp is to be fetched, after those of these receives, whose places are before its own; 0 for one whose request was freed.
+    Fetch(SmallVec<[u64; 2]>),
 }
 
 impl Stream {
@@ -244,11 +229,22 @@ impl Stream {
             None => return Plan::Have(self.kept.pop().map(|kept| kept.1)),
         };
         if place < self.fetched {
-            let index = self.kept.iter().position(|kept| kept.0 == place);
-            return Plan::Have(index.map(|index| self.kept.remove(index).1));
+            return Plan::Have(self.take(ticket));
         }
         let first = std::mem::replace(&mut self.fetched, place + 1);
-        Plan::Fetch { first, place }
+        let mut others = SmallVec::from_elem(0, (place - first) as usize);
+        if !others.is_empty() {
+            for posted in self.posted.iter().filter(|posted| (first..place).contains(&posted.1)) {
+                others[(posted.1 - first) as usize] = posted.0;
+            }
+        }
+        Plan::Fetch(others)
+    }
+
+    /// The stamp that was fetched for a receive.
+    fn take(&mut self, ticket: u64) -> Option<Wire> {
+        let index = self.kept.iter().position(|kept| kept.0 == ticket)?;
+        Some(self.kept.remove(index).1)
     }
 
     /// Whether nobody waits for a stamp.
@@ -260,7 +256,6 @@ impl Stream {
     fn close(&mut self) {
         self.kept.clear();
         (self.is_open, self.next, self.fetched, self.completed) = (false, 0, 0, 0);
-        ACTIVE.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// The next stamp is for a receive that had no place until now: those behind it move on.
@@ -272,52 +267,75 @@ impl Stream {
     }
 }
 
-/// What is to be done for the receive with this ticket. Closes the stream where nobody else waits for any, unless stamps of others
-/// are to be fetched first: a new one would count its places from the start, and [`keep`] would take theirs for these.
-fn plan(key: &Key, ticket: u64) -> Plan {
-    let mut streams = streams();
-    let table = streams.as_mut().map(|streams| &mut streams.table);
-    let Some((count, stream)) =
-        table.and_then(|table| Some((table.len(), table.get_mut(key)?))).filter(|(_, stream)| stream.is_open)
-    else {
-        return if ticket != 0 { Plan::Have(None) } else { Plan::Fetch { first: 0, place: 0 } };
-    };
-    let plan = stream.complete(ticket);
-    let has_others = matches!(plan, Plan::Fetch { first, place } if first < place);
-    if !has_others && stream.is_over() {
-        stream.close();
-        if count > STAY
-            && let Some(streams) = streams.as_mut()
-        {
-            streams.table.remove(key);
+impl Streams {
+    /// A receive is posted; its ticket.
+    fn post(&mut self, key: Key) -> u64 {
+        let stream = match self.table.get_mut(&key) {
+            Some(stream) => stream,
+            None => self.table.entry(key).or_default(),
+        };
+        self.open += usize::from(!std::mem::replace(&mut stream.is_open, true));
+        self.tickets += 1;
+        stream.posted.push((self.tickets, stream.next));
+        stream.next += 1;
+        self.tickets
+    }
+
+    /// What is to be done for the receive with this ticket, 0 for one without.
+    fn complete(&mut self, key: &Key, ticket: u64) -> Plan {
+        let count = self.table.len();
+        let Some(stream) = self.table.get_mut(key).filter(|stream| stream.is_open) else {
+            return if ticket != 0 { Plan::Have(None) } else { Plan::Fetch(SmallVec::new()) };
+        };
+        let plan = stream.complete(ticket);
+        if stream.is_over() {
+            stream.close();
+            self.closed(key, count);
+        }
+        plan
+    }
+
+    /// Keeps stamps that were fetched for others, by their tickets. Meanwhile another thread may have completed these, and the stream may have been closed
+    /// and opened again by receives that have the same places and other tickets: such stamps are nobody's any more.
+    fn keep(&mut self, key: &Key, others: &[(u64, Wire)]) {
+        let Some(stream) = self.table.get_mut(key) else { return };
+        let awaited = others.iter().filter(|other| stream.posted.iter().any(|posted| posted.0 == other.0));
+        stream.kept.extend(awaited.copied());
+    }
+
+    /// The receive with this ticket will not complete. For a freed one, a message still comes or has come: its place stays taken, and the stream
+    /// open until the next receive has passed over it.
+    fn leave(&mut self, key: &Key, ticket: u64, is_cancelled: bool) {
+        let count = self.table.len();
+        let Some(stream) = self.table.get_mut(key) else { return };
+        let Some(index) = stream.posted.iter().position(|posted| posted.0 == ticket) else { return };
+        let (_, place) = stream.posted.remove(index);
+        stream.take(ticket);
+        if is_cancelled {
+            stream.posted.iter_mut().filter(|posted| posted.1 > place).for_each(|posted| posted.1 -= 1);
+            stream.next -= 1;
+        }
+        if stream.is_over() {
+            stream.close();
+            self.closed(key, count);
         }
     }
-    plan
-}
 
-/// Keeps stamps that were fetched for others, and closes the stream where nobody waits for any.
-fn keep(key: &Key, others: &[(u64, Wire)]) {
-    let mut streams = streams();
-    let Some(table) = streams.as_mut().map(|streams| &mut streams.table) else { return };
-    let count = table.len();
-    let Some(stream) = table.get_mut(key).filter(|stream| stream.is_open) else { return };
-    // A place that nobody has is that of a request that was freed.
-    let awaited = others.iter().filter(|other| stream.posted.iter().any(|posted| posted.1 == other.0));
-    stream.kept.extend(awaited.copied());
-    if stream.is_over() {
-        stream.close();
+    /// An open stream of `count` was closed.
+    fn closed(&mut self, key: &Key, count: usize) {
+        self.open -= 1;
         if count > STAY {
-            table.remove(key);
+            self.table.remove(key);
         }
     }
 }
 
 /// Forgets the streams of a communicator that the program frees: its stamps go with it.
 pub fn forget(comm: (u64, Handle)) {
-    if let Some(Streams { table, .. }) = streams().as_mut() {
+    with(|Streams { table, open, .. }| {
         table.retain(|&(owner, handle, ..), _| (owner, handle) != comm);
-        ACTIVE.store(table.values().filter(|stream| stream.is_open).count(), Ordering::Relaxed);
-    }
+        *open = table.values().filter(|stream| stream.is_open).count();
+    });
 }
 
 /// A probe matched a message, which `handle` stands for now: its place in the order is taken.
@@ -341,4 +359,84 @@ pub unsafe fn matched(message: Ptr) -> Source {
     let key = (super::owner(family), unsafe { family.read(message, 0) });
     let mut matched = MATCHED.lock().unwrap_or_else(PoisonError::into_inner);
     matched.as_mut().and_then(|matched| matched.remove(&key)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: Key = (0, 1, 2, 3);
+
+    fn stamp(clock: u64) -> Wire {
+        Wire { stamp: Stamp { clock, time: 0 }, question: 0 }
+    }
+
+    /// The clocks that two receives are given of which the second completes first, and its thread has just fetched both stamps when
+    /// `meanwhile` happens.
+    fn fetched_ahead(streams: &mut Streams, first: u64, second: u64, meanwhile: impl FnOnce(&mut Streams)) {
+        let Plan::Fetch(others) = streams.complete(&KEY, second) else { panic!("nobody has fetched it") };
+        assert_eq!(others[..], [first]);
+        meanwhile(streams);
+        streams.keep(&KEY, &[(first, stamp(10))]);
+    }
+
+    fn have(plan: &Plan) -> Option<u64> {
+        match plan {
+            Plan::Have(wire) => wire.map(|wire| wire.stamp.clock),
+            Plan::Fetch(_) => panic!("it was fetched before"),
+        }
+    }
+
+    #[test]
+    fn what_completes_later_has_the_stamp_that_was_fetched_for_it() {
+        let mut streams = Streams::default();
+        let (first, second) = (streams.post(KEY), streams.post(KEY));
+        fetched_ahead(&mut streams, first, second, |_| ());
+        assert_eq!((have(&streams.complete(&KEY, first)), streams.open), (Some(10), 0));
+    }
+
+    /// Under MPI_THREAD_MULTIPLE the first may be completed, and another one be posted in its place, before the thread that completed the second has
+    /// kept what it fetched for the first.
+    #[test]
+    fn a_stamp_that_came_too_late_is_not_given_to_a_later_receive() {
+        let mut streams = Streams::default();
+        let (first, second) = (streams.post(KEY), streams.post(KEY));
+        let mut later = (0, 0);
+        fetched_ahead(&mut streams, first, second, |streams| {
+            assert_eq!(have(&streams.complete(&KEY, first)), None);
+            assert_eq!(streams.open, 0);
+            later = (streams.post(KEY), streams.post(KEY));
+        });
+        let others = |plan| match plan {
+            Plan::Fetch(others) => others.len(),
+            Plan::Have(_) => panic!("that is another message's"),
+        };
+        assert_eq!(others(streams.complete(&KEY, later.0)), 0);
+        assert_eq!(others(streams.complete(&KEY, later.1)), 0);
+        assert_eq!(streams.open, 0);
+    }
+
+    #[test]
+    fn a_stream_whose_receives_were_all_cancelled_is_closed() {
+        let mut streams = Streams::default();
+        let (first, second) = (streams.post(KEY), streams.post(KEY));
+        streams.leave(&KEY, first, true);
+        assert_eq!(streams.open, 1);
+        streams.leave(&KEY, second, true);
+        assert_eq!(streams.open, 0);
+    }
+
+    /// The stamp of a freed receive's message comes all the same, before that of the next.
+    #[test]
+    fn the_place_of_a_freed_receive_is_passed_over() {
+        let mut streams = Streams::default();
+        let freed = streams.post(KEY);
+        streams.leave(&KEY, freed, false);
+        assert_eq!(streams.open, 1);
+        let next = streams.post(KEY);
+        let Plan::Fetch(others) = streams.complete(&KEY, next) else { panic!("nobody has fetched it") };
+        assert_eq!((&others[..], streams.open), (&[0][..], 0));
+        streams.keep(&KEY, &[(0, stamp(10))]);
+        assert!(streams.table[&KEY].kept.is_empty());
+    }
 }
