@@ -34,6 +34,11 @@ use install::Language;
 use progress::Progress;
 use ranks::Ranks;
 
+/// A fit allocates 140 small pieces per call path, which costs less here than with the C library's allocator. This is the program's alone: what it
+/// preloads into others, and the libraries, have the allocator of whoever uses them.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 fn main() -> ExitCode {
     std::panic::set_hook(Box::new(|what| output::say(what)));
     let defect = |_| Err(Error::Defect("The command ended in a panic.".into()));

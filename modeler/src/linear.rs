@@ -195,8 +195,9 @@ pub(crate) const MOST_COLUMNS: usize = 4;
 /// Orthonormal columns Q and the triangle R of A = Q R for the few columns of one hypothesis, without allocating anew.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Orthonormal {
-    /// Back to back.
+    /// Back to back, so many.
     columns: Vec<f64>,
+    count: usize,
     rows: usize,
     triangle: [[f64; MOST_COLUMNS]; MOST_COLUMNS],
 }
@@ -205,12 +206,13 @@ impl Orthonormal {
     /// No columns of `rows` numbers.
     pub fn clear(&mut self, rows: usize) {
         self.columns.clear();
+        self.count = 0;
         self.rows = rows;
     }
 
     /// How many columns there are.
     pub fn len(&self) -> usize {
-        self.columns.len().checked_div(self.rows).unwrap_or(0)
+        self.count
     }
 
     /// The orthonormal columns.
@@ -243,6 +245,7 @@ impl Orthonormal {
             return false;
         };
         along[k] = norm;
+        self.count += 1;
         for (row, v) in self.triangle.iter_mut().zip(along) {
             row[k] = v;
         }
@@ -258,8 +261,8 @@ impl Orthonormal {
 
     /// `R⁻¹ b`.
     fn solve(&self, mut b: [f64; MOST_COLUMNS]) -> [f64; MOST_COLUMNS] {
-        for k in (0..self.len()).rev() {
-            let known: f64 = (k + 1..self.len()).map(|m| self.triangle[k][m] * b[m]).sum();
+        for k in (0..self.count).rev() {
+            let known: f64 = (k + 1..self.count).map(|m| self.triangle[k][m] * b[m]).sum();
             b[k] = (b[k] - known) / self.triangle[k][k];
         }
         b

@@ -20,6 +20,7 @@ use crate::library::{Rounding, Shape, complexity, factor_columns};
 use crate::linear::Orthonormal;
 use crate::model::Factor;
 use crate::options::ExponentSets;
+use crate::wide::wide;
 use smallvec::SmallVec;
 
 /// Heads and lanes are padded to a multiple of this, so that whole vectors are computed.
@@ -230,6 +231,18 @@ pub(crate) struct Buffers {
     order: Vec<u64>,
 }
 
+/// So many heads are put in order at first.
+const MOSTLY: usize = 16;
+
+wide! {
+    /// By head: what every product with it leaves at least, times its cost.
+    fn bounds(left: &[f32], costs: &[f64], rss: f64, bounds: &mut [f64]) {
+        for ((bound, left), cost) in bounds.iter_mut().zip(left).zip(costs) {
+            *bound = f64::from(*left) * cost * rss;
+        }
+    }
+}
+
 /// The candidates of a search.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Screen<'a> {
@@ -335,17 +348,33 @@ impl<'a> Screen<'a> {
         b.rough.bounds(base.columns.len());
         b.exact.prepare(self, base, fresh);
         let (mut best, costs) = (Best { count, worth, found: Found::new(), limit }, &self.heads.costs);
-        b.bounds.clear();
-        b.bounds.extend(b.rough.left.iter().zip(costs).map(|(left, cost)| f64::from(*left) * cost * base.rss));
+        b.bounds.resize(self.heads.width, 0.0);
+        bounds(&b.rough.left, costs, base.rss, &mut b.bounds);
         b.order.clear();
-        // Numbers that are not negative are in the order of their bits.
-        let key = |(head, bound): (usize, &f64)| u64::from((*bound as f32).to_bits()) << 32 | head as u64;
-        let bounds = b.bounds[..self.heads.factors.len()].iter().enumerate();
-        b.order.extend(bounds.filter(|(_, bound)| **bound < best.limit).map(key));
-        b.order.sort_unstable();
-        for head in b.order.iter().map(|key| (key & u64::from(u32::MAX)) as usize) {
+        for (head, bound) in b.bounds[..self.heads.factors.len()].iter().enumerate() {
+            if *bound < best.limit {
+                // Numbers that are not negative are in the order of their bits.
+                b.order.push(u64::from((*bound as f32).to_bits()) << 32 | head as u64);
+            }
+        }
+        // Mostly few heads are looked at.
+        let sorted = MOSTLY.min(b.order.len());
+        if sorted < b.order.len() {
+            b.order.select_nth_unstable(sorted);
+        }
+        b.order[..sorted].sort_unstable();
+        for i in 0..b.order.len() {
+            if i == sorted {
+                b.order[sorted..].sort_unstable();
+            }
+            let head = (b.order[i] & u64::from(u32::MAX)) as usize;
             // So much is left by every product with it.
             if b.bounds[head] >= best.limit {
+                let rounded = f32::from_bits((b.order[i] >> 32) as u32);
+                // And no less by those with all that follow.
+                if rounded >= f32::MIN_POSITIVE && f64::from(rounded) > best.limit * (1.0 + 1e-6) {
+                    break;
+                }
                 continue;
             }
             // Limits are relative to this, and fall as products are found.

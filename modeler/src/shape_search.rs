@@ -68,7 +68,8 @@ pub(crate) struct Candidate {
 pub(crate) struct Workspace {
     buffers: Buffers,
     columns: Orthonormal,
-    column: Vec<f64>,
+    /// The values of a sum's products, one after the other.
+    products: Vec<f64>,
     residual: Vec<f64>,
     weights: Vec<f64>,
     fitted: Vec<f64>,
@@ -137,7 +138,8 @@ pub(crate) fn search(hypotheses: &Hypotheses, y: &[f64], power: f64, workspace: 
         let values: Vec<f64> = weights.iter().map(|w| 1.0 / w).collect();
         reweigh(&values, power, &mut weights);
     }
-    let run = |screen: Screen| Search { screen, y, weights: &weights, power }.run(workspace);
+    let coefficient_price = (y.len() as f64).ln() + COEFFICIENT_PRICE;
+    let run = |screen: Screen| Search { screen, y, weights: &weights, power, coefficient_price }.run(workspace);
     hypotheses.with_screen(y, run).unwrap_or_default()
 }
 
@@ -199,6 +201,8 @@ struct Search<'a> {
     y: &'a [f64],
     weights: &'a [f64],
     power: f64,
+    /// What a coefficient costs in the criterion.
+    coefficient_price: f64,
 }
 
 impl Search<'_> {
@@ -282,14 +286,26 @@ impl Search<'_> {
 
     /// Fits a sum with these weights: columns and residual of the workspace, coefficients.
     fn project(&self, sum: &Sum, weights: &[f64], w: &mut Workspace) -> [f64; MOST_COLUMNS] {
+        self.take_products(sum, w);
+        self.project_taken(sum, weights, w)
+    }
+
+    /// Fills in the values of the products of a sum.
+    fn take_products(&self, sum: &Sum, w: &mut Workspace) {
+        w.products.clear();
+        for &product in sum.products.iter().flatten() {
+            self.screen.column(product, &mut w.products);
+        }
+    }
+
+    /// Fits a sum whose products are in the workspace.
+    fn project_taken(&self, sum: &Sum, weights: &[f64], w: &mut Workspace) -> [f64; MOST_COLUMNS] {
         w.columns.clear(self.y.len());
         if sum.constant {
             w.columns.push(weights);
         }
-        for &product in sum.products.iter().flatten() {
-            w.column.clear();
-            self.screen.column(product, &mut w.column);
-            w.columns.push_weighted(&w.column, weights);
+        for column in w.products.chunks_exact(self.y.len().max(1)) {
+            w.columns.push_weighted(column, weights);
         }
         w.residual.clear();
         w.residual.extend(self.y.iter().zip(weights).map(|(y, u)| y * u));
@@ -311,7 +327,7 @@ impl Search<'_> {
             coefficients: &coefficients[..w.columns.len()],
             rss,
         };
-        let price = self.price(sum) + self.coefficient_price();
+        let price = self.price(sum) + self.coefficient_price;
         let limit = if worst.is_finite() { n * ((worst - price) / n).exp() } else { f64::INFINITY };
         let worth = Worth {
             sure: ALWAYS_FITTED,
@@ -372,11 +388,7 @@ impl Search<'_> {
     fn price(&self, sum: &Sum) -> f64 {
         let coefficients = sum.terms() as f64 + f64::from(u8::from(sum.constant));
         let complexity: f64 = sum.products.iter().flatten().map(|&p| self.screen.complexity(p)).sum();
-        coefficients * self.coefficient_price() + COMPLEXITY_PRICE * complexity
-    }
-
-    fn coefficient_price(&self) -> f64 {
-        (self.y.len() as f64).ln() + COEFFICIENT_PRICE
+        coefficients * self.coefficient_price + COMPLEXITY_PRICE * complexity
     }
 
     /// Fits a sum relative to its own values and leaves points out.
@@ -388,11 +400,12 @@ impl Search<'_> {
         weights.clear();
         weights.extend_from_slice(self.weights);
         let mut coefficients = [0.0; MOST_COLUMNS];
+        self.take_products(&sum, w);
         for _ in 0..3 {
-            coefficients = self.project(&sum, &weights, w);
+            coefficients = self.project_taken(&sum, &weights, w);
             if sum.constant && coefficients[0] < 0.0 && sum.terms() > 0 {
                 sum.constant = false;
-                coefficients = self.project(&sum, &weights, w);
+                coefficients = self.project_taken(&sum, &weights, w);
             }
             w.fitted.resize(n, 0.0);
             if !fitted_values((self.y, &weights, &w.residual), &mut w.fitted, floor) {
@@ -416,18 +429,13 @@ impl Search<'_> {
         self.judged(&sum, &coefficients, w)
     }
 
-    /// Whether a summand is nowhere more than this share of the sum.
-    fn is_padded(&self, sum: &Sum, coefficients: &[f64], share: f64, w: &mut Workspace) -> bool {
+    /// Whether a summand, whose products are in the workspace, is nowhere more than this share of the sum.
+    fn is_padded(&self, sum: &Sum, coefficients: &[f64], share: f64, w: &Workspace) -> bool {
         let (first, of_terms) = coefficients.split_at(usize::from(sum.constant));
         let is_small =
             |values: &[f64], c: f64, fitted: &[f64]| values.iter().zip(fitted).all(|(x, f)| c * x <= share * f);
         let constant = first.first().is_some_and(|c| w.fitted.iter().all(|f| *c <= share * f));
-        constant
-            || sum.products.iter().flatten().zip(of_terms).any(|(&product, c)| {
-                w.column.clear();
-                self.screen.column(product, &mut w.column);
-                is_small(&w.column, *c, &w.fitted)
-            })
+        constant || w.products.chunks_exact(self.y.len().max(1)).zip(of_terms).any(|(x, c)| is_small(x, *c, &w.fitted))
     }
 
     fn judged(&self, sum: &Sum, coefficients: &[f64], w: &mut Workspace) -> Option<Candidate> {

@@ -25,6 +25,14 @@ pub(super) struct Numbers {
     coordinates_first: bool,
 }
 
+/// Coordinates in a line that is like the one before.
+pub(super) struct Coordinates<'a> {
+    /// As they stand in the line, from the first number to the last.
+    pub written: &'a [u8],
+    /// Whether they are those expected.
+    pub are_expected: bool,
+}
+
 /// What lies between the numbers of the last line. Most lines differ from the one before in their numbers alone.
 #[derive(Default)]
 pub(super) struct Template {
@@ -60,20 +68,43 @@ impl Template {
         self.ends.push(self.texts.len());
     }
 
-    /// The numbers of a line that is otherwise the one learned. `None` is no judgement.
-    pub fn fit(&self, line: &[u8], parameters: usize, numbers: &mut Numbers) -> Option<()> {
-        let (last, ends) = self.ends.split_last()?;
-        let (mut at, mut start) = (Cursor { bytes: line, at: 0 }, 0);
+    /// The numbers of a line that is otherwise the one learned. `None` is no judgement. Where the coordinates are those `expected`, as
+    /// an earlier line had them, they are not taken apart, and left out of the numbers.
+    pub fn fit<'a>(
+        &self,
+        line: &'a [u8],
+        parameters: usize,
+        expected: &[u8],
+        numbers: &mut Numbers,
+    ) -> Option<Coordinates<'a>> {
+        if self.ends.len() <= parameters || parameters == 0 {
+            return None;
+        }
+        let text_of = |i: usize| &self.texts[self.ends[i - 1]..self.ends[i]];
+        let mut at = Cursor { bytes: line, at: 0 };
+        at.text(&self.texts[..self.ends[0]])?;
+        let first = at.at;
         numbers.coordinates.clear();
         numbers.values.clear();
-        for (i, &end) in ends.iter().enumerate() {
-            at.text(&self.texts[start..end])?;
-            let into = if i < parameters { &mut numbers.coordinates } else { &mut numbers.values };
-            into.push(at.number()?);
-            start = end;
+        let mut behind = Cursor { bytes: line, at: first + expected.len() };
+        let is_here = !expected.is_empty() && line[first..].starts_with(expected);
+        // The last number might go on.
+        let are_expected = is_here && behind.text(text_of(parameters)).is_some();
+        if are_expected {
+            at.at = behind.at;
+        } else {
+            for i in 1..=parameters {
+                numbers.coordinates.push(at.number()?);
+                behind.at = at.at;
+                at.text(text_of(i))?;
+            }
         }
-        at.text(&self.texts[start..*last])?;
-        (at.at == line.len()).then_some(())
+        let written = &line[first..if are_expected { first + expected.len() } else { behind.at }];
+        for i in parameters + 1..self.ends.len() {
+            numbers.values.push(at.number()?);
+            at.text(text_of(i))?;
+        }
+        (at.at == line.len()).then_some(Coordinates { written, are_expected })
     }
 }
 
@@ -126,6 +157,20 @@ const EXACT: u64 = 1 << 53;
 const POWERS_OF_TEN: [f64; MOST_DIGITS] =
     [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18];
 
+/// The number that these are the digits of, if they all are digits: pairs, then fours, then all are put together side by side.
+fn eight_digits(bytes: [u8; 8]) -> Option<u64> {
+    let each = |byte: u8| u64::from(byte) * 0x0101_0101_0101_0101;
+    let text = u64::from_le_bytes(bytes);
+    let digits = text.wrapping_sub(each(b'0'));
+    // The highest bit of a byte tells one above nine, or one below zero, from which was borrowed.
+    if (text.wrapping_add(each(0x7f - b'9')) | digits) & each(0x80) != 0 {
+        return None;
+    }
+    let pairs = (digits * 10 + (digits >> 8)) & 0x00ff_00ff_00ff_00ff;
+    let fours = (pairs * 100 + (pairs >> 16)) & 0x0000_ffff_0000_ffff;
+    Some((fours * 10_000 + (fours >> 32)) & 0xffff_ffff)
+}
+
 struct Cursor<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -153,7 +198,7 @@ impl<'a> Cursor<'a> {
 
     /// Steps over this text.
     fn text(&mut self, text: &[u8]) -> Option<()> {
-        let is_here = self.bytes[self.at..].starts_with(text);
+        let is_here = self.bytes.get(self.at..)?.starts_with(text);
         self.at += text.len();
         is_here.then_some(())
     }
@@ -178,20 +223,20 @@ impl<'a> Cursor<'a> {
         let start = self.at;
         let negative = self.skip(b'-');
         let mut whole = 0_u64;
-        let digits = self.digits(|digit| whole = whole.wrapping_mul(10).wrapping_add(u64::from(digit)));
+        let digits = self.digits(&mut whole);
         if digits == 0 || digits > 1 && self.bytes[start + usize::from(negative)] == b'0' {
             return None;
         }
         let (mut is_whole, mut is_plain, mut decimals) = (true, true, 0);
         if self.skip(b'.') {
             is_whole = false;
-            decimals = self.digits(|digit| whole = whole.wrapping_mul(10).wrapping_add(u64::from(digit)));
+            decimals = self.digits(&mut whole);
             (decimals > 0).then_some(())?;
         }
         if self.skip(b'e') || self.skip(b'E') {
             (is_whole, is_plain) = (false, false);
             let _ = self.skip(b'+') || self.skip(b'-');
-            (self.digits(|_| ()) > 0).then_some(())?;
+            (self.digits(&mut 0) > 0).then_some(())?;
         }
         // Up to fifteen digits a double is exact; beyond, somebody has to look whether it is.
         if is_whole && digits > 15 {
@@ -216,11 +261,15 @@ impl<'a> Cursor<'a> {
         is_here
     }
 
-    /// Steps over digits and says how many there were.
-    fn digits(&mut self, mut each: impl FnMut(u8)) -> usize {
+    /// Steps over digits, which are put behind those of a number, modulo 2^64, and says how many there were.
+    fn digits(&mut self, number: &mut u64) -> usize {
         let start = self.at;
+        while let Some(eight) = self.bytes[self.at..].first_chunk().and_then(|bytes| eight_digits(*bytes)) {
+            *number = number.wrapping_mul(100_000_000).wrapping_add(eight);
+            self.at += 8;
+        }
         while let Some(digit @ b'0'..=b'9') = self.bytes.get(self.at) {
-            each(digit - b'0');
+            *number = number.wrapping_mul(10).wrapping_add(u64::from(digit - b'0'));
             self.at += 1;
         }
         self.at - start
@@ -312,6 +361,23 @@ mod tests {
     }
 
     #[test]
+    fn eight_digits_are_those_of_a_number_and_nothing_else_is() {
+        let rng = &mut StdRng::seed_from_u64(32);
+        for _ in 0..1000 {
+            let number: u64 = rng.random_range(0..100_000_000);
+            let text: [u8; 8] = format!("{number:08}").into_bytes().try_into().unwrap();
+            assert_eq!(eight_digits(text), Some(number));
+        }
+        for byte in 0..=u8::MAX {
+            for place in 0..8 {
+                let mut text = *b"90817263";
+                text[place] = byte;
+                assert_eq!(eight_digits(text).is_some(), byte.is_ascii_digit(), "{byte} in place {place}");
+            }
+        }
+    }
+
+    #[test]
     fn lines_that_differ_in_numbers_alone_are_taken_apart_as_others_are() {
         let line = |p: &str, n: &str, value: &str| {
             format!(
@@ -321,28 +387,41 @@ mod tests {
         };
         let mut numbers = Numbers::default();
         let mut template = Template::default();
-        assert!(template.fit(&line("1", "2", "3"), 2, &mut numbers).is_none());
+        assert!(template.fit(&line("1", "2", "3"), 2, b"", &mut numbers).is_none());
         let first = line("1", "2", "[3,4.5]");
         parse(&first, "params", &names(), &mut numbers).unwrap();
         template.learn(&first, &numbers);
         for (p, n, value) in [("128", "-7e2", "[0.25,1E-3]"), ("1", "2", "[3,4.5]")] {
             let line = line(p, n, value);
-            template.fit(&line, 2, &mut numbers).unwrap();
+            let found = template.fit(&line, 2, b"", &mut numbers).unwrap();
+            assert!(!found.are_expected);
+            assert_eq!(found.written, format!("{p},\"n\": {n}").as_bytes());
             let quick = (numbers.coordinates.clone(), numbers.values.clone());
             parse(&line, "params", &names(), &mut numbers).unwrap();
             assert_eq!(quick, (numbers.coordinates.clone(), numbers.values.clone()));
         }
+        // Coordinates that are expected are not taken apart; others are, those too that begin as they do.
+        for (n, are_expected) in [("20", true), ("200", false), ("20.5", false), ("2", false), ("21", false)] {
+            let line = line("8", n, "[0.25,7]");
+            let found = template.fit(&line, 2, b"8,\"n\": 20", &mut numbers).unwrap();
+            assert_eq!((found.are_expected, found.written), (are_expected, format!("8,\"n\": {n}").as_bytes()));
+            assert_eq!(numbers.values, [0.25, 7.0]);
+            let taken_apart = if are_expected { vec![] } else { vec![8.0, n.parse().unwrap()] };
+            assert_eq!(numbers.coordinates, taken_apart);
+        }
         let others = [line("1", "2", "3"), line("1", "2", "[3]"), line("1", "2", "[3,4,5]"), line("1", "2", "[3,04]")];
         for other in others.iter().chain([&first[..first.len() - 1].to_vec(), &[first.as_slice(), b" "].concat()]) {
-            assert!(template.fit(other, 2, &mut numbers).is_none(), "{}", String::from_utf8_lossy(other));
+            for expected in [b"".as_slice(), b"1,\"n\": 2"] {
+                assert!(template.fit(other, 2, expected, &mut numbers).is_none(), "{}", String::from_utf8_lossy(other));
+            }
         }
         template.forget();
-        assert!(template.fit(&first, 2, &mut numbers).is_none());
+        assert!(template.fit(&first, 2, b"", &mut numbers).is_none());
         // Values before coordinates are not learned.
         let swapped = br#"{"value":3,"params":{"p":1,"n":2},"metric":"time","callpath":"a"}"#;
         parse(swapped, "params", &names(), &mut numbers).unwrap();
         template.learn(swapped, &numbers);
-        assert!(template.fit(swapped, 2, &mut numbers).is_none());
+        assert!(template.fit(swapped, 2, b"", &mut numbers).is_none());
     }
 
     #[test]

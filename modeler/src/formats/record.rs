@@ -61,6 +61,8 @@ struct Lines<'a> {
 struct Points {
     coordinates: Vec<f64>,
     ids: Vec<PointId>,
+    /// As the coordinates stood in a line that was like the one before it, once there was one.
+    written: Vec<Vec<u8>>,
     next: usize,
 }
 
@@ -72,9 +74,30 @@ impl Points {
         if expected != coordinates {
             return None;
         }
+        Some(self.step())
+    }
+
+    /// The point expected here.
+    fn step(&mut self) -> PointId {
         let id = self.ids[self.next];
-        self.next = (self.next + 1) % self.ids.len();
-        Some(id)
+        self.next = if self.next + 1 == self.ids.len() { 0 } else { self.next + 1 };
+        id
+    }
+
+    /// How the coordinates of the point expected here are written, if that is known.
+    fn written(&self) -> &[u8] {
+        self.written.get(self.next).map_or(&[], |written| written)
+    }
+
+    /// Remembers how the coordinates of the point before the one expected here are written.
+    fn remember(&mut self, written: &[u8]) {
+        /// Nobody writes coordinates with so many digits.
+        const LONGEST: usize = 256;
+        if written.len() <= LONGEST {
+            let last = if self.next == 0 { self.ids.len() } else { self.next } - 1;
+            self.written.resize(self.ids.len(), Vec::new());
+            written.clone_into(&mut self.written[last]);
+        }
     }
 
     /// Remembers where in the order the point `id` stands.
@@ -127,17 +150,26 @@ impl Lines<'_> {
     /// Adds what a line holds that can be taken apart in the quick way.
     fn plain_line(&mut self, line: &[u8], record: &Record) -> Option<()> {
         let order = self.order.as_ref()?;
-        let is_alike = self.last.template.fit(line, record.names.len(), &mut self.numbers).is_some();
-        let found = match is_alike {
-            true => None,
-            false => Some(plain_line::parse(line, self.dialect.parameters, &record.names, &mut self.numbers)?),
+        let alike = self.last.template.fit(line, record.names.len(), self.points.written(), &mut self.numbers);
+        let found = match alike {
+            Some(_) => None,
+            None => Some(plain_line::parse(line, self.dialect.parameters, &record.names, &mut self.numbers)?),
         };
         let Numbers { coordinates, values, .. } = &self.numbers;
-        let point = self.points.expected(coordinates).unwrap_or_else(|| {
-            let point = self.into.point(order, coordinates);
-            self.points.met(coordinates, point);
-            point
-        });
+        let point = match &alike {
+            Some(alike) if alike.are_expected => self.points.step(),
+            _ => match self.points.expected(coordinates) {
+                Some(point) => {
+                    alike.iter().for_each(|alike| self.points.remember(alike.written));
+                    point
+                }
+                None => {
+                    let point = self.into.point(order, coordinates);
+                    self.points.met(coordinates, point);
+                    point
+                }
+            },
+        };
         let is_last = |found: &PlainLine| self.last.callpath == found.callpath && self.last.metric == found.metric;
         let known = self.last.ids.filter(|_| found.as_ref().is_none_or(is_last));
         let found = found.unwrap_or_default();
@@ -158,7 +190,7 @@ impl Lines<'_> {
             (callpath, metric)
         });
         self.last.ids = Some((callpath, metric));
-        if !is_alike {
+        if alike.is_none() {
             self.last.template.learn(line, &self.numbers);
         }
         for &value in values {

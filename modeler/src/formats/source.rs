@@ -1,7 +1,7 @@
 //! One input as a reader sees it: a folder, or bytes whose beginning is known before a reader is chosen.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use super::error::{ErrorKind, Place, ReadError};
@@ -241,16 +241,19 @@ pub(crate) struct RawLine<'a> {
 /// The lines of a source, one at a time in one buffer, without a byte order mark.
 pub(crate) struct Lines {
     file: String,
-    stream: BufReader<Box<dyn Read>>,
-    line: Vec<u8>,
+    stream: Box<dyn Read>,
+    /// What was read, of which lines are parts; grows to the longest line.
+    buffer: Vec<u8>,
+    /// Where in it the next line begins, and where ends what was read.
+    start: usize,
+    end: usize,
     number: usize,
 }
 
 impl Lines {
     pub fn new(source: Source) -> Self {
         let file = source.name.clone();
-        let stream = BufReader::with_capacity(1 << 18, source.into_stream());
-        Self { file, stream, line: Vec::new(), number: 0 }
+        Self { file, stream: source.into_stream(), buffer: vec![0; 1 << 18], start: 0, end: 0, number: 0 }
     }
 
     /// The number of the last line, from 1.
@@ -260,15 +263,44 @@ impl Lines {
 
     /// The next line.
     pub fn next(&mut self) -> Result<Option<RawLine<'_>>, ReadError> {
-        self.line.clear();
-        let read = self.stream.read_until(b'\n', &mut self.line);
-        let length = read.map_err(|e| unreadable(Place::at(&self.file, self.number + 1, 1), &e))?;
-        if length == 0 {
+        let mut searched = self.start;
+        let end = loop {
+            if let Some(at) = memchr::memchr(b'\n', &self.buffer[searched..self.end]) {
+                break searched + at + 1;
+            }
+            searched = self.end - self.start;
+            match self.fill() {
+                Ok(0) => break self.end,
+                Ok(_) => {}
+                Err(e) => return Err(unreadable(Place::at(&self.file, self.number + 1, 1), &e)),
+            }
+        };
+        if end == self.start {
             return Ok(None);
         }
         self.number += 1;
-        let skipped = if self.number == 1 && self.line.starts_with("\u{feff}".as_bytes()) { 3 } else { 0 };
-        Ok(Some(RawLine { number: self.number, skipped, bytes: &mut self.line[skipped..] }))
+        let line = &mut self.buffer[self.start..end];
+        self.start = end;
+        let skipped = if self.number == 1 && line.starts_with("\u{feff}".as_bytes()) { 3 } else { 0 };
+        Ok(Some(RawLine { number: self.number, skipped, bytes: &mut line[skipped..] }))
+    }
+
+    /// Reads more behind the part of a line that is there, which then begins the buffer; how many bytes.
+    fn fill(&mut self) -> io::Result<usize> {
+        self.buffer.copy_within(self.start..self.end, 0);
+        (self.start, self.end) = (0, self.end - self.start);
+        if self.end == self.buffer.len() {
+            self.buffer.resize(2 * self.end, 0);
+        }
+        loop {
+            match self.stream.read(&mut self.buffer[self.end..]) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                read => {
+                    self.end += *read.as_ref().unwrap_or(&0);
+                    return read;
+                }
+            }
+        }
     }
 }
 

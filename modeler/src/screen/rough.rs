@@ -77,6 +77,8 @@ impl Rough {
         let (lane, heads, size) = (screen.lane(), screen.heads, self.shape.levels * self.shape.heads);
         self.shape.vectors = 1 + base.columns.len();
         self.folded.resize(size * self.shape.vectors, 0.0);
+        self.of_head.resize(self.shape.levels * self.shape.vectors, 0.0);
+        self.least.resize(self.shape.lanes, 0.0);
         let scale = if base.rss > 0.0 { base.rss.sqrt().recip() } else { 0.0 };
         let vectors = std::iter::once((base.residual, scale)).chain(base.columns.columns().map(|c| (c, 1.0)));
         for ((vector, scale), folded) in vectors.zip(self.folded.chunks_exact_mut(size)) {
@@ -105,7 +107,6 @@ impl Rough {
     pub fn least(&mut self, screen: &Screen, head: usize, most: f64) -> bool {
         let (shape, lane) = (self.shape, screen.lane());
         let squares = &mut self.squares[head * shape.lanes..(head + 1) * shape.lanes];
-        self.of_head.resize(shape.levels * shape.vectors, 0.0);
         if !std::mem::replace(&mut self.squared[head], true) {
             let sums = &mut self.of_head[..shape.levels];
             column_of(&self.head_squares, shape.heads, head, sums);
@@ -113,7 +114,6 @@ impl Rough {
         }
         column_of(&self.folded, shape.heads, head, &mut self.of_head);
         let of = Lane { values: &lane.rough, squares, costs: &lane.rough_costs };
-        self.least.resize(shape.lanes, 0.0);
         let (sums, least) = (&self.of_head, &mut self.least);
         let most = rounded(most);
         match shape.vectors {
@@ -136,9 +136,10 @@ impl Rough {
 
 /// A column of a matrix whose rows have this `width`, as long as `out`.
 fn column_of(rows: &[f32], width: usize, column: usize, out: &mut [f32]) {
-    debug_assert!(rows.len() >= out.len() * width, "each row is whole");
-    for (out, value) in out.iter_mut().zip(rows[column..].iter().step_by(width)) {
-        *out = *value;
+    let mut at = column;
+    for out in out {
+        *out = rows[at];
+        at += width;
     }
 }
 
