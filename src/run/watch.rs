@@ -43,7 +43,7 @@ pub fn over_this_process(profile: &Path) -> Option<Watch> {
     let process = unsafe { OwnedFd::from_raw_fd(process) };
     let (calls, caller) = std::io::pipe().ok()?;
     // What is there before the program begins is another run's. A profile stays; what an earlier run said of it is taken away, or this run's would not be told
-    // from it. This run has said nothing yet, since rank 0 has not begun.
+    // from it. Ranks with MPI have said nothing yet, since rank 0 has not begun; of ranks without it one may have ended by now, and then its word goes, too.
     let was_there = profile.exists();
     poise_profile::forget_what_was_said(profile, CONFLICT);
     // SAFETY: there is one thread (`main` sees to that), so that a copy of the process may go on as it likes. The one between ends at once, and is waited for, so that

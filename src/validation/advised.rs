@@ -390,7 +390,7 @@ impl Tally {
 }
 
 impl Excess {
-    /// Whether it is farther from 0 than two standard errors, so that it is hardly chance; `false` of a single draw.
+    /// Whether it is farther from 0 than two standard errors, which of six draws is chance once in ten; `false` of a single draw.
     pub fn is_clear(&self) -> bool {
         self.standard_error.is_some_and(|error| self.mean.abs() > 2.0 * error)
     }
@@ -434,6 +434,8 @@ mod tests {
         assert_eq!(numbers, [[3.0, 1.0, 1.0, 0.0], [16.0, 2.0 * 8.0, 6.0, 1.0]]);
         assert_eq!(line.each[1].callpath, paths[1]);
         assert!(line.each.iter().all(|e| e.excess.is_clear()));
+        let excess = |mean: f64| Excess { mean, standard_error: Some(1.5) };
+        assert_eq!([3.1, 2.9, -3.1].map(|mean| excess(mean).is_clear()), [true, false, true]);
         assert_eq!((line.call_paths.mean, line.call_paths_excess.mean), (9.5, 3.5));
     }
 

@@ -238,7 +238,7 @@ fn advised(lines: &[advised::Line]) -> Table {
 }
 
 fn about_differing() -> String {
-    "Call paths whose errors with advised points differ from the full grid's by more than two standard errors. Where the error \
+    "Call paths whose errors with advised points differ from the full grid's by more than two standard errors, as by chance one in ten does with six draws, and more with fewer. Where the error \
      with its sign is nearly as large, every draw is off to the same side: the function itself is wrong there, \
      whatever points are measured."
         .into()

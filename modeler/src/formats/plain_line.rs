@@ -193,7 +193,8 @@ impl<'a> Cursor<'a> {
     }
 
     fn is_at_end(&self) -> bool {
-        self.bytes[self.at..].iter().all(u8::is_ascii_whitespace)
+        // What JSON knows as blanks: no form feed, which Rust's notion of white space has.
+        self.bytes[self.at..].iter().all(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n'))
     }
 
     /// Steps over this text.
@@ -447,6 +448,7 @@ mod tests {
             with(good, "[1,]}"),
             with(good, "3,}"),
             with(good, "3} x"),
+            with(good, "3}\x0c\n"),
             with(good, "3"),
             with(good, "3,\"value\":3}"),
             with(good, "3,\"other\":3}"),

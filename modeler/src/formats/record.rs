@@ -395,11 +395,11 @@ impl<'de> Visitor<'de> for Coordinates<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        let Record { names, coordinates, .. } = self.0;
+        let Record { names, coordinates, lost_digits, .. } = self.0;
         let first_line = names.is_empty();
         let mut given = 0;
         while let Some(Text(name)) = map.next_key_seed(TextSeed)? {
-            let value: f64 = map.next_value()?;
+            let value = map.next_value_seed(Coordinate(lost_digits))?;
             if first_line {
                 if names.iter().any(|n| *n == name) {
                     return Err(A::Error::custom(format!("the parameter `{name}` stands here twice")));
@@ -434,6 +434,34 @@ impl<'de> Visitor<'de> for Coordinates<'_> {
             ))),
             None => Ok(()),
         }
+    }
+}
+
+/// A coordinate, and a note of whether it has lost digits.
+struct Coordinate<'a>(&'a mut bool);
+
+impl<'de> DeserializeSeed<'de> for Coordinate<'_> {
+    type Value = f64;
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<f64, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl Visitor<'_> for Coordinate<'_> {
+    type Value = f64;
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("a number")
+    }
+    fn visit_f64<E>(self, value: f64) -> Result<f64, E> {
+        Ok(value)
+    }
+    fn visit_u64<E>(self, value: u64) -> Result<f64, E> {
+        *self.0 |= loses_digits(value);
+        Ok(value as f64)
+    }
+    fn visit_i64<E>(self, value: i64) -> Result<f64, E> {
+        *self.0 |= loses_digits(value.unsigned_abs());
+        Ok(value as f64)
     }
 }
 
@@ -499,5 +527,95 @@ impl<'de> Visitor<'de> for Values<'_> {
             return Err(A::Error::custom("the array of values is empty, expected at least one number"));
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::rngs::StdRng;
+    use rand::{RngExt as _, SeedableRng as _};
+
+    use crate::formats::{Format, ReadOptions, read_bytes};
+
+    /// What is read of JSON lines, or the line of the error.
+    fn read(text: Vec<u8>) -> Result<String, Option<usize>> {
+        let options = ReadOptions { format: Some(Format::ExtraPJsonLines), ..ReadOptions::default() };
+        let read = read_bytes("lines.jsonl", text, &options).map_err(|error| error.place.line)?;
+        let warnings: Vec<(&str, Option<usize>)> = read.warnings.iter().map(|w| (w.code, w.place.line)).collect();
+        Ok(format!("{:?} {warnings:?}", read.experiment))
+    }
+
+    /// The same lines with a name that only the general parser reads.
+    fn for_the_general_parser(text: &[u8]) -> Vec<u8> {
+        let mut all = Vec::new();
+        let mut rest = text;
+        let name = b"\"callpath\":\"c";
+        while let Some(at) = rest.windows(name.len()).position(|window| window == name) {
+            all.extend_from_slice(&rest[..at + name.len() - 1]);
+            all.extend_from_slice(br"\u0063");
+            rest = &rest[at + name.len()..];
+        }
+        all.extend_from_slice(rest);
+        all
+    }
+
+    /// Call paths with the same points in the same or another order, written in one way or another; with a byte changed, taken out or put in.
+    #[test]
+    fn plain_lines_mean_what_the_general_parser_says() {
+        let random = &mut StdRng::seed_from_u64(11);
+        let (mut good, mut bad) = (0, 0);
+        for _ in 0..1500 {
+            let count = if random.random_range(0..40) == 0 { 300 } else { random.random_range(1..8) };
+            let points: Vec<(u32, u32)> = (0..count).map(|i| (1 + i % 17, 1 + i / 17)).collect();
+            let mut text = Vec::new();
+            for callpath in 0..random.random_range(1..4) {
+                let shift = if random.random_range(0..3) == 0 { random.random_range(0..points.len()) } else { 0 };
+                for i in 0..points.len() {
+                    let (p, n) = points[(i + shift) % points.len()];
+                    let mut written = |number: u32| match random.random_range(0..12) {
+                        0 => format!("{number}.0"),
+                        1 => format!("{number}e0"),
+                        2 => format!("{number}0.00e-1"),
+                        3 => format!("{number}{}", " ".repeat(300)),
+                        _ => number.to_string(),
+                    };
+                    let (p, n) = (written(p), written(n));
+                    let value = match random.random_range(0..6) {
+                        0 => "9007199254740993".to_owned(),
+                        1 => format!("{:e}", random.random::<f64>()),
+                        _ => random.random_range(0..1000).to_string(),
+                    };
+                    let line = format!(
+                        r#"{{"params":{{"p":{p},"n":{n}}},"callpath":"c{callpath}","metric":"time","value":{value}}}"#
+                    );
+                    text.extend(line.bytes());
+                    text.push(b'\n');
+                }
+            }
+            if random.random_range(0..2) == 0 {
+                let at = random.random_range(0..text.len());
+                let bytes = b"0123456789eE+-.,:{}[]\" \t\r\n\x0c\0x\xff";
+                let byte = bytes[random.random_range(0..bytes.len())];
+                match random.random_range(0..3) {
+                    0 => text[at] = byte,
+                    1 => text.insert(at, byte),
+                    _ => drop(text.remove(at)),
+                }
+            }
+            let general = for_the_general_parser(&text);
+            let shown = String::from_utf8_lossy(&text).into_owned();
+            let ours = read(text);
+            assert_eq!(ours, read(general), "{shown}");
+            *if ours.is_ok() { &mut good } else { &mut bad } += 1;
+        }
+        assert!(good > 500 && bad > 300, "{good} {bad}");
+    }
+
+    #[test]
+    fn coordinates_that_lose_digits_are_told() {
+        let line = |p: &str| format!(r#"{{"params":{{"p":{p}}},"callpath":"a","metric":"time","value":1}}"#);
+        let warned = |p: &str| read(line(p).into_bytes()).unwrap().contains("(\"W");
+        assert!(warned("9007199254740993") && warned("-9007199254740993"));
+        assert!(!warned("9007199254740992") && !warned("1e300"));
     }
 }

@@ -253,7 +253,12 @@ pub(crate) struct Lines {
 impl Lines {
     pub fn new(source: Source) -> Self {
         let file = source.name.clone();
-        Self { file, stream: source.into_stream(), buffer: vec![0; 1 << 18], start: 0, end: 0, number: 0 }
+        Self::of(file, source.into_stream(), 1 << 18)
+    }
+
+    /// Lines of `stream`, called `file` in messages, with room for `capacity` bytes at first.
+    fn of(file: String, stream: Box<dyn Read>, capacity: usize) -> Self {
+        Self { file, stream, buffer: vec![0; capacity], start: 0, end: 0, number: 0 }
     }
 
     /// The number of the last line, from 1.
@@ -287,7 +292,9 @@ impl Lines {
 
     /// Reads more behind the part of a line that is there, which then begins the buffer; how many bytes.
     fn fill(&mut self) -> io::Result<usize> {
-        self.buffer.copy_within(self.start..self.end, 0);
+        if self.start > 0 {
+            self.buffer.copy_within(self.start..self.end, 0);
+        }
         (self.start, self.end) = (0, self.end - self.start);
         if self.end == self.buffer.len() {
             self.buffer.resize(2 * self.end, 0);
@@ -348,4 +355,87 @@ pub(crate) fn position(bytes: &[u8], offset: usize) -> (usize, usize) {
     let line = before.iter().filter(|&&b| b == b'\n').count() + 1;
     let column = before.iter().rev().take_while(|&&b| b != b'\n').count() + 1;
     (line, column)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead as _, BufReader};
+
+    use rand::rngs::StdRng;
+    use rand::{RngExt as _, SeedableRng as _};
+
+    use super::*;
+
+    /// Gives a few bytes at a time, is interrupted now and then, and breaks off after `broken` bytes, if at all.
+    struct Halting {
+        bytes: Vec<u8>,
+        given: usize,
+        most: usize,
+        broken: Option<usize>,
+        random: StdRng,
+    }
+
+    impl Read for Halting {
+        fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+            assert!(!into.is_empty(), "there is room to read into");
+            if self.random.random_range(0..5) == 0 {
+                return Err(io::ErrorKind::Interrupted.into());
+            }
+            if self.broken.is_some_and(|at| self.given >= at) {
+                return Err(io::ErrorKind::InvalidData.into());
+            }
+            let left = self.broken.unwrap_or(self.bytes.len()) - self.given;
+            let count = self.random.random_range(1..=self.most).min(into.len()).min(left);
+            into[..count].copy_from_slice(&self.bytes[self.given..self.given + count]);
+            self.given += count;
+            Ok(count)
+        }
+    }
+
+    /// Lines about as long as the room for them, against the standard library's.
+    #[test]
+    fn lines_are_those_of_the_standard_library_however_they_arrive() {
+        let random = &mut StdRng::seed_from_u64(7);
+        for _ in 0..3000 {
+            let capacity = [8, 16, 64][random.random_range(0..3)];
+            let mut bytes = Vec::new();
+            if random.random_range(0..3) == 0 {
+                bytes.extend("\u{feff}".bytes());
+            }
+            for _ in 0..random.random_range(0..20) {
+                let length = [0, 1, 5, capacity - 1, capacity, capacity + 1, 2 * capacity, 5 * capacity];
+                let length = length[random.random_range(0..length.len())];
+                bytes.extend((0..length).map(|_| random.random_range(b'\x0b'..=0xff)));
+                bytes.extend((random.random_range(0..8) != 0).then_some(b'\n'));
+            }
+            let broken =
+                (random.random_range(0..5) == 0 && !bytes.is_empty()).then(|| random.random_range(0..bytes.len()));
+            let most = [1, 3, capacity, 4 * capacity][random.random_range(0..4)];
+            let mut stream = || {
+                let random = StdRng::seed_from_u64(random.random());
+                Box::new(Halting { bytes: bytes.clone(), given: 0, most, broken, random })
+            };
+            let mut ours = Lines::of("lines".into(), stream(), capacity);
+            let mut theirs = BufReader::with_capacity(capacity, stream());
+            for number in 1.. {
+                let mut expected = Vec::new();
+                let read = theirs.read_until(b'\n', &mut expected);
+                let skipped = if number == 1 && expected.starts_with("\u{feff}".as_bytes()) { 3 } else { 0 };
+                match (ours.next(), read) {
+                    (Ok(None), Ok(0)) => break,
+                    (Err(error), Err(_)) => {
+                        assert_eq!(error.place.line, Some(number));
+                        break;
+                    }
+                    (Ok(Some(line)), Ok(_)) => {
+                        assert_eq!((line.number, line.skipped), (number, skipped));
+                        assert_eq!(&line.bytes[..], &expected[skipped..]);
+                        // Readers write into it.
+                        line.bytes.fill(b'\n');
+                    }
+                    (ours, theirs) => panic!("{} {theirs:?}", if ours.is_ok() { "read" } else { "not read" }),
+                }
+            }
+        }
+    }
 }
