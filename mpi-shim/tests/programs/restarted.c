@@ -1,13 +1,15 @@
-/* A persistent request of rank 0 that one thread starts, round after round, while another tests it all the time, together with a request that is active meanwhile:
- * first a send, then a receive of what is there already. At the end rank 1 works 100,000 blocks before each of four messages, for which rank 0 waits in MPI_Recv. */
+/* Persistent requests of rank 0 that one thread starts while another waits for both it and an active one, or tests them all the time: sends, and receives of which
+ * the last test finds messages that are there already. At the end rank 1 works 100,000 blocks before each of four messages, for which rank 0 waits in MPI_Recv. */
 #define _GNU_SOURCE
 #include "cases.h"
 #include <dlfcn.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <unistd.h>
 
 #define ROUNDS 1000
+#define WAITS 3
 
 static MPI_Request requests[2];
 static atomic_int done;
@@ -40,6 +42,28 @@ static void test(void)
     MPI_Request_free(&requests[1]);
 }
 
+static void *starts_later(void *argument)
+{
+    int value = 0;
+    /* By then the other thread waits. */
+    usleep(200000);
+    MPI_Start(&requests[1]);
+    MPI_Send(&value, 1, MPI_INT, 1, 7, MPI_COMM_WORLD);
+    return argument;
+}
+
+/* Waits for the first request, whose message rank 1 sends when the second has been started. */
+static void wait_for_both(void)
+{
+    pthread_t other;
+    int which;
+    MPI_Start(&requests[0]);
+    pthread_create(&other, NULL, starts_later, NULL);
+    MPI_Waitany(2, requests, &which, MPI_STATUS_IGNORE);
+    pthread_join(other, NULL);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+}
+
 static void receive(int tag)
 {
     int value;
@@ -58,10 +82,16 @@ int main(int argc, char **argv)
     uint64_t *blocks = dlsym(RTLD_DEFAULT, "poise_thread");
     if (rank == 0) {
         MPI_Recv_init(&last, 1, MPI_INT, 1, 5, MPI_COMM_WORLD, &requests[0]);
-        MPI_Start(&requests[0]);
         MPI_Send_init(&value, 1, MPI_INT, 1, 6, MPI_COMM_WORLD, &requests[1]);
+        for (int i = 0; i < WAITS; i++) wait_for_both();
+        MPI_Start(&requests[0]);
         test();
+        MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
         MPI_Recv_init(&value, 1, MPI_INT, 1, 6, MPI_COMM_WORLD, &requests[1]);
+        MPI_Start(&requests[1]);
+        MPI_Wait(&requests[1], MPI_STATUS_IGNORE);
+        for (int i = 0; i < WAITS; i++) wait_for_both();
+        MPI_Start(&requests[0]);
         test();
         MPI_Send(&value, 1, MPI_INT, 1, 7, MPI_COMM_WORLD);
         MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
@@ -69,7 +99,19 @@ int main(int argc, char **argv)
         receive(6);
         for (int i = 0; i < 4; i++) MPI_Recv(&value, 1, MPI_INT, 1, 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     } else {
+        for (int i = 0; i < WAITS; i++) {
+            receive(6);
+            receive(7);
+            MPI_Send(&last, 1, MPI_INT, 0, 5, MPI_COMM_WORLD);
+        }
         for (int i = 0; i < ROUNDS; i++) receive(6);
+        MPI_Send(&last, 1, MPI_INT, 0, 5, MPI_COMM_WORLD);
+        MPI_Send(&last, 1, MPI_INT, 0, 6, MPI_COMM_WORLD);
+        for (int i = 0; i < WAITS; i++) {
+            receive(7);
+            MPI_Send(&i, 1, MPI_INT, 0, 6, MPI_COMM_WORLD);
+            MPI_Send(&last, 1, MPI_INT, 0, 5, MPI_COMM_WORLD);
+        }
         for (int i = 0; i < ROUNDS; i++) MPI_Send(&i, 1, MPI_INT, 0, 6, MPI_COMM_WORLD);
         receive(7);
         MPI_Send(&last, 1, MPI_INT, 0, 5, MPI_COMM_WORLD);
