@@ -2,9 +2,13 @@
 //!
 //! Requests are made and completed all the time, so the table is made for that: a request has four places that it may be in, and
 //! whoever marks one as busy has it to himself. There is no lock but where all four are taken, and none is held while MPI runs.
+//!
+//! One call completes what is not persistent, and has its entry alone while MPI runs. What is persistent other threads may start meanwhile, or free, if it was not
+//! active when the call began: its entry stays, and is looked at again when the call has completed it.
 
 use std::cell::UnsafeCell;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry as InMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -84,6 +88,8 @@ const SETS: usize = 512;
 /// No request has these handles: NULL pointers and odd addresses are none, and MPICH's have bits for their kind.
 const FREE: Handle = 0;
 const BUSY: Handle = 1;
+/// With the bits of a request: somebody is just looking at its entry, or changing it. Addresses and MPICH's handles leave this bit alone.
+const LOOKED_AT: Handle = 1 << 63;
 
 #[repr(align(64))]
 struct Set {
@@ -91,7 +97,7 @@ struct Set {
     entries: [UnsafeCell<Entry>; WAYS],
 }
 
-// SAFETY: an entry is touched only by whoever has changed its place to BUSY, until the place has another value.
+// SAFETY: an entry is touched only by whoever has changed its place to BUSY or LOOKED_AT, until he leaves it.
 unsafe impl Sync for Set {}
 
 impl Set {
@@ -103,10 +109,18 @@ impl Set {
         }
     }
 
-    /// Takes the place of `held` for this thread; false where it holds something else by now.
-    fn hold(&self, place: usize, held: Handle) -> bool {
-        // Acquire: what whoever left the place wrote there.
-        self.requests[place].compare_exchange(held, BUSY, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    /// Takes the place of `request` for this thread, to look at its entry; false where it holds something else by now. Waits for others who do.
+    #[inline(always)]
+    fn hold(&self, place: usize, request: Handle) -> bool {
+        let held = request | LOOKED_AT;
+        loop {
+            // Acquire: what whoever left the place wrote there.
+            match self.requests[place].compare_exchange(request, held, Ordering::Acquire, Ordering::Relaxed) {
+                Ok(_) => return true,
+                Err(found) if found == held => std::thread::yield_now(),
+                Err(_) => return false,
+            }
+        }
     }
 
     /// Gives it back, with `request` in it.
@@ -114,9 +128,21 @@ impl Set {
         self.requests[place].store(request, Ordering::Release);
     }
 
-    /// The place of a request.
+    /// The place of a request, held.
+    #[inline(always)]
     fn find(&self, request: Handle) -> Option<usize> {
-        (0..WAYS).find(|&place| self.requests[place].load(Ordering::Relaxed) == request && self.hold(place, request))
+        let is_in = |place: usize| self.requests[place].load(Ordering::Relaxed) & !LOOKED_AT == request;
+        (0..WAYS).find(|&place| is_in(place) && self.hold(place, request))
+    }
+
+    /// A place that is free, held.
+    #[inline(always)]
+    fn free(&self) -> Option<usize> {
+        let take = |requests: &AtomicUsize| {
+            // Acquire: whoever left the place no longer touches the entry.
+            requests.compare_exchange(FREE, BUSY, Ordering::Acquire, Ordering::Relaxed).is_ok()
+        };
+        self.requests.iter().position(|requests| requests.load(Ordering::Relaxed) == FREE && take(requests))
     }
 }
 
@@ -142,8 +168,7 @@ pub fn insert(request: Handle, entry: Entry) {
     let set = set(request);
     let is_elsewhere =
         OVERFLOWN.load(Ordering::Relaxed) > 0 && overflow().as_ref().is_some_and(|o| o.contains_key(&request));
-    let free = || (0..WAYS).find(|&place| set.requests[place].load(Ordering::Relaxed) == FREE && set.hold(place, FREE));
-    match set.find(request).or_else(|| if is_elsewhere { None } else { free() }) {
+    match set.find(request).or_else(|| if is_elsewhere { None } else { set.free() }) {
         Some(place) => {
             // SAFETY: the place is held.
             unsafe { *set.entries[place].get() = entry };
@@ -157,8 +182,8 @@ pub fn insert(request: Handle, entry: Entry) {
     }
 }
 
-/// The entry of a request, for one call alone: for others it is not in the table, unless they look at another request that MPI gives the same handle meanwhile.
-/// Entries of what is persistent are back when this is dropped, others only if [`Held::keep`] says so.
+/// A request that a call may complete. Its entry is for this call alone: for others it is not in the table, unless they look at another request that MPI gives
+/// the same handle meanwhile; it is gone when this is dropped, unless [`Held::keep`] was called. Only of what is persistent the entry stays in the table.
 pub struct Held {
     request: Handle,
     place: Place,
@@ -170,6 +195,15 @@ enum Place {
     In(&'static Set, usize),
     /// Copied out of [`OVERFLOW`].
     Elsewhere(Box<Entry>),
+    /// It is persistent: what was known of it when the call began.
+    Stays { receives: bool, question: Question },
+}
+
+impl Place {
+    #[inline(always)]
+    fn staying(entry: &Entry) -> Self {
+        Self::Stays { receives: entry.receives, question: entry.question }
+    }
 }
 
 impl Held {
@@ -178,75 +212,139 @@ impl Held {
         self.request
     }
 
-    /// What is known of it.
+    /// Whether its completion brings bytes.
     #[inline(always)]
-    pub fn entry(&self) -> &Entry {
+    pub fn receives(&self) -> bool {
+        match self.place {
+            Place::Stays { receives, .. } => receives,
+            _ => self.own().is_some_and(|entry| entry.receives),
+        }
+    }
+
+    /// The entry, where it is for this call alone: that of nothing persistent.
+    #[inline(always)]
+    pub fn own(&self) -> Option<&Entry> {
         match &self.place {
             // SAFETY: the place is held, until this is dropped.
-            Place::In(set, place) => unsafe { &*set.entries[*place].get() },
-            Place::Elsewhere(entry) => entry,
+            Place::In(set, place) => Some(unsafe { &*set.entries[*place].get() }),
+            Place::Elsewhere(entry) => Some(entry),
+            Place::Stays { .. } => None,
         }
     }
 
-    /// To be changed.
-    pub fn entry_mut(&mut self) -> &mut Entry {
+    /// The same, to be changed.
+    #[inline(always)]
+    pub fn own_mut(&mut self) -> Option<&mut Entry> {
         match &mut self.place {
             // SAFETY: the place is held, until this is dropped, and borrowed as this is.
-            Place::In(set, place) => unsafe { &mut *set.entries[*place].get() },
-            Place::Elsewhere(entry) => entry,
+            Place::In(set, place) => Some(unsafe { &mut *set.entries[*place].get() }),
+            Place::Elsewhere(entry) => Some(entry),
+            Place::Stays { .. } => None,
         }
     }
 
-    /// It is to be known after this.
+    /// It is to be known after this, if it is not persistent and so known in any case.
     pub fn keep(&mut self) {
         self.is_kept = true;
+    }
+
+    /// Takes out what its receiver was asked, now that the call has completed it. `is_certain` is false where MPI says that of requests, too, that were
+    /// not active: a question that another thread's start asked since is not this call's then.
+    #[inline(always)]
+    pub fn take_question(&mut self, is_certain: bool) -> Question {
+        match self.place {
+            Place::Stays { receives: true, .. } => Question::NONE,
+            Place::Stays { question: before, .. } => change(self.request, |entry| {
+                let is_own = entry.persistent && (is_certain || entry.question == before);
+                if is_own { std::mem::take(&mut entry.question) } else { Question::NONE }
+            })
+            .unwrap_or_default(),
+            _ => self.own_mut().map(|entry| std::mem::take(&mut entry.question)).unwrap_or_default(),
+        }
     }
 }
 
 impl Drop for Held {
     #[inline(always)]
     fn drop(&mut self) {
-        let keeps = self.is_kept || self.entry().persistent;
         match &self.place {
-            Place::In(set, place) => set.leave(*place, if keeps { self.request } else { FREE }),
-            Place::Elsewhere(entry) if keeps => insert(self.request, **entry),
-            Place::Elsewhere(_) => {}
+            Place::In(set, place) => set.leave(*place, if self.is_kept { self.request } else { FREE }),
+            Place::Elsewhere(entry) if self.is_kept => insert(self.request, **entry),
+            Place::Elsewhere(_) | Place::Stays { .. } => {}
         }
     }
 }
 
-/// Takes the entry of a request.
+/// Takes the entry of a request that a call may complete; of what is persistent it leaves it.
 #[inline(always)]
 pub fn take(request: Handle) -> Option<Held> {
     let set = set(request);
     let place = match set.find(request) {
-        Some(place) => Place::In(set, place),
+        Some(place) => {
+            // SAFETY: the place is held.
+            let entry = unsafe { &*set.entries[place].get() };
+            if entry.persistent {
+                let stays = Place::staying(entry);
+                set.leave(place, request);
+                stays
+            } else {
+                set.requests[place].store(BUSY, Ordering::Relaxed);
+                Place::In(set, place)
+            }
+        }
         None if OVERFLOWN.load(Ordering::Relaxed) == 0 => return None,
-        None => Place::Elsewhere(take_elsewhere(request)?),
+        None => take_elsewhere(request)?,
     };
     Some(Held { request, place, is_kept: false })
 }
 
 #[cold]
 #[inline(never)]
-fn take_elsewhere(request: Handle) -> Option<Box<Entry>> {
-    let entry = overflow().as_mut()?.remove(&request)?;
-    OVERFLOWN.fetch_sub(1, Ordering::Relaxed);
-    Some(Box::new(entry))
+fn take_elsewhere(request: Handle) -> Option<Place> {
+    match overflow().as_mut()?.entry(request) {
+        InMap::Vacant(_) => None,
+        InMap::Occupied(entry) if entry.get().persistent => Some(Place::staying(entry.get())),
+        InMap::Occupied(entry) => {
+            OVERFLOWN.fetch_sub(1, Ordering::Relaxed);
+            Some(Place::Elsewhere(Box::new(entry.remove())))
+        }
+    }
+}
+
+/// Changes what is known of a request, which stays.
+pub fn change<T>(request: Handle, change: impl FnOnce(&mut Entry) -> T) -> Option<T> {
+    let set = set(request);
+    if let Some(place) = set.find(request) {
+        // SAFETY: the place is held.
+        let result = change(unsafe { &mut *set.entries[place].get() });
+        set.leave(place, request);
+        return Some(result);
+    }
+    if OVERFLOWN.load(Ordering::Relaxed) == 0 {
+        return None;
+    }
+    overflow().as_mut()?.get_mut(&request).map(change)
 }
 
 /// What is known of a request, which stays.
 pub fn look_up(request: Handle) -> Option<Entry> {
-    let mut held = take(request)?;
-    held.keep();
-    Some(*held.entry())
+    change(request, |entry| *entry)
 }
 
 /// Takes it out in any case.
 pub fn remove(request: Handle) -> Option<Entry> {
-    let mut held = take(request)?;
-    let entry = *held.entry();
-    held.entry_mut().persistent = false;
+    let set = set(request);
+    if let Some(place) = set.find(request) {
+        // SAFETY: the place is held.
+        let entry = unsafe { *set.entries[place].get() };
+        set.leave(place, FREE);
+        return Some(entry);
+    }
+    if OVERFLOWN.load(Ordering::Relaxed) == 0 {
+        return None;
+    }
+    let entry = overflow().as_mut()?.remove(&request)?;
+    OVERFLOWN.fetch_sub(1, Ordering::Relaxed);
     Some(entry)
 }
 
@@ -280,21 +378,16 @@ mod tests {
             assert!(take(request).is_none());
             // MPI gives the handle to another request before the call returns that completed this one.
             insert(request, entry(2, false));
-            assert_eq!(held.entry().sends, 1);
-            held.entry_mut().sends = 3;
+            assert_eq!(held.own().map(|entry| entry.sends), Some(1));
+            held.own_mut().expect("it is not persistent").sends = 3;
             drop(held);
             assert_eq!(sends(request), Some(2));
             let mut held = take(request).expect("it was noted");
             held.keep();
-            held.entry_mut().sends = 4;
+            held.own_mut().expect("it is not persistent").sends = 4;
             drop(held);
             assert_eq!(sends(request), Some(4));
             drop(take(request));
-            assert_eq!(sends(request), None);
-            // What is persistent is kept by itself, until it is freed.
-            insert(request, entry(5, true));
-            drop(take(request));
-            assert_eq!(remove(request).map(|entry| entry.sends), Some(5));
             assert_eq!(sends(request), None);
             insert(request, entry(6, false));
         }
@@ -302,5 +395,52 @@ mod tests {
             assert_eq!(remove(request).map(|entry| entry.sends), Some(6));
         }
         assert_eq!(OVERFLOWN.load(Ordering::Relaxed), 0);
+        what_is_persistent_stays_for_others();
+        nobody_misses_an_entry_that_others_look_at();
+    }
+
+    fn what_is_persistent_stays_for_others() {
+        let question = |number: u64| Question::from_number(number);
+        for request in neighbours(0x1000) {
+            insert(request, entry(1, true));
+        }
+        for request in neighbours(0x1000) {
+            // Another thread's MPI_Start, while a call has it that began before.
+            let mut held = take(request).expect("it was noted");
+            assert_eq!(sends(request), Some(1));
+            assert_eq!(change(request, |entry| entry.question = question(7)), Some(()));
+            assert_eq!(held.take_question(false), Question::NONE);
+            drop(held);
+            assert_eq!(look_up(request).map(|entry| entry.question), Some(question(7)));
+            // Calls that name what completed, and those that began later, take the question; once.
+            let mut held = take(request).expect("it stays");
+            assert_eq!((held.take_question(false), held.take_question(true)), (question(7), Question::NONE));
+            change(request, |entry| entry.question = question(8));
+            assert_eq!((held.take_question(false), held.take_question(true)), (Question::NONE, question(8)));
+            // Another thread's MPI_Request_free: nothing is put back, nor is another request with the same handle asked.
+            assert_eq!(remove(request).map(|entry| entry.sends), Some(1));
+            insert(request, Entry { question: question(9), ..entry(2, false) });
+            assert_eq!(held.take_question(true), Question::NONE);
+            drop(held);
+            assert_eq!(remove(request).map(|entry| entry.question), Some(question(9)));
+        }
+        assert_eq!(OVERFLOWN.load(Ordering::Relaxed), 0);
+    }
+
+    /// Two threads look at a persistent request at the same moment all the time, as one that tests it does and another that starts it.
+    fn nobody_misses_an_entry_that_others_look_at() {
+        let number = 200_000;
+        insert(0x1000, entry(0, true));
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    for _ in 0..number {
+                        assert!(take(0x1000).is_some());
+                        assert!(change(0x1000, |entry| entry.sends += 1).is_some());
+                    }
+                });
+            }
+        });
+        assert_eq!(remove(0x1000).map(|entry| entry.sends), Some(2 * number));
     }
 }

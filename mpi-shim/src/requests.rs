@@ -3,13 +3,14 @@
 //!
 //! MPI may give a freed request's handle to another thread before the call that freed it has returned. So a
 //! completing call takes the entries of its requests first, which then are not in the table for others, and gives back those that did not
-//! complete. No lock is held while MPI runs.
+//! complete. Persistent requests keep their handles, and others may start them while a call is there that does not complete them: their entries stay, and the call
+//! looks at them once it has completed them. No lock is held while MPI runs.
 
 use smallvec::{SmallVec, smallvec};
 
 use crate::groups::{NOBODY, Ranks};
 use crate::library::{Family, Handle, Int, Ptr, Wide, family};
-use crate::pending::{Entry, Held, drop_joined, insert, look_up, remove, take};
+use crate::pending::{Entry, Held, change, drop_joined, insert, look_up, remove, take};
 use crate::rules::{ByArguments, Count, Group, Moved, Rule, is_cancelled, natural, ranks_of, received, send, sent};
 use crate::runtime::{self, Stamp};
 use crate::waiting::{self, Needs, Question, Source, Wait};
@@ -304,42 +305,51 @@ impl Starts {
 }
 
 impl Rule for Starts {
-    type Scratch = ();
+    /// Where receives came from before this.
+    type Scratch = SmallVec<[(Handle, Source); 2]>;
 
-    unsafe fn before(&mut self, (): &mut ()) {}
+    unsafe fn before(&mut self, _: &mut Self::Scratch) {}
 
     #[inline(always)]
     fn departs(&self) -> bool {
         true
     }
 
-    unsafe fn depart(&mut self, (): &mut (), entry: &Stamp, _: Option<Ptr>) {
+    /// Before the call, since another thread may complete the request before this one is back.
+    unsafe fn depart(&mut self, before: &mut Self::Scratch, entry: &Stamp, _: Option<Ptr>) {
         // SAFETY: passed on.
-        for (request, known) in unsafe { self.entries() }.filter(|(_, known)| !known.receives) {
-            let Entry { source, is_synchronous, sends, .. } = known;
+        for (request, known) in unsafe { self.entries() } {
+            let Entry { source, is_synchronous, sends, receives, .. } = known;
+            if receives {
+                before.push((request, source));
+                change(request, |known| known.source = source.posted(entry.time));
+                continue;
+            }
             let asks = (is_synchronous || waiting::may_wait(sends)).then_some(is_synchronous);
             let question =
                 waiting::send(source.comm, source.rank, source.tag, 0, entry, asks.filter(|_| known.is_message));
             if question.is_some() {
-                insert(request, Entry { question, ..known });
+                change(request, |known| known.question = question);
             }
         }
     }
 
-    unsafe fn after(&mut self, (): &mut (), accepted: bool, wait: &mut Wait<'_>) {
+    unsafe fn after(&mut self, before: &mut Self::Scratch, accepted: bool, _: &mut Wait<'_>) {
         if !accepted {
+            for (request, source) in before.drain(..) {
+                if let Some(posted) = change(request, |known| std::mem::replace(&mut known.source, source)) {
+                    posted.cancelled();
+                }
+            }
             return;
         }
         // SAFETY: MPI accepted the array.
-        for (request, entry) in unsafe { self.entries() } {
+        for (_, entry) in unsafe { self.entries() } {
             let Entry { sends, arrives, comm_size, peer, .. } = entry;
             match entry.is_message {
                 true if arrives > 0 => runtime::received(peer, arrives, comm_size),
                 true => runtime::sent(peer, sends, comm_size),
                 false => runtime::moved(Moved { sent: sends, received: arrives, comm_size }),
-            }
-            if entry.receives && waiting::is_on() {
-                insert(request, Entry { source: entry.source.posted(wait.entry.time), ..entry });
             }
         }
     }
@@ -453,7 +463,7 @@ impl Rule for Completes {
         }
         // SAFETY: `statuses` leads to the argument.
         let statuses = unsafe { &mut *self.statuses };
-        let receives = pending.taken.iter().any(|taken| taken.held.entry().receives);
+        let receives = pending.taken.iter().any(|taken| taken.held.receives());
         if receives && *statuses as usize == family.status_ignore {
             let room = if matches!(self.outcome, Outcome::Any(_) | Outcome::AnyFlag(..)) { 1 } else { count };
             let words = (room * family.status_size).div_ceil(size_of::<u64>());
@@ -480,8 +490,7 @@ impl Rule for Completes {
         }
         let complete = |taken: &&mut Taken| taken.status.is_some();
         for taken in pending.taken.iter_mut().filter(complete) {
-            if let Some(joined) = taken.held.entry().joined {
-                taken.held.entry_mut().joined = None;
+            if let Some(joined) = taken.held.own_mut().and_then(|entry| entry.joined.take()) {
                 wait.completed(joined);
                 // SAFETY: the request is complete, and its entry, which nobody else has, no longer leads there.
                 unsafe { drop_joined(joined) };
@@ -489,7 +498,8 @@ impl Rule for Completes {
         }
         // What the call waited for messages and others' data it did not wait for receivers.
         let questions = pending.taken.iter_mut().filter(complete);
-        wait.asked(questions.map(|taken| std::mem::take(&mut taken.held.entry_mut().question)));
+        let is_certain = !matches!(self.outcome, Outcome::All | Outcome::Flag(_));
+        wait.asked(questions.map(|taken| taken.held.take_question(is_certain)));
     }
 
     unsafe fn is_in_vain(&self) -> bool {
@@ -510,9 +520,20 @@ impl Completes {
     #[inline(always)]
     unsafe fn settle(&self, family: &Family, taken: &mut Taken, wait: &mut Wait<'_>) {
         let Taken { index, ref mut held, status } = *taken;
-        let entry = held.entry();
         match status {
-            Some(position) if entry.receives => {
+            Some(position) if held.receives() => {
+                let started;
+                let entry = match held.own() {
+                    Some(entry) => entry,
+                    // Another thread may have started it since the call began, or freed it.
+                    None => match look_up(held.request()).filter(|entry| entry.persistent) {
+                        Some(entry) => {
+                            started = entry;
+                            &started
+                        }
+                        None => return,
+                    },
+                };
                 // SAFETY: the array has a status there, and MPI filled it.
                 let (bytes, (from, tag)) = unsafe {
                     let status = (*self.statuses).byte_add(position * family.status_size);
@@ -536,7 +557,7 @@ impl Completes {
             Some(_) => {}
             // After an error, a request that completed is gone from its place.
             // SAFETY: the requests are still the program's array.
-            None if !entry.persistent && unsafe { family.read(self.requests, index) } == held.request() => held.keep(),
+            None if unsafe { family.read(self.requests, index) } == held.request() => held.keep(),
             None => {}
         }
     }

@@ -144,6 +144,22 @@ fn nothing_is_lost_of_what_threads_do_at_once() {
     }
 }
 
+/// A thread may start a persistent request while another is in a call that does not complete it, or just does: no start is missed, and with waiting no
+/// clock, neither of those messages nor of the last ones.
+#[test]
+fn requests_may_be_started_while_others_test_them() {
+    for mpi in BOTH {
+        for mode in [Mode::Measured, Mode::Waiting] {
+            let profile = Checked::of(&Run::of("restarted", mpi, 2, mode), "restarted", mpi, 2);
+            let sum = |call: &str, metric| profile.value(&[call], metric).map(|value| value.sum);
+            assert_eq!(sum("MPI_Start", Metric::BytesSent), Some(4 * (3 + 1000)), "{mpi:?}, {mode:?}");
+            assert_eq!(sum("MPI_Testany", Metric::BytesReceived), Some(4 * 1000), "{mpi:?}, {mode:?}");
+            let waited = if mode == Mode::Waiting { Some(4 * 100_000) } else { None };
+            assert_eq!(sum("MPI_Recv", Metric::LogicalWait), waited, "{mpi:?}, {mode:?}");
+        }
+    }
+}
+
 /// What MPI 4.0 added is in MPICH alone. With waiting, each message's clock is found again by whatever receives it.
 #[test]
 fn what_mpi_4_added_is_credited_too() {

@@ -33,6 +33,11 @@ impl Question {
     /// No question.
     pub const NONE: Self = Self(0);
 
+    #[cfg(test)]
+    pub fn from_number(number: u64) -> Self {
+        Self(number as u32)
+    }
+
     /// As it is sent with the message.
     pub fn number(self) -> u64 {
         self.0.into()
