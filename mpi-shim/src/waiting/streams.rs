@@ -488,13 +488,6 @@ mod tests {
         wire.map(|wire| wire.stamp.clock)
     }
 
-    fn have(plan: &Plan) -> Option<u64> {
-        match plan {
-            Plan::Have(wire) => clock(*wire),
-            Plan::Fetch(_) => panic!("it was taken before"),
-        }
-    }
-
     fn wanted(plan: Plan) -> Wanted {
         match plan {
             Plan::Have(_) => panic!("nobody has taken it"),
