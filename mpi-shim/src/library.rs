@@ -481,6 +481,10 @@ calls! {
     fn test_cancelled = "Test_cancelled" (status: Ptr, flag: &mut Int);
     /// Whether a message is there.
     fn iprobe = "Iprobe" (source: Int, tag: Int, comm: Handle, flag: &mut Int, status: usize);
+    /// Whether a message is there, which no other call receives then.
+    fn improbe = "Improbe" (source: Int, tag: Int, comm: Handle, flag: &mut Int, message: &mut Handle, status: usize);
+    /// Receives that.
+    fn mrecv = "Mrecv" (buffer: *mut u8, count: Int, datatype: Handle, message: &mut Handle, status: Ptr);
     /// Sends.
     fn send = "Send" (buffer: *const u8, count: Int, datatype: Handle, dest: Int, tag: Int, comm: Handle);
     /// Starts to send.

@@ -2,8 +2,8 @@
 
 mod common;
 
-use common::{BOTH, Checked, Mode, Mpi, Run, over_ranks};
-use poise_profile::{Metric, OverRanks};
+use common::{BOTH, Checked, Mode, Mpi, Run, over_ranks, preload};
+use poise_profile::{Metric, OverRanks, Profile};
 
 /// What the program says that each rank waited, by operation.
 fn ledger(run: &Run) -> Vec<(String, Vec<u64>)> {
@@ -141,5 +141,51 @@ fn clocks_of_messages_far_ahead_keep_their_order() {
         assert!(waited[0] > 10_000, "{waited:?}");
         let value = Checked::of(&run, "ahead", mpi, 3).value(&["MPI_Recv"], Metric::LogicalWait).expect("waiting");
         assert_eq!((value.sum, value.ranks), (waited[0].into(), 1), "{mpi:?}");
+    }
+}
+
+/// Runs the program `stray` on two ranks; `apart` as if each were on a machine of its own, so that clocks are messages.
+fn stray(mpi: Mpi, case: &str, apart: bool) -> (String, u64) {
+    let folder = tempfile::tempdir().expect("a folder for temporary files");
+    let profile = folder.path().join("run.poise");
+    let program = mpi.compile("stray", folder.path());
+    let mut command = mpi.launcher(1);
+    for rank in 0..2 {
+        if rank > 0 {
+            command.args([":", "-n", "1"]);
+        }
+        command.arg("env").arg(format!("LD_PRELOAD={}", preload()));
+        command.arg(format!("POISE_PROFILE={}", profile.display())).args(["POISE_WAITING=1", "POISE_STACK=off"]);
+        command.arg(format!("POISE_CLOCK_SKEW={}", i64::from(apart) * 1_000_000 * rank)).arg(&program).arg(case);
+    }
+    // Ended after a minute, as all runs here.
+    let output = command.output().expect("timeout, from coreutils");
+    let [printed, said] = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+    assert!(output.status.success(), "{mpi:?}, {case}, apart: {apart}: {:?} {said}", output.status);
+    let profile = Profile::read(&profile).expect("a profile");
+    let is_it = |node: &u32| {
+        let path = profile.path(*node).expect("a path for each node");
+        path.iter().map(|region| region.name.as_str()).eq(["later", "MPI_Wait"])
+    };
+    let node = (0..profile.nodes.len() as u32).find(is_it).expect("the usual messages");
+    let waited = profile.values.get(&(node, Metric::LogicalWait)).map_or(0, |value| value.sum as u64);
+    (printed, waited)
+}
+
+/// No receive waits for a clock that was sent with no message, and later ones have theirs.
+#[test]
+fn receives_that_get_no_message_or_another_do_not_wait_for_its_clock() {
+    // In each turn the sender works and both messages are paid for, from the receiver's sending on.
+    let turn = 50_000 + 2 * 1000;
+    for mpi in BOTH {
+        for case in ["cancel", "free", "two"] {
+            for apart in [false, true] {
+                let (printed, waited) = stray(mpi, case, apart);
+                assert!(printed.lines().any(|line| line == "ended"), "{mpi:?}, {case}: {printed}");
+                let what = format!("{mpi:?}, {case}, apart: {apart}: {waited}");
+                // The first turn depends on what came before.
+                assert!((19 * turn..=21 * turn).contains(&waited), "{what}");
+            }
+        }
     }
 }

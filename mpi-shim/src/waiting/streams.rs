@@ -2,10 +2,15 @@
 //! are posted, and may be completed in another.
 //!
 //! A receive that names rank and tag has its place in the order from when it is posted. One with a wildcard takes the next
-//! stamp when it completes: right unless receives with and without wildcards wait for the same messages. No more stamps are
-//! ever asked for than messages have arrived, so that nobody waits here.
+//! stamp when it completes: right unless receives with and without wildcards wait for the same messages.
+//!
+//! A place is a guess: the receives before a completed one may have been cancelled, or freed after that, and of two threads' receives nobody
+//! knows which MPI has posted first. So only as many stamps are awaited as receives of the stream have completed; each of their messages has
+//! brought one. All others are taken only if they are there, and where they are not, who completed has the last that is. No
+//! stamp is forgotten: what was taken for a receive that got no message is the next one's, and what was dropped is counted, since
+//! it may have been that of a receive which completes later and must not wait for it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -13,8 +18,9 @@ use std::sync::{Mutex, PoisonError};
 use smallvec::SmallVec;
 
 use super::communicators::{Known, known};
-use super::messages::{Wire, fetch, stream_key};
+use super::messages::{Wire, fetch, look, stream_key};
 use super::replies;
+use crate::calls;
 use crate::library::{Handle, Int, Ptr, family};
 use crate::runtime::Stamp;
 
@@ -38,17 +44,62 @@ type Key = (u64, Handle, Int, Int);
 /// The receives of one rank's messages with one tag.
 #[derive(Default)]
 struct Stream {
-    /// Whether somebody waits for a stamp. One that nobody does is as a new one, and stays where it is since the next receive is often of the same.
+    /// Whether somebody waits for a stamp, or a stamp for somebody. One that is not open is as a new one, and stays where it is since the next
+    /// receive is often of the same.
     is_open: bool,
-    /// Posted receives: their tickets and places in the order.
-    posted: SmallVec<[(u64, u64); 2]>,
-    /// The place of the next receive.
-    next: u64,
-    /// Stamps fetched so far, and receives completed.
-    fetched: u64,
-    completed: u64,
-    /// Stamps fetched for receives that are not complete, by their tickets.
-    kept: SmallVec<[(u64, Wire); 2]>,
+    posted: Posted,
+    /// Stamps taken for the first of the posted receives, in their order, and for those that come after these.
+    kept: VecDeque<Wire>,
+    /// Stamps that were dropped with receives that were freed: if no messages came for these, so many receives have none.
+    lost: u64,
+    /// How many of the posted receives were freed.
+    freed: usize,
+}
+
+/// A posted receive.
+struct Receive {
+    ticket: u64,
+    is_freed: bool,
+}
+
+/// Posted receives in the order of their tickets. It costs little to take out the first or the last.
+#[derive(Default)]
+struct Posted {
+    receives: SmallVec<[Receive; 2]>,
+    /// How many of these are out already.
+    out: usize,
+}
+
+impl Posted {
+    fn all(&self) -> &[Receive] {
+        &self.receives[self.out..]
+    }
+
+    /// Where the receive with this ticket is.
+    #[inline(always)]
+    fn find(&self, ticket: u64) -> Option<usize> {
+        let all = self.all();
+        if all.first()?.ticket == ticket {
+            return Some(0);
+        }
+        all.binary_search_by_key(&ticket, |receive| receive.ticket).ok()
+    }
+
+    fn remove(&mut self, index: usize) {
+        if index > 0 {
+            self.receives.remove(self.out + index);
+            return;
+        }
+        self.out += 1;
+        let left = self.receives.len() - self.out;
+        if left == 0 {
+            self.receives.clear();
+            self.out = 0;
+        } else if self.out >= left {
+            self.receives.drain(..self.out);
+            self.out = 0;
+        }
+    }
 }
 
 /// A few multiplications instead of a hash that attackers cannot foresee: whoever chooses tags is the program itself.
@@ -152,23 +203,21 @@ impl Source {
             return None;
         }
         let of = known(family, self.comm)?;
+        let awaits = || await_stamp(&of, self.comm, from, tag);
         // Another thread's receives are no concern of this one's, whose own it has seen.
         if self.ticket == 0 && ACTIVE.load(Ordering::Relaxed) == 0 {
-            return self.answered(fetch(&of, from, tag)?, &of, sender);
+            return self.answered(awaits()?, &of, sender);
         }
         let key = stream_key(self.comm, from, tag)?;
-        let others = match with(|streams| streams.complete(&key, self.ticket)) {
-            Plan::Have(stamp) => return self.answered(stamp?, &of, sender),
-            Plan::Fetch(others) => others,
+        let wire = match with(|streams| streams.complete(&key, self.ticket)) {
+            Plan::Have(wire) => wire,
+            Plan::Fetch(Wanted { count: 1, is_sure: true }) => awaits(),
+            Plan::Fetch(wanted) => {
+                let fetched = wanted.fetch(awaits, || look(&of, from, tag).ok()?);
+                with(|streams| streams.share(key, self.ticket, &wanted, &fetched))
+            }
         };
-        if others.is_empty() {
-            return self.answered(fetch(&of, from, tag)?, &of, sender);
-        }
-        let others: SmallVec<[(u64, Wire); 2]> =
-            others.into_iter().filter_map(|ticket| Some((ticket, fetch(&of, from, tag)?))).collect();
-        let own = fetch(&of, from, tag);
-        with(|streams| streams.keep(&key, &others));
-        self.answered(own?, &of, sender)
+        self.answered(wire?, &of, sender)
     }
 
     /// The stamp of the message that the receive got; its sender's question is answered.
@@ -208,117 +257,181 @@ impl Source {
     }
 }
 
+/// The stamp of a message that has arrived, where each stamp that was taken is one of a receive that completed. A thread that takes more, of those that
+/// are there, may have taken it meanwhile: then it is kept, or counted.
+fn await_stamp(of: &Known, comm: Handle, from: Int, tag: Int) -> Option<Wire> {
+    if of.shadow == 0 || !calls::may_overlap() {
+        return fetch(of, from, tag);
+    }
+    loop {
+        if let Some(wire) = look(of, from, tag).ok()? {
+            return Some(wire);
+        }
+        let key = stream_key(comm, from, tag)?;
+        if let Some(owed) = with(|streams| streams.owed(&key)) {
+            return owed;
+        }
+        std::thread::yield_now();
+    }
+}
+
 /// What is to be done for a receive that completed.
 enum Plan {
-    /// Its stamp was fetched before; or is with another thread.
+    /// Its stamp was taken before, or it has none.
     Have(Option<Wire>),
-    /// Its stamp is to be fetched, after those of these receives, whose places are before its own; 0 for one whose request was freed.
-    Fetch(SmallVec<[u64; 2]>),
+    /// Stamps are to be taken, and [`Streams::share`]d unless it is one that is sure.
+    Fetch(Wanted),
+}
+
+/// Stamps for a receive that completed.
+#[derive(Debug, PartialEq, Eq)]
+struct Wanted {
+    /// How many: its own is the last, if all are there.
+    count: usize,
+    /// Whether the first was certainly sent.
+    is_sure: bool,
+}
+
+impl Wanted {
+    fn fetch(&self, awaits: impl FnOnce() -> Option<Wire>, looks: impl FnMut() -> Option<Wire>) -> SmallVec<[Wire; 2]> {
+        let sure = if self.is_sure { awaits() } else { None };
+        let count = self.count - usize::from(sure.is_some());
+        sure.into_iter().chain(std::iter::from_fn(looks).take(count)).collect()
+    }
 }
 
 impl Stream {
     fn complete(&mut self, ticket: u64) -> Plan {
-        let index = self.posted.iter().position(|posted| ticket != 0 && posted.0 == ticket);
-        if ticket != 0 && index.is_none() {
-            return Plan::Have(None); // A persistent receive that is not active.
-        }
-        self.completed += 1;
-        let place = match index {
-            Some(index) => self.posted.remove(index).1,
-            None if self.fetched < self.completed => self.insert(),
-            None => return Plan::Have(self.kept.pop().map(|kept| kept.1)),
+        let index = if ticket == 0 {
+            self.posted.all().len().min(self.kept.len())
+        } else {
+            let Some(index) = self.posted.find(ticket) else {
+                return Plan::Have(None); // A persistent receive that is not active.
+            };
+            self.posted.remove(index);
+            index
         };
-        if place < self.fetched {
-            return Plan::Have(self.take(ticket));
+        if let Some(missing) = index.checked_sub(self.kept.len()) {
+            // As many stamps were taken before as receives had completed: there is one for this.
+            return Plan::Fetch(Wanted { count: missing + 1, is_sure: self.kept.is_empty() && self.lost == 0 });
         }
-        let first = std::mem::replace(&mut self.fetched, place + 1);
-        let mut others = SmallVec::from_elem(0, (place - first) as usize);
-        if !others.is_empty() {
-            for posted in self.posted.iter().filter(|posted| (first..place).contains(&posted.1)) {
-                others[(posted.1 - first) as usize] = posted.0;
+        let own = self.kept.remove(index);
+        self.pass(ticket, 0);
+        Plan::Have(own)
+    }
+
+    /// Of the stamps that a completed receive wanted these were there: its own.
+    fn share(&mut self, ticket: u64, wanted: &Wanted, fetched: &[Wire]) -> Option<Wire> {
+        self.kept.extend(fetched);
+        let own = self.kept.pop_back();
+        if own.is_none() && !wanted.is_sure {
+            self.lost = self.lost.saturating_sub(1);
+        }
+        self.pass(ticket, wanted.count - fetched.len());
+        own
+    }
+
+    /// A receive has completed, so that those before it which were freed have had their messages. Only so many did not, if any, as stamps are
+    /// missing: those had been cancelled.
+    fn pass(&mut self, ticket: u64, mut missing: usize) {
+        let mut index = 0;
+        while self.freed > 0
+            && let Some(receive) = self.posted.all().get(index).filter(|receive| receive.ticket < ticket)
+        {
+            if !receive.is_freed {
+                index += 1;
+                continue;
+            }
+            self.posted.remove(index);
+            self.freed -= 1;
+            if missing > 0 {
+                missing -= 1;
+            } else if self.kept.remove(index).is_some() {
+                self.lost += 1;
             }
         }
-        Plan::Fetch(others)
     }
 
-    /// The stamp that was fetched for a receive.
-    fn take(&mut self, ticket: u64) -> Option<Wire> {
-        let index = self.kept.iter().position(|kept| kept.0 == ticket)?;
-        Some(self.kept.remove(index).1)
+    /// What a receive has whose stamp another thread has taken.
+    fn owed(&mut self) -> Option<Option<Wire>> {
+        let own = self.kept.pop_front();
+        if own.is_none() {
+            self.lost = self.lost.checked_sub(1)?;
+        }
+        Some(own)
     }
 
-    /// Whether nobody waits for a stamp.
+    /// Whether nobody waits for a stamp, and no stamp for anybody.
     fn is_over(&self) -> bool {
-        self.posted.is_empty() && self.fetched >= self.next
-    }
-
-    /// Makes it as a new one.
-    fn close(&mut self) {
-        self.kept.clear();
-        (self.is_open, self.next, self.fetched, self.completed) = (false, 0, 0, 0);
-    }
-
-    /// The next stamp is for a receive that had no place until now: those behind it move on.
-    fn insert(&mut self) -> u64 {
-        let place = self.fetched;
-        self.posted.iter_mut().filter(|posted| posted.1 >= place).for_each(|posted| posted.1 += 1);
-        self.next += 1;
-        place
+        self.posted.all().is_empty() && self.kept.is_empty() && self.lost == 0
     }
 }
 
 impl Streams {
-    /// A receive is posted; its ticket.
-    fn post(&mut self, key: Key) -> u64 {
+    /// Does something with a stream that is open from now on.
+    #[inline(always)]
+    fn open<T>(&mut self, key: Key, then: impl FnOnce(&mut Stream) -> T) -> T {
         let stream = match self.table.get_mut(&key) {
             Some(stream) => stream,
             None => self.table.entry(key).or_default(),
         };
         self.open += usize::from(!std::mem::replace(&mut stream.is_open, true));
+        then(stream)
+    }
+
+    /// A receive is posted; its ticket.
+    fn post(&mut self, key: Key) -> u64 {
         self.tickets += 1;
-        stream.posted.push((self.tickets, stream.next));
-        stream.next += 1;
-        self.tickets
+        let ticket = self.tickets;
+        self.open(key, |stream| stream.posted.receives.push(Receive { ticket, is_freed: false }));
+        ticket
     }
 
     /// What is to be done for the receive with this ticket, 0 for one without.
     fn complete(&mut self, key: &Key, ticket: u64) -> Plan {
-        let count = self.table.len();
-        let Some(stream) = self.table.get_mut(key).filter(|stream| stream.is_open) else {
-            return if ticket != 0 { Plan::Have(None) } else { Plan::Fetch(SmallVec::new()) };
-        };
-        let plan = stream.complete(ticket);
-        if stream.is_over() {
-            stream.close();
-            self.closed(key, count);
-        }
-        plan
+        self.change(key, |stream| stream.complete(ticket)).unwrap_or(match ticket {
+            0 => Plan::Fetch(Wanted { count: 1, is_sure: true }),
+            _ => Plan::Have(None),
+        })
     }
 
-    /// Keeps stamps that were fetched for others, by their tickets. Meanwhile another thread may have completed these, and the stream may have been closed
-    /// and opened again by receives that have the same places and other tickets: such stamps are nobody's any more.
-    fn keep(&mut self, key: &Key, others: &[(u64, Wire)]) {
-        let Some(stream) = self.table.get_mut(key) else { return };
-        let awaited = others.iter().filter(|other| stream.posted.iter().any(|posted| posted.0 == other.0));
-        stream.kept.extend(awaited.copied());
+    /// See [`Stream::share`]. Meanwhile another thread may have completed those before it, and the stream may have been closed.
+    fn share(&mut self, key: Key, ticket: u64, wanted: &Wanted, fetched: &[Wire]) -> Option<Wire> {
+        self.open(key, |_| ());
+        self.change(&key, |stream| stream.share(ticket, wanted, fetched))?
     }
 
-    /// The receive with this ticket will not complete. For a freed one, a message still comes or has come: its place stays taken, and the stream
-    /// open until the next receive has passed over it.
+    /// See [`Stream::owed`]; `None` where nothing is.
+    fn owed(&mut self, key: &Key) -> Option<Option<Wire>> {
+        self.change(key, Stream::owed)?
+    }
+
+    /// The receive with this ticket will not complete. One that was cancelled has no message, and its stamp is that of the next. One that was freed
+    /// has or gets one, unless it had been cancelled before: it stays until a later one has completed.
     fn leave(&mut self, key: &Key, ticket: u64, is_cancelled: bool) {
+        self.change(key, |stream| {
+            let Some(index) = stream.posted.find(ticket) else { return };
+            if is_cancelled {
+                stream.posted.remove(index);
+            } else {
+                let place = stream.posted.out + index;
+                stream.posted.receives[place].is_freed = true;
+                stream.freed += 1;
+            }
+        });
+    }
+
+    /// Does something with an open stream, which is closed if it is over then.
+    #[inline(always)]
+    fn change<T>(&mut self, key: &Key, change: impl FnOnce(&mut Stream) -> T) -> Option<T> {
         let count = self.table.len();
-        let Some(stream) = self.table.get_mut(key) else { return };
-        let Some(index) = stream.posted.iter().position(|posted| posted.0 == ticket) else { return };
-        let (_, place) = stream.posted.remove(index);
-        stream.take(ticket);
-        if is_cancelled {
-            stream.posted.iter_mut().filter(|posted| posted.1 > place).for_each(|posted| posted.1 -= 1);
-            stream.next -= 1;
-        }
+        let stream = self.table.get_mut(key).filter(|stream| stream.is_open)?;
+        let result = change(stream);
         if stream.is_over() {
-            stream.close();
+            stream.is_open = false;
             self.closed(key, count);
         }
+        Some(result)
     }
 
     /// An open stream of `count` was closed.
@@ -371,48 +484,72 @@ mod tests {
         Wire { stamp: Stamp { clock, time: 0 }, question: 0 }
     }
 
-    /// The clocks that two receives are given of which the second completes first, and its thread has just fetched both stamps when
-    /// `meanwhile` happens.
-    fn fetched_ahead(streams: &mut Streams, first: u64, second: u64, meanwhile: impl FnOnce(&mut Streams)) {
-        let Plan::Fetch(others) = streams.complete(&KEY, second) else { panic!("nobody has fetched it") };
-        assert_eq!(others[..], [first]);
-        meanwhile(streams);
-        streams.keep(&KEY, &[(first, stamp(10))]);
+    fn clock(wire: Option<Wire>) -> Option<u64> {
+        wire.map(|wire| wire.stamp.clock)
     }
 
-    fn have(plan: &Plan) -> Option<u64> {
+    fn wanted(plan: Plan) -> Wanted {
         match plan {
-            Plan::Have(wire) => wire.map(|wire| wire.stamp.clock),
-            Plan::Fetch(_) => panic!("it was fetched before"),
+            Plan::Have(_) => panic!("nobody has taken it"),
+            Plan::Fetch(wanted) => wanted,
+        }
+    }
+
+    /// Completes a receive as [`Source::complete`] does, where these stamps are there. To wait for one that was not sent is a hang.
+    fn complete(streams: &mut Streams, ticket: u64, there: &mut VecDeque<u64>) -> Option<u64> {
+        let there = std::cell::RefCell::new(there);
+        let next = || there.borrow_mut().pop_front().map(stamp);
+        let awaits = || Some(next().expect("nobody would ever send it"));
+        match streams.complete(&KEY, ticket) {
+            Plan::Have(wire) => clock(wire),
+            Plan::Fetch(Wanted { count: 1, is_sure: true }) => clock(awaits()),
+            Plan::Fetch(wanted) => {
+                let fetched = wanted.fetch(awaits, next);
+                clock(streams.share(KEY, ticket, &wanted, &fetched))
+            }
         }
     }
 
     #[test]
     fn what_completes_later_has_the_stamp_that_was_fetched_for_it() {
         let mut streams = Streams::default();
-        let (first, second) = (streams.post(KEY), streams.post(KEY));
-        fetched_ahead(&mut streams, first, second, |_| ());
-        assert_eq!((have(&streams.complete(&KEY, first)), streams.open), (Some(10), 0));
+        let tickets: Vec<u64> = (0..100).map(|_| streams.post(KEY)).collect();
+        let mut there = (0..100).collect();
+        let shuffled = (0..100).map(|number| number * 37 % 100);
+        for number in shuffled {
+            assert_eq!(complete(&mut streams, tickets[number], &mut there), Some(number as u64));
+        }
+        assert_eq!(streams.open, 0);
     }
 
-    /// Under MPI_THREAD_MULTIPLE the first may be completed, and another one be posted in its place, before the thread that completed the second has
-    /// kept what it fetched for the first.
+    /// One more is posted whenever the oldest has completed, so that the stream never closes.
     #[test]
-    fn a_stamp_that_came_too_late_is_not_given_to_a_later_receive() {
+    fn receives_that_complete_in_order_are_not_kept() {
+        let mut streams = Streams::default();
+        let mut tickets: VecDeque<u64> = (0..5).map(|_| streams.post(KEY)).collect();
+        for number in 0..1000 {
+            tickets.push_back(streams.post(KEY));
+            let oldest = tickets.pop_front().unwrap();
+            assert_eq!(complete(&mut streams, oldest, &mut VecDeque::from([number])), Some(number));
+            assert!(streams.table[&KEY].posted.receives.len() <= 12);
+        }
+    }
+
+    /// Under MPI_THREAD_MULTIPLE the first may be completed, and others be posted, before the thread that completed the second has kept what it took
+    /// for the first, whose stamp that thread finds then.
+    #[test]
+    fn a_stamp_that_another_thread_took_is_found() {
         let mut streams = Streams::default();
         let (first, second) = (streams.post(KEY), streams.post(KEY));
-        let mut later = (0, 0);
-        fetched_ahead(&mut streams, first, second, |streams| {
-            assert_eq!(have(&streams.complete(&KEY, first)), None);
-            assert_eq!(streams.open, 0);
-            later = (streams.post(KEY), streams.post(KEY));
-        });
-        let others = |plan| match plan {
-            Plan::Fetch(others) => others.len(),
-            Plan::Have(_) => panic!("that is another message's"),
-        };
-        assert_eq!(others(streams.complete(&KEY, later.0)), 0);
-        assert_eq!(others(streams.complete(&KEY, later.1)), 0);
+        let both = wanted(streams.complete(&KEY, second));
+        assert_eq!(both, Wanted { count: 2, is_sure: true });
+        assert_eq!(wanted(streams.complete(&KEY, first)), Wanted { count: 1, is_sure: true });
+        assert_eq!((streams.open, streams.owed(&KEY).is_none()), (0, true));
+        let later = streams.post(KEY);
+        assert!(streams.owed(&KEY).is_none());
+        assert_eq!(clock(streams.share(KEY, second, &both, &[stamp(10), stamp(11)])), Some(11));
+        assert_eq!(streams.owed(&KEY).map(clock), Some(Some(10)));
+        assert_eq!(complete(&mut streams, later, &mut VecDeque::from([12])), Some(12));
         assert_eq!(streams.open, 0);
     }
 
@@ -426,17 +563,145 @@ mod tests {
         assert_eq!(streams.open, 0);
     }
 
-    /// The stamp of a freed receive's message comes all the same, before that of the next.
+    /// That the first is cancelled is seen after the second, which was posted later, has its message; a third one's stamp is there or not.
     #[test]
-    fn the_place_of_a_freed_receive_is_passed_over() {
+    fn the_stamp_that_was_taken_for_a_cancelled_receive_is_the_next_ones() {
+        for is_early in [false, true] {
+            let mut streams = Streams::default();
+            let (cancelled, next) = (streams.post(KEY), streams.post(KEY));
+            let mut there = if is_early { VecDeque::from([10, 11]) } else { VecDeque::from([10]) };
+            let own = complete(&mut streams, next, &mut there);
+            streams.leave(&KEY, cancelled, true);
+            let later = streams.post(KEY);
+            there.extend((!is_early).then_some(11));
+            let mut both = [own, complete(&mut streams, later, &mut there)];
+            both.sort();
+            assert_eq!((both, streams.open), ([Some(10), Some(11)], 0));
+        }
+    }
+
+    /// The stamp of a freed receive's message comes all the same, before that of the next; if it had been cancelled before, none comes.
+    #[test]
+    fn a_freed_receive_is_passed_over() {
+        for (stamps, expected) in [(vec![10, 11], 11), (vec![11], 11)] {
+            let mut streams = Streams::default();
+            let freed = streams.post(KEY);
+            streams.leave(&KEY, freed, false);
+            assert_eq!(streams.open, 1);
+            let next = streams.post(KEY);
+            assert_eq!(complete(&mut streams, next, &mut stamps.into()), Some(expected));
+            for number in 20..30 {
+                let later = streams.post(KEY);
+                assert_eq!(complete(&mut streams, later, &mut VecDeque::from([number])), Some(number));
+                assert!(streams.table[&KEY].kept.is_empty() && streams.table[&KEY].posted.all().is_empty());
+            }
+        }
+    }
+
+    /// The stamp that was dropped with it was another's, who does not wait for it; the next has its own.
+    #[test]
+    fn a_freed_receive_that_had_been_cancelled_costs_one_stamp() {
         let mut streams = Streams::default();
         let freed = streams.post(KEY);
         streams.leave(&KEY, freed, false);
-        assert_eq!(streams.open, 1);
         let next = streams.post(KEY);
-        let Plan::Fetch(others) = streams.complete(&KEY, next) else { panic!("nobody has fetched it") };
-        assert_eq!((&others[..], streams.open), (&[0][..], 0));
-        streams.keep(&KEY, &[(0, stamp(10))]);
-        assert!(streams.table[&KEY].kept.is_empty());
+        let mut there = VecDeque::from([10, 11]);
+        assert_eq!(complete(&mut streams, next, &mut there), Some(11));
+        for (number, expected) in [(None, None), (Some(12), Some(12)), (Some(13), Some(13))] {
+            there.extend(number);
+            let later = streams.post(KEY);
+            assert_eq!(complete(&mut streams, later, &mut there), expected);
+        }
+        assert_eq!(streams.open, 0);
+    }
+
+    /// Another thread's receive was posted before and noted later: the first message is for that, the second comes after it.
+    #[test]
+    fn a_receive_that_was_noted_too_late_does_not_wait_for_two() {
+        let mut streams = Streams::default();
+        let other = streams.post(KEY);
+        let late = streams.post(KEY);
+        let mut there = VecDeque::from([10]);
+        assert_eq!(complete(&mut streams, late, &mut there), Some(10));
+        there.push_back(11);
+        assert_eq!((complete(&mut streams, other, &mut there), streams.open), (Some(11), 0));
+    }
+
+    /// Random receives and messages, as MPI matches them: a stamp is sent before its message, which the receive posted first gets. Receives are
+    /// cancelled, freed, or both, have wildcards, and are noted in another order than they were posted in. Nobody waits for what was not sent ([`complete`]),
+    /// and when all is done the later receives have stamps.
+    #[test]
+    fn whatever_the_order_nobody_waits_for_a_stamp_that_was_not_sent() {
+        let mut state = 1_u64;
+        let mut draw = move |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % below
+        };
+        for round in 0..2000 {
+            let mut streams = Streams::default();
+            // Stamps that were sent, messages behind them that nobody has received, receives without a message, and those that have one.
+            let (mut there, mut messages, mut waiting, mut matched) =
+                (VecDeque::new(), 0_usize, Vec::<u64>::new(), Vec::<u64>::new());
+            let (mut sent, mut cancelled) = (0, Vec::<u64>::new());
+            let is_odd = round % 2 == 1;
+            for _ in 0..60 {
+                match draw(8) {
+                    0..3 => {
+                        let ticket = if is_odd && draw(6) == 0 { 0 } else { streams.post(KEY) };
+                        let place = if is_odd && draw(4) == 0 {
+                            draw(waiting.len() as u64 + 1) as usize
+                        } else {
+                            waiting.len()
+                        };
+                        waiting.insert(place, ticket);
+                    }
+                    3..5 => {
+                        there.push_back(sent);
+                        sent += 1;
+                        messages += 1;
+                    }
+                    5 if is_odd && !waiting.is_empty() => {
+                        let ticket = waiting.remove(draw(waiting.len() as u64) as usize);
+                        match draw(2) {
+                            _ if ticket == 0 => {}
+                            0 => streams.leave(&KEY, ticket, false),
+                            _ => cancelled.push(ticket),
+                        }
+                    }
+                    6 if !cancelled.is_empty() => streams.leave(&KEY, cancelled.remove(0), true),
+                    6 if is_odd && draw(3) == 0 && !matched.is_empty() => {
+                        // Freed with its message.
+                        let ticket = matched.remove(draw(matched.len() as u64) as usize);
+                        if ticket == 0 { matched.push(0) } else { streams.leave(&KEY, ticket, false) }
+                    }
+                    _ if !matched.is_empty() => {
+                        let ticket = matched.remove(draw(matched.len() as u64) as usize);
+                        let own = complete(&mut streams, ticket, &mut there);
+                        assert!(is_odd || own == Some(ticket - 1), "{own:?} for receive {ticket}");
+                    }
+                    _ => {}
+                }
+                while messages > 0 && !waiting.is_empty() {
+                    messages -= 1;
+                    matched.push(waiting.remove(0));
+                }
+            }
+            // What is left comes to its end, and then there are twenty usual ones.
+            cancelled
+                .drain(..)
+                .chain(waiting.drain(..).filter(|&ticket| ticket != 0))
+                .for_each(|ticket| streams.leave(&KEY, ticket, true));
+            matched.drain(..).for_each(|ticket| _ = complete(&mut streams, ticket, &mut there));
+            for _ in 0..messages {
+                let ticket = streams.post(KEY);
+                complete(&mut streams, ticket, &mut there);
+            }
+            for number in 0..20 {
+                there.push_back(1000 + number);
+                let ticket = streams.post(KEY);
+                assert!(complete(&mut streams, ticket, &mut there).is_some(), "round {round}");
+            }
+            assert!(is_odd || streams.open == 0, "round {round}");
+        }
     }
 }
