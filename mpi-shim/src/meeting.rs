@@ -6,8 +6,11 @@
 //! The ranks meet in a nonblocking barrier, because collective calls, unlike messages, cannot reach a receive that a
 //! slower rank still has open. They meet twice: a rank that gave up on the first barrier never begins the second, so
 //! that nobody who saw the first complete late goes on without it.
+//!
+//! A meeting that was given up in MPI_Init is gone on with in MPI_Finalize: its barrier is still under way, and the others, who do not
+//! measure waiting and never met in MPI_Init, begin theirs there. A new one would pair with their second.
 
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::library::{self, Family, Handle, Int, SUCCESS};
@@ -15,6 +18,11 @@ use crate::runtime::say;
 
 /// The least that a rank waits for the others.
 const LEAST: Duration = Duration::from_secs(60);
+
+const BARRIERS: usize = 2;
+
+/// Of a meeting that was given up: how many of its barriers are complete, and the request of the one under way.
+static GIVEN_UP: Mutex<Option<(usize, Option<Handle>)>> = Mutex::new(None);
 
 static STARTED: OnceLock<Instant> = OnceLock::new();
 
@@ -26,7 +34,14 @@ pub fn begin() {
 /// Waits until every rank of MPI_COMM_WORLD is in this function. If they are not: for how many seconds it has waited.
 pub fn everybody_is_here(family: &Family) -> Result<(), f64> {
     let patience = patience();
-    if (0..2).all(|_| meet(family, patience)) { Ok(()) } else { Err(patience.as_secs_f64()) }
+    let (complete, mut under_way) = GIVEN_UP.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_default();
+    for barrier in complete..BARRIERS {
+        if let Err(left) = meet(family, patience, under_way.take()) {
+            *GIVEN_UP.lock().unwrap_or_else(PoisonError::into_inner) = left.map(|request| (barrier, Some(request)));
+            return Err(patience.as_secs_f64());
+        }
+    }
+    Ok(())
 }
 
 /// How long to wait: what POISE_FINALIZE_SECONDS says, else as long as the program has run, so that ranks may have
@@ -41,12 +56,13 @@ fn patience() -> Duration {
     STARTED.get().map_or(LEAST, |started| started.elapsed().max(LEAST))
 }
 
-/// One barrier. One that does not complete stays behind for MPI_Finalize, as it cannot be cancelled.
-fn meet(family: &Family, patience: Duration) -> bool {
-    let (mut request, mut done): (Handle, Int) = (0, 0);
+/// One barrier: a new one, or that which is `under_way`. One that does not complete is given back, as it cannot be cancelled; none where
+/// MPI refused.
+fn meet(family: &Family, patience: Duration, under_way: Option<Handle>) -> Result<(), Option<Handle>> {
+    let (mut request, mut done): (Handle, Int) = (under_way.unwrap_or_default(), 0);
     // SAFETY: MPI runs; the request is ours.
-    if unsafe { library::ibarrier(family.world, &mut request) } != SUCCESS {
-        return false;
+    if under_way.is_none() && unsafe { library::ibarrier(family.world, &mut request) } != SUCCESS {
+        return Err(None);
     }
     let start = Instant::now();
     let mut pause = Duration::from_micros(10);
@@ -54,10 +70,10 @@ fn meet(family: &Family, patience: Duration) -> bool {
         // SAFETY: the request is under way: it was not yet done when this was last asked.
         let code = unsafe { library::test(&mut request, &mut done, family.status_ignore) };
         if code != SUCCESS || done != 0 {
-            return code == SUCCESS;
+            return if code == SUCCESS { Ok(()) } else { Err(None) };
         }
         if start.elapsed() >= patience {
-            return false;
+            return Err(Some(request));
         }
         // Sleeping leaves the processor to ranks that still work.
         std::thread::sleep(pause);
