@@ -56,6 +56,33 @@ fn a_rank_that_is_not_measured_ends_the_waiting() {
     }
 }
 
+/// Where some ranks measure waiting and others do not, the first wait for the others in MPI_Init, and all are in the profile.
+#[test]
+fn ranks_that_do_not_measure_waiting_are_measured_all_the_same() {
+    for mpi in BOTH {
+        for waiting in [[true, false, false], [false, true, true]] {
+            let folder = tempfile::tempdir().expect("a folder for temporary files");
+            let profile = folder.path().join("run.poise");
+            let program = mpi.compile("left", folder.path());
+            let mut command = mpi.launcher(1);
+            for (rank, waiting) in waiting.into_iter().enumerate() {
+                if rank > 0 {
+                    command.args([":", "-n", "1"]);
+                }
+                command.arg("env").arg(format!("LD_PRELOAD={}", preload()));
+                command.arg(format!("POISE_PROFILE={}", profile.display())).arg("POISE_FINALIZE_SECONDS=2");
+                command.arg(format!("POISE_WAITING={}", u8::from(waiting))).arg(&program);
+            }
+            let output = command.output().expect("timeout, from coreutils");
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(0), "{mpi:?} {waiting:?}: {said}");
+            assert!(said.contains("s in MPI_Init, so that waiting is not measured"), "{mpi:?} {waiting:?}: {said}");
+            let read = Profile::decode(&std::fs::read(&profile).expect("a profile")).expect("a whole one");
+            assert_eq!(read.ranks, 3, "{mpi:?} {waiting:?}: {said}");
+        }
+    }
+}
+
 /// A measured rank that comes later than the others wait: the run ends, and they agree that there is no profile. Then their
 /// checkpoints stay.
 #[test]
