@@ -22,7 +22,7 @@ const LEAST: Duration = Duration::from_secs(60);
 const BARRIERS: usize = 2;
 
 /// Of a meeting that was given up: how many of its barriers are complete, and the request of the one under way.
-static GIVEN_UP: Mutex<Option<(usize, Option<Handle>)>> = Mutex::new(None);
+static GIVEN_UP: Mutex<Option<(usize, Handle)>> = Mutex::new(None);
 
 static STARTED: OnceLock<Instant> = OnceLock::new();
 
@@ -34,10 +34,11 @@ pub fn begin() {
 /// Waits until every rank of MPI_COMM_WORLD is in this function. If they are not: for how many seconds it has waited.
 pub fn everybody_is_here(family: &Family) -> Result<(), f64> {
     let patience = patience();
-    let (complete, mut under_way) = GIVEN_UP.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_default();
+    let mut given_up = GIVEN_UP.lock().unwrap_or_else(PoisonError::into_inner);
+    let (complete, mut under_way) = given_up.take().map_or((0, None), |(complete, request)| (complete, Some(request)));
     for barrier in complete..BARRIERS {
         if let Err(left) = meet(family, patience, under_way.take()) {
-            *GIVEN_UP.lock().unwrap_or_else(PoisonError::into_inner) = left.map(|request| (barrier, Some(request)));
+            *given_up = left.map(|request| (barrier, request));
             return Err(patience.as_secs_f64());
         }
     }

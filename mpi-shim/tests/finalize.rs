@@ -64,15 +64,10 @@ fn ranks_that_do_not_measure_waiting_are_measured_all_the_same() {
             let folder = tempfile::tempdir().expect("a folder for temporary files");
             let profile = folder.path().join("run.poise");
             let program = mpi.compile("left", folder.path());
-            let mut command = mpi.launcher(1);
-            for (rank, waiting) in waiting.into_iter().enumerate() {
-                if rank > 0 {
-                    command.args([":", "-n", "1"]);
-                }
-                command.arg("env").arg(format!("LD_PRELOAD={}", preload()));
-                command.arg(format!("POISE_PROFILE={}", profile.display())).arg("POISE_FINALIZE_SECONDS=2");
-                command.arg(format!("POISE_WAITING={}", u8::from(waiting))).arg(&program);
-            }
+            let mut command = mpi.one_by_one(3, (&program, &[]), &profile, |rank, command| {
+                command.arg("POISE_FINALIZE_SECONDS=2");
+                command.arg(format!("POISE_WAITING={}", u8::from(waiting[rank as usize])));
+            });
             let output = command.output().expect("timeout, from coreutils");
             let said = String::from_utf8_lossy(&output.stderr);
             assert_eq!(output.status.code(), Some(0), "{mpi:?} {waiting:?}: {said}");

@@ -5,7 +5,7 @@ mod common;
 #[path = "../src/waiting/sizes.rs"]
 mod sizes;
 
-use common::{BOTH, Mode, Mpi, Run, preload};
+use common::{BOTH, Mode, Mpi, Run};
 use poise_profile::{Metric, Profile};
 
 /// The program comes 200 ms late; a call may begin so much later than the program's own look at its clock, on a busy machine.
@@ -153,15 +153,10 @@ fn clocks_of_nodes_are_compared_first() {
         let folder = tempfile::tempdir().expect("a folder for temporary files");
         let profile = folder.path().join("run.poise");
         let program = mpi.compile("receivers", folder.path());
-        let mut command = mpi.launcher(1);
-        for rank in 0..2 {
-            if rank > 0 {
-                command.args([":", "-n", "1"]);
-            }
-            command.arg("env").arg(format!("LD_PRELOAD={}", preload()));
-            command.arg(format!("POISE_PROFILE={}", profile.display())).args(["POISE_WAITING=1", "POISE_STACK=off"]);
-            command.arg(format!("POISE_CLOCK_SKEW={}", 700_000_000_000_i64 * (1 - 2 * rank))).arg(&program);
-        }
+        let mut command = mpi.one_by_one(2, (&program, &[]), &profile, |rank, command| {
+            command.args(["POISE_WAITING=1", "POISE_STACK=off"]);
+            command.arg(format!("POISE_CLOCK_SKEW={}", 700_000_000_000_i64 * (1 - 2 * i64::from(rank))));
+        });
         let output = command.output().expect("timeout, from coreutils");
         let [printed, said] = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
         assert!(output.status.success() && !said.contains("poise:"), "{said}");

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{BOTH, Checked, Mode, Mpi, Run, over_ranks, preload};
+use common::{BOTH, Checked, Mode, Mpi, Run, over_ranks};
 use poise_profile::{Metric, OverRanks, Profile};
 
 /// What the program says that each rank waited, by operation.
@@ -149,15 +149,10 @@ fn stray(mpi: Mpi, case: &str, apart: bool) -> (String, u64) {
     let folder = tempfile::tempdir().expect("a folder for temporary files");
     let profile = folder.path().join("run.poise");
     let program = mpi.compile("stray", folder.path());
-    let mut command = mpi.launcher(1);
-    for rank in 0..2 {
-        if rank > 0 {
-            command.args([":", "-n", "1"]);
-        }
-        command.arg("env").arg(format!("LD_PRELOAD={}", preload()));
-        command.arg(format!("POISE_PROFILE={}", profile.display())).args(["POISE_WAITING=1", "POISE_STACK=off"]);
-        command.arg(format!("POISE_CLOCK_SKEW={}", i64::from(apart) * 1_000_000 * rank)).arg(&program).arg(case);
-    }
+    let mut command = mpi.one_by_one(2, (&program, &[case]), &profile, |rank, command| {
+        command.args(["POISE_WAITING=1", "POISE_STACK=off"]);
+        command.arg(format!("POISE_CLOCK_SKEW={}", if apart { 1_000_000 * rank } else { 0 }));
+    });
     // Ended after a minute, as all runs here.
     let output = command.output().expect("timeout, from coreutils");
     let [printed, said] = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());

@@ -45,6 +45,28 @@ impl Mpi {
         command
     }
 
+    /// The launcher for `ranks` ranks of `program` behind the library, started one by one: `given` adds the environment and what else stands before the
+    /// program for one of them.
+    pub fn one_by_one(
+        self,
+        ranks: u32,
+        (program, arguments): (&Path, &[&str]),
+        profile: &Path,
+        given: impl Fn(u32, &mut Command),
+    ) -> Command {
+        let mut command = self.launcher(1);
+        for rank in 0..ranks {
+            if rank > 0 {
+                command.args([":", "-n", "1"]);
+            }
+            command.arg("env").arg(format!("LD_PRELOAD={}", preload()));
+            command.arg(format!("POISE_PROFILE={}", profile.display()));
+            given(rank, &mut command);
+            command.arg(program).args(arguments);
+        }
+        command
+    }
+
     /// Text of the header with the prototypes.
     pub fn header(self) -> String {
         self.preprocessed("#include <mpi.h>\n")
