@@ -35,6 +35,9 @@ const TRUSTING_LARGE: f64 = 0.5;
 const BEYOND_NOISE: f64 = 2.0;
 /// Relative deviations up to this are rounding errors.
 const EXACT: f64 = 1e-6;
+/// What another algorithm than the one whose cost the prior has must gain, in units of twice a log likelihood, beside what its
+/// coefficient costs: as much as a change of behaviour.
+const DEPARTURE: f64 = 10.0;
 /// Above this noise a warning tells.
 const NOISY: f64 = 0.3;
 
@@ -365,9 +368,10 @@ fn beliefs<'a>(
 
 /// What the residuals of a time whose shape effort gave say about its noise, if anything.
 pub(crate) fn prior_residuals(data: &Data, prior: &Prior) -> Option<Vec<f64>> {
-    let shapes: Vec<Vec<Vec<f64>>> =
-        prior.iter().map(|basis| basis.iter().map(|g| data.column(|x| g.at(x))).collect()).collect();
-    coefficients::typical_residuals(&shapes, &data.values(), &DEFAULT)
+    let y = data.values();
+    let (bases, departures) = shapes_of(data, prior, &y);
+    let shapes: Vec<Vec<Vec<f64>>> = bases.iter().chain(departures).map(|basis| data.columns(basis)).collect();
+    coefficients::typical_residuals(&shapes, &y, &DEFAULT)
 }
 
 /// What the residuals of a time whose shape was searched in the times say about its noise, if anything.
@@ -382,22 +386,44 @@ pub(crate) fn searched_residuals(data: &Data, candidates: Vec<Candidate>) -> Opt
     coefficients::typical_residuals(&[columns], &y, &DEFAULT)
 }
 
+/// What the shapes of another algorithm must gain.
+fn price(prior: &Prior) -> f64 {
+    if prior.is_usual { 0.0 } else { DEPARTURE }
+}
+
+/// The shapes of `prior` that compete: those of other algorithms only where least squares says that they may gain what they cost.
+fn shapes_of<'p>(data: &Data, prior: &'p Prior, y: &[f64]) -> (&'p [Vec<Group>], &'p [Vec<Group>]) {
+    let richest = prior.richest_departure();
+    if prior.is_usual {
+        return (&prior.shapes, &prior.departures);
+    }
+    let enough = !richest.is_empty() && y.len() > richest.len() + 1;
+    let left = |basis: &[Group]| LeastSquares::of(&data.columns(basis), y).deviation.max(EXACT);
+    let is_clear = enough && 2.0 * y.len() as f64 * (left(prior.richest()) / left(richest)).ln() > DEPARTURE;
+    (&prior.shapes, if is_clear { &prior.departures } else { &[] })
+}
+
 /// The model of a time whose shape effort gave.
-pub(crate) fn prior_model(
+pub(crate) fn prior_model<'p>(
     experiment: &Experiment,
     data: &Data,
     kind: Kind,
-    prior: &Prior,
+    prior: &'p Prior,
     effort_metric: MetricId,
     pool: &Pooled,
     runners_up: usize,
 ) -> Model {
     let y = data.values();
     let columns = |basis: &[Group]| data.columns(basis);
-    let richest = prior.iter().max_by_key(|b| b.len()).map(|b| columns(b)).unwrap_or_default();
-    let beliefs = beliefs(&LeastSquares::of(&richest, &y), &y, pool).map(|b| b.0);
-    let mut fits: Vec<(CoefficientFit, &Vec<Group>)> =
-        prior.iter().map(|basis| (coefficients::fit(&columns(basis), &y, beliefs.as_deref()), basis)).collect();
+    let (shapes, departures) = shapes_of(data, prior, &y);
+    let richest = if departures.is_empty() { prior.richest() } else { prior.richest_departure() };
+    let beliefs = beliefs(&LeastSquares::of(&columns(richest), &y), &y, pool).map(|b| b.0);
+    let fitted = |basis: &'p Vec<Group>| (coefficients::fit(&columns(basis), &y, beliefs.as_deref()), basis);
+    let mut fits: Vec<(CoefficientFit, &Vec<Group>)> = shapes.iter().map(fitted).collect();
+    fits.extend(departures.iter().map(fitted).map(|(mut fit, basis)| {
+        fit.criterion += price(prior);
+        (fit, basis)
+    }));
     let best = fits.iter().map(|f| f.0.criterion).fold(f64::INFINITY, f64::min);
     let chosen = fits.iter().position(|f| f.0.criterion <= best).unwrap_or(0);
     let (fit, basis) = fits.remove(chosen);
@@ -434,8 +460,7 @@ pub(crate) fn prior_model(
 
 /// Adds the terms of the richest shape that the fit left out, with coefficients of zero.
 fn add_hidden_terms(model: &mut Model, prior: &Prior) {
-    let Some(richest) = prior.iter().max_by_key(|basis| basis.len()) else { return };
-    for term in richest.iter().flat_map(|group| &group.terms).filter(|t| !is_constant(t)) {
+    for term in prior.richest().iter().flat_map(|group| &group.terms).filter(|t| !is_constant(t)) {
         let same = |t: &Term| (t.role, t.scale) == (term.role, term.scale) && t.factors == term.factors;
         if !model.terms.iter().any(same) {
             model.terms.push(Term { coefficient: 0.0, ..term.clone() });
@@ -448,7 +473,7 @@ fn add_hidden_terms(model: &mut Model, prior: &Prior) {
 /// the constant that every time may have matters is for the times to say.
 fn prior_terms<'a>(prior: &'a Prior, corner: &[f64]) -> Vec<&'a Term> {
     let groups =
-        || prior.iter().flatten().filter(|group| group.terms.len() > 1 || !group.terms.iter().all(is_constant));
+        || prior.shapes.iter().flatten().filter(|group| group.terms.len() > 1 || !group.terms.iter().all(is_constant));
     let is_small = |group: &Group, term: &Term| {
         let same = group.terms.iter().filter(|t| t.scale == term.scale && t.factors == term.factors);
         let total: f64 = group.terms.iter().map(|t| t.at(corner)).sum();
@@ -601,7 +626,7 @@ fn two_sided_fit(columns: &[Vec<f64>], y: &[f64]) -> CoefficientFit {
 /// Relative deviation of the times from the most flexible shape of `prior`, where it is so large that neither noise, as
 /// repetitions or neighbours show it, nor caches explain it.
 pub(crate) fn misfit(data: &Data, prior: &Prior) -> Option<f64> {
-    let richest = prior.iter().max_by_key(|basis| basis.len())?;
+    let richest = if prior.departures.is_empty() { prior.richest() } else { prior.richest_departure() };
     let column = |g: &Group| data.points.iter().map(|x| g.at(x)).collect::<Vec<f64>>();
     let columns: Vec<Vec<f64>> = richest.iter().map(column).collect();
     if data.points.len() < columns.len() + 3 {

@@ -86,20 +86,36 @@ fn divided<'a>(points: &[&'a [f64]], y: &[f64], ranks: usize, dimensions: u32) -
     Some(stages)
 }
 
-/// The functions of the waiting `y`, best first: a depth in the parameter `ranks` times those that `find` finds for what
+/// What waiting is a function of.
+#[derive(Clone, Debug)]
+pub(crate) struct Waiting {
+    /// The functions of all of it, best first.
+    pub found: Vec<Found>,
+    /// That of the stages that are waited for, where it is so many times what one costs.
+    pub stages: Option<Found>,
+}
+
+impl Waiting {
+    /// That for `stages`, of which each costs what `costs` say, best first.
+    pub fn of_stages(costs: &[Found], stages: &Found) -> Self {
+        Self { found: costs.iter().map(|cost| times(cost, stages)).collect(), stages: Some(stages.clone()) }
+    }
+}
+
+/// The functions of the waiting `y`: a depth in the parameter `ranks` times those that `find` finds for what
 /// a stage costs, or those that it finds without a depth. `None` where nothing is known of what a stage costs.
 pub(crate) fn functions<'a>(
     points: &[&'a [f64]],
     y: &[f64],
     ranks: usize,
     mut find: impl FnMut(Vec<&'a [f64]>, &[f64]) -> Vec<Found>,
-) -> Option<Vec<Found>> {
+) -> Option<Waiting> {
     let is_found = |found: &[Found]| found.first().is_some_and(|stage| stage.exact || stage.residual < TOLERANCE);
     if let Some((dimensions, stages)) = (2..=3).chain([1]).find_map(|d| Some((d, per_stage(points, y, ranks, d)?))) {
         let (points, values): (Vec<&[f64]>, Vec<f64>) = stages.into_iter().unzip();
         let found = find(points, &values);
         // With few values of the other parameters nothing may be known of a stage; all values together say more.
-        return is_found(&found).then(|| found.iter().map(|stage| times_depth(stage, ranks, dimensions)).collect());
+        return is_found(&found).then(|| Waiting::of_stages(&found, &stages_of(ranks, dimensions)));
     }
     let mut different: Vec<f64> = points.iter().map(|x| x[ranks]).collect();
     different.sort_by(f64::total_cmp);
@@ -111,7 +127,7 @@ pub(crate) fn functions<'a>(
     // Waiting that needs no depth to be explained, such as that for the levels of a tree, has none.
     let direct = find(points.to_vec(), y);
     if direct.first().is_some_and(|f| f.exact) {
-        return Some(direct);
+        return Some(Waiting { found: direct, stages: None });
     }
     let swept = (2..=3).filter_map(|dimensions| {
         let (points, stages) = divided(points, y, ranks, dimensions)?;
@@ -126,8 +142,10 @@ pub(crate) fn functions<'a>(
         };
         direct.first().is_none_or(better)
     };
-    let times_depth = |(d, stages): (u32, Vec<Found>)| stages.iter().map(|s| times_depth(s, ranks, d)).collect();
-    Some(closest.filter(|(_, stages)| is_better(&stages[0])).map_or(direct, times_depth))
+    Some(match closest.filter(|(_, stages)| is_better(&stages[0])) {
+        Some((dimensions, found)) => Waiting::of_stages(&found, &stages_of(ranks, dimensions)),
+        None => Waiting { found: direct, stages: None },
+    })
 }
 
 /// The dimensions of an open grid of ranks in which each sends as much to its next neighbour in every dimension and those at the
@@ -178,12 +196,12 @@ pub(crate) fn of_existing(found: &Found, ranks: usize, dimensions: u32) -> Found
     all
 }
 
-/// The function times d·p^(1/d) - d.
-pub(crate) fn times_depth(stage: &Found, ranks: usize, dimensions: u32) -> Found {
+/// d·p^(1/d) - d, the depth of a grid.
+pub(crate) fn stages_of(ranks: usize, dimensions: u32) -> Found {
     let d = f64::from(dimensions);
     let root = Factor { parameter: ranks, exponent: Exponent::new(1, dimensions.cast_signed()), log_exponent: 0 };
     // What lopsided cuboids differ by is the rounding of the depth.
-    times(stage, &Found { constant: -d, terms: vec![(vec![root], d)], ..stage.clone() })
+    Found { constant: -d, terms: vec![(vec![root], d)], residual: 0.0, exact: true, score: 0.0 }
 }
 
 /// The function times another; how close it comes to what it is of stays.
@@ -260,7 +278,7 @@ mod tests {
             let exact = hypotheses.exact_function(y).map(|(constant, terms)| crate::effort::exact(constant, terms));
             exact.into_iter().collect()
         };
-        functions(&points, &y, 0, find)
+        functions(&points, &y, 0, find).map(|waiting| waiting.found)
     }
 
     #[test]

@@ -7,7 +7,7 @@ mod two_values;
 
 use crate::absorption::scaling::{self, Binding};
 use crate::build::{Data, Pooled, constant_model, count_model, deviation, misfit, prior_model, searched_model};
-use crate::depth;
+use crate::depth::{self, Waiting};
 use crate::effort::{self, Count, Found, Workspace};
 use crate::experiment::{CallPathId, Experiment, Layout, MetricId, Series};
 use crate::extra_p_space::Designs;
@@ -133,6 +133,8 @@ pub fn fit(experiment: &Experiment, options: &Options) -> Fits {
 struct Effort {
     /// Candidates, best first.
     found: Vec<Found>,
+    /// Of waiting, the stages that are waited for, where it is so many times what one costs.
+    stages: Option<Found>,
     /// Whether the count repeats exactly.
     repeats: bool,
 }
@@ -557,18 +559,29 @@ impl<'a> Fitter<'a> {
     fn effort_of(&self, data: &Data<'a>, workspace: &mut Workspace) -> &Effort {
         let key = (data.series.callpath, data.series.metric);
         let index = self.experiment.series.partition_point(|s| (s.callpath, s.metric) < key);
-        self.efforts[index]
-            .get_or_init(|| Effort { found: self.functions_behind(data, workspace), repeats: data.repeats_exactly() })
+        self.efforts[index].get_or_init(|| match self.waiting(data, workspace) {
+            Some(Waiting { found, stages }) => Effort { found, stages, repeats: data.repeats_exactly() },
+            None => {
+                let found = self.function_of_few(&data.medians, &self.hypotheses(data), workspace);
+                Effort { found, stages: None, repeats: data.repeats_exactly() }
+            }
+        })
     }
 
     /// The functions that explain a count, best first.
     fn functions_behind(&self, data: &Data<'a>, workspace: &mut Workspace) -> Vec<Found> {
-        if self.experiment.metrics[data.series.metric as usize].name == "logical_wait"
-            && let Some(found) = self.sweep_function(data, workspace).or_else(|| self.depth_function(data, workspace))
-        {
-            return found;
+        match self.waiting(data, workspace) {
+            Some(waiting) => waiting.found,
+            None => self.function_of_few(&data.medians, &self.hypotheses(data), workspace),
         }
-        self.function_of_few(&data.medians, &self.hypotheses(data), workspace)
+    }
+
+    /// The functions of logical waiting for the stages of a sweep; `None` where `data` are no such waiting.
+    fn waiting(&self, data: &Data<'a>, workspace: &mut Workspace) -> Option<Waiting> {
+        if self.experiment.metrics[data.series.metric as usize].name != "logical_wait" {
+            return None;
+        }
+        self.sweep_function(data, workspace).or_else(|| self.depth_function(data, workspace))
     }
 
     /// The functions that explain the counts `y` in those parameters that they depend on, best first.
@@ -579,8 +592,8 @@ impl<'a> Fitter<'a> {
         }
     }
 
-    /// The functions behind logical waiting, as the depth of a decomposition times a stage where it is that, best first.
-    fn depth_function(&self, data: &Data<'a>, workspace: &mut Workspace) -> Option<Vec<Found>> {
+    /// The functions behind logical waiting, as the depth of a decomposition times a stage where it is that.
+    fn depth_function(&self, data: &Data<'a>, workspace: &mut Workspace) -> Option<Waiting> {
         depth::functions(&data.points, &data.medians, self.ranks?, |points, stage| {
             if points.len() == data.points.len() {
                 return self.function_of_few(stage, &self.hypotheses(data), workspace);

@@ -24,8 +24,36 @@ impl Group {
     }
 }
 
-/// The ways in which groups may be combined, simplest first.
-pub(crate) type Prior = Vec<Vec<Group>>;
+/// Shapes that a time may have.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Prior {
+    /// The ways in which groups may be combined, simplest first.
+    pub shapes: Vec<Vec<Group>>,
+    /// The same with a summand that only another published algorithm's cost has.
+    pub departures: Vec<Vec<Group>>,
+    /// Whether that algorithm is the usual one for messages of this size. Where not, times must speak clearly for it.
+    pub is_usual: bool,
+}
+
+impl Prior {
+    fn of(shapes: Vec<Vec<Group>>) -> Self {
+        Self { shapes, departures: Vec::new(), is_usual: false }
+    }
+
+    /// The shape with all groups, without those of other algorithms.
+    pub fn richest(&self) -> &[Group] {
+        longest(&self.shapes)
+    }
+
+    /// The shape with all groups.
+    pub fn richest_departure(&self) -> &[Group] {
+        longest(&self.departures)
+    }
+}
+
+fn longest(shapes: &[Vec<Group>]) -> &[Group] {
+    shapes.iter().max_by_key(|shape| shape.len()).map_or(&[], Vec::as_slice)
+}
 
 fn term(coefficient: f64, role: Role, factors: Vec<Factor>) -> Term {
     Term { coefficient, role, scale: Scale::One, factors }
@@ -48,7 +76,7 @@ pub(crate) fn counted(count: &Found, role: Role, matters: impl Fn(&Term) -> bool
     let terms = terms_of(count, role);
     let growing: Vec<Term> = terms.iter().filter(|t| !t.factors.is_empty()).cloned().collect();
     if growing.is_empty() {
-        return vec![vec![Group::constant()]];
+        return Prior::of(vec![vec![Group::constant()]]);
     }
     let mut prior = vec![vec![Group { terms }]];
     // A coefficient of its own for growth that is next to nothing would take up whatever else the times do.
@@ -64,7 +92,7 @@ pub(crate) fn counted(count: &Found, role: Role, matters: impl Fn(&Term) -> bool
         prior.push(each.clone());
         prior.push(std::iter::once(Group::constant()).chain(each).collect());
     }
-    prior
+    Prior::of(prior)
 }
 
 /// Most parts of logical waiting that times may weigh on their own.
@@ -72,7 +100,13 @@ const MOST_WAITING: usize = 3;
 
 /// What ranks wait for, each with all of its growth with the parameter `ranks`: a stage's work and its message cost more or
 /// less than the clock takes them for. One part where they cannot be told apart, or could be less than nothing at `points`.
-pub(crate) fn waiting(found: &Found, ranks: Option<usize>, points: &[&[f64]]) -> Vec<Vec<Term>> {
+/// Beside them stands the number of `stages`, where it is known: the start-up of a stage's message takes no tick.
+pub(crate) fn waiting(
+    found: &Found,
+    stages: Option<&Found>,
+    ranks: Option<usize>,
+    points: &[&[f64]],
+) -> Vec<Vec<Term>> {
     let terms = terms_of(found, Role::Waiting);
     let others = |term: &Term| -> Vec<Factor> {
         term.factors.iter().filter(|factor| Some(factor.parameter) != ranks).copied().collect()
@@ -85,7 +119,14 @@ pub(crate) fn waiting(found: &Found, ranks: Option<usize>, points: &[&[f64]]) ->
         }
     }
     let is_negative = |part: &Vec<Term>| points.iter().any(|x| part.iter().map(|t| t.at(x)).sum::<f64>() < 0.0);
-    if parts.len() > MOST_WAITING || parts.iter().any(is_negative) { vec![terms] } else { parts }
+    if parts.len() > MOST_WAITING || parts.iter().any(is_negative) {
+        parts = vec![terms];
+    }
+    let startups = stages.map(|stages| terms_of(stages, Role::Waiting));
+    let grows_alike =
+        |a: &[Term], b: &[Term]| a.len() == b.len() && a.iter().all(|t| b.iter().any(|u| u.factors == t.factors));
+    parts.extend(startups.filter(|startups| !parts.iter().any(|part| grows_alike(part, startups))));
+    parts
 }
 
 /// The size of the communicator that an operation used.
@@ -122,6 +163,14 @@ impl Communicator {
     /// The whole world, sized by this parameter.
     pub fn world(parameter: usize) -> Self {
         Self::Power { parameter, exponent: Exponent::from_integer(1), factor: 1.0 }
+    }
+
+    /// The size at `x`.
+    fn at(&self, x: &[f64]) -> f64 {
+        match *self {
+            Self::Constant(q) => q,
+            Self::Power { .. } => 1.0 + self.others(Role::Latency).iter().map(|t| t.at(x)).sum::<f64>(),
+        }
     }
 
     /// `log2` of the size.
@@ -215,6 +264,20 @@ pub(crate) struct Operation {
     reduction: Option<Share>,
     /// Which bytes count.
     pub bytes: Bytes,
+    /// What another algorithm costs that the formula leaves out.
+    departure: Option<Departure>,
+}
+
+/// Bytes to each rank up to which MPICH exchanges all with all by Bruck's algorithm; Open MPI does up to 200.
+const SHORT: f64 = 256.0;
+
+/// A summand of the cost of another published algorithm for an operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Departure {
+    /// A start-up.
+    Startups(Startups),
+    /// Bytes.
+    Bandwidth(Share),
 }
 
 const fn operation(
@@ -223,7 +286,13 @@ const fn operation(
     reduction: Option<Share>,
     bytes: Bytes,
 ) -> Operation {
-    Operation { startups, bandwidth, reduction, bytes }
+    Operation { startups, bandwidth, reduction, bytes, departure: None }
+}
+
+impl Operation {
+    const fn or(self, departure: Departure) -> Self {
+        Self { departure: Some(departure), ..self }
+    }
 }
 
 use Share::{All, Levels, Remote};
@@ -247,12 +316,12 @@ const OPERATIONS: &[(&str, Operation)] = &[
     ("waitsome", operation(&[Once], Some(All), None, Bytes::Received)),
     ("barrier", operation(&[Tree], None, None, Bytes::Received)),
     ("bcast", operation(&[Tree], Some(All), None, Bytes::Received)),
-    ("scatter", operation(&[Tree], Some(Remote), None, Bytes::Sent)),
-    ("gather", operation(&[Tree], Some(Remote), None, Bytes::Received)),
-    ("allgather", operation(&[Tree], Some(Remote), None, Bytes::Received)),
+    ("scatter", operation(&[Tree], Some(Remote), None, Bytes::Sent).or(Departure::Startups(Linear))),
+    ("gather", operation(&[Tree], Some(Remote), None, Bytes::Received).or(Departure::Startups(Linear))),
+    ("allgather", operation(&[Tree], Some(Remote), None, Bytes::Received).or(Departure::Startups(Linear))),
     ("reduce", operation(&[Tree], Some(All), Some(Remote), Bytes::Sent)),
     ("allreduce", operation(&[Tree], Some(All), Some(Remote), Bytes::Sent)),
-    ("alltoall", operation(&[Tree, Linear], Some(All), None, Bytes::Received)),
+    ("alltoall", operation(&[Tree, Linear], Some(All), None, Bytes::Received).or(Departure::Bandwidth(Levels))),
     ("reduce_scatter", operation(&[Tree], Some(Remote), Some(Remote), Bytes::Sent)),
     ("reduce_scatter_block", operation(&[Tree], Some(Remote), Some(Remote), Bytes::Sent)),
     ("scan", operation(&[Tree], Some(Levels), Some(Levels), Bytes::Sent)),
@@ -374,30 +443,41 @@ impl Operation {
         bytes: Option<&Found>,
         waiting: Vec<Vec<Term>>,
         communicator: &Communicator,
+        points: &[&[f64]],
     ) -> Prior {
         let calls = terms_of(visits, Role::Latency);
-        let mut groups = Vec::new();
-        for startups in self.startups {
-            groups.push(match startups {
-                Startups::Once => calls.clone(),
-                Startups::Tree => product(&calls, &communicator.logarithm(Role::Latency)),
-                Startups::Linear => product(&calls, &communicator.others(Role::Latency)),
-            });
-        }
-        for (share, role) in [(self.bandwidth, Role::Bandwidth), (self.reduction, Role::Reduction)] {
-            if let (Some(share), Some(bytes)) = (share, bytes) {
-                let bytes = terms_of(bytes, role);
-                groups.push(match share {
-                    Share::All => bytes,
-                    Share::Remote => product(&bytes, &communicator.remote_share(role)),
-                    Share::Levels => product(&bytes, &communicator.logarithm(role)),
-                });
-            }
-        }
+        let startups = |startups: Startups| match startups {
+            Startups::Once => calls.clone(),
+            Startups::Tree => product(&calls, &communicator.logarithm(Role::Latency)),
+            Startups::Linear => product(&calls, &communicator.others(Role::Latency)),
+        };
+        let moved = |share: Share, role: Role| {
+            let bytes = terms_of(bytes?, role);
+            Some(match share {
+                Share::All => bytes,
+                Share::Remote => product(&bytes, &communicator.remote_share(role)),
+                Share::Levels => product(&bytes, &communicator.logarithm(role)),
+            })
+        };
+        let mut groups: Vec<Vec<Term>> = self.startups.iter().map(|s| startups(*s)).collect();
+        groups.extend(self.bandwidth.and_then(|share| moved(share, Role::Bandwidth)));
+        groups.extend(self.reduction.and_then(|share| moved(share, Role::Reduction)));
         groups.extend(waiting);
         let mut groups: Vec<Group> = groups.into_iter().filter_map(useful).collect();
         groups.push(Group::constant());
-        subsets(&groups)
+        let departure = match self.departure {
+            Some(Departure::Startups(s)) => useful(startups(s)),
+            Some(Departure::Bandwidth(share)) => moved(share, Role::Bandwidth).and_then(useful),
+            None => None,
+        };
+        let shapes = subsets(&groups);
+        let with = |group: Group| -> Vec<Vec<Group>> {
+            let others = std::iter::once(&[][..]).chain(shapes.iter().map(Vec::as_slice));
+            others.map(|shape| [shape, std::slice::from_ref(&group)].concat()).collect()
+        };
+        let size = |x: &[f64]| bytes.map_or(f64::INFINITY, |b| b.at(x) / visits.at(x) / communicator.at(x));
+        let is_usual = self.departure == Some(Departure::Bandwidth(Levels)) && points.iter().all(|x| size(x) <= SHORT);
+        Prior { departures: departure.map_or(Vec::new(), with), shapes, is_usual }
     }
 }
 
@@ -409,7 +489,7 @@ fn useful(terms: Vec<Term>) -> Option<Group> {
 }
 
 /// Every non-empty subset, smaller ones first, earlier groups first.
-fn subsets(groups: &[Group]) -> Prior {
+fn subsets(groups: &[Group]) -> Vec<Vec<Group>> {
     let mut masks: Vec<u32> = (1..1u32 << groups.len()).collect();
     masks.sort_by_key(|m| (m.count_ones(), *m));
     let choose = |mask: &u32| {
@@ -466,7 +546,7 @@ mod tests {
 
     /// Value of the basis with all groups, each with coefficient one.
     fn groups_at(prior: &Prior, x: &[f64]) -> Vec<f64> {
-        prior.last().unwrap().iter().map(|g| g.at(x)).collect()
+        prior.richest().iter().map(|g| g.at(x)).collect()
     }
 
     #[test]
@@ -483,7 +563,7 @@ mod tests {
     #[test]
     fn local_functions_cost_the_same_however_large_the_communicator() {
         let at = |name: &str, visits: &Found| {
-            let prior = Operation::named(name).unwrap().prior(visits, None, Vec::new(), &Communicator::world(0));
+            let prior = Operation::named(name).unwrap().prior(visits, None, Vec::new(), &Communicator::world(0), &[]);
             groups_at(&prior, &[1024.0, 100.0])
         };
         // Three calls at every scale: one constant; five calls for each of n = 100: 500 and a constant.
@@ -510,7 +590,7 @@ mod tests {
         let (visits, world) = (count(3.0, &[]), Communicator::world(0));
         let bytes = count(0.0, &[(4.0, 1, 1)]);
         let at = |name: &str| {
-            let prior = Operation::named(name).unwrap().prior(&visits, Some(&bytes), Vec::new(), &world);
+            let prior = Operation::named(name).unwrap().prior(&visits, Some(&bytes), Vec::new(), &world, &[]);
             groups_at(&prior, &[8.0, 100.0])
         };
         // p = 8, n = 100, three calls, 400 bytes: latency 3·log2(8), bandwidth 400, shares 7/8 of 400, constant 1.
@@ -526,8 +606,9 @@ mod tests {
     #[test]
     fn sub_communicators_count_their_own_ranks() {
         let (visits, bytes) = (count(1.0, &[]), count(0.0, &[(4.0, 1, 1)]));
-        let prior =
-            |c: &Communicator| Operation::named("MPI_Allgather").unwrap().prior(&visits, Some(&bytes), Vec::new(), c);
+        let prior = |c: &Communicator| {
+            Operation::named("MPI_Allgather").unwrap().prior(&visits, Some(&bytes), Vec::new(), c, &[])
+        };
         let root = Communicator::Power { parameter: 0, exponent: Exponent::new(1, 2), factor: 1.0 };
         // The square root of 64 ranks is 8: log2 is 3, the share 7/8.
         let values = groups_at(&prior(&root), &[64.0, 100.0]);
@@ -539,7 +620,8 @@ mod tests {
     #[test]
     fn visits_that_grow_multiply_the_latency() {
         let visits = count(2.0, &[(5.0, 1, 1)]);
-        let prior = Operation::named("MPI_Barrier").unwrap().prior(&visits, None, Vec::new(), &Communicator::world(0));
+        let prior =
+            Operation::named("MPI_Barrier").unwrap().prior(&visits, None, Vec::new(), &Communicator::world(0), &[]);
         assert_eq!(groups_at(&prior, &[16.0, 10.0])[0], 4.0 * 52.0);
     }
 }

@@ -3,7 +3,7 @@
 //! Waiting divided by the stages that are waited for is what a stage costs: what a rank works and what its message takes.
 //! The clock says what a message of so many bytes takes, so that the two can be told apart before anything is searched.
 
-use crate::depth::{TOLERANCE, add, depth, times, times_depth};
+use crate::depth::{TOLERANCE, Waiting, add, depth, stages_of, times};
 use crate::effort::Found;
 use crate::library::Shape;
 
@@ -38,16 +38,16 @@ struct Stages<'p> {
 }
 
 impl Sweeps<'_> {
-    /// The functions of the waiting `y`, in ticks, the mean over ranks, best first; `None` where `find` finds none for what a
+    /// The functions of the waiting `y`, in ticks, the mean over ranks; `None` where `find` finds none for what a
     /// stage costs without its message that would explain it.
     pub fn functions<'p>(
         &self,
         points: &[&'p [f64]],
         y: &[f64],
         mut find: impl FnMut(Vec<&'p [f64]>, &[f64]) -> Vec<Found>,
-    ) -> Option<Vec<Found>> {
+    ) -> Option<Waiting> {
         let mut tried: Vec<Vec<f64>> = Vec::new();
-        let mut best: Option<((usize, f64), Vec<Found>)> = None;
+        let mut best: Option<((usize, f64), Waiting)> = None;
         for (multiple, more) in WAITED {
             let waited: Vec<f64> = self.number.0.iter().map(|number| multiple * number + more).collect();
             if tried.contains(&waited) {
@@ -62,11 +62,11 @@ impl Sweeps<'_> {
             let rank = (cost.terms.len(), cost.residual);
             if best.as_ref().is_none_or(|(least, _)| rank < *least) {
                 let number = scaled(self.number.1, multiple, more);
-                let whole = |cost: &Found| times_depth(&times(cost, &number), self.ranks, self.dimensions);
-                best = Some((rank, costs.iter().map(whole).collect()));
+                let stages = times(&number, &stages_of(self.ranks, self.dimensions));
+                best = Some((rank, Waiting::of_stages(&costs, &stages)));
             }
         }
-        best.map(|(_, found)| found)
+        best.map(|(_, waiting)| waiting)
     }
 
     /// What stages cost where ranks wait for so many sweeps; `None` where that cannot be.

@@ -118,9 +118,12 @@ impl<'a> Fitter<'a> {
         let moved = volume.and_then(|found| of_existing(found).or_else(|| of_root(found)));
         let (calls, volume) = (messages.as_ref().unwrap_or(calls), moved.as_ref().or(volume));
         let metric = bytes.as_ref().or(visits.as_ref())?.1;
-        let waits = waiting.as_ref().and_then(|w| Some((w.0.shape()?, &self.hypotheses[w.2].points)));
-        let waits = waits.map_or_else(Vec::new, |(found, points)| priors::waiting(found, self.ranks, points));
-        Some((operation.prior(calls, volume, waits, &communicator), metric, warnings))
+        let waits =
+            waiting.as_ref().and_then(|w| Some((w.0.shape()?, w.0.stages.as_ref(), &self.hypotheses[w.2].points)));
+        let parts = |(found, stages, points): (_, _, &Vec<&[f64]>)| priors::waiting(found, stages, self.ranks, points);
+        let waits = waits.map_or_else(Vec::new, parts);
+        let points = bytes.as_ref().map_or(&[][..], |b| self.hypotheses[b.2].points.as_slice());
+        Some((operation.prior(calls, volume, waits, &communicator, points), metric, warnings))
     }
 
     /// The parameter that is the number of ranks and the dimensions of an open grid, where the bytes that ranks move say that they
@@ -143,7 +146,7 @@ impl<'a> Fitter<'a> {
     ) -> Option<(Effort, MetricId, usize)> {
         let (data, inside) = self.bytes_of_inside(callpath, which, grid)?;
         let found = self.function_of_few(&inside, &self.hypotheses(&data), workspace);
-        Some((Effort { found, repeats: data.repeats_exactly() }, data.series.metric, data.layout))
+        Some((Effort { found, stages: None, repeats: data.repeats_exactly() }, data.series.metric, data.layout))
     }
 
     /// The most bytes that a rank of an open grid moves, and what one that has neighbours in all dimensions does. Where the grid

@@ -8,7 +8,7 @@
 
 use super::Fitter;
 use crate::build::Data;
-use crate::depth;
+use crate::depth::{self, Waiting};
 use crate::effort::{Found, Workspace};
 use crate::experiment::OverRanks;
 use crate::hypotheses::Hypotheses;
@@ -16,9 +16,9 @@ use crate::priors::{Bytes, Operation};
 use crate::sweep::Sweeps;
 
 impl<'a> Fitter<'a> {
-    /// The functions of the logical waiting `data` of receives between the ranks of an open grid, best first; `None` where
+    /// The functions of the logical waiting `data` of receives between the ranks of an open grid; `None` where
     /// they are no such receives, or where the work between them has no function.
-    pub(super) fn sweep_function(&self, data: &Data<'a>, workspace: &mut Workspace) -> Option<Vec<Found>> {
+    pub(super) fn sweep_function(&self, data: &Data<'a>, workspace: &mut Workspace) -> Option<Waiting> {
         let series = &data.series;
         // Of the largest rank another number of stages would be waited for.
         if self.experiment.metrics[series.metric as usize].over_ranks != Some(OverRanks::Mean) {
