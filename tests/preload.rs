@@ -307,21 +307,21 @@ fn what_ranks_had_saved_is_told_when_one_is_killed() {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/ends.c");
         let compiler = format!("mpicc.{mpi}");
         outcome(world.command(&compiler, [source.to_str().unwrap(), "-o", "ends"]).output().unwrap()).status(0);
-        let run = |profile: &str, how: &str| {
+        let run = |profile: &str, how: &str, seconds: &str| {
             let command = [options, &["-n", "2", env!("CARGO_BIN_EXE_poise"), "preload", "./ends", how]].concat();
             let mut command = world.command(launcher, command);
-            outcome(command.env("POISE_PROFILE", profile).env("POISE_CHECKPOINT", "0.05").output().unwrap())
+            outcome(command.env("POISE_PROFILE", profile).env("POISE_CHECKPOINT", seconds).output().unwrap())
         };
-        let killed = run("saved.poise", "SIGKILL");
+        let killed = run("saved.poise", "SIGKILL", "0.05");
         let said = ours(&killed.stderr);
         assert!(said.len() == 1, "{mpi}: {}", killed.stderr);
         assert!(said[0].contains("2 ranks") && said[0].contains("saved.poise.checkpoint.*"), "{mpi}: {}", said[0]);
         assert!(world.path("saved.poise.checkpoint.1").exists());
         // What rank 0 says itself, as here of a name that is too long for a file beside it, is not said again.
-        let unwritten = run(&"n".repeat(248), "well");
+        let unwritten = run(&"n".repeat(248), "well", "");
         let said = ours(&unwritten.stderr);
         assert!(said.len() == 1 && said[0].contains("cannot write the profile"), "{mpi}: {said:?}");
-        let whole = run("whole.poise", "well");
+        let whole = run("whole.poise", "well", "0.05");
         assert!(whole.status == Some(0) && ours(&whole.stderr).is_empty(), "{mpi}: {}", whole.stderr);
         assert!(world.path("whole.poise").exists() && !world.path("whole.poise.failed").exists());
     }

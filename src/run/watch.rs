@@ -16,9 +16,10 @@ use super::misfortune::signal_name;
 use super::{launcher_stderr, partial, processes};
 use crate::output;
 
-/// The kinds of lines that are left beside a profile that will not be, and beside one that was there before.
+/// The kinds of lines that are left beside a profile that will not be, beside one that was there before, and beside one without waiting.
 const FAILED: &str = "failed";
 const CONFLICT: &str = "conflict";
+const WAITING: &str = "waiting";
 
 /// A process that waits for the end of this one: a pipe to it, of which this process loses both ends when it becomes the program.
 pub struct Watch {
@@ -59,7 +60,7 @@ pub fn over_this_process(profile: &Path, rank: u32) -> Option<Watch> {
     // from it. Ranks with MPI have said nothing yet, since rank 0 has not begun; of ranks without it one may have ended by now, and then its word goes, too.
     let was_there = profile.exists();
     if rank == 0 {
-        poise_profile::forget_what_was_said(profile, CONFLICT);
+        [FAILED, CONFLICT, WAITING].map(|kind| poise_profile::forget_what_was_said(profile, kind));
     }
     // SAFETY: there is one thread (`main` sees to that), so that a copy of the process may go on as it likes. The one between ends at once, and is waited for, so that
     // the program has no child that it did not start.
