@@ -9,6 +9,7 @@ use crate::noise::{Noise, PossibleNoise};
 use crate::noise_estimate::{Beliefs, NoiseEstimate, estimate};
 use crate::shape_search::shares;
 use crate::simplex;
+use crate::wide::wide;
 
 /// Relative deviation below which residuals are too small to hold one-sided noise worth looking for.
 const QUIET: f64 = 0.012;
@@ -212,6 +213,24 @@ pub(crate) fn typical_residuals(shapes: &[Vec<Vec<f64>>], y: &[f64], beliefs: &B
     Some(residuals(y, &combine(&used, &fit.coefficients), k))
 }
 
+wide! {
+    /// Ratios of `y` to the sum of the columns times their coefficients; whether that sum is above zero everywhere.
+    fn ratios_to(y: &[f64], columns: &[&[f64]], coefficients: &[f64], ratios: &mut [f64]) -> bool {
+        ratios.fill(0.0);
+        for (column, c) in columns.iter().zip(coefficients) {
+            for (sum, x) in ratios.iter_mut().zip(*column) {
+                *sum += x * c;
+            }
+        }
+        let mut positive = true;
+        for (ratio, y) in ratios.iter_mut().zip(y) {
+            positive &= *ratio > 0.0;
+            *ratio = y.max(f64::MIN_POSITIVE) / *ratio;
+        }
+        positive
+    }
+}
+
 /// Moves several coefficients to where the residuals are most likely under the noise found so far; least squares
 /// gives their sum well and their ratio badly when noise is one-sided.
 fn refine(columns: &[Vec<f64>], y: &[f64], coefficients: &mut [f64], noise: &NoiseEstimate) {
@@ -219,18 +238,13 @@ fn refine(columns: &[Vec<f64>], y: &[f64], coefficients: &mut [f64], noise: &Noi
     let likeliest = noise.likeliest();
     let start: Vec<f64> = active.iter().map(|&k| coefficients[k].ln() + likeliest.log_scale).collect();
     // Negative log likelihood of the logarithms of the coefficients in use.
-    let mut ratios = Vec::with_capacity(y.len());
+    let used: Vec<&[f64]> = active.iter().map(|&k| columns[k].as_slice()).collect();
+    let (mut at, mut ratios) = (vec![0.0; active.len()], vec![0.0; y.len()]);
     let cost = |logs: &[f64]| {
-        ratios.clear();
-        ratios.resize(y.len(), 0.0);
-        for (&k, log) in active.iter().zip(logs) {
-            let c = log.clamp(-600.0, 600.0).exp();
-            ratios.iter_mut().zip(&columns[k]).for_each(|(f, x)| *f += x * c);
-        }
-        if ratios.iter().any(|f| *f <= 0.0 || f.is_nan()) {
+        at.iter_mut().zip(logs).for_each(|(c, log)| *c = log.clamp(-600.0, 600.0).exp());
+        if !ratios_to(y, &used, &at, &mut ratios) {
             return 1e12;
         }
-        ratios.iter_mut().zip(y).for_each(|(f, y)| *f = y.max(f64::MIN_POSITIVE) / *f);
         logarithms(&mut ratios);
         -likeliest.noise.log_likelihood(&ratios, 0.0)
     };

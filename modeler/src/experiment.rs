@@ -407,6 +407,8 @@ pub struct ExperimentBuilder {
     point_ids: HashMap<Vec<u64>, PointId>,
     callpaths: Vec<CallPath>,
     callpath_ids: HashMap<(Option<CallPathId>, String), CallPathId>,
+    /// The call paths from a root to the last one that was asked for, as callers are often the same as before.
+    last: Vec<CallPathId>,
     metrics: Vec<Metric>,
     /// See [`Experiment::rounded`].
     rounded: BTreeMap<MetricId, f64>,
@@ -467,8 +469,19 @@ impl ExperimentBuilder {
     /// If `names` is empty, which is a defect of the caller.
     pub fn callpath<S: AsRef<str>>(&mut self, names: impl IntoIterator<Item = S>) -> CallPathId {
         let mut parent = None;
-        for name in names {
-            parent = Some(self.callee(parent, name.as_ref()));
+        for (depth, name) in names.into_iter().enumerate() {
+            let is_last = |id: &&CallPathId| {
+                let last = &self.callpaths[**id as usize];
+                last.parent == parent && last.name == name.as_ref()
+            };
+            let known = self.last.get(depth).filter(is_last).copied();
+            let id = known.unwrap_or_else(|| {
+                let id = self.callee(parent, name.as_ref());
+                self.last.truncate(depth);
+                self.last.push(id);
+                id
+            });
+            parent = Some(id);
         }
         parent.expect("a call path has at least one name")
     }
@@ -548,6 +561,12 @@ impl ExperimentBuilder {
     /// ```
     pub fn add(&mut self, callpath: CallPathId, metric: MetricId, point: PointId, value: f64) {
         self.records.push((callpath, metric, point, value));
+    }
+
+    /// Makes room for so many more values, unless there is too little memory.
+    pub(crate) fn expect(&mut self, values: usize) {
+        // Without room now, there may still be enough for fewer.
+        let _ = self.records.try_reserve_exact(values);
     }
 
     /// Sorts everything into columns.

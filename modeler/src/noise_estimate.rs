@@ -183,7 +183,7 @@ pub(crate) fn estimate(logs: &[f64], beliefs: &Beliefs) -> NoiseEstimate {
 }
 
 /// The same for beliefs that are some of those with the sum of probabilities whose logarithm is `total`.
-fn estimate_of(logs: &[f64], beliefs: &Beliefs, total: f64) -> NoiseEstimate {
+pub(crate) fn estimate_of(logs: &[f64], beliefs: &Beliefs, total: f64) -> NoiseEstimate {
     let evidences = evidences(logs, beliefs, IMPROBABLE);
     let top = log_sum(evidences.iter().map(|e| e.log + beliefs.0[e.belief].1));
     let weighted = |e: &Evidence| {

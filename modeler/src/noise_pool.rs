@@ -5,7 +5,9 @@
 //! hypotheses compete: all call paths have the same noise, or each has its own out of a common distribution.
 
 use crate::noise::{Noise, Tabulated};
-use crate::noise_estimate::{Belief, Beliefs, DEFAULT, HOPELESS, NoiseEstimate, background_prior, estimate, evidences};
+use crate::noise_estimate::{
+    Belief, Beliefs, DEFAULT, HOPELESS, NoiseEstimate, background_prior, estimate, estimate_of, evidences,
+};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -41,8 +43,8 @@ const FEW: usize = 64;
 /// The noise of an experiment's times.
 #[derive(Debug, Default)]
 pub(crate) struct NoisePool {
-    /// By pooled series what the others say; then what all say.
-    beliefs: Vec<Beliefs>,
+    /// By pooled series what the others say; then what all say. [`Beliefs::total`] before each.
+    beliefs: Vec<(f64, Beliefs)>,
     /// Log evidence per residual that most pooled series have under what all say.
     usual: Option<(f64, f64)>,
 }
@@ -60,8 +62,10 @@ impl NoisePool {
         pool.normalise();
         let (own, rows) = (pool.distribution(), pool.with_strangers());
         let few = (0..series.len()).filter(|_| series.len() <= FEW).map(Some);
-        let beliefs: Vec<Beliefs> = few.chain([None]).map(|i| pool.beliefs(&rows, i, &own)).collect();
-        let usual = beliefs.last().filter(|_| series.len() >= ASKED.0).map(|all| usual_evidence(series, all));
+        let with_total = |beliefs: Beliefs| (beliefs.total(), beliefs);
+        let beliefs: Vec<(f64, Beliefs)> =
+            few.chain([None]).map(|i| with_total(pool.beliefs(&rows, i, &own))).collect();
+        let usual = beliefs.last().filter(|_| series.len() >= ASKED.0).map(|(_, all)| usual_evidence(series, all));
         Self { beliefs, usual }
     }
 
@@ -69,8 +73,8 @@ impl NoisePool {
     /// and what those residuals say under these beliefs, where that is known.
     pub fn beliefs(&self, pooled: Option<usize>, logs: &[f64]) -> (Cow<'_, Beliefs>, Option<NoiseEstimate>) {
         let Some(all) = self.beliefs.last() else { return (Cow::Borrowed(&*DEFAULT), None) };
-        let known = pooled.filter(|_| self.beliefs.len() > 1).map_or(all, |i| &self.beliefs[i]);
-        let estimated = estimate(logs, known);
+        let (total, known) = pooled.filter(|_| self.beliefs.len() > 1).map_or(all, |i| &self.beliefs[i]);
+        let estimated = estimate_of(logs, known, *total);
         // Whether this one is a stranger among the call paths.
         if self.usual.is_some_and(|(low, high)| (low..=high).contains(&(estimated.evidence / logs.len() as f64))) {
             return (Cow::Borrowed(known), Some(estimated));
@@ -307,7 +311,7 @@ mod tests {
         let all = series(rng, 70, 0.3);
         let scaled: Vec<Vec<f64>> = all.iter().rev().map(|logs| logs.iter().map(|l| l + 2.0).collect()).collect();
         let (one, other) = (NoisePool::new(&all), NoisePool::new(&scaled));
-        let (a, b) = (means(one.beliefs.last().unwrap()), means(other.beliefs.last().unwrap()));
+        let (a, b) = (means(&one.beliefs.last().unwrap().1), means(&other.beliefs.last().unwrap().1));
         assert!((a.0 - b.0).abs() < 1e-3 && (a.1 - b.1).abs() < 1e-3, "{a:?} {b:?}");
     }
 
@@ -316,7 +320,7 @@ mod tests {
         let rng = &mut StdRng::seed_from_u64(11);
         let alone = series(rng, 1, 0.75);
         let pool = NoisePool::new(&alone);
-        let (own, default) = (estimate(&alone[0], &pool.beliefs[0]), estimate(&alone[0], &DEFAULT));
+        let (own, default) = (estimate(&alone[0], &pool.beliefs[0].1), estimate(&alone[0], &DEFAULT));
         assert!((own.scale / default.scale - 1.0).abs() < 0.01);
         assert_eq!(
             default.likeliest().noise.noise.pattern == Pattern::Uniform,

@@ -231,9 +231,6 @@ pub(crate) struct Buffers {
     order: Vec<u64>,
 }
 
-/// So many heads are put in order at first.
-const MOSTLY: usize = 16;
-
 wide! {
     /// By head: what every product with it leaves at least, times its cost.
     fn bounds(left: &[f32], costs: &[f64], rss: f64, bounds: &mut [f64]) {
@@ -350,27 +347,22 @@ impl<'a> Screen<'a> {
         let (mut best, costs) = (Best { count, worth, found: Found::new(), limit }, &self.heads.costs);
         b.bounds.resize(self.heads.width, 0.0);
         bounds(&b.rough.left, costs, base.rss, &mut b.bounds);
-        b.order.clear();
-        for (head, bound) in b.bounds[..self.heads.factors.len()].iter().enumerate() {
-            if *bound < best.limit {
-                // Numbers that are not negative are in the order of their bits.
-                b.order.push(u64::from((*bound as f32).to_bits()) << 32 | head as u64);
-            }
+        let heads = self.heads.factors.len();
+        b.order.resize(heads, 0);
+        let mut possible = 0;
+        for (head, bound) in b.bounds[..heads].iter().enumerate() {
+            // Numbers that are not negative are in the order of their bits. What is ruled out the next one replaces: no processor
+            // would guess which branch to take.
+            b.order[possible] = u64::from((*bound as f32).to_bits()) << 32 | head as u64;
+            possible += usize::from(*bound < best.limit);
         }
-        // Mostly few heads are looked at.
-        let sorted = MOSTLY.min(b.order.len());
-        if sorted < b.order.len() {
-            b.order.select_nth_unstable(sorted);
-        }
-        b.order[..sorted].sort_unstable();
-        for i in 0..b.order.len() {
-            if i == sorted {
-                b.order[sorted..].sort_unstable();
-            }
-            let head = (b.order[i] & u64::from(u32::MAX)) as usize;
+        b.order.truncate(possible);
+        b.order.sort_unstable();
+        for &key in &b.order {
+            let head = (key & u64::from(u32::MAX)) as usize;
             // So much is left by every product with it.
             if b.bounds[head] >= best.limit {
-                let rounded = f32::from_bits((b.order[i] >> 32) as u32);
+                let rounded = f32::from_bits((key >> 32) as u32);
                 // And no less by those with all that follow.
                 if rounded >= f32::MIN_POSITIVE && f64::from(rounded) > best.limit * (1.0 + 1e-6) {
                     break;

@@ -141,9 +141,7 @@ pub(crate) fn cuts(data: &Data) -> Vec<Cut> {
 }
 
 fn cuts_of(data: &Data, parameter: usize) -> Vec<Cut> {
-    let mut values: Vec<f64> = data.points.iter().map(|x| x[parameter] + 0.0).collect();
-    values.sort_unstable_by(f64::total_cmp);
-    values.dedup();
+    let values = &data.lines.levels(parameter).values;
     if values.len() < 2 * LEAST_VALUES {
         return Vec::new();
     }

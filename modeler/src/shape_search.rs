@@ -109,24 +109,16 @@ fn sort_in(sums: &mut Vec<Sum>, more: impl IntoIterator<Item = Sum>) {
 }
 
 /// The best of some sums in order of their criterion, each once.
-fn best_different(sums: &[Sum]) -> SmallVec<[Sum; FINALISTS]> {
-    let mut different = SmallVec::<[Sum; FINALISTS]>::new();
-    for sum in sums {
-        if different.len() == FINALISTS {
-            break;
-        }
-        if !different.iter().any(|d| d.is_like(sum)) {
-            different.push(*sum);
-        }
-    }
-    different
+fn best_different(sums: &[Sum]) -> impl Iterator<Item = &Sum> {
+    let is_new = |(i, sum): &(usize, &Sum)| !sums[..*i].iter().any(|better| better.is_like(sum));
+    sums.iter().enumerate().filter(is_new).map(|(_, sum)| sum).take(FINALISTS)
 }
 
 /// The criterion above which no sum beside these, which are in its order, is fitted.
 fn last_score(sums: &[Sum]) -> f64 {
-    let best = best_different(sums);
-    let last = best.get(FINALISTS - 1).map_or(f64::INFINITY, |last| last.score);
-    best.get(ALWAYS_FITTED - 1).map_or(last, |sure| last.min(sure.score.max(best[0].score + WORTH_FITTING)))
+    let best: SmallVec<[f64; FINALISTS]> = best_different(sums).map(|sum| sum.score).collect();
+    let last = best.get(FINALISTS - 1).copied().unwrap_or(f64::INFINITY);
+    best.get(ALWAYS_FITTED - 1).map_or(last, |sure| last.min(sure.max(best[0] + WORTH_FITTING)))
 }
 
 /// Shapes for the times `y`, one value per point: the chosen one first, the others by their criterion. Residuals are
@@ -219,7 +211,7 @@ impl Search<'_> {
     fn finalists(&self, w: &mut Workspace) -> SmallVec<[Sum; FINALISTS]> {
         let (mut sums, mut singles) = (std::mem::take(&mut w.sums), std::mem::take(&mut w.singles));
         self.collect(&mut sums, &mut singles, w);
-        let finalists = best_different(&sums);
+        let finalists = best_different(&sums).copied().collect();
         (w.sums, w.singles) = (sums, singles);
         finalists
     }

@@ -138,6 +138,11 @@ impl Collector {
         self.builder.add(callpath, metric.id, point, converted);
     }
 
+    /// Makes room for about so many values, so that they need not be moved again and again.
+    pub fn expect(&mut self, values: u64) {
+        self.builder.expect(values as usize);
+    }
+
     /// The next input, and whether the user or its format says what its values include. Where neither does, the input may.
     pub fn begin(&mut self, place: Place, is_told: bool) {
         self.inputs.push((place, is_told));

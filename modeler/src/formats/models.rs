@@ -402,7 +402,7 @@ fn model_entry<'a>(experiment: &'a Experiment, model: &'a Model) -> ModelEntry<'
 }
 
 fn growth<'a>(parameters: &'a [String], model: &Model) -> ByParameter<'a, GrowthEntry> {
-    let entry = |g: &Growth| GrowthEntry { exponent: g.exponent.to_string(), log_exponent: g.log_exponent };
+    let entry = |g: &Growth| GrowthEntry { exponent: written(g.exponent), log_exponent: g.log_exponent };
     ByParameter(parameters, model.growth.iter().map(entry).collect())
 }
 
@@ -421,7 +421,7 @@ fn segment_entry<'a>(parameters: &'a [String], segment: &Segment) -> SegmentEntr
 fn term_entry<'a>(parameters: &'a [String], term: &Term) -> TermEntry<'a> {
     let factor = |f: &Factor| FactorEntry {
         parameter: &parameters[f.parameter],
-        exponent: f.exponent.to_string(),
+        exponent: written(f.exponent),
         log_exponent: f.log_exponent,
     };
     TermEntry {
@@ -584,6 +584,14 @@ pub(super) fn method(method: Method) -> &'static str {
     match method {
         Method::Effort => "effort",
         Method::Time => "time",
+    }
+}
+
+/// `2/3`, as the number writes itself, at a fraction of the cost.
+fn written(exponent: Exponent) -> String {
+    match exponent.denom() {
+        1 => exponent.numer().to_string(),
+        below => format!("{}/{below}", exponent.numer()),
     }
 }
 

@@ -186,8 +186,14 @@ pub(super) struct Best {
 impl Best {
     fn insert(&mut self, product: Product, value: f64) {
         if value < self.limit {
-            let at = self.found.partition_point(|b| (b.0, b.1) < (value, product));
-            self.found.insert(at, (value, product));
+            // From behind, where most belong.
+            let mut at = self.found.len();
+            self.found.push((value, product));
+            while at > 0 && (value, product) < self.found[at - 1] {
+                self.found[at] = self.found[at - 1];
+                at -= 1;
+            }
+            self.found[at] = (value, product);
             self.found.truncate(self.count);
             if self.found.len() == self.count {
                 self.limit = self.found[self.count - 1].0;
