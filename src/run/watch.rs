@@ -60,7 +60,9 @@ pub fn over_this_process(profile: &Path, rank: u32) -> Option<Watch> {
     // from it. Ranks with MPI have said nothing yet, since rank 0 has not begun; of ranks without it one may have ended by now, and then its word goes, too.
     let was_there = profile.exists();
     if rank == 0 {
-        [FAILED, CONFLICT, WAITING].map(|kind| poise_profile::forget_what_was_said(profile, kind));
+        for kind in [FAILED, CONFLICT, WAITING] {
+            poise_profile::forget_what_was_said(profile, kind);
+        }
     }
     // SAFETY: there is one thread (`main` sees to that), so that a copy of the process may go on as it likes. The one between ends at once, and is waited for, so that
     // the program has no child that it did not start.
