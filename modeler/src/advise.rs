@@ -5,6 +5,9 @@
 //! where the coefficients enter as g changes the covariance C to C - C g gᵀ C / (σ² + gᵀ C g), the update of linear
 //! least squares (Plackett, Biometrika 37, 1950), whatever its value will be. A rival function that is off by d there
 //! keeps exp(-d²/2σ²) of its weight if the model is right. So what a run is worth is known before it is paid for.
+//!
+//! Where effort gave the shape, every summand that it allows is open, also those that the fit left out or took together because
+//! the runs so far do not tell them apart: at the target they may.
 
 use std::collections::{HashMap, HashSet};
 
@@ -145,8 +148,8 @@ pub enum End {
 pub struct Advice {
     /// Predicted time of the whole program at the target in seconds.
     pub seconds: f64,
-    /// Half the interval's relative width there now, without the noise of a single run. Where call paths count, this and all
-    /// other widths are means over them.
+    /// Half the interval's relative width there now, without the noise of a single run, every summand that the shapes allow left
+    /// open. Where call paths count, this and all other widths are means over them.
     pub before: f64,
     /// Relative noise of a single run there.
     pub noise: f64,
@@ -166,11 +169,17 @@ pub struct Advice {
 /// Least part of the interval, without what models miss, that a run must take off; what takes less only costs. Of a thousand runs
 /// alike each takes off half of a thousandth: with much noise hundreds are worth their cost.
 const NOTEWORTHY: f64 = 0.001;
-/// Least part of what the most helpful run takes off. Runs that cost next to nothing and help next to nothing would come
-/// first otherwise, by the hundred.
-const COMPARABLE: f64 = 0.6;
+/// Runs at a cheap point that are weighed together against the one run that helps most, as many as cost the same. A single one
+/// would come first although it helps next to nothing, and of very many what the models miss would be left.
+const MOST_TOGETHER: f64 = 16.0;
+/// What a summand's part of the time at the target may be off by, before any run: standard deviation, relative to the whole. On
+/// simulated programs 0.1 and 0.3 advise runs of which models are equally accurate, and 1 such of which they are less.
+const UNKNOWN: f64 = 0.2;
 /// Runs are taken to disturb each other's measurement by at least this, whatever the fit says.
 const LEAST_NOISE: f64 = 0.005;
+
+/// Terms that share a coefficient, and what they are multiplied by to be in its unit.
+type Summand<'a> = (&'a [Term], f64);
 
 /// What is known of one call path, and how more measurements change it.
 #[derive(Clone)]
@@ -178,8 +187,10 @@ struct Knowledge<'a> {
     model: &'a Model,
     /// The model of the effort that gave the shape.
     effort: Option<&'a Model>,
+    summands: Vec<Summand<'a>>,
+    /// Of the summands' coefficients, row by row.
     covariance: Vec<f64>,
-    /// Weights of the rivals of the model, and of its effort's model.
+    /// Weights of the rivals of the model, where its summands are not open, and of its effort's model.
     weights: [Vec<f64>; 2],
     noise: f64,
     /// Whether its time is one of those that add up to the whole program's.
@@ -187,21 +198,36 @@ struct Knowledge<'a> {
 }
 
 impl<'a> Knowledge<'a> {
-    fn of(model: &'a Model, fits: &'a Fits) -> Self {
+    fn of(model: &'a Model, fits: &'a Fits, experiment: &Experiment, target: &[f64]) -> Self {
         let is_effort = |m: &&Model| m.callpath == model.callpath && Some(m.metric) == model.effort_metric;
         let effort = fits.models.iter().find(is_effort).filter(|_| model.method == Method::Effort);
         let weights =
             [Some(model), effort].map(|m| m.map_or(Vec::new(), |m| m.uncertainty.rivals.iter().map(|r| r.0).collect()));
         let noise = model.uncertainty.noise_level().max(LEAST_NOISE);
+        let summands = model.uncertainty.basis.iter().map(|terms| (terms.as_slice(), 1.0)).collect();
         let covariance = model.uncertainty.covariance.clone();
-        Self { model, effort, covariance, weights, noise, is_part: true }
+        let fitted = Self { model, effort, summands, covariance, weights, noise, is_part: true };
+        fitted.left_open(experiment, target).unwrap_or(fitted)
+    }
+
+    /// The same with every summand open, known by the measurements alone; `None` where effort gave no shape.
+    fn left_open(&self, experiment: &Experiment, target: &[f64]) -> Option<Self> {
+        let in_parts = |terms: &'a Vec<Term>| (terms.as_slice(), self.model.at(target) / sum(terms, target));
+        let summands = self.model.uncertainty.open.iter().map(in_parts);
+        let summands: Vec<Summand> = summands.filter(|(_, scale)| scale.is_finite() && *scale > 0.0).collect();
+        let series = experiment.series_of(self.model.callpath, self.model.metric).filter(|_| !summands.is_empty())?;
+        let k = summands.len();
+        let covariance = (0..k * k).map(|i| if i % (k + 1) == 0 { UNKNOWN * UNKNOWN } else { 0.0 }).collect();
+        let weights = [Vec::new(), self.weights[1].clone()];
+        let known = Self { summands, covariance, weights, ..self.clone() };
+        Some(experiment.measurements(series).fold(known, |known, (x, runs)| known.after(x, runs.len() as f64)))
     }
 
     /// How the coefficients enter at `x`, relative to the value there.
     fn gradient(&self, x: &[f64]) -> Vec<f64> {
         let value = self.model.at(x);
-        let of = |group: &Vec<Term>| group.iter().map(|t| t.at(x)).sum::<f64>() / value;
-        if value > 0.0 { self.model.uncertainty.basis.iter().map(of).collect() } else { Vec::new() }
+        let of = |(terms, scale): &Summand| scale * sum(terms, x) / value;
+        if value > 0.0 { self.summands.iter().map(of).collect() } else { Vec::new() }
     }
 
     /// The covariance times `g`.
@@ -223,12 +249,12 @@ impl<'a> Knowledge<'a> {
         [Some(self.model), self.effort].into_iter().zip(&self.weights).filter_map(|(m, w)| Some((m?, w)))
     }
 
-    /// The same after one more measurement at `x`.
-    fn after(&self, x: &[f64]) -> Self {
+    /// The same after so many more measurements at `x`.
+    fn after(&self, x: &[f64], runs: f64) -> Self {
         let mut next = self.clone();
         let g = self.gradient(x);
         let cg = self.times(&g);
-        let known = self.noise.powi(2) + g.iter().zip(&cg).map(|(a, b)| a * b).sum::<f64>();
+        let known = self.noise.powi(2) / runs + g.iter().zip(&cg).map(|(a, b)| a * b).sum::<f64>();
         for (i, a) in cg.iter().enumerate() {
             for (j, b) in cg.iter().enumerate() {
                 next.covariance[i * cg.len() + j] -= a * b / known;
@@ -238,18 +264,23 @@ impl<'a> Knowledge<'a> {
             // Effort has no noise beyond that of counting.
             let noise = if which == 0 { self.noise } else { LEAST_NOISE };
             for (weight, d) in weights.iter_mut().zip(deviations(model, x)) {
-                *weight *= (-0.5 * (d / noise).powi(2)).exp();
+                *weight *= (-0.5 * runs * (d / noise).powi(2)).exp();
             }
         }
         next
     }
 }
 
+/// The value of the terms at `x`.
+fn sum(terms: &[Term], x: &[f64]) -> f64 {
+    terms.iter().map(|t| t.at(x)).sum()
+}
+
 /// By how much each rival is off the model at `x`, relative to the model.
 fn deviations(model: &Model, x: &[f64]) -> Vec<f64> {
     let value = model.at(x);
     let off = |(_, constant, terms): &(f64, f64, Vec<Term>)| {
-        let rival = constant + terms.iter().map(|t| t.at(x)).sum::<f64>();
+        let rival = constant + sum(terms, x);
         if value > 0.0 { (rival / value - 1.0).clamp(-10.0, 10.0) } else { 0.0 }
     };
     model.uncertainty.rivals.iter().map(off).collect()
@@ -310,8 +341,8 @@ impl Program<'_> {
         self.combined(x, |k| k.variance(x) - k.model.uncertainty.misfit.powi(2))
     }
 
-    fn after(&self, x: &[f64]) -> Self {
-        Self { paths: self.paths.iter().map(|k| k.after(x)).collect(), each: self.each }
+    fn after(&self, x: &[f64], runs: f64) -> Self {
+        Self { paths: self.paths.iter().map(|k| k.after(x, runs)).collect(), each: self.each }
     }
 
     fn noise(&self, x: &[f64]) -> f64 {
@@ -359,7 +390,10 @@ pub fn advise(experiment: &Experiment, fits: &Fits, options: &AdviseOptions) -> 
     // What lies in another call path's time is of interest only where each counts by itself.
     let paths: Vec<Knowledge> = timed()
         .filter(|m| options.each || parts.contains(&m.callpath))
-        .map(|m| Knowledge { is_part: parts.contains(&m.callpath), ..Knowledge::of(m, fits) })
+        .map(|m| Knowledge {
+            is_part: parts.contains(&m.callpath),
+            ..Knowledge::of(m, fits, experiment, &options.target)
+        })
         .collect();
     let program = Program { paths, each: options.each };
     let target = &options.target;
@@ -386,7 +420,7 @@ pub fn advise(experiment: &Experiment, fits: &Fits, options: &AdviseOptions) -> 
             return Some(advice);
         }
         let step = |(at, was_measured): &(Vec<f64>, bool)| {
-            let next = known.after(at);
+            let next = known.after(at, 1.0);
             let (after, core_hours) = (width * next.error(target), price(at));
             let step = Step {
                 at: at.clone(),
@@ -403,19 +437,24 @@ pub fn advise(experiment: &Experiment, fits: &Fits, options: &AdviseOptions) -> 
         let left = options.budget.map_or(f64::INFINITY, |budget| budget - spent);
         let (affordable, too_expensive): (Vec<_>, Vec<_>) =
             candidates.iter().map(step).filter(is_noteworthy).partition(|(_, s)| s.core_hours <= left);
-        let most = affordable.iter().map(|(gain, _)| *gain).fold(0.0, f64::max);
-        let comparable = affordable.into_iter().filter(|(gain, _)| *gain >= COMPARABLE * most).rev();
-        let worth = |(gain, step): &(f64, Step)| gain / step.core_hours.max(1e-12);
+        let most_helpful = affordable.iter().max_by(|a, b| a.0.total_cmp(&b.0));
+        let cost = most_helpful.map_or(0.0, |(_, step)| step.core_hours);
+        let worth = |step: &Step| {
+            let runs = (cost / step.core_hours.max(1e-12)).clamp(1.0, MOST_TOGETHER);
+            let gain = uncertainty - width * known.after(&step.at, runs).uncertainty(target);
+            gain / (runs * step.core_hours).max(1e-12)
+        };
         // Of equals the first, which is the smallest point.
-        let Some((_, best)) = comparable.max_by(|a, b| worth(a).total_cmp(&worth(b))) else {
+        let weighed = affordable.iter().rev().map(|(_, step)| (worth(step), step));
+        let Some((_, best)) = weighed.max_by(|a, b| a.0.total_cmp(&b.0)) else {
             let steps = too_expensive.into_iter().map(|(_, step)| step);
             advice.too_expensive = steps.min_by(|a, b| a.core_hours.total_cmp(&b.core_hours));
             advice.end = if advice.too_expensive.is_some() { End::Budget } else { End::NothingHelps };
             return Some(advice);
         };
-        known = known.after(&best.at);
+        known = known.after(&best.at, 1.0);
         (error, spent) = (best.after, spent + best.core_hours);
-        advice.steps.push(best);
+        advice.steps.push(best.clone());
     }
     if error <= options.tolerance {
         advice.end = End::Enough;
@@ -646,7 +685,8 @@ mod tests {
         assert!((before(true, None) - 0.5 * (large + small)).abs() < 1e-12, "the tiny one does not count");
         assert!(before(false, None) < 1.5 * large);
         // However many there are, some count.
-        let all = Program { paths: vec![Knowledge::of(&fits.models[1], &fits); 2000], each: true };
+        let all =
+            Program { paths: vec![Knowledge::of(&fits.models[1], &fits, &experiment, &target); 2000], each: true };
         let one = Program { paths: vec![all.paths[0].clone()], each: true };
         assert!((all.error(&target) - one.error(&target)).abs() < 1e-9 && one.error(&target) > 0.01);
     }
@@ -747,13 +787,14 @@ mod tests {
         // By hand: two coefficients with gradients (1, x), covariance the inverse of XᵀX/σ².
         let experiment = experiment(5, 0.1);
         let fits = fit(&experiment, &Options { method: MethodChoice::Time, ..Options::default() });
-        let known = Knowledge::of(&fits.models[0], &fits);
+        let known = Knowledge::of(&fits.models[0], &fits, &experiment, &[256.0, 1000.0]);
         let x = [64.0, 500.0];
-        let after = known.after(&x);
+        let after = known.after(&x, 3.0);
         let g = nalgebra::DVector::from_vec(known.gradient(&x));
         let k = g.len();
         let matrix = |c: &[f64]| nalgebra::DMatrix::from_row_slice(k, k, c);
-        let information = matrix(&known.covariance).try_inverse().unwrap() + &g * g.transpose() / known.noise.powi(2);
+        let information =
+            matrix(&known.covariance).try_inverse().unwrap() + &g * g.transpose() * 3.0 / known.noise.powi(2);
         let expected = information.try_inverse().unwrap();
         assert!((matrix(&after.covariance) - &expected).norm() < 1e-6 * expected.norm());
     }

@@ -393,13 +393,12 @@ fn price(prior: &Prior) -> f64 {
 
 /// The shapes of `prior` that compete: those of other algorithms only where least squares says that they may gain what they cost.
 fn shapes_of<'p>(data: &Data, prior: &'p Prior, y: &[f64]) -> (&'p [Vec<Group>], &'p [Vec<Group>]) {
-    let richest = prior.richest_departure();
     if prior.is_usual {
         return (&prior.shapes, &prior.departures);
     }
-    let enough = !richest.is_empty() && y.len() > richest.len() + 1;
+    let enough = !prior.departures.is_empty() && y.len() > prior.fullest().len() + 1;
     let left = |basis: &[Group]| LeastSquares::of(&data.columns(basis), y).deviation.max(EXACT);
-    let is_clear = enough && 2.0 * y.len() as f64 * (left(prior.richest()) / left(richest)).ln() > DEPARTURE;
+    let is_clear = enough && 2.0 * y.len() as f64 * (left(prior.richest()) / left(prior.fullest())).ln() > DEPARTURE;
     (&prior.shapes, if is_clear { &prior.departures } else { &[] })
 }
 
@@ -416,7 +415,7 @@ pub(crate) fn prior_model<'p>(
     let y = data.values();
     let columns = |basis: &[Group]| data.columns(basis);
     let (shapes, departures) = shapes_of(data, prior, &y);
-    let richest = if departures.is_empty() { prior.richest() } else { prior.richest_departure() };
+    let richest = if departures.is_empty() { prior.richest() } else { prior.fullest() };
     let beliefs = beliefs(&LeastSquares::of(&columns(richest), &y), &y, pool).map(|b| b.0);
     let fitted = |basis: &'p Vec<Group>| (coefficients::fit(&columns(basis), &y, beliefs.as_deref()), basis);
     let mut fits: Vec<(CoefficientFit, &Vec<Group>)> = shapes.iter().map(fitted).collect();
@@ -430,6 +429,7 @@ pub(crate) fn prior_model<'p>(
     fits.sort_by(|a, b| a.0.criterion.total_cmp(&b.0.criterion));
     let mut model = model_of(data, kind, Method::Effort, &fit, basis);
     model.effort_metric = Some(effort_metric);
+    model.uncertainty.open = prior.fullest().iter().map(|group| group.terms.clone()).collect();
     model.uncertainty.rivals = fits.iter().map(|f| rival(&fit, f)).filter(|r| r.0 > 0.01).collect();
     let used: Vec<Vec<f64>> = fit.active().iter().map(|&k| data.column(|x| basis[k].at(x))).collect();
     let k = used.len();
@@ -626,7 +626,7 @@ fn two_sided_fit(columns: &[Vec<f64>], y: &[f64]) -> CoefficientFit {
 /// Relative deviation of the times from the most flexible shape of `prior`, where it is so large that neither noise, as
 /// repetitions or neighbours show it, nor caches explain it.
 pub(crate) fn misfit(data: &Data, prior: &Prior) -> Option<f64> {
-    let richest = if prior.departures.is_empty() { prior.richest() } else { prior.richest_departure() };
+    let richest = prior.fullest();
     let column = |g: &Group| data.points.iter().map(|x| g.at(x)).collect::<Vec<f64>>();
     let columns: Vec<Vec<f64>> = richest.iter().map(column).collect();
     if data.points.len() < columns.len() + 3 {

@@ -282,6 +282,9 @@ pub(crate) struct Uncertainty {
     pub noises: Vec<crate::noise::PossibleNoise>,
     /// The fitted basis: one entry per free coefficient, each a list of terms with coefficients at scale one.
     pub basis: Vec<Vec<Term>>,
+    /// Where effort gave the shape, every summand that may have a coefficient, also those that the fit left out or took together.
+    #[serde(skip)]
+    pub open: Vec<Vec<Term>>,
     /// Covariance of the free coefficients, row by row.
     pub covariance: Vec<f64>,
     /// Degrees of freedom left after the fit.

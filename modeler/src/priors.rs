@@ -46,8 +46,8 @@ impl Prior {
     }
 
     /// The shape with all groups.
-    pub fn richest_departure(&self) -> &[Group] {
-        longest(&self.departures)
+    pub fn fullest(&self) -> &[Group] {
+        if self.departures.is_empty() { self.richest() } else { longest(&self.departures) }
     }
 }
 
