@@ -799,6 +799,50 @@ mod tests {
         assert!((matrix(&after.covariance) - &expected).norm() < 1e-6 * expected.norm());
     }
 
+    /// Blocks n + p^2 and times of both with a coefficient each, measured where p is small.
+    fn of_effort(second: f64) -> Experiment {
+        let mut builder = ExperimentBuilder::new(["p", "n"]);
+        let of = |name: &str, unit: &str| Metric { name: name.into(), unit: unit.into(), over_ranks: None };
+        let (time, blocks) = (builder.metric(of("time", "s")), builder.metric(of("basic_blocks", "")));
+        let solve = builder.callpath(["main", "solve"]);
+        for (i, p) in [2.0, 4.0, 8.0, 16.0, 32.0].into_iter().enumerate() {
+            for (j, n) in [1000.0, 2000.0, 3000.0, 4000.0, 5000.0].into_iter().enumerate() {
+                let point = builder.point(&[p, n]);
+                let k = 5 * i + j;
+                let drawn = ((7 * k * k + 3 * k) % 23) as f64 / 11.0 - 1.0;
+                builder.add(solve, blocks, point, n + p * p);
+                builder.add(solve, time, point, 1e-3 * (n + second * p * p) * (1.0 + 0.05 * drawn));
+            }
+        }
+        builder.finish()
+    }
+
+    #[test]
+    fn summands_that_were_fitted_together_are_open() {
+        let experiment = of_effort(1.0);
+        let fits = fit(&experiment, &Options::default());
+        let model = fits.models.iter().find(|m| experiment.metrics[m.metric as usize].name == "time").unwrap();
+        assert_eq!(model.uncertainty.basis.len(), 1, "one coefficient is enough for what was measured");
+        let target = [256.0, 5000.0];
+        let known = Knowledge::of(model, &fits, &experiment, &target);
+        // The constant, p^2 and n, each in parts of the time at the target; by hand the inverse of what is known before and of XᵀX/σ².
+        assert_eq!(known.gradient(&target), [1.0; 3]);
+        let mut information = nalgebra::DMatrix::identity(3, 3) / UNKNOWN.powi(2);
+        let value = |x: &[f64]| (x[1] + x[0] * x[0]) / (target[1] + target[0] * target[0]);
+        for x in &experiment.points {
+            let parts = [1.0, (x[0] / target[0]).powi(2), x[1] / target[1]];
+            let g = nalgebra::DVector::from_iterator(3, parts.map(|part| part / value(x)));
+            information += &g * g.transpose() / known.noise.powi(2);
+        }
+        let expected = information.try_inverse().unwrap();
+        let found = nalgebra::DMatrix::from_row_slice(3, 3, &known.covariance);
+        assert!((&found - &expected).norm() < 1e-6 * expected.norm(), "{found} {expected}");
+        // As one function the time at the target is known far better than that.
+        let [coefficient] = model.uncertainty.covariance[..] else { unreachable!("one coefficient") };
+        let together = coefficient.sqrt() * sum(&model.uncertainty.basis[0], &target) / model.at(&target);
+        assert!(known.variance(&target).sqrt() > 3.0 * together, "{} {together}", known.variance(&target));
+    }
+
     #[test]
     fn candidates_go_on_as_the_measured_values_do_and_stay_below_the_target() {
         let experiment = experiment(3, 0.0);

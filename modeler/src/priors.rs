@@ -618,6 +618,44 @@ mod tests {
     }
 
     #[test]
+    fn other_algorithms_have_one_summand_more() {
+        let (visits, bytes) = (count(3.0, &[]), count(0.0, &[(4.0, 1, 1)]));
+        let world = Communicator::world(0);
+        let of = |name: &str, points: &[&[f64]]| {
+            Operation::named(name).unwrap().prior(&visits, Some(&bytes), Vec::new(), &world, points)
+        };
+        let more = |prior: &Prior| prior.fullest().last().unwrap().at(&[8.0, 100.0]);
+        // p = 8, n = 100, three calls, 400 bytes: 3 · 7 messages of the root's, and 400 · log2(8) bytes of Bruck's algorithm.
+        for (name, expected) in
+            [("MPI_Scatter", 21.0), ("MPI_Igatherv", 21.0), ("MPI_Allgather", 21.0), ("MPI_Alltoall", 1200.0)]
+        {
+            let prior = of(name, &[]);
+            assert_eq!((prior.fullest().len(), more(&prior)), (prior.richest().len() + 1, expected), "{name}");
+            // It competes alone and beside each subset of the others.
+            assert_eq!(prior.departures.len(), prior.shapes.len() + 1, "{name}");
+        }
+        assert_eq!(of("MPI_Bcast", &[]).fullest(), of("MPI_Bcast", &[]).richest());
+        // 6144 and 6148 bytes in three calls to eight ranks: 256 bytes to each, and more than that.
+        assert!(of("MPI_Alltoall", &[&[8.0, 100.0], &[8.0, 1536.0]]).is_usual);
+        assert!(!of("MPI_Alltoall", &[&[8.0, 100.0], &[8.0, 1537.0]]).is_usual);
+        assert!(!of("MPI_Scatter", &[&[8.0, 100.0]]).is_usual);
+    }
+
+    #[test]
+    fn stages_that_are_waited_for_cost_start_ups() {
+        // A depth of p - 1 stages of n + 5 ticks each: n (p - 1) and 5 (p - 1), of which the second grows as the stages do.
+        let found = Found { constant: -5.0, ..count(0.0, &[(5.0, 0, 1)]) };
+        let stages = Found { constant: -1.0, ..count(0.0, &[(1.0, 0, 1)]) };
+        let parts = waiting(&found, Some(&stages), Some(0), &[&[4.0, 100.0]]);
+        assert_eq!(parts.len(), 1, "stages of one cost are start-ups already: {parts:?}");
+        let work = count(0.0, &[(2.0, 1, 1)]);
+        let parts = waiting(&work, Some(&stages), Some(0), &[&[4.0, 100.0]]);
+        let at: Vec<f64> = parts.iter().map(|part| part.iter().map(|t| t.at(&[4.0, 100.0])).sum()).collect();
+        assert_eq!(at, [200.0, 3.0]);
+        assert_eq!(waiting(&work, None, Some(0), &[&[4.0, 100.0]]).len(), 1);
+    }
+
+    #[test]
     fn visits_that_grow_multiply_the_latency() {
         let visits = count(2.0, &[(5.0, 1, 1)]);
         let prior =

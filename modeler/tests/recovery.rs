@@ -500,6 +500,34 @@ fn growth_is_the_efforts_whatever_noise_does_to_the_coefficients() {
 }
 
 #[test]
+fn times_that_speak_clearly_for_another_algorithm_are_believed() {
+    // A root that sends to one after the other: 2 and 0.2 microseconds for each level of a tree and each other rank.
+    let linear = |p: f64| 2e-6 * p.log2() + 2e-7 * (p - 1.0);
+    // Bruck's algorithm, whose 8 n bytes go through log2(p) exchanges, of short blocks and of long ones.
+    let bruck = |p: f64, n: f64| 1e-6 * p.log2() + 1e-9 * 8.0 * n * p.log2();
+    let predicted = |name: &str, bytes: OfTwo, time: OfTwo, x: [f64; 2]| {
+        let metrics: [(&str, OfTwo); 4] =
+            [("visits", &|_, _| 1.0), ("bytes_sent", bytes), ("bytes_received", bytes), ("time", time)];
+        let experiment = over_p_and_n(name, &metrics);
+        let fits = fit(&experiment, &Options::default());
+        the_model(&fits, &experiment, "time").at(&x)
+    };
+    let close = |found: f64, expected: f64| (found / expected - 1.0).abs() < 1e-6;
+    let (few, many): (OfTwo, OfTwo) = (&|_, n| 8.0 * n, &|_, n| 8e3 * n);
+    assert!(close(predicted("MPI_Scatter", few, &|p, _| linear(p), [512.0, 1000.0]), linear(512.0)));
+    assert!(close(predicted("MPI_Alltoall", few, &bruck, [512.0, 2000.0]), bruck(512.0, 2000.0)));
+    let of_long = |p: f64, n: f64| bruck(p, 1e3 * n);
+    assert!(close(predicted("MPI_Alltoall", many, &of_long, [512.0, 2000.0]), of_long(512.0, 2000.0)));
+    // Noise does not speak clearly.
+    for seed in 0..20 {
+        let rng = RefCell::new(StdRng::seed_from_u64(seed));
+        let tree = |p: f64, _: f64| 2e-6 * p.log2() * rng.borrow_mut().random_range(0.9..1.1);
+        let found = predicted("MPI_Scatter", few, &tree, [512.0, 1000.0]);
+        assert!((found / (2e-6 * 9.0) - 1.0).abs() < 0.1, "{found}");
+    }
+}
+
+#[test]
 fn a_small_part_of_a_count_is_no_growth_of_its_time() {
     // n log2(p) is below 1 % of the count at the largest point, so the time grows with n^2 and not with p.
     let blocks = |p: f64, n: f64| n * n + n * p.log2();
