@@ -199,6 +199,13 @@ fn recognise() -> Option<Family> {
     }
     let byte = data("smpi_MPI_BYTE\0");
     if byte != 0 {
+        // A preloaded library stands before SimGrid's own functions, which then call it, and not before those of the program's copies.
+        if std::env::var("LD_PRELOAD").is_ok_and(|list| list.contains("libpoise_mpi")) {
+            fail(
+                "programs of SimGrid's SMPI are not measured by preloading; compile them with poise cc or c++ (docs/mpi.md) and run them without",
+            );
+            return None;
+        }
         let world = data("MPI_COMM_WORLD\0") as *const Handle;
         // SAFETY: SMPI's MPI_COMM_WORLD is a variable that it never changes.
         let world = if world.is_null() { 0 } else { unsafe { *world } };

@@ -27,6 +27,11 @@ pub fn is_launcher(word: &str) -> bool {
     LAUNCHERS.iter().any(|launcher| name.starts_with(launcher))
 }
 
+/// Whether a command's first word starts programs under SimGrid's SMPI.
+pub fn is_simulator(word: &str) -> bool {
+    Path::new(word).file_name().is_some_and(|name| name.to_string_lossy().starts_with("smpirun"))
+}
+
 /// The places of words that may be the program that `command`, which begins with a launcher, starts. Lists of them, to be tried
 /// in turn: the first that has a program in it decides, if it has one alone.
 pub fn programs(command: &[String]) -> Vec<Vec<usize>> {

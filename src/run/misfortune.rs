@@ -10,7 +10,7 @@ use std::process::ExitStatus;
 use std::time::Duration;
 
 use super::processes::Process;
-use super::{CONFLICT, Measured, PROFILE, Run, record};
+use super::{CONFLICT, Measured, PROFILE, Run, launcher, record};
 use crate::install;
 
 /// How a run ended.
@@ -318,7 +318,8 @@ fn ended_well(run: &Run, ended: &Ended, folder: &Path) -> Outcome {
         let reason = "It ended well, printed nothing and left no profile: perhaps the command does nothing at all.";
         return failed(Cause::PrintsNothing, reason.into());
     }
-    failed(Cause::NoProfile, NO_PROFILE.into())
+    let is_simulated = run.command.first().is_some_and(|word| launcher::is_simulator(word));
+    failed(Cause::NoProfile, if is_simulated { NOT_LINKED } else { NO_PROFILE }.into())
 }
 
 const NOT_COUNTED: &str = "It ended well, but QEMU's plugin left no profile. Where the plugin says nothing of the reason above, the program has probably \
@@ -329,6 +330,10 @@ pub const NO_PROFILE: &str = "It ended well but was not measured, since it left 
                           nor a program compiled with poise cc, c++ or fc that ended by exit or by \
                           returning from main. A program that cannot be compiled anew runs \
                           with --engine qemu.";
+
+/// Why a program of SMPI left none, most often.
+const NOT_LINKED: &str = "It ended well but was not measured: SimGrid's SMPI runs programs into which nothing can be preloaded. Compile it with poise cc or \
+                          c++ and the words of smpicc -show or smpicxx -show (docs/mpi.md).";
 
 /// Why a program that was compiled for it left no profile, and what to do.
 pub const UNWRITTEN: &str = "It is compiled with poise cc, c++ or fc, but such a program writes its profile in MPI_Finalize, or where it ends by exit or by returning \

@@ -393,6 +393,14 @@ impl Run {
         self.files.iter().try_for_each(|(name, text)| fs::write(folder.join(name), in_folder(text, place)))
     }
 
+    /// How our libraries reach the program: those of SimGrid's SMPI are linked with them (docs/mpi.md).
+    fn reached(&self) -> Measured {
+        match self.measured {
+            Measured::Preloaded if launcher::is_simulator(&self.command[0]) => Measured::Linked,
+            measured => measured,
+        }
+    }
+
     /// Starts the program in a measuring environment and waits for its end. Its folder is going to be `place`.
     fn supervise(&self, folder: &Path, place: &Path) -> Result<Ended> {
         let mut words = self.command_in(folder);
@@ -403,7 +411,7 @@ impl Run {
         command.args(&words[1..]).current_dir(self.working_directory(folder));
         command.envs(self.environment.iter().map(|(name, value)| (name, in_folder(value, folder))));
         if matches!(self.measured, Measured::Preloaded | Measured::Linked) {
-            command.envs(measuring_environment(&folder.join(PROFILE), &self.point, self.clock, self.measured)?);
+            command.envs(measuring_environment(&folder.join(PROFILE), &self.point, self.clock, self.reached())?);
             command.env("POISE_GATHERED", place.join(partial::PARTIAL));
             if self.waiting {
                 command.env("POISE_WAITING", "1");
