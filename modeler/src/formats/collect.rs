@@ -304,13 +304,15 @@ pub(crate) fn loses_digits(whole: u64) -> bool {
 /// The same of a number as it is written, of any length.
 pub(crate) fn written_loses_digits(number: &str) -> bool {
     let digits = number.trim_start_matches(['+', '-']).trim_start_matches('0');
-    let is_whole = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return false;
+    }
     match digits.parse() {
-        Ok(whole) => is_whole && loses_digits(whole),
-        // Beyond 2^64, where a double is written with all its digits or with the shortest that give it, and zeros.
+        Ok(whole) => loses_digits(whole),
+        // Beyond 2^64: the digits are all of the double's, or the shortest that give it and zeros.
         Err(_) => {
             let held = digits.parse::<f64>().unwrap_or(f64::INFINITY);
-            is_whole && format!("{held:.0}") != digits && held.to_string() != digits
+            format!("{held:.0}") != digits && held.to_string() != digits
         }
     }
 }

@@ -114,8 +114,8 @@ pub(super) fn readable(message: String) -> String {
     if message.len() <= LONGEST {
         return message;
     }
-    let (head, tail) =
-        (message.floor_char_boundary(LONGEST / 2), message.ceil_char_boundary(message.len() - LONGEST / 2));
+    let boundary = |at: usize| (0..=at).rev().find(|&at| message.is_char_boundary(at)).unwrap_or(0);
+    let (head, tail) = (boundary(LONGEST / 2), boundary(message.len() - LONGEST / 2));
     format!("{} … {}", &message[..head], &message[tail..])
 }
 
