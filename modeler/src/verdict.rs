@@ -381,6 +381,22 @@ fn in_order_of(theirs: &[(f64, f64)], order: &[usize]) -> Vec<(f64, f64)> {
 }
 
 /// Why a growth is undecided: another shape that explains the measurements nearly as well and gives the other answer.
+///
+/// ```
+/// use modeler::{model::Growth, verdict::Together};
+/// # let mut text = "PARAMETER p\nPOINTS 2 4 8 16 32 64\nREGION solve\nMETRIC time\n".to_owned();
+/// # for p in [2.0_f64, 4.0, 8.0, 16.0, 32.0, 64.0] {
+/// #     text += &format!("DATA {}\n", 1e-3 * p * p.log2() * (1.0 + 0.3 * (p.log2() * 2.1).sin()));
+/// # }
+/// # let experiment = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default())?.experiment;
+/// # let fits = modeler::fit(&experiment, &Default::default());
+/// // Times of p log2(p) that are up to 30 % off, so that p may be their growth, too.
+/// let bounds = [0, 1].map(|log_exponent| Growth { exponent: 1.into(), log_exponent });
+/// let rival = |bound| fits.models[0].rival_of_growth(0, bound, &[256.0], Together(1));
+/// let rival = bounds.into_iter().find_map(rival).expect("one of them is undecided");
+/// assert!(rival.weight > 0.0 && rival.weight <= 1.0 && rival.noise > 0.1);
+/// # Ok::<(), modeler::formats::ReadError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rival {
     /// Its leading growth in the parameter.
@@ -395,6 +411,22 @@ pub struct Rival {
 
 /// A place at which a few runs tell two shapes apart: the first of twice, four times, eight times the corner's value of a
 /// parameter at which five runs at most do.
+///
+/// ```
+/// use modeler::{model::Growth, verdict::Together};
+/// # let mut text = "PARAMETER p\nPOINTS 2 4 8 16 32 64\nREGION solve\nMETRIC time\n".to_owned();
+/// # for p in [2.0_f64, 4.0, 8.0, 16.0, 32.0, 64.0] {
+/// #     text += &format!("DATA {}\n", 1e-3 * p * p.log2() * (1.0 + 0.3 * (p.log2() * 2.1).sin()));
+/// # }
+/// # let experiment = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default())?.experiment;
+/// # let fits = modeler::fit(&experiment, &Default::default());
+/// // Times of p log2(p) that are up to 30 % off, so that p may be their growth, too.
+/// let bounds = [0, 1].map(|log_exponent| Growth { exponent: 1.into(), log_exponent });
+/// let rival = |bound| fits.models[0].rival_of_growth(0, bound, &[256.0], Together(1));
+/// let apart = bounds.into_iter().find_map(rival).and_then(|rival| rival.apart).expect("a doubling tells them apart");
+/// assert!(apart.at >= 512.0 && apart.runs <= 5);
+/// # Ok::<(), modeler::formats::ReadError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Apart {
     /// The parameter's value.

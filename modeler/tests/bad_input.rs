@@ -28,6 +28,13 @@ fn encodings_other_than_utf_8_are_named() {
         let text = error.to_string();
         assert!(text.starts_with("input:1:1: the text is encoded as UTF-16; expected UTF-8. Convert"), "{text}");
     }
+    let units = |bytes: fn(u32) -> [u8; 4]| {
+        ["\u{feff}", TEXT].concat().chars().flat_map(|c| bytes(c.into())).collect::<Vec<u8>>()
+    };
+    for wide in [units(u32::to_le_bytes), units(u32::to_be_bytes)] {
+        let text = error(wide).to_string();
+        assert!(text.starts_with("input:1:1: the text is encoded as UTF-32; expected UTF-8. Convert"), "{text}");
+    }
     let with_mark = [b"\xef\xbb\xbf".as_slice(), TEXT.as_bytes()].concat();
     assert_eq!(read(with_mark).unwrap().experiment.values, read(TEXT).unwrap().experiment.values);
 
@@ -66,6 +73,111 @@ fn whole_numbers_that_are_rounded_are_told_with_the_first_place() {
         assert_eq!(warnings, [expected]);
         assert!(input.experiment.values.contains(&9_007_199_254_740_992.0));
     }
+}
+
+/// Whole numbers of any length in text, where digits that a double gives back are no loss.
+#[test]
+fn whole_numbers_beyond_64_bits_are_told_where_they_are_rounded() {
+    let warned = |number: &str| {
+        let warnings = read(TEXT.replace("DATA 4\n", &format!("DATA {number}\n"))).unwrap().warnings;
+        warnings.iter().any(|warning| warning.to_string().starts_with("input:7:6: A whole number beyond 2^53"))
+    };
+    for rounded in ["123456789012345678901234567890", "36893488147419103233", "+9007199254740993", "009007199254740993"]
+    {
+        assert!(warned(rounded), "{rounded}");
+    }
+    // 2^65 is a double, 10^30 the shortest that gives one, and what has an exponent or a point is not meant to the last digit.
+    for held in
+        ["36893488147419103232", "1000000000000000000000000000000", "1.2345678901234567890e29", "9007199254740993.0"]
+    {
+        assert!(!warned(held), "{held}");
+    }
+}
+
+/// Values that models leave out or take for something else are told with the place of the first, in every format that has one.
+#[test]
+fn negative_values_and_times_of_zero_are_told_with_their_place() {
+    let line = |p: u32, value: &str| {
+        format!("{{\"params\":{{\"p\":{p}}},\"callpath\":\"main\",\"metric\":\"time\",\"value\":{value}}}\n")
+    };
+    let lines = |values: [&str; 3]| (1..).zip(values).map(|(p, value)| line(p, value)).collect::<String>();
+    let point = |p: u32, value: &str| format!("{{\"point\":[{p}],\"values\":[{value}]}}");
+    let nested = |values: [&str; 3]| {
+        let points: Vec<String> = (1..).zip(values).map(|(p, value)| point(p, value)).collect();
+        format!("{{\"parameters\":[\"p\"],\"measurements\":{{\"main\":{{\"time\":[\n{}]}}}}}}", points.join(",\n"))
+    };
+    let text = |values: [&str; 3]| {
+        let data: String = values.map(|value| format!("DATA {value}\n")).concat();
+        format!("PARAMETER p\nPOINTS 1 2 3\nMETRIC time\nREGION main\n{data}")
+    };
+    let told = |input: String| read(input).unwrap().warnings.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let (odd, none) = (["1", "-2", "-0.5"], ["1", "2", "0.5"]);
+    let negative =
+        |place: &str| [format!("{place}: 2 values are negative and take part in no model; this is the first. [W001]")];
+    for (input, place) in [(text(odd), "input:6:6"), (lines(odd), "input:2:1"), (nested(odd), "input:3:1")] {
+        assert_eq!(told(input), negative(place));
+    }
+    let zero = |place: &str| [format!("{place}: A time is exactly zero. [W002]")];
+    let odd = ["1", "2", "0"];
+    for (input, place) in [(text(odd), "input:7:6"), (lines(odd), "input:3:1"), (nested(odd), "input:4:1")] {
+        assert_eq!(told(input.replace("time", "visits")), [""; 0], "no visits are as good as any");
+        assert_eq!(told(input), zero(place));
+    }
+    for input in [text(none), lines(none), nested(none)] {
+        assert_eq!(told(input), [""; 0]);
+    }
+}
+
+#[test]
+fn points_that_a_text_names_twice_are_told() {
+    let twice = TEXT.replace("POINTS 2 4 8", "POINTS 2 4 4");
+    let warnings: Vec<String> = read(twice).unwrap().warnings.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        warnings,
+        ["input:2:12: This point stands here again: values of one point are taken for repetitions. [W113]"]
+    );
+}
+
+/// What Python's `json` writes for numbers that are not finite.
+#[test]
+fn numbers_that_json_does_not_have_are_named() {
+    for word in ["NaN", "Infinity", "-Infinity", "nan", "-inf"] {
+        let lines = format!("{{\"params\":{{\"p\":1}},\"value\":1}}\n{{\"params\":{{\"p\":2}},\"value\":{word}}}\n");
+        let whole = format!(
+            "{{\"parameters\":[\"p\"],\"measurements\":{{\"main\":{{\"time\":[\n{{\"point\":[1],\"values\":[{word}]}}]}}}}}}"
+        );
+        for (bytes, place) in [(lines, "input:2:27"), (whole, "input:2:24")] {
+            let expected = format!(
+                "{place}: `{word}` is not a finite number; expected a number such as 4.25 or 1e-3. Leave measurements out that failed."
+            );
+            assert_eq!(error(bytes).to_string(), expected);
+        }
+    }
+}
+
+#[test]
+fn lines_that_end_with_a_carriage_return_alone_are_told() {
+    assert_eq!(read(TEXT.replace('\n', "\r\n")).unwrap().experiment.values, read(TEXT).unwrap().experiment.values);
+    let text = error(TEXT.replace('\n', "\r")).to_string();
+    assert!(
+        text.starts_with("input:1:12: a carriage return stands within the line; expected lines that end"),
+        "{text}"
+    );
+}
+
+/// A file of zeros behind a good beginning: neither the memory nor the message grow with it.
+#[test]
+fn lines_without_an_end_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("zeros.txt");
+    std::fs::write(&path, TEXT).unwrap();
+    std::fs::File::options().write(true).open(&path).unwrap().set_len(3 << 30).unwrap();
+    let error = formats::read(&[path], &ReadOptions::default()).map(|_| ()).unwrap_err();
+    assert_eq!((error.exit_code(), error.place.line), (3, Some(10)));
+    assert!(error.what.contains("this line is longer than 256 MiB"), "{error}");
+    // A long line that is read is not quoted as a whole.
+    let long = self::error(format!("{TEXT}{}\n", "é".repeat(1 << 20))).to_string();
+    assert!(long.len() < 5000 && long.contains(" … ") && long.contains("is no keyword of Extra-P text"), "{long}");
 }
 
 /// What the readers let through because it may be meant is said by the fit, call path by call path.

@@ -47,6 +47,11 @@ impl Default for Options {
 }
 
 /// How far an absorption is known.
+///
+/// ```
+#[doc = include_str!("example.txt")]
+/// assert_eq!(report.loops[0].modes[0].state, modeler::absorption::State::Measured);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// The curve bends, and the interval says where.
@@ -59,6 +64,11 @@ pub enum State {
 
 impl State {
     /// The contract's name.
+    ///
+    /// ```
+    /// use modeler::absorption::State;
+    /// assert_eq!([State::Measured, State::AtLeast].map(State::name), ["measured", "at-least"]);
+    /// ```
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -119,7 +129,7 @@ impl Bottleneck {
 
     /// The class as the end of "it is bound by …".
     #[must_use]
-    pub fn binds(self) -> &'static str {
+    pub(crate) fn binds(self) -> &'static str {
         match self {
             Self::Compute => "arithmetic",
             Self::LoadStore => "loads and stores in the core",
@@ -139,6 +149,13 @@ impl Bottleneck {
 }
 
 /// The time at one noise quantity.
+///
+/// ```
+#[doc = include_str!("example.txt")]
+/// let last = report.loops[0].modes[0].points.last().expect("nine quantities");
+/// assert_eq!((last.k, last.bursts), (32, 30));
+/// assert!((last.ratio - 1.72).abs() < 0.01); // 24 of 3 ns more than 100 ns
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
     /// The noise quantity.
@@ -156,6 +173,13 @@ pub struct Point {
 }
 
 /// What machine code one variant of a loop has, per iteration, counted from the final binary.
+///
+/// ```
+/// use modeler::absorption::Injected;
+/// // A variant with eight additions, and one instruction more that clears a register for them.
+/// let variant = Injected { payload: 8, overhead: 1, spills: 0 };
+/// assert!(variant.overhead >= variant.spills);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Injected {
     /// Noise instructions.
@@ -167,6 +191,15 @@ pub struct Injected {
 }
 
 /// What the machine code of a loop without noise has, and what its variants add.
+///
+/// ```
+#[doc = include_str!("example.txt")]
+/// use modeler::absorption::{Code, analyse};
+/// let code = Code { instructions: 16, accesses: 4, ..Code::default() };
+/// let report = analyse(&profile, &|_| Some(code.clone()), &Default::default());
+/// assert_eq!(report.loops[0].code, Some((16, 4)));
+/// assert!((report.loops[0].modes[0].relative.expect("16 instructions") - 0.5).abs() < 0.05); // 8 of 16
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Code {
     /// Instructions in the loop's body.
@@ -185,6 +218,14 @@ pub struct Code {
 pub type CodeOf<'a> = &'a dyn Fn(&Loop) -> Option<Code>;
 
 /// What one mode says of a loop.
+///
+/// ```
+#[doc = include_str!("example.txt")]
+/// let mode = &report.loops[0].modes[0];
+/// assert_eq!(mode.name, "fp_add64");
+/// assert!((mode.raw - 8.0).abs() < 0.5); // instructions per iteration
+/// assert!((mode.slope_ns.expect("it slows down") - 3.0).abs() < 0.1);
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mode {
     /// Its name, such as `fp_add64`.
@@ -218,6 +259,12 @@ pub struct Mode {
 
 impl Mode {
     /// Absorption times saturated slope, in nanoseconds per iteration: what of the time the resource is idle.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let slack = report.loops[0].modes[0].slack_ns().expect("it slows down");
+    /// assert!((slack - 24.0).abs() < 2.0); // eight additions of 3 ns
+    /// ```
     #[must_use]
     pub fn slack_ns(&self) -> Option<f64> {
         self.slope_ns.map(|slope| slope * self.raw)
@@ -225,6 +272,13 @@ impl Mode {
 }
 
 /// What the executions of a loop at a call path say.
+///
+/// ```
+#[doc = include_str!("example.txt")]
+/// let found = &report.loops[0];
+/// assert_eq!((found.callpath.join("/"), found.executions), ("main/solve".to_owned(), 1200));
+/// assert!((found.nanoseconds - 100.0).abs() < 0.1);
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoopReport {
     /// Index of the call path's node in the profile.
@@ -259,18 +313,33 @@ pub struct LoopReport {
 
 impl LoopReport {
     /// The mode of this name.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert!(report.loops[0].mode("fp_add64").is_some() && report.loops[0].mode("nop").is_none());
+    /// ```
     #[must_use]
     pub fn mode(&self, name: &str) -> Option<&Mode> {
         self.modes.iter().find(|mode| mode.name == name)
     }
 
     /// What times and quantities are for one of.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert_eq!(report.loops[0].unit(), "iteration"); // their number was counted
+    /// ```
     #[must_use]
     pub fn unit(&self) -> &'static str {
         if self.per_iteration { "iteration" } else { "execution" }
     }
 
     /// What binds the loop, and what is free, in a sentence.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert!(report.loops[0].sentence().starts_with("Undecided: ")); // one mode alone tells no bottleneck
+    /// ```
     #[must_use]
     pub fn sentence(&self) -> String {
         match self.class {
@@ -289,6 +358,11 @@ impl LoopReport {
     }
 
     /// `solve.c:41`, or the function where the place is not known.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert_eq!(report.loops[0].place(), "solve.c:41");
+    /// ```
     #[must_use]
     pub fn place(&self) -> String {
         place(&self.target)
@@ -316,6 +390,15 @@ fn place(target: &Loop) -> String {
 }
 
 /// A loop about which nothing can be said.
+///
+/// ```
+#[doc = include_str!("example.txt")]
+/// let mut untouched = profile.clone();
+/// untouched.noise.series.clear();
+/// untouched.noise.loops[0].refusal = "it calls functions".into();
+/// let report = modeler::absorption::analyse(&untouched, &|_| None, &Default::default());
+/// assert_eq!(report.refused[0].reason, "it calls functions");
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Refused {
     /// Names from the root, where the reason is one of this call path; empty where it is the loop's.
@@ -328,6 +411,17 @@ pub struct Refused {
 
 impl Refused {
     /// The reason in a line: `solve.c:41 in solve: not measured at main -> solve, because it has too few executions (20).`
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let refused = modeler::absorption::Refused {
+    ///     callpath: vec!["main".into(), "solve".into()],
+    ///     target: profile.noise.loops[0].clone(),
+    ///     reason: "it has too few executions (20)".into(),
+    /// };
+    /// let expected = "solve.c:41 in solve: not measured at main -> solve, because it has too few executions (20).";
+    /// assert_eq!(refused.line(), expected);
+    /// ```
     #[must_use]
     pub fn line(&self) -> String {
         let function = demangled(&self.target.function);

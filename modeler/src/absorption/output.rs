@@ -129,6 +129,13 @@ struct Document<'a> {
 
 impl Report {
     /// The report as one JSON object with a line feed at its end.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let json: serde_json::Value = serde_json::from_str(&report.json())?;
+    /// assert_eq!(json["loops"][0]["loop"], "solve.c:41");
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
     #[must_use]
     pub fn json(&self) -> String {
         let refused = |r: &Refused| {
@@ -148,6 +155,11 @@ impl Report {
     }
 
     /// One row per loop and mode, with a header row (RFC 4180, line feeds); what is not known is empty.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert_eq!(report.csv().lines().count(), 2); // a header, and one mode of one loop
+    /// ```
     #[must_use]
     pub fn csv(&self) -> String {
         let mut writer = csv::WriterBuilder::new().from_writer(Vec::new());
@@ -177,6 +189,11 @@ impl Report {
     }
 
     /// The report for people: each loop with its class and a table of its modes, then what could not be measured and why.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert!(report.human().starts_with("main -> solve  solve.c:41\n"));
+    /// ```
     #[must_use]
     pub fn human(&self) -> String {
         let mut out = String::new();

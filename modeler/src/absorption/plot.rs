@@ -22,6 +22,11 @@ const STYLE: &str = "svg{background:#fff;font:12px system-ui,sans-serif;fill:#22
 
 impl Report {
     /// All loops below each other as a stand-alone SVG document.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert!(report.svg().starts_with("<svg ") && report.svg().contains("fp_add64"));
+    /// ```
     #[must_use]
     pub fn svg(&self) -> String {
         let height = HEIGHT * self.loops.len().max(1) as f64;

@@ -269,6 +269,21 @@ fn coordinates(experiment: &Experiment, point: PointId) -> String {
 }
 
 /// The sentences of all call paths that have one, with their call paths.
+///
+/// ```
+/// use modeler::absorption::scaling::sentences;
+/// # use modeler::experiment::{ExperimentBuilder, Metric};
+/// # let mut builder = ExperimentBuilder::new(["p"]);
+/// # let solve = builder.callpath(["main", "solve"]);
+/// # let bound = builder.metric(Metric { name: "bound.latency".into(), unit: String::new(), over_ranks: None });
+/// # for p in [2.0, 4.0, 8.0] {
+/// #     let point = builder.point(&[p]);
+/// #     builder.add(solve, bound, point, 1.0);
+/// # }
+/// # let experiment = builder.finish();
+/// // Runs with noise at three points, each of which found latency.
+/// assert_eq!(sentences(&experiment), [(solve, "solve is bound by the latency of memory.".to_owned())]);
+/// ```
 #[must_use]
 pub fn sentences(experiment: &Experiment) -> Vec<(CallPathId, String)> {
     let all = bindings(experiment);

@@ -5,6 +5,13 @@ use super::table::{Column, Values};
 use crate::report::quantity;
 
 /// How a metric becomes categories.
+///
+/// ```
+#[doc = include_str!("example.txt")]
+/// assert_eq!(found.categories.counts(), [20, 20]); // of `Rule::Bins(2)`
+/// let found = analyze(&table, &Plan { rule: Rule::Bins(7), ..plan }).expect("there are two categories");
+/// assert_eq!(found.categories.counts(), [20, 20]); // bins between 1 s and 8 s are empty and left out
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
     /// So many bins of equal width from the lowest to the highest value.
@@ -16,6 +23,13 @@ pub enum Rule {
 }
 
 /// On which scale bins and densities are formed.
+///
+/// ```
+#[doc = include_str!("example.txt")]
+/// assert!(!found.categories.is_logarithmic); // `Scale::Linear`
+/// let found = analyze(&table, &Plan { scale: Scale::Logarithmic, ..plan }).expect("times are positive");
+/// assert!(found.categories.is_logarithmic);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
     /// Logarithmic where all values are positive and the highest is at least ten times the lowest.
@@ -29,28 +43,7 @@ pub enum Scale {
 /// The categories of a metric.
 ///
 /// ```
-/// # use modeler::analysis::{Column, Plan, Rule, Scale, Table, TreeLimits, analyze};
-/// # let (mut threads, mut seconds) = (Vec::new(), Vec::new());
-/// # for row in 0..40 {
-/// #     threads.push(if row % 2 == 0 { "1" } else { "8" }.to_owned());
-/// #     seconds.push(format!("{}", if row % 2 == 0 { 8.0 } else { 1.0 } + 0.001 * f64::from(row)));
-/// # }
-/// // Forty runs of 8 s with one thread and of 1 s with eight.
-/// # let columns = vec![Column::of_cells("threads", threads, true), Column::of_cells("time", seconds, false)];
-/// # let table = Table { columns };
-/// # let plan = Plan {
-/// #     metric: "time".into(),
-/// #     factors: None,
-/// #     filter: None,
-/// #     normalization: None,
-/// #     rule: Rule::Bins(2),
-/// #     scale: Scale::Linear,
-/// #     limits: TreeLimits { depth: 3, leaf: 1 },
-/// #     trees: 20,
-/// #     test_share: 0.25,
-/// #     seed: 0,
-/// # };
-/// let found = analyze(&table, &plan).expect("there are two categories");
+#[doc = include_str!("example.txt")]
 /// let border = found.categories.borders[0];
 /// assert!((1.1..8.0).contains(&border)); // between the two groups
 /// ```
@@ -107,28 +100,7 @@ impl Categories {
     /// Rows of each category.
     ///
     /// ```
-    /// # use modeler::analysis::{Column, Plan, Rule, Scale, Table, TreeLimits, analyze};
-    /// # let (mut threads, mut seconds) = (Vec::new(), Vec::new());
-    /// # for row in 0..40 {
-    /// #     threads.push(if row % 2 == 0 { "1" } else { "8" }.to_owned());
-    /// #     seconds.push(format!("{}", if row % 2 == 0 { 8.0 } else { 1.0 } + 0.001 * f64::from(row)));
-    /// # }
-    /// // Forty runs of 8 s with one thread and of 1 s with eight.
-    /// # let columns = vec![Column::of_cells("threads", threads, true), Column::of_cells("time", seconds, false)];
-    /// # let table = Table { columns };
-    /// # let plan = Plan {
-    /// #     metric: "time".into(),
-    /// #     factors: None,
-    /// #     filter: None,
-    /// #     normalization: None,
-    /// #     rule: Rule::Bins(2),
-    /// #     scale: Scale::Linear,
-    /// #     limits: TreeLimits { depth: 3, leaf: 1 },
-    /// #     trees: 20,
-    /// #     test_share: 0.25,
-    /// #     seed: 0,
-    /// # };
-    /// let found = analyze(&table, &plan).expect("there are two categories");
+    #[doc = include_str!("example.txt")]
     /// assert_eq!(found.categories.counts(), [20, 20]);
     /// ```
     #[must_use]

@@ -3,6 +3,14 @@
 use std::f64::consts::PI;
 
 /// Rules for the bandwidth of a kernel density estimate.
+///
+/// ```
+#[doc = include_str!("example.txt")]
+/// use modeler::analysis::Bandwidth;
+/// let rule = Rule::Peaks(Bandwidth::ImprovedSheatherJones);
+/// let found = analyze(&table, &Plan { rule, ..plan }).expect("there are two peaks");
+/// assert_eq!(found.categories.peaks.len(), 2); // near 1 s and 8 s
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bandwidth {
     /// Silverman's rule of thumb, `(4/(3n))^(1/5) · min(σ, IQR/1.349)`: Silverman, Density estimation for statistics and
@@ -14,6 +22,15 @@ pub enum Bandwidth {
 }
 
 /// A kernel density estimate.
+///
+/// ```
+#[doc = include_str!("example.txt")]
+/// use modeler::analysis::Bandwidth;
+/// assert!(found.categories.density.is_none()); // bins of equal width need none
+/// let rule = Rule::Peaks(Bandwidth::ImprovedSheatherJones);
+/// let found = analyze(&table, &Plan { rule, ..plan }).expect("there are two peaks");
+/// assert!(found.categories.density.expect("peaks are those of one").bandwidth < 1.0); // in seconds
+/// ```
 #[derive(Clone, Debug)]
 pub struct Density {
     /// Standard deviation of the kernel, in the values' unit.

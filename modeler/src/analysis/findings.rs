@@ -23,28 +23,7 @@ pub(crate) fn by_importance(analysis: &Analysis) -> Vec<usize> {
 /// The answer in whole sentences: what explains the metric, where it is highest and lowest, and how far to trust that.
 ///
 /// ```
-/// # use modeler::analysis::{Column, Plan, Rule, Scale, Table, TreeLimits, analyze};
-/// # let (mut threads, mut seconds) = (Vec::new(), Vec::new());
-/// # for row in 0..40 {
-/// #     threads.push(if row % 2 == 0 { "1" } else { "8" }.to_owned());
-/// #     seconds.push(format!("{}", if row % 2 == 0 { 8.0 } else { 1.0 } + 0.001 * f64::from(row)));
-/// # }
-/// // Forty runs of 8 s with one thread and of 1 s with eight.
-/// # let columns = vec![Column::of_cells("threads", threads, true), Column::of_cells("time", seconds, false)];
-/// # let table = Table { columns };
-/// # let plan = Plan {
-/// #     metric: "time".into(),
-/// #     factors: None,
-/// #     filter: None,
-/// #     normalization: None,
-/// #     rule: Rule::Bins(2),
-/// #     scale: Scale::Linear,
-/// #     limits: TreeLimits { depth: 3, leaf: 1 },
-/// #     trees: 20,
-/// #     test_share: 0.25,
-/// #     seed: 0,
-/// # };
-/// let found = analyze(&table, &plan).expect("there are two categories");
+#[doc = include_str!("example.txt")]
 /// assert!(modeler::analysis::findings(&found).iter().any(|sentence| sentence.contains("threads")));
 /// ```
 #[must_use]

@@ -38,28 +38,7 @@ use crate::words::counted;
 /// What to analyse and how.
 ///
 /// ```
-/// # use modeler::analysis::{Column, Plan, Rule, Scale, Table, TreeLimits, analyze};
-/// # let (mut threads, mut seconds) = (Vec::new(), Vec::new());
-/// # for row in 0..40 {
-/// #     threads.push(if row % 2 == 0 { "1" } else { "8" }.to_owned());
-/// #     seconds.push(format!("{}", if row % 2 == 0 { 8.0 } else { 1.0 } + 0.001 * f64::from(row)));
-/// # }
-/// // Forty runs of 8 s with one thread and of 1 s with eight.
-/// # let columns = vec![Column::of_cells("threads", threads, true), Column::of_cells("time", seconds, false)];
-/// # let table = Table { columns };
-/// # let plan = Plan {
-/// #     metric: "time".into(),
-/// #     factors: None,
-/// #     filter: None,
-/// #     normalization: None,
-/// #     rule: Rule::Bins(2),
-/// #     scale: Scale::Linear,
-/// #     limits: TreeLimits { depth: 3, leaf: 1 },
-/// #     trees: 20,
-/// #     test_share: 0.25,
-/// #     seed: 0,
-/// # };
-/// let found = analyze(&table, &plan).expect("there are two categories");
+#[doc = include_str!("example.txt")]
 /// assert_eq!(found.categories.labels.len(), 2); // as many bins as the plan asks for
 /// ```
 #[derive(Clone, Debug)]
@@ -87,6 +66,14 @@ pub struct Plan {
 }
 
 /// How columns of numbers are brought to one range.
+///
+/// ```
+#[doc = include_str!("example.txt")]
+/// use modeler::analysis::{Normalization, Values};
+/// let found = analyze(&table, &Plan { normalization: Some(Normalization::MinMax), ..plan }).expect("as before");
+/// let Values::Numbers(times) = &found.table.columns[1].values else { panic!("times are numbers") };
+/// assert_eq!(times.iter().copied().fold(0.0, f64::max), 1.0); // the longest
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Normalization {
     /// The lowest value becomes 0 and the highest 1.
@@ -96,6 +83,13 @@ pub enum Normalization {
 }
 
 /// Why nothing was found out.
+///
+/// ```
+#[doc = include_str!("example.txt")]
+/// use modeler::analysis::AnalysisError;
+/// let unknown = analyze(&table, &Plan { metric: "energy".into(), ..plan }).unwrap_err();
+/// assert!(matches!(unknown, AnalysisError::Usage(what) if what.contains("no column `energy`")));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AnalysisError {
     /// What was asked for does not exist.
@@ -109,28 +103,7 @@ pub enum AnalysisError {
 /// What was found.
 ///
 /// ```
-/// # use modeler::analysis::{Column, Plan, Rule, Scale, Table, TreeLimits, analyze};
-/// # let (mut threads, mut seconds) = (Vec::new(), Vec::new());
-/// # for row in 0..40 {
-/// #     threads.push(if row % 2 == 0 { "1" } else { "8" }.to_owned());
-/// #     seconds.push(format!("{}", if row % 2 == 0 { 8.0 } else { 1.0 } + 0.001 * f64::from(row)));
-/// # }
-/// // Forty runs of 8 s with one thread and of 1 s with eight.
-/// # let columns = vec![Column::of_cells("threads", threads, true), Column::of_cells("time", seconds, false)];
-/// # let table = Table { columns };
-/// # let plan = Plan {
-/// #     metric: "time".into(),
-/// #     factors: None,
-/// #     filter: None,
-/// #     normalization: None,
-/// #     rule: Rule::Bins(2),
-/// #     scale: Scale::Linear,
-/// #     limits: TreeLimits { depth: 3, leaf: 1 },
-/// #     trees: 20,
-/// #     test_share: 0.25,
-/// #     seed: 0,
-/// # };
-/// let found = analyze(&table, &plan).expect("there are two categories");
+#[doc = include_str!("example.txt")]
 /// assert_eq!(found.categories.of.len(), 40); // a category for each run
 /// ```
 #[derive(Clone, Debug)]
@@ -157,6 +130,13 @@ pub struct Analysis {
 
 impl Analysis {
     /// The same with the runs that the reader left out, which the notes then tell first.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// use modeler::analysis::LeftOut;
+    /// let run = LeftOut { run: "run7".into(), reason: "an outlier".into() };
+    /// assert!(found.without(vec![run], 40).notes[0].starts_with("1 of 41 runs is left out"));
+    /// ```
     #[must_use]
     pub fn without(mut self, left_out: Vec<LeftOut>, rows: usize) -> Self {
         let metric = &self.table.columns[self.metric].name;
@@ -166,6 +146,14 @@ impl Analysis {
 }
 
 /// How many runs were left out beside these `rows`, and why, in a sentence that names some of them.
+///
+/// ```
+/// use modeler::analysis::{LeftOut, told};
+/// let run = LeftOut { run: "run7".into(), reason: "an outlier".into() };
+/// let expected = "1 of 41 runs is left out, because selection.json drops their time: run7 (an outlier).";
+/// assert_eq!(told(&[run], 40, "time").as_deref(), Some(expected));
+/// assert_eq!(told(&[], 40, "time"), None);
+/// ```
 #[must_use]
 pub fn told(left_out: &[LeftOut], rows: usize, metric: &str) -> Option<String> {
     const MOST: usize = 3;
@@ -178,6 +166,12 @@ pub fn told(left_out: &[LeftOut], rows: usize, metric: &str) -> Option<String> {
 }
 
 /// A tree, learnt from some rows and tested on the others.
+///
+/// ```
+#[doc = include_str!("example.txt")]
+/// assert_eq!(found.tree.is_test.iter().filter(|&&is_test| is_test).count(), 10); // a quarter of forty
+/// assert_eq!((found.tree.accuracy, found.tree.baseline), (1.0, 0.5));
+/// ```
 #[derive(Clone, Debug)]
 pub struct TreeResult {
     /// The tree.
@@ -202,28 +196,7 @@ const FEWEST_ROWS: usize = 10;
 /// Finds out which factors explain the metric.
 ///
 /// ```
-/// # use modeler::analysis::{Column, Plan, Rule, Scale, Table, TreeLimits, analyze};
-/// # let (mut threads, mut seconds) = (Vec::new(), Vec::new());
-/// # for row in 0..40 {
-/// #     threads.push(if row % 2 == 0 { "1" } else { "8" }.to_owned());
-/// #     seconds.push(format!("{}", if row % 2 == 0 { 8.0 } else { 1.0 } + 0.001 * f64::from(row)));
-/// # }
-/// // Forty runs of 8 s with one thread and of 1 s with eight.
-/// # let columns = vec![Column::of_cells("threads", threads, true), Column::of_cells("time", seconds, false)];
-/// # let table = Table { columns };
-/// # let plan = Plan {
-/// #     metric: "time".into(),
-/// #     factors: None,
-/// #     filter: None,
-/// #     normalization: None,
-/// #     rule: Rule::Bins(2),
-/// #     scale: Scale::Linear,
-/// #     limits: TreeLimits { depth: 3, leaf: 1 },
-/// #     trees: 20,
-/// #     test_share: 0.25,
-/// #     seed: 0,
-/// # };
-/// let found = analyze(&table, &plan).expect("there are two categories");
+#[doc = include_str!("example.txt")]
 /// assert_eq!(found.categories.counts(), [20, 20]);
 /// ```
 ///

@@ -9,28 +9,7 @@ use super::{Analysis, findings};
 /// The whole analysis. The same input gives the same bytes.
 ///
 /// ```
-/// # use modeler::analysis::{Column, Plan, Rule, Scale, Table, TreeLimits, analyze};
-/// # let (mut threads, mut seconds) = (Vec::new(), Vec::new());
-/// # for row in 0..40 {
-/// #     threads.push(if row % 2 == 0 { "1" } else { "8" }.to_owned());
-/// #     seconds.push(format!("{}", if row % 2 == 0 { 8.0 } else { 1.0 } + 0.001 * f64::from(row)));
-/// # }
-/// // Forty runs of 8 s with one thread and of 1 s with eight.
-/// # let columns = vec![Column::of_cells("threads", threads, true), Column::of_cells("time", seconds, false)];
-/// # let table = Table { columns };
-/// # let plan = Plan {
-/// #     metric: "time".into(),
-/// #     factors: None,
-/// #     filter: None,
-/// #     normalization: None,
-/// #     rule: Rule::Bins(2),
-/// #     scale: Scale::Linear,
-/// #     limits: TreeLimits { depth: 3, leaf: 1 },
-/// #     trees: 20,
-/// #     test_share: 0.25,
-/// #     seed: 0,
-/// # };
-/// let found = analyze(&table, &plan).expect("there are two categories");
+#[doc = include_str!("example.txt")]
 /// let text = modeler::analysis::analysis_json(&found);
 /// assert!(serde_json::from_str::<serde_json::Value>(&text).is_ok() && text.contains("threads"));
 /// ```
@@ -107,28 +86,7 @@ fn node(analysis: &Analysis, node: &Node) -> Value {
 /// The rows that took part with their category, the one that the tree names, and whether the tree was tested on the row.
 ///
 /// ```
-/// # use modeler::analysis::{Column, Plan, Rule, Scale, Table, TreeLimits, analyze};
-/// # let (mut threads, mut seconds) = (Vec::new(), Vec::new());
-/// # for row in 0..40 {
-/// #     threads.push(if row % 2 == 0 { "1" } else { "8" }.to_owned());
-/// #     seconds.push(format!("{}", if row % 2 == 0 { 8.0 } else { 1.0 } + 0.001 * f64::from(row)));
-/// # }
-/// // Forty runs of 8 s with one thread and of 1 s with eight.
-/// # let columns = vec![Column::of_cells("threads", threads, true), Column::of_cells("time", seconds, false)];
-/// # let table = Table { columns };
-/// # let plan = Plan {
-/// #     metric: "time".into(),
-/// #     factors: None,
-/// #     filter: None,
-/// #     normalization: None,
-/// #     rule: Rule::Bins(2),
-/// #     scale: Scale::Linear,
-/// #     limits: TreeLimits { depth: 3, leaf: 1 },
-/// #     trees: 20,
-/// #     test_share: 0.25,
-/// #     seed: 0,
-/// # };
-/// let found = analyze(&table, &plan).expect("there are two categories");
+#[doc = include_str!("example.txt")]
 /// assert_eq!(modeler::analysis::analysis_csv(&found).lines().count(), 1 + 40); // the header, and the runs
 /// ```
 #[must_use]

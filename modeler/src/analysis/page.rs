@@ -8,6 +8,13 @@ use super::{Analysis, AnalysisError, findings};
 use crate::report::head;
 
 /// One picture.
+///
+/// ```
+#[doc = include_str!("example.txt")]
+/// let pictures = modeler::analysis::pictures(&found, &["tree".parse().expect("a kind of plot")])?;
+/// assert_eq!((pictures[0].name.as_str(), pictures[0].title.as_str()), ("tree", "Decision tree"));
+/// # Ok::<(), modeler::analysis::AnalysisError>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Picture {
     /// For a file's name, without an ending.
@@ -26,6 +33,13 @@ const WIDTHS: &str = ".scroll > svg.plot { display: block; width: 100%; min-widt
 
 impl Picture {
     /// The picture as a file of its own.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let pictures = modeler::analysis::pictures(&found, &["scatter:threads".parse().expect("a kind of plot")])?;
+    /// assert!(pictures[0].file().starts_with("<svg "));
+    /// # Ok::<(), modeler::analysis::AnalysisError>(())
+    /// ```
     #[must_use]
     pub fn file(&self) -> String {
         standing_alone(&self.svg)
@@ -43,6 +57,15 @@ pub(crate) fn standing_alone(svg: &Markup) -> String {
 
 /// The pictures that were asked for; without any: importance, density, tree, scatter plots of what matters, and a line
 /// plot of the factor that matters most.
+///
+/// ```
+#[doc = include_str!("example.txt")]
+/// use modeler::analysis::{PlotRequest, pictures};
+/// let names: Vec<String> = pictures(&found, &[])?.into_iter().map(|picture| picture.name).collect();
+/// assert_eq!(names, ["importance", "tree", "line-threads", "scatter-threads"]); // bins have no density
+/// assert!(pictures(&found, &[PlotRequest::Density]).is_err());
+/// # Ok::<(), modeler::analysis::AnalysisError>(())
+/// ```
 ///
 /// # Errors
 /// A column is unknown, or something cannot be drawn.
@@ -121,6 +144,12 @@ fn file_name(column: &str) -> String {
 }
 
 /// The page. The same input gives the same bytes.
+///
+/// ```
+#[doc = include_str!("example.txt")]
+/// let page = modeler::analysis::page(&found, "Threads", &[], &[]);
+/// assert!(page.starts_with("<!DOCTYPE html>") && page.contains("<h1>Threads</h1>"));
+/// ```
 #[must_use]
 pub fn page(analysis: &Analysis, title: &str, pictures: &[Picture], warnings: &[String]) -> String {
     let markup = html! {

@@ -10,6 +10,12 @@ use super::{Analysis, Column, Values};
 use crate::report::{Axis, quantity};
 
 /// A picture that was asked for.
+///
+/// ```
+/// use modeler::analysis::PlotRequest;
+/// assert_eq!("line:p:host".parse(), Ok(PlotRequest::Line("p".into(), Some("host".into()))));
+/// assert!("pie".parse::<PlotRequest>().is_err());
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PlotRequest {
     /// The metric's density, with the categories' borders.
@@ -191,6 +197,13 @@ pub(crate) fn line(analysis: &Analysis, column: usize, by: Option<usize>) -> Opt
 }
 
 /// Lines through points on linear axes from zero, each with its label, as an SVG file. `None` where nothing is finite.
+///
+/// ```
+/// use modeler::analysis::lines;
+/// let line = ("8 threads".to_owned(), vec![(1.0, 2.0), (2.0, 4.0)]);
+/// assert!(lines("n", "seconds", &[line]).is_some_and(|svg| svg.contains("8 threads")));
+/// assert_eq!(lines("n", "seconds", &[]), None);
+/// ```
 #[must_use]
 pub fn lines(x: &str, y: &str, lines: &[(String, Vec<(f64, f64)>)]) -> Option<String> {
     let points = || lines.iter().flat_map(|(_, points)| points);
@@ -389,6 +402,12 @@ fn node_box(analysis: &Analysis, index: usize, (x, y): (f64, f64)) -> Markup {
 }
 
 /// `p ≤ 8?`, `host is node3?`.
+///
+/// ```
+#[doc = include_str!("example.txt")]
+/// use modeler::analysis::{Question, question};
+/// assert_eq!(question(&found, 0, &Question::AtMost(4.5)), "threads ≤ 4.50?");
+/// ```
 #[must_use]
 pub fn question(analysis: &Analysis, factor: usize, question: &Question) -> String {
     let column = &analysis.table.columns[analysis.factors[factor]];

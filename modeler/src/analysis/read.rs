@@ -17,6 +17,18 @@ use crate::formats::{
 use crate::words::counted;
 
 /// What of an experiment becomes metrics.
+///
+/// ```
+/// use modeler::{analysis::{Selection, read}, experiment::OverRanks};
+/// # let folder = tempfile::tempdir()?;
+/// let file = folder.path().join("runs.txt");
+/// std::fs::write(&file, "PARAMETER p\nPOINTS 2 4\nMETRIC time\nREGION main->solve\nDATA 1\nDATA 2\n")?;
+/// let mut time = Selection { callpath: Some("solve".into()), over_ranks: OverRanks::Mean, metric: "time".into() };
+/// assert_eq!(read(&[file.clone()], &Default::default(), &time)?.table.rows(), 2); // a row for each point
+/// time.callpath = Some("sort".into());
+/// assert!(read(&[file], &Default::default(), &time).is_err()); // no call path ends so
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Selection {
     /// The call path, `main -> solve` or its last name; `None` for the sum over all call paths.
@@ -28,6 +40,12 @@ pub struct Selection {
 }
 
 /// A run whose row is left out.
+///
+/// ```
+/// use modeler::analysis::LeftOut;
+/// let run = LeftOut { run: "study.runs/p4/7".into(), reason: "an outlier".into() };
+/// assert_eq!(modeler::analysis::told(&[run], 0, "time").map(|told| told.contains("(an outlier)")), Some(true));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftOut {
     /// Its folder.
@@ -37,6 +55,17 @@ pub struct LeftOut {
 }
 
 /// A table and what the readers noticed.
+///
+/// ```
+/// # use modeler::{analysis::{Selection, read}, experiment::OverRanks};
+/// # let folder = tempfile::tempdir()?;
+/// let file = folder.path().join("runs.csv");
+/// std::fs::write(&file, "threads,time\n1,8.0\n8,1.0\n")?;
+/// # let selection = Selection { callpath: None, over_ranks: OverRanks::Mean, metric: "time".into() };
+/// let input = read(&[file], &Default::default(), &selection)?;
+/// assert!(input.warnings.is_empty() && input.left_out.is_empty());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct TableInput {
     /// The rows of all inputs.
@@ -48,6 +77,16 @@ pub struct TableInput {
 }
 
 /// Reads `inputs` as one table; `-` is standard input. With several inputs a column `input` tells them apart.
+///
+/// ```
+/// use modeler::{analysis::{Selection, read}, experiment::OverRanks};
+/// # let folder = tempfile::tempdir()?;
+/// let file = folder.path().join("runs.csv");
+/// std::fs::write(&file, "threads,time\n1,8.0\n8,1.0\n")?;
+/// let selection = Selection { callpath: None, over_ranks: OverRanks::Mean, metric: "time".into() };
+/// assert_eq!(read(&[file], &Default::default(), &selection)?.table.rows(), 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 ///
 /// # Errors
 /// An input cannot be read or is no table, inputs differ in their columns, or the call path is in none of them.

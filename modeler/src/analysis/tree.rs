@@ -10,6 +10,13 @@ use rand::seq::SliceRandom;
 use super::table::{Column, Values};
 
 /// What a split asks of a row.
+///
+/// ```
+#[doc = include_str!("example.txt")]
+/// use modeler::analysis::Question;
+/// let split = found.tree.tree.nodes[0].split.as_ref().expect("threads part the runs");
+/// assert_eq!(split.question, Question::AtMost(4.5)); // halfway between 1 and 8
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub enum Question {
     /// Whether the number is at most this.
@@ -46,6 +53,12 @@ pub(crate) fn features(factors: &[Column]) -> Vec<Feature> {
 }
 
 /// What a tree may be.
+///
+/// ```
+#[doc = include_str!("example.txt")]
+/// let leaf_alone = Plan { limits: TreeLimits { depth: 0, leaf: 1 }, ..plan };
+/// assert_eq!(analyze(&table, &leaf_alone).expect("as before").tree.tree.nodes.len(), 1);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TreeLimits {
     /// Questions on the way to a leaf, at most.
@@ -55,6 +68,12 @@ pub struct TreeLimits {
 }
 
 /// A node of a tree.
+///
+/// ```
+#[doc = include_str!("example.txt")]
+/// let root = &found.tree.tree.nodes[0];
+/// assert_eq!((root.counts.as_slice(), root.impurity), ([15, 15].as_slice(), 0.5)); // 10 of 40 are kept for the test
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
     /// Rows of each category that reached it in training.
@@ -66,6 +85,13 @@ pub struct Node {
 }
 
 /// A question and where its answers lead.
+///
+/// ```
+#[doc = include_str!("example.txt")]
+/// let nodes = &found.tree.tree.nodes;
+/// let split = nodes[0].split.as_ref().expect("threads part the runs");
+/// assert_eq!((split.factor, nodes[split.yes].counts[0]), (0, 0)); // with one thread no run is fast
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Split {
     /// Index of the factor that is asked for.
@@ -84,12 +110,24 @@ pub struct Split {
 
 impl Node {
     /// Rows that reached it in training.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert_eq!(found.tree.tree.nodes[0].rows(), 30); // 10 of 40 are kept for the test
+    /// ```
     #[must_use]
     pub fn rows(&self) -> usize {
         self.counts.iter().sum()
     }
 
     /// The most frequent category, the first of equals.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let nodes = &found.tree.tree.nodes;
+    /// let split = nodes[0].split.as_ref().expect("threads part the runs");
+    /// assert_eq!([nodes[split.yes].category(), nodes[split.no].category()], [1, 0]); // one thread is slow
+    /// ```
     #[must_use]
     pub fn category(&self) -> usize {
         (0..self.counts.len()).rev().max_by_key(|&c| self.counts[c]).unwrap_or(0)
@@ -99,28 +137,7 @@ impl Node {
 /// A classification tree; node 0 is the root.
 ///
 /// ```
-/// # use modeler::analysis::{Column, Plan, Rule, Scale, Table, TreeLimits, analyze};
-/// # let (mut threads, mut seconds) = (Vec::new(), Vec::new());
-/// # for row in 0..40 {
-/// #     threads.push(if row % 2 == 0 { "1" } else { "8" }.to_owned());
-/// #     seconds.push(format!("{}", if row % 2 == 0 { 8.0 } else { 1.0 } + 0.001 * f64::from(row)));
-/// # }
-/// // Forty runs of 8 s with one thread and of 1 s with eight.
-/// # let columns = vec![Column::of_cells("threads", threads, true), Column::of_cells("time", seconds, false)];
-/// # let table = Table { columns };
-/// # let plan = Plan {
-/// #     metric: "time".into(),
-/// #     factors: None,
-/// #     filter: None,
-/// #     normalization: None,
-/// #     rule: Rule::Bins(2),
-/// #     scale: Scale::Linear,
-/// #     limits: TreeLimits { depth: 3, leaf: 1 },
-/// #     trees: 20,
-/// #     test_share: 0.25,
-/// #     seed: 0,
-/// # };
-/// let found = analyze(&table, &plan).expect("there are two categories");
+#[doc = include_str!("example.txt")]
 /// let root = &found.tree.tree.nodes[0];
 /// assert!(root.split.is_some() && root.counts.len() == 2);
 /// ```
@@ -246,28 +263,7 @@ impl Tree {
     /// The split of a node, unless it decides nothing: all leaves below name one category.
     ///
     /// ```
-    /// # use modeler::analysis::{Column, Plan, Rule, Scale, Table, TreeLimits, analyze};
-    /// # let (mut threads, mut seconds) = (Vec::new(), Vec::new());
-    /// # for row in 0..40 {
-    /// #     threads.push(if row % 2 == 0 { "1" } else { "8" }.to_owned());
-    /// #     seconds.push(format!("{}", if row % 2 == 0 { 8.0 } else { 1.0 } + 0.001 * f64::from(row)));
-    /// # }
-    /// // Forty runs of 8 s with one thread and of 1 s with eight.
-    /// # let columns = vec![Column::of_cells("threads", threads, true), Column::of_cells("time", seconds, false)];
-    /// # let table = Table { columns };
-    /// # let plan = Plan {
-    /// #     metric: "time".into(),
-    /// #     factors: None,
-    /// #     filter: None,
-    /// #     normalization: None,
-    /// #     rule: Rule::Bins(2),
-    /// #     scale: Scale::Linear,
-    /// #     limits: TreeLimits { depth: 3, leaf: 1 },
-    /// #     trees: 20,
-    /// #     test_share: 0.25,
-    /// #     seed: 0,
-    /// # };
-    /// let found = analyze(&table, &plan).expect("there are two categories");
+    #[doc = include_str!("example.txt")]
     /// let split = found.tree.tree.deciding(0).expect("threads part the runs");
     /// assert_eq!(split.factor, 0);
     /// ```

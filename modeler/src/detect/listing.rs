@@ -10,6 +10,12 @@ use crate::machine::classes::{self, Class};
 use crate::machine::riscv;
 
 /// What a conditional branch did over the whole run.
+///
+/// ```
+/// use modeler::detect::Outcomes;
+/// let loop_end = Outcomes { executions: 100, jumps: 99, turns: 1, mispredicted: 1 };
+/// assert_eq!(loop_end.executions - loop_end.jumps, 1); // it was left once
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outcomes {
     /// Executions.

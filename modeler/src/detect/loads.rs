@@ -4,6 +4,13 @@ use super::listing::{Line, Listing, Outcomes};
 use super::{Finding, Place, Variant, percent};
 
 /// A conditional branch.
+///
+/// ```
+/// use modeler::detect::{Branch, Outcomes, Place};
+/// let place = Place { function: "find".into(), line: "find.c:3".into(), address: 0x1000 };
+/// let branch = Branch { place, outcomes: Outcomes { executions: 100, jumps: 50, turns: 51, mispredicted: 49 } };
+/// assert!(branch.outcomes.entropy_rate() > 0.99); // as a coin
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Branch {
     /// Where it is.
@@ -13,6 +20,15 @@ pub struct Branch {
 }
 
 /// A load whose execution a branch decides.
+///
+/// ```
+/// use modeler::detect::{Branch, Conditioned, Outcomes, Place};
+/// let place = |line: &str, address| Place { function: "find".into(), line: line.into(), address };
+/// let outcomes = Outcomes { executions: 200, jumps: 100, turns: 101, mispredicted: 99 };
+/// let branch = Branch { place: place("find.c:3", 0x1000), outcomes };
+/// let load = Conditioned { place: place("find.c:4", 0x1004), executions: 100, fills: [90, 80], branch };
+/// assert_eq!(load.executions, load.branch.outcomes.jumps); // it stands where the branch jumps to
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Conditioned {
     /// Where the load is.
@@ -42,6 +58,12 @@ fn entropy(p: f64) -> f64 {
 
 impl Outcomes {
     /// The entropy of its outcome, in bits: 0 where it always does the same, 1 where it does either as often.
+    ///
+    /// ```
+    /// use modeler::detect::Outcomes;
+    /// let branch = Outcomes { executions: 100, jumps: 50, turns: 99, mispredicted: 50 };
+    /// assert_eq!(branch.entropy(), 1.0); // it jumps as often as not
+    /// ```
     #[must_use]
     pub fn entropy(&self) -> f64 {
         entropy(self.jumps as f64 / self.executions.max(1) as f64)
@@ -49,6 +71,13 @@ impl Outcomes {
 
     /// The entropy of its outcome if the one before is known, in bits: the rate of a Markov chain of two states (Shannon, section 7). It
     /// changes from either state about half as often as it changes.
+    ///
+    /// ```
+    /// use modeler::detect::Outcomes;
+    /// // It does other than the time before each time, so that the one before tells it.
+    /// let branch = Outcomes { executions: 100, jumps: 50, turns: 100, mispredicted: 50 };
+    /// assert_eq!((branch.entropy(), branch.entropy_rate()), (1.0, 0.0));
+    /// ```
     #[must_use]
     pub fn entropy_rate(&self) -> f64 {
         let changes = 0.5 * self.turns as f64;

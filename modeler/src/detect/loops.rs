@@ -8,7 +8,7 @@ use crate::absorption::code::Flow;
 
 /// What binds a loop whose data are at hand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Bound {
+pub(crate) enum Bound {
     /// The chain of its own results.
     Dependency,
     /// A unit of execution.
@@ -31,6 +31,12 @@ const CERTAIN: f64 = 0.9;
 const FAR: f64 = 0.01;
 
 /// An innermost loop.
+///
+/// ```
+/// use modeler::detect::Loop;
+/// let product = Loop { iterations: 1000, share: 0.9, fills: [125, 125], ..Loop::default() };
+/// assert_eq!(product.fills[1] * 8, product.iterations); // every eighth iteration fetches a line of 64 bytes
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Loop {
     /// Its first instruction.

@@ -15,6 +15,12 @@ use super::memory;
 use super::registers;
 
 /// What llvm-mca found of a loop.
+///
+/// ```
+/// use modeler::detect::mca::Schedule;
+/// let sum = Schedule { cycles: 4.0, units: 1.0, front_end: 0.5, chain: Some(4.0), ..Schedule::default() };
+/// assert_eq!(sum.chain, Some(sum.cycles)); // it takes as long as its chain
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Schedule {
     /// The processor whose model it is.
@@ -49,6 +55,15 @@ pub struct Schedule {
 
 /// Reads llvm-mca's JSON (`-json -timeline`), the text of its bottleneck analysis (`-bottleneck-analysis`), and its JSON where loads wait for
 /// stores (`-json -noalias=false`). `certain` says of the loop's instructions whether next to all iterations execute them.
+///
+/// ```
+/// use modeler::detect::mca::read;
+/// let json = r#"{"CodeRegions": [{"Instructions": [], "SummaryView":
+///     {"Iterations": 100, "TotalCycles": 400, "TotaluOps": 300, "DispatchWidth": 6}}]}"#;
+/// let schedule = read(json, "", json, &[])?;
+/// assert_eq!((schedule.cycles, schedule.front_end), (4.0, 0.5)); // 400 / 100, 300 / 100 / 6
+/// # Ok::<(), String>(())
+/// ```
 ///
 /// # Errors
 /// What of it is missing, in words.

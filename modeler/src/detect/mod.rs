@@ -24,7 +24,7 @@ use crate::machine::sources::Sources;
 pub use listing::Outcomes;
 use listing::{Line, listings};
 pub use loads::{Branch, Conditioned};
-pub use loops::{Bound, Loop};
+pub use loops::Loop;
 pub use traffic::Traffic;
 
 /// Where something is.
@@ -54,6 +54,17 @@ impl std::fmt::Display for Place {
 }
 
 /// Something found.
+///
+/// ```
+/// # use modeler::detect::{Loop, Place, Variant, detect, mca::Schedule};
+/// # let place = Place { function: "sum".into(), line: "sum.c:7".into(), address: 0x1000 };
+/// # let schedule = Schedule { cycles: 4.0, units: 1.0, front_end: 0.5, chain: Some(4.0), ..Schedule::default() };
+/// # let sum = Loop { place, iterations: 1000, share: 0.9, schedule: Some(Ok(schedule)), ..Loop::default() };
+/// # let found = detect(vec![Variant { name: "plain".into(), loops: vec![sum], ..Variant::default() }], &[]);
+/// // A loop whose additions wait for each other.
+/// let finding = &found.findings[0];
+/// assert_eq!((finding.detector, finding.share), ("dependencies", 0.9));
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
     /// Which detector found it: `dependencies`, `traffic` or `conditioned-loads`.
@@ -69,6 +80,12 @@ pub struct Finding {
 }
 
 /// One run, looked at.
+///
+/// ```
+/// use modeler::detect::{Variant, detect};
+/// let nothing = Variant { name: "plain".into(), instructions: 1000, ..Variant::default() };
+/// assert!(detect(vec![nothing], &[]).findings.is_empty());
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Variant {
     /// Its name.
@@ -92,6 +109,16 @@ pub struct Variant {
 }
 
 /// What the detectors say of one or more runs.
+///
+/// ```
+/// # use modeler::detect::{Loop, Place, Variant, detect, mca::Schedule};
+/// # let place = Place { function: "sum".into(), line: "sum.c:7".into(), address: 0x1000 };
+/// # let schedule = Schedule { cycles: 4.0, units: 1.0, front_end: 0.5, chain: Some(4.0), ..Schedule::default() };
+/// # let sum = Loop { place, iterations: 1000, share: 0.9, schedule: Some(Ok(schedule)), ..Loop::default() };
+/// # let found = detect(vec![Variant { name: "plain".into(), loops: vec![sum], ..Variant::default() }], &[]);
+/// // A loop whose additions wait for each other.
+/// assert_eq!((found.variants.len(), found.findings.len(), found.notes.len()), (1, 1, 0));
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Detection {
     /// The runs.
@@ -143,6 +170,16 @@ pub fn variant(name: &str, profile: &Profile, share: f64) -> Result<Variant, Str
 }
 
 /// What is found in the runs, and between them.
+///
+/// ```
+/// use modeler::detect::{Loop, Place, Variant, detect, mca::Schedule};
+/// let place = Place { function: "sum".into(), line: "sum.c:7".into(), address: 0x1000 };
+/// // Four cycles an iteration, of which a unit takes one: the additions wait for each other.
+/// let schedule = Schedule { cycles: 4.0, units: 1.0, front_end: 0.5, chain: Some(4.0), ..Schedule::default() };
+/// let sum = Loop { place, iterations: 1000, share: 0.9, schedule: Some(Ok(schedule)), ..Loop::default() };
+/// let found = detect(vec![Variant { name: "plain".into(), loops: vec![sum], ..Variant::default() }], &[]);
+/// assert_eq!(found.findings[0].what, "The loop in sum (sum.c:7) waits for its own results.");
+/// ```
 #[must_use]
 pub fn detect(mut variants: Vec<Variant>, noise: &[noise::Absorbed]) -> Detection {
     let mut detection = Detection::default();

@@ -5,6 +5,15 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 /// A loop's absorption.
+///
+/// ```
+/// use modeler::detect::noise::read;
+/// let text = r#"{"schema": "counterpoise/absorption",
+///     "loops": [{"callpath": ["main", "sum"], "loop": "sum.c:7", "class": "dependency", "modes": {}}]}"#;
+/// let absorbed = read(text)?.remove(0);
+/// assert_eq!((absorbed.function.as_str(), absorbed.class.as_str()), ("sum", "dependency"));
+/// # Ok::<(), String>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Absorbed {
     /// The function that the loop is in.
@@ -23,6 +32,13 @@ pub struct Absorbed {
 const UNDECIDED: &str = "undecided";
 
 /// Reads the report of `poise absorb --format json`.
+///
+/// ```
+/// use modeler::detect::noise::read;
+/// assert!(read(r#"{"schema": "counterpoise/absorption", "loops": []}"#)?.is_empty());
+/// assert!(read(r#"{"schema": "counterpoise/models"}"#).is_err());
+/// # Ok::<(), String>(())
+/// ```
 ///
 /// # Errors
 /// It is none.

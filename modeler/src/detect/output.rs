@@ -6,7 +6,7 @@ use maud::html;
 use serde_json::{Value, json};
 
 use super::loads::{Branch, Conditioned};
-use super::loops::Loop;
+use super::loops::{Bound, Loop};
 use super::mca::Schedule;
 use super::traffic::Traffic;
 use super::{Detection, Finding, Place, Variant, percent};
@@ -19,6 +19,16 @@ const SHOWN: usize = 10;
 
 impl Detection {
     /// Findings with their evidence and doubt, and tables of what was looked at.
+    ///
+    /// ```
+    /// # use modeler::detect::{Loop, Place, Variant, detect, mca::Schedule};
+    /// # let place = Place { function: "sum".into(), line: "sum.c:7".into(), address: 0x1000 };
+    /// # let schedule = Schedule { cycles: 4.0, units: 1.0, front_end: 0.5, chain: Some(4.0), ..Schedule::default() };
+    /// # let sum = Loop { place, iterations: 1000, share: 0.9, schedule: Some(Ok(schedule)), ..Loop::default() };
+    /// # let found = detect(vec![Variant { name: "plain".into(), loops: vec![sum], ..Variant::default() }], &[]);
+    /// // A loop whose additions wait for each other.
+    /// assert!(found.human().starts_with("1. The loop in sum (sum.c:7) waits for its own results."));
+    /// ```
     #[must_use]
     pub fn human(&self) -> String {
         let mut out = String::new();
@@ -42,6 +52,18 @@ impl Detection {
     }
 
     /// One JSON object with a line feed at its end.
+    ///
+    /// ```
+    /// # use modeler::detect::{Loop, Place, Variant, detect, mca::Schedule};
+    /// # let place = Place { function: "sum".into(), line: "sum.c:7".into(), address: 0x1000 };
+    /// # let schedule = Schedule { cycles: 4.0, units: 1.0, front_end: 0.5, chain: Some(4.0), ..Schedule::default() };
+    /// # let sum = Loop { place, iterations: 1000, share: 0.9, schedule: Some(Ok(schedule)), ..Loop::default() };
+    /// # let found = detect(vec![Variant { name: "plain".into(), loops: vec![sum], ..Variant::default() }], &[]);
+    /// // A loop whose additions wait for each other.
+    /// let json: serde_json::Value = serde_json::from_str(&found.json())?;
+    /// assert_eq!(json["findings"][0]["detector"], "dependencies");
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
     #[must_use]
     pub fn json(&self) -> String {
         let document = json!({
@@ -56,6 +78,16 @@ impl Detection {
     }
 
     /// A line for each piece of evidence and of doubt.
+    ///
+    /// ```
+    /// # use modeler::detect::{Loop, Place, Variant, detect, mca::Schedule};
+    /// # let place = Place { function: "sum".into(), line: "sum.c:7".into(), address: 0x1000 };
+    /// # let schedule = Schedule { cycles: 4.0, units: 1.0, front_end: 0.5, chain: Some(4.0), ..Schedule::default() };
+    /// # let sum = Loop { place, iterations: 1000, share: 0.9, schedule: Some(Ok(schedule)), ..Loop::default() };
+    /// # let found = detect(vec![Variant { name: "plain".into(), loops: vec![sum], ..Variant::default() }], &[]);
+    /// // A loop whose additions wait for each other.
+    /// assert!(found.csv().starts_with("finding,detector,kind,text\n1,dependencies,what,"));
+    /// ```
     #[must_use]
     pub fn csv(&self) -> String {
         let mut out = "finding,detector,kind,text\n".to_owned();
@@ -72,6 +104,16 @@ impl Detection {
     }
 
     /// A page that needs no network and no script.
+    ///
+    /// ```
+    /// # use modeler::detect::{Loop, Place, Variant, detect, mca::Schedule};
+    /// # let place = Place { function: "sum".into(), line: "sum.c:7".into(), address: 0x1000 };
+    /// # let schedule = Schedule { cycles: 4.0, units: 1.0, front_end: 0.5, chain: Some(4.0), ..Schedule::default() };
+    /// # let sum = Loop { place, iterations: 1000, share: 0.9, schedule: Some(Ok(schedule)), ..Loop::default() };
+    /// # let found = detect(vec![Variant { name: "plain".into(), loops: vec![sum], ..Variant::default() }], &[]);
+    /// // A loop whose additions wait for each other.
+    /// assert!(found.page("Detectors").contains("waits for its own results"));
+    /// ```
     #[must_use]
     pub fn page(&self, title: &str) -> String {
         let main = html! {
@@ -141,7 +183,7 @@ fn loop_row(looked_at: &Loop) -> Vec<String> {
         of(|s| s.chain),
         of(|s| Some(s.units)),
         of(|s| Some(s.front_end)),
-        looked_at.bound().map_or("-", super::Bound::name).to_owned(),
+        looked_at.bound().map_or("-", Bound::name).to_owned(),
     ]
 }
 
@@ -208,9 +250,9 @@ fn loop_json(looked_at: &Loop) -> Value {
         "instructions": looked_at.code.len(),
         "left_out": looked_at.rare,
         "fills": looked_at.fills,
-        "bound": looked_at.bound().map(super::Bound::name),
+        "bound": looked_at.bound().map(Bound::name),
         "measured": looked_at.measured.as_ref().map(|measured| &measured.class),
-        "simulated": looked_at.simulated().ok().map(super::Bound::name),
+        "simulated": looked_at.simulated().ok().map(Bound::name),
         "schedule": schedule,
         "reason": reason,
     })

@@ -11,6 +11,12 @@ use crate::formats::Names;
 use crate::phases;
 
 /// What a function did to memory.
+///
+/// ```
+/// use modeler::detect::Traffic;
+/// let copy = Traffic { function: "copy".into(), accesses: 2000, fills: [250, 250], ..Traffic::default() };
+/// assert_eq!(copy.accesses / copy.fills[1], 8); // numbers of 8 bytes in lines of 64
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Traffic {
     /// The function; `(whole program)` for all of them.

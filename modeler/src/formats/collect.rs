@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use super::error::{ErrorKind, IGNORED, LOST_DIGITS, OF_RANKS, Place, ReadError, ReadWarning};
+use super::error::{ErrorKind, IGNORED, LOST_DIGITS, OF_RANKS, Place, ReadError, ReadWarning, readable};
 use super::profiles::Measured;
 use super::runs::{MeasuredRun, Run};
 use super::{ReadOptions, RunFound, Values, units};
 use crate::experiment::{CallPathId, Experiment, ExperimentBuilder, Layout, Metric, MetricId, PointId};
+use crate::warning::{UNUSABLE_VALUE, ZERO_TIME};
 
 /// The call path of a measurement that names none, and the metric of one that names none, as Extra-P prints them.
 pub(crate) const NO_CALLPATH: &str = "<root>";
@@ -25,6 +26,9 @@ pub(crate) struct Collector {
     values: usize,
     lost_digits: usize,
     first_lost: Option<Place>,
+    /// Values that are negative, and times of zero: how many, and where the first is.
+    negative: Option<(usize, Place)>,
+    zero_times: Option<(usize, Place)>,
     /// A value that is beyond any number once it is added up or converted.
     too_large: Option<f64>,
     /// Warnings in the order in which they were noticed.
@@ -48,6 +52,7 @@ pub(crate) struct Collector {
 pub(crate) struct Quantity {
     id: MetricId,
     factor: f64,
+    is_time: bool,
 }
 
 /// Which of an input's coordinates belongs to each parameter of the experiment.
@@ -118,7 +123,8 @@ impl Collector {
             Some((kind, factor)) => (kind.base().to_owned(), factor),
             None => (metric.unit, 1.0),
         };
-        Quantity { id: self.builder.metric(Metric { unit, ..metric }), factor }
+        let is_time = unit == "s";
+        Quantity { id: self.builder.metric(Metric { unit, ..metric }), factor, is_time }
     }
 
     /// Says that the values of `metric` were rounded; see [`Experiment::rounded`].
@@ -136,6 +142,21 @@ impl Collector {
         }
         self.values += 1;
         self.builder.add(callpath, metric.id, point, converted);
+    }
+
+    /// As [`Self::add`] of a value that stands at `place`, which is told where models cannot take the value as it is.
+    pub fn add_from(
+        &mut self,
+        (callpath, metric, point): (CallPathId, Quantity, PointId),
+        value: f64,
+        place: impl FnOnce() -> Place,
+    ) {
+        if value < 0.0 {
+            self.negative.get_or_insert_with(|| (0, place())).0 += 1;
+        } else if value == 0.0 && metric.is_time {
+            self.zero_times.get_or_insert_with(|| (0, place())).0 += 1;
+        }
+        self.add(callpath, metric, point, value);
     }
 
     /// Makes room for about so many values, so that they need not be moved again and again.
@@ -177,7 +198,7 @@ impl Collector {
 
     /// Notes a warning.
     pub fn warn(&mut self, code: &'static str, place: Place, message: impl Into<String>) {
-        self.warnings.push(ReadWarning { code, place, message: message.into() });
+        self.warnings.push(ReadWarning { code, place, message: readable(message.into()) });
     }
 
     /// The experiment, unless there is nothing in it; `place` is for the message.
@@ -188,6 +209,20 @@ impl Collector {
                 count => format!("{count} whole numbers beyond 2^53 have lost their last digits; this is the first."),
             };
             self.warn(LOST_DIGITS, first, message);
+        }
+        if let Some((count, first)) = self.negative.take() {
+            let message = match count {
+                1 => "A value is negative and takes part in no model.".to_owned(),
+                count => format!("{count} values are negative and take part in no model; this is the first."),
+            };
+            self.warn(UNUSABLE_VALUE, first, message);
+        }
+        if let Some((count, first)) = self.zero_times.take() {
+            let message = match count {
+                1 => "A time is exactly zero.".to_owned(),
+                count => format!("{count} times are exactly zero; this is the first."),
+            };
+            self.warn(ZERO_TIME, first, message);
         }
         if let Some(value) = self.too_large {
             let what = match value.is_finite() {
@@ -264,6 +299,22 @@ pub(crate) fn loses_digits(whole: u64) -> bool {
     whole > EXACT
         && format!("{whole}.0") != format!("{:.1}", whole as f64)
         && whole.to_string() != (whole as f64).to_string()
+}
+
+/// The same of a number as it is written, of any length.
+pub(crate) fn written_loses_digits(number: &str) -> bool {
+    let digits = number.trim_start_matches(['+', '-']).trim_start_matches('0');
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return false;
+    }
+    match digits.parse() {
+        Ok(whole) => loses_digits(whole),
+        // Beyond 2^64: the digits are all of the double's, or the shortest that give it and zeros.
+        Err(_) => {
+            let held = digits.parse::<f64>().unwrap_or(f64::INFINITY);
+            format!("{held:.0}") != digits && held.to_string() != digits
+        }
+    }
 }
 
 /// Refuses no parameters, empty names and names that occur twice.

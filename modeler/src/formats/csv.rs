@@ -28,9 +28,9 @@ impl Row {
         self
     }
 
-    /// A number; what is not finite is left empty.
+    /// A number; what is not finite is left empty, and zero, as the sum of nothing is, has no sign.
     fn number(self, field: f64) -> Self {
-        if field.is_finite() { self.text(&field.to_string()) } else { self.text("") }
+        if field.is_finite() { self.text(&(field + 0.0).to_string()) } else { self.text("") }
     }
 
     fn numbers(self, fields: &[f64]) -> Self {
@@ -170,4 +170,15 @@ pub fn comparison_csv(comparison: &Comparison) -> String {
         text.push_str(&row.texts(&crossovers).end());
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_written_as_they_are_and_zero_without_a_sign() {
+        let nothing: f64 = [0.0; 0].iter().sum();
+        assert_eq!(Row::default().numbers(&[-1.5, nothing, -0.0, f64::NAN, 0.25]).end(), "-1.5,0,0,,0.25\n");
+    }
 }

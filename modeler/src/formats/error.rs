@@ -108,11 +108,22 @@ impl fmt::Display for Reasons {
     }
 }
 
+/// A message without the middle of what it quotes, if that is longer than anybody reads: a line may be as long as its file.
+pub(super) fn readable(message: String) -> String {
+    const LONGEST: usize = 4096;
+    if message.len() <= LONGEST {
+        return message;
+    }
+    let boundary = |at: usize| (0..=at).rev().find(|&at| message.is_char_boundary(at)).unwrap_or(0);
+    let (head, tail) = (boundary(LONGEST / 2), boundary(message.len() - LONGEST / 2));
+    format!("{} … {}", &message[..head], &message[tail..])
+}
+
 impl ReadError {
     /// An error of this kind at this place.
     #[must_use]
     pub(crate) fn new(kind: ErrorKind, place: Place, what: impl Into<String>) -> Self {
-        Self { kind, place, what: what.into().into(), expected: None, advice: None, reasons: None }
+        Self { kind, place, what: readable(what.into()).into(), expected: None, advice: None, reasons: None }
     }
 
     /// Content that breaks the rules of its format.
@@ -317,6 +328,6 @@ pub const EXPLANATIONS: &[Explanation] = &[
                in the names of files or folders then. Or the bytes of a reduction, which Score-P states once for each member \
                of a communicator that it does not name, were divided by all processes, and are too few where the communicator \
                was smaller: compare them at points where its share of the processes is the same, or measure with poise, which \
-               counts the operand.",
+               counts the operand. Or a text names a point twice, and what stands there was taken for repetitions.",
     },
 ];

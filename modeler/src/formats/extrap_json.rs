@@ -128,7 +128,9 @@ fn read_numbered(document: &Document, into: &mut Collector) -> Result<(), ReadEr
         let find = |ids: &HashMap<i64, u32>, key, id| ids.get(&id).copied().ok_or_else(|| unknown(key, id));
         let callpath = find(&callpaths, "callpath_id", m.callpath_id)?;
         let metric = metrics.get(&m.metric_id).copied().ok_or_else(|| unknown("metric_id", m.metric_id))?;
-        into.add(callpath, metric, find(&points, "coordinate_id", m.coordinate_id)?, m.value);
+        let at = (callpath, metric, find(&points, "coordinate_id", m.coordinate_id)?);
+        let steps = [Step::Key("measurements"), Step::Index(index), Step::Key("value")];
+        into.add_from(at, m.value, || document.place(&steps));
     }
     Ok(())
 }
@@ -330,7 +332,7 @@ pub(super) fn read_nested(document: &Document, into: &mut Collector, unpack: &mu
                 let at = into.point(&order, coordinates);
                 let values = values_of(point, unpack, &mut noticed).map_err(|what| document.error(&steps, what))?;
                 for value in values {
-                    into.add(callpath, metric, at, value);
+                    into.add_from((callpath, metric, at), value, || document.place(&steps));
                 }
             }
         }

@@ -534,7 +534,7 @@ fn choose_any(source: &Source) -> Result<&'static dyn Reader, ReadError> {
     if matches!(&source.content, Content::Bytes { head, complete: true, .. } if head.is_empty()) {
         return Err(ReadError::new(ErrorKind::NotRecognised, source.place(), "the input is empty"));
     }
-    if let Some(error) = source::utf16(source) {
+    if let Some(error) = source::wide(source) {
         return Err(error);
     }
     let mut undecided = Vec::new();

@@ -217,9 +217,11 @@ fn add(file: &File, document: &Document, into: &mut Collector) -> Result<(), Rea
                 let what = format!("the layouts need more than the {values}");
                 return Err(document.error(&[Step::Key("values")], what));
             };
+            let first = file.values.len() - rest.len();
             rest = others;
-            for &value in these {
-                into.add(callpath, metric, ids.points[point as usize], value);
+            for (index, &value) in (first..).zip(these) {
+                let place = || document.place(&[Step::Key("values"), Step::Index(index)]);
+                into.add_from((callpath, metric, ids.points[point as usize]), value, place);
             }
         }
     }

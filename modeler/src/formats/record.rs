@@ -145,19 +145,19 @@ impl Lines<'_> {
         if self.dialect.semicolons {
             semicolons_to_commas(line);
         }
-        if self.plain_line(line, record).is_some() {
+        if self.plain_line(line, number, record).is_some() {
             return Ok(());
         }
         let mut json = serde_json::Deserializer::from_slice(line);
         RecordSeed { record, parameters: self.dialect.parameters }
             .deserialize(&mut json)
             .and_then(|()| json.end())
-            .map_err(|error| json_error(self.file, number, skipped, &error))?;
+            .map_err(|error| json_error(self.file, number, skipped, &line[..], &error))?;
         self.add(record, &Place::at(self.file, number, 1))
     }
 
     /// Adds what a line holds that can be taken apart in the quick way.
-    fn plain_line(&mut self, line: &[u8], record: &Record) -> Option<()> {
+    fn plain_line(&mut self, line: &[u8], number: usize, record: &Record) -> Option<()> {
         let order = self.order.as_ref()?;
         let alike = self.last.template.fit(line, record.names.len(), self.points.written(), &mut self.numbers);
         let found = match alike {
@@ -203,7 +203,7 @@ impl Lines<'_> {
             self.last.template.learn(line, &self.numbers);
         }
         for &value in values {
-            self.into.add(callpath, metric, point, value);
+            self.into.add_from((callpath, metric, point), value, || Place::at(self.file, number, 1));
         }
         Some(())
     }
@@ -234,7 +234,7 @@ impl Lines<'_> {
             None => *self.metrics.entry(record.metric.clone()).or_insert(self.into.metric_named(&record.metric)),
         };
         for &value in &record.values {
-            self.into.add(callpath, metric, point, value);
+            self.into.add_from((callpath, metric, point), value, || place.clone());
         }
         Ok(())
     }
@@ -254,13 +254,24 @@ fn semicolons_to_commas(line: &mut [u8]) {
     }
 }
 
-/// A parser's error at its place, where the parser was given what follows `line - 1` lines and `column` bytes.
-pub(crate) fn json_error(file: &str, line: usize, column: usize, error: &serde_json::Error) -> ReadError {
+/// A parser's error at its place, where the parser was given `json`, which follows `line - 1` lines and `column` bytes.
+pub(crate) fn json_error(file: &str, line: usize, column: usize, json: &[u8], error: &serde_json::Error) -> ReadError {
     let text = error.to_string();
     let what = text.rsplit_once(" at line ").map_or(text.as_str(), |(what, _)| what);
     let (below, along) = (error.line().max(1) - 1, error.column().max(1));
-    let column = if below == 0 { column + along } else { along };
-    let place = Place::at(file, line + below, column);
+    let before = if below == 0 { column } else { 0 };
+    let place = Place::at(file, line + below, before + along);
+    // Python's `json` writes so what JSON has no numbers for.
+    let is_written = matches!(what, "expected value" | "expected ident" | "invalid number");
+    let word = word_at(json, below, along - 1).filter(|(_, word)| is_written && word.parse::<f64>().is_ok());
+    if let Some((start, word)) = word {
+        return ReadError::malformed(
+            Place { column: Some(before + start + 1), ..place },
+            format!("`{word}` is not a finite number"),
+        )
+        .expected("a number such as 4.25 or 1e-3")
+        .advice("Leave measurements out that failed");
+    }
     if what == "invalid unicode code point" {
         return source::not_utf8(place);
     }
@@ -268,6 +279,15 @@ pub(crate) fn json_error(file: &str, line: usize, column: usize, error: &serde_j
         Some((what, expected)) => ReadError::malformed(place, what).expected(expected),
         None => ReadError::malformed(place, what),
     }
+}
+
+/// The letters around this byte of a line of `json`, and where in the line they begin, with a sign.
+fn word_at(json: &[u8], line: usize, byte: usize) -> Option<(usize, &str)> {
+    let line = json.split(|&byte| byte == b'\n').nth(line)?;
+    let length = line.get(byte..)?.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
+    let before = line[..byte].iter().rev().take_while(|byte| byte.is_ascii_alphabetic() || **byte == b'-').count();
+    let word = std::str::from_utf8(&line[byte - before..byte + length]).ok()?;
+    (length > 0).then_some((byte - before, word))
 }
 
 /// The content of one line.

@@ -211,21 +211,19 @@ pub(crate) fn not_utf8(place: Place) -> ReadError {
         .advice("Convert the file, for example with iconv -f latin1 -t utf-8")
 }
 
-/// The error that a file is encoded as UTF-16, if it begins so: with a mark, or with a character between zeros.
-pub(crate) fn utf16(source: &Source) -> Option<ReadError> {
+/// The error that a file is encoded as UTF-16 or UTF-32, if it begins so: with a mark, or with characters between single zeros.
+pub(crate) fn wide(source: &Source) -> Option<ReadError> {
     let (head, _) = source.head()?;
     let is_text = |byte: u8| matches!(byte, b' '..=b'~' | b'\t' | b'\r' | b'\n');
-    let begins = match *head {
-        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => true,
-        [0, a, 0, b, ..] | [a, 0, b, 0, ..] => is_text(a) && is_text(b),
-        _ => false,
+    let bits = match *head {
+        [0xff, 0xfe, 0, 0, ..] | [0, 0, 0xfe, 0xff, ..] => 32,
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => 16,
+        [0, a, 0, b, ..] | [a, 0, b, 0, ..] if is_text(a) && is_text(b) => 16,
+        _ => return None,
     };
-    let what = "the text is encoded as UTF-16";
-    begins.then(|| {
-        ReadError::malformed(Place::at(&source.name, 1, 1), what)
-            .expected("UTF-8")
-            .advice("Convert the file, for example with iconv -f utf-16 -t utf-8")
-    })
+    let error = ReadError::malformed(Place::at(&source.name, 1, 1), format!("the text is encoded as UTF-{bits}"));
+    let advice = format!("Convert the file, for example with iconv -f utf-{bits} -t utf-8");
+    Some(error.expected("UTF-8").advice(advice))
 }
 
 /// A line as it stands in a source.
@@ -237,6 +235,9 @@ pub(crate) struct RawLine<'a> {
     /// Its bytes with the line break.
     pub bytes: &'a mut [u8],
 }
+
+/// No line that tools write is nearly as long; what is longer has no lines, as a file of zeros.
+const LONGEST_LINE: usize = 1 << 28;
 
 /// The lines of a source, one at a time in one buffer, without a byte order mark.
 pub(crate) struct Lines {
@@ -297,6 +298,9 @@ impl Lines {
         }
         (self.start, self.end) = (0, self.end - self.start);
         if self.end == self.buffer.len() {
+            if self.end >= LONGEST_LINE {
+                return Err(io::Error::other(format!("this line is longer than {} MiB", LONGEST_LINE >> 20)));
+            }
             self.buffer.resize(2 * self.end, 0);
         }
         loop {

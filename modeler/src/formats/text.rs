@@ -3,8 +3,10 @@
 //! `REGION` and `METRIC` hold until the next of their kind; either starts again at the first point. Lines that begin
 //! with `#` are comments.
 
-use super::collect::{Collector, Order, loses_digits};
-use super::error::{Place, ReadError};
+use std::collections::HashSet;
+
+use super::collect::{Collector, Order, written_loses_digits};
+use super::error::{ASSUMED, Place, ReadError};
 use super::source::{Lines, RawLine, Source, not_utf8};
 use super::{Detection, Format, Reader};
 use crate::experiment::PointId;
@@ -66,6 +68,8 @@ impl Line<'_> {
 #[derive(Default)]
 struct Points {
     coordinates: Vec<Vec<f64>>,
+    /// Line and column of each.
+    at: Vec<(usize, usize)>,
     /// Set when the first `DATA` line needs them; no further point may follow.
     ids: Option<Vec<PointId>>,
 }
@@ -98,6 +102,13 @@ impl State<'_> {
 
     fn line(&mut self, line: Line) -> Result<(), ReadError> {
         let trimmed = line.text.trim();
+        if let Some(at) = trimmed.find('\r') {
+            let column = line.column(&trimmed[at..]);
+            return Err(self
+                .malformed(line.number, column, "a carriage return stands within the line")
+                .expected("lines that end with a line feed")
+                .advice("Convert the file, for example with tr '\\r' '\\n'"));
+        }
         if trimmed.is_empty() || trimmed.starts_with('#') {
             return Ok(());
         }
@@ -181,6 +192,7 @@ impl State<'_> {
             return Err(self.malformed(line, column, what).expected(expected).advice(advice));
         }
         self.points.coordinates.push(point);
+        self.points.at.push((line, column));
         Ok(())
     }
 
@@ -202,10 +214,11 @@ impl State<'_> {
         let metric = self.into.metric_named(&self.block.metric);
         for token in rest.split_whitespace() {
             let value = self.number(token, line)?;
-            if token.parse().is_ok_and(|whole: u64| loses_digits(whole)) {
-                self.into.warn_of_lost_digits(&Place::at(self.file, line.number, line.column(token)));
+            let place = || Place::at(self.file, line.number, line.column(token));
+            if written_loses_digits(token) {
+                self.into.warn_of_lost_digits(&place());
             }
-            self.into.add(callpath, metric, point, value);
+            self.into.add_from((callpath, metric, point), value, place);
         }
         Ok(())
     }
@@ -219,7 +232,14 @@ impl State<'_> {
             return Err(self.malformed(line, 1, "no POINTS line stands before DATA"));
         }
         let order: Order = self.into.parameters(&self.parameters, &Place::at(self.file, 1, 1))?;
-        self.points.ids = Some(self.points.coordinates.iter().map(|c| self.into.point(&order, c)).collect());
+        let ids: Vec<PointId> = self.points.coordinates.iter().map(|c| self.into.point(&order, c)).collect();
+        let mut known = HashSet::new();
+        if let Some(again) = ids.iter().position(|id| !known.insert(id)) {
+            let (line, column) = self.points.at[again];
+            let message = "This point stands here again: values of one point are taken for repetitions.";
+            self.into.warn(ASSUMED, Place::at(self.file, line, column), message);
+        }
+        self.points.ids = Some(ids);
         Ok(())
     }
 

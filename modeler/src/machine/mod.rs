@@ -15,7 +15,7 @@ use poise_profile::{Metric, Place, Profile, RankBuilder, Region, RegionKind};
 use symbols::Image;
 
 /// The root that holds what is executed before `main`, after it and in no function of the program.
-pub const OUTSIDE: &str = "(outside main)";
+pub(crate) const OUTSIDE: &str = "(outside main)";
 /// The metadata that tells which files the code came from.
 const MAPPINGS: &str = "mappings";
 /// Functions of a program that its compiler brings, which are no functions to begin a call path with.
@@ -227,7 +227,7 @@ pub fn has_no_names(profile: &Profile) -> bool {
 
 /// Gives the functions of a profile that QEMU's plugin wrote their names and lines, from the files that the code came from:
 /// the same call paths as of a compiled program, from `main` or a thread's first function on. What runs outside is one root,
-/// [`OUTSIDE`]; functions that are jumped to are called by those that jump; what MPI operations execute inside is left
+/// `(outside main)`; functions that are jumped to are called by those that jump; what MPI operations execute inside is left
 /// out, since it spins while it waits. A profile without addresses comes back as it is.
 ///
 /// ```

@@ -114,6 +114,15 @@ impl Dump {
 
 /// Analyses gem5's statistics; `program` is the executable that it simulated, whose symbols name functions.
 ///
+/// ```
+/// use modeler::phases::gem5::analyse;
+/// let text = std::fs::read_to_string("../datasets/gem5/netperf-alpha.p1.txt")?;
+/// let analysis = analyse(&text, None, &Default::default())?;
+/// assert_eq!((analysis.engine.as_str(), analysis.timelines[0].bins.len()), ("gem5", 2)); // a bin for each dump
+/// assert!(analyse("no statistics", None, &Default::default()).is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 /// In a sentence: there is no dump, or the program cannot be read.
 pub fn analyse(text: &str, program: Option<&Path>, thresholds: &Thresholds) -> Result<Analysis, String> {

@@ -17,6 +17,13 @@ use crate::formats::engines;
 use swallowed::Swallowed;
 
 /// A run at a point.
+///
+/// ```
+#[doc = include_str!("example.txt")]
+/// use modeler::phases::matching::{At, largest};
+/// let at = |p: u32| At { name: format!("p{p}"), parameters: vec![("p".into(), p.into())], analysis: analysis.clone() };
+/// assert_eq!(largest(&[at(4), at(16), at(8)]).map(|run| run.parameters[0].1), Some(16.0));
+/// ```
 #[derive(Clone, Debug)]
 pub struct At {
     /// Its name, for messages.
@@ -36,6 +43,20 @@ impl At {
 }
 
 /// What matching found.
+///
+/// ```
+#[doc = include_str!("example.txt")]
+/// use modeler::phases::matching::{At, matched};
+/// # let at = |n: usize| At {
+/// #     name: format!("n{n}"),
+/// #     parameters: vec![("n".into(), n as f64)],
+/// #     analysis: modeler::phases::analyse(&run(10 * n), &Default::default()),
+/// # };
+/// let runs = [1, 2, 4, 8].map(at); // with n times as many bins
+/// let found = matched(&runs)?;
+/// assert_eq!((found.experiment.points.len(), found.widths), (4, None)); // all bins are of 1000 blocks
+/// # Ok::<(), String>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Matched {
     /// The phases as call paths: values of each, the mean over ranks, at each point.
@@ -51,6 +72,18 @@ pub struct Matched {
 }
 
 /// The run at the largest point: that whose values, as parts of the largest of each parameter, have the largest sum.
+///
+/// ```
+#[doc = include_str!("example.txt")]
+/// use modeler::phases::matching::{At, largest};
+/// # let at = |n: usize| At {
+/// #     name: format!("n{n}"),
+/// #     parameters: vec![("n".into(), n as f64)],
+/// #     analysis: modeler::phases::analyse(&run(10 * n), &Default::default()),
+/// # };
+/// let runs = [1, 2, 4, 8].map(at); // with n times as many bins
+/// assert_eq!(largest(&runs).map(|run| run.name.as_str()), Some("n8"));
+/// ```
 #[must_use]
 pub fn largest(runs: &[At]) -> Option<&At> {
     runs.get(largest_index(&runs.iter().collect::<Vec<_>>())?)
@@ -145,6 +178,19 @@ struct Sequence<'a> {
 }
 
 /// Finds phases that all runs have.
+///
+/// ```
+#[doc = include_str!("example.txt")]
+/// use modeler::phases::matching::{At, matched};
+/// # let at = |n: usize| At {
+/// #     name: format!("n{n}"),
+/// #     parameters: vec![("n".into(), n as f64)],
+/// #     analysis: modeler::phases::analyse(&run(10 * n), &Default::default()),
+/// # };
+/// let runs = [1, 2, 4, 8].map(at); // with n times as many bins
+/// assert_eq!(matched(&runs)?.phases, ["read", "solve"]);
+/// # Ok::<(), String>(())
+/// ```
 ///
 /// # Errors
 /// The runs have different parameters or engines or too many phases to compare, or there is none.

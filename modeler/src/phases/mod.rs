@@ -26,6 +26,12 @@ use owners::{Owners, Piece, Pieces};
 use regions::{Event, Thresholds};
 
 /// What was counted in a bin or a phase.
+///
+/// ```
+#[doc = include_str!("example.txt")]
+/// let totals = analysis.timelines[0].bins[0].totals;
+/// assert_eq!((totals.blocks, totals.visits, totals.instructions), (1000, 1, 0));
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     /// Executed basic blocks.
@@ -128,6 +134,12 @@ impl Totals {
 }
 
 /// What a function did in a bin.
+///
+/// ```
+#[doc = include_str!("example.txt")]
+/// let part = analysis.timelines[0].bins[0].parts[0];
+/// assert_eq!((analysis.functions[part.function as usize].0.as_str(), part.totals.blocks), ("read", 1000));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part {
     /// Index into [`Analysis::functions`].
@@ -137,6 +149,12 @@ pub struct Part {
 }
 
 /// A bin.
+///
+/// ```
+#[doc = include_str!("example.txt")]
+/// let last = analysis.timelines[0].bins.last().expect("there are twenty");
+/// assert_eq!(analysis.functions[last.labels[0] as usize].0, "solve");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bin {
     /// All that happened in it.
@@ -148,6 +166,12 @@ pub struct Bin {
 }
 
 /// A region of the timeline: bins that belong to one function.
+///
+/// ```
+#[doc = include_str!("example.txt")]
+/// let solve = &analysis.timelines[0].phases[1];
+/// assert_eq!((solve.bins.clone(), solve.totals.blocks, solve.occurrence), (10..20, 10_000, 1));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Phase {
     /// Index into [`Analysis::functions`].
@@ -168,6 +192,12 @@ pub struct Phase {
 }
 
 /// The timeline of one thread.
+///
+/// ```
+#[doc = include_str!("example.txt")]
+/// let timeline = &analysis.timelines[0];
+/// assert_eq!((timeline.rank, timeline.bins.len(), timeline.phases.len()), (0, 20, 2));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Timeline {
     /// The rank.
@@ -204,6 +234,12 @@ impl Timeline {
 }
 
 /// A run's effort over time.
+///
+/// ```
+#[doc = include_str!("example.txt")]
+/// assert_eq!((analysis.engine.as_str(), analysis.width), ("counters", 1000));
+/// assert_eq!((analysis.unit, analysis.timelines.len()), (BinUnit::Blocks, 1));
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Analysis {
     /// `counters`, or `qemu` for machine code.
@@ -222,6 +258,12 @@ pub struct Analysis {
 
 /// The thresholds that fit what was counted: the paper's where there are addresses. Functions alone get as many of a bin's M
 /// events as is their part in its effort, so that a majority of them makes a label.
+///
+/// ```
+#[doc = include_str!("example.txt")]
+/// // Blocks have no addresses here: three of five seats make a label.
+/// assert_eq!(modeler::phases::default_thresholds(&profile).label, 3);
+/// ```
 #[must_use]
 pub fn default_thresholds(profile: &Profile) -> Thresholds {
     let has_code = profile.phases.places.iter().any(|place| place.code.is_some());
@@ -230,12 +272,25 @@ pub fn default_thresholds(profile: &Profile) -> Thresholds {
 }
 
 /// Analyses a run's phases.
+///
+/// ```
+#[doc = include_str!("example.txt")]
+/// assert_eq!(analysis.timelines[0].phases.len(), 2); // one of each function
+/// ```
 #[must_use]
 pub fn analyse(profile: &Profile, thresholds: &Thresholds) -> Analysis {
     analysed(profile, thresholds, &Names::of([profile]))
 }
 
 /// Analyses the phases of several runs, so that a function has the same name in all of them.
+///
+/// ```
+#[doc = include_str!("example.txt")]
+/// use modeler::phases::analyse_all;
+/// let (small, large) = (run(10), run(20));
+/// let both = analyse_all(&[(&small, Default::default()), (&large, Default::default())]);
+/// assert_eq!([&both[0], &both[1]].map(|analysis| analysis.timelines[0].bins.len()), [20, 40]);
+/// ```
 #[must_use]
 pub fn analyse_all(runs: &[(&Profile, Thresholds)]) -> Vec<Analysis> {
     let names = Names::of(runs.iter().map(|run| run.0));

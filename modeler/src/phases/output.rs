@@ -54,6 +54,13 @@ impl Totals {
 
 impl Analysis {
     /// The whole analysis as one JSON object with a line feed at its end.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// let json: serde_json::Value = serde_json::from_str(&analysis.json())?;
+    /// assert_eq!(json["timelines"][0]["phases"][1]["bins"], serde_json::json!([10, 20]));
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
     #[must_use]
     pub fn json(&self) -> String {
         let t = &self.thresholds;
@@ -124,6 +131,11 @@ impl Analysis {
     }
 
     /// What [`Self::human`] says below its tables of functions whose phases do not stand for them, for output that is not read by people.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert!(analysis.warnings().is_empty()); // each function has a phase with all of its blocks
+    /// ```
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         let of = |timeline: &Timeline| {
@@ -144,6 +156,11 @@ impl Analysis {
     }
 
     /// A line for each bin of each thread: what was counted, the classes, the labels.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert_eq!(analysis.csv().lines().count(), 1 + 20); // a header, and the bins
+    /// ```
     #[must_use]
     pub fn csv(&self) -> String {
         let mut out =
@@ -177,6 +194,11 @@ impl Analysis {
 
     /// The phases of the first threads as tables; of a thread with very many of them the sums by function, or all of them where
     /// `every` one is asked for.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert!(analysis.human(false).starts_with("Bins of 1000 basic blocks, counted by counters."));
+    /// ```
     #[must_use]
     pub fn human(&self, every: bool) -> String {
         let mut out = match self.width_text() {

@@ -17,6 +17,13 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// The parameters of detection; defaults are the paper's (section 3.2).
+///
+/// ```
+#[doc = include_str!("example.txt")]
+/// use modeler::phases::{analyse, regions::Thresholds};
+/// let longer = Thresholds { filter: 11, ..Thresholds::default() };
+/// assert!(analyse(&profile, &longer).timelines[0].phases.is_empty()); // they have ten bins each
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Thresholds {
     /// M: how many of the most frequent events of a bin count.

@@ -181,6 +181,11 @@ impl Analysis {
     }
 
     /// A sentence about the functions whose phases cover the same bins of some thread, two by two.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert_eq!(analysis.shared(), None); // no two functions take turns within bins
+    /// ```
     #[must_use]
     pub fn shared(&self) -> Option<String> {
         let mut pairs: BTreeMap<[u32; 2], Vec<Done>> = BTreeMap::new();

@@ -65,12 +65,22 @@ pub fn median_filter(values: &[f64], width: usize) -> Vec<f64> {
 
 impl Analysis {
     /// The timeline of one thread as a stand-alone SVG document, curves smoothed over `smooth` bins (1: not at all).
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert!(analysis.svg(&analysis.timelines[0], 1).starts_with("<svg "));
+    /// ```
     #[must_use]
     pub fn svg(&self, timeline: &Timeline, smooth: usize) -> String {
         self.drawing(timeline, smooth).into_string() + "\n"
     }
 
     /// All timelines as one page that needs no network and no script.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert!(analysis.page("A run", 1).contains("rank 0, thread 0"));
+    /// ```
     #[must_use]
     pub fn page(&self, title: &str, smooth: usize) -> String {
         const MOST: usize = 64;

@@ -65,6 +65,12 @@ struct Place {
 }
 
 /// A program whose loops carry noise.
+///
+/// ```
+/// use modeler::absorption::code::Binary;
+/// let loops = Binary::among(&["mpirun", "./app"]); // no file of these names has loops that carry noise
+/// assert!(loops.is_empty());
+/// ```
 pub struct Binary {
     content: Vec<u8>,
     architecture: Architecture,
@@ -80,6 +86,15 @@ impl Binary {
     }
 
     /// The programs among the words of a command.
+    ///
+    /// ```
+    /// use modeler::absorption::code::Binary;
+    /// # let folder = tempfile::tempdir()?;
+    /// let script = folder.path().join("app.sh");
+    /// std::fs::write(&script, "#!/bin/sh\n")?;
+    /// assert!(Binary::among(&["sh", &script.display().to_string()]).is_empty()); // it is no ELF file
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[must_use]
     pub fn among<S: AsRef<str>>(command: &[S]) -> Vec<Self> {
         let paths = command.iter().map(|word| Path::new(word.as_ref()));
@@ -108,6 +123,16 @@ impl Binary {
     }
 
     /// The machine code of `target` and of its variants; `None` where the program does not hold it, or several that differ.
+    ///
+    /// ```
+    /// use modeler::absorption::{Code, code::Binary};
+    /// /// Of a loop of a profile, the code of the program that ran it.
+    /// fn code(programs: &[Binary], target: &poise_profile::Loop) -> Option<Code> {
+    ///     programs.iter().find_map(|program| program.code(target))
+    /// }
+    /// # let target = poise_profile::Loop { function: "f".into(), file: String::new(), line: 0, id: 0, width: 1, refusal: String::new() };
+    /// assert_eq!(code(&[], &target), None);
+    /// ```
     #[must_use]
     pub fn code(&self, target: &Loop) -> Option<Code> {
         let variants = self.loops.get(&(target.function.clone(), target.id))?;

@@ -47,6 +47,13 @@ pub(crate) struct Operand {
 }
 
 /// How iterations wait for the one before.
+///
+/// ```
+/// use modeler::absorption::{Code, Recurrence};
+/// // A sum: each addition waits four cycles for the one before, at 4 GHz.
+/// let sum = Recurrence { nanoseconds: 1.0, is_chase: false };
+/// assert_eq!(Code { recurrence: Some(sum), ..Code::default() }.recurrence, Some(sum));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Recurrence {
     /// Nanoseconds that each may have to wait at most, if all that it loads is in the first-level cache.
