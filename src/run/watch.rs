@@ -219,7 +219,7 @@ fn tell(profile: &Path, rank: u32) {
         return;
     }
     let status = status();
-    if !status.is_some_and(|status| is_certain(status)) {
+    if !status.is_some_and(is_certain) {
         if claim.is_none() {
             return;
         }

@@ -81,12 +81,12 @@ impl ProfileError {
 }
 
 /// The folder that holds `path`.
-fn folder(path: &Path) -> &Path {
+pub fn folder(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// A hidden name beside `path` that no other process uses.
-pub fn temporary(path: &Path) -> PathBuf {
+fn temporary(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     folder(path).join(format!(".{name}.{}.tmp", std::process::id()))
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::{Duration, SystemTime};
 
-use crate::file::temporary;
+use crate::file::folder;
 
 /// Launchers, by how their names begin.
 pub const LAUNCHERS: [&str; 5] = ["mpirun", "mpiexec", "orterun", "prterun", "srun"];
@@ -121,7 +121,8 @@ pub fn is_first_to_say(path: &Path, kind: &str, line: &str) -> bool {
 /// It cannot be made, or is there.
 pub fn leave(path: &Path, kind: &str, line: &str, replaces: bool) -> io::Result<File> {
     let place = said_beside(path, kind);
-    let new = temporary(&place);
+    // Names may be as long as names are.
+    let new = folder(path).join(format!(".poise.{}.tmp", std::process::id()));
     let mut file = OpenOptions::new().write(true).create(true).truncate(true).open(&new)?;
     let _ = file.try_lock();
     let left = writeln!(file, "{line}").and_then(|()| {
