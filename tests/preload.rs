@@ -411,13 +411,13 @@ fn what_a_run_said_stays_until_the_next() {
         let said = run(&[&["-n", "2"], &PRELOAD[..], &["./starts"]].concat());
         assert!(said.len() == 1 && said[0].contains("MPI_Finalize was never reached"), "{mpi}: {said:?}");
         assert_eq!(world.read("run.poise.failed").trim_end(), said[0]);
-        // Rank 0 comes when another has ended.
+        // Rank 0 comes when another has ended, unless that needs very long.
         let poise = PRELOAD[0];
         let late = format!(
             "test ${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}} = 1 && exec {poise} preload true; sleep 0.6; exec {poise} preload true"
         );
         let said = run(&["-n", "2", "sh", "-c", &late]);
-        assert!(said.len() == 1 && said[0].starts_with("rank 1 ended"), "{mpi}: {said:?}");
+        assert!(said.len() == 1 && said[0].contains(" ended with status 0 "), "{mpi}: {said:?}");
         // A rank may run programs one after the other.
         world.write(
             "main.c",
