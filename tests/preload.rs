@@ -217,6 +217,9 @@ fn however_a_rank_ends_the_status_stays_and_one_line_tells_it() {
                         (Some(words), [line]) => {
                             assert!(line.contains(words) && line.contains("this run has no profile"), "{what}");
                             // Signals by which launchers end ranks, and what no kernel tells of, may be those of other ranks.
+                            assert!(
+                                !line.contains("SIGKILL") || line.contains(", or another of those that were killed,")
+                            );
                             let is_certain = line.contains("SIGSEGV") || line.contains("with status 4");
                             let rank = ranks.parse::<u32>().unwrap() - 1;
                             assert!(!is_certain || line.starts_with(&format!("rank {rank} ")), "{what}");
@@ -325,4 +328,132 @@ fn what_ranks_had_saved_is_told_when_one_is_killed() {
         assert!(whole.status == Some(0) && ours(&whole.stderr).is_empty(), "{mpi}: {}", whole.stderr);
         assert!(world.path("whole.poise").exists() && !world.path("whole.poise.failed").exists());
     }
+}
+
+/// `tests/programs/ends.c` for an MPI, as `ends`.
+fn ends(mpi: &str) -> World {
+    let world = World::new();
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/ends.c");
+    outcome(world.command(&format!("mpicc.{mpi}"), [source.to_str().unwrap(), "-o", "ends"]).output().unwrap())
+        .status(0);
+    world
+}
+
+/// What is said of ours where `command` runs with the profile `run.poise`.
+fn said_in_run(world: &World, command: &[&str]) -> Vec<String> {
+    let mut run = world.command(command[0], &command[1..]);
+    let ran = outcome(run.env("POISE_PROFILE", "run.poise").stdin(Stdio::null()).output().unwrap());
+    ours(&ran.stderr).into_iter().map(str::to_owned).collect()
+}
+
+const PRELOAD: [&str; 2] = [env!("CARGO_BIN_EXE_poise"), "preload"];
+
+/// Runs follow each other at once, each with its own words: who comes late to tell of one says nothing of the next.
+#[test]
+fn runs_with_one_profile_tell_each_of_itself() {
+    for (mpi, launcher, options) in LAUNCHERS {
+        let world = ends(mpi);
+        for _ in 0..5 {
+            for (how, words) in [("SIGKILL", Some("SIGKILL")), ("SIGSEGV", Some("SIGSEGV")), ("well", None)] {
+                let command = [&[launcher], options, &["-n", "4"], &PRELOAD, &["./ends", how]].concat();
+                let said = said_in_run(&world, &command);
+                assert_eq!(said.len(), usize::from(words.is_some()), "{mpi}, {how}: {said:?}");
+                assert!(words.is_none_or(|words| said[0].contains(words)), "{mpi}, {how}: {said:?}");
+            }
+            assert!(!world.path("run.poise.failed").exists(), "{mpi}");
+            std::fs::remove_file(world.path("run.poise")).unwrap();
+        }
+    }
+}
+
+/// Ranks that outlive a launcher that was killed keep nothing open of it.
+#[test]
+fn the_launchers_standard_error_ends_soon_after_the_launcher() {
+    let world = World::new();
+    let (_, launcher, options) = LAUNCHERS[0];
+    let rank = ["sh", "-c", "echo $$ >> processes; exec sleep 60"];
+    let command = [options, &["-n", "2"], &PRELOAD, &rank].concat();
+    let mut run = world.command(launcher, command);
+    run.env("POISE_PROFILE", "run.poise").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let child = run.spawn().unwrap();
+    let processes = || std::fs::read_to_string(world.path("processes")).unwrap_or_default();
+    while processes().lines().count() < 2 {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    killed(child);
+    let lives = processes().lines().all(|process| Path::new("/proc").join(process).exists());
+    processes().lines().for_each(|process| kill("-KILL", process));
+    assert!(lives, "who reads the launcher's standard error waited for its ranks");
+}
+
+/// Of a run is what is younger than its launcher, whichever of its processes comes late or starts others.
+#[test]
+fn what_a_run_said_stays_until_the_next() {
+    for (mpi, launcher, options) in LAUNCHERS {
+        let world = World::new();
+        world.write(
+            "starts.c",
+            "#include <mpi.h>
+            #include <stdlib.h>
+            #include <unistd.h>
+            int main(int count, char **values) {
+                int rank;
+                MPI_Init(&count, &values);
+                MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+                if (rank == 1) exit(0);
+                usleep(500000);
+                system(\"sh -c 'sleep 0.1; ls > listed'; true\");
+                _exit(0);
+            }",
+        );
+        outcome(world.command(&format!("mpicc.{mpi}"), ["starts.c", "-o", "starts"]).output().unwrap()).status(0);
+        let run = |program: &[&str]| said_in_run(&world, &[&[launcher], options, program].concat());
+        let said = run(&[&["-n", "2"], &PRELOAD[..], &["./starts"]].concat());
+        assert!(said.len() == 1 && said[0].contains("MPI_Finalize was never reached"), "{mpi}: {said:?}");
+        assert_eq!(world.read("run.poise.failed").trim_end(), said[0]);
+        // Rank 0 comes when another has ended, unless that needs very long.
+        let poise = PRELOAD[0];
+        let late = format!(
+            "test ${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}} = 1 && exec {poise} preload true; sleep 0.6; exec {poise} preload true"
+        );
+        let said = run(&["-n", "2", "sh", "-c", &late]);
+        assert!(said.len() == 1 && said[0].contains(" ended with status 0 "), "{mpi}: {said:?}");
+        // A rank may run programs one after the other.
+        world.write(
+            "main.c",
+            "static volatile int sum; int main(void) { for (int i = 0; i < 9; i++) sum = i; return 0; }",
+        );
+        world.poise(["cc", "-O1", "main.c", "-o", "counted"]).status(0);
+        let said = run(&["-n", "4", "sh", "-c", &format!("for i in 1 2 3 4; do {poise} preload ./counted; done")]);
+        assert!(
+            said.iter().all(|line| line.contains("there is a file already")) && said.len() == 15,
+            "{mpi}: {said:?}"
+        );
+        assert!(!world.path("run.poise.failed").exists(), "{mpi}");
+    }
+}
+
+/// The nearest launcher says which rank a process is.
+#[test]
+fn a_launcher_below_another_numbers_the_ranks() {
+    let world = ends("mpich");
+    let command = [&["mpirun.openmpi", "-n", "1", "mpiexec.mpich", "-n", "3"], &PRELOAD[..], &["./ends", "SIGSEGV"]];
+    let said = said_in_run(&world, &command.concat());
+    assert!(said.len() == 1 && said[0].contains("SIGSEGV") && said[0].starts_with("rank 2 "), "{said:?}");
+}
+
+/// What earlier runs left is neither this run's profile nor what this one saved.
+#[test]
+fn what_earlier_runs_left_is_told_from_this_ones() {
+    let world = rank_0("run.poise");
+    world.write("main.c", "static volatile int sum; int main(void) { for (int i = 0; i < 9; i++) sum = i; return 0; }");
+    world.poise(["cc", "-O1", "main.c", "-o", "counted"]).status(0);
+    world.write("run.poise", "earlier");
+    world.write("run.poise.checkpoint.0", "earlier");
+    std::thread::sleep(Duration::from_millis(50));
+    let ended = outcome(preload(&world, &["sh", "-c", "rm -f run.poise; exec ./counted"]).output().unwrap());
+    assert_eq!(ended.stderr, "");
+    std::fs::remove_file(world.path("run.poise")).unwrap();
+    let ended = outcome(preload(&world, &["true"]).output().unwrap());
+    assert!(ended.stderr.contains("nothing was saved"), "{}", ended.stderr);
 }

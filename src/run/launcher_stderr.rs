@@ -6,46 +6,52 @@ use std::fs::{self, File, OpenOptions};
 use std::os::fd::{AsFd as _, AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
 
-use super::launcher;
+use poise_profile::HYDRA;
+
 use super::processes::{self, Process};
 
-/// What MPICH's launcher starts on each node.
-const HYDRA: &str = "hydra";
-/// What other launchers start there.
-const DAEMONS: [&str; 3] = ["orted", "prted", "prte"];
-
 /// For a process beside this one that is to say something after this one's end: the launcher's standard error; this process's
-/// own, where that of the launcher cannot be had. Under MPICH's launcher nobody hears what is said then.
-pub fn open() -> Option<OwnedFd> {
+/// own, where that of the launcher cannot be had. Under MPICH's launcher nobody hears what is said then. With it a file that tells the launcher's end, where it is to be seen.
+pub fn open() -> Option<(OwnedFd, Option<OwnedFd>)> {
     let ancestors = processes::ancestors(std::process::id().cast_signed());
     let launchers = ancestors.iter().skip_while(|process| !starts_ranks(process));
     let launchers: Vec<&Process> = launchers.take_while(|process| starts_ranks(process)).collect();
-    let heard = launchers.last().and_then(|launcher| shared(launcher).or_else(|| opened_anew(launcher)));
+    let ends = launchers.last().and_then(|launcher| ends(launcher));
+    let heard = launchers.last().zip(ends.as_ref());
+    let heard = heard.and_then(|(launcher, ends)| shared(ends).or_else(|| opened_anew(launcher)));
     if let Some(heard) = heard.filter(|heard| !is_null(heard)) {
-        return Some(heard);
+        return Some((heard, ends));
     }
-    match launchers.iter().any(|launcher| launcher.name.starts_with(HYDRA)) {
-        true => Some(OpenOptions::new().write(true).open("/dev/null").ok()?.into()),
-        false => std::io::stderr().as_fd().try_clone_to_owned().ok(),
-    }
+    let heard = match launchers.iter().any(|launcher| launcher.name.starts_with(HYDRA)) {
+        true => OpenOptions::new().write(true).open("/dev/null").ok()?.into(),
+        false => std::io::stderr().as_fd().try_clone_to_owned().ok()?,
+    };
+    Some((heard, ends))
 }
 
 fn starts_ranks(process: &Process) -> bool {
-    let name = process.name.as_str();
-    launcher::is_launcher(name) || name.starts_with(HYDRA) || DAEMONS.contains(&name)
+    poise_profile::starts_ranks(&process.name)
+}
+
+fn opened(file: libc::c_long) -> Option<OwnedFd> {
+    let file = libc::c_int::try_from(file).ok().filter(|&file| file >= 0)?;
+    // SAFETY: it was opened just now.
+    Some(unsafe { OwnedFd::from_raw_fd(file) })
+}
+
+/// A file that tells the launcher's end.
+fn ends(launcher: &Process) -> Option<OwnedFd> {
+    // SAFETY: the call takes numbers alone.
+    let file = opened(unsafe { libc::syscall(libc::SYS_pidfd_open, launcher.id, 0) })?;
+    // Another process may have its number by now.
+    let above = processes::ancestors(std::process::id().cast_signed());
+    above.iter().any(|process| process.id == launcher.id && process.name == launcher.name).then_some(file)
 }
 
 /// The very file, with the place in it that the launcher writes at. The kernel may allow it to debuggers alone.
-fn shared(launcher: &Process) -> Option<OwnedFd> {
-    let opened = |file: libc::c_long| {
-        let file = libc::c_int::try_from(file).ok().filter(|&file| file >= 0)?;
-        // SAFETY: it was opened just now.
-        Some(unsafe { OwnedFd::from_raw_fd(file) })
-    };
-    // SAFETY: the calls take numbers alone.
-    let process = opened(unsafe { libc::syscall(libc::SYS_pidfd_open, launcher.id, 0) })?;
-    // SAFETY: as above.
-    opened(unsafe { libc::syscall(libc::SYS_pidfd_getfd, process.as_raw_fd(), libc::STDERR_FILENO, 0) })
+fn shared(launcher: &OwnedFd) -> Option<OwnedFd> {
+    // SAFETY: the call takes numbers alone.
+    opened(unsafe { libc::syscall(libc::SYS_pidfd_getfd, launcher.as_raw_fd(), libc::STDERR_FILENO, 0) })
 }
 
 /// The same terminal, pipe or log, opened once more. A file in which the launcher has a place of its own is not: it would overwrite what is appended.

@@ -167,7 +167,7 @@ pub fn exec_preloaded(command: &[OsString]) -> Result<Infallible> {
     // Where the run begins, wherever a script or the program goes from there.
     let profile = profile.map(|path| std::path::absolute(&path).unwrap_or(path.into()));
     if let Some(profile) = &profile {
-        process.env("POISE_PROFILE", profile);
+        process.env("POISE_PROFILE", profile).env(poise_profile::BEGAN, poise_profile::began());
     }
     let program = install::find_program(&command[0].to_string_lossy());
     let rank = processes::own_rank();

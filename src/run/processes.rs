@@ -6,6 +6,8 @@ use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use poise_profile::{HYDRA, SLURM};
+
 use super::{PROFILE, RUN};
 
 /// How often processes without an environment are looked at, all together, a millisecond apart; and those that have no
@@ -29,9 +31,11 @@ const LOCAL_RANKS: [&str; 3] = ["OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID",
 /// Those that tell it how many of its node there are: Open MPI's and MPICH's.
 const LOCAL_SIZES: [&str; 2] = ["OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"];
 
-/// The first of these variables that has a number.
+/// The first of these variables that has a number. Below MPICH's launcher and Slurm's, Open MPI's are those of a launcher that started the launcher.
 fn number(names: impl IntoIterator<Item = &'static str>) -> Option<u32> {
-    names.into_iter().find_map(|name| std::env::var(name).ok()?.parse().ok())
+    let is_mpich = poise_profile::launcher().is_some_and(|name| name.starts_with(HYDRA) || name == SLURM);
+    let mut names = names.into_iter().filter(|name| !(is_mpich && name.starts_with("OMPI_")));
+    names.find_map(|name| std::env::var(name).ok()?.parse().ok())
 }
 
 /// The rank that a launcher has told this process, if one has. Slurm's number counts where there is no other.
@@ -48,6 +52,11 @@ pub fn is_beside_rank_0(rank: u32) -> bool {
 pub fn are_all_here() -> bool {
     let size = number(RANKS.map(|(_, size)| size));
     size.is_some() && size == number(LOCAL_SIZES) || number(["SLURM_STEP_NUM_NODES"]) == Some(1)
+}
+
+/// Whether there is no other rank.
+pub fn is_alone() -> bool {
+    number(RANKS.map(|(_, size)| size)) == Some(1)
 }
 
 /// A process of a run.

@@ -6,9 +6,11 @@
 //! On other nodes nobody watches: the file system may show them a profile later than it is there.
 
 use std::ffi::CString;
+use std::fs::{self, File, Metadata};
 use std::io::{Error, ErrorKind, PipeReader, PipeWriter, Write as _};
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -38,7 +40,6 @@ impl Watch {
 
 /// Says for all ranks why the profile `profile` will not be, before there is anybody to watch over.
 pub fn refuse(profile: &Path, line: &str) {
-    poise_profile::forget_what_was_said(profile, FAILED);
     let _ = poise_profile::is_first_to_say(profile, FAILED, line);
     output::say(line);
 }
@@ -46,6 +47,9 @@ pub fn refuse(profile: &Path, line: &str) {
 /// Watches over this process, which is about to become rank `rank` of the program whose profile is to be at `profile`. `None` where nobody does: on other
 /// nodes than rank 0's, on Linux before 5.9, where the system lacks resources, and where the program would find one more child than it has started.
 pub fn over_this_process(profile: &Path, rank: u32) -> Option<Watch> {
+    for kind in [FAILED, CONFLICT, WAITING] {
+        poise_profile::forget_earlier_runs(profile, kind);
+    }
     if !processes::is_beside_rank_0(rank) || adopts_orphans() {
         return None;
     }
@@ -55,22 +59,18 @@ pub fn over_this_process(profile: &Path, rank: u32) -> Option<Watch> {
     // SAFETY: it was opened just now. As the pipe, it is closed when this process becomes the program.
     let process = unsafe { OwnedFd::from_raw_fd(process) };
     let (calls, caller) = std::io::pipe().ok()?;
-    let stderr = launcher_stderr::open()?;
-    // What is there before the program begins is another run's. A profile stays; what an earlier run said of it is taken away, or this run's would not be told
-    // from it. Ranks with MPI have said nothing yet, since rank 0 has not begun; of ranks without it one may have ended by now, and then its word goes, too.
-    let was_there = profile.exists();
-    if rank == 0 {
-        for kind in [FAILED, CONFLICT, WAITING] {
-            poise_profile::forget_what_was_said(profile, kind);
-        }
-    }
+    let (stderr, launcher) = launcher_stderr::open()?;
     // SAFETY: there is one thread (`main` sees to that), so that a copy of the process may go on as it likes. The one between ends at once, and is waited for, so that
     // the program has no child that it did not start.
     unsafe {
         match libc::fork() {
             0 => {
-                if libc::fork() == 0 && stands_apart(&process, &calls, &stderr) && has_begun() && has_ended() {
-                    tell(profile, rank, was_there);
+                if libc::fork() == 0
+                    && stands_apart(&process, &calls, &stderr, launcher.as_ref())
+                    && has_begun()
+                    && has_ended(launcher.is_some())
+                {
+                    tell(profile, rank);
                 }
                 libc::_exit(0);
             }
@@ -94,13 +94,14 @@ fn is_interrupted() -> bool {
     Error::last_os_error().kind() == ErrorKind::Interrupted
 }
 
-/// Where the watching process has what it waits for. Standard error, which is the launcher's, is its only other file.
+/// Where the watching process has what it waits for; of the launcher, where that is to be seen. Standard error, which is the launcher's, is its only other file.
 const PROCESS: libc::c_int = libc::STDIN_FILENO;
 const CALLS: libc::c_int = libc::STDOUT_FILENO;
+const LAUNCHER: libc::c_int = libc::STDERR_FILENO + 1;
 
 /// Leaves the launcher's session, refuses the signals that are for the program, and closes what launchers and shells may wait for to be closed: pipes,
 /// sockets, files with locks. False where that cannot be done.
-fn stands_apart(process: &OwnedFd, calls: &PipeReader, stderr: &OwnedFd) -> bool {
+fn stands_apart(process: &OwnedFd, calls: &PipeReader, stderr: &OwnedFd, launcher: Option<&OwnedFd>) -> bool {
     // SAFETY: nobody else knows this process, which never uses what it closes here, and ends without dropping it.
     unsafe {
         libc::setsid();
@@ -110,7 +111,9 @@ fn stands_apart(process: &OwnedFd, calls: &PipeReader, stderr: &OwnedFd) -> bool
         libc::dup2(process.as_raw_fd(), PROCESS) >= 0
             && libc::dup2(calls.as_raw_fd(), CALLS) >= 0
             && libc::dup2(stderr.as_raw_fd(), libc::STDERR_FILENO) >= 0
-            && libc::syscall(libc::SYS_close_range, libc::STDERR_FILENO + 1, libc::c_uint::MAX, 0) == 0
+            // The last, since what is copied may be where it goes.
+            && launcher.is_none_or(|launcher| libc::dup2(launcher.as_raw_fd(), LAUNCHER) >= 0)
+            && libc::syscall(libc::SYS_close_range, LAUNCHER + libc::c_int::from(launcher.is_some()), libc::c_uint::MAX, 0) == 0
     }
 }
 
@@ -121,11 +124,32 @@ fn has_begun() -> bool {
     unsafe { libc::read(CALLS, (&raw mut call).cast(), 1) == 0 }
 }
 
-/// Returns when it has ended: whether it has, as far as can be known.
-fn has_ended() -> bool {
-    let mut process = libc::pollfd { fd: PROCESS, events: libc::POLLIN, revents: 0 };
-    // SAFETY: there is one entry. Signals are blocked, so that nothing but the end interrupts it.
-    unsafe { libc::poll(&raw mut process, 1, -1) == 1 }
+/// Returns when it has ended: whether it has, as far as can be known. Who reads what a launcher that has ended said waits no longer for what outlives it: there is
+/// nobody to speak to then.
+fn has_ended(has_launcher: bool) -> bool {
+    let waits = |file, patience| {
+        let mut ends = [PROCESS, file].map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 });
+        // SAFETY: there are two entries; negative ones count for nothing. Signals are blocked, so that nothing but an end interrupts it.
+        let any = unsafe { libc::poll(ends.as_mut_ptr(), 2, patience) };
+        (any >= 0).then_some(ends[0].revents != 0)
+    };
+    if !has_launcher {
+        return waits(-1, -1) == Some(true);
+    }
+    match waits(LAUNCHER, -1) {
+        Some(false) => {}
+        ended => return ended == Some(true),
+    }
+    match waits(-1, PATIENCE_MS) {
+        Some(false) => {}
+        ended => return ended == Some(true),
+    }
+    // SAFETY: the path ends with a NUL; the files are this process's own.
+    unsafe {
+        let null = libc::open(c"/dev/null".as_ptr(), libc::O_WRONLY);
+        libc::dup2(null, libc::STDERR_FILENO);
+    }
+    waits(-1, -1) == Some(true)
 }
 
 /// `struct pidfd_info` of Linux 6.15.
@@ -159,6 +183,11 @@ fn may_be_launchers(status: libc::c_int) -> bool {
     libc::WIFSIGNALED(status) && matches!(libc::WTERMSIG(status), libc::SIGKILL | libc::SIGTERM)
 }
 
+/// Whether it is certain that the rank ended so by itself, and that none did before.
+fn is_certain(status: libc::c_int) -> bool {
+    processes::are_all_here() && (!may_be_launchers(status) || processes::is_alone())
+}
+
 fn in_words(status: Option<libc::c_int>) -> String {
     match status {
         Some(status) if libc::WIFSIGNALED(status) => {
@@ -169,25 +198,59 @@ fn in_words(status: Option<libc::c_int>) -> String {
     }
 }
 
+/// Whether there is a profile of this run, or another process's was kept.
+fn is_profiled(profile: &Path) -> bool {
+    poise_profile::is_of_this_run(profile)
+        || profile.exists() && poise_profile::is_of_this_run(&poise_profile::said_beside(profile, CONFLICT))
+}
+
 /// Says that there is no profile of this run, if there is none and nobody said so.
-fn tell(profile: &Path, rank: u32, was_there: bool) {
+fn tell(profile: &Path, rank: u32) {
+    poise_profile::forget_earlier_runs(profile, FAILED);
+    // Where nothing can be written, whoever got to write the profile has said so, and could leave no word of it.
+    if is_profiled(profile) || !is_writable(partial::folder(profile)) {
+        return;
+    }
+    // The word is left at once, since this process may be ended, too, and locked until it is said: one that knows more may take its place.
+    let said = poise_profile::said_beside(profile, FAILED);
+    let claim = poise_profile::leave(profile, FAILED, &line(profile, rank, None), false).ok();
+    let is_taken = || File::open(&said).is_ok_and(|file| file.try_lock_shared().is_ok());
+    if claim.is_none() && is_taken() {
+        return;
+    }
     let status = status();
-    if status.is_some_and(may_be_launchers) {
+    if !status.is_some_and(is_certain) {
+        if claim.is_none() {
+            return;
+        }
         std::thread::sleep(Duration::from_millis(PATIENCE_MS.unsigned_abs().into()));
     }
-    let is_told = |kind| poise_profile::said_beside(profile, kind).exists();
-    if is_told(FAILED) || profile.exists() && (!was_there || is_told(CONFLICT)) {
-        return;
+    // One after the other.
+    let turn = File::open(partial::folder(profile));
+    let _ = turn.as_ref().map(File::lock);
+    let is_mine = claim.as_ref().is_some_and(|claim| {
+        let inode = |file: std::io::Result<Metadata>| file.map(|file| (file.dev(), file.ino())).ok();
+        inode(claim.metadata()) == inode(fs::metadata(&said))
+    });
+    if is_profiled(profile) {
+        if is_mine {
+            let _ = fs::remove_file(said);
+        }
+    } else if is_mine || claim.is_none() && !is_taken() {
+        let line = line(profile, rank, status);
+        drop(poise_profile::leave(profile, FAILED, &line, true));
+        output::say(line);
     }
-    // Where nothing can be written, whoever got to write the profile has said so, and could leave no word of it.
-    if !is_writable(partial::folder(profile)) {
-        return;
-    }
-    let earlier = match was_there {
+}
+
+fn line(profile: &Path, rank: u32, status: Option<libc::c_int>) -> String {
+    let earlier = match profile.exists() {
         true => format!("; {} is of an earlier run", profile.display()),
         false => String::new(),
     };
-    let saved = match partial::checkpoints(profile).len() {
+    let mut checkpoints = partial::checkpoints(profile);
+    checkpoints.retain(|file| poise_profile::is_of_this_run(file));
+    let saved = match checkpoints.len() {
         0 => "nothing was saved; POISE_CHECKPOINT keeps what there is until then".to_owned(),
         1 => format!("what was measured until the last checkpoint is in {}.checkpoint", profile.display()),
         many => format!(
@@ -195,16 +258,16 @@ fn tell(profile: &Path, rank: u32, was_there: bool) {
             profile.display()
         ),
     };
-    // Where the kernel does not say how it ended, it may have been ended because of another rank.
-    let other = if status.is_some() && processes::are_all_here() { "" } else { ", or one before it," };
-    let line = format!(
+    let other = match status {
+        Some(status) if is_certain(status) => "",
+        Some(status) if may_be_launchers(status) => ", or another of those that were killed,",
+        _ => ", or one before it,",
+    };
+    format!(
         "rank {rank}{other} {} before there was a profile, which programs write in MPI_Finalize (without MPI, if poise cc, c++ or fc \
          compiled them, in exit); this run has no profile{earlier}; {saved}.",
         in_words(status)
-    );
-    if poise_profile::is_first_to_say(profile, FAILED, &line) {
-        output::say(line);
-    }
+    )
 }
 
 fn is_writable(folder: &Path) -> bool {

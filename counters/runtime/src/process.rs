@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, TryLockError};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use poise_profile::EncodedPhases;
 
@@ -192,10 +192,7 @@ pub fn start() {
         }
     };
     for kind in SAID {
-        let said = poise_profile::said_beside(&profile, kind).metadata().and_then(|file| file.modified());
-        if said.is_ok_and(is_of_an_earlier_run) {
-            poise_profile::forget_what_was_said(&profile, kind);
-        }
+        poise_profile::forget_earlier_runs(&profile, kind);
     }
     let settings = Settings { path, metadata, start: Instant::now(), keeps_ranks };
     ACTIVE.store(SETTINGS.set(settings).is_ok(), Ordering::Release);
@@ -221,27 +218,6 @@ pub fn start() {
     {
         say(&format!("POISE_PHASES: {what}; no bins are made."));
     }
-}
-
-/// Whether what was said at this time was said of another run than this process's. Ranks begin one after the other, and programs start others while they run:
-/// all of a run have parents, launcher or program, that are as old as the run.
-fn is_of_an_earlier_run(said: SystemTime) -> bool {
-    checkpoint::own_rank().is_none() || parent_began().is_none_or(|began| said < began)
-}
-
-/// When the process that started this one began, or up to a tick of 10 ms before.
-fn parent_began() -> Option<SystemTime> {
-    // SAFETY: the call cannot fail.
-    let stat = std::fs::read_to_string(format!("/proc/{}/stat", unsafe { libc::getppid() })).ok()?;
-    // The 22nd field; the second may hold anything, and ends with the last bracket.
-    let ticks: u64 = stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()?;
-    // SAFETY: the call cannot fail with this name.
-    let in_a_second = u64::try_from(unsafe { libc::sysconf(libc::_SC_CLK_TCK) }).ok()?;
-    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: there is room for the answer.
-    unsafe { libc::clock_gettime(libc::CLOCK_BOOTTIME, &raw mut now) };
-    let since_boot = Duration::new(u64::try_from(now.tv_sec).ok()?, u32::try_from(now.tv_nsec).ok()?);
-    SystemTime::now().checked_sub(since_boot.checked_sub(Duration::from_millis(ticks * 1000 / in_a_second))?)
 }
 
 /// `n=1000,p=4` as metadata entries `parameter.n`, `parameter.p`.
