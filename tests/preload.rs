@@ -358,11 +358,40 @@ fn runs_with_one_profile_tell_each_of_itself() {
                 let command = [&[launcher], options, &["-n", "4"], &PRELOAD, &["./ends", how]].concat();
                 let said = said_in_run(&world, &command);
                 assert_eq!(said.len(), usize::from(words.is_some()), "{mpi}, {how}: {said:?}");
-                assert!(words.is_none_or(|words| said[0].contains(words)), "{mpi}, {how}: {said:?}");
+                let is_told = |words| said[0].contains(words) || !kernel_tells_how_processes_ended();
+                assert!(words.is_none_or(is_told), "{mpi}, {how}: {said:?}");
             }
             assert!(!world.path("run.poise.failed").exists(), "{mpi}");
             std::fs::remove_file(world.path("run.poise")).unwrap();
         }
+    }
+}
+
+/// Whether this is Linux 6.15 or later.
+fn kernel_tells_how_processes_ended() -> bool {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+    let mut numbers = release.split('.').map_while(|part| part.parse::<u32>().ok());
+    (numbers.next(), numbers.next()) >= (Some(6), Some(15))
+}
+
+/// What a signal has killed could not say that nothing can be written.
+#[test]
+fn a_killed_rank_is_told_where_nothing_can_be_written() {
+    if !kernel_tells_how_processes_ended() {
+        eprintln!("skipped: this kernel does not tell how processes ended");
+        return;
+    }
+    for (mpi, launcher, options) in LAUNCHERS {
+        let world = ends(mpi);
+        let command = [options, &["-n", "2"], &PRELOAD, &["./ends", "SIGSEGV"]].concat();
+        let mut run = world.command(launcher, command);
+        let ran = outcome(run.env("POISE_PROFILE", "nowhere/run.poise").stdin(Stdio::null()).output().unwrap());
+        let said = ours(&ran.stderr);
+        assert!(
+            said.len() == 1 && said[0].starts_with("rank 1 was killed by signal 11 (SIGSEGV)"),
+            "{mpi}: {}",
+            ran.stderr
+        );
     }
 }
 

@@ -60,6 +60,7 @@ pub fn over_this_process(profile: &Path, rank: u32) -> Option<Watch> {
     let process = unsafe { OwnedFd::from_raw_fd(process) };
     let (calls, caller) = std::io::pipe().ok()?;
     let (stderr, launcher) = launcher_stderr::open()?;
+    let before = Version::of(profile);
     // SAFETY: there is one thread (`main` sees to that), so that a copy of the process may go on as it likes. The one between ends at once, and is waited for, so that
     // the program has no child that it did not start.
     unsafe {
@@ -70,7 +71,7 @@ pub fn over_this_process(profile: &Path, rank: u32) -> Option<Watch> {
                     && has_begun()
                     && has_ended(launcher.is_some())
                 {
-                    tell(profile, rank);
+                    tell(profile, rank, before);
                 }
                 libc::_exit(0);
             }
@@ -198,17 +199,38 @@ fn in_words(status: Option<libc::c_int>) -> String {
     }
 }
 
-/// Whether there is a profile of this run, or another process's was kept.
-fn is_profiled(profile: &Path) -> bool {
-    poise_profile::is_of_this_run(profile)
+/// A file as it was at some moment: which one, and when it was written.
+#[derive(PartialEq, Eq)]
+struct Version(u64, u64, i64, i64);
+
+impl Version {
+    fn of(path: &Path) -> Option<Self> {
+        let file = fs::metadata(path).ok()?;
+        Some(Self(file.dev(), file.ino(), file.mtime(), file.mtime_nsec()))
+    }
+}
+
+/// Whether there is a profile of this run, or another process's was kept. What was not there `before` is of this run, also where the
+/// clock of a file server is behind.
+fn is_profiled(profile: &Path, before: Option<&Version>) -> bool {
+    let is_new = Version::of(profile).is_some_and(|now| before != Some(&now));
+    is_new
+        || poise_profile::is_of_this_run(profile)
         || profile.exists() && poise_profile::is_of_this_run(&poise_profile::said_beside(profile, CONFLICT))
 }
 
 /// Says that there is no profile of this run, if there is none and nobody said so.
-fn tell(profile: &Path, rank: u32) {
+fn tell(profile: &Path, rank: u32, before: Option<Version>) {
     poise_profile::forget_earlier_runs(profile, FAILED);
-    // Where nothing can be written, whoever got to write the profile has said so, and could leave no word of it.
-    if is_profiled(profile) || !is_writable(partial::folder(profile)) {
+    if is_profiled(profile, before.as_ref()) {
+        return;
+    }
+    // Where nothing can be written, whoever got to write the profile has said so, and could leave no word of it. What a signal killed has not.
+    if !is_writable(partial::folder(profile)) {
+        let status = status();
+        if status.is_some_and(|status| libc::WIFSIGNALED(status) && is_certain(status)) {
+            output::say(line(profile, rank, status));
+        }
         return;
     }
     // The word is left at once, since this process may be ended, too, and locked until it is said: one that knows more may take its place.
@@ -232,7 +254,7 @@ fn tell(profile: &Path, rank: u32) {
         let inode = |file: std::io::Result<Metadata>| file.map(|file| (file.dev(), file.ino())).ok();
         inode(claim.metadata()) == inode(fs::metadata(&said))
     });
-    if is_profiled(profile) {
+    if is_profiled(profile, before.as_ref()) {
         if is_mine {
             let _ = fs::remove_file(said);
         }
