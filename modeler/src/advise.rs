@@ -210,17 +210,32 @@ impl<'a> Knowledge<'a> {
         fitted.left_open(experiment, target).unwrap_or(fitted)
     }
 
-    /// The same with every summand open, known by the measurements alone; `None` where effort gave no shape.
+    /// The same with every summand open: what is believed of each before any run, and then of the measurements. `None` where effort
+    /// gave no shape, and where behaviour changes, since the shape is that of one side then.
     fn left_open(&self, experiment: &Experiment, target: &[f64]) -> Option<Self> {
         let in_parts = |terms: &'a Vec<Term>| (terms.as_slice(), self.model.at(target) / sum(terms, target));
         let summands = self.model.uncertainty.open.iter().map(in_parts);
         let summands: Vec<Summand> = summands.filter(|(_, scale)| scale.is_finite() && *scale > 0.0).collect();
-        let series = experiment.series_of(self.model.callpath, self.model.metric).filter(|_| !summands.is_empty())?;
+        let series = experiment
+            .series_of(self.model.callpath, self.model.metric)
+            .filter(|_| !summands.is_empty() && self.model.segments.is_empty())?;
         let k = summands.len();
         let covariance = (0..k * k).map(|i| if i % (k + 1) == 0 { UNKNOWN * UNKNOWN } else { 0.0 }).collect();
         let weights = [Vec::new(), self.weights[1].clone()];
-        let known = Self { summands, covariance, weights, ..self.clone() };
-        Some(experiment.measurements(series).fold(known, |known, (x, runs)| known.after(x, runs.len() as f64)))
+        let mut known = Self { summands, covariance, weights, ..self.clone() };
+        let is_usable = |seconds: &&f64| seconds.is_finite() && **seconds >= 0.0;
+        for (x, runs) in experiment.measurements(series) {
+            known = known.after(x, runs.iter().filter(is_usable).count() as f64);
+        }
+        // The effort's rivals are weighed by these measurements already.
+        known.weights[1].clone_from(&self.weights[1]);
+        // With much noise the beliefs say more than the measurements; no more is known for that than the fit knows.
+        let lacks = self.variance(target) - known.variance(target);
+        let of_coefficients = known.of_coefficients(target);
+        if lacks > 0.0 && of_coefficients > 0.0 {
+            known.covariance.iter_mut().for_each(|c| *c *= 1.0 + lacks / of_coefficients);
+        }
+        Some(known)
     }
 
     /// How the coefficients enter at `x`, relative to the value there.
@@ -238,10 +253,15 @@ impl<'a> Knowledge<'a> {
 
     /// Relative variance of the undisturbed value at `x`, from coefficients, shapes and what no shape describes.
     fn variance(&self, x: &[f64]) -> f64 {
-        let g = self.gradient(x);
-        let coefficients: f64 = g.iter().zip(self.times(&g)).map(|(a, b)| a * b).sum();
         let shapes: f64 = self.rivals().map(|(model, weights)| disagreement(model, weights, x)).sum();
-        coefficients.max(0.0) + shapes + self.model.uncertainty.misfit.powi(2)
+        self.of_coefficients(x) + shapes + self.model.uncertainty.misfit.powi(2)
+    }
+
+    /// The part of it that comes from coefficients.
+    fn of_coefficients(&self, x: &[f64]) -> f64 {
+        let g = self.gradient(x);
+        let sum: f64 = g.iter().zip(self.times(&g)).map(|(a, b)| a * b).sum();
+        sum.max(0.0)
     }
 
     /// The model and its effort's, with the weights of their rivals.
@@ -841,6 +861,38 @@ mod tests {
         let [coefficient] = model.uncertainty.covariance[..] else { unreachable!("one coefficient") };
         let together = coefficient.sqrt() * sum(&model.uncertainty.basis[0], &target) / model.at(&target);
         assert!(known.variance(&target).sqrt() > 3.0 * together, "{} {together}", known.variance(&target));
+    }
+
+    #[test]
+    fn no_more_is_known_of_open_summands_than_the_fit_knows() {
+        // Counts that are off by a thousandth have rivals; times with twice their size of noise say little.
+        let mut builder = ExperimentBuilder::new(["p", "n"]);
+        let of = |name: &str, unit: &str| Metric { name: name.into(), unit: unit.into(), over_ranks: None };
+        let (time, blocks) = (builder.metric(of("time", "s")), builder.metric(of("basic_blocks", "")));
+        let solve = builder.callpath(["main", "solve"]);
+        for (i, p) in [2.0, 4.0, 8.0, 16.0, 32.0].into_iter().enumerate() {
+            for (j, n) in [1000.0, 2000.0, 3000.0, 4000.0, 5000.0].into_iter().enumerate() {
+                let point = builder.point(&[p, n]);
+                let k = 5 * i + j;
+                let drawn = ((7 * k * k + 3 * k) % 23) as f64 / 11.0 - 1.0;
+                let count = n * p.sqrt() * (1.0 + 1e-3 * drawn);
+                builder.add(solve, blocks, point, count.round());
+                builder.add(solve, time, point, 1e-3 * count * (1.0 + 0.9 * drawn));
+            }
+        }
+        let experiment = builder.finish();
+        let fits = fit(&experiment, &Options::default());
+        let model = fits.models.iter().find(|m| experiment.metrics[m.metric as usize].name == "time").unwrap();
+        let effort = fits.models.iter().find(|m| Some(m.metric) == model.effort_metric).unwrap();
+        let target = [256.0, 5000.0];
+        let known = Knowledge::of(model, &fits, &experiment, &target);
+        let weights: Vec<f64> = effort.uncertainty.rivals.iter().map(|rival| rival.0).collect();
+        assert!(!weights.is_empty() && known.weights == [Vec::new(), weights], "{:?}", known.weights);
+        let summands = model.uncertainty.basis.iter().map(|terms| (terms.as_slice(), 1.0)).collect();
+        let weights = [model, effort].map(|m| m.uncertainty.rivals.iter().map(|r| r.0).collect());
+        let covariance = model.uncertainty.covariance.clone();
+        let fitted = Knowledge { summands, covariance, weights, ..known.clone() };
+        assert!(known.variance(&target) >= (1.0 - 1e-9) * fitted.variance(&target));
     }
 
     #[test]

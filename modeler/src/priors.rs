@@ -268,8 +268,10 @@ pub(crate) struct Operation {
     departure: Option<Departure>,
 }
 
-/// Bytes to each rank up to which MPICH exchanges all with all by Bruck's algorithm; Open MPI does up to 200.
+/// Bytes to each rank up to which MPICH exchanges all with all by Bruck's algorithm, where there are so many ranks; Open MPI does up to
+/// 200 of more than 12.
 const SHORT: f64 = 256.0;
+const MANY: f64 = 8.0;
 
 /// A summand of the cost of another published algorithm for an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -476,7 +478,8 @@ impl Operation {
             others.map(|shape| [shape, std::slice::from_ref(&group)].concat()).collect()
         };
         let size = |x: &[f64]| bytes.map_or(f64::INFINITY, |b| b.at(x) / visits.at(x) / communicator.at(x));
-        let is_usual = self.departure == Some(Departure::Bandwidth(Levels)) && points.iter().all(|x| size(x) <= SHORT);
+        let is_in_range = |x: &&[f64]| size(x) <= SHORT && communicator.at(x) >= MANY;
+        let is_usual = self.departure == Some(Departure::Bandwidth(Levels)) && points.iter().all(is_in_range);
         Prior { departures: departure.map_or(Vec::new(), with), shapes, is_usual }
     }
 }
@@ -638,6 +641,7 @@ mod tests {
         // 6144 and 6148 bytes in three calls to eight ranks: 256 bytes to each, and more than that.
         assert!(of("MPI_Alltoall", &[&[8.0, 100.0], &[8.0, 1536.0]]).is_usual);
         assert!(!of("MPI_Alltoall", &[&[8.0, 100.0], &[8.0, 1537.0]]).is_usual);
+        assert!(!of("MPI_Alltoall", &[&[4.0, 100.0], &[8.0, 100.0]]).is_usual, "of four ranks");
         assert!(!of("MPI_Scatter", &[&[8.0, 100.0]]).is_usual);
     }
 
