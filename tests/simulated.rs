@@ -5,7 +5,7 @@ mod common;
 use std::path::Path;
 use std::process::Command;
 
-use common::{World, outcome};
+use common::{World, has_smpi, outcome};
 use poise_profile::{Metric, Profile};
 
 /// Each of the ranks sends 1000 bytes to the next in a ring, four times, and they add up one number.
@@ -28,8 +28,7 @@ const RANKS: u64 = 8;
 
 /// The program, compiled with `poise cc` as `linked` and with SimGrid's compiler as `plain`, beside a platform.
 fn ring() -> Option<World> {
-    if !["smpicc", "smpirun"].iter().all(|name| Path::new("/usr/bin").join(name).is_file()) {
-        eprintln!("skipped: SimGrid's SMPI is not installed (on Debian: apt install libsimgrid-dev)");
+    if !has_smpi() {
         return None;
     }
     let world = World::new();

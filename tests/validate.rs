@@ -4,9 +4,8 @@
 mod common;
 
 use std::fs;
-use std::path::Path;
 
-use common::{Outcome, World};
+use common::{Outcome, World, has_smpi};
 use poise_profile::{Metric, OverRanks, Profile};
 use serde_json::Value;
 
@@ -236,15 +235,6 @@ fn one_wrong_model_of_right_counts_fails() {
     let talk =
         result["callpaths"].as_array().unwrap().iter().find(|c| c["callpath"] == serde_json::json!(["main", "talk"]));
     assert_eq!(talk.unwrap()["truth"]["n"], "5/6", "as the specification says, and its model is right");
-}
-
-/// Whether SimGrid's SMPI is here; says so where it is not.
-fn has_smpi() -> bool {
-    let found = ["smpirun", "smpicxx"].iter().all(|name| Path::new("/usr/bin").join(name).is_file());
-    if !found {
-        eprintln!("skipped: SimGrid's SMPI is not installed (on Debian: apt install libsimgrid-dev)");
-    }
-    found
 }
 
 /// What the runs of a folder cost: the time of the truth's call paths, summed over ranks, by points and repetitions.

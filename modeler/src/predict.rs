@@ -112,7 +112,7 @@ fn small_sample_factor(freedom: f64) -> f64 {
 }
 
 /// Where the distribution function reaches `q`, by bisection within e^±20.
-fn quantile(q: f64, distribution: impl Fn(f64) -> f64) -> f64 {
+pub(crate) fn quantile(q: f64, distribution: impl Fn(f64) -> f64) -> f64 {
     let (mut low, mut high) = (-1.0, 1.0);
     while distribution(low) > q && low > -20.0 {
         low *= 2.0;

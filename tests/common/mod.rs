@@ -107,3 +107,12 @@ impl Outcome {
         self
     }
 }
+
+/// Whether SimGrid's SMPI is here; says so where it is not.
+pub fn has_smpi() -> bool {
+    let found = ["smpirun", "smpicc", "smpicxx"].iter().all(|name| Path::new("/usr/bin").join(name).is_file());
+    if !found {
+        eprintln!("skipped: SimGrid's SMPI is not installed (on Debian: apt install libsimgrid-dev)");
+    }
+    found
+}
