@@ -209,6 +209,7 @@ impl Program<'_> {
 mod tests {
     use super::super::tests::{measured, with_noise};
     use super::*;
+    use crate::experiment::{ExperimentBuilder, Metric};
     use crate::{MethodChoice, Options, fit};
 
     const SMALL: [f64; 5] = [2.0, 4.0, 8.0, 16.0, 32.0];
@@ -288,13 +289,25 @@ mod tests {
 
     #[test]
     fn where_behaviour_changes_the_fit_alone_plans() {
-        // From p = 16 on every block costs eight times as much.
-        let of = |p: f64, n: f64, _| (1e-3 * n * if p < 16.0 { 1.0 } else { 8.0 }, Some(n));
-        let experiment = measured(&[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0], &LARGE, of);
+        // Messages of more than 8192 bytes have a latency and a bandwidth of their own.
+        let seconds = |n: f64| if n <= 8192.0 { 1e-6 + 0.2e-9 * n } else { 2e-5 + 0.4e-9 * n };
+        let mut builder = ExperimentBuilder::new(["n"]);
+        let send = builder.callpath(["main", "MPI_Send"]);
+        for n in (10..20).map(|i| 2.0_f64.powi(i)) {
+            let point = builder.point(&[n]);
+            for (name, unit, value) in
+                [("visits", "", 1.0), ("bytes_sent", "bytes", n), ("comm_size", "", 2.0), ("time", "s", seconds(n))]
+            {
+                let metric = builder.metric(Metric { name: name.into(), unit: unit.into(), over_ranks: None });
+                builder.add(send, metric, point, value);
+            }
+        }
+        let experiment = builder.finish();
         let fits = fit(&experiment, &Options::default());
         let model = of_time(&experiment, &fits);
-        assert!(!model.segments.is_empty() && !model.uncertainty.open.is_empty());
-        let known = Knowledge::of(model, &fits, &experiment, &[2.0, 10_000.0], true);
+        assert_eq!(model.segments.len(), 2, "{}", model.expression(&experiment.parameters));
+        assert!(!model.uncertainty.open.is_empty());
+        let known = Knowledge::of(model, &fits, &experiment, &[2048.0], true);
         assert_eq!(known.covariance, model.uncertainty.covariance);
     }
 }
