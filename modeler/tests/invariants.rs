@@ -5,6 +5,7 @@ use modeler::model::{Method, Term};
 use modeler::{Experiment, Fits, MethodChoice, Options, fit};
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng, rngs::StdRng, seq::SliceRandom};
+use std::collections::BTreeMap;
 
 const P: [f64; 5] = [2.0, 4.0, 8.0, 16.0, 32.0];
 const N: [f64; 5] = [100.0, 200.0, 300.0, 400.0, 500.0];
@@ -56,6 +57,50 @@ fn the_order_of_points_changes_nothing() {
     let wanted = fit(&experiment(&records, 1.0), &Options::default());
     records.shuffle(&mut StdRng::seed_from_u64(9));
     assert_eq!(fit(&experiment(&records, 1.0), &Options::default()), wanted);
+}
+
+/// `count` functions whose times are pooled for their noise, added in the order of `order`.
+fn many(order: &[usize]) -> Experiment {
+    let mut builder = ExperimentBuilder::new(["p", "n"]);
+    let (time, blocks) = (builder.metric(metric("time", "s")), builder.metric(metric("basic_blocks", "")));
+    for &i in order {
+        let mut rng = StdRng::seed_from_u64(i as u64);
+        // Some are called by others, and every third has no effort.
+        let callpath = match i % 4 {
+            0 => builder.callpath([format!("f{}", i / 4)]),
+            _ => builder.callpath([format!("f{}", i / 4), format!("g{i}")]),
+        };
+        for (p, n) in P.into_iter().flat_map(|p| N.map(|n| (p, n))) {
+            let point = builder.point(&[p, n]);
+            let count = 5.0 + 3.0 * n * if i % 2 == 0 { p.log2() } else { p };
+            builder.add(callpath, time, point, 1e-8 * count * (1.0 + 0.3 * rng.random::<f64>()));
+            if i % 3 != 0 {
+                builder.add(callpath, blocks, point, count);
+            }
+        }
+    }
+    builder.finish()
+}
+
+#[test]
+fn the_order_of_call_paths_changes_nothing() {
+    let models = |order: &[usize]| {
+        let experiment = many(order);
+        let fits = fit(&experiment, &Options::default());
+        assert!(fits.skipped.is_empty());
+        let named = |mut model: modeler::Model| {
+            let path = experiment.path(model.callpath).join("->");
+            model.callpath = 0;
+            ((path, model.metric), model)
+        };
+        fits.models.into_iter().map(named).collect::<BTreeMap<_, _>>()
+    };
+    // More than are pooled for their noise.
+    let mut order: Vec<usize> = (0..240).collect();
+    let wanted = models(&order);
+    assert_eq!(wanted.len(), 240 + 160);
+    order.shuffle(&mut StdRng::seed_from_u64(10));
+    assert_eq!(models(&order), wanted);
 }
 
 #[test]
@@ -227,7 +272,9 @@ fn intervals_hold_new_measurements_as_often_as_they_say() {
         let new = truth(600.0) * (1.0 + 0.5 * rng.random::<f64>());
         inside += u32::from((prediction.lower..=prediction.upper).contains(&new));
     }
-    assert!((255..=288).contains(&inside), "{inside} of 300 inside a 90 % interval");
+    // All noise adds here: none of the measurements is below the interval, 5 % are above, give or take three standard
+    // deviations of 300 draws.
+    assert!((274..=296).contains(&inside), "{inside} of 300 inside a 90 % interval");
 }
 
 #[test]
