@@ -97,7 +97,7 @@ fn digests(callpaths: &[CallPath]) -> Vec<u64> {
     digests
 }
 
-/// A bijection in which each bit of `x` changes half of the result's (Steele, Lea and Flood, "Fast splittable
+/// A bijection in which each bit of `x` changes about half of the result's (Steele, Lea and Flood, "Fast splittable
 /// pseudorandom number generators", OOPSLA 2014: the step and the finaliser of SplitMix64).
 fn mixed(x: u64) -> u64 {
     let x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
