@@ -100,7 +100,10 @@ fn the_order_of_call_paths_changes_nothing() {
     let wanted = models(&order);
     assert_eq!(wanted.len(), 240 + 160);
     order.shuffle(&mut StdRng::seed_from_u64(10));
-    assert_eq!(models(&order), wanted);
+    let shuffled = models(&order);
+    let others: Vec<_> =
+        wanted.iter().filter(|(path, model)| shuffled.get(path) != Some(model)).map(|(p, _)| p).collect();
+    assert!(others.is_empty() && shuffled.len() == wanted.len(), "other models: {others:?}");
 }
 
 #[test]
