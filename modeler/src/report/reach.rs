@@ -1,4 +1,5 @@
-//! Predictions far beyond what was measured: over a short range a shape that was searched in times alone may be another one's.
+//! Predictions beyond what was measured: over a short range a shape that was searched in times alone may be another one's, and what a
+//! parameter of one value does was not measured at all.
 
 use super::costs::Costs;
 use super::markup::counted;
@@ -25,8 +26,28 @@ fn far(experiment: &Experiment, target: &[f64]) -> Vec<String> {
     levels(experiment).into_iter().enumerate().filter_map(along).collect()
 }
 
+/// That a parameter has one value in all points and another at the target: `All points have p = 2, so that ...`.
+fn unmeasured(experiment: &Experiment, target: &[f64]) -> Option<String> {
+    let only = |(l, values): (usize, Vec<f64>)| {
+        let value = *values.first().filter(|value| values.len() == 1 && **value != target[l])?;
+        let name = &experiment.parameters[l];
+        Some((format!("{name} = {}", coordinate(value)), format!("{name} = {}", coordinate(target[l]))))
+    };
+    let (only, there): (Vec<_>, Vec<_>) = levels(experiment).into_iter().enumerate().filter_map(only).unzip();
+    (!only.is_empty()).then(|| {
+        format!(
+            "All points have {}, so that no measurement says what {} changes: the prediction takes it for nothing.",
+            only.join(", "),
+            there.join(", ")
+        )
+    })
+}
+
 /// What the reader of one call path's prediction should know, where its shape comes from times alone.
 pub(crate) fn of_model(experiment: &Experiment, target: &[f64], model: &Model) -> Option<String> {
+    if let Some(unmeasured) = unmeasured(experiment, target) {
+        return Some(unmeasured);
+    }
     let far = if model.method == Method::Time { far(experiment, target) } else { Vec::new() };
     (!far.is_empty()).then(|| {
         format!(
@@ -38,7 +59,8 @@ pub(crate) fn of_model(experiment: &Experiment, target: &[f64], model: &Model) -
 }
 
 /// The same for a prediction of the whole program at `target`, one coordinate per parameter, in a sentence with the part of
-/// the predicted cost that it is about; nothing where the target is near, or hardly any of the cost stands on such shapes.
+/// the predicted cost that it is about; nothing where the target is near, or hardly any of the cost stands on such shapes. Where a
+/// parameter has one value in all points, and another at the target, it says that first.
 ///
 /// ```
 /// use modeler::report::doubt;
@@ -57,6 +79,9 @@ pub fn doubt(experiment: &Experiment, fits: &Fits, target: &[f64], level: f64) -
 
 /// [`doubt`] where the costs are known.
 pub(crate) fn of_ranking(experiment: &Experiment, costs: &Costs) -> Option<String> {
+    if let Some(unmeasured) = unmeasured(experiment, &costs.target) {
+        return Some(unmeasured);
+    }
     let far = far(experiment, &costs.target);
     let by_time = costs.models.iter().flatten().filter(|m| m.method == Method::Time);
     let share: f64 = by_time.map(|m| costs.share_then(m.callpath)).sum::<f64>().min(1.0);
@@ -80,4 +105,22 @@ pub(crate) fn of_places(ranked: &[Ranked], noun: &str) -> Option<String> {
             counted(ranked.len(), noun)
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_parameter_of_one_value_is_told_where_the_target_has_another() {
+        let text = "PARAMETER p\nPARAMETER n\nPOINTS ( 2 10 ) ( 2 20 ) ( 2 30 ) ( 2 40 ) ( 2 50 )\nREGION solve\nMETRIC time\n\
+                    DATA 1\nDATA 2\nDATA 3\nDATA 4\nDATA 5\n";
+        let experiment = crate::formats::read_bytes("solve.txt", text.into(), &Default::default()).unwrap().experiment;
+        let fits = crate::fit(&experiment, &Default::default());
+        let said = |p: f64| doubt(&experiment, &fits, &[p, 50.0], 0.9);
+        let told = said(4.0).unwrap();
+        assert!(told.starts_with("All points have p = 2, so that no measurement says what p = 4 changes"), "{told}");
+        assert_eq!(said(2.0), None);
+        assert_eq!(of_model(&experiment, &[4.0, 50.0], &fits.models[0]), Some(told));
+    }
 }
