@@ -109,6 +109,36 @@ fn far_targets_of_times_alone_are_called_in_doubt() {
     assert!(!advise("p=64,n=400", "human").contains("times alone"));
 }
 
+/// What one value of a parameter cannot tell is measured before anything is enough, and predict, report and advise say so in the same words.
+#[test]
+fn a_parameter_of_one_value_is_measured_at_others_first() {
+    let world = World::new();
+    let mut text = String::from("PARAMETER p\nPARAMETER n\nPOINTS ( 2 100 ) ( 2 200 ) ( 2 300 ) ( 2 400 ) ( 2 500 )\n");
+    text.push_str("REGION solve\nMETRIC time\nDATA 1\nDATA 2\nDATA 3\nDATA 4\nDATA 5\n");
+    world.write("times.txt", &text);
+    let advise = ["advise", "times.txt", "--at", "p=16,n=500"];
+    let json = world.poise([&advise[..], &["--format", "json"]].concat()).status(0).stdout;
+    let found: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!((found["end"].as_str(), found["steps"].as_array().map(Vec::len)), (Some("unmeasured"), Some(0)));
+    let first: Vec<(u64, u64)> = found["first"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|at| (at["p"].as_u64().unwrap(), at["n"].as_u64().unwrap()))
+        .collect();
+    assert_eq!(first, [(4, 100), (8, 100), (16, 100)]);
+    let doubt =
+        "All points have p = 2, so that no measurement says what p = 16 changes: the prediction takes it for nothing.";
+    assert_eq!(found["doubt"], doubt);
+    let csv = world.poise([&advise[..], &["--format", "csv"]].concat()).status(0).stdout;
+    assert!(csv.ends_with("\n4,100,false,,,,\n8,100,false,,,,\n16,100,false,,,,\n"), "{csv}");
+    let human = world.poise(advise).status(0).stdout;
+    assert!(human.contains("Points to measure first") && human.contains(doubt) && !human.contains("nough"), "{human}");
+    let report = world.poise(["report", "times.txt", "--at", "p=16,n=500"]).status(0).stdout;
+    let line: String = report.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(line.contains(doubt), "{report}");
+}
+
 #[test]
 fn a_design_names_fewer_points_than_all_combinations() {
     let world = World::new();
@@ -120,10 +150,13 @@ fn a_design_names_fewer_points_than_all_combinations() {
         ("p=a,b,c,d", "no positive number"),
         ("p", "such as p="),
         ("=1,2,3,4", "name is missing"),
+        ("p q=1,2,3,4", "a name has letters"),
     ] {
         let out = world.poise(["advise", "--design", wrong]).status(2);
         assert!(out.stderr.contains(expected), "{wrong}: {}", out.stderr);
     }
+    let aimed = world.poise(["advise", "--design", "p=1,2,3,4", "--at", "p=8"]).status(2);
+    assert!(aimed.stderr.contains("cannot be used with"), "{}", aimed.stderr);
     let twice = world.poise(["advise", "--design", "p=1,2,3,4", "--design", "p=1,2,3,4"]).status(2);
     assert!(twice.stderr.contains("gives p twice"), "{}", twice.stderr);
 }
@@ -135,7 +168,8 @@ fn a_design_is_a_study() {
     let design =
         world.poise(["advise", "--design", "p=2,4,8,16,32", "--design", "n=100,200,300,400,500"]).status(0).stdout;
     let points = &design[design.find("points = [").unwrap()..];
-    world.write("s.toml", &format!("command = [\"sh\", \"-c\", \"true\", \"{{p}}\", \"{{n}}\"]\nlauncher = \"none\"\ncollect = \"elapsed\"\n{points}"));
+    // All that it says, with the sentences before the points.
+    world.write("s.toml", &format!("command = [\"sh\", \"-c\", \"true\", \"{{p}}\", \"{{n}}\"]\nlauncher = \"none\"\ncollect = \"elapsed\"\n{design}"));
     world.poise(["run", "s.toml"]).status(0);
     let mut runs: Vec<String> = world.names("s.runs").into_iter().filter(|name| name.ends_with(".r1")).collect();
     let on_lines = [2, 4, 8, 16, 32].map(|p| (p, 100)).into_iter().chain([200, 300, 400, 500].map(|n| (2, n)));
@@ -168,6 +202,11 @@ fn a_design_is_a_study() {
         ("points = [{ p = 1, \"s t\" = 1 }]", "a name has letters"),
         ("where = \"p > 1\"\npoints = [{ p = 1, s = 1 }]", "leave it out"),
         ("points = []", "or list `points`"),
+        (
+            "points = [\n{ p = 1, s = 1 },\n{ p = 2, s = 1 },\n{ s = 1, p = 1.0 }]",
+            "t.toml:5:1: this point is in line 3 already",
+        ),
+        ("points = [{ p = 1e250, s = 1 }]", "would have a name of"),
     ] {
         let out = study(text).status(3);
         assert!(out.stderr.contains(expected), "{text}: {}", out.stderr);
@@ -182,6 +221,11 @@ fn what_cannot_be_advised_ends_with_the_contracts_codes() {
     for (arguments, status, expected) in [
         (&["times.txt", "--at", "p=256"][..], 2, "lacks n"),
         (&["times.txt", "--budget", "0"], 2, "no positive number"),
+        (
+            &["times.txt", "--at", "p=1e200,n=1e300"],
+            2,
+            "At p=1.00e200,n=1.00e300 the model of time at solve is larger than any number",
+        ),
         (&["absent.txt"], 3, "absent.txt"),
         (&["few.txt"], 4, "points"),
         (&[], 2, "INPUT"),

@@ -17,7 +17,7 @@ use crate::fit::Fits;
 use crate::noise::normal_distribution;
 use crate::predict::quantile;
 use knowledge::{Knowledge, Program};
-use points::candidates;
+use points::{candidates, unmeasured};
 
 pub use points::first_design;
 
@@ -127,6 +127,8 @@ pub enum End {
     Budget,
     /// The plan has as many steps as asked.
     Steps,
+    /// A parameter has one value in all points and another at the target: what it changes was not measured, and no fit knows it.
+    Unmeasured,
 }
 
 /// What to measure next.
@@ -163,6 +165,9 @@ pub struct Advice {
     pub misfit: f64,
     /// What one run at the target itself would cost, in core-hours.
     pub target_core_hours: f64,
+    /// Points to measure before anything else can be advised, where a parameter has one value in all points and another at the target;
+    /// there are no steps then.
+    pub first: Vec<Vec<f64>>,
     /// Runs to add, in this order.
     pub steps: Vec<Step>,
     /// Why there are no more.
@@ -233,10 +238,15 @@ pub fn advise(experiment: &Experiment, fits: &Fits, options: &AdviseOptions) -> 
         noise: program.noise(target),
         misfit: width * program.misfit(target),
         target_core_hours: price(target),
+        first: unmeasured(experiment, target),
         steps: Vec::new(),
         end: End::Steps,
         too_expensive: None,
     };
+    if !advice.first.is_empty() {
+        advice.end = End::Unmeasured;
+        return Some(advice);
+    }
     let (mut known, mut error, mut spent) = (program.clone(), advice.before, 0.0);
     while advice.steps.len() < options.steps {
         let uncertainty = width * known.uncertainty(target);
@@ -432,6 +442,20 @@ mod tests {
         assert!(found.before >= found.misfit && found.steps.iter().all(|s| s.after >= found.misfit));
         assert_ne!(found.end, End::Enough);
         assert!(advice(0.1, None, 1e-6).misfit < 1e-9, "noise alone is no misfit");
+    }
+
+    #[test]
+    fn what_was_measured_at_one_value_is_measured_at_others_first() {
+        let experiment = measured(&[2.0], &N, |_, n, _| (0.01 * n, Some(1000.0 * n)));
+        let fits = fit(&experiment, &Options::default());
+        let at = |p: f64| {
+            let options = AdviseOptions { target: vec![p, 1000.0], ..options(None, 0.05) };
+            advise(&experiment, &fits, &options).unwrap()
+        };
+        let found = at(256.0);
+        assert_eq!((found.end, found.steps.len()), (End::Unmeasured, 0));
+        assert_eq!(found.first, [4.0, 8.0, 16.0, 32.0].map(|p| vec![p, 100.0]));
+        assert_eq!((at(2.0).end, at(2.0).first.len()), (End::Enough, 0));
     }
 
     #[test]

@@ -18,6 +18,7 @@ use crate::cli::{
 use crate::commands::input;
 use crate::error::{Error, Result};
 use crate::output;
+use crate::study::check_name;
 
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -35,7 +36,7 @@ pub struct AdviseArgs {
     pub read: ReadArgs,
     /// A parameter and the values that it may take; once per parameter. Prints the smallest first design over them; no
     /// input is read.
-    #[arg(long, value_name = "p=2,4,8,16,32", value_parser = parse_axis, conflicts_with = "inputs")]
+    #[arg(long, value_name = "p=2,4,8,16,32", value_parser = parse_axis, conflicts_with_all = ["inputs", "at", "budget", "each"])]
     pub design: Vec<Axis>,
     /// Where the prediction matters; by default twice the largest measured value of each parameter.
     #[arg(long, value_name = "p=4096,n=48000", value_parser = parse_assignments)]
@@ -83,6 +84,7 @@ fn parse_axis(text: &str) -> Result<Axis, String> {
     if name.trim().is_empty() {
         return Err("the parameter's name is missing before `=`".into());
     }
+    check_name(name.trim())?;
     let mut values: Vec<f64> = list.split(',').map(|v| parse_positive(v.trim())).collect::<Result<_, _>>()?;
     values.sort_by(f64::total_cmp);
     values.dedup();
@@ -121,6 +123,7 @@ pub fn advise(arguments: &AdviseArgs, global: &GlobalArgs) -> Result<()> {
         ));
     }
     let fits = input::fit_here(&experiment, &arguments.fit)?;
+    input::within_reach(&experiment, &fits, &target)?;
     let options = AdviseOptions {
         target: target.clone(),
         ranks,
@@ -169,8 +172,10 @@ fn design(arguments: &AdviseArgs) -> Result<()> {
                  lines stand above its tables, and take the place of [parameters].\n",
                 points.len()
             );
-            let width = output::width(arguments.output.output.as_deref());
-            wrapped(&said, width) + "\n" + &as_study(&names, &points)
+            // Comments, so that the whole may be the beginning of a study.
+            let width = output::width(arguments.output.output.as_deref()).map(|width| width.saturating_sub(2));
+            let comment = |line: &str| format!("# {line}\n");
+            wrapped(&said, width).lines().map(comment).collect::<String>() + &as_study(&names, &points)
         }
         OutputFormat::Json => {
             let points: Vec<Value> = points.iter().map(|p| point(&names, p)).collect();
@@ -211,6 +216,7 @@ fn end_name(end: End) -> &'static str {
         End::NothingHelps => "nothing-helps",
         End::Budget => "budget",
         End::Steps => "steps",
+        End::Unmeasured => "unmeasured",
     }
 }
 
@@ -226,6 +232,7 @@ fn as_json(advice: &Advice, names: &[String], target: &[f64], known: &Known, arg
         "each": arguments.each, "at": point(names, target), "seconds": advice.seconds,
         "lower": known.whole.lower, "upper": known.whole.upper, "core_hours_at_target": advice.target_core_hours,
         "relative_half_width": advice.before, "relative_misfit": advice.misfit, "relative_noise": advice.noise, "end": end_name(advice.end),
+        "first": advice.first.iter().map(|at| point(names, at)).collect::<Vec<_>>(),
         "steps": advice.steps.iter().map(step).collect::<Vec<_>>(),
         "doubt": known.doubt,
         "too_expensive": advice.too_expensive.as_ref().map(step),
@@ -234,6 +241,10 @@ fn as_json(advice: &Advice, names: &[String], target: &[f64], known: &Known, arg
 
 fn as_csv(advice: &Advice, names: &[String]) -> String {
     let mut text = names.join(",") + ",repetition,seconds,core_hours,relative_half_width_after,gain_per_core_hour\n";
+    for at in &advice.first {
+        let at: Vec<String> = at.iter().map(f64::to_string).collect();
+        let _ = writeln!(text, "{},false,,,,", at.join(","));
+    }
     for s in &advice.steps {
         let at: Vec<String> = s.at.iter().map(f64::to_string).collect();
         let _ = writeln!(
@@ -274,16 +285,26 @@ fn for_people(advice: &Advice, names: &[String], target: &[f64], known: &Known, 
         hours(advice.target_core_hours)
     );
     if let Some(doubt) = known.doubt {
-        let _ = writeln!(said, "{doubt} Measure nearer to the target, or effort, before trusting the interval.");
+        let remedy = match advice.end {
+            End::Unmeasured => "",
+            _ => " Measure nearer to the target, or effort, before trusting the interval.",
+        };
+        let _ = writeln!(said, "{doubt}{remedy}");
     }
     let mut text = wrapped(&said, width);
+    if !advice.first.is_empty() {
+        let title = heading("Points to measure first", arguments);
+        let row = |at: &Vec<f64>| at.iter().map(|x| coordinate(*x)).collect();
+        let points = Table { header: names.to_vec(), rows: advice.first.iter().map(row).collect() };
+        let _ = write!(text, "\n{title}\n{}", table(&points));
+    }
     if !advice.steps.is_empty() {
         let left = format!("The error that is left is that of the prediction {}.\n", judged(arguments));
         let title = heading("Runs to add, in this order", arguments);
         let _ = write!(text, "\n{title}\n{}\n{}", wrapped(&left, width), table(&steps(advice, names)));
     }
     text.push('\n');
-    text + &wrapped(&ending(advice, arguments, known.misses_effort, place), width)
+    text + &wrapped(&ending(advice, arguments, known, place), width)
 }
 
 /// Of which error runs take off a part. It is smaller than the interval, and must not be read for it.
@@ -333,18 +354,21 @@ fn hardly(advice: &Advice) -> Option<String> {
 }
 
 /// What the plan's end means.
-fn ending(advice: &Advice, arguments: &AdviseArgs, misses_effort: bool, place: impl Fn(&[f64]) -> String) -> String {
-    let known = format!("{} the prediction is known to {} or better", judged(arguments), percent(arguments.tolerance));
+fn ending(advice: &Advice, arguments: &AdviseArgs, known: &Known, place: impl Fn(&[f64]) -> String) -> String {
+    let within = format!("{} the prediction is known to {} or better", judged(arguments), percent(arguments.tolerance));
     match (advice.end, &advice.too_expensive) {
-        (End::Enough, _) if advice.steps.is_empty() => {
-            format!("Enough: {known} already, and more runs would hardly change it.\n")
+        (End::Enough, _) if known.doubt.is_some() => {
+            format!("Enough if the functions go on as they are: {within}, but for the doubt above.\n")
         }
-        (End::Enough, _) => format!("Then it is enough: {known}.\n"),
+        (End::Enough, _) if advice.steps.is_empty() => {
+            format!("Enough: {within} already, and more runs would hardly change it.\n")
+        }
+        (End::Enough, _) => format!("Then it is enough: {within}.\n"),
         (End::NothingHelps, _) if advice.misfit > 0.5 * advice.before => format!(
             "Most of the error, {} of it, is how far models miss the points that were measured, beyond their noise: more runs do not \
              lessen that. In poise model the column error shows which call paths{}.\n",
             percent(advice.misfit / advice.before),
-            if misses_effort { ", and poise explain W008 why times may not follow their effort" } else { "" }
+            if known.misses_effort { ", and poise explain W008 why times may not follow their effort" } else { "" }
         ),
         (End::NothingHelps, _) => {
             "No run among the candidates would narrow the prediction noticeably; measure nearer to the target, or on a quieter machine.\n"
@@ -352,11 +376,12 @@ fn ending(advice: &Advice, arguments: &AdviseArgs, misses_effort: bool, place: i
         }
         (End::Budget, Some(next)) => {
             format!(
-                "The budget ends here. The next run that would help is {}, for {} core-hours.\n",
+                "The budget ends here. The cheapest run that would help is {}, for {} core-hours.\n",
                 place(&next.at),
                 hours(next.core_hours)
             )
         }
+        (End::Unmeasured, _) => "Ask again with these measured; what other runs are worth follows from them.\n".into(),
         (End::Budget | End::Steps, _) => {
             hardly(advice).unwrap_or_default() + "The list ends here; ask again with these runs measured.\n"
         }

@@ -7,6 +7,7 @@ use modeler::experiment::{CallPathId, MetricId, OverRanks};
 use modeler::formats::{
     self, ErrorKind, Format, Input, RUN_LEFT_OUT, ReadError, ReadOptions, ReadWarning, Scaling, Values,
 };
+use modeler::report::coordinate;
 use modeler::{Experiment, Fits, MethodChoice, Options, Skipped};
 
 use crate::cli::ScalingChoice;
@@ -300,6 +301,22 @@ pub fn coordinates(experiment: &Experiment, at: &Assignments) -> Result<Vec<f64>
         found.ok_or_else(|| Error::Usage(format!("--at lacks {parameter}; give every parameter: {known}.")))
     };
     experiment.parameters.iter().map(value).collect()
+}
+
+/// That all models are finite at `target`, so that nothing that adds them up leaves one out.
+///
+/// # Errors
+/// A model is larger there than any number, with its call path.
+pub fn within_reach(experiment: &Experiment, fits: &Fits, target: &[f64]) -> Result<()> {
+    let Some(model) = fits.models.iter().find(|model| !model.at(target).is_finite()) else { return Ok(()) };
+    let place: Vec<String> =
+        experiment.parameters.iter().zip(target).map(|(name, x)| format!("{name}={}", coordinate(*x))).collect();
+    Err(Error::Usage(format!(
+        "At {} the model of {} at {} is larger than any number; give --at a nearer point.",
+        place.join(","),
+        experiment.metrics[model.metric as usize].name,
+        experiment.path(model.callpath).join(" -> ")
+    )))
 }
 
 #[cfg(test)]

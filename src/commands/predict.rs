@@ -2,7 +2,7 @@
 
 use modeler::formats::{self, Input, PredictionAt};
 use modeler::report::terminal::{Narrow, fitted};
-use modeler::report::{Table, quantity};
+use modeler::report::{Table, coordinate, quantity};
 use modeler::{Experiment, Fits};
 
 use crate::cli::{GlobalArgs, OutputFormat, PredictArgs};
@@ -62,7 +62,7 @@ fn for_people(experiment: &Experiment, predictions: &[PredictionAt], level: f64)
             metric.name.clone(),
             experiment.path(p.callpath).join(" -> "),
         ];
-        p.at.iter().map(f64::to_string).chain(cells).collect()
+        p.at.iter().map(|x| coordinate(*x)).chain(cells).collect()
     };
     Table { header, rows: predictions.iter().map(row).collect() }
 }

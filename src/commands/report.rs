@@ -29,6 +29,7 @@ pub fn report(arguments: &ReportArgs, global: &GlobalArgs, ranks: &Ranks) -> Res
         output::check_new(path, "-o")?;
     }
     let fits = input::fit(&experiment, &arguments.fit, ranks)?;
+    target.as_ref().map_or(Ok(()), |target| input::within_reach(&experiment, &fits, target))?;
     let phases = || Phases::of(phased, &input::options(&arguments.fit));
     let options = ReportOptions {
         title: title(&arguments.input.inputs),

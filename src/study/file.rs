@@ -1,5 +1,6 @@
 //! The study file as it is written: its keys, and where a mistake in it is.
 
+use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 
 use serde::Deserialize;
@@ -210,7 +211,9 @@ impl StudyFile {
     /// `file:line:column: what`, with the key that was probably meant.
     pub fn parse(text: &str, file: &str) -> Result<Self, String> {
         let read = toml::from_str(text).map_err(|e| located(text, file, &e))?;
-        check_kinds(text).map_err(|(at, what)| format!("{file}:{}: {what}", place(text, at)))?;
+        let located = |(at, what)| format!("{file}:{}: {what}", place(text, at));
+        check_kinds(text).map_err(located)?;
+        check_points(text).map_err(located)?;
         Ok(read)
     }
 }
@@ -250,6 +253,33 @@ fn check_kinds(text: &str) -> Result<(), (usize, String)> {
         let is_range = of_parameter.is_some_and(|value| value.as_table().is_some());
         check_kind(name, &values, is_range)
     })
+}
+
+/// A point that `points` lists again would be measured once, as it is, which whoever wrote it there may not expect.
+fn check_points(text: &str) -> Result<(), (usize, String)> {
+    let Ok(table) = DeTable::parse(text) else { return Ok(()) };
+    let listed = table.get_ref().get("points").and_then(|points| points.get_ref().as_array());
+    let mut known: HashMap<BTreeMap<&str, String>, usize> = HashMap::new();
+    for point in listed.into_iter().flatten() {
+        let Some(values) = point.get_ref().as_table() else { continue };
+        // 4 and 4.0 are one value.
+        let value = |value: &Spanned<DeValue>| {
+            let written = &text[value.span()];
+            written.replace('_', "").parse::<f64>().map_or_else(|_| written.to_owned(), |number| number.to_string())
+        };
+        let values = values.iter().map(|(name, v)| (name.get_ref().as_ref(), value(v))).collect();
+        let start = point.span().start;
+        if let Some(first) = known.insert(values, start) {
+            let line = text[..first].matches('\n').count() + 1;
+            return Err((
+                start,
+                format!(
+                    "this point is in line {line} already; leave it out, and say by `repetitions` how often points run."
+                ),
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// The same for one parameter; with `is_range` the others are numbers whatever the values are.

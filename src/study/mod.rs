@@ -17,6 +17,7 @@ mod template;
 mod values;
 
 pub use file::suggestion;
+pub use values::check_name;
 
 pub use build::{Build, MpiChoice, Sources};
 pub use expression::Expression;

@@ -342,6 +342,21 @@ fn check_numbers(study: &Study) -> Result<(), String> {
         }
     }
     let mut names: Vec<_> = study.cases.iter().map(|case| study.folder_of(case)).collect();
+    // Beside the number of the repetition, within what file systems take.
+    const LONGEST: usize = 240;
+    let too_long = |(name, case): (&(String, String), &Case)| {
+        let length = name.0.len().max(name.1.len());
+        (length > LONGEST).then(|| {
+            format!(
+                "the folder of runs{} would have a name of {length} letters, and {LONGEST} are the most; \
+            take fewer or shorter values",
+                case.place()
+            )
+        })
+    };
+    if let Some(what) = names.iter().zip(&study.cases).find_map(too_long) {
+        return Err(what);
+    }
     names.sort();
     match names.windows(2).find(|pair| pair[0] == pair[1]) {
         Some(pair) => Err(format!("two points would both leave their runs in {}{}", pair[0].0, pair[0].1)),

@@ -120,7 +120,11 @@ impl Parameter {
     }
 }
 
-fn check_name(name: &str) -> Result<(), String> {
+/// That `name` can be a parameter of a study.
+///
+/// # Errors
+/// What a name has.
+pub fn check_name(name: &str) -> Result<(), String> {
     match is_name(name) {
         true => Ok(()),
         false => {

@@ -23,11 +23,55 @@ pub(super) fn candidates(experiment: &Experiment, target: &[f64]) -> Vec<(Vec<f6
     others.map(|at| (is_measured(&at), at)).map(|(m, at)| (at, m)).collect()
 }
 
-/// The measured values of parameter `l`, and those that go on as they do while they stay below the target.
-fn axis(experiment: &Experiment, l: usize, target: f64) -> Vec<f64> {
+/// Points along each parameter that has one value in all points and another at the target, the other parameters at their smallest
+/// values.
+pub(super) fn unmeasured(experiment: &Experiment, target: &[f64]) -> Vec<Vec<f64>> {
+    let values: Vec<Vec<f64>> = (0..target.len()).map(|l| measured_values(experiment, l)).collect();
+    if values.iter().any(Vec::is_empty) {
+        return Vec::new();
+    }
+    let smallest: Vec<f64> = values.iter().map(|values| values[0]).collect();
+    let along = |l: usize| towards(smallest[l], target[l]).into_iter().map(|x| with(&smallest, &[(l, x)])).collect();
+    let is_unmeasured = |l: &usize| values[*l].len() == 1 && values[*l][0] != target[*l];
+    (0..target.len()).filter(is_unmeasured).flat_map(|l| -> Vec<_> { along(l) }).collect()
+}
+
+/// Up to four values from `value` towards `target`, each twice or half the one before, the last being `target` if it is not further.
+fn towards(value: f64, target: f64) -> Vec<f64> {
+    let is_up = target > value;
+    let is_whole = value.fract() == 0.0 && target.fract() == 0.0;
+    let next = |x: &f64| {
+        Some(if is_up {
+            2.0 * x
+        } else if is_whole {
+            (0.5 * x).floor()
+        } else {
+            0.5 * x
+        })
+    };
+    let is_before = |x: &f64| if is_up { *x < target } else { *x > target };
+    let mut values: Vec<f64> =
+        std::iter::successors(next(&value), next).take_while(is_before).take(MOST_FIRST).collect();
+    if values.len() < MOST_FIRST {
+        values.push(target);
+    }
+    values
+}
+
+/// With the value that was measured these make the five that a function of one parameter needs.
+const MOST_FIRST: usize = 4;
+
+/// The values of parameter `l` at the points, ascending.
+fn measured_values(experiment: &Experiment, l: usize) -> Vec<f64> {
     let mut values: Vec<f64> = experiment.points.iter().map(|point| point[l]).collect();
     values.sort_by(f64::total_cmp);
     values.dedup();
+    values
+}
+
+/// The measured values of parameter `l`, and those that go on as they do while they stay below the target.
+fn axis(experiment: &Experiment, l: usize, target: f64) -> Vec<f64> {
+    let mut values = measured_values(experiment, l);
     let measured = values.len();
     let family = Family::of(&values);
     while let [.., a, b] = values[..] {
@@ -151,6 +195,16 @@ mod tests {
         let all = candidates(&experiment, &[16.0, 300.0]);
         assert_eq!(all.len(), 8, "the target itself is not a candidate: {all:?}");
         assert!(all.iter().all(|(_, was_measured)| *was_measured));
+    }
+
+    #[test]
+    fn values_towards_a_target_are_twice_or_half_the_one_before() {
+        assert_eq!(towards(2.0, 4096.0), [4.0, 8.0, 16.0, 32.0]);
+        assert_eq!(towards(2.0, 4.0), [4.0]);
+        assert_eq!(towards(3.0, 20.0), [6.0, 12.0, 20.0]);
+        assert_eq!(towards(64.0, 4.0), [32.0, 16.0, 8.0, 4.0]);
+        assert_eq!(towards(7.0, 2.0), [3.0, 2.0], "ranks are whole numbers");
+        assert_eq!(towards(1.0, 0.3), [0.5, 0.3]);
     }
 
     #[test]
