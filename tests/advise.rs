@@ -206,7 +206,8 @@ fn a_design_is_a_study() {
             "points = [\n{ p = 1, s = 1 },\n{ p = 2, s = 1 },\n{ s = 1, p = 1.0 }]",
             "t.toml:5:1: this point is in line 3 already",
         ),
-        ("points = [{ p = 1e250, s = 1 }]", "would have a name of"),
+        ("points = [{ p = 1, s = 1e250 }]", "would have a name of"),
+        ("points = [{ p = 1e250, s = 1 }]", "`ranks` is 1.00e250 at p="),
     ] {
         let out = study(text).status(3);
         assert!(out.stderr.contains(expected), "{text}: {}", out.stderr);

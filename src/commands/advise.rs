@@ -357,8 +357,8 @@ fn hardly(advice: &Advice) -> Option<String> {
 fn ending(advice: &Advice, arguments: &AdviseArgs, known: &Known, place: impl Fn(&[f64]) -> String) -> String {
     let within = format!("{} the prediction is known to {} or better", judged(arguments), percent(arguments.tolerance));
     match (advice.end, &advice.too_expensive) {
-        (End::Enough, _) if known.doubt.is_some() => {
-            format!("Enough if the functions go on as they are: {within}, but for the doubt above.\n")
+        (End::Enough, _) if known.doubt.is_some() && advice.steps.is_empty() => {
+            format!("Enough: {within} already, if functions go on as they are, which is in doubt as said above.\n")
         }
         (End::Enough, _) if advice.steps.is_empty() => {
             format!("Enough: {within} already, and more runs would hardly change it.\n")

@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use modeler::report::coordinate;
+
 use super::build::{Build, MpiChoice, pairs};
 use super::expression::Expression;
 use super::file::{Collect, Launcher, OneOrMore, StudyFile, suggestion};
@@ -323,7 +325,7 @@ fn check_numbers(study: &Study) -> Result<(), String> {
     let whole = |e: &Expression, key: &str, case: &Case| {
         let number = e.number(&|name| case.term(name)).map_err(|what| format!("`{key}`{}: {what}", case.place()))?;
         if number.fract() != 0.0 || !(1.0..=1e8).contains(&number) {
-            return Err(format!("`{key}` is {number}{}; it is a whole number, at least 1", case.place()));
+            return Err(format!("`{key}` is {}{}; it is a whole number, at least 1", coordinate(number), case.place()));
         }
         Ok(())
     };

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeSet;
 
+use modeler::report::coordinate;
+
 use super::expression::{Expression, Term};
 use super::template::is_name;
 use super::{Case, Factor, Point, Value};
@@ -417,7 +419,11 @@ impl Case {
 
     /// ` at p=4, n=100`, for messages; nothing where no parameter is known yet.
     pub fn place(&self) -> String {
-        let numbers = self.point.iter().map(|(name, value)| format!("{name}={}", value.text));
+        // A text of hundreds of digits is unreadable in a sentence.
+        const READABLE: usize = 24;
+        let shown =
+            |value: &Value| if value.text.len() > READABLE { coordinate(value.number) } else { value.text.clone() };
+        let numbers = self.point.iter().map(|(name, value)| format!("{name}={}", shown(value)));
         let texts = self.factors.iter().map(|(name, value)| format!("{name}={value}"));
         let all: Vec<String> = numbers.chain(texts).collect();
         if all.is_empty() { String::new() } else { format!(" at {}", all.join(", ")) }
