@@ -134,6 +134,9 @@ fn a_parameter_of_one_value_is_measured_at_others_first() {
     assert!(csv.ends_with("\n4,100,false,,,,\n8,100,false,,,,\n16,100,false,,,,\n"), "{csv}");
     let human = world.poise(advise).status(0).stdout;
     assert!(human.contains("Points to measure first") && human.contains(doubt) && !human.contains("nough"), "{human}");
+    let predicted = world.poise(["predict", "times.txt", "--at", "p=16,n=500", "--at", "p=16,n=600"]).status(0);
+    assert_eq!(predicted.stderr, format!("poise: {doubt}\n"), "once");
+    assert_eq!(world.poise(["predict", "times.txt", "--at", "p=2,n=600"]).status(0).stderr, "");
     let report = world.poise(["report", "times.txt", "--at", "p=16,n=500"]).status(0).stdout;
     let line: String = report.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(line.contains(doubt), "{report}");

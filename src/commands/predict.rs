@@ -1,8 +1,10 @@
 //! `poise predict`: evaluate models at other points, with intervals.
 
+use std::collections::BTreeSet;
+
 use modeler::formats::{self, Input, PredictionAt};
 use modeler::report::terminal::{Narrow, fitted};
-use modeler::report::{Table, coordinate, quantity};
+use modeler::report::{Table, coordinate, quantity, unmeasured};
 use modeler::{Experiment, Fits};
 
 use crate::cli::{GlobalArgs, OutputFormat, PredictArgs};
@@ -20,6 +22,14 @@ pub fn predict(arguments: &PredictArgs, global: &GlobalArgs, ranks: &Ranks) -> R
     let fits = input::of_metric(&experiment, input::fit(&experiment, &arguments.fitted.fit, ranks)?, asked);
     if fits.models.is_empty() {
         return Err(input::nothing_modelled(&fits.skipped));
+    }
+    if !global.quiet {
+        points
+            .iter()
+            .filter_map(|at| unmeasured(&experiment, at))
+            .collect::<BTreeSet<_>>()
+            .into_iter()
+            .for_each(output::say);
     }
     let predictions = evaluate(&fits, &points, arguments.level.level);
     let destination = arguments.fitted.output.output.as_deref();

@@ -26,8 +26,18 @@ fn far(experiment: &Experiment, target: &[f64]) -> Vec<String> {
     levels(experiment).into_iter().enumerate().filter_map(along).collect()
 }
 
-/// That a parameter has one value in all points and another at the target: `All points have p = 2, so that ...`.
-fn unmeasured(experiment: &Experiment, target: &[f64]) -> Option<String> {
+/// That a parameter has one value in all points and another at the target, in a sentence; nothing where there is none.
+///
+/// ```
+/// let text = "PARAMETER p\nPARAMETER n\nPOINTS ( 2 10 ) ( 2 20 )\nREGION solve\nMETRIC time\nDATA 1\nDATA 2\n";
+/// let experiment = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default())?.experiment;
+/// let told = modeler::report::unmeasured(&experiment, &[4.0, 20.0]).unwrap();
+/// assert!(told.starts_with("All points have p = 2, so that no measurement says what p = 4 changes"));
+/// assert_eq!(modeler::report::unmeasured(&experiment, &[2.0, 4000.0]), None);
+/// # Ok::<(), modeler::formats::ReadError>(())
+/// ```
+#[must_use]
+pub fn unmeasured(experiment: &Experiment, target: &[f64]) -> Option<String> {
     let only = |(l, values): (usize, Vec<f64>)| {
         let value = *values.first().filter(|value| values.len() == 1 && **value != target[l])?;
         let name = &experiment.parameters[l];
