@@ -137,8 +137,11 @@ struct Effort {
     stages: Option<Found>,
     /// Whether the count repeats exactly.
     repeats: bool,
-    /// Where no function explains the count and another comes much closer to it: that, and its model with the warning that says so.
-    closer: Option<(Found, Model)>,
+    /// Where no function explains the count its model, if there is a better one: two functions, one beyond the other, or one that comes
+    /// much closer, with the warning that says so.
+    better: Option<Model>,
+    /// That one function.
+    closer: Option<Found>,
 }
 
 impl Effort {
@@ -147,7 +150,7 @@ impl Effort {
     fn shape(&self) -> Option<&Found> {
         let cannot_fall = |f: &&Found| f.constant >= 0.0 && f.terms.iter().all(|t| t.1 >= 0.0);
         let best = self.found.first().filter(|f| f.is_explained());
-        let closer = || self.closer.as_ref().map(|(function, _)| function).filter(cannot_fall);
+        let closer = || self.closer.as_ref().filter(cannot_fall);
         best.or_else(closer).or_else(|| self.found.iter().find(cannot_fall))
     }
 }
@@ -343,8 +346,7 @@ impl<'a> Fitter<'a> {
         let effort = self.effort_of(data, workspace);
         if effort.repeats {
             let whole = count_model(self.experiment, data, series.metric, &effort.found, self.options.runners_up);
-            let split = self.count_in_segments(data, effort, workspace);
-            return split.or_else(|| Some(effort.closer.as_ref()?.1.clone())).unwrap_or(whole);
+            return effort.better.clone().unwrap_or(whole);
         }
         let mut data = data.clone();
         let message = "The count differs between repetitions and is modelled like a noisy measurement.";
@@ -535,8 +537,8 @@ impl<'a> Fitter<'a> {
     }
 
     /// The two functions that give a count exactly which no single one explains.
-    fn count_in_segments(&self, data: &Data<'a>, effort: &Effort, workspace: &mut Workspace) -> Option<Model> {
-        if effort.found.first()?.residual <= segments::ROUNDED {
+    fn count_in_segments(&self, data: &Data<'a>, found: &[Found], workspace: &mut Workspace) -> Option<Model> {
+        if found.first()?.residual <= segments::ROUNDED {
             return None;
         }
         segments::cuts(data).into_iter().find_map(|cut| {
@@ -563,9 +565,15 @@ impl<'a> Fitter<'a> {
                 None => (self.function_of_few(&data.medians, &self.hypotheses(data), workspace), None),
             };
             let repeats = data.repeats_exactly();
-            let closer = repeats.then(|| self.inexact_count(data, &found, workspace)).flatten();
-            let closer = closer.map(|model| (Found::of_model(&model, data), model));
-            Effort { found, stages, repeats, closer }
+            let mut effort = Effort { found, stages, repeats, better: None, closer: None };
+            if repeats {
+                effort.better = self.count_in_segments(data, &effort.found, workspace);
+                if effort.better.is_none() {
+                    effort.better = self.inexact_count(data, &effort.found, workspace);
+                    effort.closer = effort.better.as_ref().map(|model| Found::of_model(model, data));
+                }
+            }
+            effort
         })
     }
 
