@@ -137,21 +137,15 @@ struct Effort {
     stages: Option<Found>,
     /// Whether the count repeats exactly.
     repeats: bool,
-    /// Where no function explains the count its model, if there is a better one: two functions, one beyond the other, or one that comes
-    /// much closer, with the warning that says so.
-    better: Option<Model>,
-    /// That one function.
-    closer: Option<Found>,
 }
 
 impl Effort {
-    /// The function that times may take their shape from: one that explains the counts, or else that which comes closest, or the best, if
-    /// it cannot fall below zero away from the measured points.
+    /// The function that times may take their shape from: one that explains the counts, or else the best that cannot
+    /// fall below zero away from the measured points.
     fn shape(&self) -> Option<&Found> {
         let cannot_fall = |f: &&Found| f.constant >= 0.0 && f.terms.iter().all(|t| t.1 >= 0.0);
         let best = self.found.first().filter(|f| f.is_explained());
-        let closer = || self.closer.as_ref().filter(cannot_fall);
-        best.or_else(closer).or_else(|| self.found.iter().find(cannot_fall))
+        best.or_else(|| self.found.iter().find(cannot_fall))
     }
 }
 
@@ -346,7 +340,8 @@ impl<'a> Fitter<'a> {
         let effort = self.effort_of(data, workspace);
         if effort.repeats {
             let whole = count_model(self.experiment, data, series.metric, &effort.found, self.options.runners_up);
-            return effort.better.clone().unwrap_or(whole);
+            let split = self.count_in_segments(data, effort, workspace);
+            return split.or_else(|| self.inexact_count(data, effort, &whole, workspace)).unwrap_or(whole);
         }
         let mut data = data.clone();
         let message = "The count differs between repetitions and is modelled like a noisy measurement.";
@@ -372,8 +367,14 @@ impl<'a> Fitter<'a> {
     /// The model of a count that no function explains and another comes much closer to: the search of times, as to means over
     /// ranks of few points that are no whole numbers, or, where a parameter with two values changes the count, also functions
     /// that are exact at either.
-    fn inexact_count(&self, data: &Data<'a>, found: &[Found], workspace: &mut Workspace) -> Option<Model> {
-        let residual = found.first().map(|f| f.residual);
+    fn inexact_count(
+        &self,
+        data: &Data<'a>,
+        effort: &Effort,
+        whole: &Model,
+        workspace: &mut Workspace,
+    ) -> Option<Model> {
+        let residual = effort.found.first().map(|f| f.residual);
         if residual.is_some_and(|r| r <= segments::ROUNDED) {
             return None;
         }
@@ -381,8 +382,7 @@ impl<'a> Fitter<'a> {
         if two.is_empty() && residual.is_none_or(|r| r <= BEYOND_ROUNDING) {
             return None;
         }
-        let whole = count_model(self.experiment, data, data.series.metric, found, 0);
-        let is_closer = |model: &Model| deviation(model, data) < MUCH_CLOSER * deviation(&whole, data);
+        let is_closer = |model: &Model| deviation(model, data) < MUCH_CLOSER * deviation(whole, data);
         if let &[parameter] = two.as_slice()
             && let Some(model) = self.count_of_two_values(data, parameter, workspace).filter(is_closer)
         {
@@ -537,8 +537,8 @@ impl<'a> Fitter<'a> {
     }
 
     /// The two functions that give a count exactly which no single one explains.
-    fn count_in_segments(&self, data: &Data<'a>, found: &[Found], workspace: &mut Workspace) -> Option<Model> {
-        if found.first()?.residual <= segments::ROUNDED {
+    fn count_in_segments(&self, data: &Data<'a>, effort: &Effort, workspace: &mut Workspace) -> Option<Model> {
+        if effort.found.first()?.residual <= segments::ROUNDED {
             return None;
         }
         segments::cuts(data).into_iter().find_map(|cut| {
@@ -559,21 +559,12 @@ impl<'a> Fitter<'a> {
     fn effort_of(&self, data: &Data<'a>, workspace: &mut Workspace) -> &Effort {
         let key = (data.series.callpath, data.series.metric);
         let index = self.experiment.series.partition_point(|s| (s.callpath, s.metric) < key);
-        self.efforts[index].get_or_init(|| {
-            let (found, stages) = match self.waiting(data, workspace) {
-                Some(Waiting { found, stages }) => (found, stages),
-                None => (self.function_of_few(&data.medians, &self.hypotheses(data), workspace), None),
-            };
-            let repeats = data.repeats_exactly();
-            let mut effort = Effort { found, stages, repeats, better: None, closer: None };
-            if repeats {
-                effort.better = self.count_in_segments(data, &effort.found, workspace);
-                if effort.better.is_none() {
-                    effort.better = self.inexact_count(data, &effort.found, workspace);
-                    effort.closer = effort.better.as_ref().map(|model| Found::of_model(model, data));
-                }
+        self.efforts[index].get_or_init(|| match self.waiting(data, workspace) {
+            Some(Waiting { found, stages }) => Effort { found, stages, repeats: data.repeats_exactly() },
+            None => {
+                let found = self.function_of_few(&data.medians, &self.hypotheses(data), workspace);
+                Effort { found, stages: None, repeats: data.repeats_exactly() }
             }
-            effort
         })
     }
 

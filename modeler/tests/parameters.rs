@@ -218,24 +218,3 @@ fn four_points_are_enough_for_growth_and_get_a_warning() {
     assert!(error(&model, &[vec![512.0]], |x| 4e-6 * x[0]) < 0.1, "{expression}");
     assert!(model.warnings.iter().any(|w| w.code == modeler::warning::TOO_FEW_POINTS));
 }
-
-/// What two values of a parameter tell of a count, its time follows, and both say on how little that stands.
-#[test]
-fn a_time_follows_a_count_that_two_values_tell() {
-    let points: Vec<Vec<f64>> = [(1, 500), (1, 1000), (1, 2000), (1, 4000), (2, 500), (2, 1000)]
-        .map(|(p, n)| vec![p.into(), n.into()])
-        .to_vec();
-    let work = |x: &[f64]| (x[0] * x[1]).powi(2);
-    let count = lines(&["p", "n"], "solve", "basic_blocks", &points, |x| 25.0 + work(x));
-    // Two percent of noise that is never smooth along a line.
-    let seconds = |x: &[f64]| (5e-4 + 1.3e-9 * work(x)) * (1.0 + 0.02 * (x[0] * 1.7 + x[1]).sin());
-    let (experiment, fits) = fitted(&(count + &lines(&["p", "n"], "solve", "time", &points, seconds)));
-    for (metric, factor) in [("basic_blocks", 1.0), ("time", 1.3e-9)] {
-        let model = fits.models.iter().find(|m| experiment.metrics[m.metric as usize].name == metric).unwrap();
-        let far = [16.0, 8000.0];
-        let (found, expected) = (model.at(&far), factor * work(&far));
-        assert!((found / expected - 1.0).abs() < 0.05, "{metric}: {}", model.expression(&experiment.parameters));
-        let told = model.warnings.iter().find(|w| w.code == modeler::warning::EFFORT_INEXACT).unwrap();
-        assert!(told.message.contains("p has two values here"), "{}", told.message);
-    }
-}
