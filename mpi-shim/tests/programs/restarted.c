@@ -86,6 +86,8 @@ int main(int argc, char **argv)
         for (int i = 0; i < WAITS; i++) wait_for_both();
         MPI_Start(&requests[0]);
         test();
+        /* Not before may the first request's message come. */
+        MPI_Send(&value, 1, MPI_INT, 1, 7, MPI_COMM_WORLD);
         MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
         MPI_Recv_init(&value, 1, MPI_INT, 1, 6, MPI_COMM_WORLD, &requests[1]);
         MPI_Start(&requests[1]);
@@ -105,6 +107,7 @@ int main(int argc, char **argv)
             MPI_Send(&last, 1, MPI_INT, 0, 5, MPI_COMM_WORLD);
         }
         for (int i = 0; i < ROUNDS; i++) receive(6);
+        receive(7);
         MPI_Send(&last, 1, MPI_INT, 0, 5, MPI_COMM_WORLD);
         MPI_Send(&last, 1, MPI_INT, 0, 6, MPI_COMM_WORLD);
         for (int i = 0; i < WAITS; i++) {
