@@ -97,7 +97,7 @@ fn programs_print_the_same_under_qemu_with_all_noise() {
         [0, 1, 5].iter().for_each(|k| run("300", &format!("force={mode}:{k}")));
     }
     // Executions that are not too brief for the clock, however fast the machine is.
-    run("3000", "samples=2;burst=1");
+    run("12000", "samples=2;burst=1");
     let noise = Profile::read(&profile).unwrap().noise;
     let measured = noise.series.iter().filter(|series| series.bursts.iter().any(|burst| burst.k == 5)).count();
     assert!(measured > 3, "{measured}");
