@@ -1,8 +1,9 @@
 //! How accurate the models of known synthetic programs are: `cargo run --release -p modeler --example
-//! accuracy [functions [seed [effort] [alone] [verbose]]]`. What is drawn and measured is in `programs`.
+//! accuracy [functions [seed [effort] [alone] [half] [verbose]]]`. What is drawn and measured is in `programs`.
 //!
 //! `effort` leaves out the models from time alone; `alone` makes an experiment of each function, which then has
-//! no others to learn the noise from; `verbose` shows each miss.
+//! no others to learn the noise from; `half` disturbs a random half of the measurements in place of all; `verbose` shows
+//! each miss.
 
 #[path = "programs/mod.rs"]
 mod programs;
@@ -12,8 +13,17 @@ use modeler::{Experiment, Fits, MethodChoice, Model, Options, fit};
 use programs::{N, P, Pattern, Program, TEST, communication, computation, measured, model_growth};
 use rand::{SeedableRng, rngs::StdRng};
 
+/// The artificial noise of measurements.
+#[derive(Clone, Copy, Debug)]
+struct Noise {
+    pattern: Pattern,
+    level: f64,
+    /// Share of the measurements that have it.
+    disturbed: f64,
+}
+
 /// One experiment with every program as a call path `main -> program -> path`.
-fn experiment(rng: &mut StdRng, programs: &[Program], pattern: Pattern, level: f64) -> Experiment {
+fn experiment(rng: &mut StdRng, programs: &[Program], noise: Noise) -> Experiment {
     let mut builder = ExperimentBuilder::new(["p", "n"]);
     let metric = |name: &str, unit: &str| Metric { name: name.into(), unit: unit.into(), over_ranks: None };
     let time = builder.metric(metric("time", "s"));
@@ -25,7 +35,12 @@ fn experiment(rng: &mut StdRng, programs: &[Program], pattern: Pattern, level: f
                 let id = builder.metric(metric(name, ""));
                 builder.add(callpath, id, point, count(&x));
             }
-            builder.add(callpath, time, point, measured(rng, (program.seconds)(&x), pattern, level));
+            builder.add(
+                callpath,
+                time,
+                point,
+                measured(rng, (program.seconds)(&x), noise.pattern, noise.level, noise.disturbed),
+            );
         }
     }
     builder.finish()
@@ -83,26 +98,19 @@ struct Choice {
 }
 
 /// Tallies of the models that effort shaped and of those from time alone.
-fn run(programs: &[Program], pattern: Pattern, level: f64, seed: u64, choice: Choice) -> [Tally; 2] {
+fn run(programs: &[Program], noise: Noise, seed: u64, choice: Choice) -> [Tally; 2] {
     let rng = &mut StdRng::seed_from_u64(seed + 1);
     let mut tallies = [Tally::default(), Tally::default()];
     let size = if choice.alone { 1 } else { programs.len() };
     for programs in programs.chunks(size) {
-        run_one(rng, programs, pattern, level, choice, &mut tallies);
+        run_one(rng, programs, noise, choice, &mut tallies);
     }
     tallies
 }
 
 /// The same for one experiment.
-fn run_one(
-    rng: &mut StdRng,
-    programs: &[Program],
-    pattern: Pattern,
-    level: f64,
-    choice: Choice,
-    tallies: &mut [Tally; 2],
-) {
-    let experiment = experiment(rng, programs, pattern, level);
+fn run_one(rng: &mut StdRng, programs: &[Program], noise: Noise, choice: Choice, tallies: &mut [Tally; 2]) {
+    let experiment = experiment(rng, programs, noise);
     let by_effort = fit(&experiment, &Options::default());
     let efforts = models(&by_effort, &experiment, programs[0].counts[0].0);
     let ours = models(&by_effort, &experiment, "time");
@@ -111,7 +119,10 @@ fn run_one(
     let alone = by_time.as_ref().map(|fits| models(fits, &experiment, "time"));
     for (i, program) in programs.iter().enumerate() {
         let truth = (program.seconds)(&TEST);
-        let held_out = [measured(rng, truth, pattern, level), measured(rng, truth, Pattern::None, 0.0)];
+        let held_out = [
+            measured(rng, truth, noise.pattern, noise.level, noise.disturbed),
+            measured(rng, truth, Pattern::None, 0.0, 1.0),
+        ];
         tallies[0].judge(ours[i], efforts[i], program, held_out);
         if let Some(alone) = &alone {
             tallies[1].judge(alone[i], alone[i], program, held_out);
@@ -141,6 +152,7 @@ fn main() {
     let functions: usize = std::env::args().nth(1).and_then(|a| a.parse().ok()).unwrap_or(200);
     let seed: u64 = std::env::args().nth(2).and_then(|a| a.parse().ok()).unwrap_or(1);
     let asked = |word: &str| std::env::args().skip(3).any(|a| a == word);
+    let disturbed = if asked("half") { 0.5 } else { 1.0 };
     let choice = Choice { effort_only: asked("effort"), alone: asked("alone"), verbose: asked("verbose") };
     println!(
         "growth: leading exponents right, in %; mean, median: error relative to the undisturbed time at the test point,"
@@ -164,7 +176,7 @@ fn main() {
         cases.extend([0.1, 0.5, 0.75].map(|level| (Pattern::Poisson, level)));
         for (pattern, level) in cases {
             let verbose = choice.verbose && level == 0.0;
-            let [ours, alone] = run(&programs, pattern, level, seed, Choice { verbose, ..choice });
+            let [ours, alone] = run(&programs, Noise { pattern, level, disturbed }, seed, Choice { verbose, ..choice });
             print!("{kind:<14}{:<12}{level:>5} ", format!("{pattern:?}"));
             ours.print();
             print!(" |");

@@ -22,7 +22,7 @@ use rand::{SeedableRng, rngs::StdRng};
 type Run = ([f64; 2], Vec<f64>);
 
 fn run(rng: &mut StdRng, program: &[Program], x: [f64; 2], pattern: Pattern, level: f64) -> Run {
-    (x, program.iter().map(|path| measured(rng, (path.seconds)(&x), pattern, level)).collect())
+    (x, program.iter().map(|path| measured(rng, (path.seconds)(&x), pattern, level, 1.0)).collect())
 }
 
 fn experiment(program: &[Program], runs: &[Run]) -> Experiment {

@@ -1,10 +1,10 @@
 //! The noise of one time measurement: what it adds to an undisturbed time, as distributions.
 //!
-//! A measurement of a true time f is `f (1 + a H) (1 + σ Z)`: interference only adds, up to a share `a` of the time
+//! A measurement of a true time f is `f (1 + a H) (1 + σ Z)`: interference only adds, up to a part `a` of the time
 //! with H between 0 and 1 in one of a few patterns, and the background varies either way by `σ` (Z is standard
-//! normal). All here is about the logarithm t of measurement over truth, in which the two are a sum: the density of
-//! `ln(1 + a H)` is taken as constant between a few edges, so that density and distribution function of the sum have
-//! closed forms.
+//! normal). Interference comes to a share `d` of the measurements; to the others H is 0. All here is about the logarithm t
+//! of measurement over truth, in which the two are a sum: the density of `ln(1 + a H)` is taken as constant between a few
+//! edges, so that density and distribution function of the sum have closed forms.
 
 use crate::wide::wide;
 use serde::{Deserialize, Serialize};
@@ -21,6 +21,8 @@ pub(crate) enum Pattern {
     Clipped,
     /// As an exponential variable; the range is its mean. Rare interference may take many times that.
     Tail,
+    /// Always the whole range: runs beside another program, or at a lower frequency.
+    Fixed,
 }
 
 /// One distribution of noise.
@@ -30,6 +32,8 @@ pub(crate) struct Noise {
     pub pattern: Pattern,
     /// Range of the one-sided part relative to the undisturbed time, a.
     pub range: f64,
+    /// Share of the measurements that are disturbed, d.
+    pub disturbed: f64,
     /// Deviation of the background, σ.
     pub sigma: f64,
 }
@@ -52,6 +56,7 @@ impl Pattern {
             Self::Normal => (normal_distribution(u) - 0.5) / (normal_distribution(1.0) - 0.5),
             Self::Clipped => 1.0 - (-u).exp(),
             Self::Tail => (1.0 - (-u).exp()) / (1.0 - (-TAIL_END).exp()),
+            Self::Fixed => 0.0,
         }
     }
 
@@ -74,6 +79,7 @@ impl Pattern {
             Self::Normal => (0.459_862, 0.282_134),
             Self::Clipped => (1.0 - (-1f64).exp(), (1.0 - 2.0 * (-1f64).exp() - (-2f64).exp()).sqrt()),
             Self::Tail => (1.0, 1.0),
+            Self::Fixed => (1.0, 0.0),
         }
     }
 }
@@ -81,17 +87,19 @@ impl Pattern {
 impl Noise {
     /// Background alone.
     pub fn background(sigma: f64) -> Self {
-        Self { pattern: Pattern::Uniform, range: 0.0, sigma }
+        Self { pattern: Pattern::Uniform, range: 0.0, disturbed: 1.0, sigma }
     }
 
     /// Mean of the one-sided part.
     pub fn mean(&self) -> f64 {
-        self.range * self.pattern.moments().0
+        self.range * self.disturbed * self.pattern.moments().0
     }
 
     /// Standard deviation of a measurement relative to the undisturbed time.
     pub fn deviation(&self) -> f64 {
-        self.sigma.hypot(self.range * self.pattern.moments().1)
+        let (mean, deviation) = self.pattern.moments();
+        let variance = deviation * deviation + (1.0 - self.disturbed) * mean * mean;
+        self.sigma.hypot(self.range * (self.disturbed * variance).sqrt())
     }
 
     /// The pieces of the density of `ln(1 + a H)`: where each begins and ends and its probability.
@@ -100,14 +108,14 @@ impl Noise {
         let edge = |i: usize| self.pattern.edge(i);
         (0..PIECES).map(move |i| {
             let (from, to) = (edge(i), edge(i + 1));
-            (log(from), log(to), self.pattern.below(to) - self.pattern.below(from))
+            (log(from), log(to), self.disturbed * (self.pattern.below(to) - self.pattern.below(from)))
         })
     }
 
     /// Where the one-sided part ends, and the probability that it is exactly there.
     fn atom(&self) -> (f64, f64) {
         let end = self.pattern.end();
-        ((self.range * end).ln_1p(), 1.0 - self.pattern.below(end))
+        ((self.range * end).ln_1p(), self.disturbed * (1.0 - self.pattern.below(end)))
     }
 
     /// Density of t, the logarithm of measurement over truth.
@@ -123,7 +131,10 @@ impl Noise {
             return background.density(t - self.mean());
         }
         let (end, share) = self.atom();
-        let mut sum = if share > 1e-9 { share * background.density(t - end) } else { 0.0 };
+        let mut sum = (1.0 - self.disturbed) * background.density(t);
+        if share > 1e-9 {
+            sum += share * background.density(t - end);
+        }
         let mut before = background.distribution(t);
         for &(from, to, probability) in pieces {
             let after = background.distribution(t - to);
@@ -164,7 +175,7 @@ impl Noise {
         }
         let h = |x: f64| x * normal_distribution(x) + normal_density(x);
         let (end, share) = self.atom();
-        let mut sum = share * normal_distribution((t - end) / s);
+        let mut sum = (1.0 - self.disturbed) * normal_distribution(t / s) + share * normal_distribution((t - end) / s);
         for (from, to, probability) in self.pieces() {
             sum += probability * s / (to - from) * (h((t - from) / s) - h((t - to) / s));
         }
@@ -393,7 +404,7 @@ pub(crate) fn normal_distribution(t: f64) -> f64 {
 mod tests {
     use super::*;
 
-    const PATTERNS: [Pattern; 4] = [Pattern::Uniform, Pattern::Normal, Pattern::Clipped, Pattern::Tail];
+    const PATTERNS: [Pattern; 5] = [Pattern::Uniform, Pattern::Normal, Pattern::Clipped, Pattern::Tail, Pattern::Fixed];
 
     /// `draws` values of t, evenly over the probability of both parts.
     fn sample(noise: &Noise) -> Vec<f64> {
@@ -407,8 +418,8 @@ mod tests {
         };
         let mut logs = Vec::new();
         for i in 0..400 {
-            let p = (f64::from(i) + 0.5) / 400.0;
-            let h = inverse(p, &|u| noise.pattern.below(u), 0.0, noise.pattern.end());
+            let p = ((f64::from(i) + 0.5) / 400.0 - 1.0 + noise.disturbed) / noise.disturbed;
+            let h = if p < 0.0 { 0.0 } else { inverse(p, &|u| noise.pattern.below(u), 0.0, noise.pattern.end()) };
             for j in 0..400 {
                 let z = inverse((f64::from(j) + 0.5) / 400.0, &normal_distribution, -9.0, 9.0);
                 logs.push((noise.range * h).ln_1p() + (noise.sigma * z).ln_1p());
@@ -421,8 +432,8 @@ mod tests {
     #[test]
     fn the_distribution_is_that_of_drawn_noise() {
         for pattern in PATTERNS {
-            for (range, sigma) in [(0.1, 0.03), (0.5, 0.03), (0.8, 0.06)] {
-                let noise = Noise { pattern, range, sigma };
+            for (range, disturbed, sigma) in [(0.1, 1.0, 0.03), (0.5, 1.0, 0.03), (0.8, 1.0, 0.06), (0.5, 0.3, 0.03)] {
+                let noise = Noise { pattern, range, disturbed, sigma };
                 let logs = sample(&noise);
                 for share in [0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98] {
                     let t = logs[(share * logs.len() as f64) as usize];
@@ -437,7 +448,7 @@ mod tests {
     #[test]
     fn densities_integrate_to_the_distribution() {
         for pattern in PATTERNS {
-            let noise = Noise { pattern, range: 0.4, sigma: 0.05 };
+            let noise = Noise { pattern, range: 0.4, disturbed: 0.6, sigma: 0.05 };
             let (from, steps) = (-0.6, 6000);
             let mut sum = 0.0;
             for i in 0..steps {
@@ -453,7 +464,7 @@ mod tests {
     #[test]
     fn tables_agree_with_what_they_tabulate() {
         for pattern in PATTERNS {
-            let table = Tabulated::new(Noise { pattern, range: 0.3, sigma: 0.02 });
+            let table = Tabulated::new(Noise { pattern, range: 0.3, disturbed: 0.7, sigma: 0.02 });
             for i in 0..200 {
                 let t = -0.3 + 0.007 * f64::from(i);
                 let pieces: Vec<_> = table.noise.pieces().collect();

@@ -18,8 +18,11 @@ const BACKGROUNDS: [f64; 12] = [0.003, 0.006, 0.012, 0.018, 0.024, 0.032, 0.042,
 const EXPECTED_BACKGROUND: (f64, f64) = (0.03, 0.17);
 /// Prior weight of there being no one-sided noise, relative to all distributions with a given range.
 const NO_NOISE_WEIGHT: f64 = 12.0;
-/// Prior weight of each pattern.
-const PATTERNS: [(Pattern, f64); 3] = [(Pattern::Uniform, 0.33), (Pattern::Normal, 0.33), (Pattern::Clipped, 0.33)];
+/// Shares of the measurements that are disturbed which compete, and their prior weights: all, or about half of them.
+const DISTURBED: [(f64, f64); 2] = [(1.0, 0.5), (0.5, 0.5)];
+/// Prior weight of each pattern. That of [`Pattern::Fixed`] tells itself from a slower machine only where some are undisturbed.
+const PATTERNS: [(Pattern, f64); 4] =
+    [(Pattern::Uniform, 0.33), (Pattern::Normal, 0.33), (Pattern::Clipped, 0.33), (Pattern::Fixed, 0.33)];
 /// Prior weight of noise with a tail.
 const TAIL_WEIGHT: f64 = 0.2;
 /// Combinations whose probability is smaller by more than this, in nats, than the best one's are not refined.
@@ -58,17 +61,21 @@ fn log_sum(logs: impl Iterator<Item = f64> + Clone) -> f64 {
 /// The beliefs without any data.
 pub(crate) static DEFAULT: LazyLock<Beliefs> = LazyLock::new(|| {
     let mut beliefs = Vec::new();
-    let mut add = |pattern, range: f64, sigma: f64, weight: f64| {
-        let noise = Noise { pattern, range, sigma };
+    let mut add = |pattern, range: f64, disturbed: f64, sigma: f64, weight: f64| {
+        let noise = Noise { pattern, range, disturbed, sigma };
         beliefs.push((Arc::new(Tabulated::new(noise)), weight.ln() + background_prior(sigma)));
     };
     for sigma in BACKGROUNDS {
-        add(Pattern::Uniform, 0.0, sigma, NO_NOISE_WEIGHT);
-        for range in RANGES.into_iter().filter(|a| *a > 0.8 * sigma) {
-            PATTERNS.into_iter().for_each(|(pattern, weight)| add(pattern, range, sigma, weight));
-        }
-        for mean in TAILS.into_iter().filter(|a| *a > 0.8 * sigma) {
-            add(Pattern::Tail, mean, sigma, TAIL_WEIGHT);
+        add(Pattern::Uniform, 0.0, 1.0, sigma, NO_NOISE_WEIGHT);
+        for (disturbed, of_share) in DISTURBED {
+            for range in RANGES.into_iter().filter(|a| *a > 0.8 * sigma) {
+                let tells = |p: &(Pattern, f64)| disturbed < 1.0 || p.0 != Pattern::Fixed;
+                let patterns = PATTERNS.into_iter().filter(tells);
+                patterns.for_each(|(pattern, weight)| add(pattern, range, disturbed, sigma, of_share * weight));
+            }
+            for mean in TAILS.into_iter().filter(|a| *a > 0.8 * sigma) {
+                add(Pattern::Tail, mean, disturbed, sigma, of_share * TAIL_WEIGHT);
+            }
         }
     }
     Beliefs(beliefs)

@@ -160,7 +160,7 @@ impl Pool {
         for i in order {
             let (noise, prior) = &self.beliefs.0[i];
             let noise = noise.noise;
-            let kind = |n: &Noise| (n.pattern, n.range == 0.0);
+            let kind = |n: &Noise| (n.pattern, n.range == 0.0, n.disturbed == 1.0);
             if refined.iter().all(|(_, (known, _))| kind(&known.noise) != kind(&noise)) {
                 let best = climb(series, noise);
                 let prior = prior - background_prior(noise.sigma) + background_prior(best.sigma);

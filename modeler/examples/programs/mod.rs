@@ -234,7 +234,10 @@ fn artificial(rng: &mut StdRng, pattern: Pattern) -> f64 {
     }
 }
 
-pub fn measured(rng: &mut StdRng, seconds: f64, pattern: Pattern, level: f64) -> f64 {
+/// What is measured of `seconds`: of all measurements the share `disturbed` has artificial noise.
+pub fn measured(rng: &mut StdRng, seconds: f64, pattern: Pattern, level: f64, disturbed: f64) -> f64 {
     let background: f64 = StandardNormal.sample(rng);
-    seconds * (1.0 + BACKGROUND * background).max(0.1) * (1.0 + level * artificial(rng, pattern))
+    let is_disturbed = disturbed == 1.0 || rng.random_bool(disturbed);
+    let artificial = if is_disturbed { level * artificial(rng, pattern) } else { 0.0 };
+    seconds * (1.0 + BACKGROUND * background).max(0.1) * (1.0 + artificial)
 }

@@ -200,7 +200,7 @@ fn run(arguments: &Arguments) -> Result<(), String> {
         let programs: Vec<Program> = (0..arguments.functions).map(|_| draw(rng)).collect();
         for (pattern, level) in cases {
             let rng = &mut StdRng::seed_from_u64(arguments.seed + 1);
-            let mut measure = |program: &Program, x: &[f64]| measured(rng, (program.seconds)(x), pattern, level);
+            let mut measure = |program: &Program, x: &[f64]| measured(rng, (program.seconds)(x), pattern, level, 1.0);
             let points = || P.iter().flat_map(|&p| N.map(|n| [p, n]));
             let times: Vec<Times> =
                 programs.iter().map(|program| points().map(|x| (x, measure(program, &x))).collect()).collect();
