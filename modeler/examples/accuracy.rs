@@ -1,9 +1,9 @@
 //! How accurate the models of known synthetic programs are: `cargo run --release -p modeler --example
-//! accuracy [functions [seed [effort] [alone] [half] [verbose]]]`. What is drawn and measured is in `programs`.
+//! accuracy [functions [seed [effort] [alone] [disturbed=SHARE] [verbose]]]`. What is drawn and measured is in `programs`.
 //!
 //! `effort` leaves out the models from time alone; `alone` makes an experiment of each function, which then has
-//! no others to learn the noise from; `half` disturbs a random half of the measurements in place of all; `verbose` shows
-//! each miss.
+//! no others to learn the noise from; `disturbed=0.5` disturbs a random half of the measurements in place of
+//! all; `verbose` shows each miss.
 
 #[path = "programs/mod.rs"]
 mod programs;
@@ -152,7 +152,8 @@ fn main() {
     let functions: usize = std::env::args().nth(1).and_then(|a| a.parse().ok()).unwrap_or(200);
     let seed: u64 = std::env::args().nth(2).and_then(|a| a.parse().ok()).unwrap_or(1);
     let asked = |word: &str| std::env::args().skip(3).any(|a| a == word);
-    let disturbed = if asked("half") { 0.5 } else { 1.0 };
+    let share = std::env::args().find_map(|a| a.strip_prefix("disturbed=")?.parse().ok());
+    let disturbed = share.unwrap_or(1.0);
     let choice = Choice { effort_only: asked("effort"), alone: asked("alone"), verbose: asked("verbose") };
     println!(
         "growth: leading exponents right, in %; mean, median: error relative to the undisturbed time at the test point,"

@@ -19,7 +19,7 @@ const EXPECTED_BACKGROUND: (f64, f64) = (0.03, 0.17);
 /// Prior weight of there being no one-sided noise, relative to all distributions with a given range.
 const NO_NOISE_WEIGHT: f64 = 12.0;
 /// Shares of the measurements that are disturbed which compete, and their prior weights: all, or about half of them.
-const DISTURBED: [(f64, f64); 2] = [(1.0, 0.5), (0.5, 0.5)];
+const DISTURBED: [(f64, f64); 3] = [(1.0, 0.9), (0.8, 0.05), (0.5, 0.05)];
 /// Prior weight of each pattern. That of [`Pattern::Fixed`] tells itself from a slower machine only where some are undisturbed.
 const PATTERNS: [(Pattern, f64); 4] =
     [(Pattern::Uniform, 0.33), (Pattern::Normal, 0.33), (Pattern::Clipped, 0.33), (Pattern::Fixed, 0.33)];

@@ -160,7 +160,7 @@ impl Pool {
         for i in order {
             let (noise, prior) = &self.beliefs.0[i];
             let noise = noise.noise;
-            let kind = |n: &Noise| (n.pattern, n.range == 0.0, n.disturbed == 1.0);
+            let kind = |n: &Noise| (n.pattern, n.range == 0.0, n.disturbed.to_bits());
             if refined.iter().all(|(_, (known, _))| kind(&known.noise) != kind(&noise)) {
                 let best = climb(series, noise);
                 let prior = prior - background_prior(noise.sigma) + background_prior(best.sigma);
@@ -223,18 +223,25 @@ struct Own {
     log_likelihood: f64,
 }
 
-/// The range and the background near those of `noise` that make the residuals of all series most likely: a search
-/// along each in turn, with steps that shrink.
+/// The range, the background and the share of disturbed measurements near those of `noise` that make the residuals of all
+/// series most likely: a search along each in turn, with steps that shrink.
 fn climb(series: &[Vec<f64>], noise: Noise) -> Noise {
     let value = |noise: Noise| -> f64 {
         let beliefs = Beliefs(vec![(Arc::new(Tabulated::new(noise)), 0.0)]);
         rows_of(series, &beliefs).iter().map(|row| row[0]).sum::<f64>() + background_prior(noise.sigma)
     };
+    // The share moves by its odds, so that all stay all; the grid has it the least fine, so its steps are the largest.
+    let moves: [fn(&mut Noise, f64); 3] = [
+        |noise, step| noise.range *= step.exp(),
+        |noise, step| noise.sigma *= step.exp(),
+        |Noise { disturbed, .. }, step| *disturbed /= *disturbed + (1.0 - *disturbed) * (-4.0 * step).exp(),
+    ];
     let (mut best, mut here) = (noise, value(noise));
     for step in [0.15, 0.08, 0.04, 0.02_f64] {
-        for (range, sigma) in [(step, 0.0), (-step, 0.0), (0.0, step), (0.0, -step)] {
-            let there = Noise { range: best.range * range.exp(), sigma: best.sigma * sigma.exp(), ..best };
-            if range != 0.0 && best.range == 0.0 {
+        for (along, step) in moves.iter().flat_map(|along| [(along, step), (along, -step)]) {
+            let mut there = best;
+            along(&mut there, step);
+            if there == best {
                 continue;
             }
             let height = value(there);
