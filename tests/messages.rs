@@ -17,6 +17,7 @@ fn of_rank(rank: u32, count: u64, keeps_rank: bool) -> Profile {
     builder.add(main, Metric::Visits, 1);
     builder.add(send, Metric::Visits, count);
     builder.add(send, Metric::BytesSent, 100 * count);
+    builder.add(send, Metric::CommSize, 2);
     builder.add(send, Metric::WaitTime, 3_000_000);
     builder.add(send, Metric::LateReceiver, 2_000_000);
     let mut messages = Messages::default();
@@ -60,6 +61,7 @@ fn sizes_and_peers_are_shown_in_each_format() {
     let csv = world.poise(["messages", "kept.poise", "--ranks", "--format", "csv"]).status(0).stdout;
     for line in [
         "\"kept.poise\",\"main->MPI_Send\",,bytes_sent,,,1200",
+        "\"kept.poise\",\"main->MPI_Send\",,comm_size,,,2",
         "\"kept.poise\",\"main->MPI_Send\",,sent,64,127,12",
         "\"kept.poise\",\"main->MPI_Send\",1,bytes_sent_to,0,,700",
     ] {

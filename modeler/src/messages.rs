@@ -171,7 +171,7 @@ impl Operations<'_> {
             };
             let none = || [String::new(), String::new()];
             for row in rows(&run.profile) {
-                row.values.iter().for_each(|(&m, v)| line(&row.path, "", &name(m), none(), v.sum));
+                row.values.iter().for_each(|(&m, v)| line(&row.path, "", &name(m), none(), of_all(m, v)));
                 each_bucket(row.messages, |what, bounds, count| line(&row.path, "", what, bounds, count.into()));
             }
             if self.by_rank {
@@ -229,6 +229,11 @@ impl Operations<'_> {
     }
 }
 
+/// One number for all ranks: the sum, and of communicators, which have no sum, the largest.
+fn of_all(metric: Metric, value: &OverRanks) -> u128 {
+    if metric == Metric::CommSize { value.maximum.0.into() } else { value.sum }
+}
+
 /// What the lines of a peer are called.
 const PEER: [&str; 4] = ["messages_sent_to", "bytes_sent_to", "messages_received_from", "bytes_received_from"];
 
@@ -263,8 +268,9 @@ fn over_ranks_json(value: &OverRanks) -> Value {
            "maximum": value.maximum.0, "maximum_rank": value.maximum.1})
 }
 
+/// Call paths, which may be long, come last, where nothing has to be aligned behind them.
 const OPERATIONS: [&str; 9] =
-    ["call path", "calls", "sent", "received", "peers", "sizes sent", "sizes received", "distances", "waiting"];
+    ["calls", "sent", "received", "peers", "sizes sent", "sizes received", "distances", "waiting", "call path"];
 
 fn over_ranks_table(profile: &Profile) -> Table {
     let row = |row: Row<'_>| {
@@ -284,7 +290,7 @@ fn over_ranks_table(profile: &Profile) -> Table {
         let distances = row.messages.map_or_else(|| "-".into(), |m| short(&m.distances, false));
         let cells = [sum(Metric::Visits), sum(Metric::BytesSent), sum(Metric::BytesReceived), peers];
         let rest = [sizes(|m| &m.sent), sizes(|m| &m.received), distances, waiting(&row.values)];
-        [row.path.join(" -> ")].into_iter().chain(cells).chain(rest).collect()
+        cells.into_iter().chain(rest).chain([row.path.join(" -> ")]).collect()
     };
     Table { header: OPERATIONS.map(str::to_owned).to_vec(), rows: rows(profile).into_iter().map(row).collect() }
 }
@@ -304,7 +310,7 @@ fn waiting(values: &BTreeMap<Metric, OverRanks>) -> String {
 
 fn by_rank_table(profile: &Profile) -> Table {
     let paths = paths(profile);
-    let header = ["call path", "rank", "calls", "sent", "received", "time [ms]", "waiting [ms]", "peers"];
+    let header = ["rank", "calls", "sent", "received", "time [ms]", "waiting [ms]", "peers", "call path"];
     let row = |(&(node, rank), of): (&(u32, u32), &OfRank)| {
         let value = |metric| of.values.get(&metric).map_or_else(|| "-".into(), u64::to_string);
         let milliseconds =
@@ -317,7 +323,6 @@ fn by_rank_table(profile: &Profile) -> Table {
         let more = of.peers.len().saturating_sub(SHOWN);
         let peers = if more > 0 { format!("{}, {more} more", shown.join(", ")) } else { shown.join(", ") };
         vec![
-            paths[node as usize].join(" -> "),
             rank.to_string(),
             value(Metric::Visits),
             value(Metric::BytesSent),
@@ -325,6 +330,7 @@ fn by_rank_table(profile: &Profile) -> Table {
             milliseconds(Metric::Time),
             milliseconds(Metric::WaitTime),
             if peers.is_empty() { "-".into() } else { peers },
+            paths[node as usize].join(" -> "),
         ]
     };
     Table { header: header.map(str::to_owned).to_vec(), rows: profile.by_rank.iter().map(row).collect() }

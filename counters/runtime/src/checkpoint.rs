@@ -38,6 +38,11 @@ struct Writer {
     has_written: AtomicBool,
 }
 
+/// The rank that a launcher has told this process, if one has.
+pub fn own_rank() -> Option<u32> {
+    RANKS.iter().find_map(|name| std::env::var(name).ok()?.parse().ok())
+}
+
 /// Reads the wish for checkpoints of the profile at `path` every `wish` seconds; empty for none. They are written from
 /// [`begin`] on.
 ///
@@ -50,7 +55,7 @@ pub fn start(wish: &str, path: &Path) -> Result<(), String> {
     let seconds = wish.parse().ok().filter(|seconds| *seconds > 0.0);
     let interval = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     let interval = interval.ok_or_else(|| format!("\"{wish}\" is no positive number of seconds"))?;
-    let rank = RANKS.iter().find_map(|name| std::env::var(name).ok()?.parse::<u32>().ok());
+    let rank = own_rank();
     let mut file = OsString::from(path);
     file.push(".checkpoint");
     if let Some(rank) = rank {

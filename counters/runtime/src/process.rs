@@ -192,7 +192,7 @@ pub fn start() {
         }
     };
     for kind in SAID {
-        poise_profile::forget_what_was_said(&profile, kind);
+        poise_profile::forget_earlier_runs(&profile, kind);
     }
     let settings = Settings { path, metadata, start: Instant::now(), keeps_ranks };
     ACTIVE.store(SETTINGS.set(settings).is_ok(), Ordering::Release);

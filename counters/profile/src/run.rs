@@ -1,0 +1,158 @@
+//! Which run a process belongs to, and what its processes say once for all of them, in files beside the profile. Of a run is what is not older than its
+//! launcher: the nearest process above that starts ranks.
+
+use std::fs::{self, File, FileTimes, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::time::{Duration, SystemTime};
+
+use crate::file::folder;
+
+/// Launchers, by how their names begin.
+pub const LAUNCHERS: [&str; 5] = ["mpirun", "mpiexec", "orterun", "prterun", "srun"];
+/// What MPICH's launcher starts on each node, by how its name begins.
+pub const HYDRA: &str = "hydra";
+/// What Open MPI's starts there.
+const DAEMONS: [&str; 3] = ["orted", "prted", "prte"];
+/// What Slurm starts there for a step; for a batch script, too, which is no run.
+pub const SLURM: &str = "slurmstepd";
+
+/// Where no launcher is to be seen, `poise preload` says in this variable when the run began, in nanoseconds of the system's clock.
+pub const BEGAN: &str = "POISE_BEGAN";
+
+/// Whether a process of this name is a launcher or what one starts on each node.
+#[must_use]
+pub fn starts_ranks(name: &str) -> bool {
+    LAUNCHERS.iter().any(|launcher| name.starts_with(launcher)) || name.starts_with(HYDRA) || DAEMONS.contains(&name)
+}
+
+/// What the kernel tells of a process.
+struct Process {
+    parent: u32,
+    name: String,
+    /// When it began, in ticks since the machine did.
+    began: u64,
+}
+
+fn process(id: u32) -> Option<Process> {
+    let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+    // The name may hold anything.
+    let (start, rest) = stat.rsplit_once(')')?;
+    let fields: Vec<&str> = rest.split_whitespace().collect();
+    let name = start.split_once('(')?.1.to_owned();
+    Some(Process { parent: fields.get(1)?.parse().ok()?, name, began: fields.get(19)?.parse().ok()? })
+}
+
+/// A time in ticks since the machine began, on the system's clock; up to a tick of 10 ms early.
+fn on_the_clock(ticks: u64) -> Option<SystemTime> {
+    // SAFETY: the call cannot fail with this name.
+    let in_a_second = u64::try_from(unsafe { libc::sysconf(libc::_SC_CLK_TCK) }).ok()?;
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: there is room for the answer.
+    unsafe { libc::clock_gettime(libc::CLOCK_BOOTTIME, &raw mut now) };
+    let since_boot = Duration::new(u64::try_from(now.tv_sec).ok()?, u32::try_from(now.tv_nsec).ok()?);
+    SystemTime::now().checked_sub(since_boot.checked_sub(Duration::from_millis(ticks * 1000 / in_a_second))?)
+}
+
+/// The time as files have it.
+fn now() -> SystemTime {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: there is room for the answer.
+    unsafe { libc::clock_gettime(libc::CLOCK_REALTIME_COARSE, &raw mut now) };
+    let since = Duration::new(u64::try_from(now.tv_sec).unwrap_or(0), u32::try_from(now.tv_nsec).unwrap_or(0));
+    SystemTime::UNIX_EPOCH + since
+}
+
+/// This process's run.
+struct Run {
+    /// The name of the nearest launcher.
+    launcher: Option<String>,
+    began: SystemTime,
+}
+
+/// It stays the same when the launcher has ended.
+fn run() -> &'static Run {
+    static RUN: OnceLock<Run> = OnceLock::new();
+    RUN.get_or_init(|| {
+        let is_step = std::env::var_os("SLURM_STEP_NUM_TASKS").is_some();
+        let mut next = process(std::process::id()).and_then(|own| process(own.parent));
+        while let Some(above) = next {
+            let is_launcher = starts_ranks(&above.name) || is_step && above.name == SLURM;
+            if is_launcher && let Some(began) = on_the_clock(above.began) {
+                return Run { launcher: Some(above.name), began };
+            }
+            next = process(above.parent);
+        }
+        let told = || Some(SystemTime::UNIX_EPOCH + Duration::from_nanos(std::env::var(BEGAN).ok()?.parse().ok()?));
+        Run { launcher: None, began: told().unwrap_or_else(now) }
+    })
+}
+
+/// The name of the process that started this one's ranks on this node, where it is to be seen.
+#[must_use]
+pub fn launcher() -> Option<&'static str> {
+    run().launcher.as_deref()
+}
+
+/// What [`BEGAN`] is to say to what this process starts.
+#[must_use]
+pub fn began() -> String {
+    run().began.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_nanos().to_string()
+}
+
+/// Whether a process of this process's run has written the file `path`.
+#[must_use]
+pub fn is_of_this_run(path: &Path) -> bool {
+    fs::metadata(path).and_then(|file| file.modified()).is_ok_and(|written| written > run().began)
+}
+
+/// Of several processes that fail for the same reason one is to say so: leaves the file `PATH.KIND` with `line` in it. False where
+/// another of this run has; true for the first, and where no file can be made, since each must then speak for itself.
+#[must_use]
+pub fn is_first_to_say(path: &Path, kind: &str, line: &str) -> bool {
+    forget_earlier_runs(path, kind);
+    leave(path, kind, line, false).map_or_else(|error| error.kind() != io::ErrorKind::AlreadyExists, |_| true)
+}
+
+/// Leaves the file `PATH.KIND` with `line` in it, whole or not at all, and in another's place if `replaces`. The file is locked as long as what is returned lives.
+///
+/// # Errors
+/// It cannot be made, or is there.
+pub fn leave(path: &Path, kind: &str, line: &str, replaces: bool) -> io::Result<File> {
+    let place = said_beside(path, kind);
+    // Names may be as long as names are.
+    let new = folder(path).join(format!(".poise.{}.tmp", std::process::id()));
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).open(&new)?;
+    let _ = file.try_lock();
+    let left = writeln!(file, "{line}").and_then(|()| {
+        // Who comes late speaks of its own run, also where the next has begun. Two ticks later, since the kernel tells no more than those.
+        let _ = file.set_times(FileTimes::new().set_modified(run().began + Duration::from_millis(20)));
+        match fs::hard_link(&new, &place) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && !replaces => Err(error),
+            Ok(()) => Ok(()),
+            // Some file systems have no hard links.
+            Err(_) if !replaces && place.exists() => Err(io::ErrorKind::AlreadyExists.into()),
+            Err(_) => fs::rename(&new, &place),
+        }
+    });
+    let _ = fs::remove_file(new);
+    left.map(|()| file)
+}
+
+/// Removes what [`is_first_to_say`] left in an earlier run.
+pub fn forget_earlier_runs(path: &Path, kind: &str) {
+    let said = said_beside(path, kind);
+    if !is_of_this_run(&said) {
+        let _ = fs::remove_file(said);
+    }
+}
+
+/// Where the first process that says something of a kind leaves it.
+#[must_use]
+pub fn said_beside(path: &Path, kind: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".");
+    name.push(kind);
+    name.into()
+}
