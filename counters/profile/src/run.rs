@@ -55,15 +55,6 @@ fn on_the_clock(ticks: u64) -> Option<SystemTime> {
     SystemTime::now().checked_sub(since_boot.checked_sub(Duration::from_millis(ticks * 1000 / in_a_second))?)
 }
 
-/// The time as files have it.
-fn now() -> SystemTime {
-    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: there is room for the answer.
-    unsafe { libc::clock_gettime(libc::CLOCK_REALTIME_COARSE, &raw mut now) };
-    let since = Duration::new(u64::try_from(now.tv_sec).unwrap_or(0), u32::try_from(now.tv_nsec).unwrap_or(0));
-    SystemTime::UNIX_EPOCH + since
-}
-
 /// This process's run.
 struct Run {
     /// The name of the nearest launcher.
@@ -85,7 +76,7 @@ fn run() -> &'static Run {
             next = process(above.parent);
         }
         let told = || Some(SystemTime::UNIX_EPOCH + Duration::from_nanos(std::env::var(BEGAN).ok()?.parse().ok()?));
-        Run { launcher: None, began: told().unwrap_or_else(now) }
+        Run { launcher: None, began: told().unwrap_or_else(SystemTime::now) }
     })
 }
 
