@@ -21,6 +21,9 @@ pub const SLURM: &str = "slurmstepd";
 /// Where no launcher is to be seen, `poise preload` says in this variable when the run began, in nanoseconds of the system's clock.
 pub const BEGAN: &str = "POISE_BEGAN";
 
+/// By how much what a run said is younger than the run: more than its processes differ in when it began, and less than a run takes.
+const GRAIN: Duration = Duration::from_millis(1);
+
 /// Whether a process of this name is a launcher or what one starts on each node.
 #[must_use]
 pub fn starts_ranks(name: &str) -> bool {
@@ -44,15 +47,26 @@ fn process(id: u32) -> Option<Process> {
     Some(Process { parent: fields.get(1)?.parse().ok()?, name, began: fields.get(19)?.parse().ok()? })
 }
 
-/// A time in ticks since the machine began, on the system's clock; up to a tick of 10 ms early.
+/// A time in ticks since the machine began, on the system's clock; up to a tick of 10 ms early, and the same for all processes but for a fraction of
+/// [`GRAIN`].
 fn on_the_clock(ticks: u64) -> Option<SystemTime> {
     // SAFETY: the call cannot fail with this name.
     let in_a_second = u64::try_from(unsafe { libc::sysconf(libc::_SC_CLK_TCK) }).ok()?;
+    // Another process may have the processor between two clocks: the closest of many readings counts.
+    let reading = || {
+        let before = since_boot();
+        let now = SystemTime::now();
+        (since_boot().saturating_sub(before), now, before)
+    };
+    let (_, now, since_boot) = (0..20).map(|_| reading()).min_by_key(|(gap, ..)| *gap)?;
+    now.checked_sub(since_boot.checked_sub(Duration::from_millis(ticks * 1000 / in_a_second))?)
+}
+
+fn since_boot() -> Duration {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: there is room for the answer.
     unsafe { libc::clock_gettime(libc::CLOCK_BOOTTIME, &raw mut now) };
-    let since_boot = Duration::new(u64::try_from(now.tv_sec).ok()?, u32::try_from(now.tv_nsec).ok()?);
-    SystemTime::now().checked_sub(since_boot.checked_sub(Duration::from_millis(ticks * 1000 / in_a_second))?)
+    Duration::new(now.tv_sec.unsigned_abs(), u32::try_from(now.tv_nsec).unwrap_or(0))
 }
 
 /// This process's run.
@@ -60,6 +74,8 @@ struct Run {
     /// The name of the nearest launcher.
     launcher: Option<String>,
     began: SystemTime,
+    /// Whether this process knows of a run with others; it is its own otherwise.
+    is_known: bool,
 }
 
 /// It stays the same when the launcher has ended.
@@ -71,12 +87,13 @@ fn run() -> &'static Run {
         while let Some(above) = next {
             let is_launcher = starts_ranks(&above.name) || is_step && above.name == SLURM;
             if is_launcher && let Some(began) = on_the_clock(above.began) {
-                return Run { launcher: Some(above.name), began };
+                return Run { launcher: Some(above.name), began, is_known: true };
             }
             next = process(above.parent);
         }
-        let told = || Some(SystemTime::UNIX_EPOCH + Duration::from_nanos(std::env::var(BEGAN).ok()?.parse().ok()?));
-        Run { launcher: None, began: told().unwrap_or_else(SystemTime::now) }
+        let told = std::env::var(BEGAN).ok().and_then(|told| told.parse().ok());
+        let began = told.map_or_else(SystemTime::now, |nanos| SystemTime::UNIX_EPOCH + Duration::from_nanos(nanos));
+        Run { launcher: None, began, is_known: told.is_some() }
     })
 }
 
@@ -102,7 +119,9 @@ pub fn is_of_this_run(path: &Path) -> bool {
 /// another of this run has; true for the first, and where no file can be made, since each must then speak for itself.
 #[must_use]
 pub fn is_first_to_say(path: &Path, kind: &str, line: &str) -> bool {
-    forget_earlier_runs(path, kind);
+    if run().is_known {
+        forget_earlier_runs(path, kind);
+    }
     leave(path, kind, line, false).map_or_else(|error| error.kind() != io::ErrorKind::AlreadyExists, |_| true)
 }
 
@@ -117,8 +136,8 @@ pub fn leave(path: &Path, kind: &str, line: &str, replaces: bool) -> io::Result<
     let mut file = OpenOptions::new().write(true).create(true).truncate(true).open(&new)?;
     let _ = file.try_lock();
     let left = writeln!(file, "{line}").and_then(|()| {
-        // Who comes late speaks of its own run, also where the next has begun. Two ticks later, since the kernel tells no more than those.
-        let _ = file.set_times(FileTimes::new().set_modified(run().began + Duration::from_millis(20)));
+        // Who comes late speaks of its own run, also where the next has begun.
+        let _ = file.set_times(FileTimes::new().set_modified(run().began + GRAIN));
         match fs::hard_link(&new, &place) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && !replaces => Err(error),
             Ok(()) => Ok(()),
