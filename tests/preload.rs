@@ -2,6 +2,8 @@
 
 mod common;
 
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -87,6 +89,20 @@ fn signals_are_for_the_program() {
     let said = killed(child);
     assert!(said.contains("this run has no profile; nothing was saved") && said.lines().count() == 1, "{said}");
     assert_eq!(world.read("run.poise.failed"), said.trim_start_matches("poise: "));
+}
+
+/// Ranks and launchers write to the same place meanwhile: a line comes whole, in one write, which is one message to a socket.
+#[test]
+fn a_line_is_one_write() {
+    let world = rank_0("run.poise");
+    let (ours, theirs) = UnixDatagram::pair().unwrap();
+    ours.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let status = preload(&world, &["sh", "-c", "kill -9 $$"]).stderr(OwnedFd::from(theirs)).status().unwrap();
+    assert!(!status.success());
+    let mut message = [0; 4096];
+    let length = ours.recv(&mut message).unwrap();
+    let line = std::str::from_utf8(&message[..length]).unwrap();
+    assert!(line.starts_with("poise: ") && line.contains("nothing was saved") && line.ends_with('\n'), "{line}");
 }
 
 /// A program may wait for whatever child there is, and find none that it did not start, even where orphans become its children.
