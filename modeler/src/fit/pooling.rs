@@ -1,13 +1,13 @@
 //! Which times tell each other their noise: those of one metric at one kind of call paths.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use rayon::prelude::*;
 
 use super::Fitter;
 use crate::build::{Pooled, misfit, prior_residuals, searched_residuals};
 use crate::effort::Workspace;
-use crate::experiment::{CallPathId, MetricId, Series};
+use crate::experiment::{CallPath, CallPathId, MetricId, Series};
 use crate::model::Kind;
 use crate::noise_pool::NoisePool;
 use crate::options::MethodChoice;
@@ -19,17 +19,15 @@ const MOST_POOLED: usize = 160;
 #[derive(Debug, Default)]
 pub(super) struct KindNoise {
     pool: NoisePool,
-    /// The call paths that were pooled, in rising order.
-    callpaths: Vec<CallPathId>,
+    /// The call paths that were pooled, and each one's index in the pool.
+    pooled: HashMap<CallPathId, usize>,
 }
 
 impl Fitter<'_> {
     /// What the call paths of its kind say about the noise of `series`; nothing unless it is a time.
     pub(super) fn pooled(&self, series: &Series) -> Pooled<'_> {
         match self.noise.get().and_then(|noise| noise.get(&self.pool_of(series))) {
-            Some(noise) => {
-                Pooled { pool: Some(&noise.pool), index: noise.callpaths.binary_search(&series.callpath).ok() }
-            }
+            Some(noise) => Pooled { pool: Some(&noise.pool), index: noise.pooled.get(&series.callpath).copied() },
             None => Pooled::default(),
         }
     }
@@ -50,20 +48,22 @@ impl Fitter<'_> {
         for series in self.experiment.series.iter().filter(|s| self.is_time(s)) {
             like.entry(self.pool_of(series)).or_default().push(series);
         }
-        like.into_par_iter().map(|(key, series)| (key, self.pool(&series))).collect()
+        let digests = digests(&self.experiment.callpaths);
+        like.into_par_iter().map(|(key, series)| (key, self.pool(series, &digests))).collect()
     }
 
-    /// Pools the noise of call paths spread evenly over those of a kind: the same ones whatever share of the call
-    /// paths is modelled here.
-    fn pool(&self, like: &[&Series]) -> KindNoise {
-        let chosen: Vec<&Series> = like.iter().step_by(like.len().div_ceil(MOST_POOLED).max(1)).copied().collect();
+    /// Pools the noise of call paths of a kind, `like`. Which ones, and in which order, their `digests` say: the same
+    /// ones in whatever order the call paths stand, and whatever share of them is modelled here.
+    fn pool(&self, mut like: Vec<&Series>, digests: &[u64]) -> KindNoise {
+        like.sort_unstable_by_key(|series| digests[series.callpath as usize]);
+        let chosen = &like[..like.len().min(MOST_POOLED)];
         if chosen.len() < 2 {
             return KindNoise::default();
         }
         let residuals =
             chosen.par_iter().map_init(Workspace::default, |w, s| Some((self.residuals(s, w)?, s.callpath)));
         let (logs, callpaths): (Vec<_>, Vec<_>) = residuals.collect::<Vec<_>>().into_iter().flatten().unzip();
-        KindNoise { pool: NoisePool::new(&logs), callpaths }
+        KindNoise { pool: NoisePool::new(&logs), pooled: callpaths.into_iter().zip(0..).collect() }
     }
 
     /// What a fit of the time `series` leaves, for an estimate of its noise.
@@ -82,4 +82,26 @@ impl Fitter<'_> {
             None => searched_residuals(&data, self.shapes(&data, workspace)),
         }
     }
+}
+
+/// By call path a number that its names alone decide and that is spread evenly over all numbers.
+fn digests(callpaths: &[CallPath]) -> Vec<u64> {
+    let mut digests: Vec<u64> = Vec::with_capacity(callpaths.len());
+    for callpath in callpaths {
+        // Callers stand before callees.
+        let caller = callpath.parent.map_or(0, |parent| digests[parent as usize]);
+        let with_length = mixed(caller ^ callpath.name.len() as u64);
+        let word = |bytes: &[u8]| bytes.iter().fold(0, |word, byte| word << 8 | u64::from(*byte));
+        digests.push(callpath.name.as_bytes().chunks(8).fold(with_length, |digest, bytes| mixed(digest ^ word(bytes))));
+    }
+    digests
+}
+
+/// A bijection in which each bit of `x` changes about half of the result's (Steele, Lea and Flood, "Fast splittable
+/// pseudorandom number generators", OOPSLA 2014: the step and the finaliser of SplitMix64).
+fn mixed(x: u64) -> u64 {
+    let x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
 }
