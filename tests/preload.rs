@@ -105,6 +105,21 @@ fn a_line_is_one_write() {
     assert!(line.starts_with("poise: ") && line.contains("nothing was saved") && line.ends_with('\n'), "{line}");
 }
 
+/// Somebody may have locked the profile's folder for as long as the run takes, and wait for all that the run says.
+#[test]
+fn a_lock_of_another_keeps_nothing_back() {
+    let world = rank_0("run.poise");
+    let folder = std::fs::File::open(world.path("")).unwrap();
+    folder.lock().unwrap();
+    let mut child = preload(&world, &["sh", "-c", "kill -9 $$"]).spawn().unwrap();
+    child.wait().unwrap();
+    let stderr = child.stderr.take().unwrap();
+    let (told, said) = std::sync::mpsc::channel();
+    std::thread::spawn(move || told.send(text(stderr)));
+    let said = said.recv_timeout(Duration::from_secs(60)).expect("it waits for the lock");
+    assert!(ours(&said).len() == 1 && said.contains("this run has no profile"), "{said}");
+}
+
 /// A program may wait for whatever child there is, and find none that it did not start, even where orphans become its children.
 #[test]
 fn the_program_has_no_child_that_it_did_not_start() {

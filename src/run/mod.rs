@@ -171,6 +171,11 @@ pub fn exec_preloaded(command: &[OsString]) -> Result<Infallible> {
     }
     let program = install::find_program(&command[0].to_string_lossy());
     let rank = processes::own_rank();
+    if std::env::var_os("POISE_PROFILE").is_none() && rank.unwrap_or(0) == 0 {
+        output::say(
+            "POISE_PROFILE is not set, so that nothing is measured; set it to the file that is to be the profile, or to nothing to measure nothing.",
+        );
+    }
     let mut watch = None;
     if let (Some(profile), Some(program)) = (profile, program) {
         if elf::is_out_of_reach(&program) {

@@ -6,7 +6,7 @@
 //! On other nodes nobody watches: the file system may show them a profile later than it is there.
 
 use std::ffi::CString;
-use std::fs::{self, File, Metadata};
+use std::fs::{self, File, Metadata, TryLockError};
 use std::io::{Error, ErrorKind, PipeReader, PipeWriter, Write as _};
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
@@ -247,9 +247,7 @@ fn tell(profile: &Path, rank: u32, before: Option<Version>) {
         }
         std::thread::sleep(Duration::from_millis(PATIENCE_MS.unsigned_abs().into()));
     }
-    // One after the other.
-    let turn = File::open(partial::folder(profile));
-    let _ = turn.as_ref().map(File::lock);
+    let _turn = turn(partial::folder(profile));
     let is_mine = claim.as_ref().is_some_and(|claim| {
         let inode = |file: std::io::Result<Metadata>| file.map(|file| (file.dev(), file.ino())).ok();
         inode(claim.metadata()) == inode(fs::metadata(&said))
@@ -263,6 +261,18 @@ fn tell(profile: &Path, rank: u32, before: Option<Version>) {
         drop(poise_profile::leave(profile, FAILED, &line, true));
         output::say(line);
     }
+}
+
+/// While what is returned lives, no other says anything; unless somebody else has locked the folder, who may wait for this process in turn.
+fn turn(folder: &Path) -> Option<File> {
+    let folder = File::open(folder).ok()?;
+    for _ in 0..PATIENCE_MS {
+        if !matches!(folder.try_lock(), Err(TryLockError::WouldBlock)) {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    Some(folder)
 }
 
 fn line(profile: &Path, rank: u32, status: Option<libc::c_int>) -> String {

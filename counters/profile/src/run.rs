@@ -109,6 +109,12 @@ pub fn began() -> String {
     run().began.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_nanos().to_string()
 }
 
+/// The time that a file has in which a process of this run says something: who comes late speaks of its own run, also where the next has begun.
+#[must_use]
+pub fn date() -> SystemTime {
+    run().began + GRAIN
+}
+
 /// Whether a process of this process's run has written the file `path`.
 #[must_use]
 pub fn is_of_this_run(path: &Path) -> bool {
@@ -136,8 +142,7 @@ pub fn leave(path: &Path, kind: &str, line: &str, replaces: bool) -> io::Result<
     let mut file = OpenOptions::new().write(true).create(true).truncate(true).open(&new)?;
     let _ = file.try_lock();
     let left = writeln!(file, "{line}").and_then(|()| {
-        // Who comes late speaks of its own run, also where the next has begun.
-        let _ = file.set_times(FileTimes::new().set_modified(run().began + GRAIN));
+        let _ = file.set_times(FileTimes::new().set_modified(date()));
         match fs::hard_link(&new, &place) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && !replaces => Err(error),
             Ok(()) => Ok(()),
