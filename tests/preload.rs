@@ -239,7 +239,7 @@ fn however_a_rank_ends_the_status_stays_and_one_line_tells_it() {
                     outcome(command.env("POISE_PROFILE", profile).stdin(Stdio::null()).output().unwrap())
                 };
                 // MPICH's status is that of the rank, or 9 of those that the launcher kills then, as it happens: on four ranks often, on two hardly ever.
-                let agrees = (0..8).any(|turn| {
+                let agrees = (0..32).any(|turn| {
                     let profile = format!("{how}.{ranks}.{turn}.poise");
                     let (bare, measured) = (run(&[], ""), run(&[env!("CARGO_BIN_EXE_poise"), "preload"], &profile));
                     let what = format!("{how} under {mpi} on {ranks} ranks: {}", measured.stderr);
@@ -341,21 +341,22 @@ fn what_ranks_had_saved_is_told_when_one_is_killed() {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/ends.c");
         let compiler = format!("mpicc.{mpi}");
         outcome(world.command(&compiler, [source.to_str().unwrap(), "-o", "ends"]).output().unwrap()).status(0);
-        let run = |profile: &str, how: &str, seconds: &str| {
-            let command = [options, &["-n", "2", env!("CARGO_BIN_EXE_poise"), "preload", "./ends", how]].concat();
+        let run = |profile: &str, program: &[&str], seconds: &str| {
+            let command = [options, &["-n", "2"], &PRELOAD, &["./ends"], program].concat();
             let mut command = world.command(launcher, command);
             outcome(command.env("POISE_PROFILE", profile).env("POISE_CHECKPOINT", seconds).output().unwrap())
         };
-        let killed = run("saved.poise", "SIGKILL", "0.05");
+        let program = ["SIGKILL", "saved.poise.checkpoint.0", "saved.poise.checkpoint.1"];
+        let killed = run("saved.poise", &program, "0.05");
         let said = ours(&killed.stderr);
         assert!(said.len() == 1, "{mpi}: {}", killed.stderr);
         assert!(said[0].contains("2 ranks") && said[0].contains("saved.poise.checkpoint.*"), "{mpi}: {}", said[0]);
         assert!(world.path("saved.poise.checkpoint.1").exists());
         // What rank 0 says itself, as here of a name that is too long for a file beside it, is not said again.
-        let unwritten = run(&"n".repeat(248), "well", "");
+        let unwritten = run(&"n".repeat(248), &["well"], "");
         let said = ours(&unwritten.stderr);
         assert!(said.len() == 1 && said[0].contains("cannot write the profile"), "{mpi}: {said:?}");
-        let whole = run("whole.poise", "well", "0.05");
+        let whole = run("whole.poise", &["well"], "0.05");
         assert!(whole.status == Some(0) && ours(&whole.stderr).is_empty(), "{mpi}: {}", whole.stderr);
         assert!(world.path("whole.poise").exists() && !world.path("whole.poise.failed").exists());
     }
@@ -496,10 +497,14 @@ fn what_a_run_said_stays_until_the_next() {
 /// The nearest launcher says which rank a process is.
 #[test]
 fn a_launcher_below_another_numbers_the_ranks() {
-    let world = ends("mpich");
-    let command = [&["mpirun.openmpi", "-n", "1", "mpiexec.mpich", "-n", "3"], &PRELOAD[..], &["./ends", "SIGSEGV"]];
-    let said = said_in_run(&world, &command.concat());
+    let mut world = ends("mpich");
+    world.set("POISE_CHECKPOINT", "0.05");
+    let saved = [0, 1, 2].map(|rank| format!("run.poise.checkpoint.{rank}"));
+    let launchers = ["mpirun.openmpi", "-n", "1", "mpiexec.mpich", "-n", "3"];
+    let program = [&["./ends", "SIGSEGV"][..], &saved.each_ref().map(String::as_str)].concat();
+    let said = said_in_run(&world, &[&launchers, &PRELOAD[..], &program].concat());
     assert!(said.len() == 1 && said[0].contains("SIGSEGV") && said[0].starts_with("rank 2 "), "{said:?}");
+    assert!(said[0].contains("3 ranks"), "{said:?}");
 }
 
 /// What earlier runs left is neither this run's profile nor what this one saved.

@@ -170,7 +170,7 @@ pub fn exec_preloaded(command: &[OsString]) -> Result<Infallible> {
         process.env("POISE_PROFILE", profile).env(poise_profile::BEGAN, poise_profile::began());
     }
     let program = install::find_program(&command[0].to_string_lossy());
-    let rank = processes::own_rank();
+    let rank = poise_profile::own_rank();
     if std::env::var_os("POISE_PROFILE").is_none() && rank.unwrap_or(0) == 0 {
         output::say(
             "POISE_PROFILE is not set, so that nothing is measured; set it to the file that is to be the profile, or to nothing to measure nothing.",

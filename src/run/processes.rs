@@ -6,7 +6,7 @@ use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use poise_profile::{HYDRA, SLURM};
+use poise_profile::told_by_launcher;
 
 use super::{PROFILE, RUN};
 
@@ -31,32 +31,20 @@ const LOCAL_RANKS: [&str; 3] = ["OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID",
 /// Those that tell it how many of its node there are: Open MPI's and MPICH's.
 const LOCAL_SIZES: [&str; 2] = ["OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"];
 
-/// The first of these variables that has a number. Below MPICH's launcher and Slurm's, Open MPI's are those of a launcher that started the launcher.
-fn number(names: impl IntoIterator<Item = &'static str>) -> Option<u32> {
-    let is_mpich = poise_profile::launcher().is_some_and(|name| name.starts_with(HYDRA) || name == SLURM);
-    let mut names = names.into_iter().filter(|name| !(is_mpich && name.starts_with("OMPI_")));
-    names.find_map(|name| std::env::var(name).ok()?.parse().ok())
-}
-
-/// The rank that a launcher has told this process, if one has. Slurm's number counts where there is no other.
-pub fn own_rank() -> Option<u32> {
-    number(RANKS.map(|(rank, _)| rank).into_iter().chain(["SLURM_PROCID"]))
-}
-
 /// Whether this process's rank is certain to be on rank 0's node: all ranks below it are on its own then.
 pub fn is_beside_rank_0(rank: u32) -> bool {
-    rank == 0 || number(LOCAL_RANKS) == Some(rank)
+    rank == 0 || told_by_launcher(LOCAL_RANKS) == Some(rank)
 }
 
 /// Whether all ranks are certain to be on this node.
 pub fn are_all_here() -> bool {
-    let size = number(RANKS.map(|(_, size)| size));
-    size.is_some() && size == number(LOCAL_SIZES) || number(["SLURM_STEP_NUM_NODES"]) == Some(1)
+    let size = told_by_launcher(RANKS.map(|(_, size)| size));
+    size.is_some() && size == told_by_launcher(LOCAL_SIZES) || told_by_launcher(["SLURM_STEP_NUM_NODES"]) == Some(1)
 }
 
 /// Whether there is no other rank.
 pub fn is_alone() -> bool {
-    number(RANKS.map(|(_, size)| size)) == Some(1)
+    told_by_launcher(RANKS.map(|(_, size)| size)) == Some(1)
 }
 
 /// A process of a run.

@@ -1,4 +1,5 @@
-/* Ranks that end in many ways: the last one by itself as the first argument says, while the others wait for it. */
+/* Ranks that end in many ways: the last one by itself as the first argument says, while the others wait for it, and not before the files are there that
+   the other arguments name. */
 #include <mpi.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -16,6 +17,9 @@ int main(int count, char **values)
     is_last = rank == size - 1;
     MPI_Barrier(MPI_COMM_WORLD);
     usleep(300000);
+    for (int i = 2; i < count; i++)
+        for (int left = 6000; left && access(values[i], F_OK); left--)
+            usleep(10000);
     if (IS("exit 0"))
         exit(0);
     if (IS("exit 3"))

@@ -16,7 +16,7 @@ pub const HYDRA: &str = "hydra";
 /// What Open MPI's starts there.
 const DAEMONS: [&str; 3] = ["orted", "prted", "prte"];
 /// What Slurm starts there for a step; for a batch script, too, which is no run.
-pub const SLURM: &str = "slurmstepd";
+const SLURM: &str = "slurmstepd";
 
 /// Where no launcher is to be seen, `poise preload` says in this variable when the run began, in nanoseconds of the system's clock.
 pub const BEGAN: &str = "POISE_BEGAN";
@@ -71,11 +71,11 @@ fn since_boot() -> Duration {
 
 /// This process's run.
 struct Run {
-    /// The name of the nearest launcher.
-    launcher: Option<String>,
     began: SystemTime,
     /// Whether this process knows of a run with others; it is its own otherwise.
     is_known: bool,
+    /// Whether the nearest launcher is MPICH's or Slurm's. No name is kept: what has freed memory in it may hide a program's leaks.
+    is_of_mpich_or_slurm: bool,
 }
 
 /// It stays the same when the launcher has ended.
@@ -87,20 +87,28 @@ fn run() -> &'static Run {
         while let Some(above) = next {
             let is_launcher = starts_ranks(&above.name) || is_step && above.name == SLURM;
             if is_launcher && let Some(began) = on_the_clock(above.began) {
-                return Run { launcher: Some(above.name), began, is_known: true };
+                let is_of_mpich_or_slurm = above.name.starts_with(HYDRA) || above.name == SLURM;
+                return Run { began, is_known: true, is_of_mpich_or_slurm };
             }
             next = process(above.parent);
         }
         let told = std::env::var(BEGAN).ok().and_then(|told| told.parse().ok());
         let began = told.map_or_else(SystemTime::now, |nanos| SystemTime::UNIX_EPOCH + Duration::from_nanos(nanos));
-        Run { launcher: None, began, is_known: told.is_some() }
+        Run { began, is_known: told.is_some(), is_of_mpich_or_slurm: false }
     })
 }
 
-/// The name of the process that started this one's ranks on this node, where it is to be seen.
+/// The first of these variables of launchers that has a number. Below MPICH's launcher and Slurm's, Open MPI's are those of a launcher that started the
+/// launcher.
+pub fn told_by_launcher(names: impl IntoIterator<Item = &'static str>) -> Option<u32> {
+    let mut names = names.into_iter().filter(|name| !(run().is_of_mpich_or_slurm && name.starts_with("OMPI_")));
+    names.find_map(|name| std::env::var(name).ok()?.parse().ok())
+}
+
+/// The rank that a launcher has told this process, if one has: Open MPI's, MPICH's and its like, PMIx, and Slurm's number where there is no other.
 #[must_use]
-pub fn launcher() -> Option<&'static str> {
-    run().launcher.as_deref()
+pub fn own_rank() -> Option<u32> {
+    told_by_launcher(["OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"])
 }
 
 /// What [`BEGAN`] is to say to what this process starts.
