@@ -579,7 +579,7 @@ pub struct ImportArgs {
 Example:
   poise merge run.poise.checkpoint.* -o run.poise")]
 pub struct MergeArgs {
-    /// The profiles, each of other ranks of one run.
+    /// The profiles, each of other ranks of one run; a rank that is in two is refused.
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
     /// Write to this file; an existing file is not overwritten.

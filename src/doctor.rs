@@ -27,7 +27,7 @@ struct Variable {
     meaning: &'static str,
 }
 
-const VARIABLES: [Variable; 25] = [
+const VARIABLES: [Variable; 26] = [
     Variable {
         name: "POISE_PROFILE",
         default: "unset",
@@ -77,6 +77,11 @@ const VARIABLES: [Variable; 25] = [
         name: "POISE_RUN",
         default: "unset",
         meaning: "set for the runs of a study to the run's folder, by which all processes of a run are found",
+    },
+    Variable {
+        name: "POISE_BEGAN",
+        default: "unset",
+        meaning: "set by poise preload to when the run began, in nanoseconds since 1970, for processes that see no launcher",
     },
     Variable {
         name: "POISE_FINALIZE_SECONDS",

@@ -107,10 +107,11 @@ pub fn width(destination: Option<&Path>) -> Option<usize> {
 /// Columns of a terminal that does not tell.
 const USUAL_WIDTH: usize = 80;
 
-/// Says something on standard error in a line of our own. Where that is closed there is nobody to tell.
+/// Says something on standard error in a line of our own, in one write, so that it does not mix with what others say there. Where that is closed there is
+/// nobody to tell.
 pub fn say(message: impl std::fmt::Display) {
     let name = if is_colored(&io::stderr()) { "\u{1b}[1;33mpoise:\u{1b}[0m" } else { "poise:" };
-    let _ = writeln!(io::stderr(), "{name} {message}");
+    let _ = io::stderr().write_all(format!("{name} {message}\n").as_bytes());
 }
 
 /// A word as a shell would need it, for reading and pasting.

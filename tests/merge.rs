@@ -52,6 +52,17 @@ fn checkpoints_of_killed_ranks_become_one_profile() {
     let merged = Profile::read(world.path("all.poise")).unwrap();
     assert_eq!((merged.ranks, visits(&merged)), (2, calls.iter().sum()));
     assert!(merged.metadata.contains_key("partial"), "{:?}", merged.metadata);
+    // A rank counts once.
+    for twice in [[&files[0], &files[0]], [&files[1], &"all.poise".to_owned()]] {
+        let refused = world.poise(["merge", twice[0], twice[1], "-o", "twice.poise"]).status(3);
+        let rank = if twice[0] == &files[0] { "Rank 0" } else { "Rank 1" };
+        assert!(refused.stderr.contains(rank) && refused.stderr.contains(twice[1].as_str()), "{}", refused.stderr);
+    }
+    let mut other = Profile::read(world.path(&files[1])).unwrap();
+    other.metadata.insert("parameter.n".into(), "12".into());
+    other.write(world.path("other.poise")).unwrap();
+    let refused = world.poise(["merge", &files[0], "other.poise", "-o", "twice.poise"]).status(3);
+    assert!(refused.stderr.contains("n=12") && !world.path("twice.poise").exists(), "{}", refused.stderr);
     // What is there is kept, and what is no profile is told.
     let again = world.poise(["merge", &files[0], "-o", "all.poise"]).status(2);
     assert!(again.stderr.contains("all.poise"), "{}", again.stderr);

@@ -17,8 +17,13 @@ fn of_rank(rank: u32, count: u64, keeps_rank: bool) -> Profile {
     builder.add(main, Metric::Visits, 1);
     builder.add(send, Metric::Visits, count);
     builder.add(send, Metric::BytesSent, 100 * count);
+    builder.add(send, Metric::CommSize, 2);
     builder.add(send, Metric::WaitTime, 3_000_000);
     builder.add(send, Metric::LateReceiver, 2_000_000);
+    builder.add(send, Metric::LogicalWait, 1_234_567);
+    let receive = builder.node(Some(main), region("MPI_Recv", RegionKind::Mpi));
+    builder.add(receive, Metric::Time, 5_000);
+    builder.add(receive, Metric::WaitTime, 250);
     let mut messages = Messages::default();
     messages.sent.add(7, count);
     let peer = Traffic { sent: (count, 100 * count), received: (0, 0) };
@@ -43,16 +48,16 @@ fn sizes_and_peers_are_shown_in_each_format() {
         serde_json::from_str(&world.poise(["messages", "kept.poise", "--ranks", "--format", "json"]).status(0).stdout)
             .unwrap();
     assert_eq!((&json["schema"], &json["runs"][0]["ranks"]), (&json!("counterpoise/messages"), &json!(2)));
-    let operation = &json["runs"][0]["operations"][0];
-    assert_eq!(json["runs"][0]["operations"].as_array().unwrap().len(), 1);
-    assert_eq!(operation["callpath"], json!(["main", "MPI_Send"]));
+    let operations = json["runs"][0]["operations"].as_array().unwrap();
+    assert_eq!(operations.len(), 2);
+    let operation = operations.iter().find(|of| of["callpath"] == json!(["main", "MPI_Send"])).unwrap();
     assert_eq!(operation["sent"], json!([{"from": 64, "to": 127, "messages": 12}]));
     assert_eq!(operation["distances"], json!([{"from": 1, "to": 1, "messages": 12}]));
     let visits = json!({"ranks": 2, "sum": 12, "minimum": 5, "minimum_rank": 0, "maximum": 7, "maximum_rank": 1});
     assert_eq!(operation["values"]["visits"], visits);
     assert_eq!(operation["values"]["late_receiver_ns"]["sum"], 4_000_000);
     let by_rank = json["runs"][0]["by_rank"].as_array().unwrap();
-    assert_eq!(by_rank.len(), 4);
+    assert_eq!(by_rank.len(), 6);
     let last = by_rank.iter().find(|of| of["callpath"] == json!(["main", "MPI_Send"]) && of["rank"] == 1).unwrap();
     let peers =
         json!([{"rank": 0, "messages_sent": 7, "bytes_sent": 700, "messages_received": 0, "bytes_received": 0}]);
@@ -60,13 +65,24 @@ fn sizes_and_peers_are_shown_in_each_format() {
     let csv = world.poise(["messages", "kept.poise", "--ranks", "--format", "csv"]).status(0).stdout;
     for line in [
         "\"kept.poise\",\"main->MPI_Send\",,bytes_sent,,,1200",
+        "\"kept.poise\",\"main->MPI_Send\",,comm_size,,,2",
         "\"kept.poise\",\"main->MPI_Send\",,sent,64,127,12",
         "\"kept.poise\",\"main->MPI_Send\",1,bytes_sent_to,0,,700",
     ] {
         assert!(csv.lines().any(|found| found == line), "{line} is not in\n{csv}");
     }
     let human = world.poise(["messages", "kept.poise", "--ranks"]).status(0).stdout;
-    for words in ["main -> MPI_Send", "64-127 B: 12", "0.006 s (late receiver 0.004)", "0: 7"] {
+    for words in [
+        "main -> MPI_Send",
+        "64-127 B: 12",
+        "6 ms (late receiver 4 ms)",
+        "0: 7",
+        "logical waiting [ticks]",
+        "2469134",
+        "1234567",
+        "500 ns",
+        "250 ns",
+    ] {
         assert!(human.contains(words), "{words} is not in\n{human}");
     }
 }

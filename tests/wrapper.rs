@@ -88,6 +88,20 @@ fn a_static_program_that_cannot_be_measured_is_told() {
     assert!(world.path("run.poise").exists());
 }
 
+/// Who asks for no profile may have forgotten it; it is said by one rank, and not where it was said that there is to be none.
+#[test]
+fn a_profile_that_is_not_asked_for_is_told() {
+    let mut world = World::new();
+    for (rank, lines) in [("0", 1), ("1", 0)] {
+        world.set("PMI_RANK", rank);
+        let said = world.poise(["preload", "sh", "-c", "exit 7"]).status(7).stderr;
+        assert_eq!((said.lines().count(), said.matches("POISE_PROFILE is not set").count()), (lines, lines), "{said}");
+    }
+    world.set("PMI_RANK", "0");
+    world.set("POISE_PROFILE", "");
+    assert_eq!(world.poise(["preload", "sh", "-c", "exit 7"]).status(7).stderr, "");
+}
+
 /// The dynamic linker itself names none, but obeys what is to be preloaded when it starts a program.
 #[test]
 fn a_program_that_the_dynamic_linker_is_asked_to_start_is_measured() {

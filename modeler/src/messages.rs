@@ -8,8 +8,8 @@ use poise_profile::{Histogram, Messages, Metric, OfRank, OverRanks, Profile, Reg
 use serde_json::{Map, Value, json};
 
 use crate::formats::{MeasuredRun, Names};
-use crate::report::Table;
 use crate::report::terminal::table;
+use crate::report::{Table, quantity};
 use crate::words::counted;
 
 /// Buckets that a cell for people holds; the fullest are shown.
@@ -171,7 +171,7 @@ impl Operations<'_> {
             };
             let none = || [String::new(), String::new()];
             for row in rows(&run.profile) {
-                row.values.iter().for_each(|(&m, v)| line(&row.path, "", &name(m), none(), v.sum));
+                row.values.iter().for_each(|(&m, v)| line(&row.path, "", &name(m), none(), of_all(m, v)));
                 each_bucket(row.messages, |what, bounds, count| line(&row.path, "", what, bounds, count.into()));
             }
             if self.by_rank {
@@ -229,6 +229,11 @@ impl Operations<'_> {
     }
 }
 
+/// One number for all ranks: the sum, and of communicators, which have no sum, the largest.
+fn of_all(metric: Metric, value: &OverRanks) -> u128 {
+    if metric == Metric::CommSize { value.maximum.0.into() } else { value.sum }
+}
+
 /// What the lines of a peer are called.
 const PEER: [&str; 4] = ["messages_sent_to", "bytes_sent_to", "messages_received_from", "bytes_received_from"];
 
@@ -263,8 +268,19 @@ fn over_ranks_json(value: &OverRanks) -> Value {
            "maximum": value.maximum.0, "maximum_rank": value.maximum.1})
 }
 
-const OPERATIONS: [&str; 9] =
-    ["call path", "calls", "sent", "received", "peers", "sizes sent", "sizes received", "distances", "waiting"];
+/// Call paths, which may be long, come last, where nothing has to be aligned behind them.
+const OPERATIONS: [&str; 10] = [
+    "calls",
+    "sent",
+    "received",
+    "peers",
+    "sizes sent",
+    "sizes received",
+    "distances",
+    "waiting",
+    "logical waiting [ticks]",
+    "call path",
+];
 
 fn over_ranks_table(profile: &Profile) -> Table {
     let row = |row: Row<'_>| {
@@ -283,32 +299,37 @@ fn over_ranks_table(profile: &Profile) -> Table {
         let sizes = |of: fn(&Messages) -> &Histogram| row.messages.map_or_else(|| "-".into(), |m| short(of(m), true));
         let distances = row.messages.map_or_else(|| "-".into(), |m| short(&m.distances, false));
         let cells = [sum(Metric::Visits), sum(Metric::BytesSent), sum(Metric::BytesReceived), peers];
-        let rest = [sizes(|m| &m.sent), sizes(|m| &m.received), distances, waiting(&row.values)];
-        [row.path.join(" -> ")].into_iter().chain(cells).chain(rest).collect()
+        let waiting = [waiting(&row.values), sum(Metric::LogicalWait)];
+        let rest = [sizes(|m| &m.sent), sizes(|m| &m.received), distances].into_iter().chain(waiting);
+        cells.into_iter().chain(rest).chain([row.path.join(" -> ")]).collect()
     };
     Table { header: OPERATIONS.map(str::to_owned).to_vec(), rows: rows(profile).into_iter().map(row).collect() }
 }
 
-/// Seconds of waiting over all ranks, and whom for.
+/// Time as people read it, of nanoseconds.
+fn time(nanoseconds: u128) -> String {
+    quantity(nanoseconds as f64 * 1e-9, "s")
+}
+
+/// Waiting over all ranks, and whom for.
 fn waiting(values: &BTreeMap<Metric, OverRanks>) -> String {
-    let seconds = |metric| values.get(&metric).map(|v| v.sum as f64 * 1e-9);
-    let Some(all) = seconds(Metric::WaitTime) else { return "-".into() };
+    let sum = |metric| values.get(&metric).map(|v| time(v.sum));
+    let Some(all) = sum(Metric::WaitTime) else { return "-".into() };
     let parts = [("late sender", Metric::LateSender), ("late receiver", Metric::LateReceiver)];
-    let parts: Vec<String> =
-        parts.into_iter().filter_map(|(what, m)| Some(format!("{what} {:.3}", seconds(m)?))).collect();
+    let parts: Vec<String> = parts.into_iter().filter_map(|(what, m)| Some(format!("{what} {}", sum(m)?))).collect();
     match parts.is_empty() {
-        true => format!("{all:.3} s"),
-        false => format!("{all:.3} s ({})", parts.join(", ")),
+        true => all,
+        false => format!("{all} ({})", parts.join(", ")),
     }
 }
 
 fn by_rank_table(profile: &Profile) -> Table {
     let paths = paths(profile);
-    let header = ["call path", "rank", "calls", "sent", "received", "time [ms]", "waiting [ms]", "peers"];
+    let header =
+        ["rank", "calls", "sent", "received", "time", "waiting", "logical waiting [ticks]", "peers", "call path"];
     let row = |(&(node, rank), of): (&(u32, u32), &OfRank)| {
         let value = |metric| of.values.get(&metric).map_or_else(|| "-".into(), u64::to_string);
-        let milliseconds =
-            |metric| of.values.get(&metric).map_or_else(|| "-".into(), |&v| format!("{:.3}", v as f64 * 1e-6));
+        let time = |metric| of.values.get(&metric).map_or_else(|| "-".into(), |&v| time(v.into()));
         let peer = |(peer, t): (&Option<u32>, &poise_profile::Traffic)| {
             let peer = peer.map_or_else(|| "others".into(), |peer| peer.to_string());
             format!("{peer}: {}", t.messages())
@@ -317,14 +338,15 @@ fn by_rank_table(profile: &Profile) -> Table {
         let more = of.peers.len().saturating_sub(SHOWN);
         let peers = if more > 0 { format!("{}, {more} more", shown.join(", ")) } else { shown.join(", ") };
         vec![
-            paths[node as usize].join(" -> "),
             rank.to_string(),
             value(Metric::Visits),
             value(Metric::BytesSent),
             value(Metric::BytesReceived),
-            milliseconds(Metric::Time),
-            milliseconds(Metric::WaitTime),
+            time(Metric::Time),
+            time(Metric::WaitTime),
+            value(Metric::LogicalWait),
             if peers.is_empty() { "-".into() } else { peers },
+            paths[node as usize].join(" -> "),
         ]
     };
     Table { header: header.map(str::to_owned).to_vec(), rows: profile.by_rank.iter().map(row).collect() }

@@ -45,7 +45,6 @@ pub fn write_profile() {
         return;
     }
     if launch::is_alone_by_mistake(size) || !everybody_is_here(family) {
-        let _ = runtime::take_profile(rank); // Or the runtime would say that MPI_Finalize was never reached.
         return;
     }
     waiting::end(family);

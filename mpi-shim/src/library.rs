@@ -215,8 +215,7 @@ fn recognise() -> Option<Family> {
     if symbol(libc::RTLD_DEFAULT, "PMPI_Abi_get_version\0").is_null() {
         return Some(MPICH);
     }
-    say("an MPI library with the MPI 5 ABI functions is not supported: MPI calls are not measured; use Open MPI 4 or \
-         MPICH 4.");
+    fail("an MPI library with the functions of the MPI 5 ABI is not supported (use Open MPI 4 or MPICH 4)");
     None
 }
 

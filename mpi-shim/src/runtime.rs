@@ -5,6 +5,7 @@ use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::rules::Moved;
 
@@ -173,6 +174,25 @@ pub fn fail(what: &str) {
     let what = CString::new(what).unwrap_or_default();
     // SAFETY: the text ends with a NUL.
     unsafe { poise_fail(what.as_ptr(), 0) };
+}
+
+/// Waits, at most a tenth of a second, until what was said has been read, where standard error is a pipe: a launcher that hears of
+/// the end may read no more.
+pub fn let_launcher_read() {
+    for _ in 0..100 {
+        let (mut left, mut kind): (c_int, _) = (0, std::mem::MaybeUninit::<libc::stat>::uninit());
+        // SAFETY: there is room for both answers; the second is filled in where fstat returns 0.
+        let is_unread = unsafe {
+            libc::fstat(libc::STDERR_FILENO, kind.as_mut_ptr()) == 0
+                && kind.assume_init().st_mode & libc::S_IFMT == libc::S_IFIFO
+                && libc::ioctl(libc::STDERR_FILENO, libc::FIONREAD, &raw mut left) == 0
+                && left > 0
+        };
+        if !is_unread {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
 }
 
 /// Says in a whole line why waiting is not measured, once for all ranks.

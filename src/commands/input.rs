@@ -125,8 +125,15 @@ fn told(mut error: ReadError, all: bool) -> Error {
     }
 }
 
-/// A reader's error with its exit code.
-pub fn unreadable(error: ReadError) -> Error {
+/// A reader's error with its exit code; for a profile that is not there, why, where a process of its run has said so.
+pub fn unreadable(mut error: ReadError) -> Error {
+    let profile = Path::new(&error.place.file);
+    if error.kind == ErrorKind::Unreadable
+        && !profile.exists()
+        && let Ok(line) = std::fs::read_to_string(poise_profile::said_beside(profile, "failed"))
+    {
+        error.what = format!("there is no such profile: {}", line.trim().trim_end_matches('.')).into();
+    }
     match error.exit_code() {
         crate::error::exit::NOT_MODELABLE => Error::NotModelable(error.to_string()),
         _ => Error::Input(error.to_string()),

@@ -13,7 +13,7 @@ use crate::output;
 
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Numbers are sums over ranks. Sizes are powers of two; distances are differences of ranks in MPI_COMM_WORLD; peers are the \
+Numbers are sums over ranks; comm_size in CSV is the largest. Sizes are powers of two; distances are differences of ranks in MPI_COMM_WORLD; peers are the \
 fewest and the most ranks that one rank exchanged messages with.
 Examples:
   poise messages runs/p8.n100.r1                       one run

@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-/// Launchers, by how their names begin.
-const LAUNCHERS: [&str; 5] = ["mpirun", "mpiexec", "orterun", "prterun", "srun"];
+use poise_profile::LAUNCHERS;
 
 /// Options of Open MPI's, MPICH's and Intel MPI's launchers with one value, without the hyphens before them.
 const MPI: &str = "n np c N npernode npersocket map-by rank-by bind-to host H hosts hostfile machinefile f ppn perhost \

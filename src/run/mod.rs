@@ -17,6 +17,7 @@ mod bins;
 mod elf;
 pub mod emulated;
 mod launcher;
+mod launcher_stderr;
 pub mod left;
 pub mod misfortune;
 pub mod partial;
@@ -166,21 +167,32 @@ pub fn exec_preloaded(command: &[OsString]) -> Result<Infallible> {
     // Where the run begins, wherever a script or the program goes from there.
     let profile = profile.map(|path| std::path::absolute(&path).unwrap_or(path.into()));
     if let Some(profile) = &profile {
-        process.env("POISE_PROFILE", profile);
+        process.env("POISE_PROFILE", profile).env(poise_profile::BEGAN, poise_profile::began());
     }
     let program = install::find_program(&command[0].to_string_lossy());
+    let rank = poise_profile::own_rank();
+    if std::env::var_os("POISE_PROFILE").is_none() && rank.unwrap_or(0) == 0 {
+        output::say(
+            "POISE_PROFILE is not set, so that nothing is measured; set it to the file that is to be the profile, or to nothing to measure nothing.",
+        );
+    }
     let mut watch = None;
-    // Rank 0 says so for all. Where it runs another program than they, it misses them in MPI_Finalize and says that.
-    if let (Some(profile), Some(program), 0) = (profile, program, processes::own_rank().unwrap_or(0)) {
+    if let (Some(profile), Some(program)) = (profile, program) {
         if elf::is_out_of_reach(&program) {
-            output::say(format!(
-                "{} is linked statically, so that nothing can be preloaded into it; this run has no profile. Link it dynamically or with \
-                 poise cc, or count it by poise run --engine qemu.",
-                command[0].to_string_lossy()
-            ));
-        } else if processes::own_rank().is_some() && std::env::var_os(RUN).is_none() {
+            // Rank 0 says so for all. Where it runs another program than they, it misses them in MPI_Finalize and says that.
+            if rank.unwrap_or(0) == 0 {
+                watch::refuse(
+                    &profile,
+                    &format!(
+                        "{} is linked statically, so that nothing can be preloaded into it; this run has no profile. Link it dynamically or with \
+                         poise cc, or count it by poise run --engine qemu.",
+                        command[0].to_string_lossy()
+                    ),
+                );
+            }
+        } else if let Some(rank) = rank.filter(|_| std::env::var_os(RUN).is_none()) {
             // Of its own runs poise run tells more.
-            watch = watch::over_this_process(&profile);
+            watch = watch::over_this_process(&profile, rank);
         }
     }
     let failure = process.exec();

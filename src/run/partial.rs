@@ -104,9 +104,9 @@ pub fn folder(file: &Path) -> &Path {
 
 /// What processes were writing when they were killed: beside its name, to be renamed when it is whole.
 fn unfinished(folder: &Path) -> Vec<PathBuf> {
-    let start = format!(".{PROFILE}.");
+    let starts = [format!(".{PROFILE}."), ".poise.".to_owned()];
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let is_unfinished = |name: &str| name.starts_with(&start) && name.ends_with(".tmp");
+    let is_unfinished = |name: &str| starts.iter().any(|start| name.starts_with(start)) && name.ends_with(".tmp");
     entries.filter(|entry| is_unfinished(&entry.file_name().to_string_lossy())).map(|entry| entry.path()).collect()
 }
 
@@ -126,7 +126,13 @@ mod tests {
     #[test]
     fn what_was_being_written_goes_with_the_processes() {
         let folder = tempfile::tempdir().unwrap();
-        let names = [".profile.poise.checkpoint.1.4711.tmp", ".profile.poise.4711.tmp", ".mine.tmp", "stdout.txt"];
+        let names = [
+            ".profile.poise.checkpoint.1.4711.tmp",
+            ".profile.poise.4711.tmp",
+            ".poise.4711.tmp",
+            ".mine.tmp",
+            "stdout.txt",
+        ];
         names.iter().for_each(|name| fs::write(folder.path().join(name), "half").unwrap());
         let failed = Outcome::Failed { cause: Cause::RankKilled, reason: "Rank 1 was killed.".into(), status: 137 };
         assert_eq!(collect(failed.clone(), folder.path()), failed);

@@ -6,6 +6,8 @@ use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use poise_profile::told_by_launcher;
+
 use super::{PROFILE, RUN};
 
 /// How often processes without an environment are looked at, all together, a millisecond apart; and those that have no
@@ -24,10 +26,25 @@ const IDLE_TICKS: u64 = 5;
 const RANKS: [(&str, &str); 3] =
     [("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"), ("PMI_RANK", "PMI_SIZE"), ("PMIX_RANK", "SLURM_STEP_NUM_TASKS")];
 
-/// The rank that a launcher has told this process, if one has. Slurm's number counts where there is no other.
-pub fn own_rank() -> Option<u32> {
-    let mut names = RANKS.iter().map(|(rank, _)| *rank).chain(["SLURM_PROCID"]);
-    names.find_map(|name| std::env::var(name).ok()?.parse().ok())
+/// Variables in which launchers tell a rank its number among those of its node: Open MPI's, MPICH's, Slurm's.
+const LOCAL_RANKS: [&str; 3] = ["OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"];
+/// Those that tell it how many of its node there are: Open MPI's and MPICH's.
+const LOCAL_SIZES: [&str; 2] = ["OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"];
+
+/// Whether this process's rank is certain to be on rank 0's node: all ranks below it are on its own then.
+pub fn is_beside_rank_0(rank: u32) -> bool {
+    rank == 0 || told_by_launcher(LOCAL_RANKS) == Some(rank)
+}
+
+/// Whether all ranks are certain to be on this node.
+pub fn are_all_here() -> bool {
+    let size = told_by_launcher(RANKS.map(|(_, size)| size));
+    size.is_some() && size == told_by_launcher(LOCAL_SIZES) || told_by_launcher(["SLURM_STEP_NUM_NODES"]) == Some(1)
+}
+
+/// Whether there is no other rank.
+pub fn is_alone() -> bool {
+    told_by_launcher(RANKS.map(|(_, size)| size)) == Some(1)
 }
 
 /// A process of a run.
@@ -134,7 +151,7 @@ pub fn left_by_ranks(folder: &Path, root: i32, before: &[Process]) -> Vec<Proces
     }
     others.retain(|process| rank(process).is_some());
     let ancestors = ancestors(std::process::id() as i32);
-    let all_orphans = others.iter().all(|process| ancestors.contains(&process.parent));
+    let all_orphans = others.iter().all(|process| ancestors.iter().any(|ancestor| ancestor.id == process.parent));
     let a_rank_lives = waiting.iter().any(|&id| process(id as u32).is_some_and(|process| rank(&process).is_some()));
     if ticks > IDLE_TICKS || !all_orphans || a_rank_lives {
         return Vec::new();
@@ -143,10 +160,11 @@ pub fn left_by_ranks(folder: &Path, root: i32, before: &[Process]) -> Vec<Proces
     others
 }
 
-/// The processes that have started this one, its parent first.
-fn ancestors(id: i32) -> Vec<i32> {
-    let parent = |id: &i32| process(u32::try_from(*id).ok()?).map(|process| process.parent).filter(|&id| id > 0);
-    std::iter::successors(parent(&id), parent).collect()
+/// The processes that have started the process `id`, its parent first.
+pub fn ancestors(id: i32) -> Vec<Process> {
+    let parent = |of: &Process| process(u32::try_from(of.parent).ok().filter(|&parent| parent > 0)?);
+    let own = u32::try_from(id).ok().and_then(process);
+    std::iter::successors(own.as_ref().and_then(parent), parent).collect()
 }
 
 /// A process of a rank.
@@ -316,7 +334,10 @@ mod tests {
         let before = sleeping(2);
         let left = left_by_ranks(folder.path(), root, &before);
         assert_eq!(left.len(), 1, "{left:?}");
-        assert!(left[0].id != root && ancestors(std::process::id() as i32).contains(&left[0].parent), "{left:?}");
+        assert!(
+            left[0].id != root && ancestors(std::process::id() as i32).iter().any(|above| above.id == left[0].parent),
+            "{left:?}"
+        );
         let mut daemon = sh(&format!("{} sleep 4718 & wait", marks(1)));
         let before = sleeping(3);
         assert!(before.iter().any(|process| process.parent == daemon.id() as i32), "{before:?}");

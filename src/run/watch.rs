@@ -1,19 +1,27 @@
 //! Who tells that ranks behind `poise preload` died: what a signal kills says nothing itself, and its launcher ends the others by signals.
-//! So a process of ours stands beside rank 0 until that has ended. It is no child of the program's, takes nothing of it but standard
-//! error, and says one line where the run has left no profile and nobody has said why.
+//! So a process of ours stands beside each rank on rank 0's node until that has ended. It is no child of the program's, takes nothing of it, and says
+//! one line to whom the launcher speaks, where the run has left no profile and nobody has said why. The rank that died is the first to
+//! end, before the launcher knows of it.
+//!
+//! On other nodes nobody watches: the file system may show them a profile later than it is there.
 
 use std::ffi::CString;
+use std::fs::{self, File, Metadata, TryLockError};
 use std::io::{Error, ErrorKind, PipeReader, PipeWriter, Write as _};
 use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
+use std::time::Duration;
 
-use super::partial;
+use super::misfortune::signal_name;
+use super::{launcher_stderr, partial, processes};
 use crate::output;
 
-/// The kinds of lines that are left beside a profile that will not be, and beside one that was there before.
+/// The kinds of lines that are left beside a profile that will not be, beside one that was there before, and beside one without waiting.
 const FAILED: &str = "failed";
 const CONFLICT: &str = "conflict";
+const WAITING: &str = "waiting";
 
 /// A process that waits for the end of this one: a pipe to it, of which this process loses both ends when it becomes the program.
 pub struct Watch {
@@ -30,10 +38,19 @@ impl Watch {
     }
 }
 
-/// Watches over this process, which is about to become the program whose profile is to be at `profile`. `None` where nobody does: on Linux before
-/// 5.9, where the system lacks resources, and where the program would find one more child than it has started.
-pub fn over_this_process(profile: &Path) -> Option<Watch> {
-    if adopts_orphans() {
+/// Says for all ranks why the profile `profile` will not be, before there is anybody to watch over.
+pub fn refuse(profile: &Path, line: &str) {
+    let _ = poise_profile::is_first_to_say(profile, FAILED, line);
+    output::say(line);
+}
+
+/// Watches over this process, which is about to become rank `rank` of the program whose profile is to be at `profile`. `None` where nobody does: on other
+/// nodes than rank 0's, on Linux before 5.9, where the system lacks resources, and where the program would find one more child than it has started.
+pub fn over_this_process(profile: &Path, rank: u32) -> Option<Watch> {
+    for kind in [FAILED, CONFLICT, WAITING] {
+        poise_profile::forget_earlier_runs(profile, kind);
+    }
+    if !processes::is_beside_rank_0(rank) || adopts_orphans() {
         return None;
     }
     // SAFETY: the process is our own.
@@ -42,17 +59,19 @@ pub fn over_this_process(profile: &Path) -> Option<Watch> {
     // SAFETY: it was opened just now. As the pipe, it is closed when this process becomes the program.
     let process = unsafe { OwnedFd::from_raw_fd(process) };
     let (calls, caller) = std::io::pipe().ok()?;
-    // What is there before the program begins is another run's. A profile stays; what an earlier run said of it is taken away, or this run's would not be told
-    // from it. Ranks with MPI have said nothing yet, since rank 0 has not begun; of ranks without it one may have ended by now, and then its word goes, too.
-    let was_there = profile.exists();
-    poise_profile::forget_what_was_said(profile, CONFLICT);
+    let (stderr, launcher) = launcher_stderr::open()?;
+    let before = Version::of(profile);
     // SAFETY: there is one thread (`main` sees to that), so that a copy of the process may go on as it likes. The one between ends at once, and is waited for, so that
     // the program has no child that it did not start.
     unsafe {
         match libc::fork() {
             0 => {
-                if libc::fork() == 0 && stands_apart(&process, &calls) && has_begun() && has_ended() {
-                    tell(profile, was_there);
+                if libc::fork() == 0
+                    && stands_apart(&process, &calls, &stderr, launcher.as_ref())
+                    && has_begun()
+                    && has_ended(launcher.is_some())
+                {
+                    tell(profile, rank, before);
                 }
                 libc::_exit(0);
             }
@@ -76,13 +95,14 @@ fn is_interrupted() -> bool {
     Error::last_os_error().kind() == ErrorKind::Interrupted
 }
 
-/// Where the watching process has what it waits for. Standard error is its only other file.
+/// Where the watching process has what it waits for; of the launcher, where that is to be seen. Standard error, which is the launcher's, is its only other file.
 const PROCESS: libc::c_int = libc::STDIN_FILENO;
 const CALLS: libc::c_int = libc::STDOUT_FILENO;
+const LAUNCHER: libc::c_int = libc::STDERR_FILENO + 1;
 
 /// Leaves the launcher's session, refuses the signals that are for the program, and closes what launchers and shells may wait for to be closed: pipes,
 /// sockets, files with locks. False where that cannot be done.
-fn stands_apart(process: &OwnedFd, calls: &PipeReader) -> bool {
+fn stands_apart(process: &OwnedFd, calls: &PipeReader, stderr: &OwnedFd, launcher: Option<&OwnedFd>) -> bool {
     // SAFETY: nobody else knows this process, which never uses what it closes here, and ends without dropping it.
     unsafe {
         libc::setsid();
@@ -91,7 +111,10 @@ fn stands_apart(process: &OwnedFd, calls: &PipeReader) -> bool {
         libc::sigprocmask(libc::SIG_BLOCK, &raw const signals, std::ptr::null_mut());
         libc::dup2(process.as_raw_fd(), PROCESS) >= 0
             && libc::dup2(calls.as_raw_fd(), CALLS) >= 0
-            && libc::syscall(libc::SYS_close_range, libc::STDERR_FILENO + 1, libc::c_uint::MAX, 0) == 0
+            && libc::dup2(stderr.as_raw_fd(), libc::STDERR_FILENO) >= 0
+            // The last, since what is copied may be where it goes.
+            && launcher.is_none_or(|launcher| libc::dup2(launcher.as_raw_fd(), LAUNCHER) >= 0)
+            && libc::syscall(libc::SYS_close_range, LAUNCHER + libc::c_int::from(launcher.is_some()), libc::c_uint::MAX, 0) == 0
     }
 }
 
@@ -102,28 +125,164 @@ fn has_begun() -> bool {
     unsafe { libc::read(CALLS, (&raw mut call).cast(), 1) == 0 }
 }
 
-/// Returns when it has ended: whether it has, as far as can be known.
-fn has_ended() -> bool {
-    let mut process = libc::pollfd { fd: PROCESS, events: libc::POLLIN, revents: 0 };
-    // SAFETY: there is one entry. Signals are blocked, so that nothing but the end interrupts it.
-    unsafe { libc::poll(&raw mut process, 1, -1) == 1 }
+/// Returns when it has ended: whether it has, as far as can be known. Who reads what a launcher that has ended said waits no longer for what outlives it: there is
+/// nobody to speak to then.
+fn has_ended(has_launcher: bool) -> bool {
+    let waits = |file, patience| {
+        let mut ends = [PROCESS, file].map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 });
+        // SAFETY: there are two entries; negative ones count for nothing. Signals are blocked, so that nothing but an end interrupts it.
+        let any = unsafe { libc::poll(ends.as_mut_ptr(), 2, patience) };
+        (any >= 0).then_some(ends[0].revents != 0)
+    };
+    if !has_launcher {
+        return waits(-1, -1) == Some(true);
+    }
+    match waits(LAUNCHER, -1) {
+        Some(false) => {}
+        ended => return ended == Some(true),
+    }
+    match waits(-1, PATIENCE_MS) {
+        Some(false) => {}
+        ended => return ended == Some(true),
+    }
+    // SAFETY: the path ends with a NUL; the files are this process's own.
+    unsafe {
+        let null = libc::open(c"/dev/null".as_ptr(), libc::O_WRONLY);
+        libc::dup2(null, libc::STDERR_FILENO);
+    }
+    waits(-1, -1) == Some(true)
+}
+
+/// `struct pidfd_info` of Linux 6.15.
+#[repr(C)]
+#[derive(Default)]
+struct Info {
+    mask: u64,
+    cgroup: u64,
+    numbers: [u32; 11],
+    status: libc::c_int,
+}
+
+/// The status that it ended with, as its parent has it; known from Linux 6.15 on, when the parent has asked.
+fn status() -> Option<libc::c_int> {
+    const PIDFD_GET_INFO: libc::c_ulong = 0xc040_ff0b;
+    const PIDFD_INFO_EXIT: u64 = 1 << 3;
+    let mut process = libc::pollfd { fd: PROCESS, events: 0, revents: 0 };
+    // SAFETY: there is one entry. It is over when the parent has asked.
+    unsafe { libc::poll(&raw mut process, 1, PATIENCE_MS) };
+    let mut info = Info { mask: PIDFD_INFO_EXIT, ..Info::default() };
+    // SAFETY: the number of the call says how large the structure is that it fills in.
+    let is_told = unsafe { libc::ioctl(PROCESS, PIDFD_GET_INFO, &raw mut info) } == 0;
+    (is_told && info.mask & PIDFD_INFO_EXIT != 0).then_some(info.status)
+}
+
+/// How long, in milliseconds, the launcher is waited for, which asks how its ranks ended; and for others, who may know better why.
+const PATIENCE_MS: libc::c_int = 100;
+
+/// Whether it may have been the launcher that ended it, because of another rank.
+fn may_be_launchers(status: libc::c_int) -> bool {
+    libc::WIFSIGNALED(status) && matches!(libc::WTERMSIG(status), libc::SIGKILL | libc::SIGTERM)
+}
+
+/// Whether it is certain that the rank ended so by itself, and that none did before.
+fn is_certain(status: libc::c_int) -> bool {
+    processes::are_all_here() && (!may_be_launchers(status) || processes::is_alone())
+}
+
+fn in_words(status: Option<libc::c_int>) -> String {
+    match status {
+        Some(status) if libc::WIFSIGNALED(status) => {
+            format!("was killed by signal {}", signal_name(libc::WTERMSIG(status)))
+        }
+        Some(status) => format!("ended with status {}", libc::WEXITSTATUS(status)),
+        None => "ended".to_owned(),
+    }
+}
+
+/// A file as it was at some moment: which one, and when it was written.
+#[derive(PartialEq, Eq)]
+struct Version(u64, u64, i64, i64);
+
+impl Version {
+    fn of(path: &Path) -> Option<Self> {
+        let file = fs::metadata(path).ok()?;
+        Some(Self(file.dev(), file.ino(), file.mtime(), file.mtime_nsec()))
+    }
+}
+
+/// Whether there is a profile of this run, or another process's was kept. What was not there `before` is of this run, also where the
+/// clock of a file server is behind.
+fn is_profiled(profile: &Path, before: Option<&Version>) -> bool {
+    let is_new = Version::of(profile).is_some_and(|now| before != Some(&now));
+    is_new
+        || poise_profile::is_of_this_run(profile)
+        || profile.exists() && poise_profile::is_of_this_run(&poise_profile::said_beside(profile, CONFLICT))
 }
 
 /// Says that there is no profile of this run, if there is none and nobody said so.
-fn tell(profile: &Path, was_there: bool) {
-    let is_told = |kind| poise_profile::said_beside(profile, kind).exists();
-    if is_told(FAILED) || profile.exists() && (!was_there || is_told(CONFLICT)) {
+fn tell(profile: &Path, rank: u32, before: Option<Version>) {
+    poise_profile::forget_earlier_runs(profile, FAILED);
+    if is_profiled(profile, before.as_ref()) {
         return;
     }
-    // Where nothing can be written, whoever got to write the profile has said so, and could leave no word of it.
+    // Where nothing can be written, whoever got to write the profile has said so, and could leave no word of it. What a signal killed has not.
     if !is_writable(partial::folder(profile)) {
+        let status = status();
+        if status.is_some_and(|status| libc::WIFSIGNALED(status) && is_certain(status)) {
+            output::say(line(profile, rank, status));
+        }
         return;
     }
-    let earlier = match was_there {
+    // The word is left at once, since this process may be ended, too, and locked until it is said: one that knows more may take its place.
+    let said = poise_profile::said_beside(profile, FAILED);
+    let claim = poise_profile::leave(profile, FAILED, &line(profile, rank, None), false).ok();
+    let is_taken = || File::open(&said).is_ok_and(|file| file.try_lock_shared().is_ok());
+    if claim.is_none() && is_taken() {
+        return;
+    }
+    let status = status();
+    if !status.is_some_and(is_certain) {
+        if claim.is_none() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(PATIENCE_MS.unsigned_abs().into()));
+    }
+    let _turn = turn(partial::folder(profile));
+    let is_mine = claim.as_ref().is_some_and(|claim| {
+        let inode = |file: std::io::Result<Metadata>| file.map(|file| (file.dev(), file.ino())).ok();
+        inode(claim.metadata()) == inode(fs::metadata(&said))
+    });
+    if is_profiled(profile, before.as_ref()) {
+        if is_mine {
+            let _ = fs::remove_file(said);
+        }
+    } else if is_mine || claim.is_none() && !is_taken() {
+        let line = line(profile, rank, status);
+        drop(poise_profile::leave(profile, FAILED, &line, true));
+        output::say(line);
+    }
+}
+
+/// While what is returned lives, no other says anything; unless somebody else has locked the folder, who may wait for this process in turn.
+fn turn(folder: &Path) -> Option<File> {
+    let folder = File::open(folder).ok()?;
+    for _ in 0..PATIENCE_MS {
+        if !matches!(folder.try_lock(), Err(TryLockError::WouldBlock)) {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    Some(folder)
+}
+
+fn line(profile: &Path, rank: u32, status: Option<libc::c_int>) -> String {
+    let earlier = match profile.exists() {
         true => format!("; {} is of an earlier run", profile.display()),
         false => String::new(),
     };
-    let saved = match partial::checkpoints(profile).len() {
+    let mut checkpoints = partial::checkpoints(profile);
+    checkpoints.retain(|file| poise_profile::is_of_this_run(file));
+    let saved = match checkpoints.len() {
         0 => "nothing was saved; POISE_CHECKPOINT keeps what there is until then".to_owned(),
         1 => format!("what was measured until the last checkpoint is in {}.checkpoint", profile.display()),
         many => format!(
@@ -131,13 +290,16 @@ fn tell(profile: &Path, was_there: bool) {
             profile.display()
         ),
     };
-    let line = format!(
-        "rank 0 ended without having written a profile, as programs do in MPI_Finalize (without MPI, if poise cc, c++ or fc compiled them, \
-         in exit); this run has no profile{earlier}; {saved}."
-    );
-    if poise_profile::is_first_to_say(profile, FAILED, &line) {
-        output::say(line);
-    }
+    let other = match status {
+        Some(status) if is_certain(status) => "",
+        Some(status) if may_be_launchers(status) => ", or another of those that were killed,",
+        _ => ", or one before it,",
+    };
+    format!(
+        "rank {rank}{other} {} before there was a profile, which programs write in MPI_Finalize (without MPI, if poise cc, c++ or fc \
+         compiled them, in exit); this run has no profile{earlier}; {saved}.",
+        in_words(status)
+    )
 }
 
 fn is_writable(folder: &Path) -> bool {

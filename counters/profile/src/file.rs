@@ -4,6 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use crate::run::is_first_to_say;
 use crate::{Profile, ProfileError};
 
 impl Profile {
@@ -79,35 +80,8 @@ impl ProfileError {
     }
 }
 
-/// Of several processes that fail for the same reason one is to say so: leaves the file `PATH.KIND` with `line` in it. False where
-/// another has; true for the first, and where no file can be made, since each must then speak for itself.
-#[must_use]
-pub fn is_first_to_say(path: &Path, kind: &str, line: &str) -> bool {
-    match OpenOptions::new().write(true).create_new(true).open(said_beside(path, kind)) {
-        Ok(mut file) => {
-            let _ = writeln!(file, "{line}");
-            true
-        }
-        Err(error) => error.kind() != io::ErrorKind::AlreadyExists,
-    }
-}
-
-/// Removes what [`is_first_to_say`] left in an earlier run.
-pub fn forget_what_was_said(path: &Path, kind: &str) {
-    let _ = fs::remove_file(said_beside(path, kind));
-}
-
-/// Where the first process that says something of a kind leaves it.
-#[must_use]
-pub fn said_beside(path: &Path, kind: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".");
-    name.push(kind);
-    name.into()
-}
-
 /// The folder that holds `path`.
-fn folder(path: &Path) -> &Path {
+pub fn folder(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 

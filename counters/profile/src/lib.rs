@@ -11,16 +11,21 @@ mod merge;
 mod messages;
 mod noise;
 mod phases;
+mod run;
 
 use std::collections::BTreeMap;
 
 pub use builder::RankBuilder;
 pub use codec::EncodedPhases;
 pub use error::ProfileError;
-pub use file::{forget_what_was_said, is_first_to_say, said_beside, write_encoded};
+pub use file::write_encoded;
 pub use messages::{Histogram, Messages, OfRank, Traffic};
 pub use noise::{Burst, Loop, Noise, Series, VARIANTS};
 pub use phases::{Bin, BinUnit, Code, Modelled, Phases, Place, Share, Shares, Timeline, joining_hides};
+pub use run::{
+    BEGAN, HYDRA, LAUNCHERS, began, date, forget_earlier_runs, is_first_to_say, is_of_this_run, leave, own_rank,
+    said_beside, starts_ranks, told_by_launcher,
+};
 
 /// What a region of code is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -15,8 +15,6 @@ use poise_profile::Profile;
 
 use crate::process::say;
 
-/// What launchers call a process's rank: Open MPI, MPICH and its like, PMIx, Slurm.
-const RANKS: [&str; 4] = ["OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"];
 /// How long the end of the process waits for a checkpoint that is being written.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -50,7 +48,7 @@ pub fn start(wish: &str, path: &Path) -> Result<(), String> {
     let seconds = wish.parse().ok().filter(|seconds| *seconds > 0.0);
     let interval = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
     let interval = interval.ok_or_else(|| format!("\"{wish}\" is no positive number of seconds"))?;
-    let rank = RANKS.iter().find_map(|name| std::env::var(name).ok()?.parse::<u32>().ok());
+    let rank = poise_profile::own_rank();
     let mut file = OsString::from(path);
     file.push(".checkpoint");
     if let Some(rank) = rank {
@@ -144,8 +142,7 @@ impl Writer {
         if let Some(gathered) = &self.gathered {
             return format!("what its ranks had will be in {}", gathered.display());
         }
-        let is_rank = RANKS.iter().any(|name| std::env::var_os(name).is_some());
-        let path = if is_rank { self.path.with_extension("*") } else { self.path.clone() };
+        let path = if poise_profile::own_rank().is_some() { self.path.with_extension("*") } else { self.path.clone() };
         format!("what its ranks had is in {}", path.display())
     }
 

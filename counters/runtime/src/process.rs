@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, TryLockError};
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use poise_profile::EncodedPhases;
 
@@ -89,6 +89,8 @@ fn failure(what: &str, saved: Option<String>) -> String {
 struct LastWords {
     /// Where the first process of the run leaves it.
     marker: CString,
+    /// The time that the file has there.
+    date: libc::timespec,
     /// The whole line with a checkpoint, and without.
     lines: [String; 2],
 }
@@ -104,8 +106,13 @@ pub fn prepare_to_die(what: &str) {
     let profile = PathBuf::from(OsStr::from_bytes(settings.path.as_bytes()));
     let marker = CString::new(poise_profile::said_beside(&profile, SAID[0]).into_os_string().into_encoded_bytes());
     let lines = [checkpoint::whereabouts(), None].map(|saved| format!("{OURS}{}\n", failure(what, saved)));
+    let date = poise_profile::date().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let date = libc::timespec {
+        tv_sec: date.as_secs().cast_signed(),
+        tv_nsec: libc::c_long::from(date.subsec_nanos().cast_signed()),
+    };
     if let Ok(marker) = marker {
-        LAST_WORDS.get_or_init(|| LastWords { marker, lines });
+        LAST_WORDS.get_or_init(|| LastWords { marker, date, lines });
     }
 }
 
@@ -125,6 +132,7 @@ pub fn die() {
         }
         if marker >= 0 {
             libc::write(marker, left.as_ptr().cast(), left.len());
+            libc::futimens(marker, [words.date; 2].as_ptr());
             libc::close(marker);
         }
         libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len());
@@ -192,7 +200,7 @@ pub fn start() {
         }
     };
     for kind in SAID {
-        poise_profile::forget_what_was_said(&profile, kind);
+        poise_profile::forget_earlier_runs(&profile, kind);
     }
     let settings = Settings { path, metadata, start: Instant::now(), keeps_ranks };
     ACTIVE.store(SETTINGS.set(settings).is_ok(), Ordering::Release);

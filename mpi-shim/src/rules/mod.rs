@@ -347,6 +347,7 @@ impl Rule for Aborts {
 
     unsafe fn first(&mut self) {
         crate::runtime::fail(&format!("the program called MPI_Abort with {}", self.errorcode));
+        crate::runtime::let_launcher_read();
     }
 
     unsafe fn before(&mut self, (): &mut ()) {}

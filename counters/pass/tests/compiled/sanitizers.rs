@@ -1,6 +1,9 @@
 //! Programs compiled with sanitizers, whose libraries stand in front of functions that the runtime calls: they run as they do without the
 //! counters, and count what LLVM's coverage counts. Of LLVM 19, whose sanitizers' libraries its Debian package brings.
 
+use std::process::Command;
+use std::time::{Duration, UNIX_EPOCH};
+
 use poise_profile::Metric;
 
 use crate::tools::{Bench, Run, Source, at, total};
@@ -133,10 +136,21 @@ int main(int argc, char **argv) {
 }
 "#;
     let bench = Bench::new();
-    let run = bench.measure(&bench.counted(&Source { text, language: "c" }, &["-O0", "-fsanitize=address"]), &[]);
+    let program = bench.counted(&Source { text, language: "c" }, &["-O0", "-fsanitize=address"]);
+    let began = Duration::from_secs(1_000_000_000);
+    let profile = bench.path("profile.poise");
+    let output = Command::new(program)
+        .env("POISE_PROFILE", &profile)
+        .env("POISE_BEGAN", began.as_nanos().to_string())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
     let line = "the program was ended by its sanitizer; this run has no profile; POISE_CHECKPOINT would have saved what there was.";
-    let said = errors(&run);
-    assert!(said.contains("heap-buffer-overflow") && !said.contains("allocates") && run.profile.is_none(), "{said}");
+    assert!(said.contains("heap-buffer-overflow") && !said.contains("allocates") && !profile.exists(), "{said}");
     assert_eq!(said.lines().filter(|said| said.strip_prefix("poise: ") == Some(line)).count(), 1, "{said}");
-    assert_eq!(std::fs::read_to_string(bench.path("profile.poise.failed")).unwrap(), format!("{line}\n"));
+    let left = bench.path("profile.poise.failed");
+    assert_eq!(std::fs::read_to_string(&left).unwrap(), format!("{line}\n"));
+    // It is of the run, which began long ago.
+    let dated = std::fs::metadata(left).unwrap().modified().unwrap().duration_since(UNIX_EPOCH).unwrap();
+    assert_eq!(dated.as_secs(), began.as_secs());
 }
