@@ -17,7 +17,7 @@ fn error(rng: &mut StdRng, program: &Program, points: &[Vec<f64>]) -> f64 {
     let callpath = builder.callpath(["main", "solve"]);
     for x in points {
         let point = builder.point(x);
-        builder.add(callpath, time, point, measured(rng, (program.seconds)(x), Pattern::None, 0.0));
+        builder.add(callpath, time, point, measured(rng, (program.seconds)(x), Pattern::None, 0.0, 1.0));
         builder.add(callpath, blocks, point, (program.counts[0].1)(x));
     }
     let experiment = builder.finish();
