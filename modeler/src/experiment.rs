@@ -355,6 +355,18 @@ impl Experiment {
         (freedom > 0).then(|| (squares / freedom as f64).sqrt())
     }
 
+    /// Distinct values of each parameter over all points, ascending.
+    pub(crate) fn levels(&self) -> Vec<Vec<f64>> {
+        let of = |l: usize| {
+            // Zeros of either sign are one value.
+            let mut values: Vec<f64> = self.points.iter().map(|point| point[l] + 0.0).collect();
+            values.sort_by(f64::total_cmp);
+            values.dedup();
+            values
+        };
+        (0..self.parameters.len()).map(of).collect()
+    }
+
     /// Names from the root to `callpath`.
     ///
     /// ```

@@ -137,6 +137,8 @@ struct Effort {
     stages: Option<Found>,
     /// Whether the count repeats exactly.
     repeats: bool,
+    /// Where no function explains the count, one that is exact at either value of a parameter with two, and what is not known of it.
+    of_two_values: Option<(Found, Warning)>,
 }
 
 impl Effort {
@@ -145,7 +147,8 @@ impl Effort {
     fn shape(&self) -> Option<&Found> {
         let cannot_fall = |f: &&Found| f.constant >= 0.0 && f.terms.iter().all(|t| t.1 >= 0.0);
         let best = self.found.first().filter(|f| f.is_explained());
-        best.or_else(|| self.found.iter().find(cannot_fall))
+        let others = self.of_two_values.iter().map(|(found, _)| found).chain(&self.found);
+        best.or_else(|| others.into_iter().find(cannot_fall))
     }
 }
 
@@ -382,12 +385,13 @@ impl<'a> Fitter<'a> {
         if two.is_empty() && residual.is_none_or(|r| r <= BEYOND_ROUNDING) {
             return None;
         }
-        let is_closer = |model: &Model| deviation(model, data) < MUCH_CLOSER * deviation(whole, data);
-        if let &[parameter] = two.as_slice()
-            && let Some(model) = self.count_of_two_values(data, parameter, workspace).filter(is_closer)
-        {
+        if let Some((found, warning)) = effort.of_two_values.clone() {
+            let mut model = count_model(self.experiment, data, data.series.metric, &[found], self.options.runners_up);
+            model.warnings.retain(|w| w.code != warning::EFFORT_INEXACT);
+            model.warnings.push(warning);
             return Some(model);
         }
+        let is_closer = |model: &Model| deviation(model, data) < MUCH_CLOSER * deviation(whole, data);
         let mut model = self.searched_count(data, workspace);
         model.warnings.push(match residual {
             Some(residual) if two.is_empty() => warning(
@@ -559,12 +563,16 @@ impl<'a> Fitter<'a> {
     fn effort_of(&self, data: &Data<'a>, workspace: &mut Workspace) -> &Effort {
         let key = (data.series.callpath, data.series.metric);
         let index = self.experiment.series.partition_point(|s| (s.callpath, s.metric) < key);
-        self.efforts[index].get_or_init(|| match self.waiting(data, workspace) {
-            Some(Waiting { found, stages }) => Effort { found, stages, repeats: data.repeats_exactly() },
-            None => {
-                let found = self.function_of_few(&data.medians, &self.hypotheses(data), workspace);
-                Effort { found, stages: None, repeats: data.repeats_exactly() }
-            }
+        self.efforts[index].get_or_init(|| {
+            let (found, stages) = match self.waiting(data, workspace) {
+                Some(Waiting { found, stages }) => (found, stages),
+                None => (self.function_of_few(&data.medians, &self.hypotheses(data), workspace), None),
+            };
+            let (repeats, best) = (data.repeats_exactly(), found.first());
+            let is_inexact = best.is_none_or(|best| best.residual > segments::ROUNDED);
+            let of_two_values =
+                (repeats && is_inexact).then(|| self.count_of_two_values(data, best, workspace)).flatten();
+            Effort { found, stages, repeats, of_two_values }
         })
     }
 

@@ -267,6 +267,30 @@ fn two_values_of_a_parameter_are_no_growth() {
     }
 }
 
+/// A count that two values of p tell is a time's shape as well: growth with n is not lost with that of p.
+#[test]
+fn times_follow_a_count_that_two_values_of_a_parameter_tell() {
+    let mut builder = ExperimentBuilder::new(["p", "n"]);
+    let callpath = builder.callpath(["main"]);
+    let (blocks, time) = (builder.metric(metric("compiled_blocks")), builder.metric(metric("time")));
+    let count = |p: f64, n: f64| 25.0 + (p * n).powi(2);
+    for (i, (p, n)) in
+        (0i32..).zip([(1.0, 500.0), (1.0, 1000.0), (1.0, 2000.0), (1.0, 4000.0), (2.0, 500.0), (2.0, 1000.0)])
+    {
+        let point = builder.point(&[p, n]);
+        builder.add(callpath, blocks, point, count(p, n));
+        builder.add(callpath, time, point, 1e-9 * count(p, n) * (1.0 + 0.01 * f64::from(i % 3 - 1)));
+    }
+    let experiment = builder.finish();
+    let fits = fit(&experiment, &Options::default());
+    let model = the_model(&fits, &experiment, "time");
+    assert!(model.warnings.iter().any(|w| w.message.contains("p has two values here")), "{:?}", model.warnings);
+    for (p, n) in [(1.0, 8000.0), (2.0, 8000.0)] {
+        let (predicted, truth) = (model.predict(&[p, n], 0.9).value, 1e-9 * count(p, n));
+        assert!((predicted / truth - 1.0).abs() < 0.03, "{predicted} at p = {p}, n = {n} instead of {truth}");
+    }
+}
+
 #[test]
 fn rounded_loop_bounds_do_not_hide_the_function() {
     assert_eq!(blocks_of_n_and_p(&|_, n| (n.powf(2.0 / 3.0)).ceil() * 5.0 + 7.0), "7 + 5 * n^(2/3)");

@@ -9,7 +9,8 @@ const MOST_CANDIDATES: f64 = 1000.0;
 /// those that continue each parameter's values up to the target's. Where these are too many, as of four parameters, the
 /// measured points and those of a first design over the same values.
 pub(super) fn candidates(experiment: &Experiment, target: &[f64]) -> Vec<(Vec<f64>, bool)> {
-    let axes: Vec<Vec<f64>> = (0..target.len()).map(|l| axis(experiment, l, target[l])).collect();
+    let axes: Vec<Vec<f64>> =
+        experiment.levels().into_iter().zip(target).map(|(values, target)| axis(values, *target)).collect();
     let combinations: f64 = axes.iter().map(|axis| axis.len() as f64).product();
     let mut points = if combinations <= MOST_CANDIDATES {
         product(&axes)
@@ -26,7 +27,7 @@ pub(super) fn candidates(experiment: &Experiment, target: &[f64]) -> Vec<(Vec<f6
 /// Points along each parameter that has one value in all points and another at the target, the other parameters at their smallest
 /// values.
 pub(super) fn unmeasured(experiment: &Experiment, target: &[f64]) -> Vec<Vec<f64>> {
-    let values: Vec<Vec<f64>> = (0..target.len()).map(|l| measured_values(experiment, l)).collect();
+    let values = experiment.levels();
     if values.iter().any(Vec::is_empty) {
         return Vec::new();
     }
@@ -61,17 +62,8 @@ fn towards(value: f64, target: f64) -> Vec<f64> {
 /// With the value that was measured these make the five that a function of one parameter needs.
 const MOST_FIRST: usize = 4;
 
-/// The values of parameter `l` at the points, ascending.
-fn measured_values(experiment: &Experiment, l: usize) -> Vec<f64> {
-    let mut values: Vec<f64> = experiment.points.iter().map(|point| point[l]).collect();
-    values.sort_by(f64::total_cmp);
-    values.dedup();
-    values
-}
-
-/// The measured values of parameter `l`, and those that go on as they do while they stay below the target.
-fn axis(experiment: &Experiment, l: usize, target: f64) -> Vec<f64> {
-    let mut values = measured_values(experiment, l);
+/// The measured `values` of a parameter, and those that go on as they do while they stay below the target.
+fn axis(mut values: Vec<f64>, target: f64) -> Vec<f64> {
     let measured = values.len();
     let family = Family::of(&values);
     while let [.., a, b] = values[..] {
@@ -190,8 +182,9 @@ mod tests {
     #[test]
     fn candidates_go_on_as_the_measured_values_do_and_stay_below_the_target() {
         let experiment = measured(&P[..3], &N[..3], |p, n, _| (p * n, None));
-        assert_eq!(axis(&experiment, 0, 256.0), [4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0]);
-        assert_eq!(axis(&experiment, 1, 450.0), [100.0, 200.0, 300.0, 400.0]);
+        let [p, n] = <[_; 2]>::try_from(experiment.levels()).unwrap();
+        assert_eq!(axis(p, 256.0), [4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0]);
+        assert_eq!(axis(n, 450.0), [100.0, 200.0, 300.0, 400.0]);
         let all = candidates(&experiment, &[16.0, 300.0]);
         assert_eq!(all.len(), 8, "the target itself is not a candidate: {all:?}");
         assert!(all.iter().all(|(_, was_measured)| *was_measured));
@@ -224,13 +217,7 @@ mod tests {
 
     #[test]
     fn values_to_measure_next_are_of_the_family_of_those_before() {
-        let next = |values: &[f64], target: f64| {
-            let mut builder = ExperimentBuilder::new(["p"]);
-            for &x in values {
-                builder.point(&[x]);
-            }
-            axis(&builder.finish(), 0, target)[values.len()..].to_vec()
-        };
+        let next = |values: &[f64], target: f64| axis(values.to_vec(), target)[values.len()..].to_vec();
         assert_eq!(next(&[27.0, 64.0, 125.0, 216.0, 343.0], 2000.0), [512.0, 729.0, 1000.0, 1331.0]);
         assert_eq!(next(&[8.0, 64.0, 216.0], 600.0), [512.0], "even edges stay even");
         assert_eq!(next(&[4.0, 16.0, 36.0, 64.0], 200.0), [100.0, 144.0, 196.0]);

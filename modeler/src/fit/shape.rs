@@ -146,7 +146,11 @@ impl<'a> Fitter<'a> {
     ) -> Option<(Effort, MetricId, usize)> {
         let (data, inside) = self.bytes_of_inside(callpath, which, grid)?;
         let found = self.function_of_few(&inside, &self.hypotheses(&data), workspace);
-        Some((Effort { found, stages: None, repeats: data.repeats_exactly() }, data.series.metric, data.layout))
+        Some((
+            Effort { found, stages: None, repeats: data.repeats_exactly(), of_two_values: None },
+            data.series.metric,
+            data.layout,
+        ))
     }
 
     /// The most bytes that a rank of an open grid moves, and what one that has neighbours in all dimensions does. Where the grid
@@ -225,6 +229,9 @@ fn effort_warnings(effort: &Effort, what: &str) -> Vec<Warning> {
     let mut warnings = Vec::new();
     if !effort.repeats {
         warnings.push(warning(warning::EFFORT_VARIES, format!("The {what} differ between repetitions.")));
+    } else if let Some((_, inexact)) = effort.of_two_values.as_ref().filter(|(found, _)| Some(found) == effort.shape())
+    {
+        warnings.push(warning(inexact.code, format!("Of the {what}: {}", inexact.message)));
     } else if let Some(found) = effort.found.first().filter(|f| !f.is_explained()) {
         let percent = 100.0 * found.residual;
         warnings.push(warning(

@@ -5,12 +5,12 @@
 //! other parameters, can be exact. Both have the same terms then, and each coefficient follows the simplest factor of the
 //! parameter that comes near its two values; it is exact at the larger one, from which predictions go on.
 
-use super::Fitter;
-use crate::build::{Data, count_model};
+use super::{Fitter, MUCH_CLOSER};
+use crate::build::Data;
 use crate::effort::{Found, Workspace};
 use crate::library::{Rounding, Shape, complexity, factor_columns};
 use crate::linear::least_squares;
-use crate::model::{Factor, Model, Warning};
+use crate::model::{Factor, Warning};
 use crate::options::NegativeExponents;
 use crate::warning::{self, warning};
 use std::collections::{BTreeSet, HashMap};
@@ -53,13 +53,16 @@ impl<'a> Fitter<'a> {
         warning(warning::EFFORT_INEXACT, message)
     }
 
-    /// The model of a count that is an exact function of the other parameters at either of the two values of `parameter`.
+    /// The function of a count that is an exact one of the other parameters at either value of the only parameter with two; none where
+    /// it comes hardly closer to the count than `whole`. The warning says what is not known of it.
     pub(super) fn count_of_two_values(
         &self,
         data: &Data<'a>,
-        parameter: usize,
+        whole: Option<&Found>,
         workspace: &mut Workspace,
-    ) -> Option<Model> {
+    ) -> Option<(Found, Warning)> {
+        let whole = whole.map_or(f64::INFINITY, |found| found.residual);
+        let &[parameter] = self.parameters_of_two_values(data).as_slice() else { return None };
         let values = data.points.iter().map(|x| x[parameter]);
         let ends = (values.clone().fold(f64::INFINITY, f64::min), values.fold(f64::NEG_INFINITY, f64::max));
         let [lower, upper] = [ends.0, ends.1].map(|v| data.restricted(|x| x[parameter] == v));
@@ -82,10 +85,7 @@ impl<'a> Fitter<'a> {
             }
         }
         found.residual = found.differs_by(&data.points, &data.medians);
-        let mut model = count_model(self.experiment, data, data.series.metric, &[found], self.options.runners_up);
-        model.warnings.retain(|w| w.code != warning::EFFORT_INEXACT);
-        model.warnings.push(self.two_values_warning(&[parameter]));
-        Some(model)
+        (found.residual < MUCH_CLOSER * whole).then(|| (found, self.two_values_warning(&[parameter])))
     }
 
     /// The exact function on one line of points, with the coefficients that its terms have on another, where they explain

@@ -9,7 +9,7 @@ use super::markup::path;
 use super::page::path_text;
 use super::plot::{Plot, Scatter};
 use super::quantity::{coordinate, percent, quantity};
-use super::view::{CallPathView, View, levels};
+use super::view::{CallPathView, View};
 use crate::experiment::median;
 use crate::model::Model;
 
@@ -107,7 +107,7 @@ impl Article<'_> {
     /// The model over the two parameters with most values, where there are two that vary.
     fn heat(&self) -> Markup {
         let experiment = self.view.experiment;
-        let values = levels(experiment);
+        let values = experiment.levels();
         let mut varying: Vec<usize> = (0..values.len()).filter(|&l| values[l].len() > 1).collect();
         varying.sort_by_key(|&l| std::cmp::Reverse(values[l].len()));
         let [a, b, ..] = varying[..] else { return html! {} };

@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use super::article::signed_percent;
 use super::markup::{at, counted};
 use super::quantity::{coordinate, interval, number, percent, quantity};
-use super::view::{View, levels};
+use super::view::View;
 use crate::advise::{AdviseOptions, End, Step, advise, time_of};
 use crate::experiment::{CallPathId, median};
 use crate::fit::{Fits, RANKS};
@@ -199,7 +199,7 @@ fn spread(values: &[f64]) -> Option<f64> {
 /// Combinations of measured values that were not measured, where most were, and points that some call paths lack.
 fn missing(view: &View, points: &[Point]) -> Vec<String> {
     let experiment = view.experiment;
-    let levels = levels(experiment);
+    let levels = experiment.levels();
     let all: usize = levels.iter().map(Vec::len).fold(1, usize::saturating_mul);
     let mut sentences = Vec::new();
     if all > points.len() && points.len() as f64 >= GRID * all as f64 {
@@ -239,7 +239,7 @@ fn combinations(levels: &[Vec<f64>]) -> Vec<Vec<f64>> {
 /// What would help most: more values of a parameter, or what `poise advise` finds.
 fn next(view: &View) -> Vec<String> {
     let mut sentences = Vec::new();
-    for (name, values) in view.experiment.parameters.iter().zip(levels(view.experiment)) {
+    for (name, values) in view.experiment.parameters.iter().zip(view.experiment.levels()) {
         if values.len() < ENOUGH_VALUES {
             sentences
                 .push(format!("{name} has {}; five tell functions apart far better.", counted(values.len(), "value")));

@@ -5,7 +5,6 @@ use super::costs::Costs;
 use super::markup::counted;
 use super::quantity::{coordinate, percent};
 use super::ranking::{Ranked, ranked_metric};
-use super::view::levels;
 use crate::experiment::Experiment;
 use crate::fit::Fits;
 use crate::model::{Method, Model};
@@ -23,7 +22,7 @@ fn far(experiment: &Experiment, target: &[f64]) -> Vec<String> {
         let [low, high, target] = [low, high, target].map(coordinate);
         is_far.then(|| format!("{} = {target} after {low} to {high}", experiment.parameters[l]))
     };
-    levels(experiment).into_iter().enumerate().filter_map(along).collect()
+    experiment.levels().into_iter().enumerate().filter_map(along).collect()
 }
 
 /// That a parameter has one value in all points and another at the target, in a sentence; nothing where there is none.
@@ -43,7 +42,7 @@ pub fn unmeasured(experiment: &Experiment, target: &[f64]) -> Option<String> {
         let name = &experiment.parameters[l];
         Some((format!("{name} = {}", coordinate(value)), format!("{name} = {}", coordinate(target[l]))))
     };
-    let (only, there): (Vec<_>, Vec<_>) = levels(experiment).into_iter().enumerate().filter_map(only).unzip();
+    let (only, there): (Vec<_>, Vec<_>) = experiment.levels().into_iter().enumerate().filter_map(only).unzip();
     (!only.is_empty()).then(|| {
         format!(
             "All points have {}, so that no measurement says what {} changes: the prediction takes it for nothing.",

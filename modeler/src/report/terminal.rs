@@ -377,7 +377,7 @@ fn overtakes(view: &View, found: &Overtaking) -> String {
 
 /// The parameter with most values.
 fn along(view: &View) -> usize {
-    let levels = super::view::levels(view.experiment);
+    let levels = view.experiment.levels();
     (0..levels.len()).rev().max_by_key(|&l| levels[l].len()).unwrap_or(0)
 }
 

@@ -348,17 +348,6 @@ fn places(low: f64, high: f64, until: f64) -> Vec<f64> {
     all
 }
 
-/// Distinct values of each parameter over the experiment's points, ascending.
-pub(crate) fn levels(experiment: &Experiment) -> Vec<Vec<f64>> {
-    let of = |l: usize| {
-        let bits: BTreeSet<u64> = experiment.points.iter().map(|p| (p[l] + 0.0).to_bits()).collect();
-        let mut values: Vec<f64> = bits.into_iter().map(f64::from_bits).collect();
-        values.sort_by(f64::total_cmp);
-        values
-    };
-    (0..experiment.parameters.len()).map(of).collect()
-}
-
 /// How far repetitions of what `model` is of scatter; see [`Experiment::scatter_of_repetitions`].
 pub(crate) fn scatter_of_repetitions(experiment: &Experiment, model: &Model) -> Option<f64> {
     experiment.scatter_of_repetitions(experiment.series_of(model.callpath, model.metric)?)
