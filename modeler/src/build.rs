@@ -251,6 +251,14 @@ impl<'a> Data<'a> {
 const EXPLAINED: f64 = 0.01;
 
 impl Found {
+    /// The function of a count's `model` of `data`.
+    pub fn of_model(model: &Model, data: &Data) -> Self {
+        let terms = model.terms.iter().map(|t| (t.factors.clone(), t.coefficient)).collect();
+        let mut found = Self { constant: model.constant, terms, residual: 0.0, exact: false, score: 0.0 };
+        found.residual = found.differs_by(&data.points, &data.medians);
+        found
+    }
+
     /// Root mean square of the relative differences from the counts `y` at `points`; zeros have none.
     pub fn differs_by(&self, points: &[&[f64]], y: &[f64]) -> f64 {
         let square = |(x, y): (&&[f64], &f64)| if *y == 0.0 { 0.0 } else { (self.at(x) / y - 1.0).powi(2) };

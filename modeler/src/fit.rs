@@ -137,7 +137,7 @@ struct Effort {
     stages: Option<Found>,
     /// Whether the count repeats exactly.
     repeats: bool,
-    /// Where no function explains the count, one that is exact at either value of a parameter with two, and what is not known of it.
+    /// Where no exact function was found and parameters with two values change the count: another one, and what is not known of it.
     of_two_values: Option<(Found, Warning)>,
 }
 

@@ -53,16 +53,29 @@ impl<'a> Fitter<'a> {
         warning(warning::EFFORT_INEXACT, message)
     }
 
-    /// The function of a count that is an exact one of the other parameters at either value of the only parameter with two; none where
-    /// it comes hardly closer to the count than `whole`. The warning says what is not known of it.
+    /// The function of a count that parameters with two values change, which is far from the function `whole`: the one that is exact at
+    /// either value, or else one that the search of times finds and that explains the count. The warning says what is not known of it.
     pub(super) fn count_of_two_values(
         &self,
         data: &Data<'a>,
         whole: Option<&Found>,
         workspace: &mut Workspace,
     ) -> Option<(Found, Warning)> {
+        let two = self.parameters_of_two_values(data);
+        let exact = match two[..] {
+            [] => return None,
+            [parameter] => self.exact_at_two_values(data, parameter, workspace),
+            _ => None,
+        };
         let whole = whole.map_or(f64::INFINITY, |found| found.residual);
-        let &[parameter] = self.parameters_of_two_values(data).as_slice() else { return None };
+        let searched = |workspace: &mut _| Found::of_model(&self.searched_count(data, workspace), data);
+        let found = exact.filter(|found| found.residual < MUCH_CLOSER * whole);
+        let found = found.or_else(|| Some(searched(workspace)).filter(Found::is_explained))?;
+        Some((found, self.two_values_warning(&two)))
+    }
+
+    /// The function of a count that is an exact one of the other parameters at either of the two values of `parameter`.
+    fn exact_at_two_values(&self, data: &Data<'a>, parameter: usize, workspace: &mut Workspace) -> Option<Found> {
         let values = data.points.iter().map(|x| x[parameter]);
         let ends = (values.clone().fold(f64::INFINITY, f64::min), values.fold(f64::NEG_INFINITY, f64::max));
         let [lower, upper] = [ends.0, ends.1].map(|v| data.restricted(|x| x[parameter] == v));
@@ -85,7 +98,7 @@ impl<'a> Fitter<'a> {
             }
         }
         found.residual = found.differs_by(&data.points, &data.medians);
-        (found.residual < MUCH_CLOSER * whole).then(|| (found, self.two_values_warning(&[parameter])))
+        Some(found)
     }
 
     /// The exact function on one line of points, with the coefficients that its terms have on another, where they explain
