@@ -152,8 +152,11 @@ fn main() {
     let functions: usize = std::env::args().nth(1).and_then(|a| a.parse().ok()).unwrap_or(200);
     let seed: u64 = std::env::args().nth(2).and_then(|a| a.parse().ok()).unwrap_or(1);
     let asked = |word: &str| std::env::args().skip(3).any(|a| a == word);
-    let share = std::env::args().find_map(|a| a.strip_prefix("disturbed=")?.parse().ok());
-    let disturbed = share.unwrap_or(1.0);
+    let share = std::env::args().find_map(|a| a.strip_prefix("disturbed=").map(str::to_owned));
+    let disturbed = share.map_or(1.0, |text| match text.parse() {
+        Ok(share) if (0.0..=1.0).contains(&share) => share,
+        _ => panic!("disturbed={text} is no share from 0 to 1"),
+    });
     let choice = Choice { effort_only: asked("effort"), alone: asked("alone"), verbose: asked("verbose") };
     println!(
         "growth: leading exponents right, in %; mean, median: error relative to the undisturbed time at the test point,"

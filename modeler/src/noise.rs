@@ -33,6 +33,7 @@ pub(crate) struct Noise {
     /// Range of the one-sided part relative to the undisturbed time, a.
     pub range: f64,
     /// Share of the measurements that are disturbed, d.
+    #[serde(default = "all")]
     pub disturbed: f64,
     /// Deviation of the background, σ.
     pub sigma: f64,
@@ -47,6 +48,11 @@ const STRAY: f64 = 0.005;
 /// Deviations of the logarithm up to which the background's mean is one. A larger mean than e^1.36 medians would be that of values
 /// that are too rare to be measured, and 95 % of them would lie below it, however far apart those are that were.
 const MEAN_COUNTS: f64 = 1.65;
+
+/// The share of the measurements that are disturbed where nothing says so.
+fn all() -> f64 {
+    1.0
+}
 
 impl Pattern {
     /// Probability that H is below `u`.
@@ -106,7 +112,8 @@ impl Noise {
     fn pieces(&self) -> impl Iterator<Item = (f64, f64, f64)> + '_ {
         let log = |u: f64| (self.range * u).ln_1p();
         let edge = |i: usize| self.pattern.edge(i);
-        (0..PIECES).map(move |i| {
+        let pieces = if self.pattern == Pattern::Fixed { 0 } else { PIECES };
+        (0..pieces).map(move |i| {
             let (from, to) = (edge(i), edge(i + 1));
             (log(from), log(to), self.disturbed * (self.pattern.below(to) - self.pattern.below(from)))
         })
@@ -472,6 +479,17 @@ mod tests {
                 assert!((table.log_density(t) - direct).abs() < 0.01 + 0.002 * direct.abs(), "{t}");
             }
         }
+    }
+
+    #[test]
+    fn moments_are_those_of_disturbed_and_undisturbed_measurements() {
+        let noise = Noise { pattern: Pattern::Fixed, range: 0.4, disturbed: 0.5, sigma: 0.03 };
+        assert!((noise.mean() - 0.2).abs() < 1e-12);
+        assert!((noise.deviation() - 0.03f64.hypot(0.2)).abs() < 1e-12);
+        // Of 0 and of all between 0 and 1: mean 1/4, mean square 1/6.
+        let noise = Noise { pattern: Pattern::Uniform, range: 1.0, disturbed: 0.5, sigma: 0.0 };
+        assert!((noise.mean() - 0.25).abs() < 1e-12);
+        assert!((noise.deviation() - (1.0 / 6.0 - 1.0 / 16.0f64).sqrt()).abs() < 1e-12);
     }
 
     #[test]

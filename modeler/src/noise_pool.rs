@@ -30,7 +30,7 @@ const FLOOR: f64 = -60.0;
 const CAUTION: f64 = 1.2;
 /// From this many call paths on, more of them add no certainty: no pattern of noise is exactly a machine's.
 const ENOUGH: f64 = 100.0;
-/// From this many call paths on, range and background are refined between the values of the grid.
+/// From this many call paths on, range, background and share are refined between the values of the grid.
 const REFINED_FROM: usize = 12;
 /// Only distributions this close to the best, in nats, are refined.
 const WORTH_REFINING: f64 = 12.0;
@@ -286,6 +286,26 @@ mod tests {
             assert!((mean - 0.5 * range).abs() < 0.012 + 0.02 * range, "{range}: {mean}");
             assert!((sigma - 0.03).abs() < 0.009, "{range}: {sigma}");
         }
+    }
+
+    #[test]
+    fn many_call_paths_tell_the_share_that_is_disturbed() {
+        let rng = &mut StdRng::seed_from_u64(12);
+        let (mut all, undisturbed) = (series(rng, 120, 0.5), series(rng, 120, 0.0));
+        for (logs, quiet) in all.iter_mut().zip(undisturbed) {
+            for (log, quiet) in logs.iter_mut().zip(quiet) {
+                if rng.random_bool(0.35) {
+                    *log = quiet;
+                }
+            }
+        }
+        let pool = NoisePool::new(&all);
+        let beliefs = &pool.beliefs.last().unwrap().1;
+        let total = beliefs.total();
+        let share: f64 = beliefs.0.iter().map(|b| (b.1 - total).exp() * b.0.noise.disturbed).sum();
+        let mean = means(beliefs).0;
+        assert!((share - 0.65).abs() < 0.07, "{share}");
+        assert!((mean - 0.65 * 0.25).abs() < 0.02, "{mean}");
     }
 
     #[test]
