@@ -68,18 +68,14 @@ pub(crate) static DEFAULT: LazyLock<Beliefs> = LazyLock::new(|| {
     for sigma in BACKGROUNDS {
         add(Pattern::Uniform, 0.0, 1.0, sigma, NO_NOISE_WEIGHT);
         for (disturbed, of_share) in DISTURBED {
-            // Where some are undisturbed the range matters less, unless it is that of all others, and they stand out only where it is
-            // larger than the background.
+            // Undisturbed measurements among others stand out only where the range is larger than the background.
             let (is_all, least) = if disturbed == 1.0 { (true, 0.8 * sigma) } else { (false, 2.0 * sigma) };
-            for (pattern, weight) in PATTERNS.into_iter().filter(|p| !is_all || p.0 != Pattern::Fixed) {
-                let step = if is_all || pattern == Pattern::Fixed { 1 } else { 2 };
-                for range in RANGES.into_iter().step_by(step).filter(|a| *a > least) {
-                    add(pattern, range, disturbed, sigma, of_share * step as f64 * weight);
-                }
+            for range in RANGES.into_iter().filter(|a| *a > least) {
+                let patterns = PATTERNS.into_iter().filter(|p| !is_all || p.0 != Pattern::Fixed);
+                patterns.for_each(|(pattern, weight)| add(pattern, range, disturbed, sigma, of_share * weight));
             }
-            let step = if is_all { 1 } else { 2 };
-            for mean in TAILS.into_iter().step_by(step).filter(|a| *a > least) {
-                add(Pattern::Tail, mean, disturbed, sigma, of_share * step as f64 * TAIL_WEIGHT);
+            for mean in TAILS.into_iter().filter(|a| *a > least) {
+                add(Pattern::Tail, mean, disturbed, sigma, of_share * TAIL_WEIGHT);
             }
         }
     }
