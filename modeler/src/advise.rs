@@ -1,10 +1,12 @@
 //! Which points to measure next: what a run would do to the prediction at a target, per core-hour that it costs.
 //!
 //! A fit knows the covariance of its coefficients and the functions that explain the measurements nearly as well
-//! ([`crate::model::Model::predict`] makes its intervals of both). One more measurement with relative noise σ at a point
+//! ([`crate::model::Model::predict`] makes its intervals of both). One more measurement, which tells a time to σ, at a point
 //! where the coefficients enter as g changes the covariance C to C - C g gᵀ C / (σ² + gᵀ C g), the update of linear
 //! least squares (Plackett, Biometrika 37, 1950), whatever its value will be. A rival function that is off by d there
 //! keeps exp(-d²/2σ²) of its weight if the model is right. So what a run is worth is known before it is paid for.
+//! σ is the inverse root of the Fisher information of the noise (`noise.rs`): that of background alone,
+//! and less than the deviation where noise is one-sided, since its edge tells more than its mean.
 
 use std::collections::{HashMap, HashSet};
 

@@ -305,6 +305,11 @@ impl Uncertainty {
         self.noises.iter().map(|n| n.weight * n.noise.deviation().powi(2)).sum::<f64>().sqrt()
     }
 
+    /// What one measurement of many tells the undisturbed value to, relative to it: less than [`Self::noise_level`] where noise is one-sided.
+    pub fn resolution(&self) -> f64 {
+        self.noises.iter().map(|n| n.weight * n.noise.resolution().powi(2)).sum::<f64>().sqrt()
+    }
+
     /// Mean of a measurement relative to the model's value.
     pub fn mean_level(&self) -> f64 {
         let mean = |n: &crate::noise::PossibleNoise| n.weight * n.shift.exp() * (1.0 + n.noise.mean());

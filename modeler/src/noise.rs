@@ -108,6 +108,25 @@ impl Noise {
         self.sigma.hypot(self.range * (self.disturbed * variance).sqrt())
     }
 
+    /// What one measurement of many tells the logarithm of the undisturbed time to: the inverse root of the Fisher information of t's
+    /// density about its place. It is σ where there is only background, and far less than the deviation where the one-sided part has
+    /// an edge.
+    pub fn resolution(&self) -> f64 {
+        if self.sigma <= 0.0 {
+            return 0.0;
+        }
+        let pieces: Vec<_> = self.pieces().collect();
+        let step = self.sigma / FINENESS;
+        let start = -REACH.0 * self.sigma;
+        let end = (self.range * self.pattern.end()).ln_1p() + REACH.1 * self.sigma;
+        let densities: Vec<f64> = (0..((end - start) / step).ceil() as usize)
+            .map(|i| self.density_of(&pieces, start + i as f64 * step))
+            .collect();
+        let of = |near: &[f64]| if near[1] > 0.0 { (near[2] - near[0]).powi(2) / near[1] } else { 0.0 };
+        let information = densities.windows(3).map(of).sum::<f64>() / (4.0 * step);
+        information.recip().sqrt()
+    }
+
     /// The pieces of the density of `ln(1 + a H)`: where each begins and ends and its probability.
     fn pieces(&self) -> impl Iterator<Item = (f64, f64, f64)> + '_ {
         let log = |u: f64| (self.range * u).ln_1p();
@@ -479,6 +498,19 @@ mod tests {
                 assert!((table.log_density(t) - direct).abs() < 0.01 + 0.002 * direct.abs(), "{t}");
             }
         }
+    }
+
+    #[test]
+    fn a_resolution_is_what_the_likeliest_scale_of_many_measurements_has() {
+        let background = Noise::background(0.03);
+        assert!((background.resolution() / 0.03 - 1.0).abs() < 0.02, "{}", background.resolution());
+        // Half of the measurements have the background alone, and the others say nothing where they are far and wide.
+        let half = Noise { pattern: Pattern::Uniform, range: 1.8, disturbed: 0.5, sigma: 0.01 };
+        assert!((half.resolution() / (0.01 / 0.5f64.sqrt()) - 1.0).abs() < 0.05, "{}", half.resolution());
+        // Where noise is always the same the disturbed say as much as the others.
+        let fixed = Noise { pattern: Pattern::Fixed, range: 0.5, disturbed: 0.5, sigma: 0.03 };
+        assert!((fixed.resolution() / 0.03 - 1.0).abs() < 0.02, "{}", fixed.resolution());
+        assert!(fixed.deviation() > 0.2);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::model::{Method, Model, Term};
 /// What a summand's part of the time at the target may be off by, before any run: standard deviation, relative to the whole. On
 /// simulated programs 0.1 and 0.3 advise runs of which models are equally accurate, and 1 such of which they are less.
 const UNKNOWN: f64 = 0.2;
-/// Runs are taken to disturb each other's measurement by at least this, whatever the fit says.
+/// No run is taken to tell a time more exactly than to this, whatever the fit says.
 const LEAST_NOISE: f64 = 0.005;
 
 /// Terms that share a coefficient, and what they are multiplied by to be in its unit.
@@ -27,7 +27,10 @@ pub(super) struct Knowledge<'a> {
     covariance: Vec<f64>,
     /// Weights of the rivals of the model, where its summands are not open, and of its effort's model.
     weights: [Vec<f64>; 2],
+    /// Standard deviation of a run's time.
     noise: f64,
+    /// What one run of many tells the undisturbed time to.
+    resolution: f64,
     /// Whether its time is one of those that add up to the whole program's.
     is_part: bool,
 }
@@ -38,10 +41,11 @@ impl<'a> Knowledge<'a> {
         let effort = fits.models.iter().find(is_effort).filter(|_| model.method == Method::Effort);
         let weights =
             [Some(model), effort].map(|m| m.map_or(Vec::new(), |m| m.uncertainty.rivals.iter().map(|r| r.0).collect()));
-        let noise = model.uncertainty.noise_level().max(LEAST_NOISE);
+        let [noise, resolution] =
+            [model.uncertainty.noise_level(), model.uncertainty.resolution()].map(|level| level.max(LEAST_NOISE));
         let summands = model.uncertainty.basis.iter().map(|terms| (terms.as_slice(), 1.0)).collect();
         let covariance = model.uncertainty.covariance.clone();
-        let fitted = Self { model, effort, summands, covariance, weights, noise, is_part };
+        let fitted = Self { model, effort, summands, covariance, weights, noise, resolution, is_part };
         fitted.left_open(experiment, target).unwrap_or(fitted)
     }
 
@@ -109,7 +113,7 @@ impl<'a> Knowledge<'a> {
         let mut next = self.clone();
         let g = self.gradient(x);
         let cg = self.times(&g);
-        let known = self.noise.powi(2) / runs + g.iter().zip(&cg).map(|(a, b)| a * b).sum::<f64>();
+        let known = self.resolution.powi(2) / runs + g.iter().zip(&cg).map(|(a, b)| a * b).sum::<f64>();
         for (i, a) in cg.iter().enumerate() {
             for (j, b) in cg.iter().enumerate() {
                 next.covariance[i * cg.len() + j] -= a * b / known;
@@ -117,7 +121,7 @@ impl<'a> Knowledge<'a> {
         }
         for ((model, _), (which, weights)) in self.rivals().zip(next.weights.iter_mut().enumerate()) {
             // Effort has no noise beyond that of counting.
-            let noise = if which == 0 { self.noise } else { LEAST_NOISE };
+            let noise = if which == 0 { self.resolution } else { LEAST_NOISE };
             for (weight, d) in weights.iter_mut().zip(deviations(model, x)) {
                 *weight *= (-0.5 * runs * (d / noise).powi(2)).exp();
             }
@@ -231,7 +235,7 @@ mod tests {
         let k = g.len();
         let matrix = |c: &[f64]| nalgebra::DMatrix::from_row_slice(k, k, c);
         let information =
-            matrix(&known.covariance).try_inverse().unwrap() + &g * g.transpose() * 3.0 / known.noise.powi(2);
+            matrix(&known.covariance).try_inverse().unwrap() + &g * g.transpose() * 3.0 / known.resolution.powi(2);
         let expected = information.try_inverse().unwrap();
         assert!((matrix(&after.covariance) - &expected).norm() < 1e-6 * expected.norm());
     }
@@ -254,7 +258,7 @@ mod tests {
         for x in &experiment.points {
             let parts = [1.0, (x[0] / target[0]).powi(2), x[1] / target[1]];
             let g = nalgebra::DVector::from_iterator(3, parts.map(|part| part / value(x)));
-            information += &g * g.transpose() / known.noise.powi(2);
+            information += &g * g.transpose() / known.resolution.powi(2);
         }
         let expected = information.try_inverse().unwrap();
         let found = nalgebra::DMatrix::from_row_slice(3, 3, &known.covariance);
