@@ -3,6 +3,7 @@
 use crate::coefficients::{self, CoefficientFit, LeastSquares};
 use crate::effort::Found;
 use crate::experiment::{Experiment, MetricId, Series};
+use crate::lack_of_fit::LackOfFit;
 use crate::model::{Exponent, Growth, Kind, Method, Model, Quality, Role, RunnerUp, Scale, Term, Uncertainty, Warning};
 use crate::noise::{Noise, PossibleNoise};
 use crate::noise_estimate::{Beliefs, DEFAULT, NoiseEstimate};
@@ -378,6 +379,7 @@ fn beliefs<'a>(
 pub(crate) fn prior_residuals(data: &Data, prior: &Prior) -> Option<Vec<f64>> {
     let y = data.values();
     let (bases, departures) = shapes_of(data, prior, &y);
+    let (y, _) = without_lack_of_fit(data, richest_of(prior, departures), y);
     let shapes: Vec<Vec<Vec<f64>>> = bases.iter().chain(departures).map(|basis| data.columns(basis)).collect();
     coefficients::typical_residuals(&shapes, &y, &DEFAULT)
 }
@@ -410,6 +412,25 @@ fn shapes_of<'p>(data: &Data, prior: &'p Prior, y: &[f64]) -> (&'p [Vec<Group>],
     (&prior.shapes, if is_clear { &prior.departures } else { &[] })
 }
 
+/// The richest shape that competes.
+fn richest_of<'p>(prior: &'p Prior, departures: &[Vec<Group>]) -> &'p [Group] {
+    if departures.is_empty() { prior.richest() } else { prior.fullest() }
+}
+
+/// The times `y` without what even the `richest` shape misses beyond what repetitions explain, and its relative deviation. It is no
+/// noise: a fit that took it for such would look for the undisturbed times at its lower edge.
+fn without_lack_of_fit(data: &Data, richest: &[Group], y: Vec<f64>) -> (Vec<f64>, f64) {
+    if !LackOfFit::can_be_told(&data.observations, data.points.len()) {
+        return (y, 0.0);
+    }
+    let fit = LeastSquares::of(&data.columns(richest), &y);
+    let at_points = fit.at_points(&data.observations, data.points.len());
+    match LackOfFit::of(&data.observations, &at_points, fit.used) {
+        Some(found) => (found.removed_from(&data.observations), found.deviation),
+        None => (y, 0.0),
+    }
+}
+
 /// The model of a time whose shape effort gave.
 pub(crate) fn prior_model<'p>(
     experiment: &Experiment,
@@ -423,7 +444,8 @@ pub(crate) fn prior_model<'p>(
     let y = data.values();
     let columns = |basis: &[Group]| data.columns(basis);
     let (shapes, departures) = shapes_of(data, prior, &y);
-    let richest = if departures.is_empty() { prior.richest() } else { prior.fullest() };
+    let richest = richest_of(prior, departures);
+    let (y, lack_of_fit) = without_lack_of_fit(data, richest, y);
     let beliefs = beliefs(&LeastSquares::of(&columns(richest), &y), &y, pool).map(|b| b.0);
     let fitted = |basis: &'p Vec<Group>| (coefficients::fit(&columns(basis), &y, beliefs.as_deref()), basis);
     let mut fits: Vec<(CoefficientFit, &Vec<Group>)> = shapes.iter().map(fitted).collect();
@@ -437,6 +459,8 @@ pub(crate) fn prior_model<'p>(
     fits.sort_by(|a, b| a.0.criterion.total_cmp(&b.0.criterion));
     let mut model = model_of(data, kind, Method::Effort, &fit, basis);
     model.effort_metric = Some(effort_metric);
+    // Measurements are off the function by both.
+    model.uncertainty.noises.iter_mut().for_each(|n| n.noise.sigma = n.noise.sigma.hypot(lack_of_fit));
     model.uncertainty.open = prior.fullest().iter().map(|group| group.terms.clone()).collect();
     model.uncertainty.rivals = fits.iter().map(|f| rival(&fit, f)).filter(|r| r.0 > 0.01).collect();
     let used: Vec<Vec<f64>> = fit.active().iter().map(|&k| data.column(|x| basis[k].at(x))).collect();
@@ -649,6 +673,10 @@ pub(crate) fn misfit(data: &Data, prior: &Prior) -> Option<f64> {
 /// when the noise is taken off, relative. The noise is what the measurements themselves show, since a fit takes whatever its function misses for noise;
 /// that measurements lie above the undisturbed time on average is no misfit.
 fn missed(model: &Model, data: &Data, fitted: &[f64]) -> f64 {
+    let coefficients = model.uncertainty.basis.len();
+    if let Some(found) = LackOfFit::of(&data.observations, fitted, coefficients).filter(|l| l.deviation > EXACT) {
+        return found.deviation;
+    }
     let level = model.uncertainty.mean_level();
     let ratios = fitted.iter().zip(&data.medians).map(|(f, y)| y / (level * f));
     // Where the model is not above zero no ratio says by how much it misses.

@@ -10,6 +10,7 @@ use crate::noise_estimate::{Beliefs, NoiseEstimate, estimate};
 use crate::shape_search::shares;
 use crate::simplex;
 use crate::wide::wide;
+use std::f64::consts::PI;
 
 /// Relative deviation below which residuals are too small to hold one-sided noise worth looking for.
 const QUIET: f64 = 0.012;
@@ -96,7 +97,7 @@ pub(crate) struct LeastSquares {
     coefficients: Vec<f64>,
     fitted: Vec<f64>,
     /// How many coefficients are not zero.
-    used: usize,
+    pub used: usize,
     /// Relative deviation of the times from the fit.
     pub deviation: f64,
 }
@@ -109,6 +110,13 @@ impl LeastSquares {
         let fitted = combine(columns, &coefficients);
         let deviation = deviation(y, &fitted, used);
         Self { coefficients, fitted, used, deviation }
+    }
+
+    /// The fitted value at each of `points` points, of which `observations` have the indices.
+    pub fn at_points(&self, observations: &[(usize, f64)], points: usize) -> Vec<f64> {
+        let mut at_points = vec![0.0; points];
+        observations.iter().zip(&self.fitted).for_each(|(o, f)| at_points[o.0] = *f);
+        at_points
     }
 
     /// The residuals, if they are more than two-sided noise too small to matter.
@@ -139,7 +147,8 @@ pub(crate) fn fit_from(
     let beliefs = beliefs.filter(|_| k > 0 && fitted.iter().all(|f| *f > 0.0));
     let Some(beliefs) = beliefs else {
         let variance = spread * spread;
-        let criterion = n * (variance * freedom / n).max(FINEST * FINEST).ln() + price;
+        // As a density, like that of residuals under beliefs, which other shapes may have.
+        let criterion = n * ((2.0 * PI * variance * freedom / n).max(FINEST * FINEST).ln() + 1.0) + price;
         let covariance = covariance(columns, &coefficients, &fitted, variance);
         let noises = vec![PossibleNoise::certain(Noise::background(spread))];
         return CoefficientFit { coefficients, covariance, noises, freedom, criterion };

@@ -17,6 +17,8 @@ const EXACT: f64 = 1e-10;
 const NEGLIGIBLE: f64 = 1e-9;
 /// An exact sum of no more terms than this is no accident, and no other way of rounding is tried.
 const SETTLED: usize = 2;
+/// So few values show whether a constant and one term give them exactly, and nothing more.
+const FEWEST: usize = 3;
 /// How many sums of two terms and more are pursued.
 const BEAM: [usize; 3] = [6, 4, 4];
 /// How many times the least that rounding causes a mean square may be to be explained by it.
@@ -148,7 +150,8 @@ pub(crate) fn search(
             if rounding == Rounding::None {
                 search.proposals.clone_from(&proposals);
                 search.is_led = ways == 1 && !proposals.is_empty();
-            } else {
+            }
+            if rounding != Rounding::None || count.y.len() == FEWEST {
                 search.prices.spare = 1;
             }
             search.pairs = spread == 1.0 && rounding == Rounding::None;
@@ -184,12 +187,12 @@ pub(crate) fn search(
     by_score(found)
 }
 
-/// Whether so many values leave enough to agree: one if all coefficients are whole numbers of blocks, which does not
-/// happen by chance, and two otherwise.
+/// Whether so many values leave enough to agree: one if all coefficients are whole numbers of blocks, or there are no more and it agrees
+/// exactly, which does not happen by chance, and two otherwise.
 fn is_determined(found: &Found, values: usize) -> bool {
     let is_whole = |c: f64| c >= 0.0 && c.fract() == 0.0;
-    let whole = found.exact && is_whole(found.constant) && found.terms.iter().all(|t| is_whole(t.1));
-    found.terms.len() + if whole { 2 } else { 3 } <= values
+    let whole = is_whole(found.constant) && found.terms.iter().all(|t| is_whole(t.1));
+    found.terms.len() + if found.exact && (whole || values == FEWEST) { 2 } else { 3 } <= values
 }
 
 /// Best first, every sum of the same terms once.

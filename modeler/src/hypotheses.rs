@@ -309,19 +309,21 @@ impl<'a> Hypotheses<'a> {
         mask
     }
 
-    /// Bits of the varying parameters along which `y` levels off: per doubling of the parameter it rises less than half
-    /// as much beyond the middle as before it, as the share `1 - 1/p` that a rank sends to others does.
+    /// Bits of the varying parameters along which `y` levels off, as the share `1 - 1/p` that a rank sends to others does: per doubling
+    /// of the parameter it rises less beyond the middle than before it, by at least half as much in logarithms as that share.
     fn levelling(&self, y: &[f64]) -> usize {
         let levels_off = |bit: usize, l: usize| {
-            let mut rises = [0.0, 0.0];
+            let (mut rises, mut of_share) = ([0.0, 0.0], [0.0, 0.0]);
             for line in self.lines(bit) {
                 let [first, middle, last] = [line[0], line[line.len() / 2], line[line.len() - 1]];
-                let rise =
-                    |from: usize, to: usize| (y[to] - y[from]) / (self.points[to][l].ln() - self.points[from][l].ln());
-                rises[0] += rise(first, middle);
-                rises[1] += rise(middle, last);
+                let coordinate = |i: usize| self.points[i][l];
+                for (half, [from, to]) in [[first, middle], [middle, last]].into_iter().enumerate() {
+                    let doublings = coordinate(to).ln() - coordinate(from).ln();
+                    rises[half] += (y[to] - y[from]) / doublings;
+                    of_share[half] += (coordinate(from).recip() - coordinate(to).recip()) / doublings;
+                }
             }
-            rises[0] > 0.0 && rises[1] < 0.5 * rises[0]
+            rises[0] > 0.0 && rises[1] < (of_share[1] / of_share[0]).sqrt() * rises[0]
         };
         self.varying.iter().enumerate().map(|(bit, &l)| usize::from(levels_off(bit, l)) << bit).sum()
     }

@@ -24,6 +24,7 @@ mod extra_p_space;
 mod fit;
 pub mod formats;
 mod hypotheses;
+mod lack_of_fit;
 mod library;
 mod line;
 mod linear;

@@ -136,9 +136,18 @@ impl Search<'_> {
             if self.is_shorter_than_the_data(&c) {
                 self.whole = Some(line);
             }
-        } else if chosen.len() + 2 <= size && self.is_no_accident(chosen.len()) && is_better(&self.other) {
+        } else if chosen.len() + 2 <= self.conditions(chosen)
+            && self.is_no_accident(chosen.len())
+            && is_better(&self.other)
+        {
             self.other = Some(line);
         }
+    }
+
+    /// How many of the values the candidates could miss: a zero that all of them have is none.
+    fn conditions(&self, chosen: &[usize]) -> usize {
+        let is_any = |i: &usize| chosen.iter().any(|&k| self.axis.candidates[k].values[*i] != 0.0);
+        (0..self.axis.size).filter(is_any).count()
     }
 
     /// Whether it takes less to say which long sum it is, and its coefficients, than to say the values: small values, such
