@@ -375,7 +375,7 @@ pub struct FittedArgs {
 #[derive(Args, Debug)]
 pub struct LevelArgs {
     /// Probability with which an interval holds a new measurement.
-    #[arg(long, default_value_t = 0.9, value_name = "LEVEL", value_parser = parse_level)]
+    #[arg(long, default_value_t = 0.9, value_name = "LEVEL", value_parser = parse_level, allow_negative_numbers = true)]
     pub level: f64,
 }
 

@@ -165,6 +165,8 @@ pub struct Advice {
     /// The part of `before` that comes of models that miss the measured points by more than noise explains. More runs at
     /// such points do not lessen it: the function is wrong, or the call path does what no function here describes.
     pub misfit: f64,
+    /// The call path that has the largest part of that, and by how much its model misses the points, relative.
+    pub missed: Option<(CallPathId, f64)>,
     /// What one run at the target itself would cost, in core-hours.
     pub target_core_hours: f64,
     /// Points to measure before anything else can be advised, where a parameter has one value in all points and another at the target;
@@ -239,6 +241,7 @@ pub fn advise(experiment: &Experiment, fits: &Fits, options: &AdviseOptions) -> 
         before: width * program.error(target),
         noise: program.noise(target),
         misfit: width * program.misfit(target),
+        missed: program.missed(target),
         target_core_hours: price(target),
         first: unmeasured(experiment, target),
         steps: Vec::new(),
@@ -443,7 +446,11 @@ mod tests {
         assert!((0.98 * expected..3.0 * expected).contains(&found.misfit), "{} {expected}", found.misfit);
         assert!(found.before >= found.misfit && found.steps.iter().all(|s| s.after >= found.misfit));
         assert_ne!(found.end, End::Enough);
-        assert!(advice(0.1, None, 1e-6).misfit < 1e-9, "noise alone is no misfit");
+        let (callpath, by) = found.missed.unwrap();
+        assert_eq!(callpath, fits.models[0].callpath);
+        assert!((1.645 * by - found.misfit).abs() < 1e-3 * by, "one call path has all of it: {by} {}", found.misfit);
+        let noisy = advice(0.1, None, 1e-6);
+        assert!(noisy.misfit < 1e-9 && noisy.missed.is_none(), "noise alone is no misfit");
     }
 
     #[test]

@@ -138,6 +138,9 @@ mod tests {
     fn without_repetitions_nothing_is_told() {
         let rng = &mut StdRng::seed_from_u64(5);
         assert!(LackOfFit::of(&drawn(rng, [25, 1], 0.5, 0.1), &[10.0; 25], 1).is_none());
-        assert!(LackOfFit::of(&drawn(rng, [4, 3], 0.5, 0.1), &[10.0; 4], 4).is_none(), "as many coefficients as points");
+        assert!(
+            LackOfFit::of(&drawn(rng, [4, 3], 0.5, 0.1), &[10.0; 4], 4).is_none(),
+            "as many coefficients as points"
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! Counted things in sentences for people.
+//! Words of sentences for people: counted things, and names that were meant.
 
 use std::fmt::Display;
 
@@ -13,4 +13,21 @@ use std::fmt::Display;
 pub fn counted<N: Display + PartialEq + From<u8>>(count: N, one: &str, more: &str) -> String {
     let noun = if count == N::from(1) { one } else { more };
     format!("{count} {noun}")
+}
+
+/// `; did you mean …?` where one of `known` is close to `unknown`, and nothing where none is.
+///
+/// ```
+/// use modeler::words::suggestion;
+/// assert_eq!(suggestion("cycels", ["cycles", "energy"]), "; did you mean `cycles`?");
+/// assert_eq!(suggestion("xyz", ["cycles", "energy"]), "");
+/// ```
+#[must_use]
+pub fn suggestion<'a>(unknown: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    let similarity = |name: &str| strsim::jaro_winkler(&unknown.to_lowercase(), &name.to_lowercase());
+    let best = known.into_iter().map(|name| (similarity(name), name)).max_by(|a, b| a.0.total_cmp(&b.0));
+    match best {
+        Some((similarity, name)) if similarity > 0.75 => format!("; did you mean `{name}`?"),
+        _ => String::new(),
+    }
 }

@@ -42,11 +42,11 @@ pub struct AdviseArgs {
     #[arg(long, value_name = "p=4096,n=48000", value_parser = parse_assignments)]
     pub at: Option<Assignments>,
     /// Core-hours that may be spent; by default as many as help.
-    #[arg(long, value_name = "CORE-HOURS", value_parser = parse_positive)]
+    #[arg(long, value_name = "CORE-HOURS", value_parser = parse_positive, allow_negative_numbers = true)]
     pub budget: Option<f64>,
     /// Enough is when the interval at the target, without the scatter of a single run, is this narrow on each side, relative
     /// to the prediction.
-    #[arg(long, value_name = "SHARE", default_value_t = 0.05, value_parser = parse_positive)]
+    #[arg(long, value_name = "SHARE", default_value_t = 0.05, value_parser = parse_positive, allow_negative_numbers = true)]
     pub tolerance: f64,
     /// The parameter that is the number of ranks of a run.
     #[arg(long, value_name = "NAME", default_value = "p")]
@@ -59,7 +59,7 @@ pub struct AdviseArgs {
     #[arg(long, value_name = "N", default_value_t = 12, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub steps: u32,
     /// Nominal probability of the interval.
-    #[arg(long, value_name = "P", default_value_t = 0.9, value_parser = parse_level)]
+    #[arg(long, value_name = "P", default_value_t = 0.9, value_parser = parse_level, allow_negative_numbers = true)]
     pub level: f64,
     #[command(flatten)]
     pub fit: FitArgs,
@@ -141,7 +141,8 @@ pub fn advise(arguments: &AdviseArgs, global: &GlobalArgs) -> Result<()> {
     let names = &experiment.parameters;
     let doubt = doubt(&experiment, &fits, &target, arguments.level);
     let misses_effort = fits.models.iter().flat_map(|m| &m.warnings).any(|w| w.code == PRIOR_MISFIT);
-    let known = Known { whole, doubt: doubt.as_deref(), misses_effort };
+    let missed = advice.missed.map(|(callpath, by)| (experiment.path(callpath).join(" -> "), by));
+    let known = Known { whole, doubt: doubt.as_deref(), missed, misses_effort };
     let text = match arguments.output.format {
         OutputFormat::Human => for_people(&advice, names, &target, &known, arguments),
         OutputFormat::Json => as_json(&advice, names, &target, &known, arguments),
@@ -231,7 +232,9 @@ fn as_json(advice: &Advice, names: &[String], target: &[f64], known: &Known, arg
         "schema": "counterpoise/advice", "schema_version": 1, "level": arguments.level, "tolerance": arguments.tolerance,
         "each": arguments.each, "at": point(names, target), "seconds": advice.seconds,
         "lower": known.whole.lower, "upper": known.whole.upper, "core_hours_at_target": advice.target_core_hours,
-        "relative_half_width": advice.before, "relative_misfit": advice.misfit, "relative_noise": advice.noise, "end": end_name(advice.end),
+        "relative_half_width": advice.before, "relative_misfit": advice.misfit,
+        "missed": known.missed.as_ref().map(|(callpath, by)| json!({"callpath": callpath, "relative_misfit": by})),
+        "relative_noise": advice.noise, "end": end_name(advice.end),
         "first": advice.first.iter().map(|at| point(names, at)).collect::<Vec<_>>(),
         "steps": advice.steps.iter().map(step).collect::<Vec<_>>(),
         "doubt": known.doubt,
@@ -267,6 +270,8 @@ struct Known<'a> {
     whole: Prediction,
     /// Why more is uncertain than the interval says.
     doubt: Option<&'a str>,
+    /// The call path with the largest part of what models miss, and by how much its model does.
+    missed: Option<(String, f64)>,
     /// Whether there are times that do not follow their effort.
     misses_effort: bool,
 }
@@ -365,10 +370,11 @@ fn ending(advice: &Advice, arguments: &AdviseArgs, known: &Known, place: impl Fn
         }
         (End::Enough, _) => format!("Then it is enough: {within}.\n"),
         (End::NothingHelps, _) if advice.misfit > 0.5 * advice.before => format!(
-            "Most of the error, {} of it, is how far models miss the points that were measured, beyond their noise: more runs do not \
-             lessen that. In poise model the column error shows which call paths{}.\n",
+            "Most of the error, {} of it, is how far models miss the points that were measured, beyond their noise{}. Runs at such \
+             points do not lessen that{}.\n",
             percent(advice.misfit / advice.before),
-            if known.misses_effort { ", and poise explain W008 why times may not follow their effort" } else { "" }
+            known.missed.as_ref().map_or(String::new(), |(callpath, by)| format!(", the largest part that of {callpath}, whose function misses them by {}", percent(*by))),
+            if known.misses_effort { "; poise explain W008 tells why times may not follow their effort" } else { "" }
         ),
         (End::NothingHelps, _) => {
             "No run among the candidates would narrow the prediction noticeably; measure nearer to the target, or on a quieter machine.\n"

@@ -37,7 +37,7 @@ pub struct DetectArgs {
     #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "inputs")]
     pub width: u64,
     /// Least part of the instructions, wrong predictions or fetched lines that makes a loop, a branch or a load matter.
-    #[arg(long, value_name = "SHARE", default_value_t = 0.01, value_parser = parse_share)]
+    #[arg(long, value_name = "SHARE", default_value_t = 0.01, value_parser = parse_share, allow_negative_numbers = true)]
     pub share: f64,
     /// The processor whose model llvm-mca uses; this one's for its own instruction set, else neoverse-v2 or sifive-p670.
     #[arg(long, value_name = "NAME")]

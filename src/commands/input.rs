@@ -17,7 +17,7 @@ use crate::cli::{
 use crate::error::{Error, Result};
 use crate::output;
 use crate::ranks::Ranks;
-use crate::study::suggestion;
+use modeler::words::suggestion;
 
 /// Reads the inputs into one experiment; warnings go to standard error.
 pub fn read(arguments: &InputArgs, global: &GlobalArgs) -> Result<Input> {

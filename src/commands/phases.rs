@@ -67,7 +67,7 @@ pub struct PhasesArgs {
     #[arg(long, value_name = "N", default_value_t = 5)]
     pub join: usize,
     /// m_pc: share of the bins that a function's regions must have.
-    #[arg(long, value_name = "SHARE", default_value_t = 0.01, value_parser = parse_share)]
+    #[arg(long, value_name = "SHARE", default_value_t = 0.01, value_parser = parse_share, allow_negative_numbers = true)]
     pub share: f64,
     /// Smooth the curves of pictures by a median over as many bins; data never are.
     #[arg(long, value_name = "BINS", default_value_t = 1, value_parser = parse_count)]

@@ -211,7 +211,21 @@ fn report(study: &Study, summary: &Summary, results: &Path, global: &GlobalArgs)
         false => results.display().to_string(),
     };
     let next = output::shown(&next);
-    output::deliver(&format!("{complete} complete{earlier}. Next: poise model {next}\n"), None)
+    let least = modeler::Options::default().minimum_points;
+    let mut points: Vec<&Point> = Vec::new();
+    for case in &study.cases {
+        if points.len() < least && !points.contains(&&case.point) {
+            points.push(&case.point);
+        }
+    }
+    let points = points.len();
+    let note = match points < least {
+        true => format!(
+            " (it needs {least} points at least, and this study has {points}; poise advise --design lists the first to measure)"
+        ),
+        false => String::new(),
+    };
+    output::deliver(&format!("{complete} complete{earlier}. Next: poise model {next}{note}\n"), None)
 }
 
 fn run_once(arguments: &RunArgs, global: &GlobalArgs) -> Result<()> {

@@ -4,8 +4,9 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use super::file::{BuildFile, BuildTable, suggestion};
+use super::file::{BuildFile, BuildTable};
 use super::template::{Template, is_name};
+use modeler::words::suggestion;
 
 /// What is made before the first run.
 #[derive(Clone, Debug)]

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 
+use modeler::words::suggestion;
 use serde::Deserialize;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -334,16 +335,6 @@ fn meant(message: &str) -> Option<String> {
     let (unknown, known) = rest.split_once('`')?;
     let known: Vec<&str> = known.split('`').skip(1).step_by(2).collect();
     Some(suggestion(unknown, known)).filter(|s| !s.is_empty())
-}
-
-/// `; did you mean …?` where one of `known` is close to `unknown`, and nothing where none is.
-pub fn suggestion<'a>(unknown: &str, known: impl IntoIterator<Item = &'a str>) -> String {
-    let similarity = |name: &str| strsim::jaro_winkler(&unknown.to_lowercase(), &name.to_lowercase());
-    let best = known.into_iter().map(|name| (similarity(name), name)).max_by(|a, b| a.0.total_cmp(&b.0));
-    match best {
-        Some((similarity, name)) if similarity > 0.75 => format!("; did you mean `{name}`?"),
-        _ => String::new(),
-    }
 }
 
 #[cfg(test)]

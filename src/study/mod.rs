@@ -16,7 +16,6 @@ mod read;
 mod template;
 mod values;
 
-pub use file::suggestion;
 pub use values::check_name;
 
 pub use build::{Build, MpiChoice, Sources};

@@ -4,9 +4,10 @@
 use std::path::PathBuf;
 
 use super::expression::Expression;
-use super::file::{LocalFile, SlurmFile, SmpiFile, suggestion};
+use super::file::{LocalFile, SlurmFile, SmpiFile};
 use super::template::Template;
 use super::values::expression;
+use modeler::words::suggestion;
 
 /// This machine.
 #[derive(Clone, Debug, Default)]

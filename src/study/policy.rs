@@ -3,7 +3,8 @@
 
 use modeler::report::quantity;
 
-use super::file::{RepetitionsFile, RepetitionsTable, suggestion};
+use super::file::{RepetitionsFile, RepetitionsTable};
+use modeler::words::suggestion;
 
 /// How often a point is measured, and which measurements count.
 #[derive(Clone, Debug, PartialEq)]

@@ -8,7 +8,7 @@ use modeler::report::coordinate;
 
 use super::build::{Build, MpiChoice, pairs};
 use super::expression::Expression;
-use super::file::{Collect, Launcher, OneOrMore, StudyFile, suggestion};
+use super::file::{Collect, Launcher, OneOrMore, StudyFile};
 use super::places::{Local, SlurmPlace, SmpiPlace};
 use super::policy::Repetitions;
 use super::template::{Template, is_reference};
@@ -17,6 +17,7 @@ use super::{Case, Clock, ExecutorKind, Place, Study};
 use crate::error::{Error, Result};
 use crate::install;
 use crate::run::Measured;
+use modeler::words::suggestion;
 
 /// Names that templates give a meaning of their own.
 const RESERVED: [&str; 3] = ["program", "build", "folder"];

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use modeler::report::coordinate;
+use modeler::words::suggestion;
 
 use super::expression::{Expression, Term};
 use super::template::is_name;
@@ -203,7 +204,7 @@ pub fn text_value(name: &str, value: &toml::Value) -> Result<Factor, String> {
 fn described(table: &toml::Table) -> Result<Values, String> {
     const KEYS: [&str; 7] = ["from", "to", "step", "factor", "count", "scale", "equals"];
     if let Some(unknown) = table.keys().find(|key| !KEYS.contains(&key.as_str())) {
-        return Err(format!("`{unknown}` is none of {}{}", KEYS.join(", "), super::file::suggestion(unknown, KEYS)));
+        return Err(format!("`{unknown}` is none of {}{}", KEYS.join(", "), suggestion(unknown, KEYS)));
     }
     if let Some(equals) = table.get("equals") {
         if table.len() > 1 {
@@ -365,10 +366,7 @@ fn given(table: &toml::Table, parameters: &[Parameter]) -> Result<Case, String> 
     let mut case = Case::default();
     if let Some(unknown) = table.keys().find(|key| parameters.iter().all(|p| p.name != **key)) {
         let known = parameters.iter().map(Parameter::name);
-        return Err(format!(
-            "one of `points` names `{unknown}`, which is no parameter{}.",
-            super::file::suggestion(unknown, known)
-        ));
+        return Err(format!("one of `points` names `{unknown}`, which is no parameter{}.", suggestion(unknown, known)));
     }
     for parameter in parameters {
         let Some(value) = table.get(&parameter.name) else {

@@ -3,7 +3,7 @@
 //! Where effort gave the shape, every summand that it allows is open, also those that the fit left out or took together because
 //! the runs so far do not tell them apart: at the target they may.
 
-use crate::experiment::Experiment;
+use crate::experiment::{CallPathId, Experiment};
 use crate::fit::Fits;
 use crate::model::{Method, Model, Term};
 
@@ -193,6 +193,14 @@ impl Program<'_> {
     /// The part of [`Self::error`] that comes of models that miss what was measured.
     pub(super) fn misfit(&self, x: &[f64]) -> f64 {
         self.combined(x, |k| k.model.uncertainty.misfit.powi(2))
+    }
+
+    /// The call path that has the largest part of that at `x`, and by how much its model misses.
+    pub(super) fn missed(&self, x: &[f64]) -> Option<(CallPathId, f64)> {
+        let misfit = |k: &Knowledge| k.model.uncertainty.misfit;
+        let part = |k: &Knowledge| if self.each { misfit(k) } else { misfit(k) * k.model.at(x).max(0.0) };
+        let most = self.paths.iter().max_by(|a, b| part(a).total_cmp(&part(b)))?;
+        (part(most) > 0.0).then(|| (most.model.callpath, misfit(most)))
     }
 
     /// What [`Self::error`] would be without that: the part that more runs lessen.

@@ -316,10 +316,7 @@ impl Node {
             Self::Column(name, column) => match table.find(name) {
                 Some(i) if matches!(table.columns[i].values, Values::Numbers(_)) => Ok(Kind::Number),
                 Some(_) => Ok(Kind::Text),
-                None => {
-                    let what = format!("there is no column `{name}`; the columns are {}", table.names());
-                    Err(FilterError { column: *column, what })
-                }
+                None => Err(FilterError { column: *column, what: format!("there is {}", table.lacks(name, "")) }),
             },
             Self::Negative(inner) => number(inner).map(|()| Kind::Number),
             Self::Arithmetic(_, a, b) => number(a).and_then(|()| number(b)).map(|()| Kind::Number),

@@ -248,9 +248,9 @@ pub fn analyze(table: &Table, plan: &Plan) -> Result<Analysis, AnalysisError> {
 }
 
 fn column(table: &Table, name: &str, role: &str) -> Result<usize, AnalysisError> {
-    table.find(name).ok_or_else(|| {
-        AnalysisError::Usage(format!("There is no column `{name}` to be a {role}; the columns are {}.", table.names()))
-    })
+    table
+        .find(name)
+        .ok_or_else(|| AnalysisError::Usage(format!("There is {}.", table.lacks(name, &format!(" to be a {role}")))))
 }
 
 /// The columns that may be factors.

@@ -99,7 +99,7 @@ fn default_requests(analysis: &Analysis) -> Vec<PlotRequest> {
 
 fn picture(analysis: &Analysis, request: &PlotRequest) -> Result<Option<Picture>, AnalysisError> {
     let find = |name: &String| {
-        let what = || format!("There is no column `{name}` to plot; the columns are {}.", analysis.table.names());
+        let what = || format!("There is {}.", analysis.table.lacks(name, " to plot"));
         analysis.table.find(name).ok_or_else(|| AnalysisError::Usage(what()))
     };
     let metric = &analysis.table.columns[analysis.metric].name;

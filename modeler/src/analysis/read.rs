@@ -329,6 +329,8 @@ fn flatten(name: &str, value: &Value, chosen: bool, cells: &mut Vec<Cell>) {
                 }
             }
         }
+        // An empty text was chosen, too, as no flag among flags, and is not missing.
+        Value::String(text) if text.is_empty() => push("\"\"".to_owned(), true),
         Value::String(text) => push(text.clone(), true),
         Value::Bool(truth) => push(truth.to_string(), true),
         Value::Number(number) => push(number.to_string(), chosen),
@@ -393,7 +395,8 @@ mod tests {
         for separator in [",", ";", "\t", "|"] {
             let text = "p,host,time\n2,\"a\",1.5\n4,b,\n".replace(',', separator);
             let table = table(&text).unwrap();
-            assert_eq!(table.names(), "p, host, time");
+            let names: Vec<&str> = table.columns.iter().map(|column| column.name.as_str()).collect();
+            assert_eq!(names, ["p", "host", "time"]);
             assert_eq!(table.columns[0].values, Values::Numbers(vec![2.0, 4.0]));
             assert_eq!(table.columns[1].levels(), ["a", "b"]);
             assert!(table.columns[2].is_missing(1));

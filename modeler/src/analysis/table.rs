@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashSet};
 use super::read::PARAMETERS;
 use crate::callees::Callees;
 use crate::experiment::{CallPathId, Experiment, MetricId, OverRanks};
+use crate::words::suggestion;
 
 /// The values of a column, one per row.
 ///
@@ -62,7 +63,7 @@ impl Column {
         let numbers: Option<Vec<f64>> = cells.iter().map(number).collect();
         let values = match numbers {
             Some(numbers) if has_some => Values::Numbers(numbers),
-            _ => Values::Texts(cells.iter().map(|c| c.trim().to_owned()).collect()),
+            _ => Values::Texts(cells.iter().map(|c| on_one_line(c.trim())).collect()),
         };
         Self { name: name.to_owned(), unit: String::new(), chosen, values }
     }
@@ -167,10 +168,13 @@ impl Table {
         self.columns.iter().position(|c| c.name == name)
     }
 
-    /// The names of all columns, for messages.
+    /// That it has no column `name` for `purpose`, and which it has.
     #[must_use]
-    pub(crate) fn names(&self) -> String {
-        self.columns.iter().map(|c| c.name.as_str()).collect::<Vec<_>>().join(", ")
+    pub(crate) fn lacks(&self, name: &str, purpose: &str) -> String {
+        let names: Vec<&str> = self.columns.iter().map(|c| c.name.as_str()).collect();
+        let meant = suggestion(name, names.iter().copied());
+        let others = if meant.is_empty() { "; the".to_owned() } else { meant + " The" };
+        format!("no column `{name}`{purpose}{others} columns are {}", names.join(", "))
     }
 
     /// The same table with only `rows`.
@@ -292,6 +296,12 @@ fn by_point(experiment: &Experiment, metric: MetricId, callpath: Option<CallPath
         }
     }
     values
+}
+
+/// The text with line ends, tabs and other control characters as programs write them, so that each value stays on its line.
+fn on_one_line(text: &str) -> String {
+    let shown = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.to_string() };
+    text.chars().map(shown).collect()
 }
 
 #[cfg(test)]

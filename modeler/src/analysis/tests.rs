@@ -219,7 +219,9 @@ fn what_cannot_be_analysed_is_an_error_that_says_why() {
         change(&mut table, &mut plan);
         analyze(&table, &plan).unwrap_err().to_string()
     };
-    assert!(error(&|_, plan| plan.metric = "tiem".into()).contains("the columns are p, n, node, flag, time"));
+    let lacks =
+        "There is no column `tiem` to be a metric; did you mean `time`? The columns are p, n, node, flag, time.";
+    assert_eq!(error(&|_, plan| plan.metric = "tiem".into()), lacks);
     assert!(error(&|_, plan| plan.factors = Some(vec!["time".into()])).contains("cannot explain itself"));
     assert!(error(&|_, plan| plan.factors = Some(vec!["flag".into()])).contains("No factor varies"));
     assert!(error(&|_, plan| plan.filter = Filter::parse("p > 1000").ok()).contains("No row satisfies"));

@@ -258,7 +258,7 @@ pub fn ranking(experiment: &Experiment, fits: &Fits, options: &ReportOptions, sc
         notes.push_str(&format!("and {} more; -v shows all\n", ranked.len() - count));
     }
     notes.push_str(&format!(
-        "Today is the largest measured scale, {}{}\n",
+        "Today is the largest measured value of every parameter, {}{}\n",
         at(&view.costs.today),
         columns_of_today(&shown)
     ));
