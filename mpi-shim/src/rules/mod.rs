@@ -346,7 +346,8 @@ impl Rule for Aborts {
     type Scratch = ();
 
     unsafe fn first(&mut self) {
-        crate::runtime::fail(&format!("the program called MPI_Abort with {}", self.errorcode));
+        let rank = poise_profile::on_rank();
+        crate::runtime::fail(&format!("the program called MPI_Abort with {}{rank}", self.errorcode));
         crate::runtime::let_launcher_read();
     }
 
