@@ -319,18 +319,21 @@ fn programs_of_another_mpi_or_of_two_are_told_in_one_line() {
     outcome(world.command("mpicc.mpich", both).output().unwrap()).status(0);
     for (mpi, launcher, options) in LAUNCHERS {
         for (program, _, _) in LAUNCHERS.iter().filter(|(of, _, _)| *of != mpi).chain([&("both", "", &[][..])]) {
-            let profile = format!("{mpi}.{program}.poise");
-            // Another run's, which is forgotten.
-            world.write(&format!("{profile}.failed"), "An earlier run said this.\n");
-            std::thread::sleep(Duration::from_millis(50));
-            let words = if *program == "both" { "two MPI libraries" } else { "the launcher started 3 ranks" };
-            let command =
-                [options, &["-n", "3", env!("CARGO_BIN_EXE_poise"), "preload", &format!("./{program}"), "well"]];
-            let mut command = world.command(launcher, command.concat());
-            let ran = outcome(command.env("POISE_PROFILE", &profile).stdin(Stdio::null()).output().unwrap());
-            let said = ours(&ran.stderr);
-            assert!(said.len() == 1 && said[0].contains(words), "{program} under {mpi}: {}", ran.stderr);
-            assert_eq!(world.read(&format!("{profile}.failed")).trim_end(), said[0]);
+            // A rank may find at once that it is alone, and end.
+            for how in ["well", "MPI_Abort", "SIGSEGV"] {
+                let profile = format!("{mpi}.{program}.{how}.poise");
+                // Another run's, which is forgotten.
+                world.write(&format!("{profile}.failed"), "An earlier run said this.\n");
+                std::thread::sleep(Duration::from_millis(50));
+                let words = if *program == "both" { "two MPI libraries" } else { "the launcher started 3 ranks" };
+                let command =
+                    [options, &["-n", "3", env!("CARGO_BIN_EXE_poise"), "preload", &format!("./{program}"), how]];
+                let mut command = world.command(launcher, command.concat());
+                let ran = outcome(command.env("POISE_PROFILE", &profile).stdin(Stdio::null()).output().unwrap());
+                let said = ours(&ran.stderr);
+                assert!(said.len() == 1 && said[0].contains(words), "{program} under {mpi}, {how}: {}", ran.stderr);
+                assert_eq!(world.read(&format!("{profile}.failed")).trim_end(), said[0]);
+            }
         }
     }
 }

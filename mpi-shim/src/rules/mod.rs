@@ -332,6 +332,9 @@ impl ByArguments for Initialises {
         library::look_at_statuses();
         crate::meeting::begin();
         crate::runtime::claim_output();
+        if library::family().is_some_and(crate::launch::is_alone_by_mistake) {
+            return Moved::default();
+        }
         waiting::begin();
         Moved::default()
     }
