@@ -38,6 +38,8 @@ fn build_with(folder: &std::path::Path, before: &str, body: &str) -> PathBuf {
         .arg(include);
     command.arg(source).arg("-o").arg(&program).arg(format!("-L{}", library.display()));
     command.args(["-lpoise_runtime", "-lpthread"]).arg(format!("-Wl,-rpath,{}", library.display()));
+    // The library that was built with these tests, and not one beside them that LD_LIBRARY_PATH may name.
+    command.arg("-Wl,--disable-new-dtags");
     let output = command.output().expect("a C compiler is installed");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     program
