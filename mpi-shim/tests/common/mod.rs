@@ -263,7 +263,7 @@ impl Run {
             "-Wl,--no-as-needed",
             shim,
             runtime,
-            &format!("-Wl,-rpath,{libraries}"),
+            &format!("-Wl,--disable-new-dtags,-rpath,{libraries}"),
         ]));
         let nodes = format!(
             "<?xml version='1.0'?>\n<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n\
