@@ -510,11 +510,13 @@ fn the_rank_that_ended_first_is_told_of_single_runs_and_of_studies() {
             let record = records.iter().find(|record| record["factors"]["how"] == how);
             let record = record.unwrap_or_else(|| panic!("{how}: {records:?}"));
             assert_eq!(record["cause"], cause, "{mpi}, {how}: {record}");
-            assert!(record["reason"].as_str().unwrap().contains(told), "{mpi}, {how}: {record}");
+            let reason = record["reason"].as_str().unwrap();
+            assert!(reason.contains(told), "{mpi}, {how}: {record}");
+            let is_saved = how.starts_with("MPI_Finalize");
+            assert_eq!(reason.contains("Nothing was saved"), !is_saved, "{mpi}, {how}: {record}");
             let once = world.poise([&["run", "-o", &format!("{mpi} {how}"), "--"], &words[..], &[how]].concat());
             let lines: Vec<&str> = once.stderr.lines().filter(|line| line.starts_with("poise: It ended")).collect();
             assert!(matches!(lines[..], [line] if line.contains(told)), "{mpi}, {how}: {}", once.stderr);
-            let is_saved = how.starts_with("MPI_Finalize");
             assert_eq!(lines[0].contains("Nothing was saved"), !is_saved, "{mpi}, {how}: {}", once.stderr);
         }
     }

@@ -11,6 +11,7 @@ const LAUNCHERS: [&str; 2] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"];
 
 /// Whether this process is alone in MPI_COMM_WORLD where a launcher started several. The first to notice says so for all, as MPI begins: a
 /// program that wants more ranks than one ends itself soon.
+#[cold]
 pub fn is_alone_by_mistake(family: &Family) -> bool {
     static IS_ALONE: OnceLock<bool> = OnceLock::new();
     *IS_ALONE.get_or_init(|| {

@@ -285,7 +285,7 @@ impl Run {
             // What ended the run may be ending this process, too: who is asked how it ended takes a while.
             interrupt::check()?;
         }
-        let outcome = partial::collect(outcome, folder);
+        let outcome = partial::collect(outcome, folder, self.measured != Measured::Not);
         record.end(self, folder, &outcome, &cost).map_err(cannot_write)?;
         Ok(outcome)
     }
