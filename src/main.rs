@@ -81,7 +81,7 @@ fn run() -> Result<()> {
         Command::Check(a) => commands::check::check(&a, &cli.global),
         Command::Absorb(a) => commands::absorb::absorb(&a, &cli.global),
         Command::Phases(a) => commands::phases::phases(&a, &cli.global),
-        Command::Messages(a) => commands::messages::messages(&a),
+        Command::Messages(a) => commands::messages::messages(&a, &cli.global),
         Command::Detect(a) => commands::detect::detect(&a),
         Command::Advise(a) => commands::advise::advise(&a, &cli.global),
         Command::Analyze(a) => commands::analyze::analyze(&a, &cli.global, &progress),

@@ -96,3 +96,21 @@ fn ranks_that_were_not_kept_are_told() {
     assert!(refused.stderr.contains("POISE_RANKS=1"), "{}", refused.stderr);
     assert!(world.poise(["messages", "missing"]).status(3).stderr.contains("missing"));
 }
+
+/// A profile that was there when a later run was to write its own is kept, and whoever reads it is told.
+#[test]
+fn a_profile_of_an_earlier_run_is_told() {
+    let world = World::new();
+    write(&world, "run.poise", false);
+    assert_eq!(world.poise(["messages", "run.poise"]).status(0).stderr, "");
+    for (kind, line) in [("conflict", "run.poise: there is a file already."), ("failed", "rank 1 was killed.")] {
+        world.write(&format!("run.poise.{kind}"), &format!("{line}\n"));
+        let told = format!("poise: run.poise is not of the last process that was to write it: {line}\n");
+        assert_eq!(world.poise(["messages", "run.poise"]).status(0).stderr, told);
+        assert!(world.poise(["export", "run.poise", "--to", "csv", "-o", "-"]).status(0).stderr.contains(&told));
+        let of_folder = world.poise(["messages", "."]).status(0).stderr;
+        assert_eq!(of_folder, told.replace("run.poise is", "./run.poise is"));
+        assert_eq!(world.poise(["messages", "run.poise", "-q"]).status(0).stderr, "");
+        std::fs::remove_file(world.path(&format!("run.poise.{kind}"))).unwrap();
+    }
+}

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{World, outcome};
+use common::{World, kernel_tells_how_processes_ended, outcome};
 
 /// A world whose commands are rank 0 of a run that is to be measured.
 fn rank_0(profile: &str) -> World {
@@ -216,12 +216,12 @@ fn ours(said: &str) -> Vec<&str> {
 #[test]
 fn however_a_rank_ends_the_status_stays_and_one_line_tells_it() {
     let ways: [(&str, Option<&str>); 9] = [
-        ("exit 0", Some("MPI_Finalize was never reached")),
-        ("exit 3", Some("MPI_Finalize was never reached")),
+        ("exit 0", Some("MPI_Finalize was never reached on rank")),
+        ("exit 3", Some("MPI_Finalize was never reached on rank")),
         ("_exit 4", Some("before there was a profile")),
         ("MPI_Finalize, exit 3", None),
         ("MPI_Finalize, _exit 4", None),
-        ("MPI_Abort", Some("the program called MPI_Abort with 7")),
+        ("MPI_Abort", Some("the program called MPI_Abort with 7 on rank")),
         ("SIGKILL", Some("before there was a profile")),
         ("SIGSEGV", Some("before there was a profile")),
         ("fatal error", Some("before there was a profile")),
@@ -253,6 +253,8 @@ fn however_a_rank_ends_the_status_stays_and_one_line_tells_it() {
                             );
                             let is_certain = line.contains("SIGSEGV") || line.contains("with status 4");
                             let rank = ranks.parse::<u32>().unwrap() - 1;
+                            let is_own = line.contains(" on rank ");
+                            assert!(!is_own || line.contains(&format!(" on rank {rank};")), "{what}");
                             assert!(!is_certain || line.starts_with(&format!("rank {rank} ")), "{what}");
                             assert_eq!(world.read(&format!("{profile}.failed")).trim_end(), *line, "{what}");
                             let expected = format!("poise: {profile}: there is no such profile: {line}\n");
@@ -317,18 +319,21 @@ fn programs_of_another_mpi_or_of_two_are_told_in_one_line() {
     outcome(world.command("mpicc.mpich", both).output().unwrap()).status(0);
     for (mpi, launcher, options) in LAUNCHERS {
         for (program, _, _) in LAUNCHERS.iter().filter(|(of, _, _)| *of != mpi).chain([&("both", "", &[][..])]) {
-            let profile = format!("{mpi}.{program}.poise");
-            // Another run's, which is forgotten.
-            world.write(&format!("{profile}.failed"), "An earlier run said this.\n");
-            std::thread::sleep(Duration::from_millis(50));
-            let words = if *program == "both" { "two MPI libraries" } else { "the launcher started 3 ranks" };
-            let command =
-                [options, &["-n", "3", env!("CARGO_BIN_EXE_poise"), "preload", &format!("./{program}"), "well"]];
-            let mut command = world.command(launcher, command.concat());
-            let ran = outcome(command.env("POISE_PROFILE", &profile).stdin(Stdio::null()).output().unwrap());
-            let said = ours(&ran.stderr);
-            assert!(said.len() == 1 && said[0].contains(words), "{program} under {mpi}: {}", ran.stderr);
-            assert_eq!(world.read(&format!("{profile}.failed")).trim_end(), said[0]);
+            // A rank may find at once that it is alone, and end.
+            for how in ["well", "MPI_Abort", "SIGSEGV"] {
+                let profile = format!("{mpi}.{program}.{how}.poise");
+                // Another run's, which is forgotten.
+                world.write(&format!("{profile}.failed"), "An earlier run said this.\n");
+                std::thread::sleep(Duration::from_millis(50));
+                let words = if *program == "both" { "two MPI libraries" } else { "the launcher started 3 ranks" };
+                let command =
+                    [options, &["-n", "3", env!("CARGO_BIN_EXE_poise"), "preload", &format!("./{program}"), how]];
+                let mut command = world.command(launcher, command.concat());
+                let ran = outcome(command.env("POISE_PROFILE", &profile).stdin(Stdio::null()).output().unwrap());
+                let said = ours(&ran.stderr);
+                assert!(said.len() == 1 && said[0].contains(words), "{program} under {mpi}, {how}: {}", ran.stderr);
+                assert_eq!(world.read(&format!("{profile}.failed")).trim_end(), said[0]);
+            }
         }
     }
 }
@@ -397,13 +402,6 @@ fn runs_with_one_profile_tell_each_of_itself() {
             std::fs::remove_file(world.path("run.poise")).unwrap();
         }
     }
-}
-
-/// Whether this is Linux 6.15 or later.
-fn kernel_tells_how_processes_ended() -> bool {
-    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
-    let mut numbers = release.split('.').map_while(|part| part.parse::<u32>().ok());
-    (numbers.next(), numbers.next()) >= (Some(6), Some(15))
 }
 
 /// What a signal has killed could not say that nothing can be written.

@@ -4,7 +4,7 @@ mod common;
 
 use std::time::{Duration, Instant};
 
-use common::{World, outcome};
+use common::{World, kernel_tells_how_processes_ended, outcome};
 use poise_profile::{Metric, Profile};
 
 /// A world with tests/programs/sums.c compiled as `sums`.
@@ -287,11 +287,9 @@ fn a_point_that_fails_costs_no_other_point() {
         &format!("command = [\"sh\", \"-c\", \"{script}\", \"{{p}}\"]\n[parameters]\np = [1, 2, 3]\n"),
     );
     let failed = world.poise(["run", "s.toml"]).status(5);
-    assert!(
-        failed.stderr.contains("p2.r1 failed. It ended with status 3. It said last: \"no two\""),
-        "{}",
-        failed.stderr
-    );
+    for words in ["p2.r1 failed. It ended with status 3. Nothing was saved; ", " It said last: \"no two\""] {
+        assert!(failed.stderr.contains(words), "{}", failed.stderr);
+    }
     assert!(failed.stdout.contains("2 runs are complete"), "{}", failed.stdout);
     let statuses =
         ["p1.r1", "p2.r1", "p3.r1"].map(|run| world.json(&format!("s.runs/{run}/run.json"))["status"].clone());
@@ -470,7 +468,7 @@ fn a_killed_run_leaves_the_checkpoints_of_its_ranks() {
     assert_ne!(aborted.status, Some(0));
     let file = world.path("aborted.run").canonicalize().unwrap().join("partial.poise");
     let line = format!(
-        "poise: the program called MPI_Abort with 3; this run has no profile; what its ranks had will be in {}.",
+        "poise: the program called MPI_Abort with 3 on rank 1; this run has no profile; what its ranks had will be in {}.",
         file.display()
     );
     assert_eq!(aborted.stderr.lines().filter(|said| *said == line).count(), 1, "{}", aborted.stderr);
@@ -478,4 +476,46 @@ fn a_killed_run_leaves_the_checkpoints_of_its_ranks() {
 
     world.poise(run(&["-o", "well"], &["./killed"])).status(0);
     assert!(!world.names("well").iter().any(|name| name.contains("checkpoint") || name.contains("partial")));
+}
+
+/// Launchers do not always tell, and a single run's output is not read.
+#[test]
+fn the_rank_that_ended_first_is_told_of_single_runs_and_of_studies() {
+    if !kernel_tells_how_processes_ended() {
+        eprintln!("skipped: this kernel does not tell how processes ended");
+        return;
+    }
+    let world = World::new();
+    let ways = [
+        ("_exit 4", "exit-status", "First, rank 3 ended with status 4."),
+        ("SIGSEGV", "rank-killed", "ank 3 was killed by signal 11"),
+        ("MPI_Finalize, exit 3", "exit-status", "First, rank 3 ended with status 3."),
+    ];
+    let quoted: Vec<String> = ways.iter().map(|(how, ..)| format!("\"{how}\"")).collect();
+    for (mpi, launcher) in [("openmpi", vec!["mpirun.openmpi", "--oversubscribe"]), ("mpich", vec!["mpiexec.mpich"])] {
+        world.compile(&format!("mpicc.{mpi}"), "ends.c", mpi);
+        let program = format!("./{mpi}");
+        let words = [&launcher[..], &["-n", "4", &program]].concat();
+        let command: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
+        let study =
+            format!("command = [{}, \"{{how}}\"]\n[parameters]\nhow = [{}]\n", command.join(", "), quoted.join(", "));
+        world.write(&format!("{mpi}.toml"), &study);
+        world.poise(["run", &format!("{mpi}.toml")]).status(5);
+        let runs = world.names(&format!("{mpi}.runs")).into_iter().filter(|name| name.starts_with("how="));
+        let records: Vec<_> = runs.map(|run| world.json(&format!("{mpi}.runs/{run}/r1/run.json"))).collect();
+        assert_eq!(records.len(), ways.len());
+        for (how, cause, told) in ways {
+            let record = records.iter().find(|record| record["factors"]["how"] == how);
+            let record = record.unwrap_or_else(|| panic!("{how}: {records:?}"));
+            assert_eq!(record["cause"], cause, "{mpi}, {how}: {record}");
+            let reason = record["reason"].as_str().unwrap();
+            assert!(reason.contains(told), "{mpi}, {how}: {record}");
+            let is_saved = how.starts_with("MPI_Finalize");
+            assert_eq!(reason.contains("Nothing was saved"), !is_saved, "{mpi}, {how}: {record}");
+            let once = world.poise([&["run", "-o", &format!("{mpi} {how}"), "--"], &words[..], &[how]].concat());
+            let lines: Vec<&str> = once.stderr.lines().filter(|line| line.starts_with("poise: It ended")).collect();
+            assert!(matches!(lines[..], [line] if line.contains(told)), "{mpi}, {how}: {}", once.stderr);
+            assert_eq!(lines[0].contains("Nothing was saved"), !is_saved, "{mpi}, {how}: {}", once.stderr);
+        }
+    }
 }

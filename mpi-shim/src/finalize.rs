@@ -44,7 +44,7 @@ pub fn write_profile() {
         }
         return;
     }
-    if launch::is_alone_by_mistake(size) || !everybody_is_here(family) {
+    if launch::is_alone_by_mistake(family) || !everybody_is_here(family) {
         return;
     }
     waiting::end(family);
@@ -71,7 +71,7 @@ fn everybody_is_here(family: &Family) -> bool {
 }
 
 /// This process's rank in `comm`, and its number of ranks.
-fn place(comm: Handle) -> (u32, u32) {
+pub fn place(comm: Handle) -> (u32, u32) {
     let (mut rank, mut size) = (0, 0);
     // SAFETY: MPI runs, and callers pass valid communicators.
     unsafe {

@@ -3,8 +3,6 @@
 
 mod common;
 
-use std::collections::BTreeMap;
-
 use common::{BOTH, Calls, Checked, Mode, Mpi, Run, one};
 use poise_profile::Metric;
 
@@ -126,20 +124,7 @@ fn nothing_is_lost_of_what_threads_do_at_once() {
         for mode in [Mode::Measured, Mode::Waiting] {
             let run = Run::with("ledger", &[threads, "50"], mpi, ranks, mode);
             let profile = Checked::of(&run, "ledger", mpi, ranks);
-            let mut ledger: BTreeMap<&str, [u128; 3]> = BTreeMap::new();
-            for line in run.stdout.lines() {
-                let (name, numbers) = line.split_once(' ').expect("a function and its numbers");
-                let sums = ledger.entry(name).or_default();
-                for (sum, number) in sums.iter_mut().zip(numbers.split(' ')) {
-                    *sum += number.parse::<u128>().expect("a number");
-                }
-            }
-            assert_eq!(ledger.len(), 23, "{}", run.stdout);
-            for (name, sums) in ledger {
-                let recorded = [Metric::Visits, Metric::BytesSent, Metric::BytesReceived]
-                    .map(|metric| profile.value(&[name], metric).map_or(0, |value| value.sum));
-                assert_eq!(recorded, sums, "{name} under {mpi:?}, {mode:?}");
-            }
+            assert_eq!(profile.expect_ledger(&run.stdout), 23, "{}", run.stdout);
         }
     }
 }

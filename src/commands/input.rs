@@ -41,6 +41,7 @@ pub fn unused_columns(inputs: &[&Input], how: &ReadArgs, global: &GlobalArgs) {
 pub fn read_paths(inputs: &[PathBuf], how: &ReadArgs, global: &GlobalArgs) -> Result<Input> {
     let input = formats::read(inputs, &read_options(how)?).map_err(|e| told(e, global.verbose))?;
     noted(&input, how, global)?;
+    not_of_the_last_run(inputs, global);
     Ok(input)
 }
 
@@ -56,6 +57,7 @@ pub fn read_baseline(path: &Path, how: &ReadArgs, global: &GlobalArgs) -> Result
     };
     let input = input.map_err(|e| told(e, global.verbose))?;
     noted(&input, &ReadArgs::default(), global)?;
+    not_of_the_last_run(&inputs, global);
     Ok(input)
 }
 
@@ -98,6 +100,7 @@ pub fn survey(arguments: &InputArgs, global: &GlobalArgs) -> Result<(Result<Inpu
     });
     if let Ok(input) = &input {
         noted(input, &arguments.read, global)?;
+        not_of_the_last_run(&arguments.inputs, global);
         unused_columns(&[input], &arguments.read, global);
     }
     Ok((input, Left { odd, unknown, refused: refused.map(unreadable) }))
@@ -115,6 +118,28 @@ fn noted(input: &Input, arguments: &ReadArgs, global: &GlobalArgs) -> Result<()>
         }
     }
     Ok(())
+}
+
+/// Tells of profiles that were there already when a later process was to write theirs, or failed to: what that one left beside them. Of folders the
+/// files in them are looked at.
+pub fn not_of_the_last_run(inputs: &[PathBuf], global: &GlobalArgs) {
+    let files = |input: &PathBuf| match input.is_dir() {
+        true => std::fs::read_dir(input).into_iter().flatten().flatten().map(|entry| entry.path()).collect(),
+        false => vec![input.clone()],
+    };
+    let mut profiles: Vec<PathBuf> = inputs.iter().filter(|_| !global.quiet).flat_map(files).collect();
+    profiles.sort();
+    for profile in profiles {
+        for kind in ["conflict", "failed"] {
+            if let Ok(line) = std::fs::read_to_string(poise_profile::said_beside(&profile, kind)) {
+                output::say(format!(
+                    "{} is not of the last process that was to write it: {}",
+                    profile.display(),
+                    line.trim()
+                ));
+            }
+        }
+    }
 }
 
 /// A reader's error with its exit code, and with every reader's reason where all are wanted.

@@ -7,7 +7,7 @@ use modeler::formats;
 use modeler::messages::Operations;
 
 use super::input;
-use crate::cli::{OutputArgs, OutputFormat};
+use crate::cli::{GlobalArgs, OutputArgs, OutputFormat};
 use crate::error::{Error, Result};
 use crate::output;
 
@@ -31,12 +31,13 @@ pub struct MessagesArgs {
 }
 
 /// Reads, prints.
-pub fn messages(arguments: &MessagesArgs) -> Result<()> {
+pub fn messages(arguments: &MessagesArgs, global: &GlobalArgs) -> Result<()> {
     arguments.output.output.as_deref().map_or(Ok(()), |file| output::check_new(file, "-o"))?;
     let mut runs = Vec::new();
     for path in &arguments.inputs {
         runs.extend(formats::measured_runs(path).map_err(input::unreadable)?);
     }
+    input::not_of_the_last_run(&arguments.inputs, global);
     if runs.is_empty() {
         return Err(Error::Input("There is no complete run. poise run makes them.".into()));
     }

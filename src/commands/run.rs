@@ -259,19 +259,9 @@ fn run_once(arguments: &RunArgs, global: &GlobalArgs) -> Result<()> {
             }
             Ok(())
         }
-        Outcome::Failed { cause, reason, status } => {
-            let (saved, next) = match partial::is_measured(&folder) {
-                true => ("", ""),
-                // Ranks that die at once say nothing themselves.
-                false if cause.is_death() && std::env::var_os("POISE_CHECKPOINT").is_some() => {
-                    (" It ended before its first checkpoint.", NEXT)
-                }
-                false if cause.is_death() => {
-                    (" Nothing was saved; of a measured program POISE_CHECKPOINT keeps what there is.", NEXT)
-                }
-                false => ("", NEXT),
-            };
-            output::say(format!("{reason}{saved} The record of this failed run is in {}{next}.", folder.display()));
+        Outcome::Failed { reason, status, .. } => {
+            let next = if partial::is_measured(&folder) { "" } else { NEXT };
+            output::say(format!("{reason} The record of this failed run is in {}{next}.", folder.display()));
             // The program's own status is the caller's to see; one that ended well without a profile did end well.
             if status == 0 { Ok(()) } else { Err(Error::Forwarded(status)) }
         }

@@ -8,6 +8,7 @@ use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _}
 
 use poise_profile::HYDRA;
 
+use super::pidfd;
 use super::processes::{self, Process};
 
 /// For a process beside this one that is to say something after this one's end: the launcher's standard error; this process's
@@ -33,16 +34,9 @@ fn starts_ranks(process: &Process) -> bool {
     poise_profile::starts_ranks(&process.name)
 }
 
-fn opened(file: libc::c_long) -> Option<OwnedFd> {
-    let file = libc::c_int::try_from(file).ok().filter(|&file| file >= 0)?;
-    // SAFETY: it was opened just now.
-    Some(unsafe { OwnedFd::from_raw_fd(file) })
-}
-
 /// A file that tells the launcher's end.
 fn ends(launcher: &Process) -> Option<OwnedFd> {
-    // SAFETY: the call takes numbers alone.
-    let file = opened(unsafe { libc::syscall(libc::SYS_pidfd_open, launcher.id, 0) })?;
+    let file = pidfd::open(launcher.id)?;
     // Another process may have its number by now.
     let above = processes::ancestors(std::process::id().cast_signed());
     above.iter().any(|process| process.id == launcher.id && process.name == launcher.name).then_some(file)
@@ -51,7 +45,10 @@ fn ends(launcher: &Process) -> Option<OwnedFd> {
 /// The very file, with the place in it that the launcher writes at. The kernel may allow it to debuggers alone.
 fn shared(launcher: &OwnedFd) -> Option<OwnedFd> {
     // SAFETY: the call takes numbers alone.
-    opened(unsafe { libc::syscall(libc::SYS_pidfd_getfd, launcher.as_raw_fd(), libc::STDERR_FILENO, 0) })
+    let file = unsafe { libc::syscall(libc::SYS_pidfd_getfd, launcher.as_raw_fd(), libc::STDERR_FILENO, 0) };
+    let file = libc::c_int::try_from(file).ok().filter(|&file| file >= 0)?;
+    // SAFETY: it was opened just now.
+    Some(unsafe { OwnedFd::from_raw_fd(file) })
 }
 
 /// The same terminal, pipe or log, opened once more. A file in which the launcher has a place of its own is not: it would overwrite what is appended.

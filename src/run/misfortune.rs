@@ -151,6 +151,16 @@ pub struct Ended {
     pub processor_seconds: f64,
     /// For how long poise was stopped meanwhile, as by Ctrl-Z, or as a batch system suspends jobs.
     pub stopped: Duration,
+    /// Which rank ended first, where there were ranks.
+    pub first: Option<First>,
+}
+
+/// The rank that ended first, before the launcher ended others.
+pub struct First {
+    /// Which, and how, in a sentence.
+    pub told: String,
+    /// Whether a signal killed it.
+    pub is_killed: bool,
 }
 
 /// How a program ended.
@@ -188,7 +198,15 @@ impl Ended {
     /// It could not be started.
     pub fn not_started(why: String) -> Self {
         let (how, left) = (End::NotStarted(why), Vec::new());
-        Self { how, left, out_of_memory: false, seconds: 0.0, processor_seconds: 0.0, stopped: Duration::ZERO }
+        Self {
+            how,
+            left,
+            out_of_memory: false,
+            seconds: 0.0,
+            processor_seconds: 0.0,
+            stopped: Duration::ZERO,
+            first: None,
+        }
     }
 }
 
@@ -227,7 +245,8 @@ pub fn judge(run: &Run, ended: &Ended, folder: &Path) -> Outcome {
         }
         End::Itself(status) if status.success() => ended_well(run, ended, folder),
         End::Itself(status) => {
-            let (cause, reason, number) = ended_badly(*status, ended.out_of_memory, &last_words(folder));
+            let (cause, reason, number) =
+                ended_badly(*status, ended.out_of_memory, &last_words(folder), ended.first.as_ref());
             let is_untold = matches!(cause, Cause::Signal | Cause::ExitStatus) && status.signal().is_none();
             if let Some(program) = is_untold.then(|| missing_program(run, folder)).flatten() {
                 return failed(Cause::CannotStart, not_found(&program), number);
@@ -299,12 +318,12 @@ fn ended_well(run: &Run, ended: &Ended, folder: &Path) -> Outcome {
     if run.measured == Measured::Not || folder.join(PROFILE).is_file() {
         return Outcome::Complete;
     }
-    if is_unfinalized(&said) {
-        return failed(Cause::NoProfile, format!("It ended well but left no profile. {UNFINALIZED}"));
-    }
-    // What a process said, where its output is not captured.
+    // What a process said for all.
     if let Ok(line) = fs::read_to_string(poise_profile::said_beside(&folder.join(PROFILE), "failed")) {
         return failed(Cause::NoProfile, format!("It ended well but left no profile: {}", line.trim()));
+    }
+    if is_unfinalized(&said) {
+        return failed(Cause::NoProfile, format!("It ended well but left no profile. {UNFINALIZED}"));
     }
     if run.measured != Measured::Emulated && run.is_instrumented() {
         return failed(Cause::NoProfile, format!("It ended well but left no profile. {UNWRITTEN}"));
@@ -351,8 +370,8 @@ fn is_unfinalized(said: &str) -> bool {
         || said.contains("exiting improperly") && said.contains("exited without calling \"finalize\"")
 }
 
-/// Why, in words, and the status as shells have it. The text is what it said last on standard error.
-fn ended_badly(status: ExitStatus, out_of_memory: bool, said: &str) -> (Cause, String, u8) {
+/// Why, in words, and the status as shells have it. The text is what it said last on standard error; `first` tells which rank ended first.
+fn ended_badly(status: ExitStatus, out_of_memory: bool, said: &str, first: Option<&First>) -> (Cause, String, u8) {
     let code = status.code().map(|code| u8::try_from(code).unwrap_or(1));
     let own_signal = status.signal();
     let number = code.unwrap_or(128 + own_signal.and_then(|s| u8::try_from(s).ok()).unwrap_or(0));
@@ -363,11 +382,17 @@ fn ended_badly(status: ExitStatus, out_of_memory: bool, said: &str) -> (Cause, S
         (Some(code), _) => format!("ended with status {code}"),
         (None, signal) => format!("was killed by signal {}", signal_name(signal.unwrap_or(0))),
     };
+    // Who kills the launcher ends the ranks.
+    let first = first.filter(|_| own_signal.is_none());
     // The launcher's own status says nothing of it: Open MPI's is the number of processes that did not start, and 130.
     if let Some(program) = program_not_found(said) {
         return (Cause::CannotStart, not_found(&program), number);
     }
-    if let Some((cause, why)) = told_by_launcher(said) {
+    // Open MPI's launcher knows better which of several that were killed was the first.
+    let by_us = first.filter(|first| first.is_killed).map(|first| first.told.clone());
+    let by_launcher = || rank_killed(said).filter(|why| first.is_none() || by_us.is_some() && why.starts_with("Rank "));
+    let killed = || by_launcher().or(by_us.clone());
+    if let Some((cause, why)) = told_by_launcher(said).or_else(|| Some((Cause::RankKilled, killed()?))) {
         let is_killed = cause == Cause::RankKilled && (why.contains("signal 9") || why.contains(": Killed"));
         let (cause, memory) = match (is_killed, out_of_memory) {
             (true, true) => (Cause::OutOfMemory, " The kernel was out of memory at the time."),
@@ -381,11 +406,12 @@ fn ended_badly(status: ExitStatus, out_of_memory: bool, said: &str) -> (Cause, S
     if was_killed && out_of_memory {
         return (Cause::OutOfMemory, format!("It {how}; the kernel was out of memory at the time."), number);
     }
+    let first = first.map(|first| format!(" {}", first.told)).unwrap_or_default();
     if own_signal.is_some() || code.is_some_and(|c| (129..=192).contains(&c)) {
-        return (Cause::Signal, format!("It {how}."), number);
+        return (Cause::Signal, format!("It {how}.{first}"), number);
     }
     let why = if is_unfinalized(said) { format!(" {UNFINALIZED}") } else { String::new() };
-    (Cause::ExitStatus, format!("It {how}.{why}"), number)
+    (Cause::ExitStatus, format!("It {how}.{why}{first}"), number)
 }
 
 /// The program that a launcher could not start because it does not exist or is not executable, in the words of Open MPI,
@@ -402,6 +428,19 @@ fn program_not_found(said: &str) -> Option<String> {
     let mpich = said.lines().find_map(|line| after(line, "execvp error on file "));
     let srun = || said.lines().filter(|l| l.contains("error: execve(): ")).find_map(|l| after(l, "execve(): "));
     mpich.or_else(srun).and_then(before_colon)
+}
+
+/// How a process ended, of its status as its parent has it: what stands behind its name.
+pub fn end_in_words(status: libc::c_int) -> String {
+    match libc::WIFSIGNALED(status) {
+        true => format!("was killed by signal {}", signal_name(libc::WTERMSIG(status))),
+        false => format!("ended with status {}", libc::WEXITSTATUS(status)),
+    }
+}
+
+/// Whether it may have been the launcher that ended a rank with this status, because of another one.
+pub fn may_be_launchers(status: libc::c_int) -> bool {
+    libc::WIFSIGNALED(status) && matches!(libc::WTERMSIG(status), libc::SIGKILL | libc::SIGTERM)
 }
 
 /// `9 (SIGKILL)`.
@@ -453,7 +492,7 @@ fn told_by_launcher(said: &str) -> Option<(Cause, String)> {
     if let Some(line) = line_with(&ABORTED) {
         return Some((Cause::Aborted, aborted(line)));
     }
-    rank_killed(said).map(|why| (Cause::RankKilled, why))
+    None
 }
 
 /// What our shim says where the program calls `MPI_Abort`.
@@ -525,7 +564,32 @@ mod tests {
     use super::*;
 
     fn cause(raw: i32, out_of_memory: bool, said: &str) -> (Cause, String, u8) {
-        ended_badly(ExitStatus::from_raw(raw), out_of_memory, said)
+        ended_badly(ExitStatus::from_raw(raw), out_of_memory, said, None)
+    }
+
+    /// What the kernel tells of ranks comes before what launchers do, of which MPICH's takes one that it ended itself for the first.
+    #[test]
+    fn the_first_rank_that_ended_is_told() {
+        let mpich = "=   BAD TERMINATION\nYOUR APPLICATION TERMINATED WITH THE EXIT STRING: Killed (signal 9)\n";
+        let of = |raw: i32, said: &str, told: &str, is_killed| {
+            let first = First { told: format!("First, rank 3 {told}."), is_killed };
+            let (cause, reason, _) = ended_badly(ExitStatus::from_raw(raw), false, said, Some(&first));
+            (cause, reason)
+        };
+        let (cause, reason) = of(9 << 8, mpich, "ended with status 4", false);
+        assert_eq!(cause, Cause::ExitStatus);
+        assert_eq!(reason, "It ended with status 9. First, rank 3 ended with status 4.");
+        let (cause, reason) = of(9 << 8, mpich, "was killed by signal 9 (SIGKILL)", true);
+        assert_eq!(cause, Cause::RankKilled);
+        let perhaps = "Perhaps there was not enough memory.";
+        assert_eq!(
+            reason,
+            format!("It ended with status 9. First, rank 3 was killed by signal 9 (SIGKILL). {perhaps}")
+        );
+        let (cause, reason) = of(1 << 8, "There are not enough slots available in the system", "ended", false);
+        assert!(cause == Cause::TooManyRanks && !reason.contains("rank 3"), "{reason}");
+        let (_, reason) = of(libc::SIGTERM, "", "was killed by signal 15 (SIGTERM)", true);
+        assert_eq!(reason, "It was killed by signal 15 (SIGTERM).", "who kills the launcher ends the ranks");
     }
 
     #[test]

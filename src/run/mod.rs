@@ -16,11 +16,13 @@ use serde::{Deserialize, Serialize};
 mod bins;
 mod elf;
 pub mod emulated;
+mod ends;
 mod launcher;
 mod launcher_stderr;
 pub mod left;
 pub mod misfortune;
 pub mod partial;
+mod pidfd;
 mod printed;
 pub mod processes;
 pub mod record;
@@ -283,7 +285,7 @@ impl Run {
             // What ended the run may be ending this process, too: who is asked how it ended takes a while.
             interrupt::check()?;
         }
-        let outcome = partial::collect(outcome, folder);
+        let outcome = partial::collect(outcome, folder, self.measured != Measured::Not);
         record.end(self, folder, &outcome, &cost).map_err(cannot_write)?;
         Ok(outcome)
     }

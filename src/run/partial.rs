@@ -42,16 +42,24 @@ pub fn hand_down(earlier: &Path, next: &Path) -> io::Result<()> {
 }
 
 /// Takes the checkpoints in a run's folder: into [`PARTIAL`] where the run failed, away where it is complete. The outcome's
-/// reason says so.
-pub fn collect(outcome: Outcome, folder: &Path) -> Outcome {
+/// reason says so, and of a run that died before it had left anything that nothing was saved.
+pub fn collect(outcome: Outcome, folder: &Path, was_to_be_measured: bool) -> Outcome {
     remove(&unfinished(folder));
     let Outcome::Failed { cause, reason, status } = outcome else {
         remove(&checkpoints(&folder.join(PROFILE)));
         return outcome;
     };
-    let reason = gather(folder).map_or_else(|| reason.clone(), |what| format!("{reason} {what}"));
+    let reason = match gather(folder) {
+        Some(what) => format!("{reason} {what}"),
+        // Ranks that die at once say nothing themselves.
+        None if was_to_be_measured && cause.is_death() && !is_measured(folder) => format!("{reason} {NOTHING}"),
+        None => reason,
+    };
     Outcome::Failed { cause, reason, status }
 }
+
+const NOTHING: &str =
+    "Nothing was saved; of a measured program POISE_CHECKPOINT keeps what there is from its first checkpoint on.";
 
 /// Merges the checkpoints in the folder of a run that did not end well into [`PARTIAL`]; a sentence that says so, where there are any.
 pub fn gather(folder: &Path) -> Option<String> {
@@ -135,7 +143,9 @@ mod tests {
         ];
         names.iter().for_each(|name| fs::write(folder.path().join(name), "half").unwrap());
         let failed = Outcome::Failed { cause: Cause::RankKilled, reason: "Rank 1 was killed.".into(), status: 137 };
-        assert_eq!(collect(failed.clone(), folder.path()), failed);
+        assert_eq!(collect(failed.clone(), folder.path(), false), failed);
+        let Outcome::Failed { reason, .. } = collect(failed, folder.path(), true) else { panic!("it failed") };
+        assert!(reason.starts_with("Rank 1 was killed. Nothing was saved; "), "{reason}");
         let mut left: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         left.sort();
         assert_eq!(left, [".mine.tmp", "stdout.txt"]);

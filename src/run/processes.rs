@@ -182,6 +182,34 @@ pub fn ranks(folder: &Path) -> Vec<Rank> {
     of_run(folder).iter().filter_map(rank).collect()
 }
 
+/// The first process of each rank that the process `root` has started, by whatever stands between them.
+pub fn ranks_below(root: i32) -> Vec<Rank> {
+    let (mut found, mut above) = (Vec::new(), vec![root]);
+    while let Some(process) = above.pop() {
+        for child in children(process) {
+            match rank(&child) {
+                Some(rank) => found.push(rank),
+                None => above.push(child.id),
+            }
+        }
+    }
+    found
+}
+
+/// The processes that a process has started, by any of its threads.
+fn children(id: i32) -> Vec<Process> {
+    let threads = fs::read_dir(format!("/proc/{id}/task")).into_iter().flatten().flatten();
+    let children = threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
+    let numbers: Vec<u32> =
+        children.flat_map(|list| list.split(' ').filter_map(|id| id.parse().ok()).collect::<Vec<_>>()).collect();
+    numbers.into_iter().filter_map(process).collect()
+}
+
+/// Whether this process is itself a rank's, so that all it starts carries a rank's number.
+pub fn is_a_ranks() -> bool {
+    process(std::process::id()).is_some_and(|own| rank(&own).is_some())
+}
+
 /// The rank that a process belongs to.
 fn rank(process: &Process) -> Option<Rank> {
     let mut buffer = vec![0; MOST_ENVIRONMENT];

@@ -2,14 +2,15 @@
 //! interruption, and ended with all that it has started.
 
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
+use super::ends::Ends;
 use super::misfortune::{End, Ended};
-use super::{processes, spinning};
+use super::{pidfd, processes, spinning};
 use crate::error::{Error, Result};
 use crate::interrupt;
 
@@ -87,15 +88,6 @@ fn may_be_cancelled(status: ExitStatus) -> bool {
     matches!(signal, Some(libc::SIGTERM | libc::SIGINT | libc::SIGHUP))
 }
 
-/// What becomes readable when a process ends; none on kernels before Linux 5.3.
-fn end_of(child: &Child) -> Option<OwnedFd> {
-    // SAFETY: the call takes numbers alone.
-    let number = unsafe { libc::syscall(libc::SYS_pidfd_open, child.id(), 0) };
-    let number = i32::try_from(number).ok().filter(|&number| number >= 0)?;
-    // SAFETY: the descriptor has just been made, and nothing else owns it.
-    Some(unsafe { OwnedFd::from_raw_fd(number) })
-}
-
 /// A program that runs.
 pub struct Supervised {
     child: Child,
@@ -106,6 +98,8 @@ pub struct Supervised {
     oom_kills: u64,
     /// Becomes readable when it ends; none where the system has no such thing.
     end: Option<OwnedFd>,
+    /// How its ranks end; none where this process is one of a rank's.
+    ranks: Option<Ends>,
     begun: Instant,
     /// For how long this process did not come to look.
     stopped: Duration,
@@ -163,8 +157,9 @@ fn ticks(processes: &[processes::Process]) -> u64 {
 impl Supervised {
     /// A program that was started at `begun`.
     pub fn new(child: Child, folder: Option<PathBuf>, oom_kills: u64, begun: Instant) -> Self {
-        let end = end_of(&child);
-        Self { child, folder, oom_kills, end, begun, stopped: Duration::ZERO, finished: None }
+        let id = child.id().cast_signed();
+        let ranks = (!processes::is_a_ranks()).then(|| Ends::of(id));
+        Self { child, folder, oom_kills, end: pidfd::open(id), ranks, begun, stopped: Duration::ZERO, finished: None }
     }
 
     /// Waits for the program's end, its time limit, or the user's interruption.
@@ -175,6 +170,9 @@ impl Supervised {
         loop {
             watched += last.elapsed().min(STOPPED);
             last = Instant::now();
+            if let Some(ranks) = &mut self.ranks {
+                ranks.look(start.elapsed());
+            }
             let state = self.poll().map_err(|e| Error::Defect(format!("Waiting for the program failed: {e}.")))?;
             if let Some(status) = state {
                 // What ended the program, as a batch system that cancels a job, may be about to end this process too. A
@@ -235,9 +233,9 @@ impl Supervised {
             // Short against the start of any MPI program, long against the cost of looking.
             return std::thread::sleep(Duration::from_millis(5));
         };
-        let mut end = libc::pollfd { fd: end.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-        // SAFETY: the one entry lives through the call. What it answers does not matter: the caller looks.
-        unsafe { libc::poll(&raw mut end, 1, LOOK.as_millis() as i32) };
+        let ranks = self.ranks.as_ref().map(Ends::running).unwrap_or_default();
+        // What it answers does not matter: the caller looks.
+        pidfd::wait(&[&[end.as_raw_fd()], &ranks[..]].concat(), LOOK.as_millis() as i32);
     }
 
     /// How it ended, with what it left running, which is ended.
@@ -247,7 +245,8 @@ impl Supervised {
         let (seconds, processor_seconds) =
             self.finished.map_or((self.begun.elapsed().as_secs_f64(), 0.0), |f| (f.seconds, f.processor_seconds));
         let out_of_memory = processes::oom_kills() > self.oom_kills;
-        Ended { how, left, out_of_memory, seconds, processor_seconds, stopped: self.stopped }
+        let first = self.ranks.as_ref().and_then(Ends::first);
+        Ended { how, left, out_of_memory, seconds, processor_seconds, stopped: self.stopped, first }
     }
 
     /// Whether it has ended, and how. The call that tells how also tells what it cost, apart from what runs beside it.

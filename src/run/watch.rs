@@ -8,13 +8,14 @@
 use std::ffi::CString;
 use std::fs::{self, File, Metadata, TryLockError};
 use std::io::{Error, ErrorKind, PipeReader, PipeWriter, Write as _};
-use std::os::fd::{AsRawFd as _, FromRawFd as _, OwnedFd};
+use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::time::Duration;
 
-use super::misfortune::signal_name;
+use super::misfortune::{end_in_words, may_be_launchers};
+use super::pidfd::{self, PATIENCE_MS};
 use super::{launcher_stderr, partial, processes};
 use crate::output;
 
@@ -53,11 +54,8 @@ pub fn over_this_process(profile: &Path, rank: u32) -> Option<Watch> {
     if !processes::is_beside_rank_0(rank) || adopts_orphans() {
         return None;
     }
-    // SAFETY: the process is our own.
-    let process = unsafe { libc::syscall(libc::SYS_pidfd_open, libc::getpid(), 0) };
-    let process = libc::c_int::try_from(process).ok().filter(|&process| process >= 0)?;
-    // SAFETY: it was opened just now. As the pipe, it is closed when this process becomes the program.
-    let process = unsafe { OwnedFd::from_raw_fd(process) };
+    // As the pipe, it is closed when this process becomes the program.
+    let process = pidfd::open(std::process::id().cast_signed())?;
     let (calls, caller) = std::io::pipe().ok()?;
     let (stderr, launcher) = launcher_stderr::open()?;
     let before = Version::of(profile);
@@ -128,12 +126,8 @@ fn has_begun() -> bool {
 /// Returns when it has ended: whether it has, as far as can be known. Who reads what a launcher that has ended said waits no longer for what outlives it: there is
 /// nobody to speak to then.
 fn has_ended(has_launcher: bool) -> bool {
-    let waits = |file, patience| {
-        let mut ends = [PROCESS, file].map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 });
-        // SAFETY: there are two entries; negative ones count for nothing. Signals are blocked, so that nothing but an end interrupts it.
-        let any = unsafe { libc::poll(ends.as_mut_ptr(), 2, patience) };
-        (any >= 0).then_some(ends[0].revents != 0)
-    };
+    // Signals are blocked, so that nothing but an end interrupts it.
+    let waits = |file, patience| pidfd::wait(&[PROCESS, file], patience).map(|ended| ended[0]);
     if !has_launcher {
         return waits(-1, -1) == Some(true);
     }
@@ -153,50 +147,9 @@ fn has_ended(has_launcher: bool) -> bool {
     waits(-1, -1) == Some(true)
 }
 
-/// `struct pidfd_info` of Linux 6.15.
-#[repr(C)]
-#[derive(Default)]
-struct Info {
-    mask: u64,
-    cgroup: u64,
-    numbers: [u32; 11],
-    status: libc::c_int,
-}
-
-/// The status that it ended with, as its parent has it; known from Linux 6.15 on, when the parent has asked.
-fn status() -> Option<libc::c_int> {
-    const PIDFD_GET_INFO: libc::c_ulong = 0xc040_ff0b;
-    const PIDFD_INFO_EXIT: u64 = 1 << 3;
-    let mut process = libc::pollfd { fd: PROCESS, events: 0, revents: 0 };
-    // SAFETY: there is one entry. It is over when the parent has asked.
-    unsafe { libc::poll(&raw mut process, 1, PATIENCE_MS) };
-    let mut info = Info { mask: PIDFD_INFO_EXIT, ..Info::default() };
-    // SAFETY: the number of the call says how large the structure is that it fills in.
-    let is_told = unsafe { libc::ioctl(PROCESS, PIDFD_GET_INFO, &raw mut info) } == 0;
-    (is_told && info.mask & PIDFD_INFO_EXIT != 0).then_some(info.status)
-}
-
-/// How long, in milliseconds, the launcher is waited for, which asks how its ranks ended; and for others, who may know better why.
-const PATIENCE_MS: libc::c_int = 100;
-
-/// Whether it may have been the launcher that ended it, because of another rank.
-fn may_be_launchers(status: libc::c_int) -> bool {
-    libc::WIFSIGNALED(status) && matches!(libc::WTERMSIG(status), libc::SIGKILL | libc::SIGTERM)
-}
-
 /// Whether it is certain that the rank ended so by itself, and that none did before.
 fn is_certain(status: libc::c_int) -> bool {
     processes::are_all_here() && (!may_be_launchers(status) || processes::is_alone())
-}
-
-fn in_words(status: Option<libc::c_int>) -> String {
-    match status {
-        Some(status) if libc::WIFSIGNALED(status) => {
-            format!("was killed by signal {}", signal_name(libc::WTERMSIG(status)))
-        }
-        Some(status) => format!("ended with status {}", libc::WEXITSTATUS(status)),
-        None => "ended".to_owned(),
-    }
 }
 
 /// A file as it was at some moment: which one, and when it was written.
@@ -227,7 +180,7 @@ fn tell(profile: &Path, rank: u32, before: Option<Version>) {
     }
     // Where nothing can be written, whoever got to write the profile has said so, and could leave no word of it. What a signal killed has not.
     if !is_writable(partial::folder(profile)) {
-        let status = status();
+        let status = pidfd::status(PROCESS);
         if status.is_some_and(|status| libc::WIFSIGNALED(status) && is_certain(status)) {
             output::say(line(profile, rank, status));
         }
@@ -240,7 +193,7 @@ fn tell(profile: &Path, rank: u32, before: Option<Version>) {
     if claim.is_none() && is_taken() {
         return;
     }
-    let status = status();
+    let status = pidfd::status(PROCESS);
     if !status.is_some_and(is_certain) {
         if claim.is_none() {
             return;
@@ -298,7 +251,7 @@ fn line(profile: &Path, rank: u32, status: Option<libc::c_int>) -> String {
     format!(
         "rank {rank}{other} {} before there was a profile, which programs write in MPI_Finalize (without MPI, if poise cc, c++ or fc \
          compiled them, in exit); this run has no profile{earlier}; {saved}.",
-        in_words(status)
+        status.map_or_else(|| "ended".to_owned(), end_in_words)
     )
 }
 

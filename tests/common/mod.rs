@@ -116,3 +116,10 @@ pub fn has_smpi() -> bool {
     }
     found
 }
+
+/// Whether this is Linux 6.15 or later.
+pub fn kernel_tells_how_processes_ended() -> bool {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+    let mut numbers = release.split('.').map_while(|part| part.parse::<u32>().ok());
+    (numbers.next(), numbers.next()) >= (Some(6), Some(15))
+}

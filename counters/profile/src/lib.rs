@@ -23,8 +23,8 @@ pub use messages::{Histogram, Messages, OfRank, Traffic};
 pub use noise::{Burst, Loop, Noise, Series, VARIANTS};
 pub use phases::{Bin, BinUnit, Code, Modelled, Phases, Place, Share, Shares, Timeline, joining_hides};
 pub use run::{
-    BEGAN, HYDRA, LAUNCHERS, began, date, forget_earlier_runs, is_first_to_say, is_of_this_run, leave, own_rank,
-    said_beside, starts_ranks, told_by_launcher,
+    BEGAN, HYDRA, LAUNCHERS, began, date, earlier, forget_earlier_runs, is_first_to_say, is_of_this_run, leave,
+    on_rank, own_rank, said_beside, starts_ranks, told_by_launcher,
 };
 
 /// What a region of code is.

@@ -111,6 +111,12 @@ pub fn own_rank() -> Option<u32> {
     told_by_launcher(["OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"])
 }
 
+/// ` on rank 3`, for a line of one rank; nothing where this process knows of no rank.
+#[must_use]
+pub fn on_rank() -> String {
+    own_rank().map(|rank| format!(" on rank {rank}")).unwrap_or_default()
+}
+
 /// What [`BEGAN`] is to say to what this process starts.
 #[must_use]
 pub fn began() -> String {
@@ -121,6 +127,12 @@ pub fn began() -> String {
 #[must_use]
 pub fn date() -> SystemTime {
     run().began + GRAIN
+}
+
+/// What is not younger was said in an earlier run; nothing, where this process knows of no run with others.
+#[must_use]
+pub fn earlier() -> SystemTime {
+    if run().is_known { run().began } else { SystemTime::UNIX_EPOCH }
 }
 
 /// Whether a process of this process's run has written the file `path`.

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, TryLockError};
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use poise_profile::EncodedPhases;
 
@@ -91,6 +91,8 @@ struct LastWords {
     marker: CString,
     /// The time that the file has there.
     date: libc::timespec,
+    /// One that is not younger is of an earlier run.
+    earlier: libc::timespec,
     /// The whole line with a checkpoint, and without.
     lines: [String; 2],
 }
@@ -106,14 +108,16 @@ pub fn prepare_to_die(what: &str) {
     let profile = PathBuf::from(OsStr::from_bytes(settings.path.as_bytes()));
     let marker = CString::new(poise_profile::said_beside(&profile, SAID[0]).into_os_string().into_encoded_bytes());
     let lines = [checkpoint::whereabouts(), None].map(|saved| format!("{OURS}{}\n", failure(what, saved)));
-    let date = poise_profile::date().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let date = libc::timespec {
-        tv_sec: date.as_secs().cast_signed(),
-        tv_nsec: libc::c_long::from(date.subsec_nanos().cast_signed()),
-    };
+    let [date, earlier] = [poise_profile::date(), poise_profile::earlier()].map(timespec);
     if let Ok(marker) = marker {
-        LAST_WORDS.get_or_init(|| LastWords { marker, date, lines });
+        LAST_WORDS.get_or_init(|| LastWords { marker, date, earlier, lines });
     }
+}
+
+fn timespec(time: SystemTime) -> libc::timespec {
+    let time = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let nanoseconds = libc::c_long::from(time.subsec_nanos().cast_signed());
+    libc::timespec { tv_sec: time.as_secs().cast_signed(), tv_nsec: nanoseconds }
 }
 
 /// As [`fail`] where the process is in an unknown state: it may have died within the allocator. What it has done since its last checkpoint
@@ -125,8 +129,19 @@ pub fn die() {
     let left = &line[OURS.len()..];
     // SAFETY: the path ends with a NUL, and both texts are there; nothing here allocates.
     unsafe {
-        let marker =
-            libc::open(words.marker.as_ptr(), libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC, 0o666);
+        let create = || {
+            libc::open(words.marker.as_ptr(), libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_CLOEXEC, 0o666)
+        };
+        let mut marker = create();
+        let mut there = std::mem::MaybeUninit::<libc::stat>::uninit();
+        if marker < 0 && libc::stat(words.marker.as_ptr(), there.as_mut_ptr()) == 0 {
+            let written = there.assume_init();
+            // Of an earlier run that said it late.
+            if (written.st_mtime, written.st_mtime_nsec) <= (words.earlier.tv_sec, words.earlier.tv_nsec) {
+                libc::unlink(words.marker.as_ptr());
+                marker = create();
+            }
+        }
         if marker < 0 && *libc::__errno_location() == libc::EEXIST {
             return;
         }
@@ -470,7 +485,7 @@ pub fn finish() {
     };
     if CLAIMED.load(Ordering::Relaxed) {
         if !TAKEN.load(Ordering::Relaxed) {
-            fail("MPI_Finalize was never reached");
+            fail(&format!("MPI_Finalize was never reached{}", poise_profile::on_rank()));
         }
         return;
     }

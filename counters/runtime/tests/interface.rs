@@ -7,11 +7,16 @@ use poise_profile::{Metric, Profile};
 
 /// A C program around `body`, the body of `main` with `argc` and `argv`, linked with the runtime.
 fn build(folder: &std::path::Path, body: &str) -> PathBuf {
+    build_with(folder, "", body)
+}
+
+/// The same with `before` at its beginning.
+fn build_with(folder: &std::path::Path, before: &str, body: &str) -> PathBuf {
     let library = std::env::current_exe().unwrap().parent().unwrap().to_owned();
     let include = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("include");
     let (source, program) = (folder.join("program.c"), folder.join("program"));
     let text = format!(
-        "#include \"poise_runtime.h\"\n#include <pthread.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <unistd.h>
+        "{before}#include \"poise_runtime.h\"\n#include <pthread.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <unistd.h>
          static const struct poise_region M = {{\"main\", \"m.c\", 1, POISE_FUNCTION}}, A = {{\"a\", 0, 0, POISE_FUNCTION}},
              B = {{\"b\", 0, 0, POISE_USER}}, S = {{\"MPI_Send\", 0, 0, POISE_MPI}};
          static void *thread(void *region) {{
@@ -33,6 +38,8 @@ fn build(folder: &std::path::Path, body: &str) -> PathBuf {
         .arg(include);
     command.arg(source).arg("-o").arg(&program).arg(format!("-L{}", library.display()));
     command.args(["-lpoise_runtime", "-lpthread"]).arg(format!("-Wl,-rpath,{}", library.display()));
+    // The library that was built with these tests, and not one beside them that LD_LIBRARY_PATH may name.
+    command.arg("-Wl,--disable-new-dtags");
     let output = command.output().expect("a C compiler is installed");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     program
@@ -422,4 +429,32 @@ fn a_process_that_enters_nothing_has_one_thread() {
     let body = "char line[99]; FILE *f = fopen(\"/proc/self/status\", \"r\");
         while (fgets(line, 99, f)) { if (line[0] == 'T' && line[1] == 'h') fputs(line, stdout); }";
     assert_eq!(threads(&mut Command::new(build(folder.path(), body))), "Threads:\t2\n");
+}
+
+/// What a process of an earlier run said late does not keep this run's word back; what this run has said does.
+#[test]
+fn who_dies_is_heard_beside_what_an_earlier_run_said() {
+    use std::time::{SystemTime, UNIX_EPOCH};
+    let folder = tempfile::tempdir().unwrap();
+    let (path, marker) = (folder.path().join("x.poise"), folder.path().join("x.poise.failed"));
+    // A sanitizer's library calls back when it ends the process.
+    let body = "FILE *said = fopen(argv[1], \"w\"); fputs(\"said\\n\", said); fclose(said);
+        struct timespec times[2] = {{atol(argv[2])}, {atol(argv[2])}}; utimensat(AT_FDCWD, argv[1], times, 0);
+        dies(); _exit(3);";
+    let callback = "#define _GNU_SOURCE\n#include <fcntl.h>\n#include <sys/stat.h>\nstatic void (*dies)(void);\n\
+                    void __sanitizer_set_death_callback(void (*callback)(void)) { dies = callback; }\n";
+    let program = build_with(folder.path(), callback, body);
+    let began = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    let said = |written: u64| {
+        let mut command = Command::new(&program);
+        command.arg(&marker).arg(written.to_string()).env("POISE_PROFILE", &path);
+        let output = command.env("POISE_BEGAN", began.as_nanos().to_string()).output().unwrap();
+        let file = std::fs::read_to_string(&marker).unwrap();
+        std::fs::remove_file(&marker).unwrap();
+        (String::from_utf8(output.stderr).unwrap(), file)
+    };
+    let (line, file) = said(began.as_secs() - 10);
+    assert!(line.starts_with("poise: the program was ended by its sanitizer; this run has no profile"), "{line}");
+    assert_eq!(format!("poise: {file}"), line);
+    assert_eq!(said(began.as_secs() + 10), (String::new(), "said\n".into()));
 }

@@ -332,6 +332,9 @@ impl ByArguments for Initialises {
         library::look_at_statuses();
         crate::meeting::begin();
         crate::runtime::claim_output();
+        if library::family().is_some_and(crate::launch::is_alone_by_mistake) {
+            return Moved::default();
+        }
         waiting::begin();
         Moved::default()
     }
@@ -346,7 +349,8 @@ impl Rule for Aborts {
     type Scratch = ();
 
     unsafe fn first(&mut self) {
-        crate::runtime::fail(&format!("the program called MPI_Abort with {}", self.errorcode));
+        let rank = poise_profile::on_rank();
+        crate::runtime::fail(&format!("the program called MPI_Abort with {}{rank}", self.errorcode));
         crate::runtime::let_launcher_read();
     }
 

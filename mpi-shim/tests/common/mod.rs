@@ -2,6 +2,7 @@
 //! profiles with what every rank should have moved.
 #![allow(dead_code, reason = "each test file uses a part")]
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
@@ -263,7 +264,7 @@ impl Run {
             "-Wl,--no-as-needed",
             shim,
             runtime,
-            &format!("-Wl,-rpath,{libraries}"),
+            &format!("-Wl,--disable-new-dtags,-rpath,{libraries}"),
         ]));
         let nodes = format!(
             "<?xml version='1.0'?>\n<!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">\n\
@@ -321,6 +322,25 @@ pub struct Checked {
 }
 
 impl Checked {
+    /// Compares calls and bytes of each function with the ledger that the program's ranks have printed, in lines of a name and three numbers; how many
+    /// functions those are.
+    pub fn expect_ledger(&self, printed: &str) -> usize {
+        let mut ledger: BTreeMap<&str, [u128; 3]> = BTreeMap::new();
+        for line in printed.lines() {
+            let (name, numbers) = line.split_once(' ').expect("a function and its numbers");
+            let sums = ledger.entry(name).or_default();
+            for (sum, number) in sums.iter_mut().zip(numbers.split(' ')) {
+                *sum += number.parse::<u128>().expect("a number");
+            }
+        }
+        for (name, sums) in &ledger {
+            let recorded = [Metric::Visits, Metric::BytesSent, Metric::BytesReceived]
+                .map(|metric| self.value(&[name], metric).map_or(0, |value| value.sum));
+            assert_eq!(recorded, *sums, "{name} of {}", self.what);
+        }
+        ledger.len()
+    }
+
     pub fn new(name: &str, mpi: Mpi, ranks: u32) -> Self {
         Self::of(&Run::of(name, mpi, ranks, Mode::Measured), name, mpi, ranks)
     }
