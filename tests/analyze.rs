@@ -110,7 +110,7 @@ fn a_parameter_that_is_called_as_a_metric_is_told_from_it() {
 fn what_cannot_be_analysed_ends_with_the_contracts_codes() {
     let world = with_rows();
     for (arguments, status, expected) in [
-        (&["rows.csv", "--metric", "tiem"][..], 2, "the columns are p, stride, node, time"),
+        (&["rows.csv", "--metric", "tiem"][..], 2, "did you mean `time`? The columns are p, stride, node, time"),
         (&["rows.csv", "--where", "p >"], 2, "column 4"),
         (&["rows.csv", "--where", "q > 1"], 2, "no column `q`"),
         (&["rows.csv", "--where", "p > 99"], 4, "No row satisfies"),
