@@ -88,6 +88,34 @@ fn sentences_fit_the_table_width() {
     }
 }
 
+/// Where models miss what was measured, the call path that has most of it is named.
+#[test]
+fn the_call_path_whose_model_misses_most_is_named() {
+    let world = World::new();
+    let mut text = String::new();
+    for p in [4.0_f64, 8.0, 16.0, 32.0, 64.0] {
+        for n in [100.0, 200.0, 300.0, 400.0, 500.0] {
+            // Blocks grow with n alone, and the times of one of two call paths also with p^(1/10), as where caches are shared.
+            for (name, seconds) in [("solve", 0.01 * n * p.powf(0.1)), ("exact", 0.02 * n)] {
+                for (metric, value) in [("basic_blocks", 1000.0 * n), ("time", seconds)] {
+                    text += &format!(
+                        "{{\"params\":{{\"p\":{p},\"n\":{n}}},\"callpath\":\"main->{name}\",\"metric\":\"{metric}\",\"value\":{value}}}\n"
+                    );
+                }
+            }
+        }
+    }
+    world.write("times.jsonl", &text);
+    let advise = ["advise", "times.jsonl", "--at", "p=256,n=1000", "--tolerance", "0.01"];
+    let human = world.poise(advise).status(0).stdout;
+    assert!(human.contains("the largest part that of main -> solve, whose function misses them by "), "{human}");
+    let printed = world.poise(advise.into_iter().chain(["--format", "json"])).status(0).stdout;
+    let advice: serde_json::Value = serde_json::from_str(&printed).unwrap();
+    assert_eq!(advice["missed"]["callpath"], "main -> solve");
+    // The five values of p^(1/10) are off any constant by this at least.
+    assert!(advice["missed"]["relative_misfit"].as_f64().unwrap() > 0.09, "{advice}");
+}
+
 /// What the report says of far targets, whose shapes come from times alone, is said here too.
 #[test]
 fn far_targets_of_times_alone_are_called_in_doubt() {
@@ -225,6 +253,7 @@ fn what_cannot_be_advised_ends_with_the_contracts_codes() {
     for (arguments, status, expected) in [
         (&["times.txt", "--at", "p=256"][..], 2, "lacks n"),
         (&["times.txt", "--budget", "0"], 2, "no positive number"),
+        (&["times.txt", "--budget", "-1"], 2, "`-1` is no positive number"),
         (
             &["times.txt", "--at", "p=1e200,n=1e300"],
             2,

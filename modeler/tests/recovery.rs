@@ -563,3 +563,84 @@ fn a_small_part_of_a_count_is_no_growth_of_its_time() {
     assert_eq!(growth[0], Growth { exponent: Exponent::from_integer(0), log_exponent: 0 });
     assert_eq!(growth[1], Growth { exponent: Exponent::from_integer(2), log_exponent: 0 });
 }
+
+/// Means over ranks of what all ranks but one do, at few and small numbers of ranks, of which one alone may have nothing to do.
+#[test]
+fn the_share_of_all_ranks_but_one_is_found_at_few_numbers_of_ranks() {
+    let counts = |times: f64, ranks: &[f64]| {
+        let mut builder = ExperimentBuilder::new(["p", "n"]);
+        let (callpath, visits) = (builder.callpath(["main", "MPI_Recv"]), builder.metric(metric("visits")));
+        for &p in ranks {
+            for n in N {
+                let point = builder.point(&[p, n]);
+                builder.add(callpath, visits, point, times * (p - 1.0) / p);
+            }
+        }
+        builder.finish()
+    };
+    let cases: [(f64, &[f64], &str); 4] = [
+        (5.0, &[2.0, 3.0, 4.0], "5 * (p-1)/p"),
+        (6.0, &[2.0, 3.0, 4.0, 5.0], "6 * (p-1)/p"),
+        // A third has no digits that end, and what is zero at one rank could be many functions.
+        (4.0, &[1.0, 2.0, 3.0, 4.0], "4 * (p-1)/p"),
+        (5.0, &[1.0, 2.0, 3.0, 4.0], "5 * (p-1)/p"),
+    ];
+    for (times, ranks, expected) in cases {
+        assert_eq!(expression(&counts(times, ranks), "visits"), expected, "{ranks:?}");
+    }
+}
+
+/// Times of repetitions that agree within 3 %, at points that a function of the blocks misses by a third either way.
+#[test]
+fn what_repetitions_share_is_no_noise() {
+    const EITHER_WAY: u32 = 0b1_0110_0101_1100_1010_0011_0110;
+    let mut builder = ExperimentBuilder::new(["p", "n"]);
+    let callpath = builder.callpath(["main", "solve"]);
+    let [blocks, time] = ["basic_blocks", "time"].map(|name| builder.metric(metric(name)));
+    let rng = &mut StdRng::seed_from_u64(21);
+    let (mut logs, mut k) = (0.0, 0);
+    for p in P {
+        for n in N {
+            let point = builder.point(&[p, n]);
+            builder.add(callpath, blocks, point, 1000.0 * n);
+            let off: f64 = if EITHER_WAY >> k & 1 == 1 { 0.75 } else { 1.0 / 0.75 };
+            (logs, k) = (logs + off.ln(), k + 1);
+            for _ in 0..4 {
+                builder.add(callpath, time, point, 1e-3 * n * off * (1.0 + 0.03 * rng.random::<f64>()));
+            }
+        }
+    }
+    let experiment = builder.finish();
+    let fits = fit(&experiment, &Options::default());
+    let model = the_model(&fits, &experiment, "time");
+    // The geometric mean of all quotients, with half of the noise.
+    let quotient = model.at(&[8.0, 600.0]) / (0.6 * (logs / f64::from(k)).exp() * 1.015);
+    assert!((quotient - 1.0).abs() < 0.08, "{quotient}");
+    // Either way is within the interval, and little beyond is.
+    let prediction = model.predict(&[8.0, 600.0], 0.9);
+    assert!(prediction.lower < 0.6 * 0.75 && prediction.upper > 0.6 / 0.75, "{prediction:?}");
+    assert!(prediction.lower > 0.6 * 0.5 && prediction.upper < 0.6 / 0.5, "{prediction:?}");
+}
+
+/// One rank takes time, too; a function that is zero there misses all of it.
+#[test]
+fn a_time_at_one_rank_is_not_left_out_of_an_operations_cost() {
+    let mut builder = ExperimentBuilder::new(["p", "n"]);
+    let callpath = builder.callpath(["main", "MPI_Barrier"]);
+    let [visits, time] = ["visits", "time"].map(|name| builder.metric(metric(name)));
+    for p in [1.0_f64, 8.0, 27.0] {
+        for n in N {
+            let point = builder.point(&[p, n]);
+            builder.add(callpath, visits, point, 1.0);
+            for run in 0..3 {
+                let noise = ((3.0 * p + 7.0 * (n / 200.0) + 5.0 * f64::from(run)) % 5.0) / 4.0;
+                let seconds = if p == 1.0 { 0.3 * (1.0 + 6.0 * noise) } else { p.log2() * (1.0 + noise) };
+                builder.add(callpath, time, point, seconds);
+            }
+        }
+    }
+    let experiment = builder.finish();
+    let fits = fit(&experiment, &Options::default());
+    let at_one = the_model(&fits, &experiment, "time").at(&[1.0, 600.0]);
+    assert!((0.3..2.1).contains(&at_one), "measured from 0.3 to 2.1 s: {at_one}");
+}

@@ -8,6 +8,7 @@ use modeler::formats::{
     self, ErrorKind, Format, Input, RUN_LEFT_OUT, ReadError, ReadOptions, ReadWarning, Scaling, Values,
 };
 use modeler::report::coordinate;
+use modeler::words::suggestion;
 use modeler::{Experiment, Fits, MethodChoice, Options, Skipped};
 
 use crate::cli::ScalingChoice;
@@ -17,7 +18,6 @@ use crate::cli::{
 use crate::error::{Error, Result};
 use crate::output;
 use crate::ranks::Ranks;
-use modeler::words::suggestion;
 
 /// Reads the inputs into one experiment; warnings go to standard error.
 pub fn read(arguments: &InputArgs, global: &GlobalArgs) -> Result<Input> {
@@ -123,24 +123,24 @@ fn noted(input: &Input, arguments: &ReadArgs, global: &GlobalArgs) -> Result<()>
 /// Tells of profiles that were there already when a later process was to write theirs, or failed to: what that one left beside them. Of folders the
 /// files in them are looked at.
 pub fn not_of_the_last_run(inputs: &[PathBuf], global: &GlobalArgs) {
-    let files = |input: &PathBuf| match input.is_dir() {
+    let beside = |input: &PathBuf| match input.is_dir() {
         true => std::fs::read_dir(input).into_iter().flatten().flatten().map(|entry| entry.path()).collect(),
-        false => vec![input.clone()],
+        false => SAID.map(|kind| poise_profile::said_beside(input, kind)).to_vec(),
     };
-    let mut profiles: Vec<PathBuf> = inputs.iter().filter(|_| !global.quiet).flat_map(files).collect();
-    profiles.sort();
-    for profile in profiles {
-        for kind in ["conflict", "failed"] {
-            if let Ok(line) = std::fs::read_to_string(poise_profile::said_beside(&profile, kind)) {
-                output::say(format!(
-                    "{} is not of the last process that was to write it: {}",
-                    profile.display(),
-                    line.trim()
-                ));
-            }
+    let is_said = |file: &PathBuf| SAID.iter().any(|kind| file.extension().is_some_and(|ending| ending == *kind));
+    let mut said: Vec<PathBuf> = inputs.iter().filter(|_| !global.quiet).flat_map(beside).filter(is_said).collect();
+    said.sort();
+    for file in said {
+        let profile = file.with_extension("");
+        if let (true, Ok(line)) = (profile.is_file(), std::fs::read_to_string(&file)) {
+            let (name, line) = (profile.display(), line.trim());
+            output::say(format!("{name} is not of the last process that was to write it: {line}"));
         }
     }
 }
+
+/// What a process says beside a profile that is not its own.
+const SAID: [&str; 2] = ["conflict", "failed"];
 
 /// A reader's error with its exit code, and with every reader's reason where all are wanted.
 fn told(mut error: ReadError, all: bool) -> Error {

@@ -211,21 +211,26 @@ fn report(study: &Study, summary: &Summary, results: &Path, global: &GlobalArgs)
         false => results.display().to_string(),
     };
     let next = output::shown(&next);
+    let note = too_few_points(study).unwrap_or_default();
+    output::deliver(&format!("{complete} complete{earlier}. Next: poise model {next}{note}\n"), None)
+}
+
+/// That a model needs more points than the study has, where it does.
+fn too_few_points(study: &Study) -> Option<String> {
     let least = modeler::Options::default().minimum_points;
     let mut points: Vec<&Point> = Vec::new();
     for case in &study.cases {
-        if points.len() < least && !points.contains(&&case.point) {
+        if !points.contains(&&case.point) {
             points.push(&case.point);
+        }
+        if points.len() >= least {
+            return None;
         }
     }
     let points = points.len();
-    let note = match points < least {
-        true => format!(
-            " (it needs {least} points at least, and this study has {points}; poise advise --design lists the first to measure)"
-        ),
-        false => String::new(),
-    };
-    output::deliver(&format!("{complete} complete{earlier}. Next: poise model {next}{note}\n"), None)
+    Some(format!(
+        " (it needs {least} points at least, and this study has {points}; poise advise --design lists the first to measure)"
+    ))
 }
 
 fn run_once(arguments: &RunArgs, global: &GlobalArgs) -> Result<()> {

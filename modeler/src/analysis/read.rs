@@ -493,4 +493,12 @@ mod tests {
             let _ = table(&text);
         }
     }
+
+    #[test]
+    fn an_empty_text_that_was_chosen_is_a_value() {
+        let mut cells = Vec::new();
+        flatten("factors", &serde_json::json!({"flag": "", "kind": "a", "none": null}), true, &mut cells);
+        let cell = |name: &str, text: &str| (name.to_owned(), text.to_owned(), String::new(), true);
+        assert_eq!(cells, [cell("factors.flag", "\"\""), cell("factors.kind", "a")]);
+    }
 }

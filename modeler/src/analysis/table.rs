@@ -319,6 +319,7 @@ mod tests {
         assert!(values[2].is_nan() && values[3].is_nan());
         assert_eq!(cells(&["1", "two"]).levels(), ["1", "two"]);
         assert!(cells(&["", ""]).is_missing(0));
+        assert_eq!(cells(&["a\nb\t", "c"]).levels(), ["a\\nb", "c"], "on one line");
     }
 
     #[test]

@@ -222,6 +222,7 @@ fn what_cannot_be_analysed_is_an_error_that_says_why() {
     let lacks =
         "There is no column `tiem` to be a metric; did you mean `time`? The columns are p, n, node, flag, time.";
     assert_eq!(error(&|_, plan| plan.metric = "tiem".into()), lacks);
+    assert!(error(&|_, plan| plan.factors = Some(vec!["nod".into()])).contains("did you mean `node`? The columns"));
     assert!(error(&|_, plan| plan.factors = Some(vec!["time".into()])).contains("cannot explain itself"));
     assert!(error(&|_, plan| plan.factors = Some(vec!["flag".into()])).contains("No factor varies"));
     assert!(error(&|_, plan| plan.filter = Filter::parse("p > 1000").ok()).contains("No row satisfies"));
