@@ -9,13 +9,15 @@ use super::{pidfd, processes};
 
 /// Who has ranks to come is looked at again when the run has lasted so much longer.
 const LATER: f64 = 1.25;
+/// What ends in less than this may have ended in any order: a launcher hears of a rank's end before the rank has ended, and ends others meanwhile.
+const TOGETHER: Duration = Duration::from_millis(10);
 
 /// A rank's first process.
 struct Rank {
     number: usize,
     process: OwnedFd,
-    /// After how many other looks it was seen to have ended, if it was.
-    ended: Option<usize>,
+    /// When in the run it was seen to have ended, if it was.
+    ended: Option<Duration>,
 }
 
 /// The ranks of a run.
@@ -26,13 +28,12 @@ pub struct Ends {
     size: Option<usize>,
     /// When ranks that have begun are looked for again.
     next: Duration,
-    looks: usize,
 }
 
 impl Ends {
     /// Of the run whose launcher, or what starts it, is `root`.
     pub fn of(root: libc::pid_t) -> Self {
-        Self { root, ranks: Vec::new(), size: None, next: Duration::ZERO, looks: 0 }
+        Self { root, ranks: Vec::new(), size: None, next: Duration::ZERO }
     }
 
     /// Sees which ranks have begun and which have ended since the last look, when the run has lasted so long.
@@ -50,8 +51,7 @@ impl Ends {
         }
         let ended = pidfd::wait(&self.running(), 0).unwrap_or_default();
         let running = self.ranks.iter_mut().filter(|rank| rank.ended.is_none());
-        running.zip(ended).filter(|(_, has_ended)| *has_ended).for_each(|(rank, _)| rank.ended = Some(self.looks));
-        self.looks += 1;
+        running.zip(ended).filter(|(_, has_ended)| *has_ended).for_each(|(rank, _)| rank.ended = Some(elapsed));
     }
 
     /// The files of ranks that run.
@@ -63,7 +63,7 @@ impl Ends {
     /// The rank that ended first; where that one ended well, the first that failed by itself.
     pub fn first(&self) -> Option<First> {
         let mut ranks: Vec<&Rank> = self.ranks.iter().collect();
-        ranks.sort_by_key(|rank| (rank.ended.unwrap_or(usize::MAX), rank.number));
+        ranks.sort_by_key(|rank| (rank.ended.unwrap_or(Duration::MAX), rank.number));
         let status = |rank: &Rank| rank.ended.and_then(|_| pidfd::status(rank.process.as_raw_fd()));
         let ends: Vec<_> = ranks.into_iter().map(|rank| (rank.ended, rank.number, status(rank))).collect();
         let place = if self.size == Some(self.ranks.len()) { "First" } else { "First on this machine" };
@@ -72,7 +72,7 @@ impl Ends {
 }
 
 /// When a rank was seen to have ended, its number, and the status that it ended with, as far as they are known.
-type End = (Option<usize>, usize, Option<libc::c_int>);
+type End = (Option<Duration>, usize, Option<libc::c_int>);
 
 /// What is to be told of ranks in the order in which they ended, and whether a signal killed the one that is told. Nothing where it may be that
 /// the launcher ended that one for another that ended otherwise.
@@ -80,12 +80,15 @@ fn first(ends: &[End]) -> Option<(String, bool)> {
     let by_launcher = |end: &&End| end.2.is_some_and(misfortune::may_be_launchers);
     let by_itself = |end: &&End| end.2.is_some_and(|status| status != 0) && !by_launcher(end);
     let first = ends.first()?;
-    let mut together = ends.iter().take_while(|end| end.0 == first.0);
+    let is_with_first = |end: &&End| match (first.0, end.0) {
+        (Some(first), Some(this)) => this - first < TOGETHER,
+        (of_first, of_this) => of_first == of_this,
+    };
+    let mut together = ends.iter().take_while(is_with_first);
     let first = together.find(by_itself).unwrap_or(first);
     let first = if first.2 == Some(0) { ends.iter().find(by_itself).unwrap_or(first) } else { first };
     let &(_, number, Some(status)) = first else { return None };
     let is_killed = libc::WIFSIGNALED(status);
-    // Files of a process are closed before it has ended, so that its launcher may hear of it before we do.
     if by_launcher(&first) && ends.iter().any(|end| end.2.is_none() || by_itself(&end)) {
         return None;
     }
@@ -118,10 +121,14 @@ mod tests {
             (&[(4, 0, ended), (5, 3, exited(4))], None),
         ];
         for (ends, told) in cases {
-            let ends: Vec<_> = ends.iter().map(|&(look, rank, status)| (Some(look), rank, status)).collect();
+            let at = |look: u32| Some(2 * look * TOGETHER);
+            let ends: Vec<_> = ends.iter().map(|&(look, rank, status)| (at(look), rank, status)).collect();
             let is_killed = |told: &str| told.contains("killed by");
             assert_eq!(first(&ends), told.map(|told| (told.to_owned(), is_killed(told))));
         }
+        // Files of a process are closed before it has ended, so that its launcher may hear of it, and end others, before we do.
+        let soon = [(Some(TOGETHER), 0, killed), (Some(TOGETHER + TOGETHER / 2), 3, exited(4))];
+        assert_eq!(first(&soon), Some(("rank 3 ended with status 4".to_owned(), false)));
         assert_eq!(first(&[]), None);
     }
 }
