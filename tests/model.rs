@@ -92,6 +92,20 @@ fn predictions_of_one_metric_are_those_among_all() {
 }
 
 #[test]
+fn a_prediction_below_zero_is_told() {
+    let world = World::new();
+    let values: String = [2, 4, 8, 16, 32].iter().map(|p| format!("DATA {}\n", 1002 - p)).collect();
+    let text = format!("PARAMETER p\nPOINTS 2 4 8 16 32\nREGION main->work\nMETRIC visits\n{values}");
+    world.write("visits.txt", &text);
+    let at = |p: &str| world.poise(["predict", "visits.txt", "--format", "csv", "--at", p]).status(0);
+    assert_eq!(at("p=1002").stderr, "");
+    let below = at("p=1003");
+    let told = "The function of main -> work (visits) is below zero at p = 1003, where no cost can be";
+    assert!(below.stderr.contains(told), "{}", below.stderr);
+    assert!(below.stdout.contains(",0,0,0"), "{}", below.stdout);
+}
+
+#[test]
 fn the_same_input_gives_the_same_bytes_at_any_number_of_threads() {
     let world = with_input();
     let at =

@@ -8,7 +8,8 @@
 
 use crate::wide::wide;
 use serde::{Deserialize, Serialize};
-use std::sync::OnceLock;
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
 
 /// How one-sided noise is distributed over its range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -115,27 +116,30 @@ impl Noise {
         if self.sigma <= 0.0 {
             return 0.0;
         }
-        let pieces: Vec<_> = self.pieces().collect();
+        let shares = self.shares();
         let step = self.sigma / FINENESS;
         let start = -REACH.0 * self.sigma;
         let end = (self.range * self.pattern.end()).ln_1p() + REACH.1 * self.sigma;
         let densities: Vec<f64> = (0..((end - start) / step).ceil() as usize)
-            .map(|i| self.density_of(&pieces, start + i as f64 * step))
+            .map(|i| start + i as f64 * step)
+            .map(|t| shares.density(&self.ingredients(t)))
             .collect();
         let of = |near: &[f64]| if near[1] > 0.0 { (near[2] - near[0]).powi(2) / near[1] } else { 0.0 };
         let information = densities.windows(3).map(of).sum::<f64>() / (4.0 * step);
         information.recip().sqrt()
     }
 
+    /// Where pieces of constant density of `ln(1 + a H)` begin and end, all patterns but the tail alike.
+    fn edges(&self) -> [f64; PIECES + 1] {
+        std::array::from_fn(|i| (self.range * self.pattern.edge(i)).ln_1p())
+    }
+
     /// The pieces of the density of `ln(1 + a H)`: where each begins and ends and its probability.
     fn pieces(&self) -> impl Iterator<Item = (f64, f64, f64)> + '_ {
-        let log = |u: f64| (self.range * u).ln_1p();
-        let edge = |i: usize| self.pattern.edge(i);
+        let edges = self.edges();
+        let below = |i: usize| self.pattern.below(self.pattern.edge(i));
         let pieces = if self.pattern == Pattern::Fixed { 0 } else { PIECES };
-        (0..pieces).map(move |i| {
-            let (from, to) = (edge(i), edge(i + 1));
-            (log(from), log(to), self.disturbed * (self.pattern.below(to) - self.pattern.below(from)))
-        })
+        (0..pieces).map(move |i| (edges[i], edges[i + 1], self.disturbed * (below(i + 1) - below(i))))
     }
 
     /// Where the one-sided part ends, and the probability that it is exactly there.
@@ -144,35 +148,39 @@ impl Noise {
         ((self.range * end).ln_1p(), self.disturbed * (1.0 - self.pattern.below(end)))
     }
 
+    /// Whether the one-sided part is too small beside the background to have a shape of its own.
+    fn is_background(&self) -> bool {
+        self.range <= 0.05 * self.sigma
+    }
+
     /// Density of t, the logarithm of measurement over truth.
     #[cfg(test)]
     fn density(&self, t: f64) -> f64 {
-        self.density_of(&self.pieces().collect::<Vec<_>>(), t)
+        self.shares().density(&self.ingredients(t))
     }
 
-    /// Density of t with these [`Self::pieces`].
-    fn density_of(&self, pieces: &[(f64, f64, f64)], t: f64) -> f64 {
+    /// What the density at `t` is made of.
+    fn ingredients(&self, t: f64) -> Ingredients {
         let background = Background(self.sigma);
-        if self.range <= 0.05 * self.sigma {
-            return background.density(t - self.mean());
+        if self.is_background() {
+            return Ingredients { undisturbed: background.density(t - self.mean()), ..Ingredients::default() };
         }
-        let (end, share) = self.atom();
-        let mut sum = (1.0 - self.disturbed) * background.density(t);
-        if share > 1e-9 {
-            sum += share * background.density(t - end);
-        }
+        let edges = self.edges();
         let mut before = background.distribution(t);
-        for &(from, to, probability) in pieces {
-            let after = background.distribution(t - to);
-            sum += probability / (to - from) * (before - after).max(0.0);
-            before = after;
-        }
-        sum
+        let steps = std::array::from_fn(|i| {
+            let after = background.distribution(t - edges[i + 1]);
+            (std::mem::replace(&mut before, after) - after).max(0.0)
+        });
+        Ingredients { undisturbed: background.density(t), at_end: background.density(t - edges[PIECES]), steps }
     }
 
-    /// Logarithm of the density of t, with a floor that a measurement gone astray cannot pass.
-    fn log_density(&self, pieces: &[(f64, f64, f64)], t: f64) -> f64 {
-        ((1.0 - STRAY) * self.density_of(pieces, t) + self.stray().log_density(t).exp()).ln()
+    /// What each ingredient counts for in the density.
+    fn shares(&self) -> Shares {
+        if self.is_background() {
+            return Shares { undisturbed: 1.0, at_end: 0.0, pieces: Vec::new() };
+        }
+        let pieces = self.pieces().map(|(from, to, probability)| probability / (to - from)).collect();
+        Shares { undisturbed: 1.0 - self.disturbed, at_end: self.atom().1, pieces }
     }
 
     fn stray(&self) -> Stray {
@@ -206,6 +214,42 @@ impl Noise {
             sum += probability * s / (to - from) * (h((t - from) / s) - h((t - to) / s));
         }
         sum.clamp(0.0, 1.0)
+    }
+}
+
+/// What a density is made of at one place; the same for all noises of a background and a range but those with a tail.
+#[derive(Default)]
+struct Ingredients {
+    /// The background's density there.
+    undisturbed: f64,
+    /// Its density as far from the end of the one-sided part.
+    at_end: f64,
+    /// By how much the background's distribution function is larger at the beginning of each piece than at its end.
+    steps: [f64; PIECES],
+}
+
+/// What each of the [`Ingredients`] counts for in the density of one distribution.
+struct Shares {
+    undisturbed: f64,
+    at_end: f64,
+    pieces: Vec<f64>,
+}
+
+impl Shares {
+    fn density(&self, of: &Ingredients) -> f64 {
+        let mut sum = self.undisturbed * of.undisturbed;
+        if self.at_end > 1e-9 {
+            sum += self.at_end * of.at_end;
+        }
+        for (share, step) in self.pieces.iter().zip(of.steps) {
+            sum += share * step;
+        }
+        sum
+    }
+
+    /// Logarithm of the density of t, with a floor that a measurement gone astray cannot pass.
+    fn log_density(&self, of: &Ingredients, stray: &Stray, t: f64) -> f64 {
+        ((1.0 - STRAY) * self.density(of) + stray.log_density(t).exp()).ln()
     }
 }
 
@@ -263,7 +307,17 @@ pub(crate) struct Tabulated {
     pub noise: Noise,
     /// Logarithm of one and the mean of the one-sided part.
     pub log_mean: f64,
-    table: OnceLock<Table>,
+    family: Arc<Family>,
+    /// Which one of the family it is.
+    index: usize,
+}
+
+/// Distributions of one background and one range, all with a tail or none: their tables are made together, since what their
+/// densities are made of is the same, and is most of the work.
+#[derive(Debug)]
+struct Family {
+    noises: Vec<Noise>,
+    tables: OnceLock<Vec<Table>>,
 }
 
 #[derive(Debug)]
@@ -301,8 +355,31 @@ impl Stray {
 }
 
 impl Tabulated {
+    /// One distribution by itself.
     pub fn new(noise: Noise) -> Self {
-        Self { noise, log_mean: noise.mean().ln_1p(), table: OnceLock::new() }
+        let family = Arc::new(Family { noises: vec![noise], tables: OnceLock::new() });
+        Self { noise, log_mean: noise.mean().ln_1p(), family, index: 0 }
+    }
+
+    /// All `noises`, in their order; those of one background and one range share the work of their tables.
+    pub fn all(noises: &[Noise]) -> Vec<Self> {
+        let kind = |n: &Noise| (n.sigma.to_bits(), n.range.to_bits(), n.pattern == Pattern::Tail);
+        let mut of_kind: BTreeMap<_, Vec<Noise>> = BTreeMap::new();
+        let mut place = |n: &Noise| {
+            let family = of_kind.entry(kind(n)).or_default();
+            family.push(*n);
+            family.len() - 1
+        };
+        let places: Vec<usize> = noises.iter().map(&mut place).collect();
+        let family = |noises| Arc::new(Family { noises, tables: OnceLock::new() });
+        let families: BTreeMap<_, _> = of_kind.into_iter().map(|(kind, noises)| (kind, family(noises))).collect();
+        let one = |(n, index): (&Noise, usize)| Self {
+            noise: *n,
+            log_mean: n.mean().ln_1p(),
+            family: Arc::clone(&families[&kind(n)]),
+            index,
+        };
+        noises.iter().zip(places).map(one).collect()
     }
 
     /// Sum of the log densities at `logs` less `shift`.
@@ -322,19 +399,32 @@ impl Tabulated {
     }
 
     fn table(&self) -> &Table {
-        self.table.get_or_init(|| Table::of(&self.noise))
+        &self.family.tables.get_or_init(|| Table::of_family(&self.family.noises))[self.index]
     }
 }
 
 impl Table {
-    fn of(noise: &Noise) -> Self {
-        let start = -REACH.0 * noise.sigma;
-        let end = (noise.range * noise.pattern.end()).ln_1p() + REACH.1 * noise.sigma;
-        let per_unit = FINENESS / noise.sigma;
+    fn of_family(noises: &[Noise]) -> Vec<Self> {
+        let one = &noises[0];
+        let start = -REACH.0 * one.sigma;
+        let end = (one.range * one.pattern.end()).ln_1p() + REACH.1 * one.sigma;
+        let per_unit = FINENESS / one.sigma;
         let entries = ((end - start) * per_unit).ceil() as usize + 2;
-        let pieces: Vec<_> = noise.pieces().collect();
-        let log_density = |i: usize| noise.log_density(&pieces, start + i as f64 / per_unit);
-        let exact: Vec<f64> = (0..entries).map(log_density).collect();
+        let of_each: Vec<_> = noises.iter().map(|noise| (noise.shares(), noise.stray())).collect();
+        let mut exact = vec![Vec::with_capacity(entries); noises.len()];
+        for i in 0..entries {
+            let t = start + i as f64 / per_unit;
+            let ingredients = one.ingredients(t);
+            for ((shares, stray), exact) in of_each.iter().zip(&mut exact) {
+                exact.push(shares.log_density(&ingredients, stray, t));
+            }
+        }
+        of_each.into_iter().zip(exact).map(|((_, stray), exact)| Self::of(stray, start, per_unit, &exact)).collect()
+    }
+
+    /// The table of the log densities `exact`, which begins at `start` and has so many entries per unit.
+    fn of(stray: Stray, start: f64, per_unit: f64, exact: &[f64]) -> Self {
+        let entries = exact.len();
         // Straight lines between the entries lie below a density that is concave; thousands of residuals would see
         // that. A twelfth of the second difference makes the lines right on average.
         let correction = |i: usize| (exact[i + 1] - 2.0 * exact[i] + exact[i - 1]) / 12.0;
@@ -342,7 +432,6 @@ impl Table {
         let values: Vec<f64> =
             (0..entries).map(|i| if inner(i) { exact[i] - correction(i) } else { exact[i] }).collect();
         let entries = values.windows(2).map(|pair| [pair[0], pair[1] - pair[0]]).collect();
-        let stray = noise.stray();
         let highest = values.iter().copied().fold(stray.top, f64::max);
         Self { start, per_unit, entries, highest, stray }
     }
@@ -493,10 +582,21 @@ mod tests {
             let table = Tabulated::new(Noise { pattern, range: 0.3, disturbed: 0.7, sigma: 0.02 });
             for i in 0..200 {
                 let t = -0.3 + 0.007 * f64::from(i);
-                let pieces: Vec<_> = table.noise.pieces().collect();
-                let direct = table.noise.log_density(&pieces, t);
+                let noise = &table.noise;
+                let direct = noise.shares().log_density(&noise.ingredients(t), &noise.stray(), t);
                 assert!((table.log_density(t) - direct).abs() < 0.01 + 0.002 * direct.abs(), "{t}");
             }
+        }
+    }
+
+    #[test]
+    fn tables_that_are_made_together_are_those_made_alone() {
+        let of = |(pattern, disturbed)| Noise { pattern, range: 0.3, disturbed, sigma: 0.02 };
+        let noises: Vec<Noise> = PATTERNS.into_iter().flat_map(|p| [(p, 1.0), (p, 0.5)]).map(of).collect();
+        for together in Tabulated::all(&noises) {
+            let alone = Tabulated::new(together.noise);
+            let t = |i: i32| -0.3 + 0.007 * f64::from(i);
+            assert!((0..200).map(t).all(|t| together.log_density(t) == alone.log_density(t)), "{:?}", alone.noise);
         }
     }
 

@@ -60,10 +60,10 @@ fn log_sum(logs: impl Iterator<Item = f64> + Clone) -> f64 {
 
 /// The beliefs without any data.
 pub(crate) static DEFAULT: LazyLock<Beliefs> = LazyLock::new(|| {
-    let mut beliefs = Vec::new();
+    let (mut noises, mut priors) = (Vec::new(), Vec::new());
     let mut add = |pattern, range: f64, disturbed: f64, sigma: f64, weight: f64| {
-        let noise = Noise { pattern, range, disturbed, sigma };
-        beliefs.push((Arc::new(Tabulated::new(noise)), weight.ln() + background_prior(sigma)));
+        noises.push(Noise { pattern, range, disturbed, sigma });
+        priors.push(weight.ln() + background_prior(sigma));
     };
     for sigma in BACKGROUNDS {
         add(Pattern::Uniform, 0.0, 1.0, sigma, NO_NOISE_WEIGHT);
@@ -79,7 +79,7 @@ pub(crate) static DEFAULT: LazyLock<Beliefs> = LazyLock::new(|| {
             }
         }
     }
-    Beliefs(beliefs)
+    Beliefs(Tabulated::all(&noises).into_iter().map(Arc::new).zip(priors).collect())
 });
 
 /// Log probability of this background before looking: normal in the logarithm, with the tails of Student's t.

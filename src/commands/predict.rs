@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use modeler::formats::{self, Input, PredictionAt};
 use modeler::report::terminal::{Narrow, fitted};
-use modeler::report::{Table, coordinate, quantity, unmeasured};
+use modeler::report::{Table, below_zero, coordinate, quantity, unmeasured};
 use modeler::{Experiment, Fits};
 
 use crate::cli::{GlobalArgs, OutputFormat, PredictArgs};
@@ -30,6 +30,7 @@ pub fn predict(arguments: &PredictArgs, global: &GlobalArgs, ranks: &Ranks) -> R
             .collect::<BTreeSet<_>>()
             .into_iter()
             .for_each(output::say);
+        points.iter().filter_map(|at| below_zero(&experiment, &fits.models, at)).for_each(output::say);
     }
     let predictions = evaluate(&fits, &points, arguments.level.level);
     let destination = arguments.fitted.output.output.as_deref();

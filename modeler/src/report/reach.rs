@@ -52,10 +52,41 @@ pub fn unmeasured(experiment: &Experiment, target: &[f64]) -> Option<String> {
     })
 }
 
-/// What the reader of one call path's prediction should know, where its shape comes from times alone.
+/// Which of `models` are below zero at the target, where no cost can be and 0 is predicted, in a sentence; nothing where none is.
+///
+/// ```
+/// let text = "PARAMETER p\nPOINTS 2 4 8 16 32\nREGION solve\nMETRIC visits\nDATA 98\nDATA 96\nDATA 92\nDATA 84\nDATA 68\n";
+/// let experiment = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default())?.experiment;
+/// let fits = modeler::fit(&experiment, &modeler::Options::default()); // 100 - p
+/// let told = modeler::report::below_zero(&experiment, &fits.models, &[128.0]).unwrap();
+/// assert!(told.starts_with("The function of solve (visits) is below zero at p = 128"));
+/// assert_eq!(modeler::report::below_zero(&experiment, &fits.models, &[64.0]), None);
+/// # Ok::<(), modeler::formats::ReadError>(())
+/// ```
+#[must_use]
+pub fn below_zero(experiment: &Experiment, models: &[Model], target: &[f64]) -> Option<String> {
+    let mut below = models.iter().filter(|model| model.at(target) < 0.0);
+    let first = below.next()?;
+    let others = below.count();
+    let path = experiment.path(first.callpath).join(" -> ");
+    let metric = &experiment.metrics[first.metric as usize].name;
+    let (are, they) = if others == 0 { ("is", "it holds") } else { ("are", "they hold") };
+    let and = if others == 0 { String::new() } else { format!(" and {} more", counted(others, "function")) };
+    let at: Vec<String> =
+        experiment.parameters.iter().zip(target).map(|(name, x)| format!("{name} = {}", coordinate(*x))).collect();
+    Some(format!(
+        "The function of {path} ({metric}){and} {are} below zero at {}, where no cost can be: {they} less far than that. 0 is \
+         predicted, and measurements nearer to the target would say what really comes.",
+        at.join(", ")
+    ))
+}
+
+/// What the reader of one call path's prediction should know, where its shape comes from times alone or does not hold so far.
 pub(crate) fn of_model(experiment: &Experiment, target: &[f64], model: &Model) -> Option<String> {
-    if let Some(unmeasured) = unmeasured(experiment, target) {
-        return Some(unmeasured);
+    if let Some(told) =
+        unmeasured(experiment, target).or_else(|| below_zero(experiment, std::slice::from_ref(model), target))
+    {
+        return Some(told);
     }
     let far = if model.method == Method::Time { far(experiment, target) } else { Vec::new() };
     (!far.is_empty()).then(|| {
