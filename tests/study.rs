@@ -84,6 +84,68 @@ fn values_arrive_exactly_as_written_by_argument_variable_and_file() {
     assert!(!world.path("harm").exists(), "no shell has read a value");
 }
 
+/// Runs by point, where a study has the one parameter n.
+fn runs_of(world: &World, results: &str, n: u32) -> usize {
+    world.names(results).iter().filter(|name| name.starts_with(&format!("n{n}.r"))).count()
+}
+
+#[test]
+fn a_point_runs_as_often_as_its_line_says_whatever_the_policy() {
+    let world = with_echo();
+    let study = |points: &str| {
+        let text = format!(
+            "command = [\"./echo\", \"{{n}}\"]\nrepetitions = 2\npoints = [{points}]\n[parameters]\nn = [1, 4]\n"
+        );
+        world.write("s.toml", &text);
+        world.poise(["run", "s.toml", "--format", "json"]).status(0).stdout
+    };
+    let begun = |events: &str| events.lines().filter(|line| line.contains("\"event\":\"run\"")).count();
+    let first = study("{ n = 4, repetitions = 3 }, { n = 9, repetitions = 1 }");
+    assert_eq!([1, 4, 9].map(|n| runs_of(&world, "s.runs", n)), [2, 3, 1]);
+    assert_eq!(begun(&first), 6, "{first}");
+    // What is added asks for what is missing, and a line that says less takes nothing away.
+    let more = study(
+        "{ n = 4, repetitions = 3 }, { n = 9, repetitions = 1 }, { n = 9, repetitions = 4 }, { n = 4, repetitions = 1 }",
+    );
+    assert_eq!([1, 4, 9].map(|n| runs_of(&world, "s.runs", n)), [2, 3, 4]);
+    assert_eq!(begun(&more), 3, "{more}");
+    let twice = "command = [\"./echo\", \"{n}\"]\npoints = [\n{ n = 4, repetitions = 3 },\n{ n = 4.0 }]\n";
+    world.write("s.toml", twice);
+    let told = world.poise(["run", "s.toml"]).status(3).stderr;
+    assert!(told.contains("s.toml:4:1: this point is in line 3 already"), "{told}");
+}
+
+/// What is advised can be added to the study as it is printed, and makes just the runs that are listed.
+#[test]
+fn advised_lines_ask_for_the_advised_runs() {
+    let world = with_echo();
+    let points: String = (1..=5).map(|n| format!("    {{ n = {n} }},\n")).collect();
+    let study = |more: &str| {
+        world.write("s.toml", &format!("command = [\"./echo\", \"{{n}}\"]\npoints = [\n{points}{more}]\n"));
+        world.poise(["run", "s.toml"]).status(0);
+    };
+    study("");
+    let advise = |format: &str| {
+        world.poise(["advise", "s.runs", "--at", "n=50", "--tolerance", "1e-9", "--format", format]).status(0).stdout
+    };
+    let found: serde_json::Value = serde_json::from_str(&advise("json")).unwrap();
+    let mut expected = std::collections::BTreeMap::from([1, 2, 3, 4, 5].map(|n| (n, 1)));
+    for step in found["steps"].as_array().unwrap() {
+        *expected.entry(step["at"]["n"].as_u64().unwrap()).or_default() += 1;
+    }
+    assert!(expected.values().any(|runs| *runs > 1), "{found}");
+    for point in found["points"].as_array().unwrap() {
+        assert_eq!(point["runs"].as_u64(), expected.get(&point["at"]["n"].as_u64().unwrap()).copied(), "{found}");
+    }
+    let human = advise("human");
+    let lines: String =
+        human.lines().filter(|line| line.starts_with("    { n = ")).map(|line| format!("{line}\n")).collect();
+    study(&lines);
+    for (n, runs) in expected {
+        assert_eq!(runs_of(&world, "s.runs", n as u32) as u64, runs, "n = {n}: {human}");
+    }
+}
+
 #[test]
 fn several_builds_by_flags_and_defines() {
     let world = World::new();

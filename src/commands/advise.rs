@@ -4,7 +4,9 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use modeler::Experiment;
 use modeler::advise::{Advice, AdviseOptions, End, Step, advise as plan, first_design};
+use modeler::experiment::Layout;
 use modeler::formats::Input;
 use modeler::model::Prediction;
 use modeler::report::terminal::{table, wrapped};
@@ -18,7 +20,7 @@ use crate::cli::{
 use crate::commands::input;
 use crate::error::{Error, Result};
 use crate::output;
-use crate::study::check_name;
+use crate::study::{REPETITIONS, check_name};
 
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -142,7 +144,8 @@ pub fn advise(arguments: &AdviseArgs, global: &GlobalArgs) -> Result<()> {
     let doubt = doubt(&experiment, &fits, &target, arguments.level);
     let misses_effort = fits.models.iter().flat_map(|m| &m.warnings).any(|w| w.code == PRIOR_MISFIT);
     let missed = advice.missed.map(|(callpath, by)| (experiment.path(callpath).join(" -> "), by));
-    let known = Known { whole, doubt: doubt.as_deref(), missed, misses_effort };
+    let totals = totals(&experiment, &advice.steps);
+    let known = Known { whole, doubt: doubt.as_deref(), missed, misses_effort, totals: &totals };
     let text = match arguments.output.format {
         OutputFormat::Human => for_people(&advice, names, &target, &known, arguments),
         OutputFormat::Json => as_json(&advice, names, &target, &known, arguments),
@@ -191,14 +194,34 @@ fn design(arguments: &AdviseArgs) -> Result<()> {
 
 /// Points as a study lists them.
 fn as_study(names: &[String], points: &[Vec<f64>]) -> String {
+    format!("points = [\n{}]\n", points.iter().map(|at| study_line(names, at, None)).collect::<String>())
+}
+
+/// A point in the list of a study's points, with the number of its runs where that is given.
+fn study_line(names: &[String], at: &[f64], runs: Option<u32>) -> String {
     let is_bare = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     let key = |name: &str| if name.chars().all(is_bare) { name.to_owned() } else { json!(name).to_string() };
-    let value = |at: &[f64], name: &String| format!("{} = {}", key(name), point(names, at)[name]);
-    let line = |at: &Vec<f64>| {
-        let values: Vec<String> = names.iter().map(|name| value(at, name)).collect();
-        format!("    {{ {} }},\n", values.join(", "))
+    let value = |name: &String| format!("{} = {}", key(name), point(names, at)[name]);
+    let runs = runs.map(|runs| format!("{REPETITIONS} = {runs}"));
+    let values: Vec<String> = names.iter().map(value).chain(runs).collect();
+    format!("    {{ {} }},\n", values.join(", "))
+}
+
+/// The points of the runs to add, in the order in which they come first, and how many runs each has with those.
+fn totals(experiment: &Experiment, steps: &[Step]) -> Vec<(Vec<f64>, u32)> {
+    let measured = |at: &Vec<f64>| {
+        let id = experiment.points.iter().position(|point| point == at)? as u32;
+        let of = |layout: &Layout| layout.points.iter().position(|p| *p == id).map(|i| layout.repetitions[i]);
+        experiment.layouts.iter().filter_map(of).max()
     };
-    format!("points = [\n{}]\n", points.iter().map(line).collect::<String>())
+    let mut totals: Vec<(Vec<f64>, u32)> = Vec::new();
+    for step in steps {
+        match totals.iter_mut().find(|(at, _)| *at == step.at) {
+            Some((_, runs)) => *runs += 1,
+            None => totals.push((step.at.clone(), measured(&step.at).unwrap_or(0) + 1)),
+        }
+    }
+    totals
 }
 
 /// A point as an object in the parameters' order.
@@ -237,6 +260,7 @@ fn as_json(advice: &Advice, names: &[String], target: &[f64], known: &Known, arg
         "relative_noise": advice.noise, "end": end_name(advice.end),
         "first": advice.first.iter().map(|at| point(names, at)).collect::<Vec<_>>(),
         "steps": advice.steps.iter().map(step).collect::<Vec<_>>(),
+        "points": known.totals.iter().map(|(at, runs)| json!({"at": point(names, at), "runs": runs})).collect::<Vec<_>>(),
         "doubt": known.doubt,
         "too_expensive": advice.too_expensive.as_ref().map(step),
     }))
@@ -274,6 +298,8 @@ struct Known<'a> {
     missed: Option<(String, f64)>,
     /// Whether there are times that do not follow their effort.
     misses_effort: bool,
+    /// The points of the runs to add, with how many runs each has with those.
+    totals: &'a [(Vec<f64>, u32)],
 }
 
 fn for_people(advice: &Advice, names: &[String], target: &[f64], known: &Known, arguments: &AdviseArgs) -> String {
@@ -307,6 +333,19 @@ fn for_people(advice: &Advice, names: &[String], target: &[f64], known: &Known, 
         let left = format!("The error that is left is that of the prediction {}.\n", judged(arguments));
         let title = heading("Runs to add, in this order", arguments);
         let _ = write!(text, "\n{title}\n{}\n{}", wrapped(&left, width), table(&steps(advice, names)));
+    }
+    // Only what was measured by a study lies in folders.
+    let lines: String = advice
+        .first
+        .iter()
+        .map(|at| (at, None))
+        .chain(known.totals.iter().map(|(at, runs)| (at, Some(*runs))))
+        .map(|(at, runs)| study_line(names, at, runs))
+        .collect();
+    if !lines.is_empty() && arguments.inputs.iter().any(|input| input.is_dir()) {
+        let said = "Among the `points` of the study these lines ask for them, each with all the runs of its point; poise run makes \
+                    those that are missing:\n";
+        let _ = write!(text, "\n{}\n{lines}", wrapped(said, width));
     }
     text.push('\n');
     text + &wrapped(&ending(advice, arguments, known, place), width)

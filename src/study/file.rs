@@ -8,6 +8,7 @@ use serde::Deserialize;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::values::REPETITIONS;
 use super::{Clock, ExecutorKind, Order};
 
 /// Everything that a study file may hold.
@@ -246,7 +247,9 @@ fn check_kinds(text: &str) -> Result<(), (usize, String)> {
     let points: Vec<_> = get("points").and_then(DeValue::as_array).into_iter().flatten().collect();
     let points: Vec<_> = points.into_iter().filter_map(|point| point.get_ref().as_table()).collect();
     let names = parameters.into_iter().chain(points.first().copied()).flat_map(|table| table.keys());
-    names.map(|name| name.get_ref().as_ref()).try_for_each(|name: &str| {
+    // How often a point runs is judged with the point.
+    let is_count = |name: &&str| *name == REPETITIONS && parameters.is_none_or(|p| p.get(REPETITIONS).is_none());
+    names.map(|name| name.get_ref().as_ref()).filter(|name| !is_count(name)).try_for_each(|name: &str| {
         let of_parameter = parameters.and_then(|parameters| parameters.get(name)).map(Spanned::get_ref);
         let listed = of_parameter.and_then(DeValue::as_array).into_iter().flatten();
         let values: Vec<_> = listed.chain(points.iter().filter_map(|point| point.get(name))).collect();
@@ -256,10 +259,12 @@ fn check_kinds(text: &str) -> Result<(), (usize, String)> {
     })
 }
 
-/// A point that `points` lists again would be measured once, as it is, which whoever wrote it there may not expect.
+/// A point that `points` lists again, without saying how often it runs, would be measured as it is, which whoever wrote it there
+/// may not expect.
 fn check_points(text: &str) -> Result<(), (usize, String)> {
     let Ok(table) = DeTable::parse(text) else { return Ok(()) };
     let listed = table.get_ref().get("points").and_then(|points| points.get_ref().as_array());
+    let parameters = table.get_ref().get("parameters").and_then(|parameters| parameters.get_ref().as_table());
     let mut known: HashMap<BTreeMap<&str, String>, usize> = HashMap::new();
     for point in listed.into_iter().flatten() {
         let Some(values) = point.get_ref().as_table() else { continue };
@@ -268,14 +273,17 @@ fn check_points(text: &str) -> Result<(), (usize, String)> {
             let written = &text[value.span()];
             written.replace('_', "").parse::<f64>().map_or_else(|_| written.to_owned(), |number| number.to_string())
         };
-        let values = values.iter().map(|(name, v)| (name.get_ref().as_ref(), value(v))).collect();
+        let mut values: BTreeMap<&str, String> =
+            values.iter().map(|(name, v)| (name.get_ref().as_ref(), value(v))).collect();
+        let is_count = parameters.is_none_or(|parameters| parameters.get(REPETITIONS).is_none());
+        let counted = is_count.then(|| values.remove(REPETITIONS)).flatten();
         let start = point.span().start;
-        if let Some(first) = known.insert(values, start) {
+        if let (Some(first), None) = (known.insert(values, start), counted) {
             let line = text[..first].matches('\n').count() + 1;
             return Err((
                 start,
                 format!(
-                    "this point is in line {line} already; leave it out, and say by `repetitions` how often points run."
+                    "this point is in line {line} already; leave it out, or say how often it runs by `repetitions = 2` within its braces."
                 ),
             ));
         }

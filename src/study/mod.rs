@@ -16,7 +16,7 @@ mod read;
 mod template;
 mod values;
 
-pub use values::check_name;
+pub use values::{REPETITIONS, check_name};
 
 pub use build::{Build, MpiChoice, Sources};
 pub use expression::Expression;
@@ -69,6 +69,8 @@ pub struct Case {
     pub derived: Point,
     /// Whether noise is injected, to measure what loops absorb and not how long they take.
     pub absorbs: bool,
+    /// Runs of this point, where `points` gives it a number of its own.
+    pub repetitions: Option<u32>,
 }
 
 impl Case {
@@ -253,9 +255,8 @@ impl Study {
 
     /// What the runs of a case that are done say of it, by their times. One run with noise has bursts enough for its loops.
     pub fn judge(&self, case: &Case, times: &[f64], is_spent: bool) -> Judgement {
-        let once = Policy::Fixed(1);
-        let policy = if case.absorbs { &once } else { &self.repetitions.policy };
-        policy.judge(times, is_spent)
+        let own = if case.absorbs { Some(1) } else { case.repetitions };
+        own.map(Policy::Fixed).as_ref().unwrap_or(&self.repetitions.policy).judge(times, is_spent)
     }
 
     /// Number of points, each once, whether noise is injected there too or not.

@@ -62,7 +62,8 @@ impl Parameter {
         Ok(Self { name: name.to_owned(), values })
     }
 
-    /// The parameters of a study that lists its points alone: what the first of them names, with no values to combine.
+    /// The parameters of a study that lists its points alone: what the first of them names beside [`REPETITIONS`], with no values
+    /// to combine.
     pub fn of_points(points: &[toml::Table]) -> Result<Vec<Self>, String> {
         let is_number = |value: &toml::Value| matches!(value, toml::Value::Integer(_) | toml::Value::Float(_));
         let of = |name: &String| -> Result<Self, String> {
@@ -71,7 +72,7 @@ impl Parameter {
             let values = if is_numeric { Values::Numbers(Vec::new()) } else { Values::Texts(Vec::new()) };
             Ok(Self { name: name.clone(), values })
         };
-        points.first().into_iter().flat_map(|point| point.keys()).map(of).collect()
+        points.first().into_iter().flat_map(|point| point.keys()).filter(|name| *name != REPETITIONS).map(of).collect()
     }
 
     /// Whether its values are numbers, which models know as coordinates.
@@ -332,8 +333,9 @@ pub fn cases(
     for table in points {
         let mut case = given(table, parameters)?;
         case.derive(derived)?;
-        if !kept.contains(&case) {
-            kept.push(case);
+        match kept.iter_mut().find(|known| (&known.point, &known.factors) == (&case.point, &case.factors)) {
+            Some(known) => known.repetitions = known.repetitions.max(case.repetitions),
+            None => kept.push(case),
         }
     }
     Ok(kept)
@@ -361,11 +363,21 @@ fn in_order_of_need(parameters: &[Parameter]) -> Result<Vec<&Parameter>, String>
     Ok(ordered)
 }
 
-/// One of `[[points]]`: every parameter once.
+/// The key of a point that says how often it runs, unless a parameter of `[parameters]` is called so.
+pub const REPETITIONS: &str = "repetitions";
+
+/// One of `[[points]]`: every parameter once, and perhaps how often it runs.
 fn given(table: &toml::Table, parameters: &[Parameter]) -> Result<Case, String> {
     let mut case = Case::default();
-    if let Some(unknown) = table.keys().find(|key| parameters.iter().all(|p| p.name != **key)) {
-        let known = parameters.iter().map(Parameter::name);
+    let is_parameter = |name: &str| parameters.iter().any(|p| p.name == name);
+    if let Some(value) = table.get(REPETITIONS).filter(|_| !is_parameter(REPETITIONS)) {
+        let count = value.as_integer().and_then(|count| u32::try_from(count).ok()).filter(|count| *count > 0);
+        case.repetitions = Some(count.ok_or_else(|| {
+            format!("one of `points` has `{REPETITIONS}` = {value}; give a whole number of runs, at least 1.")
+        })?);
+    }
+    if let Some(unknown) = table.keys().find(|key| !is_parameter(key) && *key != REPETITIONS) {
+        let known = parameters.iter().map(Parameter::name).chain([REPETITIONS]);
         return Err(format!("one of `points` names `{unknown}`, which is no parameter{}.", suggestion(unknown, known)));
     }
     for parameter in parameters {
@@ -490,6 +502,30 @@ mod tests {
     }
 
     #[test]
+    fn points_may_say_how_often_they_run() {
+        let counts = |text: &str| -> Vec<(String, Option<u32>)> {
+            let table: toml::Table = text.parse().unwrap();
+            let points: Vec<_> =
+                table["points"].as_array().unwrap().iter().map(|p| p.as_table().unwrap().clone()).collect();
+            let of = |(name, value): (&String, &toml::Value)| Parameter::read(name, value).unwrap();
+            let parameters = match table.get("parameters") {
+                Some(parameters) => parameters.as_table().unwrap().iter().map(of).collect(),
+                None => Parameter::of_points(&points).unwrap(),
+            };
+            let cases = cases(&parameters, &[], &[], &points).unwrap();
+            cases.iter().map(|case| (case.place(), case.repetitions)).collect()
+        };
+        // What stands in several lines runs as often as the line says that says most; a combination may be such a point.
+        let points = "points = [{ n = 1, repetitions = 3 }, { n = 4 }, { n = 1, repetitions = 7 }, { n = 1, repetitions = 2 }]\n";
+        let alone = [(" at n=1".to_owned(), Some(7)), (" at n=4".to_owned(), None)];
+        assert_eq!(counts(points), alone);
+        assert_eq!(counts(&format!("{points}[parameters]\nn = [1, 4]")), alone);
+        // A parameter that is called so is one.
+        let named = counts("points = [{ repetitions = 5 }]\n[parameters]\nrepetitions = [2]");
+        assert_eq!(named, [(" at repetitions=2".to_owned(), None), (" at repetitions=5".to_owned(), None)]);
+    }
+
+    #[test]
     fn mistakes_are_named() {
         let problem = |text: &str| all(text).unwrap_err();
         assert!(problem("[parameters]\nn = { form = 1, to = 2, step = 1 }").contains("did you mean `from`?"));
@@ -505,6 +541,17 @@ mod tests {
         );
         assert!(problem("[parameters]\ns = [\"a\", \"a\"]").contains("a twice"));
         assert!(problem("points = [{ q = 1 }]\n[parameters]\np = [1]").contains("names `q`"));
+        for count in ["0", "1.5", "-1", "\"3\"", "5000000000"] {
+            let told = problem(&format!("points = [{{ p = 1, repetitions = {count} }}]\n[parameters]\np = [1]"));
+            assert!(
+                told.contains(&format!("`repetitions` = {count}; give a whole number of runs, at least 1")),
+                "{told}"
+            );
+        }
+        assert!(
+            problem("points = [{ p = 1, repetition = 3 }]\n[parameters]\np = [1]")
+                .contains("did you mean `repetitions`?")
+        );
         assert!(problem("where = \"p\"\n[parameters]\np = [1]").contains("true or false is expected"));
     }
 }
