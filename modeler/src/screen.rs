@@ -112,6 +112,11 @@ impl Axis {
         }
     }
 
+    /// Which of the different values point `i` has.
+    pub fn level(&self, i: usize) -> usize {
+        self.level[i] as usize
+    }
+
     /// Number of different values.
     pub fn levels(&self) -> usize {
         self.levels
@@ -132,6 +137,28 @@ impl Axis {
         for ((level, a), b) in self.level.iter().zip(a).zip(b) {
             sums[*level as usize] += a * b;
         }
+    }
+
+    /// The factor that leaves least of a function of this parameter beside a constant, times what its complexity costs; of the function
+    /// `part` has by value where it goes and what that counts for. None where nothing rises with it.
+    pub fn closest(&self, part: &[(f64, f64)]) -> Option<usize> {
+        let mean = |of: &dyn Fn(usize) -> f64| {
+            let (sum, weights) =
+                part.iter().enumerate().fold((0.0, 0.0), |(s, w), (at, p)| (s + p.1 * of(at), w + p.1));
+            sum / weights
+        };
+        let of_part = mean(&|at| part[at].0);
+        let spread = mean(&|at| (part[at].0 - of_part).powi(2));
+        let left = |j: usize| {
+            let value = |at: usize| self.values[at * self.width + j];
+            let of_factor = mean(&value);
+            let variance = mean(&|at| (value(at) - of_factor).powi(2));
+            let covariance = mean(&|at| (value(at) - of_factor) * (part[at].0 - of_part));
+            // What is left of rounding tells nothing apart.
+            let left = (spread - covariance * covariance / variance).max(1e-12 * spread);
+            (covariance > 0.0).then_some((left * self.costs[j], j))
+        };
+        (1..self.factors.len()).filter_map(left).min_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, j)| j)
     }
 
     /// The scaled value of factor `j` at point `i`.
@@ -332,6 +359,18 @@ impl<'a> Screen<'a> {
         let heads: &'a Heads = self.heads;
         let head = heads.factors[product.head as usize].iter().map(|&j| j as usize);
         self.axes.iter().copied().zip(head.chain([product.lane as usize]))
+    }
+
+    /// The product that is factor `j` of an axis alone, if it is a candidate.
+    pub fn pure(&self, axis: usize, j: usize) -> Option<Product> {
+        let before = self.axes.len() - 1;
+        if axis == before {
+            return Some(Product { head: 0, lane: j as u32 });
+        }
+        let is_it =
+            |head: &Vec<u16>| (0..before).all(|other| usize::from(head[other]) == if other == axis { j } else { 0 });
+        let head = self.heads.factors.iter().position(is_it)?;
+        Some(Product { head: head as u32, lane: 0 })
     }
 
     /// The products that leave least of `base` when added, all coefficients staying positive: best first, each with the

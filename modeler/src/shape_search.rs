@@ -1,7 +1,7 @@
 //! Searches the shape of a time in the times themselves, where no effort was measured.
 //!
 //! All products of one factor per parameter are screened at once ([`crate::screen`]), alone, with a constant and beside
-//! the best of them. The finalists are fitted with weights relative to the fitted values, and the one of the shortest
+//! the best of them; where functions of one parameter each would add up to the times better, also beside the best of these. The finalists are fitted with weights relative to the fitted values, and the one of the shortest
 //! description wins: that of the residuals, of the coefficients and of the terms, so that the less the noise leaves to
 //! tell shapes apart, the more simplicity counts. Coefficients are non-negative, so no prediction is.
 
@@ -27,6 +27,10 @@ const CONTINUED: usize = 2;
 const CONTINUATIONS: usize = 6;
 /// Relative deviation below which noise hides little.
 const QUIET: f64 = 0.01;
+/// How often the functions of all parameters are fitted in turn to what the others leave, at most, and the share of what was left
+/// before from which on doing so again changes little.
+const MOST_BACKFITS: usize = 20;
+const BACKFITTED: f64 = 0.8;
 /// How often terms of the best sum of two are exchanged.
 const MOST_EXCHANGES: usize = 4;
 /// What a coefficient costs in the criterion beside the logarithm of the number of points.
@@ -240,7 +244,74 @@ impl Search<'_> {
             sort_in(sums, longer);
             i += 1;
         }
-        self.exchange(&singles[..singles.len().min(CONTINUED)], sums, w);
+        let mut continued: SmallVec<[Sum; SINGLES]> = SmallVec::from_slice(&singles[..i]);
+        self.add_up(&mut continued, sums, w);
+        self.exchange(&continued, sums, w);
+        // Beside an exact sum a constant may be nothing but rounding, which is no summand.
+        let exact = sums.iter().filter(|sum| sum.constant && sum.terms() > 0 && sum.mean <= FINEST_SCREENED);
+        let exact: SmallVec<[Sum; FINALISTS]> =
+            exact.take(FINALISTS).map(|sum| Sum { constant: false, ..*sum }).collect();
+        for bare in exact {
+            let rss = self.rss(&bare, w);
+            sort_in(sums, [self.scored(bare, rss, FINEST_SCREENED)]);
+        }
+    }
+
+    /// Continues the best function of each parameter alone, where functions of one parameter each would add up to the data better
+    /// than the best sum does: such a sum is near no product.
+    fn add_up(&self, continued: &mut SmallVec<[Sum; SINGLES]>, sums: &mut Vec<Sum>, w: &mut Workspace) {
+        for product in self.addends(&sums[0]) {
+            for constant in [true, false] {
+                let start = Sum { constant, products: [Some(product), None], mean: 0.0, score: 0.0 };
+                if !continued.iter().any(|known| known.is_like(&start)) {
+                    let longer = self.longer(&start, CONTINUATIONS, last_score(sums), false, w);
+                    sort_in(sums, longer);
+                    continued.push(start);
+                }
+            }
+        }
+    }
+
+    /// By parameter the product that is closest to its part of the data where these are taken for a sum of functions of one parameter
+    /// each, whatever they are; none where such functions would leave more than the sum `best`. They are found by backfitting (Breiman
+    /// and Friedman, Journal of the American Statistical Association 80, 1985): each in turn is the mean of what the others leave.
+    fn addends(&self, best: &Sum) -> SmallVec<[Product; 4]> {
+        let (axes, n) = (self.screen.axes, self.y.len());
+        if axes.len() < 2 || best.mean <= FINEST_SCREENED {
+            return SmallVec::new();
+        }
+        let free = 1 + axes.iter().map(|axis| axis.levels() - 1).sum::<usize>();
+        let squares: Vec<f64> = self.weights.iter().map(|w| w * w).collect();
+        let mut left = self.y.to_vec();
+        // By axis and value: the function so far, and what all points of the value count for.
+        let mut parts: SmallVec<[Vec<(f64, f64)>; 4]> =
+            axes.iter().map(|axis| vec![(0.0, 0.0); axis.levels()]).collect();
+        let mut before = f64::INFINITY;
+        for _ in 0..MOST_BACKFITS {
+            for (axis, part) in axes.iter().zip(&mut parts) {
+                let mut means = vec![(0.0, 0.0); axis.levels()];
+                for (i, (left, square)) in left.iter().zip(&squares).enumerate() {
+                    let (sum, of_weights) = &mut means[axis.level(i)];
+                    (*sum, *of_weights) = (*sum + square * left, *of_weights + square);
+                }
+                means.iter_mut().for_each(|(sum, of_weights)| *sum /= *of_weights);
+                left.iter_mut().enumerate().for_each(|(i, left)| *left -= means[axis.level(i)].0);
+                part.iter_mut().zip(&means).for_each(|(part, mean)| *part = (part.0 + mean.0, mean.1));
+            }
+            let rss: f64 = left.iter().zip(&squares).map(|(left, square)| left * left * square).sum();
+            if rss > BACKFITTED * before {
+                before = rss;
+                break;
+            }
+            before = rss;
+        }
+        // A sum of few terms would leave as much for each degree of freedom.
+        let few = n.saturating_sub(best.terms() + 2) as f64;
+        if n > free && before * few / (n - free) as f64 >= best.mean * n as f64 {
+            return SmallVec::new();
+        }
+        let closest = |(axis, part): (usize, &Vec<(f64, f64)>)| self.screen.pure(axis, axes[axis].closest(part)?);
+        parts.iter().enumerate().filter_map(closest).collect()
     }
 
     /// The best single terms beside each of `sums`, so many of each if all are asked for, and else of both.

@@ -402,6 +402,27 @@ fn extra_ps_two_parameter_example_comes_back() {
     assert!((prediction.value / truth(90.0, 9.0) - 1.0).abs() < 1e-6, "{prediction:?}");
 }
 
+/// A sum of functions of one parameter each is near no product, so that a search that only continues the best products misses it.
+#[test]
+fn times_that_add_up_come_back_without_effort() {
+    let sums: [(OfTwo, &str); 4] = [
+        (&|p, n| p * p + n, "n + p^2"),
+        (&|p, n| 5.0 * p + 0.001 * n * n, "5 * p + 0.001 * n^2"),
+        (&|p, n| 40.0 * p.log2() + n.sqrt(), "40 * log2(p) + n^(1/2)"),
+        (&|p, n| 1000.0 + 300.0 * p.sqrt() + 2.0 * n, "1000 + 300 * p^(1/2) + 2 * n"),
+    ];
+    for (seconds, expected) in sums {
+        let experiment = over_p_and_n("solve", &[("time", seconds)]);
+        let fits = fit(&experiment, &Options::default());
+        let model = the_model(&fits, &experiment, "time");
+        let (found, truth) = (model.at(&[128.0, 4000.0]), seconds(128.0, 4000.0));
+        let terms = if expected.starts_with("1000") { (2, 1000.0) } else { (2, 0.0) };
+        assert_eq!(model.terms.len(), terms.0, "{expected}: {}", expression(&experiment, "time"));
+        assert!((model.constant - terms.1).abs() < 1e-6 * truth, "{expected}: {}", expression(&experiment, "time"));
+        assert!((found / truth - 1.0).abs() < 1e-9, "{expected}: {}", expression(&experiment, "time"));
+    }
+}
+
 #[test]
 fn time_takes_its_shape_from_the_blocks() {
     let blocks = |p: f64, n: f64| 4.0 + 3.0 * n + 2.0 * n * p.log2();

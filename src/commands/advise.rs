@@ -360,6 +360,11 @@ fn judged(arguments: &AdviseArgs) -> &'static str {
     }
 }
 
+/// The error of what.
+fn said_of(arguments: &AdviseArgs) -> &'static str {
+    if arguments.each { "of the predictions of call paths" } else { "of the prediction" }
+}
+
 fn heading(title: &str, arguments: &AdviseArgs) -> String {
     output::heading(title, arguments.output.output.as_deref().map(Path::new))
 }
@@ -390,8 +395,8 @@ fn hardly(advice: &Advice) -> Option<String> {
     let is_little = last > (1.0 - WORTHWHILE) * advice.before;
     is_little.then(|| {
         format!(
-            "All of these together leave {} of the error: many more at such points would be needed. Runs nearer to the target, or on a \
-             quieter machine, do more.\n",
+            "All of these together leave {} of the error: many more at such points would be needed; a quieter machine does \
+             more.\n",
             percent(last / advice.before)
         )
     })
@@ -409,15 +414,26 @@ fn ending(advice: &Advice, arguments: &AdviseArgs, known: &Known, place: impl Fn
         }
         (End::Enough, _) => format!("Then it is enough: {within}.\n"),
         (End::NothingHelps, _) if advice.misfit > 0.5 * advice.before => format!(
-            "Most of the error, {} of it, is how far models miss the points that were measured, beyond their noise{}. Runs at such \
-             points do not lessen that{}.\n",
+            "The error {} is {} of it, with {} asked for. Most of that, {} of it, is how far models miss the points that were measured, \
+             beyond their noise{}. Runs at such points do not lessen that{}.\n",
+            said_of(arguments),
+            percent(advice.before),
+            percent(arguments.tolerance),
             percent(advice.misfit / advice.before),
-            known.missed.as_ref().map_or(String::new(), |(callpath, by)| format!(", the largest part that of {callpath}, whose function misses them by {}", percent(*by))),
+            known.missed.as_ref().map_or(String::new(), |(callpath, by)| format!(
+                ", the largest part that of {callpath}, whose function misses them by {}",
+                percent(*by)
+            )),
             if known.misses_effort { "; poise explain W008 tells why times may not follow their effort" } else { "" }
         ),
         (End::NothingHelps, _) => {
-            "No run among the candidates would narrow the prediction noticeably; measure nearer to the target, or on a quieter machine.\n"
-                .into()
+            format!(
+                "The error {} is {} of it, with {} asked for, and no run among the candidates, which reach up to the target, would lessen it \
+                 noticeably; a quieter machine would.\n",
+                said_of(arguments),
+                percent(advice.before),
+                percent(arguments.tolerance)
+            )
         }
         (End::Budget, Some(next)) => {
             format!(

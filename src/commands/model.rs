@@ -185,7 +185,9 @@ fn remarks(experiment: &Experiment, models: &[&Model], scatter: &[Option<Scatter
     let mut text = String::new();
     let lacks_error = models.iter().any(|m| m.quality.cross_validated_relative_error.is_none());
     match (lacks_error, scatter.iter().any(Option::is_none)) {
-        (true, _) => text.push_str("It is n/a where points are too few or all values are 0.\n"),
+        (true, _) => text.push_str(
+            "It is n/a where points are too few, all values are 0, or the function is 0 at a measured point.\n",
+        ),
         (false, true) => text.push_str("Scatter is n/a where there are too few measurements to tell it from growth.\n"),
         (false, false) => {}
     }

@@ -75,6 +75,12 @@ impl Repetitions {
         };
         let effort_once = table.policy == "effort-once";
         let name = if effort_once { table.time.as_deref().unwrap_or("fixed") } else { table.policy.as_str() };
+        if effort_once && name == "effort-once" {
+            return Err(
+                "`repetitions.time` is \"effort-once\" itself; name the policy for times: fixed, marta or interval"
+                    .into(),
+            );
+        }
         if !effort_once && table.time.is_some() {
             return Err("`repetitions.time` goes with the policy \"effort-once\"".into());
         }
@@ -314,6 +320,8 @@ mod tests {
         assert_eq!(read("repetitions = 3"), Ok(Repetitions::fixed(3)));
         let marta = Policy::Marta { runs: 5, deviation: 0.02, attempts: 5 };
         assert_eq!(read("repetitions = \"marta\"").unwrap().policy, marta, "the paper's numbers");
+        let itself = read("repetitions = { policy = \"effort-once\", time = \"effort-once\" }").unwrap_err();
+        assert!(itself.contains("fixed, marta or interval") && !itself.contains("none of"), "{itself}");
         let once = read("repetitions = { policy = \"effort-once\", time = \"marta\" }").unwrap();
         assert_eq!(once, Repetitions { policy: marta, effort_once: true });
         assert!(read("repetitions = 0").unwrap_err().contains("at least 1"));
