@@ -196,6 +196,23 @@ pub(crate) fn of_existing(found: &Found, ranks: usize, dimensions: u32) -> Found
     all
 }
 
+/// What is zero at one rank: the share of ranks, and of neighbours in open grids of two and three dimensions, that there are
+/// (1 - p^(-1/d)), the rounds of a tree (log2 p), and the other ranks (p - 1).
+pub(crate) fn zero_at_one(ranks: usize) -> Vec<Found> {
+    let factor = |exponent, log_exponent| vec![Factor { parameter: ranks, exponent, log_exponent }];
+    let function = |constant, shape, coefficient| Found {
+        constant,
+        terms: vec![(shape, coefficient)],
+        residual: 0.0,
+        exact: true,
+        score: 0.0,
+    };
+    let share = |dimensions: i32| function(1.0, factor(Exponent::new(-1, dimensions), 0), -1.0);
+    let tree = function(0.0, factor(Exponent::from_integer(0), 1), 1.0);
+    let others = function(-1.0, factor(Exponent::from_integer(1), 0), 1.0);
+    vec![share(1), tree, others, share(2), share(3)]
+}
+
 /// d·p^(1/d) - d, the depth of a grid.
 pub(crate) fn stages_of(ranks: usize, dimensions: u32) -> Found {
     let d = f64::from(dimensions);

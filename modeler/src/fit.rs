@@ -612,6 +612,9 @@ impl<'a> Fitter<'a> {
 
     /// The functions that explain the counts `y`, best first.
     fn function_of(&self, y: &[f64], hypotheses: &Hypotheses, workspace: &mut Workspace) -> Vec<Found> {
+        if let Some(found) = self.function_with_zeros(y, hypotheses, workspace) {
+            return vec![found];
+        }
         let exact = effort::constant_count(y).or_else(|| {
             let (constant, terms) = hypotheses.exact_function(y)?;
             let mut found = effort::exact(constant, terms);
@@ -630,7 +633,29 @@ impl<'a> Fitter<'a> {
         let propose = |weights: &[f64], floor, negative| hypotheses.proposals(y, weights, floor, negative);
         effort::search(count, hypotheses.for_count(y), self.options.maximum_terms, propose, workspace)
     }
+
+    /// The function of counts `y` that are zero where a parameter is 1 and only there, as of messages, which one rank has nobody to send
+    /// to: an exact one times what is zero there. Zeros say little to a search, and weigh much.
+    fn function_with_zeros(&self, y: &[f64], hypotheses: &Hypotheses, workspace: &mut Workspace) -> Option<Found> {
+        let nonzero = hypotheses.nonzero(y)?;
+        let is_only = |l: &usize| hypotheses.points.iter().zip(y).all(|(x, v)| (x[*l] == 1.0) == (*v == 0.0));
+        let parameter = (0..hypotheses.points[0].len()).find(is_only)?;
+        let values = nonzero.values(y);
+        let with = |zero_at_one: Found| {
+            let of_points = nonzero.hypotheses.points.iter().map(|x| zero_at_one.at(x));
+            let divided: Vec<f64> = values.iter().zip(of_points).map(|(v, share)| v / share).collect();
+            let found = self.function_of_few(&divided, &nonzero.hypotheses, workspace).into_iter().next()?;
+            let few = found.exact && found.terms.len() + usize::from(found.constant != 0.0) <= MOST_BESIDE_ZEROS;
+            few.then(|| effort::exact(0.0, depth::times(&found, &zero_at_one).terms))
+        };
+        let mut found = depth::zero_at_one(parameter).into_iter().find_map(with)?;
+        found.residual = found.differs_by(&hypotheses.points, y);
+        Some(found)
+    }
 }
+
+/// Summands of a function beside what is zero at one rank.
+const MOST_BESIDE_ZEROS: usize = 2;
 
 /// A relative deviation in words; one of more than ten times is a factor.
 fn off_by(deviation: f64) -> String {

@@ -10,7 +10,7 @@ use crate::screen::{Axis, Heads, Screen};
 use crate::separable::Grid;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// With more varying parameters than this the products are too many to hold; each series then chooses the factors
 /// that fit its lines.
@@ -21,6 +21,8 @@ const KEPT_FACTORS: [usize; 4] = [14, 7, 4, 3];
 const SIMPLE_FACTORS: usize = 3;
 /// Rounding is not taken to change a count by more than this share.
 const MOST_ROUNDING: f64 = 3e-3;
+/// Fewer values above zero say nothing by themselves.
+const FEWEST_NONZERO: usize = 5;
 /// Reduced hypotheses are kept for so many varying parameters at most.
 const MOST_CACHED: usize = 6;
 /// The ways of rounding in the order in which they are tried.
@@ -46,12 +48,14 @@ pub(crate) struct Hypotheses<'a> {
     lines: Vec<OnceLock<Vec<Vec<usize>>>>,
     /// By mask of the varying parameters that a count depends on.
     reduced: Vec<OnceLock<Arc<Reduced<'a>>>>,
+    /// By the points where a count is not zero.
+    nonzero: Mutex<BTreeMap<Vec<usize>, Arc<Reduced<'a>>>>,
 }
 
-/// The hypotheses in some of the varying parameters.
+/// The hypotheses in some of the varying parameters, or on some of the points.
 #[derive(Debug)]
 pub(crate) struct Reduced<'a> {
-    /// On the points that differ in those.
+    /// On the points that differ in those, or on these points.
     pub hypotheses: Hypotheses<'a>,
     /// Which of the points they are.
     chosen: Vec<usize>,
@@ -89,7 +93,8 @@ impl<'a> Hypotheses<'a> {
         let axes = (0..2 * varying.len()).map(|_| OnceLock::new()).collect();
         let heads = [OnceLock::new(), OnceLock::new()];
         let lines = varying.iter().map(|_| OnceLock::new()).collect();
-        Self { points, sets, steep, varying, shared, grid: OnceLock::new(), axes, heads, lines, reduced }
+        let nonzero = Mutex::default();
+        Self { points, sets, steep, varying, shared, grid: OnceLock::new(), axes, heads, lines, reduced, nonzero }
     }
 
     /// The hypotheses in the parameters that the count `y` depends on; `None` if those are all.
@@ -117,6 +122,22 @@ impl<'a> Hypotheses<'a> {
             })
         };
         Some(Arc::clone(self.reduced[mask].get_or_init(reduce)))
+    }
+
+    /// The hypotheses on the points where the count `y` is not zero; `None` if it is zero nowhere, or hardly anywhere is not.
+    ///
+    /// A rank that is alone sends nothing, however many bytes it would send to others: zeros say little of a function, and weigh much.
+    pub fn nonzero(&self, y: &[f64]) -> Option<Arc<Reduced<'a>>> {
+        let chosen: Vec<usize> = (0..y.len()).filter(|&i| y[i] != 0.0).collect();
+        if chosen.len() == y.len() || chosen.len() < FEWEST_NONZERO {
+            return None;
+        }
+        let mut known = self.nonzero.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_chosen = || {
+            let points = chosen.iter().map(|&i| self.points[i]).collect();
+            Arc::new(Reduced { hypotheses: Self::with_steep(points, &self.sets, self.steep), chosen: chosen.clone() })
+        };
+        Some(Arc::clone(known.entry(chosen.clone()).or_insert_with(of_chosen)))
     }
 
     /// Whether `y` is the same at all points that agree in the varying parameters of `mask`, of which there must be

@@ -402,6 +402,43 @@ fn extra_ps_two_parameter_example_comes_back() {
     assert!((prediction.value / truth(90.0, 9.0) - 1.0).abs() < 1e-6, "{prediction:?}");
 }
 
+/// What a rank that is alone does not send, and what all ranks of a chain send on average, at one rank and more.
+#[test]
+fn counts_that_are_zero_at_one_rank_come_back() {
+    let design = |p: &[f64], n: &[f64]| {
+        let line_n = n.iter().map(|n| (p[0], *n));
+        let line_p = p[1..].iter().map(|p| (*p, n[0]));
+        let pairs = (1..p.len().min(n.len())).map(|i| (p[i], n[i]));
+        line_n.chain(line_p).chain(pairs).collect::<Vec<_>>()
+    };
+    let grid = |p: &[f64], n: &[f64]| p.iter().flat_map(|p| n.iter().map(|n| (*p, *n))).collect::<Vec<_>>();
+    let n = [300.0, 600.0, 900.0, 1200.0, 1500.0];
+    let functions: [(OfTwo, &str); 3] = [
+        (&|p, n| 1600.0 * n * (p - 1.0) / p, "chain"),
+        (&|p, n| 8.0 * n * p.log2(), "tree"),
+        (&|p, n| 16.0 * n * (p - 1.0), "alltoall"),
+    ];
+    for p in [&[1.0, 2.0, 4.0, 8.0][..], &[1.0, 2.0, 4.0, 8.0, 16.0]] {
+        for (points, of) in [(grid(p, &n), "grid"), (design(p, &n), "design")] {
+            for (function, name) in functions {
+                let mut builder = ExperimentBuilder::new(["p", "n"]);
+                let (callpath, bytes) =
+                    (builder.callpath(["main", "MPI_Sendrecv"]), builder.metric(metric("bytes_sent")));
+                for (p, n) in &points {
+                    let point = builder.point(&[*p, *n]);
+                    builder.add(callpath, bytes, point, function(*p, *n));
+                }
+                let experiment = builder.finish();
+                let fits = fit(&experiment, &Options::default());
+                let model = the_model(&fits, &experiment, "bytes_sent");
+                let (found, truth) = (model.at(&[256.0, 9000.0]), function(256.0, 9000.0));
+                let what = || format!("{name}, {of} of {}: {}", p.len(), expression(&experiment, "bytes_sent"));
+                assert!((found / truth - 1.0).abs() < 1e-9, "{}", what());
+            }
+        }
+    }
+}
+
 /// A sum of functions of one parameter each is near no product, so that a search that only continues the best products misses it.
 #[test]
 fn times_that_add_up_come_back_without_effort() {
