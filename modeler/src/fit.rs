@@ -639,7 +639,9 @@ impl<'a> Fitter<'a> {
     fn function_with_zeros(&self, y: &[f64], hypotheses: &Hypotheses, workspace: &mut Workspace) -> Option<Found> {
         let nonzero = hypotheses.nonzero(y)?;
         let is_only = |l: &usize| hypotheses.points.iter().zip(y).all(|(x, v)| (x[*l] == 1.0) == (*v == 0.0));
-        let parameter = (0..hypotheses.points[0].len()).find(is_only)?;
+        // One other value does not tell what is zero at 1 from anything else that is.
+        let is_told = |l: &usize| nonzero.hypotheses.points.iter().any(|x| x[*l] != nonzero.hypotheses.points[0][*l]);
+        let parameter = (0..hypotheses.points[0].len()).find(|l| is_only(l) && is_told(l))?;
         let values = nonzero.values(y);
         let with = |zero_at_one: Found| {
             let of_points = nonzero.hypotheses.points.iter().map(|x| zero_at_one.at(x));

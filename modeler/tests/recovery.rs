@@ -418,8 +418,10 @@ fn counts_that_are_zero_at_one_rank_come_back() {
         (&|p, n| 8.0 * n * p.log2(), "tree"),
         (&|p, n| 16.0 * n * (p - 1.0), "alltoall"),
     ];
-    for p in [&[1.0, 2.0, 4.0, 8.0][..], &[1.0, 2.0, 4.0, 8.0, 16.0]] {
-        for (points, of) in [(grid(p, &n), "grid"), (design(p, &n), "design")] {
+    for p in [&[1.0, 2.0, 4.0][..], &[1.0, 2.0, 4.0, 8.0], &[1.0, 2.0, 4.0, 8.0, 16.0]] {
+        // A design of three numbers of ranks has four values above zero.
+        let designs = [(grid(p, &n), "grid"), (design(p, &n), "design")];
+        for (points, of) in designs.into_iter().take(if p.len() == 3 { 1 } else { 2 }) {
             for (function, name) in functions {
                 let mut builder = ExperimentBuilder::new(["p", "n"]);
                 let (callpath, bytes) =
