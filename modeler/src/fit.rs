@@ -648,7 +648,8 @@ impl<'a> Fitter<'a> {
             let divided: Vec<f64> = values.iter().zip(of_points).map(|(v, share)| v / share).collect();
             let found = self.function_of_few(&divided, &nonzero.hypotheses, workspace).into_iter().next()?;
             let few = found.exact && found.terms.len() + usize::from(found.constant != 0.0) <= MOST_BESIDE_ZEROS;
-            few.then(|| effort::exact(0.0, depth::times(&found, &zero_at_one).terms))
+            let product = few.then(|| depth::times(&found, &zero_at_one))?;
+            Some(effort::exact(product.constant, product.terms))
         };
         let mut found = depth::zero_at_one(parameter).into_iter().find_map(with)?;
         found.residual = found.differs_by(&hypotheses.points, y);

@@ -21,8 +21,8 @@ const KEPT_FACTORS: [usize; 4] = [14, 7, 4, 3];
 const SIMPLE_FACTORS: usize = 3;
 /// Rounding is not taken to change a count by more than this share.
 const MOST_ROUNDING: f64 = 3e-3;
-/// Fewer values above zero say nothing by themselves.
-const FEWEST_NONZERO: usize = 5;
+/// Fewer values above zero say nothing by themselves, as without zeros.
+const FEWEST_NONZERO: usize = 3;
 /// Reduced hypotheses are kept for so many varying parameters at most.
 const MOST_CACHED: usize = 6;
 /// The ways of rounding in the order in which they are tried.
@@ -48,7 +48,7 @@ pub(crate) struct Hypotheses<'a> {
     lines: Vec<OnceLock<Vec<Vec<usize>>>>,
     /// By mask of the varying parameters that a count depends on.
     reduced: Vec<OnceLock<Arc<Reduced<'a>>>>,
-    /// By the points where a count is not zero.
+    /// By the points where a count is not zero: see [`Self::nonzero`].
     nonzero: Mutex<BTreeMap<Vec<usize>, Arc<Reduced<'a>>>>,
 }
 
