@@ -112,6 +112,15 @@ fn the_call_path_whose_model_misses_most_is_named() {
     let printed = world.poise(advise.into_iter().chain(["--format", "json"])).status(0).stdout;
     let advice: serde_json::Value = serde_json::from_str(&printed).unwrap();
     assert_eq!(advice["missed"]["callpath"], "main -> solve");
+    assert_eq!(advice["end"], "nothing-helps");
+    // How large the error is stands beside what was asked for.
+    let said = human.split_whitespace().collect::<Vec<_>>().join(" ");
+    let told = said
+        .split_once("The error of the prediction is ")
+        .and_then(|(_, after)| after.split_once(" % of it, with 1 % asked for."));
+    let told: f64 = told.unwrap_or_else(|| panic!("{said}")).0.parse().unwrap();
+    let expected = 100.0 * advice["relative_half_width"].as_f64().unwrap();
+    assert!((told / expected - 1.0).abs() < 0.01, "{expected}: {said}");
     // The five values of p^(1/10) are off any constant by this at least.
     assert!(advice["missed"]["relative_misfit"].as_f64().unwrap() > 0.09, "{advice}");
 }

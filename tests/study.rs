@@ -138,6 +138,10 @@ fn advised_lines_ask_for_the_advised_runs() {
         assert_eq!(point["runs"].as_u64(), expected.get(&point["at"]["n"].as_u64().unwrap()).copied(), "{found}");
     }
     let human = advise("human");
+    // What lies in a file was not measured by a study that could have such lines.
+    world.poise(["export", "s.runs", "--to", "json", "-o", "s.json"]).status(0);
+    let of_file = world.poise(["advise", "s.json", "--at", "n=50", "--tolerance", "1e-9"]).status(0).stdout;
+    assert!(human.contains("Among the `points`") && !of_file.contains("Among the `points`"), "{of_file}");
     let lines: String =
         human.lines().filter(|line| line.starts_with("    { n = ")).map(|line| format!("{line}\n")).collect();
     study(&lines);

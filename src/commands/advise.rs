@@ -20,6 +20,7 @@ use crate::cli::{
 use crate::commands::input;
 use crate::error::{Error, Result};
 use crate::output;
+use crate::run::RECORD;
 use crate::study::{REPETITIONS, check_name};
 
 #[derive(Args, Debug)]
@@ -334,7 +335,6 @@ fn for_people(advice: &Advice, names: &[String], target: &[f64], known: &Known, 
         let title = heading("Runs to add, in this order", arguments);
         let _ = write!(text, "\n{title}\n{}\n{}", wrapped(&left, width), table(&steps(advice, names)));
     }
-    // Only what was measured by a study lies in folders.
     let lines: String = advice
         .first
         .iter()
@@ -342,13 +342,21 @@ fn for_people(advice: &Advice, names: &[String], target: &[f64], known: &Known, 
         .chain(known.totals.iter().map(|(at, runs)| (at, Some(*runs))))
         .map(|(at, runs)| study_line(names, at, runs))
         .collect();
-    if !lines.is_empty() && arguments.inputs.iter().any(|input| input.is_dir()) {
+    // A parameter that is called so leaves a line no word for how often its point runs.
+    let has_words = names.iter().all(|name| name != REPETITIONS);
+    if !lines.is_empty() && has_words && arguments.inputs.iter().any(|input| holds_runs(input)) {
         let said = "Among the `points` of the study these lines ask for them, each with all the runs of its point; poise run makes \
                     those that are missing:\n";
         let _ = write!(text, "\n{}\n{lines}", wrapped(said, width));
     }
     text.push('\n');
     text + &wrapped(&ending(advice, arguments, known, place), width)
+}
+
+/// Whether runs of a study lie in a folder.
+fn holds_runs(input: &Path) -> bool {
+    let entries = std::fs::read_dir(input).into_iter().flatten().flatten();
+    entries.into_iter().any(|entry| entry.path().join(RECORD).is_file())
 }
 
 /// Of which error runs take off a part. It is smaller than the interval, and must not be read for it.

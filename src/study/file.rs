@@ -248,8 +248,8 @@ fn check_kinds(text: &str) -> Result<(), (usize, String)> {
     let points: Vec<_> = points.into_iter().filter_map(|point| point.get_ref().as_table()).collect();
     let names = parameters.into_iter().chain(points.first().copied()).flat_map(|table| table.keys());
     // How often a point runs is judged with the point.
-    let is_count = |name: &&str| *name == REPETITIONS && parameters.is_none_or(|p| p.get(REPETITIONS).is_none());
-    names.map(|name| name.get_ref().as_ref()).filter(|name| !is_count(name)).try_for_each(|name: &str| {
+    let is_value = |name: &&str| *name != REPETITIONS || !is_count(parameters);
+    names.map(|name| name.get_ref().as_ref()).filter(is_value).try_for_each(|name: &str| {
         let of_parameter = parameters.and_then(|parameters| parameters.get(name)).map(Spanned::get_ref);
         let listed = of_parameter.and_then(DeValue::as_array).into_iter().flatten();
         let values: Vec<_> = listed.chain(points.iter().filter_map(|point| point.get(name))).collect();
@@ -259,12 +259,18 @@ fn check_kinds(text: &str) -> Result<(), (usize, String)> {
     })
 }
 
+/// Whether `repetitions` of a point says how often it runs, and is no parameter.
+fn is_count(parameters: Option<&DeTable>) -> bool {
+    parameters.is_none_or(|parameters| parameters.get(REPETITIONS).is_none())
+}
+
 /// A point that `points` lists again, without saying how often it runs, would be measured as it is, which whoever wrote it there
 /// may not expect.
 fn check_points(text: &str) -> Result<(), (usize, String)> {
     let Ok(table) = DeTable::parse(text) else { return Ok(()) };
     let listed = table.get_ref().get("points").and_then(|points| points.get_ref().as_array());
     let parameters = table.get_ref().get("parameters").and_then(|parameters| parameters.get_ref().as_table());
+    let counts = is_count(parameters);
     let mut known: HashMap<BTreeMap<&str, String>, usize> = HashMap::new();
     for point in listed.into_iter().flatten() {
         let Some(values) = point.get_ref().as_table() else { continue };
@@ -275,8 +281,7 @@ fn check_points(text: &str) -> Result<(), (usize, String)> {
         };
         let mut values: BTreeMap<&str, String> =
             values.iter().map(|(name, v)| (name.get_ref().as_ref(), value(v))).collect();
-        let is_count = parameters.is_none_or(|parameters| parameters.get(REPETITIONS).is_none());
-        let counted = is_count.then(|| values.remove(REPETITIONS)).flatten();
+        let counted = counts.then(|| values.remove(REPETITIONS)).flatten();
         let start = point.span().start;
         if let (Some(first), None) = (known.insert(values, start), counted) {
             let line = text[..first].matches('\n').count() + 1;
