@@ -82,7 +82,7 @@ impl Mpi {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// Compiles `tests/programs/NAME.c` or `.cpp` into `folder`; for the names in [`FORTRAN`], `fortran.F90` with that binding.
+    /// Compiles `tests/programs/NAME.c` or `.cpp`, or the C files in the folder `NAME`, into `folder`; for the names in [`FORTRAN`], `fortran.F90` with that binding.
     pub fn compile(self, name: &str, folder: &Path) -> PathBuf {
         let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
         let program = folder.join(name);
@@ -96,14 +96,15 @@ impl Mpi {
                 .arg(sources.join("fortran.F90")));
             return program;
         }
-        let (compiler, source) = match sources.join(format!("{name}.cpp")) {
-            source if source.exists() => (self.compiler().replace("mpicc", "mpicxx"), source),
-            _ => (self.compiler().into(), sources.join(format!("{name}.c"))),
+        let (compiler, files) = match [sources.join(format!("{name}.cpp")), sources.join(name)] {
+            [source, _] if source.exists() => (self.compiler().replace("mpicc", "mpicxx"), vec![source]),
+            [_, several] if several.is_dir() => (self.compiler().into(), c_files(&several)),
+            _ => (self.compiler().into(), vec![sources.join(format!("{name}.c"))]),
         };
         run(Command::new(compiler)
             .args(["-O1", "-fPIC", "-Wall", "-Wno-stringop-overflow", "-Wno-stringop-overread", "-o"])
             .arg(&program)
-            .arg(source)
+            .args(files)
             .arg("-pthread"));
         program
     }
@@ -114,6 +115,11 @@ impl Mpi {
         compile_plainly(Command::new(self.compiler()).args(["-shared", "-fPIC"]), name, &library);
         library
     }
+}
+
+fn c_files(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).expect("a folder of sources").map(|entry| entry.expect("an entry").path());
+    entries.filter(|path| path.extension().is_some_and(|extension| extension == "c")).collect()
 }
 
 /// Compiles `tests/programs/NAME.c` with the compiler that `command` is to `file`.
@@ -189,7 +195,14 @@ impl Run {
     pub fn with(name: &str, arguments: &[&str], mpi: Mpi, ranks: u32, mode: Mode) -> Self {
         let folder = tempfile::tempdir().expect("a folder for temporary files");
         let path = folder.path().join("run.poise");
-        Self::launched((name, arguments), mpi, ranks, mode, folder, path)
+        Self::launched((&mpi.compile(name, folder.path()), arguments), mpi, ranks, mode, folder, path)
+    }
+
+    /// The same of a program that is compiled already, which many runs share.
+    pub fn compiled(program: &Path, arguments: &[&str], mpi: Mpi, ranks: u32, mode: Mode) -> Self {
+        let folder = tempfile::tempdir().expect("a folder for temporary files");
+        let path = folder.path().join("run.poise");
+        Self::launched((program, arguments), mpi, ranks, mode, folder, path)
     }
 
     /// The same, with the profile going to `path`.
@@ -201,18 +214,17 @@ impl Run {
         folder: tempfile::TempDir,
         profile_path: PathBuf,
     ) -> Self {
-        Self::launched((name, &[]), mpi, ranks, mode, folder, profile_path)
+        Self::launched((&mpi.compile(name, folder.path()), &[]), mpi, ranks, mode, folder, profile_path)
     }
 
     fn launched(
-        (name, arguments): (&str, &[&str]),
+        (program, arguments): (&Path, &[&str]),
         mpi: Mpi,
         ranks: u32,
         mode: Mode,
         folder: tempfile::TempDir,
         profile_path: PathBuf,
     ) -> Self {
-        let program = mpi.compile(name, folder.path());
         let mut command = mpi.launcher(ranks);
         command.env_remove("POISE_PROFILE").current_dir(folder.path());
         // The launcher itself runs without the library.

@@ -1,0 +1,38 @@
+#include "draw.h"
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MOST 256
+static struct {
+    char name[48];
+    long calls, sent, received;
+} ledger[MOST];
+
+static uint64_t state;
+
+void draw_for(uint64_t seed, uint64_t turn) { state = (seed * 1000003 + turn) * 31; }
+
+int drawn(int what, int one, int other, int most)
+{
+    uint64_t x = ((state + (uint64_t)what) * 1009 + (uint64_t)one) * 1009 + (uint64_t)other;
+    for (int i = 0; i < 3; i++) x = (x ^ x >> 31) * UINT64_C(0x9e3779b97f4a7c15);
+    return (int)((x >> 33) % (uint64_t)most);
+}
+
+void write_down(const char *prefix, const char *name, long sent, long received)
+{
+    char whole[48];
+    int i = 0;
+    snprintf(whole, sizeof whole, "MPI_%s%c%s", prefix, *prefix ? tolower(*name) : *name, name + 1);
+    while (ledger[i].name[0] && strcmp(ledger[i].name, whole)) i++;
+    strcpy(ledger[i].name, whole);
+    ledger[i].calls++, ledger[i].sent += sent, ledger[i].received += received;
+}
+
+void print_ledger(void)
+{
+    for (int i = 0; i < MOST && ledger[i].name[0]; i++)
+        printf("%s %ld %ld %ld\n", ledger[i].name, ledger[i].calls, ledger[i].sent, ledger[i].received);
+    fflush(stdout);
+}
