@@ -87,13 +87,7 @@ impl Mpi {
         let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
         let program = folder.join(name);
         if let Some(binding) = FORTRAN.iter().position(|&binding| binding == name) {
-            let compiler = self.compiler().replace("mpicc", "mpifort");
-            // gfortran minds that mpif.h's routines are called with buffers of several types. MPICH's wrapper optimises, and
-            // `main` would be the program's main unit then.
-            run(Command::new(compiler)
-                .args([&format!("-DBINDING={}", binding + 1), "-O0", "-fallow-argument-mismatch", "-w", "-o"])
-                .arg(&program)
-                .arg(sources.join("fortran.F90")));
+            self.compile_fortran(&["fortran.F90"], binding, &program);
             return program;
         }
         let (compiler, files) = match [sources.join(format!("{name}.cpp")), sources.join(name)] {
@@ -105,8 +99,36 @@ impl Mpi {
             .args(["-O1", "-fPIC", "-Wall", "-Wno-stringop-overflow", "-Wno-stringop-overread", "-o"])
             .arg(&program)
             .args(files)
+            .args(self.yielding())
             .arg("-pthread"));
         program
+    }
+
+    /// Compiles files of `tests/programs`, in Fortran and in C, with a binding by its place in [`FORTRAN`].
+    pub fn compile_fortran(self, files: &[&str], binding: usize, program: &Path) {
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
+        // gfortran minds that mpif.h's routines are called with buffers of several types. MPICH's wrapper optimises, and
+        // `main` would be the program's main unit then.
+        run(Command::new(self.compiler().replace("mpicc", "mpifort"))
+            .args([
+                &format!("-DBINDING={}", binding + 1),
+                "-O0",
+                "-fallow-argument-mismatch",
+                "-ffree-line-length-none",
+                "-w",
+            ])
+            .arg("-J")
+            .arg(program.parent().expect("a folder"))
+            .arg("-o")
+            .arg(program)
+            .args(files.iter().map(|file| sources.join(file)))
+            .args(self.yielding()));
+    }
+
+    /// What lets a waiting rank's core go to others, where the launcher cannot be told to.
+    fn yielding(self) -> Option<PathBuf> {
+        let source = || Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/yielding.c");
+        (self == Self::Mpich).then(source)
     }
 
     /// Compiles `tests/programs/NAME.c` as a shared library that is linked with this MPI.

@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+const int sizes[TYPES] = {4, 8, 1, 24};
+
 #define MOST 256
 static struct {
     char name[48];
@@ -19,6 +21,8 @@ int drawn(int what, int one, int other, int most)
     for (int i = 0; i < 3; i++) x = (x ^ x >> 31) * UINT64_C(0x9e3779b97f4a7c15);
     return (int)((x >> 33) % (uint64_t)most);
 }
+
+int elements(int one, int other) { return drawn(COUNT, one, other, ELEMENTS + 1); }
 
 void write_down(const char *prefix, const char *name, long sent, long received)
 {

@@ -3,15 +3,13 @@
 #include "draw.h"
 #include <mpi.h>
 
-/* At most so many ranks, elements and bytes of an element. */
-enum { RANKS = 9, ELEMENTS = 8, ELEMENT = 48, COMMS = 4, TYPES = 4 };
-/* Bytes from the first to the last of one block. */
-enum { BLOCK = ELEMENTS * ELEMENT };
+enum { COMMS = 4 };
+/* Bytes from the first to the last of one block, of which an element has 48. */
+enum { BLOCK = ELEMENTS * 48 };
 
 extern MPI_Comm comms[COMMS];
-/* int, double, char, and six ints with gaps; and how many bytes of each move. Numbers can be added to each other in all but the third. */
+/* int, double, char, and six ints with gaps. Numbers can be added to each other in all but the third. */
 extern MPI_Datatype types[TYPES];
-extern const int sizes[TYPES];
 /* Two blocks for each rank. */
 enum { ROOM = 2 * RANKS * BLOCK };
 extern char in[ROOM], out[ROOM];
@@ -20,6 +18,3 @@ extern char in[ROOM], out[ROOM];
 void collective(int number, int at), message(int number, int at), window(int number, int at), file(int number, int at), neighbourhood(int number, int at);
 /* Frees what the family has made. */
 void end_windows(void), end_files(void), end_neighbourhoods(void);
-
-/* A draw that is 0 to ELEMENTS elements. */
-static inline int elements(int one, int other) { return drawn(COUNT, one, other, ELEMENTS + 1); }

@@ -5,7 +5,6 @@
 
 MPI_Comm comms[COMMS];
 MPI_Datatype types[TYPES];
-const int sizes[TYPES] = {4, 8, 1, 24};
 char in[ROOM], out[ROOM];
 
 /* In turns, and every second one is collective. */

@@ -2,7 +2,8 @@
  * draws where ranks may differ. Where a grid ends there is an edge to nobody. */
 #include "drawn.h"
 
-enum { ALLGATHER, ALLGATHERV, ALLTOALL, ALLTOALLV, ALLTOALLW, KINDS };
+/* From ALLGATHER on. */
+enum { KINDS = 5 };
 static const char *names[] = {"Neighbor_allgather", "Neighbor_allgatherv", "Neighbor_alltoall", "Neighbor_alltoallv", "Neighbor_alltoallw"};
 /* Edges of one rank, there and back; a graph has up to two from a rank to another. */
 enum { EDGES = 2 * RANKS };
@@ -52,7 +53,7 @@ static int count(int kind, int from, int to)
 
 void neighbourhood(int number, int at)
 {
-    int kind = number % KINDS;
+    int kind = ALLGATHER + number % KINDS;
     /* A grid: MPICH 4.0 takes too few arguments where a rank has more neighbours on one side than on the other (pmodels/mpich#6233). */
     if (kind == ALLTOALLW) at |= 1;
     struct topology *topology = &topologies[at];
@@ -92,7 +93,7 @@ void neighbourhood(int number, int at)
         later ? MPI_Ineighbor_alltoallw(in, to, bytewise, all_types, out, from, bytewise, all_types, comm, &request)
               : MPI_Neighbor_alltoallw(in, to, bytewise, all_types, out, from, bytewise, all_types, comm);
     }
-    write_down(later ? "I" : "", names[kind], sent, received);
+    write_down(later ? "I" : "", names[kind - ALLGATHER], sent, received);
     if (later) MPI_Wait(&request, MPI_STATUS_IGNORE), write_down("", "Wait", 0, 0);
 }
 

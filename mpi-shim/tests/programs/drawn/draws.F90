@@ -1,0 +1,53 @@
+! draw.h for Fortran.
+module draws
+  use, intrinsic :: iso_c_binding
+  implicit none
+  enum, bind(C)
+    enumerator :: OF_TYPE, OF_COMM, OF_ROOT, OF_PLACE, OF_FORM, OF_COUNT, OF_PEER, OF_OPERATION, OF_EDGE, OF_WHERE
+  end enum
+  enum, bind(C)
+    enumerator :: BCAST, GATHER, GATHERV, SCATTER, SCATTERV, ALLGATHER, ALLGATHERV, ALLTOALL, ALLTOALLV, ALLTOALLW, REDUCE, &
+      ALLREDUCE, REDUCE_SCATTER, REDUCE_SCATTER_BLOCK, SCAN, EXSCAN
+  end enum
+  integer, parameter :: RANKS_AT_MOST = 9, ELEMENTS_AT_MOST = 8, TYPES_IN_ALL = 4
+  type, bind(C) :: plan
+    integer(c_int) :: kind, is_nonblocking, root, type, is_in_place, count, to(RANKS_AT_MOST), from(RANKS_AT_MOST)
+    integer(c_long) :: sent, received
+  end type
+  interface
+    subroutine draw_for(seed, turn) bind(C)
+      import c_int64_t
+      integer(c_int64_t), value :: seed, turn
+    end subroutine
+    integer(c_int) function drawn(what, one, other, most) bind(C)
+      import c_int
+      integer(c_int), value :: what, one, other, most
+    end function
+    integer(c_int) function elements(one, other) bind(C)
+      import c_int
+      integer(c_int), value :: one, other
+    end function
+    subroutine write_down_c(prefix, name, sent, received) bind(C, name='write_down')
+      import c_char, c_long
+      character(kind=c_char), intent(in) :: prefix(*), name(*)
+      integer(c_long), value :: sent, received
+    end subroutine
+    subroutine print_ledger() bind(C)
+    end subroutine
+    subroutine plan_collective(number, rank, ranks, made) bind(C)
+      import c_int, plan
+      integer(c_int), value :: number, rank, ranks
+      type(plan), intent(out) :: made
+    end subroutine
+    subroutine write_down_collective(made) bind(C)
+      import plan
+      type(plan), intent(in) :: made
+    end subroutine
+  end interface
+contains
+  subroutine write_down(prefix, name, sent, received)
+    character(*), intent(in) :: prefix, name
+    integer, intent(in) :: sent, received
+    call write_down_c(trim(prefix)//c_null_char, trim(name)//c_null_char, int(sent, c_long), int(received, c_long))
+  end subroutine
+end module draws
