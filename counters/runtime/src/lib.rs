@@ -324,7 +324,7 @@ extern "C" fn start() {
     if process::is_active() {
         shielded((), || process::prepare_to_die("the program was ended by its sanitizer"));
         // What a program that had come to its end has to lose is its profile; of one that had not there is none.
-        sanitizers::at_death(|ends| shielded((), if ends { process::finish } else { process::die }));
+        sanitizers::at_death(|ends| shielded((), if ends { process::finish_at_once } else { process::die }));
     }
     marks::start();
 }

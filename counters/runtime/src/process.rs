@@ -4,7 +4,7 @@
 //! while the program's own code runs.
 
 use std::collections::BTreeMap;
-use std::ffi::{CString, OsStr, c_char, c_void};
+use std::ffi::{CString, OsStr, c_char, c_int, c_void};
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -477,17 +477,45 @@ pub fn take_coroutine(rank: u32) -> Option<Vec<u8>> {
     Some(with_metadata(totals, rank, settings).encode())
 }
 
-/// The process ends: writes the profile unless somebody else does. Once, whoever sees the end first.
+unsafe extern "C" {
+    fn __cxa_atexit(handler: extern "C" fn(*mut c_void), argument: *mut c_void, library: *mut c_void) -> c_int;
+}
+
+/// The process ends, and libraries are finished one after another: writes the profile unless somebody else does. Who does may be a library that is finished after this one, such
+/// as one that was opened later and ends MPI then.
 pub fn finish() {
+    extern "C" fn all_are_finished(_: *mut c_void) {
+        shielded((), miss_the_taker);
+    }
+    finish_before(|| {
+        // SAFETY: a handler that belongs to no library runs after all others, and this library stays until the process is gone.
+        let is_late = unsafe { __cxa_atexit(all_are_finished, null_mut(), null_mut()) } == 0;
+        if !is_late {
+            miss_the_taker();
+        }
+    });
+}
+
+/// As [`finish`] where nothing more of the program runs.
+pub fn finish_at_once() {
+    finish_before(miss_the_taker);
+}
+
+/// Says so where somebody was to take the profile and did not.
+fn miss_the_taker() {
+    if !TAKEN.load(Ordering::Relaxed) {
+        fail(&format!("MPI_Finalize was never reached{}", poise_profile::on_rank()));
+    }
+}
+
+/// Writes the profile, or calls `otherwise` where somebody else does. Once, whoever sees the end first.
+fn finish_before(otherwise: impl FnOnce()) {
     static FINISHED: AtomicBool = AtomicBool::new(false);
     let Some(settings) = SETTINGS.get().filter(|_| is_active() && !FINISHED.swap(true, Ordering::Relaxed)) else {
         return;
     };
     if CLAIMED.load(Ordering::Relaxed) {
-        if !TAKEN.load(Ordering::Relaxed) {
-            fail(&format!("MPI_Finalize was never reached{}", poise_profile::on_rank()));
-        }
-        return;
+        return otherwise();
     }
     let path = OsStr::from_bytes(settings.path.as_bytes());
     checkpoint::stop();

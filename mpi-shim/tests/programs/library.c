@@ -1,4 +1,4 @@
-/* A library that uses MPI, for programs that do not; apart.c. */
+/* A library that uses MPI, for programs that do not: apart.c, opened.c. */
 #include <mpi.h>
 #include <stddef.h>
 
@@ -28,4 +28,18 @@ int use_end(void)
     int is_over, error = MPI_Finalize();
     MPI_Finalized(&is_over);
     return error + !is_over;
+}
+
+static int ends_late;
+
+/* MPI ends as the process does. */
+int use_end_late(void)
+{
+    ends_late = 1;
+    return 0;
+}
+
+static void __attribute__((destructor)) end_late(void)
+{
+    if (ends_late) use_end();
 }
