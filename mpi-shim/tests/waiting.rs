@@ -2,6 +2,9 @@
 
 mod common;
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use common::{BOTH, Checked, Mode, Mpi, Run, over_ranks};
 use poise_profile::{Metric, OverRanks, Profile};
 
@@ -64,6 +67,70 @@ fn a_wavefront_waits_as_long_as_it_is_deep() {
         assert_eq!(2 * waited.sum, twice_the_mean * u128::from(ranks), "{mpi:?}, {side}^{dimensions} ranks");
         let sent = checked.value(&["MPI_Send"], Metric::LogicalWait).expect("waiting");
         assert_eq!((sent.sum, sent.ranks), (0, ranks));
+    }
+}
+
+/// Threads that keep all processors busy, two for each, until this is dropped.
+struct Load(Arc<AtomicBool>);
+
+impl Load {
+    fn begin() -> Self {
+        let goes_on = Arc::new(AtomicBool::new(true));
+        for _ in 0..2 * std::thread::available_parallelism().map_or(2, usize::from) {
+            let goes_on = Arc::clone(&goes_on);
+            std::thread::spawn(move || while goes_on.load(Ordering::Relaxed) {});
+        }
+        Self(goes_on)
+    }
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
+}
+
+/// Of programs whose messages have one order. By default a few runs of each kind; `POISE_TEST_RUNS` is another number.
+#[test]
+fn runs_wait_the_same_on_an_idle_and_a_loaded_machine() {
+    let runs = std::env::var("POISE_TEST_RUNS").map_or(2, |runs| runs.parse().expect("a number of runs"));
+    let programs: [(&str, &[&str], u32); 2] = [("wavefront", &["3", "20", "12345", "800"], 8), ("waiting", &[], 4)];
+    for mpi in BOTH {
+        for (name, arguments, ranks) in programs {
+            let folder = tempfile::tempdir().expect("a folder for temporary files");
+            let program = mpi.compile(name, folder.path());
+            let counts = || {
+                let run = Run::compiled(&program, arguments, mpi, ranks, Mode::Waiting);
+                let mut profile = Checked::of(&run, name, mpi, ranks).profile;
+                let is_count = |metric| {
+                    [Metric::LogicalWait, Metric::BasicBlocks, Metric::BytesSent, Metric::BytesReceived]
+                        .contains(&metric)
+                };
+                let time = profile
+                    .values
+                    .iter()
+                    .filter(|((_, metric), _)| *metric == Metric::Time)
+                    .map(|(_, time)| time.sum)
+                    .sum::<u128>();
+                profile.values.retain(|&(_, metric), _| is_count(metric));
+                ((profile.regions, profile.nodes, profile.values), time)
+            };
+            let (first, mut shortest) = counts();
+            assert!(first.2.iter().any(|((_, metric), value)| *metric == Metric::LogicalWait && value.sum > 100_000));
+            let mut longest = shortest;
+            for run in 1..2 * runs {
+                let load = (run >= runs).then(Load::begin);
+                let (counts, time) = counts();
+                drop(load);
+                assert!(counts == first, "run {run} of {name} under {mpi:?}: {:?} and {:?}", counts.2, first.2);
+                (shortest, longest) = (shortest.min(time), longest.max(time));
+            }
+            println!(
+                "{name} under {mpi:?}: {} values in {} runs, times {shortest} to {longest} ns",
+                first.2.len(),
+                2 * runs
+            );
+        }
     }
 }
 
