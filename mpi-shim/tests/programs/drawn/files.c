@@ -3,8 +3,8 @@
 #include "drawn.h"
 #include <stdio.h>
 
-/* More than all ranks write at the shared place. */
-enum { LENGTH = 2048 };
+/* More than a rank reads or writes at once, and the file. */
+enum { ROOM_OF_RANK = 256, LENGTH = RANKS * ROOM_OF_RANK };
 static MPI_File files[COMMS];
 static int reads;
 
@@ -52,9 +52,10 @@ void file(int number, int at)
 #endif
     int t = drawn(TYPE, 0, 0, TYPES), n = elements(me, 0), is_shared = form == SHARED || form == I_SHARED || form == ORDERED || form == TWICE_ORDERED;
     /* Reads begin up to a little behind the file's end; not those that go on after the call, which do not end there under Open MPI 4.1, and not those of all ranks or into
-     * gaps, of which MPICH 4.0's status says what they asked for. */
-    int places = reads && (form == AT || form == OWN) && t < 3 ? LENGTH + 100 : LENGTH - BLOCK;
-    long asked = (long)n * sizes[t], offset = drawn(WHERE, me, 0, places), there = asked;
+     * gaps, of which MPICH 4.0's status says what they asked for. Each rank writes where no other does. */
+    int may_be_short = (form == AT || form == OWN) && t < 3;
+    long asked = (long)n * sizes[t], there = asked;
+    long offset = reads ? drawn(WHERE, me, 0, may_be_short ? LENGTH + 100 : LENGTH - ROOM_OF_RANK) : me * ROOM_OF_RANK + drawn(WHERE, me, 0, (int)(ROOM_OF_RANK - asked));
     if (!is_shared && offset + asked > LENGTH) there = offset < LENGTH ? LENGTH - offset : 0;
     if (is_shared) MPI_File_seek_shared(file, 0, MPI_SEEK_SET), write_down("", "File_seek_shared", 0, 0);
     else if (form == OWN || form == ALL || form == I_OWN || form == I_ALL || form == TWICE_ALL) MPI_File_seek(file, offset, MPI_SEEK_SET), write_down("", "File_seek", 0, 0);
