@@ -9,13 +9,14 @@ use std::process::Command;
 fn built_with_mpi() -> std::path::PathBuf {
     let root = env!("CARGO_MANIFEST_DIR");
     // A folder of its own, so that the plain program, which needs no MPI, stays what it is.
-    let target = std::path::Path::new(env!("CARGO_BIN_EXE_poise")).parent().unwrap().parent().unwrap().join("mpi");
+    let target = std::path::Path::new(env!("CARGO_BIN_EXE_poise")).parent().unwrap().parent().unwrap().join("features");
     let status = Command::new(env!("CARGO"))
-        .args(["build", "--release", "--locked", "--features", "mpi", "--target-dir"])
-        .arg(&target)
+        // With Parquet as well, whose test is built of the same by scripts/test.
+        .args(["build", "--release", "--locked", "-p", "counterpoise", "-p", "modeler", "--features", "mpi,parquet"])
         // Quicker to compile; the bytes are compared with those of the plain program.
-        .args(["--config", "profile.release.opt-level=1"])
-        .args(["--manifest-path", &format!("{root}/Cargo.toml"), "-p", "counterpoise"])
+        .args(["--config", "profile.release.opt-level=0", "--target-dir"])
+        .arg(&target)
+        .args(["--manifest-path", &format!("{root}/Cargo.toml")])
         .status();
     assert!(status.is_ok_and(|s| s.success()), "building with MPI failed; `make setup` installs what it needs");
     target.join("release/poise")

@@ -8,19 +8,18 @@
 //! σ is the inverse root of the Fisher information of the noise (`noise.rs`): that of background alone,
 //! and less than the deviation where noise is one-sided, since its edge tells more than its mean.
 
-use std::collections::{HashMap, HashSet};
-
+mod best_choice;
 mod knowledge;
 mod points;
 
-use crate::callees::Callees;
 use crate::experiment::{CallPathId, Experiment, MetricId};
 use crate::fit::Fits;
 use crate::noise::normal_distribution;
 use crate::predict::quantile;
-use knowledge::{Knowledge, Program};
+use knowledge::Program;
 use points::{candidates, unmeasured};
 
+pub use best_choice::{BestChoice, best_choice};
 pub use points::first_design;
 
 /// What advice is asked for.
@@ -60,6 +59,13 @@ pub struct AdviseOptions {
     /// Whether the predictions of call paths count, each alike, instead of that of the whole program. Call paths that take
     /// less than a thousandth of the time at the target do not.
     pub each: bool,
+}
+
+impl AdviseOptions {
+    /// Cores of a run at `x`.
+    fn cores(&self, x: &[f64]) -> f64 {
+        self.ranks.map_or(1.0, |parameter| x[parameter])
+    }
 }
 
 /// A run to add.
@@ -220,21 +226,10 @@ const MOST_TOGETHER: f64 = 16.0;
 #[must_use]
 pub fn advise(experiment: &Experiment, fits: &Fits, options: &AdviseOptions) -> Option<Advice> {
     let target = &options.target;
-    let time = time_of(experiment, fits)?;
-    let timed = || fits.models.iter().filter(|m| m.metric == time);
-    let at_target: HashMap<CallPathId, f64> = timed().map(|m| (m.callpath, m.at(&options.target).max(0.0))).collect();
-    let value = |id: CallPathId| at_target.get(&id).copied().unwrap_or(0.0);
-    let parts: HashSet<CallPathId> = Callees::of(experiment, time).parts_by(experiment, value).into_iter().collect();
-    // What lies in another call path's time is of interest only where each counts by itself.
-    let paths: Vec<Knowledge> = timed()
-        .filter(|m| options.each || parts.contains(&m.callpath))
-        .map(|m| Knowledge::of(m, fits, experiment, target, parts.contains(&m.callpath)))
-        .collect();
-    let program = Program { paths, each: options.each };
+    let program = Program::of(experiment, fits, options)?;
     // The interval at this level is so many standard errors wide on each side.
     let width = quantile(0.5 + 0.5 * options.level, normal_distribution);
-    let cores = |x: &[f64]| options.ranks.map_or(1.0, |l| x[l]);
-    let price = |x: &[f64]| program.seconds(x) * cores(x) / 3600.0;
+    let price = |x: &[f64]| program.seconds(x) * options.cores(x) / 3600.0;
     let candidates = candidates(experiment, target);
     let mut advice = Advice {
         seconds: program.seconds(target),
@@ -312,6 +307,7 @@ pub(crate) fn time_of(experiment: &Experiment, fits: &Fits) -> Option<MetricId> 
 
 #[cfg(test)]
 mod tests {
+    use super::knowledge::Knowledge;
     use super::*;
     use crate::experiment::{ExperimentBuilder, Metric};
     use crate::{MethodChoice, Options, fit};

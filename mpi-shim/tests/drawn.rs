@@ -26,7 +26,7 @@ fn drawn_operations_move_what_the_program_says() {
         for ranks in 1..=9 {
             // A window of several ranks needs several, and one way to read, which is two calls, is left out under Open MPI.
             let left_out = usize::from(ranks == 1) + if mpi == Mpi::OpenMpi { 2 } else { 0 };
-            assert_eq!(compare(&program, "400", mpi, ranks), 145 - left_out, "{mpi:?} on {ranks} ranks");
+            assert_eq!(compare(&program, "800", mpi, ranks), 145 - left_out, "{mpi:?} on {ranks} ranks");
         }
     }
 }

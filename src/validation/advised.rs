@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use modeler::advise::{AdviseOptions, advise, first_design};
+use modeler::advise::{AdviseOptions, BestChoice, advise, best_choice, first_design};
 use modeler::experiment::{ExperimentBuilder, Metric, Values};
 use modeler::{Experiment, fit};
 use rand::rngs::StdRng;
@@ -20,8 +20,7 @@ use crate::interrupt;
 use crate::progress::Progress;
 
 /// Patterns and percent of the noise that is put on top of what was measured.
-const NOISES: [(Pattern, u32); 4] =
-    [(Pattern::None, 0), (Pattern::Uniform, 10), (Pattern::Uniform, 50), (Pattern::Exponential, 50)];
+const NOISES: [(Pattern, u32); 2] = [(Pattern::Uniform, 50), (Pattern::Exponential, 50)];
 
 /// Relative deviation of simulated times, which are otherwise the same in every run.
 const BACKGROUND: f64 = 0.03;
@@ -114,6 +113,23 @@ pub struct Line {
     pub each: Vec<OfCallPath>,
 }
 
+/// What runs for half of the full grid's core-hours could do at best, the functions being those of the grid without artificial noise.
+///
+/// # Errors
+/// A time of the grid is missing.
+pub fn best(plan: &Plan, trained: &Experiment, subjects: &[Subject]) -> Result<Option<BestChoice>> {
+    let grid = Seen::of(plan, trained.clone(), subjects)?;
+    let run = |(point, at): (usize, &Vec<f64>)| {
+        let seconds: Vec<f64> = grid.times.iter().map(|times| times.0[point][0]).collect();
+        Run { at: at.clone(), noisy: seconds.clone(), seconds }
+    };
+    let runs: Vec<Run> = trained.points.iter().enumerate().map(run).collect();
+    let experiment = experiment(subjects, &runs, &grid);
+    let ranks = trained.parameters.iter().position(|name| name == "p");
+    let options = asked(plan.test(), ranks, None);
+    Ok(best_choice(&experiment, &fit(&experiment, &super::options(&plan.spec, plan.seed)), &options, BUDGET))
+}
+
 /// Measures, advises and scores, with so many draws of each noise; `trained` is the full grid.
 ///
 /// # Errors
@@ -191,6 +207,28 @@ impl Seen {
     }
 }
 
+/// These runs and nothing else.
+fn experiment(subjects: &[Subject], runs: &[Run], seen: &Seen) -> Experiment {
+    let mut builder = ExperimentBuilder::new(seen.experiment.parameters.clone());
+    builder.include(Values::Exclusive);
+    let time = builder.metric(Metric { name: "time".into(), unit: "s".into(), over_ranks: None });
+    let is_run = |at: &[f64]| runs.iter().any(|run| run.at == at);
+    for (i, subject) in subjects.iter().enumerate() {
+        let callpath = builder.callpath(&subject.truth.callpath);
+        for run in runs {
+            let point = builder.point(&run.at);
+            builder.add(callpath, time, point, run.noisy[i]);
+        }
+        times::copy_effort(&mut builder, &seen.experiment, subject, is_run);
+    }
+    builder.finish()
+}
+
+/// What advice is asked for.
+fn asked(target: Vec<f64>, ranks: Option<usize>, budget: Option<f64>) -> AdviseOptions {
+    AdviseOptions { target, ranks, budget, level: 0.9, tolerance: TOLERANCE, steps: STEPS, each: true }
+}
+
 /// The way of a user who follows the advice.
 struct Work<'a> {
     plan: &'a Plan,
@@ -216,16 +254,8 @@ impl Work<'_> {
         let first = runs.clone();
         loop {
             interrupt::check()?;
-            let experiment = self.experiment(&runs, &self.seen);
-            let options = AdviseOptions {
-                target: self.plan.test(),
-                ranks: self.ranks,
-                budget: Some(budget - self.core_hours(&runs)),
-                level: 0.9,
-                tolerance: TOLERANCE,
-                steps: STEPS,
-                each: true,
-            };
+            let experiment = experiment(self.subjects, &runs, &self.seen);
+            let options = asked(self.plan.test(), self.ranks, Some(budget - self.core_hours(&runs)));
             let Some(advice) = advise(&experiment, &fit(&experiment, &self.options()), &options) else { break };
             let steps: Vec<Vec<f64>> = advice.steps.into_iter().map(|step| step.at).collect();
             let made = self.make(&steps, &runs, noise, random)?;
@@ -312,26 +342,9 @@ impl Work<'_> {
         super::options(&self.plan.spec, self.plan.seed)
     }
 
-    /// These runs and nothing else.
-    fn experiment(&self, runs: &[Run], seen: &Seen) -> Experiment {
-        let mut builder = ExperimentBuilder::new(seen.experiment.parameters.clone());
-        builder.include(Values::Exclusive);
-        let time = builder.metric(Metric { name: "time".into(), unit: "s".into(), over_ranks: None });
-        let is_run = |at: &[f64]| runs.iter().any(|run| run.at == at);
-        for (i, subject) in self.subjects.iter().enumerate() {
-            let callpath = builder.callpath(&subject.truth.callpath);
-            for run in runs {
-                let point = builder.point(&run.at);
-                builder.add(callpath, time, point, run.noisy[i]);
-            }
-            times::copy_effort(&mut builder, &seen.experiment, subject, is_run);
-        }
-        builder.finish()
-    }
-
     /// Adds the errors of the models of these runs; `grid` is what the full grid cost.
     fn score(&self, runs: &[Run], seen: &Seen, grid: f64, tally: &mut Tally) {
-        let experiment = self.experiment(runs, seen);
+        let experiment = experiment(self.subjects, runs, seen);
         let fits = fit(&experiment, &self.options());
         let test = self.plan.test();
         let predicted = |subject: &Subject| {

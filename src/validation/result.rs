@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use modeler::advise::BestChoice;
 use serde::Serialize;
 
 use super::advised;
@@ -82,6 +83,9 @@ pub struct Outcome<'a> {
     /// Models of advised points beside those of the full grid, where asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub advised: Option<Vec<advised::Line>>,
+    /// What as many core-hours could do at best.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub advised_best: Option<BestChoice>,
     /// Why the gate fails; empty where it does not.
     pub failures: Vec<String>,
 }
@@ -117,6 +121,7 @@ impl<'a> Outcome<'a> {
             exactness,
             callpaths,
             advised: None,
+            advised_best: None,
             failures: Vec::new(),
         };
         outcome.failures = outcome.failures();

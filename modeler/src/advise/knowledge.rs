@@ -3,6 +3,10 @@
 //! Where effort gave the shape, every summand that it allows is open, also those that the fit left out or took together because
 //! the runs so far do not tell them apart: at the target they may.
 
+use std::collections::{HashMap, HashSet};
+
+use super::{AdviseOptions, time_of};
+use crate::callees::Callees;
 use crate::experiment::{CallPathId, Experiment};
 use crate::fit::Fits;
 use crate::model::{Method, Model, Term};
@@ -49,6 +53,12 @@ impl<'a> Knowledge<'a> {
         fitted.left_open(experiment, target).unwrap_or(fitted)
     }
 
+    /// The same with the summands as the fit took them together.
+    pub(super) fn as_fitted(&self) -> Self {
+        let summands = self.model.uncertainty.basis.iter().map(|terms| (terms.as_slice(), 1.0)).collect();
+        Self { summands, covariance: self.model.uncertainty.covariance.clone(), ..self.clone() }
+    }
+
     /// The same with every summand open: what is believed of each before any run, and then of the measurements. `None` where effort
     /// gave no shape, and where behaviour changes, since the shape is that of one side then.
     fn left_open(&self, experiment: &Experiment, target: &[f64]) -> Option<Self> {
@@ -78,7 +88,7 @@ impl<'a> Knowledge<'a> {
     }
 
     /// How the coefficients enter at `x`, relative to the value there.
-    fn gradient(&self, x: &[f64]) -> Vec<f64> {
+    pub(super) fn gradient(&self, x: &[f64]) -> Vec<f64> {
         let value = self.model.at(x);
         let of = |(terms, scale): &Summand| scale * sum(terms, x) / value;
         if value > 0.0 { self.summands.iter().map(of).collect() } else { Vec::new() }
@@ -162,27 +172,51 @@ pub(super) struct Program<'a> {
     pub(super) each: bool,
 }
 
-impl Program<'_> {
+impl<'a> Program<'a> {
+    /// What the fits know of the call paths that count; `None` where no time was modelled.
+    pub(super) fn of(experiment: &Experiment, fits: &'a Fits, options: &AdviseOptions) -> Option<Self> {
+        let (target, each) = (&options.target, options.each);
+        let time = time_of(experiment, fits)?;
+        let timed = || fits.models.iter().filter(|m| m.metric == time);
+        let at_target: HashMap<CallPathId, f64> = timed().map(|m| (m.callpath, m.at(target).max(0.0))).collect();
+        let value = |id: CallPathId| at_target.get(&id).copied().unwrap_or(0.0);
+        let parts: HashSet<CallPathId> =
+            Callees::of(experiment, time).parts_by(experiment, value).into_iter().collect();
+        // What lies in another call path's time is of interest only where each counts by itself.
+        let of = |m: &'a Model| Knowledge::of(m, fits, experiment, target, parts.contains(&m.callpath));
+        Some(Self { paths: timed().filter(|m| each || parts.contains(&m.callpath)).map(of).collect(), each })
+    }
+
     pub(super) fn seconds(&self, x: &[f64]) -> f64 {
         self.paths.iter().filter(|k| k.is_part).map(|k| k.model.at(x).max(0.0)).sum()
     }
 
-    /// Of relative variances of call paths at `x`: the standard error of their sum over the sum, since they err independently
-    /// of each other; or where each counts by itself the mean of their relative standard errors.
+    /// Of relative variances of call paths at `x`: the standard error of their sum over the sum, or where each counts by itself the
+    /// mean of their relative standard errors.
     fn combined(&self, x: &[f64], variance: impl Fn(&Knowledge) -> f64) -> f64 {
+        let counted = self.counted(x).into_iter().map(|(k, weight)| (variance(k), weight));
+        match self.each {
+            true => counted.map(|(variance, weight)| weight * variance.sqrt()).sum(),
+            false => counted.map(|(variance, weight)| weight * variance).sum::<f64>().sqrt(),
+        }
+    }
+
+    /// The call paths that count at `x`, and how much: in the variance of their sum the squares of their shares, since they err independently of
+    /// each other, or in the mean where each counts by itself.
+    pub(super) fn counted(&self, x: &[f64]) -> Vec<(&Knowledge<'a>, f64)> {
         let total = self.seconds(x);
         if total <= 0.0 {
-            return 0.0;
+            return Vec::new();
         }
         let shared = self.paths.iter().map(|k| (k, k.model.at(x).max(0.0) / total));
-        if self.each {
-            // Of very many call paths none may have such a share; then they count that have a typical one.
-            let least = LEAST_SHARE.min(0.1 / self.paths.len() as f64);
-            let counted: Vec<f64> =
-                shared.filter(|(_, share)| *share >= least).map(|(k, _)| variance(k).sqrt()).collect();
-            return counted.iter().sum::<f64>() / counted.len().max(1) as f64;
+        if !self.each {
+            return shared.filter(|(k, _)| k.is_part).map(|(k, share)| (k, share.powi(2))).collect();
         }
-        shared.map(|(k, share)| share.powi(2) * variance(k)).sum::<f64>().sqrt()
+        // Of very many call paths none may have such a share; then they count that have a typical one.
+        let least = LEAST_SHARE.min(0.1 / self.paths.len() as f64);
+        let counted: Vec<&Knowledge> = shared.filter(|(_, share)| *share >= least).map(|(k, _)| k).collect();
+        let weight = 1.0 / counted.len().max(1) as f64;
+        counted.into_iter().map(|k| (k, weight)).collect()
     }
 
     /// Relative standard error at `x`.

@@ -213,6 +213,7 @@ pub fn analyze(table: &Table, plan: &Plan) -> Result<Analysis, AnalysisError> {
         return Err(AnalysisError::Data("No row satisfies the condition.".into()));
     }
     let candidates = factors(table, metric, plan.factors.as_deref())?;
+    notes.extend(std::iter::once(&metric).chain(&candidates).filter_map(|&c| table.columns[c].decimal_commas()));
     let (rows, candidates) = complete(table, metric, rows, candidates, plan.factors.is_some(), &mut notes)?;
     let mut kept = table.select(&rows);
     if let Some(how) = plan.normalization {

@@ -99,6 +99,18 @@ impl Column {
         }
     }
 
+    /// What there is to say of numbers with decimal commas, which are names here.
+    pub(super) fn decimal_commas(&self) -> Option<String> {
+        let Values::Texts(texts) = &self.values else { return None };
+        let is_number = |text: &String| text.is_empty() || text.replacen(',', ".", 1).parse::<f64>().is_ok();
+        let first = texts.iter().find(|text| text.contains(',')).filter(|_| texts.iter().all(is_number))?;
+        let meant = first.replacen(',', ".", 1);
+        Some(format!(
+            "The values of `{}`, such as `{first}`, are taken for names; a number is written `{meant}`.",
+            self.name
+        ))
+    }
+
     /// The different texts in ascending order; numbers have none.
     ///
     /// ```

@@ -280,6 +280,27 @@ fn variables_that_follow_a_parameter_share_nothing_with_it() {
 }
 
 #[test]
+fn numbers_with_decimal_commas_are_told() {
+    // Half of the rows have a stride of 0.5 and take a second, the others have 2 and take up to two.
+    let cells = |of: &dyn Fn(usize) -> f64| (0..40).map(|i| of(i).to_string().replace('.', ",")).collect();
+    let stride = Column::of_cells("stride", cells(&|i| if i % 2 == 0 { 0.5 } else { 2.0 }), true);
+    let told = |name: &str, first: &str, meant: &str| {
+        format!("The values of `{name}`, such as `{first}`, are taken for names; a number is written `{meant}`.")
+    };
+    let time = (0..40).map(|i| if i % 2 == 0 { 1.0 } else { 1.5 + 0.01 * i as f64 });
+    let time = Column { values: Values::Numbers(time.collect()), ..Column::of_cells("time", Vec::new(), false) };
+    let table = Table { columns: vec![stride.clone(), time] };
+    let found = analyze(&table, &Plan { metric: "time".into(), ..plan() }).unwrap();
+    assert_eq!(found.notes[0], told("stride", "0,5", "0.5"));
+    let time = Column::of_cells("time", cells(&|i| 1.25 + i as f64), false);
+    let error = analyze(&Table { columns: vec![stride, time] }, &Plan { metric: "time".into(), ..plan() }).unwrap_err();
+    assert!(error.to_string().ends_with(&told("time", "1,25", "1.25")), "{error}");
+    // Words and lists of numbers are names.
+    let words = |cells: [&str; 2]| Column::of_cells("x", cells.map(str::to_owned).to_vec(), true).decimal_commas();
+    assert_eq!([words(["a,b", "1,5"]), words(["1,2,3", "1,5"]), words(["1.5", "2.5"])], [None, None, None]);
+}
+
+#[test]
 fn rows_without_a_value_are_left_out_and_counted() {
     let mut table = table();
     if let Values::Numbers(values) = &mut table.columns[4].values {
