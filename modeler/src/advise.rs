@@ -8,8 +8,8 @@
 //! σ is the inverse root of the Fisher information of the noise (`noise.rs`): that of background alone,
 //! and less than the deviation where noise is one-sided, since its edge tells more than its mean.
 
-mod best_choice;
 mod knowledge;
+mod least_uncertainty;
 mod points;
 
 use crate::experiment::{CallPathId, Experiment, MetricId};
@@ -19,7 +19,7 @@ use crate::predict::quantile;
 use knowledge::Program;
 use points::{candidates, unmeasured};
 
-pub use best_choice::{BestChoice, best_choice};
+pub use least_uncertainty::{LeastUncertainty, least_uncertainty};
 pub use points::first_design;
 
 /// What advice is asked for.
@@ -59,13 +59,6 @@ pub struct AdviseOptions {
     /// Whether the predictions of call paths count, each alike, instead of that of the whole program. Call paths that take
     /// less than a thousandth of the time at the target do not.
     pub each: bool,
-}
-
-impl AdviseOptions {
-    /// Cores of a run at `x`.
-    fn cores(&self, x: &[f64]) -> f64 {
-        self.ranks.map_or(1.0, |parameter| x[parameter])
-    }
 }
 
 /// A run to add.
@@ -226,10 +219,10 @@ const MOST_TOGETHER: f64 = 16.0;
 #[must_use]
 pub fn advise(experiment: &Experiment, fits: &Fits, options: &AdviseOptions) -> Option<Advice> {
     let target = &options.target;
-    let program = Program::of(experiment, fits, options)?;
+    let program = Program::of(experiment, fits, target, options.each)?;
     // The interval at this level is so many standard errors wide on each side.
     let width = quantile(0.5 + 0.5 * options.level, normal_distribution);
-    let price = |x: &[f64]| program.seconds(x) * options.cores(x) / 3600.0;
+    let price = |x: &[f64]| program.core_seconds(x, options.ranks) / 3600.0;
     let candidates = candidates(experiment, target);
     let mut advice = Advice {
         seconds: program.seconds(target),

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use modeler::advise::{AdviseOptions, BestChoice, advise, best_choice, first_design};
+use modeler::advise::{AdviseOptions, LeastUncertainty, advise, first_design, least_uncertainty};
 use modeler::experiment::{ExperimentBuilder, Metric, Values};
 use modeler::{Experiment, fit};
 use rand::rngs::StdRng;
@@ -20,7 +20,8 @@ use crate::interrupt;
 use crate::progress::Progress;
 
 /// Patterns and percent of the noise that is put on top of what was measured.
-const NOISES: [(Pattern, u32); 2] = [(Pattern::Uniform, 50), (Pattern::Exponential, 50)];
+const NOISES: [(Pattern, u32); 4] =
+    [(Pattern::None, 0), (Pattern::Uniform, 10), (Pattern::Uniform, 50), (Pattern::Exponential, 50)];
 
 /// Relative deviation of simulated times, which are otherwise the same in every run.
 const BACKGROUND: f64 = 0.03;
@@ -113,11 +114,11 @@ pub struct Line {
     pub each: Vec<OfCallPath>,
 }
 
-/// What runs for half of the full grid's core-hours could do at best, the functions being those of the grid without artificial noise.
+/// What runs for half of the full grid's core-hours leave uncertain at least, the functions being those of the grid without artificial noise.
 ///
 /// # Errors
 /// A time of the grid is missing.
-pub fn best(plan: &Plan, trained: &Experiment, subjects: &[Subject]) -> Result<Option<BestChoice>> {
+pub fn least(plan: &Plan, trained: &Experiment, subjects: &[Subject]) -> Result<Option<LeastUncertainty>> {
     let grid = Seen::of(plan, trained.clone(), subjects)?;
     let run = |(point, at): (usize, &Vec<f64>)| {
         let seconds: Vec<f64> = grid.times.iter().map(|times| times.0[point][0]).collect();
@@ -126,8 +127,8 @@ pub fn best(plan: &Plan, trained: &Experiment, subjects: &[Subject]) -> Result<O
     let runs: Vec<Run> = trained.points.iter().enumerate().map(run).collect();
     let experiment = experiment(subjects, &runs, &grid);
     let ranks = trained.parameters.iter().position(|name| name == "p");
-    let options = asked(plan.test(), ranks, None);
-    Ok(best_choice(&experiment, &fit(&experiment, &super::options(&plan.spec, plan.seed)), &options, BUDGET))
+    let fits = fit(&experiment, &super::options(&plan.spec, plan.seed));
+    Ok(least_uncertainty(&experiment, &fits, &plan.test(), ranks, BUDGET))
 }
 
 /// Measures, advises and scores, with so many draws of each noise; `trained` is the full grid.
@@ -224,11 +225,6 @@ fn experiment(subjects: &[Subject], runs: &[Run], seen: &Seen) -> Experiment {
     builder.finish()
 }
 
-/// What advice is asked for.
-fn asked(target: Vec<f64>, ranks: Option<usize>, budget: Option<f64>) -> AdviseOptions {
-    AdviseOptions { target, ranks, budget, level: 0.9, tolerance: TOLERANCE, steps: STEPS, each: true }
-}
-
 /// The way of a user who follows the advice.
 struct Work<'a> {
     plan: &'a Plan,
@@ -255,7 +251,15 @@ impl Work<'_> {
         loop {
             interrupt::check()?;
             let experiment = experiment(self.subjects, &runs, &self.seen);
-            let options = asked(self.plan.test(), self.ranks, Some(budget - self.core_hours(&runs)));
+            let options = AdviseOptions {
+                target: self.plan.test(),
+                ranks: self.ranks,
+                budget: Some(budget - self.core_hours(&runs)),
+                level: 0.9,
+                tolerance: TOLERANCE,
+                steps: STEPS,
+                each: true,
+            };
             let Some(advice) = advise(&experiment, &fit(&experiment, &self.options()), &options) else { break };
             let steps: Vec<Vec<f64>> = advice.steps.into_iter().map(|step| step.at).collect();
             let made = self.make(&steps, &runs, noise, random)?;

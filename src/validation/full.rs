@@ -42,7 +42,7 @@ pub fn validate(arguments: &ValidateArgs, global: &GlobalArgs, progress: &Progre
     if let Some(draws) = arguments.advised {
         let lines = advised::compare(&plan, &launcher, folder, &measurements.trained, &subjects, draws, progress)?;
         outcome.advised = Some(lines);
-        outcome.advised_best = advised::best(&plan, &measurements.trained, &subjects)?;
+        outcome.advised_least = advised::least(&plan, &measurements.trained, &subjects)?;
     }
     deliver(&outcome, arguments, global)?;
     outcome.gate()

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use modeler::advise::BestChoice;
+use modeler::advise::LeastUncertainty;
 use serde::Serialize;
 
 use super::advised;
@@ -83,9 +83,9 @@ pub struct Outcome<'a> {
     /// Models of advised points beside those of the full grid, where asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub advised: Option<Vec<advised::Line>>,
-    /// What as many core-hours could do at best.
+    /// What as many core-hours leave uncertain at least; absent where that cannot be told.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub advised_best: Option<BestChoice>,
+    pub advised_least: Option<LeastUncertainty>,
     /// Why the gate fails; empty where it does not.
     pub failures: Vec<String>,
 }
@@ -121,7 +121,7 @@ impl<'a> Outcome<'a> {
             exactness,
             callpaths,
             advised: None,
-            advised_best: None,
+            advised_least: None,
             failures: Vec::new(),
         };
         outcome.failures = outcome.failures();

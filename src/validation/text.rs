@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use modeler::advise::BestChoice;
+use modeler::advise::LeastUncertainty;
 use modeler::report::Table;
 use modeler::report::terminal::table;
 
@@ -198,15 +198,16 @@ fn about_advised(outcome: &Outcome) -> String {
          points, with its standard error where there are several. {source}{}",
         advised::STEPS,
         outcome.at_text(&outcome.test),
-        outcome.advised_best.map_or(String::new(), at_best)
+        outcome.advised_least.map_or(String::new(), at_least)
     )
 }
 
-fn at_best(best: BestChoice) -> String {
+fn at_least(least: LeastUncertainty) -> String {
     format!(
-        " The best choice of runs for half of the core-hours, by one who knew each function but its coefficients, would leave predictions \
-         {:.2} times the standard deviation that the full grid leaves for the whole program, and {:.2} times for call paths.",
-        best.whole_program, best.call_paths
+        " The best choice of runs at points that advice may name, for half of the core-hours and by one who knew each function but its \
+         coefficients, would leave predictions {:.2} times the standard deviation that the full grid leaves for the whole program, and \
+         {:.2} times for call paths.",
+        least.whole_program, least.call_paths
     )
 }
 

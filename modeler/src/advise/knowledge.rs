@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{AdviseOptions, time_of};
+use super::time_of;
 use crate::callees::Callees;
 use crate::experiment::{CallPathId, Experiment};
 use crate::fit::Fits;
@@ -174,8 +174,7 @@ pub(super) struct Program<'a> {
 
 impl<'a> Program<'a> {
     /// What the fits know of the call paths that count; `None` where no time was modelled.
-    pub(super) fn of(experiment: &Experiment, fits: &'a Fits, options: &AdviseOptions) -> Option<Self> {
-        let (target, each) = (&options.target, options.each);
+    pub(super) fn of(experiment: &Experiment, fits: &'a Fits, target: &[f64], each: bool) -> Option<Self> {
         let time = time_of(experiment, fits)?;
         let timed = || fits.models.iter().filter(|m| m.metric == time);
         let at_target: HashMap<CallPathId, f64> = timed().map(|m| (m.callpath, m.at(target).max(0.0))).collect();
@@ -191,13 +190,18 @@ impl<'a> Program<'a> {
         self.paths.iter().filter(|k| k.is_part).map(|k| k.model.at(x).max(0.0)).sum()
     }
 
+    /// What a run at `x` costs: its seconds times its cores, one unless a parameter is their number.
+    pub(super) fn core_seconds(&self, x: &[f64], ranks: Option<usize>) -> f64 {
+        self.seconds(x) * ranks.map_or(1.0, |parameter| x[parameter])
+    }
+
     /// Of relative variances of call paths at `x`: the standard error of their sum over the sum, or where each counts by itself the
     /// mean of their relative standard errors.
     fn combined(&self, x: &[f64], variance: impl Fn(&Knowledge) -> f64) -> f64 {
         let counted = self.counted(x).into_iter().map(|(k, weight)| (variance(k), weight));
         match self.each {
-            true => counted.map(|(variance, weight)| weight * variance.sqrt()).sum(),
-            false => counted.map(|(variance, weight)| weight * variance).sum::<f64>().sqrt(),
+            true => counted.fold(0.0, |sum, (variance, weight)| sum + weight * variance.sqrt()),
+            false => counted.fold(0.0, |sum, (variance, weight)| sum + weight * variance).sqrt(),
         }
     }
 

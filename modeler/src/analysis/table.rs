@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashSet};
 use super::read::PARAMETERS;
 use crate::callees::Callees;
 use crate::experiment::{CallPathId, Experiment, MetricId, OverRanks};
+use crate::formats::has_decimal_comma;
 use crate::words::suggestion;
 
 /// The values of a column, one per row.
@@ -21,6 +22,11 @@ pub enum Values {
     Numbers(Vec<f64>),
     /// Texts; empty where a row has none.
     Texts(Vec<String>),
+}
+
+/// Whether a cell says that there is no value.
+fn is_missing(cell: &str) -> bool {
+    matches!(cell, "" | "NA" | "n/a" | "null")
 }
 
 /// One column.
@@ -53,7 +59,6 @@ impl Column {
     /// ```
     #[must_use]
     pub fn of_cells(name: &str, cells: Vec<String>, chosen: bool) -> Self {
-        let is_missing = |cell: &str| matches!(cell, "" | "NA" | "n/a" | "null");
         let number = |cell: &String| match cell.trim() {
             cell if is_missing(cell) => Some(f64::NAN),
             // What is not finite is a number that is missing, not a text.
@@ -99,15 +104,24 @@ impl Column {
         }
     }
 
-    /// What there is to say of numbers with decimal commas, which are names here.
+    /// What there is to say where all values could be numbers with decimal commas, and are names here. Variables of the environment
+    /// are lists, such as `4,2` threads of two levels.
     pub(super) fn decimal_commas(&self) -> Option<String> {
         let Values::Texts(texts) = &self.values else { return None };
-        let is_number = |text: &String| text.is_empty() || text.replacen(',', ".", 1).parse::<f64>().is_ok();
-        let first = texts.iter().find(|text| text.contains(',')).filter(|_| texts.iter().all(is_number))?;
-        let meant = first.replacen(',', ".", 1);
+        let is_number = |text: &String| is_missing(text) || text.parse::<f64>().is_ok() || has_decimal_comma(text);
+        let first = texts.iter().find(|text| has_decimal_comma(text)).filter(|_| texts.iter().all(is_number))?;
+        if self.name.starts_with("environment.") || self.is_constant() {
+            return None;
+        }
+        let parts_thousands = first.split_once(',').is_some_and(|(_, digits)| digits.len() == 3);
+        let thousands = if parts_thousands {
+            format!(", or `{}` if the comma parts thousands", first.replace(',', ""))
+        } else {
+            String::new()
+        };
+        let (name, point) = (&self.name, first.replace(',', "."));
         Some(format!(
-            "The values of `{}`, such as `{first}`, are taken for names; a number is written `{meant}`.",
-            self.name
+            "The values of `{name}`, such as `{first}`, are taken for names. As a number write `{point}`{thousands}."
         ))
     }
 

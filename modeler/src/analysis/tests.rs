@@ -281,23 +281,38 @@ fn variables_that_follow_a_parameter_share_nothing_with_it() {
 
 #[test]
 fn numbers_with_decimal_commas_are_told() {
-    // Half of the rows have a stride of 0.5 and take a second, the others have 2 and take up to two.
-    let cells = |of: &dyn Fn(usize) -> f64| (0..40).map(|i| of(i).to_string().replace('.', ",")).collect();
-    let stride = Column::of_cells("stride", cells(&|i| if i % 2 == 0 { 0.5 } else { 2.0 }), true);
-    let told = |name: &str, first: &str, meant: &str| {
-        format!("The values of `{name}`, such as `{first}`, are taken for names; a number is written `{meant}`.")
+    // Half of the rows have a stride of 0.5 and take a second, the others have 2 and take up to two; one stride is missing.
+    let cells = |of: &dyn Fn(usize) -> f64| (0..40).map(|i| of(i).to_string().replace('.', ",")).collect::<Vec<_>>();
+    let mut strides = cells(&|i| if i % 2 == 0 { 0.5 } else { 2.0 });
+    strides[1] = "NA".into();
+    let stride = Column::of_cells("stride", strides, true);
+    let told = |name: &str, first: &str, number: &str| {
+        format!("The values of `{name}`, such as `{first}`, are taken for names. As a number write {number}.")
     };
     let time = (0..40).map(|i| if i % 2 == 0 { 1.0 } else { 1.5 + 0.01 * i as f64 });
     let time = Column { values: Values::Numbers(time.collect()), ..Column::of_cells("time", Vec::new(), false) };
     let table = Table { columns: vec![stride.clone(), time] };
-    let found = analyze(&table, &Plan { metric: "time".into(), ..plan() }).unwrap();
-    assert_eq!(found.notes[0], told("stride", "0,5", "0.5"));
+    let found = analyze(&table, &plan()).unwrap();
+    assert_eq!(found.notes[0], told("stride", "0,5", "`0.5`"));
     let time = Column::of_cells("time", cells(&|i| 1.25 + i as f64), false);
-    let error = analyze(&Table { columns: vec![stride, time] }, &Plan { metric: "time".into(), ..plan() }).unwrap_err();
-    assert!(error.to_string().ends_with(&told("time", "1,25", "1.25")), "{error}");
-    // Words and lists of numbers are names.
-    let words = |cells: [&str; 2]| Column::of_cells("x", cells.map(str::to_owned).to_vec(), true).decimal_commas();
-    assert_eq!([words(["a,b", "1,5"]), words(["1,2,3", "1,5"]), words(["1.5", "2.5"])], [None, None, None]);
+    let error = analyze(&Table { columns: vec![stride, time] }, &plan()).unwrap_err();
+    assert!(error.to_string().ends_with(&told("time", "1,25", "`1.25`")), "{error}");
+    // Words and lists of numbers are names, and so is what a study's environment says.
+    let of =
+        |name: &str, cells: [&str; 2]| Column::of_cells(name, cells.map(str::to_owned).to_vec(), true).decimal_commas();
+    for (name, cells) in [
+        ("x", ["a,b", "1,5"]),
+        ("x", ["1,2,3", "1,5"]),
+        ("x", ["1.5", "2.5"]),
+        ("x", ["1,5", "1,5"]),
+        ("environment.OMP_NUM_THREADS", ["4,2", "2,2"]),
+    ] {
+        assert_eq!(of(name, cells), None, "{cells:?}");
+    }
+    assert_eq!(
+        of("n", ["1,500", "250"]).unwrap(),
+        told("n", "1,500", "`1.500`, or `1500` if the comma parts thousands")
+    );
 }
 
 #[test]

@@ -51,6 +51,7 @@ pub(crate) use regions::{Names, demangled};
 pub(crate) use runs::{Dropped, Selection as RunSelection, run_folders};
 pub use runs::{MeasuredRun, kept_runs, measured_runs};
 pub use survey::{Survey, survey};
+pub(crate) use tables::has_decimal_comma;
 pub use write::{WriteError, write};
 
 /// A format that is read, written or both.

@@ -123,7 +123,7 @@ fn of_table(head: &[u8], delimiter: u8) -> Option<Result<String, String>> {
 }
 
 /// Whether a number is written as in `1,5`, which is said when it is read: in other places the comma parts thousands.
-pub(super) fn has_decimal_comma(cell: &str) -> bool {
+pub(crate) fn has_decimal_comma(cell: &str) -> bool {
     cell.matches(',').count() == 1 && cell.replace(',', ".").parse::<f64>().is_ok()
 }
 
