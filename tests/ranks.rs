@@ -5,8 +5,8 @@ mod common;
 use common::{World, outcome};
 use std::process::Command;
 
-/// The program with the feature, built beside the one without it.
-fn built_with_mpi() -> std::path::PathBuf {
+/// The program with its features, built beside the one without them.
+fn built_with_features() -> std::path::PathBuf {
     let root = env!("CARGO_MANIFEST_DIR");
     // A folder of its own, so that the plain program, which needs no MPI, stays what it is.
     let target = std::path::Path::new(env!("CARGO_BIN_EXE_poise")).parent().unwrap().parent().unwrap().join("features");
@@ -18,7 +18,10 @@ fn built_with_mpi() -> std::path::PathBuf {
         .arg(&target)
         .args(["--manifest-path", &format!("{root}/Cargo.toml")])
         .status();
-    assert!(status.is_ok_and(|s| s.success()), "building with MPI failed; `make setup` installs what it needs");
+    assert!(
+        status.is_ok_and(|s| s.success()),
+        "building with the features failed; `make setup` installs what MPI needs"
+    );
     target.join("release/poise")
 }
 
@@ -30,7 +33,7 @@ fn one_two_and_four_ranks_write_the_same_bytes_as_one_process() {
     let alone = world.poise(arguments).status(0).stdout;
     assert!(alone.matches("\"expression\"").count() >= 10, "{alone}");
 
-    let program = built_with_mpi();
+    let program = built_with_features();
     for ranks in ["1", "2", "4"] {
         let launch = ["--oversubscribe", "-n", ranks, program.to_str().unwrap()];
         let together = world.command("mpirun.openmpi", launch.into_iter().chain(arguments)).output().unwrap();

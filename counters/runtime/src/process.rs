@@ -488,7 +488,7 @@ pub fn finish() {
         shielded((), miss_the_taker);
     }
     finish_before(|| {
-        // SAFETY: a handler that belongs to no library runs after all others, and this library stays until the process is gone.
+        // SAFETY: a handler that is registered while libraries are finished runs when they all are, and this library stays until the process is gone.
         let is_late = unsafe { __cxa_atexit(all_are_finished, null_mut(), null_mut()) } == 0;
         if !is_late {
             miss_the_taker();
