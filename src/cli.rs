@@ -548,6 +548,9 @@ pub struct ValidateArgs {
     #[arg(long, value_name = "DRAWS", num_args = 0..=1, require_equals = true, default_missing_value = "5",
           value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub advised: Option<u32>,
+    /// With --advised: runs may have as few ranks as this (`poise advise --down-to`); by default no fewer than the grid's.
+    #[arg(long, value_name = "N", requires = "advised", value_parser = clap::value_parser!(u32).range(1..))]
+    pub fewest_ranks: Option<u32>,
     /// The Extra-P program to compare with; by default the one on the PATH, if any. `off` leaves it out.
     #[arg(long, value_name = "PROGRAM")]
     pub extrap: Option<String>,

@@ -45,6 +45,22 @@ fn advice_is_ordered_priced_and_within_the_budget() {
     assert!(text.contains("Enough: ") && text.contains(" the prediction is known to 50 % or better already"), "{text}");
 }
 
+#[test]
+fn runs_smaller_than_all_measured_ones_are_named_where_they_are_allowed() {
+    let world = World::new();
+    world.write("times.txt", &times());
+    let ranks = |more: &[&str]| -> Vec<f64> {
+        let arguments = ["advise", "times.txt", "--at", "p=256,n=1000", "--tolerance", "0.0001", "--format", "json"];
+        let text = world.poise([&arguments[..], more].concat()).status(0).stdout;
+        let found: serde_json::Value = serde_json::from_str(&text).unwrap();
+        found["steps"].as_array().unwrap().iter().map(|step| step["at"]["p"].as_f64().unwrap()).collect()
+    };
+    let least = |ranks: Vec<f64>| ranks.into_iter().fold(f64::INFINITY, f64::min);
+    assert!(least(ranks(&[])) >= 4.0);
+    assert_eq!(least(ranks(&["--down-to", "p=2"])), 2.0);
+    assert!(least(ranks(&["--down-to", "n=10"])) >= 4.0);
+}
+
 /// One number has one interval: that of the report, the sums of the ends that predict gives for the call paths.
 #[test]
 fn the_interval_is_that_of_predict_and_report() {
@@ -261,6 +277,9 @@ fn what_cannot_be_advised_ends_with_the_contracts_codes() {
     world.write("few.txt", "PARAMETER p\nPOINTS 1 2\nREGION a\nMETRIC time\nDATA 1\nDATA 2\n");
     for (arguments, status, expected) in [
         (&["times.txt", "--at", "p=256"][..], 2, "lacks n"),
+        (&["times.txt", "--down-to", "q=2"], 2, "--down-to names q, which is no parameter; the parameters are p, n."),
+        (&["times.txt", "--down-to", "p=2,p=3"], 2, "--down-to gives p twice."),
+        (&["times.txt", "--down-to", "p=0"], 2, "--down-to gives p the value 0; parameters are positive."),
         (&["times.txt", "--budget", "0"], 2, "no positive number"),
         (&["times.txt", "--budget", "-1"], 2, "`-1` is no positive number"),
         (

@@ -542,6 +542,7 @@ fn a_dry_run_learns_what_runs_cost() {
     assert_eq!(before["points"][0]["seconds_from"], "time limit");
     assert_eq!(before["core_hours"], 3.0, "three runs of at most an hour on a core");
     assert_eq!(before["points"][2]["command"], serde_json::json!(["sh", "-c", "sleep 0.$0", "4"]));
+    assert_eq!(before["missing"], serde_json::json!([]));
     world.write("s.toml", &format!("expected_seconds = \"0.5 * n\"\n{study}"));
     let expected = plan(&world)["core_hours"].as_f64().unwrap();
     assert!((expected - 3.5 / 3600.0).abs() < 1e-12, "{expected}");
@@ -572,6 +573,12 @@ fn a_first_study_is_written_and_a_typo_is_answered() {
     world.poise(["run", "--init"]).status(0);
     let shown = world.poise(["run", "study.toml", "--dry-run"]).status(0).stdout;
     assert!(shown.contains("-n 32 ./app 500"), "{shown}");
+    let is_told =
+        |shown: &str| shown.contains("\n./app is no program that can be started here: build or install it first.\n");
+    assert!(is_told(&shown), "{shown}");
+    std::fs::copy("/bin/true", world.path("app")).unwrap();
+    let shown = world.poise(["run", "study.toml", "--dry-run"]).status(0).stdout;
+    assert!(!is_told(&shown), "{shown}");
     let again = world.poise(["run", "--init"]).status(2);
     assert!(again.stderr.contains("exists") && again.stderr.contains("-o"), "{}", again.stderr);
     for named in [["run", "--init", "-o", "one.toml"].as_slice(), &["run", "--init", "two.toml"]] {

@@ -339,12 +339,14 @@ fn smpi_counts_what_open_mpi_counts_and_its_times_repeat() {
         assert_eq!(result["exactness"]["wrong"], serde_json::json!([]));
         result
     };
-    let [mut one, mut two] = ["one", "two"].map(|folder| run(folder, &["--smpi", "--advised=1"]));
+    let [mut one, mut two] = ["one", "two"].map(|folder| run(folder, &["--smpi", "--advised=1", "--fewest-ranks", "1"]));
     assert_eq!(right(&one, "computation"), (1.0, 2));
     assert_eq!(right(&one, "communication"), (1.0, 3));
     // A point that is asked for again is not simulated again, since it would take the same time.
     let advised: Vec<String> = world.names("one/advised").into_iter().filter(|name| name.starts_with('p')).collect();
     assert!(advised.len() >= 12 && advised.iter().all(|name| name.ends_with(".r1")), "{advised:?}");
+    // One rank is fewer than the grid has.
+    assert!(one["fewest_ranks"] == 1 && advised.iter().any(|name| name.starts_with("p1.")), "{advised:?}");
     // Simulated times depend on nothing but the program.
     for result in [&mut one, &mut two] {
         result.as_object_mut().unwrap().remove("cost");

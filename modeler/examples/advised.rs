@@ -80,6 +80,7 @@ fn advised(rng: &mut StdRng, program: &[Program], pattern: Pattern, level: f64, 
             tolerance: 0.01,
             steps: IN_ROUND,
             each,
+            down_to: Vec::new(),
         };
         let Some(advice) = advise(&experiment, &fits, &options) else { break };
         if advice.steps.is_empty() {

@@ -37,6 +37,7 @@ pub use points::first_design;
 ///     tolerance: 0.001,
 ///     steps: 1,
 ///     each: false,
+///     down_to: Vec::new(),
 /// };
 /// // As wide as it is will do: nothing more is needed.
 /// let options = AdviseOptions { tolerance: 10.0, ..options };
@@ -59,6 +60,9 @@ pub struct AdviseOptions {
     /// Whether the predictions of call paths count, each alike, instead of that of the whole program. Call paths that take
     /// less than a thousandth of the time at the target do not.
     pub each: bool,
+    /// The least value of each parameter, in their order, with which runs may be named that are smaller than all measured ones. Parameters that are
+    /// missing here, or infinite, stay in the measured range: smaller runs may be unlike the others, as where they leave a node half empty.
+    pub down_to: Vec<f64>,
 }
 
 /// A run to add.
@@ -76,6 +80,7 @@ pub struct AdviseOptions {
 ///     tolerance: 0.001,
 ///     steps: 1,
 ///     each: false,
+///     down_to: Vec::new(),
 /// };
 /// let advice = advise(&experiment, &fits, &options).expect("a time was modelled");
 /// let step = &advice.steps[0];
@@ -113,6 +118,7 @@ pub struct Step {
 ///     tolerance: 0.001,
 ///     steps: 1,
 ///     each: false,
+///     down_to: Vec::new(),
 /// };
 /// let ends = |options: &AdviseOptions| advise(&experiment, &fits, options).map(|advice| advice.end);
 /// assert_eq!(ends(&options), Some(End::Steps)); // after the one step that was asked for
@@ -147,6 +153,7 @@ pub enum End {
 ///     tolerance: 0.001,
 ///     steps: 1,
 ///     each: false,
+///     down_to: Vec::new(),
 /// };
 /// let advice = advise(&experiment, &fits, &options).expect("a time was modelled");
 /// assert_eq!(advice.seconds, fits.models[0].at(&[256.0]));
@@ -211,6 +218,7 @@ const MOST_TOGETHER: f64 = 16.0;
 ///     tolerance: 0.01,
 ///     steps: 2,
 ///     each: false,
+///     down_to: Vec::new(),
 /// };
 /// let advice = advise(&experiment, &fits, &options).expect("a time was modelled");
 /// assert!(advice.seconds > 100.0 && advice.before > 0.0);
@@ -223,7 +231,7 @@ pub fn advise(experiment: &Experiment, fits: &Fits, options: &AdviseOptions) -> 
     // The interval at this level is so many standard errors wide on each side.
     let width = quantile(0.5 + 0.5 * options.level, normal_distribution);
     let price = |x: &[f64]| program.core_seconds(x, options.ranks) / 3600.0;
-    let candidates = candidates(experiment, target);
+    let candidates = candidates(experiment, target, &options.down_to);
     let mut advice = Advice {
         seconds: program.seconds(target),
         before: width * program.error(target),
@@ -343,6 +351,7 @@ mod tests {
             tolerance,
             steps: 5,
             each: false,
+            down_to: Vec::new(),
         }
     }
 

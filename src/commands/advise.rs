@@ -30,6 +30,7 @@ Examples:
   poise advise study.runs --at p=4096,n=48000                what to add
   poise advise study.runs --at p=4096,n=48000 --budget 20    with 20 core-hours
   poise advise study.runs --at p=4096,n=48000 --each         for every call path
+  poise advise study.runs --at p=4096,n=48000 --down-to p=2  with smaller runs than were measured, too
 A run's cost is its predicted time, that of the whole program, times its ranks.")]
 pub struct AdviseArgs {
     /// Files or folders: our runs, profiles of other tools, Extra-P's formats. `-` is standard input.
@@ -39,7 +40,7 @@ pub struct AdviseArgs {
     pub read: ReadArgs,
     /// A parameter and the values that it may take; once per parameter. Prints the smallest first design over them; no
     /// input is read.
-    #[arg(long, value_name = "p=2,4,8,16,32", value_parser = parse_axis, conflicts_with_all = ["inputs", "at", "budget", "each"])]
+    #[arg(long, value_name = "p=2,4,8,16,32", value_parser = parse_axis, conflicts_with_all = ["inputs", "at", "budget", "each", "down_to"])]
     pub design: Vec<Axis>,
     /// Where the prediction matters; by default twice the largest measured value of each parameter.
     #[arg(long, value_name = "p=4096,n=48000", value_parser = parse_assignments)]
@@ -54,6 +55,10 @@ pub struct AdviseArgs {
     /// The parameter that is the number of ranks of a run.
     #[arg(long, value_name = "NAME", default_value = "p")]
     pub ranks: String,
+    /// Runs may also be smaller than all measured ones, down to these values; by default none is, since smaller runs may be unlike the
+    /// others, as where they leave a node half empty.
+    #[arg(long, value_name = "p=2,n=100", value_parser = parse_assignments)]
+    pub down_to: Option<Assignments>,
     /// Narrow the predictions of call paths, each alike, instead of that of the whole program. Those that take less than a
     /// thousandth of the time at the target do not count.
     #[arg(long)]
@@ -125,6 +130,10 @@ pub fn advise(arguments: &AdviseArgs, global: &GlobalArgs) -> Result<()> {
             arguments.ranks
         ));
     }
+    let down_to = match &arguments.down_to {
+        Some(down_to) => input::of_parameters(&experiment, "--down-to", down_to)?,
+        None => Vec::new(),
+    };
     let fits = input::fit_here(&experiment, &arguments.fit)?;
     input::within_reach(&experiment, &fits, &target)?;
     let options = AdviseOptions {
@@ -135,6 +144,7 @@ pub fn advise(arguments: &AdviseArgs, global: &GlobalArgs) -> Result<()> {
         tolerance: arguments.tolerance,
         steps: arguments.steps as usize,
         each: arguments.each,
+        down_to: down_to.into_iter().map(|least| least.unwrap_or(f64::INFINITY)).collect(),
     };
     let unpriced = || {
         Error::NotModelable("No time of this input could be modelled, so no run can be priced. See poise model.".into())

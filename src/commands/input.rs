@@ -317,22 +317,32 @@ pub fn partial_of(warnings: &[ReadWarning], models: usize, skipped: usize) -> Re
 /// A parameter is missing, unknown or given twice.
 pub fn coordinates(experiment: &Experiment, at: &Assignments) -> Result<Vec<f64>> {
     let known = experiment.parameters.join(", ");
-    for (i, (name, _)) in at.0.iter().enumerate() {
+    let lacking = |parameter: &String| Error::Usage(format!("--at lacks {parameter}; give every parameter: {known}."));
+    let both = experiment.parameters.iter().zip(of_parameters(experiment, "--at", at)?);
+    both.map(|(parameter, value)| value.ok_or_else(|| lacking(parameter))).collect()
+}
+
+/// What `option` gives for each parameter, where it gives any.
+///
+/// # Errors
+/// It names what is no parameter, or one twice, or gives a value that is not positive.
+pub fn of_parameters(experiment: &Experiment, option: &str, given: &Assignments) -> Result<Vec<Option<f64>>> {
+    for (i, (name, _)) in given.0.iter().enumerate() {
         if !experiment.parameters.contains(name) {
-            return Err(Error::Usage(format!("--at names {name}, which is no parameter; the parameters are {known}.")));
+            let known = experiment.parameters.join(", ");
+            return Err(Error::Usage(format!(
+                "{option} names {name}, which is no parameter; the parameters are {known}."
+            )));
         }
-        if at.0[..i].iter().any(|(earlier, _)| earlier == name) {
-            return Err(Error::Usage(format!("--at gives {name} twice.")));
+        if given.0[..i].iter().any(|(earlier, _)| earlier == name) {
+            return Err(Error::Usage(format!("{option} gives {name} twice.")));
         }
     }
-    if let Some((name, value)) = at.0.iter().find(|(_, value)| *value <= 0.0) {
-        return Err(Error::Usage(format!("--at gives {name} the value {value}; parameters are positive.")));
+    if let Some((name, value)) = given.0.iter().find(|(_, value)| *value <= 0.0) {
+        return Err(Error::Usage(format!("{option} gives {name} the value {value}; parameters are positive.")));
     }
-    let value = |parameter: &String| {
-        let found = at.0.iter().find(|(name, _)| name == parameter).map(|&(_, value)| value);
-        found.ok_or_else(|| Error::Usage(format!("--at lacks {parameter}; give every parameter: {known}.")))
-    };
-    experiment.parameters.iter().map(value).collect()
+    let value = |parameter: &String| given.0.iter().find(|(name, _)| name == parameter).map(|&(_, value)| value);
+    Ok(experiment.parameters.iter().map(value).collect())
 }
 
 /// That all models are finite at `target`, so that nothing that adds them up leaves one out.

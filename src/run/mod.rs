@@ -17,7 +17,7 @@ mod bins;
 mod elf;
 pub mod emulated;
 mod ends;
-mod launcher;
+pub mod launcher;
 mod launcher_stderr;
 pub mod left;
 pub mod misfortune;

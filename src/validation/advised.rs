@@ -118,7 +118,12 @@ pub struct Line {
 ///
 /// # Errors
 /// A time of the grid is missing.
-pub fn least(plan: &Plan, trained: &Experiment, subjects: &[Subject]) -> Result<Option<LeastUncertainty>> {
+pub fn least(
+    plan: &Plan,
+    trained: &Experiment,
+    subjects: &[Subject],
+    fewest_ranks: Option<u32>,
+) -> Result<Option<LeastUncertainty>> {
     let grid = Seen::of(plan, trained.clone(), subjects)?;
     let run = |(point, at): (usize, &Vec<f64>)| {
         let seconds: Vec<f64> = grid.times.iter().map(|times| times.0[point][0]).collect();
@@ -126,12 +131,11 @@ pub fn least(plan: &Plan, trained: &Experiment, subjects: &[Subject]) -> Result<
     };
     let runs: Vec<Run> = trained.points.iter().enumerate().map(run).collect();
     let experiment = experiment(subjects, &runs, &grid);
-    let ranks = trained.parameters.iter().position(|name| name == "p");
     let fits = fit(&experiment, &super::options(&plan.spec, plan.seed));
-    Ok(least_uncertainty(&experiment, &fits, &plan.test(), ranks, BUDGET))
+    Ok(least_uncertainty(&experiment, &fits, &asked(plan, trained, fewest_ranks, None), BUDGET))
 }
 
-/// Measures, advises and scores, with so many draws of each noise; `trained` is the full grid.
+/// Measures, advises and scores, with so many draws of each noise and runs of at least so many ranks, by default of those of the grid; `trained` is the full grid.
 ///
 /// # Errors
 /// A run failed, or the user interrupted.
@@ -141,7 +145,7 @@ pub fn compare(
     folder: &Path,
     trained: &Experiment,
     subjects: &[Subject],
-    draws: u32,
+    (draws, fewest_ranks): (u32, Option<u32>),
     progress: &Progress,
 ) -> Result<Vec<Line>> {
     let ranks = trained.parameters.iter().position(|name| name == "p");
@@ -150,7 +154,7 @@ pub fn compare(
     let design = first_design(&axes);
     let once: Vec<(Vec<f64>, u32)> = design.iter().map(|at| (at.clone(), 1)).collect();
     let seen = Seen::of(plan, execute::more(plan, launcher, folder, &once, progress)?, subjects)?;
-    let mut work = Work { plan, launcher, folder, subjects, ranks, progress, seen };
+    let mut work = Work { plan, launcher, folder, subjects, ranks, fewest_ranks, progress, seen };
     let mut lines = Vec::new();
     for noise in NOISES {
         let mut tallies = Choice::ALL.map(|_| Tally::default());
@@ -225,6 +229,22 @@ fn experiment(subjects: &[Subject], runs: &[Run], seen: &Seen) -> Experiment {
     builder.finish()
 }
 
+/// What advice is asked for.
+fn asked(plan: &Plan, experiment: &Experiment, fewest_ranks: Option<u32>, budget: Option<f64>) -> AdviseOptions {
+    let is_ranks = |name: &String| name == "p";
+    let down_to = |name| fewest_ranks.filter(|_| is_ranks(name)).map_or(f64::INFINITY, f64::from);
+    AdviseOptions {
+        target: plan.test(),
+        ranks: experiment.parameters.iter().position(is_ranks),
+        budget,
+        level: 0.9,
+        tolerance: TOLERANCE,
+        steps: STEPS,
+        each: true,
+        down_to: experiment.parameters.iter().map(down_to).collect(),
+    }
+}
+
 /// The way of a user who follows the advice.
 struct Work<'a> {
     plan: &'a Plan,
@@ -233,6 +253,7 @@ struct Work<'a> {
     subjects: &'a [Subject<'a>],
     /// Which parameter is the number of ranks.
     ranks: Option<usize>,
+    fewest_ranks: Option<u32>,
     progress: &'a Progress,
     seen: Seen,
 }
@@ -251,15 +272,7 @@ impl Work<'_> {
         loop {
             interrupt::check()?;
             let experiment = experiment(self.subjects, &runs, &self.seen);
-            let options = AdviseOptions {
-                target: self.plan.test(),
-                ranks: self.ranks,
-                budget: Some(budget - self.core_hours(&runs)),
-                level: 0.9,
-                tolerance: TOLERANCE,
-                steps: STEPS,
-                each: true,
-            };
+            let options = asked(self.plan, &experiment, self.fewest_ranks, Some(budget - self.core_hours(&runs)));
             let Some(advice) = advise(&experiment, &fit(&experiment, &self.options()), &options) else { break };
             let steps: Vec<Vec<f64>> = advice.steps.into_iter().map(|step| step.at).collect();
             let made = self.make(&steps, &runs, noise, random)?;

@@ -40,9 +40,11 @@ pub fn validate(arguments: &ValidateArgs, global: &GlobalArgs, progress: &Progre
     let subjects = subjects(&plan, &generated.truth, &measurements)?;
     let mut outcome = score(&plan, folder, &subjects, &measurements, exactness, extrap.as_deref(), progress)?;
     if let Some(draws) = arguments.advised {
-        let lines = advised::compare(&plan, &launcher, folder, &measurements.trained, &subjects, draws, progress)?;
+        let (trained, fewest) = (&measurements.trained, arguments.fewest_ranks);
+        let lines = advised::compare(&plan, &launcher, folder, trained, &subjects, (draws, fewest), progress)?;
         outcome.advised = Some(lines);
-        outcome.advised_least = advised::least(&plan, &measurements.trained, &subjects)?;
+        outcome.advised_least = advised::least(&plan, trained, &subjects, fewest)?;
+        outcome.fewest_ranks = fewest;
     }
     deliver(&outcome, arguments, global)?;
     outcome.gate()

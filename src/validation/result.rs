@@ -83,6 +83,9 @@ pub struct Outcome<'a> {
     /// Models of advised points beside those of the full grid, where asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub advised: Option<Vec<advised::Line>>,
+    /// Ranks that advised runs have at least, where these may be fewer than the grid's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fewest_ranks: Option<u32>,
     /// What as many core-hours leave uncertain at least; absent where that cannot be told.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub advised_least: Option<LeastUncertainty>,
@@ -121,6 +124,7 @@ impl<'a> Outcome<'a> {
             exactness,
             callpaths,
             advised: None,
+            fewest_ranks: None,
             advised_least: None,
             failures: Vec::new(),
         };

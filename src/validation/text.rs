@@ -192,10 +192,11 @@ fn about_advised(outcome: &Outcome) -> String {
         Executor::Smpi => "Counts are of simulated runs; their times vary by 3 %, and artificial noise comes on top.",
     };
     format!(
-        "The full grid has one run of each point. The advised way measures the first design, then what poise advise --each adds, \
+        "The full grid has one run of each point. The advised way measures the first design, then what poise advise --each{} adds, \
          {} runs at a time, until that says enough or half of the full grid's core-hours are spent. Errors are those of \
          predictions at {}; core-hours are the program's time times its ranks. By how much errors exceed the full grid's is the mean over draws, in \
          points, with its standard error where there are several. {source}{}",
+        outcome.fewest_ranks.map_or(String::new(), |ranks| format!(" --down-to p={ranks}")),
         advised::STEPS,
         outcome.at_text(&outcome.test),
         outcome.advised_least.map_or(String::new(), at_least)

@@ -9,6 +9,7 @@
 
 use nalgebra::{DMatrix, DVector};
 
+use super::AdviseOptions;
 use super::knowledge::{Knowledge, Program};
 use super::points::candidates;
 use crate::experiment::Experiment;
@@ -18,13 +19,23 @@ use crate::fit::Fits;
 /// is as good.
 ///
 /// ```
-/// use modeler::advise::least_uncertainty;
+/// use modeler::advise::{AdviseOptions, least_uncertainty};
 /// # let text = "PARAMETER p\nPOINTS 2 4 8 16 32\nREGION solve\nMETRIC time\nDATA 2\nDATA 4\nDATA 8\nDATA 16\nDATA 32\n\
 /// #     METRIC basic_blocks\nDATA 200\nDATA 400\nDATA 800\nDATA 1600\nDATA 3200\n";
 /// # let experiment = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default()).unwrap().experiment;
 /// # let fits = modeler::fit(&experiment, &Default::default());
 /// // One coefficient, which every run tells alike: 2 + 4 + 8 + 16 + 32 seconds pay 31 runs of 2 seconds in place of five.
-/// let least = least_uncertainty(&experiment, &fits, &[256.0], None, 1.0).expect("a time was modelled");
+/// let options = AdviseOptions {
+///     target: vec![256.0],
+///     ranks: None,
+///     budget: None,
+///     level: 0.9,
+///     tolerance: 0.01,
+///     steps: 1,
+///     each: true,
+///     down_to: Vec::new(),
+/// };
+/// let least = least_uncertainty(&experiment, &fits, &options, 1.0).expect("a time was modelled");
 /// assert!((least.whole_program - (5.0_f64 / 31.0).sqrt()).abs() < 1e-3);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
@@ -36,7 +47,7 @@ pub struct LeastUncertainty {
 }
 
 /// What runs for `share` of the grid's core-hours leave uncertain at least, at the points that [`super::advise`] may name. The experiment
-/// has one run of each point of the grid, best without noise; `ranks` is the parameter that is the number of cores.
+/// has one run of each point of the grid, best without noise. Of the options the target, the ranks and how far down runs may go matter.
 ///
 /// `None` where no time was modelled, all are known exactly, behaviour changes within the range, or the grid does not tell the
 /// coefficients. Takes time in proportion to points and call paths: a second for thirty of each.
@@ -44,18 +55,21 @@ pub struct LeastUncertainty {
 pub fn least_uncertainty(
     experiment: &Experiment,
     fits: &Fits,
-    target: &[f64],
-    ranks: Option<usize>,
+    options: &AdviseOptions,
     share: f64,
 ) -> Option<LeastUncertainty> {
+    let target = &options.target[..];
     let program = Program::of(experiment, fits, target, true)?;
     if program.paths.iter().any(|path| !path.model.segments.is_empty()) {
         return None;
     }
     let program = Program { paths: program.paths.iter().map(Knowledge::as_fitted).collect(), ..program };
-    let price = |x: &[f64]| program.core_seconds(x, ranks);
+    let price = |x: &[f64]| program.core_seconds(x, options.ranks);
     let budget = share * experiment.points.iter().map(|x| price(x)).sum::<f64>();
-    let others = candidates(experiment, target).into_iter().filter(|(_, is_measured)| !is_measured).map(|(at, _)| at);
+    let others = candidates(experiment, target, &options.down_to)
+        .into_iter()
+        .filter(|(_, is_measured)| !is_measured)
+        .map(|(at, _)| at);
     let of_grid = experiment.points.iter().cloned().map(|at| (at, 1.0));
     let places = of_grid.chain(others.map(|at| (at, 0.0))).filter(|(at, _)| price(at) > 0.0);
     let (places, grid): (Vec<Vec<f64>>, Vec<f64>) = places.unzip();
@@ -154,6 +168,19 @@ mod tests {
     use crate::experiment::{ExperimentBuilder, Metric};
     use crate::{MethodChoice, Options, fit};
 
+    fn options(target: &[f64]) -> AdviseOptions {
+        AdviseOptions {
+            target: target.to_vec(),
+            ranks: Some(0),
+            budget: None,
+            level: 0.9,
+            tolerance: 0.01,
+            steps: 1,
+            each: true,
+            down_to: Vec::new(),
+        }
+    }
+
     /// The two parts of a time at p ranks.
     type Time = fn(f64) -> [f64; 2];
 
@@ -179,7 +206,7 @@ mod tests {
     fn no_division_of_the_budget_leaves_less_and_one_leaves_next_to_no_more() {
         let (experiment, times) = two(1.0);
         let fits = fit(&experiment, &Options { method: MethodChoice::Time, ..Options::default() });
-        let found = least_uncertainty(&experiment, &fits, &[256.0], Some(0), 0.5).unwrap();
+        let found = least_uncertainty(&experiment, &fits, &options(&[256.0]), 0.5).unwrap();
         let seconds = |path: usize, p: f64| times[path](p).iter().sum::<f64>();
         let variance = |path: usize, runs: &[(f64, f64)]| {
             let g = |p: f64| times[path](p).map(|part| part / seconds(path, p));
@@ -218,7 +245,7 @@ mod tests {
         let of = |unit: f64| {
             let (experiment, _) = two(unit);
             let fits = fit(&experiment, &Options { method: MethodChoice::Time, ..Options::default() });
-            least_uncertainty(&experiment, &fits, &[256.0], Some(0), 0.5).unwrap()
+            least_uncertainty(&experiment, &fits, &options(&[256.0]), 0.5).unwrap()
         };
         let (seconds, nanoseconds) = (of(1.0), of(1e9));
         assert!((seconds.whole_program / nanoseconds.whole_program - 1.0).abs() < 1e-3, "{seconds:?} {nanoseconds:?}");
@@ -232,7 +259,7 @@ mod tests {
         let (small, large) = ([2.0, 4.0, 8.0, 16.0, 32.0], N.map(|n| 10.0 * n));
         let experiment = measured(&small, &large, of);
         let fits = fit(&experiment, &Options::default());
-        let least = |target: [f64; 2], share| least_uncertainty(&experiment, &fits, &target, Some(0), share);
+        let least = |target: [f64; 2], share| least_uncertainty(&experiment, &fits, &options(&target), share);
         // Every run tells the coefficient alike, and the cheapest is that of the smallest p and n.
         let price = |p: f64, n: f64| p * blocks(p, n);
         let grid: f64 = small.iter().flat_map(|p| large.iter().map(|n| price(*p, *n))).sum();
@@ -242,6 +269,11 @@ mod tests {
             let found = least(target, 0.5).unwrap();
             assert!((found.whole_program / expected - 1.0).abs() < 2e-3, "{found:?} {expected}");
         }
+        // And smaller ones where they are allowed: one rank.
+        let smaller = AdviseOptions { down_to: vec![1.0], ..options(&[256.0, 5000.0]) };
+        let found = least_uncertainty(&experiment, &fits, &smaller, 0.5).unwrap();
+        let expected = (25.0 / (0.5 * grid / price(1.0, 1000.0))).sqrt();
+        assert!((found.whole_program / expected - 1.0).abs() < 2e-3, "{found:?} {expected}");
         // No runs tell nothing.
         assert_eq!(least([256.0, 5000.0], 0.0), None);
     }
@@ -250,6 +282,6 @@ mod tests {
     fn times_that_are_known_exactly_leave_nothing_to_choose() {
         let experiment = measured(&P, &[100.0], |p, _, _| (0.5 * p, None));
         let fits = fit(&experiment, &Options { method: MethodChoice::Time, ..Options::default() });
-        assert_eq!(least_uncertainty(&experiment, &fits, &[256.0, 100.0], Some(0), 0.5), None);
+        assert_eq!(least_uncertainty(&experiment, &fits, &options(&[256.0, 100.0]), 0.5), None);
     }
 }

@@ -3,19 +3,23 @@
 use crate::experiment::Experiment;
 
 /// So many combinations are looked at one by one; each step of a plan weighs all of them for every call path.
-const MOST_CANDIDATES: f64 = 1000.0;
+const MOST_CANDIDATES: f64 = 1500.0;
 
 /// Points that could be measured, ascending, and whether they were: all combinations of the measured values and of
-/// those that continue each parameter's values up to the target's. Where these are too many, as of four parameters, the
-/// measured points and those of a first design over the same values.
-pub(super) fn candidates(experiment: &Experiment, target: &[f64]) -> Vec<(Vec<f64>, bool)> {
-    let axes: Vec<Vec<f64>> =
-        experiment.levels().into_iter().zip(target).map(|(values, target)| axis(values, *target)).collect();
+/// those that continue each parameter's values, up to the target's and down to those of `down_to`. Where these are too many, as
+/// of four parameters, the measured points and those of first designs over the measured values and those above, and over all.
+pub(super) fn candidates(experiment: &Experiment, target: &[f64], down_to: &[f64]) -> Vec<(Vec<f64>, bool)> {
+    let levels = experiment.levels();
+    let least = |l: usize| down_to.get(l).copied().unwrap_or(f64::INFINITY);
+    let below: Vec<Vec<f64>> = levels.iter().enumerate().map(|(l, values)| downwards(values, least(l))).collect();
+    let above: Vec<Vec<f64>> = levels.into_iter().zip(target).map(|(values, target)| axis(values, *target)).collect();
+    let axes: Vec<Vec<f64>> = below.iter().zip(&above).map(|(below, above)| [&below[..], above].concat()).collect();
     let combinations: f64 = axes.iter().map(|axis| axis.len() as f64).product();
     let mut points = if combinations <= MOST_CANDIDATES {
         product(&axes)
     } else {
-        experiment.points.iter().cloned().chain(first_design(&axes)).collect()
+        let designs = [&above, &axes].map(|axes| first_design(axes));
+        experiment.points.iter().cloned().chain(designs.concat()).collect()
     };
     points.sort_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
     points.dedup();
@@ -62,18 +66,38 @@ fn towards(value: f64, target: f64) -> Vec<f64> {
 /// With the value that was measured these make the five that a function of one parameter needs.
 const MOST_FIRST: usize = 4;
 
+/// So many values of a parameter continue the measured ones, up or down.
+const MOST_BEYOND: usize = 4;
+
 /// The measured `values` of a parameter, and those that go on as they do while they stay below the target.
 fn axis(mut values: Vec<f64>, target: f64) -> Vec<f64> {
     let measured = values.len();
     let family = Family::of(&values);
     while let [.., a, b] = values[..] {
         let next = family.next(a, b);
-        if !(next <= target && values.len() < measured + 4) {
+        if !(next <= target && values.len() < measured + MOST_BEYOND) {
             break;
         }
         values.push(next);
     }
     values
+}
+
+/// Up to four values that come before the measured `values` of a parameter as these go on, none below `least`.
+fn downwards(values: &[f64], least: f64) -> Vec<f64> {
+    let &[first, second, ..] = values else { return Vec::new() };
+    let family = Family::of(values);
+    let is_whole = values.iter().all(|x| x.fract() == 0.0);
+    let mut below = Vec::new();
+    let (mut a, mut b) = (first, second);
+    while below.len() < MOST_BEYOND {
+        (a, b) = (family.next(b, a), a);
+        if a <= 0.0 || a < least || is_whole && a.fract() != 0.0 {
+            break;
+        }
+        below.insert(0, a);
+    }
+    below
 }
 
 /// What the values of a parameter have in common, which those to measure next should share: a program may run on cubes alone.
@@ -108,12 +132,13 @@ impl Family {
         [3, 2].into_iter().find(|&power| all(&is_power(power))).map_or(Self::Steps, Self::Powers)
     }
 
-    /// What comes after `a` and `b`, the last two.
+    /// What comes after `a` and `b`, the last two on the way up or down; zero where nothing does.
     fn next(self, a: f64, b: f64) -> f64 {
         let next = match self {
             Self::Geometric => b * b / a,
-            Self::PowersOfTwo(step) => b * 2.0_f64.powi(step),
-            Self::Powers(power) => (2.0 * root(b, power) - root(a, power)).powi(power),
+            Self::PowersOfTwo(step) if b > a => b * 2.0_f64.powi(step),
+            Self::PowersOfTwo(step) => b * 0.5_f64.powi(step),
+            Self::Powers(power) => (2.0 * root(b, power) - root(a, power)).max(0.0).powi(power),
             Self::Steps => b + (b - a),
         };
         // Steps of 0.1 do not add up to tenths; whole numbers are exact.
@@ -185,9 +210,28 @@ mod tests {
         let [p, n] = <[_; 2]>::try_from(experiment.levels()).unwrap();
         assert_eq!(axis(p, 256.0), [4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0]);
         assert_eq!(axis(n, 450.0), [100.0, 200.0, 300.0, 400.0]);
-        let all = candidates(&experiment, &[16.0, 300.0]);
+        let all = candidates(&experiment, &[16.0, 300.0], &[]);
         assert_eq!(all.len(), 8, "the target itself is not a candidate: {all:?}");
         assert!(all.iter().all(|(_, was_measured)| *was_measured));
+        let all = candidates(&experiment, &[16.0, 300.0], &[2.0]);
+        let below: Vec<_> = all.iter().filter(|(_, was_measured)| !was_measured).map(|(at, _)| &at[..]).collect();
+        assert_eq!(below, [[2.0, 100.0], [2.0, 200.0], [2.0, 300.0]], "and nothing is above it: {all:?}");
+    }
+
+    #[test]
+    fn values_go_on_downwards_as_far_as_is_asked_for() {
+        assert_eq!(downwards(&[8.0, 16.0, 32.0], 2.0), [2.0, 4.0]);
+        assert_eq!(downwards(&[8.0, 16.0, 32.0], 3.0), [4.0]);
+        assert!(downwards(&[8.0, 16.0, 32.0], f64::INFINITY).is_empty());
+        assert_eq!(downwards(&[256.0, 512.0, 1024.0], 1.0), [16.0, 32.0, 64.0, 128.0]);
+        assert_eq!(downwards(&[2.0, 4.0, 8.0], 0.1), [1.0], "what was whole stays whole");
+        assert_eq!(downwards(&[1.5, 3.0, 6.0], 0.3), [0.375, 0.75]);
+        assert!(downwards(&[8000.0, 16000.0, 24000.0], 0.1).is_empty(), "nothing is zero");
+        assert_eq!(downwards(&[3000.0, 4000.0, 5000.0], 1500.0), [2000.0]);
+        assert_eq!(downwards(&[64.0, 125.0, 216.0], 8.0), [8.0, 27.0]);
+        assert!(downwards(&[4.0, 16.0, 36.0], 0.1).is_empty(), "no edge is negative");
+        assert_eq!(downwards(&[64.0, 128.0, 512.0], 16.0), [16.0, 32.0]);
+        assert!(downwards(&[64.0], 2.0).is_empty());
     }
 
     #[test]
@@ -207,12 +251,21 @@ mod tests {
             builder.point(&[value; 4]);
         }
         let experiment = builder.finish();
-        let found = candidates(&experiment, &[64.0; 4]);
+        let found = candidates(&experiment, &[64.0; 4], &[]);
         // The measured diagonal, lines of seven values and three points for each pair.
         let distinct = (5 + 4 * 6 + 6 * 3) as usize;
         assert!(found.len() <= distinct && found.len() >= distinct - 2, "{}", found.len());
         assert_eq!(found.iter().filter(|(_, was_measured)| *was_measured).count(), 5);
         assert!(found.iter().any(|(at, _)| at == &[64.0, 1.0, 1.0, 1.0]), "they go on towards the target");
+        // Two values more along each, and lines from the smallest.
+        let mut builder = ExperimentBuilder::new(["a", "b", "c", "d"]);
+        for value in [4.0, 8.0, 16.0, 32.0, 64.0] {
+            builder.point(&[value; 4]);
+        }
+        let more = candidates(&builder.finish(), &[256.0; 4], &[1.0; 4]);
+        assert!(more.len() < 3 * distinct, "{}", more.len());
+        let from = |least: f64| more.iter().any(|(at, _)| at == &[least, least, least, 2.0 * least]);
+        assert!(from(4.0) && from(1.0), "{more:?}");
     }
 
     #[test]

@@ -264,6 +264,7 @@ fn advice(view: &View) -> Option<String> {
         tolerance: ENOUGH,
         steps: STEPS,
         each: false,
+        down_to: Vec::new(),
     };
     let found = advise(experiment, &largest_fits(view), &options)?;
     let has_ranks = options.ranks.is_some();

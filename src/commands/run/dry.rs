@@ -1,5 +1,6 @@
-//! `poise run --dry-run`: every command that a study would start, and what that costs.
+//! `poise run --dry-run`: every command that a study would start, what that costs, and which programs are not there.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -11,9 +12,10 @@ use crate::campaign::{Builds, Done, Made, tasks};
 use crate::cli::OutputFormat;
 use crate::error::{Error, Result};
 use crate::executors::slurm::{self, Planned};
+use crate::install::find_program;
 use crate::output::{self, counted};
-use crate::run::Measured;
-use crate::study::{FOLDER, Place, Study};
+use crate::run::{Measured, Run, launcher};
+use crate::study::{Build, FOLDER, Place, Study};
 
 /// One line of the plan.
 struct Line {
@@ -24,6 +26,8 @@ struct Line {
     seconds: f64,
     source: Source,
     core_hours: f64,
+    /// Programs that it starts and that are not there.
+    missing: Vec<String>,
 }
 
 /// Prints the plan of a study.
@@ -60,6 +64,7 @@ fn line(study: &Study, builds: &Builds, costs: &Costs, case: usize, done: &[Done
     let (group, stem) = study.folder_of(&study.cases[case]);
     let name = if group.is_empty() { stem } else { format!("{group}/{stem}") };
     let core_hours = seconds * f64::from(costs.cores(case)) * runs as f64 / 3600.0;
+    let missing = missing(study, &run);
     let command = run.command.iter().map(|word| word.replace(FOLDER, "RUN_FOLDER")).collect();
     let environment = run.environment.iter().map(|(name, value)| format!("{name}={value}"));
     let environment: Vec<String> = environment.map(|word| word.replace(FOLDER, "RUN_FOLDER")).collect();
@@ -73,7 +78,25 @@ fn line(study: &Study, builds: &Builds, costs: &Costs, case: usize, done: &[Done
         seconds,
         source,
         core_hours,
+        missing,
     })
+}
+
+/// The launcher and the program of a run where they are not there: what a build makes, and what jobs find on their nodes, may still come.
+fn missing(study: &Study, run: &Run) -> Vec<String> {
+    let is_here = matches!(study.place, Place::Local(_) | Place::Smpi(_)) && !study.own_folder;
+    if !is_here || !matches!(study.build, Build::Nothing) {
+        return Vec::new();
+    }
+    let launched = if launcher::is_launcher(&run.command[0]) { launcher::programs(&run.command) } else { Vec::new() };
+    // Where options are not known, the program is one of several words.
+    let program = launched.first().filter(|places| places.len() == 1).map(|places| places[0]);
+    let words = [Some(0), program].into_iter().flatten().map(|at| &run.command[at]);
+    let is_missing = |word: &&String| {
+        let path = if word.contains('/') { study.directory.join(word).display().to_string() } else { (*word).clone() };
+        find_program(&path).is_none()
+    };
+    words.filter(is_missing).cloned().collect()
 }
 
 /// A command as a shell would need it, for reading and pasting.
@@ -111,6 +134,13 @@ fn for_people(study: &Study, builds: &Builds, lines: &[Line], jobs: &[Planned], 
             let _ = writeln!(text, "    {jobs}, {runs}: {}", points.join(" "));
         }
     }
+    for program in absent(lines) {
+        let _ = writeln!(
+            text,
+            "{} is no program that can be started here: build or install it first.",
+            output::shown(program)
+        );
+    }
     if quiet {
         return text;
     }
@@ -142,6 +172,11 @@ fn for_people(study: &Study, builds: &Builds, lines: &[Line], jobs: &[Planned], 
     text
 }
 
+/// The missing programs of all lines.
+fn absent(lines: &[Line]) -> BTreeSet<&String> {
+    lines.iter().flat_map(|line| &line.missing).collect()
+}
+
 fn source_name(source: Source) -> &'static str {
     match source {
         Source::Measured => "measured",
@@ -167,7 +202,7 @@ fn as_json(study: &Study, builds: &Builds, lines: &[Line], jobs: &[Planned]) -> 
         .collect();
     let plan = json!({
         "schema": "counterpoise/run-plan", "schema_version": 1, "study": study.name,
-        "builds": builds.commands().collect::<Vec<_>>(), "points": points,
+        "builds": builds.commands().collect::<Vec<_>>(), "points": points, "missing": absent(lines),
         "jobs": jobs.collect::<Vec<_>>(), "core_hours": lines.iter().map(|line| line.core_hours).sum::<f64>(),
     });
     serde_json::to_string_pretty(&plan).map(|text| text + "\n").map_err(|e| Error::Defect(e.to_string()))
