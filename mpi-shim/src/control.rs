@@ -27,10 +27,22 @@ pub fn region(of: &'static Region) -> &'static Region {
 /// None is needed; the signature is MPI's.
 #[unsafe(export_name = "MPI_Pcontrol")]
 unsafe extern "C-unwind" fn control(level: Int) -> Int {
+    static FUNCTION: Function = Function::new("MPI_Pcontrol\0");
+    obey(&FUNCTION, level)
+}
+
+/// # Safety
+/// As [`control`].
+#[unsafe(export_name = "PMPI_Pcontrol")]
+unsafe extern "C-unwind" fn profiling_control(level: Int) -> Int {
     static FUNCTION: Function = Function::new("PMPI_Pcontrol\0");
+    obey(&FUNCTION, level)
+}
+
+fn obey(function: &Function, level: Int) -> Int {
     type Signature = unsafe extern "C-unwind" fn(Int, ...) -> Int;
-    // SAFETY: the MPI standard gives the function of this name this signature.
-    let call: Signature = unsafe { std::mem::transmute(FUNCTION.address()) };
+    // SAFETY: the MPI standard gives the functions of these names this signature.
+    let call: Signature = unsafe { std::mem::transmute(function.address()) };
     // SAFETY: the level is the program's, and no MPI library reads more.
     let result = unsafe { call(level) };
     // Ranks that share a process would switch for each other.
@@ -39,12 +51,4 @@ unsafe extern "C-unwind" fn control(level: Int) -> Int {
         RECORDS.store(level == 1, Ordering::Relaxed);
     }
     result
-}
-
-/// # Safety
-/// As [`control`].
-#[unsafe(export_name = "PMPI_Pcontrol")]
-unsafe extern "C-unwind" fn profiling_control(level: Int) -> Int {
-    // SAFETY: the caller's promise.
-    unsafe { control(level) }
 }

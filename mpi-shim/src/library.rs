@@ -55,7 +55,7 @@ impl Function {
     #[cold]
     fn find(&self) -> Ptr {
         // What the standard has by now older libraries have as extensions.
-        let extension = self.name.replacen("PMPI_", "PMPIX_", 1);
+        let extension = self.name.replacen("MPI_", "MPIX_", 1);
         let names = [self.name, extension.as_str()];
         let first = |look: &dyn Fn(&str) -> Ptr| names.iter().map(|name| look(name)).find(|found| !found.is_null());
         // Where the loader itself would have found it, without this library in front: what all see comes before what the caller alone does.

@@ -25,6 +25,8 @@ global_asm!(
 struct Words {
     /// Whether a measured call runs on this thread.
     inside: Cell<bool>,
+    /// Whether the function that begins was called by its name of the profiling interface.
+    profiling: Cell<bool>,
     /// A box, or null as long as the thread has not needed it.
     own: Cell<*const Own>,
 }
@@ -84,6 +86,18 @@ pub fn is_inside() -> bool {
 #[inline(always)]
 pub fn set_inside(inside: bool) -> bool {
     words().inside.replace(inside)
+}
+
+/// A function is called by its name of the profiling interface, `PMPI_X`.
+#[inline(always)]
+pub fn set_profiling() {
+    words().profiling.set(true);
+}
+
+/// Whether the function that begins was called so.
+#[inline(always)]
+pub fn take_profiling() -> bool {
+    words().profiling.replace(false)
 }
 
 /// Uses what the calling thread remembers.

@@ -1,6 +1,7 @@
-//! Makes the exported functions of the table's rows: `MPI_X`, and `PMPI_X`, which Open MPI's Fortran bindings and
-//! MPICH's mpi_f08 call instead. A call that MPI makes while it serves one of the program's is not the program's:
-//! a flag per thread lets it pass.
+//! Makes the exported functions of the table's rows: `MPI_X`, and `PMPI_X`, which Open MPI's Fortran bindings,
+//! MPICH's mpi_f08 and what stands in front of this library call instead. Each goes on to the next of its name, so that a tool
+//! behind this library has the calls that it has without. A call that MPI, or such a tool, makes while it serves one of the
+//! program's is not the program's: a flag per thread lets it pass.
 
 use crate::callers;
 use crate::calls::Meaning;
@@ -105,76 +106,87 @@ const fn frees_communicator(name: &str) -> bool {
     matches!(name.as_bytes(), b"Comm_free" | b"Comm_disconnect")
 }
 
-/// One exported pair of functions per row. The rule sees the arguments before the call, which it may redirect to a
+/// One function per row, and a pair of exported ones that lead to it: what these names lead to elsewhere in the process may be the program's
+/// own function, which calls the other of the pair. The rule sees the arguments before the call, which it may redirect to a
 /// status of its own, and after it; between the visit's two time stamps lies the call alone. A C++ exception that the
 /// program's error handler throws passes.
 macro_rules! wrappers {
     ($($name:ident($($argument:ident: $kind:ident),*) => $rule:ident $fields:tt;)*) => {$(
-        const _: () = {
-            static FUNCTION: Function = Function::new(concat!("PMPI_", stringify!($name), "\0"));
+        #[allow(non_snake_case, reason = "MPI's names")]
+        #[allow(unused_mut, reason = "only some rules redirect an argument")]
+        #[allow(clippy::too_many_arguments, reason = "MPI's functions have as many")]
+        #[inline(never)]
+        unsafe extern "C-unwind" fn $name($(mut $argument: $kind),*) -> Int {
+            static FUNCTION: Function = Function::new(concat!("MPI_", stringify!($name), "\0"));
+            static PROFILING: Function = Function::new(concat!("PMPI_", stringify!($name), "\0"));
             static REGION: Region = Region::mpi(concat!("MPI_", stringify!($name), "\0"));
+            type Signature = unsafe extern "C-unwind" fn($($kind),*) -> Int;
+            if const { callers::begins(stringify!($name)) } {
+                callers::look();
+            }
+            let function = if own::take_profiling() { &PROFILING } else { &FUNCTION };
+            // SAFETY: the MPI standard gives the functions of these names this signature; a handle, whether int or
+            // pointer, is passed in one register or stack slot, which a word leaves as it is.
+            let call: Signature = unsafe { std::mem::transmute(function.address()) };
+            let Some(_inside) = Inside::enter(const { Meaning::of(stringify!($name)) }) else {
+                if frees_communicator(stringify!($name)) && active() {
+                    groups::forget();
+                }
+                // SAFETY: the arguments are the program's.
+                return unsafe { call($($argument),*) };
+            };
+            const IS_TEST: bool = is_test(stringify!($name));
+            let mut rule = $rule $fields;
+            let mut scratch = Default::default();
+            // SAFETY: the rule is made of this call's arguments, just before the call.
+            unsafe { rule.first() };
+            let mut visit = Visit::enter(control::region(&REGION), IS_TEST);
+            // SAFETY: as above.
+            unsafe { rule.before(&mut scratch) };
+            let mut request = None;
+            if waiting::is_on() {
+                request = request_among(stringify!($name), &[$((stringify!($argument), $argument.word())),*]);
+                // SAFETY: as above.
+                unsafe { rule.depart(&mut scratch, &visit.entry, request) };
+            }
+            if rule.prepares() || (waiting::is_on() && rule.departs()) {
+                visit.proceed();
+            }
+            let others = Others::may_run();
+            // SAFETY: the arguments are the program's, but for a status that was to be ignored.
+            let result = unsafe { call($($argument),*) };
+            drop(others);
+            visit.end();
+            let accepted = result == SUCCESS;
+            // SAFETY: the same rule, just after the call.
+            let in_vain = IS_TEST && accepted && unsafe { rule.is_in_vain() };
+            let mut wait = Wait { entry: &mut visit.entry, moved: Moved::default() };
+            // SAFETY: as above.
+            unsafe { rule.after(&mut scratch, accepted, &mut wait) };
+            if waiting::is_on() {
+                // SAFETY: as above.
+                unsafe { rule.arrive(&mut scratch, accepted, request, &mut wait) };
+            }
+            let moved = wait.moved;
+            if in_vain {
+                visit.was_in_vain();
+            }
+            visit.leave(moved);
+            result
+        }
 
+        const _: () = {
             #[unsafe(export_name = concat!("MPI_", stringify!($name)))]
-            #[allow(unused_mut, reason = "only some rules redirect an argument")]
-            unsafe extern "C-unwind" fn wrapper($(mut $argument: $kind),*) -> Int {
-                type Signature = unsafe extern "C-unwind" fn($($kind),*) -> Int;
-                if const { callers::begins(stringify!($name)) } {
-                    callers::look();
-                }
-                // SAFETY: the MPI standard gives the function of this name this signature; a handle, whether int or
-                // pointer, is passed in one register or stack slot, which a word leaves as it is.
-                let call: Signature = unsafe { std::mem::transmute(FUNCTION.address()) };
-                let Some(_inside) = Inside::enter(const { Meaning::of(stringify!($name)) }) else {
-                    if frees_communicator(stringify!($name)) && active() {
-                        groups::forget();
-                    }
-                    // SAFETY: the arguments are the program's.
-                    return unsafe { call($($argument),*) };
-                };
-                const IS_TEST: bool = is_test(stringify!($name));
-                let mut rule = $rule $fields;
-                let mut scratch = Default::default();
-                // SAFETY: the rule is made of this call's arguments, just before the call.
-                unsafe { rule.first() };
-                let mut visit = Visit::enter(control::region(&REGION), IS_TEST);
-                // SAFETY: as above.
-                unsafe { rule.before(&mut scratch) };
-                let mut request = None;
-                if waiting::is_on() {
-                    request = request_among(stringify!($name), &[$((stringify!($argument), $argument.word())),*]);
-                    // SAFETY: as above.
-                    unsafe { rule.depart(&mut scratch, &visit.entry, request) };
-                }
-                if rule.prepares() || (waiting::is_on() && rule.departs()) {
-                    visit.proceed();
-                }
-                let others = Others::may_run();
-                // SAFETY: the arguments are the program's, but for a status that was to be ignored.
-                let result = unsafe { call($($argument),*) };
-                drop(others);
-                visit.end();
-                let accepted = result == SUCCESS;
-                // SAFETY: the same rule, just after the call.
-                let in_vain = IS_TEST && accepted && unsafe { rule.is_in_vain() };
-                let mut wait = Wait { entry: &mut visit.entry, moved: Moved::default() };
-                // SAFETY: as above.
-                unsafe { rule.after(&mut scratch, accepted, &mut wait) };
-                if waiting::is_on() {
-                    // SAFETY: as above.
-                    unsafe { rule.arrive(&mut scratch, accepted, request, &mut wait) };
-                }
-                let moved = wait.moved;
-                if in_vain {
-                    visit.was_in_vain();
-                }
-                visit.leave(moved);
-                result
+            unsafe extern "C-unwind" fn wrapper($($argument: $kind),*) -> Int {
+                // SAFETY: the arguments are the program's.
+                unsafe { $name($($argument),*) }
             }
 
             #[unsafe(export_name = concat!("PMPI_", stringify!($name)))]
             unsafe extern "C-unwind" fn profiling_wrapper($($argument: $kind),*) -> Int {
-                // SAFETY: the arguments are the program's.
-                unsafe { wrapper($($argument),*) }
+                own::set_profiling();
+                // SAFETY: as above.
+                unsafe { $name($($argument),*) }
             }
         };
     )*};
@@ -184,21 +196,17 @@ macro_rules! wrappers {
 macro_rules! extensions {
     ($($name:ident($($argument:ident: $kind:ident),*) => $rule:ident $fields:tt;)*) => {$(
         const _: () = {
-            unsafe extern "C-unwind" {
-                #[link_name = concat!("MPI_", stringify!($name))]
-                fn wrapper($($argument: $kind),*) -> Int;
-            }
-
             #[unsafe(export_name = concat!("MPIX_", stringify!($name)))]
             unsafe extern "C-unwind" fn extension($($argument: $kind),*) -> Int {
-                // SAFETY: the arguments are the program's, and the function is the one above.
-                unsafe { wrapper($($argument),*) }
+                // SAFETY: the arguments are the program's, and the function is the one of this name.
+                unsafe { $name($($argument),*) }
             }
 
             #[unsafe(export_name = concat!("PMPIX_", stringify!($name)))]
             unsafe extern "C-unwind" fn profiling_extension($($argument: $kind),*) -> Int {
+                own::set_profiling();
                 // SAFETY: as above.
-                unsafe { wrapper($($argument),*) }
+                unsafe { $name($($argument),*) }
             }
         };
     )*};

@@ -22,7 +22,7 @@ pub const FORTRAN: [&str; 3] = ["mpif.h", "mpi", "mpi_f08"];
 pub const BOTH: [Mpi; 2] = [Mpi::OpenMpi, Mpi::Mpich];
 
 impl Mpi {
-    fn compiler(self) -> &'static str {
+    pub fn compiler(self) -> &'static str {
         match self {
             Self::OpenMpi => "mpicc.openmpi",
             Self::Mpich => "mpicc.mpich",
