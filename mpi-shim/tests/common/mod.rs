@@ -84,6 +84,11 @@ impl Mpi {
 
     /// Compiles `tests/programs/NAME.c` or `.cpp`, or the C files in the folder `NAME`, into `folder`; for the names in [`FORTRAN`], `fortran.F90` with that binding.
     pub fn compile(self, name: &str, folder: &Path) -> PathBuf {
+        self.compile_with(name, &[], folder)
+    }
+
+    /// The same, with options for the C compiler.
+    pub fn compile_with(self, name: &str, options: &[&str], folder: &Path) -> PathBuf {
         let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
         let program = folder.join(name);
         if let Some(binding) = FORTRAN.iter().position(|&binding| binding == name) {
@@ -96,7 +101,9 @@ impl Mpi {
             _ => (self.compiler().into(), vec![sources.join(format!("{name}.c"))]),
         };
         run(Command::new(compiler)
-            .args(["-O1", "-fPIC", "-Wall", "-Wno-stringop-overflow", "-Wno-stringop-overread", "-o"])
+            .args(["-O1", "-fPIC", "-Wall", "-Wno-stringop-overflow", "-Wno-stringop-overread"])
+            .args(options)
+            .arg("-o")
             .arg(&program)
             .args(files)
             .args(self.yielding())
@@ -356,21 +363,24 @@ pub struct Checked {
 }
 
 impl Checked {
-    /// Compares calls and bytes of each function with the ledger that the program's ranks have printed, in lines of a name and three numbers; how many
-    /// functions those are.
+    /// Compares calls and bytes of each function with the ledger that the program's ranks have printed, each in lines of a name and three numbers: their
+    /// sums, and the least and the most of a rank; how many functions those are.
     pub fn expect_ledger(&self, printed: &str) -> usize {
-        let mut ledger: BTreeMap<&str, [u128; 3]> = BTreeMap::new();
+        let mut ledger: BTreeMap<&str, Vec<[u64; 3]>> = BTreeMap::new();
         for line in printed.lines() {
             let (name, numbers) = line.split_once(' ').expect("a function and its numbers");
-            let sums = ledger.entry(name).or_default();
-            for (sum, number) in sums.iter_mut().zip(numbers.split(' ')) {
-                *sum += number.parse::<u128>().expect("a number");
-            }
+            let numbers: Vec<u64> = numbers.split(' ').map(|number| number.parse().expect("a number")).collect();
+            let of_rank: [u64; 3] = numbers.try_into().expect("three numbers");
+            ledger.entry(name).or_default().extend((of_rank[0] > 0).then_some(of_rank));
         }
-        for (name, sums) in &ledger {
-            let recorded = [Metric::Visits, Metric::BytesSent, Metric::BytesReceived]
-                .map(|metric| self.value(&[name], metric).map_or(0, |value| value.sum));
-            assert_eq!(recorded, *sums, "{name} of {}", self.what);
+        // Which rank had least or most a line does not say.
+        let numbers = |value: OverRanks| (value.ranks, value.sum, value.minimum.0, value.maximum.0);
+        for (name, ranks) in &ledger {
+            for (place, metric) in [Metric::Visits, Metric::BytesSent, Metric::BytesReceived].into_iter().enumerate() {
+                let expected = over_ranks(ranks.iter().map(|of_rank| Some(of_rank[place])));
+                let recorded = self.value(&[name], metric);
+                assert_eq!(recorded.map(numbers), expected.map(numbers), "{metric:?} of {name} of {}", self.what);
+            }
         }
         ledger.len()
     }

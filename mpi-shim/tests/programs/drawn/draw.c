@@ -34,6 +34,31 @@ void write_down(const char *prefix, const char *name, long sent, long received)
     ledger[i].calls++, ledger[i].sent += sent, ledger[i].received += received;
 }
 
+void write_down_counted(const char *prefix, const char *name, long sent, long received)
+{
+    char whole[48];
+#ifdef LARGE
+    snprintf(whole, sizeof whole, "%s_c", name);
+#else
+    snprintf(whole, sizeof whole, "%s", name);
+#endif
+    write_down(prefix, whole, sent, received);
+}
+
+void write_down_way(int way, int has_counts, int starts, const char *name, long sent, long received)
+{
+    char prepares[48];
+    snprintf(prepares, sizeof prepares, "%s_init", name);
+    void (*note)(const char *, const char *, long, long) = has_counts ? write_down_counted : write_down;
+    if (way == PERSISTENT) note("", prepares, 0, 0);
+    else note(way == NONBLOCKING ? "I" : "", name, sent, received);
+    for (int i = 0; way != BLOCKING && i < starts; i++) {
+        if (way == PERSISTENT) write_down("", "Start", sent, received);
+        write_down("", "Wait", 0, 0);
+    }
+    if (way == PERSISTENT) write_down("", "Request_free", 0, 0);
+}
+
 void print_ledger(void)
 {
     for (int i = 0; i < MOST && ledger[i].name[0]; i++)

@@ -194,9 +194,9 @@ contains
     integer, intent(in) :: number
     type(plan) :: made
     integer, pointer, contiguous :: in_place(:), given(:), taken(:)
-    call plan_collective(number, rank, ranks, made)
+    call plan_collective(number, 2, rank, ranks, made)
     ! Open MPI 4.1's nonblocking one for Fortran forgets the types before it needs them.
-    if (made%kind == ALLTOALLW) made%is_nonblocking = 0
+    if (made%kind == ALLTOALLW) made%way = 0
     type = types(made%type)
     given => in
     taken => out
@@ -224,7 +224,7 @@ contains
     all = type
     ! In elements; in bytes where each block has its own type.
     at = [(i * merge(BLOCK, ELEMENTS_AT_MOST, made%kind == ALLTOALLW), i = 0, RANKS_AT_MOST - 1)]
-    if (made%is_nonblocking == 0) then
+    if (made%way == 0) then
       select case (made%kind)
       case (BCAST); call MPI_Bcast(in, n, type, root, comm, error)
       case (GATHER); call MPI_Gather(given, n, type, out, n, type, root, comm, error)
@@ -241,7 +241,8 @@ contains
       case (REDUCE_SCATTER); call MPI_Reduce_scatter(given, out, from, type, MPI_SUM, comm, error)
       case (REDUCE_SCATTER_BLOCK); call MPI_Reduce_scatter_block(given, out, n, type, MPI_SUM, comm, error)
       case (SCAN); call MPI_Scan(given, out, n, type, MPI_SUM, comm, error)
-      case default; call MPI_Exscan(given, out, n, type, MPI_SUM, comm, error)
+      case (EXSCAN); call MPI_Exscan(given, out, n, type, MPI_SUM, comm, error)
+      case default; call MPI_Barrier(comm, error)
       end select
       return
     end if
@@ -260,10 +261,10 @@ contains
     case (REDUCE_SCATTER); call MPI_Ireduce_scatter(given, out, from, type, MPI_SUM, comm, request, error)
     case (REDUCE_SCATTER_BLOCK); call MPI_Ireduce_scatter_block(given, out, n, type, MPI_SUM, comm, request, error)
     case (SCAN); call MPI_Iscan(given, out, n, type, MPI_SUM, comm, request, error)
-    case default; call MPI_Iexscan(given, out, n, type, MPI_SUM, comm, request, error)
+    case (EXSCAN); call MPI_Iexscan(given, out, n, type, MPI_SUM, comm, request, error)
+    case default; call MPI_Ibarrier(comm, request, error)
     end select
     call MPI_Wait(request, MPI_STATUS_IGNORE, error)
-    call write_down('', 'Wait', 0, 0)
   end subroutine
 
   ! Two operations of each rank between two fences, with a rank or with MPI_PROC_NULL.

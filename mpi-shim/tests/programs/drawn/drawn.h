@@ -3,6 +3,28 @@
 #include "draw.h"
 #include <mpi.h>
 
+/* A function with counts, and their and displacements' types: the plain one, or with LARGE that for large counts, which MPI 4.0 has added. */
+#ifdef LARGE
+#define MPI(NAME) MPI_##NAME##_c
+typedef MPI_Count Count;
+typedef MPI_Aint Place;
+#else
+#define MPI(NAME) MPI_##NAME
+typedef int Count, Place;
+#endif
+/* Calls one of the three functions that a collective operation has; the last came with MPI 4.0. */
+#if MPI_VERSION >= 4
+enum { WAYS_TO_CALL = 3 };
+#define CALL_ONE(BLOCKS, GOES_ON, PREPARES, ...)                            \
+    (way == BLOCKING      ? BLOCKS(__VA_ARGS__)                             \
+     : way == NONBLOCKING ? GOES_ON(__VA_ARGS__, &request)                  \
+                          : PREPARES(__VA_ARGS__, MPI_INFO_NULL, &request))
+#else
+enum { WAYS_TO_CALL = 2 };
+#define CALL_ONE(BLOCKS, GOES_ON, PREPARES, ...) (way == BLOCKING ? BLOCKS(__VA_ARGS__) : GOES_ON(__VA_ARGS__, &request))
+#endif
+#define CALL_WAY(NAME, NONBLOCKING_NAME, ...) CALL_ONE(MPI(NAME), MPI(NONBLOCKING_NAME), MPI(NAME##_init), __VA_ARGS__)
+
 enum { COMMS = 4 };
 /* Bytes from the first to the last of one block, of which an element has 48. */
 enum { BLOCK = ELEMENTS * 48 };
@@ -16,5 +38,7 @@ extern char in[ROOM], out[ROOM];
 
 /* The `number`-th operation of a family, on the communicator at this place. */
 void collective(int number, int at), message(int number, int at), window(int number, int at), file(int number, int at), neighbourhood(int number, int at);
+/* Completes what was called in one of the ways. */
+void finish(int way, int starts, MPI_Request *request);
 /* Frees what the family has made. */
 void end_windows(void), end_files(void), end_neighbourhoods(void);

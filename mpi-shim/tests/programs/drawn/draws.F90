@@ -7,11 +7,11 @@ module draws
   end enum
   enum, bind(C)
     enumerator :: BCAST, GATHER, GATHERV, SCATTER, SCATTERV, ALLGATHER, ALLGATHERV, ALLTOALL, ALLTOALLV, ALLTOALLW, REDUCE, &
-      ALLREDUCE, REDUCE_SCATTER, REDUCE_SCATTER_BLOCK, SCAN, EXSCAN
+      ALLREDUCE, REDUCE_SCATTER, REDUCE_SCATTER_BLOCK, SCAN, EXSCAN, BARRIER
   end enum
   integer, parameter :: RANKS_AT_MOST = 9, ELEMENTS_AT_MOST = 8, TYPES_IN_ALL = 4
   type, bind(C) :: plan
-    integer(c_int) :: kind, is_nonblocking, root, type, is_in_place, count, to(RANKS_AT_MOST), from(RANKS_AT_MOST)
+    integer(c_int) :: kind, way, starts, root, type, is_in_place, count, to(RANKS_AT_MOST), from(RANKS_AT_MOST)
     integer(c_long) :: sent, received
   end type
   interface
@@ -34,9 +34,9 @@ module draws
     end subroutine
     subroutine print_ledger() bind(C)
     end subroutine
-    subroutine plan_collective(number, rank, ranks, made) bind(C)
+    subroutine plan_collective(number, ways, rank, ranks, made) bind(C)
       import c_int, plan
-      integer(c_int), value :: number, rank, ranks
+      integer(c_int), value :: number, ways, rank, ranks
       type(plan), intent(out) :: made
     end subroutine
     subroutine write_down_collective(made) bind(C)

@@ -11,14 +11,14 @@ static int reads;
 /* The call of a form for reading or writing, and what the ledger has of it. */
 #define CALL(PREFIX, SUFFIX, BYTES, ...)                                                                           \
     do {                                                                                                           \
-        reads ? MPI_File_##PREFIX##read##SUFFIX(__VA_ARGS__) : MPI_File_##PREFIX##write##SUFFIX(__VA_ARGS__);      \
-        write_down("File_" #PREFIX, reads ? "Read" #SUFFIX : "Write" #SUFFIX, reads ? 0 : BYTES, reads ? BYTES : 0); \
+        reads ? MPI(File_##PREFIX##read##SUFFIX)(__VA_ARGS__) : MPI(File_##PREFIX##write##SUFFIX)(__VA_ARGS__);    \
+        write_down_counted("File_" #PREFIX, reads ? "Read" #SUFFIX : "Write" #SUFFIX, reads ? 0 : BYTES, reads ? BYTES : 0); \
     } while (0)
 /* What has two calls reads in the second and writes in the first. */
 #define CALL_TWICE(SUFFIX, ...)                                                                                       \
     do {                                                                                                              \
-        reads ? MPI_File_read##SUFFIX##_begin(__VA_ARGS__) : MPI_File_write##SUFFIX##_begin(__VA_ARGS__);             \
-        write_down("File_", reads ? "Read" #SUFFIX "_begin" : "Write" #SUFFIX "_begin", reads ? 0 : asked, 0);        \
+        reads ? MPI(File_read##SUFFIX##_begin)(__VA_ARGS__) : MPI(File_write##SUFFIX##_begin)(__VA_ARGS__);             \
+        write_down_counted("File_", reads ? "Read" #SUFFIX "_begin" : "Write" #SUFFIX "_begin", reads ? 0 : asked, 0);        \
         reads ? MPI_File_read##SUFFIX##_end(file, out, MPI_STATUS_IGNORE) : MPI_File_write##SUFFIX##_end(file, out, MPI_STATUS_IGNORE); \
         write_down("File_", reads ? "Read" #SUFFIX "_end" : "Write" #SUFFIX "_end", 0, reads ? there : 0);            \
     } while (0)
@@ -32,7 +32,7 @@ static MPI_File opened(int at)
     char name[32];
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     /* Each communicator has a file of its own. */
-    MPI_Allreduce(&rank, &first, 1, MPI_INT, MPI_MIN, comms[at]), write_down("", "Allreduce", 4, 4);
+    MPI(Allreduce)(&rank, &first, 1, MPI_INT, MPI_MIN, comms[at]), write_down_counted("", "Allreduce", 4, 4);
     snprintf(name, sizeof name, "file-%d-%d", at, first);
     MPI_File_open(comms[at], name, MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &files[at]), write_down("", "File_open", 0, 0);
     MPI_File_set_size(files[at], LENGTH), write_down("", "File_set_size", 0, 0);

@@ -1,4 +1,4 @@
-/* Collective operations among neighbours, blocking and not, on grids and on graphs with drawn edges: each edge carries a block, of as many elements as this pair of ranks
+/* Collective operations among neighbours, in each way to call them, on grids and on graphs with drawn edges: each edge carries a block, of as many elements as this pair of ranks
  * draws where ranks may differ. Where a grid ends there is an edge to nobody. */
 #include "drawn.h"
 
@@ -61,8 +61,9 @@ void neighbourhood(int number, int at)
     MPI_Comm_size(comms[at], &ranks);
     if (!topology->comm) at % 2 == 0 ? make_graph(topology, comms[at]) : make_grid(topology, comms[at]);
     MPI_Comm comm = topology->comm;
-    int later = number / KINDS % 2, t = drawn(TYPE, 0, 0, TYPES), n = count(kind, me, 0);
-    int to[EDGES], from[EDGES], places[EDGES];
+    int way = number / KINDS % WAYS_TO_CALL, t = drawn(TYPE, 0, 0, TYPES), n = count(kind, me, 0);
+    Count to[EDGES], from[EDGES];
+    Place places[EDGES];
     MPI_Aint bytewise[EDGES];
     MPI_Datatype type = types[t], all_types[EDGES];
     MPI_Request request;
@@ -75,26 +76,14 @@ void neighbourhood(int number, int at)
         if (i < topology->ins && topology->in[i] != MPI_PROC_NULL) received += (long)from[i] * sizes[t];
     }
     switch (kind) {
-    case ALLGATHER:
-        later ? MPI_Ineighbor_allgather(in, n, type, out, n, type, comm, &request) : MPI_Neighbor_allgather(in, n, type, out, n, type, comm);
-        break;
-    case ALLGATHERV:
-        later ? MPI_Ineighbor_allgatherv(in, n, type, out, from, places, type, comm, &request)
-              : MPI_Neighbor_allgatherv(in, n, type, out, from, places, type, comm);
-        break;
-    case ALLTOALL:
-        later ? MPI_Ineighbor_alltoall(in, n, type, out, n, type, comm, &request) : MPI_Neighbor_alltoall(in, n, type, out, n, type, comm);
-        break;
-    case ALLTOALLV:
-        later ? MPI_Ineighbor_alltoallv(in, to, places, type, out, from, places, type, comm, &request)
-              : MPI_Neighbor_alltoallv(in, to, places, type, out, from, places, type, comm);
-        break;
-    default:
-        later ? MPI_Ineighbor_alltoallw(in, to, bytewise, all_types, out, from, bytewise, all_types, comm, &request)
-              : MPI_Neighbor_alltoallw(in, to, bytewise, all_types, out, from, bytewise, all_types, comm);
+    case ALLGATHER: CALL_WAY(Neighbor_allgather, Ineighbor_allgather, in, n, type, out, n, type, comm); break;
+    case ALLGATHERV: CALL_WAY(Neighbor_allgatherv, Ineighbor_allgatherv, in, n, type, out, from, places, type, comm); break;
+    case ALLTOALL: CALL_WAY(Neighbor_alltoall, Ineighbor_alltoall, in, n, type, out, n, type, comm); break;
+    case ALLTOALLV: CALL_WAY(Neighbor_alltoallv, Ineighbor_alltoallv, in, to, places, type, out, from, places, type, comm); break;
+    default: CALL_WAY(Neighbor_alltoallw, Ineighbor_alltoallw, in, to, bytewise, all_types, out, from, bytewise, all_types, comm);
     }
-    write_down(later ? "I" : "", names[kind - ALLGATHER], sent, received);
-    if (later) MPI_Wait(&request, MPI_STATUS_IGNORE), write_down("", "Wait", 0, 0);
+    write_down_way(way, 1, 1, names[kind - ALLGATHER], sent, received);
+    finish(way, 1, &request);
 }
 
 void end_neighbourhoods(void)

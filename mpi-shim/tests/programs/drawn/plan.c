@@ -3,7 +3,7 @@
 #include "draw.h"
 
 static const char *names[] = {"Bcast", "Gather", "Gatherv", "Scatter", "Scatterv", "Allgather", "Allgatherv", "Alltoall", "Alltoallv", "Alltoallw", "Reduce",
-    "Allreduce", "Reduce_scatter", "Reduce_scatter_block", "Scan", "Exscan"};
+    "Allreduce", "Reduce_scatter", "Reduce_scatter_block", "Scan", "Exscan", "Barrier"};
 
 /* How many elements go from a rank to another. */
 static int between(const struct plan *plan, int is_symmetric, int from, int to)
@@ -20,13 +20,13 @@ static int between(const struct plan *plan, int is_symmetric, int from, int to)
     }
 }
 
-void plan_collective(int number, int rank, int ranks, struct plan *plan)
+void plan_collective(int number, int ways, int rank, int ranks, struct plan *plan)
 {
-    int kind = number % COLLECTIVES, is_nonblocking = number / COLLECTIVES % 2, root = drawn(ROOT, 0, 0, ranks);
+    int kind = number % COLLECTIVES, way = number / COLLECTIVES % ways, root = drawn(ROOT, 0, 0, ranks);
     int type = drawn(TYPE, 0, 0, kind >= REDUCE ? 2 : TYPES), size = sizes[type], all = 0;
-    int may_be_in_place = kind != BCAST && kind != EXSCAN && !(is_nonblocking && kind >= ALLTOALL && kind <= ALLTOALLW);
+    int may_be_in_place = kind != BCAST && kind != EXSCAN && !(way == NONBLOCKING && kind >= ALLTOALL && kind <= ALLTOALLW);
     int has_root = kind <= SCATTERV || kind == REDUCE, is_in_place = may_be_in_place && drawn(PLACE, 0, 0, 2);
-    *plan = (struct plan){.kind = kind, .is_nonblocking = is_nonblocking, .root = root, .type = type, .count = elements(0, 0)};
+    *plan = (struct plan){.kind = kind, .way = way, .root = root, .type = type, .count = elements(0, 0)};
     plan->is_in_place = is_in_place && (!has_root || rank == root);
     for (int i = 0; i < ranks; i++) {
         plan->to[i] = between(plan, is_in_place, rank, i), plan->from[i] = between(plan, is_in_place, i, rank);
@@ -35,14 +35,17 @@ void plan_collective(int number, int rank, int ranks, struct plan *plan)
         if (plan->is_in_place && i == rank) continue;
         plan->sent += (long)plan->to[i] * size, plan->received += (long)plan->from[i] * size;
     }
+    /* Of others MPICH 4.0 gives up communicators and types each time they end. */
+    plan->starts = way == PERSISTENT && kind >= REDUCE ? 2 : 1;
     long one = (long)plan->count * size;
     switch (kind) {
     case REDUCE: plan->sent = plan->is_in_place ? 0 : one, plan->received = rank == root ? one : 0; break;
     case ALLREDUCE: case SCAN: plan->sent = plan->received = one; break;
     case REDUCE_SCATTER: plan->sent = (long)all * size, plan->received = (long)plan->from[rank] * size; break;
     case REDUCE_SCATTER_BLOCK: plan->sent = ranks * one, plan->received = one; break;
+    case BARRIER: plan->sent = plan->received = 0; break;
     case EXSCAN: plan->sent = rank == ranks - 1 ? 0 : one, plan->received = rank == 0 ? 0 : one; break;
     }
 }
 
-void write_down_collective(const struct plan *plan) { write_down(plan->is_nonblocking ? "I" : "", names[plan->kind], plan->sent, plan->received); }
+void write_down_collective(const struct plan *plan) { write_down_way(plan->way, plan->kind != BARRIER, plan->starts, names[plan->kind], plan->sent, plan->received); }

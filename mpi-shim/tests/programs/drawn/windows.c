@@ -1,6 +1,7 @@
 /* Operations on the memory of other ranks, in each kind of epoch: the rank that calls is credited with what goes there and comes back. Each rank has three operations in an
  * epoch, with its own draws, and a place of its own in each rank's memory for each of them. */
 #include "drawn.h"
+#include <sched.h>
 
 enum { PUT, GET, ACCUMULATE, GET_ACCUMULATE, FETCH_AND_OP, COMPARE_AND_SWAP, KINDS };
 static const char *names[] = {"Put", "Get", "Accumulate", "Get_accumulate", "Fetch_and_op", "Compare_and_swap"};
@@ -33,20 +34,20 @@ static void one(MPI_Win win, int kind, int later, int target, int operation)
     long bytes = (long)n * sizes[t], sent = bytes, received = bytes;
     switch (kind) {
     case PUT:
-        later ? MPI_Rput(in, n, type, target, there, n, type, win, &request) : MPI_Put(in, n, type, target, there, n, type, win);
+        later ? MPI(Rput)(in, n, type, target, there, n, type, win, &request) : MPI(Put)(in, n, type, target, there, n, type, win);
         received = 0;
         break;
     case GET:
-        later ? MPI_Rget(place(operation), n, type, target, there, n, type, win, &request) : MPI_Get(place(operation), n, type, target, there, n, type, win);
+        later ? MPI(Rget)(place(operation), n, type, target, there, n, type, win, &request) : MPI(Get)(place(operation), n, type, target, there, n, type, win);
         sent = 0;
         break;
     case ACCUMULATE:
-        later ? MPI_Raccumulate(in, n, type, target, there, n, type, MPI_SUM, win, &request) : MPI_Accumulate(in, n, type, target, there, n, type, MPI_SUM, win);
+        later ? MPI(Raccumulate)(in, n, type, target, there, n, type, MPI_SUM, win, &request) : MPI(Accumulate)(in, n, type, target, there, n, type, MPI_SUM, win);
         received = 0;
         break;
     case GET_ACCUMULATE:
-        later ? MPI_Rget_accumulate(in, n, type, place(operation), n, type, target, there, n, type, op, win, &request)
-              : MPI_Get_accumulate(in, n, type, place(operation), n, type, target, there, n, type, op, win);
+        later ? MPI(Rget_accumulate)(in, n, type, place(operation), n, type, target, there, n, type, op, win, &request)
+              : MPI(Get_accumulate)(in, n, type, place(operation), n, type, target, there, n, type, op, win);
         sent = only_reads ? 0 : bytes;
         break;
     case FETCH_AND_OP:
@@ -60,7 +61,7 @@ static void one(MPI_Win win, int kind, int later, int target, int operation)
         sent = 2 * sizes[0], received = sizes[0];
     }
     if (target == MPI_PROC_NULL) sent = received = 0;
-    write_down(later ? "R" : "", names[kind], sent, received);
+    (kind < FETCH_AND_OP ? write_down_counted : write_down)(later ? "R" : "", names[kind], sent, received);
     if (later) MPI_Wait(&request, MPI_STATUS_IGNORE), write_down("", "Wait", 0, 0);
 }
 
@@ -76,9 +77,9 @@ static void make(int at)
     if (at == BACKWARDS) MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, comm), write_down("", "Comm_split", 0, 0);
     MPI_Comm_size(*comm, &ranks);
     /* Open MPI 4.1 creates none on a single rank, unless a network can be used for it. */
-    if (ranks == 1) MPI_Win_allocate(sizeof memory, 1, MPI_INFO_NULL, *comm, &where, &windows[at].win);
-    else MPI_Win_create(memory, sizeof memory, 1, MPI_INFO_NULL, *comm, &windows[at].win);
-    write_down("", ranks == 1 ? "Win_allocate" : "Win_create", 0, 0);
+    if (ranks == 1) MPI(Win_allocate)(sizeof memory, 1, MPI_INFO_NULL, *comm, &where, &windows[at].win);
+    else MPI(Win_create)(memory, sizeof memory, 1, MPI_INFO_NULL, *comm, &windows[at].win);
+    write_down_counted("", ranks == 1 ? "Win_allocate" : "Win_create", 0, 0);
 }
 
 void window(int number, int at)
@@ -109,16 +110,21 @@ void window(int number, int at)
     switch (epoch) {
     case FENCE: fence(win); break;
     case LOCK:
-        MPI_Win_flush(locked, win), write_down("", "Win_flush", 0, 0);
+        round % 2 ? MPI_Win_flush(locked, win) : MPI_Win_flush_local(locked, win);
+        write_down("", round % 2 ? "Win_flush" : "Win_flush_local", 0, 0);
         MPI_Win_unlock(locked, win), write_down("", "Win_unlock", 0, 0);
         break;
     case LOCK_ALL:
-        MPI_Win_flush_local_all(win), write_down("", "Win_flush_local_all", 0, 0);
+        round % 2 ? MPI_Win_flush_all(win) : MPI_Win_flush_local_all(win);
+        write_down("", round % 2 ? "Win_flush_all" : "Win_flush_local_all", 0, 0);
+        MPI_Win_sync(win), write_down("", "Win_sync", 0, 0);
         MPI_Win_unlock_all(win), write_down("", "Win_unlock_all", 0, 0);
         break;
     default:
         MPI_Win_complete(win), write_down("", "Win_complete", 0, 0);
-        MPI_Win_wait(win), write_down("", "Win_wait", 0, 0);
+        if (round % 2) MPI_Win_wait(win), write_down("", "Win_wait", 0, 0);
+        else
+            for (int flag = 0; !flag; sched_yield()) MPI_Win_test(win, &flag), write_down("", "Win_test", 0, 0);
     }
     MPI_Group_free(&all);
 }
