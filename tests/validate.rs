@@ -339,7 +339,8 @@ fn smpi_counts_what_open_mpi_counts_and_its_times_repeat() {
         assert_eq!(result["exactness"]["wrong"], serde_json::json!([]));
         result
     };
-    let [mut one, mut two] = ["one", "two"].map(|folder| run(folder, &["--smpi", "--advised=1", "--fewest-ranks", "1"]));
+    let [mut one, mut two] =
+        ["one", "two"].map(|folder| run(folder, &["--smpi", "--advised=1", "--fewest-ranks", "1"]));
     assert_eq!(right(&one, "computation"), (1.0, 2));
     assert_eq!(right(&one, "communication"), (1.0, 3));
     // A point that is asked for again is not simulated again, since it would take the same time.
