@@ -62,12 +62,14 @@ pub fn preloadable(name: &str) -> Result<PathBuf> {
     Ok(path)
 }
 
+/// Whether there is an executable file.
+pub fn is_program(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    path.metadata().is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
+}
+
 /// The first executable file called `name` in the folders of PATH, or `name` itself where it is a path.
 pub fn find_program(name: &str) -> Option<PathBuf> {
-    let is_program = |path: &Path| {
-        use std::os::unix::fs::PermissionsExt;
-        path.metadata().is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
-    };
     if name.contains('/') {
         return Some(PathBuf::from(name)).filter(|p| is_program(p));
     }

@@ -279,6 +279,11 @@ fn what_cannot_be_advised_ends_with_the_contracts_codes() {
         (&["times.txt", "--at", "p=256"][..], 2, "lacks n"),
         (&["times.txt", "--down-to", "q=2"], 2, "--down-to names q, which is no parameter; the parameters are p, n."),
         (&["times.txt", "--down-to", "p=2,p=3"], 2, "--down-to gives p twice."),
+        (
+            &["times.txt", "--down-to", "p=4"],
+            2,
+            "--down-to gives p the value 4, and 4 was measured; give a smaller one.",
+        ),
         (&["times.txt", "--down-to", "p=0"], 2, "--down-to gives p the value 0; parameters are positive."),
         (&["times.txt", "--budget", "0"], 2, "no positive number"),
         (&["times.txt", "--budget", "-1"], 2, "`-1` is no positive number"),

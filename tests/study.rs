@@ -579,6 +579,20 @@ fn a_first_study_is_written_and_a_typo_is_answered() {
     std::fs::copy("/bin/true", world.path("app")).unwrap();
     let shown = world.poise(["run", "study.toml", "--dry-run"]).status(0).stdout;
     assert!(!is_told(&shown), "{shown}");
+    // What cannot be known is not said: of programs that are built, found by another PATH or elsewhere.
+    std::fs::remove_file(world.path("app")).unwrap();
+    let sample = world.read("study.toml");
+    for elsewhere in [
+        sample.replace("# build = [\"make\", \"--silent\"]", "build = [\"make\", \"--silent\"]"),
+        sample.replace("# own_folder = false", "own_folder = true"),
+        sample.replace("launcher = \"openmpi\"", "launcher = [\"mpirun\", \"--wdir\", \"/\", \"-n\", \"{ranks}\"]"),
+        format!("{sample}\n[environment]\nPATH = \"/usr/bin:/bin\"\n"),
+    ] {
+        assert_ne!(elsewhere, sample);
+        world.write("elsewhere.toml", &elsewhere);
+        let shown = world.poise(["run", "elsewhere.toml", "--dry-run"]).status(0).stdout;
+        assert!(!shown.contains("is no program"), "{elsewhere}\n{shown}");
+    }
     let again = world.poise(["run", "--init"]).status(2);
     assert!(again.stderr.contains("exists") && again.stderr.contains("-o"), "{}", again.stderr);
     for named in [["run", "--init", "-o", "one.toml"].as_slice(), &["run", "--init", "two.toml"]] {

@@ -339,6 +339,12 @@ fn smpi_counts_what_open_mpi_counts_and_its_times_repeat() {
         assert_eq!(result["exactness"]["wrong"], serde_json::json!([]));
         result
     };
+    let many = ["bench", "validate", "small.toml", "-o", "many", "--smpi", "--advised=1", "--fewest-ranks", "2"];
+    let refused = world.poise(many).status(2).stderr;
+    assert!(
+        refused.contains("--fewest-ranks is 2, and the grid has runs of 2 ranks; give a smaller number."),
+        "{refused}"
+    );
     let [mut one, mut two] =
         ["one", "two"].map(|folder| run(folder, &["--smpi", "--advised=1", "--fewest-ranks", "1"]));
     assert_eq!(right(&one, "computation"), (1.0, 2));

@@ -94,7 +94,7 @@ extern "C" fn see(context: *mut c_void, search: *mut c_void) -> c_int {
 }
 
 /// The program or library that holds an address.
-fn object(address: *const c_void) -> Option<libc::Dl_info> {
+pub fn object(address: *const c_void) -> Option<libc::Dl_info> {
     let mut info = MaybeUninit::uninit();
     // SAFETY: dladdr looks at the address alone, and has filled the room unless it returns 0.
     unsafe { (libc::dladdr(address, info.as_mut_ptr()) != 0).then(|| info.assume_init()) }

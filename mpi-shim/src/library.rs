@@ -54,16 +54,10 @@ impl Function {
 
     #[cold]
     fn find(&self) -> Ptr {
-        // What the standard has by now older libraries have as extensions.
-        let extension = self.name.replacen("MPI_", "MPIX_", 1);
-        let names = [self.name, extension.as_str()];
-        let first = |look: &dyn Fn(&str) -> Ptr| names.iter().map(|name| look(name)).find(|found| !found.is_null());
-        // Where the loader itself would have found it, without this library in front: what all see comes before what the caller alone does.
-        // Of several libraries that was once none, but Open MPI makes its own one of those that all see.
-        let of_all = |name: &str| symbol_in(libc::RTLD_NEXT, name);
-        let [one, other]: [&dyn Fn(&str) -> Ptr; 2] =
-            if callers::have_several() { [&callers::symbol, &of_all] } else { [&of_all, &callers::symbol] };
-        let found = first(one).or_else(|| first(other)).or_else(|| first(&symbol_of_its_own_scope));
+        let found = match self.name.starts_with("MPI_") {
+            true => next_of(self.name),
+            false => lookup(self.name),
+        };
         let Some(address) = found else {
             let name = self.name.trim_end_matches('\0');
             say(&format!("{name} is called, but no MPI library is loaded that defines it; link the program with one."));
@@ -72,6 +66,55 @@ impl Function {
         self.address.store(address, Ordering::Relaxed);
         address
     }
+}
+
+/// Where a call of `name`, `MPI_X`, goes on: to a tool that stands between this library and MPI's own, or to the function `PMPI_X`. Tools that
+/// rewrite the tables by which libraries find functions, that of `dlsym` among them (GOTCHA), see each call before this library does, and must not get it
+/// once more: what they give for the name is not what a library defines under it. Nor must tools in programs of the simulator, where what they call
+/// while they serve a call would be the program's.
+fn next_of(name: &str) -> Option<Ptr> {
+    let own = lookup(&format!("P{name}"));
+    let object = |address: Ptr| callers::object(address);
+    let of_mpi = own.and_then(object).map(|object| object.dli_fbase);
+    let is_a_tools =
+        |found: &Ptr| object(*found).is_some_and(|object| Some(object.dli_fbase) != of_mpi && is_called(&object, name));
+    if is_simulated() {
+        return own;
+    }
+    lookup(name).filter(is_a_tools).or(own)
+}
+
+/// Whether the symbol that was found is of this name, which ends with a NUL, or of that as an extension.
+fn is_called(object: &libc::Dl_info, name: &str) -> bool {
+    if object.dli_sname.is_null() {
+        return false;
+    }
+    // SAFETY: the loader gave the symbol's name, which ends with a NUL and lives as long as its library.
+    let found = unsafe { CStr::from_ptr(object.dli_sname) }.to_bytes_with_nul();
+    [name.as_bytes(), extension(name).as_bytes()].contains(&found)
+}
+
+/// Whether the ranks are SMPI's. Without looking for the family, which is known only in processes that measure.
+fn is_simulated() -> bool {
+    !symbol(libc::RTLD_DEFAULT, "smpi_MPI_BYTE\0").is_null()
+}
+
+/// What the standard has by now older libraries have as extensions.
+fn extension(name: &str) -> String {
+    name.replacen("MPI_", "MPIX_", 1)
+}
+
+/// The next function of this name, which ends with a NUL.
+fn lookup(name: &str) -> Option<Ptr> {
+    let extension = extension(name);
+    let names = [name, extension.as_str()];
+    let first = |look: &dyn Fn(&str) -> Ptr| names.iter().map(|name| look(name)).find(|found| !found.is_null());
+    // Where the loader itself would have found it, without this library in front: what all see comes before what the caller alone does.
+    // Of several libraries that was once none, but Open MPI makes its own one of those that all see.
+    let of_all = |name: &str| symbol_in(libc::RTLD_NEXT, name);
+    let [one, other]: [&dyn Fn(&str) -> Ptr; 2] =
+        if callers::have_several() { [&callers::symbol, &of_all] } else { [&of_all, &callers::symbol] };
+    first(one).or_else(|| first(other)).or_else(|| first(&symbol_of_its_own_scope))
 }
 
 /// Looks `name` up in `scope`, then in MPI libraries that were loaded into a scope of their own, as Python's

@@ -88,7 +88,7 @@ pub fn set_inside(inside: bool) -> bool {
     words().inside.replace(inside)
 }
 
-/// A function is called by its name of the profiling interface, `PMPI_X`.
+/// A function is called by its name of the profiling interface, `PMPI_X`; nothing comes between this and [`take_profiling`].
 #[inline(always)]
 pub fn set_profiling() {
     words().profiling.set(true);

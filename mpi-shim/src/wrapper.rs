@@ -121,10 +121,10 @@ macro_rules! wrappers {
             static PROFILING: Function = Function::new(concat!("PMPI_", stringify!($name), "\0"));
             static REGION: Region = Region::mpi(concat!("MPI_", stringify!($name), "\0"));
             type Signature = unsafe extern "C-unwind" fn($($kind),*) -> Int;
+            let function = if own::take_profiling() { &PROFILING } else { &FUNCTION };
             if const { callers::begins(stringify!($name)) } {
                 callers::look();
             }
-            let function = if own::take_profiling() { &PROFILING } else { &FUNCTION };
             // SAFETY: the MPI standard gives the functions of these names this signature; a handle, whether int or
             // pointer, is passed in one register or stack slot, which a word leaves as it is.
             let call: Signature = unsafe { std::mem::transmute(function.address()) };

@@ -131,7 +131,7 @@ pub fn advise(arguments: &AdviseArgs, global: &GlobalArgs) -> Result<()> {
         ));
     }
     let down_to = match &arguments.down_to {
-        Some(down_to) => input::of_parameters(&experiment, "--down-to", down_to)?,
+        Some(down_to) => smaller(&experiment, input::of_parameters(&experiment, "--down-to", down_to)?)?,
         None => Vec::new(),
     };
     let fits = input::fit_here(&experiment, &arguments.fit)?;
@@ -144,7 +144,7 @@ pub fn advise(arguments: &AdviseArgs, global: &GlobalArgs) -> Result<()> {
         tolerance: arguments.tolerance,
         steps: arguments.steps as usize,
         each: arguments.each,
-        down_to: down_to.into_iter().map(|least| least.unwrap_or(f64::INFINITY)).collect(),
+        down_to,
     };
     let unpriced = || {
         Error::NotModelable("No time of this input could be modelled, so no run can be priced. See poise model.".into())
@@ -164,6 +164,23 @@ pub fn advise(arguments: &AdviseArgs, global: &GlobalArgs) -> Result<()> {
     };
     output::deliver(&text, arguments.output.output.as_deref())?;
     input::partial(&warnings, &fits)
+}
+
+/// The least values that are given, infinite where none is.
+///
+/// # Errors
+/// One is not below what was measured.
+fn smaller(experiment: &Experiment, given: Vec<Option<f64>>) -> Result<Vec<f64>> {
+    let both = experiment.parameters.iter().zip(given).enumerate().map(|(l, (name, given))| {
+        let measured = experiment.points.iter().map(|point| point[l]).fold(f64::INFINITY, f64::min);
+        match given {
+            Some(given) if given >= measured => Err(Error::Usage(format!(
+                "--down-to gives {name} the value {given}, and {measured} was measured; give a smaller one."
+            ))),
+            _ => Ok(given.unwrap_or(f64::INFINITY)),
+        }
+    });
+    both.collect()
 }
 
 fn design(arguments: &AdviseArgs) -> Result<()> {

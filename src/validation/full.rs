@@ -28,6 +28,14 @@ use crate::progress::Progress;
 pub fn validate(arguments: &ValidateArgs, global: &GlobalArgs, progress: &Progress) -> Result<()> {
     let folder = &arguments.output;
     let plan = Plan::new(arguments)?;
+    let grid = plan.spec.parameters.iter().find(|parameter| parameter.name == "p").and_then(|p| p.values.first());
+    if let (Some(fewest), Some(least)) = (arguments.fewest_ranks, grid)
+        && f64::from(fewest) >= *least
+    {
+        return Err(Error::Usage(format!(
+            "--fewest-ranks is {fewest}, and the grid has runs of {least} ranks; give a smaller number."
+        )));
+    }
     let launcher = Launcher::find(plan.executor)?;
     let extrap = extrap::find(arguments.extrap.as_deref())?;
     interrupt::watch();

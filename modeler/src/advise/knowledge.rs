@@ -199,6 +199,7 @@ impl<'a> Program<'a> {
     /// mean of their relative standard errors.
     fn combined(&self, x: &[f64], variance: impl Fn(&Knowledge) -> f64) -> f64 {
         let counted = self.counted(x).into_iter().map(|(k, weight)| (variance(k), weight));
+        // An empty sum of floating-point numbers is -0, of which the square root is none that people expect to read.
         match self.each {
             true => counted.fold(0.0, |sum, (variance, weight)| sum + weight * variance.sqrt()),
             false => counted.fold(0.0, |sum, (variance, weight)| sum + weight * variance).sqrt(),

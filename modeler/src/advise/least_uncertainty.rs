@@ -15,8 +15,8 @@ use super::points::candidates;
 use crate::experiment::Experiment;
 use crate::fit::Fits;
 
-/// Least standard deviations of predictions, relative to those that one run of each point of the grid leaves; above one no choice of runs
-/// is as good.
+/// Least standard deviations of predictions, relative to those that one run of each point of the grid leaves; above one no choice among
+/// the points is as good.
 ///
 /// ```
 /// use modeler::advise::{AdviseOptions, least_uncertainty};

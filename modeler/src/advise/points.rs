@@ -7,20 +7,18 @@ const MOST_CANDIDATES: f64 = 1500.0;
 
 /// Points that could be measured, ascending, and whether they were: all combinations of the measured values and of
 /// those that continue each parameter's values, up to the target's and down to those of `down_to`. Where these are too many, as
-/// of four parameters, the measured points and those of first designs over the measured values and those above, and over all.
+/// of four parameters, the measured points and those of a first design, of the values above and of all.
 pub(super) fn candidates(experiment: &Experiment, target: &[f64], down_to: &[f64]) -> Vec<(Vec<f64>, bool)> {
     let levels = experiment.levels();
     let least = |l: usize| down_to.get(l).copied().unwrap_or(f64::INFINITY);
     let below: Vec<Vec<f64>> = levels.iter().enumerate().map(|(l, values)| downwards(values, least(l))).collect();
     let above: Vec<Vec<f64>> = levels.into_iter().zip(target).map(|(values, target)| axis(values, *target)).collect();
     let axes: Vec<Vec<f64>> = below.iter().zip(&above).map(|(below, above)| [&below[..], above].concat()).collect();
-    let combinations: f64 = axes.iter().map(|axis| axis.len() as f64).product();
-    let mut points = if combinations <= MOST_CANDIDATES {
-        product(&axes)
-    } else {
-        let designs = [&above, &axes].map(|axes| first_design(axes));
-        experiment.points.iter().cloned().chain(designs.concat()).collect()
-    };
+    let mut points = experiment.points.clone();
+    for axes in [above, axes] {
+        let combinations: f64 = axes.iter().map(|axis| axis.len() as f64).product();
+        points.extend(if combinations <= MOST_CANDIDATES { product(&axes) } else { first_design(&axes) });
+    }
     points.sort_by(|a, b| a.partial_cmp(b).unwrap_or(std::cmp::Ordering::Equal));
     points.dedup();
     let is_measured = |at: &Vec<f64>| experiment.points.contains(at);

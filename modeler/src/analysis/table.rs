@@ -24,6 +24,13 @@ pub enum Values {
     Texts(Vec<String>),
 }
 
+/// Whether the comma in a number may part thousands, as in `-1,500`, unlike those in `0,125` and `1,5e2`.
+fn may_part_thousands(text: &str) -> bool {
+    let Some((head, tail)) = text.trim_start_matches(['-', '+']).split_once(',') else { return false };
+    let are_digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    matches!(head.len(), 1..=3) && tail.len() == 3 && are_digits(head) && are_digits(tail) && !head.starts_with('0')
+}
+
 /// Whether a cell says that there is no value.
 fn is_missing(cell: &str) -> bool {
     matches!(cell, "" | "NA" | "n/a" | "null")
@@ -113,8 +120,7 @@ impl Column {
         if self.name.starts_with("environment.") || self.is_constant() {
             return None;
         }
-        let parts_thousands = first.split_once(',').is_some_and(|(_, digits)| digits.len() == 3);
-        let thousands = if parts_thousands {
+        let thousands = if texts.iter().filter(|text| text.contains(',')).all(|text| may_part_thousands(text)) {
             format!(", or `{}` if the comma parts thousands", first.replace(',', ""))
         } else {
             String::new()

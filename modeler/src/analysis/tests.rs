@@ -309,10 +309,16 @@ fn numbers_with_decimal_commas_are_told() {
     ] {
         assert_eq!(of(name, cells), None, "{cells:?}");
     }
-    assert_eq!(
-        of("n", ["1,500", "250"]).unwrap(),
-        told("n", "1,500", "`1.500`, or `1500` if the comma parts thousands")
-    );
+    for (cells, number) in [
+        (["1,500", "250"], "`1.500`, or `1500` if the comma parts thousands"),
+        (["-21,500", "250"], "`-21.500`, or `-21500` if the comma parts thousands"),
+        (["0,125", "250"], "`0.125`"),
+        (["1,5e2", "250"], "`1.5e2`"),
+        (["12345,678", "250"], "`12345.678`"),
+        (["1,500", "2,5"], "`1.500`"),
+    ] {
+        assert_eq!(of("n", cells).unwrap(), told("n", cells[0], number));
+    }
 }
 
 #[test]

@@ -1,9 +1,15 @@
-/* A tool of the profiling interface, in a library of its own or in the program (tooled.c with -DOWN): counts two functions, synchronises ranks before one of them, and
+/* A tool of the profiling interface, in a library of its own or in the program (tooled.c with -DOWN): counts three functions, synchronises ranks before one of them, and
  * says at the end what it has seen. */
 #include <mpi.h>
 #include <stdio.h>
 
-static int sends, sums;
+static int begins, sends, sums;
+
+int MPI_Init(int *argc, char ***argv)
+{
+    begins++;
+    return PMPI_Init(argc, argv);
+}
 
 int MPI_Send(const void *buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm)
 {
@@ -22,7 +28,7 @@ int MPI_Finalize(void)
 {
     int rank;
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    printf("rank %d: %d sends, %d sums\n", rank, sends, sums);
+    printf("rank %d: %d begins, %d sends, %d sums\n", rank, begins, sends, sums);
     fflush(stdout);
     return PMPI_Finalize();
 }

@@ -12,7 +12,7 @@ use crate::campaign::{Builds, Done, Made, tasks};
 use crate::cli::OutputFormat;
 use crate::error::{Error, Result};
 use crate::executors::slurm::{self, Planned};
-use crate::install::find_program;
+use crate::install::{find_program, is_program};
 use crate::output::{self, counted};
 use crate::run::{Measured, Run, launcher};
 use crate::study::{Build, FOLDER, Place, Study};
@@ -64,7 +64,7 @@ fn line(study: &Study, builds: &Builds, costs: &Costs, case: usize, done: &[Done
     let (group, stem) = study.folder_of(&study.cases[case]);
     let name = if group.is_empty() { stem } else { format!("{group}/{stem}") };
     let core_hours = seconds * f64::from(costs.cores(case)) * runs as f64 / 3600.0;
-    let missing = missing(study, &run);
+    let missing = if runs > 0 { missing(study, &run) } else { Vec::new() };
     let command = run.command.iter().map(|word| word.replace(FOLDER, "RUN_FOLDER")).collect();
     let environment = run.environment.iter().map(|(name, value)| format!("{name}={value}"));
     let environment: Vec<String> = environment.map(|word| word.replace(FOLDER, "RUN_FOLDER")).collect();
@@ -82,21 +82,36 @@ fn line(study: &Study, builds: &Builds, costs: &Costs, case: usize, done: &[Done
     })
 }
 
-/// The launcher and the program of a run where they are not there: what a build makes, and what jobs find on their nodes, may still come.
+/// What a run starts first, a launcher or the program, and what a launcher starts, where there is no such program. What a build makes and what jobs
+/// find on their nodes may still come, and programs by another PATH, in another folder or on another host may be there.
 fn missing(study: &Study, run: &Run) -> Vec<String> {
     let is_here = matches!(study.place, Place::Local(_) | Place::Smpi(_)) && !study.own_folder;
-    if !is_here || !matches!(study.build, Build::Nothing) {
+    let has_path = study.environment.iter().any(|(name, _)| name == "PATH");
+    if !is_here || has_path || !matches!(study.build, Build::Nothing) {
         return Vec::new();
     }
-    let launched = if launcher::is_launcher(&run.command[0]) { launcher::programs(&run.command) } else { Vec::new() };
-    // Where options are not known, the program is one of several words.
-    let program = launched.first().filter(|places| places.len() == 1).map(|places| places[0]);
-    let words = [Some(0), program].into_iter().flatten().map(|at| &run.command[at]);
-    let is_missing = |word: &&String| {
-        let path = if word.contains('/') { study.directory.join(word).display().to_string() } else { (*word).clone() };
-        find_program(&path).is_none()
+    let command = &run.command;
+    let launched = match &study.place {
+        // The simulator stands before it.
+        Place::Smpi(_) => Some(1),
+        _ if launcher::is_launcher(&command[0]) => launched(command),
+        _ => None,
     };
-    words.filter(is_missing).cloned().collect()
+    let launched = launched.map(|at| &command[at]).filter(|word| word.contains('/'));
+    let is_missing = |word: &&String| match word.contains('/') {
+        true => !is_program(&study.directory.join(word)),
+        false => find_program(word).is_none(),
+    };
+    let words = [Some(&command[0]), launched].into_iter().flatten();
+    words.filter(|word| !word.contains(FOLDER)).filter(is_missing).cloned().collect()
+}
+
+/// The place of the program that a launcher starts, where its options are known and none says where to look.
+fn launched(command: &[String]) -> Option<usize> {
+    let at = launcher::programs(command).into_iter().next().filter(|places| places.len() == 1)?[0];
+    let says_where = |word: &String| ["dir", "wd", "path", "host"].iter().any(|part| word.contains(part));
+    let mut options = command[1..at].iter().filter(|word| word.starts_with('-'));
+    (!options.any(says_where)).then_some(at)
 }
 
 /// A command as a shell would need it, for reading and pasting.
