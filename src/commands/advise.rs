@@ -30,7 +30,7 @@ Examples:
   poise advise study.runs --at p=4096,n=48000                what to add
   poise advise study.runs --at p=4096,n=48000 --budget 20    with 20 core-hours
   poise advise study.runs --at p=4096,n=48000 --each         for every call path
-  poise advise study.runs --at p=4096,n=48000 --down-to p=2  with smaller runs than were measured, too
+  poise advise study.runs --at p=4096,n=48000 --down-to p=2  smaller runs, too
 A run's cost is its predicted time, that of the whole program, times its ranks.")]
 pub struct AdviseArgs {
     /// Files or folders: our runs, profiles of other tools, Extra-P's formats. `-` is standard input.
