@@ -74,13 +74,13 @@ impl Function {
 /// while they serve a call would be the program's.
 fn next_of(name: &str) -> Option<Ptr> {
     let own = lookup(&format!("P{name}"));
+    if is_simulated() {
+        return own;
+    }
     let object = |address: Ptr| callers::object(address);
     let of_mpi = own.and_then(object).map(|object| object.dli_fbase);
     let is_a_tools =
         |found: &Ptr| object(*found).is_some_and(|object| Some(object.dli_fbase) != of_mpi && is_called(&object, name));
-    if is_simulated() {
-        return own;
-    }
     lookup(name).filter(is_a_tools).or(own)
 }
 
