@@ -118,12 +118,7 @@ pub struct Line {
 ///
 /// # Errors
 /// A time of the grid is missing.
-pub fn least(
-    plan: &Plan,
-    trained: &Experiment,
-    subjects: &[Subject],
-    fewest_ranks: Option<u32>,
-) -> Result<Option<LeastUncertainty>> {
+pub fn least(plan: &Plan, trained: &Experiment, subjects: &[Subject]) -> Result<Option<LeastUncertainty>> {
     let grid = Seen::of(plan, trained.clone(), subjects)?;
     let run = |(point, at): (usize, &Vec<f64>)| {
         let seconds: Vec<f64> = grid.times.iter().map(|times| times.0[point][0]).collect();
@@ -132,10 +127,10 @@ pub fn least(
     let runs: Vec<Run> = trained.points.iter().enumerate().map(run).collect();
     let experiment = experiment(subjects, &runs, &grid);
     let fits = fit(&experiment, &super::options(&plan.spec, plan.seed));
-    Ok(least_uncertainty(&experiment, &fits, &asked(plan, trained, fewest_ranks, None), BUDGET))
+    Ok(least_uncertainty(&experiment, &fits, &asked(plan, None), BUDGET))
 }
 
-/// Measures, advises and scores, with so many draws of each noise and runs of at least so many ranks, by default of those of the grid; `trained` is the full grid.
+/// Measures, advises and scores, with so many draws of each noise; `trained` is the full grid.
 ///
 /// # Errors
 /// A run failed, or the user interrupted.
@@ -145,16 +140,15 @@ pub fn compare(
     folder: &Path,
     trained: &Experiment,
     subjects: &[Subject],
-    (draws, fewest_ranks): (u32, Option<u32>),
+    draws: u32,
     progress: &Progress,
 ) -> Result<Vec<Line>> {
-    let ranks = trained.parameters.iter().position(|name| name == "p");
     let grid = Seen::of(plan, trained.clone(), subjects)?;
     let axes: Vec<Vec<f64>> = plan.spec.parameters.iter().map(|p| p.values.clone()).collect();
     let design = first_design(&axes);
     let once: Vec<(Vec<f64>, u32)> = design.iter().map(|at| (at.clone(), 1)).collect();
     let seen = Seen::of(plan, execute::more(plan, launcher, folder, &once, progress)?, subjects)?;
-    let mut work = Work { plan, launcher, folder, subjects, ranks, fewest_ranks, progress, seen };
+    let mut work = Work { plan, launcher, folder, subjects, progress, seen };
     let mut lines = Vec::new();
     for noise in NOISES {
         let mut tallies = Choice::ALL.map(|_| Tally::default());
@@ -230,18 +224,18 @@ fn experiment(subjects: &[Subject], runs: &[Run], seen: &Seen) -> Experiment {
 }
 
 /// What advice is asked for.
-fn asked(plan: &Plan, experiment: &Experiment, fewest_ranks: Option<u32>, budget: Option<f64>) -> AdviseOptions {
-    let is_ranks = |name: &String| name == "p";
-    let down_to = |name| fewest_ranks.filter(|_| is_ranks(name)).map_or(f64::INFINITY, f64::from);
+fn asked(plan: &Plan, budget: Option<f64>) -> AdviseOptions {
+    let ranks = plan.ranks();
+    let down_to = |l| plan.fewest_ranks.filter(|_| Some(l) == ranks).map_or(f64::INFINITY, f64::from);
     AdviseOptions {
         target: plan.test(),
-        ranks: experiment.parameters.iter().position(is_ranks),
+        ranks,
         budget,
         level: 0.9,
         tolerance: TOLERANCE,
         steps: STEPS,
         each: true,
-        down_to: experiment.parameters.iter().map(down_to).collect(),
+        down_to: (0..plan.spec.parameters.len()).map(down_to).collect(),
     }
 }
 
@@ -251,9 +245,6 @@ struct Work<'a> {
     launcher: &'a Launcher,
     folder: &'a Path,
     subjects: &'a [Subject<'a>],
-    /// Which parameter is the number of ranks.
-    ranks: Option<usize>,
-    fewest_ranks: Option<u32>,
     progress: &'a Progress,
     seen: Seen,
 }
@@ -272,7 +263,7 @@ impl Work<'_> {
         loop {
             interrupt::check()?;
             let experiment = experiment(self.subjects, &runs, &self.seen);
-            let options = asked(self.plan, &experiment, self.fewest_ranks, Some(budget - self.core_hours(&runs)));
+            let options = asked(self.plan, Some(budget - self.core_hours(&runs)));
             let Some(advice) = advise(&experiment, &fit(&experiment, &self.options()), &options) else { break };
             let steps: Vec<Vec<f64>> = advice.steps.into_iter().map(|step| step.at).collect();
             let made = self.make(&steps, &runs, noise, random)?;
@@ -351,7 +342,8 @@ impl Work<'_> {
 
     /// What runs cost: the program's time without artificial noise, times its ranks.
     fn core_hours(&self, runs: &[Run]) -> f64 {
-        let cores = |run: &Run| self.ranks.map_or(1.0, |l| run.at[l]);
+        let ranks = self.plan.ranks();
+        let cores = |run: &Run| ranks.map_or(1.0, |l| run.at[l]);
         runs.iter().map(|run| run.seconds.iter().sum::<f64>() * cores(run) / 3600.0).sum()
     }
 
@@ -467,6 +459,25 @@ mod tests {
         let excess = |mean: f64| Excess { mean, standard_error: Some(1.5) };
         assert_eq!([3.1, 2.9, -3.1].map(|mean| excess(mean).is_clear()), [true, false, true]);
         assert_eq!((line.call_paths.mean, line.call_paths_excess.mean), (9.5, 3.5));
+    }
+
+    #[test]
+    fn advice_is_asked_for_runs_as_small_as_the_command_line_says() {
+        #[derive(clap::Parser)]
+        struct Line {
+            #[command(flatten)]
+            arguments: crate::cli::ValidateArgs,
+        }
+        let asked = |more: &[&str]| {
+            let line = ["", "--quick", "--smpi", "--advised", "-o", "folder"].iter().chain(more);
+            let arguments = <Line as clap::Parser>::parse_from(line).arguments;
+            super::asked(&Plan::new(&arguments).unwrap(), Some(2.0))
+        };
+        let by_default = asked(&[]);
+        assert_eq!(by_default.target, [256.0, 48_000.0]);
+        assert_eq!((by_default.ranks, by_default.budget), (Some(0), Some(2.0)));
+        assert_eq!(by_default.down_to, [f64::INFINITY; 2]);
+        assert_eq!(asked(&["--fewest-ranks", "4"]).down_to, [4.0, f64::INFINITY]);
     }
 
     #[test]

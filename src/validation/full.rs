@@ -28,14 +28,6 @@ use crate::progress::Progress;
 pub fn validate(arguments: &ValidateArgs, global: &GlobalArgs, progress: &Progress) -> Result<()> {
     let folder = &arguments.output;
     let plan = Plan::new(arguments)?;
-    let grid = plan.spec.parameters.iter().find(|parameter| parameter.name == "p").and_then(|p| p.values.first());
-    if let (Some(fewest), Some(least)) = (arguments.fewest_ranks, grid)
-        && f64::from(fewest) >= *least
-    {
-        return Err(Error::Usage(format!(
-            "--fewest-ranks is {fewest}, and the grid has runs of {least} ranks; give a smaller number."
-        )));
-    }
     let launcher = Launcher::find(plan.executor)?;
     let extrap = extrap::find(arguments.extrap.as_deref())?;
     interrupt::watch();
@@ -48,11 +40,9 @@ pub fn validate(arguments: &ValidateArgs, global: &GlobalArgs, progress: &Progre
     let subjects = subjects(&plan, &generated.truth, &measurements)?;
     let mut outcome = score(&plan, folder, &subjects, &measurements, exactness, extrap.as_deref(), progress)?;
     if let Some(draws) = arguments.advised {
-        let (trained, fewest) = (&measurements.trained, arguments.fewest_ranks);
-        let lines = advised::compare(&plan, &launcher, folder, trained, &subjects, (draws, fewest), progress)?;
-        outcome.advised = Some(lines);
-        outcome.advised_least = advised::least(&plan, trained, &subjects, fewest)?;
-        outcome.fewest_ranks = fewest;
+        let trained = &measurements.trained;
+        outcome.advised = Some(advised::compare(&plan, &launcher, folder, trained, &subjects, draws, progress)?);
+        outcome.advised_least = advised::least(&plan, trained, &subjects)?;
     }
     deliver(&outcome, arguments, global)?;
     outcome.gate()

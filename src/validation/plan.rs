@@ -39,6 +39,8 @@ pub struct Plan {
     pub time_draws: u32,
     /// Seed of everything drawn.
     pub seed: u64,
+    /// Ranks that advised runs have at least, where these may be fewer than the grid's.
+    pub fewest_ranks: Option<u32>,
     text: String,
 }
 
@@ -94,7 +96,7 @@ impl Plan {
     /// The plan that the command line asks for.
     ///
     /// # Errors
-    /// The specification cannot be read or names no test point.
+    /// The specification cannot be read or names no test point, or advised runs are asked for that have no fewer ranks than the grid's.
     pub fn new(arguments: &ValidateArgs) -> Result<Self> {
         let executor = if arguments.smpi { Executor::Smpi } else { Executor::OpenMpi };
         let (specification, name) = match &arguments.spec {
@@ -124,8 +126,10 @@ impl Plan {
             draws,
             time_draws: draws.div_ceil(20),
             seed: arguments.seed.seed,
+            fewest_ranks: arguments.fewest_ranks,
             text: String::new(),
         };
+        plan.check_fewest_ranks()?;
         plan.text = plan.json(&specification)?;
         Ok(plan)
     }
@@ -163,6 +167,21 @@ impl Plan {
                 output::write_file(&file, self.text.as_bytes())
             }
         }
+    }
+
+    fn check_fewest_ranks(&self) -> Result<()> {
+        let least = self.ranks().and_then(|l| self.spec.parameters[l].values.first());
+        match (self.fewest_ranks, least) {
+            (Some(fewest), Some(least)) if f64::from(fewest) >= *least => Err(Error::Usage(format!(
+                "--fewest-ranks is {fewest}, and the grid has runs of {least} ranks; give a smaller number."
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Which parameter is the number of ranks.
+    pub fn ranks(&self) -> Option<usize> {
+        self.spec.parameters.iter().position(|parameter| parameter.name == "p")
     }
 
     /// The unseen point, one coordinate per parameter.

@@ -124,7 +124,7 @@ impl<'a> Outcome<'a> {
             exactness,
             callpaths,
             advised: None,
-            fewest_ranks: None,
+            fewest_ranks: plan.fewest_ranks,
             advised_least: None,
             failures: Vec::new(),
         };
