@@ -124,6 +124,7 @@ impl Mpi {
                 "-ffree-line-length-none",
                 "-w",
             ])
+            .args((self == Self::OpenMpi).then_some("-DOPEN_MPI"))
             .arg("-J")
             .arg(program.parent().expect("a folder"))
             .arg("-o")

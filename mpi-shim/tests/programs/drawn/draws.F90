@@ -9,6 +9,11 @@ module draws
     enumerator :: BCAST, GATHER, GATHERV, SCATTER, SCATTERV, ALLGATHER, ALLGATHERV, ALLTOALL, ALLTOALLV, ALLTOALLW, REDUCE, &
       ALLREDUCE, REDUCE_SCATTER, REDUCE_SCATTER_BLOCK, SCAN, EXSCAN, BARRIER
   end enum
+  ! As in messages.c.
+  enum, bind(C)
+    enumerator :: IRECV, RECV_INIT, RECV, PROBE, IPROBE, MPROBE, IMPROBE, SENDRECV, SENDRECV_REPLACE
+  end enum
+  integer, parameter :: READY = 3
   integer, parameter :: RANKS_AT_MOST = 9, ELEMENTS_AT_MOST = 8, TYPES_IN_ALL = 4
   type, bind(C) :: plan
     integer(c_int) :: kind, way, starts, root, type, is_in_place, count, to(RANKS_AT_MOST), from(RANKS_AT_MOST)
@@ -32,6 +37,9 @@ module draws
       character(kind=c_char), intent(in) :: prefix(*), name(*)
       integer(c_long), value :: sent, received
     end subroutine
+    integer(c_int) function sched_yield() bind(C)
+      import c_int
+    end function
     subroutine print_ledger() bind(C)
     end subroutine
     subroutine plan_collective(number, ways, rank, ranks, made) bind(C)
@@ -45,6 +53,12 @@ module draws
     end subroutine
   end interface
 contains
+  ! The processor to another rank.
+  subroutine give_way
+    integer(c_int) :: ignored
+    ignored = sched_yield()
+  end subroutine
+
   subroutine write_down(prefix, name, sent, received)
     character(*), intent(in) :: prefix, name
     integer, intent(in) :: sent, received
