@@ -282,6 +282,10 @@ contains
       case (6); call MPI_Waitsome(2, requests, done, places, MPI_STATUSES_IGNORE, error)
       case default; call MPI_Testsome(2, requests, done, places, MPI_STATUSES_IGNORE, error)
       end select
+#if BINDING == 3 && !defined(OPEN_MPI)
+      ! MPICH 4.0's module mpi_f08 counts from 0 here.
+      if (how > 3) places = places + 1
+#endif
       if (how == 4 .or. how == 5) done = 1
       if (.not. is_over) done = 0
       call write_down('', names(how), 0, merge(comes, 0, any(places(:done) == 1)))
