@@ -11,10 +11,13 @@ module draws
   end enum
   ! As in messages.c.
   enum, bind(C)
-    enumerator :: IRECV, RECV_INIT, RECV, PROBE, IPROBE, MPROBE, IMPROBE, SENDRECV, SENDRECV_REPLACE
+    enumerator :: IRECV, RECV_INIT, RECV, PROBE, IPROBE, MPROBE, IMPROBE, SENDRECV, SENDRECV_REPLACE, ISENDRECV, PARTITIONED
+  end enum
+  enum, bind(C)
+    enumerator :: BLOCKING, NONBLOCKING, PERSISTENT
   end enum
   integer, parameter :: READY = 3
-  integer, parameter :: RANKS_AT_MOST = 9, ELEMENTS_AT_MOST = 8, TYPES_IN_ALL = 4
+  integer, parameter :: RANKS_AT_MOST = 9, ELEMENTS_AT_MOST = 8, TYPES_IN_ALL = 4, COMMS_IN_ALL = 4
   type, bind(C) :: plan
     integer(c_int) :: kind, way, starts, root, type, is_in_place, count, to(RANKS_AT_MOST), from(RANKS_AT_MOST)
     integer(c_long) :: sent, received
@@ -35,6 +38,17 @@ module draws
     subroutine write_down_c(prefix, name, sent, received) bind(C, name='write_down')
       import c_char, c_long
       character(kind=c_char), intent(in) :: prefix(*), name(*)
+      integer(c_long), value :: sent, received
+    end subroutine
+    subroutine write_down_counted_c(prefix, name, sent, received) bind(C, name='write_down_counted')
+      import c_char, c_long
+      character(kind=c_char), intent(in) :: prefix(*), name(*)
+      integer(c_long), value :: sent, received
+    end subroutine
+    subroutine write_down_way_c(way, has_counts, starts, name, sent, received) bind(C, name='write_down_way')
+      import c_char, c_int, c_long
+      integer(c_int), value :: way, has_counts, starts
+      character(kind=c_char), intent(in) :: name(*)
       integer(c_long), value :: sent, received
     end subroutine
     integer(c_int) function sched_yield() bind(C)
@@ -63,5 +77,18 @@ contains
     character(*), intent(in) :: prefix, name
     integer, intent(in) :: sent, received
     call write_down_c(trim(prefix)//c_null_char, trim(name)//c_null_char, int(sent, c_long), int(received, c_long))
+  end subroutine
+
+  subroutine write_down_counted(prefix, name, sent, received)
+    character(*), intent(in) :: prefix, name
+    integer, intent(in) :: sent, received
+    call write_down_counted_c(trim(prefix)//c_null_char, trim(name)//c_null_char, int(sent, c_long), int(received, c_long))
+  end subroutine
+
+  ! Of an operation that has counts.
+  subroutine write_down_way(way, starts, name, sent, received)
+    integer, intent(in) :: way, starts, sent, received
+    character(*), intent(in) :: name
+    call write_down_way_c(way, 1, starts, trim(name)//c_null_char, int(sent, c_long), int(received, c_long))
   end subroutine
 end module draws
