@@ -6,7 +6,7 @@ mod table;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use common::{BOTH, Mpi};
+use common::{BOTH, Mpi, reasons};
 use table::{added, collective, environment, large_counts, one_sided, persistent, point_to_point};
 
 /// A row: name with prefix, kinds of the arguments, rule.
@@ -67,23 +67,9 @@ fn counts_are_as_wide_as_the_name_says() {
     }
 }
 
-/// `reason:` and, indented, the functions that are not wrapped for it.
+/// The functions that are not wrapped, each with the reason.
 fn untouched() -> BTreeMap<String, String> {
-    let text = include_str!("untouched.txt");
-    let mut reasons = BTreeMap::new();
-    let mut reason = "";
-    for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
-        match line.strip_prefix("  ") {
-            None => reason = line.strip_suffix(':').expect("a reason ends with a colon"),
-            Some(names) => {
-                for name in names.split_whitespace() {
-                    let known = reasons.insert(format!("MPI_{name}"), reason.to_owned());
-                    assert_eq!(known, None, "MPI_{name} is there twice");
-                }
-            }
-        }
-    }
-    reasons
+    reasons(include_str!("untouched.txt"))
 }
 
 /// Names of all functions that a preprocessed header declares, whatever their arguments.

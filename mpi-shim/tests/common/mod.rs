@@ -92,7 +92,7 @@ impl Mpi {
         let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
         let program = folder.join(name);
         if let Some(binding) = FORTRAN.iter().position(|&binding| binding == name) {
-            self.compile_fortran(&["fortran.F90"], binding, &program);
+            self.compile_fortran(&["fortran.F90"], binding, &[], &program);
             return program;
         }
         let (compiler, files) = match [sources.join(format!("{name}.cpp")), sources.join(name)] {
@@ -111,8 +111,8 @@ impl Mpi {
         program
     }
 
-    /// Compiles files of `tests/programs`, in Fortran and in C, with a binding by its place in [`FORTRAN`].
-    pub fn compile_fortran(self, files: &[&str], binding: usize, program: &Path) {
+    /// Compiles files of `tests/programs`, in Fortran and in C, with a binding by its place in [`FORTRAN`] and with options.
+    pub fn compile_fortran(self, files: &[&str], binding: usize, options: &[&str], program: &Path) {
         let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
         // gfortran minds that mpif.h's routines are called with buffers of several types. MPICH's wrapper optimises, and
         // `main` would be the program's main unit then.
@@ -124,6 +124,8 @@ impl Mpi {
                 "-ffree-line-length-none",
                 "-w",
             ])
+            .args((self == Self::OpenMpi).then_some("-DOPEN_MPI"))
+            .args(options)
             .arg("-J")
             .arg(program.parent().expect("a folder"))
             .arg("-o")
@@ -164,6 +166,24 @@ fn run(command: &mut Command) -> Output {
     });
     assert!(output.status.success(), "{command:?}\n{}", String::from_utf8_lossy(&output.stderr));
     output
+}
+
+/// Functions of a list of lines `reason:` and, indented, names after `MPI_`, with the reason of each.
+pub fn reasons(text: &str) -> BTreeMap<String, String> {
+    let mut reasons = BTreeMap::new();
+    let mut reason = "";
+    for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        match line.strip_prefix("  ") {
+            None => reason = line.strip_suffix(':').expect("a reason ends with a colon"),
+            Some(names) => {
+                for name in names.split_whitespace() {
+                    let known = reasons.insert(format!("MPI_{name}"), reason.to_owned());
+                    assert_eq!(known, None, "MPI_{name} is there twice");
+                }
+            }
+        }
+    }
+    reasons
 }
 
 /// LD_PRELOAD's value: the runtime and the library under test, built by the cargo that runs the tests.

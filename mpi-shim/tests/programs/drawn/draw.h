@@ -24,7 +24,7 @@ void write_down_counted(const char *prefix, const char *name, long sent, long re
 enum { BLOCKING, NONBLOCKING, PERSISTENT };
 /* The calls of an operation in one of these ways, up to its end; a persistent one is started so many times. */
 void write_down_way(int way, int has_counts, int starts, const char *name, long sent, long received);
-/* One line "function calls sent received" each. */
+/* One line "function calls sent received" each, in a file of this process: launchers mix what ranks print where that is long. */
 void print_ledger(void);
 
 enum { BCAST, GATHER, GATHERV, SCATTER, SCATTERV, ALLGATHER, ALLGATHERV, ALLTOALL, ALLTOALLV, ALLTOALLW, REDUCE, ALLREDUCE, REDUCE_SCATTER, REDUCE_SCATTER_BLOCK,

@@ -9,7 +9,15 @@ module draws
     enumerator :: BCAST, GATHER, GATHERV, SCATTER, SCATTERV, ALLGATHER, ALLGATHERV, ALLTOALL, ALLTOALLV, ALLTOALLW, REDUCE, &
       ALLREDUCE, REDUCE_SCATTER, REDUCE_SCATTER_BLOCK, SCAN, EXSCAN, BARRIER
   end enum
-  integer, parameter :: RANKS_AT_MOST = 9, ELEMENTS_AT_MOST = 8, TYPES_IN_ALL = 4
+  ! As in messages.c.
+  enum, bind(C)
+    enumerator :: IRECV, RECV_INIT, RECV, PROBE, IPROBE, MPROBE, IMPROBE, SENDRECV, SENDRECV_REPLACE, ISENDRECV, PARTITIONED
+  end enum
+  enum, bind(C)
+    enumerator :: BLOCKING, NONBLOCKING, PERSISTENT
+  end enum
+  integer, parameter :: READY = 3
+  integer, parameter :: RANKS_AT_MOST = 9, ELEMENTS_AT_MOST = 8, TYPES_IN_ALL = 4, COMMS_IN_ALL = 4
   type, bind(C) :: plan
     integer(c_int) :: kind, way, starts, root, type, is_in_place, count, to(RANKS_AT_MOST), from(RANKS_AT_MOST)
     integer(c_long) :: sent, received
@@ -32,6 +40,20 @@ module draws
       character(kind=c_char), intent(in) :: prefix(*), name(*)
       integer(c_long), value :: sent, received
     end subroutine
+    subroutine write_down_counted_c(prefix, name, sent, received) bind(C, name='write_down_counted')
+      import c_char, c_long
+      character(kind=c_char), intent(in) :: prefix(*), name(*)
+      integer(c_long), value :: sent, received
+    end subroutine
+    subroutine write_down_way_c(way, has_counts, starts, name, sent, received) bind(C, name='write_down_way')
+      import c_char, c_int, c_long
+      integer(c_int), value :: way, has_counts, starts
+      character(kind=c_char), intent(in) :: name(*)
+      integer(c_long), value :: sent, received
+    end subroutine
+    integer(c_int) function sched_yield() bind(C)
+      import c_int
+    end function
     subroutine print_ledger() bind(C)
     end subroutine
     subroutine plan_collective(number, ways, rank, ranks, made) bind(C)
@@ -45,9 +67,28 @@ module draws
     end subroutine
   end interface
 contains
+  ! The processor to another rank.
+  subroutine give_way
+    integer(c_int) :: ignored
+    ignored = sched_yield()
+  end subroutine
+
   subroutine write_down(prefix, name, sent, received)
     character(*), intent(in) :: prefix, name
     integer, intent(in) :: sent, received
     call write_down_c(trim(prefix)//c_null_char, trim(name)//c_null_char, int(sent, c_long), int(received, c_long))
+  end subroutine
+
+  subroutine write_down_counted(prefix, name, sent, received)
+    character(*), intent(in) :: prefix, name
+    integer, intent(in) :: sent, received
+    call write_down_counted_c(trim(prefix)//c_null_char, trim(name)//c_null_char, int(sent, c_long), int(received, c_long))
+  end subroutine
+
+  ! Of an operation that has counts.
+  subroutine write_down_way(way, starts, name, sent, received)
+    integer, intent(in) :: way, starts, sent, received
+    character(*), intent(in) :: name
+    call write_down_way_c(way, 1, starts, trim(name)//c_null_char, int(sent, c_long), int(received, c_long))
   end subroutine
 end module draws

@@ -1,4 +1,4 @@
-/* Operations with drawn counts, types, roots, peers and communicators on up to nine ranks, and a ledger of its own, which each rank prints. The first argument is the
+/* Operations with drawn counts, types, roots, peers and communicators on up to nine ranks, and a ledger of its own, which each rank writes. The first argument is the
  * seed, the second how many turns; all ranks draw the same. */
 #include "drawn.h"
 #include <stdlib.h>
