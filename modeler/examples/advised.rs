@@ -12,7 +12,7 @@
 #[path = "programs/mod.rs"]
 mod programs;
 
-use modeler::advise::{AdviseOptions, advise, first_design};
+use modeler::advise::{AdviseOptions, End, advise, first_design};
 use modeler::experiment::{ExperimentBuilder, Metric};
 use modeler::{Experiment, Options, fit};
 use programs::{N, P, Pattern, Program, TEST, communication, computation, measured};
@@ -92,6 +92,9 @@ fn advised(rng: &mut StdRng, program: &[Program], pattern: Pattern, level: f64, 
             if core_hours(program, &runs) >= budget {
                 return runs;
             }
+        }
+        if advice.end == End::NothingHelps {
+            break;
         }
     }
     runs

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use modeler::advise::{AdviseOptions, LeastUncertainty, advise, first_design, least_uncertainty};
+use modeler::advise::{AdviseOptions, End, LeastUncertainty, advise, first_design, least_uncertainty};
 use modeler::experiment::{ExperimentBuilder, Metric, Values};
 use modeler::{Experiment, fit};
 use rand::rngs::StdRng;
@@ -265,6 +265,7 @@ impl Work<'_> {
             let experiment = experiment(self.subjects, &runs, &self.seen);
             let options = asked(self.plan, Some(budget - self.core_hours(&runs)));
             let Some(advice) = advise(&experiment, &fit(&experiment, &self.options()), &options) else { break };
+            let end = advice.end;
             let steps: Vec<Vec<f64>> = advice.steps.into_iter().map(|step| step.at).collect();
             let made = self.make(&steps, &runs, noise, random)?;
             let known = runs.len();
@@ -275,7 +276,7 @@ impl Work<'_> {
                     return Ok((first, runs));
                 }
             }
-            if runs.len() == known {
+            if runs.len() == known || end == End::NothingHelps {
                 break;
             }
         }

@@ -123,7 +123,10 @@ fn by_value(metric: &Column) -> Result<Categories, String> {
     };
     labels.dedup();
     if labels.len() > MOST {
-        let advice = metric.decimal_commas().unwrap_or("Give a number of bins, or isj, to --categories.".into());
+        let advice = metric
+            .decimal_commas()
+            .or_else(|| metric.nearly_numbers())
+            .unwrap_or("Give a number of bins, or isj, to --categories.".into());
         return Err(format!(
             "The metric `{}` has {} different values, more than the {MOST} that can be categories each. {advice}",
             metric.name,

@@ -277,6 +277,8 @@ impl Parser<'_> {
         }
         let node = match self.tokens.get(self.at) {
             Some((Token::Number(value), _)) => Node::Number(*value),
+            // A text that was chosen to be empty stands in tables with its quotes, since an empty cell is missing.
+            Some((Token::Text(text), _)) if text.is_empty() => Node::Text("\"\"".into()),
             Some((Token::Text(text), _)) => Node::Text(text.clone()),
             Some((Token::Name(name), column)) => Node::Column(name.clone(), *column),
             _ => return Err(self.wrong("expected a column, a number or a text in quotes")),

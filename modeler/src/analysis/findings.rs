@@ -4,12 +4,17 @@ use super::tree::{Question, Split, Tree};
 use super::{Analysis, Values};
 use crate::report::quantity;
 
+/// A forest of factors that explain nothing seems better than always naming the most frequent category, by so many standard
+/// deviations, once in twenty times.
+const BEYOND_CHANCE: f64 = 1.645;
+
 /// Whether the factor makes a difference: without it, more than one row in a hundred and more than one row at all would be
-/// named wrongly, beyond what chance does to the shuffles.
+/// named wrongly, beyond what chance does to the shuffles and to the rows, and the forest names more of them right than chance would.
 pub(crate) fn matters(analysis: &Analysis, factor: usize) -> bool {
     let importance = &analysis.forest.importance[factor];
     let least = (1.0 / analysis.table.rows() as f64).max(0.01);
-    importance.permutation > least && importance.permutation > 2.0 * importance.deviation
+    let is_sure = importance.permutation > 2.0 * importance.deviation.max(importance.error);
+    importance.permutation > least && is_sure && analysis.forest.certainty > BEYOND_CHANCE
 }
 
 /// Factors from the one that matters most.

@@ -24,6 +24,8 @@ pub struct Importance {
     pub permutation: f64,
     /// Standard deviation of that over the shuffles.
     pub deviation: f64,
+    /// Standard error of that over the rows: by how much it would differ had other rows like these been measured.
+    pub error: f64,
 }
 
 /// What a forest says of factors.
@@ -38,6 +40,9 @@ pub struct ForestResult {
     pub importance: Vec<Importance>,
     /// Share of the rows whose category the trees that have not seen them name by majority.
     pub accuracy: f64,
+    /// By how many standard deviations that is more than always naming the most frequent category would give: McNemar's statistic,
+    /// Psychometrika 12, 1947.
+    pub certainty: f64,
     /// Trees.
     pub trees: usize,
 }
@@ -79,10 +84,10 @@ impl Forest<'_> {
                 return found;
             }
             let next = Forest { features: &kept, ..*self }.result();
-            found.accuracy = next.accuracy;
+            (found.accuracy, found.certainty) = (next.accuracy, next.certainty);
             for factor in kept.iter().map(|feature| feature.factor) {
-                let Importance { permutation, deviation, .. } = next.importance[factor];
-                found.importance[factor] = Importance { permutation, deviation, ..found.importance[factor] };
+                found.importance[factor] =
+                    Importance { impurity: found.importance[factor].impurity, ..next.importance[factor] };
             }
         }
     }
@@ -106,19 +111,45 @@ impl Forest<'_> {
         };
         let grown: Vec<Grown> = (0..trees).into_par_iter().map(grow).collect();
         let judge = Judge { forest: *self, grown: &grown };
-        let accuracy = judge.accuracy(None);
+        let whole = judge.named_right(None);
         let impurity = mean_importance(&grown, factors);
-        let importance = (0..factors).map(|factor| {
-            let (permutation, deviation) = judge.permutation(factor, accuracy);
-            Importance { impurity: impurity[factor], permutation, deviation }
-        });
-        ForestResult { importance: importance.collect(), accuracy, trees }
+        let importance =
+            (0..factors).map(|factor| Importance { impurity: impurity[factor], ..judge.permutation(factor, &whole) });
+        ForestResult {
+            importance: importance.collect(),
+            accuracy: share(&whole),
+            certainty: certainty(&whole, category, categories),
+            trees,
+        }
     }
 }
 
 /// Whether a factor does harm beyond what chance does to the shuffles: more than one row would be named right without it.
 fn misleads(importance: &Importance, rows: usize) -> bool {
     importance.permutation < -1.0 / rows as f64 && importance.permutation < -2.0 * importance.deviation
+}
+
+/// Share of the judged rows that are named right.
+fn share(right: &[Option<bool>]) -> f64 {
+    let judged = right.iter().flatten();
+    judged.clone().filter(|&&right| right).count() as f64 / judged.count().max(1) as f64
+}
+
+/// By how many standard deviations more rows are named right than if the most frequent category were always named: of the rows
+/// that one of both names wrong and the other right each would be either's by chance.
+fn certainty(right: &[Option<bool>], category: &[usize], categories: usize) -> f64 {
+    let rows_of = |c: usize| category.iter().filter(|&&of| of == c).count();
+    let usual = (0..categories).rev().max_by_key(|&c| rows_of(c));
+    let judged = right
+        .iter()
+        .zip(category)
+        .filter_map(|(right, &c)| Some((*right == Some(true), Some(c) == usual)).filter(|_| right.is_some()));
+    let (gained, lost) = judged.fold((0.0, 0.0), |(gained, lost), row| match row {
+        (true, false) => (gained + 1.0, lost),
+        (false, true) => (gained, lost + 1.0),
+        _ => (gained, lost),
+    });
+    if gained + lost > 0.0 { (gained - lost) / f64::sqrt(gained + lost) } else { 0.0 }
 }
 
 struct Grown {
@@ -143,9 +174,9 @@ struct Judge<'a> {
 }
 
 impl Judge<'_> {
-    /// Share of the rows that those trees name right by majority that have not seen them; with `shuffled`, the values of
-    /// one factor are taken from other rows.
-    fn accuracy(&self, shuffled: Option<(usize, &[usize])>) -> f64 {
+    /// By row: whether those trees name it right by majority that have not seen it, `None` where all have; with `shuffled`, the values
+    /// of one factor are taken from other rows.
+    fn named_right(&self, shuffled: Option<(usize, &[usize])>) -> Vec<Option<bool>> {
         let Forest { features, category, categories, .. } = self.forest;
         let mut votes = vec![0u32; category.len() * categories];
         for Grown { tree, unseen } in self.grown {
@@ -158,26 +189,35 @@ impl Judge<'_> {
                 votes[row * categories + tree.classify(value)] += 1;
             }
         }
-        let (mut right, mut judged) = (0usize, 0usize);
-        for (votes, &category) in votes.chunks(categories).zip(category) {
-            if votes.iter().any(|&v| v > 0) {
-                let said = (0..votes.len()).rev().max_by_key(|&c| votes[c]).unwrap_or(0);
-                right += usize::from(said == category);
-                judged += 1;
-            }
-        }
-        right as f64 / judged.max(1) as f64
+        let is_right = |(votes, &category): (&[u32], &usize)| {
+            let said = (0..votes.len()).rev().max_by_key(|&c| votes[c])?;
+            (votes[said] > 0).then_some(said == category)
+        };
+        votes.chunks(categories).zip(category).map(is_right).collect()
     }
 
-    /// Mean and standard deviation of the accuracy's decrease when `factor` is shuffled.
-    fn permutation(&self, factor: usize, whole: f64) -> (f64, f64) {
-        let decrease = |shuffle: usize| {
+    /// By how much the accuracy falls when `factor` is shuffled; `whole` is what is named right when it is not. Impurity is left out.
+    fn permutation(&self, factor: usize, whole: &[Option<bool>]) -> Importance {
+        let shuffled = |shuffle: usize| {
             let mut random = stream(self.forest.seed, 2 + factor as u64, shuffle as u64);
             let mut order: Vec<usize> = (0..self.forest.category.len()).collect();
             order.shuffle(&mut random);
-            whole - self.accuracy(Some((factor, &order)))
+            self.named_right(Some((factor, &order)))
         };
-        let decreases: Vec<f64> = (0..SHUFFLES).into_par_iter().map(decrease).collect();
-        (decreases.iter().sum::<f64>() / SHUFFLES as f64, super::density::deviation(&decreases))
+        let shuffled: Vec<Vec<Option<bool>>> = (0..SHUFFLES).into_par_iter().map(shuffled).collect();
+        let decreases: Vec<f64> = shuffled.iter().map(|right| share(whole) - share(right)).collect();
+        let of_row = |row: usize| {
+            let is_right = |right: &[Option<bool>]| f64::from(u8::from(right[row] == Some(true)));
+            let after = shuffled.iter().map(|right| is_right(right)).sum::<f64>() / SHUFFLES as f64;
+            whole[row].map(|_| is_right(whole) - after)
+        };
+        let of_rows: Vec<f64> = (0..whole.len()).filter_map(of_row).collect();
+        let deviation = super::density::deviation;
+        Importance {
+            impurity: 0.0,
+            permutation: decreases.iter().sum::<f64>() / SHUFFLES as f64,
+            deviation: deviation(&decreases),
+            error: deviation(&of_rows) / (of_rows.len() as f64).sqrt(),
+        }
     }
 }

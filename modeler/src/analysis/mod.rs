@@ -71,7 +71,7 @@ pub struct Plan {
 #[doc = include_str!("example.txt")]
 /// use modeler::analysis::{Normalization, Values};
 /// let found = analyze(&table, &Plan { normalization: Some(Normalization::MinMax), ..plan }).expect("as before");
-/// let Values::Numbers(times) = &found.table.columns[1].values else { panic!("times are numbers") };
+/// let Values::Numbers(times) = &found.shown().columns[1].values else { panic!("times are numbers") };
 /// assert_eq!(times.iter().copied().fold(0.0, f64::max), 1.0); // the longest
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,8 +108,10 @@ pub enum AnalysisError {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Analysis {
-    /// The rows that took part, normalised where that was asked.
+    /// The rows that took part.
     pub table: Table,
+    /// The same normalised, where that was asked.
+    pub normalized: Option<Table>,
     /// Index of the metric's column.
     pub metric: usize,
     /// Indices of the factors' columns.
@@ -129,6 +131,17 @@ pub struct Analysis {
 }
 
 impl Analysis {
+    /// The rows as plots and comma-separated values show them: normalised where that was asked.
+    ///
+    /// ```
+    #[doc = include_str!("example.txt")]
+    /// assert_eq!(found.shown().rows(), found.table.rows());
+    /// ```
+    #[must_use]
+    pub fn shown(&self) -> &Table {
+        self.normalized.as_ref().unwrap_or(&self.table)
+    }
+
     /// The same with the runs that the reader left out, which the notes then tell first.
     ///
     /// ```
@@ -215,10 +228,7 @@ pub fn analyze(table: &Table, plan: &Plan) -> Result<Analysis, AnalysisError> {
     let candidates = factors(table, metric, plan.factors.as_deref())?;
     notes.extend(std::iter::once(&metric).chain(&candidates).filter_map(|&c| table.columns[c].decimal_commas()));
     let (rows, candidates) = complete(table, metric, rows, candidates, plan.factors.is_some(), &mut notes)?;
-    let mut kept = table.select(&rows);
-    if let Some(how) = plan.normalization {
-        normalize(&mut kept, how);
-    }
+    let kept = table.select(&rows);
     let factors = varying(&kept, candidates, &mut notes)?;
     let factors = if plan.factors.is_some() { factors } else { without_echoes(&kept, factors, &mut notes) };
     let categories = Categories::of(&kept.columns[metric], plan.rule, plan.scale).map_err(AnalysisError::Data)?;
@@ -235,8 +245,10 @@ pub fn analyze(table: &Table, plan: &Plan) -> Result<Analysis, AnalysisError> {
     let forest = forest.undeceived();
     let is_test = split(&categories.of, count, plan.test_share, plan.seed);
     let tree = learn(&features, factors.len(), &categories, plan.limits, is_test);
+    let normalized = plan.normalization.map(|how| normalized(kept.clone(), how));
     Ok(Analysis {
         table: kept,
+        normalized,
         metric,
         factors,
         categories,
@@ -378,8 +390,8 @@ fn same_everywhere(table: &Table, constant: &[usize]) -> Option<String> {
     (!names.is_empty()).then(|| format!("{} are the same in all rows and explain nothing.", findings::list(&names)))
 }
 
-/// Normalises every column of numbers that varies; they lose their units.
-fn normalize(table: &mut Table, how: Normalization) {
+/// The table with every column of numbers that varies normalised; they lose their units.
+fn normalized(mut table: Table, how: Normalization) -> Table {
     for column in &mut table.columns {
         let Values::Numbers(values) = &mut column.values else { continue };
         let finite = || values.iter().copied().filter(|v| v.is_finite());
@@ -399,6 +411,7 @@ fn normalize(table: &mut Table, how: Normalization) {
             column.unit.clear();
         }
     }
+    table
 }
 
 /// Which rows are held back: of each category the same share, at least one row overall and in training.

@@ -83,7 +83,8 @@ fn node(analysis: &Analysis, node: &Node) -> Value {
     entry
 }
 
-/// The rows that took part with their category, the one that the tree names, and whether the tree was tested on the row.
+/// The rows that took part, normalised where that was asked, with their category, the one that the tree names, and whether the tree was
+/// tested on the row: `category`, `predicted_category` and `part`, each behind `analysis.` where the table has such a column.
 ///
 /// ```
 #[doc = include_str!("example.txt")]
@@ -92,18 +93,21 @@ fn node(analysis: &Analysis, node: &Node) -> Value {
 #[must_use]
 pub fn analysis_csv(analysis: &Analysis) -> String {
     let mut writer = csv::Writer::from_writer(Vec::new());
-    let names = analysis.table.columns.iter().map(|c| c.name.as_str());
-    let added = ["category", "predicted_category", "part"];
+    let shown = analysis.shown();
+    let names = shown.columns.iter().map(|c| c.name.clone());
+    let is_taken = |name: &str| shown.columns.iter().any(|c| c.name == name);
+    let added = ["category", "predicted_category", "part"]
+        .map(|name| if is_taken(name) { format!("analysis.{name}") } else { name.to_owned() });
     let labels = &analysis.categories.labels;
     let row = |row: usize| {
         let part = if analysis.tree.is_test[row] { "test" } else { "training" };
-        let cells = analysis.table.columns.iter().map(move |c| c.cell(row));
+        let cells = shown.columns.iter().map(move |c| c.cell(row));
         let (category, predicted) = (analysis.categories.of[row], analysis.tree.predicted[row]);
         cells.chain([labels[category].clone(), labels[predicted].clone(), part.to_owned()]).collect::<Vec<_>>()
     };
     // Writing to memory does not fail.
     let _ = writer.write_record(names.chain(added));
-    for r in 0..analysis.table.rows() {
+    for r in 0..shown.rows() {
         let _ = writer.write_record(row(r));
     }
     String::from_utf8(writer.into_inner().unwrap_or_default()).unwrap_or_default()

@@ -158,7 +158,7 @@ fn up(column: &Column) -> Option<(Axis, Vec<(f64, String)>)> {
 
 /// The metric of every row over `column`, coloured by category.
 pub(crate) fn scatter(analysis: &Analysis, column: usize) -> Option<Markup> {
-    let (x, y) = (&analysis.table.columns[column], &analysis.table.columns[analysis.metric]);
+    let (x, y) = (&analysis.shown().columns[column], &analysis.shown().columns[analysis.metric]);
     let (across, (axis, ticks)) = (Across::of(x)?, up(y)?);
     let Values::Numbers(values) = &y.values else { return None };
     let count = analysis.categories.labels.len();
@@ -175,7 +175,7 @@ pub(crate) fn scatter(analysis: &Analysis, column: usize) -> Option<Markup> {
 
 /// The metric's median over `column`, a line per value of `by`.
 pub(crate) fn line(analysis: &Analysis, column: usize, by: Option<usize>) -> Option<Markup> {
-    let (x, y) = (&analysis.table.columns[column], &analysis.table.columns[analysis.metric]);
+    let (x, y) = (&analysis.shown().columns[column], &analysis.shown().columns[analysis.metric]);
     let (across, (axis, ticks)) = (Across::of(x)?, up(y)?);
     let Values::Numbers(values) = &y.values else { return None };
     let groups = groups(analysis, by);

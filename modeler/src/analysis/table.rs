@@ -131,6 +131,21 @@ impl Column {
         ))
     }
 
+    /// What there is to say where most values are numbers, and others make names of all of them.
+    pub(super) fn nearly_numbers(&self) -> Option<String> {
+        let Values::Texts(texts) = &self.values else { return None };
+        let is_number = |text: &&String| is_missing(text) || text.parse::<f64>().is_ok();
+        let other = texts.iter().find(|text| !is_number(text))?;
+        let count = texts.iter().filter(is_number).count();
+        (2 * count > texts.len()).then(|| {
+            format!(
+                "{count} of its {} cells are numbers, but not `{other}`, so that all are taken for names; leave a cell empty where \
+                 its value is missing.",
+                texts.len()
+            )
+        })
+    }
+
     /// The different texts in ascending order; numbers have none.
     ///
     /// ```
@@ -194,10 +209,11 @@ impl Table {
         })
     }
 
-    /// Index of the column with this name.
+    /// Index of the column of this name; where there is none that of the text parameter `factors.NAME` of a study.
     #[must_use]
     pub(crate) fn find(&self, name: &str) -> Option<usize> {
-        self.columns.iter().position(|c| c.name == name)
+        let of = |name: &str| self.columns.iter().position(|c| c.name == name);
+        of(name).or_else(|| of(&format!("factors.{name}")))
     }
 
     /// That it has no column `name` for `purpose`, and which it has.

@@ -196,7 +196,7 @@ fn normalisation_changes_the_numbers_and_not_the_tree() {
     let plain = analyze(&table(), &plan).unwrap();
     for how in [Normalization::MinMax, Normalization::ZScore] {
         let found = analyze(&table(), &Plan { normalization: Some(how), ..plan.clone() }).unwrap();
-        let Values::Numbers(values) = &found.table.columns[found.metric].values else { panic!("numbers") };
+        let Values::Numbers(values) = &found.shown().columns[found.metric].values else { panic!("numbers") };
         let n = values.len() as f64;
         let mean = values.iter().sum::<f64>() / n;
         let low = values.iter().copied().fold(f64::INFINITY, f64::min);
@@ -210,6 +210,99 @@ fn normalisation_changes_the_numbers_and_not_the_tree() {
         assert_eq!(found.categories.of, plain.categories.of);
         assert_eq!(found.tree.confusion, plain.tree.confusion);
     }
+}
+
+fn named(name: &str, values: Values) -> Column {
+    Column { name: name.into(), unit: String::new(), chosen: true, values }
+}
+
+/// Times that span a factor of ten have categories on their logarithm, which normalised ones do not have.
+#[test]
+fn normalisation_changes_no_category() {
+    let mut rng = StdRng::seed_from_u64(3);
+    let n: Vec<f64> = (0..120).map(|i| f64::from(i % 4)).collect();
+    let times = n.iter().map(|n| 10f64.powf(*n) * (1.0 + 0.1 * rng.random::<f64>())).collect();
+    let columns = vec![named("n", Values::Numbers(n)), named("time", Values::Numbers(times))];
+    let plan = Plan { rule: Rule::Bins(4), scale: Scale::Auto, ..plan() };
+    let of =
+        |normalization| analyze(&Table { columns: columns.clone() }, &Plan { normalization, ..plan.clone() }).unwrap();
+    let plain = of(None);
+    assert_eq!((plain.categories.labels.len(), plain.tree.accuracy), (4, 1.0));
+    for how in [Normalization::MinMax, Normalization::ZScore] {
+        assert_eq!(analysis_json(&of(Some(how))), analysis_json(&plain));
+    }
+}
+
+#[test]
+fn factors_of_nothing_but_chance_are_hardly_ever_named() {
+    let mut rng = StdRng::seed_from_u64(7);
+    let mut deceived = 0;
+    for _ in 0..60 {
+        let mut drawn =
+            |of: &mut dyn FnMut(&mut StdRng) -> f64| Values::Numbers((0..60).map(|_| of(&mut rng)).collect());
+        let columns = vec![
+            named("a", drawn(&mut |rng| f64::from(rng.random_range(0..4u8)))),
+            named("b", drawn(&mut |rng| (20.0 * rng.random::<f64>()).floor())),
+            named("c", drawn(&mut |rng| f64::from(rng.random_range(0..3u8)))),
+            named("time", drawn(&mut |rng| 10.0 + rng.random::<f64>() + rng.random::<f64>())),
+        ];
+        let found = analyze(&Table { columns }, &Plan { trees: 50, ..plan() }).unwrap();
+        deceived += usize::from(findings(&found)[0].contains("is explained"));
+    }
+    // A fifth of such tables had a factor that seemed to matter by its shuffles alone.
+    assert!(deceived <= 3, "{deceived} of 60");
+}
+
+#[test]
+fn more_than_chance_is_mcnemars_statistic() {
+    // Of 40 rows of two categories in equal numbers all are named right: 20 gained and none lost, 20 / sqrt(20).
+    let half = |row: usize| f64::from(u8::from(row % 2 == 0));
+    let columns = vec![
+        named("a", Values::Numbers((0..40).map(half).collect())),
+        named("time", Values::Numbers((0..40).map(|row| 1.0 + half(row)).collect())),
+    ];
+    let found = analyze(&Table { columns }, &Plan { rule: Rule::Bins(2), ..plan() }).unwrap();
+    assert_eq!((found.forest.accuracy, found.forest.certainty), (1.0, 20f64.sqrt()));
+    // A row is right, and of the shuffled ones half: the error is that of 40 rows whose losses are all near a half.
+    let importance = found.forest.importance[0];
+    assert!((importance.permutation - 0.5).abs() < 0.06 && importance.error < 0.03, "{importance:?}");
+}
+
+#[test]
+fn a_column_that_is_called_as_an_added_one_keeps_its_name() {
+    let mut table = table();
+    let rows = table.rows();
+    table.columns.push(named("category", Values::Numbers(vec![1.0; rows])));
+    let text = analysis_csv(&analyze(&table, &plan()).unwrap());
+    assert_eq!(text.lines().next(), Some("p,n,node,flag,time,category,analysis.category,predicted_category,part"));
+}
+
+#[test]
+fn text_parameters_of_a_study_are_found_by_their_own_name() {
+    let cells = |texts: &[&str]| Values::Texts((0..40).map(|row| texts[row % texts.len()].to_owned()).collect());
+    let times = Values::Numbers((0..40).map(|row| if row % 2 == 0 { 1.0 } else { 2.0 }).collect());
+    let columns = vec![
+        named("factors.flag", cells(&["\"\"", "-O3"])),
+        named("factors.kind", cells(&["a", "a", "b", "b"])),
+        named("time", times),
+    ];
+    let with = |filter: &str| {
+        let plan = Plan { filter: Some(Filter::parse(filter).unwrap()), factors: Some(vec!["kind".into()]), ..plan() };
+        analyze(&Table { columns: columns.clone() }, &plan).map(|found| found.table.rows())
+    };
+    assert_eq!(with("flag in (\"\", '-O3')"), Ok(40));
+    let alone = with("flag == \"\"").unwrap_err().to_string();
+    assert!(alone.contains("is 1 in all 20 rows"), "{alone}");
+}
+
+#[test]
+fn a_metric_of_numbers_and_a_dash_is_told() {
+    let mut cells: Vec<String> = (0..40).map(|row| (10 + row).to_string()).collect();
+    cells[7] = "-".into();
+    let columns =
+        vec![named("a", Values::Numbers((0..40).map(f64::from).collect())), Column::of_cells("time", cells, true)];
+    let error = analyze(&Table { columns }, &plan()).unwrap_err().to_string();
+    assert!(error.contains("39 of its 40 cells are numbers, but not `-`"), "{error}");
 }
 
 #[test]
