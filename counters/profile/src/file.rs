@@ -51,15 +51,9 @@ impl Profile {
 pub fn write_encoded(path: impl AsRef<Path>, encode: impl FnOnce() -> Vec<u8>) -> Result<(), ProfileError> {
     let path = path.as_ref();
     // Told early for the user's sake; the naming below is what guarantees it.
-    if path.symlink_metadata().is_ok() {
-        return Err(ProfileError::Exists { path: path.to_owned() });
-    }
+    is_free(path)?;
     let temporary = temporary(path);
-    let written = write_new(&temporary, &encode()).map_err(|source| ProfileError::Io {
-        path: temporary.clone(),
-        action: "write the profile",
-        source,
-    });
+    let written = write_new(&temporary, &encode()).map_err(|source| refused(path, &source));
     let named = written.and_then(|()| name(&temporary, path));
     // After success the file has its other name; after failure nothing must stay.
     let _ = fs::remove_file(&temporary);
@@ -68,6 +62,40 @@ pub fn write_encoded(path: impl AsRef<Path>, encode: impl FnOnce() -> Vec<u8>) -
     // profile is complete by now, so this is no error.
     let _ = File::open(folder(path)).and_then(|folder| folder.sync_all());
     Ok(())
+}
+
+/// Whether [`Profile::write`] could write to `path` if it were called now, for those who write at the end of a long run. The file that is made to find out, beside
+/// `path` as when writing, is removed at once.
+///
+/// # Errors
+/// As [`Profile::write`].
+pub fn can_be_written(path: impl AsRef<Path>) -> Result<(), ProfileError> {
+    let path = path.as_ref();
+    is_free(path)?;
+    let temporary = temporary(path);
+    let made = OpenOptions::new().write(true).create_new(true).open(&temporary);
+    made.and_then(|_| fs::remove_file(&temporary)).map_err(|source| refused(path, &source))
+}
+
+fn is_free(path: &Path) -> Result<(), ProfileError> {
+    match path.symlink_metadata() {
+        Ok(there) if there.is_dir() => {
+            let why = "there is a folder of this name; choose another path";
+            Err(unwritable(path, io::Error::new(io::ErrorKind::IsADirectory, why)))
+        }
+        Ok(_) => Err(ProfileError::Exists { path: path.to_owned() }),
+        Err(_) => Ok(()),
+    }
+}
+
+/// The system made no file beside `path`.
+fn refused(path: &Path, source: &io::Error) -> ProfileError {
+    let why = format!("{source}; choose a path in a folder that is there and can be written to");
+    unwritable(path, io::Error::new(source.kind(), why))
+}
+
+fn unwritable(path: &Path, source: io::Error) -> ProfileError {
+    ProfileError::Io { path: path.to_owned(), action: "write the profile", source }
 }
 
 impl ProfileError {

@@ -332,9 +332,10 @@ impl ByArguments for Initialises {
         library::look_at_statuses();
         crate::meeting::begin();
         crate::runtime::claim_output();
-        if library::family().is_some_and(crate::launch::is_alone_by_mistake) {
+        let Some(family) = library::family().filter(|family| !crate::launch::is_alone_by_mistake(family)) else {
             return Moved::default();
-        }
+        };
+        crate::finalize::look_ahead(family);
         waiting::begin();
         Moved::default()
     }
