@@ -124,6 +124,15 @@ int main(int argc, char **argv)
         MPI_Comm_free(&comm);
         cases++;
     });
+    /* Asked for again and again. */
+    CASE("spin", {
+        int flag = 0;
+        if (rank == 0) MPI_Irecv(buffer, 8, MPI_BYTE, 1, 1, MPI_COMM_WORLD, &request);
+        meet(1);
+        if (rank == 1) TIMED(MPI_Send(buffer, 8, MPI_BYTE, 0, 1, MPI_COMM_WORLD));
+        else TIMED(while (!flag) MPI_Test(&request, &flag, MPI_STATUS_IGNORE));
+        cases++;
+    });
 #ifndef SMPI_H
     /* The same of a matched message, which SMPI does not have. */
     CASE("mprobe", {
