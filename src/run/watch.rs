@@ -247,7 +247,7 @@ fn line(profile: &Path, rank: u32, status: Option<libc::c_int>) -> String {
     let other = match status {
         Some(status) if is_certain(status) => "",
         Some(status) if may_be_launchers(status) => ", or another of those that were killed,",
-        _ => ", or one before it,",
+        _ => ", or one that ended before it,",
     };
     format!(
         "rank {rank}{other} {} before there was a profile, which programs write in MPI_Finalize (without MPI, if poise cc, c++ or fc \
