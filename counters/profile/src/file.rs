@@ -4,7 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use crate::run::is_first_to_say;
+use crate::run::{is_first_to_say, remove_earlier};
 use crate::{Profile, ProfileError};
 
 impl Profile {
@@ -73,8 +73,7 @@ pub fn can_be_written(path: impl AsRef<Path>) -> Result<(), ProfileError> {
     let path = path.as_ref();
     is_free(path)?;
     let temporary = temporary(path);
-    let made = OpenOptions::new().write(true).create_new(true).open(&temporary);
-    made.and_then(|_| fs::remove_file(&temporary)).map_err(|source| refused(path, &source))
+    make_new(&temporary).and_then(|_| fs::remove_file(&temporary)).map_err(|source| refused(path, &source))
 }
 
 fn is_free(path: &Path) -> Result<(), ProfileError> {
@@ -119,8 +118,14 @@ fn temporary(path: &Path) -> PathBuf {
     folder(path).join(format!(".{name}.{}.tmp", std::process::id()))
 }
 
+/// A new file of a name that no other process uses now. One that was killed while it wrote may have had the same number once, and left it.
+fn make_new(path: &Path) -> io::Result<File> {
+    remove_earlier(path);
+    OpenOptions::new().write(true).create_new(true).open(path)
+}
+
 fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
+    let mut file = make_new(path)?;
     file.write_all(bytes)?;
     file.sync_all()
 }

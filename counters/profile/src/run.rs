@@ -177,12 +177,25 @@ pub fn leave(path: &Path, kind: &str, line: &str, replaces: bool) -> io::Result<
 
 /// Removes what [`is_first_to_say`] left in an earlier run.
 pub fn forget_earlier_runs(path: &Path, kind: &str) {
-    let said = said_beside(path, kind);
+    remove_earlier(&said_beside(path, kind));
+}
+
+/// Removes the file `path` if a process of an earlier run has written it.
+pub fn remove_earlier(path: &Path) {
     // What is not there now another process of this run may leave in the next moment.
-    let written = fs::metadata(&said).and_then(|file| file.modified());
+    let written = fs::metadata(path).and_then(|file| file.modified());
     if written.is_ok_and(|written| written <= run().began) {
-        let _ = fs::remove_file(said);
+        let _ = fs::remove_file(path);
     }
+}
+
+/// Where the first process that says something of a kind leaves it.
+#[must_use]
+pub fn said_beside(path: &Path, kind: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".");
+    name.push(kind);
+    name.into()
 }
 
 #[cfg(test)]
@@ -219,13 +232,4 @@ mod tests {
             assert_eq!(lost, 0);
         });
     }
-}
-
-/// Where the first process that says something of a kind leaves it.
-#[must_use]
-pub fn said_beside(path: &Path, kind: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(".");
-    name.push(kind);
-    name.into()
 }
