@@ -361,6 +361,10 @@ fn what_ranks_had_saved_is_told_when_one_is_killed() {
         let unwritten = run(&"n".repeat(248), &["well"], "");
         let said = ours(&unwritten.stderr);
         assert!(said.len() == 1 && said[0].contains("cannot write the profile"), "{mpi}: {said:?}");
+        // Nor where nothing can be made at all.
+        let nowhere = run("/proc/run.poise", &["well"], "");
+        let said = ours(&nowhere.stderr);
+        assert!(said.len() == 1 && said[0].contains("choose a path in a folder"), "{mpi}: {said:?}");
         let whole = run("whole.poise", &["well"], "0.05");
         assert!(whole.status == Some(0) && ours(&whole.stderr).is_empty(), "{mpi}: {}", whole.stderr);
         assert!(world.path("whole.poise").exists() && !world.path("whole.poise.failed").exists());
@@ -417,8 +421,11 @@ fn a_killed_rank_is_told_where_nothing_can_be_written() {
         let mut run = world.command(launcher, command);
         let ran = outcome(run.env("POISE_PROFILE", "nowhere/run.poise").stdin(Stdio::null()).output().unwrap());
         let said = ours(&ran.stderr);
+        // That there can be no profile was said before that.
         assert!(
-            said.len() == 1 && said[0].starts_with("rank 1 was killed by signal 11 (SIGSEGV)"),
+            said.len() == 2
+                && said[0].contains("cannot write the profile")
+                && said[1].starts_with("rank 1 was killed by signal 11 (SIGSEGV)"),
             "{mpi}: {}",
             ran.stderr
         );

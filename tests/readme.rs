@@ -39,7 +39,14 @@ fn the_readmes_commands_work_in_order() {
         assert_eq!(ran.status, Some(0), "{command}\nstdout:\n{}\nstderr:\n{}", ran.stdout, ran.stderr);
         assert!(!ran.stdout.is_empty() || command.contains(" -o "), "{command} said nothing");
     }
-    for left in ["heat.html", "once/profile.poise", "relearn.jsonl", "bench/demo.cpp", "validation/validation.html"] {
+    for left in [
+        "heat.html",
+        "once/profile.poise",
+        "plain.poise",
+        "relearn.jsonl",
+        "bench/demo.cpp",
+        "validation/validation.html",
+    ] {
         assert!(world.path(left).is_file(), "{left}");
     }
 }

@@ -2,9 +2,10 @@
 //! only here, the library communicates, just before MPI_Finalize: the ranks meet on MPI_COMM_WORLD, then talk on a
 //! communicator of the library's own.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use poise_profile::Profile;
+use poise_profile::{Profile, ProfileError};
 
 use crate::library::{self, Family, Handle, Int, SUCCESS, family};
 use crate::runtime::{self, say};
@@ -194,6 +195,22 @@ fn own(bytes: &[u8], rank: u32) -> Option<Profile> {
     Some(profile)
 }
 
+/// What was said as MPI began of why the profile cannot be written.
+static FORESEEN: OnceLock<String> = OnceLock::new();
+
+/// MPI has begun: rank 0 looks whether it could write the profile, and says so if not, before a long run is lost for it. The run goes on, and so
+/// does what is measured, since what is in the way may be gone by its end; where it is not, that is not said again.
+pub fn look_ahead(family: &Family) {
+    let path = runtime::output_path().filter(|_| place(family.world).0 == 0);
+    if let Some(Err(error)) = path.map(poise_profile::can_be_written) {
+        say(FORESEEN.get_or_init(|| failure(&error)));
+    }
+}
+
+fn failure(error: &ProfileError) -> String {
+    format!("{error}; this run has no profile.")
+}
+
 /// Writes the profile of all `size` ranks. Whether it is on disk with every one of them.
 fn write(mut profile: Profile, size: u32) -> bool {
     let Some(path) = runtime::output_path() else { return false };
@@ -203,8 +220,10 @@ fn write(mut profile: Profile, size: u32) -> bool {
     }
     profile.metadata.insert("ranks".into(), size.to_string());
     if let Err(error) = profile.write(&path) {
-        let line = format!("{error}; this run has no profile.");
-        say(&line);
+        let line = failure(&error);
+        if FORESEEN.get() != Some(&line) {
+            say(&line);
+        }
         error.leave_word(&path, &line);
         return false;
     }

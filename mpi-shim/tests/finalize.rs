@@ -2,6 +2,7 @@
 
 mod common;
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use poise_profile::Profile;
@@ -135,6 +136,54 @@ fn a_second_program_of_a_run_leaves_a_marker() {
     let line = std::fs::read_to_string(marker).expect("the marker");
     assert!(run.stderr.contains(&format!("poise: {line}")), "{}", run.stderr);
     assert_eq!(std::fs::read(profile).expect("the first's"), b"the first's");
+}
+
+/// Runs a program that is to write its profile to where it cannot, from a folder with a file and a folder; what the library said, and what is in the folder then.
+fn unwritable(program: &Path, mpi: Mpi, profile: &Path, folder: &Path) -> (Vec<String>, Vec<String>) {
+    let mut command = mpi.launcher(2);
+    command.arg("env").arg(format!("LD_PRELOAD={}", preload())).arg(format!("POISE_PROFILE={}", profile.display()));
+    let output = command.arg(program).output().expect("timeout, from coreutils");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let lines = said.lines().filter(|line| line.contains("poise:")).map(str::to_owned).collect();
+    let entries = std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").file_name());
+    let mut entries: Vec<String> = entries.map(|name| name.to_string_lossy().into_owned()).collect();
+    entries.sort();
+    (lines, entries)
+}
+
+/// That the profile cannot be written is told as MPI begins, in one line for the whole run, and nothing comes into being by the look.
+#[test]
+fn a_profile_that_cannot_be_written_is_told_at_the_beginning() {
+    let programs = tempfile::tempdir().expect("a folder for temporary files");
+    for mpi in BOTH {
+        let [ends, unfinished] = ["attribute", "unfinished"].map(|name| mpi.compile(name, programs.path()));
+        let folder = tempfile::tempdir().expect("a folder for temporary files");
+        let [file, of_files] = ["file", "of files"].map(|name| folder.path().join(name));
+        std::fs::write(&file, "the first's").expect("writing a file");
+        std::fs::create_dir(&of_files).expect("a folder");
+        let nowhere = folder.path().join("nowhere/run.poise");
+        let cases = [
+            (&*file, "there is a file already, which is kept; remove it or choose another path"),
+            (&of_files, "there is a folder of this name; choose another path"),
+            (&nowhere, "choose a path in a folder that is there and can be written to"),
+            (Path::new("/proc/x"), "choose a path in a folder that is there and can be written to"),
+        ];
+        // A program that never comes to its end has no other occasion to say it.
+        let (said, entries) = unwritable(&unfinished, mpi, &file, folder.path());
+        assert_eq!(said.iter().filter(|line| line.contains(cases[0].1)).count(), 1, "{mpi:?}: {said:?}");
+        assert_eq!(entries, ["file", "file.failed", "of files"], "{mpi:?}");
+        // One that does says it once all the same, and leaves it for those who look for the profile.
+        for (profile, words) in cases {
+            let (said, _) = unwritable(&ends, mpi, profile, folder.path());
+            assert!(matches!(&said[..], [line] if line.contains(words)), "{mpi:?}: {said:?}");
+            let left = [("file", "file.conflict"), ("of files", "of files.failed")];
+            if let Some((_, left)) = left.iter().find(|(name, _)| profile.ends_with(name)) {
+                let left = std::fs::read_to_string(folder.path().join(left)).expect("the line");
+                assert_eq!(said[0], format!("poise: {}", left.trim_end()));
+            }
+        }
+        assert_eq!(std::fs::read(&file).expect("the first's"), b"the first's");
+    }
 }
 
 /// Ranks that take turns on a thread have trees that go before it does: nothing may look at them afterwards, whatever the clock.

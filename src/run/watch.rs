@@ -5,11 +5,9 @@
 //!
 //! On other nodes nobody watches: the file system may show them a profile later than it is there.
 
-use std::ffi::CString;
 use std::fs::{self, File, Metadata, TryLockError};
 use std::io::{Error, ErrorKind, PipeReader, PipeWriter, Write as _};
 use std::os::fd::{AsRawFd as _, OwnedFd};
-use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::time::Duration;
@@ -178,17 +176,20 @@ fn tell(profile: &Path, rank: u32, before: Option<Version>) {
     if is_profiled(profile, before.as_ref()) {
         return;
     }
-    // Where nothing can be written, whoever got to write the profile has said so, and could leave no word of it. What a signal killed has not.
-    if !is_writable(partial::folder(profile)) {
-        let status = pidfd::status(PROCESS);
-        if status.is_some_and(|status| libc::WIFSIGNALED(status) && is_certain(status)) {
-            output::say(line(profile, rank, status));
-        }
-        return;
-    }
     // The word is left at once, since this process may be ended, too, and locked until it is said: one that knows more may take its place.
     let said = poise_profile::said_beside(profile, FAILED);
-    let claim = poise_profile::leave(profile, FAILED, &line(profile, rank, None), false).ok();
+    let claim = match poise_profile::leave(profile, FAILED, &line(profile, rank, None), false) {
+        Ok(claim) => Some(claim),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => None,
+        // Where nothing can be written, whoever got to write the profile has said so, and could leave no word of it. What a signal killed has not.
+        Err(_) => {
+            let status = pidfd::status(PROCESS);
+            if status.is_some_and(|status| libc::WIFSIGNALED(status) && is_certain(status)) {
+                output::say(line(profile, rank, status));
+            }
+            return;
+        }
+    };
     let is_taken = || File::open(&said).is_ok_and(|file| file.try_lock_shared().is_ok());
     if claim.is_none() && is_taken() {
         return;
@@ -246,17 +247,11 @@ fn line(profile: &Path, rank: u32, status: Option<libc::c_int>) -> String {
     let other = match status {
         Some(status) if is_certain(status) => "",
         Some(status) if may_be_launchers(status) => ", or another of those that were killed,",
-        _ => ", or one before it,",
+        _ => ", or one that ended before it,",
     };
     format!(
         "rank {rank}{other} {} before there was a profile, which programs write in MPI_Finalize (without MPI, if poise cc, c++ or fc \
          compiled them, in exit); this run has no profile{earlier}; {saved}.",
         status.map_or_else(|| "ended".to_owned(), end_in_words)
     )
-}
-
-fn is_writable(folder: &Path) -> bool {
-    let folder = CString::new(folder.as_os_str().as_bytes());
-    // SAFETY: the path ends with a NUL.
-    folder.is_ok_and(|folder| unsafe { libc::access(folder.as_ptr(), libc::W_OK | libc::X_OK) == 0 })
 }

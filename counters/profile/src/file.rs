@@ -4,7 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use crate::run::is_first_to_say;
+use crate::run::{is_first_to_say, remove_earlier};
 use crate::{Profile, ProfileError};
 
 impl Profile {
@@ -51,15 +51,9 @@ impl Profile {
 pub fn write_encoded(path: impl AsRef<Path>, encode: impl FnOnce() -> Vec<u8>) -> Result<(), ProfileError> {
     let path = path.as_ref();
     // Told early for the user's sake; the naming below is what guarantees it.
-    if path.symlink_metadata().is_ok() {
-        return Err(ProfileError::Exists { path: path.to_owned() });
-    }
+    is_free(path)?;
     let temporary = temporary(path);
-    let written = write_new(&temporary, &encode()).map_err(|source| ProfileError::Io {
-        path: temporary.clone(),
-        action: "write the profile",
-        source,
-    });
+    let written = write_new(&temporary, &encode()).map_err(|source| refused(path, &source));
     let named = written.and_then(|()| name(&temporary, path));
     // After success the file has its other name; after failure nothing must stay.
     let _ = fs::remove_file(&temporary);
@@ -68,6 +62,39 @@ pub fn write_encoded(path: impl AsRef<Path>, encode: impl FnOnce() -> Vec<u8>) -
     // profile is complete by now, so this is no error.
     let _ = File::open(folder(path)).and_then(|folder| folder.sync_all());
     Ok(())
+}
+
+/// Whether [`Profile::write`] could write to `path` if it were called now, for those who write at the end of a long run. The file that is made to find out, beside
+/// `path` as when writing, is removed at once.
+///
+/// # Errors
+/// As [`Profile::write`].
+pub fn can_be_written(path: impl AsRef<Path>) -> Result<(), ProfileError> {
+    let path = path.as_ref();
+    is_free(path)?;
+    let temporary = temporary(path);
+    make_new(&temporary).and_then(|_| fs::remove_file(&temporary)).map_err(|source| refused(path, &source))
+}
+
+fn is_free(path: &Path) -> Result<(), ProfileError> {
+    match path.symlink_metadata() {
+        Ok(there) if there.is_dir() => {
+            let why = "there is a folder of this name; choose another path";
+            Err(unwritable(path, io::Error::new(io::ErrorKind::IsADirectory, why)))
+        }
+        Ok(_) => Err(ProfileError::Exists { path: path.to_owned() }),
+        Err(_) => Ok(()),
+    }
+}
+
+/// The system made no file beside `path`.
+fn refused(path: &Path, source: &io::Error) -> ProfileError {
+    let why = format!("{source}; choose a path in a folder that is there and can be written to");
+    unwritable(path, io::Error::new(source.kind(), why))
+}
+
+fn unwritable(path: &Path, source: io::Error) -> ProfileError {
+    ProfileError::Io { path: path.to_owned(), action: "write the profile", source }
 }
 
 impl ProfileError {
@@ -91,8 +118,14 @@ fn temporary(path: &Path) -> PathBuf {
     folder(path).join(format!(".{name}.{}.tmp", std::process::id()))
 }
 
+/// A new file of a name that no other process uses now. One that was killed while it wrote may have had the same number once, and left it.
+fn make_new(path: &Path) -> io::Result<File> {
+    remove_earlier(path);
+    OpenOptions::new().write(true).create_new(true).open(path)
+}
+
 fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
+    let mut file = make_new(path)?;
     file.write_all(bytes)?;
     file.sync_all()
 }

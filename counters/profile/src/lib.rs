@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 pub use builder::RankBuilder;
 pub use codec::EncodedPhases;
 pub use error::ProfileError;
-pub use file::write_encoded;
+pub use file::{can_be_written, write_encoded};
 pub use messages::{Histogram, Messages, OfRank, Traffic};
 pub use noise::{Burst, Loop, Noise, Series, VARIANTS};
 pub use phases::{Bin, BinUnit, Code, Modelled, Phases, Place, Share, Shares, Timeline, joining_hides};

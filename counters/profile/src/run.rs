@@ -177,9 +177,15 @@ pub fn leave(path: &Path, kind: &str, line: &str, replaces: bool) -> io::Result<
 
 /// Removes what [`is_first_to_say`] left in an earlier run.
 pub fn forget_earlier_runs(path: &Path, kind: &str) {
-    let said = said_beside(path, kind);
-    if !is_of_this_run(&said) {
-        let _ = fs::remove_file(said);
+    remove_earlier(&said_beside(path, kind));
+}
+
+/// Removes the file `path` if a process of an earlier run has written it.
+pub fn remove_earlier(path: &Path) {
+    // What is not there now another process of this run may leave in the next moment.
+    let written = fs::metadata(path).and_then(|file| file.modified());
+    if written.is_ok_and(|written| written <= run().began) {
+        let _ = fs::remove_file(path);
     }
 }
 
@@ -190,4 +196,40 @@ pub fn said_beside(path: &Path, kind: &str) -> PathBuf {
     name.push(".");
     name.push(kind);
     name.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    /// Processes look for what an earlier run said while another says something: that stays, and what an earlier run said goes.
+    #[test]
+    fn what_this_run_says_is_not_forgotten() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run.poise");
+        fs::write(said_beside(&path, "failed"), "earlier").unwrap();
+        let earlier = File::options().write(true).open(said_beside(&path, "failed")).unwrap();
+        earlier.set_times(FileTimes::new().set_modified(run().began - GRAIN)).unwrap();
+        forget_earlier_runs(&path, "failed");
+        assert!(!said_beside(&path, "failed").exists());
+        let goes_on = AtomicBool::new(true);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while goes_on.load(Ordering::Relaxed) {
+                    forget_earlier_runs(&path, "failed")
+                }
+            });
+            let lost = (0..2000).filter(|round| {
+                leave(&path, "failed", "the line", false).unwrap();
+                // Looked at as long as another needs between its two steps.
+                let is_lost = (0..round % 40).any(|_| !said_beside(&path, "failed").exists());
+                let _ = fs::remove_file(said_beside(&path, "failed"));
+                is_lost
+            });
+            let lost = lost.count();
+            goes_on.store(false, Ordering::Relaxed);
+            assert_eq!(lost, 0);
+        });
+    }
 }

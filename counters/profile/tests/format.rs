@@ -5,7 +5,7 @@ use std::fs;
 
 use poise_profile::{
     Bin, BinUnit, Burst, EncodedPhases, Histogram, Loop, Messages, Metric, Node, Noise, OfRank, OverRanks, Place,
-    Profile, ProfileError, RankBuilder, Region, RegionKind, Series, Share, Timeline, Traffic,
+    Profile, ProfileError, RankBuilder, Region, RegionKind, Series, Share, Timeline, Traffic, can_be_written,
 };
 
 fn example() -> Profile {
@@ -256,6 +256,27 @@ fn a_written_file_is_whole_alone_and_never_replaced() {
     let message = Profile::read(folder.path().join("cut")).unwrap_err().to_string();
     assert!(message.contains("cut: ") && message.contains("has 30"), "{message}");
     assert!(matches!(example().write(folder.path().join("missing/run")).unwrap_err(), ProfileError::Io { .. }));
+}
+
+/// A process that was killed while it wrote leaves the file that it wrote to, and another one may have its number one day.
+#[test]
+fn what_a_killed_process_left_is_in_nobodys_way() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run.poise");
+    let left = folder.path().join(format!(".run.poise.{}.tmp", std::process::id()));
+    for writes in [false, true] {
+        fs::write(&left, "part of a profile").unwrap();
+        let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
+        fs::File::options().write(true).open(&left).unwrap().set_modified(long_ago).unwrap();
+        if writes { example().write(&path) } else { can_be_written(&path) }.unwrap();
+        assert!(!left.exists());
+    }
+    // That of a process which runs is its own.
+    let path = folder.path().join("other.poise");
+    let theirs = folder.path().join(format!(".other.poise.{}.tmp", std::process::id()));
+    fs::write(&theirs, "theirs").unwrap();
+    assert!(can_be_written(&path).is_err() && example().write(&path).is_err());
+    assert!(!path.exists());
 }
 
 /// A call tree far deeper than any stack could follow recursively.

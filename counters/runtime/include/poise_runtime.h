@@ -95,7 +95,7 @@ void poise_mpi_message(int is_received, uint32_t peer, uint64_t bytes, uint32_t 
  * enough.
  * `is_test` says that the operation asks without waiting (MPI_Test, MPI_Iprobe, ...); where it came to nothing,
  * poise_tested_in_vain follows poise_call_ends: the operation's time is then waiting. What the thread executes between such a test and the next
- * MPI operation is no effort but polling if that is a test too. `stamp` becomes the thread's moment at entry. */
+ * MPI operation is no effort but polling if that is a test too, and what the shim did itself after the first one is then of its time and waiting as well. `stamp` becomes the thread's moment at entry. */
 struct poise_stamp {
     uint64_t clock; /* the logical clock: blocks executed without polling, waiting and messages */
     uint64_t time;  /* in ticks of the clock that times are measured with, comparable within one node */

@@ -260,14 +260,15 @@ impl Totals {
             let parent = self.nodes[index].parent.and_then(|parent| self.nodes[parent as usize].node);
             let total = &mut self.nodes[index];
             if total.region.is_null() {
-                let nanoseconds = scale.nanoseconds(total.values[Metric::Time as usize]);
-                outside(
-                    &mut builder,
-                    "(outside all regions)",
-                    Metric::BasicBlocks,
-                    total.values[Metric::BasicBlocks as usize],
-                );
-                outside(&mut builder, "(outside MPI)", Metric::Time, nanoseconds);
+                let value = |metric: Metric| total.values[metric as usize];
+                for metric in [Metric::BasicBlocks, Metric::PollingBlocks] {
+                    outside(&mut builder, "(outside all regions)", metric, value(metric));
+                }
+                outside(&mut builder, "(outside MPI)", Metric::Time, scale.nanoseconds(value(Metric::Time)));
+                if waiting && clock::is_shared() {
+                    let polling = scale.nanoseconds(value(Metric::WaitTime));
+                    outside(&mut builder, "(outside MPI)", Metric::WaitTime, polling);
+                }
                 continue;
             }
             // SAFETY: regions live as long as the process; poise_enter's callers promise it.

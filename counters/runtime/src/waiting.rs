@@ -22,6 +22,8 @@ struct Part {
 #[derive(Default)]
 pub struct Polls {
     parts: Vec<Part>,
+    /// The test's own call path, and what the shim did itself after the test, while the program was waiting as well.
+    own: Option<(*mut Node, u64)>,
     /// Whether more call paths were visited than can be told apart.
     is_full: bool,
 }
@@ -29,13 +31,19 @@ pub struct Polls {
 impl Polls {
     /// With room for all that it will hold, so that nothing allocates later.
     pub fn new() -> Self {
-        Self { parts: Vec::with_capacity(MOST), is_full: false }
+        Self { parts: Vec::with_capacity(MOST), own: None, is_full: false }
     }
 
     /// Forgets what was noted.
     pub fn clear(&mut self) {
         self.parts.clear();
+        self.own = None;
         self.is_full = false;
+    }
+
+    /// The shim took so long itself after the test at `node`.
+    pub fn note_own(&mut self, node: *mut Node, ticks: u64) {
+        self.own = Some((node, ticks));
     }
 
     /// Notes what `node` did.
@@ -54,6 +62,12 @@ impl Polls {
     /// # Safety
     /// The nodes that were noted are of the calling thread's tree.
     pub unsafe fn settle(&mut self) -> u64 {
+        if let Some((node, ticks)) = self.own {
+            // SAFETY: as below.
+            let node = unsafe { &*node };
+            node.ticks.add(ticks);
+            node.wait_ticks.add(ticks);
+        }
         if self.is_full {
             return 0;
         }

@@ -275,6 +275,40 @@ fn blocks_between_tests_in_vain_are_no_effort() {
     assert_eq!(value(&["main", "MPI_Send"], Metric::LogicalWait), None);
 }
 
+/// All time of polling is waiting: that of the tests, what lies between them, and what the shim does after a test that another follows. After the last that is
+/// nobody's, as after any operation.
+#[test]
+fn all_time_of_polling_is_waiting() {
+    let (output, profile) = run("struct poise_stamp s; struct timespec begin, end;
+        static const struct poise_region R = {\"MPI_Recv\", 0, 0, POISE_MPI};
+        poise_measure_waiting();
+        for (int outside = 0; outside < 2; outside++) {
+            if (outside) poise_leave(main_token);
+            clock_gettime(CLOCK_MONOTONIC, &begin);
+            for (int i = 0; i < 3; i++) {
+                if (i) { usleep(10000); poise_thread.blocks += 5; }
+                void *t = poise_enter(&S); poise_call_begins(1, &s); poise_call_ends();
+                poise_tested_in_vain(&s); usleep(20000); poise_call_leaves(t); }
+            void *t = poise_enter(&R); poise_call_begins(0, &s); poise_call_ends(); poise_call_leaves(t);
+            clock_gettime(CLOCK_MONOTONIC, &end);
+            printf(\"%f \", 1e3 * (end.tv_sec - begin.tv_sec) + 1e-6 * (end.tv_nsec - begin.tv_nsec)); }
+        main_token = poise_enter(&M);");
+    let profile = profile.unwrap();
+    let milliseconds = |path: &[&str], metric| value(&profile, path, metric).map_or(0.0, |value| value as f64 * 1e-6);
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    let whole = printed.split_whitespace().map(|whole| whole.parse::<f64>().unwrap());
+    for ((between, test), whole) in
+        [(["main"], &["main", "MPI_Send"][..]), (["(outside MPI)"], &["MPI_Send"])].iter().zip(whole)
+    {
+        let [time, waited] = [Metric::Time, Metric::WaitTime].map(|metric| milliseconds(test, metric));
+        assert!(waited >= 40.0 && (time - waited).abs() < 0.01, "{waited} of {time} ms at {test:?}: {printed}");
+        let polled = milliseconds(between, Metric::WaitTime);
+        assert!(polled >= 20.0 && polled <= milliseconds(between, Metric::Time), "{polled} at {between:?}: {printed}");
+        assert!(waited + polled <= whole - 20.0, "{waited} and {polled} of {whole} ms at {between:?}");
+    }
+    assert_eq!(value(&profile, &["(outside all regions)"], Metric::PollingBlocks), Some(10));
+}
+
 /// By hand: blocks and costs set the clock ahead, polling does not, and the later moment wins.
 #[test]
 fn the_logical_clock_takes_the_maximum() {

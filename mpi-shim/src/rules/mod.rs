@@ -283,13 +283,46 @@ impl ByArguments for Synchronises {
     }
 }
 
-/// Calls that make a communicator of ranks of another one, and return when it is made.
+/// Calls that make communicators of ranks of another one, all of whose ranks make them together, and return when they are made.
 pub struct Makes {
     pub comm: Handle,
     pub new: Ptr,
 }
 
-impl ByArguments for Makes {
+impl Rule for Makes {
+    /// The number of the collective operation.
+    type Scratch = u64;
+
+    unsafe fn before(&mut self, _: &mut u64) {}
+
+    fn departs(&self) -> bool {
+        true
+    }
+
+    unsafe fn depart(&mut self, number: &mut u64, entry: &Stamp, _: Option<Ptr>) {
+        *number = waiting::depart(self.comm, entry, true);
+    }
+
+    unsafe fn after(&mut self, _: &mut u64, accepted: bool, wait: &mut Wait<'_>) {
+        if accepted {
+            // SAFETY: passed on.
+            wait.moved = unsafe { MakesOfGroup { comm: self.comm, new: self.new }.moved() };
+        }
+    }
+
+    unsafe fn arrive(&mut self, number: &mut u64, accepted: bool, _: Option<Ptr>, wait: &mut Wait<'_>) {
+        let needs = if accepted { Needs::All } else { Needs::Nothing };
+        wait.met(waiting::latest(self.comm, *number, &needs, wait.entry));
+    }
+}
+
+/// MPI_Comm_create_group, which those ranks alone call that are in the new communicator.
+pub struct MakesOfGroup {
+    pub comm: Handle,
+    pub new: Ptr,
+}
+
+impl ByArguments for MakesOfGroup {
     unsafe fn moved(&self) -> Moved {
         if waiting::is_on() {
             // SAFETY: MPI accepted the call.
@@ -332,9 +365,10 @@ impl ByArguments for Initialises {
         library::look_at_statuses();
         crate::meeting::begin();
         crate::runtime::claim_output();
-        if library::family().is_some_and(crate::launch::is_alone_by_mistake) {
+        let Some(family) = library::family().filter(|family| !crate::launch::is_alone_by_mistake(family)) else {
             return Moved::default();
-        }
+        };
+        crate::finalize::look_ahead(family);
         waiting::begin();
         Moved::default()
     }

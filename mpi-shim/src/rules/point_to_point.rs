@@ -226,6 +226,32 @@ impl Rule for ReceivesMatched {
     }
 }
 
+/// MPI_Probe.
+pub struct Awaits {
+    pub comm: Handle,
+    pub status: *mut Ptr,
+}
+
+impl Rule for Awaits {
+    type Scratch = OwnStatus;
+
+    unsafe fn before(&mut self, own: &mut OwnStatus) {
+        // SAFETY: passed on.
+        unsafe { want_status(self.status, own) };
+    }
+
+    unsafe fn after(&mut self, _: &mut OwnStatus, accepted: bool, wait: &mut Wait<'_>) {
+        let Some(family) = family().filter(|_| accepted) else { return };
+        // SAFETY: MPI accepted the communicator.
+        wait.moved.comm_size = unsafe { Group::of(self.comm) }.ranks();
+        if waiting::is_on() {
+            // SAFETY: MPI has filled in the status, the program's or ours.
+            let (from, tag) = unsafe { family.source_and_tag(*self.status) };
+            wait.announced(Source::new(self.comm, from, tag).probed());
+        }
+    }
+}
+
 /// Probes that take the message that they find, so that no other receive gets it.
 pub struct Matches {
     pub comm: Handle,
@@ -257,7 +283,10 @@ impl Rule for Matches {
                 groups::matched(waiting::key_of(family, message), group.world);
             }
             if waiting::is_on() {
-                waiting::match_message(message, self.comm, from, tag);
+                let source = waiting::match_message(message, self.comm, from, tag);
+                if self.flag.is_none() {
+                    wait.announced(source.probed());
+                }
             }
         }
     }

@@ -16,7 +16,7 @@ macro_rules! environment {
             Comm_create(comm: Handle, group: Handle, newcomm: Ptr)
                 => Makes { comm, new: newcomm };
             Comm_create_group(comm: Handle, group: Handle, tag: Int, newcomm: Ptr)
-                => Makes { comm, new: newcomm };
+                => MakesOfGroup { comm, new: newcomm };
             Comm_split(comm: Handle, color: Int, key: Int, newcomm: Ptr)
                 => Makes { comm, new: newcomm };
             Comm_split_type(comm: Handle, split_type: Int, key: Int, info: Handle, newcomm: Ptr)

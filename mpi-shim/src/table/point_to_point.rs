@@ -35,7 +35,7 @@ macro_rules! point_to_point {
                 Int, comm: Handle, status: Ptr)
                 => Exchanges { count, datatype, dest, sendtag, source, recvtag, comm, status: &raw mut status };
             // Probes.
-            Probe(source: Int, tag: Int, comm: Handle, status: Ptr) => Takes { comm };
+            Probe(source: Int, tag: Int, comm: Handle, status: Ptr) => Awaits { comm, status: &raw mut status };
             Iprobe(source: Int, tag: Int, comm: Handle, flag: Ptr, status: Ptr) => Probes { comm, flag };
             Mprobe(source: Int, tag: Int, comm: Handle, message: Ptr, status: Ptr)
                 => Matches { comm, flag: None, message, status: &raw mut status };

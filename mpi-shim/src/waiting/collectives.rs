@@ -132,23 +132,27 @@ pub fn has_topology(comm: Handle) -> bool {
 
 /// It ends; where MPI refused it, `needs` is nothing. `number` is what [`depart`] returned.
 pub fn arrive(comm: Handle, number: u64, needs: &Needs<'_>, wait: &mut Wait<'_>) {
-    let Some(family) = family() else { return };
-    let Some(known) = known(family, comm) else { return };
-    let latest = if let (Some(board), true) = (known.board, number != 0) {
+    if let Some(latest) = latest(comm, number, needs, wait.entry) {
+        wait.collective(latest);
+    }
+}
+
+/// It ends, as for [`arrive`], having begun at `entry`: the latest stamp of the ranks that it needed.
+pub fn latest(comm: Handle, number: u64, needs: &Needs<'_>, entry: &Stamp) -> Option<Stamp> {
+    let family = family()?;
+    let known = known(family, comm)?;
+    if let (Some(board), true) = (known.board, number != 0) {
         // Where nothing moved, all ranks take the same number for the next.
         if matches!(needs, Needs::All) { board.met(number) } else { None }
     } else if known.shadow == 0 {
         from_board(family, &known, number, needs)
     } else {
-        let own = Stamp { time: offsets::to_wire(wait.entry.time), ..*wait.entry };
+        let own = Stamp { time: offsets::to_wire(entry.time), ..*entry };
         let exchange = Exchange { family, known, own };
         match needs {
             Needs::Ranks(ranks) => exchange.of_pairs(ranks),
             _ => exchange.latest(needs).map(|latest| Stamp { time: offsets::from_wire(latest.time), ..latest }),
         }
-    };
-    if let Some(latest) = latest {
-        wait.collective(latest);
     }
 }
 

@@ -22,7 +22,7 @@ mod streams;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use collectives::{
-    Joined, Needs, arrive, begin_later, complete_later, depart, has_topology, joined, rank, send_pairs, size,
+    Joined, Needs, arrive, begin_later, complete_later, depart, has_topology, joined, latest, rank, send_pairs, size,
 };
 pub use communicators::{Known, LastKnown, forget, made, release};
 pub use messages::{Slots, send};
@@ -77,6 +77,22 @@ impl Wait<'_> {
         if let Some(sent) = sent {
             let there = Stamp { clock: sent.clock + message_cost(bytes), ..sent };
             runtime::awaited(self.entry, &there, 0, true);
+        }
+    }
+
+    /// The call waited for the sending of a message that another will receive. That one's clock takes the message's, and pays for it.
+    pub fn announced(&mut self, sent: Option<Stamp>) {
+        self.in_time(sent, true);
+    }
+
+    /// The call, which is no collective operation with data, needed everything that `latest` is the latest moment of: a time, and no clock.
+    pub fn met(&mut self, latest: Option<Stamp>) {
+        self.in_time(latest, false);
+    }
+
+    fn in_time(&mut self, until: Option<Stamp>, is_message: bool) {
+        if let Some(until) = until {
+            runtime::awaited(self.entry, &Stamp { clock: 0, ..until }, 0, is_message);
         }
     }
 

@@ -238,6 +238,22 @@ impl Source {
         if late { self.numbered().complete(from, tag) } else { self.complete(from, tag) }
     }
 
+    /// The stamp of the message that a probe has found, of which this names rank and tag as the status does. It is kept for the receive that gets the
+    /// message.
+    pub fn probed(self) -> Option<Stamp> {
+        let of = family().and_then(|family| known(family, self.comm)).filter(|_| self.comm != 0 && self.rank >= 0)?;
+        let key = stream_key(self.comm, self.rank, self.tag)?;
+        let wanted = match with(|streams| streams.probe(&key, self.ticket)) {
+            Plan::Have(wire) => return Some(wire?.stamp),
+            Plan::Fetch(wanted) => wanted,
+        };
+        let look = || look(&of, self.rank, self.tag).ok()?;
+        // Another thread may have received the message meanwhile, and taken its stamp.
+        let is_sure = wanted.is_sure && !calls::may_overlap();
+        let fetched = Wanted { is_sure, ..wanted }.fetch(|| fetch(&of, self.rank, self.tag), look);
+        with(|streams| streams.keep(key, self.ticket, &fetched)).map(|wire| wire.stamp)
+    }
+
     /// The receive was cancelled: no message was for it.
     pub fn cancelled(self) {
         self.leave(true);
@@ -320,6 +336,20 @@ impl Stream {
         Plan::Have(own)
     }
 
+    /// The place of the receive with this ticket; with 0 that of one which is to be posted.
+    fn place(&self, ticket: u64) -> Option<usize> {
+        if ticket == 0 { Some(self.posted.all().len()) } else { self.posted.find(ticket) }
+    }
+
+    /// What is to be done to know the stamp of a receive that has not completed.
+    fn probe(&self, ticket: u64) -> Plan {
+        let Some(index) = self.place(ticket) else { return Plan::Have(None) };
+        match (index + 1).checked_sub(self.kept.len()) {
+            None | Some(0) => Plan::Have(self.kept.get(index).copied()),
+            Some(count) => Plan::Fetch(Wanted { count, is_sure: self.kept.is_empty() && self.lost == 0 }),
+        }
+    }
+
     /// Of the stamps that a completed receive wanted these were there: its own.
     fn share(&mut self, ticket: u64, wanted: &Wanted, fetched: &[Wire]) -> Option<Wire> {
         self.kept.extend(fetched);
@@ -395,6 +425,18 @@ impl Streams {
         })
     }
 
+    /// See [`Stream::probe`].
+    fn probe(&self, key: &Key, ticket: u64) -> Plan {
+        let stream = self.table.get(key).filter(|stream| stream.is_open);
+        stream.map_or(Plan::Fetch(Wanted { count: 1, is_sure: true }), |stream| stream.probe(ticket))
+    }
+
+    /// These stamps were there for receives up to that with this ticket, as for [`Stream::place`]: its own.
+    fn keep(&mut self, key: Key, ticket: u64, fetched: &[Wire]) -> Option<Wire> {
+        self.open(key, |stream| stream.kept.extend(fetched));
+        self.change(&key, |stream| stream.place(ticket).and_then(|index| stream.kept.get(index).copied()))?
+    }
+
     /// See [`Stream::share`]. Meanwhile another thread may have completed those before it, and the stream may have been closed.
     fn share(&mut self, key: Key, ticket: u64, wanted: &Wanted, fetched: &[Wire]) -> Option<Wire> {
         self.open(key, |_| ());
@@ -452,14 +494,15 @@ pub fn forget(comm: (u64, Handle)) {
 }
 
 /// A probe matched a message, which `handle` stands for now: its place in the order is taken.
-pub fn match_message(handle: Handle, comm: Handle, from: Int, tag: Int) {
-    let Some(family) = family().filter(|_| from >= 0) else { return };
+pub fn match_message(handle: Handle, comm: Handle, from: Int, tag: Int) -> Source {
+    let Some(family) = family().filter(|_| from >= 0) else { return Source::NONE };
     let source = Source::new(comm, from, tag).numbered();
     if source.ticket != 0 {
         let key = (super::owner(family), family.handle(handle));
         let mut matched = MATCHED.lock().unwrap_or_else(PoisonError::into_inner);
         matched.get_or_insert_default().insert(key, source);
     }
+    source
 }
 
 /// Where the matched message comes from whose handle `message` leads to.
@@ -508,6 +551,40 @@ mod tests {
                 clock(streams.share(KEY, ticket, &wanted, &fetched))
             }
         }
+    }
+
+    /// Probes for a message as [`Source::probed`] does.
+    fn probe(streams: &mut Streams, ticket: u64, there: &mut VecDeque<u64>) -> Option<u64> {
+        let there = std::cell::RefCell::new(there);
+        let next = || there.borrow_mut().pop_front().map(stamp);
+        match streams.probe(&KEY, ticket) {
+            Plan::Have(wire) => clock(wire),
+            Plan::Fetch(wanted) => {
+                let fetched = wanted.fetch(|| Some(next().expect("nobody would ever send it")), next);
+                clock(streams.keep(KEY, ticket, &fetched))
+            }
+        }
+    }
+
+    /// A probe sees the stamp of the message behind those of all receives, as often as it looks, and what it took is there for the one that gets the message.
+    #[test]
+    fn what_a_probe_has_seen_stays_for_the_receive() {
+        let mut streams = Streams::default();
+        let (first, second) = (streams.post(KEY), streams.post(KEY));
+        let mut there = (10..15).collect();
+        for _ in 0..2 {
+            assert_eq!(probe(&mut streams, 0, &mut there), Some(12));
+        }
+        let matched = streams.post(KEY);
+        assert_eq!(probe(&mut streams, matched, &mut there), Some(12));
+        assert_eq!(probe(&mut streams, 0, &mut there), Some(13));
+        for (ticket, expected) in [(matched, 12), (second, 11), (first, 10), (0, 13)] {
+            assert_eq!(complete(&mut streams, ticket, &mut there), Some(expected));
+        }
+        assert_eq!((streams.open, &there), (0, &VecDeque::from([14])));
+        // One that another thread has received meanwhile, with its stamp, leaves nothing open.
+        assert_eq!(clock(streams.keep(KEY, 0, &[])), None);
+        assert_eq!(streams.open, 0);
     }
 
     #[test]
@@ -684,6 +761,10 @@ mod tests {
                 while messages > 0 && !waiting.is_empty() {
                     messages -= 1;
                     matched.push(waiting.remove(0));
+                }
+                if messages > 0 && draw(4) == 0 {
+                    let seen = probe(&mut streams, 0, &mut there);
+                    assert!(is_odd || seen == Some(sent - messages as u64), "{seen:?} of {messages} before {sent}");
                 }
             }
             // What is left comes to its end, and then there are twenty usual ones.

@@ -1,5 +1,5 @@
-/* Two ranks of which one is late: the receiver of synchronous and of large sends in every form, the sender, or one at a collective
- * operation. Rank 0 prints for each case how many milliseconds the punctual one waited, by the program's own clocks. */
+/* Two ranks of which one is late: the receiver of synchronous and of large sends in every form, the sender, or one where all ranks
+ * meet. Rank 0 prints for each case how many milliseconds the punctual one waited, by the program's own clocks. */
 #include "cases.h"
 #include <time.h>
 #include <unistd.h>
@@ -38,6 +38,7 @@ static void meet(int late)
 int main(int argc, char **argv)
 {
     MPI_Request request;
+    MPI_Comm comm;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -103,6 +104,46 @@ int main(int argc, char **argv)
         TIMED(MPI_Allreduce(MPI_IN_PLACE, buffer, 8, MPI_BYTE, MPI_BOR, MPI_COMM_WORLD));
         cases++;
     });
+    /* The message that a probe waits for comes late, and is there when it is received. */
+    CASE("probe", {
+        meet(1);
+        if (rank == 1) TIMED(MPI_Send(buffer, 8, MPI_BYTE, 0, 1, MPI_COMM_WORLD));
+        else TIMED(MPI_Probe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        if (rank == 0) MPI_Recv(buffer, 8, MPI_BYTE, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        cases++;
+    });
+    CASE("dup", {
+        meet(0);
+        TIMED(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
+        MPI_Comm_free(&comm);
+        cases++;
+    });
+    CASE("split", {
+        meet(1);
+        TIMED(MPI_Comm_split(MPI_COMM_WORLD, rank, 0, &comm));
+        MPI_Comm_free(&comm);
+        cases++;
+    });
+    /* Asked for again and again. */
+    CASE("spin", {
+        int flag = 0;
+        if (rank == 0) MPI_Irecv(buffer, 8, MPI_BYTE, 1, 1, MPI_COMM_WORLD, &request);
+        meet(1);
+        if (rank == 1) TIMED(MPI_Send(buffer, 8, MPI_BYTE, 0, 1, MPI_COMM_WORLD));
+        else TIMED(while (!flag) MPI_Test(&request, &flag, MPI_STATUS_IGNORE));
+        cases++;
+    });
+#ifndef SMPI_H
+    /* The same of a matched message, which SMPI does not have. */
+    CASE("mprobe", {
+        MPI_Message message;
+        meet(1);
+        if (rank == 1) TIMED(MPI_Send(buffer, 8, MPI_BYTE, 0, 1, MPI_COMM_WORLD));
+        else TIMED(MPI_Mprobe(1, 1, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE));
+        if (rank == 0) MPI_Mrecv(buffer, 8, MPI_BYTE, &message, MPI_STATUS_IGNORE);
+        cases++;
+    });
+#endif
     double theirs[2][16];
     MPI_Gather(began, 16, MPI_DOUBLE, theirs, 16, MPI_DOUBLE, 0, MPI_COMM_WORLD);
     for (int i = 0; i < cases && rank == 0; i++) {

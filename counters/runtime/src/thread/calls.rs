@@ -144,7 +144,11 @@ pub unsafe fn call_leaves(token: Token) {
     // SAFETY: as in `enter`.
     let thread = unsafe { &mut *here() };
     if token != Token::NONE && !thread.current.is_null() {
-        thread.last = clock::now();
+        let now = clock::now();
+        if thread.polls & ARMED != 0 {
+            thread.end_test(now);
+        }
+        thread.last = now;
         // SAFETY: the caller's promise.
         unsafe { thread.back(token) };
     }
@@ -217,6 +221,16 @@ impl Thread {
         }
         node.traffic.store(traffic, Ordering::Release);
         traffic
+    }
+
+    /// A test without success ends: what the shim did since is nobody's, unless the thread polls. Then it is waiting as the test is, which would else have been
+    /// repeated sooner.
+    #[cold]
+    fn end_test(&mut self, now: u64) {
+        let (node, ticks) = (self.current, now.saturating_sub(self.last));
+        if let Some(polls) = self.polls() {
+            polls.note_own(node, ticks);
+        }
     }
 
     /// The MPI operation after a test without success: another test shows that the thread polled.
