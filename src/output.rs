@@ -121,6 +121,11 @@ pub fn shown(word: &str) -> String {
     if is_plain { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }
 
+/// A command as a shell would need it, for reading and pasting.
+pub fn shown_command(words: &[String]) -> String {
+    words.iter().map(|word| shown(word)).collect::<Vec<_>>().join(" ")
+}
+
 /// Writes a new file whole or not at all.
 pub fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
     write_new(path, "-o", |out| Ok(out.write_all(bytes)?))

@@ -274,6 +274,58 @@ fn a_changed_program_is_noticed() {
     world.poise(["run", "s.toml", "--accept-changed"]).status(0);
 }
 
+/// The program of one run replaces its own file, or that of a run before it; to touch it is nothing.
+#[test]
+fn a_program_that_is_replaced_while_runs_are_made_ends_the_call() {
+    let world = World::new();
+    world.write("v2", "#!/bin/sh\n# the second version\n");
+    let script = |act: &str| format!("#!/bin/sh\n{act}\n");
+    let study = |command: &str| {
+        format!(
+            "command = [{command}]\ncollect = \"elapsed\"\norder = \"point-by-point\"\n[parameters]\nn = [1, 2, 3, 4]\n"
+        )
+    };
+    world.write("app", &script("case $1 in 2) touch app;; 3) cp v2 new && chmod +x new && mv new app;; esac"));
+    world.write("own.toml", &study("\"./app\", \"{n}\""));
+    for (n, act) in [("1", "exit 0"), ("2", "echo >>a1"), ("3", "exit 0"), ("4", "exit 0")] {
+        world.write(&format!("a{n}"), &script(act));
+    }
+    world.write("other.toml", &study("\"./a{n}\""));
+    assert!(world.command("chmod", ["+x", "app", "a1", "a2", "a3", "a4"]).status().unwrap().success());
+    for (study, changed, kept) in [("own", "app", ["n1.r1", "n2.r1"]), ("other", "a1", ["n1.r1", "n2.r1"])] {
+        let ended = world.poise(["run", &format!("{study}.toml")]).status(2).stderr;
+        assert!(ended.contains(&format!("/{changed} has changed since {study}.runs/n1.r1 was measured")), "{ended}");
+        assert_eq!(world.names(&format!("{study}.runs")), kept, "the run during which it changed is none");
+        let next = world.poise(["run", &format!("{study}.toml")]).status(2).stderr;
+        assert!(ended.ends_with(&next), "the next call says the same: {ended}{next}");
+    }
+    world.poise(["run", "own.toml", "--accept-changed"]).status(0);
+}
+
+#[test]
+fn a_build_that_fails_costs_its_own_points_alone_and_can_be_pasted() {
+    let world = World::new();
+    world.write("true.sh", "#!/bin/sh\n");
+    let study = |values: &str| {
+        format!(
+            "command = [\"sh\", \"{{build}}/x\", \"{{n}}\"]\ncollect = \"elapsed\"\n\
+             build = {{ command = [\"sh\", \"-c\", \"test {{n}} = 1 && cp true.sh $1/x\", \"x\", \"{{build}}\"] }}\n\
+             repetitions = 2\n[parameters]\nn = [{values}]\n"
+        )
+    };
+    world.write("s.toml", &study("1, 20"));
+    let ran = world.poise(["run", "s.toml"]).status(5);
+    assert!(ran.stdout.contains("2 runs are complete"), "{}\n{}", ran.stdout, ran.stderr);
+    let record = world.json("s.runs/n20.r1/run.json");
+    let failed = "The study's build `sh -c 'test 20 = 1 && cp true.sh $1/x' x ";
+    assert_eq!((&record["status"], &record["cause"]), (&"failed".into(), &"build".into()));
+    assert!(record["reason"].as_str().unwrap().starts_with(failed), "{record}");
+    assert!(!world.path("s.runs/n20.r2").exists(), "its other repetition is not tried");
+    assert!(ran.stderr.contains(failed) && ran.stderr.contains("ended with status 1."), "{}", ran.stderr);
+    world.write("s.toml", &study("20"));
+    assert!(world.poise(["run", "s.toml", "-o", "none"]).status(2).stderr.contains(failed), "there is nothing to run");
+}
+
 #[test]
 fn a_refused_build_leaves_the_program_that_was_measured() {
     let world = World::new();
@@ -859,4 +911,19 @@ fn runs_that_failed_alike_are_named_with_their_groups() {
             && told.contains(&format!("So did 1 other run: mode={other}/n1.r1."))
     };
     assert!(names("sleep", "work") || names("work", "sleep"), "{told}");
+}
+
+#[test]
+fn what_comes_next_is_of_a_group_that_has_runs_and_the_machine_is_judged_by_what_ran() {
+    let world = World::new();
+    world.write(
+        "s.toml",
+        "launcher = [\"mpirun.openmpi\", \"-n\", \"1\"]\ncommand = [\"{w}\", \"{p}\"]\ncollect = \"elapsed\"\n\
+         [parameters]\np = [4000]\nw = [\"./no-such\", \"true\"]\n",
+    );
+    let ran = world.poise(["run", "s.toml"]).status(5);
+    assert!(ran.stdout.contains("1 run is complete. Next: poise model s.runs/w=true"), "{}", ran.stdout);
+    let causes = runs(&world, "s.runs").into_iter().map(|run| world.json(&format!("{run}/run.json"))["cause"].clone());
+    assert_eq!(causes.collect::<Vec<_>>(), ["cannot-start".into(), serde_json::Value::Null]);
+    assert!(ran.stderr.contains("1 of 2 runs: 4000 ranks"), "{}", ran.stderr);
 }

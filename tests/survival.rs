@@ -188,6 +188,35 @@ fn the_governor_is_put_back_after_any_signal() {
     assert_eq!(ran.stdout, expected, "{}", ran.stderr);
 }
 
+#[test]
+fn a_build_that_a_killed_call_has_left_is_ended_before_the_next() {
+    let world = World::new();
+    world.write("build.sh", "touch \"$1/begun\"; [ -e quick ] || sleep 4722; echo 'exit 0' >\"$1/x\"\n");
+    world.write(
+        "s.toml",
+        "command = [\"sh\", \"{build}/x\", \"{n}\"]\ncollect = \"elapsed\"\n\
+         build = { command = [\"sh\", \"build.sh\", \"{build}\"] }\n[parameters]\nn = [1]\n",
+    );
+    let sleeps = || {
+        let processes = std::fs::read_dir("/proc").unwrap().flatten();
+        let lines = processes.filter_map(|process| std::fs::read(process.path().join("cmdline")).ok());
+        lines.filter(|line| line == b"sleep\x004722\x00").count()
+    };
+    let mut killed = world.command(env!("CARGO_BIN_EXE_poise"), ["run", "s.toml", "-q"]).spawn().unwrap();
+    let begun = Instant::now();
+    while sleeps() == 0 {
+        assert!(begun.elapsed() < Duration::from_secs(20));
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    world.write("quick", "");
+    let next = world.poise(["run", "s.toml"]).status(0);
+    assert_eq!(sleeps(), 0, "{}", next.stderr);
+    assert!(next.stderr.contains("of a run or a build that an earlier call had left"), "{}", next.stderr);
+    assert_eq!(world.names("s.runs"), [".builds", "n1.r1"]);
+}
+
 /// What was measured until a run's last checkpoint outlives the poise that ran it, however that ended, and is no run.
 #[test]
 fn the_checkpoints_of_a_study_that_was_killed_or_interrupted_are_kept_and_told() {

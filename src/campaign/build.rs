@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fs;
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -11,14 +12,16 @@ use crate::digest;
 use crate::error::{Error, Result};
 use crate::executors::smpi::Smpi;
 use crate::install;
-use crate::interrupt;
+use crate::output;
 use crate::progress::Progress;
+use crate::run::misfortune::{self, End};
+use crate::run::{self, UNFINISHED};
 use crate::study::{Build, Case, MpiChoice, Sources, Study};
 
 /// Folder of builds below the results.
 const BUILDS: &str = ".builds";
 /// A program's name until it is in its place.
-const UNFINISHED: &str = ".program";
+const PROGRAM: &str = ".program";
 
 /// One build.
 #[derive(Clone, Debug, Default)]
@@ -41,6 +44,8 @@ pub struct Builds {
     /// By case.
     pub of_case: Vec<Built>,
     steps: Vec<Step>,
+    /// Why builds failed, by their folders.
+    failed: BTreeMap<PathBuf, String>,
 }
 
 impl Builds {
@@ -63,7 +68,7 @@ impl Builds {
             }
             of_case.push(built);
         }
-        Ok(Self { of_case, steps: steps.into_values().collect() })
+        Ok(Self { of_case, steps: steps.into_values().collect(), failed: BTreeMap::new() })
     }
 
     /// The commands, for `--dry-run`.
@@ -74,16 +79,25 @@ impl Builds {
     /// Makes them all. Programs that were compiled are not in their places yet.
     ///
     /// # Errors
-    /// One cannot be started or fails.
-    pub fn make(&self, study: &Study, progress: &Progress) -> Result<Made> {
+    /// One cannot be started, or all fail.
+    pub fn make(&mut self, study: &Study, results: &Path, progress: &Progress) -> Result<Made> {
         let mut made = Made::default();
         for step in &self.steps {
-            make(study, step, progress)?;
-            if matches!(study.build, Build::Sources(_)) {
-                made.programs.push((step.built.folder.join(UNFINISHED), step.built.program.clone()));
+            if let Some(reason) = make(study, step, results, progress)? {
+                self.failed.insert(step.built.folder.clone(), reason);
+            } else if matches!(study.build, Build::Sources(_)) {
+                made.programs.push((step.built.folder.join(PROGRAM), step.built.program.clone()));
             }
         }
-        Ok(made)
+        match self.failed.values().next() {
+            Some(reason) if self.failed.len() == self.steps.len() => Err(Error::Usage(reason.clone())),
+            _ => Ok(made),
+        }
+    }
+
+    /// Why a case has no program, if its build failed.
+    pub fn failure(&self, case: usize) -> Option<&String> {
+        self.failed.get(&self.of_case[case].folder)
     }
 }
 
@@ -179,13 +193,15 @@ fn compilation(sources: &Sources, words: &dyn Fn(&str) -> Vec<String>, built: &B
     command.extend(filled(&sources.flags));
     command.extend(sources.defines.iter().map(|(name, value)| format!("-D{name}={}", value.fill(words))));
     command.extend(sources.files.iter().map(|file| file.display().to_string()));
-    command.extend(["-o".to_owned(), built.folder.join(UNFINISHED).display().to_string()]);
+    command.extend(["-o".to_owned(), built.folder.join(PROGRAM).display().to_string()]);
     command.extend(filled(&sources.libraries));
     Ok(Step { words: command, environment, built: built.clone() })
 }
 
-fn make(study: &Study, step: &Step, progress: &Progress) -> Result<()> {
-    let shown = step.words.join(" ");
+/// Makes one; why it failed, if it did. It is started as runs are, with a folder whose name is found in its processes, so that no build of
+/// a killed call goes on beside the next one's.
+fn make(study: &Study, step: &Step, results: &Path, progress: &Progress) -> Result<Option<String>> {
+    let shown = output::shown_command(&step.words);
     progress.step(&format!("build: {shown}"));
     let is_compiled = matches!(study.build, Build::Sources(_));
     if is_compiled || study.build.names().contains("build") {
@@ -197,12 +213,15 @@ fn make(study: &Study, step: &Step, progress: &Progress) -> Result<()> {
         command.env("POISE_NOISE", std::env::var_os("POISE_NOISE").unwrap_or_else(|| "on".into()));
     }
     command.envs(step.environment.iter().map(|(name, value)| (name, value)));
-    let status = command.status();
-    interrupt::check()?;
-    match status {
-        Ok(status) if status.success() => Ok(()),
-        Ok(status) => Err(Error::Usage(format!("The study's build `{shown}` failed: {status}."))),
-        Err(e) => Err(Error::Usage(format!("Cannot start the study's build `{}`: {e}.", step.words[0]))),
+    let cannot_write = |e| Error::cannot_write(results, &e);
+    let results = results.canonicalize().map_err(cannot_write)?;
+    let marker = tempfile::Builder::new().prefix(UNFINISHED).tempdir_in(results).map_err(cannot_write)?;
+    match run::supervise_unmeasured(&mut command, marker.path())?.how {
+        End::NotStarted(why) => Err(Error::Usage(format!("Cannot start the study's build `{shown}`: {why}."))),
+        End::Itself(status) if !status.success() => {
+            Ok(Some(format!("The study's build `{shown}` failed: {}.", misfortune::end_in_words(status.into_raw()))))
+        }
+        _ => Ok(None),
     }
 }
 

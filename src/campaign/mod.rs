@@ -1,7 +1,7 @@
 //! All runs of a study, each in its own folder; what is there already is not run again. The results folder is the whole
 //! state: a campaign that is killed anywhere goes on from it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -12,6 +12,7 @@ mod build;
 pub mod cost;
 pub mod events;
 mod lock;
+mod programs;
 mod selection;
 pub mod tasks;
 
@@ -20,13 +21,14 @@ use crate::executors;
 use crate::machine::quiet::{self, Quiet};
 use crate::output;
 use crate::progress::Progress;
-use crate::run::misfortune::Outcome;
+use crate::run::misfortune::{Cause, Outcome};
 use crate::run::{ONCE, RECORD, Run, STDOUT, UNFINISHED, left, processes, record};
 use crate::study::{Case, Judgement, Order, Place, Study};
 pub use build::{Builds, Made};
 use cost::Costs;
 use events::Events;
 use lock::Lock;
+use programs::Programs;
 pub use tasks::{Done, Task};
 
 /// What became of a study's runs.
@@ -36,6 +38,8 @@ pub struct Summary {
     pub complete: usize,
     /// Runs that an earlier call had left.
     pub found: usize,
+    /// The first case that has a complete run.
+    pub first_complete: Option<usize>,
     /// Failed runs: folder and reason.
     pub failed: Vec<(PathBuf, String)>,
     /// Points whose times are not as steady as the policy asks, and why.
@@ -83,16 +87,18 @@ pub fn execute_with(study: &Study, results: &Path, progress: &Progress, options:
             "--quiet-machine is for this machine; on a cluster, ask for whole nodes (--exclusive).".into(),
         ));
     }
-    let builds = Builds::plan(study, results)?;
-    let made = builds.make(study, progress)?;
+    let mut builds = Builds::plan(study, results)?;
+    let made = builds.make(study, results, progress)?;
     let (done, other_environment) = tasks::found(study, &builds.of_case, &made, results, options.accepts_changes)?;
     made.settle()?;
+    let programs = if options.accepts_changes { Programs::default() } else { programs_of(study, &builds)? };
     let quiet = options.quiets.then(|| Quiet::begin(results)).transpose()?;
     let mut campaign = Campaign {
         pins: options.quiets && !matches!(&study.place, Place::Local(local) if local.side_by_side),
         study,
         results,
         builds,
+        programs,
         costs: Costs::of(study, &done),
         concerns: BTreeMap::new(),
         other_environment,
@@ -115,6 +121,8 @@ struct Campaign<'a> {
     study: &'a Study,
     results: &'a Path,
     builds: Builds,
+    /// What this call's runs execute, as it was when the last one began.
+    programs: Programs,
     /// Whether runs are pinned to cores.
     pins: bool,
     /// What disturbed runs, and how many.
@@ -139,6 +147,7 @@ impl Campaign<'_> {
     /// Round after round, until no point needs another run.
     fn run(&mut self) -> Result<()> {
         self.events.begin(self.summary.found, self.left());
+        self.refuse_unbuilt()?;
         for round in 0.. {
             let batch = self.batch(round);
             if batch.is_empty() {
@@ -218,17 +227,57 @@ impl Campaign<'_> {
                     if !self.may_begin(task)? {
                         return Ok(false);
                     }
+                    self.check_programs(None)?;
                     self.begins(task);
                 }
                 executors::Step::Queues(task) => return self.may_begin(task),
                 executors::Step::Starts(task) => self.begins(task),
                 executors::Step::Pending(runs, reason) => self.events.pending(runs, &reason),
                 executors::Step::Note(text) => self.events.note(text),
-                executors::Step::Ended(task, outcome) => self.ended(task, &outcome),
+                executors::Step::Ended(task, outcome) => {
+                    self.check_programs((outcome == Outcome::Complete).then_some(task))?;
+                    self.ended(task, &outcome);
+                }
                 executors::Step::Waits => self.lock.check()?,
             }
             Ok(true)
         })
+    }
+
+    /// Records of points whose build failed that they cannot run; that costs the others nothing.
+    fn refuse_unbuilt(&mut self) -> Result<()> {
+        for (case, judgement) in self.judgements().into_iter().enumerate() {
+            let Some(reason) = self.builds.failure(case).cloned() else { continue };
+            let missing = tasks::missing(&self.done[case], judgement.wanted.min(1)).collect::<Vec<_>>();
+            for repetition in missing {
+                let task = Task::of(self.study, case, repetition, self.results);
+                let run = tasks::run(self.study, &self.study.cases[case], repetition, &self.builds.of_case[case])?;
+                self.begins(&task);
+                let outcome = run.refuse(&task.folder, Cause::Build, reason.clone())?;
+                self.ended(&task, &outcome);
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the call where a program has been replaced meanwhile, with what the next call would say. Of a run that has just
+    /// `ended` well nobody knows then which of the two it was, and it does not stay.
+    fn check_programs(&mut self, ended: Option<&Task>) -> Result<()> {
+        let now = self.programs.now();
+        if now == self.programs {
+            return Ok(());
+        }
+        let found = || tasks::found(self.study, &self.builds.of_case, &Made::default(), self.results, false);
+        let record = ended.and_then(|task| Some((task, record::read(&task.folder)?)));
+        if let Some((task, record)) = record
+            && let Err(changed) = tasks::check_programs(&record.programs, &task.folder, &mut HashMap::new())
+        {
+            std::fs::remove_dir_all(&task.folder).map_err(|e| Error::cannot_write(&task.folder, &e))?;
+            return Err(found().err().unwrap_or(changed));
+        }
+        found()?;
+        self.programs = now;
+        Ok(())
     }
 
     fn may_begin(&self, task: &Task) -> Result<bool> {
@@ -249,7 +298,12 @@ impl Campaign<'_> {
         let record = record::read(&task.folder);
         let seconds = record.as_ref().map_or(0.0, |record| record.seconds);
         let machine = record.as_ref().and_then(|record| record.machine.clone()).unwrap_or_default();
-        machine.concerns.into_iter().for_each(|concern| *self.concerns.entry(concern).or_default() += 1);
+        let was_there = !matches!(outcome, Outcome::Failed { cause, .. } if cause.is_before_start());
+        machine
+            .concerns
+            .into_iter()
+            .filter(|_| was_there)
+            .for_each(|concern| *self.concerns.entry(concern).or_default() += 1);
         match outcome {
             Outcome::Complete => {
                 let time = record.map_or(seconds, |record| record.time());
@@ -271,6 +325,7 @@ impl Campaign<'_> {
 
     fn finish(mut self) -> Summary {
         self.summary.complete = self.done.iter().map(Vec::len).sum();
+        self.summary.first_complete = self.done.iter().position(|done| !done.is_empty());
         for (case, judgement) in self.judgements().into_iter().enumerate() {
             if let Some(reason) = judgement.unsettled {
                 let (group, stem) = self.study.folder_of(&self.study.cases[case]);
@@ -312,6 +367,15 @@ impl Campaign<'_> {
     }
 }
 
+/// What the runs of a study on this machine execute; nothing for jobs, which may have ended long before one hears of it.
+fn programs_of(study: &Study, builds: &Builds) -> Result<Programs> {
+    if matches!(study.place, Place::Slurm(_)) {
+        return Ok(Programs::default());
+    }
+    let runs = study.cases.iter().zip(&builds.of_case).map(|(case, built)| tasks::run(study, case, 1, built));
+    Ok(Programs::of(runs.collect::<Result<Vec<Run>>>()?.iter()))
+}
+
 /// What a killed call has left: what still runs is ended, and folders of runs that have not ended are removed, but for what
 /// was measured in them.
 fn clear_unfinished(results: &Path) {
@@ -327,7 +391,7 @@ fn clear_unfinished(results: &Path) {
                 let left = processes::end_left(&path, Duration::ZERO);
                 if !left.is_empty() {
                     let processes = output::counted(left.len(), "process", "processes");
-                    output::say(format!("ended {processes} of a run that an earlier call had left."));
+                    output::say(format!("ended {processes} of a run or a build that an earlier call had left."));
                 }
             }
             match left::keep_measured(&path, group) {

@@ -206,9 +206,9 @@ fn report(study: &Study, summary: &Summary, results: &Path, global: &GlobalArgs)
     let complete = counted(summary.complete, "run is", "runs are");
     let earlier =
         if summary.found > 0 { format!(" ({} of them from an earlier call)", summary.found) } else { String::new() };
-    let next = match study.has_groups() {
-        true => format!("{}/{}", results.display(), study.folder_of(&study.cases[0]).0),
-        false => results.display().to_string(),
+    let next = match summary.first_complete.filter(|_| study.has_groups()) {
+        Some(case) => format!("{}/{}", results.display(), study.folder_of(&study.cases[case]).0),
+        None => results.display().to_string(),
     };
     let next = output::shown(&next);
     let note = too_few_points(study).unwrap_or_default();
@@ -235,7 +235,7 @@ fn too_few_points(study: &Study) -> Option<String> {
 
 fn run_once(arguments: &RunArgs, global: &GlobalArgs) -> Result<()> {
     if arguments.dry_run {
-        return output::deliver(&(dry::shown(&arguments.command) + "\n"), None);
+        return output::deliver(&(output::shown_command(&arguments.command) + "\n"), None);
     }
     let value = |&(ref name, number): &(String, f64)| (name.clone(), Value::of(number));
     let point: Point = arguments.parameters.iter().map(value).collect();

@@ -60,6 +60,13 @@ impl Ends {
         running.map(|rank| rank.process.as_raw_fd()).collect()
     }
 
+    /// Whether the launcher has nothing left but to end: a signal has killed a rank, or none runs any more.
+    pub fn are_over(&self) -> bool {
+        let status = |rank: &Rank| rank.ended.and_then(|_| pidfd::status(rank.process.as_raw_fd()));
+        let is_killed = |rank: &Rank| status(rank).is_some_and(|status| libc::WIFSIGNALED(status));
+        !self.ranks.is_empty() && (self.running().is_empty() || self.ranks.iter().any(is_killed))
+    }
+
     /// The rank that ended first; where that one ended well, the first that failed by itself.
     pub fn first(&self) -> Option<First> {
         let mut ranks: Vec<&Rank> = self.ranks.iter().collect();

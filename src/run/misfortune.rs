@@ -45,6 +45,8 @@ impl Outcome {
 /// Why a run failed. Names are a stable interface: `cause` in `run.json`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
+    /// The study's build of its program failed.
+    Build,
     /// The program could not be started.
     CannotStart,
     /// It ended with a status other than 0, and nothing tells more.
@@ -78,7 +80,8 @@ pub enum Cause {
 }
 
 /// Every cause.
-const CAUSES: [Cause; 15] = [
+const CAUSES: [Cause; 16] = [
+    Cause::Build,
     Cause::CannotStart,
     Cause::ExitStatus,
     Cause::Signal,
@@ -110,6 +113,11 @@ impl Cause {
         )
     }
 
+    /// Whether no rank of it ever ran, so that it says nothing of the machine either.
+    pub fn is_before_start(self) -> bool {
+        matches!(self, Self::Build | Self::CannotStart | Self::TooManyRanks)
+    }
+
     /// The cause of a name.
     pub fn named(name: &str) -> Option<Self> {
         CAUSES.into_iter().find(|cause| cause.name() == name)
@@ -118,6 +126,7 @@ impl Cause {
     /// The name in records and events.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Build => "build",
             Self::CannotStart => "cannot-start",
             Self::ExitStatus => "exit-status",
             Self::Signal => "signal",
@@ -213,6 +222,12 @@ impl Ended {
 /// What became of `run`, whose unfinished folder is `folder`.
 pub fn judge(run: &Run, ended: &Ended, folder: &Path) -> Outcome {
     let failed = |cause, reason: String, status| Outcome::Failed { cause, reason, status };
+    if let End::Late { limit, .. } | End::Spinning { limit, .. } = &ended.how
+        && let Some(killed) = killed_before(&last_words(folder), ended.first.as_ref())
+    {
+        let reason = format!("It ran longer than {} s and was ended, after a rank had died. {killed}", seconds(*limit));
+        return failed(Cause::RankKilled, reason, 124);
+    }
     match &ended.how {
         End::NotStarted(why) => failed(Cause::CannotStart, why.clone(), 127),
         End::Late { limit, idle: None } => {
@@ -534,10 +549,36 @@ fn rank_killed(said: &str) -> Option<String> {
         let signal = between(&what, "(signal ", ")").unwrap_or(what);
         return Some(format!("A rank was killed by signal {signal}, and the launcher ended the others."));
     }
-    let srun = said.lines().find(|line| line.starts_with("srun: error: ") && line.contains(" task"));
+    let srun = said.lines().find(|line| is_of_task(line));
     let srun = srun
         .filter(|line| ["Killed", "Segmentation fault", "Aborted", "Bus error"].iter().any(|what| line.contains(what)));
-    srun.map(|line| format!("srun ended it: \"{}\".", line.trim_start_matches("srun: error: ").trim()))
+    srun.map(|line| format!("srun ended it: \"{}\".", of_srun(line)))
+}
+
+/// The rank that had died before a run was ended at its time limit, since its launcher waited for the others or was not at its end
+/// yet: as the kernel tells it, or srun, or Open MPI in the rank. What they say of ranks that we have ended is none.
+fn killed_before(said: &str, first: Option<&First>) -> Option<String> {
+    const SIGNALS: [&str; 5] =
+        ["Segmentation fault", "Aborted", "Bus error", "Floating point exception", "Illegal instruction"];
+    let names_signal = |line: &&str| SIGNALS.iter().any(|signal| line.contains(signal));
+    let by_kernel = first.filter(|first| first.is_killed).map(|first| first.told.clone());
+    let srun = || said.lines().filter(|line| is_of_task(line)).find(names_signal).map(of_srun);
+    let open_mpi = || {
+        let (_, signal) =
+            said.lines().filter(|line| line.starts_with('[')).find_map(|line| line.split_once("] Signal: "))?;
+        Some(format!("Open MPI said: \"Signal: {}\".", signal.trim()))
+    };
+    by_kernel.or_else(|| Some(format!("srun said: \"{}\".", srun()?))).or_else(open_mpi)
+}
+
+/// Whether srun tells the end of tasks: `srun: error: n1: task 0: Killed`.
+fn is_of_task(line: &str) -> bool {
+    line.starts_with("srun: error: ") && line.contains(" task")
+}
+
+/// What it tells.
+fn of_srun(line: &str) -> &str {
+    line.trim_start_matches("srun: error: ").trim()
 }
 
 /// The end of what the program and its launcher wrote to standard error, and what MPICH's launcher writes to standard output
@@ -701,6 +742,41 @@ mod tests {
         let aborted =
             "poise: the program called MPI_Abort with 3; this run has no profile\n[vm] ORTE_ERROR_LOG: Out of resource";
         assert_eq!(of(3, "", aborted).0, Cause::Aborted);
+    }
+
+    /// What Open MPI 4.1.4 and Slurm 22.05 print of a rank that died and for which nobody ended the others, and srun as we end it.
+    #[test]
+    fn a_rank_that_died_before_the_time_limit_is_told() {
+        let limit = Duration::from_secs(6);
+        let of = |said: &str, idle: bool, first: Option<First>| {
+            let folder = tempfile::tempdir().unwrap();
+            fs::write(folder.path().join("stderr.txt"), said).unwrap();
+            let how = End::Late { limit, idle: idle.then_some(limit) };
+            let ended = Ended { how, first, ..Ended::not_started(String::new()) };
+            match judge(&Run { command: vec!["srun".into()], ..Run::default() }, &ended, folder.path()) {
+                Outcome::Failed { cause, reason, status: 124 } => (cause, reason),
+                other => panic!("{other:?}"),
+            }
+        };
+        let srun = "srun: error: n2: task 1: Segmentation fault\n";
+        let ours = "srun: Job step aborted: Waiting up to 32 seconds for job step to finish.\nsrun: error: n1: task 0: Killed\n\
+                    srun: error: n1: tasks 0-1: Terminated\n";
+        let open_mpi = "[vm:18216] *** Process received signal ***\n[vm:18216] Signal: Segmentation fault (11)\n";
+        let died = "It ran longer than 6 s and was ended, after a rank had died. ";
+        for idle in [false, true] {
+            let told = of(&format!("{srun}{ours}"), idle, None);
+            assert_eq!(told, (Cause::RankKilled, format!("{died}srun said: \"n2: task 1: Segmentation fault\".")));
+            let told = of(open_mpi, idle, None);
+            assert_eq!(told, (Cause::RankKilled, format!("{died}Open MPI said: \"Signal: Segmentation fault (11)\".")));
+            let first = First { told: "First, rank 1 was killed.".into(), is_killed: true };
+            assert_eq!(
+                of(open_mpi, idle, Some(first)),
+                (Cause::RankKilled, format!("{died}First, rank 1 was killed."))
+            );
+            let first = First { told: "First, rank 1 ended.".into(), is_killed: false };
+            let of_time = if idle { Cause::Hangs } else { Cause::TimeLimit };
+            assert_eq!(of(&format!("Signal: x\n{ours}"), idle, Some(first)).0, of_time, "what we ended tells nothing");
+        }
     }
 
     #[test]

@@ -204,6 +204,21 @@ pub fn exec_preloaded(command: &[OsString]) -> Result<Infallible> {
     Err(Error::Usage(format!("Cannot start {}: {failure}.", command[0].to_string_lossy())))
 }
 
+/// Runs a command that is not measured, such as a build, to its end, with the name of `folder` by which all that it starts is found: in
+/// this call, which ends what is left, and should that be killed, in the next.
+///
+/// # Errors
+/// The user interrupted.
+pub fn supervise_unmeasured(command: &mut Command, folder: &Path) -> Result<Ended> {
+    command.env(RUN, folder);
+    supervise::prepare(command, true, None, &[]);
+    let (oom_kills, begun) = (processes::oom_kills(), Instant::now());
+    match command.spawn() {
+        Ok(child) => Supervised::new(child, Some(folder.to_owned()), oom_kills, begun).wait(None),
+        Err(error) => Ok(Ended::not_started(error.to_string())),
+    }
+}
+
 impl Run {
     /// Runs the program and leaves the folder `destination`, which must not exist yet.
     ///

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use poise_profile::{Metric, Profile};
 use serde::{Deserialize, Serialize, Serializer};
@@ -218,19 +218,22 @@ fn is_recorded(name: &str) -> bool {
 /// The files that the command executes: its first word, and later words that are executable files, such as the program
 /// behind a launcher.
 pub fn programs(run: &Run) -> Vec<Program> {
+    let program = |path: PathBuf| {
+        let sha256 = digest::of_file(&path).ok()?;
+        Some(Program { path: path.display().to_string(), sha256 })
+    };
+    program_files(run).into_iter().filter_map(program).collect()
+}
+
+/// Their paths.
+pub fn program_files(run: &Run) -> Vec<PathBuf> {
     let directory = if run.own_folder { Path::new(".") } else { run.directory.as_path() };
-    let mut programs: Vec<Program> = Vec::new();
-    for (i, word) in run.command.iter().enumerate() {
-        let path = match (i == 0 && !word.contains('/'), word.contains('/')) {
-            (true, _) => install::find_program(word),
-            (_, true) => install::find_program(&directory.join(word).to_string_lossy()),
-            _ => None,
-        };
-        let Some(path) = path else { continue };
-        let Ok(sha256) = digest::of_file(&path) else { continue };
-        programs.push(Program { path: path.display().to_string(), sha256 });
-    }
-    programs
+    let file = |(i, word): (usize, &String)| match (i == 0 && !word.contains('/'), word.contains('/')) {
+        (true, _) => install::find_program(word),
+        (_, true) => install::find_program(&directory.join(word).to_string_lossy()),
+        _ => None,
+    };
+    run.command.iter().enumerate().filter_map(file).collect()
 }
 
 fn versions(run: &Run) -> BTreeMap<&'static str, String> {

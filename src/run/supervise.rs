@@ -214,7 +214,9 @@ impl Supervised {
             if !by.is_empty() {
                 return End::KeptWaiting { limit, by };
             }
-            if ticks(&processes::of_run(folder)) <= ticks(&processes.seen) {
+            // Launchers take seconds to end once a rank has died, and do nothing meanwhile.
+            let is_ending = self.ranks.as_ref().is_some_and(Ends::are_over);
+            if !is_ending && ticks(&processes::of_run(folder)) <= ticks(&processes.seen) {
                 return End::Late { limit, idle: Some(last_part) };
             }
         }
@@ -334,6 +336,32 @@ mod tests {
         assert_eq!([12.0, 15.5, 15.7].map(idle_after), [None, None, Some(Duration::from_secs(4))]);
         run.child.kill().unwrap();
         run.child.wait().unwrap();
+    }
+
+    /// Open MPI's launcher takes two seconds to end after a rank has died.
+    #[test]
+    fn a_launcher_that_ends_slowly_does_not_make_its_ranks_hang() {
+        let folder = tempfile::tempdir().unwrap();
+        let late = |rank: &str| {
+            // No process but the rank has a rank's number.
+            let script = format!("env OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=1 sh -c '{rank}'; exec sleep 4721");
+            let mut command = Command::new("sh");
+            command.args(["-c", &script]).env(super::super::RUN, folder.path()).stderr(std::process::Stdio::null());
+            prepare(&mut command, true, None, &[]);
+            let run = Supervised::new(command.spawn().unwrap(), Some(folder.path().to_owned()), 0, Instant::now());
+            run.wait(Some(Duration::from_millis(1400))).unwrap()
+        };
+        let is_idle = |ended: &Ended| matches!(ended.how, End::Late { idle: Some(_), .. });
+        let died = late("sleep 0.6; kill -SEGV $$");
+        assert!(!is_idle(&died), "the launcher is");
+        // Linux tells it from 6.15 on.
+        let told = died.first.map(|first| first.told);
+        assert!(
+            told.as_ref().is_none_or(|told| told == "First, rank 0 was killed by signal 11 (SIGSEGV)."),
+            "{told:?}"
+        );
+        assert!(!is_idle(&late("sleep 0.6; exit 0")), "no rank runs");
+        assert!(is_idle(&late("exec sleep 4721")));
     }
 
     #[test]

@@ -193,7 +193,8 @@ fn command(launcher: Option<Launcher>, words: &[String], is_smpi: bool) -> Resul
                 vec![first(&["mpirun.openmpi", "mpirun"]), "--oversubscribe".into(), "-n".into(), "{ranks}".into()]
             }
             "mpich" => vec![first(&["mpiexec.mpich", "mpiexec"]), "-n".into(), "{ranks}".into()],
-            "srun" => vec!["srun".into(), "-n".into(), "{ranks}".into()],
+            // Without it srun waits for the other ranks of one that died, up to the whole time limit.
+            "srun" => vec!["srun".into(), "--kill-on-bad-exit=1".into(), "-n".into(), "{ranks}".into()],
             "none" => Vec::new(),
             other => {
                 let meant = suggestion(other, NAMES);
@@ -291,6 +292,12 @@ fn check_names(study: &Study, parameters: &[Parameter], derived: &[(String, Expr
         if used.contains(name.as_str()) {
             used.extend(expression.names());
         }
+    }
+    // A formula may use what is a formula itself, in any order: no chain of them is longer than the list.
+    for _ in parameters {
+        let needed: Vec<&str> =
+            parameters.iter().filter(|p| used.contains(p.name())).flat_map(Parameter::needs).collect();
+        used.extend(needed);
     }
     if let Some(unused) = parameters.iter().map(Parameter::name).find(|name| !used.contains(name)) {
         let counts = [("ranks", &study.ranks), ("threads", &study.threads)];
@@ -417,12 +424,28 @@ n = [10, 20, 0.5]
     fn a_launcher_has_a_name_and_ranks_an_expression() {
         let text = "launcher = \"srun\"\nranks = \"a * b\"\ncommand = [\"app\"]\n[parameters]\na = [2]\nb = [3]\n";
         let study = parse(text).unwrap();
-        assert_eq!(commands(&study), ["srun|-n|6|app"]);
+        assert_eq!(commands(&study), ["srun|--kill-on-bad-exit=1|-n|6|app"]);
         assert!(parse(&text.replace("a * b", "a / b")).unwrap_err().to_string().contains("whole number"));
         let alone = parse(&text.replace("srun", "none")).unwrap_err().to_string();
         assert!(alone.contains("no run depends on the parameter `a`") && alone.contains("is {ranks}."), "{alone}");
         assert!(parse(&text.replace("srun", "none").replace("app", "{ranks}")).is_ok());
         assert!(parse(&text.replace("srun", "srunn")).unwrap_err().to_string().contains("did you mean `srun`?"));
+    }
+
+    #[test]
+    fn a_parameter_reaches_runs_by_the_formula_of_another() {
+        let weak = |command: &str| {
+            parse(&format!(
+                "launcher = \"openmpi\"\ncommand = [{command}]\n[derived]\nside = \"sqrt(n)\"\n\
+                 [parameters]\np = [1, 2]\nn = {{ equals = \"rows * p\" }}\nrows = {{ equals = \"m * m\" }}\nm = [10, 20]\n"
+            ))
+        };
+        for word in ["{n}", "{side}"] {
+            let study = weak(&format!("\"app\", \"{word}\"")).unwrap_or_else(|e| panic!("{word}: {e}"));
+            assert_eq!(study.cases.len(), 4, "{word}");
+        }
+        let unused = weak("\"app\", \"{rows}\"").unwrap_err().to_string();
+        assert!(unused.contains("no run depends on the parameter `n`"), "{unused}");
     }
 
     #[test]

@@ -86,7 +86,7 @@ impl Parameter {
     }
 
     /// The names that its values depend on.
-    fn needs(&self) -> BTreeSet<&str> {
+    pub fn needs(&self) -> BTreeSet<&str> {
         match &self.values {
             Values::Numbers(_) | Values::Texts(_) => BTreeSet::new(),
             Values::Computed(list) => list.iter().flat_map(Expression::names).collect(),

@@ -13,7 +13,7 @@ use crate::cli::OutputFormat;
 use crate::error::{Error, Result};
 use crate::executors::slurm::{self, Planned};
 use crate::install::{find_program, is_program};
-use crate::output::{self, counted};
+use crate::output::{self, counted, shown_command};
 use crate::run::{Measured, Run, launcher};
 use crate::study::{Build, FOLDER, Place, Study};
 
@@ -114,18 +114,13 @@ fn launched(command: &[String]) -> Option<usize> {
     (!options.any(says_where)).then_some(at)
 }
 
-/// A command as a shell would need it, for reading and pasting.
-pub fn shown(words: &[String]) -> String {
-    words.iter().map(|word| output::shown(word)).collect::<Vec<_>>().join(" ")
-}
-
 fn for_people(study: &Study, builds: &Builds, lines: &[Line], jobs: &[Planned], quiet: bool) -> String {
     let mut text = String::new();
     if let Some(note) = study.place.note().filter(|_| !quiet && study.measured == Measured::Linked) {
         let _ = writeln!(text, "{note}");
     }
     for command in builds.commands() {
-        let _ = writeln!(text, "build: {}", shown(command));
+        let _ = writeln!(text, "build: {}", shown_command(command));
     }
     for line in lines {
         let done = if line.done > 0 { format!(", {} done", line.done) } else { String::new() };
@@ -133,14 +128,14 @@ fn for_people(study: &Study, builds: &Builds, lines: &[Line], jobs: &[Planned], 
             Source::AtMost => format!("at most {}", duration(std::time::Duration::from_secs_f64(line.seconds))),
             _ => format!("about {:.3} s", line.seconds),
         };
-        let _ = writeln!(text, "{}", shown(&line.command));
+        let _ = writeln!(text, "{}", shown_command(&line.command));
         if !quiet {
             let runs = counted(line.runs, "run", "runs");
             let _ = writeln!(text, "    {runs}{done}, {each} each, {:.4} core-hours", line.core_hours);
         }
     }
     for planned in jobs {
-        let _ = writeln!(text, "job: sbatch {}", shown(&planned.options));
+        let _ = writeln!(text, "job: sbatch {}", shown_command(&planned.options));
         if !quiet {
             let is_array = planned.options.iter().any(|option| option.starts_with("--array="));
             let (one, more) = if is_array { ("array job", "array jobs") } else { ("job", "jobs") };
@@ -227,7 +222,7 @@ fn as_csv(lines: &[Line]) -> String {
     let mut text = String::from("point,runs,done,seconds,seconds_from,core_hours,command\n");
     for line in lines {
         let quoted = |field: &str| format!("\"{}\"", field.replace('"', "\"\""));
-        let (point, command) = (quoted(&line.name), quoted(&shown(&line.command)));
+        let (point, command) = (quoted(&line.name), quoted(&shown_command(&line.command)));
         let (source, hours) = (source_name(line.source), line.core_hours);
         let _ = writeln!(text, "{point},{},{},{},{source},{hours},{command}", line.runs, line.done, line.seconds);
     }
