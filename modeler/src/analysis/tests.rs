@@ -256,7 +256,7 @@ fn factors_of_nothing_but_chance_are_hardly_ever_named() {
 #[test]
 fn more_than_chance_is_mcnemars_statistic() {
     // Of 40 rows of two categories in equal numbers all are named right: 20 gained and none lost, 20 / sqrt(20).
-    let half = |row: usize| f64::from(u8::from(row % 2 == 0));
+    let half = |row: usize| f64::from(u8::from(row.is_multiple_of(2)));
     let columns = vec![
         named("a", Values::Numbers((0..40).map(half).collect())),
         named("time", Values::Numbers((0..40).map(|row| 1.0 + half(row)).collect())),
