@@ -1,7 +1,7 @@
 //! All runs of a study, each in its own folder; what is there already is not run again. The results folder is the whole
 //! state: a campaign that is killed anywhere goes on from it.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -121,7 +121,7 @@ struct Campaign<'a> {
     study: &'a Study,
     results: &'a Path,
     builds: Builds,
-    /// What this call's runs execute, as it was when the last one began.
+    /// What this call's runs execute, as it was when all complete runs were last seen to be of it.
     programs: Programs,
     /// Whether runs are pinned to cores.
     pins: bool,
@@ -227,7 +227,7 @@ impl Campaign<'_> {
                     if !self.may_begin(task)? {
                         return Ok(false);
                     }
-                    self.check_programs(None)?;
+                    self.check_programs()?;
                     self.begins(task);
                 }
                 executors::Step::Queues(task) => return self.may_begin(task),
@@ -235,8 +235,8 @@ impl Campaign<'_> {
                 executors::Step::Pending(runs, reason) => self.events.pending(runs, &reason),
                 executors::Step::Note(text) => self.events.note(text),
                 executors::Step::Ended(task, outcome) => {
-                    self.check_programs((outcome == Outcome::Complete).then_some(task))?;
                     self.ended(task, &outcome);
+                    self.check_programs()?;
                 }
                 executors::Step::Waits => self.lock.check()?,
             }
@@ -260,23 +260,18 @@ impl Campaign<'_> {
         Ok(())
     }
 
-    /// Ends the call where a program has been replaced meanwhile, with what the next call would say. Of a run that has just
-    /// `ended` well nobody knows then which of the two it was, and it does not stay.
-    fn check_programs(&mut self, ended: Option<&Task>) -> Result<()> {
+    /// Ends the call where a program has been replaced meanwhile and is another than that of complete runs, which all stay: with what
+    /// the next call would say.
+    fn check_programs(&mut self) -> Result<()> {
         let now = self.programs.now();
         if now == self.programs {
             return Ok(());
         }
-        let found = || tasks::found(self.study, &self.builds.of_case, &Made::default(), self.results, false);
-        let record = ended.and_then(|task| Some((task, record::read(&task.folder)?)));
-        if let Some((task, record)) = record
-            && let Err(changed) = tasks::check_programs(&record.programs, &task.folder, &mut HashMap::new())
-        {
-            std::fs::remove_dir_all(&task.folder).map_err(|e| Error::cannot_write(&task.folder, &e))?;
-            return Err(found().err().unwrap_or(changed));
+        tasks::found(self.study, &self.builds.of_case, &Made::default(), self.results, false)?;
+        // What still runs may be of the program before.
+        if self.under_way.is_empty() {
+            self.programs = now;
         }
-        found()?;
-        self.programs = now;
         Ok(())
     }
 

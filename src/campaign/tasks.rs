@@ -208,7 +208,7 @@ fn check_study(run: &Run, record: &record::Read, folder: &Path) -> Result<()> {
 }
 
 /// Results of two versions of a program are not one. Each file that is not `known` is looked at once.
-pub fn check_programs(programs: &[Program], folder: &Path, known: &mut HashMap<String, Option<String>>) -> Result<()> {
+fn check_programs(programs: &[Program], folder: &Path, known: &mut HashMap<String, Option<String>>) -> Result<()> {
     for program in programs {
         let now = known.entry(program.path.clone()).or_insert_with(|| digest::of_file(Path::new(&program.path)).ok());
         if let Some(now) = now.as_ref().filter(|now| **now != program.sha256) {
