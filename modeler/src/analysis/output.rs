@@ -84,7 +84,7 @@ fn node(analysis: &Analysis, node: &Node) -> Value {
 }
 
 /// The rows that took part, normalised where that was asked, with their category, the one that the tree names, and whether the tree was
-/// tested on the row: `category`, `predicted_category` and `part`, each behind `analysis.` where the table has such a column.
+/// tested on the row: `category`, `predicted_category` and `part`, each behind `analysis.` as often as the table has such a column.
 ///
 /// ```
 #[doc = include_str!("example.txt")]
@@ -96,8 +96,9 @@ pub fn analysis_csv(analysis: &Analysis) -> String {
     let shown = analysis.shown();
     let names = shown.columns.iter().map(|c| c.name.clone());
     let is_taken = |name: &str| shown.columns.iter().any(|c| c.name == name);
-    let added = ["category", "predicted_category", "part"]
-        .map(|name| if is_taken(name) { format!("analysis.{name}") } else { name.to_owned() });
+    let added = ["category", "predicted_category", "part"].map(|name| {
+        (0..).map(|times| "analysis.".repeat(times) + name).find(|name| !is_taken(name)).unwrap_or_default()
+    });
     let labels = &analysis.categories.labels;
     let row = |row: usize| {
         let part = if analysis.tree.is_test[row] { "test" } else { "training" };

@@ -134,14 +134,15 @@ impl Column {
     /// What there is to say where most values are numbers, and others make names of all of them.
     pub(super) fn nearly_numbers(&self) -> Option<String> {
         let Values::Texts(texts) = &self.values else { return None };
-        let is_number = |text: &&String| is_missing(text) || text.parse::<f64>().is_ok();
-        let other = texts.iter().find(|text| !is_number(text))?;
-        let count = texts.iter().filter(is_number).count();
-        (2 * count > texts.len()).then(|| {
+        let there: Vec<&String> = texts.iter().filter(|text| !is_missing(text)).collect();
+        let is_number = |text: &&&String| text.parse::<f64>().is_ok();
+        let other = there.iter().find(|text| !is_number(text))?;
+        let count = there.iter().filter(is_number).count();
+        (2 * count > there.len()).then(|| {
             format!(
-                "{count} of its {} cells are numbers, but not `{other}`, so that all are taken for names; leave a cell empty where \
+                "{count} of its {} values are numbers, but not `{other}`, so that all are taken for names; leave a cell empty where \
                  its value is missing.",
-                texts.len()
+                there.len()
             )
         })
     }
