@@ -249,6 +249,9 @@ impl Campaign<'_> {
         for (case, judgement) in self.judgements().into_iter().enumerate() {
             let Some(reason) = self.builds.failure(case).cloned() else { continue };
             let missing = tasks::missing(&self.done[case], judgement.wanted.min(1)).collect::<Vec<_>>();
+            if missing.is_empty() {
+                self.events.note(&format!("{reason} Its runs had been made before."));
+            }
             for repetition in missing {
                 let task = Task::of(self.study, case, repetition, self.results);
                 let run = tasks::run(self.study, &self.study.cases[case], repetition, &self.builds.of_case[case])?;

@@ -194,6 +194,13 @@ pub enum End {
         /// For how long at least.
         within: Duration,
     },
+    /// We ended it at this limit, after a rank had died: its launcher waited for the others, or was not at its end yet.
+    RankDied {
+        /// The limit.
+        limit: Duration,
+        /// Who says it of which rank.
+        told: String,
+    },
     /// We ended it, since the launcher waited at this limit for processes that its ranks, which had ended, had left.
     KeptWaiting {
         /// The limit.
@@ -222,12 +229,6 @@ impl Ended {
 /// What became of `run`, whose unfinished folder is `folder`.
 pub fn judge(run: &Run, ended: &Ended, folder: &Path) -> Outcome {
     let failed = |cause, reason: String, status| Outcome::Failed { cause, reason, status };
-    if let End::Late { limit, .. } | End::Spinning { limit, .. } = &ended.how
-        && let Some(killed) = killed_before(&last_words(folder), ended.first.as_ref())
-    {
-        let reason = format!("It ran longer than {} s and was ended, after a rank had died. {killed}", seconds(*limit));
-        return failed(Cause::RankKilled, reason, 124);
-    }
     match &ended.how {
         End::NotStarted(why) => failed(Cause::CannotStart, why.clone(), 127),
         End::Late { limit, idle: None } => {
@@ -249,6 +250,11 @@ pub fn judge(run: &Run, ended: &Ended, folder: &Path) -> Outcome {
                 "It ran longer than {limit} s and was ended; {what} had been within one MPI call for {within} s."
             );
             failed(Cause::Hangs, reason, 124)
+        }
+        End::RankDied { limit, told } => {
+            let limit = seconds(*limit);
+            let reason = format!("It ran longer than {limit} s and was ended, after a rank had died. {told}");
+            failed(Cause::RankKilled, reason, 124)
         }
         End::KeptWaiting { limit, by } => {
             let (limit, count, names) = (seconds(*limit), by.len(), names(by));
@@ -555,11 +561,11 @@ fn rank_killed(said: &str) -> Option<String> {
     srun.map(|line| format!("srun ended it: \"{}\".", of_srun(line)))
 }
 
-/// The rank that had died before a run was ended at its time limit, since its launcher waited for the others or was not at its end
-/// yet: as the kernel tells it, or srun, or Open MPI in the rank. What they say of ranks that we have ended is none.
-fn killed_before(said: &str, first: Option<&First>) -> Option<String> {
-    const SIGNALS: [&str; 5] =
-        ["Segmentation fault", "Aborted", "Bus error", "Floating point exception", "Illegal instruction"];
+/// The rank that a signal has killed while its launcher runs: as the kernel tells it, or srun, or Open MPI in the rank.
+pub fn rank_died(folder: &Path, first: Option<&First>) -> Option<String> {
+    const SIGNALS: [&str; 6] =
+        ["Killed", "Segmentation fault", "Aborted", "Bus error", "Floating point exception", "Illegal instruction"];
+    let said = last_words(folder);
     let names_signal = |line: &&str| SIGNALS.iter().any(|signal| line.contains(signal));
     let by_kernel = first.filter(|first| first.is_killed).map(|first| first.told.clone());
     let srun = || said.lines().filter(|line| is_of_task(line)).find(names_signal).map(of_srun);
@@ -744,39 +750,28 @@ mod tests {
         assert_eq!(of(3, "", aborted).0, Cause::Aborted);
     }
 
-    /// What Open MPI 4.1.4 and Slurm 22.05 print of a rank that died and for which nobody ended the others, and srun as we end it.
+    /// What Open MPI 4.1.4 and Slurm 22.05 print of a rank that died and for which nobody ended the others.
     #[test]
     fn a_rank_that_died_before_the_time_limit_is_told() {
-        let limit = Duration::from_secs(6);
-        let of = |said: &str, idle: bool, first: Option<First>| {
-            let folder = tempfile::tempdir().unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let of = |said: &str, first: Option<First>| {
             fs::write(folder.path().join("stderr.txt"), said).unwrap();
-            let how = End::Late { limit, idle: idle.then_some(limit) };
-            let ended = Ended { how, first, ..Ended::not_started(String::new()) };
-            match judge(&Run { command: vec!["srun".into()], ..Run::default() }, &ended, folder.path()) {
-                Outcome::Failed { cause, reason, status: 124 } => (cause, reason),
-                other => panic!("{other:?}"),
-            }
+            rank_died(folder.path(), first.as_ref())
         };
         let srun = "srun: error: n2: task 1: Segmentation fault\n";
-        let ours = "srun: Job step aborted: Waiting up to 32 seconds for job step to finish.\nsrun: error: n1: task 0: Killed\n\
-                    srun: error: n1: tasks 0-1: Terminated\n";
+        assert_eq!(of(srun, None).unwrap(), "srun said: \"n2: task 1: Segmentation fault\".");
         let open_mpi = "[vm:18216] *** Process received signal ***\n[vm:18216] Signal: Segmentation fault (11)\n";
-        let died = "It ran longer than 6 s and was ended, after a rank had died. ";
-        for idle in [false, true] {
-            let told = of(&format!("{srun}{ours}"), idle, None);
-            assert_eq!(told, (Cause::RankKilled, format!("{died}srun said: \"n2: task 1: Segmentation fault\".")));
-            let told = of(open_mpi, idle, None);
-            assert_eq!(told, (Cause::RankKilled, format!("{died}Open MPI said: \"Signal: Segmentation fault (11)\".")));
-            let first = First { told: "First, rank 1 was killed.".into(), is_killed: true };
-            assert_eq!(
-                of(open_mpi, idle, Some(first)),
-                (Cause::RankKilled, format!("{died}First, rank 1 was killed."))
-            );
-            let first = First { told: "First, rank 1 ended.".into(), is_killed: false };
-            let of_time = if idle { Cause::Hangs } else { Cause::TimeLimit };
-            assert_eq!(of(&format!("Signal: x\n{ours}"), idle, Some(first)).0, of_time, "what we ended tells nothing");
+        assert_eq!(of(open_mpi, None).unwrap(), "Open MPI said: \"Signal: Segmentation fault (11)\".");
+        let first = |is_killed| Some(First { told: "First, rank 1 ended.".into(), is_killed });
+        assert_eq!(of(open_mpi, first(true)).unwrap(), "First, rank 1 ended.", "the kernel knows best");
+        for said in ["", "Signal: x\n", "srun: error: n1: task 0: Exited with exit code 1\n"] {
+            assert_eq!(of(said, first(false)), None);
         }
+        let how = End::RankDied { limit: Duration::from_secs(6), told: of(srun, None).unwrap() };
+        let ended = Ended { how, ..Ended::not_started(String::new()) };
+        let reason = "It ran longer than 6 s and was ended, after a rank had died. srun said: \"n2: task 1: Segmentation fault\".";
+        let expected = Outcome::Failed { cause: Cause::RankKilled, reason: reason.into(), status: 124 };
+        assert_eq!(judge(&Run { command: vec!["srun".into()], ..Run::default() }, &ended, folder.path()), expected);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 use super::ends::Ends;
-use super::misfortune::{End, Ended};
+use super::misfortune::{self, End, Ended};
 use super::{pidfd, processes, spinning};
 use crate::error::{Error, Result};
 use crate::interrupt;
@@ -201,9 +201,19 @@ impl Supervised {
         }
     }
 
-    /// What it was doing before its time limit, until which it has been watched for so long. Where little of that was since the
-    /// looks `before`, as where this process was stopped, they tell nothing.
+    /// Why it has not ended by its time limit, until which it has been watched for so long. Asked before it is ended, of which ranks die, too.
     fn late(&self, limit: Duration, before: &Before, watched: Duration) -> End {
+        let first = self.ranks.as_ref().and_then(Ends::first);
+        let died = || misfortune::rank_died(self.folder.as_deref()?, first.as_ref());
+        match self.doing(limit, before, watched) {
+            kept @ End::KeptWaiting { .. } => kept,
+            other => died().map_or(other, |told| End::RankDied { limit, told }),
+        }
+    }
+
+    /// What it was doing before its time limit. Where it was watched for little time since the looks `before`, as where this process
+    /// was stopped, they tell nothing.
+    fn doing(&self, limit: Duration, before: &Before, watched: Duration) -> End {
         let root = libc::pid_t::try_from(self.child.id()).ok();
         let (Some(folder), Some(root)) = (&self.folder, root) else { return End::Late { limit, idle: None } };
         let last_part = limit.mul_f64(LAST_PART);
@@ -362,6 +372,28 @@ mod tests {
         );
         assert!(!is_idle(&late("sleep 0.6; exit 0")), "no rank runs");
         assert!(is_idle(&late("exec sleep 4721")));
+    }
+
+    /// What is said of ranks that we have ended tells nothing of the time before.
+    #[test]
+    fn ranks_that_die_of_being_ended_had_not_died() {
+        let how = |before: &str, at_end: &str| {
+            let folder = tempfile::tempdir().unwrap();
+            let say = |what: &str| format!("echo '[vm:7] Signal: {what}' >&2");
+            let script = format!("trap \"{}; exit 1\" TERM; {before}; while :; do sleep 0.05; done", say(at_end));
+            let mut command = Command::new("sh");
+            let words = std::fs::File::create(folder.path().join("stderr.txt")).unwrap();
+            command.args(["-c", &script.replace("SAY", &say("Aborted (6)"))]).env(super::super::RUN, folder.path());
+            prepare(command.stderr(words), true, None, &[]);
+            let run = Supervised::new(command.spawn().unwrap(), Some(folder.path().to_owned()), 0, Instant::now());
+            let ended = run.wait(Some(Duration::from_millis(400))).unwrap();
+            let said = std::fs::read_to_string(folder.path().join("stderr.txt")).unwrap();
+            assert!(said.contains(at_end), "it has said its last words: {said}");
+            ended.how
+        };
+        assert!(matches!(how(":", "Terminated (15)"), End::Late { .. }));
+        let told = "Open MPI said: \"Signal: Aborted (6)\".";
+        assert!(matches!(how("SAY", "Terminated (15)"), End::RankDied { told: found, .. } if found == told));
     }
 
     #[test]

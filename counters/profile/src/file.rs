@@ -1,10 +1,11 @@
 //! Profiles as files: read with the path in every error, written whole or not at all.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
-use crate::run::{is_first_to_say, remove_earlier};
+use crate::run::is_first_to_say;
 use crate::{Profile, ProfileError};
 
 impl Profile {
@@ -73,7 +74,7 @@ pub fn can_be_written(path: impl AsRef<Path>) -> Result<(), ProfileError> {
     let path = path.as_ref();
     is_free(path)?;
     let temporary = temporary(path);
-    make_new(&temporary).and_then(|_| fs::remove_file(&temporary)).map_err(|source| refused(path, &source))
+    File::create_new(&temporary).and_then(|_| fs::remove_file(&temporary)).map_err(|source| refused(path, &source))
 }
 
 fn is_free(path: &Path) -> Result<(), ProfileError> {
@@ -112,20 +113,16 @@ pub fn folder(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// A hidden name beside `path` that no other process uses.
+/// A hidden name beside `path` that no other process has used, on this machine or on another, nor one that was killed while it wrote and
+/// had the same number.
 fn temporary(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    folder(path).join(format!(".{name}.{}.tmp", std::process::id()))
-}
-
-/// A new file of a name that no other process uses now. One that was killed while it wrote may have had the same number once, and left it.
-fn make_new(path: &Path) -> io::Result<File> {
-    remove_earlier(path);
-    OpenOptions::new().write(true).create_new(true).open(path)
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_nanos();
+    folder(path).join(format!(".{name}.{}.{now}.tmp", std::process::id()))
 }
 
 fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = make_new(path)?;
+    let mut file = File::create_new(path)?;
     file.write_all(bytes)?;
     file.sync_all()
 }

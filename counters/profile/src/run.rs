@@ -177,15 +177,11 @@ pub fn leave(path: &Path, kind: &str, line: &str, replaces: bool) -> io::Result<
 
 /// Removes what [`is_first_to_say`] left in an earlier run.
 pub fn forget_earlier_runs(path: &Path, kind: &str) {
-    remove_earlier(&said_beside(path, kind));
-}
-
-/// Removes the file `path` if a process of an earlier run has written it.
-pub fn remove_earlier(path: &Path) {
+    let said = said_beside(path, kind);
     // What is not there now another process of this run may leave in the next moment.
-    let written = fs::metadata(path).and_then(|file| file.modified());
+    let written = fs::metadata(&said).and_then(|file| file.modified());
     if written.is_ok_and(|written| written <= run().began) {
-        let _ = fs::remove_file(path);
+        let _ = fs::remove_file(said);
     }
 }
 

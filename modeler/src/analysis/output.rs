@@ -31,7 +31,7 @@ pub fn analysis_json(analysis: &Analysis) -> String {
         "left_out": analysis.left_out.iter().map(|l| json!({"run": l.run, "reason": l.reason})).collect::<Vec<_>>(),
         "categories": categories(analysis),
         "factors": by_importance(analysis).into_iter().map(|f| factor(analysis, f)).collect::<Vec<_>>(),
-        "forest": {"trees": analysis.forest.trees, "out_of_bag_accuracy": analysis.forest.accuracy},
+        "forest": {"trees": analysis.forest.trees, "out_of_bag_accuracy": analysis.forest.accuracy, "mcnemar": analysis.forest.certainty},
         "tree": {
             "test_rows": tested,
             "accuracy": {"value": analysis.tree.accuracy, "lower": lower, "upper": upper, "level": 0.95},
@@ -65,6 +65,7 @@ fn factor(analysis: &Analysis, factor: usize) -> Value {
         "matters": matters(analysis, factor),
         "permutation_importance": importance.permutation,
         "permutation_deviation": importance.deviation,
+        "permutation_error": importance.error,
         "impurity_importance": importance.impurity,
         "tree_importance": analysis.tree.importance[factor],
     })

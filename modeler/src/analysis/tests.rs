@@ -263,6 +263,8 @@ fn more_than_chance_is_mcnemars_statistic() {
     ];
     let found = analyze(&Table { columns }, &Plan { rule: Rule::Bins(2), ..plan() }).unwrap();
     assert_eq!((found.forest.accuracy, found.forest.certainty), (1.0, 20f64.sqrt()));
+    let json: Value = serde_json::from_str(&analysis_json(&found)).unwrap();
+    assert_eq!(json["forest"]["mcnemar"], 20f64.sqrt());
     // A row is right, and of the shuffled ones half: the error is that of 40 rows whose losses are all near a half.
     let importance = found.forest.importance[0];
     assert!((importance.permutation - 0.5).abs() < 0.06 && importance.error < 0.03, "{importance:?}");
