@@ -5,7 +5,7 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use poise_profile::Profile;
+use poise_profile::{Profile, ProfileError};
 
 use crate::library::{self, Family, Handle, Int, SUCCESS, family};
 use crate::runtime::{self, say};
@@ -203,9 +203,12 @@ static FORESEEN: OnceLock<String> = OnceLock::new();
 pub fn look_ahead(family: &Family) {
     let path = runtime::output_path().filter(|_| place(family.world).0 == 0);
     if let Some(Err(error)) = path.map(poise_profile::can_be_written) {
-        say(&format!("{error}; as it is now, this run has no profile."));
-        let _ = FORESEEN.set(error.to_string());
+        say(FORESEEN.get_or_init(|| failure(&error)));
     }
+}
+
+fn failure(error: &ProfileError) -> String {
+    format!("{error}; this run has no profile.")
 }
 
 /// Writes the profile of all `size` ranks. Whether it is on disk with every one of them.
@@ -217,8 +220,8 @@ fn write(mut profile: Profile, size: u32) -> bool {
     }
     profile.metadata.insert("ranks".into(), size.to_string());
     if let Err(error) = profile.write(&path) {
-        let line = format!("{error}; this run has no profile.");
-        if FORESEEN.get() != Some(&error.to_string()) {
+        let line = failure(&error);
+        if FORESEEN.get() != Some(&line) {
             say(&line);
         }
         error.leave_word(&path, &line);
