@@ -306,7 +306,7 @@ impl Rule for Makes {
     unsafe fn after(&mut self, _: &mut u64, accepted: bool, wait: &mut Wait<'_>) {
         if accepted {
             // SAFETY: passed on.
-            wait.moved = unsafe { MakesOfGroup { comm: self.comm, new: self.new }.moved() };
+            wait.moved = unsafe { made(self.comm, self.new) };
         }
     }
 
@@ -316,21 +316,43 @@ impl Rule for Makes {
     }
 }
 
-/// MPI_Comm_create_group, which those ranks alone call that are in the new communicator.
+/// MPI_Comm_create_group, which those ranks alone call that are in the new communicator. So it is there that each learns who was last.
 pub struct MakesOfGroup {
     pub comm: Handle,
     pub new: Ptr,
 }
 
-impl ByArguments for MakesOfGroup {
-    unsafe fn moved(&self) -> Moved {
-        if waiting::is_on() {
-            // SAFETY: MPI accepted the call.
-            unsafe { waiting::made(self.comm, self.new) };
+impl Rule for MakesOfGroup {
+    type Scratch = ();
+
+    unsafe fn before(&mut self, (): &mut ()) {}
+
+    unsafe fn after(&mut self, (): &mut (), accepted: bool, wait: &mut Wait<'_>) {
+        if accepted {
+            // SAFETY: passed on.
+            wait.moved = unsafe { made(self.comm, self.new) };
         }
-        // SAFETY: passed on.
-        unsafe { Takes { comm: self.comm }.moved() }
     }
+
+    unsafe fn arrive(&mut self, (): &mut (), accepted: bool, _: Option<Ptr>, wait: &mut Wait<'_>) {
+        if accepted {
+            // SAFETY: MPI accepted the call.
+            wait.met(unsafe { waiting::latest_of_new(self.new, wait.entry) });
+        }
+    }
+}
+
+/// A communicator was made of ranks of `parent`; `new` leads to its handle.
+///
+/// # Safety
+/// MPI has just accepted the call with these arguments.
+unsafe fn made(parent: Handle, new: Ptr) -> Moved {
+    if waiting::is_on() {
+        // SAFETY: passed on.
+        unsafe { waiting::made(parent, new) };
+    }
+    // SAFETY: passed on.
+    unsafe { Takes { comm: parent }.moved() }
 }
 
 /// MPI_Comm_free, MPI_Comm_disconnect.

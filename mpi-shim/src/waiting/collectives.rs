@@ -156,6 +156,18 @@ pub fn latest(comm: Handle, number: u64, needs: &Needs<'_>, entry: &Stamp) -> Op
     }
 }
 
+/// The latest stamp of all ranks of the communicator that they have just made together, to whose handle `new` leads. `None` where it has no stamps, and where they lie
+/// in the memory of one process, in which no rank waits for what another has not yet written.
+///
+/// # Safety
+/// MPI has accepted the call that made it.
+pub unsafe fn latest_of_new(new: Ptr, entry: &Stamp) -> Option<Stamp> {
+    let family = family().filter(|family| !family.has_coroutines)?;
+    // SAFETY: the caller's promise.
+    let comm = unsafe { family.read(new, 0) };
+    latest(comm, 0, &Needs::All, entry)
+}
+
 fn from_board(family: &Family, known: &Known, number: u64, needs: &Needs<'_>) -> Option<Stamp> {
     use board::Of::{Everybody, Nobody, Those};
     let own = known.rank.unsigned_abs() as usize;

@@ -22,7 +22,8 @@ mod streams;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use collectives::{
-    Joined, Needs, arrive, begin_later, complete_later, depart, has_topology, joined, latest, rank, send_pairs, size,
+    Joined, Needs, arrive, begin_later, complete_later, depart, has_topology, joined, latest, latest_of_new, rank,
+    send_pairs, size,
 };
 pub use communicators::{Known, LastKnown, forget, made, release};
 pub use messages::{Slots, send};

@@ -134,6 +134,16 @@ int main(int argc, char **argv)
         cases++;
     });
 #ifndef SMPI_H
+    /* The ranks of a group alone make a communicator; under SMPI it is not measured. */
+    CASE("group", {
+        MPI_Group all;
+        MPI_Comm_group(MPI_COMM_WORLD, &all);
+        meet(0);
+        TIMED(MPI_Comm_create_group(MPI_COMM_WORLD, all, 3, &comm));
+        MPI_Comm_free(&comm);
+        MPI_Group_free(&all);
+        cases++;
+    });
     /* The same of a matched message, which SMPI does not have. */
     CASE("mprobe", {
         MPI_Message message;
