@@ -102,12 +102,17 @@ pub struct Visit {
 }
 
 impl Visit {
-    /// Enters `region` below the thread's current call path. `is_test` says that it asks without waiting.
+    /// Enters `region` below the thread's current call path.
     #[inline(always)]
-    pub fn enter(region: &'static Region, is_test: bool) -> Self {
-        let mut visit = Self { token: poise_enter(region), entry: Stamp::default() };
-        poise_call_begins(c_int::from(is_test), &mut visit.entry);
-        visit
+    pub fn enter(region: &'static Region) -> Self {
+        Self { token: poise_enter(region), entry: Stamp::default() }
+    }
+
+    /// Notes the moment, in place: a processor that has to put a copy together of words just written waits until they are in memory. `is_test` says that
+    /// the operation asks without waiting.
+    #[inline(always)]
+    pub fn begin(&mut self, is_test: bool) {
+        poise_call_begins(c_int::from(is_test), &mut self.entry);
     }
 
     /// The operation itself begins: what happened since it was entered is not its time.

@@ -140,7 +140,8 @@ macro_rules! wrappers {
             let mut scratch = Default::default();
             // SAFETY: the rule is made of this call's arguments, just before the call.
             unsafe { rule.first() };
-            let mut visit = Visit::enter(control::region(&REGION), IS_TEST);
+            let mut visit = Visit::enter(control::region(&REGION));
+            visit.begin(IS_TEST);
             // SAFETY: as above.
             unsafe { rule.before(&mut scratch) };
             let mut request = None;

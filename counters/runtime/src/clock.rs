@@ -67,6 +67,15 @@ impl Source {
 pub fn now() -> u64 {
     match SOURCE.load(Ordering::Relaxed) {
         0 => counter(),
+        source => other(source),
+    }
+}
+
+/// Ticks of another source than the counter.
+#[cold]
+#[inline(never)]
+fn other(source: u8) -> u64 {
+    match source {
         1 => system(libc::CLOCK_MONOTONIC),
         3 => simulated(),
         4 => 0,
@@ -109,7 +118,6 @@ pub fn is_shared() -> bool {
 }
 
 /// The simulation's clock in picoseconds.
-#[cold]
 fn simulated() -> u64 {
     let function = SIMULATED.load(Ordering::Relaxed);
     if function.is_null() {
