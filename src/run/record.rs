@@ -183,6 +183,16 @@ pub fn host() -> String {
     fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned()
 }
 
+/// How the names of variables begin that change how threads, memory or messages work.
+const TUNING: &str = "OMP_ GOMP_ KMP_ TBB_ KOKKOS_ OPENBLAS_ GOTO_ BLIS_ MKL_ NUMEXPR_ MALLOC_ GLIBC_ CUDA_ OMPI_MCA_ MPICH_ I_MPI_ UCX_";
+/// And of others that are recorded: ours, of MPI and its launchers, of networks, batch systems, accelerators and simulators.
+const SURROUNDINGS: &str = "POISE_ OMPI_ OPAL_ PRTE_ PMIX_ HYDRA_ MV2_ MVP_ FI_ PSM_ PSM2_ PSM3_ HWLOC_ SLURM_ PBS_ PALS_ FLUX_ LSB_ \
+                            ROCR_ HIP_ NCCL_ ACC_ SIMGRID_ SMPI_";
+
+fn is_family(prefixes: &str, name: &str) -> bool {
+    prefixes.split_ascii_whitespace().any(|prefix| name.starts_with(prefix))
+}
+
 /// The variables of this process that runs inherit and that are recorded.
 fn inherited() -> BTreeMap<String, String> {
     let lossy = |text: &OsStr| text.to_string_lossy().into_owned();
@@ -193,11 +203,9 @@ fn inherited() -> BTreeMap<String, String> {
 /// A variable that changes how threads, memory or messages work and that a run inherited with another value than it would
 /// now, with both values.
 pub fn changed_variable(run: &Run, record: &Read) -> Option<(String, Option<String>, Option<String>)> {
-    const PREFIXES: [&str; 10] =
-        ["OMP_", "GOMP_", "KMP_", "MALLOC_", "GLIBC_", "CUDA_", "OMPI_MCA_", "MPICH_", "I_MPI_", "UCX_"];
     let is_of_interest = |name: &&String| {
         let is_set = run.environment.iter().any(|(set, _)| set == *name);
-        !is_set && PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+        !is_set && is_family(TUNING, name)
     };
     let (then, now) = (&record.environment, inherited());
     let names: BTreeSet<&String> = then.keys().chain(now.keys()).filter(is_of_interest).collect();
@@ -207,12 +215,10 @@ pub fn changed_variable(run: &Run, record: &Read) -> Option<(String, Option<Stri
 
 /// Variables that change what is measured. The whole environment is not recorded, since it may hold passwords.
 fn is_recorded(name: &str) -> bool {
-    const PREFIXES: [&str; 20] = [
-        "POISE_", "OMP_", "GOMP_", "KMP_", "OMPI_", "OPAL_", "PRTE_", "PMIX_", "MPICH_", "HYDRA_", "I_MPI_", "MV2_",
-        "UCX_", "FI_", "SLURM_", "MALLOC_", "GLIBC_", "CUDA_", "SIMGRID_", "SMPI_",
-    ];
-    const NAMES: [&str; 5] = ["PATH", "LD_LIBRARY_PATH", "LD_PRELOAD", "LOADEDMODULES", "LANG"];
-    NAMES.contains(&name) || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+    const NAMES: &str =
+        "PATH LD_LIBRARY_PATH LD_PRELOAD LD_BIND_NOW LOADEDMODULES LANG LC_ALL TMPDIR JULIA_NUM_THREADS";
+    let is_named = NAMES.split_ascii_whitespace().any(|recorded| recorded == name);
+    is_named || is_family(TUNING, name) || is_family(SURROUNDINGS, name)
 }
 
 /// The files that the command executes: its first word, and later words that are executable files, such as the program

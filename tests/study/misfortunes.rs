@@ -132,6 +132,17 @@ fn a_memory_limit_holds_for_each_process() {
     world.poise(["run", "s.toml"]).status(5);
     assert_eq!(world.json("s.runs/n10.r1/run.json")["status"], "complete");
     assert_eq!(world.json("s.runs/n1000.r1/run.json")["cause"], "out-of-memory");
+    // A program that does not say why it fails.
+    world.write(
+        "t.toml",
+        "command = [\"./hog\", \"{n}\", \"silently\"]\nmemory_limit = 500\n[parameters]\nn = [1000]\n",
+    );
+    let told = world.poise(["run", "t.toml"]).status(5).stderr;
+    assert!(
+        told.contains("signal 11 (SIGSEGV). Perhaps it wanted more than the study's memory_limit of 500 MiB"),
+        "{told}"
+    );
+    assert_eq!(world.json("t.runs/n1000.r1/run.json")["cause"], "signal");
 }
 
 #[test]

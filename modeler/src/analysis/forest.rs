@@ -5,7 +5,7 @@ use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 use rayon::prelude::*;
 
-use super::tree::{Feature, Training, Tree, TreeLimits};
+use super::tree::{Feature, Paths, Ranks, Training, Tree, TreeLimits};
 
 /// How much one factor matters.
 ///
@@ -107,11 +107,13 @@ impl Forest<'_> {
             let mut is_unseen = vec![true; n];
             rows.iter().for_each(|&row| is_unseen[row] = false);
             let tree = training.tree(rows, &mut random);
-            Grown { tree, unseen: (0..n).filter(|&row| is_unseen[row]).collect() }
+            let paths = Paths::of(&tree, features);
+            Grown { tree, paths, unseen: (0..n).filter(|&row| is_unseen[row]).collect() }
         };
         let grown: Vec<Grown> = (0..trees).into_par_iter().map(grow).collect();
-        let judge = Judge { forest: *self, grown: &grown };
-        let whole = judge.named_right(None);
+        let ranks = Ranks::of(features, category.len());
+        let judge = Judge { forest: *self, grown: &grown, ranks };
+        let whole = judge.named_right(&judge.ranks);
         let impurity = mean_importance(&grown, factors);
         let importance =
             (0..factors).map(|factor| Importance { impurity: impurity[factor], ..judge.permutation(factor, &whole) });
@@ -154,6 +156,7 @@ fn certainty(right: &[Option<bool>], category: &[usize], categories: usize) -> f
 
 struct Grown {
     tree: Tree,
+    paths: Paths,
     /// Rows that were not drawn.
     unseen: Vec<usize>,
 }
@@ -171,23 +174,17 @@ fn mean_importance(grown: &[Grown], factors: usize) -> Vec<f64> {
 struct Judge<'a> {
     forest: Forest<'a>,
     grown: &'a [Grown],
+    /// As the rows are.
+    ranks: Ranks,
 }
 
 impl Judge<'_> {
-    /// By row: whether those trees name it right by majority that have not seen it, `None` where all have; with `shuffled`, the values
-    /// of one factor are taken from other rows.
-    fn named_right(&self, shuffled: Option<(usize, &[usize])>) -> Vec<Option<bool>> {
-        let Forest { features, category, categories, .. } = self.forest;
+    /// By row: whether those trees name it right by majority that have not seen it, `None` where all have.
+    fn named_right(&self, ranks: &Ranks) -> Vec<Option<bool>> {
+        let Forest { category, categories, .. } = self.forest;
         let mut votes = vec![0u32; category.len() * categories];
-        for Grown { tree, unseen } in self.grown {
-            for &row in unseen {
-                let value = |feature: usize| {
-                    let feature = &features[feature];
-                    let from = shuffled.filter(|&(factor, _)| factor == feature.factor).map_or(row, |(_, to)| to[row]);
-                    feature.values[from]
-                };
-                votes[row * categories + tree.classify(value)] += 1;
-            }
+        for Grown { paths, unseen, .. } in self.grown {
+            paths.classify(ranks, unseen, |row, named| votes[row * categories + named] += 1);
         }
         let is_right = |(votes, &category): (&[u32], &usize)| {
             let said = (0..votes.len()).rev().max_by_key(|&c| votes[c])?;
@@ -202,7 +199,7 @@ impl Judge<'_> {
             let mut random = stream(self.forest.seed, 2 + factor as u64, shuffle as u64);
             let mut order: Vec<usize> = (0..self.forest.category.len()).collect();
             order.shuffle(&mut random);
-            self.named_right(Some((factor, &order)))
+            self.named_right(&self.ranks.shuffled(self.forest.features, factor, &order))
         };
         let shuffled: Vec<Vec<Option<bool>>> = (0..SHUFFLES).into_par_iter().map(shuffled).collect();
         let decreases: Vec<f64> = shuffled.iter().map(|right| share(whole) - share(right)).collect();

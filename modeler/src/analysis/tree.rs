@@ -34,18 +34,34 @@ pub(crate) struct Feature {
     pub text: Option<String>,
     /// One number per row.
     pub values: Vec<f64>,
+    /// The different ones, ascending.
+    distinct: Vec<f64>,
+    /// Of each row's number, where it stands there.
+    ranks: Vec<u32>,
+}
+
+impl Feature {
+    fn new(factor: usize, text: Option<String>, values: Vec<f64>) -> Self {
+        let mut distinct = values.clone();
+        distinct.sort_by(f64::total_cmp);
+        // Both zeros are one number.
+        distinct.dedup_by(|next, value| *next <= *value);
+        let rank = |value: &f64| distinct.partition_point(|other| other < value) as u32;
+        let ranks = values.iter().map(rank).collect();
+        Self { factor, text, values, distinct, ranks }
+    }
 }
 
 /// The features of `factors`: one per number, one per different text of a text.
 pub(crate) fn features(factors: &[Column]) -> Vec<Feature> {
     let of = |(factor, column): (usize, &Column)| match &column.values {
-        Values::Numbers(values) => vec![Feature { factor, text: None, values: values.clone() }],
+        Values::Numbers(values) => vec![Feature::new(factor, None, values.clone())],
         Values::Texts(texts) => column
             .levels()
             .into_iter()
             .map(|level| {
                 let values = texts.iter().map(|t| f64::from(u8::from(*t == level))).collect();
-                Feature { factor, text: Some(level), values }
+                Feature::new(factor, Some(level), values)
             })
             .collect(),
     };
@@ -224,28 +240,123 @@ impl Training<'_> {
 
     /// Looks for a better split in one feature; whether it varies at all over `rows`.
     fn improve(&self, best: &mut Option<Best>, feature: usize, rows: &[usize], counts: &[usize]) -> bool {
-        let values = &self.features[feature].values;
-        let mut sorted: Vec<(f64, usize)> = rows.iter().map(|&row| (values[row], self.category[row])).collect();
-        sorted.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let n = sorted.len();
+        let Feature { ranks, distinct, .. } = &self.features[feature];
+        let n = rows.len();
         let (mut below, mut above) = (vec![0usize; counts.len()], counts.to_vec());
-        for i in 1..n {
-            let category = sorted[i - 1].1;
-            below[category] += 1;
-            above[category] -= 1;
-            if sorted[i].0 <= sorted[i - 1].0 || i < self.limits.leaf || n - i < self.limits.leaf {
-                continue;
+        // How many rows are below, and the last one's rank.
+        let (mut i, mut last) = (0, None);
+        let mut take = |rank: u32, category: usize, count: usize| {
+            if let Some(last) =
+                last.replace(rank).filter(|&last| last < rank && i >= self.limits.leaf && n - i >= self.limits.leaf)
+            {
+                let impurity = i as f64 * gini(&below, i) + (n - i) as f64 * gini(&above, n - i);
+                // Sums in another order differ in their last digits; that must not decide.
+                if best.as_ref().is_none_or(|b| impurity < b.impurity - 1e-12 * n as f64) {
+                    let (low, high) = (distinct[last as usize], distinct[rank as usize]);
+                    let middle = 0.5 * (low + high);
+                    // Between neighbours in double precision there is no middle.
+                    let threshold = if middle < high { middle } else { low };
+                    *best = Some(Best { feature, threshold, impurity });
+                }
             }
-            let impurity = i as f64 * gini(&below, i) + (n - i) as f64 * gini(&above, n - i);
-            // Sums in another order differ in their last digits; that must not decide.
-            if best.as_ref().is_none_or(|b| impurity < b.impurity - 1e-12 * n as f64) {
-                let middle = 0.5 * (sorted[i - 1].0 + sorted[i].0);
-                // Between neighbours in double precision there is no middle.
-                let threshold = if middle < sorted[i].0 { middle } else { sorted[i - 1].0 };
-                *best = Some(Best { feature, threshold, impurity });
+            below[category] += count;
+            above[category] -= count;
+            i += count;
+        };
+        // Where there are few numbers, rows are counted by number and category, else sorted by them.
+        let place = |row: usize| ranks[row] as usize * counts.len() + self.category[row];
+        let (first, end) = if distinct.len() * counts.len() <= 2 * n {
+            let mut tally = vec![0; distinct.len() * counts.len()];
+            rows.iter().for_each(|&row| tally[place(row)] += 1);
+            let present = || (0..tally.len()).filter(|&place| tally[place] > 0);
+            present().for_each(|place| take((place / counts.len()) as u32, place % counts.len(), tally[place]));
+            (present().next(), present().next_back())
+        } else {
+            let mut places: Vec<usize> = rows.iter().map(|&row| place(row)).collect();
+            places.sort_unstable();
+            places.iter().for_each(|&place| take((place / counts.len()) as u32, place % counts.len(), 1));
+            (places.first().copied(), places.last().copied())
+        };
+        first.map(|place| place / counts.len()) < end.map(|place| place / counts.len())
+    }
+}
+
+/// The features' numbers of all rows by their ranks, those of a row one after the other in memory.
+#[derive(Clone)]
+pub(crate) struct Ranks {
+    of_rows: Vec<u32>,
+    features: usize,
+}
+
+impl Ranks {
+    pub fn of(features: &[Feature], rows: usize) -> Self {
+        let of_rows = (0..rows).flat_map(|row| features.iter().map(move |feature| feature.ranks[row]));
+        Self { of_rows: of_rows.collect(), features: features.len() }
+    }
+
+    /// The same where each row has one factor's numbers of another row.
+    pub fn shuffled(&self, features: &[Feature], factor: usize, from: &[usize]) -> Self {
+        let mut shuffled = self.clone();
+        for (index, feature) in features.iter().enumerate().filter(|(_, feature)| feature.factor == factor) {
+            for (row, &from) in shuffled.of_rows.chunks_exact_mut(self.features).zip(from) {
+                row[index] = feature.ranks[from];
             }
         }
-        sorted[0].0 < sorted[n - 1].0
+        shuffled
+    }
+}
+
+/// A tree as rows go through it: what each node asks for and where answers lead, one after the other in memory.
+pub(crate) struct Paths {
+    steps: Vec<Step>,
+    /// Of each node.
+    category: Vec<usize>,
+}
+
+/// A leaf leads to itself.
+struct Step {
+    feature: u32,
+    /// The highest rank for which the first of the next is next.
+    threshold: u32,
+    next: [u32; 2],
+}
+
+/// Rows that go through a tree side by side, so that the processor need not wait for one's next node before it looks for another's.
+const ABREAST: usize = 8;
+
+impl Paths {
+    pub fn of(tree: &Tree, features: &[Feature]) -> Self {
+        let step = |(index, node): (usize, &Node)| match &node.split {
+            Some(split) => {
+                let next = if split.yes_above { [split.no, split.yes] } else { [split.yes, split.no] };
+                let up_to = features[split.feature].distinct.partition_point(|value| *value <= split.threshold);
+                Step { feature: split.feature as u32, threshold: up_to as u32 - 1, next: next.map(|node| node as u32) }
+            }
+            None => Step { feature: 0, threshold: 0, next: [index as u32; 2] },
+        };
+        let steps = tree.nodes.iter().enumerate().map(step).collect();
+        Self { steps, category: tree.nodes.iter().map(Node::category).collect() }
+    }
+
+    /// Tells the category that the tree names of each of `rows`.
+    pub fn classify(&self, ranks: &Ranks, rows: &[usize], mut tell: impl FnMut(usize, usize)) {
+        for rows in rows.chunks(ABREAST) {
+            let mut at = [0; ABREAST];
+            loop {
+                let mut has_moved = false;
+                for (at, &row) in at.iter_mut().zip(rows) {
+                    let step = &self.steps[*at as usize];
+                    let rank = ranks.of_rows[row * ranks.features + step.feature as usize];
+                    let next = step.next[usize::from(rank > step.threshold)];
+                    has_moved |= next != *at;
+                    *at = next;
+                }
+                if !has_moved {
+                    break;
+                }
+            }
+            rows.iter().zip(at).for_each(|(&row, at)| tell(row, self.category[at as usize]));
+        }
     }
 }
 
