@@ -72,6 +72,26 @@ fn sizes_and_peers_are_shown_in_each_format() {
         assert!(csv.lines().any(|found| found == line), "{line} is not in\n{csv}");
     }
     let human = world.poise(["messages", "kept.poise", "--ranks"]).status(0).stdout;
+    // Nothing was received, so that there is no column for it.
+    let columns: Vec<&str> =
+        human.lines().nth(1).unwrap().split("  ").map(str::trim).filter(|name| !name.is_empty()).collect();
+    let expected = [
+        "calls",
+        "time",
+        "ranks",
+        "sent",
+        "peers",
+        "sizes sent",
+        "distances",
+        "waiting",
+        "logical waiting [ticks]",
+        "call path",
+    ];
+    assert_eq!(columns, expected);
+    let sends = human.lines().find(|line| line.contains("main -> MPI_Send")).unwrap();
+    assert_eq!(sends.split_whitespace().take(5).collect::<Vec<_>>(), ["12", "-", "2", "1200", "1"], "{human}");
+    let receives = human.lines().find(|line| line.contains("main -> MPI_Recv")).unwrap();
+    assert_eq!(receives.split_whitespace().take(4).collect::<Vec<_>>(), ["-", "10", "µs", "-"], "{human}");
     for words in [
         "main -> MPI_Send",
         "64-127 B: 12",

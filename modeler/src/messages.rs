@@ -269,8 +269,10 @@ fn over_ranks_json(value: &OverRanks) -> Value {
 }
 
 /// Call paths, which may be long, come last, where nothing has to be aligned behind them.
-const OPERATIONS: [&str; 10] = [
+const OPERATIONS: [&str; 12] = [
     "calls",
+    "time",
+    "ranks",
     "sent",
     "received",
     "peers",
@@ -298,12 +300,26 @@ fn over_ranks_table(profile: &Profile) -> Table {
         );
         let sizes = |of: fn(&Messages) -> &Histogram| row.messages.map_or_else(|| "-".into(), |m| short(of(m), true));
         let distances = row.messages.map_or_else(|| "-".into(), |m| short(&m.distances, false));
-        let cells = [sum(Metric::Visits), sum(Metric::BytesSent), sum(Metric::BytesReceived), peers];
+        let time = value(Metric::Time).map_or_else(|| "-".into(), |v| time(v.sum));
+        let ranks = value(Metric::CommSize).filter(|v| v.maximum.0 > 0);
+        let ranks = ranks.map_or_else(|| "-".into(), |v| v.maximum.0.to_string());
+        let cells = [sum(Metric::Visits), time, ranks, sum(Metric::BytesSent), sum(Metric::BytesReceived), peers];
         let waiting = [waiting(&row.values), sum(Metric::LogicalWait)];
         let rest = [sizes(|m| &m.sent), sizes(|m| &m.received), distances].into_iter().chain(waiting);
         cells.into_iter().chain(rest).chain([row.path.join(" -> ")]).collect()
     };
-    Table { header: OPERATIONS.map(str::to_owned).to_vec(), rows: rows(profile).into_iter().map(row).collect() }
+    let rows = rows(profile).into_iter().map(row).collect();
+    without_empty_columns(Table { header: OPERATIONS.map(str::to_owned).to_vec(), rows })
+}
+
+/// The table without columns of which no row has anything, as waiting that was not measured.
+fn without_empty_columns(table: Table) -> Table {
+    let is_kept: Vec<bool> =
+        (0..table.header.len()).map(|column| table.rows.iter().any(|row| row[column] != "-")).collect();
+    let kept = |cells: Vec<String>| {
+        cells.into_iter().zip(&is_kept).filter(|(_, is_kept)| **is_kept).map(|(cell, _)| cell).collect()
+    };
+    Table { header: kept(table.header), rows: table.rows.into_iter().map(kept).collect() }
 }
 
 /// Time as people read it, of nanoseconds.

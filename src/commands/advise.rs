@@ -450,7 +450,8 @@ fn ending(advice: &Advice, arguments: &AdviseArgs, known: &Known, place: impl Fn
         (End::Enough, _) => format!("Then it is enough: {within}.\n"),
         (End::NothingHelps, _) if advice.misfit > 0.5 * advice.before => format!(
             "The error {} is {} of it, with {} asked for. Most of that, {} of it, is how far models miss the points that were measured, \
-             beyond their noise{}. Runs at such points do not lessen that{}.\n",
+             beyond their noise{}. Runs at such points do not lessen that{}. What may: another parameter that times depend on, or only the \
+             profiles of larger points where small ones behave otherwise; poise model -v shows what else was tried for each call path.\n",
             said_of(arguments),
             percent(advice.before),
             percent(arguments.tolerance),

@@ -338,16 +338,21 @@ fn flatten(name: &str, value: &Value, chosen: bool, cells: &mut Vec<Cell>) {
     }
 }
 
+/// Bytes of a file in which there is a zero where it is no text.
+const SIGHTED: usize = 4096;
+
 /// Comma-, semicolon-, tab- or bar-separated values with a line of headings. `otherwise` is the error where they are none.
 fn separated(name: &str, bytes: &[u8], otherwise: ReadError) -> Result<Table, ReadError> {
     let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
-    let Ok(text) = std::str::from_utf8(bytes) else { return Err(otherwise) };
-    let heading = text.lines().next().unwrap_or("");
-    let count = |delimiter: &u8| heading.bytes().filter(|b| b == delimiter).count();
+    let heading = bytes.split(|&byte| byte == b'\n').next().unwrap_or_default();
+    let is_text = !bytes.iter().take(SIGHTED).any(|byte| *byte == 0);
+    let count = |delimiter: &u8| if is_text { heading.iter().filter(|b| *b == delimiter).count() } else { 0 };
     // The first of equals is the comma.
     let Some(delimiter) = [b'|', b'\t', b';', b','].into_iter().max_by_key(count).filter(|d| count(d) > 0) else {
         return Err(otherwise);
     };
+    let text = formats::text(name, bytes.to_vec())?;
+    let bytes = text.as_bytes();
     let mut reader = csv::ReaderBuilder::new();
     let mut reader = reader.delimiter(delimiter).trim(csv::Trim::All).from_reader(bytes);
     let wrong = |e: csv::Error| {
@@ -388,6 +393,18 @@ mod tests {
     fn table(text: &str) -> Result<Table, String> {
         let otherwise = ReadError::new(ErrorKind::NotRecognised, Place::file("x.csv"), "not recognised");
         separated("x.csv", text.as_bytes(), otherwise).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn tables_in_another_encoding_say_where() {
+        let error = |bytes: &[u8]| {
+            let otherwise = ReadError::new(ErrorKind::NotRecognised, Place::file("x.csv"), "not recognised");
+            separated("x.csv", bytes, otherwise).unwrap_err().to_string()
+        };
+        let latin = error(b"p,time,node\n1,2,a\n2,3,Ger\xe4t\n");
+        assert!(latin.starts_with("x.csv:3:8: this byte is not valid UTF-8") && latin.contains("iconv"), "{latin}");
+        assert!(error(b"Ger\xe4t,time\n1,2\n").starts_with("x.csv:1:4: "));
+        assert!(error(b"\x7fELF\x00,\xff\n").contains("not recognised"));
     }
 
     #[test]

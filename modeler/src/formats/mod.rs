@@ -37,6 +37,7 @@ use std::str::FromStr;
 
 use crate::experiment::Experiment;
 use collect::Collector;
+pub(crate) use source::text;
 use source::{Content, Source};
 
 pub use crate::experiment::Values;
