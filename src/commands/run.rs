@@ -197,7 +197,7 @@ fn report(study: &Study, summary: &Summary, results: &Path, global: &GlobalArgs)
     for (point, reason) in &summary.unsettled {
         output::say(format!("{point} is not as steady as asked: {reason}."));
     }
-    for warning in &summary.warnings {
+    for warning in summary.warnings.iter().filter(|_| !global.quiet) {
         output::say(warning);
     }
     if global.quiet || summary.complete == 0 {

@@ -78,6 +78,9 @@ impl Quiet {
     /// What is to be put back cannot be written down.
     pub fn begin(results: &Path) -> Result<Self> {
         let mut quiet = Self::set(Path::new(CPUS), results)?;
+        if wanted(Path::new(CPUS)).iter().all(|(file, _)| !file.exists()) {
+            output::say("the machine has no frequency governor and no boost that could be set, as virtual ones have none.");
+        }
         quiet.priority = raise_priority();
         if quiet.priority.is_none() {
             output::say("the priority stays as it is; only root may raise it.");
