@@ -91,7 +91,7 @@ fn sizes_and_peers_are_shown_in_each_format() {
     let sends = human.lines().find(|line| line.contains("main -> MPI_Send")).unwrap();
     assert_eq!(sends.split_whitespace().take(5).collect::<Vec<_>>(), ["12", "-", "2", "1200", "1"], "{human}");
     let receives = human.lines().find(|line| line.contains("main -> MPI_Recv")).unwrap();
-    assert_eq!(receives.split_whitespace().take(4).collect::<Vec<_>>(), ["-", "10", "µs", "-"], "{human}");
+    assert_eq!(receives.split_whitespace().take(4).collect::<Vec<_>>(), ["-", "10.0", "µs", "-"], "{human}");
     for words in [
         "main -> MPI_Send",
         "64-127 B: 12",
