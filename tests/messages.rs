@@ -72,7 +72,7 @@ fn sizes_and_peers_are_shown_in_each_format() {
         assert!(csv.lines().any(|found| found == line), "{line} is not in\n{csv}");
     }
     let human = world.poise(["messages", "kept.poise", "--ranks"]).status(0).stdout;
-    // Nothing was received, so that there is no column for it.
+    // This profile has no number of bytes received, so that there is no column for it.
     let columns: Vec<&str> =
         human.lines().nth(1).unwrap().split("  ").map(str::trim).filter(|name| !name.is_empty()).collect();
     let expected = [

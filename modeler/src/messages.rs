@@ -218,7 +218,11 @@ impl Operations<'_> {
         let mut out = String::new();
         for run in self.runs {
             let _ = writeln!(out, "{}, {}:", run.name, counted(run.profile.ranks, "rank", "ranks"));
-            out.push_str(&table(&over_ranks_table(&run.profile)));
+            let operations = over_ranks_table(&run.profile);
+            if operations.rows.is_empty() {
+                out.push_str("no MPI operation was recorded.\n");
+            }
+            out.push_str(&table(&operations));
             if self.by_rank {
                 let _ = writeln!(out, "\nBy rank:");
                 out.push_str(&table(&by_rank_table(&run.profile)));

@@ -97,7 +97,7 @@ impl Stamp {
 /// An MPI operation that was entered; left when the value is dropped, also by an exception.
 pub struct Visit {
     token: *mut c_void,
-    /// The moment of entry.
+    /// The moment of entry, once it is noted by [`Visit::begin`].
     pub entry: Stamp,
 }
 

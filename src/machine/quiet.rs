@@ -79,7 +79,9 @@ impl Quiet {
     pub fn begin(results: &Path) -> Result<Self> {
         let mut quiet = Self::set(Path::new(CPUS), results)?;
         if wanted(Path::new(CPUS)).iter().all(|(file, _)| !file.exists()) {
-            output::say("the machine has no frequency governor and no boost that could be set, as virtual ones have none.");
+            output::say(
+                "the machine has no frequency governor and no boost that could be set, as virtual ones have none.",
+            );
         }
         quiet.priority = raise_priority();
         if quiet.priority.is_none() {

@@ -275,19 +275,37 @@ pub fn judge(run: &Run, ended: &Ended, folder: &Path) -> Outcome {
             // Launchers end with the status of a rank, and do not always say so when it dies as they start it.
             let is_ranks = cause == Cause::Signal && status.signal().is_none() && record::launcher(run).is_some();
             let cause = if is_ranks { Cause::RankKilled } else { cause };
-            failed(cause, reason + &of_memory_limit(cause, run.memory_limit), number)
+            let hint = run.memory_limit.filter(|_| may_be_want_of_memory(cause, &reason, folder)).map(memory_limit);
+            failed(cause, reason + &hint.unwrap_or_default(), number)
         }
     }
 }
 
-/// What a limit of memory may have to do with an end by `cause`. A program that gets no memory says so in words of its own, or not at all.
-fn of_memory_limit(cause: Cause, mebibytes: Option<u64>) -> String {
-    let may_be = matches!(cause, Cause::Signal | Cause::ExitStatus | Cause::RankKilled | Cause::Aborted);
-    mebibytes.filter(|_| may_be).map_or_else(String::new, |limit| {
-        format!(
-            " Perhaps it wanted more than the study's memory_limit of {limit} MiB lets a process have, libraries and what they reserve included."
-        )
-    })
+/// Whether a program may have ended so because it got no memory: by a signal of its own doing, or without a word.
+fn may_be_want_of_memory(cause: Cause, reason: &str, folder: &Path) -> bool {
+    const SIGNALS: [&str; 9] = [
+        "SIGSEGV",
+        "SIGABRT",
+        "SIGBUS",
+        "signal 11",
+        "signal 6",
+        "signal 7",
+        "Segmentation fault",
+        "Aborted",
+        "Bus error",
+    ];
+    let is_silent = || folder.join("stderr.txt").metadata().is_ok_and(|file| file.len() == 0);
+    match cause {
+        Cause::Signal | Cause::RankKilled => SIGNALS.iter().any(|signal| reason.contains(signal)),
+        Cause::ExitStatus => is_silent(),
+        _ => false,
+    }
+}
+
+fn memory_limit(mebibytes: u64) -> String {
+    format!(
+        " Perhaps it wanted more than the study's memory_limit of {mebibytes} MiB lets a process have, libraries and what they reserve included."
+    )
 }
 
 /// The program behind a launcher that does not exist, where what the launcher says of it was not kept: the first word

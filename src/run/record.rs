@@ -184,10 +184,14 @@ pub fn host() -> String {
 }
 
 /// How the names of variables begin that change how threads, memory or messages work.
-const TUNING: &str = "OMP_ GOMP_ KMP_ TBB_ KOKKOS_ OPENBLAS_ GOTO_ BLIS_ MKL_ NUMEXPR_ MALLOC_ GLIBC_ CUDA_ OMPI_MCA_ MPICH_ I_MPI_ UCX_";
-/// And of others that are recorded: ours, of MPI and its launchers, of networks, batch systems, accelerators and simulators.
-const SURROUNDINGS: &str = "POISE_ OMPI_ OPAL_ PRTE_ PMIX_ HYDRA_ MV2_ MVP_ FI_ PSM_ PSM2_ PSM3_ HWLOC_ SLURM_ PBS_ PALS_ FLUX_ LSB_ \
+const TUNING: &str = "OMP_ GOMP_ KMP_ TBB_ KOKKOS_ OPENBLAS_ GOTO_ BLIS_ MKL_ NUMEXPR_ JULIA_NUM_THREADS MALLOC_ GLIBC_ CUDA_ OMPI_MCA_ MPICH_ I_MPI_ \
+                      UCX_";
+/// And of others that are recorded: ours, of MPI and its launchers, of networks, Slurm, accelerators and simulators.
+const SURROUNDINGS: &str = "POISE_ OMPI_ OPAL_ PRTE_ PMIX_ HYDRA_ MV2_ MVP_ FI_ PSM_ PSM2_ PSM3_ HWLOC_ SLURM_ \
                             ROCR_ HIP_ NCCL_ ACC_ SIMGRID_ SMPI_";
+
+/// What the names of variables have in them that let their reader in somewhere, such as SLURM_JWT.
+const SECRETS: &str = "JWT TOKEN COOKIE SECRET PASSWORD";
 
 fn is_family(prefixes: &str, name: &str) -> bool {
     prefixes.split_ascii_whitespace().any(|prefix| name.starts_with(prefix))
@@ -215,10 +219,10 @@ pub fn changed_variable(run: &Run, record: &Read) -> Option<(String, Option<Stri
 
 /// Variables that change what is measured. The whole environment is not recorded, since it may hold passwords.
 fn is_recorded(name: &str) -> bool {
-    const NAMES: &str =
-        "PATH LD_LIBRARY_PATH LD_PRELOAD LD_BIND_NOW LOADEDMODULES LANG LC_ALL TMPDIR JULIA_NUM_THREADS";
+    const NAMES: &str = "PATH LD_LIBRARY_PATH LD_PRELOAD LD_BIND_NOW LOADEDMODULES LANG LC_ALL";
     let is_named = NAMES.split_ascii_whitespace().any(|recorded| recorded == name);
-    is_named || is_family(TUNING, name) || is_family(SURROUNDINGS, name)
+    let is_secret = SECRETS.split_ascii_whitespace().any(|word| name.contains(word));
+    !is_secret && (is_named || is_family(TUNING, name) || is_family(SURROUNDINGS, name))
 }
 
 /// The files that the command executes: its first word, and later words that are executable files, such as the program
@@ -294,4 +298,27 @@ pub fn counts_blocks(folder: &Path) -> Option<bool> {
 pub fn has_noise(folder: &Path) -> Option<bool> {
     let profile = Profile::read(folder.join(PROFILE)).ok()?;
     Some(profile.noise.is_injected())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_changes_measurements_is_recorded_and_secrets_are_not() {
+        for name in [
+            "PATH",
+            "OMP_NUM_THREADS",
+            "OPENBLAS_NUM_THREADS",
+            "JULIA_NUM_THREADS",
+            "MKL_DYNAMIC",
+            "SLURM_JOB_ID",
+            "POISE_CLOCK",
+        ] {
+            assert!(is_recorded(name), "{name}");
+        }
+        for name in ["HOME", "AWS_SECRET_ACCESS_KEY", "SLURM_JWT", "PMIX_SERVER_TOKEN", "MY_PATH", "PATHS"] {
+            assert!(!is_recorded(name), "{name}");
+        }
+    }
 }

@@ -143,6 +143,16 @@ fn a_memory_limit_holds_for_each_process() {
         "{told}"
     );
     assert_eq!(world.json("t.runs/n1000.r1/run.json")["cause"], "signal");
+    // Ends that want of memory does not bring.
+    for (name, script) in
+        [("terminated", "kill -15 $$"), ("killed", "kill -9 $$"), ("told", "echo bad input >&2; exit 3")]
+    {
+        let study =
+            format!("command = [\"sh\", \"-c\", \"{script}\", \"{{n}}\"]\nmemory_limit = 500\n[parameters]\nn = [1]\n");
+        world.write(&format!("{name}.toml"), &study);
+        let told = world.poise(["run", &format!("{name}.toml")]).status(5).stderr;
+        assert!(told.contains(" failed. It ") && !told.contains("memory_limit"), "{told}");
+    }
 }
 
 #[test]

@@ -107,7 +107,7 @@ impl Forest<'_> {
             let mut is_unseen = vec![true; n];
             rows.iter().for_each(|&row| is_unseen[row] = false);
             let tree = training.tree(rows, &mut random);
-            let paths = Paths::of(&tree, features);
+            let paths = Paths::of(&tree);
             Grown { tree, paths, unseen: (0..n).filter(|&row| is_unseen[row]).collect() }
         };
         let grown: Vec<Grown> = (0..trees).into_par_iter().map(grow).collect();

@@ -338,21 +338,20 @@ fn flatten(name: &str, value: &Value, chosen: bool, cells: &mut Vec<Cell>) {
     }
 }
 
-/// Bytes of a file in which there is a zero where it is no text.
-const SIGHTED: usize = 4096;
-
 /// Comma-, semicolon-, tab- or bar-separated values with a line of headings. `otherwise` is the error where they are none.
 fn separated(name: &str, bytes: &[u8], otherwise: ReadError) -> Result<Table, ReadError> {
     let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
     let heading = bytes.split(|&byte| byte == b'\n').next().unwrap_or_default();
-    let is_text = !bytes.iter().take(SIGHTED).any(|byte| *byte == 0);
-    let count = |delimiter: &u8| if is_text { heading.iter().filter(|b| *b == delimiter).count() } else { 0 };
+    let count = |delimiter: &u8| heading.iter().filter(|b| *b == delimiter).count();
     // The first of equals is the comma.
     let Some(delimiter) = [b'|', b'\t', b';', b','].into_iter().max_by_key(count).filter(|d| count(d) > 0) else {
         return Err(otherwise);
     };
-    let text = formats::text(name, bytes.to_vec())?;
-    let bytes = text.as_bytes();
+    if std::str::from_utf8(bytes).is_err() {
+        // What is no text at all has other characters than these in its first line.
+        let is_text = heading.iter().all(|&byte| byte >= b' ' || matches!(byte, b'\t' | b'\r'));
+        return Err(if is_text { formats::text(name, bytes.to_vec()).err().unwrap_or(otherwise) } else { otherwise });
+    }
     let mut reader = csv::ReaderBuilder::new();
     let mut reader = reader.delimiter(delimiter).trim(csv::Trim::All).from_reader(bytes);
     let wrong = |e: csv::Error| {

@@ -120,6 +120,8 @@ pub struct Split {
     pub no: usize,
     feature: usize,
     threshold: f64,
+    /// How many of the feature's different numbers are up to the threshold, of all rows, also of those that did not reach the node.
+    up_to: u32,
     /// Whether yes means above the threshold, as for texts.
     yes_above: bool,
 }
@@ -215,8 +217,9 @@ impl Training<'_> {
         let no = self.grow(tree, second, depth + 1, random);
         let question = feature.text.clone().map_or(Question::AtMost(best.threshold), Question::Is);
         let (factor, threshold) = (feature.factor, best.threshold);
+        let up_to = feature.distinct.partition_point(|value| *value <= threshold) as u32;
         tree.nodes[index].split =
-            Some(Split { factor, question, yes, no, feature: best.feature, threshold, yes_above });
+            Some(Split { factor, question, yes, no, feature: best.feature, threshold, up_to, yes_above });
         index
     }
 
@@ -253,7 +256,7 @@ impl Training<'_> {
                 // Sums in another order differ in their last digits; that must not decide.
                 if best.as_ref().is_none_or(|b| impurity < b.impurity - 1e-12 * n as f64) {
                     let (low, high) = (distinct[last as usize], distinct[rank as usize]);
-                    let middle = 0.5 * (low + high);
+                    let middle = low.midpoint(high);
                     // Between neighbours in double precision there is no middle.
                     let threshold = if middle < high { middle } else { low };
                     *best = Some(Best { feature, threshold, impurity });
@@ -316,7 +319,7 @@ pub(crate) struct Paths {
 /// A leaf leads to itself.
 struct Step {
     feature: u32,
-    /// The highest rank for which the first of the next is next.
+    /// Ranks below this lead to the first of the next.
     threshold: u32,
     next: [u32; 2],
 }
@@ -325,12 +328,11 @@ struct Step {
 const ABREAST: usize = 8;
 
 impl Paths {
-    pub fn of(tree: &Tree, features: &[Feature]) -> Self {
+    pub fn of(tree: &Tree) -> Self {
         let step = |(index, node): (usize, &Node)| match &node.split {
             Some(split) => {
                 let next = if split.yes_above { [split.no, split.yes] } else { [split.yes, split.no] };
-                let up_to = features[split.feature].distinct.partition_point(|value| *value <= split.threshold);
-                Step { feature: split.feature as u32, threshold: up_to as u32 - 1, next: next.map(|node| node as u32) }
+                Step { feature: split.feature as u32, threshold: split.up_to, next: next.map(|node| node as u32) }
             }
             None => Step { feature: 0, threshold: 0, next: [index as u32; 2] },
         };
@@ -347,7 +349,7 @@ impl Paths {
                 for (at, &row) in at.iter_mut().zip(rows) {
                     let step = &self.steps[*at as usize];
                     let rank = ranks.of_rows[row * ranks.features + step.feature as usize];
-                    let next = step.next[usize::from(rank > step.threshold)];
+                    let next = step.next[usize::from(rank >= step.threshold)];
                     has_moved |= next != *at;
                     *at = next;
                 }
@@ -421,5 +423,90 @@ impl Tree {
             parents[split.no] = Some((i, false));
         }
         parents
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use rand::SeedableRng as _;
+
+    use super::*;
+
+    /// The preorder of a tree that looks at every threshold of every feature and counts anew for each: features, thresholds and rows.
+    fn plainly(training: &Training<'_>, rows: &[usize], depth: usize, told: &mut Vec<(Option<(usize, u64)>, usize)>) {
+        let Training { features, category, categories, limits, .. } = *training;
+        let impurity = |rows: &[usize]| {
+            let mut counts = vec![0; categories];
+            rows.iter().for_each(|&row| counts[category[row]] += 1);
+            gini(&counts, rows.len())
+        };
+        let (n, whole) = (rows.len(), impurity(rows));
+        let mut best: Option<(usize, f64, f64)> = None;
+        if depth < limits.depth && whole > 0.0 && n >= 2 * limits.leaf {
+            for (index, feature) in features.iter().enumerate() {
+                let mut values: Vec<f64> = rows.iter().map(|&row| feature.values[row]).collect();
+                values.sort_by(f64::total_cmp);
+                for pair in values.windows(2).filter(|pair| pair[0] < pair[1]) {
+                    let (below, above): (Vec<usize>, Vec<usize>) =
+                        rows.iter().partition(|&&row| feature.values[row] <= pair[0]);
+                    if below.len() < limits.leaf || above.len() < limits.leaf {
+                        continue;
+                    }
+                    let left = below.len() as f64 * impurity(&below) + above.len() as f64 * impurity(&above);
+                    if best.is_none_or(|(.., least)| left < least - 1e-12 * n as f64) {
+                        let middle = 0.5 * (pair[0] + pair[1]);
+                        best = Some((index, if middle < pair[1] { middle } else { pair[0] }, left));
+                    }
+                }
+            }
+        }
+        let best = best.filter(|(.., left)| *left < n as f64 * whole - 1e-12 * n as f64);
+        told.push((best.map(|(index, threshold, _)| (index, (threshold + 0.0).to_bits())), n));
+        if let Some((index, threshold, _)) = best {
+            let (below, above): (Vec<usize>, Vec<usize>) =
+                rows.iter().partition(|&&row| features[index].values[row] <= threshold);
+            plainly(training, &below, depth + 1, told);
+            plainly(training, &above, depth + 1, told);
+        }
+    }
+
+    /// Numbers of which many are the same, as both zeros, and others next to each other.
+    fn number() -> impl Strategy<Value = f64> {
+        prop_oneof![(-3..4).prop_map(|whole| f64::from(whole) * 0.5), Just(-0.0), Just(1.0_f64.next_up()), -1e3..1e3,]
+    }
+
+    proptest! {
+        /// Few numbers are counted and many are sorted; both are as if each threshold had been looked at by itself, and rows take the same ways.
+        #[test]
+        fn trees_are_those_of_a_plain_search(
+            columns in prop::collection::vec(prop::collection::vec(number(), 60), 1..4),
+            category in prop::collection::vec(0..3_usize, 60),
+            leaf in 1..4_usize,
+            rows in prop::collection::vec(0..60_usize, 1..90),
+        ) {
+            let features: Vec<Feature> =
+                columns.into_iter().enumerate().map(|(factor, values)| Feature::new(factor, None, values)).collect();
+            let limits = TreeLimits { depth: 6, leaf };
+            let training = Training { features: &features, category: &category, categories: 3, limits, drawn: None };
+            let tree = training.tree(rows.clone(), &mut StdRng::seed_from_u64(1));
+            let mut expected = Vec::new();
+            plainly(&training, &rows, 0, &mut expected);
+            let split = |node: &Node| node.split.as_ref().map(|split| (split.feature, (split.threshold + 0.0).to_bits()));
+            let found: Vec<_> = tree.nodes.iter().map(|node| (split(node), node.rows())).collect();
+            prop_assert_eq!(found, expected);
+            let (paths, ranks, all) = (Paths::of(&tree), Ranks::of(&features, 60), (0..60).collect::<Vec<_>>());
+            paths.classify(&ranks, &all, |row, named| assert_eq!(named, tree.classify(|feature| features[feature].values[row])));
+        }
+    }
+
+    #[test]
+    fn huge_numbers_are_parted_between_them() {
+        let features = [Feature::new(0, None, vec![-1.7e308, -1.5e308, -1.7e308, -1.5e308])];
+        let limits = TreeLimits { depth: 3, leaf: 1 };
+        let training = Training { features: &features, category: &[0, 1, 0, 1], categories: 2, limits, drawn: None };
+        let tree = training.tree((0..4).collect(), &mut StdRng::seed_from_u64(1));
+        assert_eq!(tree.nodes[0].split.as_ref().unwrap().question, Question::AtMost(-1.6e308));
+        assert_eq!(tree.nodes.iter().map(Node::rows).collect::<Vec<_>>(), [4, 2, 2]);
     }
 }

@@ -37,7 +37,8 @@ enum { ROOM = 2 * RANKS * BLOCK };
 extern char in[ROOM], out[ROOM];
 
 /* The `number`-th operation of a family, on the communicator at this place. */
-void collective(int number, int at), message(int number, int at), window(int number, int at), file(int number, int at), neighbourhood(int number, int at);
+void collective(int number, int at), message(int number, int at), window(int number, int at), file(int number, int at), neighbourhood(int number, int at),
+    communicator(int number, int at);
 /* Completes what was called in one of the ways. */
 void finish(int way, int starts, MPI_Request *request);
 /* Frees what the family has made. */

@@ -6,6 +6,7 @@
 /* More than a rank reads or writes at once, and the file. */
 enum { ROOM_OF_RANK = 256, LENGTH = RANKS * ROOM_OF_RANK };
 static MPI_File files[COMMS];
+static char names[COMMS][32];
 static int reads;
 
 /* The call of a form for reading or writing, and what the ledger has of it. */
@@ -28,14 +29,24 @@ enum { AT, AT_ALL, OWN, ALL, SHARED, ORDERED, I_AT, I_AT_ALL, I_OWN, I_ALL, I_SH
 static MPI_File opened(int at)
 {
     if (files[at]) return files[at];
-    int first, rank;
-    char name[32];
+    int first, rank, preallocates = 1;
+    MPI_Offset length;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     /* Each communicator has a file of its own. */
     MPI(Allreduce)(&rank, &first, 1, MPI_INT, MPI_MIN, comms[at]), write_down_counted("", "Allreduce", 4, 4);
-    snprintf(name, sizeof name, "file-%d-%d", at, first);
-    MPI_File_open(comms[at], name, MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL, &files[at]), write_down("", "File_open", 0, 0);
+    snprintf(names[at], sizeof names[at], "file-%d-%d", at, first);
+    MPI_File_open(comms[at], names[at], MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &files[at]), write_down("", "File_open", 0, 0);
+#ifdef OPEN_MPI
+    /* In 4.1 it makes a file longer than it was asked for, and with several ranks now and then does not end. */
+    MPI_Comm_size(comms[at], &preallocates);
+    preallocates = preallocates == 1;
+#endif
+    if (preallocates) MPI_File_preallocate(files[at], LENGTH), write_down("", "File_preallocate", 0, 0);
     MPI_File_set_size(files[at], LENGTH), write_down("", "File_set_size", 0, 0);
+    MPI_File_get_size(files[at], &length), write_down("", "File_get_size", 0, 0);
+    MPI_File_set_view(files[at], 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL), write_down("", "File_set_view", 0, 0);
+    MPI_File_set_info(files[at], MPI_INFO_NULL), write_down("", "File_set_info", 0, 0);
+    MPI_File_set_atomicity(files[at], 0), write_down("", "File_set_atomicity", 0, 0);
     return files[at];
 }
 
@@ -57,8 +68,11 @@ void file(int number, int at)
     long asked = (long)n * sizes[t], there = asked;
     long offset = reads ? drawn(WHERE, me, 0, may_be_short ? LENGTH + 100 : LENGTH - ROOM_OF_RANK) : me * ROOM_OF_RANK + drawn(WHERE, me, 0, (int)(ROOM_OF_RANK - asked));
     if (!is_shared && offset + asked > LENGTH) there = offset < LENGTH ? LENGTH - offset : 0;
-    if (is_shared) MPI_File_seek_shared(file, 0, MPI_SEEK_SET), write_down("", "File_seek_shared", 0, 0);
-    else if (form == OWN || form == ALL || form == I_OWN || form == I_ALL || form == TWICE_ALL) MPI_File_seek(file, offset, MPI_SEEK_SET), write_down("", "File_seek", 0, 0);
+    if (is_shared) {
+        MPI_Offset found;
+        MPI_File_seek_shared(file, 0, MPI_SEEK_SET), write_down("", "File_seek_shared", 0, 0);
+        MPI_File_get_position_shared(file, &found), write_down("", "File_get_position_shared", 0, 0);
+    } else if (form == OWN || form == ALL || form == I_OWN || form == I_ALL || form == TWICE_ALL) MPI_File_seek(file, offset, MPI_SEEK_SET), write_down("", "File_seek", 0, 0);
     MPI_Datatype type = types[t];
     long moved = reads ? there : asked;
     switch (form) {
@@ -82,6 +96,12 @@ void file(int number, int at)
 
 void end_files(void)
 {
-    for (int i = 0; i < COMMS; i++)
-        if (files[i]) MPI_File_close(&files[i]), write_down("", "File_close", 0, 0);
+    for (int i = 0; i < COMMS; i++) {
+        int me;
+        if (!files[i]) continue;
+        MPI_File_sync(files[i]), write_down("", "File_sync", 0, 0);
+        MPI_File_close(&files[i]), write_down("", "File_close", 0, 0);
+        MPI_Comm_rank(comms[i], &me);
+        if (!me) MPI_File_delete(names[i], MPI_INFO_NULL), write_down("", "File_delete", 0, 0);
+    }
 }

@@ -8,13 +8,13 @@ MPI_Datatype types[TYPES];
 char in[ROOM], out[ROOM];
 
 /* In turns, and every second one is collective. */
-static void (*const families[])(int number, int at) = {message, collective, window, collective, file, collective, neighbourhood, collective};
+static void (*const families[])(int number, int at) = {message, collective, window, collective, file, collective, neighbourhood, collective, communicator, collective};
 enum { FAMILIES = sizeof families / sizeof *families };
 
 int main(int argc, char **argv)
 {
-    int rank, size;
-    MPI_Init(&argc, &argv);
+    int rank, size, provided;
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided), write_down("", "Init_thread", 0, 0);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     if (argc != 3 || size > RANKS) MPI_Abort(MPI_COMM_WORLD, 9);

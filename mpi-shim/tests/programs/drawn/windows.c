@@ -8,8 +8,8 @@ static const char *names[] = {"Put", "Get", "Accumulate", "Get_accumulate", "Fet
 enum { FENCE, LOCK, LOCK_ALL, START, EPOCHS };
 enum { EACH = 3 };
 
-/* On all ranks, on one, and on all of them backwards. Not on parts beside each other: Open MPI 4.1 gives their windows one name in /dev/shm. */
-enum { WORLD, SELF, BACKWARDS, WINDOWS };
+/* On all ranks, on one, on all of them backwards, and on all of them with memory that they share. Not on parts beside each other: Open MPI 4.1 gives their windows one name in /dev/shm. */
+enum { WORLD, SELF, BACKWARDS, SHARED, WINDOWS };
 static struct {
     MPI_Comm comm;
     MPI_Win win;
@@ -78,8 +78,14 @@ static void make(int at)
     MPI_Comm_size(*comm, &ranks);
     /* Open MPI 4.1 creates none on a single rank, unless a network can be used for it. */
     if (ranks == 1) MPI(Win_allocate)(sizeof memory, 1, MPI_INFO_NULL, *comm, &where, &windows[at].win);
+    else if (at == SHARED) MPI(Win_allocate_shared)(sizeof memory, 1, MPI_INFO_NULL, *comm, &where, &windows[at].win);
     else MPI(Win_create)(memory, sizeof memory, 1, MPI_INFO_NULL, *comm, &windows[at].win);
-    write_down_counted("", ranks == 1 ? "Win_allocate" : "Win_create", 0, 0);
+    write_down_counted("", ranks == 1 ? "Win_allocate" : at == SHARED ? "Win_allocate_shared" : "Win_create", 0, 0);
+    if (at != SHARED || ranks == 1) return;
+    /* Memory would be attached to it later. */
+    MPI_Win dynamic;
+    MPI_Win_create_dynamic(MPI_INFO_NULL, *comm, &dynamic), write_down("", "Win_create_dynamic", 0, 0);
+    MPI_Win_free(&dynamic), write_down("", "Win_free", 0, 0);
 }
 
 void window(int number, int at)
