@@ -8,7 +8,7 @@ use poise_profile::{Histogram, Messages, Metric, OfRank, OverRanks, Profile, Reg
 use serde_json::{Map, Value, json};
 
 use crate::formats::{MeasuredRun, Names};
-use crate::report::terminal::table;
+use crate::report::terminal::{Narrow, fitted};
 use crate::report::{Table, quantity};
 use crate::words::counted;
 
@@ -39,7 +39,7 @@ fn name(metric: Metric) -> String {
 /// # let run = modeler::formats::MeasuredRun { name: "bcast".into(), parameters: vec![], profile, failure: None };
 /// # let runs = [run];
 /// let operations = Operations { runs: &runs, by_rank: false };
-/// assert!(operations.human().contains("MPI_Bcast"));
+/// assert!(operations.human(None).contains("MPI_Bcast"));
 /// ```
 pub struct Operations<'a> {
     /// The runs.
@@ -195,7 +195,7 @@ impl Operations<'_> {
         out
     }
 
-    /// Tables.
+    /// Tables, in at most `width` columns where that is given: columns are left out then, which a last line says.
     ///
     /// ```
     /// use modeler::messages::Operations;
@@ -210,11 +210,11 @@ impl Operations<'_> {
     /// # let profile = builder.finish(0);
     /// # let run = modeler::formats::MeasuredRun { name: "bcast".into(), parameters: vec![], profile, failure: None };
     /// # let runs = [run];
-    /// let text = Operations { runs: &runs, by_rank: false }.human();
+    /// let text = Operations { runs: &runs, by_rank: false }.human(None);
     /// assert!(text.starts_with("bcast, 1 rank:\n"));
     /// ```
     #[must_use]
-    pub fn human(&self) -> String {
+    pub fn human(&self, width: Option<usize>) -> String {
         let mut out = String::new();
         for run in self.runs {
             let _ = writeln!(out, "{}, {}:", run.name, counted(run.profile.ranks, "rank", "ranks"));
@@ -222,16 +222,32 @@ impl Operations<'_> {
             if operations.rows.is_empty() {
                 out.push_str("no MPI operation was recorded.\n");
             }
-            out.push_str(&table(&operations));
+            out.push_str(&fitted(&operations, width, NARROW));
             if self.by_rank {
                 let _ = writeln!(out, "\nBy rank:");
-                out.push_str(&table(&by_rank_table(&run.profile)));
+                out.push_str(&fitted(&by_rank_table(&run.profile), width, NARROW));
             }
             out.push('\n');
         }
         out
     }
 }
+
+/// What the tables do without on a narrow screen, first what is needed least.
+const NARROW: Narrow<'_> = Narrow {
+    least_needed: &[
+        "distances",
+        "sizes received",
+        "sizes sent",
+        "logical waiting",
+        "peers",
+        "waiting",
+        "ranks",
+        "received",
+    ],
+    dear: &[],
+    broken: &["waiting"],
+};
 
 /// One number for all ranks: the sum, and of communicators, which have no sum, the largest.
 fn of_all(metric: Metric, value: &OverRanks) -> u128 {

@@ -10,6 +10,8 @@ use super::input;
 use crate::cli::{GlobalArgs, OutputArgs, OutputFormat};
 use crate::error::{Error, Result};
 use crate::output;
+use crate::run::PROFILE;
+use crate::run::partial::PARTIAL;
 
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -39,7 +41,14 @@ pub fn messages(arguments: &MessagesArgs, global: &GlobalArgs) -> Result<()> {
     }
     input::not_of_the_last_run(&arguments.inputs, global);
     if runs.is_empty() {
-        return Err(Error::Input("There is no complete run. poise run makes them.".into()));
+        let measured =
+            |input: &PathBuf| [PROFILE, PARTIAL].map(|name| input.join(name)).into_iter().find(|file| file.is_file());
+        let of_failed = arguments.inputs.iter().find_map(measured);
+        let hint = of_failed.map_or_else(
+            || "poise run makes them.".to_owned(),
+            |file| format!("What a run measured that failed is in {}: name that file.", file.display()),
+        );
+        return Err(Error::Input(format!("There is no complete run. {hint}")));
     }
     if arguments.ranks && runs.iter().all(|run| run.profile.by_rank.is_empty()) {
         let what = "No run kept what single ranks had. Measure with POISE_RANKS=1, in a study under [environment].";
@@ -47,7 +56,7 @@ pub fn messages(arguments: &MessagesArgs, global: &GlobalArgs) -> Result<()> {
     }
     let operations = Operations { runs: &runs, by_rank: arguments.ranks };
     let text = match arguments.output.format {
-        OutputFormat::Human => operations.human(),
+        OutputFormat::Human => operations.human(output::width(arguments.output.output.as_deref())),
         OutputFormat::Json => operations.json(),
         OutputFormat::Csv => operations.csv(),
     };

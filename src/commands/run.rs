@@ -13,7 +13,7 @@ use crate::interrupt;
 use crate::output::{self, counted};
 use crate::progress::Progress;
 use crate::run::misfortune::Outcome;
-use crate::run::{Measured, ONCE, Run, left, partial, processes};
+use crate::run::{Measured, ONCE, PROFILE, Run, left, partial, processes};
 use crate::study::{Clock, Point, SAMPLE, Study, Value};
 
 mod dry;
@@ -265,7 +265,15 @@ fn run_once(arguments: &RunArgs, global: &GlobalArgs) -> Result<()> {
             Ok(())
         }
         Outcome::Failed { reason, status, .. } => {
-            let next = if partial::is_measured(&folder) { "" } else { NEXT };
+            let profile = folder.join(PROFILE);
+            let next = match (profile.is_file(), partial::is_measured(&folder)) {
+                (true, _) => format!(
+                    "; what was measured of it is whole, and poise messages, model and export read {}",
+                    profile.display()
+                ),
+                (false, true) => String::new(),
+                (false, false) => NEXT.to_owned(),
+            };
             output::say(format!("{reason} The record of this failed run is in {}{next}.", folder.display()));
             // The program's own status is the caller's to see; one that ended well without a profile did end well.
             if status == 0 { Ok(()) } else { Err(Error::Forwarded(status)) }

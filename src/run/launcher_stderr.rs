@@ -3,6 +3,7 @@
 //! own end as long as anybody holds such a pipe.
 
 use std::fs::{self, File, OpenOptions};
+use std::io::Seek as _;
 use std::os::fd::{AsFd as _, AsRawFd as _, FromRawFd as _, OwnedFd};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
 
@@ -66,6 +67,16 @@ fn opened_anew(launcher: &Process) -> Option<OwnedFd> {
     // SAFETY: the file is open, and the call takes numbers alone.
     unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETFL, libc::O_APPEND) };
     Some(file.into())
+}
+
+/// Whether this process's standard error, which is a launcher's that may have ended, is still where that left it: a log that somebody has emptied or written to since is
+/// another run's.
+pub fn is_as_left() -> bool {
+    let file = std::io::stderr().as_fd().try_clone_to_owned().map(File::from);
+    let Ok((mut file, about)) = file.and_then(|file| file.metadata().map(|about| (file, about))) else { return false };
+    // SAFETY: the call takes numbers alone.
+    let appends = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GETFL) } & libc::O_APPEND != 0;
+    !about.is_file() || appends || file.stream_position().is_ok_and(|place| place == about.len())
 }
 
 /// Whether nobody reads what is written there, as of a launcher that runs in the background on another node.

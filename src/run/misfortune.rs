@@ -10,7 +10,7 @@ use std::process::ExitStatus;
 use std::time::Duration;
 
 use super::processes::Process;
-use super::{CONFLICT, Measured, PROFILE, Run, launcher, record};
+use super::{CONFLICT, Measured, PROFILE, Run, elf, launcher, record};
 use crate::install;
 
 /// How a run ended.
@@ -380,6 +380,14 @@ fn ended_well(run: &Run, ended: &Ended, folder: &Path) -> Outcome {
     // QEMU leaves a profile of whatever ends while it executes it.
     if run.measured == Measured::Emulated {
         return failed(Cause::NoProfile, NOT_COUNTED.into());
+    }
+    if let Some(program) = record::program_files(run).iter().find(|program| elf::is_out_of_reach(program)) {
+        let reason = format!(
+            "It ended well but was not measured: {} is linked statically, so that nothing can be preloaded into it. Link it dynamically or with the libraries \
+             (docs/mpi.md), or run it with --engine qemu.",
+            program.display()
+        );
+        return failed(Cause::NoProfile, reason);
     }
     let is_empty = |name: &str| folder.join(name).metadata().is_ok_and(|file| file.len() == 0);
     if is_empty("stdout.txt") && is_empty("stderr.txt") {

@@ -213,7 +213,9 @@ fn tell(profile: &Path, rank: u32, before: Option<Version>) {
     } else if is_mine || claim.is_none() && !is_taken() {
         let line = line(profile, rank, status);
         drop(poise_profile::leave(profile, FAILED, &line, true));
-        output::say(line);
+        if launcher_stderr::is_as_left() {
+            output::say(line);
+        }
     }
 }
 
@@ -249,6 +251,12 @@ fn line(profile: &Path, rank: u32, status: Option<libc::c_int>) -> String {
         Some(status) if may_be_launchers(status) => ", or another of those that were killed,",
         _ => ", or one that ended before it,",
     };
+    if status == Some(0) && checkpoints.is_empty() {
+        return format!(
+            "rank {rank}{other} ended with status 0 and wrote no profile{earlier}: it did not call MPI_Finalize, or its calls cannot be seen since MPI is linked into it \
+             statically; this run has no profile."
+        );
+    }
     format!(
         "rank {rank}{other} {} before there was a profile, which programs write in MPI_Finalize (without MPI, if poise cc, c++ or fc \
          compiled them, in exit); this run has no profile{earlier}; {saved}.",

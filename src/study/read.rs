@@ -1,6 +1,7 @@
 //! From the study file to a checked study: every mistake that can be found before a run is found here.
 
 use std::collections::BTreeSet;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -25,7 +26,13 @@ const RESERVED: [&str; 3] = ["program", "build", "folder"];
 impl Study {
     /// Reads and checks a study file. Relative paths in it are relative to the file.
     pub fn read(path: &Path) -> Result<Self> {
-        let text = std::fs::read_to_string(path).map_err(|e| Error::cannot_read(path, &e))?;
+        let text = std::fs::read_to_string(path).map_err(|e| match e.kind() {
+            ErrorKind::InvalidData => Error::Input(format!(
+                "{0} is no study, since it is no text. To measure a program once: poise run -o FOLDER -- {0}",
+                path.display()
+            )),
+            _ => Error::cannot_read(path, &e),
+        })?;
         let folder = path.parent().unwrap_or(Path::new(""));
         let stem = path.file_stem().map_or_else(String::new, |s| s.to_string_lossy().into_owned());
         Self::parse(&text, &path.display().to_string(), folder, &stem)

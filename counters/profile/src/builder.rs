@@ -79,12 +79,12 @@ impl RankBuilder {
     pub fn finish(mut self, rank: u32) -> Profile {
         for (&node, (messages, peers)) in &mut self.messages {
             let known = peers.iter().filter_map(|(peer, traffic)| Some(((*peer)?, traffic)));
-            for (peer, traffic) in known.clone() {
+            for (peer, traffic) in known {
                 messages.distances.add(Histogram::bucket(u64::from(peer.abs_diff(rank))), traffic.messages());
             }
-            // Of an operation that has no peers, as a collective one, none is told.
+            // Of an operation that has no peers, as a collective one, none is told. Those without a number are one.
             if !peers.is_empty() {
-                self.values.insert((node, Metric::Peers), known.count() as u64);
+                self.values.insert((node, Metric::Peers), peers.len() as u64);
             }
         }
         let mut by_rank: BTreeMap<(u32, u32), OfRank> = BTreeMap::new();

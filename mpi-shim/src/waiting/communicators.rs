@@ -151,6 +151,23 @@ fn split(family: &Family, comm: Handle, rank: Int) -> Option<Handle> {
     }
 }
 
+/// Communicators of the program's that may be accompanied at a time. MPICH has room for 2,048 in all, of which each of these takes three.
+const MOST: u64 = 256;
+
+/// Whether there is room for companions on all ranks of `comm`, which the program has just made.
+fn has_room(family: &Family, comm: Handle) -> bool {
+    let (own, mut most) = (table().as_ref().map_or(0, HashMap::len) as u64, u64::MAX);
+    let (from, to) = ((&raw const own).cast_mut().cast(), (&raw mut most).cast());
+    // SAFETY: all ranks of the communicator are here, and both buffers have room for the word.
+    let code = unsafe { library::allreduce(from, to, 1, family.uint64, family.max, comm) };
+    if code == SUCCESS && most >= MOST {
+        runtime::say_of_waiting(&format!(
+            "more than {MOST} communicators at once: on further ones waiting is not measured, since MPI's room for communicators is the program's."
+        ));
+    }
+    code == SUCCESS && most < MOST
+}
+
 fn accompany(family: &Family, comm: Handle) -> Option<Known> {
     let known = in_memory(comm, 0);
     let shadow = split(family, comm, known.rank)?;
@@ -174,7 +191,11 @@ pub unsafe fn made(parent: Handle, new: Ptr) {
     if family.handle(comm) == family.comm_null {
         return;
     }
-    let known = if family.has_coroutines { numbered(family, parent, &of, comm) } else { accompany(family, comm) };
+    let known = if family.has_coroutines {
+        numbered(family, parent, &of, comm)
+    } else {
+        has_room(family, comm).then(|| accompany(family, comm)).flatten()
+    };
     if let Some(known) = known {
         insert(key_of(family, comm), known);
     }
