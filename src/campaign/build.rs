@@ -144,6 +144,34 @@ fn key(study: &Study, case: &Case) -> String {
     if key.is_empty() { "only".to_owned() } else { key.join(",") }
 }
 
+/// What makes a case's program, as far as the study says it: the command and its variables, or flags, macros, sources and libraries. `{build}` stands for the build's
+/// folder, so that the same study says the same wherever its results are. Empty where nothing is built.
+pub fn described(study: &Study, case: &Case) -> Vec<String> {
+    let words = |name: &str| match name {
+        "build" => vec!["{build}".to_owned()],
+        _ => study.words(case, name).unwrap_or_default(),
+    };
+    let filled = |list: &[crate::study::Template]| list.iter().flat_map(|t| t.arguments(&words)).collect::<Vec<_>>();
+    let set = |prefix: &str, pairs: &[(String, crate::study::Template)]| {
+        pairs.iter().map(|(name, value)| format!("{prefix}{name}={}", value.fill(&words))).collect::<Vec<_>>()
+    };
+    match &study.build {
+        Build::Nothing => Vec::new(),
+        Build::Command { command, environment } => [set("", environment), filled(command)].concat(),
+        Build::Sources(sources) => {
+            let files = sources.files.iter().map(|file| file.display().to_string()).collect();
+            [
+                vec![sources.mpi.name().to_owned()],
+                filled(&sources.flags),
+                set("-D", &sources.defines),
+                files,
+                filled(&sources.libraries),
+            ]
+            .concat()
+        }
+    }
+}
+
 fn step(study: &Study, case: &Case, built: &Built) -> Result<Option<Step>> {
     let words = |name: &str| match name {
         "build" => vec![built.folder.display().to_string()],
@@ -216,7 +244,13 @@ fn make(study: &Study, step: &Step, results: &Path, progress: &Progress) -> Resu
     let cannot_write = |e| Error::cannot_write(results, &e);
     let results = results.canonicalize().map_err(cannot_write)?;
     let marker = tempfile::Builder::new().prefix(UNFINISHED).tempdir_in(results).map_err(cannot_write)?;
-    match run::supervise_unmeasured(&mut command, marker.path())?.how {
+    match run::supervise_unmeasured(&mut command, marker.path(), study.build_limit)?.how {
+        End::Late { limit, .. } => {
+            let seconds = limit.as_secs();
+            Ok(Some(format!(
+                "The study's build `{shown}` took longer than {seconds} s (build.time_limit) and was ended."
+            )))
+        }
         End::NotStarted(why) => Err(Error::Usage(format!("Cannot start the study's build `{shown}`: {why}."))),
         End::Itself(status) if !status.success() => {
             Ok(Some(format!("The study's build `{shown}` failed: {}.", misfortune::end_in_words(status.into_raw()))))

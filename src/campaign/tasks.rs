@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use super::build::{Built, Made};
+use super::build::{self, Built, Made};
 use crate::digest;
 use crate::error::{Error, Result};
 use crate::executors::slurm::WORKERS;
@@ -62,7 +62,7 @@ pub fn run(study: &Study, case: &Case, repetition: u32, built: &Built) -> Result
         _ => None,
     };
     let configuration = described(study, case, repetition, &|name| place(name).map(|_| vec![format!("\0{name}")]))?;
-    let configuration = serde_json::json!([
+    let mut configuration = serde_json::json!([
         configuration.command,
         configuration.environment,
         configuration.files,
@@ -73,6 +73,11 @@ pub fn run(study: &Study, case: &Case, repetition: u32, built: &Built) -> Result
         study.waiting,
     ]);
     let mut run = described(study, case, repetition, &place)?;
+    run.build = build::described(study, case);
+    // A study that builds nothing has the digest that it always had.
+    if let Some(list) = configuration.as_array_mut().filter(|_| !run.build.is_empty()) {
+        list.push(run.build.clone().into());
+    }
     run.configuration = digest::of_bytes(configuration.to_string().as_bytes());
     Ok(run)
 }
@@ -88,6 +93,7 @@ fn described(study: &Study, case: &Case, repetition: u32, place: &dyn Fn(&str) -
         files: filled(&study.files),
         directory: study.directory.clone(),
         own_folder: study.own_folder,
+        build: Vec::new(),
         point: case.point.clone(),
         factors: case.factors.iter().map(|(name, factor)| (name.clone(), factor.to_string())).collect(),
         repetition,
@@ -199,7 +205,7 @@ fn check_study(run: &Run, record: &record::Read, folder: &Path) -> Result<()> {
         return Ok(());
     }
     Err(Error::Usage(format!(
-        "{} was measured by another study, with `{}` and the clock {}; its command, environment, input files or limits are \
+        "{} was measured by another study, with `{}` and the clock {}; its command, build, environment, input files or limits are \
          not this one's. Choose another folder with -o, or remove this one.",
         folder.display(),
         record.command.join(" "),

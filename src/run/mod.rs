@@ -78,6 +78,9 @@ pub struct Run {
     pub directory: PathBuf,
     /// Whether it runs in its own folder instead.
     pub own_folder: bool,
+    /// What made its program, for the record; empty where nothing did.
+    #[serde(default)]
+    pub build: Vec<String>,
     /// Parameter values, for the record and the profile.
     pub point: Point,
     /// Values of parameters that are no coordinates, for the record.
@@ -209,12 +212,12 @@ pub fn exec_preloaded(command: &[OsString]) -> Result<Infallible> {
 ///
 /// # Errors
 /// The user interrupted.
-pub fn supervise_unmeasured(command: &mut Command, folder: &Path) -> Result<Ended> {
+pub fn supervise_unmeasured(command: &mut Command, folder: &Path, limit: Duration) -> Result<Ended> {
     command.env(RUN, folder);
     supervise::prepare(command, true, None, &[]);
     let (oom_kills, begun) = (processes::oom_kills(), Instant::now());
     match command.spawn() {
-        Ok(child) => Supervised::new(child, Some(folder.to_owned()), oom_kills, begun).wait(None),
+        Ok(child) => Supervised::new(child, Some(folder.to_owned()), oom_kills, begun).wait(Some(limit)),
         Err(error) => Ok(Ended::not_started(error.to_string())),
     }
 }

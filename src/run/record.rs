@@ -52,6 +52,8 @@ struct Written<'a> {
     exit_status: Option<u8>,
     profile: Option<&'static str>,
     command: &'a [String],
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    build: &'a [String],
     directory: String,
     environment: &'a BTreeMap<String, String>,
     configuration: &'a str,
@@ -156,6 +158,7 @@ impl Record {
             exit_status: cost.is_started.then_some(exit_status),
             profile: folder.join(PROFILE).is_file().then_some(PROFILE),
             command: &self.command,
+            build: &run.build,
             directory: run.directory.display().to_string(),
             environment: &self.environment,
             configuration: &run.configuration,

@@ -3,10 +3,14 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use super::file::{BuildFile, BuildTable};
 use super::template::{Template, is_name};
 use modeler::words::suggestion;
+
+/// A build is ended after this long, unless the study says otherwise.
+pub const LIMIT: Duration = Duration::from_secs(3600);
 
 /// What is made before the first run.
 #[derive(Clone, Debug)]
@@ -52,6 +56,18 @@ pub enum MpiChoice {
     Smpi,
 }
 
+impl MpiChoice {
+    /// As a study names it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Not => "none",
+            Self::OpenMpi => "openmpi",
+            Self::Mpich => "mpich",
+            Self::Smpi => "smpi",
+        }
+    }
+}
+
 impl Build {
     /// Checks what the study says; `default_mpi` where it does not say for which MPI.
     pub fn read(file: Option<BuildFile>, default_mpi: MpiChoice) -> Result<Self, String> {
@@ -82,6 +98,17 @@ impl Build {
             }
             (true, false) => sources(&table, templates(&table.flags), templates(&table.libraries), default_mpi),
             _ => Err("`build` names either a `command` or `sources`".into()),
+        }
+    }
+
+    /// How long a build may take.
+    pub fn limit(file: Option<&BuildFile>) -> Result<Duration, String> {
+        match file {
+            Some(BuildFile::Table(table)) if table.time_limit == Some(0) => {
+                Err("`build.time_limit` is 0 seconds".into())
+            }
+            Some(BuildFile::Table(table)) => Ok(table.time_limit.map_or(LIMIT, Duration::from_secs)),
+            _ => Ok(LIMIT),
         }
     }
 

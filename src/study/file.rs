@@ -124,6 +124,7 @@ pub struct BuildTable {
     #[serde(default)]
     pub environment: toml::Table,
     pub mpi: Option<String>,
+    pub time_limit: Option<u64>,
 }
 
 /// `repetitions = 5`, `repetitions = "marta"`, or a table.

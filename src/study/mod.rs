@@ -164,6 +164,8 @@ pub struct Study {
     pub name: String,
     /// What is made before the first run.
     pub build: Build,
+    /// After this long a build is ended.
+    pub build_limit: Duration,
     /// What starts the ranks, the program and its arguments.
     pub command: Vec<Template>,
     /// Variables that the program gets beside those of this process.
@@ -208,6 +210,7 @@ impl Study {
         Self {
             name: name.to_owned(),
             build: Build::Nothing,
+            build_limit: build::LIMIT,
             command: command.iter().map(|word| Template::parse(word)).collect(),
             environment: Vec::new(),
             files: Vec::new(),

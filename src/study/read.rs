@@ -101,6 +101,7 @@ fn checked(raw: StudyFile, folder: &Path, stem: &str) -> Result<Study, String> {
     let default_mpi = if is_smpi { MpiChoice::Smpi } else { MpiChoice::OpenMpi };
     let study = Study {
         name,
+        build_limit: Build::limit(raw.build.as_ref())?,
         build: Build::read(raw.build, default_mpi)?,
         command: command(raw.launcher, &raw.command, is_smpi)?,
         environment: pairs("environment", &raw.environment)?,
@@ -110,7 +111,10 @@ fn checked(raw: StudyFile, folder: &Path, stem: &str) -> Result<Study, String> {
         repetitions: Repetitions::read(raw.repetitions)?,
         order: raw.order,
         time_limit: Duration::from_secs(raw.time_limit),
-        memory_limit: raw.memory_limit,
+        memory_limit: match raw.memory_limit {
+            Some(0) => return Err("`memory_limit` is 0 MiB, with which no program starts".into()),
+            limit => limit,
+        },
         expected_seconds: raw.expected_seconds.as_ref().map(expression).transpose()?,
         // Elapsed time is the command's own, which is a simulator's too.
         clock: raw.clock.unwrap_or(match (is_smpi, raw.collect) {
@@ -312,6 +316,29 @@ fn check_names(study: &Study, parameters: &[Parameter], derived: &[(String, Expr
         let but = of_count.map_or_else(String::new, |(key, _)| {
             format!(" `{key}` uses it, and no word of the launcher or of `command` is {{{key}}}.")
         });
+        if matches!(
+            unused,
+            "clock"
+                | "linked"
+                | "waiting"
+                | "absorption"
+                | "collect"
+                | "launcher"
+                | "executor"
+                | "repetitions"
+                | "order"
+                | "time_limit"
+                | "memory_limit"
+                | "own_folder"
+                | "directory"
+                | "command"
+                | "build"
+                | "name"
+        ) {
+            return Err(format!(
+                "no run depends on the parameter `{unused}`; as a key of the study, `{unused}` belongs above the first table, such as [parameters]"
+            ));
+        }
         return Err(format!(
             "no run depends on the parameter `{unused}`, since neither `command`, `environment`, a file nor `build` uses it.{but} Put \
              {{{unused}}} where it belongs"

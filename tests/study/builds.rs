@@ -139,3 +139,40 @@ fn a_refused_build_leaves_the_program_that_was_measured() {
     world.poise(["run", "s.toml", "--accept-changed"]).status(0);
     assert!(program() != measured);
 }
+
+#[test]
+fn a_build_is_recorded_and_a_changed_one_is_noticed() {
+    let world = World::new();
+    let source = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/echo.c");
+    std::fs::copy(source, world.path("echo.c")).unwrap();
+    let study = |flags: &str| {
+        format!(
+            "command = [\"{{program}}\", \"{{n}}\"]\n[build]\nsources = [\"echo.c\"]\nmpi = \"none\"\nflags = [\"{flags}\"]\ndefines = {{ DEFINED = \"\\\"x\\\"\" }}\n\
+             [parameters]\nn = [1]\n"
+        )
+    };
+    world.write("s.toml", &study("-O1"));
+    world.poise(["run", "s.toml"]).status(0);
+    let built = serde_json::json!(["none", "-O1", "-DDEFINED=\"x\"", "echo.c"]);
+    assert_eq!(world.json("s.runs/n1.r1/run.json")["build"], built);
+    world.write("s.toml", &study("-O2"));
+    let told = world.poise(["run", "s.toml"]).status(2).stderr;
+    assert!(told.contains("its command, build, environment, input files or limits are not this one's"), "{told}");
+    assert_eq!(world.json("s.runs/n1.r1/run.json")["build"], built, "the run stays as it was");
+}
+
+#[test]
+fn a_build_that_hangs_is_ended_and_costs_its_own_points_alone() {
+    let world = World::new();
+    world.write(
+        "s.toml",
+        "command = [\"{build}/a\", \"{n}\"]\ncollect = \"elapsed\"\n[build]\ncommand = [\"sh\", \"-c\", \"[ $1 = 2 ] && sleep 600; cp /bin/true $0/a\", \"{build}\", \"{n}\"]\n\
+         time_limit = 2\n[parameters]\nn = [1, 2]\n",
+    );
+    let begun = std::time::Instant::now();
+    let told = world.poise(["run", "s.toml"]).status(5).stderr;
+    assert!(told.contains("took longer than 2 s (build.time_limit) and was ended"), "{told}");
+    assert_eq!(world.json("s.runs/n1.r1/run.json")["status"], "complete");
+    assert_eq!(world.json("s.runs/n2.r1/run.json")["cause"], "build");
+    assert!(begun.elapsed().as_secs() < 300, "nobody waited for the build");
+}

@@ -97,7 +97,8 @@ fn place(analysis: &Analysis, what: &str, category: usize) -> Option<String> {
     let leaf = leaves.max_by_key(|&i| (tree.nodes[i].counts[category], std::cmp::Reverse(i)))?;
     let steps = decisive(analysis, way(tree, leaf), category);
     let conditions = conditions(analysis, &steps);
-    if conditions.is_empty() {
+    // What is asked of factors that make no difference is chance.
+    if conditions.is_empty() || steps.iter().any(|(split, _)| !matters(analysis, split.factor)) {
         return None;
     }
     let there = (0..analysis.table.rows()).filter(|&row| !analysis.tree.is_test[row] && leads(analysis, &steps, row));

@@ -227,6 +227,7 @@ pub fn analyze(table: &Table, plan: &Plan) -> Result<Analysis, AnalysisError> {
     }
     let candidates = factors(table, metric, plan.factors.as_deref())?;
     notes.extend(std::iter::once(&metric).chain(&candidates).filter_map(|&c| table.columns[c].decimal_commas()));
+    notes.extend(table.columns[metric].nearly_numbers().map(|what| format!("Of `{}` {what}", plan.metric)));
     let (rows, candidates) = complete(table, metric, rows, candidates, plan.factors.is_some(), &mut notes)?;
     let kept = table.select(&rows);
     let factors = varying(&kept, candidates, &mut notes)?;

@@ -313,6 +313,49 @@ fn a_metric_of_numbers_and_a_dash_is_told() {
 }
 
 #[test]
+fn a_metric_with_a_value_that_is_no_number_is_told() {
+    let cells: Vec<String> =
+        (0..40).map(|row| if row == 7 { "FAILED".into() } else { (1 + row % 2).to_string() }).collect();
+    let columns = vec![
+        named("a", Values::Numbers((0..40).map(|row| f64::from(row % 2)).collect())),
+        Column::of_cells("time", cells, true),
+    ];
+    let notes = analyze(&Table { columns }, &plan()).unwrap().notes;
+    assert!(
+        notes.iter().any(|note| note.contains("Of `time` 39 of its 40 values are numbers, but not `FAILED`")),
+        "{notes:?}"
+    );
+}
+
+/// Two factors that matter only together: conditions on others would be chance.
+#[test]
+fn places_are_told_of_factors_that_matter_alone() {
+    let mut random = StdRng::seed_from_u64(11);
+    for _ in 0..20 {
+        let mut draw = |most: f64| (0..100).map(|_| (random.random::<f64>() * most).floor()).collect::<Vec<f64>>();
+        let factors: Vec<Vec<f64>> = (0..6).map(|i| draw(if i == 0 { 2.0 } else { 100.0 })).collect();
+        let times = (0..100).map(|row| if (factors[0][row] > 0.5) != (factors[1][row] > 50.0) { 1000.0 } else { 200.0 } + factors[5][row] * 0.3);
+        let mut columns = vec![named("time", Values::Numbers(times.collect()))];
+        columns.extend(
+            ["f", "d", "a", "b", "c"]
+                .iter()
+                .zip(&factors)
+                .map(|(name, values)| named(name, Values::Numbers(values.clone()))),
+        );
+        let found = analyze(&Table { columns }, &plan()).unwrap();
+        let matters = |name: &str| {
+            (0..5).any(|f| found.table.columns[found.factors[f]].name == name && findings::matters(&found, f))
+        };
+        for sentence in findings(&found).iter().filter(|sentence| sentence.contains(" where ")) {
+            let (_, conditions) = sentence.split_once(" where ").unwrap();
+            for name in ["a", "b", "c"].iter().filter(|name| !matters(name)) {
+                assert!(!conditions.contains(&format!("{name} ")), "{sentence}");
+            }
+        }
+    }
+}
+
+#[test]
 fn what_cannot_be_analysed_is_an_error_that_says_why() {
     let error = |change: &dyn Fn(&mut Table, &mut Plan)| {
         let (mut table, mut plan) = (table(), plan());
