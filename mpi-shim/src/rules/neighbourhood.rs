@@ -93,6 +93,10 @@ unsafe fn graph_of(comm: Handle, rank: Int) -> (Vec<Int>, Vec<Int>) {
     let mut count = 0;
     // SAFETY: the caller's promise.
     unsafe { library::graph_neighbors_count(comm, rank, &mut count) };
+    // Open MPI accepts graphs that give a rank less than none, and refuses the call that follows under its own name.
+    if count <= 0 {
+        return (Vec::new(), Vec::new());
+    }
     let mut neighbours = vec![0; natural(count) as usize];
     // SAFETY: there is room for `count` ranks.
     unsafe { library::graph_neighbors(comm, rank, count, neighbours.as_mut_ptr()) };
