@@ -181,6 +181,25 @@ fn communicators_that_one_call_makes_are_told_apart_where_all_ranks_are_in_one_p
     }
 }
 
+/// A program has room for its own communicators, also where waiting is measured.
+#[test]
+fn many_communicators_are_the_programs() {
+    for mpi in BOTH {
+        let run = Run::of("many", mpi, 2, Mode::Waiting);
+        assert_eq!(run.status, Some(0), "{mpi:?}: {}", run.stderr);
+        let lines: Vec<&str> = run.stderr.lines().collect();
+        assert!(
+            lines.len() == 1 && lines[0].starts_with("poise: more than 256 communicators at once"),
+            "{}",
+            run.stderr
+        );
+        let checked = Checked::of(&run, "many", mpi, 2);
+        for name in ["MPI_Comm_dup", "MPI_Allreduce", "MPI_Comm_free"] {
+            assert_eq!(checked.value(&[name], Metric::Visits), over_ranks([Some(900), Some(900)]));
+        }
+    }
+}
+
 /// Clocks of messages that nobody received, or MPI refused, are nothing that `MPI_Finalize` waits for or takes for something else, and
 /// MPI has nothing to say of them that it would not say of the program's own.
 #[test]
