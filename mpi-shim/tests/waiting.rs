@@ -195,7 +195,7 @@ fn many_communicators_are_the_programs() {
         );
         let checked = Checked::of(&run, "many", mpi, 2);
         for name in ["MPI_Comm_dup", "MPI_Allreduce", "MPI_Comm_free"] {
-            assert_eq!(checked.value(&[name], Metric::Visits), over_ranks([Some(900), Some(900)]));
+            assert_eq!(checked.value(&[name], Metric::Visits), over_ranks([Some(900), Some(900)].into_iter()));
         }
     }
 }
