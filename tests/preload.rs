@@ -304,6 +304,57 @@ fn a_line_in_a_file_stands_beside_what_the_launcher_wrote() {
     }
 }
 
+/// A file that somebody else has emptied since the launcher's end is theirs.
+#[test]
+fn no_line_comes_into_the_next_commands_log() {
+    for (mpi, launcher, options) in LAUNCHERS {
+        let world = World::new();
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/ends.c");
+        let compiler = format!("mpicc.{mpi}");
+        outcome(world.command(&compiler, [source.to_str().unwrap(), "-o", "ends"]).output().unwrap()).status(0);
+        let program = format!("{} preload ./ends 'fatal error'", env!("CARGO_BIN_EXE_poise"));
+        let script = format!("{launcher} {} -n 2 {program} > log 2>&1; echo next > log", options.join(" "));
+        world.command("sh", ["-c", &script]).env("POISE_PROFILE", "run.poise").status().unwrap();
+        let end = Instant::now() + Duration::from_secs(20);
+        while !world.path("run.poise.failed").exists() && Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        std::thread::sleep(Duration::from_millis(300));
+        assert_eq!(world.read("log"), "next\n", "{mpi}");
+        assert!(world.read("run.poise.failed").contains("this run has no profile"), "{mpi}");
+    }
+}
+
+/// What all ranks are asked for is wrong for all of them.
+#[test]
+fn wrong_settings_are_told_in_one_line_each() {
+    for (mpi, launcher, options) in LAUNCHERS {
+        let world = World::new();
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/ends.c");
+        let compiler = format!("mpicc.{mpi}");
+        outcome(world.command(&compiler, [source.to_str().unwrap(), "-o", "ends"]).output().unwrap()).status(0);
+        let wrong = [
+            ("WAITING", "yes"),
+            ("RANKS", "many"),
+            ("CHECKPOINT", "often"),
+            ("CLOCK", "sun"),
+            ("PARAMETERS", "n"),
+            ("STACK", "?"),
+        ];
+        let command = [options, &["-n", "3", env!("CARGO_BIN_EXE_poise"), "preload", "./ends", "well"]].concat();
+        let mut command = world.command(launcher, command);
+        command.envs(wrong.map(|(name, value)| (format!("POISE_{name}"), value))).env("POISE_PROFILE", "run.poise");
+        let ran = outcome(command.stdin(Stdio::null()).output().unwrap()).status(0);
+        let said = ours(&ran.stderr);
+        for (name, _) in wrong {
+            let told = said.iter().filter(|line| line.starts_with(&format!("POISE_{name}"))).count();
+            assert_eq!(told, 1, "{mpi}, {name}: {}", ran.stderr);
+        }
+        assert_eq!(said.len(), wrong.len(), "{mpi}: {}", ran.stderr);
+        assert!(world.path("run.poise").exists(), "the rest is measured");
+    }
+}
+
 /// What the library refuses to measure it says in one line for all ranks, and nobody says more.
 #[test]
 fn programs_of_another_mpi_or_of_two_are_told_in_one_line() {

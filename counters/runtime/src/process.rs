@@ -67,6 +67,13 @@ pub fn say(message: &str) {
     let _ = std::io::stderr().write_all(format!("poise: {message}\n").as_bytes());
 }
 
+/// The same of a wrong setting, which all ranks have: the first says it. Where each has its own, those of others are not told.
+fn say_of_environment(message: &str) {
+    if poise_profile::own_rank().unwrap_or(0) == 0 {
+        say(message);
+    }
+}
+
 /// Kinds of lines that one process says for all of a run.
 const SAID: [&str; 2] = ["failed", "waiting"];
 
@@ -179,11 +186,11 @@ pub fn start() {
         Ok("wall" | "") | Err(_) => ("wall", Source::wall()),
         Ok("simulated") if Source::find_simulated() => ("simulated", Source::Simulated),
         Ok("simulated") => {
-            say("POISE_CLOCK=simulated, but no SimGrid runs this program; wall is used.");
+            say_of_environment("POISE_CLOCK=simulated, but no SimGrid runs this program; wall is used.");
             ("wall", Source::wall())
         }
         Ok(other) => {
-            say(&format!("POISE_CLOCK={other} is none of wall, cpu, none and simulated; wall is used."));
+            say_of_environment(&format!("POISE_CLOCK={other} is none of wall, cpu, none and simulated; wall is used."));
             ("wall", Source::wall())
         }
     };
@@ -210,7 +217,9 @@ pub fn start() {
         Ok("1") => true,
         Ok("0" | "") | Err(_) => false,
         Ok(other) => {
-            say(&format!("POISE_RANKS={other} is neither 0 nor 1; values of single ranks are not kept."));
+            say_of_environment(&format!(
+                "POISE_RANKS={other} is neither 0 nor 1; values of single ranks are not kept."
+            ));
             false
         }
     };
@@ -221,25 +230,25 @@ pub fn start() {
     ACTIVE.store(SETTINGS.set(settings).is_ok(), Ordering::Release);
     let wish = std::env::var("POISE_CHECKPOINT").unwrap_or_default();
     if let Err(what) = checkpoint::start(&wish, &profile) {
-        say(&format!("POISE_CHECKPOINT: {what}; there are no checkpoints."));
+        say_of_environment(&format!("POISE_CHECKPOINT: {what}; there are no checkpoints."));
     }
     match std::env::var("POISE_STACK").as_deref() {
         // Ranks that share a process have copies of the program of their own, which are deleted once they are loaded.
         _ if Source::find_simulated() => {}
         Ok("on" | "") | Err(_) => stack::start(),
         Ok("off") => {}
-        Ok(other) => say(&format!("POISE_STACK={other} is neither on nor off; off is used.")),
+        Ok(other) => say_of_environment(&format!("POISE_STACK={other} is neither on nor off; off is used.")),
     }
     // Simulated time does not see what instructions cost.
     if clock != "simulated"
         && let Err(what) = noise::start(&std::env::var("POISE_ABSORB").unwrap_or_default())
     {
-        say(&format!("POISE_ABSORB: {what}; no noise is injected."));
+        say_of_environment(&format!("POISE_ABSORB: {what}; no noise is injected."));
     }
     if clock != "simulated"
         && let Err(what) = phases::start(&std::env::var("POISE_PHASES").unwrap_or_default())
     {
-        say(&format!("POISE_PHASES: {what}; no bins are made."));
+        say_of_environment(&format!("POISE_PHASES: {what}; no bins are made."));
     }
 }
 
@@ -251,7 +260,9 @@ fn parameters(text: &str) -> BTreeMap<String, String> {
             Some((name, value)) if !name.trim().is_empty() => {
                 metadata.insert(format!("parameter.{}", name.trim()), value.trim().to_owned());
             }
-            _ => say(&format!("POISE_PARAMETERS: \"{entry}\" is not of the form name=value; it is left out.")),
+            _ => say_of_environment(&format!(
+                "POISE_PARAMETERS: \"{entry}\" is not of the form name=value; it is left out."
+            )),
         }
     }
     metadata

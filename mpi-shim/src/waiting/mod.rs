@@ -35,7 +35,7 @@ pub use streams::{Source, match_message, matched};
 use crate::library::{Family, Handle, family};
 use crate::meeting;
 use crate::rules::Moved;
-use crate::runtime::{self, Stamp, say};
+use crate::runtime::{self, Stamp};
 
 static ON: AtomicBool = AtomicBool::new(false);
 
@@ -138,7 +138,7 @@ fn is_asked_for() -> bool {
         Ok("1") => true,
         Ok("0" | "") | Err(_) => false,
         Ok(other) => {
-            say(&format!("POISE_WAITING={other} is neither 0 nor 1; waiting is not measured."));
+            runtime::say_of_waiting(&format!("POISE_WAITING={other} is neither 0 nor 1; waiting is not measured."));
             false
         }
     }
