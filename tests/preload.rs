@@ -227,10 +227,7 @@ fn however_a_rank_ends_the_status_stays_and_one_line_tells_it() {
         ("fatal error", Some("before there was a profile")),
     ];
     for (mpi, launcher, options) in LAUNCHERS {
-        let world = World::new();
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/ends.c");
-        let compiler = format!("mpicc.{mpi}");
-        outcome(world.command(&compiler, [source.to_str().unwrap(), "-o", "ends"]).output().unwrap()).status(0);
+        let world = ends(mpi);
         for ranks in ["2", "4"] {
             for (how, words) in ways {
                 let run = |program: &[&str], profile: &str| {
@@ -277,10 +274,7 @@ fn however_a_rank_ends_the_status_stays_and_one_line_tells_it() {
 #[test]
 fn a_line_in_a_file_stands_beside_what_the_launcher_wrote() {
     for (mpi, launcher, options) in LAUNCHERS {
-        let world = World::new();
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/ends.c");
-        let compiler = format!("mpicc.{mpi}");
-        outcome(world.command(&compiler, [source.to_str().unwrap(), "-o", "ends"]).output().unwrap()).status(0);
+        let world = ends(mpi);
         let run = |program: &str| {
             let command = format!("{launcher} {} -n 2 {program} ./ends SIGKILL 2> said", options.join(" "));
             world
@@ -308,10 +302,7 @@ fn a_line_in_a_file_stands_beside_what_the_launcher_wrote() {
 #[test]
 fn no_line_comes_into_the_next_commands_log() {
     for (mpi, launcher, options) in LAUNCHERS {
-        let world = World::new();
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/ends.c");
-        let compiler = format!("mpicc.{mpi}");
-        outcome(world.command(&compiler, [source.to_str().unwrap(), "-o", "ends"]).output().unwrap()).status(0);
+        let world = ends(mpi);
         let program = format!("{} preload ./ends 'fatal error'", env!("CARGO_BIN_EXE_poise"));
         let script = format!("{launcher} {} -n 2 {program} > log 2>&1; echo next > log", options.join(" "));
         world.command("sh", ["-c", &script]).env("POISE_PROFILE", "run.poise").status().unwrap();
@@ -329,10 +320,7 @@ fn no_line_comes_into_the_next_commands_log() {
 #[test]
 fn wrong_settings_are_told_in_one_line_each() {
     for (mpi, launcher, options) in LAUNCHERS {
-        let world = World::new();
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/ends.c");
-        let compiler = format!("mpicc.{mpi}");
-        outcome(world.command(&compiler, [source.to_str().unwrap(), "-o", "ends"]).output().unwrap()).status(0);
+        let world = ends(mpi);
         let wrong = [
             ("WAITING", "yes"),
             ("RANKS", "many"),
@@ -393,10 +381,7 @@ fn programs_of_another_mpi_or_of_two_are_told_in_one_line() {
 #[test]
 fn what_ranks_had_saved_is_told_when_one_is_killed() {
     for (mpi, launcher, options) in LAUNCHERS {
-        let world = World::new();
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/ends.c");
-        let compiler = format!("mpicc.{mpi}");
-        outcome(world.command(&compiler, [source.to_str().unwrap(), "-o", "ends"]).output().unwrap()).status(0);
+        let world = ends(mpi);
         let run = |profile: &str, program: &[&str], seconds: &str| {
             let command = [options, &["-n", "2"], &PRELOAD, &["./ends"], program].concat();
             let mut command = world.command(launcher, command);

@@ -512,6 +512,16 @@ pub fn finish_at_once() {
     finish_before(miss_the_taker);
 }
 
+/// What to do where a launcher has started several ranks and each writes for itself: MPI's calls are not seen then.
+fn of_several_ranks() -> &'static str {
+    let ranks = poise_profile::told_by_launcher(["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"]);
+    if ranks.is_some_and(|ranks| ranks > 1) {
+        " The ranks of an MPI program have one profile together behind the launcher's `poise preload`."
+    } else {
+        ""
+    }
+}
+
 /// Says so where somebody was to take the profile and did not.
 fn miss_the_taker() {
     if !TAKEN.load(Ordering::Relaxed) {
@@ -536,7 +546,7 @@ fn finish_before(otherwise: impl FnOnce()) {
         Some(measured) if measured.profile.nodes.is_empty() => true,
         Some(measured) => poise_profile::write_encoded(path, || measured.encode())
             .inspect_err(|error| {
-                let line = format!("{error}; this process has no profile.");
+                let line = format!("{error}; this process has no profile.{}", of_several_ranks());
                 say(&line);
                 error.leave_word(path.as_ref(), &line);
             })
