@@ -386,7 +386,7 @@ fn clear_unfinished(results: &Path) {
     for (group, path) in groups.iter().flat_map(|group| folders(group).into_iter().map(move |path| (group, path))) {
         if name_of(&path).starts_with(UNFINISHED) {
             if let Ok(path) = path.canonicalize() {
-                let left = processes::end_left(&path, Duration::ZERO);
+                let left = processes::end_left(&path, None, Duration::ZERO);
                 if !left.is_empty() {
                     let processes = output::counted(left.len(), "process", "processes");
                     output::say(format!("ended {processes} of a run or a build that an earlier call had left."));

@@ -220,14 +220,36 @@ fn rank(process: &Process) -> Option<Rank> {
     Some(Rank { process: process.clone(), number, size })
 }
 
-/// Ends all processes of a run that are left and tells which they were. Those of a launcher may need a moment to end by
-/// themselves; they have `patience`.
-pub fn end_left(folder: &Path, patience: Duration) -> Vec<Process> {
+/// The living processes of a process group, this one aside.
+fn in_group(group: i32) -> Vec<Process> {
+    let own = std::process::id();
+    let is_in_group = |&id: &u32| {
+        let stat = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+        let field = stat.rsplit_once(") ").and_then(|(_, rest)| rest.split_whitespace().nth(2));
+        field.is_some_and(|field| field.parse() == Ok(group))
+    };
+    let numbers = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let numbers = numbers.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    numbers.filter(|&id| id != own).filter(is_in_group).filter_map(process).collect()
+}
+
+/// Ends all processes of a run that are left and tells which they were: those that carry its folder, and those of its process group, if it has one, which
+/// may have emptied their environment. Those of a launcher may need a moment to end by themselves; they have `patience`.
+pub fn end_left(folder: &Path, group: Option<i32>, patience: Duration) -> Vec<Process> {
+    let find = || {
+        let mut found = of_run(folder);
+        for process in group.map(in_group).unwrap_or_default() {
+            if found.iter().all(|known| known.id != process.id) {
+                found.push(process);
+            }
+        }
+        found
+    };
     let begun = Instant::now();
-    let mut left = of_run(folder);
+    let mut left = find();
     while !left.is_empty() && begun.elapsed() < patience {
         std::thread::sleep(Duration::from_millis(20));
-        left = of_run(folder);
+        left = find();
     }
     let found = left.clone();
     // What is killed may have started others in between.
@@ -240,7 +262,7 @@ pub fn end_left(folder: &Path, patience: Duration) -> Vec<Process> {
             break;
         }
         std::thread::sleep(Duration::from_millis(10));
-        left = of_run(folder);
+        left = find();
     }
     found
 }
@@ -333,7 +355,7 @@ mod tests {
         while of_run(folder.path()).iter().filter(|p| p.name == "sleep").count() < 1 {
             assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", of_run(folder.path()));
         }
-        let ended = end_left(folder.path(), Duration::ZERO);
+        let ended = end_left(folder.path(), None, Duration::ZERO);
         assert!(ended.iter().any(|p| p.name == "sleep") && ended.iter().any(|p| p.name == "sh"), "{ended:?}");
         child.wait().unwrap();
         assert_eq!(of_run(folder.path()), []);
@@ -370,7 +392,7 @@ mod tests {
         let before = sleeping(3);
         assert!(before.iter().any(|process| process.parent == daemon.id() as i32), "{before:?}");
         assert_eq!(left_by_ranks(folder.path(), root, &before), [], "a rank that a daemon has started runs");
-        end_left(folder.path(), Duration::ZERO);
+        end_left(folder.path(), None, Duration::ZERO);
         launcher.wait().unwrap();
         daemon.wait().unwrap();
     }
@@ -382,7 +404,7 @@ mod tests {
         fs::write(&script, "exec sh \"$0\"\n").unwrap();
         let mut child = std::process::Command::new("sh").arg(&script).env(RUN, folder.path()).spawn().unwrap();
         let missed = (0..300).filter(|_| of_run(folder.path()).len() != 1).count();
-        end_left(folder.path(), Duration::ZERO);
+        end_left(folder.path(), None, Duration::ZERO);
         child.wait().unwrap();
         assert_eq!(missed, 0, "about thirty looks meet it between two programs");
     }

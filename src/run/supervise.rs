@@ -252,7 +252,11 @@ impl Supervised {
 
     /// How it ended, with what it left running, which is ended.
     fn ended(&self, how: End) -> Ended {
-        let left = self.folder.as_deref().map(|folder| processes::end_left(folder, PATIENCE)).unwrap_or_default();
+        let left = self
+            .folder
+            .as_deref()
+            .map(|folder| processes::end_left(folder, self.group(), PATIENCE))
+            .unwrap_or_default();
         let left = if matches!(how, End::Itself(_)) { left } else { Vec::new() };
         let (seconds, processor_seconds) =
             self.finished.map_or((self.begun.elapsed().as_secs_f64(), 0.0), |f| (f.seconds, f.processor_seconds));
@@ -307,8 +311,13 @@ impl Supervised {
             std::thread::sleep(Duration::from_millis(5));
         }
         if let Some(folder) = &self.folder {
-            processes::end_left(folder, Duration::ZERO);
+            processes::end_left(folder, self.group(), Duration::ZERO);
         }
+    }
+
+    /// The process group of what has a folder.
+    fn group(&self) -> Option<i32> {
+        self.folder.as_ref().and_then(|_| i32::try_from(self.child.id()).ok())
     }
 
     fn send(&self, signal: i32) {

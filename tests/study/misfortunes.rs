@@ -27,6 +27,7 @@ fn misfortunes_are_told_apart_and_cost_no_other_point() {
         ("silent", "true", "prints-nothing", "printed nothing and left no profile"),
         ("chatty", "echo hello", "no-profile", "left no profile"),
         ("forks", "setsid sleep 4713 & echo", "left-children", "ran on and were ended: sleep"),
+        ("nameless", "env -i sleep 4713 & echo", "left-children", "ran on and were ended: sleep"),
         (
             "kept",
             "exec mpirun.openmpi --oversubscribe -n 2 sh -c 'setsid sleep 4713 & exit 0'",
