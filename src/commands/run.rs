@@ -265,16 +265,13 @@ fn run_once(arguments: &RunArgs, global: &GlobalArgs) -> Result<()> {
             Ok(())
         }
         Outcome::Failed { reason, status, .. } => {
+            let next = if partial::is_measured(&folder) { "" } else { NEXT };
             let profile = folder.join(PROFILE);
-            let next = match (profile.is_file(), partial::is_measured(&folder)) {
-                (true, _) => format!(
-                    "; what was measured of it is whole, and poise messages, model and export read {}",
-                    profile.display()
-                ),
-                (false, true) => String::new(),
-                (false, false) => NEXT.to_owned(),
+            let whole = match profile.is_file() {
+                true => format!(" Its profile is whole: poise messages, model and export read {}.", profile.display()),
+                false => String::new(),
             };
-            output::say(format!("{reason} The record of this failed run is in {}{next}.", folder.display()));
+            output::say(format!("{reason} The record of this failed run is in {}{next}.{whole}", folder.display()));
             // The program's own status is the caller's to see; one that ended well without a profile did end well.
             if status == 0 { Ok(()) } else { Err(Error::Forwarded(status)) }
         }

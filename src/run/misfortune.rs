@@ -381,7 +381,10 @@ fn ended_well(run: &Run, ended: &Ended, folder: &Path) -> Outcome {
     if run.measured == Measured::Emulated {
         return failed(Cause::NoProfile, NOT_COUNTED.into());
     }
-    if let Some(program) = record::program_files(run).iter().find(|program| elf::is_out_of_reach(program)) {
+    // What a simulator runs is a library.
+    let is_simulated = run.command.first().is_some_and(|word| launcher::is_simulator(word));
+    let programs = record::program_files(run);
+    if let Some(program) = programs.iter().find(|program| !is_simulated && elf::is_out_of_reach(program)) {
         let reason = format!(
             "It ended well but was not measured: {} is linked statically, so that nothing can be preloaded into it. Link it dynamically or with the libraries \
              (docs/mpi.md), or run it with --engine qemu.",
@@ -394,7 +397,6 @@ fn ended_well(run: &Run, ended: &Ended, folder: &Path) -> Outcome {
         let reason = "It ended well, printed nothing and left no profile: perhaps the command does nothing at all.";
         return failed(Cause::PrintsNothing, reason.into());
     }
-    let is_simulated = run.command.first().is_some_and(|word| launcher::is_simulator(word));
     failed(Cause::NoProfile, if is_simulated { NOT_LINKED } else { NO_PROFILE }.into())
 }
 
