@@ -79,7 +79,6 @@ pub struct Run {
     /// Whether it runs in its own folder instead.
     pub own_folder: bool,
     /// What made its program, for the record; empty where nothing did.
-    #[serde(default)]
     pub build: Vec<String>,
     /// Parameter values, for the record and the profile.
     pub point: Point,

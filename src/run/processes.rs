@@ -70,15 +70,19 @@ pub fn is_measured_into(folder: &Path) -> bool {
     !carrying("POISE_PROFILE", &folder.join(PROFILE), &|| std::thread::sleep(Duration::from_millis(1))).is_empty()
 }
 
+/// The numbers of all processes but this one.
+fn others() -> impl Iterator<Item = u32> {
+    let numbers = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let numbers = numbers.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    numbers.filter(|&id| id != std::process::id())
+}
+
 /// The living processes with a variable of this value, this one aside. A process that is just replacing its program has no
 /// environment for a moment, so those without one are looked at again after a pause, which is for all of them.
 fn carrying(name: &str, value: &Path, pause: &dyn Fn()) -> Vec<Process> {
     let mut marker = format!("{name}=").into_bytes();
     marker.extend(value.as_os_str().as_encoded_bytes());
-    let own = std::process::id();
-    let numbers = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let numbers = numbers.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    let mut open: Vec<u32> = numbers.filter(|&id| id != own).collect();
+    let mut open: Vec<u32> = others().collect();
     let (mut found, mut buffer) = (Vec::new(), vec![0; MOST_ENVIRONMENT]);
     for round in 0..REPLACED_UNNAMED {
         if round > 0 {
@@ -222,15 +226,12 @@ fn rank(process: &Process) -> Option<Rank> {
 
 /// The living processes of a process group, this one aside.
 fn in_group(group: i32) -> Vec<Process> {
-    let own = std::process::id();
     let is_in_group = |&id: &u32| {
         let stat = fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
         let field = stat.rsplit_once(") ").and_then(|(_, rest)| rest.split_whitespace().nth(2));
         field.is_some_and(|field| field.parse() == Ok(group))
     };
-    let numbers = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let numbers = numbers.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    numbers.filter(|&id| id != own).filter(is_in_group).filter_map(process).collect()
+    others().filter(is_in_group).filter_map(process).collect()
 }
 
 /// Ends all processes of a run that are left and tells which they were: those that carry its folder, and those of its process group, if it has one, which
@@ -255,7 +256,7 @@ pub fn end_left(folder: &Path, group: Option<i32>, patience: Duration) -> Vec<Pr
     // What is killed may have started others in between.
     for _ in 0..10 {
         for process in &left {
-            // SAFETY: `kill` only takes numbers; the process was seen a moment ago with the run's name in it.
+            // SAFETY: `kill` only takes numbers; the process was seen a moment ago with the run's name in it or in its group.
             unsafe { libc::kill(process.id, libc::SIGKILL) };
         }
         if left.is_empty() {
