@@ -9,6 +9,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::library::{self, Family, Handle, Int, SUCCESS, family};
 use crate::own;
+use crate::runtime;
 
 /// What the ranks of a communicator are in MPI_COMM_WORLD.
 #[derive(Clone, Copy, Debug, Default)]
@@ -111,6 +112,7 @@ impl Group {
         if !family.has_coroutines {
             own::with(|own| own.groups[place(comm)].set((version, comm, Some(group))));
         }
+        runtime::was_own();
         group
     }
 

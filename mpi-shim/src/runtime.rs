@@ -44,7 +44,7 @@ unsafe extern "C" {
     safe fn poise_call_begins(is_test: c_int, stamp: &mut Stamp);
     safe fn poise_call_proceeds();
     safe fn poise_call_ends();
-    fn poise_call_leaves(token: *mut c_void);
+    fn poise_call_leaves(token: *mut c_void, was_long: c_int);
     safe fn poise_tested_in_vain(entry: &Stamp);
     safe fn poise_awaited(entry: &mut Stamp, other: &Stamp, cost: u64, is_message: c_int);
     safe fn poise_measure_waiting();
@@ -127,14 +127,15 @@ impl Visit {
         poise_call_ends();
     }
 
-    /// Adds what the call moved and leaves; what happened since the end counts for nobody.
+    /// Adds what the call moved and leaves. What happened since the end counts for nobody if it `was_long`, and is the caller's if that would take as
+    /// long as reading the clock.
     #[inline(always)]
-    pub fn leave(self, moved: Moved) {
+    pub fn leave(self, moved: Moved, was_long: bool) {
         if moved != Moved::default() {
             self::moved(moved);
         }
         // SAFETY: the token came from poise_enter on this thread, and is not used again.
-        unsafe { poise_call_leaves(self.token) };
+        unsafe { poise_call_leaves(self.token, c_int::from(was_long)) };
         std::mem::forget(self);
     }
 
@@ -150,6 +151,11 @@ impl Drop for Visit {
         // SAFETY: the token came from poise_enter on this thread, and a value is dropped once.
         unsafe { poise_leave(self.token) }
     }
+}
+
+/// What happened since the runtime was last called, within an operation but not while MPI served it, counts for nobody.
+pub fn was_own() {
+    poise_call_proceeds();
 }
 
 /// The current operation, which began at `entry`, needed what was ready at `other`, a message or not; it costs `cost` ticks.

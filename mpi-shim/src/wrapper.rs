@@ -172,7 +172,7 @@ macro_rules! wrappers {
             if in_vain {
                 visit.was_in_vain();
             }
-            visit.leave(moved);
+            visit.leave(moved, waiting::is_on() || rule.concludes());
             result
         }
 

@@ -91,8 +91,8 @@ void poise_mpi_message(int is_received, uint32_t peer, uint64_t bytes, uint32_t 
 
 /* Around one MPI call, between poise_enter and poise_call_leaves: poise_call_begins first, then what the shim does itself, then
  * poise_call_proceeds, the call, poise_call_ends, and again what the shim does itself. Only the time between
- * poise_call_proceeds and poise_call_ends is the operation's; the shim's own counts for nobody. Should an exception pass, poise_leave is
- * enough.
+ * poise_call_proceeds and poise_call_ends is the operation's; the shim's own counts for nobody, but that after poise_call_ends is the caller's
+ * where `was_long` is 0: work that takes no longer than reading the clock. Should an exception pass, poise_leave is enough.
  * `is_test` says that the operation asks without waiting (MPI_Test, MPI_Iprobe, ...); where it came to nothing,
  * poise_tested_in_vain follows poise_call_ends: the operation's time is then waiting. What the thread executes between such a test and the next
  * MPI operation is no effort but polling if that is a test too, and what the shim did itself after the first one is then of its time and waiting as well. `stamp` becomes the thread's moment at entry. */
@@ -103,7 +103,7 @@ struct poise_stamp {
 void poise_call_begins(int is_test, struct poise_stamp *stamp);
 void poise_call_proceeds(void);
 void poise_call_ends(void);
-void poise_call_leaves(void *token);
+void poise_call_leaves(void *token, int was_long);
 void poise_tested_in_vain(const struct poise_stamp *entry);
 
 /* After poise_call_ends: the operation that began at `entry` could not end before `other`. The logical clock is set to the later

@@ -168,9 +168,9 @@ pub extern "C" fn poise_call_ends() {
 /// # Safety
 /// `token` must come from [`poise_enter`] on the same thread.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn poise_call_leaves(token: *mut c_void) {
+pub unsafe extern "C" fn poise_call_leaves(token: *mut c_void, was_long: c_int) {
     // SAFETY: the caller's promise.
-    unsafe { calls::call_leaves(Token::of_raw(token)) };
+    unsafe { calls::call_leaves(Token::of_raw(token), was_long != 0) };
 }
 
 /// The MPI operation was a test without success; see `poise_runtime.h`.

@@ -235,7 +235,7 @@ fn inlined_functions_poll() {
         for (int i = 0; i < 5; i++) {
             poise_inlined(&g, 30);
             poise_site = &g; void *t = poise_enter(&S); poise_call_begins(1, &s); poise_call_proceeds(); poise_call_ends();
-            poise_tested_in_vain(&s); poise_call_leaves(t); }");
+            poise_tested_in_vain(&s); poise_call_leaves(t, 1); }");
     let profile = profile.unwrap();
     assert_eq!(value(&profile, &["main", "g"], Metric::BasicBlocks), Some(30));
     assert_eq!(value(&profile, &["main", "g"], Metric::PollingBlocks), Some(4 * 30));
@@ -263,7 +263,7 @@ fn blocks_between_tests_in_vain_are_no_effort() {
             void *a = poise_enter(&A); poise_thread.blocks += 20; poise_leave(a);
             void *t = poise_enter(&S); poise_call_begins(i < 4, &s); poise_call_proceeds(); poise_call_ends();
             if (i != 1) poise_tested_in_vain(&s);
-            poise_call_leaves(t); }
+            poise_call_leaves(t, 1); }
         poise_thread.blocks += 100;");
     let profile = profile.unwrap();
     // Of five rounds the second follows a test in vain, so does the fourth; the last round ends in no test.
@@ -276,7 +276,7 @@ fn blocks_between_tests_in_vain_are_no_effort() {
 }
 
 /// All time of polling is waiting: that of the tests, what lies between them, and what the shim does after a test that another follows. After the last that is
-/// nobody's, as after any operation.
+/// nobody's, as after any operation with long bookkeeping.
 #[test]
 fn all_time_of_polling_is_waiting() {
     let (output, profile) = run("struct poise_stamp s; struct timespec begin, end;
@@ -288,8 +288,8 @@ fn all_time_of_polling_is_waiting() {
             for (int i = 0; i < 3; i++) {
                 if (i) { usleep(10000); poise_thread.blocks += 5; }
                 void *t = poise_enter(&S); poise_call_begins(1, &s); poise_call_ends();
-                poise_tested_in_vain(&s); usleep(20000); poise_call_leaves(t); }
-            void *t = poise_enter(&R); poise_call_begins(0, &s); poise_call_ends(); poise_call_leaves(t);
+                poise_tested_in_vain(&s); usleep(20000); poise_call_leaves(t, 1); }
+            void *t = poise_enter(&R); poise_call_begins(0, &s); poise_call_ends(); poise_call_leaves(t, 1);
             clock_gettime(CLOCK_MONOTONIC, &end);
             printf(\"%f \", 1e3 * (end.tv_sec - begin.tv_sec) + 1e-6 * (end.tv_nsec - begin.tv_nsec)); }
         main_token = poise_enter(&M);");
@@ -320,7 +320,7 @@ fn the_logical_clock_takes_the_maximum() {
             void *t = poise_enter(&S); poise_call_begins(i == 1, &s); poise_call_proceeds(); usleep(1000); poise_call_ends();
             clocks[i] = s.clock; other.clock = i == 3 ? 5 : 100; other.time = i == 2 ? ~0ull : 0;
             if (i == 0) poise_tested_in_vain(&s); else poise_awaited(&s, &other, 7, 1);
-            poise_call_leaves(t); }
+            poise_call_leaves(t, 1); }
         printf(\"%lu %lu %lu %lu\", clocks[0], clocks[1], clocks[2], clocks[3]);");
     // 10; 10 more are polling; at 10 the other shows 100 and 7 follow; 117, the other's 100 is past; 134.
     assert_eq!(String::from_utf8_lossy(&output.stdout), "10 10 117 134");
@@ -353,6 +353,21 @@ fn time_is_exclusive_and_in_nanoseconds() {
     assert!((50..140).contains(&milliseconds(&["main", "a"])), "{}", milliseconds(&["main", "a"]));
     assert!((150..400).contains(&milliseconds(&["main", "a", "b"])), "{}", milliseconds(&["main", "a", "b"]));
     assert!(milliseconds(&["main"]) < 40);
+}
+
+/// What the shim does after an operation is nobody's time where it was long, and the caller's where it was not; never the operation's.
+#[test]
+fn work_of_the_shim_is_not_the_operations() {
+    for (was_long, callers) in [(1, 0..40), (0, 100..290)] {
+        let (_, profile) = run(&format!(
+            "struct poise_stamp s; void *t = poise_enter(&S); poise_call_begins(0, &s); poise_call_proceeds();
+            usleep(50000); poise_call_ends(); usleep(100000); poise_call_leaves(t, {was_long});"
+        ));
+        let profile = profile.unwrap();
+        let milliseconds = |path: &[&str]| value(&profile, path, Metric::Time).unwrap() / 1_000_000;
+        assert!((50..99).contains(&milliseconds(&["main", "MPI_Send"])), "{}", milliseconds(&["main", "MPI_Send"]));
+        assert!(callers.contains(&milliseconds(&["main"])), "{} where {was_long}", milliseconds(&["main"]));
+    }
 }
 
 #[test]

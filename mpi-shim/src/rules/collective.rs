@@ -92,6 +92,11 @@ impl<C: Count> ByArguments for Broadcast<C> {
     unsafe fn needs(&self, moved: &Moved, then: &mut dyn FnMut(&Needs<'_>)) {
         then(&if_moved(moved, Needs::FromRoot(self.root)));
     }
+
+    #[inline(always)]
+    fn is_long(&self) -> bool {
+        false
+    }
 }
 
 /// MPI_Gather.
@@ -518,6 +523,11 @@ impl<C: Count> ByArguments for Reduce<C> {
     unsafe fn needs(&self, moved: &Moved, then: &mut dyn FnMut(&Needs<'_>)) {
         then(&if_moved(moved, Needs::AtRoot(self.root)));
     }
+
+    #[inline(always)]
+    fn is_long(&self) -> bool {
+        false
+    }
 }
 
 /// MPI_Allreduce: each rank contributes a vector and receives one. In place too, since the others need its vector.
@@ -546,6 +556,11 @@ impl<C: Count> ByArguments for Allreduce<C> {
 
     unsafe fn needs(&self, moved: &Moved, then: &mut dyn FnMut(&Needs<'_>)) {
         then(&if_moved(moved, Needs::All));
+    }
+
+    #[inline(always)]
+    fn is_long(&self) -> bool {
+        false
     }
 }
 

@@ -80,6 +80,12 @@ pub trait Rule {
     /// The call whose arguments the rule holds has just returned.
     unsafe fn after(&mut self, scratch: &mut Self::Scratch, accepted: bool, wait: &mut Wait<'_>);
 
+    /// Whether [`Rule::after`] may take longer than reading the clock, and is then kept out of the caller's time.
+    #[inline(always)]
+    fn concludes(&self) -> bool {
+        true
+    }
+
     /// Where waiting is measured: says in `wait` for what the call waited.
     ///
     /// # Safety
@@ -112,6 +118,12 @@ pub trait ByArguments {
     /// # Safety
     /// MPI has just accepted a call with these arguments.
     unsafe fn moved(&self) -> Moved;
+
+    /// As [`Rule::concludes`].
+    #[inline(always)]
+    fn is_long(&self) -> bool {
+        true
+    }
 
     /// The communicator of a collective operation whose stamps travel.
     #[inline(always)]
@@ -188,6 +200,11 @@ impl<R: ByArguments> Rule for R {
     }
 
     #[inline(always)]
+    fn concludes(&self) -> bool {
+        self.is_long()
+    }
+
+    #[inline(always)]
     unsafe fn arrive(&mut self, number: &mut u64, accepted: bool, request: Option<Ptr>, wait: &mut Wait<'_>) {
         let Some(comm) = self.collective() else { return };
         let moved = wait.moved;
@@ -227,6 +244,11 @@ impl ByArguments for Visits {
     unsafe fn moved(&self) -> Moved {
         Moved::default()
     }
+
+    #[inline(always)]
+    fn is_long(&self) -> bool {
+        false
+    }
 }
 
 /// Calls that move nothing by their arguments, on a communicator.
@@ -238,6 +260,11 @@ impl ByArguments for Takes {
     unsafe fn moved(&self) -> Moved {
         // SAFETY: MPI accepted the communicator.
         Moved { comm_size: unsafe { Group::of(self.comm) }.ranks(), ..Moved::default() }
+    }
+
+    #[inline(always)]
+    fn is_long(&self) -> bool {
+        false
     }
 }
 
@@ -256,6 +283,11 @@ impl ByArguments for Probes {
     unsafe fn came_to_nothing(&self) -> bool {
         // SAFETY: MPI has set the flag.
         unsafe { *self.flag.cast::<Int>() == 0 }
+    }
+
+    #[inline(always)]
+    fn is_long(&self) -> bool {
+        false
     }
 }
 
@@ -280,6 +312,11 @@ impl ByArguments for Synchronises {
 
     unsafe fn needs(&self, _: &Moved, then: &mut dyn FnMut(&Needs<'_>)) {
         then(&Needs::All);
+    }
+
+    #[inline(always)]
+    fn is_long(&self) -> bool {
+        false
     }
 }
 

@@ -90,6 +90,11 @@ impl<C: Count> Rule for Sends<C> {
             }
         }
     }
+
+    #[inline(always)]
+    fn concludes(&self) -> bool {
+        false
+    }
 }
 
 /// Accounts for a message that is sent, by the arguments of the call that sends it, and gives its bytes.
@@ -174,6 +179,11 @@ impl Rule for Receives {
         }
         // SAFETY: MPI accepted the call and filled the status, the program's or ours.
         unsafe { receive(Source::new(self.comm, self.source, self.tag), self.status, wait) }
+    }
+
+    #[inline(always)]
+    fn concludes(&self) -> bool {
+        false
     }
 }
 

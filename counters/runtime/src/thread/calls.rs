@@ -140,15 +140,18 @@ pub fn call_ends() {
 /// # Safety
 /// `token` must come from [`enter`] on this thread.
 #[inline(always)]
-pub unsafe fn call_leaves(token: Token) {
+pub unsafe fn call_leaves(token: Token, was_long: bool) {
     // SAFETY: as in `enter`.
     let thread = unsafe { &mut *here() };
     if token != Token::NONE && !thread.current.is_null() {
-        let now = clock::now();
-        if thread.polls & ARMED != 0 {
-            thread.end_test(now);
+        let polls = thread.polls & ARMED != 0;
+        if was_long || polls {
+            let now = clock::now();
+            if polls {
+                thread.end_test(now);
+            }
+            thread.last = now;
         }
-        thread.last = now;
         // SAFETY: the caller's promise.
         unsafe { thread.back(token) };
     }
