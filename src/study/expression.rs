@@ -309,6 +309,11 @@ fn evaluate(node: &Node, lookup: &dyn Fn(&str) -> Option<Term>) -> Result<Term, 
 fn combine(operator: &str, left: Term, right: Term) -> Result<Term, String> {
     if let (Term::Number(a), Term::Number(b)) = (&left, &right) {
         let (a, b) = (*a, *b);
+        // What lies beyond all numbers would decide conditions unseen: `p / 0 > 4`.
+        let compares = operator.starts_with(['<', '>', '=', '!']);
+        if let Some(x) = [a, b].into_iter().find(|x| compares && !x.is_finite()) {
+            return Err(format!("`{operator}` is given {x}, which is no finite number"));
+        }
         return Ok(match operator {
             "+" => Term::Number(a + b),
             "-" => Term::Number(a - b),
@@ -394,6 +399,10 @@ mod tests {
         assert!(problem(&"-".repeat(100_000)).contains("100 deep"));
         let division = Expression::parse("p / zero").unwrap().number(&at).unwrap_err();
         assert!(division.contains("no finite number"), "{division}");
+        for comparison in ["p / zero > 1", "1 >= -p / zero", "zero / zero == 0", "2 != 1e200 ^ 2", "log(zero) < p"] {
+            let what = problem(comparison);
+            assert!(what.contains(&format!("`{comparison}`: `")) && what.contains("no finite number"), "{what}");
+        }
     }
 
     #[test]

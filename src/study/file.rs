@@ -237,6 +237,29 @@ fn place(text: &str, at: usize) -> String {
     format!("{line}:{column}")
 }
 
+/// `:line:column` of the first key of a study that a message names, such as `slurm.nodes` or parameter `p`; nothing where it names none.
+pub fn place_of_key(text: &str, message: &str) -> String {
+    let Ok(table) = DeTable::parse(text) else { return String::new() };
+    let words: Vec<&str> = message.split('`').collect();
+    let named = words.windows(2).step_by(2).find_map(|pair| {
+        let [before, name] = pair else { return None };
+        let at = |path: &str| position(table.get_ref(), path);
+        let of_parameter = || at(&format!("parameters.{name}"));
+        if before.ends_with("parameter ") { of_parameter() } else { at(name).or_else(of_parameter) }
+    });
+    named.map_or_else(String::new, |at| format!(":{}", place(text, at)))
+}
+
+/// Where the key of a dotted path begins.
+fn position(table: &DeTable, path: &str) -> Option<usize> {
+    let (first, rest) = path.split_once('.').map_or((path, None), |(first, rest)| (first, Some(rest)));
+    let (key, value) = table.iter().find(|(key, _)| key.get_ref().as_ref() == first)?;
+    match rest {
+        None => Some(key.span().start),
+        Some(rest) => position(value.get_ref().as_table()?, rest),
+    }
+}
+
 /// A parameter's values are numbers, of which models are made, or names. One that is a number in quotes beside others that are
 /// numbers would make names of all, which nobody means; so would one without quotes beside numbers in quotes. Of what is wrong the place
 /// and what to do.

@@ -9,7 +9,7 @@ use modeler::report::coordinate;
 
 use super::build::{Build, MpiChoice, pairs};
 use super::expression::Expression;
-use super::file::{Collect, Launcher, OneOrMore, StudyFile};
+use super::file::{Collect, Launcher, OneOrMore, StudyFile, place_of_key};
 use super::places::{Local, SlurmPlace, SmpiPlace};
 use super::policy::Repetitions;
 use super::template::{Template, is_reference};
@@ -43,7 +43,8 @@ impl Study {
         let raw = StudyFile::parse(text, file).map_err(Error::Input)?;
         checked(raw, folder, stem).map_err(|what| {
             let what = what.trim_end_matches('.');
-            Error::Input(format!("{file}: {what}{}", if what.ends_with('?') { "" } else { "." }))
+            let place = place_of_key(text, what);
+            Error::Input(format!("{file}{place}: {what}{}", if what.ends_with('?') { "" } else { "." }))
         })
     }
 }
@@ -375,9 +376,13 @@ fn check_numbers(study: &Study) -> Result<(), String> {
         whole(&study.ranks, "ranks", case)?;
         whole(&study.threads, "threads", case)?;
         if let Some(expected) = &study.expected_seconds {
-            expected
+            let seconds = expected
                 .number(&|name| case.term(name))
                 .map_err(|what| format!("`expected_seconds`{}: {what}", case.place()))?;
+            if seconds < 0.0 {
+                let (seconds, place) = (coordinate(seconds), case.place());
+                return Err(format!("`expected_seconds` is {seconds}{place}; it is a time in seconds, at least 0"));
+            }
         }
         if let Place::Slurm(place) = &study.place {
             for (e, key) in [(&place.nodes, "slurm.nodes"), (&place.tasks_per_node, "slurm.tasks_per_node")] {
@@ -531,6 +536,11 @@ n = [10, 20, 0.5]
         assert!(build.starts_with("s.toml:1:") && build.contains("did you mean `sources`?"), "{build}");
         assert!(message(&STUDY.replace("{p}", "{q}")).contains("{q}, which is no parameter"));
         assert!(message(&STUDY.replace("{n}", "{N}")).contains("did you mean `n`?"));
+        let late = message(&format!("expected_seconds = \"2 - n\"\n{STUDY}"));
+        assert!(late.starts_with("s.toml:1:1: `expected_seconds` is -"), "{late}");
+        let of_parameter = message(&STUDY.replace("[2, 4]", "[]"));
+        let line = STUDY.lines().position(|line| line.starts_with("p = ")).unwrap() + 1;
+        assert!(of_parameter.starts_with(&format!("s.toml:{line}:1: parameter `p` has no values")), "{of_parameter}");
         assert!(message(&STUDY.replace("[2, 4]", "2")).contains("`p` is no list"));
         assert!(message(&STUDY.replace("[2, 4]", "[]")).contains("`p` has no values"));
         assert!(message(&STUDY.replace("[2, 4]", "[nan]")).contains("no finite number"));
