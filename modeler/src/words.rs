@@ -15,6 +15,22 @@ pub fn counted<N: Display + PartialEq + From<u8>>(count: N, one: &str, more: &st
     format!("{count} {noun}")
 }
 
+/// What a sentence quotes of somebody's text: all of it, or of more than 60 letters the beginning.
+///
+/// ```
+/// use modeler::words::beginning;
+/// assert_eq!(beginning("FAILED"), "FAILED");
+/// assert_eq!(beginning(&"é".repeat(61)), "é".repeat(60) + "…");
+/// ```
+#[must_use]
+pub fn beginning(text: &str) -> String {
+    const LETTERS: usize = 60;
+    match text.char_indices().nth(LETTERS) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
 /// `; did you mean …?` where one of `known` is close to `unknown`, and nothing where none is.
 ///
 /// ```

@@ -2,18 +2,24 @@
 
 use super::tree::{Question, Split, Tree};
 use super::{Analysis, Values};
+use crate::noise::normal_distribution;
+use crate::predict::quantile;
 use crate::report::quantity;
 
 /// A forest of factors that explain nothing seems better than always naming the most frequent category, by so many standard
 /// deviations, once in twenty times.
 const BEYOND_CHANCE: f64 = 1.645;
 
+/// A factor that explains nothing may seem to in so many tables, if it is the only one; several share that, so that each has to be the surer.
+const BY_CHANCE: f64 = 0.023;
+
 /// Whether the factor makes a difference: without it, more than one row in a hundred and more than one row at all would be
 /// named wrongly, beyond what chance does to the shuffles and to the rows, and the forest names more of them right than chance would.
 pub(crate) fn matters(analysis: &Analysis, factor: usize) -> bool {
     let importance = &analysis.forest.importance[factor];
     let least = (1.0 / analysis.table.rows() as f64).max(0.01);
-    let is_sure = importance.permutation > 2.0 * importance.deviation.max(importance.error);
+    let deviations = quantile(1.0 - BY_CHANCE / analysis.factors.len() as f64, normal_distribution);
+    let is_sure = importance.permutation > deviations * importance.deviation.max(importance.error);
     importance.permutation > least && is_sure && analysis.forest.certainty > BEYOND_CHANCE
 }
 

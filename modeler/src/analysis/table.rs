@@ -6,7 +6,7 @@ use super::read::PARAMETERS;
 use crate::callees::Callees;
 use crate::experiment::{CallPathId, Experiment, MetricId, OverRanks};
 use crate::formats::has_decimal_comma;
-use crate::words::suggestion;
+use crate::words::{beginning, suggestion};
 
 /// The values of a column, one per row.
 ///
@@ -136,7 +136,7 @@ impl Column {
         let Values::Texts(texts) = &self.values else { return None };
         let there: Vec<&String> = texts.iter().filter(|text| !is_missing(text)).collect();
         let is_number = |text: &&&String| text.parse::<f64>().is_ok();
-        let other = there.iter().find(|text| !is_number(text))?;
+        let other = beginning(there.iter().find(|text| !is_number(text))?);
         let count = there.iter().filter(is_number).count();
         (2 * count > there.len()).then(|| {
             format!(

@@ -310,6 +310,8 @@ fn a_metric_of_numbers_and_a_dash_is_told() {
         vec![named("a", Values::Numbers((0..40).map(f64::from).collect())), Column::of_cells("time", cells, true)];
     let error = analyze(&Table { columns }, &plan()).unwrap_err().to_string();
     assert!(error.contains("38 of its 39 values are numbers, but not `-`"), "{error}");
+    let long = Column::of_cells("time", ["1", "2", &"x".repeat(3_000_000)].map(str::to_owned).to_vec(), true);
+    assert!(long.nearly_numbers().is_some_and(|note| note.len() < 300), "a cell of any length is quoted");
 }
 
 #[test]
@@ -325,6 +327,34 @@ fn a_metric_with_a_value_that_is_no_number_is_told() {
         notes.iter().any(|note| note.contains("Of `time` 39 of its 40 values are numbers, but not `FAILED`")),
         "{notes:?}"
     );
+}
+
+/// A product of two factors and four that are chance, in small tables: of few tables is one of the four named, and the two are not lost for it.
+#[test]
+fn factors_beside_those_that_matter_are_rarely_named() {
+    let mut random = StdRng::seed_from_u64(17);
+    let (mut tables, mut wrong, mut found) = (0, 0, 0);
+    for (levels, noise) in [(2.0, 0.05), (2.0, 0.6), (4.0, 0.05), (4.0, 0.6)] {
+        for rows in 40..100 {
+            let mut draw = |least: f64, width: f64| -> Vec<f64> {
+                (0..rows).map(|_| least + width * random.random::<f64>()).collect()
+            };
+            let factors: Vec<Vec<f64>> =
+                (0..6).map(|_| draw(1.0, levels).into_iter().map(f64::floor).collect()).collect();
+            let noise = draw(1.0 - noise, 2.0 * noise);
+            let times = (0..rows).map(|row| 100.0 * factors[0][row] * factors[1][row] * noise[row]).collect();
+            let mut columns = vec![named("time", Values::Numbers(times))];
+            let names = ["a", "b", "c", "d", "e", "f"].into_iter();
+            columns.extend(names.zip(factors).map(|(name, values)| named(name, Values::Numbers(values))));
+            let analysis = analyze(&Table { columns }, &plan()).unwrap();
+            let matter = |range: std::ops::Range<usize>| range.filter(|&f| findings::matters(&analysis, f)).count();
+            tables += 1;
+            wrong += usize::from(matter(2..6) > 0);
+            found += matter(0..2);
+        }
+    }
+    assert!(wrong <= tables / 20, "{wrong} of {tables} tables");
+    assert!(found > tables, "{found} of {} factors", 2 * tables);
 }
 
 /// Two factors that matter only together: conditions on others would be chance.
