@@ -2,7 +2,7 @@
 //! of this machine.
 
 use std::env;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -70,10 +70,16 @@ pub fn is_program(path: &Path) -> bool {
 
 /// The first executable file called `name` in the folders of PATH, or `name` itself where it is a path.
 pub fn find_program(name: &str) -> Option<PathBuf> {
+    find_program_in(None, name)
+}
+
+/// The same where `path` is the list of folders, if there is one.
+pub fn find_program_in(path: Option<&OsStr>, name: &str) -> Option<PathBuf> {
     if name.contains('/') {
         return Some(PathBuf::from(name)).filter(|p| is_program(p));
     }
-    let path = env::var_os("PATH").unwrap_or_else(|| OsString::from("/usr/bin:/bin"));
+    let path = path.map(OsStr::to_owned).or_else(|| env::var_os("PATH"));
+    let path = path.unwrap_or_else(|| OsString::from("/usr/bin:/bin"));
     env::split_paths(&path).map(|folder| folder.join(name)).find(|p| is_program(p))
 }
 

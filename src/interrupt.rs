@@ -8,13 +8,22 @@ use crate::error::{Error, Result};
 
 static RECEIVED: OnceLock<Arc<AtomicUsize>> = OnceLock::new();
 
-/// Remembers SIGINT, SIGTERM and SIGHUP from now on instead of dying at once. Commands that run programs call this.
+/// Remembers SIGINT, SIGTERM and SIGHUP from now on instead of dying at once. Commands that run programs call this. Whoever
+/// started this process may have had one of them ignored, as nohup does; that stays.
 pub fn watch() {
     let flag = RECEIVED.get_or_init(Arc::default);
-    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP].into_iter().filter(|&signal| !is_ignored(signal)) {
         let number = usize::try_from(signal).unwrap_or(0);
         // Fails only for signals that cannot be caught, which these are not.
         let _ = signal_hook::flag::register_usize(signal, Arc::clone(flag), number);
+    }
+}
+
+fn is_ignored(signal: i32) -> bool {
+    // SAFETY: a structure of zeros is one, and the call only fills it in.
+    unsafe {
+        let mut now: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(signal, std::ptr::null(), &raw mut now) == 0 && now.sa_sigaction == libc::SIG_IGN
     }
 }
 

@@ -1,7 +1,7 @@
 //! Where results go: standard output, or a file that is written whole or not at all and never over another.
 
 use std::fs::File;
-use std::io::{self, BufWriter, IsTerminal, Write};
+use std::io::{self, BufWriter, IsTerminal, Read as _, Seek as _, SeekFrom, Write};
 use std::path::Path;
 use std::sync::OnceLock;
 
@@ -195,6 +195,20 @@ pub fn new_folder(path: &Path) -> Result<()> {
         )));
     }
     std::fs::create_dir_all(path).map_err(|e| Error::cannot_write(path, &e))
+}
+
+/// The last 64 KiB of a file as text.
+///
+/// # Errors
+/// It cannot be read.
+pub fn end_of(path: &Path) -> io::Result<String> {
+    const MOST: u64 = 1 << 16;
+    let mut file = File::open(path)?;
+    let length = file.seek(SeekFrom::End(0))?;
+    file.seek(SeekFrom::Start(length.saturating_sub(MOST)))?;
+    let mut text = Vec::new();
+    file.take(MOST).read_to_end(&mut text)?;
+    Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
 #[cfg(test)]

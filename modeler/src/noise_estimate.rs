@@ -82,6 +82,17 @@ pub(crate) static DEFAULT: LazyLock<Beliefs> = LazyLock::new(|| {
     Beliefs(Tabulated::all(&noises).into_iter().map(Arc::new).zip(priors).collect())
 });
 
+/// One in four of the default beliefs: those of every other background and every other range, which together say nearly
+/// the same of a series.
+pub(crate) static COARSE: LazyLock<Beliefs> = LazyLock::new(|| {
+    let every_other = |values: &[f64], value: f64| values.iter().step_by(2).any(|v| *v == value);
+    let is_kept = |noise: &Noise| {
+        let ranges: &[f64] = if noise.pattern == Pattern::Tail { &TAILS } else { &RANGES };
+        every_other(&BACKGROUNDS, noise.sigma) && (noise.range == 0.0 || every_other(ranges, noise.range))
+    };
+    Beliefs(DEFAULT.0.iter().filter(|(noise, _)| is_kept(&noise.noise)).cloned().collect())
+});
+
 /// Log probability of this background before looking: normal in the logarithm, with the tails of Student's t.
 pub(crate) fn background_prior(sigma: f64) -> f64 {
     let (centre, spread) = EXPECTED_BACKGROUND;

@@ -6,7 +6,7 @@
 
 use crate::noise::{Noise, Tabulated};
 use crate::noise_estimate::{
-    Belief, Beliefs, DEFAULT, HOPELESS, NoiseEstimate, background_prior, estimate, estimate_of, evidences,
+    Belief, Beliefs, COARSE, DEFAULT, HOPELESS, NoiseEstimate, background_prior, estimate, estimate_of, evidences,
 };
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -19,6 +19,10 @@ const ROUNDS: usize = 5;
 const PRICE_OF_DIFFERENCE: (f64, f64) = (6.0, 0.3);
 /// Share of call paths whose noise may be anything even where all others have the same.
 const STRANGERS: f64 = 0.02;
+/// A call path is a stranger from these odds on.
+const STRANGE: f64 = 0.05;
+/// With smaller odds under a quarter of the distributions that noise may have it is not asked under all.
+const SURELY_NOT: f64 = 0.01;
 /// Call paths' worth of default beliefs that the distribution over call paths starts from.
 const DEFAULT_WEIGHT: f64 = 4.0;
 /// Beliefs less probable than this share of the most probable one are dropped.
@@ -79,8 +83,8 @@ impl NoisePool {
         if self.usual.is_some_and(|(low, high)| (low..=high).contains(&(estimated.evidence / logs.len() as f64))) {
             return (Cow::Borrowed(known), Some(estimated));
         }
-        let odds = STRANGERS * (estimate(logs, &DEFAULT).evidence - estimated.evidence).exp();
-        if odds < 0.05 {
+        let odds = |any: &Beliefs| STRANGERS * (estimate(logs, any).evidence - estimated.evidence).exp();
+        if odds(&COARSE) < SURELY_NOT || odds(&DEFAULT) < STRANGE {
             return (Cow::Borrowed(known), Some(estimated));
         }
         let mut mixture = known.clone();

@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fs;
+use std::io;
+use std::os::fd::AsFd as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -241,6 +243,8 @@ fn make(study: &Study, step: &Step, results: &Path, progress: &Progress) -> Resu
         command.env("POISE_NOISE", std::env::var_os("POISE_NOISE").unwrap_or_else(|| "on".into()));
     }
     command.envs(step.environment.iter().map(|(name, value)| (name, value)));
+    // What this call writes to its standard output may be read by a program.
+    command.stdout(io::stderr().as_fd().try_clone_to_owned().map_err(|e| Error::Defect(e.to_string()))?);
     let cannot_write = |e| Error::cannot_write(results, &e);
     let results = results.canonicalize().map_err(cannot_write)?;
     let marker = tempfile::Builder::new().prefix(UNFINISHED).tempdir_in(results).map_err(cannot_write)?;

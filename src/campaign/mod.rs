@@ -22,7 +22,7 @@ use crate::machine::quiet::{self, Quiet};
 use crate::output;
 use crate::progress::Progress;
 use crate::run::misfortune::{Cause, Outcome};
-use crate::run::{ONCE, RECORD, Run, STDOUT, UNFINISHED, left, processes, record};
+use crate::run::{ONCE, RECORD, Run, STDERR, STDOUT, UNFINISHED, left, processes, record};
 use crate::study::{Case, Judgement, Order, Place, Study};
 pub use build::{Builds, Made};
 use cost::Costs;
@@ -496,9 +496,9 @@ fn is_of_stack(line: &str) -> bool {
 
 /// The reason, and the last line that the program wrote to standard error.
 fn with_last_words(reason: &str, folder: &Path) -> String {
-    let path = folder.join("stderr.txt");
-    let text = std::fs::read(&path).unwrap_or_default();
-    let text = String::from_utf8_lossy(&text);
+    let path = folder.join(STDERR);
+    // Megabytes of it need not be read.
+    let text = output::end_of(&path).unwrap_or_default();
     match programs_own(&text).into_iter().rev().find(|line| line.chars().any(char::is_alphanumeric)) {
         Some(line) if !reason.contains(line.trim_end_matches('.')) => {
             format!("{reason} It said last: \"{line}\" (all of it is in {}).", path.display())

@@ -1,12 +1,13 @@
 //! `selection.json`: which measurements of a folder of runs are not to be used, and why. Readers of experiments honour
 //! it; `docs/formats.md` specifies it.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::tasks::{Done, Task};
 use crate::error::{Error, Result};
@@ -27,14 +28,14 @@ struct Selection<'a> {
     unsettled: Vec<Unsettled>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 struct Dropped<'a> {
     run: String,
-    metrics: &'static str,
-    reason: &'a str,
+    metrics: Cow<'a, str>,
+    reason: Cow<'a, str>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 struct Unsettled {
     point: String,
     reason: String,
@@ -58,25 +59,29 @@ pub fn write(study: &Study, done: &[Vec<Done>], judgements: &[Judgement], result
     }
     for (group, cases) in groups {
         let folder = results.join(group);
-        let (mut dropped, mut unsettled) = (Vec::new(), Vec::new());
+        let path = folder.join(SELECTION);
+        let (mut dropped, mut unsettled) = said_of_others(study, &cases, &path);
         for i in cases {
             let run = |index: usize| {
                 let task = Task::of(study, i, done[i][index].repetition, results);
                 task.folder.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
             };
             let times = judgements[i].dropped.iter();
-            dropped.extend(times.map(|(index, reason)| Dropped { run: run(*index), metrics: "time", reason }));
+            dropped.extend(times.map(|(index, reason)| Dropped {
+                run: run(*index),
+                metrics: "time".into(),
+                reason: reason.into(),
+            }));
             if study.repetitions.effort_once {
                 // A run with noise is one more than those that are timed.
                 let first = usize::from(!study.cases[i].absorbs);
                 let later = (first..done[i].len()).map(run);
                 let reason = "effort is taken from the point's first run";
-                dropped.extend(later.map(|run| Dropped { run, metrics: "effort", reason }));
+                dropped.extend(later.map(|run| Dropped { run, metrics: "effort".into(), reason: reason.into() }));
             }
             let point = study.folder_of(&study.cases[i]).1.trim_end_matches('.').to_owned();
             unsettled.extend(judgements[i].unsettled.clone().map(|reason| Unsettled { point, reason }));
         }
-        let path = folder.join(SELECTION);
         if (dropped.is_empty() && unsettled.is_empty() && !path.exists()) || !folder.is_dir() {
             continue;
         }
@@ -91,6 +96,26 @@ pub fn write(study: &Study, done: &[Vec<Done>], judgements: &[Judgement], result
         replace(&path, &file).map_err(|e| Error::cannot_write(&path, &e))?;
     }
     Ok(())
+}
+
+/// What the file says of runs that are still there whose points the study no longer has: they are read with the others.
+fn said_of_others<'a>(study: &Study, cases: &[usize], file: &Path) -> (Vec<Dropped<'a>>, Vec<Unsettled>) {
+    #[derive(Deserialize)]
+    struct Said {
+        dropped: Vec<Dropped<'static>>,
+        unsettled: Vec<Unsettled>,
+    }
+    let said = fs::read(file).ok().and_then(|bytes| serde_json::from_slice::<Said>(&bytes).ok());
+    let Some(Said { mut dropped, mut unsettled }) = said else { return Default::default() };
+    let stems: Vec<String> = cases.iter().map(|&i| study.folder_of(&study.cases[i]).1).collect();
+    let is_run_of = |stem: &String, run: &str| {
+        let number = run.strip_prefix(stem).and_then(|rest| rest.strip_prefix('r'));
+        number.is_some_and(|number| number.parse::<u32>().is_ok())
+    };
+    let is_there = |run: &str| file.parent().is_some_and(|folder| folder.join(run).is_dir());
+    dropped.retain(|drop| is_there(&drop.run) && !stems.iter().any(|stem| is_run_of(stem, &drop.run)));
+    unsettled.retain(|point| !stems.iter().any(|stem| stem.trim_end_matches('.') == point.point));
+    (dropped, unsettled)
 }
 
 /// Writes the file whole and puts it in the place of an earlier one.

@@ -61,7 +61,8 @@ pub fn run(study: &Study, case: &Case, repetition: u32, built: &Built) -> Result
         "build" => Some(vec![built.folder.display().to_string()]),
         _ => None,
     };
-    let configuration = described(study, case, repetition, &|name| place(name).map(|_| vec![format!("\0{name}")]))?;
+    let any_place = |name: &str| place(name).map(|_| vec![format!("\0{name}")]);
+    let configuration = described(study, case, repetition, &any_place, smpi::Here::anywhere)?;
     let mut configuration = serde_json::json!([
         configuration.command,
         configuration.environment,
@@ -72,7 +73,8 @@ pub fn run(study: &Study, case: &Case, repetition: u32, built: &Built) -> Result
         study.memory_limit,
         study.waiting,
     ]);
-    let mut run = described(study, case, repetition, &place)?;
+    let here = matches!(study.place, Place::Smpi(_)).then(smpi::Here::find).transpose()?;
+    let mut run = described(study, case, repetition, &place, || here.unwrap_or_else(smpi::Here::anywhere))?;
     run.build = build::described(study, case);
     // A study that builds nothing has the digest that it always had.
     if let Some(list) = configuration.as_array_mut().filter(|_| !run.build.is_empty()) {
@@ -82,7 +84,13 @@ pub fn run(study: &Study, case: &Case, repetition: u32, built: &Built) -> Result
     Ok(run)
 }
 
-fn described(study: &Study, case: &Case, repetition: u32, place: &dyn Fn(&str) -> Option<Vec<String>>) -> Result<Run> {
+fn described(
+    study: &Study,
+    case: &Case,
+    repetition: u32,
+    place: &dyn Fn(&str) -> Option<Vec<String>>,
+    here: impl FnOnce() -> smpi::Here,
+) -> Result<Run> {
     let words = |name: &str| place(name).or_else(|| study.words(case, name)).unwrap_or_default();
     let filled = |pairs: &[(String, crate::study::Template)]| {
         pairs.iter().map(|(name, template)| (name.clone(), template.fill(&words))).collect::<Vec<_>>()
@@ -114,7 +122,7 @@ fn described(study: &Study, case: &Case, repetition: u32, place: &dyn Fn(&str) -
         run.environment.push(("POISE_ABSORB".to_owned(), "on".to_owned()));
     }
     if let Place::Smpi(place) = &study.place {
-        smpi::extend(&mut run, place, study.cores(case).0, &words)?;
+        smpi::extend(&mut run, place, here(), study.cores(case).0, &words)?;
     }
     Ok(run)
 }

@@ -1,5 +1,6 @@
 //! `poise advise`: which points to measure next, what each costs and what it is worth; or a first design.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -20,7 +21,7 @@ use crate::cli::{
 use crate::commands::input;
 use crate::error::{Error, Result};
 use crate::output;
-use crate::run::RECORD;
+use crate::run::{RECORD, record};
 use crate::study::{REPETITIONS, check_name};
 
 #[derive(Args, Debug)]
@@ -222,16 +223,20 @@ fn design(arguments: &AdviseArgs) -> Result<()> {
 
 /// Points as a study lists them.
 fn as_study(names: &[String], points: &[Vec<f64>]) -> String {
-    format!("points = [\n{}]\n", points.iter().map(|at| study_line(names, at, None)).collect::<String>())
+    format!(
+        "points = [\n{}]\n",
+        points.iter().map(|at| study_line(names, &BTreeMap::new(), at, None)).collect::<String>()
+    )
 }
 
 /// A point in the list of a study's points, with the number of its runs where that is given.
-fn study_line(names: &[String], at: &[f64], runs: Option<u32>) -> String {
+fn study_line(names: &[String], factors: &BTreeMap<String, String>, at: &[f64], runs: Option<u32>) -> String {
     let is_bare = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     let key = |name: &str| if name.chars().all(is_bare) { name.to_owned() } else { json!(name).to_string() };
     let value = |name: &String| format!("{} = {}", key(name), point(names, at)[name]);
     let runs = runs.map(|runs| format!("{REPETITIONS} = {runs}"));
-    let values: Vec<String> = names.iter().map(value).chain(runs).collect();
+    let texts = factors.iter().map(|(name, text)| format!("{} = {}", key(name), json!(text)));
+    let values: Vec<String> = names.iter().map(value).chain(texts).chain(runs).collect();
     format!("    {{ {} }},\n", values.join(", "))
 }
 
@@ -362,15 +367,18 @@ fn for_people(advice: &Advice, names: &[String], target: &[f64], known: &Known, 
         let title = heading("Runs to add, in this order", arguments);
         let _ = write!(text, "\n{title}\n{}\n{}", wrapped(&left, width), table(&steps(advice, names)));
     }
+    let factors = arguments.inputs.iter().find_map(|input| factors_of(input)).unwrap_or_default();
     let lines: String = advice
         .first
         .iter()
         .map(|at| (at, None))
         .chain(known.totals.iter().map(|(at, runs)| (at, Some(*runs))))
-        .map(|(at, runs)| study_line(names, at, runs))
+        .map(|(at, runs)| study_line(names, &factors, at, runs))
         .collect();
-    // A parameter that is called so leaves a line no word for how often its point runs.
-    let has_words = names.iter().all(|name| name != REPETITIONS);
+    // A parameter that is called so leaves a line no word for how often its point runs. Of a value that is empty or has blanks it
+    // is not known how many words it is.
+    let has_words = names.iter().all(|name| name != REPETITIONS)
+        && factors.values().all(|text| !text.is_empty() && !text.contains(char::is_whitespace));
     if !lines.is_empty() && has_words && arguments.inputs.iter().any(|input| holds_runs(input)) {
         let said = "Among the `points` of the study these lines ask for them, each with all the runs of its point; poise run makes \
                     those that are missing:\n";
@@ -384,6 +392,12 @@ fn for_people(advice: &Advice, names: &[String], target: &[f64], known: &Known, 
 fn holds_runs(input: &Path) -> bool {
     let entries = std::fs::read_dir(input).into_iter().flatten().flatten();
     entries.into_iter().any(|entry| entry.path().join(RECORD).is_file())
+}
+
+/// The values of a study's parameters with texts, which all runs in a folder share; none where no run is there.
+fn factors_of(input: &Path) -> Option<BTreeMap<String, String>> {
+    let entries = std::fs::read_dir(input).ok()?.flatten();
+    entries.into_iter().find_map(|entry| record::read(&entry.path())).map(|record| record.factors)
 }
 
 /// Of which error runs take off a part. It is smaller than the interval, and must not be read for it.

@@ -11,6 +11,7 @@ use serde_json::json;
 use crate::cli::{GlobalArgs, OutputArgs, OutputFormat};
 use crate::error::{Error, Result};
 use crate::instructions::{Body, Syntax, Timing, are_there, independent, saturation, time, undisturbed};
+use crate::interrupt;
 use crate::output;
 use crate::progress::Progress;
 
@@ -57,6 +58,7 @@ struct Row {
 
 /// Times, prints, draws.
 pub fn instructions(arguments: &InstructionsArgs, global: &GlobalArgs, progress: &Progress) -> Result<()> {
+    interrupt::watch();
     let mut bodies = bodies(arguments)?;
     progress.step(&format!("timing {}, each a tenth of a second", output::counted(bodies.len(), "body", "bodies")));
     let syntax = if arguments.syntax == SyntaxChoice::Att { Syntax::Att } else { Syntax::Intel };

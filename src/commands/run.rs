@@ -14,7 +14,7 @@ use crate::output::{self, counted};
 use crate::progress::Progress;
 use crate::run::misfortune::Outcome;
 use crate::run::{Measured, ONCE, PROFILE, Run, left, partial, processes};
-use crate::study::{Clock, Point, SAMPLE, Study, Value};
+use crate::study::{Clock, Point, SAMPLE, Study, Value, check_name};
 
 mod dry;
 
@@ -236,6 +236,12 @@ fn too_few_points(study: &Study) -> Option<String> {
 fn run_once(arguments: &RunArgs, global: &GlobalArgs) -> Result<()> {
     if arguments.dry_run {
         return output::deliver(&(output::shown_command(&arguments.command) + "\n"), None);
+    }
+    for (i, (name, _)) in arguments.parameters.iter().enumerate() {
+        check_name(name).map_err(Error::Usage)?;
+        if arguments.parameters[..i].iter().any(|(earlier, _)| earlier == name) {
+            return Err(Error::Usage(format!("--param gives `{name}` twice; a run is at one point.")));
+        }
     }
     let value = |&(ref name, number): &(String, f64)| (name.clone(), Value::of(number));
     let point: Point = arguments.parameters.iter().map(value).collect();

@@ -148,11 +148,50 @@ fn simulator(launcher: &Path) -> Option<PathBuf> {
     paths.map(PathBuf::from).find(|path| path.is_file())
 }
 
+/// What starting the simulator takes from this machine, so that it is no part of what a study says.
+pub struct Here {
+    /// What is started.
+    simulator: String,
+    /// Where the simulator puts copies of the program.
+    temporary: String,
+    /// Where programs look for libraries without it.
+    libraries: String,
+}
+
+impl Here {
+    /// This machine.
+    ///
+    /// # Errors
+    /// SMPI is not there.
+    pub fn find() -> Result<Self> {
+        let smpi = Smpi::find()?;
+        let simulator = simulator(&smpi.launcher).ok_or_else(|| {
+            Error::Usage(format!("{} does not say where SimGrid's smpimain is.", smpi.launcher.display()))
+        })?;
+        Ok(Self {
+            simulator: simulator.display().to_string(),
+            temporary: std::env::temp_dir().display().to_string(),
+            libraries: std::env::var("LD_LIBRARY_PATH").unwrap_or_default(),
+        })
+    }
+
+    /// Any machine, for what a study says.
+    pub fn anywhere() -> Self {
+        Self { simulator: "\0simulator".to_owned(), temporary: "\0temporary".to_owned(), libraries: String::new() }
+    }
+}
+
 /// Puts the simulator before the program, and its machine beside it.
 ///
 /// # Errors
-/// SMPI is not there, or the user's platform file cannot be read.
-pub fn extend(run: &mut Run, place: &SmpiPlace, ranks: u32, words: &dyn Fn(&str) -> Vec<String>) -> Result<()> {
+/// The user's platform file cannot be read.
+pub fn extend(
+    run: &mut Run,
+    place: &SmpiPlace,
+    here: Here,
+    ranks: u32,
+    words: &dyn Fn(&str) -> Vec<String>,
+) -> Result<()> {
     let text = match &place.platform {
         Some(path) => {
             let path = run.directory.join(path);
@@ -161,27 +200,27 @@ pub fn extend(run: &mut Run, place: &SmpiPlace, ranks: u32, words: &dyn Fn(&str)
         None => platform(place, u64::from(ranks)),
     };
     run.files.push((PLATFORM.to_owned(), text));
-    let smpi = Smpi::find()?;
-    let simulator = simulator(&smpi.launcher).ok_or_else(|| {
-        Error::Usage(format!("{} does not say where SimGrid's smpimain is.", smpi.launcher.display()))
-    })?;
+    let Here { simulator, temporary, libraries } = here;
     let program = run.command.remove(0);
-    let mut command = vec![simulator.display().to_string(), program];
+    let mut command = vec![simulator, program];
     // As smpirun does it: each rank has its own copy of the program's variables, and ranks go to nodes in turn.
-    let temporary = std::env::temp_dir();
     command.extend(
         ["privatization:1".to_owned(), format!("np:{ranks}"), "hostfile:".to_owned()]
             .map(|o| format!("--cfg=smpi/{o}")),
     );
-    command.push(format!("--cfg=smpi/tmpdir:{}", temporary.display()));
+    command.push(format!("--cfg=smpi/tmpdir:{temporary}"));
     command.extend(place.tuning());
     command.extend(place.options.iter().flat_map(|option| option.arguments(words)));
     // After the dashes SimGrid takes nothing for an option of its own.
     command.extend([format!("{FOLDER}/{PLATFORM}"), "--".to_owned()]);
     command.append(&mut run.command);
     run.environment.push(("SMPI_GLOBAL_SIZE".to_owned(), ranks.to_string()));
-    let libraries = std::env::var("LD_LIBRARY_PATH").unwrap_or_default();
-    run.environment.push(("LD_LIBRARY_PATH".to_owned(), format!("{}:{libraries}", temporary.display())));
+    // The study's own, if it has one, behind where the simulator puts its copies. Of an empty folder the system makes the current one.
+    const LIBRARIES: &str = "LD_LIBRARY_PATH";
+    let studys = run.environment.iter().rposition(|(name, _)| name == LIBRARIES);
+    let libraries = studys.map_or(libraries, |at| run.environment.remove(at).1);
+    let libraries = if libraries.is_empty() { temporary } else { format!("{temporary}:{libraries}") };
+    run.environment.push((LIBRARIES.to_owned(), libraries));
     run.command = command;
     Ok(())
 }

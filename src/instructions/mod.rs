@@ -7,11 +7,15 @@
 mod program;
 mod registers;
 
+use std::fs::File;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, ExitStatus, Output};
+use std::time::Duration;
 
 use crate::error::{Error, Result};
+use crate::run;
+use crate::run::misfortune::End;
 
 pub use registers::independent;
 
@@ -46,6 +50,8 @@ const COMPILERS: [&str; 4] = ["clang-19", "clang", "cc", "gcc"];
 const DISTURBED: f64 = 0.1;
 /// How often what was disturbed is timed again.
 const AGAIN: usize = 3;
+/// So long the timing of some bodies may take, and of each of them: many times a tenth of a second, which it takes.
+const LIMITS: (Duration, Duration) = (Duration::from_secs(30), Duration::from_secs(2));
 /// Signals of a child that met an instruction that does not exist, or an address that does not.
 const SIGILL: i32 = 4;
 const SIGSEGV: i32 = 11;
@@ -124,11 +130,27 @@ fn attempt(bodies: &[Body], syntax: Syntax) -> Result<Result<Vec<Timing>, Missin
     if !built.status.success() {
         return Err(refused(bodies, &String::from_utf8_lossy(&built.stderr)));
     }
-    let ran = Command::new(&binary).output().map_err(|e| Error::cannot_read(&binary, &e))?;
-    if ran.status.success() {
-        return parse(&String::from_utf8_lossy(&ran.stdout), bodies.len()).map(Ok);
+    let limit = LIMITS.0 + LIMITS.1 * bodies.len() as u32;
+    let printed = folder.path().join("printed");
+    let output = File::create(&printed).map_err(|e| Error::cannot_write(&printed, &e))?;
+    let ended = run::supervise_unmeasured(Command::new(&binary).stdout(output), folder.path(), limit)?;
+    let printed = std::fs::read_to_string(&printed).map_err(|e| Error::cannot_read(&printed, &e))?;
+    match ended.how {
+        End::Itself(status) if status.success() => parse(&printed, bodies.len()).map(Ok),
+        End::Itself(status) => died(bodies, &printed, status).map(Err),
+        End::NotStarted(why) => Err(Error::Usage(format!("Cannot start {}: {why}.", binary.display()))),
+        _ => Err(Error::Usage(format!(
+            "`{}`, or one after it, had not ended after {} s.",
+            at(bodies, &printed),
+            limit.as_secs()
+        ))),
     }
-    died(bodies, &ran).map(Err)
+}
+
+/// The first instruction of the body at which the program was that has `printed` so much.
+fn at<'a>(bodies: &'a [Body], printed: &str) -> &'a str {
+    let body = bodies.get(printed.lines().count()).and_then(|body| body.instructions.first());
+    body.map_or("", |instruction| instruction.as_str())
 }
 
 fn has_avx() -> bool {
@@ -167,10 +189,9 @@ fn refused(bodies: &[Body], complaint: &str) -> Error {
 }
 
 /// Why the child ended early, with the body that it was at.
-fn died(bodies: &[Body], ran: &Output) -> Result<Missing> {
-    let at = String::from_utf8_lossy(&ran.stdout).lines().count();
-    let named = bodies.get(at).and_then(|b| b.instructions.first()).map_or("", |i| i.as_str());
-    match ran.status.signal() {
+fn died(bodies: &[Body], printed: &str, status: ExitStatus) -> Result<Missing> {
+    let named = at(bodies, printed);
+    match status.signal() {
         Some(SIGILL) => Ok(Missing(named.to_owned())),
         Some(SIGSEGV) => Err(Error::Usage(format!(
             "`{named}`, or one after it, reads or writes memory that is not there; rsi and rdi point to 64 KiB that are."
@@ -179,7 +200,7 @@ fn died(bodies: &[Body], ran: &Output) -> Result<Missing> {
             "`{named}`, or one after it, divides by zero, or its quotient does not fit; registers other than rsi and rdi begin as zero."
         ))),
         Some(signal) => Err(Error::Usage(format!("`{named}`, or one after it, was ended by signal {signal}."))),
-        None => Err(Error::Usage(format!("The program that times `{named}` ended with {}.", ran.status))),
+        None => Err(Error::Usage(format!("The program that times `{named}` ended with {status}."))),
     }
 }
 

@@ -9,6 +9,13 @@ pub fn independent(instruction: &str, count: usize) -> Result<Vec<String>, Strin
     let (name, operands) = instruction.trim().split_once(char::is_whitespace).unwrap_or((instruction.trim(), ""));
     let (first, rest) = operands.split_once(',').map_or((operands, ""), |(first, rest)| (first, rest));
     let first = first.trim();
+    let is_implicit = IMPLICIT.split_ascii_whitespace().any(|implicit| name.eq_ignore_ascii_case(implicit))
+        || name.eq_ignore_ascii_case("imul") && rest.is_empty();
+    if is_implicit {
+        return Err(format!(
+            "`{instruction}` cannot be copied independently: each copy needs what the one before leaves in the flags, or in rax and rdx"
+        ));
+    }
     let family = family(first).ok_or_else(|| {
         format!("`{instruction}` cannot be copied independently: its first operand is no register such as xmm0, ymm0, zmm0 or r8")
     })?;
@@ -62,11 +69,21 @@ fn words(text: &str) -> Vec<String> {
     lower.split(|c: char| !c.is_ascii_alphanumeric()).filter(|w| !w.is_empty()).map(str::to_owned).collect()
 }
 
+/// What may stand before the name of an instruction.
+const PREFIXES: &str = "rep repe repz repne repnz lock bnd notrack data16 addr32 xacquire xrelease";
+/// Instructions that read what they write beside their operands: flags, or rax and rdx, in any width.
+const IMPLICIT: &str = "mul div idiv adc sbb adcx adox rcl rcr cmpxchg cmpxchg8b cmpxchg16b";
+
 /// Why an instruction cannot be timed in our loop: it would leave the loop, or move the stack on which its counter is.
 pub fn refusal(instruction: &str) -> Option<String> {
     let words = words(instruction);
-    let Some(name) = words.first() else { return Some("An instruction is empty.".into()) };
-    if instruction.contains(['\n', ';', '#', '"']) || instruction.trim_start().starts_with('.') {
+    let is_prefix = |word: &&String| PREFIXES.split_ascii_whitespace().any(|prefix| prefix == word.as_str());
+    let Some(name) = words.iter().find(|word| !is_prefix(word)).or(words.first()) else {
+        return Some("An instruction is empty.".into());
+    };
+    // Behind the first word there is a colon after a segment only, as in fs:[rdi].
+    let is_label = instruction.trim().split(char::is_whitespace).next().is_some_and(|word| word.contains(':'));
+    if is_label || instruction.contains(['\n', ';', '#', '"']) || instruction.trim_start().starts_with('.') {
         return Some(format!("`{instruction}` is not one instruction; give each as an argument of its own."));
     }
     let is_stack = words[1..].iter().any(|w| matches!(w.as_str(), "rsp" | "esp" | "sp" | "spl"))
@@ -98,15 +115,40 @@ mod tests {
         assert_eq!(independent("vfmadd213pd zmm5, zmm1, zmm2", 30).unwrap().len(), 30);
         assert!(independent("vfmadd213pd ymm0, ymm1, ymm2", 15).unwrap_err().contains("14 independent"));
         assert!(independent("mov [rdi], rax", 2).unwrap_err().contains("no register"));
+        for chained in ["mul r8", "imul r9", "DIV r8d", "adc r8, r9"] {
+            assert!(independent(chained, 2).unwrap_err().contains("needs what the one before"), "{chained}");
+        }
+        assert_eq!(independent("imul r8, r9", 2).unwrap(), ["imul r8, r9", "imul r10, r9"]);
         assert!(independent("nop", 2).is_err() && independent("", 1).is_err());
     }
 
     #[test]
     fn what_would_break_the_loop_is_refused() {
-        for bad in ["push rax", "add rsp, 8", "jmp 1b", "call f", "ret", "nop; nop", ".text", "", "mov eax, [esp]"] {
+        for bad in [
+            "2: jmp 2b",
+            "rep ret",
+            "bnd jmp rax",
+            "push rax",
+            "add rsp, 8",
+            "jmp 1b",
+            "call f",
+            "ret",
+            "nop; nop",
+            ".text",
+            "",
+            "mov eax, [esp]",
+        ] {
             assert!(refusal(bad).is_some(), "{bad}");
         }
-        for good in ["popcnt rax, rbx", "vaddpd ymm0, ymm1, [rsi]", "nop", "inc rax"] {
+        for good in [
+            "rep stosb",
+            "lock inc qword ptr [rdi]",
+            "mov rax, fs:[0]",
+            "popcnt rax, rbx",
+            "vaddpd ymm0, ymm1, [rsi]",
+            "nop",
+            "inc rax",
+        ] {
             assert_eq!(refusal(good), None, "{good}");
         }
     }

@@ -134,7 +134,14 @@ pub fn restore_noted(results: &Path) {
 fn restore_noted_below(cpus: &Path, results: &Path) {
     let path = Note::path(results);
     let note = fs::read_to_string(&path).ok().and_then(|text| serde_json::from_str::<Note>(&text).ok());
-    let Some(mut note) = note.filter(Note::is_ours) else { return };
+    let Some(mut note) = note else { return };
+    if !note.is_ours() {
+        // Since this machine was started anew nothing is left of what it says.
+        if note.host == host() {
+            let _ = fs::remove_file(&path);
+        }
+        return;
+    }
     let known = wanted(cpus);
     note.before.retain(|file, _| known.iter().any(|(known, _)| known == file));
     restore(&note.before);
@@ -245,11 +252,21 @@ mod tests {
         fs::write(&theirs, "as it was").unwrap();
         let before = BTreeMap::from([(theirs.clone(), "spoilt".to_owned()), (boost.clone(), "0".to_owned())]);
         let path = Note::path(results.path());
-        let foreign = Note { boot: "another".into(), ..Note::of(&before) };
-        fs::write(&path, serde_json::to_string(&foreign).unwrap()).unwrap();
-        restore_noted_below(tree.path(), results.path());
+        let foreign = Note { host: "another".into(), ..Note::of(&before) };
+        let restored = |note: &Note| {
+            fs::write(&path, serde_json::to_string(note).unwrap()).unwrap();
+            restore_noted_below(tree.path(), results.path());
+            assert_eq!(values(tree.path())[2], "1");
+            path.is_file()
+        };
+        assert!(restored(&foreign), "it is not ours");
+        assert!(!restored(&Note { boot: "another".into(), ..Note::of(&before) }), "the machine was started anew");
+        // And the next call that wants it quiet can say what was before.
+        fs::write(&path, serde_json::to_string(&Note { boot: "another".into(), ..Note::of(&before) }).unwrap())
+            .unwrap();
+        drop(Quiet::set(tree.path(), results.path()).unwrap());
+        assert!(!path.exists());
         assert_eq!(values(tree.path())[2], "1");
-        assert!(path.is_file(), "it is not ours");
         fs::write(&path, serde_json::to_string(&Note::of(&before)).unwrap()).unwrap();
         restore_noted_below(tree.path(), results.path());
         assert_eq!(values(tree.path())[2], "0");

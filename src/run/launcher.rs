@@ -28,7 +28,8 @@ pub fn is_launcher(word: &str) -> bool {
 
 /// Whether a command's first word starts programs under SimGrid's SMPI.
 pub fn is_simulator(word: &str) -> bool {
-    Path::new(word).file_name().is_some_and(|name| name.to_string_lossy().starts_with("smpirun"))
+    let name = Path::new(word).file_name().unwrap_or_default().to_string_lossy();
+    ["smpirun", "smpimain"].iter().any(|simulator| name.starts_with(simulator))
 }
 
 /// The places of words that may be the program that `command`, which begins with a launcher, starts. Lists of them, to be tried

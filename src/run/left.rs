@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use super::{PROFILE, beside, partial};
+use super::{EARLIER, PROFILE, beside, partial};
 use crate::output;
 
 /// What folders are called, with a number behind, that hold what was measured until poise was killed.
@@ -12,6 +12,9 @@ pub const KILLED: &str = "killed-run";
 /// Gives the unfinished folder `left` a name in `parent` that is seen, if it holds anything that was measured, with its
 /// checkpoints as one profile; what is to be said of it then.
 pub fn keep_measured(left: &Path, parent: &Path) -> Option<String> {
+    // Where a failed run was about to be replaced it may be the only one that measured anything.
+    let earlier = left.join(EARLIER);
+    let left = if partial::is_measured(&earlier) { &earlier } else { left };
     if !partial::is_measured(left) {
         return None;
     }

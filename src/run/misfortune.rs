@@ -2,7 +2,6 @@
 //! launcher say of it.
 
 use std::fs;
-use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -12,6 +11,7 @@ use std::time::Duration;
 use super::processes::Process;
 use super::{CONFLICT, Measured, PROFILE, Run, elf, launcher, record};
 use crate::install;
+use crate::output;
 
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -628,17 +628,8 @@ fn of_srun(line: &str) -> &str {
 /// The end of what the program and its launcher wrote to standard error, and what MPICH's launcher writes to standard output
 /// where a rank was killed.
 fn last_words(folder: &Path) -> String {
-    const MOST: u64 = 1 << 16;
     const MPICH: &str = "=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES";
-    let read_end = |name: &str| -> io::Result<String> {
-        let mut file = fs::File::open(folder.join(name))?;
-        let length = file.seek(SeekFrom::End(0))?;
-        file.seek(SeekFrom::Start(length.saturating_sub(MOST)))?;
-        let mut text = Vec::new();
-        file.take(MOST).read_to_end(&mut text)?;
-        Ok(String::from_utf8_lossy(&text).into_owned())
-    };
-    let end_of = |name: &str| read_end(name).unwrap_or_default();
+    let end_of = |name: &str| output::end_of(&folder.join(name)).unwrap_or_default();
     let printed = end_of("stdout.txt");
     let of_mpich = printed.rfind(MPICH).map_or("", |at| &printed[at..]);
     end_of("stderr.txt") + of_mpich

@@ -31,6 +31,7 @@ mod supervise;
 mod watch;
 
 use crate::error::{Error, Result};
+use crate::executors::smpi;
 use crate::install;
 use crate::interrupt;
 use crate::machine::{Conditions, State};
@@ -51,13 +52,22 @@ pub const RECORD: &str = "run.json";
 /// What the program printed, in the folder of a study's run.
 pub const STDOUT: &str = "stdout.txt";
 /// What it said on standard error.
-const STDERR: &str = "stderr.txt";
+pub const STDERR: &str = "stderr.txt";
 /// All files in the folder of a single run, with those whose names begin with [`OWN_STARTS`].
 const OWN: [&str; 3] = [RECORD, STDOUT, STDERR];
 /// How names begin of files that each rank may have, or that stand under a hidden name while they are written.
 const OWN_STARTS: [&str; 3] = [PROFILE, partial::PARTIAL, emulated::RAW];
+/// Whether poise, its runtime or its simulator writes files of this name into a run's folder.
+pub fn is_ours(name: &str) -> bool {
+    OWN.contains(&name) || OWN_STARTS.iter().any(|start| name.starts_with(start)) || name == smpi::PLATFORM
+}
+
+/// The variables that poise sets in every run, whatever a study says of them.
+pub const SET: [&str; 5] = ["POISE_PROFILE", "POISE_CLOCK", "POISE_PARAMETERS", "POISE_GATHERED", RUN];
 /// The variable that names a run's folder to everything that the run starts.
 pub const RUN: &str = "POISE_RUN";
+/// What a failed run is called, within an unfinished folder, while the next attempt takes its place.
+const EARLIER: &str = "run";
 /// How the name of a folder begins whose run has not ended.
 pub const UNFINISHED: &str = ".run-";
 
@@ -127,12 +137,13 @@ pub enum Measured {
     Not,
 }
 
-/// The environment in which a program is measured: our libraries preloaded, the profile's place named.
+/// The environment in which a program is measured: our libraries preloaded before what `preloads` names, the profile's place named.
 pub fn measuring_environment(
     profile: &Path,
     point: &Point,
     clock: Clock,
     measured: Measured,
+    preloads: Option<OsString>,
 ) -> Result<Vec<(&'static str, OsString)>> {
     let parameters: Vec<String> = point.iter().map(|(name, value)| format!("{name}={}", value.text)).collect();
     let mut environment = vec![
@@ -141,13 +152,14 @@ pub fn measuring_environment(
         ("POISE_PARAMETERS", parameters.join(",").into()),
     ];
     if measured == Measured::Preloaded {
-        environment.push(("LD_PRELOAD", preloaded()?));
+        environment.push(("LD_PRELOAD", preloaded(preloads)?));
     }
     Ok(environment)
 }
 
-/// The value of `LD_PRELOAD`: the runtime and the shim before what the user preloads already.
-fn preloaded() -> Result<OsString> {
+/// The value of `LD_PRELOAD`: the runtime and the shim before what `users` names, or this process's variable where nothing
+/// says what.
+fn preloaded(users: Option<OsString>) -> Result<OsString> {
     let mut list = OsString::new();
     for library in [install::RUNTIME, install::SHIM] {
         let path = install::preloadable(library)?;
@@ -156,7 +168,8 @@ fn preloaded() -> Result<OsString> {
         }
         list.push(path);
     }
-    if let Some(users) = std::env::var_os("LD_PRELOAD").filter(|v| !v.is_empty()) {
+    let users = users.or_else(|| std::env::var_os("LD_PRELOAD"));
+    if let Some(users) = users.filter(|v| !v.is_empty()) {
         list.push(":");
         list.push(users);
     }
@@ -166,7 +179,7 @@ fn preloaded() -> Result<OsString> {
 /// Replaces this process by `command`, measured if `POISE_PROFILE` asks for it; for use behind a launcher.
 pub fn exec_preloaded(command: &[OsString]) -> Result<Infallible> {
     let mut process = Command::new(&command[0]);
-    process.args(&command[1..]).env("LD_PRELOAD", preloaded()?);
+    process.args(&command[1..]).env("LD_PRELOAD", preloaded(None)?);
     let profile = std::env::var_os("POISE_PROFILE").filter(|path| !path.is_empty());
     // Where the run begins, wherever a script or the program goes from there.
     let profile = profile.map(|path| std::path::absolute(&path).unwrap_or(path.into()));
@@ -352,7 +365,7 @@ impl Run {
         let parent = place.parent().unwrap_or(Path::new("."));
         if place.exists() {
             let mut aside = tempfile::Builder::new().prefix(self.prefix()).tempdir_in(parent)?;
-            let earlier = aside.path().join("run");
+            let earlier = aside.path().join(EARLIER);
             fs::rename(place, &earlier)?;
             // It may have become complete since it was looked at.
             if self.obstacle(&earlier).is_some() {
@@ -361,9 +374,17 @@ impl Run {
                 aside.disable_cleanup(false);
                 return Ok(false);
             }
-            partial::hand_down(&earlier, folder)?;
-        }
-        if let Err(error) = fs::rename(folder, place) {
+            let replaced = partial::hand_down(&earlier, folder).and_then(|()| fs::rename(folder, place));
+            if let Err(error) = replaced {
+                // It may hold what was measured; where it cannot be put back it stays, and the next call finds it.
+                aside.disable_cleanup(true);
+                if fs::rename(&earlier, place).is_ok() {
+                    aside.disable_cleanup(false);
+                    return Err(error);
+                }
+                return if self.obstacle(place).is_some() { Ok(false) } else { Err(error) };
+            }
+        } else if let Err(error) = fs::rename(folder, place) {
             // A network file system may not have shown before what is there.
             return if self.obstacle(place).is_some() { Ok(false) } else { Err(error) };
         }
@@ -433,9 +454,12 @@ impl Run {
         }
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]).current_dir(self.working_directory(folder));
-        command.envs(self.environment.iter().map(|(name, value)| (name, in_folder(value, folder))));
+        let environment = self.environment.iter().map(|(name, value)| (name, in_folder(value, folder)));
+        command.envs(environment.clone());
         if matches!(self.measured, Measured::Preloaded | Measured::Linked) {
-            command.envs(measuring_environment(&folder.join(PROFILE), &self.point, self.clock, self.reached())?);
+            let preloads = environment.rev().find(|(name, _)| *name == "LD_PRELOAD").map(|(_, value)| value.into());
+            let profile = folder.join(PROFILE);
+            command.envs(measuring_environment(&profile, &self.point, self.clock, self.reached(), preloads)?);
             command.env("POISE_GATHERED", place.join(partial::PARTIAL));
             if self.waiting {
                 command.env("POISE_WAITING", "1");
@@ -548,7 +572,7 @@ fn foreign_in(folder: &Path) -> Option<OsString> {
     let is_foreign = |name: &OsString| {
         let name = name.to_string_lossy();
         let name = name.strip_prefix('.').filter(|name| name.ends_with(".tmp")).unwrap_or(&name);
-        !OWN.contains(&name) && !OWN_STARTS.iter().any(|start| name.starts_with(start))
+        !is_ours(name)
     };
     names.filter(is_foreign).min()
 }

@@ -28,16 +28,20 @@ fn measured(folder: &Path) -> Vec<OsString> {
     names.filter(is_measured).collect()
 }
 
-/// Moves what the failed run in `earlier` had measured into the folder of the next attempt, where that has failed with
+/// Copies what the failed run in `earlier` had measured into the folder of the next attempt, where that has failed with
 /// nothing measured.
 ///
 /// # Errors
-/// A file cannot be moved.
+/// A file cannot be copied.
 pub fn hand_down(earlier: &Path, next: &Path) -> io::Result<()> {
     if is_measured(next) || record::read(next).is_some_and(|record| record.is_complete()) {
         return Ok(());
     }
-    measured(earlier).iter().try_for_each(|name| fs::rename(earlier.join(name), next.join(name)))?;
+    for name in measured(earlier) {
+        let copy = next.join(&name);
+        fs::copy(earlier.join(&name), &copy)?;
+        fs::File::open(copy)?.sync_all()?;
+    }
     fs::File::open(next)?.sync_all()
 }
 

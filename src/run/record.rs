@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use poise_profile::{Metric, Profile};
 use serde::{Deserialize, Serialize, Serializer};
 
+use super::launcher::{is_launcher, is_simulator};
 use super::misfortune::Outcome;
 use super::{Cost, Measured, PROFILE, RECORD, Run};
 use crate::digest;
@@ -108,6 +109,9 @@ pub struct Read {
     pub seconds: f64,
     /// What repetition policies judge.
     pub time_seconds: Option<f64>,
+    /// Values of the study's parameters with texts.
+    #[serde(default)]
+    pub factors: BTreeMap<String, String>,
     /// What disturbed it.
     pub machine: Option<Concerns>,
 }
@@ -240,11 +244,14 @@ pub fn programs(run: &Run) -> Vec<Program> {
 
 /// Their paths.
 pub fn program_files(run: &Run) -> Vec<PathBuf> {
-    let directory = if run.own_folder { Path::new(".") } else { run.directory.as_path() };
-    let file = |(i, word): (usize, &String)| match (i == 0 && !word.contains('/'), word.contains('/')) {
-        (true, _) => install::find_program(word),
-        (_, true) => install::find_program(&directory.join(word).to_string_lossy()),
-        _ => None,
+    // The system looks for the first word where the run's own PATH says, if it has one.
+    let path = run.environment.iter().rev().find(|(name, _)| name == "PATH").map(|(_, path)| OsStr::new(path));
+    // What is in a run's own folder the study says.
+    let is_elsewhere = |word: &str| word.contains('/') && (!run.own_folder || word.starts_with('/'));
+    let file = |(i, word): (usize, &String)| match i == 0 && !word.contains('/') {
+        true => install::find_program_in(path, word),
+        false if is_elsewhere(word) => install::find_program(&run.directory.join(word).to_string_lossy()),
+        false => None,
     };
     run.command.iter().enumerate().filter_map(file).collect()
 }
@@ -264,9 +271,9 @@ fn versions(run: &Run) -> BTreeMap<&'static str, String> {
 
 /// The name of the launcher with which a run's command begins, if it does.
 pub fn launcher(run: &Run) -> Option<String> {
-    const LAUNCHERS: [&str; 6] = ["mpirun", "mpiexec", "srun", "orterun", "prterun", "smpirun"];
-    let first = run.command.first().map(Path::new).and_then(Path::file_name)?.to_string_lossy().into_owned();
-    LAUNCHERS.iter().any(|launcher| first.starts_with(launcher)).then_some(first)
+    let word = run.command.first()?;
+    let starts = is_launcher(word) || is_simulator(word);
+    starts.then(|| Path::new(word).file_name().unwrap_or_default().to_string_lossy().into_owned())
 }
 
 /// What a launcher says of its version, asked once.

@@ -133,12 +133,12 @@ struct Before {
 }
 
 impl Before {
-    /// Looks at the processes in `folder` as soon as it is time, where the run began so long ago and has been watched for so long.
-    fn look(&mut self, folder: &Path, limit: Duration, elapsed: Duration, watched: Duration) {
-        if self.within_calls.is_none() && elapsed > limit.saturating_sub(waits(limit).div_f64(ENOUGH)) {
+    /// Looks at the processes in `folder` as soon as it is time, where the run has been watched for so long.
+    fn look(&mut self, folder: &Path, limit: Duration, watched: Duration) {
+        if self.within_calls.is_none() && watched > limit.saturating_sub(waits(limit).div_f64(ENOUGH)) {
             self.within_calls = Some(Look { watched, seen: spinning::within_calls(folder) });
         }
-        if self.processes.is_none() && elapsed > limit.mul_f64(1.0 - LAST_PART) {
+        if self.processes.is_none() && watched > limit.mul_f64(1.0 - LAST_PART) {
             self.processes = Some(Look { watched, seen: processes::of_run(folder) });
         }
     }
@@ -162,13 +162,14 @@ impl Supervised {
         Self { child, folder, oom_kills, end: pidfd::open(id), ranks, begun, stopped: Duration::ZERO, finished: None }
     }
 
-    /// Waits for the program's end, its time limit, or the user's interruption.
+    /// Waits for the program's end, its time limit, in which it is watched, or the user's interruption.
     pub fn wait(mut self, limit: Option<Duration>) -> Result<Ended> {
         let start = self.begun;
         let mut before = Before::default();
         let (mut watched, mut last) = (Duration::ZERO, Instant::now());
         loop {
-            watched += last.elapsed().min(STOPPED);
+            // Time in which this process was stopped, as with all of its job, is not the run's.
+            watched += Some(last.elapsed()).filter(|&time| time <= STOPPED).unwrap_or(LOOK);
             last = Instant::now();
             if let Some(ranks) = &mut self.ranks {
                 ranks.look(start.elapsed());
@@ -188,9 +189,9 @@ impl Supervised {
                 return Err(Error::Interrupted(signal));
             }
             if let (Some(limit), Some(folder)) = (limit, &self.folder) {
-                before.look(folder, limit, start.elapsed(), watched);
+                before.look(folder, limit, watched);
             }
-            if let Some(limit) = limit.filter(|&l| start.elapsed() > l) {
+            if let Some(limit) = limit.filter(|&l| watched > l) {
                 let how = self.late(limit, &before, watched);
                 self.end(libc::SIGTERM);
                 return Ok(self.ended(how));
@@ -211,8 +212,8 @@ impl Supervised {
         }
     }
 
-    /// What it was doing before its time limit. Where it was watched for little time since the looks `before`, as where this process
-    /// was stopped, they tell nothing.
+    /// What it was doing before its time limit. Where it was watched for little time since the looks `before` they tell
+    /// nothing.
     fn doing(&self, limit: Duration, before: &Before, watched: Duration) -> End {
         let root = libc::pid_t::try_from(self.child.id()).ok();
         let (Some(folder), Some(root)) = (&self.folder, root) else { return End::Late { limit, idle: None } };

@@ -71,12 +71,20 @@ static FUNCTIONS: [Function; 11] = [
 /// Binary operators by how strongly they bind, the weakest first; `^` is handled apart since it groups to the right.
 const LEVELS: [&[&str]; 5] = [&["||"], &["&&"], &["==", "!=", "<=", ">=", "<", ">"], &["+", "-"], &["*", "/", "%"]];
 
+/// So many bytes an expression may have.
+const LONGEST: usize = 4096;
+
 impl Expression {
     /// Reads an expression.
     ///
     /// # Errors
     /// Says what was expected where, as a fragment that follows the expression's own text.
     pub fn parse(text: &str) -> Result<Self, String> {
+        // A chain of operators is as deep a tree as it is long.
+        if text.len() > LONGEST {
+            let start: String = text.chars().take(40).collect();
+            return Err(format!("`{start}…` has {} bytes, and {LONGEST} are the most of an expression", text.len()));
+        }
         let mut parser = Parser { text, at: 0, depth: 0 };
         let root = parser.binary(0).and_then(|node| match parser.rest().is_empty() {
             true => Ok(node),
@@ -297,7 +305,11 @@ fn evaluate(node: &Node, lookup: &dyn Fn(&str) -> Option<Term>) -> Result<Term, 
             let mut numbers = Vec::new();
             for argument in arguments {
                 match evaluate(argument, lookup)? {
-                    Term::Number(x) => numbers.push(x),
+                    // What is no number would be gone behind `max` and `min`.
+                    Term::Number(x) if x.is_finite() => numbers.push(x),
+                    Term::Number(x) => {
+                        return Err(format!("`{}` is given {x}, which is no finite number", function.name));
+                    }
                     other => return Err(format!("`{}` does not go with {}", function.name, other.kind())),
                 }
             }
@@ -395,8 +407,12 @@ mod tests {
         assert!(problem("max(p)").contains("takes 2 and is given 1"));
         assert!(problem("1e999").contains("no number"));
         assert!(problem("'x").contains("not closed"));
-        assert!(problem(&"(".repeat(100_000)).contains("100 deep"));
-        assert!(problem(&"-".repeat(100_000)).contains("100 deep"));
+        assert!(problem(&"(".repeat(1000)).contains("100 deep"));
+        assert!(problem(&"-".repeat(1000)).contains("100 deep"));
+        // As deep as it is long, and read, asked for names, evaluated and dropped by functions that call themselves.
+        assert_eq!(number(&vec!["1"; 2048].join("+")), 2048.0);
+        assert!(problem(&vec!["1"; 200_000].join("+")).contains("399999 bytes"));
+        assert!(problem("max(n % 0, 1)").contains("`max` is given NaN"));
         let division = Expression::parse("p / zero").unwrap().number(&at).unwrap_err();
         assert!(division.contains("no finite number"), "{division}");
         for comparison in ["p / zero > 1", "1 >= -p / zero", "zero / zero == 0", "2 != 1e200 ^ 2", "log(zero) < p"] {

@@ -62,6 +62,44 @@ pub struct StudyFile {
     pub points: Vec<toml::Table>,
 }
 
+/// The keys of a study above its tables, with their names in the file.
+pub const KEYS: [&str; 26] = [
+    "name",
+    "build",
+    "command",
+    "launcher",
+    "directory",
+    "own_folder",
+    "environment",
+    "files",
+    "repetitions",
+    "order",
+    "time_limit",
+    "memory_limit",
+    "expected_seconds",
+    "clock",
+    "linked",
+    "waiting",
+    "absorption",
+    "collect",
+    "ranks",
+    "threads",
+    "executor",
+    "local",
+    "slurm",
+    "smpi",
+    "where",
+    "points",
+];
+
+/// A sentence after another where `name` below `[parameters]` may be meant as a key of the study.
+pub fn meant_above(name: &str) -> String {
+    match KEYS.contains(&name) {
+        true => format!(". As a key of the study, `{name}` belongs above the first table, such as [parameters]"),
+        false => String::new(),
+    }
+}
+
 fn ten_minutes() -> u64 {
     600
 }

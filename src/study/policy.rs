@@ -166,7 +166,10 @@ impl Policy {
                 if times.len() < at_least as usize && (times.is_empty() || !is_spent) {
                     return Judgement { wanted: at_least as usize - times.len(), ..Judgement::default() };
                 }
-                let found = median_interval(times, level).map(|(low, median, high)| (high - low) / median);
+                let found = median_interval(times, level).map(|(low, median, high)| {
+                    // Where nothing is left to be known the median may be 0, as in simulated time.
+                    if low == high { 0.0 } else { (high - low) / median }
+                });
                 let narrow = found.is_some_and(|found| found <= width);
                 let spent = times.len() >= at_most as usize || is_spent;
                 let unsettled = (!narrow && spent).then(|| {
@@ -423,6 +426,7 @@ mod tests {
         let policy = Policy::Interval { width: 0.05, level: 0.9, at_least: 5, at_most: 8, core_hours: None };
         assert_eq!(policy.judge(&[1.0; 3], false).wanted, 2);
         assert_eq!(policy.judge(&[1.0, 1.01, 1.02, 1.03, 1.04], false), Judgement::default());
+        assert_eq!(policy.judge(&[0.0; 5], false), Judgement::default(), "nothing is left to be known");
         let wide = [1.0, 1.1, 1.2, 1.3, 1.4];
         assert_eq!(policy.judge(&wide, false).wanted, 1);
         assert_eq!(policy.judge(&[], true).wanted, 5);

@@ -9,7 +9,7 @@ use modeler::report::coordinate;
 
 use super::build::{Build, MpiChoice, pairs};
 use super::expression::Expression;
-use super::file::{Collect, Launcher, OneOrMore, StudyFile, place_of_key};
+use super::file::{Collect, Launcher, OneOrMore, StudyFile, meant_above, place_of_key};
 use super::places::{Local, SlurmPlace, SmpiPlace};
 use super::policy::Repetitions;
 use super::template::{Template, is_reference};
@@ -17,7 +17,7 @@ use super::values::{Parameter, cases, expression};
 use super::{Case, Clock, ExecutorKind, Place, Study};
 use crate::error::{Error, Result};
 use crate::install;
-use crate::run::Measured;
+use crate::run::{self, Measured};
 use modeler::words::suggestion;
 
 /// Names that templates give a meaning of their own.
@@ -105,7 +105,7 @@ fn checked(raw: StudyFile, folder: &Path, stem: &str) -> Result<Study, String> {
         build_limit: Build::limit(raw.build.as_ref())?,
         build: Build::read(raw.build, default_mpi)?,
         command: command(raw.launcher, &raw.command, is_smpi)?,
-        environment: pairs("environment", &raw.environment)?,
+        environment: environment(&raw.environment)?,
         files: files(&raw.files, folder)?,
         directory: directory(folder, raw.directory)?,
         own_folder: raw.own_folder,
@@ -223,11 +223,18 @@ fn command(launcher: Option<Launcher>, words: &[String], is_smpi: bool) -> Resul
     Ok(launcher.iter().chain(words).map(|word| Template::parse(word)).collect())
 }
 
+/// `[environment]`: names and templates of their values, without the variables that are set in every run.
+fn environment(table: &toml::Table) -> Result<Vec<(String, Template)>, String> {
+    if let Some(name) = table.keys().find(|name| run::SET.contains(&name.as_str())) {
+        return Err(format!("`environment.{name}` is set by poise in every run; leave it out"));
+    }
+    pairs("environment", table)
+}
+
 /// `[files]`: the name in the run's folder, and the template beside the study file.
 fn files(table: &toml::Table, folder: &Path) -> Result<Vec<(String, Template)>, String> {
-    const OURS: [&str; 4] = ["run.json", "profile.poise", "stdout.txt", "stderr.txt"];
     let file = |(name, value): (&String, &toml::Value)| {
-        if !is_reference(name) || OURS.contains(&name.as_str()) {
+        if !is_reference(name) || run::is_ours(name) {
             return Err(format!(
                 "`files` has the name \"{name}\"; give letters, digits, `_`, `-` and `.`, and no name of ours"
             ));
@@ -236,6 +243,9 @@ fn files(table: &toml::Table, folder: &Path) -> Result<Vec<(String, Template)>, 
         let path = folder.join(path);
         let text = std::fs::read_to_string(&path)
             .map_err(|e| format!("`files.{name}` is {}, which cannot be read: {e}", path.display()))?;
+        if text.contains('\0') {
+            return Err(format!("`files.{name}` is {}, which has a zero byte and so is no text", path.display()));
+        }
         Ok((name.clone(), Template::parse(&text)))
     };
     table.iter().map(file).collect()
@@ -317,32 +327,10 @@ fn check_names(study: &Study, parameters: &[Parameter], derived: &[(String, Expr
         let but = of_count.map_or_else(String::new, |(key, _)| {
             format!(" `{key}` uses it, and no word of the launcher or of `command` is {{{key}}}.")
         });
-        if matches!(
-            unused,
-            "clock"
-                | "linked"
-                | "waiting"
-                | "absorption"
-                | "collect"
-                | "launcher"
-                | "executor"
-                | "repetitions"
-                | "order"
-                | "time_limit"
-                | "memory_limit"
-                | "own_folder"
-                | "directory"
-                | "command"
-                | "build"
-                | "name"
-        ) {
-            return Err(format!(
-                "no run depends on the parameter `{unused}`; as a key of the study, `{unused}` belongs above the first table, such as [parameters]"
-            ));
-        }
         return Err(format!(
             "no run depends on the parameter `{unused}`, since neither `command`, `environment`, a file nor `build` uses it.{but} Put \
-             {{{unused}}} where it belongs"
+             {{{unused}}} where it belongs{}",
+            meant_above(unused)
         ));
     }
     check_builds(study, &in_build)
@@ -373,6 +361,16 @@ fn check_numbers(study: &Study) -> Result<(), String> {
         Ok(())
     };
     for case in &study.cases {
+        let has_words = |templates: &[Template]| {
+            let words = |name: &str| study.words(case, name).unwrap_or_else(|| vec![String::new()]);
+            templates.iter().any(|template| !template.arguments(&words).is_empty())
+        };
+        let build: &[Template] = if let Build::Command { command, .. } = &study.build { command } else { &[] };
+        for (templates, key) in [(study.command.as_slice(), "command"), (build, "build")] {
+            if !templates.is_empty() && !has_words(templates) {
+                return Err(format!("`{key}` has no word{}; it begins with the program", case.place()));
+            }
+        }
         whole(&study.ranks, "ranks", case)?;
         whole(&study.threads, "threads", case)?;
         if let Some(expected) = &study.expected_seconds {
@@ -522,6 +520,54 @@ n = [10, 20, 0.5]
                 assert!(is_in_sample(table, key), "{table}{key}");
             }
         }
+    }
+
+    #[test]
+    fn keys_below_the_parameters_are_told_where_they_belong() {
+        let message = parse("\"\" = 1\n").unwrap_err().to_string();
+        let (_, keys) = message.split_once("expected one of ").unwrap();
+        let mut known: Vec<&str> = keys.split('`').skip(1).step_by(2).collect();
+        known.retain(|key| !["parameters", "derived"].contains(key));
+        assert_eq!(known, super::super::file::KEYS);
+        for line in ["clock = \"cpu\"", "expected_seconds = 3", "repetitions = 5", "where = [\"n > 1\"]", "smpi = {}"] {
+            let (key, _) = line.split_once(' ').unwrap();
+            let told = parse(&format!("{STUDY}{line}\n")).err().map(|error| error.to_string()).unwrap_or_default();
+            assert!(told.contains(&format!("`{key}` belongs above the first table")), "{line}: {told}");
+        }
+    }
+
+    #[test]
+    fn what_poise_sets_itself_and_commands_without_words_are_refused() {
+        let message = |text: &str| parse(text).unwrap_err().to_string();
+        for name in run::SET {
+            let told = message(&format!("{STUDY}[environment]\n{name} = \"x\"\n"));
+            assert!(told.contains(&format!("`environment.{name}` is set by poise")), "{told}");
+        }
+        let empty = |key: &str| message(&format!("{key}\n[parameters]\no = [[], \"true\"]\nn = [1]\n"));
+        let told = empty("command = [\"{o}\"]\nenvironment = { N = \"{n}\" }");
+        assert!(told.contains("`command` has no word") && told.contains("it begins with the program"), "{told}");
+        let told = empty("build = [\"{o}\"]\ncommand = [\"{build}/app\", \"{n}\"]");
+        assert!(told.contains("`build`"), "{told}");
+    }
+
+    #[test]
+    fn files_of_a_run_have_neither_names_of_ours_nor_zero_bytes() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("in"), "{n}").unwrap();
+        std::fs::write(folder.path().join("zero"), "a\0b").unwrap();
+        let with = |name: &str, file: &str| {
+            let text = format!(
+                "command = [\"app\", \"{{n}}\"]\nfiles = {{ \"{name}\" = \"{file}\" }}\n[parameters]\nn = [1]\n"
+            );
+            Study::parse(&text, "s.toml", folder.path(), "s").map(drop).map_err(|error| error.to_string())
+        };
+        assert_eq!(with("input", "in"), Ok(()));
+        for ours in
+            ["run.json", "stderr.txt", "profile.poise.conflict", "partial.poise", "machine.poise.0", "platform.xml"]
+        {
+            assert!(with(ours, "in").unwrap_err().contains("no name of ours"), "{ours}");
+        }
+        assert!(with("input", "zero").unwrap_err().contains("zero byte"));
     }
 
     #[test]

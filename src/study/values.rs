@@ -7,6 +7,7 @@ use modeler::report::coordinate;
 use modeler::words::suggestion;
 
 use super::expression::{Expression, Term};
+use super::file::meant_above;
 use super::template::is_name;
 use super::{Case, Factor, Point, Value};
 
@@ -52,10 +53,13 @@ impl Parameter {
         check_name(name)?;
         let values = match value {
             toml::Value::Array(list) => listed(name, list)?,
-            toml::Value::Table(table) => described(table).map_err(|what| format!("parameter `{name}`: {what}."))?,
+            toml::Value::Table(table) => {
+                described(table).map_err(|what| format!("parameter `{name}`: {what}{}.", meant_above(name)))?
+            }
             _ => {
                 return Err(format!(
-                    "parameter `{name}` is no list; write its values in [brackets], or {{ from = 1, to = 64, factor = 2 }}."
+                    "parameter `{name}` is no list; write its values in [brackets], or {{ from = 1, to = 64, factor = 2 }}{}.",
+                    meant_above(name)
                 ));
             }
         };
@@ -252,7 +256,7 @@ impl Range {
         let at = |e: &Expression| e.number(&|name| case.term(name));
         let (from, to) = (at(&self.from)?, at(&self.to)?);
         // Sums and products of decimal fractions miss the end by a few roundings.
-        let reaches = |x: f64| x <= to * (1.0 + 1e-9);
+        let reaches = |x: f64, roundings: f64| x <= to + roundings;
         let mut values = Vec::new();
         match &self.next {
             Next::Count(count, is_geometric) => {
@@ -275,7 +279,8 @@ impl Range {
                     return Err(format!("`step` is {step}, which does not lead from {from} to {to}"));
                 }
                 // Multiplied, not added up, so that roundings do not.
-                values.extend((0..=MOST_VALUES).map(|i| from + i as f64 * step).take_while(|&x| reaches(x)));
+                let roundings = (1e-9 * step).max(2.0 * f64::EPSILON * to.abs());
+                values.extend((0..=MOST_VALUES).map(|i| from + i as f64 * step).take_while(|&x| reaches(x, roundings)));
             }
             Next::Factor(factor) => {
                 let factor = at(factor)?;
@@ -283,7 +288,7 @@ impl Range {
                     return Err(format!("`factor` {factor} does not lead from {from} to {to}"));
                 }
                 let products = std::iter::successors(Some(from), |x| Some(x * factor));
-                values.extend(products.take_while(|&x| reaches(x)).take(MOST_VALUES + 1));
+                values.extend(products.take_while(|&x| reaches(x, 1e-11 * to)).take(MOST_VALUES + 1));
             }
         }
         match values.len() {
@@ -294,8 +299,11 @@ impl Range {
     }
 }
 
-/// `0.1 + 2 * 0.1` as people write it.
+/// `0.1 + 2 * 0.1` as people write it; whole numbers as they are.
 fn rounded(x: f64) -> f64 {
+    if x.fract() == 0.0 {
+        return x;
+    }
     format!("{x:.12e}").parse().unwrap_or(x)
 }
 
@@ -467,6 +475,10 @@ mod tests {
         assert_eq!(of("{ from = 1, to = 64, factor = 4 }"), "1 4 16 64");
         assert_eq!(of("{ from = 0.1, to = 0.5, step = 0.1 }"), "0.1 0.2 0.3 0.4 0.5");
         assert_eq!(of("{ from = 10, to = 29, step = 5 }"), "10 15 20 25");
+        assert_eq!(of("{ from = 1000000000, to = 1000000002, step = 1 }"), "1000000000 1000000001 1000000002");
+        assert_eq!(of("{ from = 20000000000001, to = 20000000000003, step = 2 }"), "20000000000001 20000000000003");
+        assert_eq!(of("{ from = 500000001, to = 1000000001, factor = 2 }"), "500000001");
+        assert_eq!(of("{ from = 0.7, to = 2.1, step = 0.7 }"), "0.7 1.4 2.1");
         assert_eq!(of("{ from = 100, to = 500, count = 5 }"), "100 200 300 400 500");
         assert_eq!(of("{ from = 1, to = 1000, count = 4, scale = \"log\" }"), "1 10 100 1000");
         assert_eq!(of("{ from = 1, to = 3, count = 9 }"), "1 2 3", "whole numbers, each once");

@@ -112,12 +112,16 @@ impl Categories {
 }
 
 fn by_value(metric: &Column) -> Result<Categories, String> {
+    // Of the two zeros one is the other.
+    let cell = |row: usize| match &metric.values {
+        Values::Numbers(values) => (values[row] + 0.0).to_string(),
+        Values::Texts(_) => metric.cell(row),
+    };
     let mut labels: Vec<String> = match &metric.values {
         Values::Texts(_) => metric.levels(),
         Values::Numbers(values) => {
-            let mut sorted = values.clone();
+            let mut sorted: Vec<f64> = values.iter().map(|v| v + 0.0).collect();
             sorted.sort_by(f64::total_cmp);
-            sorted.dedup();
             sorted.iter().map(f64::to_string).collect()
         }
     };
@@ -133,7 +137,7 @@ fn by_value(metric: &Column) -> Result<Categories, String> {
             labels.len()
         ));
     }
-    let place = |row: usize| labels.iter().position(|l| *l == metric.cell(row)).unwrap_or(0);
+    let place = |row: usize| labels.iter().position(|l| *l == cell(row)).unwrap_or(0);
     let of = (0..metric.len()).map(place).collect();
     let (borders, peaks, notes) = (Vec::new(), Vec::new(), Vec::new());
     Ok(Categories { of, labels, borders, peaks, rule: "values".into(), is_logarithmic: false, density: None, notes })
@@ -257,9 +261,19 @@ fn split(metric: &Column, scaled: &[f64], borders: Vec<f64>, is_logarithmic: boo
     Categories { labels, borders, peaks: Vec::new(), of, rule, is_logarithmic, density: None, notes }
 }
 
+/// The borders as people read them, or with all their digits where neighbours would be alike.
+fn shown(borders: &[f64], unit: &str) -> Vec<String> {
+    let short: Vec<String> = borders.iter().map(|border| quantity(*border, unit)).collect();
+    if short.windows(2).all(|pair| pair[0] != pair[1]) {
+        return short;
+    }
+    borders.iter().map(|border| format!("{border} {unit}").trim_end().to_owned()).collect()
+}
+
 /// `A: up to 1.20 s`, `B: 1.20 s to 3.00 s`, `C: above 3.00 s`.
 fn labels(borders: &[f64], unit: &str) -> Vec<String> {
-    let shown = |i: usize| quantity(borders[i], unit);
+    let shown = shown(borders, unit);
+    let shown = |i: usize| &shown[i];
     let name = |i: usize| {
         char::from_u32('A' as u32 + i as u32).filter(char::is_ascii_uppercase).map_or(format!("K{i}"), String::from)
     };
@@ -278,6 +292,20 @@ mod tests {
 
     fn metric(values: &[f64]) -> Column {
         Column { name: "time".into(), unit: "s".into(), chosen: false, values: Values::Numbers(values.to_vec()) }
+    }
+
+    #[test]
+    fn zeros_are_one_value_and_borders_differ_by_their_names() {
+        let found = Categories::of(&metric(&[-1.0, -0.0, 0.0, -1.0, 0.0]), Rule::Values, Scale::Linear).unwrap();
+        assert_eq!((found.labels, found.of), (vec!["-1".to_owned(), "0".to_owned()], vec![0, 1, 1, 0, 1]));
+        let values: Vec<f64> = (0..30).map(|i| 1000.0 + 0.01 * f64::from(i)).collect();
+        let found = Categories::of(&metric(&values), Rule::Bins(4), Scale::Linear).unwrap();
+        let ends: Vec<&str> = found.labels.iter().map(|label| label.rsplit(' ').nth(1).unwrap()).collect();
+        assert!(
+            (0..3).all(|i| (ends[i].parse::<f64>().unwrap() - found.borders[i]).abs() < 1e-9),
+            "{:?}",
+            found.labels
+        );
     }
 
     #[test]

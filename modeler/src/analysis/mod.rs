@@ -245,6 +245,14 @@ pub fn analyze(table: &Table, plan: &Plan) -> Result<Analysis, AnalysisError> {
         Forest { features: &features, category: &categories.of, categories: count, trees: plan.trees, seed: plan.seed };
     let forest = forest.undeceived();
     let is_test = split(&categories.of, count, plan.test_share, plan.seed);
+    if !is_test.contains(&true) {
+        return Err(AnalysisError::Data(format!(
+            "Each of the {} categories of `{}` has hardly more than one row, so that no row can be held back to test a tree. Give fewer \
+             categories, or more rows.",
+            categories.labels.len(),
+            plan.metric
+        )));
+    }
     let tree = learn(&features, factors.len(), &categories, plan.limits, is_test);
     let normalized = plan.normalization.map(|how| normalized(kept.clone(), how));
     Ok(Analysis {

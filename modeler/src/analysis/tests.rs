@@ -331,6 +331,14 @@ fn a_metric_with_a_value_that_is_no_number_is_told() {
 
 /// A product of two factors and four that are chance, in small tables: of few tables is one of the four named, and the two are not lost for it.
 #[test]
+fn what_leaves_no_row_to_test_is_refused() {
+    let column = |name: &str, cells: [&str; 4]| Column::of_cells(name, cells.map(str::to_owned).to_vec(), true);
+    let columns = vec![column("p", ["1", "2", "3", "4"]), column("kind", ["a", "b", "c", "d"])];
+    let told = analyze(&Table { columns }, &Plan { metric: "kind".into(), ..plan() }).unwrap_err().to_string();
+    assert!(told.contains("no row can be held back"), "{told}");
+}
+
+#[test]
 fn factors_beside_those_that_matter_are_rarely_named() {
     let mut random = StdRng::seed_from_u64(17);
     let (mut tables, mut wrong, mut found) = (0, 0, 0);

@@ -65,6 +65,8 @@ const PATIENCE: Duration = Duration::from_secs(15);
 /// One looks for finished runs this often, or less often where looking takes more than a tenth of the time, as for thousands
 /// of runs on a busy file system.
 const LOOK: Duration = Duration::from_millis(500);
+/// So long after sbatch had no answer Slurm is asked whether it took the job.
+const UNANSWERED: Duration = Duration::from_secs(5);
 /// For so many jobs one job waits itself; for more than that another one waits before it.
 const MOST_AWAITED: usize = 1000;
 /// So many tasks are named where something is said of them.
@@ -381,7 +383,18 @@ impl Jobs<'_> {
                 )),
                 _ => submission.forget(),
             });
-            let Some(refusal) = submitted? else {
+            let refusal = match submitted? {
+                Some(refusal) if refusal.kind == Kind::Unanswered => {
+                    if !self.was_taken_after_all(&submission, &refusal.reason, tell)? {
+                        submission.forget();
+                        self.held.push_front((geometry, chunk));
+                        continue;
+                    }
+                    None
+                }
+                answered => answered,
+            };
+            let Some(refusal) = refusal else {
                 self.is_silent = is_slow;
                 let number = self.submissions.len();
                 let (tasks, runs) = (self.tasks, self.runs);
@@ -423,6 +436,32 @@ impl Jobs<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Whether Slurm has taken a job although sbatch had no answer, for the `reason` that it gives; asked until there is one.
+    fn was_taken_after_all(
+        &mut self,
+        submission: &Submission,
+        reason: &str,
+        tell: &mut dyn FnMut(Step) -> Result<bool>,
+    ) -> Result<bool> {
+        if !std::mem::replace(&mut self.is_silent, true) {
+            tell(Step::Note(&format!(
+                "{reason} Waiting for an answer whether Slurm has taken it; else it is submitted again."
+            )))?;
+        }
+        loop {
+            // The controller may still be about to take it.
+            pause(UNANSWERED, false)?;
+            match queue::look([submission], &mut |_, _| Ok(())) {
+                Ok(queue) => {
+                    let job = queue.job(submission);
+                    job.inspect(|job| submission.note_job(job));
+                    return Ok(job.is_some());
+                }
+                Err(_) => interrupt::check()?,
+            }
+        }
     }
 
     /// What another job or array waits for: in interleaved order until the jobs of the repetition before have begun, whatever

@@ -115,6 +115,8 @@ pub enum Kind {
     Array,
     /// The job asks for more time than it may have.
     Time,
+    /// Nobody knows whether it was taken.
+    Unanswered,
     /// It would be refused at any time, and others with it.
     Other,
 }
@@ -123,14 +125,9 @@ impl Kind {
     /// The kind of a refusal in the words of sbatch. Those of a policy name the limit, if the cluster says it, before a
     /// sentence that is the same for all limits.
     fn of(said: &str) -> Self {
-        const CROWDED: [&str; 6] = [
-            "MaxSubmitJob",
-            "temporarily unable to accept job",
-            "Slurm job queue full",
-            "Job submit limit",
-            "Unable to contact slurm controller",
-            "Socket timed out",
-        ];
+        const UNANSWERED: [&str; 2] = ["Unable to contact slurm controller", "Socket timed out"];
+        const CROWDED: [&str; 4] =
+            ["MaxSubmitJob", "temporarily unable to accept job", "Slurm job queue full", "Job submit limit"];
         const TIME: [&str; 3] = ["Requested time limit is invalid", "MaxWallDuration", "TimeLimit"];
         const SIZE: [&str; 6] = [
             "MaxCpuPerJob",
@@ -142,6 +139,7 @@ impl Kind {
         ];
         let says = |words: &[&str]| words.iter().any(|words| said.contains(words));
         match () {
+            () if says(&UNANSWERED) => Self::Unanswered,
             () if says(&CROWDED) => Self::Crowded,
             () if says(&["Invalid job array specification"]) => Self::Array,
             () if says(&TIME) => Self::Time,
@@ -302,8 +300,7 @@ impl Submission {
 
     /// What a task's job printed itself, beside what its program did.
     pub fn said(&self, index: usize) -> String {
-        let text = fs::read(self.output(index)).unwrap_or_default();
-        String::from_utf8_lossy(&text).into_owned()
+        output::end_of(&self.output(index)).unwrap_or_default()
     }
 
     /// Whether Slurm has made the file for that, as it does when a task begins.
