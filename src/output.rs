@@ -1,5 +1,6 @@
 //! Where results go: standard output, or a file that is written whole or not at all and never over another.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Read as _, Seek as _, SeekFrom, Write};
 use std::path::Path;
@@ -111,7 +112,17 @@ const USUAL_WIDTH: usize = 80;
 /// nobody to tell.
 pub fn say(message: impl std::fmt::Display) {
     let name = if is_colored(&io::stderr()) { "\u{1b}[1;33mpoise:\u{1b}[0m" } else { "poise:" };
-    let _ = io::stderr().write_all(format!("{name} {message}\n").as_bytes());
+    let _ = io::stderr().write_all(format!("{name} {}\n", harmless(&message.to_string())).as_bytes());
+}
+
+/// A text of a program's or a user's with what would move a terminal's cursor, or worse, as numbers.
+pub fn harmless(text: &str) -> Cow<'_, str> {
+    let is_harmful = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+    if !text.contains(is_harmful) {
+        return Cow::Borrowed(text);
+    }
+    let shown = |c: char| if is_harmful(c) { format!("\\u{{{:x}}}", u32::from(c)) } else { c.to_string() };
+    Cow::Owned(text.chars().map(shown).collect())
 }
 
 /// A word as a shell would need it, for reading and pasting.
@@ -186,14 +197,20 @@ fn fill<W: Write>(file: W, content: impl FnOnce(&mut dyn Write) -> Result<(), No
     Ok(out.into_inner().map_err(io::IntoInnerError::into_error)?)
 }
 
-/// Creates a folder that must not exist yet, its parents included.
-pub fn new_folder(path: &Path) -> Result<()> {
-    if path.symlink_metadata().is_ok() {
-        return Err(Error::Usage(format!(
+/// Whether a new folder can come to be at `path`; asked before work that takes long.
+pub fn check_new_folder(path: &Path) -> Result<()> {
+    match path.symlink_metadata() {
+        Ok(_) => Err(Error::Usage(format!(
             "{} exists; results are never overwritten. Choose another folder, or remove it.",
             path.display()
-        )));
+        ))),
+        Err(_) => Ok(()),
     }
+}
+
+/// Creates a folder that must not exist yet, its parents included.
+pub fn new_folder(path: &Path) -> Result<()> {
+    check_new_folder(path)?;
     std::fs::create_dir_all(path).map_err(|e| Error::cannot_write(path, &e))
 }
 
@@ -214,6 +231,11 @@ pub fn end_of(path: &Path) -> io::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_would_move_the_cursor_is_shown_as_a_number() {
+        assert_eq!(harmless("a\u{1b}]0;t\u{7}\tb\nc é"), "a\\u{1b}]0;t\\u{7}\tb\nc é");
+    }
 
     #[test]
     fn files_are_new_and_whole() {

@@ -166,6 +166,25 @@ fn conditions_that_change_no_category_are_not_told() {
     assert!(human.contains("n ≤ 1.50? yes"), "{human}");
 }
 
+/// Nothing is printed or written where something that is asked for has no place.
+#[test]
+fn places_are_looked_at_before_anything_is_said() {
+    let world = with_rows();
+    world.write("taken.html", "mine");
+    std::fs::create_dir(world.path("taken")).unwrap();
+    for (words, named) in [
+        (["--report", "taken.html"].as_slice(), "taken.html"),
+        (&["--report", "no/such.html"], "no/such.html"),
+        (&["--report", "new.html", "--plots", "taken"], "taken"),
+    ] {
+        let refused = world.poise([&["analyze", "rows.csv", "--metric", "time"][..], words].concat()).status(2);
+        assert!(refused.stdout.is_empty() && refused.stderr.contains(named), "{}\n{}", refused.stdout, refused.stderr);
+        assert!(!refused.stderr.contains(".poise-"), "{}", refused.stderr);
+    }
+    assert!(!world.path("new.html").exists());
+    assert_eq!(world.read("taken.html"), "mine");
+}
+
 /// Three repetitions at each of five p, whose time is p/2 exactly: a repetition's number leads a tree to runs of other points only,
 /// and must not hide that p explains everything.
 #[test]

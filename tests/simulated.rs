@@ -81,6 +81,10 @@ fn what_is_not_linked_is_told() {
     let said = world.poise([&["run", "-o", "r", "--"], &simulate("./plain")[..]].concat()).stderr;
     assert!(said.contains("SimGrid's SMPI runs programs into which nothing can be preloaded"), "{said}");
     assert!(!world.path("r/profile.poise").exists());
+    // A study starts the simulator itself.
+    world.write("s.toml", "executor = \"smpi\"\ncommand = [\"./plain\", \"{p}\"]\n[parameters]\np = [8]\n");
+    let study = world.poise(["run", "s.toml"]).status(5).stderr;
+    assert!(study.contains("SimGrid's SMPI runs programs into which nothing can be preloaded"), "{study}");
     // Preloaded by hand the shim says so itself, and the program goes on.
     world.set("POISE_PROFILE", world.path("p.poise").to_str().unwrap());
     let libraries = Path::new(env!("CARGO_BIN_EXE_poise")).with_file_name("");

@@ -29,6 +29,28 @@ fn signalled(world: &World, signal: &str, is_so: impl Fn() -> bool) -> common::O
     outcome(child.wait_with_output().unwrap())
 }
 
+/// As `nohup` starts it, for a terminal that is going to be closed.
+#[test]
+fn a_call_that_ignores_hang_ups_outlives_them() {
+    let world = World::new();
+    world.write(
+        "s.toml",
+        "command = [\"sh\", \"-c\", \"touch began; sleep 0.5\", \"{n}\"]\ncollect = \"elapsed\"\n[parameters]\nn = [1, 2]\n",
+    );
+    let poise = env!("CARGO_BIN_EXE_poise");
+    let script = format!("trap '' HUP; exec '{poise}' run s.toml");
+    let child = world.command("sh", ["-c", &script]).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    let begun = Instant::now();
+    while !world.path("began").exists() {
+        assert!(begun.elapsed() < Duration::from_secs(60));
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let kill = format!("kill -HUP {}", child.id());
+    assert!(world.command("sh", ["-c", &kill]).status().unwrap().success());
+    outcome(child.wait_with_output().unwrap()).status(0);
+    assert_eq!(runs(&world).len(), 2);
+}
+
 /// Killed by the signal that cannot be caught, again and again: what is complete stays, what is missing is made.
 #[test]
 fn a_killed_study_goes_on_where_it_was() {

@@ -22,7 +22,7 @@ const STRANGERS: f64 = 0.02;
 /// A call path is a stranger from these odds on.
 const STRANGE: f64 = 0.05;
 /// With smaller odds under a quarter of the distributions that noise may have it is not asked under all.
-const SURELY_NOT: f64 = 0.01;
+const SURELY_NOT: f64 = 0.03;
 /// Call paths' worth of default beliefs that the distribution over call paths starts from.
 const DEFAULT_WEIGHT: f64 = 4.0;
 /// Beliefs less probable than this share of the most probable one are dropped.

@@ -3,9 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::fs;
-use std::io;
-use std::os::fd::AsFd as _;
+use std::fs::{self, File};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -36,6 +34,8 @@ pub struct Built {
 
 /// A command to build with.
 struct Step {
+    /// The name of what its folder holds, and of its output beside it.
+    key: String,
     words: Vec<String>,
     environment: Vec<(String, String)>,
     built: Built,
@@ -63,8 +63,8 @@ impl Builds {
             let key = key(study, case);
             let folder = results.join(BUILDS).join(&key);
             let built = Built { program: folder.join("program"), folder };
-            if let Entry::Vacant(vacant) = steps.entry(key)
-                && let Some(step) = step(study, case, &built)?
+            if let Entry::Vacant(vacant) = steps.entry(key.clone())
+                && let Some(step) = step(study, case, key, &built)?
             {
                 vacant.insert(step);
             }
@@ -174,7 +174,7 @@ pub fn described(study: &Study, case: &Case) -> Vec<String> {
     }
 }
 
-fn step(study: &Study, case: &Case, built: &Built) -> Result<Option<Step>> {
+fn step(study: &Study, case: &Case, key: String, built: &Built) -> Result<Option<Step>> {
     let words = |name: &str| match name {
         "build" => vec![built.folder.display().to_string()],
         _ => study.words(case, name).unwrap_or_default(),
@@ -182,16 +182,17 @@ fn step(study: &Study, case: &Case, built: &Built) -> Result<Option<Step>> {
     Ok(match &study.build {
         Build::Nothing => None,
         Build::Command { command, environment } => Some(Step {
+            key,
             words: command.iter().flat_map(|template| template.arguments(&words)).collect(),
             environment: environment.iter().map(|(name, template)| (name.clone(), template.fill(&words))).collect(),
             built: built.clone(),
         }),
-        Build::Sources(sources) => Some(compilation(sources, &words, built)?),
+        Build::Sources(sources) => Some(compilation(sources, &words, key, built)?),
     })
 }
 
 /// The command that compiles sources: MPI's own wrapper around ours, or ours alone.
-fn compilation(sources: &Sources, words: &dyn Fn(&str) -> Vec<String>, built: &Built) -> Result<Step> {
+fn compilation(sources: &Sources, words: &dyn Fn(&str) -> Vec<String>, key: String, built: &Built) -> Result<Step> {
     let poise = std::env::current_exe().map_err(|e| Error::Defect(format!("The program's own path: {e}.")))?;
     let (name, kind) = match sources.files[0].extension().and_then(|e| e.to_str()) {
         Some("c") => ("cc", "CC"),
@@ -225,7 +226,7 @@ fn compilation(sources: &Sources, words: &dyn Fn(&str) -> Vec<String>, built: &B
     command.extend(sources.files.iter().map(|file| file.display().to_string()));
     command.extend(["-o".to_owned(), built.folder.join(PROGRAM).display().to_string()]);
     command.extend(filled(&sources.libraries));
-    Ok(Step { words: command, environment, built: built.clone() })
+    Ok(Step { key, words: command, environment, built: built.clone() })
 }
 
 /// Makes one; why it failed, if it did. It is started as runs are, with a folder whose name is found in its processes, so that no build of
@@ -243,24 +244,42 @@ fn make(study: &Study, step: &Step, results: &Path, progress: &Progress) -> Resu
         command.env("POISE_NOISE", std::env::var_os("POISE_NOISE").unwrap_or_else(|| "on".into()));
     }
     command.envs(step.environment.iter().map(|(name, value)| (name, value)));
-    // What this call writes to its standard output may be read by a program.
-    command.stdout(io::stderr().as_fd().try_clone_to_owned().map_err(|e| Error::Defect(e.to_string()))?);
     let cannot_write = |e| Error::cannot_write(results, &e);
     let results = results.canonicalize().map_err(cannot_write)?;
+    // All that it says is kept, and shown when it has ended.
+    let log = step.built.folder.with_file_name(format!("{}.txt", step.key));
+    fs::create_dir_all(log.parent().unwrap_or(&results)).map_err(cannot_write)?;
+    let file = File::create(&log).map_err(cannot_write)?;
+    command.stdout(file.try_clone().map_err(cannot_write)?).stderr(file);
     let marker = tempfile::Builder::new().prefix(UNFINISHED).tempdir_in(results).map_err(cannot_write)?;
-    match run::supervise_unmeasured(&mut command, marker.path(), study.build_limit)?.how {
+    let ended = run::supervise_unmeasured(&mut command, marker.path(), study.build_limit);
+    let said = output::end_of(&log).unwrap_or_default();
+    if !said.is_empty() {
+        eprint!("{}", output::harmless(&said));
+    }
+    let last_words = || last_words(&said, &log);
+    match ended?.how {
         End::Late { limit, .. } => {
             let seconds = limit.as_secs();
             Ok(Some(format!(
-                "The study's build `{shown}` took longer than {seconds} s (build.time_limit) and was ended."
+                "The study's build `{shown}` took longer than {seconds} s (build.time_limit) and was ended.{}",
+                last_words()
             )))
         }
         End::NotStarted(why) => Err(Error::Usage(format!("Cannot start the study's build `{shown}`: {why}."))),
         End::Itself(status) if !status.success() => {
-            Ok(Some(format!("The study's build `{shown}` failed: {}.", misfortune::end_in_words(status.into_raw()))))
+            let how = misfortune::end_in_words(status.into_raw());
+            Ok(Some(format!("The study's build `{shown}` failed: {how}.{}", last_words())))
         }
         _ => Ok(None),
     }
+}
+
+/// The line of a build's output that tells most, and where all of it is, as a sentence after another.
+fn last_words(said: &str, log: &Path) -> String {
+    let lines = || said.lines().map(str::trim).filter(|line| line.chars().any(char::is_alphanumeric));
+    let line = lines().find(|line| line.to_lowercase().contains("error")).or(lines().last());
+    line.map_or_else(String::new, |line| format!(" It said: \"{line}\" (all of it is in {}).", log.display()))
 }
 
 fn directory(study: &Study) -> &Path {

@@ -23,6 +23,8 @@ pub enum Source {
     Measured,
     /// Runs of other points.
     Learned,
+    /// Runs of other points, all of which have a smaller value of one of its parameters.
+    Extrapolated,
     /// What the study expects.
     Expected,
     /// No more is known than the time limit.
@@ -97,10 +99,19 @@ impl<'a> Costs<'a> {
             [place.absorbs, !place.absorbs].map(|absorbs| self.learned[usize::from(absorbs)].as_ref());
         if let Some(learned) = alike.or(others) {
             // A run that takes longer is ended.
-            return (learned.seconds(&coordinates).min(limit), Source::Learned);
+            return (learned.seconds(&coordinates).min(limit), self.learned_from(&coordinates));
         }
         let expected = self.study.expected_seconds.as_ref().and_then(|e| e.number(&|name| place.term(name)).ok());
         expected.map_or((limit, Source::AtMost), |expected| (expected.clamp(0.0, limit), Source::Expected))
+    }
+
+    /// Whether what was learned from the runs made says something of these coordinates, or of smaller ones.
+    fn learned_from(&self, coordinates: &[f64]) -> Source {
+        let points = || self.made.iter().map(|&(case, _)| &self.study.cases[case].point);
+        let is_beyond =
+            |(i, x): (usize, &f64)| points().all(|point| point.get(i).is_none_or(|(_, value)| value.number < *x));
+        let is_extrapolated = coordinates.iter().enumerate().any(is_beyond);
+        if is_extrapolated { Source::Extrapolated } else { Source::Learned }
     }
 
     /// Cores that a run of a case occupies: on this machine never more than there are.
@@ -172,7 +183,8 @@ mod tests {
         made(false, 10.0, 10.0);
         let (mut costs, _) = made(false, 20.0, 20.0);
         let (before, source) = costs.estimate(case(true, 40.0));
-        assert!((20.0..45.0).contains(&before) && source == Source::Learned, "{before}");
+        assert!((20.0..45.0).contains(&before) && source == Source::Extrapolated, "{before}");
+        assert_eq!(costs.estimate(case(true, 20.0)).1, Source::Learned);
         costs.learn(case(true, 10.0), 100.0);
         costs.learn(case(true, 20.0), 200.0);
         let estimates = [false, true].map(|absorbs| costs.estimate(case(absorbs, 40.0)).0);

@@ -464,7 +464,14 @@ fn is_of_end(line: &str) -> bool {
         "Local abort before MPI_INIT completed",
         ": Exited with exit code ",
     ];
-    const BEGUN: [&str; 3] = ["srun: Job step aborted", "srun: Terminating Job", "slurmstepd: error: *** STEP "];
+    const BEGUN: [&str; 6] = [
+        "srun: Job step aborted",
+        "srun: Terminating Job",
+        "srun: launch/slurm: _step_signal: Terminating StepId=",
+        "slurmstepd: error: *** STEP ",
+        "You can avoid this message by specifying -quiet on the mpi",
+        "==== backtrace (tid:",
+    ];
     SAID.iter().any(|words| line.contains(words)) || BEGUN.iter().any(|start| line.starts_with(start))
 }
 

@@ -3,13 +3,15 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use poise_profile::Profile;
+
 use super::build::{self, Built, Made};
 use crate::digest;
 use crate::error::{Error, Result};
 use crate::executors::slurm::WORKERS;
 use crate::executors::smpi;
 use crate::run::record::{self, Program};
-use crate::run::{Measured, RECORD, Run};
+use crate::run::{Measured, PROFILE, RECORD, Run};
 use crate::study::{Case, Place, Study};
 
 /// One run that is to be made.
@@ -155,6 +157,9 @@ pub fn found(
                 continue;
             }
             check_study(&run, &record, &folder)?;
+            if study.measured != Measured::Not {
+                check_profile(&folder)?;
+            }
             // Jobs of a batch system have what their preamble and the system set, and not this process's variables.
             if warning.is_none() && !matches!(study.place, Place::Slurm(_)) {
                 warning = record::changed_variable(&run, &record).map(|changed| other_environment(changed, &folder));
@@ -201,6 +206,20 @@ fn refuse_what_is_no_run(folder: &Path) -> Result<()> {
          makes the run.",
         folder.display()
     )))
+}
+
+/// A complete run whose profile was removed or damaged since is none, and nothing of ours removes it.
+fn check_profile(folder: &Path) -> Result<()> {
+    let path = folder.join(PROFILE);
+    let problem = Profile::read(&path).err();
+    problem.map_or(Ok(()), |problem| {
+        let problem = problem.to_string();
+        Err(Error::Usage(format!(
+            "{} is the record of a complete run, whose profile cannot be read: {}. Remove the folder; the same command then makes the run again.",
+            folder.join(RECORD).display(),
+            problem.trim_end_matches('.')
+        )))
+    })
 }
 
 /// Results of two studies are not one.

@@ -51,7 +51,7 @@ pub struct AdviseArgs {
     pub budget: Option<f64>,
     /// Enough is when the interval at the target, without the scatter of a single run, is this narrow on each side, relative
     /// to the prediction.
-    #[arg(long, value_name = "SHARE", default_value_t = 0.05, value_parser = parse_positive, allow_negative_numbers = true)]
+    #[arg(long, value_name = "SHARE", default_value_t = 0.05, value_parser = parse_tolerance, allow_negative_numbers = true)]
     pub tolerance: f64,
     /// The parameter that is the number of ranks of a run.
     #[arg(long, value_name = "NAME", default_value = "p")]
@@ -112,6 +112,11 @@ fn parse_positive(text: &str) -> Result<f64, String> {
         Ok(value) if value > 0.0 && value.is_finite() => Ok(value),
         _ => Err(format!("`{text}` is no positive number")),
     }
+}
+
+fn parse_tolerance(text: &str) -> Result<f64, String> {
+    let share = parse_positive(text)?;
+    if share < 1.0 { Ok(share) } else { Err("give a share of the prediction below 1, such as 0.05 for 5 %".into()) }
 }
 
 /// Prints a design, or reads, fits and advises.

@@ -58,6 +58,8 @@ struct Row {
 
 /// Times, prints, draws.
 pub fn instructions(arguments: &InstructionsArgs, global: &GlobalArgs, progress: &Progress) -> Result<()> {
+    arguments.output.output.as_deref().map_or(Ok(()), |file| output::check_new(file, "-o"))?;
+    arguments.plot.as_deref().map_or(Ok(()), |file| output::check_new(file, "--plot"))?;
     interrupt::watch();
     let mut bodies = bodies(arguments)?;
     progress.step(&format!("timing {}, each a tenth of a second", output::counted(bodies.len(), "body", "bodies")));

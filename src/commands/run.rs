@@ -211,8 +211,12 @@ fn report(study: &Study, summary: &Summary, results: &Path, global: &GlobalArgs)
         None => results.display().to_string(),
     };
     let next = output::shown(&next);
-    let note = too_few_points(study).unwrap_or_default();
-    output::deliver(&format!("{complete} complete{earlier}. Next: poise model {next}{note}\n"), None)
+    let command = match study.cases.iter().all(|case| case.point.is_empty()) {
+        // There is nothing that a model could depend on.
+        true => format!("analyze {}", output::shown(&results.display().to_string())),
+        false => format!("model {next}{}", too_few_points(study).unwrap_or_default()),
+    };
+    output::deliver(&format!("{complete} complete{earlier}. Next: poise {command}\n"), None)
 }
 
 /// That a model needs more points than the study has, where it does.
@@ -237,8 +241,11 @@ fn run_once(arguments: &RunArgs, global: &GlobalArgs) -> Result<()> {
     if arguments.dry_run {
         return output::deliver(&(output::shown_command(&arguments.command) + "\n"), None);
     }
-    for (i, (name, _)) in arguments.parameters.iter().enumerate() {
+    for (i, (name, number)) in arguments.parameters.iter().enumerate() {
         check_name(name).map_err(Error::Usage)?;
+        if *number <= 0.0 {
+            return Err(Error::Usage(format!("--param has {name} = {number}; parameters are positive.")));
+        }
         if arguments.parameters[..i].iter().any(|(earlier, _)| earlier == name) {
             return Err(Error::Usage(format!("--param gives `{name}` twice; a run is at one point.")));
         }

@@ -1,8 +1,11 @@
 //! What a program's file says of itself before it is started.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+
+use object::{Object as _, ObjectSection as _};
 
 /// Whether `program` is one that nothing can be preloaded into, for want of a dynamic linker, and that does not hold the runtime itself.
 pub fn is_out_of_reach(program: &Path) -> bool {
@@ -54,6 +57,16 @@ fn is_static(file: &File) -> Option<bool> {
 fn has_runtime(bytes: &[u8]) -> bool {
     const ASKED_BY: &[u8] = b"POISE_PROFILE";
     holds(bytes, ASKED_BY)
+}
+
+/// The compilers that made `program`, in their own words, as they leave them in its section `.comment`; none where it has none.
+pub fn compilers(program: &Path) -> Option<String> {
+    let content = fs::read(program).ok().filter(|content| content.starts_with(b"\x7fELF"))?;
+    let file = object::File::parse(content.as_slice()).ok()?;
+    let said = file.section_by_name(".comment")?.data().ok()?;
+    let said: BTreeSet<_> =
+        said.split(|&byte| byte == 0).map(String::from_utf8_lossy).filter(|text| !text.is_empty()).collect();
+    (!said.is_empty()).then(|| Vec::from_iter(said).join("; "))
 }
 
 fn holds(bytes: &[u8], text: &[u8]) -> bool {

@@ -352,7 +352,22 @@ fn ended_well(run: &Run, ended: &Ended, folder: &Path) -> Outcome {
         return failed(Cause::LeftChildren, reason);
     }
     if let Ok(line) = fs::read_to_string(folder.join(CONFLICT)) {
-        let reason = format!("Several of its processes would each write the profile: {}", line.trim());
+        let mut reason = format!("Several of its processes would each write the profile: {}", line.trim());
+        // What the process says to do is for runs without a study.
+        if run.captured {
+            let is_srun = run.command.first().is_some_and(|word| Path::new(word).ends_with("srun"));
+            let found = match is_srun {
+                true => {
+                    "under srun MPICH's ranks find each other by --mpi=pmi2 or pmix, and Open MPI's by --mpi=pmix, where `srun --mpi=list` names it"
+                }
+                false => {
+                    "each MPI has a launcher of its own, as mpirun.openmpi and mpiexec.mpich, and what is no MPI program has none"
+                }
+            };
+            reason = format!(
+                "Several of its processes would each write the profile, as each of the ranks does where they do not find each other: {found}."
+            );
+        }
         return failed(Cause::SeveralProfiles, reason);
     }
     let said = last_words(folder);
@@ -392,12 +407,15 @@ fn ended_well(run: &Run, ended: &Ended, folder: &Path) -> Outcome {
         );
         return failed(Cause::NoProfile, reason);
     }
+    if is_simulated {
+        return failed(Cause::NoProfile, NOT_LINKED.into());
+    }
     let is_empty = |name: &str| folder.join(name).metadata().is_ok_and(|file| file.len() == 0);
     if is_empty("stdout.txt") && is_empty("stderr.txt") {
         let reason = "It ended well, printed nothing and left no profile: perhaps the command does nothing at all.";
         return failed(Cause::PrintsNothing, reason.into());
     }
-    failed(Cause::NoProfile, if is_simulated { NOT_LINKED } else { NO_PROFILE }.into())
+    failed(Cause::NoProfile, NO_PROFILE.into())
 }
 
 const NOT_COUNTED: &str = "It ended well, but QEMU's plugin left no profile. Where the plugin says nothing of the reason above, the program has probably \

@@ -290,6 +290,10 @@ impl Run {
         // What is simulated does not depend on the machine.
         let machine = (self.captured && self.clock != Clock::Simulated).then(State::now);
         let ended = self.supervise(folder, place)?;
+        let is_gone = !folder.is_dir();
+        if is_gone {
+            fs::create_dir(folder).map_err(cannot_write)?;
+        }
         let collected = match self.measured {
             Measured::Emulated => emulated::collect(folder, &self.point),
             _ => Ok(()),
@@ -306,6 +310,12 @@ impl Run {
         let outcome = match (misfortune::judge(self, &ended, folder), collected) {
             (Outcome::Failed { cause: Cause::NoProfile | Cause::PrintsNothing, status, .. }, Err(reason)) => {
                 Outcome::Failed { cause: Cause::NoProfile, reason, status }
+            }
+            (Outcome::Complete, _) | (Outcome::Failed { cause: Cause::NoProfile | Cause::PrintsNothing, .. }, _)
+                if is_gone =>
+            {
+                let reason = "It removed its run's own folder, with all that was printed and measured.".to_owned();
+                Outcome::Failed { cause: Cause::NoProfile, reason, status: 0 }
             }
             (outcome, _) => outcome,
         };
@@ -484,7 +494,11 @@ impl Run {
                 let ended = Supervised::new(child, marker, oom_kills, begun).wait(self.time_limit);
                 // What an interrupted program has printed is kept as well.
                 let written = printed.map_or(Ok(()), Printed::settle).map_err(cannot_write);
-                let ended = ended?;
+                let ended = ended.inspect_err(|_| {
+                    if !self.captured {
+                        processes::end_measured_into(folder);
+                    }
+                })?;
                 // Where the user has not waited for the disk, that is why.
                 written.or_else(|error| interrupt::check().and(Err(error)))?;
                 Ok(ended)

@@ -67,7 +67,16 @@ pub fn of_run(folder: &Path) -> Vec<Process> {
 
 /// Whether a living process is to write the profile of the run in `folder`.
 pub fn is_measured_into(folder: &Path) -> bool {
-    !carrying("POISE_PROFILE", &folder.join(PROFILE), &|| std::thread::sleep(Duration::from_millis(1))).is_empty()
+    !measured_into(folder).is_empty()
+}
+
+fn measured_into(folder: &Path) -> Vec<Process> {
+    carrying("POISE_PROFILE", &folder.join(PROFILE), &|| std::thread::sleep(Duration::from_millis(1)))
+}
+
+/// Ends what a single run that was interrupted has left, which would write the profile of the run in `folder`.
+pub fn end_measured_into(folder: &Path) {
+    end_found(&|| measured_into(folder), Duration::ZERO);
 }
 
 /// The numbers of all processes but this one.
@@ -246,6 +255,11 @@ pub fn end_left(folder: &Path, group: Option<i32>, patience: Duration) -> Vec<Pr
         }
         found
     };
+    end_found(&find, patience)
+}
+
+/// Ends what `find` finds after some patience; what that was.
+fn end_found(find: &dyn Fn() -> Vec<Process>, patience: Duration) -> Vec<Process> {
     let begun = Instant::now();
     let mut left = find();
     while !left.is_empty() && begun.elapsed() < patience {

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use poise_profile::{Metric, Profile};
 use serde::{Deserialize, Serialize, Serializer};
 
+use super::elf;
 use super::launcher::{is_launcher, is_simulator};
 use super::misfortune::Outcome;
 use super::{Cost, Measured, PROFILE, RECORD, Run};
@@ -266,6 +267,10 @@ fn versions(run: &Run) -> BTreeMap<&'static str, String> {
     {
         versions.insert("launcher", format!("{name}: {said}"));
     }
+    // What is started last is the program, whatever starts it.
+    if let Some(compilers) = program_files(run).last().and_then(|program| elf::compilers(program)) {
+        versions.insert("compilers", compilers);
+    }
     versions
 }
 
@@ -281,6 +286,8 @@ fn launcher_version(program: &str) -> Option<String> {
     use std::sync::Mutex;
     static ASKED: Mutex<BTreeMap<String, Option<String>>> = Mutex::new(BTreeMap::new());
     let mut asked = ASKED.lock().ok()?;
+    // SimGrid's program does not know the option, and the script that starts it does.
+    let program = if is_simulator(program) { "smpirun" } else { program };
     let ask = || {
         let said = install::output_of(&install::find_program(program)?, &["--version"])?;
         let lines: Vec<&str> =

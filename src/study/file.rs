@@ -288,8 +288,11 @@ pub fn place_of_key(text: &str, message: &str) -> String {
     named.map_or_else(String::new, |at| format!(":{}", place(text, at)))
 }
 
-/// Where the key of a dotted path begins.
+/// Where the key of a dotted path begins; a key may have dots in it.
 fn position(table: &DeTable, path: &str) -> Option<usize> {
+    if let Some((key, _)) = table.iter().find(|(key, _)| key.get_ref().as_ref() == path) {
+        return Some(key.span().start);
+    }
     let (first, rest) = path.split_once('.').map_or((path, None), |(first, rest)| (first, Some(rest)));
     let (key, value) = table.iter().find(|(key, _)| key.get_ref().as_ref() == first)?;
     match rest {
@@ -395,9 +398,9 @@ fn in_words_of_toml(message: &str) -> String {
         ("invalid boolean, expected `true`", "expected `true`, or a text in quotes, such as \"a\""),
         ("invalid boolean, expected `false`", "expected `false`, or a text in quotes, such as \"a\""),
         ("expected a sequence", "expected a list in brackets, such as [\"a\", \"b\"]"),
-        ("expected u64", "expected a whole number"),
-        ("expected u32", "expected a whole number"),
-        ("expected usize", "expected a whole number"),
+        ("expected u64", "expected a whole number that is not negative"),
+        ("expected u32", "expected a whole number from 0 to 4294967295"),
+        ("expected usize", "expected a whole number that is not negative"),
         ("expected f64", "expected a number"),
         ("expected a map", "expected a table"),
     ];

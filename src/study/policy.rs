@@ -230,7 +230,7 @@ fn marta(times: &[f64], runs: usize, deviation: f64, attempts: usize) -> Judgeme
     }
     if let (None, Some(chosen)) = (good, chosen) {
         judgement.unsettled = Some(format!(
-            "no attempt of {attempts} was steady to {:.1} %; attempt {} is the steadiest, with {:.1} %",
+            "no attempt of {attempts} was steady to {:.2} %; attempt {} is the steadiest, with {:.2} %",
             100.0 * deviation,
             chosen + 1,
             100.0 * tried[chosen].worst.1
@@ -370,7 +370,7 @@ mod tests {
         times.extend([1.0, 1.1, 0.9, 0.5, 2.0, 1.0, 1.03, 0.97, 0.5, 2.0]);
         let unsteady = policy.judge(&times, false);
         assert_eq!(unsteady.wanted, 0);
-        assert!(unsteady.unsettled.unwrap().contains("attempt 3 is the steadiest, with 3.0 %"));
+        assert!(unsteady.unsettled.unwrap().contains("attempt 3 is the steadiest, with 3.00 %"));
         assert_eq!(unsteady.dropped.len(), 12, "ten of the first two attempts and the ends of the third");
 
         // The last attempt is off by 10 %, the one before it by 3 %.

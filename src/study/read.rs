@@ -100,10 +100,21 @@ fn checked(raw: StudyFile, folder: &Path, stem: &str) -> Result<Study, String> {
         return Err(format!("`name` is \"{name}\"; it names the results folder and holds no `/`"));
     }
     let default_mpi = if is_smpi { MpiChoice::Smpi } else { MpiChoice::OpenMpi };
+    let build_limit = Build::limit(raw.build.as_ref())?;
+    let build = Build::read(raw.build, default_mpi)?;
+    if let Build::Sources(sources) = &build
+        && is_smpi
+        && sources.mpi != MpiChoice::Smpi
+    {
+        let mpi = sources.mpi.name();
+        return Err(format!(
+            "`build.mpi` is \"{mpi}\", and executor = \"smpi\" simulates programs that are compiled for \"smpi\""
+        ));
+    }
     let study = Study {
         name,
-        build_limit: Build::limit(raw.build.as_ref())?,
-        build: Build::read(raw.build, default_mpi)?,
+        build_limit,
+        build,
         command: command(raw.launcher, &raw.command, is_smpi)?,
         environment: environment(&raw.environment)?,
         files: files(&raw.files, folder)?,
@@ -568,6 +579,8 @@ n = [10, 20, 0.5]
             assert!(with(ours, "in").unwrap_err().contains("no name of ours"), "{ours}");
         }
         assert!(with("input", "zero").unwrap_err().contains("zero byte"));
+        let missing = with("input.nml", "nowhere").unwrap_err();
+        assert!(missing.starts_with("s.toml:2:11: `files.input.nml` is"), "{missing}");
     }
 
     #[test]
@@ -582,6 +595,9 @@ n = [10, 20, 0.5]
         assert!(build.starts_with("s.toml:1:") && build.contains("did you mean `sources`?"), "{build}");
         assert!(message(&STUDY.replace("{p}", "{q}")).contains("{q}, which is no parameter"));
         assert!(message(&STUDY.replace("{n}", "{N}")).contains("did you mean `n`?"));
+        let unknown = message(&format!("where = \"n + q > 2\"\n{STUDY}"));
+        assert!(unknown.starts_with("s.toml:1:1: `where` has `n + q > 2`"), "{unknown}");
+        assert!(message(&format!("repetitions = -1\n{STUDY}")).starts_with("s.toml:1:"));
         let late = message(&format!("expected_seconds = \"2 - n\"\n{STUDY}"));
         assert!(late.starts_with("s.toml:1:1: `expected_seconds` is -"), "{late}");
         let of_parameter = message(&STUDY.replace("[2, 4]", "[]"));

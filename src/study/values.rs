@@ -334,7 +334,9 @@ pub fn cases(
     for mut case in cases {
         case.sort_as(&names);
         case.derive(derived)?;
-        if conditions.iter().try_fold(true, |all, c| Ok::<_, String>(all && c.truth(&|name| case.term(name))?))? {
+        if conditions.iter().try_fold(true, |all, c| {
+            Ok::<_, String>(all && c.truth(&|name| case.term(name)).map_err(|what| format!("`where` has {what}"))?)
+        })? {
             kept.push(case);
         }
     }

@@ -122,6 +122,30 @@ fn a_build_that_fails_costs_its_own_points_alone_and_can_be_pasted() {
     assert!(world.poise(["run", "s.toml", "-o", "none"]).status(2).stderr.contains(failed), "there is nothing to run");
 }
 
+/// What compilers say is beside what they made, and the events of a call are the only thing on its standard output.
+#[test]
+fn what_builds_say_is_kept_and_told_and_is_no_event() {
+    let world = World::new();
+    let script = "echo began $1; echo it is 7 >&2; test $1 != 7 || { echo 'x.c:1: error: no such thing' >&2; echo stops; exit 1; }; cp /bin/true $2";
+    world.write(
+        "s.toml",
+        &format!(
+            "command = [\"{{build}}\", \"{{n}}\"]\ncollect = \"elapsed\"\nbuild = [\"sh\", \"-c\", \"{script}\", \"x\", \"{{n}}\", \"{{build}}/x\"]\n\
+             [parameters]\nn = [3, 7]\n"
+        )
+        .replace("[\"{build}\",", "[\"{build}/x\","),
+    );
+    let ran = world.poise(["run", "s.toml", "--format", "json"]).status(5);
+    for line in ran.stdout.lines() {
+        assert!(serde_json::from_str::<serde_json::Value>(line).is_ok(), "{line}");
+    }
+    assert!(ran.stderr.contains("began 3") && ran.stderr.contains("stops"), "{}", ran.stderr);
+    let reason = world.json("s.runs/n7.r1/run.json")["reason"].as_str().unwrap().to_owned();
+    let log = reason.split("It said: \"x.c:1: error: no such thing\" (all of it is in ").nth(1).unwrap();
+    let log = std::fs::read_to_string(log.strip_suffix(").").unwrap()).unwrap();
+    assert_eq!(log, "began 7\nit is 7\nx.c:1: error: no such thing\nstops\n");
+}
+
 #[test]
 fn a_refused_build_leaves_the_program_that_was_measured() {
     let world = World::new();

@@ -118,6 +118,65 @@ fn values_arrive_exactly_as_written_in_a_simulation() {
     assert!(!world.path("harm").exists(), "no shell has read a value");
 }
 
+/// Libraries that a study preloads stay behind ours, and what it finds by a PATH of its own is what is recorded and watched.
+#[test]
+fn libraries_and_programs_of_a_studys_own_environment_are_used() {
+    let world = with_echo();
+    let study = |rest: &str| {
+        world.write("s.toml", &format!("{rest}\n[parameters]\nlibrary = [\"libm.so.6\", \"libdl.so.2\"]\n"))
+    };
+    let script = "printf %s \\\"$LD_PRELOAD\\\" > seen.$2; exec \\\"$@\\\"";
+    study(&format!(
+        "launcher = [\"sh\", \"-c\", \"{script}\", \"sh\"]\ncommand = [\"./echo\", \"{{library}}\"]\n\
+         environment = {{ LD_PRELOAD = \"{{library}}\" }}"
+    ));
+    world.poise(["run", "s.toml"]).status(0);
+    for library in ["libm.so.6", "libdl.so.2"] {
+        let seen = world.read(&format!("seen.{library}"));
+        assert!(seen.contains("libpoise_runtime.so") && seen.ends_with(&format!(":{library}")), "{seen}");
+    }
+
+    std::fs::create_dir(world.path("bin")).unwrap();
+    std::fs::copy(world.path("echo"), world.path("bin/own-echo")).unwrap();
+    let own = world.path("bin");
+    let by_path = |repetitions: u32| {
+        let path = format!("{}:/usr/bin:/bin", own.display());
+        study(&format!(
+            "name = \"path\"\nrepetitions = {repetitions}\ncommand = [\"own-echo\", \"{{library}}\"]\nenvironment = {{ PATH = \"{path}\" }}"
+        ));
+        world.poise(["run", "s.toml"])
+    };
+    by_path(1).status(0);
+    let record = world.json("path.runs/library=libm.so.6/r1/run.json");
+    assert_eq!(record["programs"][0]["path"], own.join("own-echo").display().to_string());
+    let compilers = record["versions"]["compilers"].as_str().unwrap();
+    assert!(compilers.contains("clang version"), "{compilers}");
+    std::fs::copy("/bin/true", world.path("bin/own-echo")).unwrap();
+    let changed = by_path(2).status(2).stderr;
+    assert!(changed.contains("own-echo has changed since"), "{changed}");
+}
+
+#[test]
+fn a_complete_run_without_its_profile_is_told_before_anything_is_run() {
+    let world = with_echo();
+    let study = |values: &str| {
+        world.write("s.toml", &format!("command = [\"./echo\", \"{{n}}\"]\n[parameters]\nn = [{values}]\n"));
+        world.poise(["run", "s.toml"])
+    };
+    study("1, 2").status(0);
+    let profile = world.path("s.runs/n2.r1/profile.poise");
+    let whole = std::fs::read(&profile).unwrap();
+    std::fs::write(&profile, &whole[..whole.len() / 2]).unwrap();
+    let cut = study("1, 2, 3").status(2).stderr;
+    assert!(cut.contains("n2.r1/run.json is the record of a complete run, whose profile cannot be read"), "{cut}");
+    std::fs::remove_file(&profile).unwrap();
+    let gone = study("1, 2, 3").status(2).stderr;
+    assert!(gone.contains("Remove the folder") && !world.path("s.runs/n3.r1").exists(), "{gone}");
+    std::fs::remove_dir_all(world.path("s.runs/n2.r1")).unwrap();
+    study("1, 2, 3").status(0);
+    assert!(std::fs::read(&profile).unwrap().len() > whole.len() / 2, "it was made again");
+}
+
 #[test]
 fn a_study_leaves_single_runs_among_its_own_alone() {
     let world = World::new();
@@ -233,7 +292,7 @@ fn a_dry_run_learns_what_runs_cost() {
     world.poise(["run", "s.toml"]).status(0);
     std::fs::remove_dir_all(world.path("s.runs/n4.r1")).unwrap();
     let after = plan(&world);
-    assert_eq!(after["points"][2]["seconds_from"], "learned");
+    assert_eq!(after["points"][2]["seconds_from"], "extrapolated", "no run is left that is as large");
     assert_eq!((&after["points"][0]["runs"], &after["points"][0]["done"]), (&0.into(), &1.into()));
     let learned = after["points"][2]["seconds"].as_f64().unwrap();
     assert!(learned > 0.15 && learned < 20.0, "more than the run at 1, and no hour: {learned}");
@@ -355,6 +414,26 @@ fn programs_run_in_a_simulated_network() {
     assert!((9.0..10.1).contains(&ratio), "{ratio}");
     study("1us", "cluster");
     world.poise(["run", "s.toml", "-o", "cluster"]).status(0);
+    // Where the simulator puts its copies is no part of the study.
+    let elsewhere = world.path("elsewhere").display().to_string();
+    std::fs::create_dir_all(&elsewhere).unwrap();
+    let run = |results: &str| {
+        let mut command = world.command(env!("CARGO_BIN_EXE_poise"), ["run", "s.toml", "-o", results]);
+        let command = command.env("TMPDIR", &elsewhere).env("LD_LIBRARY_PATH", "/nowhere");
+        outcome(command.output().unwrap()).status(0).stdout
+    };
+    let again = run("cluster");
+    assert!(again.contains("3 runs are complete (3 of them from an earlier call)"), "{again}");
+    let record = |results: &str| {
+        let group = world.names(results).into_iter().find(|name| name.starts_with("text=")).unwrap();
+        world.json(&format!("{results}/{group}/p4.n100.r1/run.json"))
+    };
+    let text = world.read("s.toml");
+    world.write("s.toml", &text.replace("[parameters]", "[environment]\nLD_LIBRARY_PATH = \"/studys\"\n[parameters]"));
+    run("own");
+    assert_eq!(record("own")["environment"]["LD_LIBRARY_PATH"], format!("{elsewhere}:/studys"));
+    let launcher = record("own")["versions"]["launcher"].clone();
+    assert!(launcher.as_str().unwrap().contains("SimGrid version"), "{launcher}");
     assert!(time("cluster", 64) > 2 * time("cluster", 4), "log2(64) = 3 log2(4) rounds");
 }
 

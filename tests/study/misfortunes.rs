@@ -38,6 +38,8 @@ fn misfortunes_are_told_apart_and_cost_no_other_point() {
         ("late", "while :; do :; done", "time-limit", "longer than 5 s"),
         ("missing", "exec ./no-such", "exit-status", "status 127"),
         ("status", "exit 3", "exit-status", "status 3"),
+        ("gone", "rm -r \"$2\"", "no-profile", "removed its run's own folder"),
+        ("odd", "printf 'bad\\033]0;title\\007 end\\n' >&2; exit 3", "exit-status", "status 3"),
         ("also", mpirun, "", ""),
     ];
     let names: Vec<String> = cases.iter().map(|case| toml_text(case.0)).collect();
@@ -46,13 +48,18 @@ fn misfortunes_are_told_apart_and_cost_no_other_point() {
     world.write(
         "s.toml",
         &format!(
-            "command = [\"sh\", \"point.sh\", \"{{which}}\"]\ntime_limit = 5\n[parameters]\nn = [1]\nwhich = [{}]\n[derived]\n",
+            "command = [\"sh\", \"point.sh\", \"{{which}}\", \"{{folder}}\"]\ntime_limit = 5\n[parameters]\nn = [1]\nwhich = [{}]\n[derived]\n",
             names.join(", ")
         )
         .replace("n = [1]\n", ""),
     );
     let ran = world.poise(["run", "s.toml"]).status(5);
     assert!(ran.stdout.contains("2 runs are complete"), "{}\n{}", ran.stdout, ran.stderr);
+    assert!(
+        ran.stderr.contains("bad\\u{1b}]0;title\\u{7} end"),
+        "no terminal gets what a program wrote to it: {}",
+        ran.stderr
+    );
     for (name, _, cause, reason) in cases {
         let record = world.json(&format!("s.runs/which={name}/r1/run.json"));
         assert_eq!(record["status"], if cause.is_empty() { "complete" } else { "failed" }, "{name}: {record}");
@@ -120,6 +127,8 @@ fn a_run_that_computes_does_not_hang_where_poise_was_stopped() {
     assert_eq!(child.wait().unwrap().code(), Some(5));
     let record = world.json("s.runs/n1.r1/run.json");
     assert_eq!(record["cause"], "time-limit");
+    // Stopped with its job the program would have had no time to do anything.
+    assert!(record["seconds"].as_f64().unwrap() > 8.0, "the 5 s are not of the limit's 4: {record}");
     let concerns = record["machine"]["concerns"].as_array().unwrap();
     let is_told = |concern: &serde_json::Value| concern.as_str().unwrap().starts_with("poise was stopped");
     assert!(concerns.iter().any(is_told), "{concerns:?}");

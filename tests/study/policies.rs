@@ -219,4 +219,43 @@ fn effort_once_takes_effort_from_the_first_run() {
     let rows = |metric: &str| csv.lines().filter(|line| line.contains(metric) && line.contains("main")).count();
     assert!(rows("time") > 0 && rows("basic_blocks") > 0, "{csv}");
     assert_eq!(rows("time"), 3 * rows("basic_blocks"), "{csv}");
+    // What was said of a point stays as long as its runs do, whether the study still has the point or not.
+    let dropped = || {
+        let dropped = world.json("s.runs/selection.json")["dropped"].as_array().unwrap().clone();
+        dropped.iter().map(|drop| drop["run"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    world.write("s.toml", &study.replace("[1]", "[2]"));
+    world.poise(["run", "s.toml"]).status(0);
+    assert_eq!(dropped(), ["n1.r2", "n1.r3", "n2.r2", "n2.r3"]);
+    std::fs::remove_dir_all(world.path("s.runs/n1.r2")).unwrap();
+    world.poise(["run", "s.toml"]).status(0);
+    assert_eq!(dropped(), ["n1.r3", "n2.r2", "n2.r3"]);
+    world.write("s.toml", study);
+    world.poise(["run", "s.toml"]).status(0);
+    assert_eq!(dropped(), ["n2.r2", "n2.r3", "n1.r2", "n1.r3"]);
+}
+
+/// Of a study with texts the lines say these, too, since each point names every parameter.
+#[test]
+fn advised_lines_name_the_texts_of_their_group() {
+    let world = with_echo();
+    let study = |points: &str| {
+        world.write("s.toml", &format!("command = [\"./echo\", \"{{n}}\", \"{{opt}}\"]\npoints = [\n{points}]\n"));
+        world.poise(["run", "s.toml"]).status(0);
+    };
+    let points: String =
+        (1..=5).map(|n| format!("    {{ n = {n}, opt = \"-a\" }},\n    {{ n = {n}, opt = \"-b x\" }},\n")).collect();
+    study(&points);
+    let groups = world.names("s.runs").into_iter().filter(|name| name.starts_with("opt=")).collect::<Vec<_>>();
+    let advise = |group: &String| {
+        let input = format!("s.runs/{group}");
+        world.poise(["advise", &input, "--at", "n=50", "--tolerance", "1e-9"]).status(0).stdout
+    };
+    let human = advise(groups.iter().find(|group| group.as_str() == "opt=-a").unwrap());
+    let lines: Vec<&str> = human.lines().filter(|line| line.starts_with("    { n = ")).collect();
+    assert!(!lines.is_empty() && lines.iter().all(|line| line.contains("opt = \"-a\"")), "{human}");
+    study(&(points + &lines.join("\n") + "\n"));
+    // Whether a text with a blank is one word or two is not known.
+    let other = advise(groups.iter().find(|group| group.as_str() != "opt=-a").unwrap());
+    assert!(!other.contains("    { n = "), "{other}");
 }

@@ -198,16 +198,31 @@ fn peaks(metric: &Column, values: &[f64], bandwidth: Bandwidth, scale: Scale) ->
             0 | 1 => "has one peak and no valley to split it at".to_owned(),
             count => format!("has {count} peaks, of which all but one hold too few rows to be learnt"),
         };
-        notes.push(format!("The density ({rule}) {why}, so {BINS} bins of equal width were taken."));
+        notes.push(format!("The density ({rule}) {why}, so bins were taken that hold about as many rows each."));
     }
-    let mut categories = match borders.is_empty() {
-        true => Categories { rule: format!("{rule}, {BINS} bins"), ..bins(metric, values, BINS, scale)? },
-        false => split(metric, &scaled, borders, is_logarithmic, rule.to_owned()),
+    // Of bins of equal width one would hold most rows, and effects that shift few of them beyond its borders would not be seen.
+    let (borders, rule) = match borders.is_empty() {
+        true => (of_equal_count(&scaled, BINS), format!("{rule}, {BINS} bins of equal count")),
+        false => (borders, rule.to_owned()),
     };
+    let mut categories = split(metric, &scaled, borders, is_logarithmic, rule);
     categories.peaks = peaks.iter().map(|&x| unscaled(x, is_logarithmic)).collect();
     categories.density = Some(density);
     categories.notes.extend(notes);
     Ok(categories)
+}
+
+/// Borders of so many bins that hold about as many values each, halfway between neighbouring values. There are fewer where values
+/// repeat.
+fn of_equal_count(values: &[f64], count: usize) -> Vec<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let steps: Vec<usize> = (1..sorted.len()).filter(|&i| sorted[i - 1] < sorted[i]).collect();
+    let nearest = |wanted: usize| steps.iter().min_by_key(|&&step| (step * count).abs_diff(wanted * sorted.len()));
+    let mut steps: Vec<usize> = (1..count).filter_map(nearest).copied().collect();
+    steps.dedup();
+    // Halves first, since the sum may be beyond all numbers.
+    steps.into_iter().map(|i| 0.5 * sorted[i - 1] + 0.5 * sorted[i]).collect()
 }
 
 /// The valleys that are borders: not those beside which too few values lie, nor so many that nobody keeps them apart.
@@ -292,6 +307,13 @@ mod tests {
 
     fn metric(values: &[f64]) -> Column {
         Column { name: "time".into(), unit: "s".into(), chosen: false, values: Values::Numbers(values.to_vec()) }
+    }
+
+    #[test]
+    fn bins_of_equal_count_part_between_values() {
+        assert_eq!(of_equal_count(&[4.0, 1.0, 2.0, 3.0, 6.0, 5.0], 3), [2.5, 4.5]);
+        assert_eq!(of_equal_count(&[0.0, 0.0, 0.0, 0.0, 1.0, 2.0], 3), [0.5]);
+        assert_eq!(of_equal_count(&[1.0, 3.0], 3), [2.0]);
     }
 
     #[test]

@@ -59,7 +59,12 @@ pub fn findings(analysis: &Analysis) -> Vec<String> {
 /// Which factors explain the metric.
 fn explained(analysis: &Analysis) -> String {
     let metric = &analysis.table.columns[analysis.metric].name;
-    let name = |f: &usize| analysis.table.columns[analysis.factors[*f]].name.clone();
+    let name = |f: &usize| {
+        let of = |column: &usize| analysis.table.columns[*column].name.clone();
+        let same: Vec<String> = analysis.same[*f].iter().map(of).collect();
+        let with = if same.is_empty() { String::new() } else { format!(" (and with it {})", list(&same)) };
+        of(&analysis.factors[*f]) + &with
+    };
     let order = by_importance(analysis);
     let (matter, others): (Vec<usize>, Vec<usize>) = order.into_iter().partition(|&f| matters(analysis, f));
     let loss = |f: &usize| format!("{:.0}", 100.0 * analysis.forest.importance[*f].permutation);
@@ -71,6 +76,18 @@ fn explained(analysis: &Analysis) -> String {
         format!(" {} {verb} no difference that these rows could show.", list(&names))
     };
     match matter.split_first() {
+        // One in a thousand tables of chance would seem to be explained.
+        None if analysis.forest.certainty > 3.0 => {
+            let usual =
+                analysis.categories.counts().into_iter().max().unwrap_or(0) as f64 / analysis.table.rows() as f64;
+            format!(
+                "The factors together explain {metric}: a forest of them puts {:.0} of 100 rows that it has not seen into the right category, \
+                 where the most frequent one is right for {:.0}. None of them explains it alone, or what one of them says the others say as well: {}.",
+                100.0 * analysis.forest.accuracy,
+                100.0 * usual,
+                list(&others.iter().map(name).collect::<Vec<_>>())
+            )
+        }
         None => format!("None of the factors explains {metric}:{}", rest.trim_end_matches('.').to_owned() + "."),
         Some((first, more)) => {
             let then = more.iter().map(|f| format!(", then {} ({})", name(f), loss(f))).collect::<String>();

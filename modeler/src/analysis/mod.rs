@@ -116,6 +116,8 @@ pub struct Analysis {
     pub metric: usize,
     /// Indices of the factors' columns.
     pub factors: Vec<usize>,
+    /// By factor the indices of columns that say the same in all rows and are judged with it.
+    pub same: Vec<Vec<usize>>,
     /// The metric's categories.
     pub categories: Categories,
     /// The tree, and how well it does.
@@ -231,7 +233,11 @@ pub fn analyze(table: &Table, plan: &Plan) -> Result<Analysis, AnalysisError> {
     let (rows, candidates) = complete(table, metric, rows, candidates, plan.factors.is_some(), &mut notes)?;
     let kept = table.select(&rows);
     let factors = varying(&kept, candidates, &mut notes)?;
-    let factors = if plan.factors.is_some() { factors } else { without_echoes(&kept, factors, &mut notes) };
+    // Who names factors wants them all.
+    let (factors, same) = match plan.factors.is_some() {
+        true => (factors.clone(), vec![Vec::new(); factors.len()]),
+        false => without_doubles(&kept, without_echoes(&kept, factors, &mut notes), &mut notes),
+    };
     let categories = Categories::of(&kept.columns[metric], plan.rule, plan.scale).map_err(AnalysisError::Data)?;
     if categories.labels.len() < 2 {
         let what = format!("All rows are in one category of `{}`, so there is nothing to tell apart.", plan.metric);
@@ -260,6 +266,7 @@ pub fn analyze(table: &Table, plan: &Plan) -> Result<Analysis, AnalysisError> {
         normalized,
         metric,
         factors,
+        same,
         categories,
         tree,
         forest,
@@ -371,6 +378,50 @@ fn without_echoes(table: &Table, factors: Vec<usize>, notes: &mut Vec<String>) -
     }
     kept.sort_unstable();
     kept
+}
+
+/// One factor of each set that say the same in all rows, each of which would hide what the others explain, and by factor those that
+/// were left out for it.
+fn without_doubles(table: &Table, factors: Vec<usize>, notes: &mut Vec<String>) -> (Vec<usize>, Vec<Vec<usize>>) {
+    let mut kept: Vec<usize> = Vec::new();
+    let mut same: Vec<Vec<usize>> = Vec::new();
+    for factor in factors {
+        match kept.iter().position(|&one| is_double(table, one, factor)) {
+            Some(at) => same[at].push(factor),
+            None => {
+                kept.push(factor);
+                same.push(Vec::new());
+            }
+        }
+    }
+    let name = |index: &usize| format!("`{}`", table.columns[*index].name);
+    for (one, others) in kept.iter().zip(&same).filter(|(_, others)| !others.is_empty()) {
+        let (say, are) = if others.len() == 1 { ("says", "is") } else { ("say", "are") };
+        let others: Vec<String> = others.iter().map(name).collect();
+        notes.push(format!(
+            "{} {say} the same as {} in all rows, and {are} judged with it.",
+            findings::list(&others),
+            name(one)
+        ));
+    }
+    (kept, same)
+}
+
+/// Whether two columns tell the same rows apart. Of numbers that are different in most rows that says something where they also have
+/// the same order or the opposite one.
+fn is_double(table: &Table, one: usize, other: usize) -> bool {
+    if let (Values::Numbers(one), Values::Numbers(other)) = (&table.columns[one].values, &table.columns[other].values) {
+        let mut rows: Vec<usize> = (0..table.rows()).collect();
+        rows.sort_by(|&a, &b| one[a].total_cmp(&one[b]));
+        let steps = || {
+            rows.windows(2)
+                .map(|pair| (one[pair[0]].total_cmp(&one[pair[1]]), other[pair[0]].total_cmp(&other[pair[1]])))
+        };
+        if steps().all(|(one, other)| one == other) || steps().all(|(one, other)| one == other.reverse()) {
+            return true;
+        }
+    }
+    determines(table, one, other) && determines(table, other, one)
 }
 
 /// Whether rows that are alike in one column are alike in another, and there are such rows.

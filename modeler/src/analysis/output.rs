@@ -62,6 +62,7 @@ fn factor(analysis: &Analysis, factor: usize) -> Value {
     let importance = &analysis.forest.importance[factor];
     json!({
         "name": analysis.table.columns[analysis.factors[factor]].name,
+        "same_as": analysis.same[factor].iter().map(|&column| &analysis.table.columns[column].name).collect::<Vec<_>>(),
         "matters": matters(analysis, factor),
         "permutation_importance": importance.permutation,
         "permutation_deviation": importance.deviation,

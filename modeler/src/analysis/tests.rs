@@ -330,10 +330,83 @@ fn a_metric_with_a_value_that_is_no_number_is_told() {
 }
 
 /// A product of two factors and four that are chance, in small tables: of few tables is one of the four named, and the two are not lost for it.
+/// A table of these columns of numbers.
+fn of_numbers(columns: &[(&str, Vec<f64>)]) -> Table {
+    let column =
+        |(name, values): &(&str, Vec<f64>)| Column::of_cells(name, values.iter().map(f64::to_string).collect(), true);
+    Table { columns: columns.iter().map(column).collect() }
+}
+
+/// As parameters that depend on others are, which would all hide each other.
+#[test]
+fn what_says_the_same_is_judged_once() {
+    let mut random = StdRng::seed_from_u64(11);
+    let p: Vec<f64> = (0..48).map(|i| [1.0, 2.0, 4.0][i % 3]).collect();
+    let time: Vec<f64> = p.iter().map(|p| p * (1.0 + 0.02 * random.random::<f64>())).collect();
+    let chance: Vec<f64> = (0..48).map(|_| random.random::<f64>()).collect();
+    let other: Vec<f64> = (0..48).map(|_| random.random::<f64>()).collect();
+    let of = |f: fn(&f64) -> f64| p.iter().map(f).collect::<Vec<f64>>();
+    let columns = [
+        ("p", p.clone()),
+        ("k", of(|p| 8.0 * p)),
+        ("l", of(|p| 1.0 / p)),
+        ("chance", chance),
+        ("other", other),
+        ("time", time),
+    ];
+    let found = analyze(&of_numbers(&columns), &plan()).unwrap();
+    let said = &findings(&found)[0];
+    assert!(said.starts_with("time is explained by p (and with it k and l)"), "{said}");
+    assert!(
+        found.notes.iter().any(|note| note == "`k` and `l` say the same as `p` in all rows, and are judged with it."),
+        "{:?}",
+        found.notes
+    );
+    // Two columns of chance tell all rows apart, too, and have nothing to do with each other.
+    assert_eq!(found.factors, [0, 3, 4]);
+    let alone = analyze(
+        &of_numbers(&[columns[0].clone(), columns[3].clone(), columns[4].clone(), columns[5].clone()]),
+        &plan(),
+    )
+    .unwrap();
+    assert_eq!(alone.forest, found.forest);
+}
+
+/// What three factors say alike but for some rows each none of them is missed for.
+#[test]
+fn factors_that_explain_together_are_not_called_nothing() {
+    let mut random = StdRng::seed_from_u64(12);
+    let cause: Vec<f64> = (0..200).map(|_| f64::from(random.random_range(0..2_u32))).collect();
+    let mut nearly = || cause.iter().map(|c| if random.random_bool(0.02) { 1.0 - c } else { *c }).collect::<Vec<f64>>();
+    let mut columns: Vec<(&str, Vec<f64>)> = ["a", "b", "c", "d", "e"].map(|name| (name, nearly())).to_vec();
+    columns.push(("time", cause.iter().map(|c| 1.0 + c).collect()));
+    let found = analyze(&of_numbers(&columns), &Plan { rule: Rule::Values, ..plan() }).unwrap();
+    let said = &findings(&found)[0];
+    assert!(!said.starts_with("None") && found.forest.accuracy > 0.95, "{said}");
+}
+
+/// Two groups of a normal variable 1.5 deviations apart, whose density has one peak.
+#[test]
+fn an_effect_below_one_peak_is_seen() {
+    let mut random = StdRng::seed_from_u64(13);
+    for _ in 0..10 {
+        let a: Vec<f64> = (0..300).map(|_| f64::from(random.random_range(1..3_u32))).collect();
+        let normal = |random: &mut StdRng| (0..12).map(|_| random.random::<f64>()).sum::<f64>();
+        let time: Vec<f64> = a.iter().map(|a| 20.0 + 1.5 * a + normal(&mut random)).collect();
+        let chance: Vec<f64> = (0..300).map(|_| f64::from(random.random_range(1..5_u32))).collect();
+        let found = analyze(&of_numbers(&[("a", a), ("chance", chance), ("time", time)]), &plan()).unwrap();
+        let said = &findings(&found)[0];
+        assert!(said.starts_with("time is explained by a (") && said.contains("chance makes no difference"), "{said}");
+    }
+}
+
 #[test]
 fn what_leaves_no_row_to_test_is_refused() {
-    let column = |name: &str, cells: [&str; 4]| Column::of_cells(name, cells.map(str::to_owned).to_vec(), true);
-    let columns = vec![column("p", ["1", "2", "3", "4"]), column("kind", ["a", "b", "c", "d"])];
+    let cells = |of: &dyn Fn(u32) -> String| (0..12).map(of).collect::<Vec<String>>();
+    let columns = vec![
+        Column::of_cells("p", cells(&|i| (i % 4).to_string()), true),
+        Column::of_cells("kind", cells(&|i| format!("kind{i}")), true),
+    ];
     let told = analyze(&Table { columns }, &Plan { metric: "kind".into(), ..plan() }).unwrap_err().to_string();
     assert!(told.contains("no row can be held back"), "{told}");
 }

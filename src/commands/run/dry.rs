@@ -159,6 +159,7 @@ fn for_people(study: &Study, builds: &Builds, lines: &[Line], jobs: &[Planned], 
     let worst = lines.iter().map(|line| line.source).max_by_key(|source| *source as u8);
     let basis = match worst {
         Some(Source::Measured | Source::Learned) => "learned from the runs done",
+        Some(Source::Extrapolated) => "learned from the runs done, and extrapolated from smaller ones",
         Some(Source::Expected) => "by `expected_seconds`",
         _ => "at most, by `time_limit`; `expected_seconds` or the first runs tell more",
     };
@@ -191,6 +192,7 @@ fn source_name(source: Source) -> &'static str {
     match source {
         Source::Measured => "measured",
         Source::Learned => "learned",
+        Source::Extrapolated => "extrapolated",
         Source::Expected => "expected",
         Source::AtMost => "time limit",
     }
