@@ -10,17 +10,23 @@ use crate::report::quantity;
 /// deviations, once in twenty times.
 const BEYOND_CHANCE: f64 = 1.645;
 
+/// A factor of which that cannot be said is plain by so many of its own errors.
+const PLAIN: f64 = 4.0;
+
 /// A factor that explains nothing may seem to in so many tables, if it is the only one; several share that, so that each has to be the surer.
 const BY_CHANCE: f64 = 0.023;
 
 /// Whether the factor makes a difference: without it, more than one row in a hundred and more than one row at all would be
-/// named wrongly, beyond what chance does to the shuffles and to the rows, and the forest names more of them right than chance would.
+/// named wrongly, beyond what chance does to the shuffles and to the rows, and either
+/// the forest names more of them right than chance would or the factor is plain.
 pub(crate) fn matters(analysis: &Analysis, factor: usize) -> bool {
     let importance = &analysis.forest.importance[factor];
     let least = (1.0 / analysis.table.rows() as f64).max(0.01);
     let deviations = quantile(1.0 - BY_CHANCE / analysis.factors.len() as f64, normal_distribution);
-    let is_sure = importance.permutation > deviations * importance.deviation.max(importance.error);
-    importance.permutation > least && is_sure && analysis.forest.certainty > BEYOND_CHANCE
+    let error = importance.deviation.max(importance.error);
+    // Factors that explain nothing may spoil a forest, in which one that does is plain all the same.
+    let is_beyond = analysis.forest.certainty > BEYOND_CHANCE || importance.permutation > PLAIN * error;
+    importance.permutation > least && importance.permutation > deviations * error && is_beyond
 }
 
 /// Factors from the one that matters most.

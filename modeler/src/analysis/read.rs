@@ -155,7 +155,18 @@ fn one(
     };
     match read {
         Ok(found) => experiment(found, &name, selection, warnings),
-        Err(error) if is_plain && error.kind == ErrorKind::NotRecognised => separated(&name, &bytes, error),
+        Err(error) if is_plain && error.kind == ErrorKind::NotRecognised => {
+            let table = separated(&name, &bytes, error)?;
+            match &selection.callpath {
+                Some(wanted) => Err(ReadError::new(
+                    ErrorKind::NotModelable,
+                    Place::file(&name),
+                    format!("a table of rows has no call path `{wanted}`"),
+                )
+                .advice("Choose rows by --where")),
+                None => Ok(table),
+            }
+        }
         Err(error) => Err(error),
     }
 }
