@@ -8,11 +8,13 @@ use crate::error::{Error, Result};
 
 static RECEIVED: OnceLock<Arc<AtomicUsize>> = OnceLock::new();
 
-/// Remembers SIGINT, SIGTERM and SIGHUP from now on instead of dying at once. Commands that run programs call this. Whoever
-/// started this process may have had one of them ignored, as nohup does; that stays.
+/// Remembers SIGINT, SIGTERM and SIGHUP from now on instead of dying at once. Commands that run programs call this. A SIGHUP
+/// that was ignored when this process began, as nohup has it, stays so; shells ignore SIGINT for what they start in the background, of which
+/// nobody asks that.
 pub fn watch() {
     let flag = RECEIVED.get_or_init(Arc::default);
-    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP].into_iter().filter(|&signal| !is_ignored(signal)) {
+    let hang_up = (!is_ignored(libc::SIGHUP)).then_some(libc::SIGHUP);
+    for signal in [libc::SIGINT, libc::SIGTERM].into_iter().chain(hang_up) {
         let number = usize::try_from(signal).unwrap_or(0);
         // Fails only for signals that cannot be caught, which these are not.
         let _ = signal_hook::flag::register_usize(signal, Arc::clone(flag), number);

@@ -20,6 +20,10 @@ use crate::study::{Build, Case, MpiChoice, Sources, Study};
 
 /// Folder of builds below the results.
 const BUILDS: &str = ".builds";
+/// Folder of what builds say, which no build's own is called.
+const SAID: &str = ".said";
+/// So many letters of a line are quoted.
+const LONGEST_LINE: usize = 200;
 /// A program's name until it is in its place.
 const PROGRAM: &str = ".program";
 
@@ -247,9 +251,11 @@ fn make(study: &Study, step: &Step, results: &Path, progress: &Progress) -> Resu
     let cannot_write = |e| Error::cannot_write(results, &e);
     let results = results.canonicalize().map_err(cannot_write)?;
     // All that it says is kept, and shown when it has ended.
-    let log = step.built.folder.with_file_name(format!("{}.txt", step.key));
-    fs::create_dir_all(log.parent().unwrap_or(&results)).map_err(cannot_write)?;
-    let file = File::create(&log).map_err(cannot_write)?;
+    let logs = step.built.folder.with_file_name(SAID);
+    let log = logs.join(&step.key);
+    fs::create_dir_all(&logs).and_then(|()| fs::write(&log, "")).map_err(cannot_write)?;
+    // What opens it anew, as a shell does /dev/stderr, writes behind the rest as well.
+    let file = File::options().append(true).open(&log).map_err(cannot_write)?;
     command.stdout(file.try_clone().map_err(cannot_write)?).stderr(file);
     let marker = tempfile::Builder::new().prefix(UNFINISHED).tempdir_in(results).map_err(cannot_write)?;
     let ended = run::supervise_unmeasured(&mut command, marker.path(), study.build_limit);
@@ -278,8 +284,14 @@ fn make(study: &Study, step: &Step, results: &Path, progress: &Progress) -> Resu
 /// The line of a build's output that tells most, and where all of it is, as a sentence after another.
 fn last_words(said: &str, log: &Path) -> String {
     let lines = || said.lines().map(str::trim).filter(|line| line.chars().any(char::is_alphanumeric));
-    let line = lines().find(|line| line.to_lowercase().contains("error")).or(lines().last());
-    line.map_or_else(String::new, |line| format!(" It said: \"{line}\" (all of it is in {}).", log.display()))
+    // As compilers, linkers and make begin what they give up for.
+    let is_reason =
+        |line: &&str| ["error:", "fatal:", "Error:", "undefined reference"].iter().any(|word| line.contains(word));
+    let line = lines().find(is_reason).or(lines().last());
+    line.map_or_else(String::new, |line| {
+        let start: String = line.chars().take(LONGEST_LINE).collect();
+        format!(" It said: \"{start}\" (all of it is in {}).", log.display())
+    })
 }
 
 fn directory(study: &Study) -> &Path {

@@ -102,7 +102,9 @@ pub fn write(study: &Study, done: &[Vec<Done>], judgements: &[Judgement], result
 fn said_of_others<'a>(study: &Study, cases: &[usize], file: &Path) -> (Vec<Dropped<'a>>, Vec<Unsettled>) {
     #[derive(Deserialize)]
     struct Said {
+        #[serde(default)]
         dropped: Vec<Dropped<'static>>,
+        #[serde(default)]
         unsettled: Vec<Unsettled>,
     }
     let said = fs::read(file).ok().and_then(|bytes| serde_json::from_slice::<Said>(&bytes).ok());
@@ -114,7 +116,13 @@ fn said_of_others<'a>(study: &Study, cases: &[usize], file: &Path) -> (Vec<Dropp
     };
     let is_there = |run: &str| file.parent().is_some_and(|folder| folder.join(run).is_dir());
     dropped.retain(|drop| is_there(&drop.run) && !stems.iter().any(|stem| is_run_of(stem, &drop.run)));
-    unsettled.retain(|point| !stems.iter().any(|stem| stem.trim_end_matches('.') == point.point));
+    let names = || fs::read_dir(file.parent().unwrap_or(Path::new("."))).into_iter().flatten().flatten();
+    let has_runs = |point: &str| {
+        let stem = format!("{point}.");
+        names().any(|entry| is_run_of(&stem, &entry.file_name().to_string_lossy()))
+    };
+    unsettled
+        .retain(|point| has_runs(&point.point) && !stems.iter().any(|stem| stem.trim_end_matches('.') == point.point));
     (dropped, unsettled)
 }
 

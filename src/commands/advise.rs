@@ -384,10 +384,18 @@ fn for_people(advice: &Advice, names: &[String], target: &[f64], known: &Known, 
     // is not known how many words it is.
     let has_words = names.iter().all(|name| name != REPETITIONS)
         && factors.values().all(|text| !text.is_empty() && !text.contains(char::is_whitespace));
-    if !lines.is_empty() && has_words && arguments.inputs.iter().any(|input| holds_runs(input)) {
+    let is_told = has_words && arguments.inputs.iter().any(|input| holds_runs(input));
+    if !lines.is_empty() && is_told {
         let said = "Among the `points` of the study these lines ask for them, each with all the runs of its point; poise run makes \
                     those that are missing:\n";
         let _ = write!(text, "\n{}\n{lines}", wrapped(said, width));
+    }
+    if !lines.is_empty() && !is_told && !factors.is_empty() {
+        let names = factors.keys().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" and ");
+        let said = format!(
+            "Lines for a study's `points` are not given, since of {names} it is not recorded how many words its value is.\n"
+        );
+        let _ = write!(text, "\n{}", wrapped(&said, width));
     }
     text.push('\n');
     text + &wrapped(&ending(advice, arguments, known, place), width)

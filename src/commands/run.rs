@@ -213,7 +213,10 @@ fn report(study: &Study, summary: &Summary, results: &Path, global: &GlobalArgs)
     let next = output::shown(&next);
     let command = match study.cases.iter().all(|case| case.point.is_empty()) {
         // There is nothing that a model could depend on.
-        true => format!("analyze {}", output::shown(&results.display().to_string())),
+        true => {
+            let needs = if summary.complete < 10 { " (it needs 10 runs at least; repetitions count)" } else { "" };
+            format!("analyze {}{needs}", output::shown(&results.display().to_string()))
+        }
         false => format!("model {next}{}", too_few_points(study).unwrap_or_default()),
     };
     output::deliver(&format!("{complete} complete{earlier}. Next: poise {command}\n"), None)

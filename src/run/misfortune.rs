@@ -354,7 +354,11 @@ fn ended_well(run: &Run, ended: &Ended, folder: &Path) -> Outcome {
     if let Ok(line) = fs::read_to_string(folder.join(CONFLICT)) {
         let mut reason = format!("Several of its processes would each write the profile: {}", line.trim());
         // What the process says to do is for runs without a study.
-        if run.captured {
+        let is_launched = run.command.first().is_some_and(|word| launcher::is_launcher(word));
+        if run.captured && !is_launched {
+            reason = "Several of its processes would each write the profile, as where a script starts several measured programs. Make each a study's own command.".to_owned();
+        }
+        if run.captured && is_launched {
             let is_srun = run.command.first().is_some_and(|word| Path::new(word).ends_with("srun"));
             let found = match is_srun {
                 true => {

@@ -31,7 +31,6 @@ mod supervise;
 mod watch;
 
 use crate::error::{Error, Result};
-use crate::executors::smpi;
 use crate::install;
 use crate::interrupt;
 use crate::machine::{Conditions, State};
@@ -57,9 +56,9 @@ pub const STDERR: &str = "stderr.txt";
 const OWN: [&str; 3] = [RECORD, STDOUT, STDERR];
 /// How names begin of files that each rank may have, or that stand under a hidden name while they are written.
 const OWN_STARTS: [&str; 3] = [PROFILE, partial::PARTIAL, emulated::RAW];
-/// Whether poise, its runtime or its simulator writes files of this name into a run's folder.
+/// Whether poise or its runtime writes files of this name into a run's folder.
 pub fn is_ours(name: &str) -> bool {
-    OWN.contains(&name) || OWN_STARTS.iter().any(|start| name.starts_with(start)) || name == smpi::PLATFORM
+    OWN.contains(&name) || OWN_STARTS.iter().any(|start| name.starts_with(start))
 }
 
 /// The variables that poise sets in every run, whatever a study says of them.

@@ -268,7 +268,7 @@ fn versions(run: &Run) -> BTreeMap<&'static str, String> {
         versions.insert("launcher", format!("{name}: {said}"));
     }
     // What is started last is the program, whatever starts it.
-    if let Some(compilers) = program_files(run).last().and_then(|program| elf::compilers(program)) {
+    if let Some(compilers) = program_files(run).iter().rev().find_map(|program| elf::compilers(program)) {
         versions.insert("compilers", compilers);
     }
     versions

@@ -16,6 +16,7 @@ use super::template::{Template, is_reference};
 use super::values::{Parameter, cases, expression};
 use super::{Case, Clock, ExecutorKind, Place, Study};
 use crate::error::{Error, Result};
+use crate::executors::smpi;
 use crate::install;
 use crate::run::{self, Measured};
 use modeler::words::suggestion;
@@ -116,8 +117,8 @@ fn checked(raw: StudyFile, folder: &Path, stem: &str) -> Result<Study, String> {
         build_limit,
         build,
         command: command(raw.launcher, &raw.command, is_smpi)?,
-        environment: environment(&raw.environment)?,
-        files: files(&raw.files, folder)?,
+        environment: environment(&raw.environment, raw.collect)?,
+        files: files(&raw.files, folder, is_smpi)?,
         directory: directory(folder, raw.directory)?,
         own_folder: raw.own_folder,
         repetitions: Repetitions::read(raw.repetitions)?,
@@ -152,7 +153,7 @@ fn checked(raw: StudyFile, folder: &Path, stem: &str) -> Result<Study, String> {
         return Err("`time_limit` is 0; give seconds".into());
     }
     check_names(&study, &parameters, &derived)?;
-    check_numbers(&study)?;
+    check_numbers(&study, raw.command.len())?;
     Ok(study)
 }
 
@@ -234,18 +235,22 @@ fn command(launcher: Option<Launcher>, words: &[String], is_smpi: bool) -> Resul
     Ok(launcher.iter().chain(words).map(|word| Template::parse(word)).collect())
 }
 
-/// `[environment]`: names and templates of their values, without the variables that are set in every run.
-fn environment(table: &toml::Table) -> Result<Vec<(String, Template)>, String> {
-    if let Some(name) = table.keys().find(|name| run::SET.contains(&name.as_str())) {
+/// `[environment]`: names and templates of their values, without the variables that are set in every such run.
+fn environment(table: &toml::Table, collect: Collect) -> Result<Vec<(String, Template)>, String> {
+    let is_set = |name: &&String| match collect {
+        Collect::Profile => run::SET.contains(&name.as_str()),
+        Collect::Elapsed => *name == run::RUN,
+    };
+    if let Some(name) = table.keys().find(is_set) {
         return Err(format!("`environment.{name}` is set by poise in every run; leave it out"));
     }
     pairs("environment", table)
 }
 
 /// `[files]`: the name in the run's folder, and the template beside the study file.
-fn files(table: &toml::Table, folder: &Path) -> Result<Vec<(String, Template)>, String> {
+fn files(table: &toml::Table, folder: &Path, is_smpi: bool) -> Result<Vec<(String, Template)>, String> {
     let file = |(name, value): (&String, &toml::Value)| {
-        if !is_reference(name) || run::is_ours(name) {
+        if !is_reference(name) || run::is_ours(name) || is_smpi && name == smpi::PLATFORM {
             return Err(format!(
                 "`files` has the name \"{name}\"; give letters, digits, `_`, `-` and `.`, and no name of ours"
             ));
@@ -362,8 +367,9 @@ fn check_builds(study: &Study, names: &BTreeSet<&str>) -> Result<(), String> {
     }
 }
 
-/// The expressions give whole numbers of ranks and threads at every point.
-fn check_numbers(study: &Study) -> Result<(), String> {
+/// The expressions give whole numbers of ranks and threads at every point, and what is started begins with a program, before whose
+/// `own_words` the launcher's may stand.
+fn check_numbers(study: &Study, own_words: usize) -> Result<(), String> {
     let whole = |e: &Expression, key: &str, case: &Case| {
         let number = e.number(&|name| case.term(name)).map_err(|what| format!("`{key}`{}: {what}", case.place()))?;
         if number.fract() != 0.0 || !(1.0..=1e8).contains(&number) {
@@ -377,7 +383,8 @@ fn check_numbers(study: &Study) -> Result<(), String> {
             templates.iter().any(|template| !template.arguments(&words).is_empty())
         };
         let build: &[Template] = if let Build::Command { command, .. } = &study.build { command } else { &[] };
-        for (templates, key) in [(study.command.as_slice(), "command"), (build, "build")] {
+        let own = &study.command[study.command.len() - own_words..];
+        for (templates, key) in [(own, "command"), (build, "build")] {
             if !templates.is_empty() && !has_words(templates) {
                 return Err(format!("`{key}` has no word{}; it begins with the program", case.place()));
             }
@@ -557,6 +564,8 @@ n = [10, 20, 0.5]
         let empty = |key: &str| message(&format!("{key}\n[parameters]\no = [[], \"true\"]\nn = [1]\n"));
         let told = empty("command = [\"{o}\"]\nenvironment = { N = \"{n}\" }");
         assert!(told.contains("`command` has no word") && told.contains("it begins with the program"), "{told}");
+        let launched = "launcher = [\"env\"]\ncommand = [\"{o}\"]\nenvironment = { N = \"{n}\" }";
+        assert!(empty(launched).contains("`command` has no word"));
         let told = empty("build = [\"{o}\"]\ncommand = [\"{build}/app\", \"{n}\"]");
         assert!(told.contains("`build`"), "{told}");
     }
@@ -573,11 +582,10 @@ n = [10, 20, 0.5]
             Study::parse(&text, "s.toml", folder.path(), "s").map(drop).map_err(|error| error.to_string())
         };
         assert_eq!(with("input", "in"), Ok(()));
-        for ours in
-            ["run.json", "stderr.txt", "profile.poise.conflict", "partial.poise", "machine.poise.0", "platform.xml"]
-        {
+        for ours in ["run.json", "stderr.txt", "profile.poise.conflict", "partial.poise", "machine.poise.0"] {
             assert!(with(ours, "in").unwrap_err().contains("no name of ours"), "{ours}");
         }
+        assert_eq!(with("platform.xml", "in"), Ok(()), "without a simulator it is nobody's");
         assert!(with("input", "zero").unwrap_err().contains("zero byte"));
         let missing = with("input.nml", "nowhere").unwrap_err();
         assert!(missing.starts_with("s.toml:2:11: `files.input.nml` is"), "{missing}");

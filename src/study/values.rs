@@ -52,7 +52,9 @@ impl Parameter {
     pub fn read(name: &str, value: &toml::Value) -> Result<Self, String> {
         check_name(name)?;
         let values = match value {
-            toml::Value::Array(list) => listed(name, list)?,
+            toml::Value::Array(list) => {
+                listed(name, list).map_err(|what| format!("{}{}.", what.trim_end_matches('.'), meant_above(name)))?
+            }
             toml::Value::Table(table) => {
                 described(table).map_err(|what| format!("parameter `{name}`: {what}{}.", meant_above(name)))?
             }
@@ -271,6 +273,10 @@ impl Range {
                 // Sizes are whole numbers where the ends are.
                 let whole = from.fract() == 0.0 && to.fract() == 0.0;
                 values.extend((0..*count).map(|i| if whole { between(i).round() } else { between(i) }));
+                // The logarithm's roundings are not to lead beyond the end.
+                if let Some(last) = values.last_mut() {
+                    *last = to;
+                }
                 values.dedup();
             }
             Next::Step(step) => {
@@ -287,8 +293,11 @@ impl Range {
                 if factor <= 1.0 || from <= 0.0 {
                     return Err(format!("`factor` {factor} does not lead from {from} to {to}"));
                 }
+                // Between whole numbers half a step is none.
+                let is_whole = from.fract() == 0.0 && factor.fract() == 0.0;
+                let roundings = if is_whole { (1e-9 * to).min(0.5) } else { 1e-9 * to };
                 let products = std::iter::successors(Some(from), |x| Some(x * factor));
-                values.extend(products.take_while(|&x| reaches(x, 1e-11 * to)).take(MOST_VALUES + 1));
+                values.extend(products.take_while(|&x| reaches(x, roundings)).take(MOST_VALUES + 1));
             }
         }
         match values.len() {
@@ -480,6 +489,9 @@ mod tests {
         assert_eq!(of("{ from = 1000000000, to = 1000000002, step = 1 }"), "1000000000 1000000001 1000000002");
         assert_eq!(of("{ from = 20000000000001, to = 20000000000003, step = 2 }"), "20000000000001 20000000000003");
         assert_eq!(of("{ from = 500000001, to = 1000000001, factor = 2 }"), "500000001");
+        assert_eq!(of("{ from = 1, to = 100, factor = 2.1544346901 }").split(' ').count(), 7);
+        let wide = of("{ from = 0.1, to = 1e16, count = 18, scale = \"log\" }");
+        assert!(wide.ends_with(" 10000000000000000"), "{wide}");
         assert_eq!(of("{ from = 0.7, to = 2.1, step = 0.7 }"), "0.7 1.4 2.1");
         assert_eq!(of("{ from = 100, to = 500, count = 5 }"), "100 200 300 400 500");
         assert_eq!(of("{ from = 1, to = 1000, count = 4, scale = \"log\" }"), "1 10 100 1000");

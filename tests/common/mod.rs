@@ -4,6 +4,7 @@
 #![allow(dead_code)]
 
 use std::ffi::OsStr;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -74,6 +75,13 @@ impl World {
         let mut command = Command::new(program);
         command.args(arguments).current_dir(self.folder.path()).env_clear();
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
+        let heed = || {
+            // SAFETY: the call takes a number and a constant, and may be made between fork and exec.
+            unsafe { libc::signal(libc::SIGHUP, libc::SIG_DFL) };
+            Ok(())
+        };
+        // SAFETY: the closure makes a system call alone. Tests that nohup starts would ignore the signal.
+        unsafe { command.pre_exec(heed) };
         command
     }
 

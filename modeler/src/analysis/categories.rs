@@ -198,7 +198,9 @@ fn peaks(metric: &Column, values: &[f64], bandwidth: Bandwidth, scale: Scale) ->
             0 | 1 => "has one peak and no valley to split it at".to_owned(),
             count => format!("has {count} peaks, of which all but one hold too few rows to be learnt"),
         };
-        notes.push(format!("The density ({rule}) {why}, so bins were taken that hold about as many rows each."));
+        notes.push(format!(
+            "The density ({rule}) {why}, so bins were taken that hold as many rows each as equal values allow."
+        ));
     }
     // Of bins of equal width one would hold most rows, and effects that shift few of them beyond its borders would not be seen.
     let (borders, rule) = match borders.is_empty() {

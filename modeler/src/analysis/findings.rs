@@ -1,5 +1,6 @@
 //! What an analysis found, in sentences for people who have never seen a tree.
 
+use super::ranks::trends;
 use super::tree::{Question, Split, Tree};
 use super::{Analysis, Values};
 use crate::noise::normal_distribution;
@@ -73,6 +74,13 @@ fn explained(analysis: &Analysis) -> String {
     };
     let order = by_importance(analysis);
     let (matter, others): (Vec<usize>, Vec<usize>) = order.into_iter().partition(|&f| matters(analysis, f));
+    let trends = trends(analysis);
+    let (ordered, others): (Vec<usize>, Vec<usize>) = others.into_iter().partition(|&f| trends[f].is_some());
+    let rises = |f: &usize| {
+        let rho = trends[*f].unwrap_or_default();
+        format!("{} with {} ({rho:.2})", if rho > 0.0 { "rises" } else { "falls" }, name(f))
+    };
+    let ordered: Vec<String> = ordered.iter().map(rises).collect();
     let loss = |f: &usize| format!("{:.0}", 100.0 * analysis.forest.importance[*f].permutation);
     let rest = if others.is_empty() {
         String::new()
@@ -81,7 +89,16 @@ fn explained(analysis: &Analysis) -> String {
         let verb = if names.len() == 1 { "makes" } else { "make" };
         format!(" {} {verb} no difference that these rows could show.", list(&names))
     };
+    // What the forest does not see in few rows, or not apart from other factors.
+    let also = match ordered.is_empty() {
+        true => String::new(),
+        false => format!(" It also {}, by rank correlations at equal other factors.", list(&ordered)),
+    };
     match matter.split_first() {
+        None if !ordered.is_empty() => format!(
+            "{metric} {}, by rank correlations at equal other factors; categories of so few rows do not show it.{rest}",
+            list(&ordered)
+        ),
         // One in a thousand tables of chance would seem to be explained.
         None if analysis.forest.certainty > 3.0 => {
             let usual =
@@ -100,7 +117,7 @@ fn explained(analysis: &Analysis) -> String {
             let unit =
                 format!("without it {} rows in 100 would be put into the wrong category of {metric}", loss(first));
             format!(
-                "{metric} is explained {} by {} ({unit}){then}.{rest}",
+                "{metric} is explained {} by {} ({unit}){then}.{also}{rest}",
                 if more.is_empty() { "" } else { "above all" },
                 name(first)
             )
@@ -134,6 +151,10 @@ fn place(analysis: &Analysis, what: &str, category: usize) -> Option<String> {
     let (rows, hits) = there.fold((0, 0_usize), |(rows, hits), row| {
         (rows + 1, hits + usize::from(analysis.categories.of[row] == category))
     });
+    // One row is no place.
+    if rows < 2 {
+        return None;
+    }
     let label = analysis.categories.labels[category].split_once(": ").map_or("", |(_, range)| range);
     Some(format!(
         "{metric} is {what} ({label}) where {}: {hits} of the {rows} rows there that the tree was learnt from.",

@@ -11,6 +11,7 @@ mod forest;
 mod output;
 mod page;
 mod plots;
+mod ranks;
 mod read;
 mod table;
 mod tree;

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::findings::{by_importance, interval, matters};
 use super::tree::{Node, Question};
-use super::{Analysis, findings};
+use super::{Analysis, findings, ranks};
 
 /// The whole analysis. The same input gives the same bytes.
 ///
@@ -18,6 +18,7 @@ pub fn analysis_json(analysis: &Analysis) -> String {
     let metric = &analysis.table.columns[analysis.metric];
     let tested = analysis.tree.is_test.iter().filter(|&&t| t).count();
     let (lower, upper) = interval(analysis.tree.accuracy, tested);
+    let correlations = ranks::correlations(analysis);
     let file = json!({
         "schema": "counterpoise/analysis",
         "schema_version": 1,
@@ -30,7 +31,7 @@ pub fn analysis_json(analysis: &Analysis) -> String {
         "notes": analysis.notes,
         "left_out": analysis.left_out.iter().map(|l| json!({"run": l.run, "reason": l.reason})).collect::<Vec<_>>(),
         "categories": categories(analysis),
-        "factors": by_importance(analysis).into_iter().map(|f| factor(analysis, f)).collect::<Vec<_>>(),
+        "factors": by_importance(analysis).into_iter().map(|f| factor(analysis, f, correlations[f])).collect::<Vec<_>>(),
         "forest": {"trees": analysis.forest.trees, "out_of_bag_accuracy": analysis.forest.accuracy, "mcnemar": analysis.forest.certainty},
         "tree": {
             "test_rows": tested,
@@ -58,7 +59,7 @@ fn categories(analysis: &Analysis) -> Value {
     })
 }
 
-fn factor(analysis: &Analysis, factor: usize) -> Value {
+fn factor(analysis: &Analysis, factor: usize, correlation: Option<f64>) -> Value {
     let importance = &analysis.forest.importance[factor];
     json!({
         "name": analysis.table.columns[analysis.factors[factor]].name,
@@ -69,6 +70,7 @@ fn factor(analysis: &Analysis, factor: usize) -> Value {
         "permutation_error": importance.error,
         "impurity_importance": importance.impurity,
         "tree_importance": analysis.tree.importance[factor],
+        "rank_correlation": correlation,
     })
 }
 

@@ -35,7 +35,13 @@ pub fn run(study: &Study, results: &Path, format: OutputFormat, quiet: bool) -> 
     let builds = Builds::plan(study, results)?;
     // Runs of an earlier call teach what the others cost. Whether they fit is for the run itself to say.
     let found = tasks::found(study, &builds.of_case, &Made::default(), results, true);
-    let found = found.map_or_else(|_| vec![Vec::new(); study.cases.len()], |(found, _)| found);
+    let found = match found {
+        Ok((found, _)) => found,
+        Err(refusal) => {
+            output::say(format!("the same command without --dry-run makes nothing: {refusal}"));
+            vec![Vec::new(); study.cases.len()]
+        }
+    };
     let costs = Costs::of(study, &found);
     let is_spent = costs.is_spent(&found);
     let mut lines = Vec::new();

@@ -67,6 +67,8 @@ const PATIENCE: Duration = Duration::from_secs(15);
 const LOOK: Duration = Duration::from_millis(500);
 /// So long after sbatch had no answer Slurm is asked whether it took the job.
 const UNANSWERED: Duration = Duration::from_secs(5);
+/// After so many submissions without an answer there is none to be expected.
+const MOST_UNANSWERED: usize = 5;
 /// For so many jobs one job waits itself; for more than that another one waits before it.
 const MOST_AWAITED: usize = 1000;
 /// So many tasks are named where something is said of them.
@@ -167,6 +169,8 @@ struct Jobs<'a> {
     is_crowded: bool,
     /// Whether the controller did not answer, or not soon, when it was last asked, which has been told then.
     is_silent: bool,
+    /// How many submissions one after the other had no answer and were not taken.
+    unanswered: usize,
 }
 
 /// Makes runs as jobs.
@@ -206,6 +210,7 @@ pub fn execute(
         told_stuck: BTreeSet::new(),
         is_crowded: false,
         is_silent,
+        unanswered: 0,
     };
     let made = jobs.take_up(&alive, tell).and_then(|()| jobs.make(tell));
     match made {
@@ -387,6 +392,10 @@ impl Jobs<'_> {
                 Some(refusal) if refusal.kind == Kind::Unanswered => {
                     if !self.was_taken_after_all(&submission, &refusal.reason, tell)? {
                         submission.forget();
+                        self.unanswered += 1;
+                        if self.unanswered == MOST_UNANSWERED {
+                            return Err(Error::Usage(refusal.reason));
+                        }
                         self.held.push_front((geometry, chunk));
                         continue;
                     }
@@ -394,6 +403,7 @@ impl Jobs<'_> {
                 }
                 answered => answered,
             };
+            self.unanswered = 0;
             let Some(refusal) = refusal else {
                 self.is_silent = is_slow;
                 let number = self.submissions.len();
@@ -457,7 +467,10 @@ impl Jobs<'_> {
                 Ok(queue) => {
                     let job = queue.job(submission);
                     job.inspect(|job| submission.note_job(job));
-                    return Ok(job.is_some());
+                    // It may have ended already.
+                    let has_begun =
+                        |(index, item): (usize, &Item)| submission.has_output(index) || item.result().is_some();
+                    return Ok(job.is_some() || submission.items.iter().enumerate().any(has_begun));
                 }
                 Err(_) => interrupt::check()?,
             }

@@ -280,7 +280,8 @@ impl Submission {
             let kind = Kind::of(&said);
             let time_asked = || request.geometry.time_asked(request.time_limit);
             let asked = if kind == Kind::Time { time_asked() } else { String::new() };
-            let reason = format!("sbatch refused the job: {}.{asked}", said.trim_end_matches('.'));
+            let what = if kind == Kind::Unanswered { "had no answer" } else { "refused the job" };
+            let reason = format!("sbatch {what}: {}.{asked}", said.trim_end_matches('.'));
             return Ok(Some(Refusal { reason, kind }));
         }
         // `123` or `123;cluster`. Where it cannot be written, the job is found by its name.
