@@ -287,7 +287,7 @@ fn last_words(said: &str, log: &Path) -> String {
     // As compilers, linkers and make begin what they give up for.
     let is_reason =
         |line: &&str| ["error:", "fatal:", "Error:", "undefined reference"].iter().any(|word| line.contains(word));
-    let line = lines().find(is_reason).or(lines().last());
+    let line = lines().find(is_reason).or(lines().next_back());
     line.map_or_else(String::new, |line| {
         let start: String = line.chars().take(LONGEST_LINE).collect();
         format!(" It said: \"{start}\" (all of it is in {}).", log.display())
