@@ -44,6 +44,7 @@ fn studies_run_as_jobs() {
     waiting::submit_limits_are_waited_for(&cluster);
     waiting::what_sbatch_waits_for_is_told_and_can_be_interrupted(&cluster);
     waiting::a_job_whose_sbatch_was_interrupted_is_taken_up(&cluster);
+    waiting::a_job_of_which_sbatch_had_no_answer_is_made_once(&cluster);
     waiting::an_outage_of_the_controller_is_told_once(&mut cluster);
     // The controller remembers it, since nothing keeps accounts.
     assert!(cluster.command("sacct", &[]).is_empty());

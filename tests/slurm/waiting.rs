@@ -79,6 +79,39 @@ pub fn what_sbatch_waits_for_is_told_and_can_be_interrupted(cluster: &Cluster) {
     assert_eq!(made, ["1", "2"]);
 }
 
+/// A script of the site's around sbatch, whose answer is lost: after it has taken the job, before, or each time.
+pub fn a_job_of_which_sbatch_had_no_answer_is_made_once(cluster: &Cluster) {
+    let mut world = on(cluster);
+    world.write(
+        "s.toml",
+        "executor = \"slurm\"\ncommand = [\"sh\", \"-c\", \"echo $0 >> made\", \"{n}\"]\ncollect = \"elapsed\"\n[parameters]\nn = [1]\n\
+         [slurm]\npoll_seconds = 1\n",
+    );
+    std::fs::create_dir(world.path("bin")).unwrap();
+    world.set("PATH", &format!("{}:{}", world.path("bin").display(), std::env::var("PATH").unwrap()));
+    let lost = "echo asked >> asked; echo 'sbatch: error: Batch job submission failed: Socket timed out on send/recv operation' >&2; exit 1";
+    let run = |results: &str, script: &str| {
+        for file in ["asked", "made"] {
+            let _ = std::fs::remove_file(world.path(file));
+        }
+        world.write("bin/sbatch", &format!("#!/bin/sh\n{script}\n{lost}\n"));
+        world.command("chmod", ["+x", "bin/sbatch"]).status().unwrap();
+        let ran = world.poise(["run", "s.toml", "-o", results]);
+        let lines = |file: &str| if world.path(file).exists() { world.read(file).lines().count() } else { 0 };
+        (ran.status, ran.stderr, lines("asked"), lines("made"))
+    };
+    let told = "sbatch had no answer: Batch job submission failed: Socket timed out on send/recv operation";
+    let (status, said, asked, made) = run("after", "/usr/bin/sbatch \"$@\" > /dev/null");
+    assert_eq!((status, asked, made), (Some(0), 1, 1), "{said}");
+    assert_eq!(said.matches(told).count(), 1, "{said}");
+    let (status, said, asked, made) = run("before", "test -e asked && exec /usr/bin/sbatch \"$@\"");
+    assert_eq!((status, asked, made), (Some(0), 1, 1), "{said}");
+    let (status, said, asked, made) = run("never", "");
+    assert_eq!((status, asked, made), (Some(2), 5, 0), "{said}");
+    assert_eq!(world.names("never/.slurm"), Vec::<String>::new());
+    assert!(said.contains(told), "{said}");
+}
+
 /// A script of the site's around sbatch, which has submitted the job and has not said so when the user interrupts.
 pub fn a_job_whose_sbatch_was_interrupted_is_taken_up(cluster: &Cluster) {
     let mut world = on(cluster);
