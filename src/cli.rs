@@ -356,8 +356,7 @@ impl RunsArgs {
     /// Refuses to go on if a file that is to be written exists: those that all commands write, and `others` with their options.
     pub fn check(&self, others: &[(&Option<PathBuf>, &str)]) -> crate::error::Result<()> {
         let own = [(&self.output.output, "-o"), (&self.page, "--page")];
-        let mut files = own.iter().chain(others).filter_map(|(file, option)| Some((file.as_deref()?, option)));
-        files.try_for_each(|(file, option)| output::check_new(file, option))
+        output::check_all_new(own.into_iter().chain(others.iter().copied()))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Read as _, Seek as _, SeekFrom, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 pub use modeler::words::counted;
@@ -115,6 +115,11 @@ pub fn say(message: impl std::fmt::Display) {
     let _ = io::stderr().write_all(format!("{name} {}\n", harmless(&message.to_string())).as_bytes());
 }
 
+/// Shows what another program said, which ends its own lines.
+pub fn pass_on(said: &str) {
+    let _ = io::stderr().write_all(harmless(said).as_bytes());
+}
+
 /// A text of a program's or a user's with what would move a terminal's cursor, or worse, as numbers.
 pub fn harmless(text: &str) -> Cow<'_, str> {
     let is_harmful = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
@@ -195,6 +200,12 @@ fn fill<W: Write>(file: W, content: impl FnOnce(&mut dyn Write) -> Result<(), No
     let mut out = BufWriter::with_capacity(BUFFER, file);
     content(&mut out)?;
     Ok(out.into_inner().map_err(io::IntoInnerError::into_error)?)
+}
+
+/// [`check_new`] of those files that are asked for, each with its option.
+pub fn check_all_new<'a>(files: impl IntoIterator<Item = (&'a Option<PathBuf>, &'a str)>) -> Result<()> {
+    let mut asked = files.into_iter().filter_map(|(file, option)| Some((file.as_deref()?, option)));
+    asked.try_for_each(|(file, option)| check_new(file, option))
 }
 
 /// Whether a new folder can come to be at `path`; asked before work that takes long.

@@ -38,8 +38,6 @@ pub struct Built {
 
 /// A command to build with.
 struct Step {
-    /// The name of what its folder holds, and of its output beside it.
-    key: String,
     words: Vec<String>,
     environment: Vec<(String, String)>,
     built: Built,
@@ -67,8 +65,8 @@ impl Builds {
             let key = key(study, case);
             let folder = results.join(BUILDS).join(&key);
             let built = Built { program: folder.join("program"), folder };
-            if let Entry::Vacant(vacant) = steps.entry(key.clone())
-                && let Some(step) = step(study, case, key, &built)?
+            if let Entry::Vacant(vacant) = steps.entry(key)
+                && let Some(step) = step(study, case, &built)?
             {
                 vacant.insert(step);
             }
@@ -178,7 +176,7 @@ pub fn described(study: &Study, case: &Case) -> Vec<String> {
     }
 }
 
-fn step(study: &Study, case: &Case, key: String, built: &Built) -> Result<Option<Step>> {
+fn step(study: &Study, case: &Case, built: &Built) -> Result<Option<Step>> {
     let words = |name: &str| match name {
         "build" => vec![built.folder.display().to_string()],
         _ => study.words(case, name).unwrap_or_default(),
@@ -186,17 +184,16 @@ fn step(study: &Study, case: &Case, key: String, built: &Built) -> Result<Option
     Ok(match &study.build {
         Build::Nothing => None,
         Build::Command { command, environment } => Some(Step {
-            key,
             words: command.iter().flat_map(|template| template.arguments(&words)).collect(),
             environment: environment.iter().map(|(name, template)| (name.clone(), template.fill(&words))).collect(),
             built: built.clone(),
         }),
-        Build::Sources(sources) => Some(compilation(sources, &words, key, built)?),
+        Build::Sources(sources) => Some(compilation(sources, &words, built)?),
     })
 }
 
 /// The command that compiles sources: MPI's own wrapper around ours, or ours alone.
-fn compilation(sources: &Sources, words: &dyn Fn(&str) -> Vec<String>, key: String, built: &Built) -> Result<Step> {
+fn compilation(sources: &Sources, words: &dyn Fn(&str) -> Vec<String>, built: &Built) -> Result<Step> {
     let poise = std::env::current_exe().map_err(|e| Error::Defect(format!("The program's own path: {e}.")))?;
     let (name, kind) = match sources.files[0].extension().and_then(|e| e.to_str()) {
         Some("c") => ("cc", "CC"),
@@ -230,7 +227,7 @@ fn compilation(sources: &Sources, words: &dyn Fn(&str) -> Vec<String>, key: Stri
     command.extend(sources.files.iter().map(|file| file.display().to_string()));
     command.extend(["-o".to_owned(), built.folder.join(PROGRAM).display().to_string()]);
     command.extend(filled(&sources.libraries));
-    Ok(Step { key, words: command, environment, built: built.clone() })
+    Ok(Step { words: command, environment, built: built.clone() })
 }
 
 /// Makes one; why it failed, if it did. It is started as runs are, with a folder whose name is found in its processes, so that no build of
@@ -250,9 +247,9 @@ fn make(study: &Study, step: &Step, results: &Path, progress: &Progress) -> Resu
     command.envs(step.environment.iter().map(|(name, value)| (name, value)));
     let cannot_write = |e| Error::cannot_write(results, &e);
     let results = results.canonicalize().map_err(cannot_write)?;
-    // All that it says is kept, and shown when it has ended.
+    // All that it says is kept, and the end of it shown when it has ended.
     let logs = step.built.folder.with_file_name(SAID);
-    let log = logs.join(&step.key);
+    let log = logs.join(step.built.folder.file_name().unwrap_or_default());
     fs::create_dir_all(&logs).and_then(|()| fs::write(&log, "")).map_err(cannot_write)?;
     // What opens it anew, as a shell does /dev/stderr, writes behind the rest as well.
     let file = File::options().append(true).open(&log).map_err(cannot_write)?;
@@ -260,9 +257,7 @@ fn make(study: &Study, step: &Step, results: &Path, progress: &Progress) -> Resu
     let marker = tempfile::Builder::new().prefix(UNFINISHED).tempdir_in(results).map_err(cannot_write)?;
     let ended = run::supervise_unmeasured(&mut command, marker.path(), study.build_limit);
     let said = output::end_of(&log).unwrap_or_default();
-    if !said.is_empty() {
-        eprint!("{}", output::harmless(&said));
-    }
+    output::pass_on(&said);
     let last_words = || last_words(&said, &log);
     match ended?.how {
         End::Late { limit, .. } => {

@@ -64,7 +64,7 @@ pub fn run(study: &Study, case: &Case, repetition: u32, built: &Built) -> Result
         _ => None,
     };
     let any_place = |name: &str| place(name).map(|_| vec![format!("\0{name}")]);
-    let configuration = described(study, case, repetition, &any_place, smpi::Here::anywhere)?;
+    let configuration = described(study, case, repetition, &any_place, Some(smpi::Here::anywhere()))?;
     let mut configuration = serde_json::json!([
         configuration.command,
         configuration.environment,
@@ -76,7 +76,7 @@ pub fn run(study: &Study, case: &Case, repetition: u32, built: &Built) -> Result
         study.waiting,
     ]);
     let here = matches!(study.place, Place::Smpi(_)).then(smpi::Here::find).transpose()?;
-    let mut run = described(study, case, repetition, &place, || here.unwrap_or_else(smpi::Here::anywhere))?;
+    let mut run = described(study, case, repetition, &place, here)?;
     run.build = build::described(study, case);
     // A study that builds nothing has the digest that it always had.
     if let Some(list) = configuration.as_array_mut().filter(|_| !run.build.is_empty()) {
@@ -91,7 +91,7 @@ fn described(
     case: &Case,
     repetition: u32,
     place: &dyn Fn(&str) -> Option<Vec<String>>,
-    here: impl FnOnce() -> smpi::Here,
+    here: Option<smpi::Here>,
 ) -> Result<Run> {
     let words = |name: &str| place(name).or_else(|| study.words(case, name)).unwrap_or_default();
     let filled = |pairs: &[(String, crate::study::Template)]| {
@@ -123,8 +123,8 @@ fn described(
     if case.absorbs {
         run.environment.push(("POISE_ABSORB".to_owned(), "on".to_owned()));
     }
-    if let Place::Smpi(place) = &study.place {
-        smpi::extend(&mut run, place, here(), study.cores(case).0, &words)?;
+    if let (Place::Smpi(place), Some(here)) = (&study.place, here) {
+        smpi::extend(&mut run, place, here, study.cores(case).0, &words)?;
     }
     Ok(run)
 }

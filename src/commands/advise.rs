@@ -21,7 +21,7 @@ use crate::cli::{
 use crate::commands::input;
 use crate::error::{Error, Result};
 use crate::output;
-use crate::run::{RECORD, record};
+use crate::run::record;
 use crate::study::{REPETITIONS, check_name};
 
 #[derive(Args, Debug)]
@@ -372,39 +372,32 @@ fn for_people(advice: &Advice, names: &[String], target: &[f64], known: &Known, 
         let title = heading("Runs to add, in this order", arguments);
         let _ = write!(text, "\n{title}\n{}\n{}", wrapped(&left, width), table(&steps(advice, names)));
     }
-    let factors = arguments.inputs.iter().find_map(|input| factors_of(input)).unwrap_or_default();
-    let lines: String = advice
-        .first
-        .iter()
-        .map(|at| (at, None))
-        .chain(known.totals.iter().map(|(at, runs)| (at, Some(*runs))))
-        .map(|(at, runs)| study_line(names, &factors, at, runs))
-        .collect();
-    // A parameter that is called so leaves a line no word for how often its point runs. Of a value that is empty or has blanks it
-    // is not known how many words it is.
-    let has_words = names.iter().all(|name| name != REPETITIONS)
-        && factors.values().all(|text| !text.is_empty() && !text.contains(char::is_whitespace));
-    let is_told = has_words && arguments.inputs.iter().any(|input| holds_runs(input));
-    if !lines.is_empty() && is_told {
-        let said = "Among the `points` of the study these lines ask for them, each with all the runs of its point; poise run makes \
-                    those that are missing:\n";
-        let _ = write!(text, "\n{}\n{lines}", wrapped(said, width));
-    }
-    if !lines.is_empty() && !is_told && !factors.is_empty() {
-        let names = factors.keys().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" and ");
-        let said = format!(
-            "Lines for a study's `points` are not given, since of {names} it is not recorded how many words its value is.\n"
-        );
-        let _ = write!(text, "\n{}", wrapped(&said, width));
+    // What lies in a file was not measured by a study that could have such lines, and of runs of several groups each has its own.
+    let mut groups = arguments.inputs.iter().filter_map(|input| factors_of(input));
+    let group = groups.next().filter(|first| groups.all(|other| other == *first));
+    let steps = advice.first.iter().map(|at| (at, None)).chain(known.totals.iter().map(|(at, runs)| (at, Some(*runs))));
+    // A parameter that is called so leaves a line no word for how often its point runs.
+    if let Some(factors) = group.filter(|_| names.iter().all(|name| name != REPETITIONS)) {
+        let lines: String = steps.map(|(at, runs)| study_line(names, &factors, at, runs)).collect();
+        let is_open = |text: &String| text.is_empty() || text.contains(char::is_whitespace);
+        let open: Vec<_> =
+            factors.iter().filter(|(_, text)| is_open(text)).map(|(name, _)| format!("`{name}`")).collect();
+        let said = match open.is_empty() {
+            true => "Among the `points` of the study these lines ask for them, each with all the runs of its point; poise run makes \
+                     those that are missing:\n"
+                .to_owned(),
+            false => format!(
+                "Lines for a study's `points` are not given, since the runs do not record how many words the value of {} is.\n",
+                open.join(" and ")
+            ),
+        };
+        if !lines.is_empty() {
+            let lines = if open.is_empty() { lines } else { String::new() };
+            let _ = write!(text, "\n{}\n{lines}", wrapped(&said, width));
+        }
     }
     text.push('\n');
     text + &wrapped(&ending(advice, arguments, known, place), width)
-}
-
-/// Whether runs of a study lie in a folder.
-fn holds_runs(input: &Path) -> bool {
-    let entries = std::fs::read_dir(input).into_iter().flatten().flatten();
-    entries.into_iter().any(|entry| entry.path().join(RECORD).is_file())
 }
 
 /// The values of a study's parameters with texts, which all runs in a folder share; none where no run is there.

@@ -122,8 +122,7 @@ fn parse_rule(text: &str) -> Result<Rule, String> {
 /// Reads, analyses, draws, prints.
 pub fn analyze(arguments: &AnalyzeArgs, global: &GlobalArgs, progress: &Progress) -> Result<()> {
     // Hours of forests should not end in a name that is taken.
-    arguments.output.output.as_deref().map_or(Ok(()), |file| output::check_new(file, "-o"))?;
-    arguments.report.as_deref().map_or(Ok(()), |file| output::check_new(file, "--report"))?;
+    output::check_all_new([(&arguments.output.output, "-o"), (&arguments.report, "--report")])?;
     arguments.plots.as_deref().map_or(Ok(()), output::check_new_folder)?;
     let options = input::read_options(&arguments.input.read)?;
     let selection = Selection {

@@ -54,11 +54,7 @@ struct CheckFile<'a> {
 /// Reads, fits, judges, prints.
 pub fn check(arguments: &CheckArgs, global: &GlobalArgs) -> Result<()> {
     let expected = expectations::read(&arguments.expect)?;
-    let files = [(&arguments.junit, "--junit"), (&arguments.fitted.output.output, "-o")];
-    files
-        .iter()
-        .filter_map(|(file, option)| Some((file.as_deref()?, option)))
-        .try_for_each(|(file, option)| output::check_new(file, option))?;
+    output::check_all_new([(&arguments.junit, "--junit"), (&arguments.fitted.output.output, "-o")])?;
     let of_inputs = &arguments.fitted.input;
     let input = input::read_paths(&of_inputs.inputs, &of_inputs.read, global)?;
     // Fitting may take long: what is wrong with the expectations is told before.

@@ -58,8 +58,7 @@ struct Row {
 
 /// Times, prints, draws.
 pub fn instructions(arguments: &InstructionsArgs, global: &GlobalArgs, progress: &Progress) -> Result<()> {
-    arguments.output.output.as_deref().map_or(Ok(()), |file| output::check_new(file, "-o"))?;
-    arguments.plot.as_deref().map_or(Ok(()), |file| output::check_new(file, "--plot"))?;
+    output::check_all_new([(&arguments.output.output, "-o"), (&arguments.plot, "--plot")])?;
     interrupt::watch();
     let mut bodies = bodies(arguments)?;
     progress.step(&format!("timing {}, each a tenth of a second", output::counted(bodies.len(), "body", "bodies")));

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
+use modeler::analysis::FEWEST_ROWS;
 
 use crate::campaign::{self, Options, Summary, events};
 use crate::cli::{ClockChoice, GlobalArgs, OutputFormat, parse_assignment};
@@ -214,7 +215,8 @@ fn report(study: &Study, summary: &Summary, results: &Path, global: &GlobalArgs)
     let command = match study.cases.iter().all(|case| case.point.is_empty()) {
         // There is nothing that a model could depend on.
         true => {
-            let needs = if summary.complete < 10 { " (it needs 10 runs at least; repetitions count)" } else { "" };
+            let needs = format!(" (it needs {FEWEST_ROWS} runs at least; repetitions count)");
+            let needs = if summary.complete < FEWEST_ROWS { needs.as_str() } else { "" };
             format!("analyze {}{needs}", output::shown(&results.display().to_string()))
         }
         false => format!("model {next}{}", too_few_points(study).unwrap_or_default()),

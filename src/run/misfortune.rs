@@ -352,27 +352,7 @@ fn ended_well(run: &Run, ended: &Ended, folder: &Path) -> Outcome {
         return failed(Cause::LeftChildren, reason);
     }
     if let Ok(line) = fs::read_to_string(folder.join(CONFLICT)) {
-        let mut reason = format!("Several of its processes would each write the profile: {}", line.trim());
-        // What the process says to do is for runs without a study.
-        let is_launched = run.command.first().is_some_and(|word| launcher::is_launcher(word));
-        if run.captured && !is_launched {
-            reason = "Several of its processes would each write the profile, as where a script starts several measured programs. Make each a study's own command.".to_owned();
-        }
-        if run.captured && is_launched {
-            let is_srun = run.command.first().is_some_and(|word| Path::new(word).ends_with("srun"));
-            let found = match is_srun {
-                true => {
-                    "under srun MPICH's ranks find each other by --mpi=pmi2 or pmix, and Open MPI's by --mpi=pmix, where `srun --mpi=list` names it"
-                }
-                false => {
-                    "each MPI has a launcher of its own, as mpirun.openmpi and mpiexec.mpich, and what is no MPI program has none"
-                }
-            };
-            reason = format!(
-                "Several of its processes would each write the profile, as each of the ranks does where they do not find each other: {found}."
-            );
-        }
-        return failed(Cause::SeveralProfiles, reason);
+        return failed(Cause::SeveralProfiles, several(run, line.trim()));
     }
     let said = last_words(folder);
     // SMPI ends the rank that called it, and finds that the others wait for that one.
@@ -420,6 +400,26 @@ fn ended_well(run: &Run, ended: &Ended, folder: &Path) -> Outcome {
         return failed(Cause::PrintsNothing, reason.into());
     }
     failed(Cause::NoProfile, NO_PROFILE.into())
+}
+
+/// Why several processes of a run would each write its profile, of which one has `said` so. What that says to do is for a run without a study.
+fn several(run: &Run, said: &str) -> String {
+    let starts = |is: &dyn Fn(&str) -> bool| run.command.first().is_some_and(|word| is(word));
+    let why = match () {
+        () if !run.captured => format!(": {said}"),
+        () if !starts(&launcher::is_launcher) => {
+            ", as where a script starts several measured programs. Make each a study's own command.".to_owned()
+        }
+        () if starts(&|word| Path::new(word).ends_with("srun")) => {
+            ", as ranks do that do not find each other: under srun MPICH's do by --mpi=pmi2 or pmix, and Open MPI's by --mpi=pmix, where \
+             `srun --mpi=list` names it."
+                .to_owned()
+        }
+        () => ", as ranks do that do not find each other: each MPI has a launcher of its own, as mpirun.openmpi and mpiexec.mpich, and what is \
+               no MPI program has none."
+            .to_owned(),
+    };
+    format!("Several of its processes would each write the profile{why}")
 }
 
 const NOT_COUNTED: &str = "It ended well, but QEMU's plugin left no profile. Where the plugin says nothing of the reason above, the program has probably \

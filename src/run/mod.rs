@@ -56,12 +56,7 @@ pub const STDERR: &str = "stderr.txt";
 const OWN: [&str; 3] = [RECORD, STDOUT, STDERR];
 /// How names begin of files that each rank may have, or that stand under a hidden name while they are written.
 const OWN_STARTS: [&str; 3] = [PROFILE, partial::PARTIAL, emulated::RAW];
-/// Whether poise or its runtime writes files of this name into a run's folder.
-pub fn is_ours(name: &str) -> bool {
-    OWN.contains(&name) || OWN_STARTS.iter().any(|start| name.starts_with(start))
-}
-
-/// The variables that poise sets in every run, whatever a study says of them.
+/// The variables that poise sets in every run that is measured, whatever a study says of them.
 pub const SET: [&str; 5] = ["POISE_PROFILE", "POISE_CLOCK", "POISE_PARAMETERS", "POISE_GATHERED", RUN];
 /// The variable that names a run's folder to everything that the run starts.
 pub const RUN: &str = "POISE_RUN";
@@ -577,6 +572,11 @@ pub fn beside(folder: PathBuf, place: &Path) -> PathBuf {
     // To make the name is to take it; a folder may be moved over an empty one.
     let free = (1..=9999).map(numbered).find(|name| fs::create_dir(name).is_ok());
     free.filter(|name| fs::rename(&folder, name).is_ok()).unwrap_or(folder)
+}
+
+/// Whether poise or its runtime writes files of this name into a run's folder.
+pub fn is_ours(name: &str) -> bool {
+    OWN.contains(&name) || OWN_STARTS.iter().any(|start| name.starts_with(start))
 }
 
 /// A file in a run's folder that neither poise nor its runtime writes, if there is one: the first by name.

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeSet;
 
+use modeler::words::beginning;
+
 /// What an expression gives.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Term {
@@ -82,8 +84,8 @@ impl Expression {
     pub fn parse(text: &str) -> Result<Self, String> {
         // A chain of operators is as deep a tree as it is long.
         if text.len() > LONGEST {
-            let start: String = text.chars().take(40).collect();
-            return Err(format!("`{start}…` has {} bytes, and {LONGEST} are the most of an expression", text.len()));
+            let (start, length) = (beginning(text), text.len());
+            return Err(format!("`{start}` has {length} bytes, and {LONGEST} are the most of an expression"));
         }
         let mut parser = Parser { text, at: 0, depth: 0 };
         let root = parser.binary(0).and_then(|node| match parser.rest().is_empty() {

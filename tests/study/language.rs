@@ -156,6 +156,23 @@ fn libraries_and_programs_of_a_studys_own_environment_are_used() {
     assert!(changed.contains("own-echo has changed since"), "{changed}");
 }
 
+/// What a launcher starts, and what a script does, may each write a profile; a study's own way out is told of each.
+#[test]
+fn several_profiles_are_told_by_who_started_their_programs() {
+    let world = with_echo();
+    let cause = |command: &str| {
+        world.write("s.toml", &format!("command = [{command}, \"{{n}}\"]\n[parameters]\nn = [1]\n"));
+        world.poise(["run", "s.toml"]).status(5);
+        let record = world.json("s.runs/n1.r1/run.json");
+        assert_eq!(record["cause"], "several-profiles");
+        record["reason"].as_str().unwrap().to_owned()
+    };
+    let script = cause("\"sh\", \"-c\", \"./echo a && ./echo b\"");
+    assert!(script.contains("a script starts several measured programs"), "{script}");
+    let launched = cause("\"mpirun.openmpi\", \"--oversubscribe\", \"-n\", \"2\", \"./echo\"");
+    assert!(launched.contains("each MPI has a launcher of its own"), "{launched}");
+}
+
 #[test]
 fn a_complete_run_without_its_profile_is_told_before_anything_is_run() {
     let world = with_echo();
@@ -170,6 +187,8 @@ fn a_complete_run_without_its_profile_is_told_before_anything_is_run() {
     let cut = study("1, 2, 3").status(2).stderr;
     assert!(cut.contains("n2.r1/run.json is the record of a complete run, whose profile cannot be read"), "{cut}");
     std::fs::remove_file(&profile).unwrap();
+    let dry = world.poise(["run", "s.toml", "--dry-run"]).status(0).stderr;
+    assert!(dry.contains("without --dry-run makes nothing: ") && dry.contains("Remove the folder"), "{dry}");
     let gone = study("1, 2, 3").status(2).stderr;
     assert!(gone.contains("Remove the folder") && !world.path("s.runs/n3.r1").exists(), "{gone}");
     std::fs::remove_dir_all(world.path("s.runs/n2.r1")).unwrap();

@@ -96,7 +96,7 @@ fn explained(analysis: &Analysis) -> String {
     };
     match matter.split_first() {
         None if !ordered.is_empty() => format!(
-            "{metric} {}, by rank correlations at equal other factors; categories of so few rows do not show it.{rest}",
+            "{metric} {}, by rank correlations at equal other factors; the categories of these rows do not show it.{rest}",
             list(&ordered)
         ),
         // One in a thousand tables of chance would seem to be explained.

@@ -207,7 +207,12 @@ pub struct TreeResult {
 }
 
 /// Rows that are needed at least: a tree of fewer says nothing, and a fifth of them is no test.
-const FEWEST_ROWS: usize = 10;
+///
+/// ```
+#[doc = include_str!("example.txt")]
+/// assert!(found.table.rows() >= modeler::analysis::FEWEST_ROWS);
+/// ```
+pub const FEWEST_ROWS: usize = 10;
 
 /// Finds out which factors explain the metric.
 ///

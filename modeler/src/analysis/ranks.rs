@@ -12,6 +12,8 @@ const BY_CHANCE: f64 = 0.01;
 /// Variance of Fisher's transformation of a rank correlation, times the number of rows less three: Fieller, Hartley and Pearson, Tests for
 /// rank correlation coefficients I, Biometrika 44, 1957.
 const FIELLER: f64 = 1.06;
+/// A smaller correlation explains less than one part in a hundred of the ranks' variance, however many rows show it.
+const LEAST: f64 = 0.1;
 /// Added to the variance of ranks, so that factors of which one follows from the others have a correlation, which is none.
 const RIDGE: f64 = 1e-9;
 
@@ -30,12 +32,12 @@ pub(super) fn correlations(analysis: &Analysis) -> Vec<Option<f64>> {
     factors.iter().map(|factor| factor.as_ref().and_then(|_| partial.next())).collect()
 }
 
-/// Those that are beyond chance.
+/// Those that are beyond chance and say anything.
 pub(super) fn trends(analysis: &Analysis) -> Vec<Option<f64>> {
     let bound = quantile(1.0 - 0.5 * BY_CHANCE / analysis.factors.len() as f64, normal_distribution);
     let deviation = (FIELLER / freedom(analysis)).sqrt();
-    let is_sure = |rho: &f64| rho.abs().min(1.0 - 1e-12).atanh() > bound * deviation;
-    correlations(analysis).into_iter().map(|rho| rho.filter(is_sure)).collect()
+    let is_told = |rho: &f64| rho.abs() > LEAST && rho.abs().min(1.0 - 1e-12).atanh() > bound * deviation;
+    correlations(analysis).into_iter().map(|rho| rho.filter(is_told)).collect()
 }
 
 /// Each of the other factors takes one row.

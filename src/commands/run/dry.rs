@@ -33,7 +33,7 @@ struct Line {
 /// Prints the plan of a study.
 pub fn run(study: &Study, results: &Path, format: OutputFormat, quiet: bool) -> Result<()> {
     let builds = Builds::plan(study, results)?;
-    // Runs of an earlier call teach what the others cost. Whether they fit is for the run itself to say.
+    // Runs of an earlier call teach what the others cost, unless the run itself would refuse them.
     let found = tasks::found(study, &builds.of_case, &Made::default(), results, true);
     let found = match found {
         Ok((found, _)) => found,
