@@ -372,7 +372,7 @@ fn beliefs<'a>(
     pool: &Pooled<'a>,
 ) -> Option<(Cow<'a, Beliefs>, Option<NoiseEstimate>)> {
     let logs = start.noisy_residuals(y)?;
-    Some(pool.pool.map_or((Cow::Borrowed(&*DEFAULT), None), |p| p.beliefs(pool.index, &logs)))
+    Some(pool.pool.map_or((Cow::Borrowed(&DEFAULT), None), |p| p.beliefs(pool.index, &logs)))
 }
 
 /// What the residuals of a time whose shape effort gave say about its noise, if anything.

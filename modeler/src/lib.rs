@@ -34,6 +34,7 @@ pub mod messages;
 pub mod model;
 mod multiples;
 mod noise;
+mod noise_bounds;
 mod noise_estimate;
 mod noise_pool;
 pub mod options;

@@ -6,10 +6,10 @@
 //! of measurement over truth, in which the two are a sum: the density of `ln(1 + a H)` is taken as constant between a few
 //! edges, so that density and distribution function of the sum have closed forms.
 
+use crate::logarithm::logarithms;
 use crate::wide::wide;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock};
 
 /// How one-sided noise is distributed over its range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -116,13 +116,13 @@ impl Noise {
         if self.sigma <= 0.0 {
             return 0.0;
         }
-        let shares = self.shares();
+        let (shares, edges) = (self.shares(), self.edges());
         let step = self.sigma / FINENESS;
         let start = -REACH.0 * self.sigma;
         let end = (self.range * self.pattern.end()).ln_1p() + REACH.1 * self.sigma;
         let densities: Vec<f64> = (0..((end - start) / step).ceil() as usize)
             .map(|i| start + i as f64 * step)
-            .map(|t| shares.density(&self.ingredients(t)))
+            .map(|t| shares.density(&self.ingredients(&edges, t)))
             .collect();
         let of = |near: &[f64]| if near[1] > 0.0 { (near[2] - near[0]).powi(2) / near[1] } else { 0.0 };
         let information = densities.windows(3).map(of).sum::<f64>() / (4.0 * step);
@@ -148,6 +148,11 @@ impl Noise {
         ((self.range * end).ln_1p(), self.disturbed * (1.0 - self.pattern.below(end)))
     }
 
+    /// The largest logarithm that the one-sided part adds, but for one in three thousand of those with a tail.
+    pub fn width(&self) -> f64 {
+        self.atom().0
+    }
+
     /// Whether the one-sided part is too small beside the background to have a shape of its own.
     fn is_background(&self) -> bool {
         self.range <= 0.05 * self.sigma
@@ -156,16 +161,15 @@ impl Noise {
     /// Density of t, the logarithm of measurement over truth.
     #[cfg(test)]
     fn density(&self, t: f64) -> f64 {
-        self.shares().density(&self.ingredients(t))
+        self.shares().density(&self.ingredients(&self.edges(), t))
     }
 
-    /// What the density at `t` is made of.
-    fn ingredients(&self, t: f64) -> Ingredients {
+    /// What the density at `t` is made of, with the [`Self::edges`].
+    fn ingredients(&self, edges: &[f64; PIECES + 1], t: f64) -> Ingredients {
         let background = Background(self.sigma);
         if self.is_background() {
             return Ingredients { undisturbed: background.density(t - self.mean()), ..Ingredients::default() };
         }
-        let edges = self.edges();
         let mut before = background.distribution(t);
         let steps = std::array::from_fn(|i| {
             let after = background.distribution(t - edges[i + 1]);
@@ -246,11 +250,6 @@ impl Shares {
         }
         sum
     }
-
-    /// Logarithm of the density of t, with a floor that a measurement gone astray cannot pass.
-    fn log_density(&self, of: &Ingredients, stray: &Stray, t: f64) -> f64 {
-        ((1.0 - STRAY) * self.density(of) + stray.log_density(t).exp()).ln()
-    }
 }
 
 /// Deviations beyond which a normal distribution is one, or less than 1e-18.
@@ -305,19 +304,7 @@ impl PossibleNoise {
 pub(crate) struct Tabulated {
     /// The distribution.
     pub noise: Noise,
-    /// Logarithm of one and the mean of the one-sided part.
-    pub log_mean: f64,
-    family: Arc<Family>,
-    /// Which one of the family it is.
-    index: usize,
-}
-
-/// Distributions of one background and one range, all with a tail or none: their tables are made together, since what their
-/// densities are made of is the same, and is most of the work.
-#[derive(Debug)]
-struct Family {
-    noises: Vec<Noise>,
-    tables: OnceLock<Vec<Table>>,
+    table: Table,
 }
 
 #[derive(Debug)]
@@ -325,14 +312,16 @@ struct Table {
     start: f64,
     per_unit: f64,
     /// Each entry but the last, and how much higher the next one is.
-    entries: Vec<[f64; 2]>,
+    entries: Vec<[f32; 2]>,
     /// No log density is above this.
     highest: f64,
+    /// Where the [`QUANTILES`] are.
+    quantiles: [f64; 3],
     stray: Stray,
 }
 
 /// Log density of measurements that went astray, which alone matter beyond the ends of a table: a parabola.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Stray {
     top: f64,
     centre: f64,
@@ -344,6 +333,8 @@ const FINENESS: f64 = 10.0;
 /// Deviations that a table reaches below and above the range of the one-sided part. The logarithm of a normal variable
 /// falls off more slowly below.
 const REACH: (f64, f64) = (9.0, 7.0);
+/// Shares of the measurements below three values that a table knows: near both ends of 25 measurements, and a quarter.
+pub(crate) const QUANTILES: [f64; 3] = [1.0 / 15.0, 0.25, 14.0 / 15.0];
 /// No log density is below this.
 const LEAST: f64 = -690.0;
 
@@ -357,73 +348,81 @@ impl Stray {
 impl Tabulated {
     /// One distribution by itself.
     pub fn new(noise: Noise) -> Self {
-        let family = Arc::new(Family { noises: vec![noise], tables: OnceLock::new() });
-        Self { noise, log_mean: noise.mean().ln_1p(), family, index: 0 }
+        Self::all(&[noise]).remove(0)
     }
 
-    /// All `noises`, in their order; those of one background and one range share the work of their tables.
+    /// All `noises`, in their order. The tables of those of one background and one range, all with a tail or none, are made
+    /// together, since what their densities are made of is the same, and is most of the work.
     pub fn all(noises: &[Noise]) -> Vec<Self> {
         let kind = |n: &Noise| (n.sigma.to_bits(), n.range.to_bits(), n.pattern == Pattern::Tail);
-        let mut of_kind: BTreeMap<_, Vec<Noise>> = BTreeMap::new();
-        let mut place = |n: &Noise| {
-            let family = of_kind.entry(kind(n)).or_default();
-            family.push(*n);
-            family.len() - 1
-        };
-        let places: Vec<usize> = noises.iter().map(&mut place).collect();
-        let family = |noises| Arc::new(Family { noises, tables: OnceLock::new() });
-        let families: BTreeMap<_, _> = of_kind.into_iter().map(|(kind, noises)| (kind, family(noises))).collect();
-        let one = |(n, index): (&Noise, usize)| Self {
-            noise: *n,
-            log_mean: n.mean().ln_1p(),
-            family: Arc::clone(&families[&kind(n)]),
-            index,
-        };
-        noises.iter().zip(places).map(one).collect()
+        let mut of_kind: BTreeMap<_, (Vec<usize>, Vec<Noise>)> = BTreeMap::new();
+        for (i, noise) in noises.iter().enumerate() {
+            let (places, kind) = of_kind.entry(kind(noise)).or_default();
+            places.push(i);
+            kind.push(*noise);
+        }
+        let tables = |(places, kind): (Vec<usize>, Vec<Noise>)| places.into_iter().zip(Table::of_kind(&kind));
+        let mut tables: Vec<(usize, Table)> = of_kind.into_values().flat_map(tables).collect();
+        tables.sort_unstable_by_key(|(place, _)| *place);
+        noises.iter().zip(tables).map(|(noise, (_, table))| Self { noise: *noise, table }).collect()
     }
 
     /// Sum of the log densities at `logs` less `shift`.
     pub fn log_likelihood(&self, logs: &[f64], shift: f64) -> f64 {
-        sum(self.table(), logs, shift, f64::NEG_INFINITY)
+        sum(&self.table, logs, shift, f64::NEG_INFINITY)
     }
 
     /// The same, or minus infinity where it is less than `least`.
     pub fn log_likelihood_from(&self, logs: &[f64], shift: f64, least: f64) -> f64 {
-        sum(self.table(), logs, shift, least)
+        sum(&self.table, logs, shift, least)
+    }
+
+    /// The largest log density, and that of the measurements that went astray.
+    pub fn highest(&self) -> (f64, f64) {
+        (self.table.highest, self.table.stray.top)
+    }
+
+    /// Between what values of t the [`QUANTILES`] lie.
+    pub fn quantiles(&self) -> [f64; 3] {
+        self.table.quantiles
     }
 
     /// Log density at `t`.
     #[cfg(test)]
     pub fn log_density(&self, t: f64) -> f64 {
-        self.table().at(t)
-    }
-
-    fn table(&self) -> &Table {
-        &self.family.tables.get_or_init(|| Table::of_family(&self.family.noises))[self.index]
+        self.table.at(t)
     }
 }
 
 impl Table {
-    fn of_family(noises: &[Noise]) -> Vec<Self> {
+    /// The tables of noises of one background and one range, all with a tail or none.
+    fn of_kind(noises: &[Noise]) -> Vec<Self> {
         let one = &noises[0];
         let start = -REACH.0 * one.sigma;
         let end = (one.range * one.pattern.end()).ln_1p() + REACH.1 * one.sigma;
         let per_unit = FINENESS / one.sigma;
         let entries = ((end - start) * per_unit).ceil() as usize + 2;
-        let of_each: Vec<_> = noises.iter().map(|noise| (noise.shares(), noise.stray())).collect();
-        let mut exact = vec![Vec::with_capacity(entries); noises.len()];
-        for i in 0..entries {
-            let t = start + i as f64 / per_unit;
-            let ingredients = one.ingredients(t);
-            for ((shares, stray), exact) in of_each.iter().zip(&mut exact) {
-                exact.push(shares.log_density(&ingredients, stray, t));
-            }
-        }
-        of_each.into_iter().zip(exact).map(|((_, stray), exact)| Self::of(stray, start, per_unit, &exact)).collect()
+        let place = |i: usize| start + i as f64 / per_unit;
+        let edges = one.edges();
+        let ingredients: Vec<Ingredients> = (0..entries).map(|i| one.ingredients(&edges, place(i))).collect();
+        let stray = one.stray();
+        let of_stray: Vec<f64> = (0..entries).map(|i| stray.log_density(place(i)).exp()).collect();
+        let of = |noise: &Noise| {
+            let shares = noise.shares();
+            let mut densities: Vec<f64> = ingredients.iter().map(|of| shares.density(of)).collect();
+            let quantiles = QUANTILES.map(|share| place(entries_below(&densities, share * per_unit)));
+            densities
+                .iter_mut()
+                .zip(&of_stray)
+                .for_each(|(density, stray)| *density = (1.0 - STRAY) * *density + stray);
+            logarithms(&mut densities);
+            Self::of(stray, start, per_unit, &densities, quantiles)
+        };
+        noises.iter().map(of).collect()
     }
 
     /// The table of the log densities `exact`, which begins at `start` and has so many entries per unit.
-    fn of(stray: Stray, start: f64, per_unit: f64, exact: &[f64]) -> Self {
+    fn of(stray: Stray, start: f64, per_unit: f64, exact: &[f64], quantiles: [f64; 3]) -> Self {
         let entries = exact.len();
         // Straight lines between the entries lie below a density that is concave; thousands of residuals would see
         // that. A twelfth of the second difference makes the lines right on average.
@@ -431,19 +430,29 @@ impl Table {
         let inner = |i: usize| 0 < i && i + 1 < entries;
         let values: Vec<f64> =
             (0..entries).map(|i| if inner(i) { exact[i] - correction(i) } else { exact[i] }).collect();
-        let entries = values.windows(2).map(|pair| [pair[0], pair[1] - pair[0]]).collect();
+        let entries = values.windows(2).map(|pair| [pair[0] as f32, (pair[1] - pair[0]) as f32]).collect();
         let highest = values.iter().copied().fold(stray.top, f64::max);
-        Self { start, per_unit, entries, highest, stray }
+        Self { start, per_unit, entries, highest, quantiles, stray }
     }
 
     fn at(&self, t: f64) -> f64 {
         let position = (t - self.start) * self.per_unit;
         let index = position as usize;
         match self.entries.get(index) {
-            Some([value, step]) if position >= 0.0 => value + step * (position - index as f64),
+            Some([value, step]) if position >= 0.0 => f64::from(*value) + f64::from(*step) * (position - index as f64),
             _ => self.stray.log_density(t),
         }
     }
+}
+
+/// How many of the first `densities` have together no more than `sum`.
+fn entries_below(densities: &[f64], sum: f64) -> usize {
+    let mut left = sum;
+    let has_more = |density: &f64| {
+        left -= density;
+        left < 0.0
+    };
+    densities.iter().position(has_more).unwrap_or(densities.len())
 }
 
 /// Logarithms that are looked up side by side.
@@ -483,7 +492,7 @@ wide! {
             for j in 0..SIDE_BY_SIDE {
                 // SAFETY: what is at least zero and below the number of entries stays that when its fraction is cut off.
                 let [value, step] = unsafe { *table.entries.get_unchecked(indices[j] as usize) };
-                sums[j] += value + step * (positions[j] - f64::from(indices[j]));
+                sums[j] += f64::from(value) + f64::from(step) * (positions[j] - f64::from(indices[j]));
             }
         }
         rest.iter().fold(total_of(&sums), |sum, log| sum + table.at(log - shift))
@@ -583,7 +592,8 @@ mod tests {
             for i in 0..200 {
                 let t = -0.3 + 0.007 * f64::from(i);
                 let noise = &table.noise;
-                let direct = noise.shares().log_density(&noise.ingredients(t), &noise.stray(), t);
+                let stray = noise.stray().log_density(t).exp();
+                let direct = ((1.0 - STRAY) * noise.density(t) + stray).ln();
                 assert!((table.log_density(t) - direct).abs() < 0.01 + 0.002 * direct.abs(), "{t}");
             }
         }

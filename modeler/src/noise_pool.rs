@@ -6,7 +6,7 @@
 
 use crate::noise::{Noise, Tabulated};
 use crate::noise_estimate::{
-    Belief, Beliefs, COARSE, DEFAULT, HOPELESS, NoiseEstimate, background_prior, estimate, estimate_of, evidences,
+    Belief, Beliefs, DEFAULT, GRID, HOPELESS, NoiseEstimate, background_prior, estimate, estimate_of, evidences,
 };
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -20,15 +20,13 @@ const PRICE_OF_DIFFERENCE: (f64, f64) = (6.0, 0.3);
 /// Share of call paths whose noise may be anything even where all others have the same.
 const STRANGERS: f64 = 0.02;
 /// A call path is a stranger from these odds on.
-const STRANGE: f64 = 0.05;
-/// With smaller odds under a quarter of the distributions that noise may have it is not asked under all.
-const SURELY_NOT: f64 = 0.03;
+const STRANGE: f64 = 0.2;
 /// Call paths' worth of default beliefs that the distribution over call paths starts from.
 const DEFAULT_WEIGHT: f64 = 4.0;
 /// Beliefs less probable than this share of the most probable one are dropped.
 const NEGLIGIBLE: f64 = 1e-3;
 /// The least that one call path's residuals say against a distribution, in nats below its best one.
-const FLOOR: f64 = -60.0;
+const FLOOR: f64 = -HOPELESS;
 /// Small one-sided noise looks much like background, and taking one for the other costs more where there is none: so
 /// much better, in nats, must it explain the residuals of many call paths.
 const CAUTION: f64 = 1.2;
@@ -40,7 +38,7 @@ const REFINED_FROM: usize = 12;
 const WORTH_REFINING: f64 = 12.0;
 /// From this many pooled call paths on, only those whose residuals are less or more probable than those of all but this
 /// share of the pooled ones are asked whether they are strangers: the question costs as much as all else.
-const ASKED: (usize, f64) = (40, 0.02);
+const ASKED: (usize, f64) = (40, 0.01);
 /// Up to this many call paths each sees the others only; beyond it one makes no difference to all.
 const FEW: usize = 64;
 
@@ -59,7 +57,7 @@ impl NoisePool {
         if series.is_empty() {
             return Self::default();
         }
-        let mut pool = Pool { beliefs: DEFAULT.clone(), rows: rows_of(series, &DEFAULT) };
+        let mut pool = Pool { beliefs: Beliefs::of(GRID.beliefs.clone()), rows: rows_of(series, &DEFAULT) };
         if series.len() >= REFINED_FROM {
             pool.refine(series);
         }
@@ -76,23 +74,18 @@ impl NoisePool {
     /// What to believe of the noise of a series with the residuals `logs`, which was pooled under that index if any;
     /// and what those residuals say under these beliefs, where that is known.
     pub fn beliefs(&self, pooled: Option<usize>, logs: &[f64]) -> (Cow<'_, Beliefs>, Option<NoiseEstimate>) {
-        let Some(all) = self.beliefs.last() else { return (Cow::Borrowed(&*DEFAULT), None) };
+        let Some(all) = self.beliefs.last() else { return (Cow::Borrowed(&DEFAULT), None) };
         let (total, known) = pooled.filter(|_| self.beliefs.len() > 1).map_or(all, |i| &self.beliefs[i]);
         let estimated = estimate_of(logs, known, *total);
         // Whether this one is a stranger among the call paths.
         if self.usual.is_some_and(|(low, high)| (low..=high).contains(&(estimated.evidence / logs.len() as f64))) {
             return (Cow::Borrowed(known), Some(estimated));
         }
-        let odds = |any: &Beliefs| STRANGERS * (estimate(logs, any).evidence - estimated.evidence).exp();
-        if odds(&COARSE) < SURELY_NOT || odds(&DEFAULT) < STRANGE {
+        let odds = (STRANGE / STRANGERS).ln();
+        if estimated.gain_under(logs, &DEFAULT, odds) < odds {
             return (Cow::Borrowed(known), Some(estimated));
         }
-        let mut mixture = known.clone();
-        let default_total = DEFAULT.total();
-        mixture
-            .0
-            .extend(DEFAULT.0.iter().map(|(noise, prior)| (Arc::clone(noise), prior - default_total + STRANGERS.ln())));
-        (Cow::Owned(mixture), None)
+        (Cow::Owned(Beliefs { own: known.own.clone(), any: Some(STRANGERS.ln()) }), None)
     }
 }
 
@@ -108,8 +101,8 @@ fn usual_evidence(series: &[Vec<f64>], beliefs: &Beliefs) -> (f64, f64) {
 /// Log evidence by series and belief.
 fn rows_of(series: &[Vec<f64>], beliefs: &Beliefs) -> Vec<Vec<f64>> {
     let row = |logs: &Vec<f64>| {
-        let mut row = vec![f64::NEG_INFINITY; beliefs.0.len()];
-        evidences(logs, beliefs, HOPELESS).iter().for_each(|e| row[e.belief] = e.log);
+        let mut row = vec![f64::NEG_INFINITY; beliefs.len()];
+        evidences(logs, beliefs, HOPELESS, f64::NEG_INFINITY).iter().for_each(|e| row[e.belief] = e.log);
         row
     };
     series.iter().map(row).collect()
@@ -133,7 +126,7 @@ impl Pool {
     /// Log evidence by series and belief when a few series are strangers with any noise.
     fn with_strangers(&self) -> Vec<Vec<f64>> {
         let total = self.beliefs.total();
-        let default: Vec<f64> = self.beliefs.0.iter().map(|b| (b.1 - total).exp()).collect();
+        let default: Vec<f64> = self.beliefs.own.iter().map(|b| (b.1 - total).exp()).collect();
         let of = |row: &Vec<f64>| {
             let any: f64 = row.iter().zip(&default).map(|(e, d)| e.exp() * d).sum();
             row.iter().map(|e| ((1.0 - STRANGERS) * e.exp() + STRANGERS * any).ln()).collect()
@@ -145,7 +138,7 @@ impl Pool {
     fn common(&self, rows: &[Vec<f64>], without: Option<usize>) -> Vec<f64> {
         let certainty = (ENOUGH / rows.len() as f64).min(1.0);
         let caution = |noise: &Noise| if noise.range == 0.0 { CAUTION * (1.0 - 1.0 / rows.len() as f64) } else { 0.0 };
-        let mut sums: Vec<f64> = self.beliefs.0.iter().map(|b| b.1 + caution(&b.0.noise)).collect();
+        let mut sums: Vec<f64> = self.beliefs.own.iter().map(|b| b.1 + caution(&b.0.noise)).collect();
         for (_, row) in rows.iter().enumerate().filter(|(i, _)| Some(*i) != without) {
             sums.iter_mut().zip(row).for_each(|(s, e)| *s += certainty * e);
         }
@@ -162,7 +155,7 @@ impl Pool {
         let mut order: Vec<usize> = (0..sums.len()).filter(|&i| sums[i] > top - WORTH_REFINING).collect();
         order.sort_by(|a, b| sums[*b].total_cmp(&sums[*a]));
         for i in order {
-            let (noise, prior) = &self.beliefs.0[i];
+            let (noise, prior) = &self.beliefs.own[i];
             let noise = noise.noise;
             let kind = |n: &Noise| (n.pattern, n.range == 0.0, n.disturbed.to_bits());
             if refined.iter().all(|(_, (known, _))| kind(&known.noise) != kind(&noise)) {
@@ -171,17 +164,17 @@ impl Pool {
                 refined.push((sums[i], (Arc::new(Tabulated::new(best)), prior)));
             }
         }
-        let refined = Beliefs(refined.into_iter().map(|r| r.1).collect());
+        let refined = Beliefs::of(refined.into_iter().map(|r| r.1).collect());
         for (row, more) in self.rows.iter_mut().zip(rows_of(series, &refined)) {
             row.extend(more);
         }
-        self.beliefs.0.extend(refined.0);
+        self.beliefs.own.extend(refined.own);
     }
 
     /// The distribution of noise over call paths when each has its own: weights that make the residuals most likely.
     fn distribution(&self) -> Own {
         let total = self.beliefs.total();
-        let default: Vec<f64> = self.beliefs.0.iter().map(|b| (b.1 - total).exp()).collect();
+        let default: Vec<f64> = self.beliefs.own.iter().map(|b| (b.1 - total).exp()).collect();
         let evidence: Vec<Vec<f64>> = self.rows.iter().map(|row| row.iter().map(|e| e.exp()).collect()).collect();
         let (mut weights, mut log_likelihood) = (default.clone(), 0.0);
         for _ in 0..ROUNDS {
@@ -206,7 +199,7 @@ impl Pool {
         let top = common.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let common: Vec<f64> = common.iter().map(|c| (c - top).exp()).collect();
         let total: f64 = common.iter().sum();
-        let same = (0..self.beliefs.0.len())
+        let same = (0..self.beliefs.own.len())
             .map(|i| rows.iter().map(|row| row[i]).sum::<f64>())
             .fold(f64::NEG_INFINITY, f64::max);
         let price = PRICE_OF_DIFFERENCE.0 + PRICE_OF_DIFFERENCE.1 * rows.len() as f64;
@@ -214,8 +207,8 @@ impl Pool {
         let mix = |(c, o): (&f64, &f64)| (1.0 - differ) * c / total + differ * o;
         let weights: Vec<f64> = common.iter().zip(&own.weights).map(mix).collect();
         let most = weights.iter().copied().fold(0.0, f64::max);
-        let kept = self.beliefs.0.iter().zip(&weights).filter(|(_, w)| **w > NEGLIGIBLE * most);
-        Beliefs(kept.map(|(belief, w)| (Arc::clone(&belief.0), w.ln())).collect())
+        let kept = self.beliefs.own.iter().zip(&weights).filter(|(_, w)| **w > NEGLIGIBLE * most);
+        Beliefs::of(kept.map(|(belief, w)| (Arc::clone(&belief.0), w.ln())).collect())
     }
 }
 
@@ -231,7 +224,7 @@ struct Own {
 /// series most likely: a search along each in turn, with steps that shrink.
 fn climb(series: &[Vec<f64>], noise: Noise) -> Noise {
     let value = |noise: Noise| -> f64 {
-        let beliefs = Beliefs(vec![(Arc::new(Tabulated::new(noise)), 0.0)]);
+        let beliefs = Beliefs::of(vec![(Arc::new(Tabulated::new(noise)), 0.0)]);
         rows_of(series, &beliefs).iter().map(|row| row[0]).sum::<f64>() + background_prior(noise.sigma)
     };
     // The share moves by its odds, so that all stay all; the grid has it the least fine, so its steps are the largest.
@@ -277,7 +270,7 @@ mod tests {
     fn means(beliefs: &Beliefs) -> (f64, f64) {
         let total = beliefs.total();
         let weighted =
-            |value: fn(&Noise) -> f64| beliefs.0.iter().map(|b| (b.1 - total).exp() * value(&b.0.noise)).sum::<f64>();
+            |value: fn(&Noise) -> f64| beliefs.own.iter().map(|b| (b.1 - total).exp() * value(&b.0.noise)).sum::<f64>();
         (weighted(|n| n.mean()), weighted(|n| n.sigma))
     }
 
@@ -306,7 +299,7 @@ mod tests {
         let pool = NoisePool::new(&all);
         let beliefs = &pool.beliefs.last().unwrap().1;
         let total = beliefs.total();
-        let share: f64 = beliefs.0.iter().map(|b| (b.1 - total).exp() * b.0.noise.disturbed).sum();
+        let share: f64 = beliefs.own.iter().map(|b| (b.1 - total).exp() * b.0.noise.disturbed).sum();
         let mean = means(beliefs).0;
         assert!((share - 0.65).abs() < 0.07, "{share}");
         assert!((mean - 0.65 * 0.25).abs() < 0.02, "{mean}");
