@@ -76,9 +76,10 @@ wide! {
         for (block, most) in blocks.iter().zip(most) {
             let mut lost = [0.0; SIDE_BY_SIDE];
             for gap in gaps {
-                for j in 0..SIDE_BY_SIDE {
-                    let rest = (gap - block.width[j]).max(0.0);
-                    lost[j] += (rest * rest * block.rate[j]).min(block.most[j]);
+                let constants = block.width.iter().zip(&block.rate).zip(&block.most);
+                for (lost, ((width, rate), most)) in lost.iter_mut().zip(constants) {
+                    let rest: f32 = (gap - width).max(0.0);
+                    *lost += (rest * rest * rate).min(*most);
                 }
             }
             for j in 0..SIDE_BY_SIDE {
