@@ -19,7 +19,7 @@ const ROUNDS: usize = 5;
 const PRICE_OF_DIFFERENCE: (f64, f64) = (6.0, 0.3);
 /// Share of call paths whose noise may be anything even where all others have the same.
 const STRANGERS: f64 = 0.02;
-/// A call path is a stranger from these odds on.
+/// A call path is a stranger from these odds on; with 0.05 models were as accurate, and more call paths were strangers.
 const STRANGE: f64 = 0.2;
 /// Call paths' worth of default beliefs that the distribution over call paths starts from.
 const DEFAULT_WEIGHT: f64 = 4.0;
@@ -37,7 +37,7 @@ const REFINED_FROM: usize = 12;
 /// Only distributions this close to the best, in nats, are refined.
 const WORTH_REFINING: f64 = 12.0;
 /// From this many pooled call paths on, only those whose residuals are less or more probable than those of all but this
-/// share of the pooled ones are asked whether they are strangers: the question costs as much as all else.
+/// share of the pooled ones are asked whether they are strangers: the question costs many times what a usual one's noise does.
 const ASKED: (usize, f64) = (40, 0.01);
 /// Up to this many call paths each sees the others only; beyond it one makes no difference to all.
 const FEW: usize = 64;
@@ -81,8 +81,7 @@ impl NoisePool {
         if self.usual.is_some_and(|(low, high)| (low..=high).contains(&(estimated.evidence / logs.len() as f64))) {
             return (Cow::Borrowed(known), Some(estimated));
         }
-        let odds = (STRANGE / STRANGERS).ln();
-        if estimated.gain_under(logs, &DEFAULT, odds) < odds {
+        if !estimated.is_beaten_by((STRANGE / STRANGERS).ln(), logs) {
             return (Cow::Borrowed(known), Some(estimated));
         }
         (Cow::Owned(Beliefs { own: known.own.clone(), any: Some(STRANGERS.ln()) }), None)
