@@ -8,7 +8,7 @@ use modeler::{Experiment, Fits, Options, Share, fit_in_parts};
 use crate::output::NotWritten;
 
 /// Call paths that are fitted before their models are written, so that memory holds no more models than of these.
-const PART: u32 = 512;
+const PART: u32 = 4096;
 
 /// The ranks that take part in a fit.
 pub struct Ranks {
