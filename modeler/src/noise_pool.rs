@@ -93,7 +93,8 @@ fn usual_evidence(series: &[Vec<f64>], beliefs: &Beliefs) -> (f64, f64) {
     let mut evidences: Vec<f64> =
         series.iter().map(|logs| estimate(logs, beliefs).evidence / logs.len() as f64).collect();
     evidences.sort_by(f64::total_cmp);
-    let tail = (ASKED.1 * evidences.len() as f64).ceil() as usize;
+    // On average one further value in so many, and one, lies below the smallest of so many values.
+    let tail = (ASKED.1 * (evidences.len() + 1) as f64).round().max(1.0) as usize - 1;
     (evidences[tail], evidences[evidences.len() - 1 - tail])
 }
 

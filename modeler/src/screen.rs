@@ -123,7 +123,7 @@ impl Axis {
     }
 
     /// Sums of `a b` over the points of each value, in the order of the points.
-    fn fold(&self, sums: &mut [f64], a: &[f64], b: &[f64]) {
+    pub fn fold(&self, sums: &mut [f64], a: &[f64], b: &[f64]) {
         // Full grids have their values in turn.
         if let (true, Ok(sums)) = (self.in_turn, <&mut [f64; USUAL]>::try_from(&mut *sums)) {
             let mut in_turn = [0.0; USUAL];

@@ -9,7 +9,7 @@ use crate::coefficients::measured_weights;
 use crate::hypotheses::Hypotheses;
 use crate::linear::{MOST_COLUMNS, Orthonormal};
 use crate::model::{Role, Scale, Term};
-use crate::screen::{Base, Buffers, COMPLEXITY_PRICE, Product, Screen, Screening, Worth};
+use crate::screen::{Axis, Base, Buffers, COMPLEXITY_PRICE, Product, Screen, Screening, Worth};
 use crate::wide::wide;
 use smallvec::SmallVec;
 
@@ -192,6 +192,9 @@ wide! {
     }
 }
 
+/// A function of one parameter: by its value how large it is and what all points of that count for.
+type Part = SmallVec<[(f64, f64); 8]>;
+
 struct Search<'a> {
     screen: Screen<'a>,
     y: &'a [f64],
@@ -284,19 +287,19 @@ impl Search<'_> {
         let squares: Vec<f64> = self.weights.iter().map(|w| w * w).collect();
         let mut left = self.y.to_vec();
         // By axis and value: the function so far, and what all points of the value count for.
-        let mut parts: SmallVec<[Vec<(f64, f64)>; 4]> =
-            axes.iter().map(|axis| vec![(0.0, 0.0); axis.levels()]).collect();
+        let mut parts: SmallVec<[Part; 4]> = axes.iter().map(|axis| self.constant_part(axis, &squares)).collect();
+        let mut means: SmallVec<[f64; 16]> = SmallVec::new();
         let mut before = f64::INFINITY;
         for _ in 0..MOST_BACKFITS {
             for (axis, part) in axes.iter().zip(&mut parts) {
-                let mut means = vec![(0.0, 0.0); axis.levels()];
-                for (i, (left, square)) in left.iter().zip(&squares).enumerate() {
-                    let (sum, of_weights) = &mut means[axis.level(i)];
-                    (*sum, *of_weights) = (*sum + square * left, *of_weights + square);
-                }
-                means.iter_mut().for_each(|(sum, of_weights)| *sum /= *of_weights);
-                left.iter_mut().enumerate().for_each(|(i, left)| *left -= means[axis.level(i)].0);
-                part.iter_mut().zip(&means).for_each(|(part, mean)| *part = (part.0 + mean.0, mean.1));
+                means.clear();
+                means.resize(axis.levels(), 0.0);
+                axis.fold(&mut means, &squares, &left);
+                means.iter_mut().zip(part.iter_mut()).for_each(|(mean, (part, of_weights))| {
+                    *mean /= *of_weights;
+                    *part += *mean;
+                });
+                left.iter_mut().enumerate().for_each(|(i, left)| *left -= means[axis.level(i)]);
             }
             let rss: f64 = left.iter().zip(&squares).map(|(left, square)| left * left * square).sum();
             if rss > BACKFITTED * before {
@@ -310,8 +313,15 @@ impl Search<'_> {
         if n > free && before * few / (n - free) as f64 >= best.mean * n as f64 {
             return SmallVec::new();
         }
-        let closest = |(axis, part): (usize, &Vec<(f64, f64)>)| self.screen.pure(axis, axes[axis].closest(part)?);
+        let closest = |(axis, part): (usize, &Part)| self.screen.pure(axis, axes[axis].closest(part)?);
         parts.iter().enumerate().filter_map(closest).collect()
+    }
+
+    /// No function of the parameter of `axis` yet, with what the points of each value count for.
+    fn constant_part(&self, axis: &Axis, squares: &[f64]) -> Part {
+        let mut part = Part::from_elem((0.0, 0.0), axis.levels());
+        squares.iter().enumerate().for_each(|(i, square)| part[axis.level(i)].1 += square);
+        part
     }
 
     /// The best single terms beside each of `sums`, so many of each if all are asked for, and else of both.

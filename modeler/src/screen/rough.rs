@@ -38,8 +38,8 @@ pub(super) struct Rough {
     squared: Vec<bool>,
     /// Of one head: its sums by vector, then value of the lane.
     of_head: Vec<f32>,
-    /// Of one head, by lane: see [`Self::least`].
-    least: Vec<f32>,
+    /// Of one head, by block of lanes: what products leave at least.
+    least: Vec<Least>,
     /// Relative error of sums over all points.
     error: f32,
     shape: Shape,
@@ -78,7 +78,7 @@ impl Rough {
         self.shape.vectors = 1 + base.columns.len();
         self.folded.resize(size * self.shape.vectors, 0.0);
         self.of_head.resize(self.shape.levels * self.shape.vectors, 0.0);
-        self.least.resize(self.shape.lanes, 0.0);
+        self.least.resize(self.shape.lanes / PAD, NOTHING);
         let scale = if base.rss > 0.0 { base.rss.sqrt().recip() } else { 0.0 };
         let vectors = std::iter::once((base.residual, scale)).chain(base.columns.columns().map(|c| (c, 1.0)));
         for ((vector, scale), folded) in vectors.zip(self.folded.chunks_exact_mut(size)) {
@@ -102,8 +102,8 @@ impl Rough {
         }
     }
 
-    /// Finds what products with `head` leave at least, and whether that is less than the share `most` of the residual's square
-    /// sum times what their lane's complexity costs, for any of them.
+    /// Finds what products with `head` leave at least, and whether that, times what their lane's complexity costs, is less than the
+    /// share `most` of the residual's square sum for any of them.
     pub fn least(&mut self, screen: &Screen, head: usize, most: f64) -> bool {
         let (shape, lane) = (self.shape, screen.lane());
         let squares = &mut self.squares[head * shape.lanes..(head + 1) * shape.lanes];
@@ -121,7 +121,7 @@ impl Rough {
             2 => least_1(sums, of, self.error, most, least),
             3 => least_2(sums, of, self.error, most, least),
             _ => {
-                least.fill(0.0);
+                least.fill(NOTHING);
                 true
             }
         }
@@ -130,7 +130,7 @@ impl Rough {
     /// Bits of those lanes of a block in which products with the head of the last [`Self::least`] may leave less than the
     /// share `most` times what their lane's complexity costs.
     pub fn block(&self, block: usize, most: f64) -> u32 {
-        below(&self.least.as_chunks().0[block], rounded(most))
+        below(&self.least[block], rounded(most))
     }
 }
 
@@ -143,17 +143,29 @@ fn column_of(rows: &[f32], width: usize, column: usize, out: &mut [f32]) {
     }
 }
 
-/// `most` in single precision, and no less.
+/// `most` in single precision, and no less unless it is beyond all numbers.
 fn rounded(most: f64) -> f32 {
-    (most * (1.0 + 1e-6)) as f32
+    ((most * (1.0 + 1e-6)) as f32).min(f32::MAX)
 }
 
+/// What the products of a head and the lanes of a block leave at least, times the lane's cost: numerators and denominators of shares
+/// of the residual's square sum, since dividing takes as long as all the rest.
+#[derive(Clone, Copy, Debug)]
+struct Least {
+    left: Lanes,
+    of: Lanes,
+}
+
+/// What rules nothing out.
+const NOTHING: Least = Least { left: [0.0; PAD], of: [1.0; PAD] };
+
 wide! {
-    /// Bits of those lanes that are below `most`.
-    fn below(least: &Lanes, most: f32) -> u32 {
+    /// Bits of those lanes in which this is less than `most`, or is not a number.
+    fn below(least: &Least, most: f32) -> u32 {
         let mut bits = 0;
-        for (j, least) in least.iter().enumerate() {
-            bits |= u32::from(*least < most) << j;
+        for (j, (left, of)) in least.left.iter().zip(&least.of).enumerate() {
+            let is_ruled_out = *left >= most * of;
+            bits |= u32::from(!is_ruled_out) << j;
         }
         bits
     }
@@ -227,7 +239,7 @@ macro_rules! beside {
             }
         }
         wide! {
-            fn $least(sums: &[f32], lane: Lane, error: f32, most: f32, least: &mut [f32]) -> bool {
+            fn $least(sums: &[f32], lane: Lane, error: f32, most: f32, least: &mut [Least]) -> bool {
                 let levels = sums.len() / ($columns + 1);
                 match levels {
                     USUAL => least_beside::<$columns>(sums, USUAL, lane, (error, most), least),
@@ -311,14 +323,14 @@ fn least_beside<const K: usize>(
     levels: usize,
     lane: Lane,
     (error, most): (f32, f32),
-    least: &mut [f32],
+    least: &mut [Least],
 ) -> bool {
     let sums = &sums[..levels * (K + 1)];
     let squares = lane.squares.as_chunks::<PAD>().0.iter();
     let costs = lane.costs.as_chunks::<PAD>().0.iter();
     let blocks = lane.values.chunks_exact(levels * PAD).zip(squares.zip(costs));
     let mut any = false;
-    for (least, (values, (squares, costs))) in least.as_chunks_mut::<PAD>().0.iter_mut().zip(blocks) {
+    for (least, (values, (squares, costs))) in least.iter_mut().zip(blocks) {
         let values = &values.as_chunks().0[..levels];
         let gain = along(&sums[..levels], values);
         let mut norms = [0.0; PAD];
@@ -331,18 +343,20 @@ fn least_beside<const K: usize>(
                 norms[j] -= part[j] * part[j];
             }
         }
+        let (mut left, mut of) = ([0.0; PAD], [0.0; PAD]);
         for j in 0..PAD {
             let unsure = squares[j] * error;
             let explained = gain[j] * gain[j];
             let negative = (gain[j] < 0.0) & (explained > 4.0 * error * unsure);
-            let left = 1.0 - error - (explained + 2.1 * unsure) / norms[j].max(0.0);
-            // The larger of zero and what is not a number is zero, which rules out nothing.
-            let cost = left.max(0.0) * costs[j];
-            least[j] = if negative | (squares[j] == 0.0) { f32::INFINITY } else { cost };
+            of[j] = norms[j].max(0.0);
+            let some = ((1.0 - error) * of[j] - (explained + 2.1 * unsure)) * costs[j];
+            left[j] = if negative | (squares[j] == 0.0) { f32::INFINITY } else { some };
         }
-        for least in least {
-            any |= *least < most;
+        for j in 0..PAD {
+            let is_ruled_out = left[j] >= most * of[j];
+            any |= !is_ruled_out;
         }
+        *least = Least { left, of };
     }
     any
 }
