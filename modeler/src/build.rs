@@ -573,13 +573,14 @@ fn is_constant(term: &Term) -> bool {
     term.factors.is_empty() && term.scale == Scale::One
 }
 
-/// The model of a time whose shape was searched in the times.
+/// The model of a time whose shape was searched in the times, or of another measurement whose noise goes either way, of which
+/// there is no `pool`.
 pub(crate) fn searched_model(
     experiment: &Experiment,
     data: &Data,
     kind: Kind,
     candidates: Vec<Candidate>,
-    pool: &Pooled,
+    pool: Option<&Pooled>,
     runners_up: usize,
 ) -> Model {
     let power = data.weight_power();
@@ -605,7 +606,8 @@ pub(crate) fn searched_model(
         model_of(data, kind, Method::Time, &coefficients::trusting_large(&columns, &y, coefficients, power), &basis)
     } else {
         let start = LeastSquares::of(&columns, &y);
-        let fit = match beliefs(&start, &y, pool).filter(|_| !is_no_noise(data, &start)) {
+        let one_sided = pool.filter(|_| !is_no_noise(data, &start));
+        let fit = match one_sided.and_then(|pool| beliefs(&start, &y, pool)) {
             Some((beliefs, estimated)) => coefficients::fit_from(start, &columns, &y, Some(&beliefs), estimated),
             None => two_sided_fit(&columns, &y),
         };

@@ -70,6 +70,13 @@ pub struct Metric {
     pub over_ranks: Option<OverRanks>,
 }
 
+impl Metric {
+    /// Whether its values are times; what has no name is taken for one.
+    pub(crate) fn is_time(&self) -> bool {
+        self.name == "time" || self.name.is_empty() || self.unit == "s"
+    }
+}
+
 /// What the value of a call path includes.
 ///
 /// ```
@@ -634,7 +641,10 @@ impl ExperimentBuilder {
                 layout.repetitions.push(repetitions.len() as u32);
             }
             let next = layout_ids.len() as u32;
-            let known = layout_ids.get(&layout).copied();
+            // Most series have the layout of the one before.
+            let last = experiment.series.last().map(|series| series.layout);
+            let known = last.filter(|&last| experiment.layouts[last as usize] == layout);
+            let known = known.or_else(|| layout_ids.get(&layout).copied());
             let layout = known.unwrap_or_else(|| {
                 experiment.layouts.push(layout.clone());
                 layout_ids.insert(layout.clone(), next);

@@ -327,7 +327,7 @@ impl<'a> Fitter<'a> {
         let is_mpi = self.experiment.callpaths[series.callpath as usize].name.starts_with("MPI_");
         match metric.name.as_str() {
             "wait_time" | "late_sender" | "late_receiver" | "logical_wait" => Kind::Waiting,
-            name if name == "time" || name.is_empty() || metric.unit == "s" => {
+            _ if metric.is_time() => {
                 if is_mpi {
                     Kind::Communication
                 } else {
@@ -364,7 +364,7 @@ impl<'a> Fitter<'a> {
     /// The model of a count whose shape is searched as that of a time.
     fn searched_count(&self, data: &Data<'a>, workspace: &mut Workspace) -> Model {
         let candidates = self.shapes(data, workspace);
-        searched_model(self.experiment, data, Kind::Other, candidates, &Pooled::default(), self.options.runners_up)
+        searched_model(self.experiment, data, Kind::Other, candidates, Some(&Pooled::default()), self.options.runners_up)
     }
 
     /// The model of a count that no function explains and another comes much closer to: the search of times, as to means over
@@ -409,13 +409,15 @@ impl<'a> Fitter<'a> {
 
     /// The model of a time whose shape is searched in the times.
     fn fit_search(&self, series: &Series, data: &Data<'a>, workspace: &mut Workspace) -> Model {
-        let pool = self.pooled(series);
+        // Other programs only make times longer; what else is measured, as cache misses, they move either way.
+        let is_time = self.experiment.metrics[series.metric as usize].is_time();
+        let pool = is_time.then(|| self.pooled(series));
         let mut searched = |data: &Data<'a>| {
             if data.medians.iter().all(|y| *y == 0.0) {
                 return constant_model(data, self.kind(series), 0.0);
             }
             let candidates = self.shapes(data, workspace);
-            searched_model(self.experiment, data, self.kind(series), candidates, &pool, self.options.runners_up)
+            searched_model(self.experiment, data, self.kind(series), candidates, pool.as_ref(), self.options.runners_up)
         };
         let whole = searched(data);
         let cuts = segments::cuts(data).into_iter();

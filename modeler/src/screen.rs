@@ -373,6 +373,20 @@ impl<'a> Screen<'a> {
         Some(Product { head: head as u32, lane: 0 })
     }
 
+    /// The products of one or more parameters themselves that are candidates.
+    pub fn plain_products(&self) -> impl Iterator<Item = Product> {
+        let is_plain = |factor: &Option<Factor>| factor.is_some_and(|f| f.exponent == 1.into() && f.log_exponent == 0);
+        let plain: SmallVec<[Option<usize>; 4]> =
+            self.axes.iter().map(|axis| axis.factors.iter().position(is_plain)).collect();
+        (1..1_u32 << self.axes.len()).filter_map(move |chosen| {
+            let of = |axis: usize| if chosen >> axis & 1 == 1 { plain[axis] } else { Some(0) };
+            let (lane, before) = (of(self.axes.len() - 1)?, self.axes.len() - 1);
+            let is_it = |head: &Vec<u16>| (0..before).all(|axis| of(axis) == Some(usize::from(head[axis])));
+            let head = self.heads.factors.iter().position(is_it)?;
+            Some(Product { head: head as u32, lane: lane as u32 })
+        })
+    }
+
     /// The products that leave least of `base` when added, all coefficients staying positive: best first, each with the
     /// square sum that is left times `exp(COMPLEXITY_PRICE · complexity / points)`.
     pub fn best(&self, base: Base, wanted: Screening, b: &mut Buffers) -> Found {

@@ -16,9 +16,9 @@ use smallvec::SmallVec;
 /// Finalists that are fitted with weights relative to the fitted values.
 const FINALISTS: usize = 8;
 /// So many of them are fitted however much worse than the best they score; further ones only where they are worse by less
-/// than this.
+/// than this: as probable as a hundredth of the best, from which on rivals count.
 const ALWAYS_FITTED: usize = 4;
-const WORTH_FITTING: f64 = 12.0;
+const WORTH_FITTING: f64 = 9.0;
 /// How many single terms are looked at, with a constant and without.
 const SINGLES: usize = 12;
 /// How many of them are continued.
@@ -31,6 +31,10 @@ const QUIET: f64 = 0.01;
 /// before from which on doing so again changes little.
 const MOST_BACKFITS: usize = 20;
 const BACKFITTED: f64 = 0.8;
+/// With so many parameters sums that begin with a product of parameters themselves are tried too, of which those count that are better
+/// than all others by this much: as much as a change of behaviour, since more sums that are tried follow chance better.
+const MANY_PARAMETERS: usize = 3;
+const PLAIN_PRICE: f64 = 12.0;
 /// How often terms of the best sum of two are exchanged.
 const MOST_EXCHANGES: usize = 4;
 /// What a coefficient costs in the criterion beside the logarithm of the number of points.
@@ -250,6 +254,7 @@ impl Search<'_> {
         let mut continued: SmallVec<[Sum; SINGLES]> = SmallVec::from_slice(&singles[..i]);
         self.add_up(&mut continued, sums, w);
         self.exchange(&continued, sums, w);
+        self.begin_plainly(&continued, sums, w);
         // Beside an exact sum a constant may be nothing but rounding, which is no summand.
         let exact = sums.iter().filter(|sum| sum.constant && sum.terms() > 0 && sum.mean <= FINEST_SCREENED);
         let exact: SmallVec<[Sum; FINALISTS]> =
@@ -349,6 +354,25 @@ impl Search<'_> {
             }
             tried.extend(untried);
         }
+    }
+
+    /// Continues the products of parameters themselves where there are many: one product with broken exponents lies near a sum of two
+    /// plain ones, whose terms are then far down among the single ones.
+    fn begin_plainly(&self, continued: &[Sum], sums: &mut Vec<Sum>, w: &mut Workspace) {
+        if self.screen.axes.len() < MANY_PARAMETERS {
+            return;
+        }
+        let mut better: Vec<Sum> = Vec::new();
+        for product in self.screen.plain_products() {
+            for constant in [true, false] {
+                let start = Sum { constant, products: [Some(product), None], mean: 0.0, score: 0.0 };
+                if !continued.iter().any(|known| known.is_like(&start)) {
+                    better.extend(self.longer(&start, CONTINUATIONS, sums[0].score - PLAIN_PRICE, false, w));
+                }
+            }
+        }
+        better.retain(|sum| sum.score <= sums[0].score - PLAIN_PRICE);
+        sort_in(sums, better);
     }
 
     /// What a sum leaves of the weighted data.
