@@ -17,13 +17,14 @@ pub const P: [f64; 5] = [128.0, 256.0, 512.0, 1024.0, 2048.0];
 pub const N: [f64; 5] = [8000.0, 16000.0, 24000.0, 32000.0, 40000.0];
 /// Where models are judged.
 pub const TEST: [f64; 2] = [4096.0, 48000.0];
-const BACKGROUND: f64 = 0.03;
+/// Relative standard deviation of what disturbs every measurement.
+pub const BACKGROUND: f64 = 0.03;
 /// No program counts more than this at the test point.
 const MOST_BLOCKS: f64 = 1e13;
 
 /// A loop bound `floor(x^exponent)` or `floor(log2(x)^log)`.
 #[derive(Clone, Copy, Debug)]
-struct Bound {
+pub struct Bound {
     parameter: usize,
     exponent: Exponent,
     log: i32,
@@ -39,6 +40,16 @@ impl Bound {
         Self { parameter, exponent: exponents[rng.random_range(1..exponents.len())], log: 0 }
     }
 
+    /// Every bound with its probability to be drawn.
+    pub fn every() -> Vec<(Self, f64)> {
+        let exponents = &ExponentSets::default().exponents[1..];
+        let powers = exponents.iter().map(|&e| (e, 0, 0.75 / exponents.len() as f64));
+        let logs = (1..3).map(|log| (Exponent::from_integer(0), log, 0.25 / 2.0));
+        let of_one: Vec<_> = powers.chain(logs).collect();
+        let of = |parameter| of_one.iter().map(move |&(exponent, log, p)| (Self { parameter, exponent, log }, p / 2.0));
+        (0..2).flat_map(of).collect()
+    }
+
     fn power(&self) -> f64 {
         f64::from(*self.exponent.numer()) / f64::from(*self.exponent.denom())
     }
@@ -47,7 +58,8 @@ impl Bound {
         x[self.parameter].powf(self.power()) * x[self.parameter].log2().powi(self.log)
     }
 
-    fn trips(&self, x: &[f64]) -> f64 {
+    /// How often the loop runs.
+    pub fn trips(&self, x: &[f64]) -> f64 {
         (self.smooth(x) * (1.0 + 1e-12)).floor()
     }
 }
@@ -119,7 +131,8 @@ pub struct Program {
     pub text: String,
 }
 
-fn bounds_growth(bounds: &[Bound]) -> [Exponent; 2] {
+/// Exponents of p and n in the product of the bounds.
+pub fn bounds_growth(bounds: &[Bound]) -> [Exponent; 2] {
     let of = |l: usize| bounds.iter().filter(|b| b.parameter == l).map(|b| b.exponent).sum();
     [of(0), of(1)]
 }
@@ -154,29 +167,56 @@ pub fn computation(rng: &mut StdRng) -> Program {
     }
 }
 
+/// MPI operations, each as probable as the others.
+pub const OPERATIONS: [&str; 7] =
+    ["MPI_Send", "MPI_Bcast", "MPI_Scatter", "MPI_Gather", "MPI_Allgather", "MPI_Reduce", "MPI_Allreduce"];
+/// Messages start in so many times 1e-6 seconds, evenly between these.
+pub const ALPHA: [f64; 2] = [1.0, 50.0];
+/// A byte takes so many times 1e-10 seconds, evenly between these.
+pub const BETA: [f64; 2] = [1.0, 9.0];
+
+/// Bytes of a message whose size the bounds tell.
+pub fn volume(bounds: &[Bound], x: &[f64]) -> f64 {
+    8.0 * bounds.iter().map(|b| b.trips(x)).product::<f64>()
+}
+
+/// Whether messages of that size are sent: powers beyond the exponent sets cannot be named by anyone.
+pub fn is_sent(bounds: &[Bound]) -> bool {
+    let sets = ExponentSets::default();
+    let nameable = bounds_growth(bounds).iter().all(|e| sets.exponents.contains(e));
+    (64.0..1e11).contains(&volume(bounds, &TEST)) && nameable
+}
+
+/// Seconds in which a message between p ranks starts, and seconds per byte.
+pub fn message_cost(operation: &str, [alpha, beta]: [f64; 2], p: f64) -> (f64, f64) {
+    let share = (p - 1.0) / p;
+    match operation {
+        "MPI_Send" => (alpha, beta),
+        "MPI_Bcast" => (alpha * p.log2(), beta),
+        "MPI_Reduce" | "MPI_Allreduce" => (alpha * p.log2(), beta + share * 1e-10),
+        _ => (alpha * p.log2(), beta * share),
+    }
+}
+
 pub fn communication(rng: &mut StdRng) -> Program {
-    let operations =
-        ["MPI_Send", "MPI_Bcast", "MPI_Scatter", "MPI_Gather", "MPI_Allgather", "MPI_Reduce", "MPI_Allreduce"];
+    communication_on(rng, [1.0; 2])
+}
+
+/// Communication on a machine that takes so many times as long to start messages, and so many times as long per byte.
+pub fn communication_on(rng: &mut StdRng, machine: [f64; 2]) -> Program {
     loop {
-        let path = operations[rng.random_range(0..operations.len())];
+        let path = OPERATIONS[rng.random_range(0..OPERATIONS.len())];
         let bounds: Vec<Bound> = (0..rng.random_range(1..3)).map(|_| Bound::draw(rng)).collect();
-        let growth = bounds_growth(&bounds);
-        let volume = move |x: &[f64]| 8.0 * bounds.iter().map(|b| b.trips(x)).product::<f64>();
-        let nameable = growth.iter().all(|e| ExponentSets::default().exponents.contains(e));
-        if !(64.0..1e11).contains(&volume(&TEST)) || !nameable {
+        if !is_sent(&bounds) {
             continue;
         }
-        let (alpha, beta) = (1e-6 * rng.random_range(1.0..50.0), 1e-10 * rng.random_range(1.0..9.0));
+        let growth = bounds_growth(&bounds);
+        let volume = move |x: &[f64]| volume(&bounds, x);
+        let alpha_beta = [1e-6 * rng.random_range(ALPHA[0]..ALPHA[1]), 1e-10 * rng.random_range(BETA[0]..BETA[1])];
         let bytes = volume.clone();
         let parts = move |x: &[f64]| {
-            let share = (x[0] - 1.0) / x[0];
-            let (latency, per_byte) = match path {
-                "MPI_Send" => (alpha, beta),
-                "MPI_Bcast" => (alpha * x[0].log2(), beta),
-                "MPI_Reduce" | "MPI_Allreduce" => (alpha * x[0].log2(), beta + share * 1e-10),
-                _ => (alpha * x[0].log2(), beta * share),
-            };
-            (latency, per_byte * volume(x))
+            let (latency, per_byte) = message_cost(path, alpha_beta, x[0]);
+            (machine[0] * latency, machine[1] * per_byte * volume(x))
         };
         let (latency, transfer) = parts(&TEST);
         let time_growth = leading(&[(latency, [Exponent::from_integer(0); 2]), (transfer, growth)]);
@@ -236,8 +276,19 @@ fn artificial(rng: &mut StdRng, pattern: Pattern) -> f64 {
 
 /// What is measured of `seconds`: of all measurements the share `disturbed` has artificial noise.
 pub fn measured(rng: &mut StdRng, seconds: f64, pattern: Pattern, level: f64, disturbed: f64) -> f64 {
-    let background: f64 = StandardNormal.sample(rng);
+    measured_in(rng, seconds, BACKGROUND, (pattern, level), disturbed)
+}
+
+/// The same with another background.
+pub fn measured_in(
+    rng: &mut StdRng,
+    seconds: f64,
+    background: f64,
+    (pattern, level): (Pattern, f64),
+    disturbed: f64,
+) -> f64 {
+    let z: f64 = StandardNormal.sample(rng);
     let is_disturbed = disturbed == 1.0 || rng.random_bool(disturbed);
     let artificial = if is_disturbed { level * artificial(rng, pattern) } else { 0.0 };
-    seconds * (1.0 + BACKGROUND * background).max(0.1) * (1.0 + artificial)
+    seconds * (1.0 + background * z).max(0.1) * (1.0 + artificial)
 }
