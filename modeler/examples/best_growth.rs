@@ -23,11 +23,11 @@ use std::process::ExitCode;
 
 const POINTS: usize = P.len() * N.len();
 /// What is dropped is less probable than the best cell by this factor, as a logarithm.
-const NEGLIGIBLE: f64 = 23.0;
+const NEGLIGIBLE: f64 = 12.0;
 /// Logarithm of the factor by which an unknown machine is at most slower or faster.
 const UNKNOWN: f64 = 3.0 * std::f64::consts::LN_10;
 /// Cells are not wider, however little times change in them, since what is known beforehand does change.
-const WIDEST: f64 = 0.25;
+const WIDEST: f64 = 0.5;
 /// Nodes and weights of Gauss's quadrature with three nodes on an interval from 0 to 1.
 const GAUSS: [(f64, f64); 3] =
     [(0.112_701_665_379_258_3, 5.0 / 18.0), (0.5, 8.0 / 18.0), (0.887_298_334_620_741_7, 5.0 / 18.0)];
@@ -39,10 +39,11 @@ fn points() -> impl Iterator<Item = [f64; 2]> {
     P.iter().flat_map(|&p| N.map(|n| [p, n]))
 }
 
-/// Logarithms of a measurement by its undisturbed time, and how dense they are.
+/// How dense measurements are by their ratio to the undisturbed time: the density of their logarithms, which is what no
+/// unit of time changes.
 struct Noise {
     least: f64,
-    step: f64,
+    by_step: f64,
     ln_density: Vec<f64>,
     /// Never less than the density, and rising to the mode and falling beyond.
     envelope: Vec<f64>,
@@ -79,17 +80,17 @@ fn artificial(pattern: Pattern) -> Vec<(f64, f64)> {
 
 impl Noise {
     fn new(pattern: Pattern, level: f64, background: f64, fineness: f64) -> Self {
-        let step = 0.01 * background / fineness;
+        let step = 0.02 * background / fineness;
         // Beyond twenty standard deviations nothing is probable, and how little is of no matter.
-        let least = (1.0 - (20.0 * background).min(0.9)).ln();
-        let count = ((level.ln_1p() + (20.0 * background).ln_1p() - least) / step) as usize + 1;
-        let shifts: Vec<_> = artificial(pattern).iter().map(|&(u, p)| ((level * u).ln_1p(), p)).collect();
-        let density = |r: f64| -> f64 {
+        let least = (1.0 - 20.0 * background).max(0.1);
+        let count = (((1.0 + level) * (1.0 + 20.0 * background) - least) / step) as usize + 1;
+        let factors: Vec<_> = artificial(pattern).iter().map(|&(u, p)| (1.0 + level * u, p)).collect();
+        let density = |ratio: f64| -> f64 {
             let of_normal = |x: f64| {
-                let z = x.exp_m1() / background;
-                (x - 0.5 * z * z).exp() / (background * std::f64::consts::TAU.sqrt())
+                let z = (x - 1.0) / background;
+                x * (-0.5 * z * z).exp() / (background * std::f64::consts::TAU.sqrt())
             };
-            shifts.iter().map(|&(shift, p)| p * of_normal(r - shift)).sum()
+            factors.iter().map(|&(factor, p)| p * of_normal(ratio / factor)).sum()
         };
         let ln_density: Vec<f64> =
             (0..count).into_par_iter().map(|i| density(least + step * i as f64).ln().max(-700.0)).collect();
@@ -98,17 +99,17 @@ impl Noise {
         (1..mode).for_each(|i| envelope[i] = envelope[i].max(envelope[i - 1]));
         (mode + 1..count - 1).rev().for_each(|i| envelope[i] = envelope[i].max(envelope[i + 1]));
         let most = envelope[mode];
-        Self { least, step, ln_density, envelope, mode: least + step * mode as f64, most, background }
+        Self { least, by_step: 1.0 / step, ln_density, envelope, mode: least + step * mode as f64, most, background }
     }
 
-    fn between(&self, values: &[f64], r: f64) -> f64 {
-        let at = ((r - self.least) / self.step).clamp(0.0, values.len() as f64 - 1.001);
+    fn between(&self, values: &[f64], ratio: f64) -> f64 {
+        let at = ((ratio - self.least) * self.by_step).clamp(0.0, values.len() as f64 - 1.001);
         let i = at as usize;
         values[i] + (at - i as f64) * (values[i + 1] - values[i])
     }
 
-    fn ln_density(&self, r: f64) -> f64 {
-        self.between(&self.ln_density, r)
+    fn ln_density(&self, ratio: f64) -> f64 {
+        self.between(&self.ln_density, ratio)
     }
 
     /// No density from `low` to `high` is greater.
@@ -286,7 +287,7 @@ struct Mass {
 struct Search<'a> {
     noise: &'a Noise,
     axes: [Axis; 2],
-    ln_times: [f64; POINTS],
+    times: [f64; POINTS],
     /// In a cell times change by no greater factor, as a logarithm.
     change: f64,
     widest: f64,
@@ -307,8 +308,8 @@ impl Search<'_> {
         let mut sum = candidate.ln_probability + before.ln() + self.noise.most * POINTS as f64;
         let [low, high] = [0, 1].map(|side| area.map(|interval| interval[side].exp()));
         for &i in order {
-            let (cost, y) = (candidate.costs[i], self.ln_times[i]);
-            sum += self.noise.at_most(y - cost.seconds(high).ln(), y - cost.seconds(low).ln()) - self.noise.most;
+            let (cost, y) = (candidate.costs[i], self.times[i]);
+            sum += self.noise.at_most(y / cost.seconds(high), y / cost.seconds(low)) - self.noise.most;
             if sum < floor {
                 return Err(sum);
             }
@@ -344,7 +345,7 @@ impl Search<'_> {
                 let x = [area[0][0] + u * (area[0][1] - area[0][0]), area[1][0] + v * (area[1][1] - area[1][0])];
                 let alpha_beta = x.map(f64::exp);
                 let ln_density =
-                    |i: usize| self.noise.ln_density(self.ln_times[i] - candidate.costs[i].seconds(alpha_beta).ln());
+                    |i: usize| self.noise.ln_density(self.times[i] / candidate.costs[i].seconds(alpha_beta));
                 let ln_likelihood: f64 = (0..POINTS).map(ln_density).sum();
                 let before = self.axes[0].density(x[0]) * self.axes[1].density(x[1]);
                 let value = size * first * second * before * (ln_likelihood + candidate.ln_probability - ln_unit).exp();
@@ -515,24 +516,24 @@ fn run(arguments: &Arguments) {
         let noise = Noise::new(pattern, level, arguments.background, arguments.fineness);
         let rng = &mut StdRng::seed_from_u64(arguments.seed + 1);
         let mut measure = |seconds| measured_in(rng, seconds, noise.background, (pattern, level), 1.0);
-        let mut ln_times_of =
-            |program: &Program| -> Vec<f64> { points().map(|x| measure((program.seconds)(&x)).ln()).collect() };
-        let ln_times: Vec<[f64; POINTS]> =
-            programs.iter().map(|program| ln_times_of(program).try_into().expect("each point once")).collect();
+        let mut times_of =
+            |program: &Program| -> Vec<f64> { points().map(|x| measure((program.seconds)(&x))).collect() };
+        let times: Vec<[f64; POINTS]> =
+            programs.iter().map(|program| times_of(program).try_into().expect("each point once")).collect();
         println!(
             "  {:<16}{:>8}{:>8}{:>8}{:>8}{:>10}   communication, {pattern:?} {level}",
             "", "effort", "thought", "time", "thought", "dropped"
         );
         for (name, factor, (candidates, growths)) in &knowledge {
-            let search_in = |&ln_times| Search {
+            let search_in = |&times| Search {
                 noise: &noise,
                 axes: [Axis::new(ALPHA, *factor), Axis::new(BETA, *factor)],
-                ln_times,
-                change: 0.6 * noise.background / arguments.fineness,
+                times,
+                change: 0.8 * noise.background / arguments.fineness,
                 widest: WIDEST / arguments.fineness,
             };
             let answers: Vec<Answer> =
-                ln_times.par_iter().map(|t| answer(candidates, growths.len(), &search_in(t))).collect();
+                times.par_iter().map(|t| answer(candidates, growths.len(), &search_in(t))).collect();
             print(name, &programs, &answers, growths);
         }
     }
