@@ -1,5 +1,5 @@
 //! How often the growth of communication can be told from times alone at best: `cargo run --release -p modeler --example
-//! best_growth -- [--functions N] [--seed S] [--fineness F] [--background B] [--machines one|any]`.
+//! best_growth -- [--functions N] [--seed S] [--fineness F] [--background B] [--machines one|any] [--cases K]`.
 //!
 //! The programs and measurements are those of `time_alone`. What answers knows how both are drawn, to the probability of
 //! every loop bound and the density of the noise, and answers with the growth that is the most probable after the 25
@@ -8,7 +8,7 @@
 //! slower or faster, each by itself. Where the computation is exact, the mean probability of the answers is the rate of
 //! right ones up to chance, if the programs are drawn as was supposed: `--machines any` draws machines as *machine
 //! unknown* supposes, of which *machine known* says nothing. `--fineness 2` integrates twice as finely, and `--background`
-//! sets the standard deviation of what disturbs every measurement.
+//! sets the standard deviation of what disturbs every measurement. `--cases K` looks only at the first K kinds of noise.
 
 mod programs;
 
@@ -288,6 +288,8 @@ struct Search<'a> {
     noise: &'a Noise,
     axes: [Axis; 2],
     times: [f64; POINTS],
+    /// In which order points are looked at.
+    order: [usize; POINTS],
     /// In a cell times change by no greater factor, as a logarithm.
     change: f64,
     widest: f64,
@@ -303,11 +305,11 @@ fn order() -> [usize; POINTS] {
 
 impl Search<'_> {
     /// No greater is the logarithm of the mass in the area; an error as soon as it is known to be below `floor`.
-    fn at_most(&self, candidate: &Candidate, area: Area, floor: f64, order: &[usize; POINTS]) -> Result<f64, f64> {
+    fn at_most(&self, candidate: &Candidate, area: Area, floor: f64) -> Result<f64, f64> {
         let before = self.axes[0].at_most(area[0]) * self.axes[1].at_most(area[1]);
         let mut sum = candidate.ln_probability + before.ln() + self.noise.most * POINTS as f64;
         let [low, high] = [0, 1].map(|side| area.map(|interval| interval[side].exp()));
-        for &i in order {
+        for &i in &self.order {
             let (cost, y) = (candidate.costs[i], self.times[i]);
             sum += self.noise.at_most(y / cost.seconds(high), y / cost.seconds(low)) - self.noise.most;
             if sum < floor {
@@ -337,67 +339,83 @@ impl Search<'_> {
         })
     }
 
-    /// Adds the mass in a small area, by the unit.
-    fn integrate(&self, candidate: &Candidate, area: Area, ln_unit: f64, mass: &mut Mass) {
+    /// The logarithm of the likelihood; an error above it as soon as it is known to be below `floor`.
+    fn ln_likelihood(&self, candidate: &Candidate, alpha_beta: [f64; 2], floor: f64) -> Result<f64, f64> {
+        let mut sum = self.noise.most * POINTS as f64;
+        for &i in &self.order {
+            sum += self.noise.ln_density(self.times[i] / candidate.costs[i].seconds(alpha_beta)) - self.noise.most;
+            if sum < floor {
+                return Err(sum);
+            }
+        }
+        Ok(sum)
+    }
+
+    /// Adds the mass in a small area, by the unit, but for what is below `floor` anywhere.
+    fn integrate(&self, candidate: &Candidate, area: Area, ln_unit: f64, floor: f64, mass: &mut Mass) {
         let size: f64 = area.iter().map(|[low, high]| high - low).product();
-        for (u, first) in GAUSS {
-            for (v, second) in GAUSS {
-                let x = [area[0][0] + u * (area[0][1] - area[0][0]), area[1][0] + v * (area[1][1] - area[1][0])];
-                let alpha_beta = x.map(f64::exp);
-                let ln_density =
-                    |i: usize| self.noise.ln_density(self.times[i] / candidate.costs[i].seconds(alpha_beta));
-                let ln_likelihood: f64 = (0..POINTS).map(ln_density).sum();
-                let before = self.axes[0].density(x[0]) * self.axes[1].density(x[1]);
-                let value = size * first * second * before * (ln_likelihood + candidate.ln_probability - ln_unit).exp();
-                // As `programs` decides what of the time grows.
-                let (transfer, seconds) =
-                    (candidate.at_test.transfer(alpha_beta[1]), candidate.at_test.seconds(alpha_beta));
-                *(if transfer >= 0.01 * seconds { &mut mass.shown } else { &mut mass.hidden }) += value;
+        let whole = self.axes[0].at_most(area[0]) * self.axes[1].at_most(area[1]);
+        let floor = floor - candidate.ln_probability - whole.ln();
+        let nodes = [0, 1].map(|axis| {
+            GAUSS.map(|(at, weight)| {
+                let x = area[axis][0] + at * (area[axis][1] - area[axis][0]);
+                (x.exp(), weight * self.axes[axis].density(x))
+            })
+        });
+        for (alpha, first) in nodes[0] {
+            for (beta, second) in nodes[1] {
+                let by_likelihood = |ln: f64| size * first * second * (ln + candidate.ln_probability - ln_unit).exp();
+                match self.ln_likelihood(candidate, [alpha, beta], floor) {
+                    Err(bound) => mass.dropped += by_likelihood(bound),
+                    // As `programs` decides what of the time grows.
+                    Ok(ln) if candidate.at_test.transfer(beta) >= 0.01 * candidate.at_test.seconds([alpha, beta]) => {
+                        mass.shown += by_likelihood(ln);
+                    }
+                    Ok(ln) => mass.hidden += by_likelihood(ln),
+                }
             }
         }
     }
 
     /// The logarithm of the mass of a small cell of the candidate that looks good, if it may be greater than `floor`.
-    fn dive(&self, candidate: &Candidate, floor: f64, order: &[usize; POINTS]) -> Option<f64> {
+    fn dive(&self, candidate: &Candidate, floor: f64) -> Option<f64> {
         let mut area = self.axes.map(Axis::range);
         while let Some(halves) = self.halves(candidate, area) {
-            let [first, second] =
-                halves.map(|half| self.at_most(candidate, half, floor, order).unwrap_or(f64::NEG_INFINITY));
+            let [first, second] = halves.map(|half| self.at_most(candidate, half, floor).unwrap_or(f64::NEG_INFINITY));
             if first.max(second) == f64::NEG_INFINITY {
                 return None;
             }
             area = halves[usize::from(second > first)];
         }
         let mut mass = Mass::default();
-        let ln_unit = self.noise.most * POINTS as f64;
-        self.integrate(candidate, area, ln_unit, &mut mass);
+        let ln_unit = self.at_most(candidate, area, f64::NEG_INFINITY).ok()?;
+        self.integrate(candidate, area, ln_unit, f64::NEG_INFINITY, &mut mass);
         Some((mass.shown + mass.hidden).ln() + ln_unit)
     }
 
     /// Adds the mass in an area, by the unit, but for cells that are negligible.
-    fn explore(&self, candidate: &Candidate, area: Area, ln_unit: f64, order: &[usize; POINTS], mass: &mut Mass) {
-        match self.at_most(candidate, area, ln_unit - NEGLIGIBLE, order) {
+    fn explore(&self, candidate: &Candidate, area: Area, ln_unit: f64, mass: &mut Mass) {
+        match self.at_most(candidate, area, ln_unit - NEGLIGIBLE) {
             Err(bound) => mass.dropped += (bound - ln_unit).exp(),
             Ok(_) => match self.halves(candidate, area) {
                 Some(halves) => {
-                    halves.iter().for_each(|half| self.explore(candidate, *half, ln_unit, order, mass));
+                    halves.iter().for_each(|half| self.explore(candidate, *half, ln_unit, mass));
                 }
-                None => self.integrate(candidate, area, ln_unit, mass),
+                None => self.integrate(candidate, area, ln_unit, ln_unit - NEGLIGIBLE, mass),
             },
         }
     }
 
     /// Masses of all candidates in a unit near the greatest.
     fn masses(&self, candidates: &[Candidate]) -> Vec<Mass> {
-        let order = order();
         let mut ln_unit = f64::NEG_INFINITY;
         for candidate in candidates {
-            ln_unit = self.dive(candidate, ln_unit, &order).map_or(ln_unit, |mass| mass.max(ln_unit));
+            ln_unit = self.dive(candidate, ln_unit).map_or(ln_unit, |mass| mass.max(ln_unit));
         }
         let range = self.axes.map(Axis::range);
         let of = |candidate| {
             let mut mass = Mass::default();
-            self.explore(candidate, range, ln_unit, &order, &mut mass);
+            self.explore(candidate, range, ln_unit, &mut mass);
             mass
         };
         candidates.iter().map(of).collect()
@@ -442,11 +460,12 @@ struct Arguments {
     fineness: f64,
     background: f64,
     any_machine: bool,
+    cases: usize,
 }
 
 fn arguments() -> Result<Arguments, String> {
     let mut arguments =
-        Arguments { functions: 300, seed: 5, fineness: 1.0, background: BACKGROUND, any_machine: false };
+        Arguments { functions: 300, seed: 5, fineness: 1.0, background: BACKGROUND, any_machine: false, cases: 7 };
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         let value = words.next().ok_or_else(|| format!("{word} needs a value."))?;
@@ -454,6 +473,7 @@ fn arguments() -> Result<Arguments, String> {
         let number = || value.parse::<f64>().map_err(|e| format!("{word} {value}: {e}."));
         match (word.as_str(), value.as_str()) {
             ("--functions", _) => arguments.functions = whole()? as usize,
+            ("--cases", _) => arguments.cases = whole()? as usize,
             ("--seed", _) => arguments.seed = whole()?,
             ("--fineness", _) => arguments.fineness = number()?,
             ("--background", _) => arguments.background = number()?,
@@ -512,7 +532,7 @@ fn run(arguments: &Arguments) {
     // Nothing is known of any machine.
     let knowledge = &knowledge[usize::from(arguments.any_machine)..];
     let knowledge: Vec<_> = knowledge.iter().map(|&(name, known, factor)| (name, factor, candidates(known))).collect();
-    for (pattern, level) in cases {
+    for (pattern, level) in cases.into_iter().take(arguments.cases) {
         let noise = Noise::new(pattern, level, arguments.background, arguments.fineness);
         let rng = &mut StdRng::seed_from_u64(arguments.seed + 1);
         let mut measure = |seconds| measured_in(rng, seconds, noise.background, (pattern, level), 1.0);
@@ -529,6 +549,7 @@ fn run(arguments: &Arguments) {
                 noise: &noise,
                 axes: [Axis::new(ALPHA, *factor), Axis::new(BETA, *factor)],
                 times,
+                order: order(),
                 change: 0.8 * noise.background / arguments.fineness,
                 widest: WIDEST / arguments.fineness,
             };
