@@ -413,12 +413,19 @@ impl Search<'_> {
             ln_unit = self.dive(candidate, ln_unit).map_or(ln_unit, |mass| mass.max(ln_unit));
         }
         let range = self.axes.map(Axis::range);
-        let of = |candidate| {
-            let mut mass = Mass::default();
-            self.explore(candidate, range, ln_unit, &mut mass);
-            mass
-        };
-        candidates.iter().map(of).collect()
+        loop {
+            let of = |candidate| {
+                let mut mass = Mass::default();
+                self.explore(candidate, range, ln_unit, &mut mass);
+                mass
+            };
+            let masses: Vec<_> = candidates.iter().map(of).collect();
+            if masses.iter().map(|m| m.shown + m.hidden).sum::<f64>().is_finite() {
+                return masses;
+            }
+            // With very little noise the cells that were dived for can be far from the best.
+            ln_unit += 500.0;
+        }
     }
 }
 
