@@ -364,7 +364,14 @@ impl<'a> Fitter<'a> {
     /// The model of a count whose shape is searched as that of a time.
     fn searched_count(&self, data: &Data<'a>, workspace: &mut Workspace) -> Model {
         let candidates = self.shapes(data, workspace);
-        searched_model(self.experiment, data, Kind::Other, candidates, Some(&Pooled::default()), self.options.runners_up)
+        searched_model(
+            self.experiment,
+            data,
+            Kind::Other,
+            candidates,
+            Some(&Pooled::default()),
+            self.options.runners_up,
+        )
     }
 
     /// The model of a count that no function explains and another comes much closer to: the search of times, as to means over

@@ -105,13 +105,16 @@ pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(x, y)| x * y).sum()
 }
 
-/// The same in four sums side by side, as vectors of any width do it.
+/// Sums side by side in which [`dot_of_many`] adds.
+const SIDE_BY_SIDE: usize = 8;
+
+/// The same in several sums side by side, as vectors of any width do it.
 #[inline(always)]
-fn dot_of_four(a: &[f64], b: &[f64]) -> f64 {
-    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<4>(), b.as_chunks::<4>());
-    let mut sums = [0.0; 4];
+fn dot_of_many(a: &[f64], b: &[f64]) -> f64 {
+    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<SIDE_BY_SIDE>(), b.as_chunks::<SIDE_BY_SIDE>());
+    let mut sums = [0.0; SIDE_BY_SIDE];
     for (a, b) in a.iter().zip(b) {
-        for j in 0..4 {
+        for j in 0..SIDE_BY_SIDE {
             sums[j] += a[j] * b[j];
         }
     }
@@ -119,7 +122,7 @@ fn dot_of_four(a: &[f64], b: &[f64]) -> f64 {
     for (a, b) in a_rest.iter().zip(b_rest) {
         rest += a * b;
     }
-    (sums[0] + sums[1]) + (sums[2] + sums[3]) + rest
+    ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7])) + rest
 }
 
 /// Takes the part out of `data` that it has in each of the orthonormal `columns`, which are as long as it and lie back to
@@ -127,7 +130,7 @@ fn dot_of_four(a: &[f64], b: &[f64]) -> f64 {
 #[inline(always)]
 fn take_out_each(columns: &[f64], data: &mut [f64], parts: &mut [f64; MOST_COLUMNS]) {
     for (part, q) in parts.iter_mut().zip(columns.chunks_exact(data.len().max(1))) {
-        let along = dot_of_four(data, q);
+        let along = dot_of_many(data, q);
         for (x, q) in data.iter_mut().zip(q) {
             *x -= along * q;
         }
@@ -154,12 +157,12 @@ wide! {
         for (x, weight) in new.iter_mut().zip(weights.unwrap_or_default()) {
             *x *= weight;
         }
-        let total = dot_of_four(new, new);
+        let total = dot_of_many(new, new);
         let mut left = total;
         for _ in 0..if columns.is_empty() { 0 } else { 2 } {
             let before = left;
             take_out_each(columns, new, parts);
-            left = dot_of_four(new, new);
+            left = dot_of_many(new, new);
             if left > 0.5 * before {
                 break;
             }
@@ -168,8 +171,9 @@ wide! {
         if norm.is_nan() || norm <= CONTAINED * total.sqrt() {
             return None;
         }
+        let inverse = 1.0 / norm;
         for x in new {
-            *x /= norm;
+            *x *= inverse;
         }
         Some(norm)
     }

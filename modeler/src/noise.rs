@@ -465,8 +465,9 @@ wide! {
         let mut sums = [0.0; SIDE_BY_SIDE];
         let end = table.entries.len() as f64;
         let mut missing = logs.len();
+        let is_bounded = least > f64::NEG_INFINITY;
         for logs in chunks {
-            if total_of(&sums) + table.highest * (missing as f64) < least {
+            if is_bounded && total_of(&sums) + table.highest * (missing as f64) < least {
                 return f64::NEG_INFINITY;
             }
             missing -= SIDE_BY_SIDE;
