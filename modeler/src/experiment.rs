@@ -5,6 +5,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use crate::formats::units::names_time;
+
 /// Which rank's value a number is, where a profile gave several: the contract's sum, mean, minimum and maximum.
 ///
 /// ```
@@ -74,6 +76,12 @@ impl Metric {
     /// Whether its values are times; what has no name is taken for one.
     pub(crate) fn is_time(&self) -> bool {
         self.name == "time" || self.name.is_empty() || self.unit == "s"
+    }
+
+    /// Whether other programs only make its values larger: times, also those whose unit a file does not tell. What else is measured,
+    /// as cache misses, they move either way.
+    pub(crate) fn is_lengthened(&self) -> bool {
+        self.is_time() || self.unit.is_empty() && names_time(&self.name)
     }
 }
 

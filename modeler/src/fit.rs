@@ -361,7 +361,8 @@ impl<'a> Fitter<'a> {
         shape_search::search(&hypotheses, &data.medians, data.weight_power(), &mut workspace.searched)
     }
 
-    /// The model of a count whose shape is searched as that of a time.
+    /// The model of a count whose shape is searched as that of a time. Its noise is taken for that of a time, too: fitted through the
+    /// middle, such a model would be preferred to the functions of rounded bounds that counts have.
     fn searched_count(&self, data: &Data<'a>, workspace: &mut Workspace) -> Model {
         let candidates = self.shapes(data, workspace);
         searched_model(
@@ -416,9 +417,8 @@ impl<'a> Fitter<'a> {
 
     /// The model of a time whose shape is searched in the times.
     fn fit_search(&self, series: &Series, data: &Data<'a>, workspace: &mut Workspace) -> Model {
-        // Other programs only make times longer; what else is measured, as cache misses, they move either way.
-        let is_time = self.experiment.metrics[series.metric as usize].is_time();
-        let pool = is_time.then(|| self.pooled(series));
+        let is_one_sided = self.experiment.metrics[series.metric as usize].is_lengthened();
+        let pool = is_one_sided.then(|| self.pooled(series));
         let mut searched = |data: &Data<'a>| {
             if data.medians.iter().all(|y| *y == 0.0) {
                 return constant_model(data, self.kind(series), 0.0);

@@ -363,14 +363,7 @@ impl<'a> Screen<'a> {
 
     /// The product that is factor `j` of an axis alone, if it is a candidate.
     pub fn pure(&self, axis: usize, j: usize) -> Option<Product> {
-        let before = self.axes.len() - 1;
-        if axis == before {
-            return Some(Product { head: 0, lane: j as u32 });
-        }
-        let is_it =
-            |head: &Vec<u16>| (0..before).all(|other| usize::from(head[other]) == if other == axis { j } else { 0 });
-        let head = self.heads.factors.iter().position(is_it)?;
-        Some(Product { head: head as u32, lane: 0 })
+        self.product_of(|other| Some(if other == axis { j } else { 0 }))
     }
 
     /// The products of one or more parameters themselves that are candidates.
@@ -378,13 +371,17 @@ impl<'a> Screen<'a> {
         let is_plain = |factor: &Option<Factor>| factor.is_some_and(|f| f.exponent == 1.into() && f.log_exponent == 0);
         let plain: SmallVec<[Option<usize>; 4]> =
             self.axes.iter().map(|axis| axis.factors.iter().position(is_plain)).collect();
-        (1..1_u32 << self.axes.len()).filter_map(move |chosen| {
-            let of = |axis: usize| if chosen >> axis & 1 == 1 { plain[axis] } else { Some(0) };
-            let (lane, before) = (of(self.axes.len() - 1)?, self.axes.len() - 1);
-            let is_it = |head: &Vec<u16>| (0..before).all(|axis| of(axis) == Some(usize::from(head[axis])));
-            let head = self.heads.factors.iter().position(is_it)?;
-            Some(Product { head: head as u32, lane: lane as u32 })
-        })
+        let of = move |chosen: u32, axis: usize| if chosen >> axis & 1 == 1 { plain[axis] } else { Some(0) };
+        (1..1_u32 << self.axes.len()).filter_map(move |chosen| self.product_of(|axis| of(chosen, axis)))
+    }
+
+    /// The product of this factor of each axis, if it is a candidate.
+    fn product_of(&self, factor: impl Fn(usize) -> Option<usize>) -> Option<Product> {
+        let before = self.axes.len() - 1;
+        let lane = factor(before)?;
+        let is_it = |head: &Vec<u16>| (0..before).all(|axis| factor(axis) == Some(usize::from(head[axis])));
+        let head = self.heads.factors.iter().position(is_it)?;
+        Some(Product { head: head as u32, lane: lane as u32 })
     }
 
     /// The products that leave least of `base` when added, all coefficients staying positive: best first, each with the

@@ -1,9 +1,10 @@
 //! Searches the shape of a time in the times themselves, where no effort was measured.
 //!
 //! All products of one factor per parameter are screened at once ([`crate::screen`]), alone, with a constant and beside
-//! the best of them; where functions of one parameter each would add up to the times better, also beside the best of these. The finalists are fitted with weights relative to the fitted values, and the one of the shortest
-//! description wins: that of the residuals, of the coefficients and of the terms, so that the less the noise leaves to
-//! tell shapes apart, the more simplicity counts. Coefficients are non-negative, so no prediction is.
+//! the best of them; where functions of one parameter each would add up to the times better, also beside the best of
+//! these; and with three or four parameters beside the products of parameters themselves. The finalists are fitted with
+//! weights relative to the fitted values, and the one of the shortest description wins: that of the residuals, of the
+//! coefficients and of the terms, so that the less the noise leaves to tell shapes apart, the more simplicity counts. Coefficients are non-negative, so no prediction is.
 
 use crate::coefficients::measured_weights;
 use crate::hypotheses::Hypotheses;
@@ -16,7 +17,7 @@ use smallvec::SmallVec;
 /// Finalists that are fitted with weights relative to the fitted values.
 const FINALISTS: usize = 8;
 /// So many of them are fitted however much worse than the best they score; further ones only where they are worse by less
-/// than this: as probable as a hundredth of the best, from which on rivals count.
+/// than this: about a hundredth as probable as the best, from which on rivals count.
 const ALWAYS_FITTED: usize = 4;
 const WORTH_FITTING: f64 = 9.0;
 /// How many single terms are looked at, with a constant and without.
@@ -31,9 +32,10 @@ const QUIET: f64 = 0.01;
 /// before from which on doing so again changes little.
 const MOST_BACKFITS: usize = 20;
 const BACKFITTED: f64 = 0.8;
-/// With so many parameters sums that begin with a product of parameters themselves are tried too, of which those count that are better
-/// than all others by this much: as much as a change of behaviour, since more sums that are tried follow chance better.
-const MANY_PARAMETERS: usize = 3;
+/// With so many parameters sums that begin with a product of parameters themselves are tried too (of more there are too many such
+/// products), of which those count that are better than all others by this much before they are fitted relative to their own values:
+/// the more sums are tried, the better they follow chance.
+const MANY_PARAMETERS: std::ops::RangeInclusive<usize> = 3..=4;
 const PLAIN_PRICE: f64 = 12.0;
 /// How often terms of the best sum of two are exchanged.
 const MOST_EXCHANGES: usize = 4;
@@ -292,7 +294,7 @@ impl Search<'_> {
         let squares: Vec<f64> = self.weights.iter().map(|w| w * w).collect();
         let mut left = self.y.to_vec();
         // By axis and value: the function so far, and what all points of the value count for.
-        let mut parts: SmallVec<[Part; 4]> = axes.iter().map(|axis| self.constant_part(axis, &squares)).collect();
+        let mut parts: SmallVec<[Part; 4]> = axes.iter().map(|axis| self.no_part(axis, &squares)).collect();
         let mut means: SmallVec<[f64; 16]> = SmallVec::new();
         let mut before = f64::INFINITY;
         for _ in 0..MOST_BACKFITS {
@@ -323,7 +325,7 @@ impl Search<'_> {
     }
 
     /// No function of the parameter of `axis` yet, with what the points of each value count for.
-    fn constant_part(&self, axis: &Axis, squares: &[f64]) -> Part {
+    fn no_part(&self, axis: &Axis, squares: &[f64]) -> Part {
         let mut part = Part::from_elem((0.0, 0.0), axis.levels());
         squares.iter().enumerate().for_each(|(i, square)| part[axis.level(i)].1 += square);
         part
@@ -359,7 +361,7 @@ impl Search<'_> {
     /// Continues the products of parameters themselves where there are many: one product with broken exponents lies near a sum of two
     /// plain ones, whose terms are then far down among the single ones.
     fn begin_plainly(&self, continued: &[Sum], sums: &mut Vec<Sum>, w: &mut Workspace) {
-        if self.screen.axes.len() < MANY_PARAMETERS {
+        if !MANY_PARAMETERS.contains(&self.screen.axes.len()) || sums[0].mean <= FINEST_SCREENED {
             return;
         }
         let mut better: Vec<Sum> = Vec::new();

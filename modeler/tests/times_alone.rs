@@ -46,7 +46,7 @@ fn grids_of_one_to_four_parameters() {
     assert_eq!(formula(&four, &|x| 2.0 * x[0] * x[1] * x[2] * x[3]), "2 * a * b * c * d");
 }
 
-/// Work on two of three matrices, counted with noise: a product of broken exponents of all three sizes comes near it at the measured
+/// Work on two of three matrices, timed with noise: a product of broken exponents of all three sizes comes near it at the measured
 /// points and misses what lies beyond.
 #[test]
 fn sums_of_two_products_of_three_parameters_are_found_in_noise() {

@@ -38,14 +38,14 @@ impl Fitter<'_> {
         (series.metric, self.kind(series) == Kind::Communication)
     }
 
-    fn is_time(&self, series: &Series) -> bool {
+    fn is_pooled_time(&self, series: &Series) -> bool {
         self.is_modelled(series.metric) && self.experiment.metrics[series.metric as usize].name == "time"
     }
 
     /// The noise of all times.
     pub(super) fn pools(&self) -> BTreeMap<(MetricId, bool), KindNoise> {
         let mut like: BTreeMap<_, Vec<&Series>> = BTreeMap::new();
-        for series in self.experiment.series.iter().filter(|s| self.is_time(s)) {
+        for series in self.experiment.series.iter().filter(|s| self.is_pooled_time(s)) {
             like.entry(self.pool_of(series)).or_default().push(series);
         }
         let digests = digests(&self.experiment.callpaths);

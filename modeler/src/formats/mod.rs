@@ -27,7 +27,7 @@ mod source;
 mod survey;
 mod tables;
 mod text;
-mod units;
+pub(crate) mod units;
 mod write;
 mod write_json;
 

@@ -107,6 +107,15 @@ const SIZES: [&str; 13] = ["kb", "mb", "gb", "tb", "kib", "mib", "gib", "tib", "
 const TIMES: [&str; 13] =
     ["time", "wall", "elapsed", "duration", "latency", "wait", "waiting", "cpu", "user", "sys", "real", "t", "clock"];
 
+/// Whether a word of the name of a metric says that it is a time, as in `runtime`, `wall_clock` and `time_mean`.
+pub(crate) fn names_time(name: &str) -> bool {
+    name.to_ascii_lowercase().split('_').any(is_word_of_time)
+}
+
+fn is_word_of_time(word: &str) -> bool {
+    TIMES.iter().any(|time| word == *time || time.len() > 3 && word.ends_with(time))
+}
+
 /// The name and the unit of a metric such as `time_ms` or `wall_usec`: times whose name ends in their unit.
 pub(crate) fn in_name(name: &str) -> Option<(&str, &str)> {
     let (rest, unit) = name.rsplit_once('_')?;
@@ -115,13 +124,21 @@ pub(crate) fn in_name(name: &str) -> Option<(&str, &str)> {
     let is_rate = is_size || RATES.iter().any(|rate| last.ends_with(rate));
     let known =
         ENDINGS.iter().find(|ending| unit == **ending || unit.len() > 2 && unit.eq_ignore_ascii_case(ending))?;
-    let is_time = *known != "s" || TIMES.iter().any(|time| last == *time || time.len() > 3 && last.ends_with(time));
+    let is_time = *known != "s" || is_word_of_time(&last);
     (!rest.is_empty() && !is_rate && is_time).then_some((rest, *known))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_tell_times() {
+        for (name, is_time) in [("runtime", true), ("Wall_Clock", true), ("time_mean", true), ("PAPI_L2_TCM", false)] {
+            assert_eq!(names_time(name), is_time, "{name}");
+        }
+        assert!(!names_time("bytes_sent") && !names_time("metr"));
+    }
 
     #[test]
     fn names_of_times_end_in_their_unit() {

@@ -127,8 +127,8 @@ impl Rough {
         }
     }
 
-    /// Bits of those lanes of a block in which products with the head of the last [`Self::least`] may leave less than the
-    /// share `most` times what their lane's complexity costs.
+    /// Bits of those lanes of a block in which what products with the head of the last [`Self::least`] leave, times what their
+    /// lane's complexity costs, may be less than the share `most`.
     pub fn block(&self, block: usize, most: f64) -> u32 {
         below(&self.least[block], rounded(most))
     }
@@ -143,7 +143,7 @@ fn column_of(rows: &[f32], width: usize, column: usize, out: &mut [f32]) {
     }
 }
 
-/// `most` in single precision, and no less unless it is beyond all numbers.
+/// `most` in single precision, and no less unless it is beyond all numbers or below the least one.
 fn rounded(most: f64) -> f32 {
     ((most * (1.0 + 1e-6)) as f32).min(f32::MAX)
 }
@@ -157,15 +157,20 @@ struct Least {
 }
 
 /// What rules nothing out.
-const NOTHING: Least = Least { left: [0.0; PAD], of: [1.0; PAD] };
+const NOTHING: Least = Least { left: [f32::NEG_INFINITY; PAD], of: [1.0; PAD] };
+
+/// Whether so much is left of this that it is no less than the share `most`; what is not a number rules nothing out.
+#[inline(always)]
+fn is_ruled_out(left: f32, of: f32, most: f32) -> bool {
+    left >= most * of
+}
 
 wide! {
-    /// Bits of those lanes in which this is less than `most`, or is not a number.
+    /// Bits of those lanes that are not ruled out.
     fn below(least: &Least, most: f32) -> u32 {
         let mut bits = 0;
         for (j, (left, of)) in least.left.iter().zip(&least.of).enumerate() {
-            let is_ruled_out = *left >= most * of;
-            bits |= u32::from(!is_ruled_out) << j;
+            bits |= u32::from(!is_ruled_out(*left, *of, most)) << j;
         }
         bits
     }
@@ -353,8 +358,7 @@ fn least_beside<const K: usize>(
             left[j] = if negative | (squares[j] == 0.0) { f32::INFINITY } else { some };
         }
         for j in 0..PAD {
-            let is_ruled_out = left[j] >= most * of[j];
-            any |= !is_ruled_out;
+            any |= !is_ruled_out(left[j], of[j], most);
         }
         *least = Least { left, of };
     }
