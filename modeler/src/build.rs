@@ -641,9 +641,13 @@ pub(crate) fn searched_model(
     model
 }
 
-/// Whether what least squares leaves cannot be one-sided noise, because the values themselves show less noise.
+/// Whether what least squares leaves cannot be one-sided noise, because the values themselves show less noise: points lie farther off
+/// than their repetitions scatter, or than they are off the lines between their neighbours.
 fn is_no_noise(data: &Data, start: &LeastSquares) -> bool {
-    if data.observations.len() > data.points.len() {
+    let at_points = || start.at_points(&data.observations, data.points.len());
+    if LackOfFit::can_be_told(&data.observations, data.points.len())
+        && LackOfFit::of(&data.observations, &at_points(), start.used).is_some()
+    {
         return true;
     }
     data.relative_noise().is_none_or(|noise| noise < 0.7 * start.deviation)
