@@ -63,6 +63,9 @@ pub(crate) struct Data<'a> {
     noise: OnceLock<Option<f64>>,
 }
 
+/// Larger values cannot be modelled: their squares add up to more than any number.
+pub(crate) const LARGEST: f64 = 1e150;
+
 impl<'a> Data<'a> {
     /// `lines` are those of all points of the series' layout.
     pub fn new(experiment: &'a Experiment, series: &Series, lines: &Arc<Lines>) -> Self {
@@ -79,7 +82,7 @@ impl<'a> Data<'a> {
             noise: OnceLock::new(),
         };
         let (mut unusable, mut usable) = (0, Vec::new());
-        let is_usable = |v: &f64| v.is_finite() && *v >= 0.0;
+        let is_usable = |v: &f64| (0.0..=LARGEST).contains(v);
         for (point, values) in experiment.measurements(series) {
             data.offered += 1;
             let is_somewhere = point.iter().all(|x| x.is_finite());
@@ -145,8 +148,8 @@ impl<'a> Data<'a> {
     fn warn(&mut self, unusable: usize, unit: &str) {
         if unusable > 0 {
             let message = match unusable {
-                1 => "1 value is negative or not finite and was left out.".to_owned(),
-                _ => format!("{unusable} values are negative or not finite and were left out."),
+                1 => format!("1 value is negative or not finite or beyond {LARGEST:e} and was left out."),
+                _ => format!("{unusable} values are negative or not finite or beyond {LARGEST:e} and were left out."),
             };
             self.warnings.push(warning(warning::UNUSABLE_VALUE, message));
         }

@@ -54,6 +54,44 @@ fn encodings_other_than_utf_8_are_named() {
 }
 
 #[test]
+fn numbers_that_cannot_be_modelled_and_lines_that_end_early_are_told_with_their_places() {
+    let line = |p: i32, value: &str| format!("{{\"params\":{{\"p\":{p}}},\"value\":{value}}}\n");
+    let lines =
+        |last: &str| (0..5).map(|i| line(1 << i, &format!("{}e149", 1 << i))).collect::<String>() + &line(32, last);
+    for (bytes, told) in [
+        (lines("1e400"), "input:6:32: this number is larger than any that is understood; expected a number"),
+        (
+            lines("1").trim_end_matches("}\n").to_owned() + "\n\n",
+            "input:6:28: it ends within an object. Copy the file again; it was probably cut off",
+        ),
+    ] {
+        let text = error(bytes).to_string();
+        assert!(text.starts_with(told), "{text}");
+    }
+    // The last of 1, 2, 4, 8 and 16 times 1e149, and what stands behind it, are too large: four points are left.
+    let input = read(lines("1e200")).unwrap();
+    let said: Vec<String> = input.warnings.iter().map(ToString::to_string).collect();
+    assert_eq!(said, ["input:5:1: 2 values are beyond 1e150 and take part in no model; this is the first. [W001]"]);
+    let model = &fit(&input.experiment, &Options::default()).models[0];
+    assert_eq!((model.quality.points, model.warnings[0].code), (4, "W001"), "{model:?}");
+    let smaller = lines("32e149").replace("e149", "e148");
+    let input = read(smaller).unwrap();
+    let model = &fit(&input.experiment, &Options::default()).models[0];
+    assert_eq!((model.terms.len(), (model.at(&[64.0]) / 64e148 - 1.0).abs() < 1e-9), (1, true), "{model:?}");
+}
+
+/// A cell that failed does not make a column of times one of texts, and no table is read as our own that is none.
+#[test]
+fn tables_whose_columns_are_not_known_are_told_with_the_roles_they_may_have() {
+    let table = "p,n,time\n1,10,1.5\n2,10,failed\n4,10,4.5\n1,20,3.5\n";
+    let forced = ReadOptions { format: Some(formats::Format::Csv), ..ReadOptions::default() };
+    for options in [ReadOptions::default(), forced] {
+        let text = formats::read_bytes("input", table.into(), &options).map(|_| ()).unwrap_err().to_string();
+        assert!(text.contains("--columns 'p=parameter,n=parameter,time=metric'"), "{text}");
+    }
+}
+
+#[test]
 fn nothing_but_blanks_is_no_input() {
     for nothing in ["", " ", "\n\n", "\u{feff}"] {
         error(nothing);

@@ -52,13 +52,14 @@ fn read(bytes: Vec<u8>) -> Experiment {
     input.experiment
 }
 
-/// What is told of an experiment's values: that some are negative, and that times are zero.
+/// What is told of an experiment's values: that some are negative, that some are too large, and that times are zero.
 fn odd_values(e: &Experiment) -> Vec<&'static str> {
     let values = |series| e.measurements(series).flat_map(|(_, values)| values).copied().collect::<Vec<f64>>();
     let is_time = |metric: u32| e.metrics[metric as usize].unit == "s";
     let negative = e.series.iter().any(|series| values(series).iter().any(|&value| value < 0.0));
     let zero = e.series.iter().any(|series| is_time(series.metric) && values(series).contains(&0.0));
-    [negative.then_some("W001"), zero.then_some("W002")].into_iter().flatten().collect()
+    let huge = e.series.iter().any(|series| values(series).iter().any(|&value| value > 1e150));
+    [negative.then_some("W001"), huge.then_some("W001"), zero.then_some("W002")].into_iter().flatten().collect()
 }
 
 /// Call path, metric, and the bits of coordinates and values.

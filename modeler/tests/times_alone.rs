@@ -95,6 +95,20 @@ fn only_times_lie_above_what_they_are_modelled_as() {
     assert!(above(0) >= 22 && (8..=17).contains(&above(1)), "{} and {} of 25", above(0), above(1));
 }
 
+/// Repetitions tell the noise and are not what the undisturbed time is modelled as: neither are means and medians of disturbed ones.
+#[test]
+fn repeated_times_are_modelled_undisturbed_too() {
+    let rng = &mut StdRng::seed_from_u64(7);
+    let truth = |x: &[f64]| 1e-3 * x[0].sqrt() * x[1];
+    for repetitions in [2, 5] {
+        let mut measure = |x: &[f64]| truth(x) * rng.random_range(0.97..1.03) * rng.random_range(1.0..1.75);
+        let measured = experiment(&grid(&[&RANKS, &SIZES]), &[repetitions], &mut measure);
+        let model = &fit(&measured, &Options::default()).models[0];
+        let off = model.at(&[64.0, 600.0]) / truth(&[64.0, 600.0]) - 1.0;
+        assert!(off.abs() < 0.1, "{repetitions}: {off}, {}", model.expression(&measured.parameters));
+    }
+}
+
 #[test]
 fn crosses() {
     let mut points: Vec<Vec<f64>> = RANKS.iter().map(|&p| vec![p, 300.0, 8.0]).collect();

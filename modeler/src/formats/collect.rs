@@ -6,6 +6,7 @@ use super::error::{ErrorKind, IGNORED, LOST_DIGITS, OF_RANKS, Place, ReadError, 
 use super::profiles::Measured;
 use super::runs::{MeasuredRun, Run};
 use super::{ReadOptions, RunFound, Values, units};
+use crate::build::LARGEST;
 use crate::experiment::{CallPathId, Experiment, ExperimentBuilder, Layout, Metric, MetricId, PointId};
 use crate::warning::{UNUSABLE_VALUE, ZERO_TIME};
 
@@ -26,8 +27,9 @@ pub(crate) struct Collector {
     values: usize,
     lost_digits: usize,
     first_lost: Option<Place>,
-    /// Values that are negative, and times of zero: how many, and where the first is.
+    /// Values that are negative, larger than models take, and times of zero: how many, and where the first is.
     negative: Option<(usize, Place)>,
+    huge: Option<(usize, Place)>,
     zero_times: Option<(usize, Place)>,
     /// A value that is beyond any number once it is added up or converted.
     too_large: Option<f64>,
@@ -153,6 +155,8 @@ impl Collector {
     ) {
         if value < 0.0 {
             self.negative.get_or_insert_with(|| (0, place())).0 += 1;
+        } else if value * metric.factor > LARGEST {
+            self.huge.get_or_insert_with(|| (0, place())).0 += 1;
         } else if value == 0.0 && metric.is_time {
             self.zero_times.get_or_insert_with(|| (0, place())).0 += 1;
         }
@@ -214,6 +218,13 @@ impl Collector {
             let message = match count {
                 1 => "A value is negative and takes part in no model.".to_owned(),
                 count => format!("{count} values are negative and take part in no model; this is the first."),
+            };
+            self.warn(UNUSABLE_VALUE, first, message);
+        }
+        if let Some((count, first)) = self.huge.take() {
+            let message = match count {
+                1 => format!("A value is beyond {LARGEST:e} and takes part in no model."),
+                count => format!("{count} values are beyond {LARGEST:e} and take part in no model; this is the first."),
             };
             self.warn(UNUSABLE_VALUE, first, message);
         }

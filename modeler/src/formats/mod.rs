@@ -622,22 +622,8 @@ fn not_recognised(source: &Source, reasons: Vec<(Format, String)>) -> ReadError 
     if let Some(found) = source.head().and_then(|(head, _)| guess::convertible(head)) {
         return not_read(source.place(), found).reasons(reasons);
     }
-    let roles = source.head().and_then(|(head, _)| tables::suggested_roles(head));
-    if let Some(Err(column)) = roles {
-        let what =
-            format!("the format was not recognised: this is a table, and its header names the column `{column}` twice");
-        return ReadError::new(ErrorKind::NotRecognised, source.place(), what)
-            .advice("Rename one of them in the table, and give its columns roles with --columns")
-            .reasons(reasons);
-    }
-    if let Some(Ok(roles)) = roles {
-        let what = "the format was not recognised: this is a table, and the roles of its columns are not known";
-        return ReadError::new(ErrorKind::NotRecognised, source.place(), what)
-            .advice(format!(
-                "Give those that matter, for example --columns '{roles}'; times in another unit than seconds need it: in the name, \
-                 as in time_ms and time [ms], in a column with the role unit, or as in wall=metric:time[ms]"
-            ))
-            .reasons(reasons);
+    if let Some(error) = source.head().and_then(|(head, _)| tables::without_roles(source.place(), head)) {
+        return error.reasons(reasons);
     }
     if let Some(error) = source.path.as_deref().filter(|_| source.head().is_none()).and_then(|f| folder(source, f)) {
         return error.reasons(reasons);

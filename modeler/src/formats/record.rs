@@ -275,6 +275,20 @@ pub(crate) fn json_error(file: &str, line: usize, column: usize, json: &[u8], er
     if what == "invalid unicode code point" {
         return source::not_utf8(place);
     }
+    if what == "number out of range" {
+        return ReadError::malformed(place, "this number is larger than any that is understood")
+            .expected("a number such as 4.25 or 1e-3")
+            .advice("Leave measurements out that failed");
+    }
+    if let Some(value) = what.strip_prefix("EOF while parsing ") {
+        // Where it ends, whatever blank lines follow.
+        let written = json.trim_ascii_end();
+        let below = written.iter().filter(|&&byte| byte == b'\n').count();
+        let along = written.iter().rev().take_while(|&&byte| byte != b'\n').count();
+        let before = if below == 0 { column } else { 0 };
+        let place = Place::at(file, line + below, (before + along).max(1));
+        return ReadError::malformed(place, format!("it ends within {value}")).cut_off();
+    }
     match what.rsplit_once(", expected ") {
         Some((what, expected)) => ReadError::malformed(place, what).expected(expected),
         None => ReadError::malformed(place, what),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::io::{Cursor, Read};
 
-use super::suggest::{has_decimal_comma, is_repetition};
+use super::suggest::{has_decimal_comma, is_repetition, without_roles};
 use super::{Row, add};
 use crate::experiment::OverRanks;
 use crate::formats::collect::{Collector, default_unit, split_path};
@@ -44,9 +44,7 @@ impl Reader for Columns {
 
     fn detect(&self, source: &Source) -> Detection {
         let Some((head, _)) = source.head() else { return Detection::no("it is a folder") };
-        let text = String::from_utf8_lossy(head);
-        let header: Vec<&str> = text.lines().next().unwrap_or("").split(',').map(str::trim).collect();
-        if header.ends_with(&OWN) && header.len() > OWN.len() {
+        if is_own(head) {
             Detection::Yes
         } else {
             Detection::no(
@@ -59,6 +57,12 @@ impl Reader for Columns {
         let name = source.name.clone();
         let wanted = into.options.columns.clone().map(|text| roles(&text)).transpose()?;
         let mut head = source.head().map(|(head, _)| head.to_vec()).unwrap_or_default();
+        if wanted.is_none() && !is_own(&head) {
+            return Err(without_roles(source.place(), &head).unwrap_or_else(|| {
+                ReadError::malformed(source.place(), "this is no table whose columns are known")
+                    .expected("what `poise export --to csv` writes, or the roles of the columns (--columns)")
+            }));
+        }
         let boxed = is_boxed(&head);
         if boxed {
             head = unboxed(&String::from_utf8_lossy(&head)).into_bytes();
@@ -92,7 +96,7 @@ impl Reader for Columns {
         if let Some(first) = ragged.first() {
             let (count, rows) = (ragged.len(), if ragged.len() == 1 { "row has" } else { "rows have" });
             let message = format!(
-                "{count} {rows} fewer or more cells than the header, which names {}: is the table whole?",
+                "{count} {rows} fewer or more cells than the header, which names {}; cells that are missing count as not measured: is the table whole?",
                 header.len()
             );
             into.warn(IGNORED, Place { file: name.clone(), line: Some(*first), column: None }, message);
@@ -102,6 +106,13 @@ impl Reader for Columns {
         }
         add(table.rows, &name, into)
     }
+}
+
+/// Whether the first line is the header of our own export.
+fn is_own(head: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(head);
+    let header: Vec<&str> = text.lines().next().unwrap_or("").split(',').map(str::trim).collect();
+    header.ends_with(&OWN) && header.len() > OWN.len()
 }
 
 /// Whether a table is drawn with lines, as ReFrame prints its reports.

@@ -25,7 +25,7 @@ pub(super) use criterion::Criterion;
 pub(super) use google_benchmark::GoogleBenchmark;
 pub(super) use hyperfine::Hyperfine;
 pub(crate) use suggest::has_decimal_comma;
-pub(super) use suggest::{is_parameter, suggested_roles};
+pub(super) use suggest::{is_parameter, without_roles};
 
 /// One row: where, at which point, of what, and its repetitions.
 #[derive(Debug, Default)]

@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 
 use super::columns::{DELIMITERS, is_rule};
+use crate::formats::error::{ErrorKind, Place, ReadError};
 
 /// Rows that are looked at.
 const ROWS: usize = 50;
@@ -63,10 +64,27 @@ pub(super) fn is_repetition(name: &str) -> bool {
     REPETITIONS.contains(&name.to_ascii_lowercase().as_str())
 }
 
+/// The error that the roles of a table's columns are not known, with the list that they may have; nothing where `head`, with which
+/// the input at `place` begins, is no table.
+pub(in crate::formats) fn without_roles(place: Place, head: &[u8]) -> Option<ReadError> {
+    let error = |what: String| {
+        let what = format!("the format was not recognised: this is a table, and {what}");
+        ReadError::new(ErrorKind::NotRecognised, place.clone(), what)
+    };
+    Some(match suggested_roles(head)? {
+        Err(column) => error(format!("its header names the column `{column}` twice"))
+            .advice("Rename one of them in the table, and give its columns roles with --columns"),
+        Ok(roles) => error("the roles of its columns are not known".to_owned()).advice(format!(
+            "Give those that matter, for example --columns '{roles}'; times in another unit than seconds need it: in the name, \
+             as in time_ms and time [ms], in a column with the role unit, or as in wall=metric:time[ms]"
+        )),
+    })
+}
+
 /// What a list for `--columns` may look like for the table that begins with `head`, such as
 /// `Ranks=parameter:p,mean=metric,mpi=callpath`, or a column in it of whose name there is another; nothing where `head` does not
 /// begin with a header and a row of as many cells, some of them numbers.
-pub(in crate::formats) fn suggested_roles(head: &[u8]) -> Option<Result<String, String>> {
+fn suggested_roles(head: &[u8]) -> Option<Result<String, String>> {
     DELIMITERS.into_iter().find_map(|delimiter| of_table(head, delimiter))
 }
 
@@ -98,7 +116,11 @@ fn of_table(head: &[u8], delimiter: u8) -> Option<Result<String, String>> {
         .map(|(i, name)| Column {
             name: name.trim_start_matches('\u{feff}'),
             lower: name.trim_start_matches('\u{feff}').to_ascii_lowercase(),
-            is_number: whole.iter().all(|row| row[i].parse::<f64>().is_ok() || has_decimal_comma(&row[i])),
+            is_number: {
+                let is_number = |row: &&&Vec<String>| row[i].parse::<f64>().is_ok() || has_decimal_comma(&row[i]);
+                // A measurement that failed may have left a text.
+                2 * whole.iter().filter(is_number).count() > whole.len()
+            },
             // One row tells nothing of that.
             varies: whole.len() < 2 || whole.iter().any(|row| row[i] != whole[0][i]),
             recurs: {
@@ -226,6 +248,11 @@ mod tests {
         assert_eq!(of(long).unwrap(), "p=parameter,metric=name,value=value,unit=unit");
         let long = long.replace("4,visits,,4,solve", "4,visits,,4,init");
         assert_eq!(of(&long).unwrap(), "p=parameter,metric=name,value=value,unit=unit,region=callpath");
+        // Single cells that are no numbers make no column of texts.
+        assert_eq!(
+            of("p,n,time\n1,10,5\n2,10,failed\n4,10,8\n1,20,9\n").unwrap(),
+            "p=parameter,n=parameter,time=metric"
+        );
         // A list that would be refused is none; a column that it leaves out may be there twice.
         assert_eq!(suggested_roles(b"p,p,time\n1,2,3\n2,3,4\n"), Some(Err("p".to_owned())));
         assert_eq!(of("p,note,note,time\n1,5,5,3\n2,5,5,4\n").unwrap(), "p=parameter,time=metric");
