@@ -244,6 +244,12 @@ impl<'a> Data<'a> {
         basis.iter().map(of).collect()
     }
 
+    /// The model's value at every observation.
+    pub fn fitted(&self, model: &Model) -> Vec<f64> {
+        let by_point = at_points(model, self);
+        self.observations.iter().map(|o| by_point[o.0]).collect()
+    }
+
     /// `function` at the point of every observation.
     pub fn column(&self, function: impl Fn(&[f64]) -> f64) -> Vec<f64> {
         let by_point: Vec<f64> = self.points.iter().map(|x| function(x)).collect();

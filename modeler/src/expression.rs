@@ -1,5 +1,7 @@
 //! Prints models as formulas, each number with as many digits as the data support.
 
+use std::fmt::Write as _;
+
 use crate::model::{Exponent, Factor, Model, Role, Scale, Term};
 
 /// Digits of a coefficient whose error is unknown.
@@ -40,20 +42,23 @@ impl Model {
         let all: Vec<&Term> = std::iter::once(&constant).chain(&self.terms).collect();
         let shares = shares(&all);
         let is_shown = |i: usize| all[i].coefficient != 0.0 && shares.iter().all(|s| s.without != i);
-        let mut summands = Vec::new();
+        let mut text = String::new();
         for (i, term) in all.iter().enumerate().filter(|(i, _)| is_shown(*i)) {
-            summands.push(match shares.iter().find(|s| s.whole == i) {
+            let from = text.len();
+            match shares.iter().find(|s| s.whole == i) {
                 Some(share) => {
                     let of_others = Term { scale: Scale::Remote(share.parameter), ..(*term).clone() };
-                    format_term(&of_others, digits(i), parameters)
+                    write_term(&mut text, &of_others, digits(i), parameters);
                 }
-                None => format_term(term, digits(i), parameters),
-            });
+                None => write_term(&mut text, term, digits(i), parameters),
+            }
+            match text[from..].starts_with('-') {
+                _ if from == 0 => {}
+                true => text.replace_range(from..=from, " - "),
+                false => text.insert_str(from, " + "),
+            }
         }
-        if summands.is_empty() {
-            summands.push("0".to_owned());
-        }
-        summands.join(" + ").replace("+ -", "- ")
+        if text.is_empty() { "0".to_owned() } else { text }
     }
 }
 
@@ -100,68 +105,95 @@ fn supported_digits(relative_error: f64) -> usize {
     (digits as usize).clamp(2, MOST_DIGITS)
 }
 
-/// `coefficient * factors`, the coefficient left out where it is exactly one.
-fn format_term(term: &Term, digits: usize, parameters: &[String]) -> String {
-    let mut parts: Vec<String> = term.factors.iter().flat_map(|f| format_factor(f, parameters)).collect();
+/// Writes `coefficient * factors`, the coefficient left out where it is exactly one.
+fn write_term(text: &mut String, term: &Term, digits: usize, parameters: &[String]) {
+    let from = text.len();
+    write_number(text, term.coefficient, digits);
+    let has_factors = term.scale != Scale::One
+        || term.factors.iter().any(|f| *f != Factor { exponent: 0.into(), log_exponent: 0, ..*f });
+    if has_factors && &text[from..] == "1" {
+        text.truncate(from);
+    }
+    let part = |text: &mut String| {
+        if text.len() > from {
+            text.push_str(" * ");
+        }
+    };
     if let Scale::Remote(parameter) = term.scale {
         let name = &parameters[parameter];
-        parts.insert(0, format!("({name}-1)/{name}"));
+        part(text);
+        let _ = write!(text, "({name}-1)/{name}");
     }
-    let coefficient = number(term.coefficient, digits);
-    if coefficient != "1" || parts.is_empty() {
-        parts.insert(0, coefficient);
+    for factor in &term.factors {
+        let name = &parameters[factor.parameter];
+        if factor.exponent != Exponent::from_integer(0) {
+            part(text);
+            text.push_str(name);
+            write_exponent(text, factor.exponent);
+        }
+        if factor.log_exponent != 0 {
+            part(text);
+            let _ = write!(text, "log2({name})");
+        }
+        if !matches!(factor.log_exponent, 0 | 1) {
+            let _ = write!(text, "^{}", factor.log_exponent);
+        }
     }
-    parts.join(" * ")
 }
 
 /// A term without its coefficient: `(p-1)/p * n^(2/3)`; `1` where it does not grow.
 pub(crate) fn format_shape(term: &Term, parameters: &[String]) -> String {
-    format_term(&Term { coefficient: 1.0, ..term.clone() }, DEFAULT_DIGITS, parameters)
-}
-
-/// `n^(2/3)` and `log2(n)^2`, each only where its exponent is not zero.
-pub(crate) fn format_factor(factor: &Factor, parameters: &[String]) -> Vec<String> {
-    let name = &parameters[factor.parameter];
-    let mut parts = Vec::new();
-    if factor.exponent != Exponent::from_integer(0) {
-        parts.push(format!("{name}{}", format_exponent(factor.exponent)));
-    }
-    match factor.log_exponent {
-        0 => {}
-        1 => parts.push(format!("log2({name})")),
-        j => parts.push(format!("log2({name})^{j}")),
-    }
-    parts
+    let mut text = String::new();
+    write_term(&mut text, &Term { coefficient: 1.0, ..term.clone() }, MOST_DIGITS, parameters);
+    text
 }
 
 /// Nothing for one, `^2` for a positive integer, `^(2/3)` or `^(-1)` otherwise.
-fn format_exponent(exponent: Exponent) -> String {
+fn write_exponent(text: &mut String, exponent: Exponent) {
     if exponent == Exponent::from_integer(1) {
-        String::new()
-    } else if exponent.is_integer() && exponent > Exponent::from_integer(0) {
-        format!("^{exponent}")
-    } else {
-        format!("^({exponent})")
+        return;
     }
+    let _ = if exponent.is_integer() && exponent > Exponent::from_integer(0) {
+        write!(text, "^{exponent}")
+    } else {
+        write!(text, "^({exponent})")
+    };
 }
 
-/// A number with at most so many significant digits; zeros at the end of an exact number are left out.
-fn number(value: f64, digits: usize) -> String {
+/// Writes a number with at most so many significant digits; zeros at the end of an exact number are left out.
+fn write_number(text: &mut String, value: f64, digits: usize) {
     if value == 0.0 || !value.is_finite() {
-        return value.to_string();
+        let _ = write!(text, "{value}");
+        return;
     }
-    let value = without_rounding(value, digits);
-    let scientific = format!("{value:.*e}", digits - 1);
+    // The digits with a point behind the first, and the power of ten.
+    let scientific = format!("{:.*e}", digits - 1, without_rounding(value, digits));
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
-    let mantissa = if digits > 6 { trim_zeros(mantissa) } else { mantissa };
+    let from = text.len();
     if !(-4..6.max(digits as i32)).contains(&exponent) {
-        return format!("{mantissa}e{exponent}");
+        text.push_str(mantissa);
+        trim_zeros(text, from, digits);
+        let _ = write!(text, "e{exponent}");
+        return;
     }
-    let decimals = (digits as i32 - 1 - exponent).max(0) as usize;
-    let rounded: f64 = scientific.parse().unwrap_or(value);
-    let plain = format!("{rounded:.decimals$}");
-    if digits > 6 { trim_zeros(&plain).to_owned() } else { plain }
+    if mantissa.starts_with('-') {
+        text.push('-');
+    }
+    let places = mantissa.bytes().filter(u8::is_ascii_digit).map(char::from);
+    if exponent < 0 {
+        text.push_str("0.");
+        text.extend(std::iter::repeat_n('0', (-exponent - 1) as usize));
+        text.extend(places);
+    } else {
+        let whole = exponent as usize + 1;
+        text.extend(places.clone().chain(std::iter::repeat('0')).take(whole));
+        if digits > whole {
+            text.push('.');
+            text.extend(places.skip(whole));
+        }
+    }
+    trim_zeros(text, from, digits);
 }
 
 /// A number that is not whole and within 5e-11 of one with a few digits is that one: fits of exact data leave the rounding of
@@ -176,15 +208,24 @@ fn without_rounding(value: f64, digits: usize) -> f64 {
     if (near - value).abs() <= 5e-11 * value.abs() { near } else { value }
 }
 
-/// `2.500` becomes `2.5`, `3.000` becomes `3`.
-fn trim_zeros(text: &str) -> &str {
-    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text }
+/// Where so many digits are those of an exact number, `2.500` from there on becomes `2.5`, and `3.000` becomes `3`.
+fn trim_zeros(text: &mut String, from: usize, digits: usize) {
+    if digits > 6 && text[from..].contains('.') {
+        text.truncate(text.trim_end_matches('0').trim_end_matches('.').len());
+    }
 }
 
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
     use crate::model::{Kind, Method, Quality, Uncertainty};
+    use rand::{RngExt, SeedableRng, rngs::StdRng};
+
+    fn number(value: f64, digits: usize) -> String {
+        let mut text = String::new();
+        write_number(&mut text, value, digits);
+        text
+    }
 
     #[test]
     fn numbers_have_the_digits_that_the_error_supports() {
@@ -206,12 +247,43 @@ pub(crate) mod tests {
     #[test]
     fn factors_print_as_in_the_contract() {
         let names = ["p".to_owned(), "n".to_owned()];
-        let factor =
-            |n, d, j| format_factor(&Factor { parameter: 1, exponent: Exponent::new(n, d), log_exponent: j }, &names);
-        assert_eq!(factor(2, 3, 0), ["n^(2/3)"]);
-        assert_eq!(factor(1, 1, 1), ["n", "log2(n)"]);
-        assert_eq!(factor(2, 1, 2), ["n^2", "log2(n)^2"]);
-        assert_eq!(factor(-1, 1, 0), ["n^(-1)"]);
+        let shape = |n, d, j| {
+            let factors = vec![Factor { parameter: 1, exponent: Exponent::new(n, d), log_exponent: j }];
+            format_shape(&Term { coefficient: 7.0, role: Role::Computation, scale: Scale::One, factors }, &names)
+        };
+        assert_eq!(shape(2, 3, 0), "n^(2/3)");
+        assert_eq!(shape(1, 1, 1), "n * log2(n)");
+        assert_eq!(shape(2, 1, 2), "n^2 * log2(n)^2");
+        assert_eq!(shape(-1, 1, 0), "n^(-1)");
+        assert_eq!(shape(0, 1, 0), "1");
+        let terms = [(-2.0, Scale::One, 0), (3.0, Scale::Remote(0), 1), (-1.0, Scale::One, 2)].map(
+            |(coefficient, scale, n)| {
+                let factors = vec![Factor { parameter: 1, exponent: n.into(), log_exponent: 0 }];
+                Term { coefficient, role: Role::Computation, scale, factors }
+            },
+        );
+        let mut model = model(0.0, terms.into());
+        assert_eq!(model.expression(&names), "-2.00 + 3.00 * (p-1)/p * n - 1.00 * n^2");
+        model.uncertainty.coefficient_errors = vec![0.0; 4];
+        assert_eq!(model.expression(&names), "-2 + 3 * (p-1)/p * n - 1 * n^2");
+    }
+
+    /// What people read is the nearest number of so many digits.
+    #[test]
+    fn numbers_are_the_nearest_of_so_many_digits() {
+        let rng = &mut StdRng::seed_from_u64(1);
+        for _ in 0..20_000 {
+            let value = rng.random_range(-10.0..10.0_f64) * 10.0_f64.powi(rng.random_range(-9..12));
+            let digits = rng.random_range(2..=10);
+            let (text, nearest) = (number(value, digits), format!("{value:.*e}", digits - 1));
+            assert_eq!(text.parse::<f64>(), nearest.parse(), "{value} to {digits} digits: {text}");
+            let is_plain = !text.contains('e');
+            assert_eq!(
+                is_plain,
+                (1e-4..10.0_f64.powi(6.max(digits as i32))).contains(&nearest.parse::<f64>().unwrap().abs()),
+                "{text}"
+            );
+        }
     }
 
     /// A model with these terms, and nothing else known of it.

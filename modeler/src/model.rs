@@ -340,6 +340,35 @@ impl Model {
         }
         self.constant + self.terms.iter().map(|t| t.at(x)).sum::<f64>()
     }
+
+    /// The values at `points`, as [`Self::at`] gives them, each factor computed once for each value of its parameter.
+    pub(crate) fn at_each<'x>(&self, points: impl Iterator<Item = &'x [f64]>) -> Vec<f64> {
+        /// Among more values looking takes longer than computing.
+        const MOST: usize = 16;
+        if !self.segments.is_empty() {
+            return points.map(|x| self.at(x)).collect();
+        }
+        let factors = self.terms.iter().flat_map(|t| &t.factors);
+        let mut known: Vec<Vec<(f64, f64)>> = factors.map(|_| Vec::new()).collect();
+        let value = |x: &[f64]| {
+            let mut known = known.iter_mut();
+            let mut of_factor = |factor: &Factor| {
+                let (x, known) = (x[factor.parameter], known.next().expect("one for each factor"));
+                if let Some((_, value)) = known.iter().find(|(at, _)| *at == x) {
+                    return *value;
+                }
+                let value = factor.at(x);
+                if known.len() < MOST {
+                    known.push((x, value));
+                }
+                value
+            };
+            let mut term =
+                |t: &Term| t.factors.iter().fold(t.scaled_coefficient(x), |product, f| product * of_factor(f));
+            self.constant + self.terms.iter().map(&mut term).sum::<f64>()
+        };
+        points.map(value).collect()
+    }
 }
 
 impl Term {

@@ -24,12 +24,12 @@ pub(crate) fn runner_up(
     columns: &[Vec<f64>],
     although: Although,
 ) -> RunnerUp {
-    let (y, fitted) = (data.values(), data.column(|x| loser.at(x)));
+    let (y, fitted) = (data.values(), data.fitted(loser));
     let own = left_out_error(columns, &y, &fitted);
     let (score, reason) = match (own, chosen.quality.cross_validated_relative_error) {
         (Some(own), Some(chosen)) => (own, compared("points left out of the fit", own, chosen, although)),
         (own, _) => {
-            let off = |model: &Model| crate::coefficients::deviation(&y, &data.column(|x| model.at(x)), 0);
+            let off = |model: &Model| crate::coefficients::deviation(&y, &data.fitted(model), 0);
             (own.unwrap_or_else(|| off(loser)), compared("the measurements", off(loser), off(chosen), although))
         }
     };

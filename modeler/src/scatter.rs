@@ -56,8 +56,8 @@ impl Scatter {
         let points = &experiment.layouts[series.layout as usize].points;
         let (mut squares, mut count) = (0.0, 0_usize);
         let (mut most, mut furthest) = (0.0_f64, *points.first()?);
-        for (&point, (x, values)) in points.iter().zip(experiment.measurements(series)) {
-            let fitted = model.at(x);
+        let fitted = model.at_each(experiment.measurements(series).map(|(x, _)| x));
+        for ((&point, (_, values)), fitted) in points.iter().zip(experiment.measurements(series)).zip(fitted) {
             // Negative values are none that a fit uses.
             let used = values.iter().filter(|value| **value >= 0.0);
             for off in used.map(|value| (value - fitted) / fitted.abs()).filter(|off| off.is_finite()) {

@@ -228,8 +228,8 @@ pub fn over_ranks(choice: OverRanksChoice) -> OverRanks {
 ///
 /// # Errors
 /// Nothing at all could be modelled, or another rank has the models and speaks.
-pub fn fit(experiment: &Experiment, arguments: &FitArgs, ranks: &Ranks) -> Result<Fits> {
-    modelled(ranks.fit(experiment, &options(arguments)).ok_or(Error::AnotherRankSpeaks)?)
+pub fn fit(experiment: &Experiment, options: &Options, ranks: &Ranks) -> Result<Fits> {
+    modelled(ranks.fit(experiment, options).ok_or(Error::AnotherRankSpeaks)?)
 }
 
 /// Fits every series in this process, for commands that fit several experiments.

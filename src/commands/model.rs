@@ -9,7 +9,7 @@ use modeler::model::{Method, Model};
 use modeler::report::terminal::{Narrow, callpath, fitted, wrapped};
 use modeler::report::{Table, origin, shape};
 use modeler::scatter::Scatter;
-use modeler::{Experiment, Fits, Options};
+use modeler::{Experiment, Fits};
 
 use crate::cli::{GlobalArgs, ModelArgs, OutputFormat};
 use crate::commands::input;
@@ -23,8 +23,14 @@ pub fn model(arguments: &ModelArgs, global: &GlobalArgs, ranks: &Ranks) -> Resul
     let destination = arguments.fitted.output.output.as_deref();
     let asked = arguments.metric.as_deref();
     input::known_metric(&experiment, asked)?;
-    if arguments.fitted.output.format == OutputFormat::Human {
-        let fits = input::of_metric(&experiment, input::fit(&experiment, &arguments.fitted.fit, ranks)?, asked);
+    // Only people who ask for more read of the runners-up.
+    let is_for_people = arguments.fitted.output.format == OutputFormat::Human;
+    let mut options = input::options(&arguments.fitted.fit);
+    if !is_for_people || !global.verbose {
+        options.runners_up = 0;
+    }
+    if is_for_people {
+        let fits = input::of_metric(&experiment, input::fit(&experiment, &options, ranks)?, asked);
         if fits.models.is_empty() {
             return Err(input::nothing_modelled(&fits.skipped));
         }
@@ -33,8 +39,6 @@ pub fn model(arguments: &ModelArgs, global: &GlobalArgs, ranks: &Ranks) -> Resul
         output::deliver(&for_people(&experiment, &fits, &shown, destination), destination)?;
         return input::partial(&warnings, &fits);
     }
-    // Only people read of the runners-up.
-    let options = Options { runners_up: 0, ..input::options(&arguments.fitted.fit) };
     if !ranks.speaks() {
         if ranks.go_on(true) {
             let _ = ranks.fit_in_parts(&experiment, &options, |_| Ok(()));

@@ -28,7 +28,7 @@ pub fn report(arguments: &ReportArgs, global: &GlobalArgs, ranks: &Ranks) -> Res
     if let Some(path) = &arguments.output {
         output::check_new(path, "-o")?;
     }
-    let fits = input::fit(&experiment, &arguments.fit, ranks)?;
+    let fits = input::fit(&experiment, &input::options(&arguments.fit), ranks)?;
     target.as_ref().map_or(Ok(()), |target| input::within_reach(&experiment, &fits, target))?;
     let phases = || Phases::of(phased, &input::options(&arguments.fit));
     let options = ReportOptions {

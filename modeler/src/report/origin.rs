@@ -179,7 +179,7 @@ mod tests {
                 "shape from effort: visits, bytes_sent; and from the cost model of MPI_Allreduce"
             );
             let told = parts(experiment, fits, reduce).unwrap();
-            let start = "log2(p) is the start-up of messages in the cost model of MPI_Allreduce, times visits, measured as constant";
+            let start = "Where the shape comes from: log2(p) is the start-up of messages in the cost model of MPI_Allreduce, times visits, measured as constant";
             assert!(told.contains(start), "{told}");
             assert!(told.contains("n is the moving of data"), "{told}");
             assert!(told.contains("times bytes_sent, measured as n"), "{told}");
