@@ -130,7 +130,7 @@ fn one_of_a_kind_is_no_plural() {
     }
     world.write("one.jsonl", &text);
     let models = world.poise(["model", "one.jsonl"]).stdout;
-    assert!(models.contains("main: 1 value is negative or not finite and was left out. ["), "{models}");
+    assert!(models.contains("main: 1 value is negative, not finite or beyond 1e150 and was left out. ["), "{models}");
     assert!(models.contains("main: 1 time is exactly zero. ["), "{models}");
     let compared = world.poise(["compare", "one.jsonl", "one.jsonl"]).stdout;
     assert!(compared.contains("1 pair of effort metrics is not shown;"), "{compared}");

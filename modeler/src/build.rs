@@ -66,6 +66,11 @@ pub(crate) struct Data<'a> {
 /// Larger values cannot be modelled: their squares add up to more than any number.
 pub(crate) const LARGEST: f64 = 1e150;
 
+/// Whether a fit uses this value.
+pub(crate) fn is_usable(value: &f64) -> bool {
+    (0.0..=LARGEST).contains(value)
+}
+
 impl<'a> Data<'a> {
     /// `lines` are those of all points of the series' layout.
     pub fn new(experiment: &'a Experiment, series: &Series, lines: &Arc<Lines>) -> Self {
@@ -82,7 +87,6 @@ impl<'a> Data<'a> {
             noise: OnceLock::new(),
         };
         let (mut unusable, mut usable) = (0, Vec::new());
-        let is_usable = |v: &f64| (0.0..=LARGEST).contains(v);
         for (point, values) in experiment.measurements(series) {
             data.offered += 1;
             let is_somewhere = point.iter().all(|x| x.is_finite());
@@ -148,8 +152,8 @@ impl<'a> Data<'a> {
     fn warn(&mut self, unusable: usize, unit: &str) {
         if unusable > 0 {
             let message = match unusable {
-                1 => format!("1 value is negative or not finite or beyond {LARGEST:e} and was left out."),
-                _ => format!("{unusable} values are negative or not finite or beyond {LARGEST:e} and were left out."),
+                1 => format!("1 value is negative, not finite or beyond {LARGEST:e} and was left out."),
+                _ => format!("{unusable} values are negative, not finite or beyond {LARGEST:e} and were left out."),
             };
             self.warnings.push(warning(warning::UNUSABLE_VALUE, message));
         }
@@ -402,6 +406,7 @@ pub(crate) fn searched_residuals(data: &Data, candidates: Vec<Candidate>) -> Opt
     if is_no_noise(data, &LeastSquares::of(&columns, &y)) {
         return None;
     }
+    let (y, _) = without_lack_of_fit(data, &basis, y);
     coefficients::typical_residuals(&[columns], &y, &DEFAULT)
 }
 
@@ -614,12 +619,17 @@ pub(crate) fn searched_model(
         let coefficients = constant.into_iter().chain(chosen.terms.iter().map(|t| t.coefficient)).collect();
         model_of(data, kind, Method::Time, &coefficients::trusting_large(&columns, &y, coefficients, power), &basis)
     } else {
-        let start = LeastSquares::of(&columns, &y);
-        let one_sided = pool.filter(|_| !is_no_noise(data, &start));
-        let fit = match one_sided.and_then(|pool| beliefs(&start, &y, pool)) {
-            Some((beliefs, estimated)) => coefficients::fit_from(start, &columns, &y, Some(&beliefs), estimated),
-            None => two_sided_fit(&columns, &y),
+        let one_sided = |pool: &Pooled| {
+            let start = LeastSquares::of(&columns, &y);
+            if is_no_noise(data, &start) {
+                return None;
+            }
+            let (noisy, lack_of_fit) = without_lack_of_fit(data, &basis, y.clone());
+            let start = if lack_of_fit > 0.0 { LeastSquares::of(&columns, &noisy) } else { start };
+            let (beliefs, estimated) = beliefs(&start, &noisy, pool)?;
+            Some(coefficients::fit_from(start, &columns, &noisy, Some(&beliefs), estimated))
         };
+        let fit = pool.and_then(one_sided).unwrap_or_else(|| two_sided_fit(&columns, &y));
         model_of(data, kind, Method::Time, &fit, &basis)
     };
     let at_points = at_points(&model, data);
@@ -650,15 +660,9 @@ pub(crate) fn searched_model(
     model
 }
 
-/// Whether what least squares leaves cannot be one-sided noise, because the values themselves show less noise: points lie farther off
-/// than their repetitions scatter, or than they are off the lines between their neighbours.
+/// Whether what least squares leaves cannot be one-sided noise, because the values themselves show less noise: their repetitions
+/// scatter by less, or they are less far off the lines between their neighbours.
 fn is_no_noise(data: &Data, start: &LeastSquares) -> bool {
-    let at_points = || start.at_points(&data.observations, data.points.len());
-    if LackOfFit::can_be_told(&data.observations, data.points.len())
-        && LackOfFit::of(&data.observations, &at_points(), start.used).is_some()
-    {
-        return true;
-    }
     data.relative_noise().is_none_or(|noise| noise < 0.7 * start.deviation)
 }
 

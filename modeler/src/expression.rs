@@ -109,35 +109,26 @@ fn supported_digits(relative_error: f64) -> usize {
 fn write_term(text: &mut String, term: &Term, digits: usize, parameters: &[String]) {
     let from = text.len();
     write_number(text, term.coefficient, digits);
-    let has_factors = term.scale != Scale::One
-        || term.factors.iter().any(|f| *f != Factor { exponent: 0.into(), log_exponent: 0, ..*f });
-    if has_factors && &text[from..] == "1" {
-        text.truncate(from);
-    }
-    let part = |text: &mut String| {
-        if text.len() > from {
-            text.push_str(" * ");
-        }
-    };
     if let Scale::Remote(parameter) = term.scale {
         let name = &parameters[parameter];
-        part(text);
-        let _ = write!(text, "({name}-1)/{name}");
+        let _ = write!(text, " * ({name}-1)/{name}");
     }
     for factor in &term.factors {
         let name = &parameters[factor.parameter];
         if factor.exponent != Exponent::from_integer(0) {
-            part(text);
-            text.push_str(name);
+            let _ = write!(text, " * {name}");
             write_exponent(text, factor.exponent);
         }
-        if factor.log_exponent != 0 {
-            part(text);
-            let _ = write!(text, "log2({name})");
+        match factor.log_exponent {
+            0 => {}
+            1 => text.extend([" * log2(", name, ")"]),
+            j => {
+                let _ = write!(text, " * log2({name})^{j}");
+            }
         }
-        if !matches!(factor.log_exponent, 0 | 1) {
-            let _ = write!(text, "^{}", factor.log_exponent);
-        }
+    }
+    if text[from..].starts_with("1 * ") {
+        text.replace_range(from..from + "1 * ".len(), "");
     }
 }
 
@@ -153,11 +144,11 @@ fn write_exponent(text: &mut String, exponent: Exponent) {
     if exponent == Exponent::from_integer(1) {
         return;
     }
-    let _ = if exponent.is_integer() && exponent > Exponent::from_integer(0) {
-        write!(text, "^{exponent}")
+    if exponent.is_integer() && exponent > Exponent::from_integer(0) {
+        let _ = write!(text, "^{exponent}");
     } else {
-        write!(text, "^({exponent})")
-    };
+        let _ = write!(text, "^({exponent})");
+    }
 }
 
 /// Writes a number with at most so many significant digits; zeros at the end of an exact number are left out.

@@ -352,7 +352,7 @@ impl<'a> Fitter<'a> {
         if data.medians.iter().all(|y| *y == 0.0) {
             return constant_model(&data, Kind::Other, 0.0);
         }
-        self.searched_count(&data, workspace)
+        self.searched_count(&data, None, workspace)
     }
 
     /// The shapes for the values of `data`, best first.
@@ -361,18 +361,10 @@ impl<'a> Fitter<'a> {
         shape_search::search(&hypotheses, &data.medians, data.weight_power(), &mut workspace.searched)
     }
 
-    /// The model of a count whose shape is searched as that of a time. Its noise is taken for that of a time, too: fitted through the
-    /// middle, such a model would be preferred to the functions of rounded bounds that counts have.
-    fn searched_count(&self, data: &Data<'a>, workspace: &mut Workspace) -> Model {
+    /// The model of a count whose shape is searched as that of a time, with noise either way where there is no `pool`.
+    fn searched_count(&self, data: &Data<'a>, pool: Option<&Pooled>, workspace: &mut Workspace) -> Model {
         let candidates = self.shapes(data, workspace);
-        searched_model(
-            self.experiment,
-            data,
-            Kind::Other,
-            candidates,
-            Some(&Pooled::default()),
-            self.options.runners_up,
-        )
+        searched_model(self.experiment, data, Kind::Other, candidates, pool, self.options.runners_up)
     }
 
     /// The model of a count that no function explains and another comes much closer to: the search of times, as to means over
@@ -400,7 +392,9 @@ impl<'a> Fitter<'a> {
             return Some(model);
         }
         let is_closer = |model: &Model| deviation(model, data) < MUCH_CLOSER * deviation(whole, data);
-        let mut model = self.searched_count(data, workspace);
+        // Its noise is taken for that of a time: fitted through the middle, such a model would be preferred to the functions of
+        // rounded bounds that counts have.
+        let mut model = self.searched_count(data, Some(&Pooled::default()), workspace);
         model.warnings.push(match residual {
             Some(residual) if two.is_empty() => warning(
                 warning::EFFORT_INEXACT,

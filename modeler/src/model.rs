@@ -343,7 +343,7 @@ impl Model {
 
     /// The values at `points`, as [`Self::at`] gives them, each factor computed once for each value of its parameter.
     pub(crate) fn at_each<'x>(&self, points: impl Iterator<Item = &'x [f64]>) -> Vec<f64> {
-        /// Among more values looking takes longer than computing.
+        /// So many values of a parameter are remembered: among more, looking takes longer than computing.
         const MOST: usize = 16;
         if !self.segments.is_empty() {
             return points.map(|x| self.at(x)).collect();

@@ -2,6 +2,7 @@
 //! the two. The noise that a fit takes measurements to have ([`crate::model::Quality::noise`]) is another number: it is learned from
 //! all call paths together, and leaves out what went astray and what a function misses.
 
+use crate::build::is_usable;
 use crate::experiment::{Experiment, PointId};
 use crate::model::Model;
 
@@ -58,8 +59,7 @@ impl Scatter {
         let (mut most, mut furthest) = (0.0_f64, *points.first()?);
         let fitted = model.at_each(experiment.measurements(series).map(|(x, _)| x));
         for ((&point, (_, values)), fitted) in points.iter().zip(experiment.measurements(series)).zip(fitted) {
-            // Negative values are none that a fit uses.
-            let used = values.iter().filter(|value| **value >= 0.0);
+            let used = values.iter().filter(|value| is_usable(value));
             for off in used.map(|value| (value - fitted) / fitted.abs()).filter(|off| off.is_finite()) {
                 (squares, count) = (squares + off * off, count + 1);
                 if off.abs() > most.abs() {
@@ -76,6 +76,23 @@ mod tests {
     use super::*;
     use crate::experiment::{ExperimentBuilder, Metric};
     use crate::expression::tests::model;
+    use crate::model::{Factor, Role, Scale, Term};
+
+    /// More values than are kept, several factors in a term, and a share of all ranks but one.
+    #[test]
+    fn values_at_many_points_are_those_at_each() {
+        let factor = |parameter, power: i32, log_exponent| Factor { parameter, exponent: power.into(), log_exponent };
+        let term = |scale, factors| Term { coefficient: 0.3, role: Role::Computation, scale, factors };
+        let terms = vec![
+            term(Scale::One, vec![factor(0, 1, 2), factor(1, 2, 0)]),
+            term(Scale::Remote(0), vec![factor(1, 1, 1)]),
+            term(Scale::One, Vec::new()),
+        ];
+        let model = model(7.0, terms);
+        let points: Vec<[f64; 2]> = (0..200).map(|i| [2.0 + f64::from(i % 23), 1.5 + f64::from(i % 31)]).collect();
+        let each: Vec<f64> = points.iter().map(|x| model.at(x)).collect();
+        assert_eq!(model.at_each(points.iter().map(|x| &x[..])), each);
+    }
 
     #[test]
     fn one_point_far_off_is_told_and_counts() {

@@ -59,10 +59,10 @@ fn numbers_that_cannot_be_modelled_and_lines_that_end_early_are_told_with_their_
     let lines =
         |last: &str| (0..5).map(|i| line(1 << i, &format!("{}e149", 1 << i))).collect::<String>() + &line(32, last);
     for (bytes, told) in [
-        (lines("1e400"), "input:6:32: this number is larger than any that is understood; expected a number"),
+        (lines("1e400"), "input:6:32: this number is beyond any that is understood; expected a number"),
         (
             lines("1").trim_end_matches("}\n").to_owned() + "\n\n",
-            "input:6:28: it ends within an object. Copy the file again; it was probably cut off",
+            "input:6:28: it ends within an object. Write each object on one line; if this is the last line, copy",
         ),
     ] {
         let text = error(bytes).to_string();

@@ -109,6 +109,41 @@ fn repeated_times_are_modelled_undisturbed_too() {
     }
 }
 
+/// Single points are off by a little that twenty repetitions tell from noise: such a function is still one of undisturbed times.
+#[test]
+fn repetitions_that_tell_a_small_misfit_do_not_hide_the_lower_edge() {
+    let rng = &mut StdRng::seed_from_u64(11);
+    let truth = |x: &[f64]| 1e-3 * x[0].sqrt() * x[1];
+    let off: Vec<f64> = (0..25).map(|_| rng.random_range(0.94..1.06)).collect();
+    let points = grid(&[&RANKS, &SIZES]);
+    let mut measure = |x: &[f64]| {
+        let point = points.iter().position(|p| p == x).unwrap();
+        truth(x) * off[point] * rng.random_range(1.0..1.75)
+    };
+    let measured = experiment(&points, &[20], &mut measure);
+    let model = &fit(&measured, &Options::default()).models[0];
+    let off = model.at(&[32.0, 500.0]) / truth(&[32.0, 500.0]) - 1.0;
+    assert!(off.abs() < 0.1, "{off}, {}", model.expression(&measured.parameters));
+}
+
+/// Counts that differ between repetitions are off either way.
+#[test]
+fn repeated_counts_are_modelled_through_their_middle() {
+    let rng = &mut StdRng::seed_from_u64(13);
+    let truth = |x: &[f64]| 40.0 * x[0] * x[1];
+    let mut builder = ExperimentBuilder::new(["p", "n"]);
+    let visits = builder.metric(Metric { name: "visits".into(), unit: String::new(), over_ranks: None });
+    let callpath = builder.callpath(["main", "solve"]);
+    for x in grid(&[&RANKS, &SIZES]) {
+        let point = builder.point(&x);
+        (0..5).for_each(|_| builder.add(callpath, visits, point, (truth(&x) * rng.random_range(1.0..1.75)).round()));
+    }
+    let measured = builder.finish();
+    let model = &fit(&measured, &Options::default()).models[0];
+    let ratio = model.at(&[32.0, 500.0]) / truth(&[32.0, 500.0]);
+    assert!((1.3..1.45).contains(&ratio), "{ratio}, {}", model.expression(&measured.parameters));
+}
+
 #[test]
 fn crosses() {
     let mut points: Vec<Vec<f64>> = RANKS.iter().map(|&p| vec![p, 300.0, 8.0]).collect();

@@ -199,7 +199,10 @@ fn format(arguments: &ReadArgs) -> Result<Option<Format>> {
     arguments.input_format.as_deref().map(|name| name.parse().map_err(Error::Usage)).transpose()
 }
 
-/// The fit's options as typed.
+/// How many hypotheses that lost a command tells of each model, where it tells any.
+pub const RUNNERS_UP: usize = 3;
+
+/// The fit's options as typed, without runners-up.
 pub fn options(arguments: &FitArgs) -> Options {
     Options {
         method: match arguments.method {
@@ -210,6 +213,7 @@ pub fn options(arguments: &FitArgs) -> Options {
         },
         over_ranks: over_ranks(arguments.over_ranks),
         seed: arguments.seed.seed,
+        runners_up: 0,
         ..Options::default()
     }
 }

@@ -26,8 +26,8 @@ pub fn model(arguments: &ModelArgs, global: &GlobalArgs, ranks: &Ranks) -> Resul
     // Only people who ask for more read of the runners-up.
     let is_for_people = arguments.fitted.output.format == OutputFormat::Human;
     let mut options = input::options(&arguments.fitted.fit);
-    if !is_for_people || !global.verbose {
-        options.runners_up = 0;
+    if is_for_people && global.verbose {
+        options.runners_up = input::RUNNERS_UP;
     }
     if is_for_people {
         let fits = input::of_metric(&experiment, input::fit(&experiment, &options, ranks)?, asked);

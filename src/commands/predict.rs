@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use modeler::formats::{self, Input, PredictionAt};
 use modeler::report::terminal::{Narrow, fitted};
 use modeler::report::{Table, below_zero, coordinate, quantity, unmeasured};
-use modeler::{Experiment, Fits, Options};
+use modeler::{Experiment, Fits};
 
 use crate::cli::{GlobalArgs, OutputFormat, PredictArgs};
 use crate::commands::input;
@@ -19,8 +19,7 @@ pub fn predict(arguments: &PredictArgs, global: &GlobalArgs, ranks: &Ranks) -> R
     let points = arguments.at.iter().map(|at| input::coordinates(&experiment, at)).collect::<Result<Vec<_>>>()?;
     let asked = arguments.metric.as_deref();
     input::known_metric(&experiment, asked)?;
-    // Nobody reads of the runners-up here.
-    let options = Options { runners_up: 0, ..input::options(&arguments.fitted.fit) };
+    let options = input::options(&arguments.fitted.fit);
     let fits = input::of_metric(&experiment, input::fit(&experiment, &options, ranks)?, asked);
     if fits.models.is_empty() {
         return Err(input::nothing_modelled(&fits.skipped));

@@ -8,7 +8,7 @@ use modeler::experiment::MetricId;
 use modeler::formats::Input;
 use modeler::report::terminal::{Screen, ranking};
 use modeler::report::{Phases, ReportOptions, html};
-use modeler::{Experiment, Fits, Skipped};
+use modeler::{Experiment, Fits, Options, Skipped};
 
 use crate::cli::{GlobalArgs, ReportArgs};
 use crate::commands::input;
@@ -28,9 +28,10 @@ pub fn report(arguments: &ReportArgs, global: &GlobalArgs, ranks: &Ranks) -> Res
     if let Some(path) = &arguments.output {
         output::check_new(path, "-o")?;
     }
-    let fits = input::fit(&experiment, &input::options(&arguments.fit), ranks)?;
+    let fit_options = Options { runners_up: input::RUNNERS_UP, ..input::options(&arguments.fit) };
+    let fits = input::fit(&experiment, &fit_options, ranks)?;
     target.as_ref().map_or(Ok(()), |target| input::within_reach(&experiment, &fits, target))?;
-    let phases = || Phases::of(phased, &input::options(&arguments.fit));
+    let phases = || Phases::of(phased, &fit_options);
     let options = ReportOptions {
         title: title(&arguments.input.inputs),
         metric: asked.map(|name| of_name(&experiment, &fits, name)).transpose()?,

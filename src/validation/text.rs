@@ -98,7 +98,7 @@ fn deviations(outcome: &Outcome) -> Table {
 fn about_noise(outcome: &Outcome) -> String {
     format!(
         "Half of the training times get noise of up to so many percent, {} draws for effort priors (one measurement per \
-         point), {} for times alone (the median of {}). Mean deviation of all exponents, and mean error; in drawings, thin lines are single patterns \
+         point), {} for times alone ({} repetitions). Mean deviation of all exponents, and mean error; in drawings, thin lines are single patterns \
          of noise.",
         outcome.draws[0], outcome.draws[1], outcome.repetitions
     )

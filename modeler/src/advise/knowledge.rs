@@ -6,6 +6,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::time_of;
+use crate::build::is_usable;
 use crate::callees::Callees;
 use crate::experiment::{CallPathId, Experiment};
 use crate::fit::Fits;
@@ -72,9 +73,8 @@ impl<'a> Knowledge<'a> {
         let covariance = (0..k * k).map(|i| if i % (k + 1) == 0 { UNKNOWN * UNKNOWN } else { 0.0 }).collect();
         let weights = [Vec::new(), self.weights[1].clone()];
         let mut known = Self { summands, covariance, weights, ..self.clone() };
-        let is_usable = |seconds: &&f64| seconds.is_finite() && **seconds >= 0.0;
         for (x, runs) in experiment.measurements(series) {
-            known = known.after(x, runs.iter().filter(is_usable).count() as f64);
+            known = known.after(x, runs.iter().filter(|seconds| is_usable(seconds)).count() as f64);
         }
         // The effort's rivals are weighed by these measurements already.
         known.weights[1].clone_from(&self.weights[1]);

@@ -6,7 +6,7 @@
 //! parameter that comes near its two values; it is exact at the larger one, from which predictions go on.
 
 use super::{Fitter, MUCH_CLOSER};
-use crate::build::Data;
+use crate::build::{Data, Pooled};
 use crate::effort::{Found, Workspace};
 use crate::library::{Rounding, Shape, complexity, factor_columns};
 use crate::linear::least_squares;
@@ -68,7 +68,8 @@ impl<'a> Fitter<'a> {
             _ => None,
         };
         let whole = whole.map_or(f64::INFINITY, |found| found.residual);
-        let searched = |workspace: &mut _| Found::of_model(&self.searched_count(data, workspace), data);
+        let searched =
+            |workspace: &mut _| Found::of_model(&self.searched_count(data, Some(&Pooled::default()), workspace), data);
         let found = exact.filter(|found| found.residual < MUCH_CLOSER * whole);
         let found = found.or_else(|| Some(searched(workspace)).filter(Found::is_explained))?;
         Some((found, self.two_values_warning(&two)))

@@ -77,7 +77,10 @@ impl Document<'_> {
 
     /// The document as a `T`.
     pub fn parse<'de, T: serde::Deserialize<'de>>(&'de self) -> Result<T, ReadError> {
-        serde_json::from_str(self.text).map_err(|e| json_error(self.name, 1, 0, self.text.as_bytes(), &e))
+        serde_json::from_str(self.text).map_err(|e| {
+            let error = json_error(self.name, 1, 0, self.text.as_bytes(), &e);
+            if e.is_eof() { error.cut_off() } else { error }
+        })
     }
 }
 

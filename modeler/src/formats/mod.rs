@@ -622,7 +622,10 @@ fn not_recognised(source: &Source, reasons: Vec<(Format, String)>) -> ReadError 
     if let Some(found) = source.head().and_then(|(head, _)| guess::convertible(head)) {
         return not_read(source.place(), found).reasons(reasons);
     }
-    if let Some(error) = source.head().and_then(|(head, _)| tables::without_roles(source.place(), head)) {
+    if let Some(error) = source
+        .head()
+        .and_then(|(head, _)| tables::without_roles(source.place(), head, "the format was not recognised: "))
+    {
         return error.reasons(reasons);
     }
     if let Some(error) = source.path.as_deref().filter(|_| source.head().is_none()).and_then(|f| folder(source, f)) {

@@ -152,7 +152,11 @@ impl Lines<'_> {
         RecordSeed { record, parameters: self.dialect.parameters }
             .deserialize(&mut json)
             .and_then(|()| json.end())
-            .map_err(|error| json_error(self.file, number, skipped, &line[..], &error))?;
+            .map_err(|error| {
+                let told = json_error(self.file, number, skipped, &line[..], &error);
+                let advice = "Write each object on one line; if this is the last line, copy the file again: it was probably cut off";
+                if error.is_eof() { told.advice(advice) } else { told }
+            })?;
         self.add(record, &Place::at(self.file, number, 1))
     }
 
@@ -276,7 +280,7 @@ pub(crate) fn json_error(file: &str, line: usize, column: usize, json: &[u8], er
         return source::not_utf8(place);
     }
     if what == "number out of range" {
-        return ReadError::malformed(place, "this number is larger than any that is understood")
+        return ReadError::malformed(place, "this number is beyond any that is understood")
             .expected("a number such as 4.25 or 1e-3")
             .advice("Leave measurements out that failed");
     }
@@ -287,7 +291,7 @@ pub(crate) fn json_error(file: &str, line: usize, column: usize, json: &[u8], er
         let along = written.iter().rev().take_while(|&&byte| byte != b'\n').count();
         let before = if below == 0 { column } else { 0 };
         let place = Place::at(file, line + below, (before + along).max(1));
-        return ReadError::malformed(place, format!("it ends within {value}")).cut_off();
+        return ReadError::malformed(place, format!("it ends within {value}"));
     }
     match what.rsplit_once(", expected ") {
         Some((what, expected)) => ReadError::malformed(place, what).expected(expected),

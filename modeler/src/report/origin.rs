@@ -181,7 +181,7 @@ mod tests {
             let told = parts(experiment, fits, reduce).unwrap();
             let start = "Where the shape comes from: log2(p) is the start-up of messages in the cost model of MPI_Allreduce, times visits, measured as constant";
             assert!(told.contains(start), "{told}");
-            assert!(told.contains("n is the moving of data"), "{told}");
+            assert!(told.contains("; n is the moving of data"), "{told}");
             assert!(told.contains("times bytes_sent, measured as n"), "{told}");
             assert_eq!(origin(experiment, work), "basic_blocks");
             assert_eq!(parts(experiment, fits, work), None);

@@ -44,7 +44,9 @@ impl Reader for Columns {
 
     fn detect(&self, source: &Source) -> Detection {
         let Some((head, _)) = source.head() else { return Detection::no("it is a folder") };
-        if is_own(head) {
+        let text = String::from_utf8_lossy(head);
+        let header: Vec<&str> = text.lines().next().unwrap_or("").split(',').map(str::trim).collect();
+        if header.ends_with(&OWN) && header.len() > OWN.len() {
             Detection::Yes
         } else {
             Detection::no(
@@ -57,12 +59,6 @@ impl Reader for Columns {
         let name = source.name.clone();
         let wanted = into.options.columns.clone().map(|text| roles(&text)).transpose()?;
         let mut head = source.head().map(|(head, _)| head.to_vec()).unwrap_or_default();
-        if wanted.is_none() && !is_own(&head) {
-            return Err(without_roles(source.place(), &head).unwrap_or_else(|| {
-                ReadError::malformed(source.place(), "this is no table whose columns are known")
-                    .expected("what `poise export --to csv` writes, or the roles of the columns (--columns)")
-            }));
-        }
         let boxed = is_boxed(&head);
         if boxed {
             head = unboxed(&String::from_utf8_lossy(&head)).into_bytes();
@@ -70,7 +66,13 @@ impl Reader for Columns {
         let Header { cells: header, line, delimiter, records: before } = header(&name, &head, wanted.as_ref())?;
         let roles = match wanted {
             Some(wanted) => assign(&name, line, &header, &wanted)?,
-            None => own_roles(&header),
+            None if header.ends_with(&OWN.map(str::to_owned)) => own_roles(&header),
+            None => {
+                return Err(without_roles(source.place(), &head, "").unwrap_or_else(|| {
+                    ReadError::malformed(source.place(), "this is no table whose columns are known")
+                        .expected("what `poise export --to csv` writes, or the roles of the columns (--columns)")
+                }));
+            }
         };
         let mut unnamed = Unnamed::of(&header, &roles);
         let last = roles.iter().rposition(Option::is_some).unwrap_or(0);
@@ -106,13 +108,6 @@ impl Reader for Columns {
         }
         add(table.rows, &name, into)
     }
-}
-
-/// Whether the first line is the header of our own export.
-fn is_own(head: &[u8]) -> bool {
-    let text = String::from_utf8_lossy(head);
-    let header: Vec<&str> = text.lines().next().unwrap_or("").split(',').map(str::trim).collect();
-    header.ends_with(&OWN) && header.len() > OWN.len()
 }
 
 /// Whether a table is drawn with lines, as ReFrame prints its reports.
@@ -359,7 +354,8 @@ impl Table<'_> {
                     what,
                 );
                 // Only a column whose cells are no numbers at all may be a part of the call path.
-                let advice = match (&self.roles[column], cell.parse::<f64>().is_ok() || is_nothing(cell)) {
+                let is_among_numbers = !self.rows.is_empty() || cell.parse::<f64>().is_ok() || is_nothing(cell);
+                let advice = match (&self.roles[column], is_among_numbers && !has_decimal_comma(cell)) {
                     (Some(Role::Metric(..) | Role::Value), true) => {
                         "Leave the cell empty where nothing was measured, or take the row out"
                     }

@@ -65,11 +65,10 @@ pub(super) fn is_repetition(name: &str) -> bool {
 }
 
 /// The error that the roles of a table's columns are not known, with the list that they may have; nothing where `head`, with which
-/// the input at `place` begins, is no table.
-pub(in crate::formats) fn without_roles(place: Place, head: &[u8]) -> Option<ReadError> {
+/// the input at `place` begins, is no table. The error's text begins with `said`.
+pub(in crate::formats) fn without_roles(place: Place, head: &[u8], said: &str) -> Option<ReadError> {
     let error = |what: String| {
-        let what = format!("the format was not recognised: this is a table, and {what}");
-        ReadError::new(ErrorKind::NotRecognised, place.clone(), what)
+        ReadError::new(ErrorKind::NotRecognised, place.clone(), format!("{said}this is a table, and {what}"))
     };
     Some(match suggested_roles(head)? {
         Err(column) => error(format!("its header names the column `{column}` twice"))
@@ -116,10 +115,10 @@ fn of_table(head: &[u8], delimiter: u8) -> Option<Result<String, String>> {
         .map(|(i, name)| Column {
             name: name.trim_start_matches('\u{feff}'),
             lower: name.trim_start_matches('\u{feff}').to_ascii_lowercase(),
+            // A measurement that failed may have left a text.
             is_number: {
-                let is_number = |row: &&&Vec<String>| row[i].parse::<f64>().is_ok() || has_decimal_comma(&row[i]);
-                // A measurement that failed may have left a text.
-                2 * whole.iter().filter(is_number).count() > whole.len()
+                let numbers = whole.iter().filter(|row| row[i].parse::<f64>().is_ok() || has_decimal_comma(&row[i]));
+                2 * numbers.count() > whole.len()
             },
             // One row tells nothing of that.
             varies: whole.len() < 2 || whole.iter().any(|row| row[i] != whole[0][i]),
