@@ -13,6 +13,8 @@ use std::sync::Arc;
 
 /// Relative root mean square below which a sum explains a count exactly.
 const EXACT: f64 = 1e-10;
+/// Relative root mean square up to which a function gives values without noise.
+pub(crate) const EXPLAINS: f64 = 1e-8;
 /// Terms of less than this share everywhere are artefacts of double precision.
 const NEGLIGIBLE: f64 = 1e-9;
 /// An exact sum of no more terms than this is no accident, and no other way of rounding is tried.

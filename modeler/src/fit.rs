@@ -358,7 +358,47 @@ impl<'a> Fitter<'a> {
     /// The shapes for the values of `data`, best first.
     fn shapes(&self, data: &Data<'a>, workspace: &mut Workspace) -> Vec<shape_search::Candidate> {
         let hypotheses = self.hypotheses(data);
-        shape_search::search(&hypotheses, &data.medians, data.weight_power(), &mut workspace.searched)
+        let power = data.weight_power();
+        let mut found = shape_search::search(&hypotheses, &data.medians, power, &mut workspace.searched);
+        if let Some(exact) = self.without_noise(data, &found, &hypotheses, workspace) {
+            found.insert(0, exact);
+        }
+        found
+    }
+
+    /// The function that gives times without noise on a full grid exactly, where the search of noisy ones did not find it: a sum of more
+    /// products than that looks at, or one of which no product is near alone.
+    fn without_noise(
+        &self,
+        data: &Data<'a>,
+        found: &[shape_search::Candidate],
+        hypotheses: &Hypotheses,
+        workspace: &mut Workspace,
+    ) -> Option<shape_search::Candidate> {
+        let (first, y) = (found.first()?, &data.medians);
+        let is_found = first.left_out.sqrt() < effort::EXPLAINS;
+        if is_found || !data.repeats_exactly() || !hypotheses.may_be_exact(y, &data.lines) {
+            return None;
+        }
+        let mut functions = match hypotheses.smooth_function(y) {
+            Some((constant, shapes)) => vec![effort::exact(constant, shapes)],
+            None => {
+                let steps = hypotheses.steps(y);
+                let count = Count { points: &data.points, y, independent: y.len() as f64, steps: &steps };
+                let propose = |weights: &[f64], floor, negative| hypotheses.proposals(y, weights, floor, negative);
+                effort::search(count, hypotheses.smooth_libraries(y), self.options.maximum_terms, propose, workspace)
+            }
+        };
+        // What the arithmetic leaves of a constant is none.
+        let least = y.iter().copied().fold(f64::INFINITY, f64::min) * effort::EXPLAINS;
+        functions.iter_mut().filter(|f| f.constant.abs() < least).for_each(|f| f.constant = 0.0);
+        let only_adds = |f: &Found| f.constant >= 0.0 && f.terms.iter().all(|(_, coefficient)| *coefficient > 0.0);
+        let is_it = |f: &&Found| only_adds(f) && f.differs_by(&data.points, y) < effort::EXPLAINS;
+        let exact = functions.iter().find(is_it)?;
+        let mut terms = priors::terms_of(exact, Role::Computation);
+        terms.retain(|term| !term.factors.is_empty());
+        let (constant, fitted) = (exact.constant, y.clone());
+        Some(shape_search::Candidate { constant, terms, fitted, left_out: 0.0, score: first.score })
     }
 
     /// The model of a count whose shape is searched as that of a time, with noise either way where there is no `pool`.

@@ -5,7 +5,7 @@ use crate::effort::common_step;
 use crate::library::{FactorColumn, Library, Rounding, Shape, factor_columns};
 use crate::linear::{least_squares, residual};
 use crate::options::{ExponentSets, NegativeExponents, STEEP_SETS};
-use crate::roughness;
+use crate::roughness::{self, Lines};
 use crate::screen::{Axis, Heads, Screen};
 use crate::separable::Grid;
 use std::borrow::Cow;
@@ -17,6 +17,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 const MOST_SHARED: usize = 2;
 /// How many factors per parameter a series keeps when it chooses, by the number of varying parameters.
 const KEPT_FACTORS: [usize; 4] = [14, 7, 4, 3];
+/// So many values of one parameter show whether they have noise.
+const TELLING: usize = 8;
 /// How many of the simplest factors it keeps in any case.
 const SIMPLE_FACTORS: usize = 3;
 /// Rounding is not taken to change a count by more than this share.
@@ -214,6 +216,26 @@ impl<'a> Hypotheses<'a> {
     /// The function that gives the count `y` exactly, where the points are a full grid.
     pub fn exact_function(&self, y: &[f64]) -> Option<(f64, Vec<(Shape, f64)>)> {
         self.grid()?.function(y)
+    }
+
+    /// Whether nothing in the values `y` on a full grid speaks of noise. Few values of one parameter do not tell.
+    pub fn may_be_exact(&self, y: &[f64], lines: &Lines) -> bool {
+        self.grid().is_some_and(|grid| match grid.sizes[..] {
+            [values] => values >= TELLING && lines.may_be_smooth(y),
+            _ => grid.is_degenerate(y),
+        })
+    }
+
+    /// The function without rounding that gives the values `y` exactly, where the points are a full grid.
+    pub fn smooth_function(&self, y: &[f64]) -> Option<(f64, Vec<(Shape, f64)>)> {
+        self.grid()?.smooth_function(y)
+    }
+
+    /// The library of smooth functions of several parameters, and that with negative exponents, in which sums are searched that give the
+    /// values `y` exactly.
+    pub fn smooth_libraries<'b>(&'b self, y: &'b [f64]) -> impl Iterator<Item = (Rounding, Arc<Library>)> + 'b {
+        let is_several = self.varying.len() > 1;
+        self.for_count(y).filter(move |(rounding, _)| is_several && *rounding == Rounding::None)
     }
 
     /// Sums that are worth trying for the count `y`, with negative exponents where it falls or levels off; see

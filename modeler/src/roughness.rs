@@ -49,10 +49,40 @@ impl Lines {
         Self((0..points.first().map_or(0, |x| x.len())).map(|l| Line::of(points, l)).collect())
     }
 
+    /// Whether a smooth function may give the values `y`: neighbours along a parameter show no noise of [`SMOOTH`].
+    pub fn may_be_smooth(&self, y: &[f64]) -> bool {
+        let logs = logs_of(y);
+        let lines = || self.0.iter().flat_map(|line| line.groups.iter().map(move |group| (line, group)));
+        let fives = || lines().flat_map(|(line, group)| group.windows(5).map(move |five| (line, five)));
+        let squares = fives().filter_map(|(line, five)| off_cubic(five, &line.logs, &logs)).map(|off| off * off);
+        let (sum, count) = squares.fold((0.0, 0_usize), |(sum, count), square| (sum + square, count + 1));
+        count > 0 && sum <= SMOOTH * SMOOTH * count as f64
+    }
+
     /// The values of parameter `l`.
     pub fn levels(&self, l: usize) -> &Levels {
         &self.0[l].levels
     }
+}
+
+/// Relative standard deviation of noise that values of smooth functions do not show: where a sum of two powers goes over from one to the
+/// other, over doubling values, it is off a cubic by about as much.
+const SMOOTH: f64 = 0.005;
+
+/// How far the logarithm of the middle one of five values is off the cubic through the others, divided by what independent errors of
+/// deviation one would make it; `None` where a coordinate has no logarithm.
+fn off_cubic(five: &[usize], coordinates: &[f64], logs: &[f64]) -> Option<f64> {
+    let middle = coordinates[five[2]];
+    let others = [five[0], five[1], five[3], five[4]];
+    let (mut between, mut squares) = (0.0, 1.0);
+    for i in others {
+        let away = others.iter().filter(|&&j| j != i).map(|&j| coordinates[j]);
+        // Lagrange's weight of this point.
+        let weight: f64 = away.map(|x| (middle - x) / (coordinates[i] - x)).product();
+        between += weight * logs[i];
+        squares += weight * weight;
+    }
+    Some((logs[five[2]] - between) / squares.sqrt()).filter(|off| off.is_finite())
 }
 
 impl Line {

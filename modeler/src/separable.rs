@@ -15,6 +15,8 @@ use crate::options::{ExponentSets, NegativeExponents};
 
 /// Relative size below which a column adds nothing to a span.
 const RANK_TOLERANCE: f64 = 1e-10;
+/// Relative size below which a pivot is zero.
+const DEGENERATE: f64 = 1e-9;
 /// Distance below which a unit vector lies in a span.
 const SPAN_TOLERANCE: f64 = 1e-8;
 /// Candidates closer than this to the span of others are not told apart from it.
@@ -91,6 +93,41 @@ impl Grid {
                 .then(|| self.by_rounding.iter().map(with_bounds).collect::<Vec<_>>())
                 .and_then(|axes| with(&axes, EFFORT_WITH_MULTIPLES))
         })
+    }
+
+    /// Constant and terms of the function without any rounding that gives `y` exactly.
+    pub fn smooth_function(&self, y: &[f64]) -> Option<(f64, Vec<(Shape, f64)>)> {
+        let with = |axes: &Vec<Axis>| (0..=line::MOST_EFFORT).find_map(|effort| exact(axes, y, effort));
+        [&self.smooth, &self.falling].into_iter().find_map(with).map(|found| found.2)
+    }
+
+    /// Whether the values `y`, as a matrix of the parameter with the most values against all others, have less than full rank, as those of
+    /// a sum of few products have, and those of measurements with noise have not. Only the first columns are looked at.
+    pub fn is_degenerate(&self, y: &[f64]) -> bool {
+        let Some(position) = (0..self.sizes.len()).max_by_key(|&position| self.sizes[position]) else { return false };
+        let (size, stride) = (self.sizes[position], self.sizes[position + 1..].iter().product::<usize>());
+        let rank = size.min(y.len() / size);
+        let at = |row: usize, column: usize| y[column / stride * stride * size + row * stride + column % stride];
+        let mut rows = [[0.0; MOST_VALUES]; MOST_VALUES];
+        for (row, values) in rows.iter_mut().enumerate().take(rank) {
+            (0..rank).for_each(|column| values[column] = at(row, column));
+        }
+        let largest = y.iter().fold(0.0_f64, |most, value| most.max(value.abs()));
+        // Elimination with pivots from the column.
+        for k in 0..rank {
+            let size_at = |rows: &[[f64; MOST_VALUES]; MOST_VALUES], row: usize| rows[row][k].abs();
+            let pivot = (k..rank).max_by(|&a, &b| size_at(&rows, a).total_cmp(&size_at(&rows, b))).unwrap_or(k);
+            if size_at(&rows, pivot) <= DEGENERATE * largest {
+                return true;
+            }
+            rows.swap(k, pivot);
+            let of_pivot = rows[k];
+            for row in &mut rows[k + 1..rank] {
+                let factor = row[k] / of_pivot[k];
+                (k..rank).for_each(|column| row[column] -= factor * of_pivot[column]);
+            }
+        }
+        false
     }
 
     /// How many of the values of `y` can be rounded on their own: those of the independent columns of each parameter, or,

@@ -46,6 +46,27 @@ fn grids_of_one_to_four_parameters() {
     assert_eq!(formula(&four, &|x| 2.0 * x[0] * x[1] * x[2] * x[3]), "2 * a * b * c * d");
 }
 
+/// Times without noise, as simulators give them: sums of which no product is near alone, or of more products than the search of noisy
+/// times looks at, come back exactly.
+#[test]
+fn sums_without_noise_come_back_from_full_grids() {
+    let doubling: Vec<f64> = (0..10).map(|i| 4.0 * 2.0_f64.powi(i)).collect();
+    for values in [5, 8, 9, 10] {
+        let points = grid(&[&doubling[..values]]);
+        assert_eq!(formula(&points, &|x| 10.0 / x[0] + 0.01 * x[0].log2()), "10 * a^(-1) + 0.01 * log2(a)", "{values}");
+    }
+    let shared: &[f64] = &[100.0, 200.0, 400.0, 800.0, 1600.0];
+    let two = grid(&[&RANKS, shared]);
+    let work = |x: &[f64]| 0.01 * x[1] / x[0];
+    assert_eq!(formula(&two, &|x| work(x) + 0.05 * x[0].log2()), "0.01 * a^(-1) * b + 0.05 * log2(a)");
+    assert_eq!(formula(&two, &|x| work(x) + 0.002 * x[0]), "0.01 * a^(-1) * b + 0.002 * a");
+    let terms = "0.01 * a^(-1) * b + 0.05 * log2(a) + 1e-6 * b^2";
+    assert_eq!(formula(&two, &|x| work(x) + 0.05 * x[0].log2() + 1e-6 * x[1] * x[1]), terms);
+    let three = grid(&[&RANKS[..4], &shared[..4], &[2.0, 4.0, 6.0, 8.0]]);
+    let sum = |x: &[f64]| 0.01 * x[0] + 0.001 * x[1] + 0.1 * x[2];
+    assert_eq!(formula(&three, &sum), "0.01 * a + 0.001 * b + 0.1 * c");
+}
+
 /// Work on two of three matrices, timed with noise: a product of broken exponents of all three sizes comes near it at the measured
 /// points and misses what lies beyond.
 #[test]
