@@ -91,6 +91,20 @@ fn tables_whose_columns_are_not_known_are_told_with_the_roles_they_may_have() {
     }
 }
 
+/// Two names in Latin-1 that would be the same one if what is no UTF-8 were replaced, and what was saved as UTF-16.
+#[test]
+fn tables_in_other_encodings_are_refused() {
+    let columns = Some("p=parameter,region=callpath,time=metric".to_owned());
+    let options = ReadOptions { columns, ..ReadOptions::default() };
+    let read = |bytes: Vec<u8>| formats::read_bytes("input", bytes, &options).map(|_| ()).map_err(|e| e.to_string());
+    let table = b"p,region,time,note\n1,solve_a,1,\xe9\n2,solve_\xe8,20,\n";
+    assert!(read(table.to_vec()).unwrap_err().starts_with("input:3:2: this byte is not valid UTF-8"));
+    let line = table.iter().position(|&byte| byte == b'2').unwrap();
+    assert_eq!(read(table[..line].to_vec()), Ok(()), "a column without a role may hold what it wants");
+    let wide = utf16("p,region,time\n1,a,2\n", true, true);
+    assert!(read(wide).unwrap_err().starts_with("input:1:1: the text is encoded as UTF-16"));
+}
+
 #[test]
 fn nothing_but_blanks_is_no_input() {
     for nothing in ["", " ", "\n\n", "\u{feff}"] {

@@ -8,7 +8,7 @@ use super::{Row, add};
 use crate::experiment::OverRanks;
 use crate::formats::collect::{Collector, default_unit, split_path};
 use crate::formats::error::{ErrorKind, IGNORED, Place, ReadError};
-use crate::formats::source::Source;
+use crate::formats::source::{Source, not_utf8, wide};
 use crate::formats::{Detection, Format, Reader, units};
 
 /// Reads tables.
@@ -56,6 +56,9 @@ impl Reader for Columns {
     }
 
     fn read(&self, source: Source, into: &mut Collector) -> Result<(), ReadError> {
+        if let Some(error) = wide(&source) {
+            return Err(error);
+        }
         let name = source.name.clone();
         let wanted = into.options.columns.clone().map(|text| roles(&text)).transpose()?;
         let mut head = source.head().map(|(head, _)| head.to_vec()).unwrap_or_default();
@@ -86,7 +89,13 @@ impl Reader for Columns {
             let record =
                 record.map_err(|e| ReadError::malformed(Place::file(&name), format!("this is no table: {e}")))?;
             let line = record.position().map_or(0, |p| p.line() as usize);
-            let cells: Vec<String> = record.iter().map(|c| String::from_utf8_lossy(c).into_owned()).collect();
+            let is_read = |column: usize| table.roles.get(column).is_some_and(Option::is_some);
+            let cell = |(column, bytes): (usize, &[u8])| match String::from_utf8(bytes.to_vec()) {
+                // Two names would be one if what is no UTF-8 were replaced.
+                Err(_) if is_read(column) => Err(not_utf8(Place::at(&name, line, column + 1))),
+                _ => Ok(String::from_utf8_lossy(bytes).into_owned()),
+            };
+            let cells: Vec<String> = record.iter().enumerate().map(cell).collect::<Result<_, _>>()?;
             if number >= before && !is_rule(&cells) {
                 if !(last + 1..=header.len()).contains(&cells.len()) {
                     ragged.push(line);
@@ -98,7 +107,7 @@ impl Reader for Columns {
         if let Some(first) = ragged.first() {
             let (count, rows) = (ragged.len(), if ragged.len() == 1 { "row has" } else { "rows have" });
             let message = format!(
-                "{count} {rows} fewer or more cells than the header, which names {}; cells that are missing count as not measured: is the table whole?",
+                "{count} {rows} fewer or more cells than the header, which names {}; cells that are missing count as not measured, further ones are not read: is the table whole?",
                 header.len()
             );
             into.warn(IGNORED, Place { file: name.clone(), line: Some(*first), column: None }, message);
