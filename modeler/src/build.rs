@@ -1,7 +1,7 @@
 //! Builds models from what the searches found: coefficients, growth, statistics, uncertainty and warnings.
 
 use crate::coefficients::{self, CoefficientFit, LeastSquares};
-use crate::effort::Found;
+use crate::effort::{EXPLAINS, Found};
 use crate::experiment::{Experiment, MetricId, Series};
 use crate::lack_of_fit::LackOfFit;
 use crate::model::{Exponent, Growth, Kind, Method, Model, Quality, Role, RunnerUp, Scale, Term, Uncertainty, Warning};
@@ -607,7 +607,8 @@ pub(crate) fn searched_model(
     let basis = candidate_basis(chosen);
     let y = data.values();
     let columns = data.columns(&basis);
-    let exact = chosen.left_out.sqrt() < 1e-8;
+    let is_exact = |c: &Candidate| c.left_out.sqrt() < EXPLAINS;
+    let exact = is_exact(chosen);
     let mut model = if exact {
         let mut model = skeleton(data, kind, Method::Time, chosen.constant, chosen.terms.clone());
         model.uncertainty.coefficient_errors = vec![0.0; model.terms.len() + 1];
@@ -633,7 +634,7 @@ pub(crate) fn searched_model(
         model_of(data, kind, Method::Time, &fit, &basis)
     };
     let at_points = at_points(&model, data);
-    let scale = scale_against(&at_points, chosen);
+    let scale = if exact { 1.0 } else { scale_against(&at_points, chosen) };
     let k = columns.len();
     finish_with(&mut model, data, &columns, k, &at_points);
     let scaled = |c: Candidate| -> (f64, Vec<Term>) {
@@ -647,16 +648,18 @@ pub(crate) fn searched_model(
         runner_up(experiment, data, &model, &loser, &data.columns(&candidate_basis(c)), although)
     };
     model.runners_up = candidates[1..].iter().take(runners_up).map(describe).collect();
-    if !exact {
-        let best = chosen.score;
-        let weighed = |c: Candidate| ((0.5 * (best - c.score)).exp().min(1.0), c);
-        let rivals = candidates.into_iter().skip(1).map(weighed).filter(|(weight, _)| *weight > 0.01);
-        let rival = |(weight, c): (f64, Candidate)| {
-            let (constant, terms) = scaled(c);
-            (weight, constant, terms)
-        };
-        model.uncertainty.rivals = rivals.map(rival).collect();
-    }
+    let best = chosen.score;
+    let weight = |c: &Candidate| match exact {
+        // What the points do not tell apart is as probable.
+        true => f64::from(u8::from(is_exact(c))),
+        false => (0.5 * (best - c.score)).exp().min(1.0),
+    };
+    let weighed = candidates.into_iter().skip(1).map(|c| (weight(&c), c)).filter(|(weight, _)| *weight > 0.01);
+    let rival = |(weight, c): (f64, Candidate)| {
+        let (constant, terms) = scaled(c);
+        (weight, constant, terms)
+    };
+    model.uncertainty.rivals = weighed.map(rival).collect();
     model
 }
 

@@ -2,6 +2,7 @@
 //! [`Quality::cross_validated_relative_error`](crate::model::Quality), and in plain words why it was not chosen.
 
 use crate::build::Data;
+use crate::effort::EXPLAINS;
 use crate::experiment::Experiment;
 use crate::model::{Model, RunnerUp};
 use crate::quality::left_out_error;
@@ -38,6 +39,9 @@ pub(crate) fn runner_up(
 
 /// Both errors in a clause, with what decided where the loser's is not the larger one.
 fn compared(what: &str, own: f64, chosen: f64, although: Although) -> String {
+    if own < EXPLAINS && chosen < EXPLAINS {
+        return format!("it misses {what} by as little and is less simple; points elsewhere would tell the two apart");
+    }
     let (shown, other) = (percent(own), percent(chosen));
     let why = match although {
         Although::LessSimple => "it is less simple, and noise alone can bring such a function that close",

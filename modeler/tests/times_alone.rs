@@ -67,6 +67,19 @@ fn sums_without_noise_come_back_from_full_grids() {
     assert_eq!(formula(&three, &sum), "0.01 * a + 0.001 * b + 0.1 * c");
 }
 
+/// Where two parameters change together, as in weak scaling, either gives the times exactly: an interval holds what both say of a point
+/// at which they do not.
+#[test]
+fn functions_that_the_points_do_not_tell_apart_are_in_the_interval() {
+    let points: Vec<Vec<f64>> = (2..8).map(|i| vec![2.0_f64.powi(i), 100.0 * 2.0_f64.powi(i)]).collect();
+    let measured = experiment(&points, &[1], &mut |x| 0.5 + 0.01 * x[0]);
+    let model = &fit(&measured, &Options::default()).models[0];
+    let at = model.predict(&[4096.0, 1000.0], 0.9);
+    assert!(at.lower <= 0.5 + 1e-4 * 1000.0 && 0.5 + 0.01 * 4096.0 <= at.upper, "{at:?}");
+    let inside = model.predict(&[64.0, 6400.0], 0.9);
+    assert!((inside.lower / 1.14 - 1.0).abs() < 1e-6 && (inside.upper / 1.14 - 1.0).abs() < 1e-6, "{inside:?}");
+}
+
 /// Work on two of three matrices, timed with noise: a product of broken exponents of all three sizes comes near it at the measured
 /// points and misses what lies beyond.
 #[test]
