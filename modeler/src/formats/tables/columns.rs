@@ -362,12 +362,12 @@ impl Table<'_> {
                     Place { file: self.name.into(), line: Some(line), column: Some(column + 1) },
                     what,
                 );
+                let is_value = matches!(self.roles[column], Some(Role::Metric(..) | Role::Value));
+                // Below numbers it is a measurement that failed.
+                let is_among_values = is_value && !self.rows.is_empty() && !has_decimal_comma(cell);
                 // Only a column whose cells are no numbers at all may be a part of the call path.
-                let is_among_numbers = !self.rows.is_empty() || cell.parse::<f64>().is_ok() || is_nothing(cell);
-                let advice = match (&self.roles[column], is_among_numbers && !has_decimal_comma(cell)) {
-                    (Some(Role::Metric(..) | Role::Value), true) => {
-                        "Leave the cell empty where nothing was measured, or take the row out"
-                    }
+                let advice = match (is_value, is_among_values || cell.parse::<f64>().is_ok() || is_nothing(cell)) {
+                    (true, true) => "Leave the cell empty where nothing was measured, or take the row out",
                     (_, true) => "Take the row out",
                     (_, false) if has_decimal_comma(cell) => {
                         "Write decimal points: a comma may part thousands as well, as in 1,500"
