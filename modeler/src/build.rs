@@ -1,7 +1,7 @@
 //! Builds models from what the searches found: coefficients, growth, statistics, uncertainty and warnings.
 
 use crate::coefficients::{self, CoefficientFit, LeastSquares};
-use crate::effort::{EXPLAINS, Found};
+use crate::effort::Found;
 use crate::experiment::{Experiment, MetricId, Series};
 use crate::lack_of_fit::LackOfFit;
 use crate::model::{Exponent, Growth, Kind, Method, Model, Quality, Role, RunnerUp, Scale, Term, Uncertainty, Warning};
@@ -312,7 +312,7 @@ pub(crate) fn count_model(
     let mut model = skeleton(data, Kind::Other, Method::Effort, best.constant, terms);
     model.effort_metric = Some(metric);
     let y = data.values();
-    let fitted = data.column(|x| model.at(x));
+    let fitted = data.fitted(&model);
     let k = model.terms.len() + 1;
     if best.residual != 0.0 {
         let noise = Noise::background(coefficients::deviation(&y, &fitted, k));
@@ -607,8 +607,7 @@ pub(crate) fn searched_model(
     let basis = candidate_basis(chosen);
     let y = data.values();
     let columns = data.columns(&basis);
-    let is_exact = |c: &Candidate| c.left_out.sqrt() < EXPLAINS;
-    let exact = is_exact(chosen);
+    let exact = chosen.is_exact();
     let mut model = if exact {
         let mut model = skeleton(data, kind, Method::Time, chosen.constant, chosen.terms.clone());
         model.uncertainty.coefficient_errors = vec![0.0; model.terms.len() + 1];
@@ -651,7 +650,7 @@ pub(crate) fn searched_model(
     let best = chosen.score;
     let weight = |c: &Candidate| match exact {
         // What the points do not tell apart is as probable.
-        true => f64::from(u8::from(is_exact(c))),
+        true => f64::from(u8::from(c.is_exact())),
         false => (0.5 * (best - c.score)).exp().min(1.0),
     };
     let weighed = candidates.into_iter().skip(1).map(|c| (weight(&c), c)).filter(|(weight, _)| *weight > 0.01);
@@ -711,14 +710,13 @@ fn missed(model: &Model, data: &Data, fitted: &[f64]) -> f64 {
 
 /// Relative deviation of the times from a model.
 pub(crate) fn deviation(model: &Model, data: &Data) -> f64 {
-    let fitted: Vec<f64> = data.points.iter().map(|x| model.at(x)).collect();
-    coefficients::deviation(&data.medians, &fitted, model.terms.len() + 1)
+    coefficients::deviation(&data.medians, &at_points(model, data), model.terms.len() + 1)
 }
 
 /// The statistics of a model of two segments over all of `data`, and the sentence that says so.
 pub(crate) fn combined(model: &mut Model, data: &Data) {
     let y = data.values();
-    let fitted = data.column(|x| model.at(x));
+    let fitted = data.fitted(model);
     let qualities: Vec<Quality> = model.segments.iter().map(|s| s.model.quality.clone()).collect();
     let mean = |of: &dyn Fn(&Quality) -> Option<f64>| {
         let weighted: Option<Vec<f64>> = qualities.iter().map(|q| Some(of(q)? * q.points as f64)).collect();

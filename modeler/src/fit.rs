@@ -376,8 +376,7 @@ impl<'a> Fitter<'a> {
         workspace: &mut Workspace,
     ) -> Option<shape_search::Candidate> {
         let (first, y) = (found.first()?, &data.medians);
-        let is_found = first.left_out.sqrt() < effort::EXPLAINS;
-        if is_found || !data.repeats_exactly() || !hypotheses.may_be_exact(y, &data.lines) {
+        if first.is_exact() || !data.repeats_exactly() || !hypotheses.may_be_exact(y, &data.lines) {
             return None;
         }
         let mut functions = match hypotheses.smooth_function(y) {

@@ -49,7 +49,7 @@ fn deviation(residuals: &[f64]) -> f64 {
 /// where no value is astray.
 pub(crate) fn chosen_first(candidates: Vec<Candidate>, points: &[&[f64]], y: &[f64]) -> Vec<Candidate> {
     let Some(first) = candidates.first() else { return candidates };
-    if first.left_out.sqrt() < 1e-8 || !has_stray(first, y) {
+    if first.is_exact() || !has_stray(first, y) {
         return candidates;
     }
     let mut judged: Vec<Candidate> = candidates.into_iter().map(|c| rejudged(c, points, y)).collect();

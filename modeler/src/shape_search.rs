@@ -7,6 +7,7 @@
 //! coefficients and of the terms, so that the less the noise leaves to tell shapes apart, the more simplicity counts. Coefficients are non-negative, so no prediction is.
 
 use crate::coefficients::measured_weights;
+use crate::effort::EXPLAINS;
 use crate::hypotheses::Hypotheses;
 use crate::linear::{MOST_COLUMNS, Orthonormal};
 use crate::model::{Role, Scale, Term};
@@ -71,6 +72,13 @@ pub(crate) struct Candidate {
     pub left_out: f64,
     /// The search's criterion.
     pub score: f64,
+}
+
+impl Candidate {
+    /// Whether it gives the values without any noise.
+    pub fn is_exact(&self) -> bool {
+        self.left_out.sqrt() < EXPLAINS
+    }
 }
 
 /// Buffers that searches of one thread reuse.

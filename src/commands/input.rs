@@ -199,9 +199,6 @@ fn format(arguments: &ReadArgs) -> Result<Option<Format>> {
     arguments.input_format.as_deref().map(|name| name.parse().map_err(Error::Usage)).transpose()
 }
 
-/// How many hypotheses that lost a command tells of each model, where it tells any.
-pub const RUNNERS_UP: usize = 3;
-
 /// The fit's options as typed, without runners-up.
 pub fn options(arguments: &FitArgs) -> Options {
     Options {

@@ -9,7 +9,7 @@ use modeler::model::{Method, Model};
 use modeler::report::terminal::{Narrow, callpath, fitted, wrapped};
 use modeler::report::{Table, origin, shape};
 use modeler::scatter::Scatter;
-use modeler::{Experiment, Fits};
+use modeler::{Experiment, Fits, Options};
 
 use crate::cli::{GlobalArgs, ModelArgs, OutputFormat};
 use crate::commands::input;
@@ -27,7 +27,7 @@ pub fn model(arguments: &ModelArgs, global: &GlobalArgs, ranks: &Ranks) -> Resul
     let is_for_people = arguments.fitted.output.format == OutputFormat::Human;
     let mut options = input::options(&arguments.fitted.fit);
     if is_for_people && global.verbose {
-        options.runners_up = input::RUNNERS_UP;
+        options.runners_up = Options::default().runners_up;
     }
     if is_for_people {
         let fits = input::of_metric(&experiment, input::fit(&experiment, &options, ranks)?, asked);
