@@ -106,9 +106,10 @@ impl<'a> Data<'a> {
             if usable.is_empty() || !is_somewhere {
                 continue;
             }
+            // In this order whatever the order of the measurements was: sums of them are then the same to the last digit.
+            usable.sort_by(f64::total_cmp);
             data.observations.extend(usable.iter().map(|v| (data.points.len(), *v)));
             data.points.push(point);
-            usable.sort_by(f64::total_cmp);
             let (low, high) = (usable[(usable.len() - 1) / 2], usable[usable.len() / 2]);
             data.medians.push(low + 0.5 * (high - low));
         }

@@ -52,8 +52,9 @@ fn experiment(records: &[(&str, &str, f64, f64, f64)], scale: f64) -> Experiment
 }
 
 #[test]
-fn the_order_of_points_changes_nothing() {
-    let mut records = records(3);
+fn the_order_of_points_and_of_their_repetitions_changes_nothing() {
+    // Three repetitions, of which counts are one and the same.
+    let mut records: Vec<_> = [3, 4, 5].into_iter().flat_map(records).collect();
     let wanted = fit(&experiment(&records, 1.0), &Options::default());
     records.shuffle(&mut StdRng::seed_from_u64(9));
     assert_eq!(fit(&experiment(&records, 1.0), &Options::default()), wanted);

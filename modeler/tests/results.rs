@@ -105,13 +105,14 @@ fn what_is_undefined_is_null_with_a_reason() {
         assert!(quality["undefined"][statistic].is_string(), "{quality}");
     }
     let prediction = Prediction { value: f64::INFINITY, lower: 1.0, upper: f64::NAN, level: 0.9 };
-    let at = PredictionAt { callpath: 1, metric: 1, at: vec![4096.0, 0.5], prediction };
+    let at = PredictionAt { callpath: 1, metric: 1, at: vec![4096.0, 0.5], prediction, doubt: Some("far away".into()) };
     let json = parse(&formats::predictions_json(&experiment, &[at], 0.9));
     assert_eq!((&json["schema"], &json["level"]), (&"counterpoise/predictions".into(), &0.9.into()));
     let entry = &json["predictions"][0];
     assert_eq!(entry["at"], parse(r#"{"p": 4096, "n": 0.5}"#));
     assert_eq!((&entry["value"], &entry["lower"], &entry["upper"]), (&Value::Null, &1.into(), &Value::Null));
     assert!(entry["reason"].is_string());
+    assert_eq!(entry["doubt"], "far away");
 }
 
 #[test]
@@ -130,7 +131,7 @@ fn csv_has_a_row_per_model_and_prediction() {
         "{text}"
     );
     let prediction = Prediction { value: 2.0, lower: 1.5, upper: f64::NAN, level: 0.9 };
-    let at = PredictionAt { callpath: 1, metric: 1, at: vec![64.0, 10.0], prediction };
+    let at = PredictionAt { callpath: 1, metric: 1, at: vec![64.0, 10.0], prediction, doubt: None };
     let text = formats::predictions_csv(&experiment, &[at]);
     assert_eq!(
         text,

@@ -160,6 +160,7 @@ pub fn unreadable(mut error: ReadError) -> Error {
         error.what = format!("there is no such profile: {}", line.trim().trim_end_matches('.')).into();
     }
     match error.exit_code() {
+        crate::error::exit::USAGE => Error::Usage(error.to_string()),
         crate::error::exit::NOT_MODELABLE => Error::NotModelable(error.to_string()),
         _ => Error::Input(error.to_string()),
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use modeler::formats::{self, Input, PredictionAt};
 use modeler::report::terminal::{Narrow, fitted};
-use modeler::report::{Table, below_zero, coordinate, quantity, unmeasured};
+use modeler::report::{Table, below_zero, beyond_times, coordinate, doubt_of, quantity, unmeasured};
 use modeler::{Experiment, Fits};
 
 use crate::cli::{GlobalArgs, OutputFormat, PredictArgs};
@@ -32,8 +32,9 @@ pub fn predict(arguments: &PredictArgs, global: &GlobalArgs, ranks: &Ranks) -> R
             .into_iter()
             .for_each(output::say);
         points.iter().filter_map(|at| below_zero(&experiment, &fits.models, at)).for_each(output::say);
+        points.iter().filter_map(|at| beyond_times(&experiment, &fits.models, at)).for_each(output::say);
     }
-    let predictions = evaluate(&fits, &points, arguments.level.level);
+    let predictions = evaluate(&experiment, &fits, &points, arguments.level.level);
     let destination = arguments.fitted.output.output.as_deref();
     let text = match arguments.fitted.output.format {
         OutputFormat::Human => {
@@ -48,13 +49,14 @@ pub fn predict(arguments: &PredictArgs, global: &GlobalArgs, ranks: &Ranks) -> R
 }
 
 /// Every model at every point: by point, then in the order of the models.
-fn evaluate(fits: &Fits, points: &[Vec<f64>], level: f64) -> Vec<PredictionAt> {
+fn evaluate(experiment: &Experiment, fits: &Fits, points: &[Vec<f64>], level: f64) -> Vec<PredictionAt> {
     let at = |at: &Vec<f64>| {
         let one = |model: &modeler::Model| PredictionAt {
             callpath: model.callpath,
             metric: model.metric,
             at: at.clone(),
             prediction: model.predict(at, level),
+            doubt: doubt_of(experiment, model, at),
         };
         fits.models.iter().map(one).collect::<Vec<_>>()
     };
@@ -68,9 +70,10 @@ fn for_people(experiment: &Experiment, predictions: &[PredictionAt], level: f64)
     let row = |p: &PredictionAt| {
         let metric = &experiment.metrics[p.metric as usize];
         let shown = |value: f64| quantity(value, &metric.unit);
+        let doubt = if p.doubt.is_some() { " (?)" } else { "" };
         let cells = [
             shown(p.prediction.value),
-            format!("{} to {}", shown(p.prediction.lower), shown(p.prediction.upper)),
+            format!("{} to {}{doubt}", shown(p.prediction.lower), shown(p.prediction.upper)),
             metric.name.clone(),
             experiment.path(p.callpath).join(" -> "),
         ];

@@ -109,7 +109,8 @@ pub(super) fn model(experiment: &Experiment, model: &Model) -> String {
 /// # };
 /// let (experiment, fits) = of(|p| 4.0 * p);
 /// let prediction = fits.models[0].predict(&[64.0], 0.9);
-/// let text = predictions_csv(&experiment, &[PredictionAt { callpath: 0, metric: 0, at: vec![64.0], prediction }]);
+/// let at = PredictionAt { callpath: 0, metric: 0, at: vec![64.0], prediction, doubt: None };
+/// let text = predictions_csv(&experiment, &[at]);
 /// assert_eq!(text.lines().nth(1), Some("64,solve,visits,,,256,256,256,0.9"));
 /// ```
 #[must_use]

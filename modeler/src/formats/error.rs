@@ -64,6 +64,8 @@ pub enum ErrorKind {
     Malformed,
     /// The content is valid and holds nothing that can be modelled.
     NotModelable,
+    /// One of [`ReadOptions`](super::ReadOptions) cannot be understood, whatever the content is.
+    BadOption,
 }
 
 /// An input that could not be read: where, what is wrong, what was expected, what to do.
@@ -159,7 +161,8 @@ impl ReadError {
         self
     }
 
-    /// The exit code of the public interface: 3 unreadable or not recognised, 4 valid but not modelable.
+    /// The exit code of the public interface: 2 an option that cannot be understood, 3 unreadable or not recognised, 4 valid but not
+    /// modelable.
     ///
     /// ```
     /// use modeler::formats::{read, read_bytes};
@@ -171,6 +174,7 @@ impl ReadError {
         match self.kind {
             ErrorKind::Unreadable | ErrorKind::NotRecognised | ErrorKind::Malformed => 3,
             ErrorKind::NotModelable => 4,
+            ErrorKind::BadOption => 2,
         }
     }
 }

@@ -486,6 +486,7 @@ fn skipped_entry<'a>(experiment: &'a Experiment, skipped: &'a Skipped) -> Skippe
 ///     metric: model.metric,
 ///     at: vec![x],
 ///     prediction: model.predict(&[x], 0.9),
+///     doubt: None,
 /// };
 /// assert_eq!([64.0, 128.0].map(|x| at(x).prediction.value), [256.0, 512.0]);
 /// ```
@@ -499,6 +500,8 @@ pub struct PredictionAt {
     pub at: Vec<f64>,
     /// What it gives there, in the metric's unit.
     pub prediction: Prediction,
+    /// Why it may be off by more than the interval says, as [`crate::report::doubt_of`] tells it.
+    pub doubt: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -522,6 +525,8 @@ struct PredictionEntry<'a> {
     /// Why a number is null.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    doubt: Option<&'a str>,
 }
 
 /// Predictions at the nominal probability `level` as JSON text that ends in a line break.
@@ -537,7 +542,7 @@ struct PredictionEntry<'a> {
 /// # };
 /// let (experiment, fits) = of(|p| 4.0 * p);
 /// let prediction = fits.models[0].predict(&[64.0], 0.9);
-/// let predictions = [PredictionAt { callpath: 0, metric: 0, at: vec![64.0], prediction }];
+/// let predictions = [PredictionAt { callpath: 0, metric: 0, at: vec![64.0], prediction, doubt: None }];
 /// let json: serde_json::Value = serde_json::from_str(&predictions_json(&experiment, &predictions, 0.9)).unwrap();
 /// assert_eq!((&json["predictions"][0]["value"], &json["predictions"][0]["at"]["p"]), (&256.into(), &64.into()));
 /// ```
@@ -551,7 +556,7 @@ pub fn predictions_json(experiment: &Experiment, predictions: &[PredictionAt], l
     })
 }
 
-fn prediction_entry<'a>(experiment: &'a Experiment, prediction: &PredictionAt) -> PredictionEntry<'a> {
+fn prediction_entry<'a>(experiment: &'a Experiment, prediction: &'a PredictionAt) -> PredictionEntry<'a> {
     let metric = &experiment.metrics[prediction.metric as usize];
     let Prediction { value, lower, upper, .. } = prediction.prediction;
     let finite = [value, lower, upper].iter().all(|v| v.is_finite());
@@ -564,6 +569,7 @@ fn prediction_entry<'a>(experiment: &'a Experiment, prediction: &PredictionAt) -
         lower: Number(lower),
         upper: Number(upper),
         reason: (!finite).then_some("the model is not finite at this point"),
+        doubt: prediction.doubt.as_deref(),
     }
 }
 

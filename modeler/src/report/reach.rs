@@ -81,21 +81,53 @@ pub fn below_zero(experiment: &Experiment, models: &[Model], target: &[f64]) -> 
     ))
 }
 
-/// What the reader of one call path's prediction should know, where its shape comes from times alone or does not hold so far.
-pub(crate) fn of_model(experiment: &Experiment, target: &[f64], model: &Model) -> Option<String> {
-    if let Some(told) =
-        unmeasured(experiment, target).or_else(|| below_zero(experiment, std::slice::from_ref(model), target))
-    {
-        return Some(told);
-    }
-    let far = if model.method == Method::Time { far(experiment, target) } else { Vec::new() };
+/// That the target is far beyond what was measured, where the shapes of some of `models` come from times alone, in a sentence; nothing
+/// where that is not so.
+///
+/// ```
+/// use modeler::report::beyond_times;
+/// let text = "PARAMETER p\nPOINTS 25 30 35 40 45\nREGION solve\nMETRIC time\nDATA 2.5\nDATA 3.1\nDATA 3.4\nDATA 4.1\nDATA 4.5\n";
+/// let experiment = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default())?.experiment;
+/// let fits = modeler::fit(&experiment, &modeler::Options::default());
+/// let told = beyond_times(&experiment, &fits.models, &[90.0]).unwrap();
+/// assert!(told.starts_with("The target is far beyond what was measured (p = 90 after 25 to 45), and the shape comes from times alone"));
+/// assert_eq!(beyond_times(&experiment, &fits.models, &[45.0]), None);
+/// # Ok::<(), modeler::formats::ReadError>(())
+/// ```
+#[must_use]
+pub fn beyond_times(experiment: &Experiment, models: &[Model], target: &[f64]) -> Option<String> {
+    let by_time = models.iter().filter(|model| model.method == Method::Time).count();
+    let far = if by_time > 0 { far(experiment, target) } else { Vec::new() };
+    let shapes = match by_time == models.len() {
+        true if by_time == 1 => "the shape comes".to_owned(),
+        true => "the shapes come".to_owned(),
+        false => format!("{by_time} of the {} shapes come", models.len()),
+    };
     (!far.is_empty()).then(|| {
         format!(
-            "The target is far beyond what was measured ({}), and the shape comes from times alone: functions that look alike \
-             over so short a range differ there, by more than the interval may say.",
+            "The target is far beyond what was measured ({}), and {shapes} from times alone: functions that look alike over so short a \
+             range differ there, by more than the interval may say.",
             far.join(", ")
         )
     })
+}
+
+/// What the reader of one call path's prediction should know, where its shape comes from times alone or does not hold so far.
+///
+/// ```
+/// let text = "PARAMETER p\nPOINTS 25 30 35 40 45\nREGION solve\nMETRIC time\nDATA 2.5\nDATA 3.1\nDATA 3.4\nDATA 4.1\nDATA 4.5\n";
+/// let experiment = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default())?.experiment;
+/// let fits = modeler::fit(&experiment, &modeler::Options::default());
+/// assert!(modeler::report::doubt_of(&experiment, &fits.models[0], &[90.0]).is_some());
+/// assert_eq!(modeler::report::doubt_of(&experiment, &fits.models[0], &[45.0]), None); // where it was measured
+/// # Ok::<(), modeler::formats::ReadError>(())
+/// ```
+#[must_use]
+pub fn doubt_of(experiment: &Experiment, model: &Model, target: &[f64]) -> Option<String> {
+    let models = std::slice::from_ref(model);
+    unmeasured(experiment, target)
+        .or_else(|| below_zero(experiment, models, target))
+        .or_else(|| beyond_times(experiment, models, target))
 }
 
 /// The same for a prediction of the whole program at `target`, one coordinate per parameter, in a sentence with the part of
@@ -161,6 +193,6 @@ mod tests {
         let told = said(4.0).unwrap();
         assert!(told.starts_with("All points have p = 2, so that no measurement says what p = 4 changes"), "{told}");
         assert_eq!(said(2.0), None);
-        assert_eq!(of_model(&experiment, &[4.0, 50.0], &fits.models[0]), Some(told));
+        assert_eq!(doubt_of(&experiment, &fits.models[0], &[4.0, 50.0]), Some(told));
     }
 }

@@ -210,7 +210,7 @@ impl<'a> View<'a> {
             }),
             absorption: self.absorption(id),
             quality: quality_text(self.experiment, model),
-            doubt: reach::of_model(self.experiment, &costs.target, model),
+            doubt: reach::doubt_of(self.experiment, model, &costs.target),
             runner_up: model.runners_up.first().map(|r| (r.expression.as_str(), r.reason.as_str())),
             warnings: model.warnings.iter().map(|w| (w.code, w.message.as_str())).collect(),
             others: self.others(model),

@@ -342,7 +342,7 @@ impl Pattern {
     /// Reads a pattern.
     pub fn new(text: &str) -> Result<Self, ReadError> {
         let wrong = |what: String| {
-            ReadError::new(ErrorKind::Malformed, Place::file("--pattern"), what)
+            ReadError::new(ErrorKind::BadOption, Place::file("--pattern"), what)
                 .expected("a pattern such as {name}.p{p}.n{n}.r{repetition}")
         };
         let mut components = Vec::new();

@@ -10,6 +10,7 @@ use crate::formats::collect::{Collector, default_unit, split_path};
 use crate::formats::error::{ErrorKind, IGNORED, Place, ReadError};
 use crate::formats::source::{Source, not_utf8, wide};
 use crate::formats::{Detection, Format, Reader, units};
+use crate::words::counted;
 
 /// Reads tables.
 pub(in crate::formats) struct Columns;
@@ -79,7 +80,7 @@ impl Reader for Columns {
         };
         let mut unnamed = Unnamed::of(&header, &roles);
         let last = roles.iter().rposition(Option::is_some).unwrap_or(0);
-        let mut ragged: Vec<usize> = Vec::new();
+        let (mut ragged, mut long): (Vec<usize>, Vec<(Place, usize)>) = (Vec::new(), Vec::new());
         let mut table = Table { name: &name, header: &header, roles, units: HashMap::new(), rows: Vec::new() };
         let mut reader = csv::ReaderBuilder::new();
         reader.delimiter(delimiter).trim(csv::Trim::All).flexible(true).has_headers(false);
@@ -97,7 +98,17 @@ impl Reader for Columns {
             };
             let cells: Vec<String> = record.iter().enumerate().map(cell).collect::<Result<_, _>>()?;
             if number >= before && !is_rule(&cells) {
-                if !(last + 1..=header.len()).contains(&cells.len()) {
+                if let Some(further) = (header.len()..cells.len()).find(|&c| !cells[c].is_empty()) {
+                    return Err(one_too_many(Place::at(&name, line, further + 1), header.len()));
+                }
+                if let Some(column) = cells.iter().position(|cell| cell.contains('\n')) {
+                    let place = Place::at(&name, line, column + 1);
+                    match is_read(column) {
+                        true => return Err(over_lines(place, &cells[column])),
+                        false => long.push((place, cells[column].matches('\n').count())),
+                    }
+                }
+                if cells.len() <= last {
                     ragged.push(line);
                 }
                 table.row(line, &cells)?;
@@ -107,16 +118,40 @@ impl Reader for Columns {
         if let Some(first) = ragged.first() {
             let (count, rows) = (ragged.len(), if ragged.len() == 1 { "row has" } else { "rows have" });
             let message = format!(
-                "{count} {rows} fewer or more cells than the header, which names {}; cells that are missing count as not measured, further ones are not read: is the table whole?",
+                "{count} {rows} fewer cells than the header, which names {}; cells that are missing count as not measured: is the table whole?",
                 header.len()
             );
             into.warn(IGNORED, Place { file: name.clone(), line: Some(*first), column: None }, message);
+        }
+        if let Some((first, _)) = long.first() {
+            let (count, lines) = (long.len(), long.iter().map(|(_, lines)| lines).sum::<usize>());
+            let message = format!(
+                "{} in columns without a role hold {} more: if these are rows, a quote above them is not closed.",
+                counted(count, "cell", "cells"),
+                counted(lines, "line", "lines")
+            );
+            into.warn(IGNORED, first.clone(), message);
         }
         for message in unnamed.warnings(&header) {
             into.warn(IGNORED, Place::file(&name), message);
         }
         add(table.rows, &name, into)
     }
+}
+
+/// That a row has a cell which the header has no column for, after which nobody knows which is which.
+fn one_too_many(place: Place, columns: usize) -> ReadError {
+    ReadError::malformed(place, format!("this cell has no column: the header names {columns}"))
+        .expected("as many cells as columns")
+        .advice("Write decimal points and no commas in numbers, and quotes around texts that hold what separates columns")
+}
+
+/// That a cell with a line break is no name and no number.
+fn over_lines(place: Place, cell: &str) -> ReadError {
+    let begin: String = cell.lines().next().unwrap_or("").chars().take(40).collect();
+    ReadError::malformed(place, format!("the cell that begins with `{begin}` goes on over further lines"))
+        .expected("a closing quote on the same line")
+        .advice("Close the quote, or take it away")
 }
 
 /// Whether a table is drawn with lines, as ReFrame prints its reports.
@@ -137,14 +172,14 @@ fn unboxed(text: &str) -> String {
 /// Reads `p=parameter,time=metric,t_ms=metric:time[ms],region=callpath`.
 fn roles(text: &str) -> Result<Vec<(String, Role)>, ReadError> {
     let wrong = |what: String| {
-        ReadError::new(ErrorKind::Malformed, Place::file("--columns"), what)
+        ReadError::new(ErrorKind::BadOption, Place::file("--columns"), what)
             .expected("a list such as p=parameter,time=metric,wall=metric:time[ms],region=callpath,run=repetition")
     };
     let mut found: Vec<(String, Role)> = Vec::new();
     let mut by_unit: Vec<&str> = Vec::new();
-    for entry in text.split(',').map(str::trim).filter(|e| !e.is_empty()) {
+    for entry in entries(text).into_iter().map(str::trim).filter(|e| !e.is_empty()) {
         let (column, role) = entry.rsplit_once('=').ok_or_else(|| wrong(format!("`{entry}` gives no role")))?;
-        let column = column.trim();
+        let column = unquoted(column);
         let (role, name) = role.split_once(':').map_or((role, None), |(role, name)| (role, Some(name)));
         let (is_metric, is_renamed) = (role.trim() == "metric", name.is_some());
         let of_column = name_and_unit(column, is_metric);
@@ -189,6 +224,22 @@ fn roles(text: &str) -> Result<Vec<(String, Role)>, ReadError> {
         return Err(wrong("no column is a metric".into()));
     }
     Ok(found)
+}
+
+/// What commas outside quotes separate, as the names of columns may hold some.
+pub(super) fn entries(text: &str) -> Vec<&str> {
+    let mut in_quotes = false;
+    let is_end = |c: char| {
+        in_quotes ^= c == '"';
+        c == ',' && !in_quotes
+    };
+    text.split(is_end).collect()
+}
+
+/// The name of a column that may stand in quotes.
+pub(super) fn unquoted(column: &str) -> &str {
+    let column = column.trim();
+    column.strip_prefix('"').and_then(|column| column.strip_suffix('"')).map_or(column, str::trim)
 }
 
 /// `wall [ms]` and, where that is a unit, `wall (ms)` and for a metric `wall_ms`: the name and the unit, which is empty where

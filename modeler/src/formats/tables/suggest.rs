@@ -1,9 +1,10 @@
 //! Roles that the columns of a table may have, guessed from their names and first cells: a proposal for the person who
 //! typed no roles, and never more than that.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
-use super::columns::{DELIMITERS, is_rule};
+use super::columns::{DELIMITERS, entries, is_rule, unquoted};
 use crate::formats::error::{ErrorKind, Place, ReadError};
 
 /// Rows that are looked at.
@@ -134,7 +135,8 @@ fn of_table(head: &[u8], delimiter: u8) -> Option<Result<String, String>> {
         Some(whole[0][at].clone()).filter(|unit| !unit.is_empty())
     };
     let list = columns.iter().any(|c| c.is_number).then(|| roles(&columns, units))?;
-    let is_proposed = |name: &str| list.split(',').filter_map(|e| e.rsplit_once('=')).any(|(column, _)| column == name);
+    let proposed = || entries(&list).into_iter().filter_map(|entry| entry.rsplit_once('='));
+    let is_proposed = |name: &str| proposed().any(|(column, _)| unquoted(column) == name);
     let is_second = |i: &usize| columns[..*i].iter().any(|c| c.name == columns[*i].name);
     let second = (0..columns.len()).filter(is_second).map(|i| columns[i].name).find(|name| is_proposed(name));
     Some(match second {
@@ -156,6 +158,13 @@ struct Column<'a> {
     varies: bool,
     /// Whether its values come again and again, as those of a parameter do and those of a measurement do not.
     recurs: bool,
+}
+
+impl Column<'_> {
+    /// How a list of roles names it.
+    fn listed(&self) -> Cow<'_, str> {
+        if self.name.contains(',') { format!("\"{}\"", self.name).into() } else { self.name.into() }
+    }
 }
 
 /// The list, where `unit_beside` tells the unit of a column from another one.
@@ -193,27 +202,27 @@ fn roles(columns: &[Column], unit_beside: impl Fn(&Column) -> Option<String>) ->
             _ if is_ranks => ":p".to_owned(),
             _ => String::new(),
         };
-        list.push(format!("{}=parameter{called}", column.name));
+        list.push(format!("{}=parameter{called}", column.listed()));
     }
     let is_parameter = |c: &Column| parameters.iter().any(|p| p.name == c.name);
     if let Some(metric) = metric.filter(|m| !is_parameter(m)) {
         // Only this name tells the unit that the metric `time` has.
         list.push(match (name, metric.lower.as_str()) {
-            (Some(name), _) => format!("{}=name,{}=value", name.name, metric.name),
-            (None, "seconds") => format!("{}=metric:time", metric.name),
+            (Some(name), _) => format!("{}=name,{}=value", name.listed(), metric.listed()),
+            (None, "seconds") => format!("{}=metric:time", metric.listed()),
             (None, name) => match (unit_beside(metric), name.strip_suffix("_value")) {
-                (Some(unit), Some(name)) => format!("{}=metric:{name}[{unit}]", metric.name),
-                _ => format!("{}=metric", metric.name),
+                (Some(unit), Some(name)) => format!("{}=metric:{name}[{unit}]", metric.listed()),
+                _ => format!("{}=metric", metric.listed()),
             },
         });
-        list.extend(unit.filter(|_| name.is_some()).map(|unit| format!("{}=unit", unit.name)));
+        list.extend(unit.filter(|_| name.is_some()).map(|unit| format!("{}=unit", unit.listed())));
     }
     let is_told = |c: &Column| [name, unit].iter().flatten().any(|told| told.name == c.name);
     let holds_parameters = |c: &Column| are_named && c.lower == "command";
     let is_callpath = |c: &&Column| !c.is_number && c.varies && !is_told(c) && !holds_parameters(c);
     let names = columns.iter().filter(is_callpath).take(MOST_NAMES);
-    list.extend(names.map(|c| format!("{}=callpath", c.name)));
-    list.extend(numbers().find(|c| is_repetition(c)).map(|c| format!("{}=repetition", c.name)));
+    list.extend(names.map(|c| format!("{}=callpath", c.listed())));
+    list.extend(numbers().find(|c| is_repetition(c)).map(|c| format!("{}=repetition", c.listed())));
     list.join(",")
 }
 
@@ -255,6 +264,7 @@ mod tests {
         // A list that would be refused is none; a column that it leaves out may be there twice.
         assert_eq!(suggested_roles(b"p,p,time\n1,2,3\n2,3,4\n"), Some(Err("p".to_owned())));
         assert_eq!(of("p,note,note,time\n1,5,5,3\n2,5,5,4\n").unwrap(), "p=parameter,time=metric");
+        assert_eq!(of("p,\"time, wall\"\n1,3\n2,4\n").unwrap(), "p=parameter,\"time, wall\"=metric");
         // No table: one column, a row of another width, no number, a header that is a number.
         for text in ["hello\n", "a,b\n1\n", "a,b\nx,y\n", "1,2\n3,4\n", "a,b\n", "{\"a\": 1, \"b\": 2}\n"] {
             assert_eq!(of(text), None, "{text}");
