@@ -4,6 +4,7 @@ use crate::coefficients::{self, CoefficientFit, LeastSquares};
 use crate::effort::Found;
 use crate::experiment::{Experiment, MetricId, Series};
 use crate::lack_of_fit::LackOfFit;
+use crate::lower_end;
 use crate::model::{Exponent, Growth, Kind, Method, Model, Quality, Role, RunnerUp, Scale, Term, Uncertainty, Warning};
 use crate::noise::{Noise, PossibleNoise};
 use crate::noise_estimate::{Beliefs, DEFAULT, NoiseEstimate};
@@ -54,6 +55,8 @@ pub(crate) struct Data<'a> {
     pub points: Vec<&'a [f64]>,
     /// One value per point.
     pub medians: Vec<f64>,
+    /// See [`Self::with_lower_ends`].
+    lower_ends: Option<Vec<f64>>,
     /// Every usable value with its point.
     pub observations: Vec<(usize, f64)>,
     /// The points' neighbours.
@@ -81,6 +84,7 @@ impl<'a> Data<'a> {
             offered: 0,
             points: Vec::with_capacity(offered),
             medians: Vec::with_capacity(offered),
+            lower_ends: None,
             observations: Vec::with_capacity(offered),
             lines: Arc::clone(lines),
             warnings: Vec::new(),
@@ -120,6 +124,20 @@ impl<'a> Data<'a> {
         data
     }
 
+    /// Of times that noise only lengthens: the data with the lower ends of their repetitions, where these are known better than the
+    /// middle; see [`lower_end`].
+    pub fn with_lower_ends(&self) -> Cow<'_, Self> {
+        match lower_end::of(&self.observations) {
+            Some(ends) => Cow::Owned(Self { lower_ends: Some(ends), ..self.clone() }),
+            None => Cow::Borrowed(self),
+        }
+    }
+
+    /// One value per point for the search of a shape: the lower ends of repetitions where they are known, else the medians.
+    pub fn levels(&self) -> &[f64] {
+        self.lower_ends.as_deref().unwrap_or(&self.medians)
+    }
+
     /// The data at the points that `keep`.
     pub fn restricted(&self, keep: impl Fn(&[f64]) -> bool) -> Self {
         let kept: Vec<usize> = (0..self.points.len()).filter(|&i| keep(self.points[i])).collect();
@@ -131,6 +149,7 @@ impl<'a> Data<'a> {
             lines: Arc::new(Lines::of(&points)),
             points,
             medians: kept.iter().map(|&i| self.medians[i]).collect(),
+            lower_ends: self.lower_ends.as_ref().map(|ends| kept.iter().map(|&i| ends[i]).collect()),
             observations: self.observations.iter().filter_map(|o| Some((new_index[o.0]?, o.1))).collect(),
             noise: OnceLock::new(),
             ..self.clone()
@@ -600,7 +619,7 @@ pub(crate) fn searched_model(
 ) -> Model {
     let power = data.weight_power();
     let candidates =
-        if power == 1.0 { robust::chosen_first(candidates, &data.points, &data.medians) } else { candidates };
+        if power == 1.0 { robust::chosen_first(candidates, &data.points, data.levels()) } else { candidates };
     let Some(chosen) = candidates.first() else {
         let mean = data.medians.iter().sum::<f64>() / data.medians.len().max(1) as f64;
         return constant_model(data, kind, mean);
@@ -615,10 +634,6 @@ pub(crate) fn searched_model(
         model.uncertainty.noises = vec![PossibleNoise::certain(Noise::background(chosen.left_out.sqrt()))];
         model.uncertainty.freedom = y.len().saturating_sub(columns.len()) as f64;
         model
-    } else if power != 1.0 {
-        let constant = (basis.len() > chosen.terms.len()).then_some(chosen.constant);
-        let coefficients = constant.into_iter().chain(chosen.terms.iter().map(|t| t.coefficient)).collect();
-        model_of(data, kind, Method::Time, &coefficients::trusting_large(&columns, &y, coefficients, power), &basis)
     } else {
         let one_sided = |pool: &Pooled| {
             let start = LeastSquares::of(&columns, &y);
@@ -630,7 +645,15 @@ pub(crate) fn searched_model(
             let (beliefs, estimated) = beliefs(&start, &noisy, pool)?;
             Some(coefficients::fit_from(start, &columns, &noisy, Some(&beliefs), estimated))
         };
-        let fit = pool.and_then(one_sided).unwrap_or_else(|| two_sided_fit(&columns, &y));
+        let trusting_large = || {
+            let constant = (basis.len() > chosen.terms.len()).then_some(chosen.constant);
+            let coefficients = constant.into_iter().chain(chosen.terms.iter().map(|t| t.coefficient)).collect();
+            coefficients::trusting_large(&columns, &y, coefficients, power)
+        };
+        // Of few values only repetitions tell noise from what the function misses.
+        let tells_noise = power == 1.0 || data.lower_ends.is_some();
+        let fit = pool.filter(|_| tells_noise).and_then(one_sided);
+        let fit = fit.unwrap_or_else(|| if power == 1.0 { two_sided_fit(&columns, &y) } else { trusting_large() });
         model_of(data, kind, Method::Time, &fit, &basis)
     };
     let at_points = at_points(&model, data);

@@ -23,6 +23,7 @@ use crate::share::{Share, fit_share};
 use crate::warning::{self, Code, warning};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -359,7 +360,7 @@ impl<'a> Fitter<'a> {
     fn shapes(&self, data: &Data<'a>, workspace: &mut Workspace) -> Vec<shape_search::Candidate> {
         let hypotheses = self.hypotheses(data);
         let power = data.weight_power();
-        let mut found = shape_search::search(&hypotheses, &data.medians, power, &mut workspace.searched);
+        let mut found = shape_search::search(&hypotheses, data.levels(), power, &mut workspace.searched);
         if let Some(exact) = self.without_noise(data, &found, &hypotheses, workspace) {
             found.insert(0, exact);
         }
@@ -452,6 +453,7 @@ impl<'a> Fitter<'a> {
     fn fit_search(&self, series: &Series, data: &Data<'a>, workspace: &mut Workspace) -> Model {
         let is_one_sided = self.experiment.metrics[series.metric as usize].is_lengthened();
         let pool = is_one_sided.then(|| self.pooled(series));
+        let data = &*if is_one_sided { data.with_lower_ends() } else { Cow::Borrowed(data) };
         let mut searched = |data: &Data<'a>| {
             if data.medians.iter().all(|y| *y == 0.0) {
                 return constant_model(data, self.kind(series), 0.0);

@@ -29,6 +29,7 @@ mod library;
 mod line;
 mod linear;
 mod logarithm;
+mod lower_end;
 pub mod machine;
 pub mod messages;
 pub mod model;
