@@ -138,6 +138,12 @@ impl<'a> Data<'a> {
         self.lower_ends.as_deref().unwrap_or(&self.medians)
     }
 
+    /// Whether repetitions tell that a function misses something, see [`LackOfFit`].
+    pub fn tells_apart(&self, function: &Candidate) -> bool {
+        let coefficients = function.terms.len() + usize::from(function.constant != 0.0);
+        LackOfFit::of(&self.observations, &function.fitted, coefficients).is_some()
+    }
+
     /// The data at the points that `keep`.
     pub fn restricted(&self, keep: impl Fn(&[f64]) -> bool) -> Self {
         let kept: Vec<usize> = (0..self.points.len()).filter(|&i| keep(self.points[i])).collect();

@@ -364,6 +364,13 @@ impl<'a> Fitter<'a> {
         if let Some(exact) = self.without_noise(data, &found, &hypotheses, workspace) {
             found.insert(0, exact);
         }
+        if hypotheses.has_one_parameter() && found.first().is_some_and(|first| data.tells_apart(first)) {
+            let sums = shape_search::search_sums(&hypotheses, data.levels(), power, &mut workspace.searched);
+            let others: Vec<_> = sums.into_iter().filter(|sum| !data.tells_apart(sum)).collect();
+            if !others.is_empty() {
+                found = others;
+            }
+        }
         found
     }
 

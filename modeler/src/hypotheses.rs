@@ -199,6 +199,11 @@ impl<'a> Hypotheses<'a> {
         (0..self.points.first().map_or(0, |x| x.len())).filter(|l| !self.varying.contains(l))
     }
 
+    /// Whether one parameter alone varies.
+    pub fn has_one_parameter(&self) -> bool {
+        self.varying.len() == 1
+    }
+
     /// Largest coordinate of each parameter.
     pub fn corner(&self) -> Vec<f64> {
         self.range().into_iter().map(|r| r.1).collect()
@@ -261,10 +266,12 @@ impl<'a> Hypotheses<'a> {
     }
 
     /// Gives `run` the candidates for the times `y`; `None` if no parameter varies.
-    pub fn with_screen<T>(&self, y: &[f64], run: impl FnOnce(Screen) -> T) -> Option<T> {
+    pub fn with_screen<T>(&self, y: &[f64], may_fall: bool, run: impl FnOnce(Screen) -> T) -> Option<T> {
+        let all = (1 << self.varying.len()) - 1;
         let mask = match self.sets.negative {
-            NegativeExponents::Always => (1 << self.varying.len()) - 1,
+            NegativeExponents::Always => all,
             NegativeExponents::Never => 0,
+            NegativeExponents::Auto if may_fall => all,
             NegativeExponents::Auto => self.falling(y),
         };
         let axis = |bit: usize| {

@@ -143,14 +143,39 @@ fn last_score(sums: &[Sum]) -> f64 {
 /// weighed with the values to the power of minus `power`: one where noise is relative, less where larger values are to be
 /// trusted more.
 pub(crate) fn search(hypotheses: &Hypotheses, y: &[f64], power: f64, workspace: &mut Workspace) -> Vec<Candidate> {
+    search_as(hypotheses, y, power, Extent::Usual, workspace)
+}
+
+/// The same for times of one parameter of which it is known that the function which [`search`] chose is not theirs: all sums of two
+/// factors are looked at, falling ones among them, since neither of two may be near alone, as in `1/p + log2(p)` about its least value.
+pub(crate) fn search_sums(hypotheses: &Hypotheses, y: &[f64], power: f64, workspace: &mut Workspace) -> Vec<Candidate> {
+    search_as(hypotheses, y, power, Extent::AllSums, workspace)
+}
+
+/// Which sums are looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Extent {
+    /// Those that begin with what is near alone.
+    Usual,
+    /// All of two factors of the one parameter.
+    AllSums,
+}
+
+fn search_as(
+    hypotheses: &Hypotheses,
+    y: &[f64],
+    power: f64,
+    extent: Extent,
+    workspace: &mut Workspace,
+) -> Vec<Candidate> {
     let mut weights = measured_weights(y);
     if power != 1.0 {
         let values: Vec<f64> = weights.iter().map(|w| 1.0 / w).collect();
         reweigh(&values, power, &mut weights);
     }
     let coefficient_price = (y.len() as f64).ln() + COEFFICIENT_PRICE;
-    let run = |screen: Screen| Search { screen, y, weights: &weights, power, coefficient_price }.run(workspace);
-    hypotheses.with_screen(y, run).unwrap_or_default()
+    let run = |screen: Screen| Search { screen, y, weights: &weights, power, coefficient_price, extent }.run(workspace);
+    hypotheses.with_screen(y, extent == Extent::AllSums, run).unwrap_or_default()
 }
 
 /// Weights that go with the values to the power of minus `power`, and make a relative residual that is the same
@@ -216,6 +241,7 @@ struct Search<'a> {
     power: f64,
     /// What a coefficient costs in the criterion.
     coefficient_price: f64,
+    extent: Extent,
 }
 
 impl Search<'_> {
@@ -265,6 +291,9 @@ impl Search<'_> {
         self.add_up(&mut continued, sums, w);
         self.exchange(&continued, sums, w);
         self.begin_plainly(&continued, sums, w);
+        if self.extent == Extent::AllSums {
+            self.begin_with_all(sums, w);
+        }
         // Beside an exact sum a constant may be nothing but rounding, which is no summand.
         let exact = sums.iter().filter(|sum| sum.constant && sum.terms() > 0 && sum.mean <= FINEST_SCREENED);
         let exact: SmallVec<[Sum; FINALISTS]> =
@@ -385,6 +414,16 @@ impl Search<'_> {
         sort_in(sums, better);
     }
 
+    /// Continues every factor of the one parameter.
+    fn begin_with_all(&self, sums: &mut Vec<Sum>, w: &mut Workspace) {
+        let factors = (1..self.screen.axes[0].factors.len()).filter_map(|j| self.screen.pure(0, j));
+        for (product, constant) in factors.flat_map(|product| [(product, true), (product, false)]) {
+            let start = Sum { constant, products: [Some(product), None], mean: 0.0, score: 0.0 };
+            let longer = self.longer(&start, CONTINUATIONS, last_score(sums), false, w);
+            sort_in(sums, longer);
+        }
+    }
+
     /// What a sum leaves of the weighted data.
     fn rss(&self, sum: &Sum, w: &mut Workspace) -> f64 {
         self.project(sum, self.weights, w);
@@ -483,7 +522,8 @@ impl Search<'_> {
         let mean = (rss / n).max(finest);
         // As many points as coefficients say nothing of noise; but one term must be able to win with four points.
         let least_freedom = if terms == 1.0 { LEAST_FREEDOM } else { 1e-4 };
-        let few_points = if terms == 0.0 || mean == finest {
+        // Nor is there any doubt of the noise where repetitions tell it.
+        let few_points = if terms == 0.0 || mean == finest || self.extent == Extent::AllSums {
             0.0
         } else {
             2.0 * (terms + 2.0) * (terms + 3.0) / (n - terms - 3.0).max(least_freedom)
