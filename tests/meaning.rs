@@ -313,7 +313,7 @@ fn names_of_columns_tell_the_unit_of_times() {
     assert!(hint.contains("--columns 'p=parameter,time_ms=metric'"), "{hint}");
     // One column in two units is not two repetitions, unless somebody says so.
     world.write("t.csv", "p,time_ms,time_us\n2,1,1000\n4,2,2000\n");
-    let (_, error) = read("p=parameter,time_ms=metric,time_us=metric", 3);
+    let (_, error) = read("p=parameter,time_ms=metric,time_us=metric", 2);
     assert!(error.contains("`time_us` and another column are both the metric `time`"), "{error}");
     let (found, _) = read("p=parameter,time_ms=metric:time,time_us=metric:time", 0);
     assert_eq!(found["values"], serde_json::json!([0.001, 0.001, 0.002, 0.002]));

@@ -190,6 +190,46 @@ fn points_that_a_text_names_twice_are_told() {
     );
 }
 
+#[test]
+fn cells_that_belong_to_no_column_are_errors() {
+    let read = |text: &str, columns: &str| {
+        let options = ReadOptions { columns: Some(columns.into()), ..ReadOptions::default() };
+        formats::read_bytes("t.csv", text.into(), &options).map_err(|error| (error.exit_code(), error.to_string()))
+    };
+    let refused = |text: &str, columns: &str| read(text, columns).unwrap_err();
+    let (code, error) = refused("p,time\n2,1\n4,2,5\n8,4\n", "p=parameter,time=metric");
+    assert!(code == 3 && error.starts_with("t.csv:3:3: this cell has no column"), "{error}");
+    // A quote that is not closed would swallow the rows below it.
+    let open = "p,region,time\n2,\"solve,1\n4,solve,2\n8,solve,4\n";
+    let (code, error) = refused(open, "p=parameter,time=metric,region=callpath");
+    assert!(code == 3 && error.starts_with("t.csv:2:2: the cell that begins with `solve,1` goes on"), "{error}");
+    let long = read("p,time,note\n2,1,\n4,2,\"a\n8,4,b\"\n16,8,\n", "p=parameter,time=metric").unwrap();
+    let warnings: Vec<String> = long.warnings.iter().map(ToString::to_string).collect();
+    assert!(
+        warnings.len() == 1
+            && warnings[0].starts_with("t.csv:3:3: 1 cell in a column without a role holds 1 line more"),
+        "{warnings:?}"
+    );
+    // What comes behind the last column but is empty is nothing.
+    assert_eq!(read("p,time\n2,1,\n4,2,\n", "p=parameter,time=metric").unwrap().warnings, []);
+    // The names of columns may hold commas; what cannot be understood is the command's mistake.
+    let named = read("p,\"time, wall\"\n2,1.5\n4,2\n", "p=parameter,\"time, wall\"=metric:wall[s]").unwrap();
+    assert_eq!(named.experiment.metrics[0].name, "wall");
+    assert_eq!(refused("p,time\n2,1\n", "p=parameter,time=metrik").0, 2);
+}
+
+#[test]
+fn parameters_that_are_not_positive_are_told() {
+    let told = |points: &str| {
+        let input = read(TEXT.replace("POINTS 2 4 8", points)).unwrap();
+        input.warnings.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let sentence = "where it has no logarithm and no negative power: factors with these are not tried. [W114]";
+    assert_eq!(told("POINTS 0 4 8"), [format!("input: `p` is 0, {sentence}")]);
+    assert_eq!(told("POINTS -2.5 0 8"), [format!("input: `p` is -2.5, 0, {sentence}")]);
+    assert_eq!(told("POINTS 0.25 4 8"), [""; 0]);
+}
+
 /// What Python's `json` writes for numbers that are not finite.
 #[test]
 fn numbers_that_json_does_not_have_are_named() {

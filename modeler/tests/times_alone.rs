@@ -2,6 +2,7 @@
 //! one to four parameters, repetitions.
 
 use modeler::experiment::{ExperimentBuilder, Metric};
+use modeler::model::Growth;
 use modeler::{Experiment, Options, fit};
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 
@@ -141,6 +142,52 @@ fn repeated_times_are_modelled_undisturbed_too() {
         let off = model.at(&[64.0, 600.0]) / truth(&[64.0, 600.0]) - 1.0;
         assert!(off.abs() < 0.1, "{repetitions}: {off}, {}", model.expression(&measured.parameters));
     }
+}
+
+/// Half of the measurements are disturbed, by up to three quarters. The lower ends of five repetitions tell the shape, also of few values
+/// of one parameter, where the middle ones tell of many functions another.
+#[test]
+fn shapes_of_few_repeated_times_are_those_of_their_lower_ends() {
+    let rng = &mut StdRng::seed_from_u64(17);
+    let functions: [(&dyn Fn(f64) -> f64, (i32, i32)); 5] = [
+        (&|_| 0.8, (0, 0)),
+        (&|p| 0.1 * p, (1, 0)),
+        (&|p| 0.3 * p.log2(), (0, 1)),
+        (&|p| 0.02 * p * p, (2, 0)),
+        (&|p| 0.5 + 0.05 * p, (1, 0)),
+    ];
+    let (mut right, mut close) = (0, 0);
+    for (seconds, (power, logarithm)) in functions.iter().cycle().take(50) {
+        let mut measure = |x: &[f64]| {
+            let disturbed = if rng.random::<bool>() { rng.random_range(1.0..1.75) } else { 1.0 };
+            seconds(x[0]) * disturbed * rng.random_range(0.99..1.01)
+        };
+        let measured = experiment(&grid(&[&RANKS]), &[5], &mut measure);
+        let model = &fit(&measured, &Options::default()).models[0];
+        let growth = Growth { exponent: (*power).into(), log_exponent: *logarithm };
+        right += usize::from(model.growth == [growth]);
+        close += usize::from((model.at(&[128.0]) / seconds(128.0) - 1.0).abs() < 0.1);
+    }
+    assert!(right >= 38 && close >= 38, "{right} and {close} of 50");
+}
+
+/// Times that fall and then rise, as those of a solver do whose communication takes over, look like a constant to every product. Five
+/// repetitions that scatter by 2 % tell that they are none.
+#[test]
+fn repetitions_tell_that_a_function_of_one_parameter_is_another() {
+    let rng = &mut StdRng::seed_from_u64(19);
+    let truth = |p: f64| 10.0 / p + p.log2();
+    let doubling: Vec<f64> = (1..=6).map(|i| 2.0_f64.powi(i)).collect();
+    let mut close = 0;
+    for _ in 0..20 {
+        let mut measure = |x: &[f64]| truth(x[0]) * rng.random_range(0.965..1.035);
+        let measured = experiment(&grid(&[&doubling]), &[5], &mut measure);
+        let model = &fit(&measured, &Options::default()).models[0];
+        let expression = model.expression(&measured.parameters);
+        assert_eq!(model.terms.len(), 2, "{expression}");
+        close += usize::from((model.at(&[256.0]) / truth(256.0) - 1.0).abs() < 0.1);
+    }
+    assert!(close >= 15, "{close} of 20");
 }
 
 /// Single points are off by a little that twenty repetitions tell from noise: such a function is still one of undisturbed times.

@@ -1,7 +1,8 @@
 //! How good models are that come of times alone: `cargo run --release -p modeler --example time_alone -- [--extra-p
-//! PYTHON] [--functions N] [--seed S]`.
+//! PYTHON] [--functions N] [--seed S] [--parameters 1] [--repetitions R]`.
 //!
-//! Programs of known complexity (`programs`) are measured once at 5 x 5 points, and no effort is told. With `--extra-p`
+//! Programs of known complexity (`programs`) are measured at 5 x 5 points, or with `--parameters 1` at five values of p with the n of the
+//! test point, once or R times, and no effort is told. With `--extra-p`
 //! and the name of a Python that has Extra-P (`pip install extrap`), Extra-P fits the same times in the same run. The rows `as
 //! it` are our own fits in Extra-P's hypothesis space (`poise model --method extra-p`).
 
@@ -21,11 +22,13 @@ use std::process::{Command, ExitCode, Stdio};
 /// each term and the seconds it took.
 const EXTRA_P: &str = include_str!("extra_p.py");
 
+const PARAMETERS: [&str; 2] = ["p", "n"];
+
 /// How often each call path is fitted in Extra-P's own hypothesis space.
 const COPIES: usize = 100;
 
-/// The times of one call path: coordinates and seconds.
-type Times = Vec<([f64; 2], f64)>;
+/// The times of one call path: coordinates of a point, and the seconds of each repetition there.
+type Times = Vec<(Vec<f64>, Vec<f64>)>;
 
 /// What one modeler says of one program.
 struct Answer {
@@ -41,13 +44,14 @@ struct Answer {
 type Answers = (Vec<Answer>, f64);
 
 fn experiment(times: &[Times], copies: usize) -> Experiment {
-    let mut builder = ExperimentBuilder::new(["p", "n"]);
+    let parameters = times.first().map_or(0, |times| times[0].0.len());
+    let mut builder = ExperimentBuilder::new(PARAMETERS[..parameters].iter().copied());
     let time = builder.metric(Metric { name: "time".into(), unit: "s".into(), over_ranks: None });
     for (i, of_program) in (0..copies).flat_map(|_| times).enumerate() {
         let callpath = builder.callpath(["main", &format!("program{i}")]);
         for (x, seconds) in of_program {
             let point = builder.point(x);
-            builder.add(callpath, time, point, *seconds);
+            seconds.iter().for_each(|seconds| builder.add(callpath, time, point, *seconds));
         }
     }
     builder.finish()
@@ -68,7 +72,7 @@ fn ours(times: &[Times], held_out: &[f64], method: MethodChoice) -> Answers {
     let fits = fit(&experiment, &Options { method, ..Options::default() });
     let seconds = (processor_seconds() - start) / copies as f64;
     let answer = |(model, held_out): (&modeler::Model, &f64)| {
-        let prediction = model.predict(&TEST, 0.9);
+        let prediction = model.predict(&TEST[..experiment.parameters.len()], 0.9);
         let inside = (prediction.lower..=prediction.upper).contains(held_out);
         Answer { value: prediction.value, growth: model_growth(model), inside: Some(inside) }
     };
@@ -78,11 +82,15 @@ fn ours(times: &[Times], held_out: &[f64], method: MethodChoice) -> Answers {
 fn json_lines(times: &[Times]) -> String {
     let mut text = String::new();
     for (i, of_program) in times.iter().enumerate() {
-        for ([p, n], seconds) in of_program {
-            let _ = writeln!(
-                text,
-                r#"{{"params":{{"p":{p},"n":{n}}},"callpath":"program{i}","metric":"time","value":{seconds:?}}}"#
-            );
+        for (x, seconds) in of_program {
+            let params: Vec<String> = PARAMETERS.iter().zip(x).map(|(name, x)| format!("\"{name}\":{x}")).collect();
+            let params = params.join(",");
+            for seconds in seconds {
+                let _ = writeln!(
+                    text,
+                    r#"{{"params":{{{params}}},"callpath":"program{i}","metric":"time","value":{seconds:?}}}"#
+                );
+            }
         }
     }
     text
@@ -96,7 +104,8 @@ fn extra_p(python: &str, times: &[Times]) -> Result<Answers, String> {
         )
     };
     let mut child = Command::new(python)
-        .args(["-c", EXTRA_P, &TEST[0].to_string(), &TEST[1].to_string()])
+        .args(["-c", EXTRA_P])
+        .args(TEST[..times[0][0].0.len()].iter().map(f64::to_string))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
@@ -118,16 +127,16 @@ fn extra_p(python: &str, times: &[Times]) -> Result<Answers, String> {
     Ok((answers, seconds))
 }
 
-/// A line `value exponent-of-p exponent-of-n`.
+/// A line `value exponent-of-p exponent-of-n`, the last where n is a parameter.
 fn parse(line: &str) -> Option<Answer> {
     let mut words = line.split(' ');
     let value = words.next()?.parse().ok()?;
     let p = words.next()?.parse().ok()?;
-    let n = words.next()?.parse().ok()?;
+    let n = words.next().map_or(Some(Exponent::from_integer(0)), |word| word.parse().ok())?;
     Some(Answer { value, growth: [p, n], inside: None })
 }
 
-fn print(name: &str, (answers, seconds): &Answers, programs: &[Program]) {
+fn print(name: &str, (answers, seconds): &Answers, programs: &[Program], parameters: usize) {
     let n = answers.len() as f64;
     let percent = |right: &dyn Fn(&Answer, &Program) -> bool| {
         100.0 * answers.iter().zip(programs).filter(|(a, p)| right(a, p)).count() as f64 / n
@@ -142,8 +151,8 @@ fn print(name: &str, (answers, seconds): &Answers, programs: &[Program]) {
     };
     println!(
         "  {name:<8}{:>8.1}{:>8.1}{mean:>9.2}{:>9.2}{inside:>8}{:>10.0}",
-        percent(&|a, p| a.growth == p.growth),
-        percent(&|a, p| a.growth == p.time_growth),
+        percent(&|a, p| a.growth[..parameters] == p.growth[..parameters]),
+        percent(&|a, p| a.growth[..parameters] == p.time_growth[..parameters]),
         errors[errors.len() / 2],
         n / seconds
     );
@@ -161,10 +170,12 @@ struct Arguments {
     functions: usize,
     seed: u64,
     python: Option<String>,
+    parameters: usize,
+    repetitions: usize,
 }
 
 fn arguments() -> Result<Arguments, String> {
-    let mut arguments = Arguments { functions: 300, seed: 1, python: None };
+    let mut arguments = Arguments { functions: 300, seed: 1, python: None, parameters: 2, repetitions: 1 };
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         let value = words.next().ok_or_else(|| format!("{word} needs a value."))?;
@@ -173,7 +184,13 @@ fn arguments() -> Result<Arguments, String> {
             "--functions" => arguments.functions = number()? as usize,
             "--seed" => arguments.seed = number()?,
             "--extra-p" => arguments.python = Some(value),
-            _ => return Err(format!("{word} is not known; --functions, --seed and --extra-p are.")),
+            "--parameters" if ["1", "2"].contains(&value.as_str()) => arguments.parameters = number()? as usize,
+            "--repetitions" if number()? > 0 => arguments.repetitions = number()? as usize,
+            _ => {
+                return Err(format!(
+                    "{word} {value} is not known; --functions, --seed, --extra-p, --parameters 1 or 2 and --repetitions are."
+                ));
+            }
         }
     }
     Ok(arguments)
@@ -201,20 +218,25 @@ fn run(arguments: &Arguments) -> Result<(), String> {
         for (pattern, level) in cases {
             let rng = &mut StdRng::seed_from_u64(arguments.seed + 1);
             let mut measure = |program: &Program, x: &[f64]| measured(rng, (program.seconds)(x), pattern, level, 1.0);
-            let points = || P.iter().flat_map(|&p| N.map(|n| [p, n]));
+            let sizes = if arguments.parameters == 1 { &TEST[1..] } else { &N[..] };
+            let points = || P.iter().flat_map(|&p| sizes.iter().map(move |&n| [p, n]));
+            let mut repeated = |program: &Program, x: [f64; 2]| {
+                let seconds = (0..arguments.repetitions).map(|_| measure(program, &x)).collect();
+                (x[..arguments.parameters].to_vec(), seconds)
+            };
             let times: Vec<Times> =
-                programs.iter().map(|program| points().map(|x| (x, measure(program, &x))).collect()).collect();
+                programs.iter().map(|program| points().map(|x| repeated(program, x)).collect()).collect();
             let held_out: Vec<f64> = programs.iter().map(|program| measure(program, &TEST)).collect();
             println!(
                 "{:<10}{:>8}{:>8}{:>9}{:>9}{:>8}{:>10}   {kind}, {pattern:?} {level}",
                 "", "effort", "time", "mean", "median", "inside", "fits/s"
             );
-            print("ours", &ours(&times, &held_out, MethodChoice::Auto), &programs);
+            print("ours", &ours(&times, &held_out, MethodChoice::Auto), &programs, arguments.parameters);
             let its_space = ours(&times, &held_out, MethodChoice::ExtraP);
-            print("as it", &its_space, &programs);
+            print("as it", &its_space, &programs, arguments.parameters);
             if let Some(python) = &arguments.python {
                 let its = extra_p(python, &times)?;
-                print("Extra-P", &its, &programs);
+                print("Extra-P", &its, &programs, arguments.parameters);
                 print_same(&its_space, &its);
             }
         }

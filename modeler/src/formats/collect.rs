@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::error::{ErrorKind, IGNORED, LOST_DIGITS, OF_RANKS, Place, ReadError, ReadWarning, readable};
+use super::error::{ErrorKind, IGNORED, LOST_DIGITS, NOT_POSITIVE, OF_RANKS, Place, ReadError, ReadWarning, readable};
 use super::profiles::Measured;
 use super::runs::{MeasuredRun, Run};
 use super::{ReadOptions, RunFound, Values, units};
@@ -14,6 +14,9 @@ use crate::warning::{UNUSABLE_VALUE, ZERO_TIME};
 pub(crate) const NO_CALLPATH: &str = "<root>";
 /// See [`NO_CALLPATH`].
 pub(crate) const NO_METRIC: &str = "<default>";
+
+/// So many values of a parameter are named in a warning.
+const SHOWN_VALUES: usize = 4;
 
 /// Collects measurements and warnings of all inputs.
 #[derive(Default)]
@@ -264,7 +267,16 @@ impl Collector {
                 "Every point has as many values as `{parameter}` says, up to {most}, so they seem to be those of ranks or threads and \
                  no repetitions: how these differ counts as noise."
             );
-            self.warn(OF_RANKS, place, message);
+            self.warn(OF_RANKS, place.clone(), message);
+        }
+        if let Some((parameter, values)) = not_positive(&experiment) {
+            let shown: Vec<String> = values.iter().take(SHOWN_VALUES).map(f64::to_string).collect();
+            let more = if values.len() > SHOWN_VALUES { " and others" } else { "" };
+            let message = format!(
+                "`{parameter}` is {}{more}, where it has no logarithm and no negative power: factors with these are not tried.",
+                shown.join(", ")
+            );
+            self.warn(NOT_POSITIVE, place, message);
         }
         Ok((experiment, self.warnings))
     }
@@ -285,6 +297,13 @@ fn counted_by(experiment: &Experiment) -> Option<(&str, u32)> {
     };
     let found = |(l, name)| Some((name, experiment.layouts.iter().filter_map(|layout| of_layout(layout, l)).max()?));
     experiment.parameters.iter().map(String::as_str).enumerate().find_map(found)
+}
+
+/// The first parameter with values of zero or below, and these.
+fn not_positive(experiment: &Experiment) -> Option<(&str, Vec<f64>)> {
+    let below = |values: Vec<f64>| values.into_iter().filter(|value| *value <= 0.0).collect::<Vec<_>>();
+    let all = experiment.parameters.iter().map(String::as_str).zip(experiment.levels().into_iter().map(below));
+    all.into_iter().find(|(_, below)| !below.is_empty())
 }
 
 fn included(values: Values) -> &'static str {

@@ -246,6 +246,9 @@ pub const OF_RANKS: &str = "W112";
 /// Something that a file does not tell was assumed.
 pub const ASSUMED: &str = "W113";
 
+/// A parameter is zero or below at some point.
+pub const NOT_POSITIVE: &str = "W114";
+
 /// Every code that readers warn with, in ascending order.
 pub const EXPLANATIONS: &[Explanation] = &[
     Explanation {
@@ -333,5 +336,13 @@ pub const EXPLANATIONS: &[Explanation] = &[
                of a communicator that it does not name, were divided by all processes, and are too few where the communicator \
                was smaller: compare them at points where its share of the processes is the same, or measure with poise, which \
                counts the operand. Or a text names a point twice, and what stands there was taken for repetitions.",
+    },
+    Explanation {
+        code: NOT_POSITIVE,
+        title: "a parameter is zero or negative",
+        text: "Models are sums of powers and logarithms of parameters. At zero a parameter has no logarithm and no negative \
+               power, and below zero no logarithm and no broken power either: factors that are no number at one of the points \
+               are not tried, so that the model may be another one than without that point. Where zero stands for \
+               something else, as for all cores or for a default, write what it stands for, or take these points out.",
     },
 ];

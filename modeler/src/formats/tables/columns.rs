@@ -126,9 +126,11 @@ impl Reader for Columns {
         if let Some((first, _)) = long.first() {
             let (count, lines) = (long.len(), long.iter().map(|(_, lines)| lines).sum::<usize>());
             let message = format!(
-                "{} in columns without a role hold {} more: if these are rows, a quote above them is not closed.",
-                counted(count, "cell", "cells"),
-                counted(lines, "line", "lines")
+                "{} more: if these are rows, a quote above them is not closed.",
+                match count {
+                    1 => format!("1 cell in a column without a role holds {}", counted(lines, "line", "lines")),
+                    _ => format!("{count} cells in columns without a role hold {}", counted(lines, "line", "lines")),
+                }
             );
             into.warn(IGNORED, first.clone(), message);
         }
@@ -143,7 +145,9 @@ impl Reader for Columns {
 fn one_too_many(place: Place, columns: usize) -> ReadError {
     ReadError::malformed(place, format!("this cell has no column: the header names {columns}"))
         .expected("as many cells as columns")
-        .advice("Write decimal points and no commas in numbers, and quotes around texts that hold what separates columns")
+        .advice(
+            "Write decimal points and no commas in numbers, and quotes around texts that hold what separates columns",
+        )
 }
 
 /// That a cell with a line break is no name and no number.
