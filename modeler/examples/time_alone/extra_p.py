@@ -23,7 +23,8 @@ print(time.process_time() - start)
 def exponents(term):
     """Exponents of the polynomials of a term, by parameter."""
     powers = [Fraction(0)] * len(at)
-    for parameter, single in getattr(term, "parameter_term_pairs", []):
+    # A term of an experiment with one parameter is what is paired with it in others.
+    for parameter, single in getattr(term, "parameter_term_pairs", [(0, term)]):
         for simple in single.simple_terms:
             if simple.term_type == "polynomial":
                 powers[parameter] += Fraction(simple.exponent).limit_denominator(100)
@@ -34,7 +35,7 @@ for callpath in experiment.callpaths:
     function = generator.models[(callpath, experiment.metrics[0])].hypothesis.function
     terms = [(float(function.constant_coefficient), [Fraction(0)] * len(at))]
     for term in function.compound_terms:
-        terms.append((float(term.evaluate(at)), exponents(term)))
+        terms.append((float(term.evaluate(at if len(at) > 1 else at[0])), exponents(term)))
     value = sum(v for v, _ in terms)
     matter = [e for v, e in terms if abs(v) >= 0.01 * abs(value)]
     print(value, *(max((e[l] for e in matter), default=Fraction(0)) for l in range(len(at))))
