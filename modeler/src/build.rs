@@ -25,7 +25,7 @@ const MATTERS: f64 = 0.01;
 /// What times differ by from the shape of their effort counts as a contradiction above this, and above this multiple of
 /// their noise. Chosen so that what caches do to the time of a block should stay below.
 const MISFIT: (f64, f64) = (0.3, 4.0);
-/// So many values of one parameter never tell noise from a function that is only approximate; up to so many do where
+/// So many values of one parameter, each measured once, never tell noise from a function that is only approximate; up to so many do where
 /// they show more than [`LITTLE_NOISE`].
 const FEW: (usize, usize) = (5, 8);
 const LITTLE_NOISE: f64 = 0.1;
@@ -69,6 +69,10 @@ pub(crate) struct Data<'a> {
 /// Larger values cannot be modelled: their squares add up to more than any number.
 pub(crate) const LARGEST: f64 = 1e150;
 
+/// Of so many repetitions of a time one that is so many times below their middle one is of a run that failed: interference only adds.
+const SIBLINGS: usize = 3;
+const FAR_BELOW: f64 = 50.0;
+
 /// Whether a fit uses this value.
 pub(crate) fn is_usable(value: &f64) -> bool {
     (0.0..=LARGEST).contains(value)
@@ -90,7 +94,8 @@ impl<'a> Data<'a> {
             warnings: Vec::new(),
             noise: OnceLock::new(),
         };
-        let (mut unusable, mut usable) = (0, Vec::new());
+        let is_lengthened = experiment.metrics[series.metric as usize].is_lengthened();
+        let (mut unusable, mut far_below, mut usable) = (0, 0, Vec::new());
         for (point, values) in experiment.measurements(series) {
             data.offered += 1;
             let is_somewhere = point.iter().all(|x| x.is_finite());
@@ -112,6 +117,12 @@ impl<'a> Data<'a> {
             }
             // In this order whatever the order of the measurements was: sums of them are then the same to the last digit.
             usable.sort_by(f64::total_cmp);
+            if is_lengthened && usable.len() >= SIBLINGS {
+                let least = usable[usable.len() / 2] / FAR_BELOW;
+                let before = usable.len();
+                usable.retain(|value| *value == 0.0 || *value >= least);
+                far_below += before - usable.len();
+            }
             data.observations.extend(usable.iter().map(|v| (data.points.len(), *v)));
             data.points.push(point);
             let (low, high) = (usable[(usable.len() - 1) / 2], usable[usable.len() / 2]);
@@ -119,6 +130,15 @@ impl<'a> Data<'a> {
         }
         if data.points.len() != offered {
             data.lines = Arc::new(Lines::of(&data.points));
+        }
+        if far_below > 0 {
+            let message = format!(
+                "{} less than a fiftieth of the median of the repetitions and {} left out: did {} fail?",
+                counted(far_below, "value is", "values are"),
+                if far_below == 1 { "was" } else { "were" },
+                if far_below == 1 { "that run" } else { "those runs" }
+            );
+            data.warnings.push(warning(warning::UNUSABLE_VALUE, message));
         }
         data.warn(unusable, &experiment.metrics[series.metric as usize].unit);
         data
@@ -138,10 +158,24 @@ impl<'a> Data<'a> {
         self.lower_ends.as_deref().unwrap_or(&self.medians)
     }
 
-    /// Whether repetitions tell that a function misses something, see [`LackOfFit`].
+    /// Whether repetitions tell that no function of these terms is that of the values, see [`LackOfFit`].
     pub fn tells_apart(&self, function: &Candidate) -> bool {
-        let coefficients = function.terms.len() + usize::from(function.constant != 0.0);
-        LackOfFit::of(&self.observations, &function.fitted, coefficients).is_some()
+        if !LackOfFit::can_be_told(&self.observations, self.points.len()) || self.repeats_exactly() {
+            return false;
+        }
+        // The test is about least squares of the logarithms' means.
+        let mean = |values: &[(usize, f64)]| (values.iter().map(|o| o.1.ln()).sum::<f64>() / values.len() as f64).exp();
+        let means: Vec<f64> = self.observations.chunk_by(|a, b| a.0 == b.0).map(mean).collect();
+        let at = |group: &Group| self.points.iter().map(|x| group.at(x)).collect();
+        let columns: Vec<Vec<f64>> = candidate_basis(function).iter().map(at).collect();
+        let fitted = coefficients::combine(&columns, &coefficients::weighted_fit(&columns, &means));
+        LackOfFit::of(&self.observations, &fitted, columns.len()).is_some()
+    }
+
+    /// The relative variance of a point's value, as its repetitions tell it.
+    pub fn variance_of_points(&self) -> f64 {
+        let noise = self.relative_noise().unwrap_or(0.0);
+        noise * noise * self.points.len() as f64 / self.observations.len().max(1) as f64
     }
 
     /// The data at the points that `keep`.
@@ -657,7 +691,7 @@ pub(crate) fn searched_model(
             coefficients::trusting_large(&columns, &y, coefficients, power)
         };
         // Of few values only repetitions tell noise from what the function misses.
-        let tells_noise = power == 1.0 || data.lower_ends.is_some();
+        let tells_noise = power == 1.0 || LackOfFit::can_be_told(&data.observations, data.points.len());
         let fit = pool.filter(|_| tells_noise).and_then(one_sided);
         let fit = fit.unwrap_or_else(|| if power == 1.0 { two_sided_fit(&columns, &y) } else { trusting_large() });
         model_of(data, kind, Method::Time, &fit, &basis)

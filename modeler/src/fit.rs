@@ -365,10 +365,11 @@ impl<'a> Fitter<'a> {
             found.insert(0, exact);
         }
         if hypotheses.has_one_parameter() && found.first().is_some_and(|first| data.tells_apart(first)) {
-            let sums = shape_search::search_sums(&hypotheses, data.levels(), power, &mut workspace.searched);
-            let others: Vec<_> = sums.into_iter().filter(|sum| !data.tells_apart(sum)).collect();
-            if !others.is_empty() {
-                found = others;
+            let variance = data.variance_of_points();
+            let sums = shape_search::search_sums(&hypotheses, data.levels(), power, variance, &mut workspace.searched);
+            let explained: Vec<_> = sums.into_iter().filter(|sum| !data.tells_apart(sum)).collect();
+            if !explained.is_empty() {
+                return explained;
             }
         }
         found

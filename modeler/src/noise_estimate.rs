@@ -15,8 +15,8 @@ const RANGES: [f64; 13] = [0.03, 0.06, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.62, 0.75
 const TAILS: [f64; 6] = [0.05, 0.12, 0.3, 0.6, 1.2, 2.5];
 /// Deviations of background noise that compete.
 const BACKGROUNDS: [f64; 12] = [0.003, 0.006, 0.012, 0.018, 0.024, 0.032, 0.042, 0.06, 0.1, 0.2, 0.4, 0.8];
-/// How many deviations compete for each of these where there is no other noise: many residuals tell the deviation to a few per cent, and would
-/// else make up one between two of them by one-sided noise.
+/// How many deviations compete around each of these, up to halfway to the next ones, where there is no other noise: many residuals tell the
+/// deviation to a few per cent, and would else make up one between two of these by one-sided noise.
 const BETWEEN: usize = 12;
 /// What background noise is expected to be before looking: the geometric mean and its spread in nats. Beyond two
 /// spreads the expectation falls off slowly, so that data soon overrule it.
@@ -112,9 +112,10 @@ pub(crate) static GRID: LazyLock<Grid> = LazyLock::new(|| {
         priors.push(weight.ln() + background_prior(sigma));
     };
     for (i, sigma) in BACKGROUNDS.into_iter().enumerate() {
-        let next = BACKGROUNDS.get(i + 1).map_or(2.0, |next| next / sigma);
+        let halfway = |other: Option<&f64>| (sigma * other.copied().unwrap_or(sigma)).sqrt();
+        let (low, high) = (halfway(i.checked_sub(1).and_then(|i| BACKGROUNDS.get(i))), halfway(BACKGROUNDS.get(i + 1)));
         for step in 0..BETWEEN {
-            let between = sigma * next.powf(step as f64 / BETWEEN as f64);
+            let between = low * (high / low).powf((step as f64 + 0.5) / BETWEEN as f64);
             add(Pattern::Uniform, 0.0, 1.0, between, NO_NOISE_WEIGHT / BETWEEN as f64);
         }
         for (disturbed, of_share) in DISTURBED {

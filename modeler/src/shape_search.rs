@@ -146,19 +146,26 @@ pub(crate) fn search(hypotheses: &Hypotheses, y: &[f64], power: f64, workspace: 
     search_as(hypotheses, y, power, Extent::Usual, workspace)
 }
 
-/// The same for times of one parameter of which it is known that the function which [`search`] chose is not theirs: all sums of two
+/// The same for repeated values of one parameter, which tell that the function that [`search`] chose is not theirs: all sums of two
 /// factors are looked at, falling ones among them, since neither of two may be near alone, as in `1/p + log2(p)` about its least value.
-pub(crate) fn search_sums(hypotheses: &Hypotheses, y: &[f64], power: f64, workspace: &mut Workspace) -> Vec<Candidate> {
-    search_as(hypotheses, y, power, Extent::AllSums, workspace)
+/// `variance` is the relative one of a value, below which residuals say nothing for a sum.
+pub(crate) fn search_sums(
+    hypotheses: &Hypotheses,
+    y: &[f64],
+    power: f64,
+    variance: f64,
+    workspace: &mut Workspace,
+) -> Vec<Candidate> {
+    search_as(hypotheses, y, power, Extent::AllSums { variance }, workspace)
 }
 
 /// Which sums are looked at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 enum Extent {
     /// Those that begin with what is near alone.
     Usual,
-    /// All of two factors of the one parameter.
-    AllSums,
+    /// All of two factors of the one parameter, by values of this relative variance.
+    AllSums { variance: f64 },
 }
 
 fn search_as(
@@ -175,7 +182,7 @@ fn search_as(
     }
     let coefficient_price = (y.len() as f64).ln() + COEFFICIENT_PRICE;
     let run = |screen: Screen| Search { screen, y, weights: &weights, power, coefficient_price, extent }.run(workspace);
-    hypotheses.with_screen(y, extent == Extent::AllSums, run).unwrap_or_default()
+    hypotheses.with_screen(y, extent != Extent::Usual, run).unwrap_or_default()
 }
 
 /// Weights that go with the values to the power of minus `power`, and make a relative residual that is the same
@@ -291,7 +298,7 @@ impl Search<'_> {
         self.add_up(&mut continued, sums, w);
         self.exchange(&continued, sums, w);
         self.begin_plainly(&continued, sums, w);
-        if self.extent == Extent::AllSums {
+        if self.extent != Extent::Usual {
             self.begin_with_all(sums, w);
         }
         // Beside an exact sum a constant may be nothing but rounding, which is no summand.
@@ -519,11 +526,15 @@ impl Search<'_> {
     /// each coefficient's and each term's. Residuals of less than `finest` are rounding.
     fn scored(&self, sum: Sum, rss: f64, finest: f64) -> Sum {
         let (n, terms) = (self.y.len() as f64, sum.terms() as f64);
+        let finest = match self.extent {
+            Extent::Usual => finest,
+            Extent::AllSums { variance } => finest.max(variance),
+        };
         let mean = (rss / n).max(finest);
         // As many points as coefficients say nothing of noise; but one term must be able to win with four points.
         let least_freedom = if terms == 1.0 { LEAST_FREEDOM } else { 1e-4 };
-        // Nor is there any doubt of the noise where repetitions tell it.
-        let few_points = if terms == 0.0 || mean == finest || self.extent == Extent::AllSums {
+        // Nor need residuals tell the noise where repetitions do.
+        let few_points = if terms == 0.0 || mean == finest || self.extent != Extent::Usual {
             0.0
         } else {
             2.0 * (terms + 2.0) * (terms + 3.0) / (n - terms - 3.0).max(least_freedom)

@@ -23,7 +23,7 @@ pub struct Explanation {
     pub text: &'static str,
 }
 
-/// A value that is not a number, infinite, beyond 1e150 or negative was left out.
+/// A value that is not a number, infinite, beyond 1e150, negative or far below its repetitions was left out.
 pub const UNUSABLE_VALUE: &str = "W001";
 /// A time of zero.
 pub const ZERO_TIME: &str = "W002";
@@ -56,7 +56,8 @@ pub const ALL: &[Explanation] = &[
         code: UNUSABLE_VALUE,
         title: "a measured value cannot be used",
         text: "A value that is not a number, infinite, beyond 1e150 or negative was left out of the fit; the other values of \
-               its point were kept. Look at the run that wrote it.",
+               its point were kept. So was a time of less than a fiftieth of the median of three or more repetitions, which \
+               interference cannot be the reason of. Look at the run that wrote it.",
     },
     Explanation {
         code: ZERO_TIME,

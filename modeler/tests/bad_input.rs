@@ -210,6 +210,8 @@ fn cells_that_belong_to_no_column_are_errors() {
             && warnings[0].starts_with("t.csv:3:3: 1 cell in a column without a role holds 1 line more"),
         "{warnings:?}"
     );
+    let (code, error) = refused("p,time,note\n2,1,\"a\n4,2,b\n8,4,c\n", "p=parameter,time=metric");
+    assert!(code == 3 && error.starts_with("t.csv:2:3: the cell that begins with `a` goes on"), "{error}");
     // What comes behind the last column but is empty is nothing.
     assert_eq!(read("p,time\n2,1,\n4,2,\n", "p=parameter,time=metric").unwrap().warnings, []);
     // The names of columns may hold commas; what cannot be understood is the command's mistake.
@@ -224,9 +226,11 @@ fn parameters_that_are_not_positive_are_told() {
         let input = read(TEXT.replace("POINTS 2 4 8", points)).unwrap();
         input.warnings.iter().map(ToString::to_string).collect::<Vec<_>>()
     };
-    let sentence = "where it has no logarithm and no negative power: factors with these are not tried. [W114]";
-    assert_eq!(told("POINTS 0 4 8"), [format!("input: `p` is 0, {sentence}")]);
-    assert_eq!(told("POINTS -2.5 0 8"), [format!("input: `p` is -2.5, 0, {sentence}")]);
+    let sentence = |power: &str| {
+        format!("where it has no logarithm and no {power} power: factors with these are not tried. [W114]")
+    };
+    assert_eq!(told("POINTS 0 4 8"), [format!("input: `p` is 0, {}", sentence("negative"))]);
+    assert_eq!(told("POINTS -2.5 0 8"), [format!("input: `p` is -2.5, 0, {}", sentence("broken"))]);
     assert_eq!(told("POINTS 0.25 4 8"), [""; 0]);
 }
 

@@ -55,9 +55,14 @@ fn experiment(records: &[(&str, &str, f64, f64, f64)], scale: f64) -> Experiment
 fn the_order_of_points_and_of_their_repetitions_changes_nothing() {
     // Three repetitions, of which counts are one and the same.
     let mut records: Vec<_> = [3, 4, 5].into_iter().flat_map(records).collect();
-    let wanted = fit(&experiment(&records, 1.0), &Options::default());
+    let methods = [MethodChoice::Auto, MethodChoice::Time, MethodChoice::ExtraP];
+    let fits =
+        |records: &[_]| methods.map(|m| fit(&experiment(records, 1.0), &Options { method: m, ..Options::default() }));
+    let wanted = fits(&records);
     records.shuffle(&mut StdRng::seed_from_u64(9));
-    assert_eq!(fit(&experiment(&records, 1.0), &Options::default()), wanted);
+    for ((shuffled, wanted), method) in fits(&records).iter().zip(&wanted).zip(methods) {
+        assert_eq!(shuffled, wanted, "{method:?}");
+    }
 }
 
 /// Functions whose times are pooled for their noise, added in this order of their numbers.

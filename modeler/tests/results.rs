@@ -135,7 +135,7 @@ fn csv_has_a_row_per_model_and_prediction() {
     let text = formats::predictions_csv(&experiment, &[at]);
     assert_eq!(
         text,
-        "p,n,callpath,metric,over_ranks,unit,value,lower,upper,level\n64,10,main->small,time,mean,s,2,1.5,,0.9\n"
+        "p,n,callpath,metric,over_ranks,unit,value,lower,upper,level,doubt\n64,10,main->small,time,mean,s,2,1.5,,0.9,\n"
     );
 }
 

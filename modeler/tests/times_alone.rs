@@ -190,6 +190,42 @@ fn repetitions_tell_that_a_function_of_one_parameter_is_another() {
     assert!(close >= 15, "{close} of 20");
 }
 
+/// A background between two of those that are tried is no one-sided noise, however many repetitions tell it exactly.
+#[test]
+fn symmetric_noise_is_not_taken_for_one_sided_noise() {
+    let rng = &mut StdRng::seed_from_u64(23);
+    let truth = |x: &[f64]| 1e-3 * x[0].sqrt() * x[1];
+    for repetitions in [5, 40] {
+        // The sum of twelve even variables is as good as normal; the deviation of one is the root of a twelfth.
+        let mut normal = || (0..12).map(|_| rng.random::<f64>()).sum::<f64>() - 6.0;
+        let mut measure = |x: &[f64]| truth(x) * (1.0 + 0.0285 * normal());
+        let measured = experiment(&grid(&[&RANKS, &SIZES]), &[repetitions], &mut measure);
+        let model = &fit(&measured, &Options::default()).models[0];
+        let off = model.at(&[32.0, 500.0]) / truth(&[32.0, 500.0]) - 1.0;
+        assert!(off.abs() < 0.012, "{repetitions}: {off}, {}", model.expression(&measured.parameters));
+    }
+}
+
+/// A run that failed reports a time of a thousandth of the others. It is left out, and that is told.
+#[test]
+fn a_repetition_that_is_impossibly_fast_is_left_out() {
+    let rng = &mut StdRng::seed_from_u64(29);
+    let truth = |p: f64| 0.5 + 0.02 * p;
+    let mut first = true;
+    let mut measure = |x: &[f64]| {
+        let failed = x[0] == 8.0 && std::mem::take(&mut first);
+        if failed { 0.001 } else { truth(x[0]) * rng.random_range(0.99..1.01) }
+    };
+    let measured = experiment(&grid(&[&[2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0]]), &[3], &mut measure);
+    let model = &fit(&measured, &Options::default()).models[0];
+    let off = model.at(&[256.0]) / truth(256.0) - 1.0;
+    assert!(off.abs() < 0.03, "{off}, {}", model.expression(&measured.parameters));
+    let told: Vec<_> = model.warnings.iter().map(|w| (w.code, w.message.as_str())).collect();
+    let sentence =
+        "1 value is less than a fiftieth of the median of the repetitions and was left out: did that run fail?";
+    assert_eq!(told, [(modeler::warning::UNUSABLE_VALUE, sentence)]);
+}
+
 /// Single points are off by a little that twenty repetitions tell from noise: such a function is still one of undisturbed times.
 #[test]
 fn repetitions_that_tell_a_small_misfit_do_not_hide_the_lower_edge() {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use modeler::formats::{self, Input, PredictionAt};
 use modeler::report::terminal::{Narrow, fitted};
-use modeler::report::{Table, below_zero, beyond_times, coordinate, doubt_of, quantity, unmeasured};
+use modeler::report::{Table, below_zero, beyond_times, coordinate, doubt_of, off_the_lines, quantity, unmeasured};
 use modeler::{Experiment, Fits};
 
 use crate::cli::{GlobalArgs, OutputFormat, PredictArgs};
@@ -32,7 +32,11 @@ pub fn predict(arguments: &PredictArgs, global: &GlobalArgs, ranks: &Ranks) -> R
             .into_iter()
             .for_each(output::say);
         points.iter().filter_map(|at| below_zero(&experiment, &fits.models, at)).for_each(output::say);
-        points.iter().filter_map(|at| beyond_times(&experiment, &fits.models, at)).for_each(output::say);
+        // What `(?)` behind an interval is about.
+        let marked = |told: String| output::say(format!("(?): {told}"));
+        points.iter().filter_map(|at| beyond_times(&experiment, &fits.models, at)).for_each(marked);
+        let off_the_lines = points.iter().filter_map(|at| off_the_lines(&experiment, &fits.models, at));
+        off_the_lines.collect::<BTreeSet<_>>().into_iter().for_each(marked);
     }
     let predictions = evaluate(&experiment, &fits, &points, arguments.level.level);
     let destination = arguments.fitted.output.output.as_deref();

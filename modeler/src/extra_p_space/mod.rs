@@ -21,6 +21,7 @@ use crate::roughness::Lines;
 use crate::warning;
 use joint::Joint;
 use line::Line;
+use smallvec::SmallVec;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
@@ -113,7 +114,12 @@ impl Designs {
         }
         let mut means = std::mem::take(&mut workspace.means);
         means.clear();
-        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+        // In ascending order, so that the order of repetitions changes no digit.
+        let mean = |values: &[f64]| {
+            let mut sorted = SmallVec::<[f64; 16]>::from_slice(values);
+            sorted.sort_unstable_by(f64::total_cmp);
+            sorted.iter().sum::<f64>() / values.len() as f64
+        };
         means.extend(experiment.measurements(series).map(|(_, values)| mean(values)));
         let repetitions = layout.repetitions.iter().copied().min().unwrap_or(0) as usize;
         let warnings = one_value(experiment, design.fixed()).into_iter().collect();

@@ -269,14 +269,8 @@ impl Collector {
             );
             self.warn(OF_RANKS, place.clone(), message);
         }
-        if let Some((parameter, values)) = not_positive(&experiment) {
-            let shown: Vec<String> = values.iter().take(SHOWN_VALUES).map(f64::to_string).collect();
-            let more = if values.len() > SHOWN_VALUES { " and others" } else { "" };
-            let message = format!(
-                "`{parameter}` is {}{more}, where it has no logarithm and no negative power: factors with these are not tried.",
-                shown.join(", ")
-            );
-            self.warn(NOT_POSITIVE, place, message);
+        for message in not_positive(&experiment) {
+            self.warn(NOT_POSITIVE, place.clone(), message);
         }
         Ok((experiment, self.warnings))
     }
@@ -299,11 +293,20 @@ fn counted_by(experiment: &Experiment) -> Option<(&str, u32)> {
     experiment.parameters.iter().map(String::as_str).enumerate().find_map(found)
 }
 
-/// The first parameter with values of zero or below, and these.
-fn not_positive(experiment: &Experiment) -> Option<(&str, Vec<f64>)> {
-    let below = |values: Vec<f64>| values.into_iter().filter(|value| *value <= 0.0).collect::<Vec<_>>();
-    let all = experiment.parameters.iter().map(String::as_str).zip(experiment.levels().into_iter().map(below));
-    all.into_iter().find(|(_, below)| !below.is_empty())
+/// Of each parameter that varies and has values of zero or below, that it has, and what it cannot be in there.
+fn not_positive(experiment: &Experiment) -> Vec<String> {
+    let told = |(parameter, values): (&String, Vec<f64>)| {
+        let below: Vec<f64> = values.iter().copied().filter(|value| *value <= 0.0).collect();
+        let least = *below.first().filter(|_| values.len() > 1)?;
+        let shown: Vec<String> = below.iter().take(SHOWN_VALUES).map(f64::to_string).collect();
+        let more = if below.len() > SHOWN_VALUES { " and others" } else { "" };
+        let power = if least < 0.0 { "broken" } else { "negative" };
+        Some(format!(
+            "`{parameter}` is {}{more}, where it has no logarithm and no {power} power: factors with these are not tried.",
+            shown.join(", ")
+        ))
+    };
+    experiment.parameters.iter().zip(experiment.levels()).filter_map(told).collect()
 }
 
 fn included(values: Values) -> &'static str {

@@ -96,7 +96,7 @@ pub(super) fn model(experiment: &Experiment, model: &Model) -> String {
 }
 
 /// One row per prediction.
-/// Columns: the parameters, `callpath`, `metric`, `over_ranks`, `unit`, `value`, `lower`, `upper`, `level`.
+/// Columns: the parameters, `callpath`, `metric`, `over_ranks`, `unit`, `value`, `lower`, `upper`, `level`, `doubt`.
 ///
 /// ```
 /// use modeler::formats::{PredictionAt, predictions_csv};
@@ -111,17 +111,18 @@ pub(super) fn model(experiment: &Experiment, model: &Model) -> String {
 /// let prediction = fits.models[0].predict(&[64.0], 0.9);
 /// let at = PredictionAt { callpath: 0, metric: 0, at: vec![64.0], prediction, doubt: None };
 /// let text = predictions_csv(&experiment, &[at]);
-/// assert_eq!(text.lines().nth(1), Some("64,solve,visits,,,256,256,256,0.9"));
+/// assert_eq!(text.lines().nth(1), Some("64,solve,visits,,,256,256,256,0.9,"));
 /// ```
 #[must_use]
 pub fn predictions_csv(experiment: &Experiment, predictions: &[PredictionAt]) -> String {
     let header = Row::default().texts(&experiment.parameters).texts(&WHAT);
-    let mut text = header.texts(&["value", "lower", "upper", "level"]).end();
+    let mut text = header.texts(&["value", "lower", "upper", "level", "doubt"]).end();
     for p in predictions {
         let metric = &experiment.metrics[p.metric as usize];
         let row = Row::default().numbers(&p.at).what(experiment, p.callpath, metric);
         let n = &p.prediction;
-        text.push_str(&row.numbers(&[n.value, n.lower, n.upper, n.level]).end());
+        let row = row.numbers(&[n.value, n.lower, n.upper, n.level]);
+        text.push_str(&row.text(p.doubt.as_deref().unwrap_or_default()).end());
     }
     text
 }

@@ -112,6 +112,40 @@ pub fn beyond_times(experiment: &Experiment, models: &[Model], target: &[f64]) -
     })
 }
 
+/// That all points lie on lines along single parameters through one of them, and the target on none of these lines, where the shapes of
+/// some of `models` come from times alone, in a sentence; nothing where that is not so.
+///
+/// ```
+/// use modeler::report::off_the_lines;
+/// let points = "POINTS ( 2 10 ) ( 4 10 ) ( 8 10 ) ( 2 20 ) ( 2 40 )";
+/// let text = format!("PARAMETER p\nPARAMETER n\n{points}\nREGION solve\nMETRIC time\nDATA 1\nDATA 2\nDATA 4\nDATA 2\nDATA 4\n");
+/// let experiment = modeler::formats::read_bytes("solve.txt", text.into(), &Default::default())?.experiment;
+/// let fits = modeler::fit(&experiment, &modeler::Options::default());
+/// let told = off_the_lines(&experiment, &fits.models, &[8.0, 40.0]).unwrap();
+/// assert!(told.contains("no measurement says whether what p and n add is a sum or a product"));
+/// assert_eq!(off_the_lines(&experiment, &fits.models, &[16.0, 10.0]), None);
+/// # Ok::<(), modeler::formats::ReadError>(())
+/// ```
+#[must_use]
+pub fn off_the_lines(experiment: &Experiment, models: &[Model], target: &[f64]) -> Option<String> {
+    if !models.iter().any(|model| model.method == Method::Time) {
+        return None;
+    }
+    let varying: Vec<usize> = (0..target.len()).filter(|&l| experiment.levels()[l].len() > 1).collect();
+    let apart = |a: &[f64], b: &[f64]| varying.iter().copied().filter(|&l| a[l] != b[l]).collect::<Vec<usize>>();
+    let points = || experiment.points.iter().map(Vec::as_slice);
+    let centre = points().find(|centre| points().all(|point| apart(point, centre).len() <= 1))?;
+    let off = apart(target, centre);
+    (varying.len() > 1 && off.len() > 1).then(|| {
+        let names: Vec<&str> = off.iter().map(|&l| experiment.parameters[l].as_str()).collect();
+        format!(
+            "The points lie on lines along single parameters: no measurement says whether what {} add is a sum or a product, as it \
+             matters at the target. A point at which they are large together would.",
+            names.join(" and ")
+        )
+    })
+}
+
 /// What the reader of one call path's prediction should know, where its shape comes from times alone or does not hold so far.
 ///
 /// ```
@@ -128,6 +162,7 @@ pub fn doubt_of(experiment: &Experiment, model: &Model, target: &[f64]) -> Optio
     unmeasured(experiment, target)
         .or_else(|| below_zero(experiment, models, target))
         .or_else(|| beyond_times(experiment, models, target))
+        .or_else(|| off_the_lines(experiment, models, target))
 }
 
 /// The same for a prediction of the whole program at `target`, one coordinate per parameter, in a sentence with the part of

@@ -101,12 +101,16 @@ impl Reader for Columns {
                 if let Some(further) = (header.len()..cells.len()).find(|&c| !cells[c].is_empty()) {
                     return Err(one_too_many(Place::at(&name, line, further + 1), header.len()));
                 }
-                if let Some(column) = cells.iter().position(|cell| cell.contains('\n')) {
-                    let place = Place::at(&name, line, column + 1);
-                    match is_read(column) {
-                        true => return Err(over_lines(place, &cells[column])),
-                        false => long.push((place, cells[column].matches('\n').count())),
-                    }
+                let mut of_lines = (0..cells.len()).filter(|&column| cells[column].contains('\n'));
+                let holds_rows = |column: usize| {
+                    let separators = |line: &str| line.bytes().filter(|byte| *byte == delimiter).count();
+                    cells[column].lines().any(|line| separators(line) + 1 >= header.len())
+                };
+                if let Some(column) = of_lines.clone().find(|&column| is_read(column) || holds_rows(column)) {
+                    return Err(over_lines(Place::at(&name, line, column + 1), &cells[column]));
+                }
+                if let Some(column) = of_lines.next() {
+                    long.push((Place::at(&name, line, column + 1), cells[column].matches('\n').count()));
                 }
                 if cells.len() <= last {
                     ragged.push(line);
@@ -232,10 +236,13 @@ fn roles(text: &str) -> Result<Vec<(String, Role)>, ReadError> {
 
 /// What commas outside quotes separate, as the names of columns may hold some.
 pub(super) fn entries(text: &str) -> Vec<&str> {
-    let mut in_quotes = false;
+    // A quote within a name is a part of it.
+    let (mut in_quotes, mut is_begin) = (false, true);
     let is_end = |c: char| {
-        in_quotes ^= c == '"';
-        c == ',' && !in_quotes
+        in_quotes = if in_quotes { c != '"' } else { is_begin && c == '"' };
+        let is_end = c == ',' && !in_quotes;
+        is_begin = is_end || is_begin && c == ' ';
+        is_end
     };
     text.split(is_end).collect()
 }
@@ -318,6 +325,9 @@ fn assign(
     header: &[String],
     wanted: &[(String, Role)],
 ) -> Result<Vec<Option<Role>>, ReadError> {
+    if let Some(column) = header.iter().position(|cell| cell.contains('\n')) {
+        return Err(over_lines(Place::at(name, line, column + 1), &header[column]));
+    }
     if let Some((missing, _)) = wanted.iter().find(|(column, _)| !header.contains(column)) {
         let known = header.iter().filter(|h| !h.is_empty()).map(|h| format!("`{h}`")).collect::<Vec<_>>().join(", ");
         let what = format!("there is no column `{missing}`");
