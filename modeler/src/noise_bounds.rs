@@ -133,8 +133,9 @@ mod tests {
         let rng = &mut StdRng::seed_from_u64(6);
         let mut logs: Vec<f64> = (0..25).map(|_| 0.024 * Distribution::<f64>::sample(&StandardNormal, rng)).collect();
         logs.sort_by(f64::total_cmp);
-        let is_it = |noise: &Noise| noise.range == 0.0 && noise.sigma == 0.024;
-        let at = GRID.beliefs.iter().position(|b| is_it(&b.0.noise)).unwrap();
+        let off = |noise: &Noise| if noise.range == 0.0 { (noise.sigma / 0.024).ln().abs() } else { f64::INFINITY };
+        let off = |i: &usize| off(&GRID.beliefs[*i].0.noise);
+        let at = (0..GRID.beliefs.len()).min_by(|a, b| off(a).total_cmp(&off(b))).unwrap();
         let (noise, prior) = &GRID.beliefs[at];
         let likeliest = (-50..50).map(|i| noise.log_likelihood(&logs, 0.001 * f64::from(i))).fold(f64::MIN, f64::max);
         let bound = f64::from(GRID.bounds.at_most(&logs)[at]);

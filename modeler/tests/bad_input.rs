@@ -203,7 +203,7 @@ fn cells_that_belong_to_no_column_are_errors() {
     let open = "p,region,time\n2,\"solve,1\n4,solve,2\n8,solve,4\n";
     let (code, error) = refused(open, "p=parameter,time=metric,region=callpath");
     assert!(code == 3 && error.starts_with("t.csv:2:2: the cell that begins with `solve,1` goes on"), "{error}");
-    let long = read("p,time,note\n2,1,\n4,2,\"a\n8,4,b\"\n16,8,\n", "p=parameter,time=metric").unwrap();
+    let long = read("p,time,note\n2,1,\n4,2,\"a\nb\"\n8,4,\n16,8,\n", "p=parameter,time=metric").unwrap();
     let warnings: Vec<String> = long.warnings.iter().map(ToString::to_string).collect();
     assert!(
         warnings.len() == 1
