@@ -149,15 +149,16 @@ fn repeated_times_are_modelled_undisturbed_too() {
 #[test]
 fn shapes_of_few_repeated_times_are_those_of_their_lower_ends() {
     let rng = &mut StdRng::seed_from_u64(17);
-    let functions: [(&dyn Fn(f64) -> f64, (i32, i32)); 5] = [
-        (&|_| 0.8, (0, 0)),
-        (&|p| 0.1 * p, (1, 0)),
-        (&|p| 0.3 * p.log2(), (0, 1)),
-        (&|p| 0.02 * p * p, (2, 0)),
-        (&|p| 0.5 + 0.05 * p, (1, 0)),
+    type Function = fn(f64) -> f64;
+    let functions: [(Function, i32, i32); 5] = [
+        (|_| 0.8, 0, 0),
+        (|p| 0.1 * p, 1, 0),
+        (|p| 0.3 * p.log2(), 0, 1),
+        (|p| 0.02 * p * p, 2, 0),
+        (|p| 0.5 + 0.05 * p, 1, 0),
     ];
     let (mut right, mut close) = (0, 0);
-    for (seconds, (power, logarithm)) in functions.iter().cycle().take(50) {
+    for (seconds, power, logarithm) in functions.iter().cycle().take(50) {
         let mut measure = |x: &[f64]| {
             let disturbed = if rng.random::<bool>() { rng.random_range(1.0..1.75) } else { 1.0 };
             seconds(x[0]) * disturbed * rng.random_range(0.99..1.01)
